@@ -1,0 +1,165 @@
+//! The stages in order, and what they leave.
+
+use crate::cpu::{Cpu, Target};
+use crate::emit::{self, Emitted};
+use crate::llvm::{Code, Machine};
+use crate::mlir::Session;
+use crate::Result;
+use dastac_loops::Module;
+use llvm_sys::target_machine::LLVMCodeGenFileType;
+use std::time::{Duration, Instant};
+
+/// How much LLVM optimises.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum OptLevel {
+    /// Not at all; for a look at the code as written.
+    O0,
+    /// A little.
+    O1,
+    /// More.
+    O2,
+    /// All that LLVM has.
+    #[default]
+    O3,
+}
+
+/// What to compile for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Options {
+    /// Put in front of every exported name.
+    pub prefix: String,
+    /// Whether parallel loops run on several threads; the code then needs OpenMP's library.
+    pub parallel: bool,
+    /// The CPU.
+    pub cpu: Cpu,
+    /// How much LLVM optimises.
+    pub opt_level: OptLevel,
+}
+
+/// A compiled module.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    module: Module,
+    options: Options,
+    mlir: String,
+    object: Vec<u8>,
+    needs_openmp: bool,
+    timings: Vec<(&'static str, Duration)>,
+}
+
+/// Compiles `module` to object code.
+pub fn compile(module: &Module, options: &Options) -> Result<Compiled> {
+    let mut clock = Clock { last: Instant::now(), timings: Vec::new() };
+    let emitted = emit::emit(module, &options.prefix, options.parallel)?;
+    clock.lap("emit");
+    let object = run(&emitted, options, Stage::Object, &mut clock)?;
+    Ok(Compiled {
+        module: module.clone(),
+        options: options.clone(),
+        mlir: emitted.text,
+        object,
+        needs_openmp: emitted.threads,
+        timings: clock.timings,
+    })
+}
+
+impl Compiled {
+    /// The module as MLIR, before any pass.
+    pub fn mlir(&self) -> &str {
+        &self.mlir
+    }
+
+    /// The module in MLIR's LLVM dialect. Made on request.
+    pub fn mlir_lowered(&self) -> Result<String> {
+        self.text(Stage::Lowered)
+    }
+
+    /// The optimised LLVM IR. Made on request.
+    pub fn llvm_ir(&self) -> Result<String> {
+        self.text(Stage::Optimised)
+    }
+
+    /// The assembly text. Made on request.
+    pub fn assembly(&self) -> Result<String> {
+        self.text(Stage::Assembly)
+    }
+
+    /// The object file's contents.
+    pub fn object(&self) -> &[u8] {
+        &self.object
+    }
+
+    /// How long each stage took, in order: `emit`, `parse`, `lower`, `translate`, `optimise`, `codegen`.
+    pub fn timings(&self) -> &[(&'static str, Duration)] {
+        &self.timings
+    }
+
+    /// Whether the code calls OpenMP's library: it was compiled for threads and has a parallel loop.
+    pub fn needs_openmp(&self) -> bool {
+        self.needs_openmp
+    }
+
+    /// The module that this was compiled from.
+    pub fn module(&self) -> &Module {
+        &self.module
+    }
+
+    /// The options that this was compiled with.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    fn text(&self, stage: Stage) -> Result<String> {
+        let emitted = emit::emit(&self.module, &self.options.prefix, self.options.parallel)?;
+        let mut clock = Clock { last: Instant::now(), timings: Vec::new() };
+        let bytes = run(&emitted, &self.options, stage, &mut clock)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Lowered,
+    Optimised,
+    Assembly,
+    Object,
+}
+
+struct Clock {
+    last: Instant,
+    timings: Vec<(&'static str, Duration)>,
+}
+
+impl Clock {
+    fn lap(&mut self, stage: &'static str) {
+        let now = Instant::now();
+        self.timings.push((stage, now - self.last));
+        self.last = now;
+    }
+}
+
+fn run(emitted: &Emitted, options: &Options, stop: Stage, clock: &mut Clock) -> Result<Vec<u8>> {
+    let target: Target = options.cpu.target()?;
+    let level = options.opt_level as u8;
+    let session = Session::new();
+    let mut module = session.parse(emitted)?;
+    clock.lap("parse");
+    session.lower(&mut module, emitted)?;
+    clock.lap("lower");
+    if stop == Stage::Lowered {
+        return Ok(module.as_operation().to_string().into_bytes());
+    }
+    let machine = Machine::new(target, level)?;
+    let code = Code::translate(&module, &emitted.exported, &machine)?;
+    clock.lap("translate");
+    code.optimise(&machine, level)?;
+    clock.lap("optimise");
+    let kind = match stop {
+        Stage::Optimised => return Ok(code.text().into_bytes()),
+        Stage::Assembly => LLVMCodeGenFileType::LLVMAssemblyFile,
+        _ => LLVMCodeGenFileType::LLVMObjectFile,
+    };
+    let bytes = code.generate(&machine, kind)?;
+    clock.lap("codegen");
+    Ok(bytes)
+}

@@ -1,0 +1,770 @@
+//! Writes a loop module as MLIR.
+//!
+//! What becomes of what:
+//! - a function: a `func.func` over memrefs of one huge static shape. Static, since the bare-pointer calling convention leaves
+//!   functions over dynamic shapes unconverted without a word; huge, so that no access lies outside,
+//! - a loop with affine bounds: `affine.for`, marked parallel `affine.parallel`; with other bounds (or around a variable of
+//!   such a loop): the same in `scf`,
+//! - a conjunction of affine comparisons: `affine.if`; other conditions: `arith` and `scf.if`,
+//! - a sum: a loop that carries the partial sum,
+//! - a subscript: `arith` on `index`, operation for operation as the tree says, so that its producer decides (Horner form).
+//!
+//! Invariant: every SSA name is defined once per function; constants stand at its entry, where they are valid symbols of
+//! affine maps. Repeated subexpressions are written again each time: the first pass of the pipeline is `cse`.
+//!
+//! With threads, the body of a parallel loop becomes a function of its own. OpenMP passes what a loop body uses through a
+//! structure in memory, where the promise that buffers do not overlap is lost, and with it most vectorisation; as parameters
+//! of a function the buffers keep it.
+
+use crate::affine::{self, Leaf, List};
+use crate::{Error, Result};
+use dastac_loops::{
+    BufferId, Compare, Condition, Element, For, Function, If, Index, Mark, Mode, Module, Stmt,
+    Store, StoreMode, Sum, SymbolId, Value, VarId,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Write};
+
+/// Elements of every memref: more than any memory holds, yet far from overflowing an address computation.
+const HUGE: i64 = 1 << 48;
+
+/// Additions may be regrouped (vector reductions) and fused with products. Nothing is assumed about NaN and infinity.
+const FAST: &str = "fastmath<reassoc,nsz,contract>";
+
+/// Overflow is excluded by the invariants of the loop IR.
+const NSW: &str = "overflow<nsw>";
+
+/// A module as MLIR text.
+pub(crate) struct Emitted {
+    /// The text.
+    pub text: String,
+    /// Exported functions, in the module's order, with their number of buffers.
+    pub exported: Vec<(String, usize)>,
+    /// Bodies of parallel loops whose iterations differ in work.
+    pub uneven: BTreeSet<String>,
+    /// Whether loops run on several threads.
+    pub threads: bool,
+}
+
+/// Writes `module`; parallel loops become calls of their outlined bodies if `threads` is set.
+pub(crate) fn emit(module: &Module, prefix: &str, threads: bool) -> Result<Emitted> {
+    let mut unit = Unit { functions: String::new(), uneven: BTreeSet::new(), outlined: 0 };
+    let mut exported = Vec::new();
+    for function in &module.functions {
+        let name = format!("{prefix}{}", function.name);
+        if !is_identifier(&name) {
+            return Err(Error::Name(name));
+        }
+        exported.push((name.clone(), function.args.len()));
+        let mut writer = Writer::new(module, function, name, threads, &mut unit);
+        writer.function()?;
+    }
+    Ok(Emitted {
+        text: format!("module {{\n{}}}\n", unit.functions),
+        exported,
+        uneven: unit.uneven,
+        threads: unit.outlined > 0,
+    })
+}
+
+/// Whether C accepts `name` as the name of a function (keywords aside).
+pub(crate) fn is_identifier(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// What the functions of a module share.
+struct Unit {
+    functions: String,
+    uneven: BTreeSet<String>,
+    outlined: usize,
+}
+
+/// The name of an SSA value, with its `%`.
+#[derive(Clone, Debug)]
+struct Ssa(String);
+
+impl fmt::Display for Ssa {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// A variable in scope.
+#[derive(Clone)]
+struct Variable {
+    name: Ssa,
+    /// Whether MLIR accepts it as a dimension: bound by an affine loop or an argument, not by an `scf` loop.
+    affine: bool,
+}
+
+/// The bounds of a loop as operands.
+enum Range {
+    Affine { lower: List, upper: List },
+    Values { lower: Ssa, upper: Ssa, step: Ssa },
+}
+
+/// Writes one MLIR function.
+struct Writer<'m, 'u> {
+    module: &'m Module,
+    function: &'m Function,
+    name: String,
+    threads: bool,
+    unit: &'u mut Unit,
+    vars: BTreeMap<VarId, Variable>,
+    buffers: BTreeMap<BufferId, Ssa>,
+    symbols: BTreeMap<SymbolId, Ssa>,
+    /// Constants at the entry, by `value : type`.
+    constants: BTreeMap<String, Ssa>,
+    body: String,
+    depth: usize,
+    next: usize,
+}
+
+/// Writes one line of the body, indented.
+macro_rules! line {
+    ($writer:expr, $($format:tt)*) => {{
+        let text = format!($($format)*);
+        $writer.write_line(&text);
+    }};
+}
+
+impl<'m, 'u> Writer<'m, 'u> {
+    fn new(
+        module: &'m Module,
+        function: &'m Function,
+        name: String,
+        threads: bool,
+        unit: &'u mut Unit,
+    ) -> Self {
+        Writer {
+            module,
+            function,
+            name,
+            threads,
+            unit,
+            vars: BTreeMap::new(),
+            buffers: BTreeMap::new(),
+            symbols: BTreeMap::new(),
+            constants: BTreeMap::new(),
+            body: String::new(),
+            depth: 2,
+            next: 0,
+        }
+    }
+
+    /// The whole function, exported.
+    fn function(&mut self) -> Result<()> {
+        let mut arguments =
+            vec![format!("%params: memref<{HUGE}xi64> {{llvm.noalias, llvm.readonly}}")];
+        for &(buffer, mode) in &self.function.args {
+            arguments.push(self.buffer_argument(buffer, mode)?);
+        }
+        for (at, name) in self.module.symbols.iter().enumerate() {
+            let position = self.index_constant(at as i64);
+            let value = self.fresh();
+            line!(self, "{value} = memref.load %params[{position}] : memref<{HUGE}xi64>");
+            let symbol = Ssa(format!("%s{at}_{}", sanitized(name)));
+            line!(self, "{symbol} = arith.index_cast {value} : i64 to index");
+            self.symbols.insert(SymbolId(at as u32), symbol);
+        }
+        self.stmts(&self.function.body)?;
+        self.finish("", &arguments);
+        Ok(())
+    }
+
+    /// Appends the function to the unit.
+    fn finish(&mut self, visibility: &str, arguments: &[String]) {
+        let out = &mut self.unit.functions;
+        let name = &self.name;
+        let _ = writeln!(out, "  func.func {visibility}@{name}({}) {{", arguments.join(", "));
+        for (text, constant) in &self.constants {
+            let _ = writeln!(out, "    {constant} = arith.constant {text}");
+        }
+        out.push_str(&self.body);
+        out.push_str("    return\n  }\n");
+    }
+
+    /// An argument of the function that stands for a buffer.
+    fn buffer_argument(&mut self, id: BufferId, mode: Mode) -> Result<String> {
+        let Some(buffer) = self.module.buffers.get(id.0 as usize) else {
+            return Err(self.invalid(format_args!("buffer {} does not exist", id.0)));
+        };
+        let name = Ssa(format!("%b{}_{}", id.0, sanitized(&buffer.name)));
+        let readonly = if mode == Mode::In { ", llvm.readonly" } else { "" };
+        let text = format!("{name}: {} {{llvm.noalias{readonly}}}", memref(buffer.element));
+        self.buffers.insert(id, name);
+        Ok(text)
+    }
+
+    fn stmts(&mut self, stmts: &[Stmt]) -> Result<()> {
+        stmts.iter().try_for_each(|stmt| match stmt {
+            Stmt::For(inner) if inner.mark == Mark::Parallel => self.parallel(inner),
+            Stmt::For(inner) => self.sequential(inner),
+            Stmt::If(inner) => self.conditional(inner),
+            Stmt::Store(inner) => self.store(inner),
+        })
+    }
+
+    fn sequential(&mut self, inner: &For) -> Result<()> {
+        let range = self.range(&inner.lower, &inner.upper, inner.step)?;
+        let var = self.loop_head(inner.var, &range, inner.step, None)?;
+        self.block(|writer| writer.stmts(&inner.body))?;
+        self.vars.remove(&var);
+        line!(self, "}}");
+        Ok(())
+    }
+
+    fn parallel(&mut self, inner: &For) -> Result<()> {
+        let leaf_name = |leaf| match leaf {
+            Leaf::Var(var) => {
+                self.vars.get(&var).filter(|known| known.affine).map(|known| known.name.to_string())
+            }
+            Leaf::Symbol(symbol) => {
+                self.symbols.get(&symbol).map(|known| format!("symbol({known})"))
+            }
+        };
+        let inline = |list: Vec<&Index>| -> Option<String> {
+            let list: Option<Vec<_>> =
+                list.into_iter().map(|index| affine::expression(index, &mut { leaf_name })).collect();
+            Some(list?.join(", "))
+        };
+        let lower = inline(affine::maxima(&inner.lower));
+        let upper = inline(affine::minima(&inner.upper));
+        let step = self.step(inner.step)?;
+        let end = match (lower, upper) {
+            (Some(lower), Some(upper)) => {
+                let var = self.bind(inner.var, true)?;
+                line!(
+                    self,
+                    "affine.parallel ({var}) = (max({lower})) to (min({upper})) step ({step}) {{"
+                );
+                None
+            }
+            _ => {
+                let lower = self.extremum(&inner.lower, "arith.maxsi")?;
+                let upper = self.extremum(&inner.upper, "arith.minsi")?;
+                let step = self.index_constant(step);
+                let var = self.bind(inner.var, false)?;
+                line!(self, "scf.parallel ({var}) = ({lower}) to ({upper}) step ({step}) {{");
+                Some("scf.reduce")
+            }
+        };
+        self.block(|writer| {
+            if writer.threads { writer.outlined(inner) } else { writer.stmts(&inner.body) }
+        })?;
+        if let Some(end) = end {
+            line!(self, "  {end}");
+        }
+        self.vars.remove(&inner.var);
+        line!(self, "}}");
+        Ok(())
+    }
+
+    /// The body of a parallel loop as a function of its own, and its call.
+    fn outlined(&mut self, inner: &For) -> Result<()> {
+        let mut vars = BTreeSet::new();
+        let mut symbols = BTreeSet::new();
+        let mut buffers = BTreeSet::new();
+        for stmt in &inner.body {
+            stmt.visit_indices(&mut |index| match index {
+                Index::Var(var) => drop(vars.insert(*var)),
+                Index::Symbol(symbol) => drop(symbols.insert(*symbol)),
+                _ => {}
+            });
+            stmt.visit(&mut |stmt| {
+                if let Stmt::Store(store) = stmt {
+                    buffers.insert(store.buffer);
+                }
+            });
+            stmt.visit_values(&mut |value| {
+                if let Value::Load(buffer, _) = value {
+                    buffers.insert(*buffer);
+                }
+            });
+        }
+        vars.insert(inner.var);
+        vars.retain(|var| self.vars.contains_key(var));
+
+        let name = format!("{}__parallel{}", self.name, self.unit.outlined);
+        self.unit.outlined += 1;
+        if uneven(inner) {
+            self.unit.uneven.insert(name.clone());
+        }
+        let mut body =
+            Writer::new(self.module, self.function, name.clone(), self.threads, self.unit);
+        let (mut parameters, mut operands, mut types) = (Vec::new(), Vec::new(), Vec::new());
+        for var in vars {
+            let outer = &self.vars[&var].name;
+            parameters.push(format!("{outer}: index"));
+            operands.push(outer.to_string());
+            types.push("index".to_owned());
+            body.vars.insert(var, Variable { name: outer.clone(), affine: true });
+        }
+        for symbol in symbols {
+            let Some(outer) = self.symbols.get(&symbol) else {
+                return Err(body.invalid(format_args!("symbol {} does not exist", symbol.0)));
+            };
+            parameters.push(format!("{outer}: index"));
+            operands.push(outer.to_string());
+            types.push("index".to_owned());
+            body.symbols.insert(symbol, outer.clone());
+        }
+        for buffer in buffers {
+            let mode = self.function.args.iter().find(|(known, _)| *known == buffer);
+            let Some(&(_, mode)) = mode else {
+                return Err(body.invalid(format_args!("buffer {} is no argument", buffer.0)));
+            };
+            parameters.push(body.buffer_argument(buffer, mode)?);
+            operands.push(body.buffers[&buffer].to_string());
+            types.push(memref(self.module.buffers[buffer.0 as usize].element));
+        }
+        body.stmts(&inner.body)?;
+        body.finish("private ", &parameters);
+        let (operands, types) = (operands.join(", "), types.join(", "));
+        line!(self, "func.call @{name}({operands}) : ({types}) -> ()");
+        Ok(())
+    }
+
+    fn conditional(&mut self, inner: &If) -> Result<()> {
+        let keyword = self.branch(&inner.condition)?;
+        line!(self, "{keyword} {{");
+        self.block(|writer| writer.stmts(&inner.then))?;
+        if !inner.otherwise.is_empty() {
+            line!(self, "}} else {{");
+            self.block(|writer| writer.stmts(&inner.otherwise))?;
+        }
+        line!(self, "}}");
+        Ok(())
+    }
+
+    /// The head of a conditional: `affine.if #set(operands)` or `scf.if %condition`.
+    fn branch(&mut self, condition: &Condition) -> Result<String> {
+        Ok(match affine::constraints(condition, &|var| self.is_dim(var)) {
+            Some(list) => format!(
+                "affine.if affine_set<{} : ({})>{}",
+                list.signature(),
+                list.expressions.join(", "),
+                self.operands(&list)?
+            ),
+            None => format!("scf.if {}", self.condition(condition)?),
+        })
+    }
+
+    fn store(&mut self, store: &Store) -> Result<()> {
+        let (buffer, element) = self.buffer(store.buffer)?;
+        let mut value = self.value(&store.value, element)?;
+        let index = self.index(&store.index)?;
+        let ty = memref(element);
+        if store.mode == StoreMode::Add {
+            let old = self.define(format_args!("memref.load {buffer}[{index}] : {ty}"));
+            value = match element {
+                Element::I64 => self.define(format_args!("arith.addi {old}, {value} : i64")),
+                _ => self.add(&old, &value, element),
+            };
+        }
+        line!(self, "memref.store {value}, {buffer}[{index}] : {ty}");
+        Ok(())
+    }
+
+    fn value(&mut self, value: &Value, element: Element) -> Result<Ssa> {
+        let ty = name_of(element);
+        if element == Element::I64 && !matches!(value, Value::FromIndex(_)) {
+            return Err(self.invalid(format_args!("an integer buffer stores a number")));
+        }
+        Ok(match value {
+            Value::Const(value) => self.float_constant(*value, element),
+            Value::Load(id, index) => {
+                let (buffer, from) = self.buffer(*id)?;
+                let index = self.index(index)?;
+                let loaded =
+                    self.define(format_args!("memref.load {buffer}[{index}] : {}", memref(from)));
+                let convert = match (from, element) {
+                    (Element::F64, Element::F32) => "arith.truncf",
+                    (Element::F32, Element::F64) => "arith.extf",
+                    (Element::I64, _) => "arith.sitofp",
+                    _ => return Ok(loaded),
+                };
+                self.define(format_args!("{convert} {loaded} : {} to {ty}", name_of(from)))
+            }
+            Value::FromIndex(index) => {
+                let index = self.index(index)?;
+                let integer = self.define(format_args!("arith.index_cast {index} : index to i64"));
+                if element == Element::I64 {
+                    return Ok(integer);
+                }
+                self.define(format_args!("arith.sitofp {integer} : i64 to {ty}"))
+            }
+            Value::Add(left, right) => {
+                let (left, right) = (self.value(left, element)?, self.value(right, element)?);
+                self.add(&left, &right, element)
+            }
+            Value::Mul(left, right) => {
+                let (left, right) = (self.value(left, element)?, self.value(right, element)?);
+                self.define(format_args!("arith.mulf {left}, {right} {FAST} : {ty}"))
+            }
+            Value::Div(left, right) => {
+                let (left, right) = (self.value(left, element)?, self.value(right, element)?);
+                self.define(format_args!("arith.divf {left}, {right} : {ty}"))
+            }
+            Value::Sum(sum) => self.sum(sum, element)?,
+        })
+    }
+
+    fn add(&mut self, left: &Ssa, right: &Ssa, element: Element) -> Ssa {
+        self.define(format_args!("arith.addf {left}, {right} {FAST} : {}", name_of(element)))
+    }
+
+    /// A loop that carries the partial sum; a term whose condition fails passes it on.
+    fn sum(&mut self, sum: &Sum, element: Element) -> Result<Ssa> {
+        let ty = name_of(element);
+        let zero = self.float_constant(0.0, element);
+        let range = self.range(&sum.lower, &sum.upper, sum.step)?;
+        let (result, partial) = (self.fresh(), self.fresh());
+        let dialect = match range {
+            Range::Affine { .. } => "affine",
+            Range::Values { .. } => "scf",
+        };
+        let carried = (&result, format!(" iter_args({partial} = {zero}) -> ({ty})"));
+        let var = self.loop_head(sum.var, &range, sum.step, Some(carried))?;
+        self.block(|writer| {
+            let Some(condition) = &sum.condition else {
+                let term = writer.value(&sum.body, element)?;
+                let next = writer.add(&partial, &term, element);
+                line!(writer, "{dialect}.yield {next} : {ty}");
+                return Ok(());
+            };
+            let keyword = writer.branch(condition)?;
+            let yields = if keyword.starts_with("affine") { "affine" } else { "scf" };
+            let next = writer.fresh();
+            line!(writer, "{next} = {keyword} -> ({ty}) {{");
+            writer.block(|writer| {
+                let term = writer.value(&sum.body, element)?;
+                let sum = writer.add(&partial, &term, element);
+                line!(writer, "{yields}.yield {sum} : {ty}");
+                Ok(())
+            })?;
+            line!(writer, "}} else {{");
+            line!(writer, "  {yields}.yield {partial} : {ty}");
+            line!(writer, "}}");
+            line!(writer, "{dialect}.yield {next} : {ty}");
+            Ok(())
+        })?;
+        self.vars.remove(&var);
+        line!(self, "}}");
+        Ok(result)
+    }
+
+    /// Writes `for var = range {` and binds the variable.
+    fn loop_head(
+        &mut self,
+        var: VarId,
+        range: &Range,
+        step: i64,
+        carried: Option<(&Ssa, String)>,
+    ) -> Result<VarId> {
+        let (result, arguments) = match carried {
+            Some((result, arguments)) => (format!("{result} = "), arguments),
+            None => Default::default(),
+        };
+        match range {
+            Range::Affine { lower, upper } => {
+                let lower = self.bound(lower, "max ")?;
+                let upper = self.bound(upper, "min ")?;
+                let name = self.bind(var, true)?;
+                line!(
+                    self,
+                    "{result}affine.for {name} = {lower} to {upper} step {step}{arguments} {{"
+                );
+            }
+            Range::Values { lower, upper, step } => {
+                let name = self.bind(var, false)?;
+                line!(
+                    self,
+                    "{result}scf.for {name} = {lower} to {upper} step {step}{arguments} {{"
+                );
+            }
+        }
+        Ok(var)
+    }
+
+    fn bound(&self, list: &List, extremum: &str) -> Result<String> {
+        let extremum = if list.expressions.len() > 1 { extremum } else { "" };
+        let expressions = list.expressions.join(", ");
+        let signature = list.signature();
+        let operands = self.operands(list)?;
+        Ok(format!("{extremum}affine_map<{signature} -> ({expressions})>{operands}"))
+    }
+
+    /// `(%i, %j)[%n]`, what a map or set is applied to.
+    fn operands(&self, list: &List) -> Result<String> {
+        let dims: Vec<_> =
+            list.dims.iter().map(|var| self.vars[var].name.to_string()).collect();
+        let mut symbols = Vec::new();
+        for symbol in &list.symbols {
+            symbols.push(self.symbol(*symbol)?.to_string());
+        }
+        let symbols =
+            if symbols.is_empty() { String::new() } else { format!("[{}]", symbols.join(", ")) };
+        Ok(format!("({}){symbols}", dims.join(", ")))
+    }
+
+    /// The range of a loop: affine if all of its bounds are.
+    fn range(&mut self, lower: &[Index], upper: &[Index], step: i64) -> Result<Range> {
+        if lower.is_empty() || upper.is_empty() {
+            return Err(self.invalid(format_args!("a loop has no bounds")));
+        }
+        let step = self.step(step)?;
+        let is_dim = |var| self.is_dim(var);
+        let maps = affine::bounds(&affine::maxima(lower), &is_dim)
+            .zip(affine::bounds(&affine::minima(upper), &is_dim));
+        Ok(match maps {
+            Some((lower, upper)) => Range::Affine { lower, upper },
+            None => Range::Values {
+                lower: self.extremum(lower, "arith.maxsi")?,
+                upper: self.extremum(upper, "arith.minsi")?,
+                step: self.index_constant(step),
+            },
+        })
+    }
+
+    fn step(&self, step: i64) -> Result<i64> {
+        if step > 0 { Ok(step) } else { Err(self.invalid(format_args!("step {step}"))) }
+    }
+
+    fn extremum(&mut self, list: &[Index], operation: &str) -> Result<Ssa> {
+        let mut result: Option<Ssa> = None;
+        for index in list {
+            let value = self.index(index)?;
+            result = Some(match result {
+                None => value,
+                Some(so_far) => {
+                    self.define(format_args!("{operation} {so_far}, {value} : index"))
+                }
+            });
+        }
+        result.ok_or_else(|| self.invalid(format_args!("a loop has no bounds")))
+    }
+
+    fn index(&mut self, index: &Index) -> Result<Ssa> {
+        let mut binary = |operation: &str, left: &Index, right: &Index, flags: &str| {
+            let (left, right) = (self.index(left)?, self.index(right)?);
+            Ok(self.define(format_args!("{operation} {left}, {right}{flags} : index")))
+        };
+        let nsw = format!(" {NSW}");
+        match index {
+            Index::Const(value) => Ok(self.index_constant(*value)),
+            Index::Symbol(symbol) => self.symbol(*symbol),
+            Index::Var(var) => match self.vars.get(var) {
+                Some(known) => Ok(known.name.clone()),
+                None => Err(self.invalid(format_args!("variable {} is not bound", var.0))),
+            },
+            Index::Add(left, right) => binary("arith.addi", left, right, &nsw),
+            Index::Sub(left, right) => binary("arith.subi", left, right, &nsw),
+            Index::Mul(left, right) => binary("arith.muli", left, right, &nsw),
+            Index::Min(left, right) => binary("arith.minsi", left, right, ""),
+            Index::Max(left, right) => binary("arith.maxsi", left, right, ""),
+            Index::FloorDiv(value, by) => {
+                let value = self.index(value)?;
+                self.floor_div(&value, *by)
+            }
+            Index::Mod(value, by) => {
+                let value = self.index(value)?;
+                let by_ssa = self.index_constant(*by);
+                if self.divisor(*by)?.is_power_of_two() {
+                    let mask = self.index_constant(by - 1);
+                    return Ok(self.define(format_args!("arith.andi {value}, {mask} : index")));
+                }
+                let quotient = self.floor_div(&value, *by)?;
+                let multiple =
+                    self.define(format_args!("arith.muli {quotient}, {by_ssa} {NSW} : index"));
+                Ok(self.define(format_args!("arith.subi {value}, {multiple} {NSW} : index")))
+            }
+            Index::ExactDiv(value, by) => {
+                let value = self.index(value)?;
+                let divisor = self.divisor(*by)?;
+                let (operation, by) = if divisor.is_power_of_two() {
+                    ("arith.shrsi", i64::from(divisor.trailing_zeros()))
+                } else {
+                    ("arith.divsi", *by)
+                };
+                let by = self.index_constant(by);
+                Ok(self.define(format_args!("{operation} {value}, {by} exact : index")))
+            }
+            Index::Select(condition, then, otherwise) => {
+                let condition = self.condition(condition)?;
+                let (then, otherwise) = (self.index(then)?, self.index(otherwise)?);
+                Ok(self.define(format_args!(
+                    "arith.select {condition}, {then}, {otherwise} : index"
+                )))
+            }
+        }
+    }
+
+    /// `floor(a / b)` for `b > 0`. Let `s` be 0 or -1, `a`'s sign spread over all bits: then `a ^ s` is `a` or
+    /// `-1 - a`, never negative, and the quotient is `((a ^ s) / b) ^ s`. No branch, no overflow.
+    fn floor_div(&mut self, value: &Ssa, by: i64) -> Result<Ssa> {
+        let divisor = self.divisor(by)?;
+        if divisor.is_power_of_two() {
+            let shift = self.index_constant(i64::from(divisor.trailing_zeros()));
+            return Ok(self.define(format_args!("arith.shrsi {value}, {shift} : index")));
+        }
+        let (by, shift) = (self.index_constant(by), self.index_constant(63));
+        let sign = self.define(format_args!("arith.shrsi {value}, {shift} : index"));
+        let positive = self.define(format_args!("arith.xori {value}, {sign} : index"));
+        let quotient = self.define(format_args!("arith.divui {positive}, {by} : index"));
+        Ok(self.define(format_args!("arith.xori {quotient}, {sign} : index")))
+    }
+
+    fn divisor(&self, by: i64) -> Result<u64> {
+        match u64::try_from(by) {
+            Ok(by) if by > 0 => Ok(by),
+            _ => Err(self.invalid(format_args!("divisor {by}"))),
+        }
+    }
+
+    fn condition(&mut self, condition: &Condition) -> Result<Ssa> {
+        let (list, operation, neutral) = match condition {
+            Condition::Compare(op, left, right) => {
+                let (left, right) = (self.index(left)?, self.index(right)?);
+                let predicate = match op {
+                    Compare::Eq => "eq",
+                    Compare::Ne => "ne",
+                    Compare::Lt => "slt",
+                    Compare::Le => "sle",
+                    Compare::Gt => "sgt",
+                    Compare::Ge => "sge",
+                };
+                return Ok(
+                    self.define(format_args!("arith.cmpi {predicate}, {left}, {right} : index"))
+                );
+            }
+            Condition::And(list) => (list, "arith.andi", "true"),
+            Condition::Or(list) => (list, "arith.ori", "false"),
+        };
+        let mut result: Option<Ssa> = None;
+        for condition in list {
+            let value = self.condition(condition)?;
+            result = Some(match result {
+                None => value,
+                Some(so_far) => self.define(format_args!("{operation} {so_far}, {value} : i1")),
+            });
+        }
+        Ok(match result {
+            Some(result) => result,
+            None => self.constant(neutral.to_owned(), neutral.to_owned()),
+        })
+    }
+
+    fn symbol(&self, symbol: SymbolId) -> Result<Ssa> {
+        match self.symbols.get(&symbol) {
+            Some(known) => Ok(known.clone()),
+            None => Err(self.invalid(format_args!("symbol {} does not exist", symbol.0))),
+        }
+    }
+
+    fn buffer(&self, id: BufferId) -> Result<(Ssa, Element)> {
+        match (self.buffers.get(&id), self.module.buffers.get(id.0 as usize)) {
+            (Some(name), Some(buffer)) => Ok((name.clone(), buffer.element)),
+            _ => Err(self.invalid(format_args!("buffer {} is no argument", id.0))),
+        }
+    }
+
+    fn is_dim(&self, var: VarId) -> bool {
+        self.vars.get(&var).is_some_and(|known| known.affine)
+    }
+
+    fn bind(&mut self, var: VarId, affine: bool) -> Result<Ssa> {
+        let Some(name) = self.function.vars.get(var.0 as usize) else {
+            return Err(self.invalid(format_args!("variable {} does not exist", var.0)));
+        };
+        let name = Ssa(format!("%v{}_{}_{}", var.0, sanitized(name), self.next));
+        self.next += 1;
+        self.vars.insert(var, Variable { name: name.clone(), affine });
+        Ok(name)
+    }
+
+    fn index_constant(&mut self, value: i64) -> Ssa {
+        let sign = if value < 0 { "m" } else { "" };
+        self.constant(format!("{value} : index"), format!("c{sign}{}", value.unsigned_abs()))
+    }
+
+    /// A floating-point constant by its bits, so that every value has a form that reads back exactly.
+    fn float_constant(&mut self, value: f64, element: Element) -> Ssa {
+        let (bits, plain) = match element {
+            Element::F32 => (format!("0x{:08X}", (value as f32).to_bits()), (value as f32).into()),
+            _ => (format!("0x{:016X}", value.to_bits()), value),
+        };
+        let readable = format!("{plain:?}");
+        let text = if readable.contains('.') { &readable } else { &bits };
+        let name = format!("{}_{}", name_of(element), &bits[2..]);
+        self.constant(format!("{text} : {}", name_of(element)), name)
+    }
+
+    fn constant(&mut self, text: String, name: String) -> Ssa {
+        self.constants.entry(text).or_insert_with(|| Ssa(format!("%{name}"))).clone()
+    }
+
+    fn define(&mut self, operation: fmt::Arguments<'_>) -> Ssa {
+        let name = self.fresh();
+        line!(self, "{name} = {operation}");
+        name
+    }
+
+    fn fresh(&mut self) -> Ssa {
+        self.next += 1;
+        Ssa(format!("%t{}", self.next - 1))
+    }
+
+    fn block(&mut self, write: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        self.depth += 1;
+        write(self)?;
+        self.depth -= 1;
+        Ok(())
+    }
+
+    fn write_line(&mut self, text: &str) {
+        let _ = writeln!(self.body, "{:1$}{text}", "", 2 * self.depth);
+    }
+
+    fn invalid(&self, what: fmt::Arguments<'_>) -> Error {
+        Error::Invalid(format!("{what}, in `{}`", self.function.name))
+    }
+}
+
+/// Whether iterations differ in work: a bound or condition inside mentions the variable.
+fn uneven(parallel: &For) -> bool {
+    let mentions = |bound: &Index| bound.mentions(parallel.var);
+    let mut found = false;
+    for stmt in &parallel.body {
+        stmt.visit(&mut |stmt| match stmt {
+            Stmt::For(inner) => found |= inner.lower.iter().chain(&inner.upper).any(mentions),
+            Stmt::If(inner) => found |= inner.condition.mentions(parallel.var),
+            Stmt::Store(_) => {}
+        });
+        stmt.visit_values(&mut |value| {
+            if let Value::Sum(sum) = value {
+                found |= sum.lower.iter().chain(&sum.upper).any(mentions);
+                found |= sum.condition.as_ref().is_some_and(|c| c.mentions(parallel.var));
+            }
+        });
+    }
+    found
+}
+
+fn name_of(element: Element) -> &'static str {
+    match element {
+        Element::F64 => "f64",
+        Element::F32 => "f32",
+        Element::I64 => "i64",
+    }
+}
+
+fn memref(element: Element) -> String {
+    format!("memref<{HUGE}x{}>", name_of(element))
+}
+
+/// A name with everything but letters, digits and `_` replaced by `_`.
+fn sanitized(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+}

@@ -1,0 +1,379 @@
+//! LLVM: translation, attributes, packed entries, optimisation, code.
+
+use crate::cpu::Target;
+use crate::{Error, Result};
+use llvm_sys::analysis::{LLVMVerifierFailureAction, LLVMVerifyModule};
+use llvm_sys::core::*;
+use llvm_sys::error::{LLVMDisposeErrorMessage, LLVMErrorRef, LLVMGetErrorMessage};
+use llvm_sys::prelude::*;
+use llvm_sys::target::*;
+use llvm_sys::target_machine::*;
+use llvm_sys::transforms::pass_builder::*;
+use llvm_sys::{LLVMAttributeFunctionIndex, LLVMDiagnosticSeverity, LLVMLinkage};
+use melior::ir::Module;
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::ptr::{null, null_mut};
+use std::sync::{Once, OnceLock};
+
+/// Makes the native target known to LLVM; cheap when repeated.
+pub(crate) fn initialize() {
+    static ONCE: Once = Once::new();
+    // SAFETY: initialisation has no preconditions; `Once` keeps it from running at the same time on two threads.
+    ONCE.call_once(|| unsafe {
+        #[cfg(target_arch = "x86_64")]
+        {
+            LLVMInitializeX86TargetInfo();
+            LLVMInitializeX86Target();
+            LLVMInitializeX86TargetMC();
+            LLVMInitializeX86AsmPrinter();
+            LLVMInitializeX86AsmParser();
+        }
+        #[cfg(target_arch = "aarch64")]
+        {
+            LLVMInitializeAArch64TargetInfo();
+            LLVMInitializeAArch64Target();
+            LLVMInitializeAArch64TargetMC();
+            LLVMInitializeAArch64AsmPrinter();
+            LLVMInitializeAArch64AsmParser();
+        }
+    });
+}
+
+/// The host's target triple.
+pub(crate) fn default_triple() -> String {
+    // SAFETY: LLVM returns an owned C string.
+    unsafe { take_message(LLVMGetDefaultTargetTriple()) }
+}
+
+/// The host's CPU name and its features, each as `+name` or `-name`, with commas between.
+pub(crate) fn host_cpu() -> (String, String) {
+    static HOST: OnceLock<(String, String)> = OnceLock::new();
+    // SAFETY: LLVM returns owned C strings.
+    HOST.get_or_init(|| unsafe {
+        (take_message(LLVMGetHostCPUName()), take_message(LLVMGetHostCPUFeatures()))
+    })
+    .clone()
+}
+
+/// Copies and frees a C string of LLVM's.
+///
+/// # Safety
+/// `message` is null or a C string owned by the caller and allocated by LLVM.
+unsafe fn take_message(message: *mut c_char) -> String {
+    if message.is_null() {
+        return String::new();
+    }
+    // SAFETY: not null, so a C string that is the caller's to dispose of.
+    unsafe {
+        let text = CStr::from_ptr(message).to_string_lossy().into_owned();
+        LLVMDisposeMessage(message);
+        text
+    }
+}
+
+/// Turns LLVM's error into a result.
+///
+/// # Safety
+/// `error` is null or an error owned by the caller.
+pub(crate) unsafe fn check(error: LLVMErrorRef, stage: &'static str) -> Result<()> {
+    if error.is_null() {
+        return Ok(());
+    }
+    // SAFETY: taking the message consumes the error; the message is disposed of by its own function.
+    let message = unsafe {
+        let message = LLVMGetErrorMessage(error);
+        let text = CStr::from_ptr(message).to_string_lossy().into_owned();
+        LLVMDisposeErrorMessage(message);
+        text
+    };
+    Err(Error::Llvm { stage, message })
+}
+
+/// A C string; the inputs are generated names and never hold a zero byte.
+pub(crate) fn c_string(text: &str) -> CString {
+    CString::new(text.replace('\0', "")).unwrap_or_default()
+}
+
+/// A target machine.
+pub(crate) struct Machine {
+    raw: LLVMTargetMachineRef,
+    target: Target,
+}
+
+impl Machine {
+    pub fn new(target: Target, level: u8) -> Result<Machine> {
+        initialize();
+        let stage = "choose the target";
+        let triple = c_string(&target.triple);
+        let (mut found, mut message) = (null_mut(), null_mut());
+        // SAFETY: the strings outlive the calls; `found` is read only after success.
+        let raw = unsafe {
+            if LLVMGetTargetFromTriple(triple.as_ptr(), &mut found, &mut message) != 0 {
+                return Err(Error::Llvm { stage, message: take_message(message) });
+            }
+            LLVMCreateTargetMachine(
+                found,
+                triple.as_ptr(),
+                c_string(&target.cpu).as_ptr(),
+                c_string(&target.features).as_ptr(),
+                match level {
+                    0 => LLVMCodeGenOptLevel::LLVMCodeGenLevelNone,
+                    1 => LLVMCodeGenOptLevel::LLVMCodeGenLevelLess,
+                    2 => LLVMCodeGenOptLevel::LLVMCodeGenLevelDefault,
+                    _ => LLVMCodeGenOptLevel::LLVMCodeGenLevelAggressive,
+                },
+                LLVMRelocMode::LLVMRelocPIC,
+                LLVMCodeModel::LLVMCodeModelDefault,
+            )
+        };
+        if raw.is_null() {
+            let message = format!("no code generator for {} on {}", target.cpu, target.triple);
+            return Err(Error::Llvm { stage, message });
+        }
+        Ok(Machine { raw, target })
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        // SAFETY: created in `new`, disposed of once.
+        unsafe { LLVMDisposeTargetMachine(self.raw) }
+    }
+}
+
+/// An LLVM module in a context of its own.
+pub(crate) struct Code {
+    module: LLVMModuleRef,
+    context: LLVMContextRef,
+    // Boxed, since LLVM keeps its address.
+    diagnostics: Box<Vec<String>>,
+}
+
+extern "C" fn collect(info: LLVMDiagnosticInfoRef, data: *mut c_void) {
+    // SAFETY: `data` is the boxed list of the `Code` that owns the context; LLVM calls this from within calls that `Code` makes.
+    unsafe {
+        if LLVMGetDiagInfoSeverity(info) == LLVMDiagnosticSeverity::LLVMDSError {
+            let text = take_message(LLVMGetDiagInfoDescription(info));
+            (*data.cast::<Vec<String>>()).push(text);
+        }
+    }
+}
+
+impl Code {
+    /// Translates a module in the LLVM dialect; `exported` functions get a packed entry, all others become internal.
+    pub fn translate(
+        module: &Module<'_>,
+        exported: &[(String, usize)],
+        machine: &Machine,
+    ) -> Result<Code> {
+        let stage = "translate the module";
+        // SAFETY: plain creation.
+        let context = unsafe { LLVMContextCreate() };
+        let mut code =
+            Code { module: null_mut(), context, diagnostics: Box::default() };
+        // SAFETY: the context is alive; the list outlives it, since `drop` disposes of the context first. The MLIR
+        // module is alive, its LLVM types are opaque structs of the same C interface in both crates.
+        unsafe {
+            let sink: *mut Vec<String> = &raw mut *code.diagnostics;
+            LLVMContextSetDiagnosticHandler(context, Some(collect), sink.cast());
+            let translated = mlir_sys::mlirTranslateModuleToLLVMIR(
+                module.as_operation().to_raw(),
+                context.cast(),
+            );
+            if translated.is_null() {
+                let message = code.diagnostics.join("; ");
+                return Err(Error::Llvm { stage, message });
+            }
+            code.module = translated.cast();
+            let triple = c_string(&machine.target.triple);
+            LLVMSetTarget(code.module, triple.as_ptr());
+            let layout = LLVMCreateTargetDataLayout(machine.raw);
+            LLVMSetModuleDataLayout(code.module, layout);
+            LLVMDisposeTargetData(layout);
+        }
+        code.internalize(exported);
+        for (name, buffers) in exported {
+            code.packed_entry(name, *buffers);
+        }
+        code.attributes(&machine.target);
+        code.verify()?;
+        Ok(code)
+    }
+
+    /// The functions with a body.
+    fn definitions(&self) -> Vec<LLVMValueRef> {
+        let mut list = Vec::new();
+        // SAFETY: the module is alive and not changed during the walk.
+        unsafe {
+            let mut function = LLVMGetFirstFunction(self.module);
+            while !function.is_null() {
+                if LLVMCountBasicBlocks(function) > 0 {
+                    list.push(function);
+                }
+                function = LLVMGetNextFunction(function);
+            }
+        }
+        list
+    }
+
+    fn internalize(&self, exported: &[(String, usize)]) {
+        for function in self.definitions() {
+            let mut length = 0;
+            // SAFETY: the function is alive, and so is its name, which is not changed here.
+            unsafe {
+                let name = LLVMGetValueName2(function, &mut length);
+                let name = std::slice::from_raw_parts(name.cast::<u8>(), length);
+                if !exported.iter().any(|(known, _)| known.as_bytes() == name) {
+                    LLVMSetLinkage(function, LLVMLinkage::LLVMInternalLinkage);
+                }
+            }
+        }
+    }
+
+    /// `void f__packed(const int64_t *params, void *const *buffers)`, which calls `f`.
+    fn packed_entry(&self, name: &str, buffers: usize) {
+        let empty = c"".as_ptr();
+        // SAFETY: all values belong to the live context and module; `f` takes one pointer and then one for each buffer, as
+        // `emit` wrote it.
+        unsafe {
+            let callee = LLVMGetNamedFunction(self.module, c_string(name).as_ptr());
+            let pointer = LLVMPointerTypeInContext(self.context, 0);
+            let void = LLVMVoidTypeInContext(self.context);
+            let ty = LLVMFunctionType(void, [pointer, pointer].as_mut_ptr(), 2, 0);
+            let packed = c_string(&format!("{name}__packed"));
+            let entry = LLVMAddFunction(self.module, packed.as_ptr(), ty);
+            let block = LLVMAppendBasicBlockInContext(self.context, entry, empty);
+            let builder = LLVMCreateBuilderInContext(self.context);
+            LLVMPositionBuilderAtEnd(builder, block);
+            let mut arguments = vec![LLVMGetParam(entry, 0)];
+            for at in 0..buffers {
+                let at = LLVMConstInt(LLVMInt64TypeInContext(self.context), at as u64, 0);
+                let list = LLVMGetParam(entry, 1);
+                let slot = LLVMBuildGEP2(builder, pointer, list, [at].as_mut_ptr(), 1, empty);
+                arguments.push(LLVMBuildLoad2(builder, pointer, slot, empty));
+            }
+            let ty = LLVMGlobalGetValueType(callee);
+            let count = arguments.len() as u32;
+            let call = LLVMBuildCall2(builder, ty, callee, arguments.as_mut_ptr(), count, empty);
+            LLVMSetTailCall(call, 1);
+            // A second copy of the kernel would only cost compile time.
+            self.attribute(c"noinline", |attribute| {
+                LLVMAddCallSiteAttribute(call, LLVMAttributeFunctionIndex, attribute);
+            });
+            LLVMBuildRetVoid(builder);
+            LLVMDisposeBuilder(builder);
+        }
+    }
+
+    fn attribute(&self, name: &CStr, add: impl FnOnce(LLVMAttributeRef)) {
+        // SAFETY: the name's length is right; the context is alive.
+        add(unsafe {
+            let kind = LLVMGetEnumAttributeKindForName(name.as_ptr(), name.count_bytes());
+            LLVMCreateEnumAttribute(self.context, kind, 0)
+        });
+    }
+
+    /// Tells every function, those outlined by OpenMP included, what CPU it is for.
+    fn attributes(&self, target: &Target) {
+        let mut pairs = vec![
+            ("target-cpu", target.cpu.as_str()),
+            ("target-features", target.features.as_str()),
+        ];
+        if cfg!(target_arch = "x86_64") {
+            // LLVM's tuning for most CPUs with AVX-512 splits 64-byte vectors in two, at a loss of more than half
+            // of the speed of dense kernels. Without AVX-512 this has no effect.
+            pairs.push(("prefer-vector-width", "512"));
+        }
+        for function in self.definitions() {
+            for (key, value) in pairs.iter().filter(|(_, value)| !value.is_empty()) {
+                // SAFETY: the lengths are those of the strings, which LLVM copies.
+                unsafe {
+                    let attribute = LLVMCreateStringAttribute(
+                        self.context,
+                        key.as_ptr().cast(),
+                        key.len() as u32,
+                        value.as_ptr().cast(),
+                        value.len() as u32,
+                    );
+                    LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, attribute);
+                }
+            }
+            // SAFETY: the function and the attribute belong to the same context.
+            self.attribute(c"nounwind", |attribute| unsafe {
+                LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, attribute);
+            });
+        }
+    }
+
+    /// LLVM trusts its input: broken IR would end the process.
+    fn verify(&self) -> Result<()> {
+        let mut message = null_mut();
+        let action = LLVMVerifierFailureAction::LLVMReturnStatusAction;
+        // SAFETY: the module is alive; the message is ours in both cases.
+        let (broken, message) = unsafe {
+            let broken = LLVMVerifyModule(self.module, action, &mut message);
+            (broken != 0, take_message(message))
+        };
+        if broken { Err(Error::Llvm { stage: "verify the module", message }) } else { Ok(()) }
+    }
+
+    pub fn optimise(&self, machine: &Machine, level: u8) -> Result<()> {
+        let pipeline = c_string(&format!("default<O{}>", level.min(3)));
+        // SAFETY: module and machine are alive; the options are disposed of once.
+        unsafe {
+            let options = LLVMCreatePassBuilderOptions();
+            LLVMPassBuilderOptionsSetLoopVectorization(options, 1);
+            LLVMPassBuilderOptionsSetSLPVectorization(options, 1);
+            LLVMPassBuilderOptionsSetLoopInterleaving(options, 1);
+            LLVMPassBuilderOptionsSetLoopUnrolling(options, 1);
+            let error = LLVMRunPasses(self.module, pipeline.as_ptr(), machine.raw, options);
+            LLVMDisposePassBuilderOptions(options);
+            check(error, "optimise the module")
+        }
+    }
+
+    /// Object code, or assembly text.
+    pub fn generate(&self, machine: &Machine, kind: LLVMCodeGenFileType) -> Result<Vec<u8>> {
+        let (mut message, mut buffer) = (null_mut(), null_mut());
+        // SAFETY: module and machine are alive; the buffer is read only after success and disposed of once.
+        unsafe {
+            let failed = LLVMTargetMachineEmitToMemoryBuffer(
+                machine.raw,
+                self.module,
+                kind,
+                &mut message,
+                &mut buffer,
+            );
+            if failed != 0 {
+                let message = take_message(message);
+                return Err(Error::Llvm { stage: "generate code", message });
+            }
+            let start = LLVMGetBufferStart(buffer).cast::<u8>();
+            let bytes = std::slice::from_raw_parts(start, LLVMGetBufferSize(buffer)).to_vec();
+            LLVMDisposeMemoryBuffer(buffer);
+            if self.diagnostics.is_empty() {
+                Ok(bytes)
+            } else {
+                Err(Error::Llvm { stage: "generate code", message: self.diagnostics.join("; ") })
+            }
+        }
+    }
+
+    pub fn text(&self) -> String {
+        // SAFETY: the module is alive; LLVM returns an owned C string.
+        unsafe { take_message(LLVMPrintModuleToString(self.module)) }
+    }
+}
+
+impl Drop for Code {
+    fn drop(&mut self) {
+        // SAFETY: both are owned by this; the module goes before its context, both before the list of diagnostics.
+        unsafe {
+            if !self.module.is_null() {
+                LLVMDisposeModule(self.module);
+            }
+            LLVMContextSetDiagnosticHandler(self.context, None, null::<c_void>().cast_mut());
+            LLVMContextDispose(self.context);
+        }
+    }
+}

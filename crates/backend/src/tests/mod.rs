@@ -1,0 +1,73 @@
+//! Modules built by hand, compiled and run.
+
+mod interface;
+mod kernels;
+mod native;
+mod parallel;
+
+use crate::{BufferArg, Compiled, Jit, Options, compile};
+use dastac_loops::*;
+
+/// A module with one function, under construction.
+struct Build {
+    module: Module,
+    function: Function,
+}
+
+impl Build {
+    fn new(name: &str) -> Build {
+        Build { module: Module::default(), function: Function::new(name, Vec::new()) }
+    }
+
+    fn symbol(&mut self, name: &str) -> Index {
+        Index::Symbol(self.module.symbol(name))
+    }
+
+    fn buffer(&mut self, name: &str, element: Element, mode: Mode, size: impl Into<Index>) -> BufferId {
+        let id = self.module.buffer(name, element, size.into());
+        self.function.args.push((id, mode));
+        id
+    }
+
+    fn var(&mut self, name: &str) -> VarId {
+        self.function.fresh_var(name)
+    }
+
+    fn finish(mut self, body: Vec<Stmt>) -> Module {
+        self.function.body = body;
+        self.module.functions.push(self.function);
+        self.module
+    }
+}
+
+fn v(var: VarId) -> Index {
+    Index::Var(var)
+}
+
+fn c(value: i64) -> Index {
+    Index::Const(value)
+}
+
+/// Compiled for one thread, loaded.
+fn jit(module: &Module) -> Jit {
+    Jit::load(&compiled(module, false)).unwrap()
+}
+
+fn compiled(module: &Module, parallel: bool) -> Compiled {
+    let options = Options { parallel, ..Options::default() };
+    compile(module, &options).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Numbers that differ from each other and are exact in binary.
+fn numbers(count: usize) -> Vec<f64> {
+    (0..count).map(|at| ((at * 37 + 11) % 101) as f64 / 8.0 - 5.0).collect()
+}
+
+/// Calls the one function of `module`, the last buffer being the output of `length` elements, at first -1.
+fn run(module: &Module, params: &[i64], inputs: &[&[f64]], length: usize) -> Vec<f64> {
+    let mut out = vec![-1.0; length];
+    let mut buffers: Vec<_> = inputs.iter().map(|slice| BufferArg::F64In(slice)).collect();
+    buffers.push(BufferArg::F64(&mut out));
+    jit(module).call(&module.functions[0].name, params, &mut buffers).unwrap();
+    out
+}

@@ -1,0 +1,139 @@
+//! Piecewise fusion (dastac paper, Algorithm 2): a piece `(D', P')` is dropped where another piece's polynomial takes the same values on `D'`.
+//!
+//! Barvinok's count has special cases at the boundaries (`j = 0`, the lexicographic minimum) that the general polynomial covers. Beyond the
+//! paper: domains are split into basic sets before the test, points that the count leaves out are a piece of value 0, the general
+//! polynomial is the one that covers the most pieces, and thin domains are split by points.
+
+use dastac_poly::{PwQPolynomial, QPolynomial, Set};
+
+use crate::{LayoutError, polynomial::Polynomial};
+
+/// One piece of a piecewise quasi-polynomial.
+#[derive(Clone, Debug)]
+pub struct Piece {
+    /// Where it applies.
+    pub domain: Set,
+    /// Its value there.
+    pub polynomial: Polynomial,
+}
+
+/// A piecewise quasi-polynomial whose pieces have disjoint domains.
+#[derive(Clone, Debug)]
+pub struct Piecewise {
+    /// Names of the dimensions; none for a size.
+    pub dims: Vec<String>,
+    /// The pieces, the most general first. Empty means 0 everywhere.
+    pub pieces: Vec<Piece>,
+}
+
+/// A dimension with at most this many values is split by points when its piece does not fuse as a whole.
+const THIN: i64 = 4;
+
+/// So many polynomials are tried as the general one in each round.
+const MAX_CANDIDATES: usize = 24;
+
+/// Fuses a count over `domain` (all points of interest; outside, the value does not matter).
+pub fn fuse(count: &PwQPolynomial, domain: &Set, dims: &[String]) -> Result<Piecewise, LayoutError> {
+    struct Raw {
+        domain: Set,
+        handle: QPolynomial,
+        polynomial: Polynomial,
+    }
+    let mut raw: Vec<Raw> = Vec::new();
+    let convert = |handle: &QPolynomial| -> Result<Polynomial, LayoutError> {
+        Polynomial::from_terms(&handle.terms()?, dims).ok_or(LayoutError::Beyond128)
+    };
+    for (piece, handle) in count.pieces_over(domain)? {
+        let polynomial = convert(&handle)?;
+        for basic in piece.make_disjoint()?.basic_sets()? {
+            if !basic.is_empty()? {
+                raw.push(Raw { domain: basic, handle: handle.clone(), polynomial: polynomial.clone() });
+            }
+        }
+    }
+    raw.sort_by_key(|piece| {
+        let degree: u32 =
+            piece.polynomial.terms().map(|(m, _)| m.iter().map(|(_, e)| *e).sum()).max().unwrap_or(0);
+        std::cmp::Reverse((degree, piece.polynomial.terms().count()))
+    });
+    let mut pieces: Vec<Piece> = Vec::new();
+    while !raw.is_empty() {
+        // The polynomial that covers the most other pieces becomes the general one.
+        let mut best: (usize, Vec<bool>) = (0, Vec::new());
+        let mut tried: Vec<Polynomial> = Vec::new();
+        for (k, general) in raw.iter().enumerate() {
+            if tried.len() >= MAX_CANDIDATES || tried.contains(&general.polynomial) {
+                continue;
+            }
+            tried.push(general.polynomial.clone());
+            let mut covers = Vec::new();
+            for other in &raw {
+                covers.push(
+                    other.polynomial == general.polynomial
+                        || agrees(&general.handle, &other.handle, &other.domain, dims.len())?,
+                );
+            }
+            let count = |covers: &[bool]| covers.iter().filter(|c| **c).count();
+            if count(&covers) > count(&best.1) {
+                best = (k, covers);
+            }
+            if count(&best.1) == raw.len() {
+                break;
+            }
+        }
+        let (general, covers) = best;
+        let polynomial = raw[general].polynomial.clone();
+        let mut fused = raw[general].domain.clone();
+        let mut rest = Vec::new();
+        for (piece, covered) in raw.into_iter().zip(covers) {
+            if covered {
+                fused = fused.union(&piece.domain)?;
+            } else {
+                rest.push(piece);
+            }
+        }
+        raw = rest;
+        pieces.push(Piece { domain: fused.coalesce()?, polynomial });
+    }
+    Ok(Piecewise { dims: dims.to_vec(), pieces })
+}
+
+/// Whether two quasi-polynomials take the same values on a basic set.
+fn agrees(a: &QPolynomial, b: &QPolynomial, domain: &Set, rank: usize) -> Result<bool, LayoutError> {
+    let difference = a.sub(b)?;
+    if difference.gist(domain)?.is_zero()? {
+        return Ok(true);
+    }
+    for dim in 0..rank {
+        let Some(slices) = thin_slices(domain, dim)? else { continue };
+        let mut all = true;
+        for slice in slices {
+            all = all && (slice.is_empty()? || difference.gist(&slice)?.is_zero()?);
+        }
+        if all {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// A basic set split by the values of a dimension, if these are few: `x = min`, `x = min + 1`, ..
+fn thin_slices(domain: &Set, dim: usize) -> Result<Option<Vec<Set>>, LayoutError> {
+    if !domain.has_dim_lower_bound(dim)? || !domain.has_dim_upper_bound(dim)? {
+        return Ok(None);
+    }
+    let low = domain.dim_min(dim)?.pieces()?;
+    let high = domain.dim_max(dim)?.pieces()?;
+    let ([(_, low)], [(_, high)]) = (low.as_slice(), high.as_slice()) else { return Ok(None) };
+    let (low, high) = (low.expr()?, high.expr()?);
+    let constant = |e: &dastac_poly::LinearExpr| {
+        (e.params.iter().all(|(_, c)| *c == 0) && e.floors.is_empty() && e.denominator == 1)
+            .then_some(e.constant)
+    };
+    let (Some(low), Some(high)) = (constant(&low), constant(&high)) else { return Ok(None) };
+    if high.saturating_sub(low) >= THIN {
+        return Ok(None);
+    }
+    let slices: Result<Vec<Set>, _> = (low..=high).map(|value| domain.fix_dim_at(dim, value)).collect();
+    Ok(Some(slices?))
+}

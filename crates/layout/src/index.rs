@@ -1,0 +1,285 @@
+//! Symbolic indexing (dastac paper, Algorithm 1).
+//!
+//! Access map: the caller hands in the set of elements that are used. Order: positions by the appearance of their iterators in the
+//! loop order ([`appearance_order`]). Preceding accesses and their count: [`Set::rank_polynomial`], per depth. Then [`crate::fusion`].
+
+use std::fmt;
+
+use dastac_poly::{Context, Set};
+use dastac_stur::infer::{Inferred, Redundancy, infer};
+use dastac_stur::program::TensorId;
+
+use crate::LayoutError;
+use crate::fusion::{Piecewise, fuse};
+
+/// A packed layout of one tensor.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// Names of the dimensions, in the tensor's own order.
+    pub dims: Vec<String>,
+    /// Names of the symbols that sizes and positions may depend on.
+    pub symbols: Vec<String>,
+    /// Packing order: position `order[0]` varies slowest.
+    pub order: Vec<usize>,
+    /// The elements that have a place: unique, structurally non-zero, used.
+    pub stored: Set,
+    /// Number of stored elements.
+    pub size: Piecewise,
+    /// Position of each stored element.
+    pub index: Piecewise,
+    /// All unique elements, also those that the computation does not use.
+    pub unique: Set,
+    /// How redundant elements follow from unique ones.
+    pub redundancy: Vec<Redundancy>,
+}
+
+impl Layout {
+    /// The layout of a set of elements, packed in lexicographic order.
+    ///
+    /// # Errors
+    /// An infinite set, a failure of isl, Barvinok not being there.
+    pub fn from_set(stored: &Set) -> Result<Layout, LayoutError> {
+        let order: Vec<usize> = (0..stored.rank()).collect();
+        Layout::with_order(stored, &order)
+    }
+
+    /// The layout of a set of elements, packed with position `order[0]` slowest.
+    pub fn with_order(stored: &Set, order: &[usize]) -> Result<Layout, LayoutError> {
+        let dims: Vec<String> = stored
+            .dims()?
+            .into_iter()
+            .enumerate()
+            .map(|(k, name)| if name.is_empty() { format!("i{k}") } else { name })
+            .collect();
+        let stored = stored.with_dim_names(&dims)?;
+        let permuted = stored.permute(order)?;
+        let permuted_dims: Vec<String> = order.iter().map(|&k| dims[k].clone()).collect();
+        let index = if dims.is_empty() {
+            Piecewise { dims: Vec::new(), pieces: Vec::new() }
+        } else {
+            fuse(&permuted.rank_polynomial()?, &permuted, &permuted_dims)?
+        };
+        let size = size(&permuted)?;
+        Ok(Layout {
+            symbols: stored.params()?,
+            dims,
+            order: order.to_vec(),
+            size,
+            index,
+            unique: stored.clone(),
+            redundancy: Vec::new(),
+            stored,
+        })
+    }
+
+    /// The layout of one tensor of a program.
+    pub fn from_stur(source: &str, tensor: &str) -> Result<Layout, LayoutError> {
+        let (program, _) = dastac_stur::load(source).map_err(LayoutError::Program)?;
+        let inferred = infer(&program, &Context::new()?)?;
+        match inferred.program.find(tensor) {
+            Some(id) => Layout::of(&inferred, id),
+            None => Err(LayoutError::UnknownTensor(tensor.into())),
+        }
+    }
+
+    /// The layout of one tensor of an inferred program: one buffer for all that its rules and products use.
+    pub fn of(inferred: &Inferred, tensor: TensorId) -> Result<Layout, LayoutError> {
+        let used = inferred.used(tensor)?;
+        let order = appearance_order(inferred, tensor);
+        let structured = &inferred.tensors[tensor.0];
+        Ok(Layout {
+            unique: structured.unique.clone(),
+            redundancy: structured.redundancy.clone(),
+            ..Layout::with_order(&used, &order)?
+        })
+    }
+
+    /// The layout at given values of the symbols.
+    ///
+    /// # Errors
+    /// A symbol without a value; positions beyond 64 bits.
+    pub fn bind(&self, values: &[(&str, i64)]) -> Result<Bound<'_>, LayoutError> {
+        let mut symbols = Vec::new();
+        for symbol in &self.symbols {
+            match values.iter().find(|(name, _)| name == symbol) {
+                Some((_, value)) => symbols.push((symbol.clone(), *value)),
+                None => return Err(LayoutError::Unbound(symbol.clone())),
+            }
+        }
+        let size = self.check_range("the tensor", &symbols)?;
+        Ok(Bound { layout: self, symbols, size })
+    }
+
+    /// The position of an element, for a layout without symbols; nothing where no element is stored.
+    pub fn index_of(&self, point: &[i64]) -> Result<Option<i64>, LayoutError> {
+        self.bind(&[])?.index_of(point)
+    }
+
+    /// Number of stored elements at given values of the symbols, after checking that no evaluation of the index or the size in 64-bit integers
+    /// can overflow.
+    ///
+    /// # Errors
+    /// [`LayoutError::Overflow`] naming `tensor`.
+    pub fn check_range(&self, tensor: &str, symbols: &[(String, i64)]) -> Result<i64, LayoutError> {
+        let overflow = || LayoutError::Overflow { tensor: tensor.into() };
+        let value_of = |name: &str| symbols.iter().find(|(n, _)| n == name).map(|(_, v)| *v);
+        let size = self.size.eval(symbols, &[])?.ok_or_else(overflow)?;
+        let mut bounds: Vec<(String, u64)> =
+            symbols.iter().map(|(name, value)| (name.clone(), value.unsigned_abs())).collect();
+        let fixed = self.stored.fix_params(symbols)?;
+        if !fixed.is_empty()? {
+            for (k, dim) in self.dims.iter().enumerate() {
+                let mut bound = 0;
+                for extreme in [fixed.dim_max(k)?, fixed.dim_min(k)?] {
+                    let value = extreme.eval(symbols, &[])?.ok_or_else(overflow)?;
+                    let value = u64::try_from(value.to_integer().unsigned_abs());
+                    bound = bound.max(value.map_err(|_| overflow())?);
+                }
+                bounds.push((dim.clone(), bound));
+            }
+            let bound_of = |name: &str| bounds.iter().find(|(n, _)| n == name).map(|(_, b)| *b);
+            for piece in &self.index.pieces {
+                let magnitude = piece.polynomial.magnitude(&bound_of).ok_or_else(overflow)?;
+                if magnitude > i64::MAX.unsigned_abs().into() {
+                    return Err(overflow());
+                }
+            }
+        }
+        // The size is also evaluated in generated code.
+        for piece in &self.size.pieces {
+            let magnitude = piece
+                .polynomial
+                .magnitude(&|name| value_of(name).map(i64::unsigned_abs))
+                .ok_or_else(overflow)?;
+            if magnitude > i64::MAX.unsigned_abs().into() {
+                return Err(overflow());
+            }
+        }
+        Ok(size)
+    }
+}
+
+/// Number of points as a fused piecewise polynomial over the symbols.
+fn size(stored: &Set) -> Result<Piecewise, LayoutError> {
+    fuse(&stored.card()?, &symbols_of(stored)?, &[])
+}
+
+/// All values of the symbols that a layout may be asked for: sizes and positions, not negative.
+pub(crate) fn symbols_of(stored: &Set) -> Result<Set, LayoutError> {
+    let params = stored.params()?;
+    let conditions: Vec<String> = params.iter().map(|name| format!("{name} >= 0")).collect();
+    let text = format!("[{}] -> {{ : {} }}", params.join(", "), conditions.join(" and "));
+    Ok(Set::parse(stored.context(), &text)?)
+}
+
+/// Positions of a tensor in the order in which their iterators appear in the loop order of the access that decides: the rule that computes it, or else
+/// the first that reads it.
+pub fn appearance_order(inferred: &Inferred, tensor: TensorId) -> Vec<usize> {
+    let rank = inferred.tensors[tensor.0].iterators.len();
+    let mut order: Vec<usize> = (0..rank).collect();
+    for rule in &inferred.rules {
+        for statement in &rule.statements {
+            let position_of = |names: std::collections::BTreeSet<String>| {
+                names.iter().filter_map(|n| statement.iterators.iter().position(|i| i == n)).max()
+            };
+            if rule.head == tensor {
+                let iterators = &inferred.program.rules[rule.rule.0].iterators;
+                order.sort_by_key(|&k| position_of([iterators[k].clone()].into()));
+                return order;
+            }
+            if inferred.program.tensor(tensor).rule().is_some() {
+                continue;
+            }
+            if let Some(read) = statement.reads.iter().find(|read| read.tensor == tensor) {
+                order.sort_by_key(|&k| position_of(read.subscripts[k].names()));
+                return order;
+            }
+        }
+    }
+    order
+}
+
+/// A layout at given values of its symbols.
+#[derive(Clone, Debug)]
+pub struct Bound<'a> {
+    layout: &'a Layout,
+    symbols: Vec<(String, i64)>,
+    size: i64,
+}
+
+impl Bound<'_> {
+    /// Number of stored elements.
+    pub fn size(&self) -> i64 {
+        self.size
+    }
+
+    /// The position of an element; nothing where no element is stored.
+    ///
+    /// # Errors
+    /// A wrong number of subscripts, or a failure of isl.
+    pub fn index_of(&self, point: &[i64]) -> Result<Option<i64>, LayoutError> {
+        let rank = self.layout.dims.len();
+        if point.len() != rank {
+            return Err(LayoutError::Rank { given: point.len(), rank });
+        }
+        if !self.layout.stored.contains(&self.symbols, point)? {
+            return Ok(None);
+        }
+        let permuted: Vec<i64> = self.layout.order.iter().map(|&k| point[k]).collect();
+        self.layout.index.eval(&self.symbols, &permuted)
+    }
+}
+
+impl Piecewise {
+    /// The value at a point (in the order of [`Piecewise::dims`]); 0 where no piece applies, nothing when it does not fit 64 bits or is no integer.
+    pub fn eval(&self, symbols: &[(String, i64)], point: &[i64]) -> Result<Option<i64>, LayoutError> {
+        for (k, piece) in self.pieces.iter().enumerate() {
+            let only = self.pieces.len() == 1 && k == 0 && !self.dims.is_empty();
+            if only || contains(&piece.domain, symbols, point)? {
+                let value_of = |name: &str| {
+                    let dim = self.dims.iter().position(|d| d == name);
+                    let symbol = || symbols.iter().find(|(n, _)| n == name).map(|(_, v)| *v);
+                    dim.map(|d| point[d]).or_else(symbol)
+                };
+                let value = piece.polynomial.eval(&value_of).filter(|value| value.is_integer());
+                return Ok(value.and_then(|value| i64::try_from(value.to_integer()).ok()));
+            }
+        }
+        Ok(Some(0))
+    }
+}
+
+fn contains(domain: &Set, symbols: &[(String, i64)], point: &[i64]) -> Result<bool, LayoutError> {
+    let known = domain.params()?;
+    let symbols: Vec<(String, i64)> =
+        symbols.iter().filter(|(name, _)| known.contains(name)).cloned().collect();
+    Ok(domain.contains(&symbols, point)?)
+}
+
+/// Math notation; several pieces as `{ value if condition; .. }`.
+impl fmt::Display for Piecewise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.pieces.as_slice() {
+            [] => write!(f, "0"),
+            [only] => write!(f, "{}", only.polynomial),
+            pieces => {
+                let pieces: Vec<String> = pieces
+                    .iter()
+                    .map(|piece| {
+                        let text = piece.domain.to_string();
+                        let condition = text.find(" : ").map_or("true", |at| text[at + 3..].trim_end_matches([' ', '}']));
+                        format!("{} if {condition}", piece.polynomial)
+                    })
+                    .collect();
+                write!(f, "{{ {} }}", pieces.join("; "))
+            }
+        }
+    }
+}
+
+/// `dims -> position, size`.
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "({}) -> {}, {} elements", self.dims.join(", "), self.index, self.size)
+    }
+}

@@ -1,0 +1,103 @@
+//! Packed layouts of structured tensors (dastac paper, section 4): from the set of elements that a computation uses to the polynomial
+//! that gives each of them its position in one dense buffer.
+//!
+//! A layout is a function, index -> position; nothing is read from memory to find an element. Invariants: [`Layout::index`] is a bijection
+//! from [`Layout::stored`] onto `0..size` for all values of the symbols; coefficients are exact.
+//!
+//! From text:
+//!
+//! ```
+//! # fn main() -> Result<(), dastac_layout::LayoutError> {
+//! use dastac_layout::Layout;
+//! let layout = Layout::from_stur(
+//!     "symbols: N
+//!      B:D(i, j) := (0 <= i < N) * (0 <= j < N)
+//!      B:U(i, j) := (i <= j)
+//!      y(i) := B(i, j) * x(j)
+//!      x:D(j) := (0 <= j < N)",
+//!     "B",
+//! )?;
+//! assert_eq!(layout.index.to_string(), "N*i - 1/2*i^2 - 1/2*i + j");
+//! assert_eq!(layout.size.to_string(), "1/2*N^2 + 1/2*N");
+//! let at = layout.bind(&[("N", 4)])?;
+//! assert_eq!(at.size(), 10);
+//! assert_eq!(at.index_of(&[1, 2])?, Some(5));
+//! assert_eq!(at.index_of(&[2, 1])?, None);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! From an isl set, without any text:
+//!
+//! ```
+//! # fn main() -> Result<(), dastac_layout::LayoutError> {
+//! use dastac_layout::Layout;
+//! use dastac_poly::{Context, Set};
+//! let band = Set::parse(&Context::new()?, "{ [i, j] : 0 <= i < 100 and i - 1 <= j <= i + 1 and 0 <= j < 100 }")?;
+//! let layout = Layout::from_set(&band)?;
+//! assert_eq!(layout.index_of(&[3, 4])?, Some(10));
+//! assert_eq!(layout.to_c()?, "2*i + j");
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod convert;
+mod emit;
+mod fusion;
+mod index;
+mod polynomial;
+mod proof;
+#[cfg(test)]
+mod tests;
+
+pub use emit::{Resolve, affine_to_index, to_index};
+pub use fusion::{Piece, Piecewise};
+pub use index::{Bound, Layout};
+pub use polynomial::{Monomial, Polynomial};
+pub use proof::Proof;
+
+/// What can go wrong with a layout.
+#[derive(Debug, thiserror::Error)]
+pub enum LayoutError {
+    /// isl or Barvinok failed.
+    #[error(transparent)]
+    Poly(#[from] dastac_poly::Error),
+    /// The program is at fault.
+    #[error("{}", .0.iter().map(|d| d.message.clone()).collect::<Vec<_>>().join("; "))]
+    Program(Vec<dastac_stur::Diagnostic>),
+    /// A tensor that the program does not have.
+    #[error("the program has no tensor `{0}`")]
+    UnknownTensor(String),
+    /// A symbol has no value.
+    #[error("symbol `{0}` has no value")]
+    Unbound(String),
+    /// Wrong number of subscripts.
+    #[error("{given} subscripts for a tensor of rank {rank}")]
+    Rank {
+        /// What was given.
+        given: usize,
+        /// The tensor's rank.
+        rank: usize,
+    },
+    /// Positions do not fit 64 bits for these values of the symbols.
+    #[error("the packed index of `{tensor}` overflows 64 bits for these sizes")]
+    Overflow {
+        /// The tensor.
+        tensor: String,
+    },
+    /// A coefficient does not fit 128 bits.
+    #[error("a coefficient of the index does not fit 128 bits")]
+    Beyond128,
+    /// The loop IR cannot say it.
+    #[error("not supported yet: {0}")]
+    Unsupported(String),
+}
+
+impl From<dastac_stur::infer::InferError> for LayoutError {
+    fn from(error: dastac_stur::infer::InferError) -> Self {
+        match error {
+            dastac_stur::infer::InferError::User(diagnostics) => LayoutError::Program(diagnostics),
+            dastac_stur::infer::InferError::Poly(error) => LayoutError::Poly(error),
+        }
+    }
+}

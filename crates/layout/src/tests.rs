@@ -1,0 +1,108 @@
+//! Layouts of sets, compared with enumeration.
+
+use dastac_poly::{Context, Set};
+
+use crate::{Layout, Proof};
+
+/// Every stored element has its own position in `0..size`, in packing order, at all given symbol values.
+fn check(text: &str, order: Option<&[usize]>, samples: &[&[i64]]) -> Layout {
+    let context = Context::new().unwrap();
+    let set = Set::parse(&context, text).unwrap();
+    let layout = match order {
+        None => Layout::from_set(&set).unwrap(),
+        Some(order) => Layout::with_order(&set, order).unwrap(),
+    };
+    for values in samples {
+        let symbols: Vec<(String, i64)> =
+            layout.symbols.iter().cloned().zip(values.iter().copied()).collect();
+        let points = layout.stored.fix_params(&symbols).unwrap().points(100_000).unwrap();
+        let named: Vec<(&str, i64)> = symbols.iter().map(|(n, v)| (n.as_str(), *v)).collect();
+        let bound = layout.bind(&named).unwrap();
+        assert_eq!(bound.size(), i64::try_from(points.len()).unwrap(), "{text} at {symbols:?}");
+        let mut keyed: Vec<(Vec<i64>, i64)> = points
+            .iter()
+            .map(|p| {
+                let key = layout.order.iter().map(|&k| p[k]).collect();
+                (key, bound.index_of(p).unwrap().unwrap())
+            })
+            .collect();
+        keyed.sort();
+        let positions: Vec<i64> = keyed.into_iter().map(|(_, position)| position).collect();
+        let expected: Vec<i64> = (0..bound.size()).collect();
+        assert_eq!(positions, expected, "{text} at {symbols:?}: {}", layout.index);
+    }
+    layout
+}
+
+const ONE: &[&[i64]] = &[&[0], &[1], &[2], &[3], &[7], &[11]];
+const TWO: &[&[i64]] = &[&[0, 0], &[0, 3], &[1, 1], &[2, 5], &[5, 2], &[7, 7], &[3, 11]];
+
+#[test]
+fn families() {
+    let cases: &[(&str, &[&[i64]], usize, &str)] = &[
+        ("[N] -> { [i] : 0 <= i < N }", ONE, 1, "i"),
+        ("[N] -> { [i, j] : 0 <= i <= j < N }", ONE, 1, "N*i - 1/2*i^2 - 1/2*i + j"),
+        ("[N] -> { [i, j] : 0 <= j <= i < N }", ONE, 1, "1/2*i^2 + 1/2*i + j"),
+        ("[N] -> { [i, j] : 0 <= i < N and j = i }", ONE, 1, "i"),
+        ("[N] -> { [i, j] : 0 <= i < j < N }", ONE, 1, "N*i - 1/2*i^2 - 3/2*i + j - 1"),
+        ("[M, N] -> { [i, j] : 0 <= i < M and 0 <= j < N }", TWO, 1, "N*i + j"),
+        ("[M, N] -> { [i, j] : 0 <= i < M and i <= j < N }", TWO, 1, "N*i - 1/2*i^2 - 1/2*i + j"),
+        ("[N] -> { [i, j] : i = 0 and 0 <= j < N or 1 <= i < N and j = i - 1 }", ONE, 2, ""),
+        ("[N] -> { [i, j, k] : 0 <= i <= j <= k < N }", ONE, 1, ""),
+        ("[N] -> { [i, j, k, l] : 0 <= i <= j <= k <= l < N }", &[&[0], &[1], &[2], &[5]], 1, ""),
+        ("[J, N] -> { [i, j] : 0 <= i < N and j = J and 0 <= J < N }", TWO, 1, "i"),
+        ("{ [] }", &[&[]], 0, "0"),
+    ];
+    for (text, samples, pieces, index) in cases {
+        let layout = check(text, None, samples);
+        assert_eq!(layout.index.pieces.len(), *pieces, "{text}: {}", layout.index);
+        if !index.is_empty() {
+            assert_eq!(layout.index.to_string(), *index, "{text}");
+        }
+        assert_eq!(layout.prove_bijection().unwrap(), Proof::Proven, "{text}: {}", layout.index);
+    }
+}
+
+#[test]
+fn orders() {
+    let layout = check("[M, N] -> { [i, j] : 0 <= i < M and 0 <= j < N }", Some(&[1, 0]), TWO);
+    assert_eq!(layout.index.to_string(), "M*j + i");
+    check("[M, N] -> { [i, j] : 0 <= i < M and i <= j < N }", Some(&[1, 0]), TWO);
+}
+
+#[test]
+fn quasi_polynomials() {
+    check("[N] -> { [i] : 0 <= i < N and i mod 3 = 0 }", None, ONE);
+    check("[N] -> { [i, j] : 0 <= i < N and 0 <= j < N and (i + j) mod 2 = 0 }", None, ONE);
+    check("[N] -> { [i, j] : 0 <= i < N and 0 <= j < N and i - 2 <= j <= i + 2 }", None, ONE);
+}
+
+#[test]
+fn bands_fuse() {
+    let layout = check("[N] -> { [i, j] : 0 <= i < N and 0 <= j < N and i - 1 <= j <= i + 1 }", None, ONE);
+    assert_eq!(layout.index.to_string(), "2*i + j");
+}
+
+#[test]
+fn overflow_names_the_tensor() {
+    let set = Set::parse(&Context::new().unwrap(), "[N] -> { [i, j, k] : 0 <= i <= j <= k < N }").unwrap();
+    let layout = Layout::from_set(&set).unwrap();
+    let symbols = [("N".to_string(), 1 << 30)];
+    let error = layout.check_range("B", &symbols).unwrap_err();
+    assert_eq!(error.to_string(), "the packed index of `B` overflows 64 bits for these sizes");
+    assert!(layout.check_range("B", &[("N".to_string(), 1 << 10)]).is_ok());
+}
+
+#[test]
+fn infinite_sets_are_errors() {
+    let set = Set::parse(&Context::new().unwrap(), "{ [i] : i >= 0 }").unwrap();
+    assert!(Layout::from_set(&set).is_err());
+}
+
+#[test]
+fn code_text() {
+    let set = Set::parse(&Context::new().unwrap(), "[N] -> { [i, j] : 0 <= i <= j < N }").unwrap();
+    let layout = Layout::from_set(&set).unwrap();
+    assert_eq!(layout.to_c().unwrap(), "N*i - ((i + 1)*i / 2) + j");
+    assert_eq!(layout.to_rust().unwrap(), "N*i - ((i + 1)*i / 2) + j");
+}

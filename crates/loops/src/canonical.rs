@@ -1,0 +1,131 @@
+//! The form in which two modules with the same text are equal.
+//!
+//! - Variables are numbered in the order in which the text binds them, unused ones dropped, and bear the names
+//!   under which they print.
+//! - Minima in upper and maxima in lower bounds are lists of bounds.
+//! - A conjunction or disjunction of one condition is that condition.
+
+use crate::ir::*;
+use crate::linear::{flatten_max, flatten_min};
+use crate::print::{Names, peel};
+use std::collections::BTreeMap;
+
+impl Module {
+    /// The module that `parse(&self.to_string())` gives, if this one satisfies the invariants.
+    pub fn canonical(&self) -> Module {
+        let functions = self.functions.iter().map(|function| {
+            let mut renumber = Renumber {
+                names: Names::new(Some(self), Some(function)),
+                numbers: BTreeMap::new(),
+                vars: Vec::new(),
+            };
+            let body = renumber.block(&function.body);
+            Function { vars: renumber.vars, body, ..function.clone() }
+        });
+        Module { functions: functions.collect(), ..self.clone() }
+    }
+}
+
+struct Renumber<'a> {
+    names: Names<'a>,
+    numbers: BTreeMap<VarId, VarId>,
+    vars: Vec<String>,
+}
+
+impl Renumber<'_> {
+    fn bind(&mut self, var: VarId) -> VarId {
+        let new = VarId(self.vars.len() as u32);
+        self.vars.push(self.names.bind(var));
+        self.numbers.insert(var, new);
+        new
+    }
+
+    fn block(&mut self, body: &[Stmt]) -> Vec<Stmt> {
+        body.iter().map(|stmt| self.stmt(stmt)).collect()
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) -> Stmt {
+        match stmt {
+            Stmt::For(inner) => {
+                let (lower, upper) = self.bounds(&inner.lower, &inner.upper);
+                let var = self.bind(inner.var);
+                let body = self.block(&inner.body);
+                self.names.unbind();
+                Stmt::For(For { var, lower, upper, body, ..*inner })
+            }
+            Stmt::If(inner) => Stmt::If(If {
+                condition: self.condition(&inner.condition),
+                then: self.block(&inner.then),
+                otherwise: self.block(&inner.otherwise),
+            }),
+            Stmt::Store(store) => Stmt::Store(Store {
+                index: self.index(&store.index),
+                value: self.value(&store.value),
+                ..*store
+            }),
+        }
+    }
+
+    fn bounds(&self, lower: &[Index], upper: &[Index]) -> (Vec<Index>, Vec<Index>) {
+        let (mut lowers, mut uppers) = (Vec::new(), Vec::new());
+        lower.iter().for_each(|bound| flatten_max(&self.index(bound), &mut lowers));
+        upper.iter().for_each(|bound| flatten_min(&self.index(bound), &mut uppers));
+        (lowers, uppers)
+    }
+
+    fn index(&self, index: &Index) -> Index {
+        let go = |index: &Index| Box::new(self.index(index));
+        match index {
+            Index::Const(_) | Index::Symbol(_) => index.clone(),
+            Index::Var(var) => Index::Var(self.numbers.get(var).copied().unwrap_or(*var)),
+            Index::Add(left, right) => Index::Add(go(left), go(right)),
+            Index::Sub(left, right) => Index::Sub(go(left), go(right)),
+            Index::Mul(left, right) => Index::Mul(go(left), go(right)),
+            Index::FloorDiv(value, by) => Index::FloorDiv(go(value), *by),
+            Index::Mod(value, by) => Index::Mod(go(value), *by),
+            Index::ExactDiv(value, by) => Index::ExactDiv(go(value), *by),
+            Index::Min(left, right) => Index::Min(go(left), go(right)),
+            Index::Max(left, right) => Index::Max(go(left), go(right)),
+            Index::Select(condition, then, otherwise) => {
+                Index::Select(Box::new(self.condition(condition)), go(then), go(otherwise))
+            }
+        }
+    }
+
+    fn condition(&self, condition: &Condition) -> Condition {
+        match peel(condition) {
+            Condition::Compare(op, left, right) => {
+                Condition::Compare(*op, self.index(left), self.index(right))
+            }
+            Condition::And(list) => {
+                Condition::And(list.iter().map(|c| self.condition(c)).collect())
+            }
+            Condition::Or(list) => Condition::Or(list.iter().map(|c| self.condition(c)).collect()),
+        }
+    }
+
+    fn value(&mut self, value: &Value) -> Value {
+        match value {
+            Value::Const(_) => value.clone(),
+            Value::Load(buffer, index) => Value::Load(*buffer, self.index(index)),
+            Value::FromIndex(index) => Value::FromIndex(self.index(index)),
+            Value::Add(left, right) => {
+                Value::Add(Box::new(self.value(left)), Box::new(self.value(right)))
+            }
+            Value::Mul(left, right) => {
+                Value::Mul(Box::new(self.value(left)), Box::new(self.value(right)))
+            }
+            Value::Div(left, right) => {
+                Value::Div(Box::new(self.value(left)), Box::new(self.value(right)))
+            }
+            Value::Sum(sum) => {
+                let (lower, upper) = self.bounds(&sum.lower, &sum.upper);
+                let var = self.bind(sum.var);
+                let condition = sum.condition.as_ref().map(|condition| self.condition(condition));
+                let body = self.value(&sum.body);
+                self.names.unbind();
+                Value::Sum(Box::new(Sum { var, lower, upper, condition, body, step: sum.step }))
+            }
+        }
+    }
+}

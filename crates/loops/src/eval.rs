@@ -1,0 +1,156 @@
+//! Values of integer expressions and conditions, with checked arithmetic.
+
+use crate::ir::*;
+
+/// Why an integer expression has no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EvalError {
+    /// Leaves the range of 64-bit integers.
+    #[error("integer overflow")]
+    Overflow,
+    /// An exact division has a remainder.
+    #[error("exact division of {value} by {by} has a remainder")]
+    Remainder {
+        /// The dividend.
+        value: i64,
+        /// The divisor.
+        by: i64,
+    },
+    /// A divisor is not positive.
+    #[error("the divisor {0} is not positive")]
+    Divisor(i64),
+    /// A symbol has no value.
+    #[error("symbol {} has no value", .0.0)]
+    Symbol(SymbolId),
+    /// A variable has no value here.
+    #[error("variable {} has no value", .0.0)]
+    Variable(VarId),
+}
+
+impl Index {
+    /// The value, given the symbols' and variables' values.
+    pub fn eval(
+        &self,
+        symbols: &[i64],
+        vars: &dyn Fn(VarId) -> Option<i64>,
+    ) -> Result<i64, EvalError> {
+        let eval = |index: &Index| index.eval(symbols, vars);
+        let divisor = |by: i64| if by > 0 { Ok(by) } else { Err(EvalError::Divisor(by)) };
+        let checked = |value: Option<i64>| value.ok_or(EvalError::Overflow);
+        match self {
+            Index::Const(value) => Ok(*value),
+            Index::Symbol(symbol) => {
+                symbols.get(symbol.0 as usize).copied().ok_or(EvalError::Symbol(*symbol))
+            }
+            Index::Var(var) => vars(*var).ok_or(EvalError::Variable(*var)),
+            Index::Add(left, right) => checked(eval(left)?.checked_add(eval(right)?)),
+            Index::Sub(left, right) => checked(eval(left)?.checked_sub(eval(right)?)),
+            Index::Mul(left, right) => checked(eval(left)?.checked_mul(eval(right)?)),
+            Index::FloorDiv(value, by) => Ok(eval(value)?.div_euclid(divisor(*by)?)),
+            Index::Mod(value, by) => Ok(eval(value)?.rem_euclid(divisor(*by)?)),
+            Index::ExactDiv(value, by) => match (eval(value)?, divisor(*by)?) {
+                (value, by) if value % by == 0 => Ok(value / by),
+                (value, by) => Err(EvalError::Remainder { value, by }),
+            },
+            Index::Min(left, right) => Ok(eval(left)?.min(eval(right)?)),
+            Index::Max(left, right) => Ok(eval(left)?.max(eval(right)?)),
+            Index::Select(condition, then, otherwise) => {
+                if condition.eval(symbols, vars)? {
+                    eval(then)
+                } else {
+                    eval(otherwise)
+                }
+            }
+        }
+    }
+
+    /// The value of an expression in symbols only.
+    pub fn eval_symbols(&self, symbols: &[i64]) -> Result<i64, EvalError> {
+        self.eval(symbols, &|_| None)
+    }
+
+    /// The value of an expression without symbols or variables.
+    pub fn eval_const(&self) -> Result<i64, EvalError> {
+        self.eval(&[], &|_| None)
+    }
+}
+
+impl Condition {
+    /// Whether it holds, given the symbols' and variables' values. Stops at the first condition that decides.
+    pub fn eval(
+        &self,
+        symbols: &[i64],
+        vars: &dyn Fn(VarId) -> Option<i64>,
+    ) -> Result<bool, EvalError> {
+        match self {
+            Condition::Compare(op, left, right) => {
+                Ok(op.holds(left.eval(symbols, vars)?, right.eval(symbols, vars)?))
+            }
+            Condition::And(list) => {
+                for condition in list {
+                    if !condition.eval(symbols, vars)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            Condition::Or(list) => {
+                for condition in list {
+                    if condition.eval(symbols, vars)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+        }
+    }
+}
+
+/// The half-open range `max(lower..) to min(upper..)`; empty bounds leave it empty.
+pub fn eval_range(
+    lower: &[Index],
+    upper: &[Index],
+    symbols: &[i64],
+    vars: &dyn Fn(VarId) -> Option<i64>,
+) -> Result<std::ops::Range<i64>, EvalError> {
+    let mut range = i64::MIN..i64::MAX;
+    for bound in lower {
+        range.start = range.start.max(bound.eval(symbols, vars)?);
+    }
+    for bound in upper {
+        range.end = range.end.min(bound.eval(symbols, vars)?);
+    }
+    if lower.is_empty() || upper.is_empty() {
+        return Ok(0..0);
+    }
+    Ok(range)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn division_rounds_down() {
+        for (value, by, quotient, remainder) in [(7, 3, 2, 1), (-7, 3, -3, 2), (-6, 3, -2, 0)] {
+            let value = Box::new(Index::Const(value));
+            assert_eq!(Index::FloorDiv(value.clone(), by).eval_const(), Ok(quotient));
+            assert_eq!(Index::Mod(value, by).eval_const(), Ok(remainder));
+        }
+    }
+
+    #[test]
+    fn errors() {
+        let symbol = || Box::new(Index::Symbol(SymbolId(0)));
+        let eval = |index: Index| index.eval(&[i64::MAX], &|_| None);
+        assert_eq!(eval(Index::Add(symbol(), symbol())), Err(EvalError::Overflow));
+        assert_eq!(eval(Index::Mul(symbol(), symbol())), Err(EvalError::Overflow));
+        assert_eq!(
+            eval(Index::ExactDiv(symbol(), 2)),
+            Err(EvalError::Remainder { value: i64::MAX, by: 2 })
+        );
+        assert_eq!(eval(Index::FloorDiv(symbol(), 0)), Err(EvalError::Divisor(0)));
+        assert_eq!(eval(Index::Var(VarId(3))), Err(EvalError::Variable(VarId(3))));
+        assert_eq!(eval(Index::Symbol(SymbolId(1))), Err(EvalError::Symbol(SymbolId(1))));
+    }
+}

@@ -1,0 +1,518 @@
+//! The reference interpreter: what a function means, checked at every step.
+//!
+//! Iterations run in order, parallel ones too; that two iterations of a parallel loop touch an element that one of
+//! them writes is an error. Floating-point expressions are evaluated in binary64, whatever the buffers'
+//! elements, and rounded when stored.
+
+use crate::eval::{EvalError, eval_range};
+use crate::ir::*;
+
+/// The contents of a buffer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Data {
+    /// Of an `f64` or `f32` buffer; the latter's elements are rounded when stored.
+    Float(Vec<f64>),
+    /// Of an `i64` buffer.
+    Int(Vec<i64>),
+}
+
+impl Data {
+    /// Zeros for a buffer of `len` elements.
+    pub fn zeros(element: Element, len: usize) -> Data {
+        match element {
+            Element::F64 | Element::F32 => Data::Float(vec![0.0; len]),
+            Element::I64 => Data::Int(vec![0; len]),
+        }
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        match self {
+            Data::Float(data) => data.len(),
+            Data::Int(data) => data.len(),
+        }
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The elements of a floating-point buffer.
+    pub fn as_float(&self) -> Option<&[f64]> {
+        match self {
+            Data::Float(data) => Some(data),
+            Data::Int(_) => None,
+        }
+    }
+
+    /// The elements of an integer buffer.
+    pub fn as_int(&self) -> Option<&[i64]> {
+        match self {
+            Data::Float(_) => None,
+            Data::Int(data) => Some(data),
+        }
+    }
+}
+
+/// Why a function could not be run to its end.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InterpError {
+    /// No such function.
+    #[error("there is no function `{0}`")]
+    Function(String),
+    /// Not one value for each symbol.
+    #[error("{expected} symbols, {found} values")]
+    Symbols {
+        /// Symbols of the module.
+        expected: usize,
+        /// Values given.
+        found: usize,
+    },
+    /// Not one content for each argument.
+    #[error("{expected} arguments, {found} buffers")]
+    Buffers {
+        /// Arguments of the function.
+        expected: usize,
+        /// Buffers given.
+        found: usize,
+    },
+    /// Integers for a floating-point buffer, or the other way round.
+    #[error("buffer `{0}` holds elements of another kind")]
+    Kind(String),
+    /// A buffer is shorter than its size.
+    #[error("buffer `{buffer}` has {found} of {expected} elements")]
+    Length {
+        /// The buffer's name.
+        buffer: String,
+        /// Its size.
+        expected: i64,
+        /// Elements given.
+        found: usize,
+    },
+    /// A buffer's size is negative.
+    #[error("the size of buffer `{buffer}` is {size}")]
+    Size {
+        /// The buffer's name.
+        buffer: String,
+        /// Its size.
+        size: i64,
+    },
+    /// A subscript is outside the buffer.
+    #[error("{buffer}[{index}] is outside its {size} elements")]
+    Bounds {
+        /// The buffer's name.
+        buffer: String,
+        /// The subscript.
+        index: i64,
+        /// Its size.
+        size: usize,
+    },
+    /// An integer expression has no value.
+    #[error(transparent)]
+    Eval(#[from] EvalError),
+    /// Two iterations of a parallel loop touch an element, and one writes it.
+    #[error("iterations of a parallel loop collide at {buffer}[{index}]")]
+    Race {
+        /// The buffer's name.
+        buffer: String,
+        /// The subscript.
+        index: usize,
+    },
+    /// More statements and terms than allowed.
+    #[error("more than {0} steps")]
+    Steps(u64),
+    /// The function violates an invariant.
+    #[error("the function is not valid: {0}")]
+    Invalid(&'static str),
+}
+
+/// Steps that [`run`] allows.
+pub const STEPS: u64 = 1 << 32;
+
+/// Runs a function. `symbols` are in the module's order, `buffers` in the order of the function's arguments.
+pub fn run(
+    module: &Module,
+    function: &str,
+    symbols: &[i64],
+    buffers: &mut [Data],
+) -> Result<(), InterpError> {
+    run_steps(module, function, symbols, buffers, STEPS)
+}
+
+/// As [`run`], with at most `steps` statements executed and terms added.
+pub fn run_steps(
+    module: &Module,
+    function: &str,
+    symbols: &[i64],
+    buffers: &mut [Data],
+    steps: u64,
+) -> Result<(), InterpError> {
+    let function =
+        module.find_function(function).ok_or_else(|| InterpError::Function(function.to_owned()))?;
+    if symbols.len() != module.symbols.len() {
+        let (expected, found) = (module.symbols.len(), symbols.len());
+        return Err(InterpError::Symbols { expected, found });
+    }
+    if buffers.len() != function.args.len() {
+        let (expected, found) = (function.args.len(), buffers.len());
+        return Err(InterpError::Buffers { expected, found });
+    }
+    let mut slots: Vec<Option<Slot>> = module.buffers.iter().map(|_| None).collect();
+    for ((id, _), data) in function.args.iter().zip(buffers) {
+        let unknown = InterpError::Invalid("an argument is not a buffer of the module");
+        let buffer = module.buffers.get(id.0 as usize).ok_or(unknown)?;
+        let size = buffer.size.eval_symbols(symbols)?;
+        let name = || buffer.name.clone();
+        if matches!(data, Data::Int(_)) != (buffer.element == Element::I64) {
+            return Err(InterpError::Kind(name()));
+        }
+        let len = usize::try_from(size).map_err(|_| InterpError::Size { buffer: name(), size })?;
+        if data.len() < len {
+            let (expected, found) = (size, data.len());
+            return Err(InterpError::Length { buffer: name(), expected, found });
+        }
+        let (writer, reader) = (Vec::new(), Vec::new());
+        slots[id.0 as usize] = Some(Slot { buffer, len, data, writer, reader });
+    }
+    let mut machine = Machine {
+        symbols,
+        slots,
+        vars: vec![None; function.vars.len()],
+        left: steps,
+        steps,
+        parallel: None,
+        stamps: 0,
+    };
+    machine.block(&function.body)
+}
+
+/// An argument while a function runs.
+struct Slot<'a> {
+    buffer: &'a Buffer,
+    len: usize,
+    data: &'a mut Data,
+    /// For each element the last iteration that wrote it, and the first of a parallel loop that read it.
+    writer: Vec<u64>,
+    reader: Vec<u64>,
+}
+
+/// The parallel loop being executed. Iterations of all parallel loops are numbered in one sequence from 1.
+#[derive(Clone, Copy)]
+struct Parallel {
+    first: u64,
+    current: u64,
+}
+
+struct Machine<'a> {
+    symbols: &'a [i64],
+    slots: Vec<Option<Slot<'a>>>,
+    vars: Vec<Option<i64>>,
+    left: u64,
+    steps: u64,
+    parallel: Option<Parallel>,
+    stamps: u64,
+}
+
+impl Slot<'_> {
+    fn position(&self, index: i64) -> Result<usize, InterpError> {
+        match usize::try_from(index) {
+            Ok(position) if position < self.len => Ok(position),
+            _ => {
+                let (buffer, size) = (self.buffer.name.clone(), self.len);
+                Err(InterpError::Bounds { buffer, index, size })
+            }
+        }
+    }
+
+    fn touch(&mut self, at: usize, loops: Parallel, write: bool) -> Result<(), InterpError> {
+        if self.writer.is_empty() {
+            self.writer = vec![0; self.len];
+            self.reader = vec![0; self.len];
+        }
+        let other = |stamp: u64| stamp >= loops.first && stamp != loops.current;
+        if other(self.writer[at]) || write && other(self.reader[at]) {
+            return Err(InterpError::Race { buffer: self.buffer.name.clone(), index: at });
+        }
+        if write {
+            self.writer[at] = loops.current;
+        } else if self.reader[at] < loops.first {
+            self.reader[at] = loops.current;
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Machine<'a> {
+    fn step(&mut self) -> Result<(), InterpError> {
+        self.left = self.left.checked_sub(1).ok_or(InterpError::Steps(self.steps))?;
+        Ok(())
+    }
+
+    fn index(&self, index: &Index) -> Result<i64, InterpError> {
+        Ok(index.eval(self.symbols, &|var| self.vars.get(var.0 as usize).copied().flatten())?)
+    }
+
+    fn holds(&self, condition: &Condition) -> Result<bool, InterpError> {
+        let vars = |var: VarId| self.vars.get(var.0 as usize).copied().flatten();
+        Ok(condition.eval(self.symbols, &vars)?)
+    }
+
+    fn block(&mut self, body: &[Stmt]) -> Result<(), InterpError> {
+        body.iter().try_for_each(|stmt| self.stmt(stmt))
+    }
+
+    /// Runs `each` with `var` set to each value of a range.
+    fn range(
+        &mut self,
+        (var, step): (VarId, i64),
+        (lower, upper): (&[Index], &[Index]),
+        mut each: impl FnMut(&mut Self) -> Result<(), InterpError>,
+    ) -> Result<(), InterpError> {
+        if lower.is_empty() || upper.is_empty() {
+            return Err(InterpError::Invalid("a range has no bounds"));
+        }
+        if step <= 0 {
+            return Err(InterpError::Invalid("a step is not positive"));
+        }
+        let slot = var.0 as usize;
+        if slot >= self.vars.len() {
+            return Err(InterpError::Invalid("a variable does not exist"));
+        }
+        let vars = |var: VarId| self.vars.get(var.0 as usize).copied().flatten();
+        let range = eval_range(lower, upper, self.symbols, &vars)?;
+        let outer = self.vars[slot];
+        let mut value = range.start;
+        while value < range.end {
+            self.vars[slot] = Some(value);
+            self.step()?;
+            each(self)?;
+            // A value past the largest integer is past the end.
+            match value.checked_add(step) {
+                Some(next) => value = next,
+                None => break,
+            }
+        }
+        self.vars[slot] = outer;
+        Ok(())
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) -> Result<(), InterpError> {
+        self.step()?;
+        match stmt {
+            Stmt::For(inner) => {
+                let outer = self.parallel;
+                let parallel = inner.mark == Mark::Parallel;
+                if parallel && outer.is_some() {
+                    return Err(InterpError::Invalid("a parallel loop stands inside another"));
+                }
+                let first = self.stamps + 1;
+                self.range((inner.var, inner.step), (&inner.lower, &inner.upper), |machine| {
+                    if parallel {
+                        machine.stamps += 1;
+                        machine.parallel = Some(Parallel { first, current: machine.stamps });
+                    }
+                    machine.block(&inner.body)
+                })?;
+                self.parallel = outer;
+                Ok(())
+            }
+            Stmt::If(inner) => {
+                if self.holds(&inner.condition)? {
+                    self.block(&inner.then)
+                } else {
+                    self.block(&inner.otherwise)
+                }
+            }
+            Stmt::Store(store) => self.store(store),
+        }
+    }
+
+    fn slot(&mut self, buffer: BufferId) -> Result<&mut Slot<'a>, InterpError> {
+        let slot = self.slots.get_mut(buffer.0 as usize).and_then(Option::as_mut);
+        slot.ok_or(InterpError::Invalid("a buffer is not an argument"))
+    }
+
+    fn store(&mut self, store: &Store) -> Result<(), InterpError> {
+        let index = self.index(&store.index)?;
+        let parallel = self.parallel;
+        let float = match self.slot(store.buffer)?.buffer.element {
+            Element::I64 => None,
+            Element::F64 | Element::F32 => Some(self.value(&store.value)?),
+        };
+        let int = match (&float, &store.value) {
+            (Some(_), _) => 0,
+            (None, Value::FromIndex(index)) => self.index(index)?,
+            (None, _) => return Err(InterpError::Invalid("a float is stored as an integer")),
+        };
+        let slot = self.slot(store.buffer)?;
+        let at = slot.position(index)?;
+        if let Some(loops) = parallel {
+            if store.mode == StoreMode::Add {
+                slot.touch(at, loops, false)?;
+            }
+            slot.touch(at, loops, true)?;
+        }
+        let add = store.mode == StoreMode::Add;
+        match (&mut *slot.data, float) {
+            (Data::Float(data), Some(value)) => {
+                let value = if add { data[at] + value } else { value };
+                let narrow = slot.buffer.element == Element::F32;
+                data[at] = if narrow { f64::from(value as f32) } else { value };
+            }
+            (Data::Int(data), _) => {
+                let old = if add { data[at] } else { 0 };
+                data[at] = old.checked_add(int).ok_or(EvalError::Overflow)?;
+            }
+            (Data::Float(_), None) => return Err(InterpError::Kind(slot.buffer.name.clone())),
+        }
+        Ok(())
+    }
+
+    fn value(&mut self, value: &Value) -> Result<f64, InterpError> {
+        match value {
+            Value::Const(value) => Ok(*value),
+            Value::Load(buffer, index) => {
+                let index = self.index(index)?;
+                let parallel = self.parallel;
+                let slot = self.slot(*buffer)?;
+                let at = slot.position(index)?;
+                if let Some(loops) = parallel {
+                    slot.touch(at, loops, false)?;
+                }
+                match &*slot.data {
+                    Data::Float(data) => Ok(data[at]),
+                    Data::Int(_) => Err(InterpError::Invalid("an integer is loaded as a float")),
+                }
+            }
+            Value::FromIndex(index) => Ok(self.index(index)? as f64),
+            Value::Add(left, right) => Ok(self.value(left)? + self.value(right)?),
+            Value::Mul(left, right) => Ok(self.value(left)? * self.value(right)?),
+            Value::Div(left, right) => Ok(self.value(left)? / self.value(right)?),
+            Value::Sum(sum) => {
+                let mut total = 0.0;
+                self.range((sum.var, sum.step), (&sum.lower, &sum.upper), |machine| {
+                    let holds = match &sum.condition {
+                        Some(condition) => machine.holds(condition)?,
+                        None => true,
+                    };
+                    if holds {
+                        total += machine.value(&sum.body)?;
+                    }
+                    Ok(())
+                })?;
+                Ok(total)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+
+    fn run_body(body: &str, n: i64) -> Result<Vec<Data>, InterpError> {
+        let text = format!(
+            "module(N)\nbuffer A : f64[N]\nbuffer B : f32[N]\nbuffer s : i64[2]\n\
+             func f(inout A, inout B, inout s) {{ {body} }}"
+        );
+        let module = parse(&text).unwrap();
+        let ramp = || Data::Float((0..n).map(|x| x as f64).collect());
+        let mut data = [ramp(), ramp(), Data::Int(vec![0; 2])];
+        run_steps(&module, "f", &[n], &mut data, 10_000)?;
+        Ok(data.to_vec())
+    }
+
+    fn a(body: &str, n: i64) -> Vec<f64> {
+        run_body(body, n).unwrap()[0].as_float().unwrap().to_vec()
+    }
+
+    #[test]
+    fn meanings() {
+        assert_eq!(
+            a("parallel i = 1 to N step 2 { A[i] = index(0 - i) }", 4),
+            [0.0, -1.0, 2.0, -3.0]
+        );
+        assert_eq!(a("for i = max(1, N - 2) to min(N, 9) { A[i] += 10.0 }", 3), [0.0, 11.0, 12.0]);
+        assert_eq!(a("A[0] = sum(i = 0 to N if i % 2 == 1) A[i] * 2.0", 5)[0], 8.0);
+        assert_eq!(a("A[0] = 1.0 + sum(i = 3 to 2) A[77]", 1)[0], 1.0);
+        assert_eq!(
+            a("for i = 0 to N { if i < 1 or i > 2 { A[i] = 7.0 } else { A[i] = 1.0 / 4.0 } }", 4),
+            [7.0, 0.25, 0.25, 7.0]
+        );
+        let data = run_body("B[0] = 0.1 s[0] = index(N * 5) s[0] += index(1)", 3).unwrap();
+        assert_eq!(data[1].as_float().unwrap()[0], f64::from(0.1f32));
+        assert_eq!(data[2], Data::Int(vec![16, 0]));
+    }
+
+    #[test]
+    fn errors() {
+        let error = |body: &str| run_body(body, 3).unwrap_err().to_string();
+        let all = [
+            "A[3] = 1.0",
+            "A[-1] = 1.0",
+            "A[0] = B[N]",
+            "A[exact(N, 2)] = 1.0",
+            "s[0] = index(9223372036854775807) s[0] += index(1)",
+            "s[0] = index(9223372036854775807 + N)",
+            "for i = 0 to 9223372036854775807 { }",
+            "A[0] = sum(i = 0 to 9223372036854775807) 1.0",
+            "for i = 0 to N step 0 { }",
+            "s[0] = 1.0",
+            "A[0] = s[0]",
+            "parallel i = 0 to N { A[0] = 1.0 }",
+            "parallel i = 0 to N { A[i] = A[0] }",
+            "parallel i = 0 to N { A[0] += 1.0 }",
+            "parallel i = 0 to N { A[i] = A[N - 1] }",
+        ]
+        .map(|body| error(body) + "\n")
+        .concat();
+        expect_test::expect![[r#"
+            A[3] is outside its 3 elements
+            A[-1] is outside its 3 elements
+            B[3] is outside its 3 elements
+            exact division of 3 by 2 has a remainder
+            integer overflow
+            integer overflow
+            more than 10000 steps
+            more than 10000 steps
+            the function is not valid: a step is not positive
+            the function is not valid: a float is stored as an integer
+            the function is not valid: an integer is loaded as a float
+            iterations of a parallel loop collide at A[0]
+            iterations of a parallel loop collide at A[0]
+            iterations of a parallel loop collide at A[0]
+            iterations of a parallel loop collide at A[2]
+        "#]]
+        .assert_eq(&all);
+        // No race: each iteration its own element, read and written; a second loop may read all.
+        a("parallel i = 0 to N { A[i] += A[i] } parallel i = 0 to N { B[i] = A[0] }", 3);
+    }
+
+    #[test]
+    fn wrong_arguments() {
+        let module = parse("module(N)\nbuffer A : f64[N]\nfunc f(out A) { }").unwrap();
+        let error = |name: &str, symbols: &[i64], data: &mut [Data]| {
+            run(&module, name, symbols, data).unwrap_err().to_string() + "\n"
+        };
+        let float = |len| Data::zeros(Element::F64, len);
+        let all = [
+            error("g", &[1], &mut [float(1)]),
+            error("f", &[], &mut [float(1)]),
+            error("f", &[1], &mut []),
+            error("f", &[1], &mut [Data::Int(vec![0])]),
+            error("f", &[2], &mut [float(1)]),
+            error("f", &[-1], &mut [float(1)]),
+        ];
+        expect_test::expect![[r#"
+            there is no function `g`
+            1 symbols, 0 values
+            1 arguments, 0 buffers
+            buffer `A` holds elements of another kind
+            buffer `A` has 1 of 2 elements
+            the size of buffer `A` is -1
+        "#]]
+        .assert_eq(&all.concat());
+    }
+}

@@ -1,0 +1,244 @@
+//! The loop IR: loops with quasi-affine bounds around stores of pure expressions.
+//!
+//! Invariants (checked by [`crate::verify()`]):
+//! - Expressions ([`Index`], [`Value`]) are pure; only statements write.
+//! - Loop bounds and conditions are quasi-affine in enclosing variables and symbols: sums, products with a
+//!   constant, floor division, exact division and remainder by a positive constant, minimum and maximum. Buffer subscripts may be any [`Index`]
+//!   (quasi-polynomials, selections between pieces).
+//! - A variable is bound by exactly one enclosing [`For`] or [`Sum`] and used only inside it.
+//! - A [`Mark::Parallel`] loop's iterations write disjoint elements; it may stand anywhere but inside another parallel loop.
+//! - Buffers named by a function do not overlap in memory.
+//!
+//! Both compilation paths meet here (structured and, later, dynamically sparse); a target never does.
+
+/// A loop variable of one [`Function`]; indexes [`Function::vars`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct VarId(pub u32);
+
+/// An integer parameter of the [`Module`]; indexes [`Module::symbols`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SymbolId(pub u32);
+
+/// A buffer of the [`Module`]; indexes [`Module::buffers`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BufferId(pub u32);
+
+/// Element type of a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Element {
+    /// IEEE binary64.
+    F64,
+    /// IEEE binary32.
+    F32,
+    /// Signed 64-bit integer (sizes).
+    I64,
+}
+
+/// A flat, zero-based array of elements.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Buffer {
+    /// Unique in the module: a letter or `_`, then letters, digits, `_`, `.`.
+    pub name: String,
+    /// Type of each element.
+    pub element: Element,
+    /// Number of elements: an expression in symbols only.
+    pub size: Index,
+}
+
+/// A compilation unit: functions over common symbols and buffers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Module {
+    /// Names of the integer parameters, in the order in which they are passed. Unique.
+    pub symbols: Vec<String>,
+    /// All buffers that functions may name.
+    pub buffers: Vec<Buffer>,
+    /// Functions, each with a unique name.
+    pub functions: Vec<Function>,
+}
+
+/// How a function uses a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// Only loaded from.
+    In,
+    /// Stored to; what it held before is never observed.
+    Out,
+    /// Loaded from and stored to.
+    InOut,
+}
+
+/// A function: takes all symbols of the module and the listed buffers, returns nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Function {
+    /// Unique in the module, a C identifier.
+    pub name: String,
+    /// The buffers that it takes, in order, each at most once.
+    pub args: Vec<(BufferId, Mode)>,
+    /// Names of the variables (for printing; need not be unique).
+    pub vars: Vec<String>,
+    /// The statements, executed in order.
+    pub body: Vec<Stmt>,
+}
+
+/// A statement.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stmt {
+    /// A counted loop.
+    For(For),
+    /// A conditional.
+    If(If),
+    /// A write of one element.
+    Store(Store),
+}
+
+/// How the iterations of a loop may be executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mark {
+    /// In order.
+    Sequential,
+    /// In any order and at the same time.
+    Parallel,
+}
+
+/// `for var = max(lower..) to min(upper..) step step { body }`, the upper bound exclusive.
+#[derive(Clone, Debug, PartialEq)]
+pub struct For {
+    /// The variable that the loop binds.
+    pub var: VarId,
+    /// Lower bounds; their maximum is the first value. Never empty. Quasi-affine.
+    pub lower: Vec<Index>,
+    /// Exclusive upper bounds; their minimum ends the loop. Never empty. Quasi-affine.
+    pub upper: Vec<Index>,
+    /// Positive step.
+    pub step: i64,
+    /// How iterations may be executed.
+    pub mark: Mark,
+    /// The statements of one iteration.
+    pub body: Vec<Stmt>,
+}
+
+/// `if condition { then } else { otherwise }`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct If {
+    /// Quasi-affine condition.
+    pub condition: Condition,
+    /// Executed where the condition holds.
+    pub then: Vec<Stmt>,
+    /// Executed where it does not; may be empty.
+    pub otherwise: Vec<Stmt>,
+}
+
+/// What a [`Store`] does with the element's old value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StoreMode {
+    /// Overwrites it: `b[i] = v`.
+    Set,
+    /// Adds to it: `b[i] += v`.
+    Add,
+}
+
+/// A write of one element.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Store {
+    /// The buffer written to.
+    pub buffer: BufferId,
+    /// Position in the buffer.
+    pub index: Index,
+    /// The value; for an [`Element::I64`] buffer it must be a [`Value::FromIndex`].
+    pub value: Value,
+    /// Overwrite or accumulate.
+    pub mode: StoreMode,
+}
+
+/// A comparison operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Compare {
+    /// `==`
+    Eq,
+    /// `!=`
+    Ne,
+    /// `<`
+    Lt,
+    /// `<=`
+    Le,
+    /// `>`
+    Gt,
+    /// `>=`
+    Ge,
+}
+
+/// A truth value over integer expressions.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Condition {
+    /// A comparison of two integers.
+    Compare(Compare, Index, Index),
+    /// All hold; true when empty.
+    And(Vec<Condition>),
+    /// At least one holds; false when empty.
+    Or(Vec<Condition>),
+}
+
+/// An integer expression, evaluated in 64-bit two's complement; overflow is excluded by whoever builds it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Index {
+    /// A constant.
+    Const(i64),
+    /// A symbol's value.
+    Symbol(SymbolId),
+    /// A variable's value.
+    Var(VarId),
+    /// Sum.
+    Add(Box<Index>, Box<Index>),
+    /// Difference.
+    Sub(Box<Index>, Box<Index>),
+    /// Product.
+    Mul(Box<Index>, Box<Index>),
+    /// Quotient rounded toward minus infinity, by a positive constant.
+    FloorDiv(Box<Index>, i64),
+    /// `a - b * floor(a / b)` by a positive constant: in `0..b`.
+    Mod(Box<Index>, i64),
+    /// Quotient by a positive constant that is known to divide.
+    ExactDiv(Box<Index>, i64),
+    /// Smaller of two.
+    Min(Box<Index>, Box<Index>),
+    /// Larger of two.
+    Max(Box<Index>, Box<Index>),
+    /// The first where the condition holds, else the second.
+    Select(Box<Condition>, Box<Index>, Box<Index>),
+}
+
+/// A floating-point expression; of its store's element type.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A constant.
+    Const(f64),
+    /// An element of a buffer.
+    Load(BufferId, Index),
+    /// An integer, converted.
+    FromIndex(Index),
+    /// Sum.
+    Add(Box<Value>, Box<Value>),
+    /// Product.
+    Mul(Box<Value>, Box<Value>),
+    /// Quotient.
+    Div(Box<Value>, Box<Value>),
+    /// Sum of a body over a range; 0 when the range is empty. The order of additions is not fixed.
+    Sum(Box<Sum>),
+}
+
+/// `sum(var = max(lower..) to min(upper..) step step) body`: a reduction that needs no memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sum {
+    /// The variable that the sum binds.
+    pub var: VarId,
+    /// Lower bounds; their maximum is the first value. Never empty. Quasi-affine.
+    pub lower: Vec<Index>,
+    /// Exclusive upper bounds. Never empty. Quasi-affine.
+    pub upper: Vec<Index>,
+    /// Positive step.
+    pub step: i64,
+    /// Only terms where it holds are added, if given. Quasi-affine.
+    pub condition: Option<Condition>,
+    /// The summand.
+    pub body: Value,
+}

@@ -1,0 +1,32 @@
+//! The loop IR of dastac, where structured and sparse compilation meet.
+//!
+//! - [`ir`]: the data types and their invariants, re-exported here.
+//! - [`build`]: constructors that fold constants. [`visit`]: traversal and substitution. [`eval`]: values of
+//!   integer expressions.
+//! - [`print`](mod@print) and [`parse`](mod@parse): the text form, `parse(print(m)) == m.canonical()`.
+//! - [`verify`](mod@verify): the invariants. [`interp`]: the reference interpreter. [`count`]: operations executed.
+//! - [`passes`]: rewrites of a function, as a table.
+
+pub mod build;
+pub mod canonical;
+pub mod count;
+pub mod eval;
+pub mod interp;
+pub mod ir;
+mod lex;
+pub mod linear;
+pub mod parse;
+pub mod passes;
+pub mod print;
+pub mod verify;
+pub mod visit;
+
+#[cfg(test)]
+mod random;
+
+pub use eval::EvalError;
+pub use interp::{Data, InterpError};
+pub use ir::*;
+pub use parse::{ParseError, parse};
+pub use passes::{Context, PASSES, Pass};
+pub use verify::{VerifyError, Violation, verify};

@@ -1,0 +1,308 @@
+//! Integer expressions as linear combinations, and what follows from the bounds of enclosing loops.
+//!
+//! Whatever is not a sum or a product with a constant is an atom: two atoms are the same if they are equal as
+//! expressions. All answers are safe: an overflow or an unknown form gives "not known".
+
+use crate::ir::*;
+
+/// `sum of coefficient * atom + constant`; atoms distinct, coefficients not zero.
+#[derive(Clone, Debug)]
+pub struct Linear {
+    terms: Vec<(Index, i64)>,
+    constant: i64,
+}
+
+impl Linear {
+    /// The linear combination that `index` is; `None` on overflow.
+    pub fn of(index: &Index) -> Option<Linear> {
+        let mut linear = Linear { terms: Vec::new(), constant: 0 };
+        linear.accumulate(index, 1)?;
+        linear.terms.retain(|(_, coefficient)| *coefficient != 0);
+        Some(linear)
+    }
+
+    /// `left - right - gap`; not negative exactly where `left >= right + gap`.
+    pub fn difference(left: &Index, right: &Index, gap: i64) -> Option<Linear> {
+        let mut linear = Linear { terms: Vec::new(), constant: gap.checked_neg()? };
+        linear.accumulate(left, 1)?;
+        linear.accumulate(right, -1)?;
+        linear.terms.retain(|(_, coefficient)| *coefficient != 0);
+        Some(linear)
+    }
+
+    /// The constant that this is, if it is one.
+    pub fn as_const(&self) -> Option<i64> {
+        self.terms.is_empty().then_some(self.constant)
+    }
+
+    /// The expression that this is.
+    pub fn to_index(&self) -> Index {
+        let mut terms = self.terms.clone();
+        // A positive term first, so that no product with -1 is needed.
+        terms.sort_by_key(|(_, coefficient)| *coefficient < 0);
+        let mut sum = Index::Const(0);
+        for (position, (atom, coefficient)) in terms.into_iter().enumerate() {
+            sum = match coefficient.checked_neg() {
+                Some(positive) if coefficient < 0 && position > 0 => {
+                    sum - Index::Const(positive) * atom
+                }
+                _ => sum + Index::Const(coefficient) * atom,
+            };
+        }
+        sum + self.constant
+    }
+
+    /// Takes out `coefficient * var` and gives the coefficient, unless `var` occurs elsewhere too.
+    fn isolate(mut self, var: VarId) -> Option<(i64, Linear)> {
+        let at = self.terms.iter().position(|(atom, _)| *atom == Index::Var(var))?;
+        let (_, coefficient) = self.terms.swap_remove(at);
+        let elsewhere = self.terms.iter().any(|(atom, _)| atom.mentions(var));
+        (!elsewhere).then_some((coefficient, self))
+    }
+
+    fn accumulate(&mut self, index: &Index, factor: i64) -> Option<()> {
+        match index {
+            Index::Const(value) => {
+                self.constant = self.constant.checked_add(value.checked_mul(factor)?)?;
+            }
+            Index::Add(left, right) => {
+                self.accumulate(left, factor)?;
+                self.accumulate(right, factor)?;
+            }
+            Index::Sub(left, right) => {
+                self.accumulate(left, factor)?;
+                self.accumulate(right, factor.checked_neg()?)?;
+            }
+            Index::Mul(left, right) => match (&**left, &**right) {
+                (Index::Const(value), other) | (other, Index::Const(value)) => {
+                    self.accumulate(other, factor.checked_mul(*value)?)?;
+                }
+                _ => self.term(index, factor)?,
+            },
+            _ => self.term(index, factor)?,
+        }
+        Some(())
+    }
+
+    fn term(&mut self, atom: &Index, factor: i64) -> Option<()> {
+        match self.terms.iter_mut().find(|(known, _)| known == atom) {
+            Some((_, coefficient)) => *coefficient = coefficient.checked_add(factor)?,
+            None => self.terms.push((atom.clone(), factor)),
+        }
+        Some(())
+    }
+
+    fn minus(&self, other: &Linear) -> Option<Linear> {
+        let mut result = self.clone();
+        result.constant = result.constant.checked_sub(other.constant)?;
+        for (atom, coefficient) in &other.terms {
+            result.term(atom, coefficient.checked_neg()?)?;
+        }
+        result.terms.retain(|(_, coefficient)| *coefficient != 0);
+        Some(result)
+    }
+}
+
+impl Index {
+    /// `self - other`, if it is the same number whatever the variables and symbols are.
+    pub fn constant_difference(&self, other: &Index) -> Option<i64> {
+        match (self, other) {
+            (Index::Const(left), Index::Const(right)) => left.checked_sub(*right),
+            _ if self == other => Some(0),
+            _ => Linear::difference(self, other, 0)?.as_const(),
+        }
+    }
+}
+
+/// Appends to `list` the expressions of which `index` is the minimum.
+pub fn flatten_min(index: &Index, list: &mut Vec<Index>) {
+    match index {
+        Index::Min(left, right) => {
+            flatten_min(left, list);
+            flatten_min(right, list);
+        }
+        _ => list.push(index.clone()),
+    }
+}
+
+/// Appends to `list` the expressions of which `index` is the maximum.
+pub fn flatten_max(index: &Index, list: &mut Vec<Index>) {
+    match index {
+        Index::Max(left, right) => {
+            flatten_max(left, list);
+            flatten_max(right, list);
+        }
+        _ => list.push(index.clone()),
+    }
+}
+
+/// The comparisons that hold exactly where `max(lower..) < min(upper..)`, simplified.
+pub fn range_conditions(lower: &[Index], upper: &[Index]) -> Vec<Condition> {
+    let (mut lowers, mut uppers) = (Vec::new(), Vec::new());
+    lower.iter().for_each(|bound| flatten_max(bound, &mut lowers));
+    upper.iter().for_each(|bound| flatten_min(bound, &mut uppers));
+    let mut list = Vec::new();
+    for low in &lowers {
+        for high in &uppers {
+            let condition = Condition::compare(Compare::Lt, low.clone(), high.clone());
+            if condition.as_bool() != Some(true) && !list.contains(&condition) {
+                list.push(condition);
+            }
+        }
+    }
+    list
+}
+
+/// What is known to hold at a place of a function: the bounds of the enclosing loops and their conditions.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// Each is not negative.
+    list: Vec<Linear>,
+}
+
+impl Facts {
+    /// How many there are; [`Facts::truncate`] goes back to it.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Forgets all but the first `len`.
+    pub fn truncate(&mut self, len: usize) {
+        self.list.truncate(len);
+    }
+
+    /// Learns that `var` is in the range.
+    pub fn assume_range(&mut self, var: VarId, lower: &[Index], upper: &[Index]) {
+        let var = Index::Var(var);
+        let (mut lowers, mut uppers) = (Vec::new(), Vec::new());
+        lower.iter().for_each(|bound| flatten_max(bound, &mut lowers));
+        upper.iter().for_each(|bound| flatten_min(bound, &mut uppers));
+        self.list.extend(lowers.iter().filter_map(|low| Linear::difference(&var, low, 0)));
+        self.list.extend(uppers.iter().filter_map(|high| Linear::difference(high, &var, 1)));
+    }
+
+    /// Learns that `condition` holds.
+    pub fn assume(&mut self, condition: &Condition) {
+        match condition {
+            Condition::Compare(op, left, right) => {
+                self.list.extend(differences(*op, left, right).into_iter().flatten());
+            }
+            Condition::And(list) => list.iter().for_each(|condition| self.assume(condition)),
+            Condition::Or(_) => {}
+        }
+    }
+
+    /// Whether `condition` follows from what is known. False says nothing.
+    pub fn imply(&self, condition: &Condition) -> bool {
+        match condition {
+            Condition::Compare(Compare::Ne, left, right) => {
+                self.imply(&Condition::Compare(Compare::Lt, left.clone(), right.clone()))
+                    || self.imply(&Condition::Compare(Compare::Gt, left.clone(), right.clone()))
+            }
+            Condition::Compare(op, left, right) => {
+                let goals = differences(*op, left, right);
+                goals.iter().all(|goal| goal.as_ref().is_some_and(|goal| self.prove(goal, 3)))
+            }
+            Condition::And(list) => list.iter().all(|condition| self.imply(condition)),
+            Condition::Or(list) => list.iter().any(|condition| self.imply(condition)),
+        }
+    }
+
+    /// Whether `goal` is the sum of at most `depth` facts and a constant that is not negative.
+    fn prove(&self, goal: &Linear, depth: usize) -> bool {
+        if let Some(constant) = goal.as_const() {
+            return constant >= 0;
+        }
+        depth > 0
+            && self.list.iter().any(|fact| {
+                let helps = fact.terms.iter().any(|(atom, sign)| {
+                    let same =
+                        |(other, of): &(Index, i64)| other == atom && (*of > 0) == (*sign > 0);
+                    goal.terms.iter().any(same)
+                });
+                helps && goal.minus(fact).is_some_and(|rest| self.prove(&rest, depth - 1))
+            })
+    }
+}
+
+/// Bounds on `var` that hold exactly where `condition` does: lower ones and exclusive upper ones.
+pub fn bounds_of(condition: &Condition, var: VarId) -> Option<(Vec<Index>, Vec<Index>)> {
+    let Condition::Compare(op, left, right) = condition else { return None };
+    if *op == Compare::Ne {
+        return None;
+    }
+    let (mut lower, mut upper) = (Vec::new(), Vec::new());
+    for difference in differences(*op, left, right) {
+        // coefficient * var + rest >= 0
+        let (coefficient, rest) = difference?.isolate(var)?;
+        let rest = rest.to_index();
+        if coefficient > 0 {
+            // Rounded up: floor((-rest + coefficient - 1) / coefficient).
+            let least = Linear::difference(&Index::Const(0), &rest, 1 - coefficient)?;
+            lower.push(least.to_index().floor_div(coefficient));
+        } else {
+            upper.push(rest.floor_div(coefficient.checked_neg()?) + 1);
+        }
+    }
+    Some((lower, upper))
+}
+
+/// Linear forms that are all not negative exactly where `left op right`; none for `!=`.
+fn differences(op: Compare, left: &Index, right: &Index) -> Vec<Option<Linear>> {
+    match op {
+        Compare::Eq => {
+            vec![Linear::difference(left, right, 0), Linear::difference(right, left, 0)]
+        }
+        Compare::Ne => Vec::new(),
+        Compare::Lt => vec![Linear::difference(right, left, 1)],
+        Compare::Le => vec![Linear::difference(right, left, 0)],
+        Compare::Gt => vec![Linear::difference(left, right, 1)],
+        Compare::Ge => vec![Linear::difference(left, right, 0)],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_bound_variables() {
+        let (v, n) = (VarId(0), Index::Symbol(SymbolId(0)));
+        let i = || Index::Var(v);
+        let show = |condition: Condition| {
+            let (lower, upper) = bounds_of(&condition, v)?;
+            let text = |list: Vec<Index>| list.iter().map(Index::to_string).collect::<Vec<_>>();
+            Some((text(lower).join(","), text(upper).join(",")))
+        };
+        let bounds = |lower: &str, upper: &str| Some((lower.to_owned(), upper.to_owned()));
+        assert_eq!(show(i().less(n.clone())), bounds("", "p0"));
+        assert_eq!(show(n.clone().less(i())), bounds("p0 + 1", ""));
+        assert_eq!(show((i() * 2).at_most(n.clone())), bounds("", "p0 / 2 + 1"));
+        assert_eq!(show(n.clone().at_most(i() * 2)), bounds("(p0 + 1) / 2", ""));
+        assert_eq!(show((i() + 1).equal(n.clone())), bounds("p0 - 1", "p0"));
+        assert_eq!(show((i() + i().modulo(2)).less(n.clone())), None);
+        assert_eq!(show(Condition::Compare(Compare::Ne, i(), n)), None);
+    }
+
+    #[test]
+    fn facts_chain() {
+        let [i, j, k] = [0, 1, 2].map(|n| Index::Var(VarId(n)));
+        let n = Index::Symbol(SymbolId(0));
+        let mut facts = Facts::default();
+        facts.assume_range(VarId(0), &[Index::Const(0)], std::slice::from_ref(&n));
+        facts.assume_range(VarId(1), std::slice::from_ref(&i), std::slice::from_ref(&n));
+        facts.assume_range(VarId(2), std::slice::from_ref(&j), &[n.clone().min(j.clone() + 4)]);
+        assert!(facts.imply(&i.clone().at_most(k.clone())));
+        assert!(facts.imply(&i.clone().less(k.clone() + 1)));
+        assert!(facts.imply(&Index::Const(0).less(n.clone())));
+        assert!(facts.imply(&k.clone().less(i.clone() + n.clone())));
+        assert!(!facts.imply(&i.clone().less(k.clone())));
+        assert!(!facts.imply(&Condition::Compare(Compare::Ne, i, k)));
+        assert!(!facts.imply(&Index::Const(1).less(n)));
+    }
+}

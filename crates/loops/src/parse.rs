@@ -1,0 +1,651 @@
+//! Reads the text form that [`crate::print`](mod@crate::print) writes.
+//!
+//! ```text
+//! module    = "module" "(" names ")" buffer* function*
+//! buffer    = "buffer" name ":" ("f64" | "f32" | "i64") "[" index "]"
+//! function  = "func" name "(" (("in" | "out" | "inout") name),* ")" block
+//! block     = "{" stmt* "}"
+//! stmt      = ("for" | "parallel") range block
+//!           | "if" condition block ("else" (block | if))?
+//!           | name "[" index "]" ("=" | "+=") value
+//! range     = name "=" index "to" index ("step" integer)?       maximum (minimum) of lower (upper) bounds
+//! condition = conditions joined by "and", by "or", in parentheses; "true"; "false"; index ("==" | "!=" | ..) index
+//! index     = integer | name | index ("+" | "-" | "*") index | index ("/" | "%") integer | "(" index ")"
+//!           | "exact" "(" index "," integer ")" | ("min" | "max") "(" index,+ ")"
+//!           | "select" "(" condition "," index "," index ")"
+//! value     = number | name "[" index "]" | "index" "(" index ")" | value ("+" | "*" | "/") value | "(" value ")"
+//!           | "sum" "(" range ("if" condition)? ")" product
+//! ```
+//!
+//! `#` starts a comment. A name means the innermost variable of that name, else the symbol.
+
+use crate::ir::*;
+use crate::lex::{COMPARISONS, Place, Token, tokens};
+use crate::linear::{flatten_max, flatten_min};
+
+/// Parentheses nest at most so deep.
+const DEPTH: usize = 250;
+
+/// A text that is not a module.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{line}:{column}: {kind}")]
+pub struct ParseError {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+    /// What is wrong there.
+    pub kind: ParseErrorKind,
+}
+
+/// What is wrong with a text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseErrorKind {
+    /// Something else was expected.
+    #[error("expected {expected}, found {found}")]
+    Expected {
+        /// What could stand there.
+        expected: String,
+        /// What stands there.
+        found: String,
+    },
+    /// A name that means nothing here.
+    #[error("unknown {what} `{name}`")]
+    Unknown {
+        /// What it should be.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// A name is taken.
+    #[error("{what} `{name}` is defined twice")]
+    Twice {
+        /// What it names.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// An integer does not fit 64 bits.
+    #[error("the integer {0} does not fit 64 bits")]
+    Integer(String),
+    /// Parentheses or blocks nest too deep.
+    #[error("nested more than {DEPTH} deep")]
+    Depth,
+}
+
+type Parsed<T> = Result<T, ParseError>;
+
+/// Reads a module. It is well formed as a text; whether it satisfies the invariants is
+/// [`verify`](fn@crate::verify)'s to say.
+pub fn parse(text: &str) -> Result<Module, ParseError> {
+    let mut parser = Parser {
+        places: tokens(text),
+        at: 0,
+        depth: 0,
+        module: Module::default(),
+        vars: Vec::new(),
+        scope: Vec::new(),
+    };
+    parser.module()?;
+    Ok(parser.module)
+}
+
+struct Parser<'a> {
+    places: Vec<Place<'a>>,
+    at: usize,
+    depth: usize,
+    module: Module,
+    /// Names of the variables of the function being read.
+    vars: Vec<String>,
+    /// Those in scope.
+    scope: Vec<VarId>,
+}
+
+impl<'a> Parser<'a> {
+    fn token(&self) -> Token<'a> {
+        self.places[self.at].token
+    }
+
+    fn after(&self) -> Token<'a> {
+        self.places.get(self.at + 1).map_or(Token::End, |place| place.token)
+    }
+
+    fn advance(&mut self) {
+        if self.at + 1 < self.places.len() {
+            self.at += 1;
+        }
+    }
+
+    fn error<T>(&self, at: usize, kind: ParseErrorKind) -> Parsed<T> {
+        let Place { line, column, .. } = self.places[at];
+        Err(ParseError { line, column, kind })
+    }
+
+    fn expected<T>(&self, expected: &str) -> Parsed<T> {
+        let (expected, found) = (expected.to_owned(), self.token().describe());
+        self.error(self.at, ParseErrorKind::Expected { expected, found })
+    }
+
+    /// Passes `sign` if it is next.
+    fn skip(&mut self, sign: &str) -> bool {
+        let found = matches!(self.token(), Token::Sign(text) if text == sign);
+        if found {
+            self.advance();
+        }
+        found
+    }
+
+    fn skip_word(&mut self, word: &str) -> bool {
+        let found = matches!(self.token(), Token::Name(text) if text == word);
+        if found {
+            self.advance();
+        }
+        found
+    }
+
+    fn sign(&mut self, sign: &str) -> Parsed<()> {
+        if self.skip(sign) { Ok(()) } else { self.expected(&format!("`{sign}`")) }
+    }
+
+    fn word(&mut self, word: &str) -> Parsed<()> {
+        if self.skip_word(word) { Ok(()) } else { self.expected(&format!("`{word}`")) }
+    }
+
+    fn name(&mut self, what: &str) -> Parsed<&'a str> {
+        match self.token() {
+            Token::Name(name) if crate::print::is_name(name) => {
+                self.advance();
+                Ok(name)
+            }
+            _ => self.expected(what),
+        }
+    }
+
+    /// Runs `inside` one level deeper.
+    fn deeper<T>(&mut self, inside: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        if self.depth == DEPTH {
+            return self.error(self.at, ParseErrorKind::Depth);
+        }
+        self.depth += 1;
+        let result = inside(self);
+        self.depth -= 1;
+        result
+    }
+
+    fn module(&mut self) -> Parsed<()> {
+        self.word("module")?;
+        self.sign("(")?;
+        while !self.skip(")") {
+            if !self.module.symbols.is_empty() {
+                self.sign(",")?;
+            }
+            let at = self.at;
+            let name = self.name("a symbol")?.to_owned();
+            if self.module.symbols.contains(&name) {
+                return self.error(at, ParseErrorKind::Twice { what: "symbol", name });
+            }
+            self.module.symbols.push(name);
+        }
+        while self.skip_word("buffer") {
+            let at = self.at;
+            let name = self.name("a buffer's name")?.to_owned();
+            if self.module.find_buffer(&name).is_some() {
+                return self.error(at, ParseErrorKind::Twice { what: "buffer", name });
+            }
+            self.sign(":")?;
+            let element = match self.token() {
+                Token::Name("f64") => Element::F64,
+                Token::Name("f32") => Element::F32,
+                Token::Name("i64") => Element::I64,
+                _ => return self.expected("`f64`, `f32` or `i64`"),
+            };
+            self.advance();
+            self.sign("[")?;
+            let size = self.index()?;
+            self.sign("]")?;
+            self.module.buffers.push(Buffer { name, element, size });
+        }
+        while self.skip_word("func") {
+            self.function()?;
+        }
+        match self.token() {
+            Token::End => Ok(()),
+            _ if self.module.functions.is_empty() => self.expected("`buffer` or `func`"),
+            _ => self.expected("`func`"),
+        }
+    }
+
+    fn function(&mut self) -> Parsed<()> {
+        let at = self.at;
+        let name = self.name("a function's name")?.to_owned();
+        if self.module.find_function(&name).is_some() {
+            return self.error(at, ParseErrorKind::Twice { what: "function", name });
+        }
+        self.sign("(")?;
+        let mut args = Vec::new();
+        while !self.skip(")") {
+            if !args.is_empty() {
+                self.sign(",")?;
+            }
+            let mode = match self.token() {
+                Token::Name("in") => Mode::In,
+                Token::Name("out") => Mode::Out,
+                Token::Name("inout") => Mode::InOut,
+                _ => return self.expected("`in`, `out` or `inout`"),
+            };
+            self.advance();
+            args.push((self.buffer()?, mode));
+        }
+        let body = self.block()?;
+        let vars = std::mem::take(&mut self.vars);
+        self.module.functions.push(Function { name, args, vars, body });
+        Ok(())
+    }
+
+    fn buffer(&mut self) -> Parsed<BufferId> {
+        let at = self.at;
+        let name = self.name("a buffer")?;
+        match self.module.find_buffer(name) {
+            Some(buffer) => Ok(buffer),
+            None => {
+                let name = name.to_owned();
+                self.error(at, ParseErrorKind::Unknown { what: "buffer", name })
+            }
+        }
+    }
+
+    fn block(&mut self) -> Parsed<Vec<Stmt>> {
+        self.sign("{")?;
+        let mut body = Vec::new();
+        while !self.skip("}") {
+            body.push(self.deeper(Self::stmt)?);
+        }
+        Ok(body)
+    }
+
+    fn stmt(&mut self) -> Parsed<Stmt> {
+        let store = self.after() == Token::Sign("[");
+        match self.token() {
+            Token::Name(word @ ("for" | "parallel")) if !store => {
+                self.advance();
+                let mark = if word == "for" { Mark::Sequential } else { Mark::Parallel };
+                let (var, lower, upper, step) = self.range()?;
+                let body = self.block()?;
+                self.scope.pop();
+                Ok(Stmt::For(For { var, lower, upper, step, mark, body }))
+            }
+            Token::Name("if") if !store => {
+                self.advance();
+                let condition = self.condition()?;
+                let then = self.block()?;
+                let mut otherwise = Vec::new();
+                if self.token() == Token::Name("else") && self.after() != Token::Sign("[") {
+                    self.advance();
+                    otherwise = match self.token() {
+                        Token::Name("if") => vec![self.deeper(Self::stmt)?],
+                        _ => self.block()?,
+                    };
+                }
+                Ok(Stmt::If(If { condition, then, otherwise }))
+            }
+            Token::Name(_) => {
+                let (buffer, index) = self.element()?;
+                let mode = if self.skip("+=") {
+                    StoreMode::Add
+                } else if self.skip("=") {
+                    StoreMode::Set
+                } else {
+                    return self.expected("`=` or `+=`");
+                };
+                let value = self.value()?;
+                Ok(Stmt::Store(Store { buffer, index, value, mode }))
+            }
+            _ => self.expected("a statement or `}`"),
+        }
+    }
+
+    /// A range; its variable stays in scope until the caller pops it.
+    fn range(&mut self) -> Parsed<(VarId, Vec<Index>, Vec<Index>, i64)> {
+        let name = self.name("a variable")?;
+        self.sign("=")?;
+        let (mut lower, mut upper) = (Vec::new(), Vec::new());
+        flatten_max(&self.index()?, &mut lower);
+        self.word("to")?;
+        flatten_min(&self.index()?, &mut upper);
+        let step = if self.skip_word("step") { self.integer()? } else { 1 };
+        let var = VarId(self.vars.len() as u32);
+        self.vars.push(name.to_owned());
+        self.scope.push(var);
+        Ok((var, lower, upper, step))
+    }
+
+    fn element(&mut self) -> Parsed<(BufferId, Index)> {
+        let buffer = self.buffer()?;
+        self.sign("[")?;
+        let index = self.index()?;
+        self.sign("]")?;
+        Ok((buffer, index))
+    }
+
+    fn integer(&mut self) -> Parsed<i64> {
+        let at = self.at;
+        let minus = if self.skip("-") { "-" } else { "" };
+        let Token::Integer(digits) = self.token() else { return self.expected("an integer") };
+        self.advance();
+        let text = format!("{minus}{digits}");
+        text.parse().or_else(|_| self.error(at, ParseErrorKind::Integer(text)))
+    }
+
+    fn condition(&mut self) -> Parsed<Condition> {
+        self.junction("or", Condition::Or, |p| p.junction("and", Condition::And, Self::comparison))
+    }
+
+    fn junction(
+        &mut self,
+        word: &str,
+        make: fn(Vec<Condition>) -> Condition,
+        item: impl Fn(&mut Self) -> Parsed<Condition>,
+    ) -> Parsed<Condition> {
+        let first = item(self)?;
+        if self.token() != Token::Name(word) {
+            return Ok(first);
+        }
+        let mut list = vec![first];
+        while self.skip_word(word) {
+            list.push(item(self)?);
+        }
+        Ok(make(list))
+    }
+
+    fn comparison(&mut self) -> Parsed<Condition> {
+        if self.skip_word("true") {
+            return Ok(Condition::TRUE);
+        }
+        if self.skip_word("false") {
+            return Ok(Condition::FALSE);
+        }
+        if self.places[self.at].condition && self.skip("(") {
+            let inside = self.deeper(Self::condition)?;
+            self.sign(")")?;
+            return Ok(inside);
+        }
+        let left = self.index()?;
+        let Token::Sign(sign) = self.token() else { return self.expected("a comparison") };
+        let Some((_, op)) = COMPARISONS.iter().find(|(known, _)| *known == sign) else {
+            return self.expected("a comparison");
+        };
+        self.advance();
+        Ok(Condition::Compare(*op, left, self.index()?))
+    }
+
+    fn index(&mut self) -> Parsed<Index> {
+        let mut left = self.index_product()?;
+        loop {
+            if self.skip("+") {
+                left = Index::Add(Box::new(left), Box::new(self.index_product()?));
+            } else if self.skip("-") {
+                left = Index::Sub(Box::new(left), Box::new(self.index_product()?));
+            } else {
+                return Ok(left);
+            }
+        }
+    }
+
+    fn index_product(&mut self) -> Parsed<Index> {
+        let mut left = self.index_atom()?;
+        loop {
+            if self.skip("*") {
+                left = Index::Mul(Box::new(left), Box::new(self.index_atom()?));
+            } else if self.skip("/") {
+                left = Index::FloorDiv(Box::new(left), self.integer()?);
+            } else if self.skip("%") {
+                left = Index::Mod(Box::new(left), self.integer()?);
+            } else {
+                return Ok(left);
+            }
+        }
+    }
+
+    fn index_atom(&mut self) -> Parsed<Index> {
+        match self.token() {
+            Token::Integer(_) | Token::Sign("-") => Ok(Index::Const(self.integer()?)),
+            Token::Sign("(") => {
+                self.advance();
+                let inside = self.deeper(Self::index)?;
+                self.sign(")")?;
+                Ok(inside)
+            }
+            Token::Name(call @ ("exact" | "min" | "max" | "select"))
+                if self.after() == Token::Sign("(") =>
+            {
+                self.advance();
+                self.advance();
+                let result = self.deeper(|p| p.call(call))?;
+                self.sign(")")?;
+                Ok(result)
+            }
+            Token::Name(_) => {
+                let at = self.at;
+                let name = self.name("an integer expression")?;
+                let var = self.scope.iter().rev().find(|var| self.vars[var.0 as usize] == name);
+                if let Some(var) = var {
+                    return Ok(Index::Var(*var));
+                }
+                match self.module.find_symbol(name) {
+                    Some(symbol) => Ok(Index::Symbol(symbol)),
+                    None => {
+                        let (what, name) = ("variable or symbol", name.to_owned());
+                        self.error(at, ParseErrorKind::Unknown { what, name })
+                    }
+                }
+            }
+            _ => self.expected("an integer expression"),
+        }
+    }
+
+    fn call(&mut self, call: &str) -> Parsed<Index> {
+        match call {
+            "exact" => {
+                let value = self.index()?;
+                self.sign(",")?;
+                Ok(Index::ExactDiv(Box::new(value), self.integer()?))
+            }
+            "select" => {
+                let condition = self.condition()?;
+                self.sign(",")?;
+                let then = self.index()?;
+                self.sign(",")?;
+                Ok(Index::Select(Box::new(condition), Box::new(then), Box::new(self.index()?)))
+            }
+            _ => {
+                let make = if call == "min" { Index::Min } else { Index::Max };
+                let mut left = self.index()?;
+                while self.skip(",") {
+                    left = make(Box::new(left), Box::new(self.index()?));
+                }
+                Ok(left)
+            }
+        }
+    }
+
+    fn value(&mut self) -> Parsed<Value> {
+        let mut left = self.value_product()?;
+        while self.skip("+") {
+            left = Value::Add(Box::new(left), Box::new(self.value_product()?));
+        }
+        Ok(left)
+    }
+
+    fn value_product(&mut self) -> Parsed<Value> {
+        let mut left = self.value_atom()?;
+        loop {
+            if self.skip("*") {
+                left = Value::Mul(Box::new(left), Box::new(self.value_atom()?));
+            } else if self.skip("/") {
+                left = Value::Div(Box::new(left), Box::new(self.value_atom()?));
+            } else {
+                return Ok(left);
+            }
+        }
+    }
+
+    fn value_atom(&mut self) -> Parsed<Value> {
+        let call = self.after() == Token::Sign("(");
+        match self.token() {
+            Token::Integer(_) | Token::Float(_) | Token::Sign("-") => self.number(),
+            Token::Name("inf" | "nan") if self.after() != Token::Sign("[") => self.number(),
+            Token::Sign("(") => {
+                self.advance();
+                let inside = self.deeper(Self::value)?;
+                self.sign(")")?;
+                Ok(inside)
+            }
+            Token::Name("index") if call => {
+                self.advance();
+                self.advance();
+                let inside = self.deeper(Self::index)?;
+                self.sign(")")?;
+                Ok(Value::FromIndex(inside))
+            }
+            Token::Name("sum") if call => {
+                self.advance();
+                self.advance();
+                let (var, lower, upper, step) = self.range()?;
+                let condition = if self.skip_word("if") { Some(self.condition()?) } else { None };
+                self.sign(")")?;
+                let body = self.deeper(Self::value_product)?;
+                self.scope.pop();
+                Ok(Value::Sum(Box::new(Sum { var, lower, upper, step, condition, body })))
+            }
+            Token::Name(_) => {
+                let (buffer, index) = self.element()?;
+                Ok(Value::Load(buffer, index))
+            }
+            _ => self.expected("a value"),
+        }
+    }
+
+    fn number(&mut self) -> Parsed<Value> {
+        let negative = self.skip("-");
+        let value = match self.token() {
+            Token::Integer(text) | Token::Float(text) => text.parse().ok(),
+            Token::Name("inf") => Some(f64::INFINITY),
+            Token::Name("nan") => Some(f64::NAN),
+            _ => None,
+        };
+        let Some(value) = value else { return self.expected("a number") };
+        self.advance();
+        Ok(Value::Const(if negative { -value } else { value }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random;
+    use expect_test::expect;
+    use proptest::prelude::*;
+
+    const EXAMPLE: &str = "\
+module(N, M, Q)
+buffer A : f64[N * M]
+buffer B : f32[exact(N * (N + 1), 2)]
+buffer s : i64[2]
+func kernel(out A, in B) {
+  parallel i = 0 to min(N, M) {
+    for j = max(i, 3, i / 2) to N step 2 {
+      A[i * N + j] = sum(l = 0 to Q) B[l % 4] * B[select(i < j, i, j)]
+      A[i * N + j] += -3.5 * (B[0] + 1e-10) / (sum(l = 0 to Q if l % 2 == 0) B[l])
+    }
+    if i % 2 == 0 and (i < 3 or (i + 1) * 2 > 4) {
+      A[i] = inf
+    } else if true {
+      A[i] = 1.0 + sum(l = i to Q) sum(m = l to Q) 2.0 + 3.0
+    } else {
+      A[i] = B[i * (i - -2)]
+    }
+  }
+}
+func sizes(inout s) {
+  s[0] = index(N * M)
+  s[1] += index(exact(N * (N + 1), 2))
+}
+";
+
+    #[test]
+    fn example() {
+        let module = parse(EXAMPLE).unwrap();
+        assert_eq!(module.to_string(), EXAMPLE);
+        assert_eq!(module, module.canonical());
+        assert_eq!(crate::verify(&module), Ok(()));
+    }
+
+    #[test]
+    fn errors_name_the_place() {
+        let report = |text: &str| parse(text).unwrap_err().to_string();
+        let body = |text: &str| {
+            report(&format!("module(N)\nbuffer A : f64[N]\nfunc f(out A) {{\n  {text}\n}}\n"))
+        };
+        let mut all = String::new();
+        for text in ["", "module(N, N)", "module(N) what", "module()\nbuffer A : f16[2]"] {
+            all += &format!("{}\n", report(text));
+        }
+        for text in [
+            "A[i] = 1.0",
+            "B[0] = 1.0",
+            "A[0] - 1.0",
+            "for i = 0 { }",
+            "A[99999999999999999999] = 0.0",
+            "A[0] = 1.0 + ",
+            "A[0] = x",
+            "if (N + 1) { }",
+            "if N < 3 and { }",
+            "A[N / N] = 1.0",
+            "A[é] = 1.0",
+            "A[0] = 1.0 }\nfunc f() {",
+            &format!("A[{}N] = 1.0", "(".repeat(10_000)),
+            &format!("A[N] = {}1.0", "sum(l = 0 to N) ".repeat(10_000)),
+        ] {
+            all += &format!("{}\n", body(text));
+        }
+        expect![[r#"
+            1:1: expected `module`, found the end of the text
+            1:11: symbol `N` is defined twice
+            1:11: expected `buffer` or `func`, found `what`
+            2:12: expected `f64`, `f32` or `i64`, found `f16`
+            4:5: unknown variable or symbol `i`
+            4:3: unknown buffer `B`
+            4:8: expected `=` or `+=`, found `-`
+            4:13: expected `to`, found `{`
+            4:5: the integer 99999999999999999999 does not fit 64 bits
+            5:1: expected a value, found `}`
+            4:10: unknown buffer `x`
+            4:14: expected a comparison, found `{`
+            4:16: expected an integer expression, found `{`
+            4:9: expected an integer, found `N`
+            4:5: expected an integer expression, found `é`
+            5:6: function `f` is defined twice
+            4:255: nested more than 250 deep
+            4:4010: nested more than 250 deep
+        "#]]
+        .assert_eq(&all);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+        #[test]
+        fn printed_modules_read_back(seed: u64) {
+            let module = random::module(seed, random::Style::Anything);
+            let text = module.to_string();
+            let parsed = parse(&text).unwrap();
+            prop_assert_eq!(&parsed, &module.canonical(), "{}", text);
+            prop_assert_eq!(parsed.to_string(), text);
+        }
+
+        #[test]
+        fn no_text_panics(text in "(module\\(N\\)|buffer|func|for|if|sum|\\(|\\)|A|\\[|\\]|=|\\+|é|[0-9.e]|\n| ){0,40}") {
+            let _ = parse(&text);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Turns sequential loops that accumulate into one element into sums, from the inside out.
+//!
+//! - `for l = 0 to i + 1 { A[i] += v(l) }` -> `A[i] += sum(l = 0 to i + 1) v(l)`
+//! - `for l = 0 to Q { if c(l) { A[i] += v(l) } }` -> `A[i] += sum(l = 0 to Q if c(l)) v(l)`
+//!
+//! The element must not vary with `l`, and `v` must not read the buffer. Since the element may not exist where
+//! nothing is added to it, the new statement is executed only where the range is not empty:
+//!
+//! - `for l = 0 to Q { A[i] += v(l) }` -> `if 0 < Q { A[i] += sum(l = 0 to Q) v(l) }`
+//!
+//! The guard is left out where enclosing loops imply it or an earlier statement stores to the same element. A
+//! condition that varies with `l` and is not a bound on it cannot be such a guard: without an earlier store, the loop stays.
+
+use super::Context;
+use super::narrow::narrow;
+use crate::ir::*;
+use crate::linear::{Facts, range_conditions};
+
+pub(super) fn run(function: &mut Function, context: &Context) {
+    let mut contract =
+        Contract { buffers: context.buffers, facts: Facts::default(), stored: Vec::new() };
+    contract.block(&mut function.body);
+}
+
+struct Contract<'a> {
+    buffers: &'a [Buffer],
+    facts: Facts,
+    /// Elements that have been stored to whenever the current place is reached.
+    stored: Vec<(BufferId, Index)>,
+}
+
+impl Contract<'_> {
+    fn block(&mut self, body: &mut [Stmt]) {
+        let stored = self.stored.len();
+        for stmt in body {
+            self.stmt(stmt);
+            if let Stmt::Store(store) = stmt {
+                self.stored.push((store.buffer, store.index.clone()));
+            }
+        }
+        self.stored.truncate(stored);
+    }
+
+    fn stmt(&mut self, stmt: &mut Stmt) {
+        let len = self.facts.len();
+        match stmt {
+            Stmt::For(inner) => {
+                self.facts.assume_range(inner.var, &inner.lower, &inner.upper);
+                self.block(&mut inner.body);
+                self.facts.truncate(len);
+                if let Some(sum) = self.accumulation(inner) {
+                    *stmt = sum;
+                }
+            }
+            Stmt::If(inner) => {
+                self.facts.assume(&inner.condition);
+                self.block(&mut inner.then);
+                self.facts.truncate(len);
+                self.facts.assume(&inner.condition.clone().negate());
+                self.block(&mut inner.otherwise);
+                self.facts.truncate(len);
+            }
+            Stmt::Store(_) => {}
+        }
+    }
+
+    /// The statement that `inner` is equal to, if it accumulates into one element.
+    fn accumulation(&self, inner: &For) -> Option<Stmt> {
+        if inner.mark == Mark::Parallel {
+            return None;
+        }
+        let (condition, store) = match &inner.body[..] {
+            [Stmt::Store(store)] => (Condition::TRUE, store),
+            [Stmt::If(only)] => match &only.then[..] {
+                [Stmt::Store(store)] if only.otherwise.is_empty() => {
+                    (only.condition.clone(), store)
+                }
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let element = self.buffers.get(store.buffer.0 as usize)?.element;
+        if store.mode != StoreMode::Add
+            || element == Element::I64
+            || store.index.mentions(inner.var)
+            || store.value.loads(store.buffer)
+        {
+            return None;
+        }
+        let bounds = (&inner.lower[..], &inner.upper[..]);
+        let narrowed = narrow((inner.var, inner.step), bounds, condition);
+        let exists = self
+            .stored
+            .iter()
+            .any(|(buffer, index)| *buffer == store.buffer && *index == store.index);
+        let mut guards = narrowed.invariant;
+        if !exists {
+            if !narrowed.rest.is_empty() {
+                return None;
+            }
+            guards.extend(range_conditions(&narrowed.lower, &narrowed.upper));
+        }
+        guards.retain(|guard| !self.facts.imply(guard));
+        let sum = Sum {
+            var: inner.var,
+            lower: narrowed.lower,
+            upper: narrowed.upper,
+            step: inner.step,
+            condition: (!narrowed.rest.is_empty()).then(|| Condition::all(narrowed.rest)),
+            body: store.value.clone(),
+        };
+        let value = Value::Sum(Box::new(sum));
+        let stmt = Stmt::add(store.buffer, store.index.clone(), value);
+        Some(if guards.is_empty() { stmt } else { Stmt::when(Condition::all(guards), vec![stmt]) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::passes::tests::check;
+    use expect_test::expect;
+
+    fn contract(body: &str) -> String {
+        check(&["contract"], body)
+    }
+
+    #[test]
+    fn nests_become_nested_sums() {
+        expect![[r#"
+              for i = 0 to N {
+                C[i] = 0.0
+                C[i] += sum(l = 0 to M) sum(m = l to M if m % 2 == l % 2) B[i * M + l] * B[i * M + m]
+              }
+              for i = 0 to N {
+                C[i] += sum(l = 0 to i + 1 step 2) sum(m = l to i + 1) index(m)
+              }
+              if M < 9 and 0 < M and 0 < N {
+                C[0] += sum(l = 0 to N) sum(m = 0 to min(M, l + 1)) index(m)
+              }
+        "#]].assert_eq(&contract(
+            "for i = 0 to N {
+               C[i] = 0.0
+               for l = 0 to M { for m = l to M { if m % 2 == l % 2 { C[i] += B[i * M + l] * B[i * M + m] } } }
+             }
+             for i = 0 to N { for l = 0 to i + 1 step 2 { for m = l to i + 1 { C[i] += index(m) } } }
+             for l = 0 to N { for m = 0 to M { if m <= l and M < 9 { C[0] += index(m) } } }",
+        ));
+    }
+
+    #[test]
+    fn an_element_that_need_not_exist_is_guarded() {
+        // C has no element i where i >= N.
+        expect![[r#"
+              for i = 0 to N + M {
+                if i < N {
+                  C[i] += sum(l = i to N) 1.0
+                }
+              }
+              for i = 0 to N + M {
+                if 0 < M and 0 < N - i {
+                  C[i] += sum(l = 0 to min(M, N - i)) 1.0
+                }
+              }
+              for i = 0 to N {
+                for l = 0 to M {
+                  if l % 2 == 0 {
+                    C[i] += 1.0
+                  }
+                }
+              }
+        "#]]
+        .assert_eq(&contract(
+            "for i = 0 to N + M { for l = i to N { C[i] += 1.0 } }
+             for i = 0 to N + M { for l = 0 to M { if l + i < N { C[i] += 1.0 } } }
+             for i = 0 to N { for l = 0 to M { if l % 2 == 0 { C[i] += 1.0 } } }",
+        ));
+    }
+
+    #[test]
+    fn what_stays() {
+        expect![[r#"
+              for l = 0 to N {
+                C[l] += 1.0
+              }
+              for l = 0 to N {
+                C[0] += C[l]
+              }
+              for l = 0 to N {
+                C[0] = 1.0
+              }
+              for l = 0 to N {
+                s[0] += index(l)
+              }
+              for l = 0 to N {
+                C[0] += 1.0
+                A[0] += 1.0
+              }
+              for i = 0 to N {
+                for l = 0 to M {
+                  if l < i {
+                    C[i] += 1.0
+                  } else {
+                    C[i] += 2.0
+                  }
+                }
+              }
+        "#]]
+        .assert_eq(&contract(
+            "for l = 0 to N { C[l] += 1.0 }
+             for l = 0 to N { C[0] += C[l] }
+             for l = 0 to N { C[0] = 1.0 }
+             for l = 0 to N { s[0] += index(l) }
+             for l = 0 to N { C[0] += 1.0 A[0] += 1.0 }
+             for i = 0 to N { for l = 0 to M { if l < i { C[i] += 1.0 } else { C[i] += 2.0 } } }",
+        ));
+    }
+}

@@ -1,0 +1,309 @@
+//! Folds constants and identities, and drops what never or always happens.
+//!
+//! - `x * 1 + 0` -> `x`, in all expressions
+//! - `for i = 0 to N { }` -> nothing; `for i = 3 to 3 { S }` -> nothing
+//! - `for i = a to a + 1 { S(i) }` -> `S(a)`; the same for sums
+//! - `if 0 < 1 { S } else { T }` -> `S`; `if a { if b { S } }` -> `if a and b { S }`
+//! - `for i = 0 to N { if i >= 0 { S } }` -> `for i = 0 to N { S }`: conditions, selections and bounds that the
+//!   enclosing loops decide
+//! - `A[i] += 0.0` -> nothing
+
+use super::Context;
+use crate::ir::*;
+use crate::linear::{Facts, flatten_max, flatten_min};
+
+pub(super) fn run(function: &mut Function, _: &Context) {
+    let mut fold = Fold { facts: Facts::default() };
+    function.body = fold.block(&function.body);
+}
+
+struct Fold {
+    facts: Facts,
+}
+
+/// What a range is known to be.
+enum Trips {
+    Empty,
+    /// One value, the given one.
+    One(Index),
+    Unknown,
+}
+
+fn trips(lower: &[Index], upper: &[Index], step: i64) -> Trips {
+    let empty = |low: &Index| {
+        upper.iter().any(|high| high.constant_difference(low).is_some_and(|length| length <= 0))
+    };
+    if lower.iter().any(empty) {
+        return Trips::Empty;
+    }
+    if let ([low], [high]) = (lower, upper)
+        && high.constant_difference(low).is_some_and(|length| (1..=step).contains(&length))
+    {
+        return Trips::One(low.clone());
+    }
+    Trips::Unknown
+}
+
+impl Fold {
+    /// Runs `inside` with more facts.
+    fn under<T>(
+        &mut self,
+        learn: impl FnOnce(&mut Facts),
+        inside: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let len = self.facts.len();
+        learn(&mut self.facts);
+        let result = inside(self);
+        self.facts.truncate(len);
+        result
+    }
+
+    fn block(&mut self, body: &[Stmt]) -> Vec<Stmt> {
+        body.iter().flat_map(|stmt| self.stmt(stmt)).collect()
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) -> Vec<Stmt> {
+        match stmt {
+            Stmt::For(inner) => {
+                let (lower, upper) = self.bounds(&inner.lower, &inner.upper);
+                match trips(&lower, &upper, inner.step) {
+                    Trips::Empty => return Vec::new(),
+                    Trips::One(value) => {
+                        let once = inner.body.iter().map(|stmt| stmt.substitute(inner.var, &value));
+                        return self.block(&once.collect::<Vec<_>>());
+                    }
+                    Trips::Unknown => {}
+                }
+                let body = self.under(
+                    |facts| facts.assume_range(inner.var, &lower, &upper),
+                    |fold| fold.block(&inner.body),
+                );
+                if body.is_empty() {
+                    return Vec::new();
+                }
+                vec![Stmt::For(For { lower, upper, body, ..*inner })]
+            }
+            Stmt::If(inner) => self.conditional(inner),
+            Stmt::Store(store) => {
+                let value = match &store.value {
+                    // An integer buffer takes nothing else.
+                    Value::FromIndex(index) => Value::FromIndex(self.index(index)),
+                    value => self.value(value),
+                };
+                if store.mode == StoreMode::Add && value == Value::Const(0.0) {
+                    return Vec::new();
+                }
+                vec![Stmt::Store(Store { index: self.index(&store.index), value, ..*store })]
+            }
+        }
+    }
+
+    fn conditional(&mut self, inner: &If) -> Vec<Stmt> {
+        let condition = self.condition(&inner.condition);
+        match condition.as_bool() {
+            Some(true) => return self.block(&inner.then),
+            Some(false) => return self.block(&inner.otherwise),
+            None => {}
+        }
+        let negated = condition.clone().negate();
+        let mut then = self.under(|facts| facts.assume(&condition), |fold| fold.block(&inner.then));
+        let otherwise =
+            self.under(|facts| facts.assume(&negated), |fold| fold.block(&inner.otherwise));
+        if then.is_empty() && otherwise.is_empty() {
+            return Vec::new();
+        }
+        if then.is_empty() {
+            return vec![Stmt::when(negated, otherwise)];
+        }
+        if otherwise.is_empty()
+            && let [Stmt::If(nested)] = &mut then[..]
+            && nested.otherwise.is_empty()
+        {
+            let both = condition.and(nested.condition.clone());
+            return vec![Stmt::when(both, std::mem::take(&mut nested.then))];
+        }
+        vec![Stmt::If(If { condition, then, otherwise })]
+    }
+
+    /// Folds bounds and drops those that another implies.
+    fn bounds(&self, lower: &[Index], upper: &[Index]) -> (Vec<Index>, Vec<Index>) {
+        let (mut lowers, mut uppers) = (Vec::new(), Vec::new());
+        lower.iter().for_each(|bound| flatten_max(&self.index(bound), &mut lowers));
+        upper.iter().for_each(|bound| flatten_min(&self.index(bound), &mut uppers));
+        let at_most =
+            |low: &Index, high: &Index| self.facts.imply(&low.clone().at_most(high.clone()));
+        retain_strongest(&mut lowers, |weak, strong| at_most(weak, strong));
+        retain_strongest(&mut uppers, |weak, strong| at_most(strong, weak));
+        (lowers, uppers)
+    }
+
+    fn index(&self, index: &Index) -> Index {
+        let go = |index: &Index| self.index(index);
+        match index {
+            Index::Const(_) | Index::Symbol(_) | Index::Var(_) => index.clone(),
+            Index::Add(left, right) => go(left) + go(right),
+            Index::Sub(left, right) => go(left) - go(right),
+            Index::Mul(left, right) => go(left) * go(right),
+            Index::FloorDiv(value, by) => go(value).floor_div(*by),
+            Index::Mod(value, by) => go(value).modulo(*by),
+            Index::ExactDiv(value, by) => go(value).exact_div(*by),
+            Index::Min(left, right) => go(left).min(go(right)),
+            Index::Max(left, right) => go(left).max(go(right)),
+            Index::Select(condition, then, otherwise) => {
+                Index::select(self.condition(condition), go(then), go(otherwise))
+            }
+        }
+    }
+
+    fn condition(&self, condition: &Condition) -> Condition {
+        let folded = match condition {
+            Condition::Compare(op, left, right) => {
+                Condition::compare(*op, self.index(left), self.index(right))
+            }
+            Condition::And(list) => Condition::all(list.iter().map(|c| self.condition(c))),
+            Condition::Or(list) => Condition::any(list.iter().map(|c| self.condition(c))),
+        };
+        if self.facts.imply(&folded) {
+            Condition::TRUE
+        } else if self.facts.imply(&folded.clone().negate()) {
+            Condition::FALSE
+        } else {
+            folded
+        }
+    }
+
+    fn value(&mut self, value: &Value) -> Value {
+        match value {
+            Value::Const(_) => value.clone(),
+            Value::Load(buffer, index) => Value::Load(*buffer, self.index(index)),
+            Value::FromIndex(index) => match self.index(index) {
+                Index::Const(value) => Value::Const(value as f64),
+                index => Value::FromIndex(index),
+            },
+            Value::Add(left, right) => self.value(left) + self.value(right),
+            Value::Mul(left, right) => self.value(left) * self.value(right),
+            Value::Div(left, right) => self.value(left) / self.value(right),
+            Value::Sum(sum) => self.sum(sum),
+        }
+    }
+
+    fn sum(&mut self, sum: &Sum) -> Value {
+        let (lower, upper) = self.bounds(&sum.lower, &sum.upper);
+        match trips(&lower, &upper, sum.step) {
+            Trips::Empty => return Value::Const(0.0),
+            Trips::One(value) => {
+                let at = sum.condition.as_ref().map(|c| c.substitute(sum.var, &value));
+                match at.map_or(Some(true), |condition| self.condition(&condition).as_bool()) {
+                    Some(true) => return self.value(&sum.body.substitute(sum.var, &value)),
+                    Some(false) => return Value::Const(0.0),
+                    None => {}
+                }
+            }
+            Trips::Unknown => {}
+        }
+        let (condition, body) = self.under(
+            |facts| facts.assume_range(sum.var, &lower, &upper),
+            |fold| {
+                let condition = sum.condition.as_ref().map(|condition| fold.condition(condition));
+                condition.iter().for_each(|condition| fold.facts.assume(condition));
+                (condition, fold.value(&sum.body))
+            },
+        );
+        let decided = condition.as_ref().and_then(Condition::as_bool);
+        if decided == Some(false) || body == Value::Const(0.0) {
+            return Value::Const(0.0);
+        }
+        let condition = if decided == Some(true) { None } else { condition };
+        Value::Sum(Box::new(Sum { var: sum.var, lower, upper, step: sum.step, condition, body }))
+    }
+}
+
+/// Drops each element than which another is stronger; of equal ones the first stays.
+fn retain_strongest(list: &mut Vec<Index>, weaker: impl Fn(&Index, &Index) -> bool) {
+    let mut at = 0;
+    while at < list.len() {
+        let others = list.iter().enumerate().filter(|(other, _)| *other != at);
+        let redundant = others.into_iter().any(|(other, strong)| {
+            weaker(&list[at], strong) && (other < at || !weaker(strong, &list[at]))
+        });
+        if redundant {
+            list.remove(at);
+        } else {
+            at += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::passes::tests::check;
+    use expect_test::expect;
+
+    fn fold(body: &str) -> String {
+        check(&["fold"], body)
+    }
+
+    #[test]
+    fn expressions() {
+        expect![[r#"
+              if N > 1 {
+                C[N - 1] = A[0] + 6.0 * (A[0] * 0.0)
+              }
+              s[0] = index(6)
+              s[1] += index(0)
+        "#]].assert_eq(&fold(
+            "if N > 1 { C[N * 1 + 0 - 1] = A[0] * 1.0 + 0.0 + index(2 * 3) * (A[0] * 0.0) C[0] += 0.0 }
+             s[0] = index(2 * 3) s[1] += index(N - N)",
+        ));
+    }
+
+    #[test]
+    fn loops_and_conditions() {
+        expect![[r#"
+              for i = 0 to N {
+                C[i] += 1.0
+                C[i] += 2.0
+              }
+              for i = 0 to N {
+                if i > 2 {
+                  C[i] = 1.0
+                }
+              }
+              for i = 1 to N {
+                for j = i to N {
+                  C[j] += 1.0
+                }
+              }
+              if N >= 2 {
+                C[0] = 1.0
+              }
+        "#]].assert_eq(&fold(
+            "for i = 0 to N { for j = 0 to M { if N < N { C[i] = 1.0 } } }
+             for i = N to N { C[i] = 1.0 }
+             for i = 0 to N { for j = i to i + 1 { C[j] += 1.0 } for j = i to i + 2 step 2 { C[j] += 2.0 } }
+             for i = 0 to N { if i < N and i >= 0 { if i > 2 { C[i] = 1.0 } } }
+             for i = max(0, 1) to min(N, N + 1) { for j = max(0, i) to N { C[select(i <= j, j, i)] += 1.0 } }
+             if N < 2 { } else { C[0] = 1.0 }",
+        ));
+    }
+
+    #[test]
+    fn sums() {
+        expect![[r#"
+              for i = 0 to N {
+                C[i] = A[0] * 0.0
+                C[i] = 0.0
+                C[i] = sum(l = i to i + 1 if l < 3) 1.0
+                C[i] = sum(l = 0 to N) index(l)
+              }
+        "#]]
+        .assert_eq(&fold(
+            "for i = 0 to N {
+               C[i] = sum(l = i to i + 1) A[l * M - l * M] * 0.0 + sum(l = N to 0 - 1 + N) B[l]
+               C[i] = sum(l = 0 to N) sum(m = l to N) 0.0
+               C[i] = sum(l = i to i + 1 if l < 3) 1.0
+               C[i] = sum(l = 0 to N if l >= 0) index(select(l < N, l, 0))
+             }",
+        ));
+    }
+}

@@ -1,0 +1,77 @@
+//! Combines stores to one element that follow each other.
+//!
+//! - `A[i] = u; A[i] += v` -> `A[i] = u + v`
+//! - `A[i] += u; A[i] += v` -> `A[i] += u + v`
+//!
+//! `v` must not read the buffer.
+
+use super::Context;
+use crate::ir::*;
+
+pub(super) fn run(function: &mut Function, context: &Context) {
+    block(&mut function.body, context.buffers);
+}
+
+fn block(body: &mut Vec<Stmt>, buffers: &[Buffer]) {
+    let mut merged: Vec<Stmt> = Vec::with_capacity(body.len());
+    for mut stmt in body.drain(..) {
+        match &mut stmt {
+            Stmt::For(inner) => block(&mut inner.body, buffers),
+            Stmt::If(inner) => {
+                block(&mut inner.then, buffers);
+                block(&mut inner.otherwise, buffers);
+            }
+            Stmt::Store(store) => {
+                if let Some(Stmt::Store(first)) = merged.last_mut()
+                    && combines(first, store, buffers)
+                {
+                    let zero = || Value::Const(0.0);
+                    let left = std::mem::replace(&mut first.value, zero());
+                    first.value = left + std::mem::replace(&mut store.value, zero());
+                    continue;
+                }
+            }
+        }
+        merged.push(stmt);
+    }
+    *body = merged;
+}
+
+fn combines(first: &Store, second: &Store, buffers: &[Buffer]) -> bool {
+    let element = buffers.get(first.buffer.0 as usize).map(|buffer| buffer.element);
+    second.mode == StoreMode::Add
+        && first.buffer == second.buffer
+        && first.index == second.index
+        && !second.value.loads(first.buffer)
+        && element.is_some_and(|element| element != Element::I64)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::passes::tests::check;
+
+    #[test]
+    fn stores_merge() {
+        expect_test::expect![[r#"
+              for i = 0 to N {
+                C[i] = A[i] + 2.0
+                A[i] += 3.0
+                A[i] += A[i]
+                A[i] = 3.0 * A[i]
+                A[0] = 1.0
+                A[i] += 2.0
+              }
+              s[0] = index(N)
+              s[0] += index(1)
+        "#]]
+        .assert_eq(&check(
+            &["merge-stores"],
+            "for i = 0 to N {
+               C[i] = 0.0 C[i] += A[i] C[i] += 2.0
+               A[i] += 1.0 A[i] += 2.0 A[i] += A[i] A[i] = 3.0 * A[i]
+               A[0] = 1.0 A[i] += 2.0
+             }
+             s[0] = index(N) s[0] += index(1)",
+        ));
+    }
+}

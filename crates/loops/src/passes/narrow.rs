@@ -1,0 +1,161 @@
+//! Turns conditions into loop bounds, or moves them out of loops.
+//!
+//! - `for i = 0 to N { if i < M { S } }` -> `for i = 0 to min(N, M) { S }`
+//! - `for i = 0 to N { if M > 2 { S } }` -> `if M > 2 { for i = 0 to N { S } }`
+//! - `sum(l = 0 to N if l <= i) v` -> `sum(l = 0 to min(N, i + 1)) v`
+
+use super::Context;
+use crate::ir::*;
+use crate::linear::bounds_of;
+
+pub(super) fn run(function: &mut Function, _: &Context) {
+    block(&mut function.body);
+}
+
+/// A range and the parts of a condition on it.
+pub(super) struct Narrowed {
+    pub(super) lower: Vec<Index>,
+    pub(super) upper: Vec<Index>,
+    /// Conditions that do not mention the variable.
+    pub(super) invariant: Vec<Condition>,
+    /// Conditions that do and are not bounds.
+    pub(super) rest: Vec<Condition>,
+}
+
+/// Narrows the range of `var` by a condition that holds for all of its values that matter.
+pub(super) fn narrow(
+    (var, step): (VarId, i64),
+    (lower, upper): (&[Index], &[Index]),
+    condition: Condition,
+) -> Narrowed {
+    let (mut lower, mut upper) = (lower.to_vec(), upper.to_vec());
+    let (mut invariant, mut rest) = (Vec::new(), Vec::new());
+    for condition in condition.conjuncts() {
+        if !condition.mentions(var) {
+            invariant.push(condition);
+            continue;
+        }
+        match bounds_of(&condition, var) {
+            // Another first value would shift the steps.
+            Some((lowers, uppers)) if step == 1 || lowers.is_empty() => {
+                lower.extend(lowers);
+                upper.extend(uppers);
+            }
+            _ => rest.push(condition),
+        }
+    }
+    Narrowed { lower, upper, invariant, rest }
+}
+
+fn block(body: &mut [Stmt]) {
+    for stmt in body {
+        match stmt {
+            Stmt::For(inner) => {
+                block(&mut inner.body);
+                if let Some(moved) = conditional_body(inner) {
+                    *stmt = moved;
+                }
+            }
+            Stmt::If(inner) => {
+                block(&mut inner.then);
+                block(&mut inner.otherwise);
+            }
+            Stmt::Store(store) => value(&mut store.value),
+        }
+    }
+}
+
+fn conditional_body(inner: &mut For) -> Option<Stmt> {
+    let [Stmt::If(only)] = &mut inner.body[..] else { return None };
+    if !only.otherwise.is_empty() {
+        return None;
+    }
+    let (range, bounds) = ((inner.var, inner.step), (&inner.lower[..], &inner.upper[..]));
+    let narrowed = narrow(range, bounds, only.condition.clone());
+    let mut body = std::mem::take(&mut only.then);
+    if !narrowed.rest.is_empty() {
+        body = vec![Stmt::when(Condition::all(narrowed.rest), body)];
+    }
+    let (lower, upper) = (narrowed.lower, narrowed.upper);
+    let stmt = Stmt::For(For { lower, upper, body, ..*inner });
+    Some(match narrowed.invariant.is_empty() {
+        true => stmt,
+        false => Stmt::when(Condition::all(narrowed.invariant), vec![stmt]),
+    })
+}
+
+fn value(value_: &mut Value) {
+    match value_ {
+        Value::Const(_) | Value::Load(..) | Value::FromIndex(_) => {}
+        Value::Add(left, right) | Value::Mul(left, right) | Value::Div(left, right) => {
+            value(left);
+            value(right);
+        }
+        Value::Sum(sum) => {
+            value(&mut sum.body);
+            if let Some(condition) = sum.condition.take() {
+                let bounds = (&sum.lower[..], &sum.upper[..]);
+                let narrowed = narrow((sum.var, sum.step), bounds, condition);
+                let rest = narrowed.invariant.into_iter().chain(narrowed.rest).collect::<Vec<_>>();
+                sum.condition = (!rest.is_empty()).then(|| Condition::all(rest));
+                (sum.lower, sum.upper) = (narrowed.lower, narrowed.upper);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::passes::tests::check;
+
+    #[test]
+    fn conditions_move() {
+        expect_test::expect![[r#"
+              if M > 2 {
+                for i = 0 to min(N, M) {
+                  if i % 2 == 0 {
+                    C[i] += 1.0
+                  }
+                }
+              }
+              for i = 0 to min(N, (M - 1) / 2 + 1) step 2 {
+                if 1 <= i {
+                  C[i] += 2.0
+                }
+              }
+              if M > 1 {
+                for i = 0 to N {
+                  for j = max(0, (i + 1) / 2) to min(N, i) {
+                    A[i * N + j] = 3.0
+                  }
+                }
+              }
+              for i = 0 to N {
+                if i == M {
+                  C[i] = 4.0
+                }
+                if i == N {
+                  C[0] = 1.0
+                }
+              }
+              for i = 0 to N {
+                if i < 2 {
+                  C[i] += 1.0
+                } else {
+                  C[i] += 2.0
+                }
+              }
+              for i = 0 to N {
+                C[i] = sum(l = 0 to min(N, i + 1) if M < 9 and (l < 1 or l > 2)) C[l]
+              }
+        "#]].assert_eq(&check(
+            &["narrow"],
+            "for i = 0 to N { if i < M and M > 2 and i % 2 == 0 { C[i] += 1.0 } }
+             for i = 0 to N step 2 { if 1 <= i and 2 * i < M { C[i] += 2.0 } }
+             for i = 0 to N { for j = 0 to N { if M > 1 and 2 * j >= i and j + 1 <= i { A[i * N + j] = 3.0 } } }
+             for i = 0 to N { if i == M { C[i] = 4.0 } if i == N { C[0] = 1.0 } }
+             for i = 0 to N { if i < 2 { C[i] += 1.0 } else { C[i] += 2.0 } }
+             for i = 0 to N { C[i] = sum(l = 0 to N if l <= i and M < 9 and (l < 1 or l > 2)) C[l] }",
+        ));
+    }
+}

@@ -1,0 +1,203 @@
+//! Random modules for tests, the same for the same seed.
+
+use crate::*;
+
+/// What a random module is good for.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Style {
+    /// All kinds of nodes, valid but without meaning: for printing and reading.
+    Anything,
+    /// Runs without error at `N = 4, M = 3`, mostly reductions over small ranges: for passes.
+    Runnable,
+}
+
+struct Random {
+    state: u64,
+    style: Style,
+    /// Buffers: accumulators, an input, integers.
+    vars: Vec<String>,
+    scope: Vec<VarId>,
+}
+
+/// A module with one function `f(inout A, inout C, in B)` over buffers of 16 elements.
+pub fn module(seed: u64, style: Style) -> Module {
+    let mut module = Module::default();
+    module.symbol("N");
+    module.symbol("M");
+    let a = module.buffer("A", Element::F64, 16.into());
+    let c = module.buffer("C", Element::F64, 16.into());
+    let b = module.buffer("B.x", Element::F32, 16.into());
+    let mut random = Random { state: seed, style, vars: Vec::new(), scope: Vec::new() };
+    let body = random.block(4, true);
+    let args = vec![(a, Mode::InOut), (c, Mode::InOut), (b, Mode::In)];
+    module.functions.push(Function { name: "f".to_owned(), args, vars: random.vars, body });
+    module
+}
+
+impl Random {
+    /// A number below `n` (splitmix64).
+    fn below(&mut self, n: usize) -> usize {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % n as u64) as usize
+    }
+
+    fn block(&mut self, depth: usize, outermost: bool) -> Vec<Stmt> {
+        let count = if outermost { 2 } else { [1, 1, 1, 2, 0][self.below(5)] };
+        (0..count).map(|_| self.stmt(depth)).collect()
+    }
+
+    fn stmt(&mut self, depth: usize) -> Stmt {
+        let wild = self.style == Style::Anything;
+        match self.below(if depth == 0 { 2 } else { 7 }) {
+            0 | 1 => Stmt::Store(Store {
+                buffer: BufferId(self.below(2) as u32),
+                index: self.subscript(),
+                value: self.value(3),
+                mode: if self.below(4) > 0 { StoreMode::Add } else { StoreMode::Set },
+            }),
+            2 => {
+                let then = self.block(depth - 1, false);
+                let otherwise =
+                    if self.below(3) == 0 { self.block(depth - 1, false) } else { vec![] };
+                Stmt::If(If { condition: self.condition(2), then, otherwise })
+            }
+            _ => {
+                let (lower, upper, step) = self.range();
+                let var = self.bind();
+                let mark = if wild && depth == 4 && self.below(3) == 0 {
+                    Mark::Parallel
+                } else {
+                    Mark::Sequential
+                };
+                let body = self.block(depth - 1, false);
+                self.scope.pop();
+                Stmt::For(For { var, lower, upper, step, mark, body })
+            }
+        }
+    }
+
+    fn bind(&mut self) -> VarId {
+        let var = VarId(self.vars.len() as u32);
+        let name = ["i", "j", "N", "c'1", "min", "to"][self.below(6)];
+        self.vars.push(name.to_owned());
+        self.scope.push(var);
+        var
+    }
+
+    fn range(&mut self) -> (Vec<Index>, Vec<Index>, i64) {
+        let bounds = |random: &mut Random, upper: bool| {
+            (0..[1, 1, 1, 2][random.below(4)])
+                .map(|_| match random.below(3) {
+                    0 if upper => Index::Symbol(SymbolId(random.below(2) as u32)),
+                    0 => Index::Const(0),
+                    1 => Index::Const(random.below(4) as i64),
+                    _ => random.affine(1),
+                })
+                .collect()
+        };
+        let (lower, upper) = (bounds(self, false), bounds(self, true));
+        (lower, upper, [1, 1, 1, 2][self.below(4)])
+    }
+
+    fn leaf(&mut self) -> Index {
+        match self.below(5) {
+            0 => Index::Const(self.below(9) as i64 - 4),
+            1 => Index::Symbol(SymbolId(self.below(2) as u32)),
+            _ if self.scope.is_empty() => Index::Const(1),
+            _ => {
+                let at = self.below(self.scope.len());
+                Index::Var(self.scope[at])
+            }
+        }
+    }
+
+    fn affine(&mut self, depth: usize) -> Index {
+        if depth == 0 {
+            return self.leaf();
+        }
+        let by = 1 + self.below(3) as i64;
+        let left = Box::new(self.affine(depth - 1));
+        match self.below(8) {
+            0 | 1 => Index::Add(left, Box::new(self.affine(depth - 1))),
+            2 => Index::Sub(left, Box::new(self.affine(depth - 1))),
+            3 => Index::Mul(Box::new(Index::Const(by - 2)), left),
+            4 => Index::FloorDiv(left, by),
+            5 => Index::Mod(left, by),
+            6 => Index::Min(left, Box::new(self.affine(depth - 1))),
+            _ => Index::Max(left, Box::new(self.affine(depth - 1))),
+        }
+    }
+
+    /// Any expression; exact divisions divide.
+    fn index(&mut self, depth: usize) -> Index {
+        if depth == 0 {
+            return self.leaf();
+        }
+        match self.below(6) {
+            0 => Index::Mul(Box::new(self.index(depth - 1)), Box::new(self.index(depth - 1))),
+            1 => {
+                let even = Index::Mul(Box::new(Index::Const(4)), Box::new(self.index(depth - 1)));
+                Index::ExactDiv(Box::new(even), 1 << self.below(3))
+            }
+            2 => Index::Select(
+                Box::new(self.condition(1)),
+                Box::new(self.index(depth - 1)),
+                Box::new(self.index(depth - 1)),
+            ),
+            3 => Index::Add(Box::new(self.index(depth - 1)), Box::new(self.index(depth - 1))),
+            _ => self.affine(depth),
+        }
+    }
+
+    fn subscript(&mut self) -> Index {
+        match self.style {
+            Style::Anything => self.index(3),
+            Style::Runnable => {
+                let depth = self.below(3);
+                Index::Mod(Box::new(self.index(depth)), 16)
+            }
+        }
+    }
+
+    fn condition(&mut self, depth: usize) -> Condition {
+        let op = [Compare::Eq, Compare::Ne, Compare::Lt, Compare::Le, Compare::Gt, Compare::Ge];
+        match self.below(if depth == 0 { 3 } else { 5 }) {
+            0..=2 => Condition::Compare(op[self.below(6)], self.affine(1), self.affine(1)),
+            which => {
+                let list = (0..self.below(4)).map(|_| self.condition(depth - 1)).collect();
+                if which == 3 { Condition::And(list) } else { Condition::Or(list) }
+            }
+        }
+    }
+
+    fn value(&mut self, depth: usize) -> Value {
+        let loads = |random: &mut Random| match random.style {
+            // Loads of accumulators stay rare and additive, or values explode.
+            Style::Runnable => BufferId(2),
+            Style::Anything => BufferId(random.below(3) as u32),
+        };
+        match self.below(if depth == 0 { 3 } else { 9 }) {
+            0 => Value::Const([0.0, 1.0, -2.0, 0.5][self.below(4)]),
+            1 => Value::FromIndex(self.index(1)),
+            2 | 3 => Value::Load(loads(self), self.subscript()),
+            4 => Value::Add(Box::new(self.value(depth - 1)), Box::new(self.value(depth - 1))),
+            5 | 6 => Value::Mul(Box::new(self.value(depth - 1)), Box::new(self.value(depth - 1))),
+            7 => {
+                let by = Value::Const([1.0, 2.0, 4.0][self.below(3)]);
+                let by = if self.style == Style::Anything { self.value(depth - 1) } else { by };
+                Value::Div(Box::new(self.value(depth - 1)), Box::new(by))
+            }
+            _ => {
+                let (lower, upper, step) = self.range();
+                let var = self.bind();
+                let condition = (self.below(3) == 0).then(|| self.condition(1));
+                let body = self.value(depth - 1);
+                self.scope.pop();
+                Value::Sum(Box::new(Sum { var, lower, upper, step, condition, body }))
+            }
+        }
+    }
+}

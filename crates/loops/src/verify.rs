@@ -1,0 +1,534 @@
+//! Checks the invariants of the IR. All violations are collected.
+//!
+//! - Names: symbols, buffers and functions each unique; symbols and buffers a letter or `_`, then letters, digits,
+//!   `_`, `.`; functions C identifiers; none of `and`, `or`, `true`, `false`.
+//! - Symbols, buffers and variables that are named exist. A buffer's size mentions no variable.
+//! - A function takes a buffer at most once and uses only those that it takes: `In` is not written, `Out` is
+//!   written with `=` somewhere if it is read or added to.
+//! - Bounds are given, steps and divisors positive. Bounds and conditions are quasi-affine.
+//! - A variable is used only inside the loop or sum that binds it, and not bound again inside. (Loops beside each
+//!   other may use one variable.)
+//! - No parallel loop inside another.
+//! - A store to an `i64` buffer stores an integer, and none is loaded from one in a floating-point expression.
+//!
+//! That iterations of a parallel loop write disjoint elements is checked by the interpreter, not here.
+
+use crate::ir::*;
+use crate::print::{Part, is_name, named};
+use std::collections::BTreeSet;
+
+/// A violated invariant and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{}{violation}",
+    .function.as_ref().map(|name| format!("function `{name}`: ")).unwrap_or_default(),
+    .statement.as_ref().map(|text| format!("`{text}`: ")).unwrap_or_default())]
+pub struct VerifyError {
+    /// The function's name, unless it concerns the whole module.
+    pub function: Option<String>,
+    /// The first line of the statement, unless it concerns the whole function.
+    pub statement: Option<String>,
+    /// What is violated.
+    pub violation: Violation,
+}
+
+/// A violated invariant.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Violation {
+    /// Two things have one name.
+    #[error("two {what} are named `{name}`")]
+    Duplicate {
+        /// Symbols, buffers or functions.
+        what: &'static str,
+        /// Their name.
+        name: String,
+    },
+    /// Not a name.
+    #[error("`{0}` is not a valid name")]
+    Name(String),
+    /// No such symbol.
+    #[error("symbol {} does not exist", .0.0)]
+    Symbol(SymbolId),
+    /// No such buffer.
+    #[error("buffer {} does not exist", .0.0)]
+    Buffer(BufferId),
+    /// No such variable.
+    #[error("variable {} does not exist", .0.0)]
+    Variable(VarId),
+    /// A size mentions a variable.
+    #[error("the size of buffer `{0}` mentions a variable")]
+    Size(String),
+    /// A buffer is taken twice.
+    #[error("buffer `{0}` is taken twice")]
+    ArgumentTwice(String),
+    /// A buffer is used and not taken.
+    #[error("buffer `{0}` is not an argument")]
+    NotArgument(String),
+    /// A buffer that is only read is written to.
+    #[error("input `{0}` is written to")]
+    WritesInput(String),
+    /// A buffer that is only written to is read before.
+    #[error("output `{0}` is read or added to but never set")]
+    ReadsOutput(String),
+    /// A loop or sum without lower or upper bounds.
+    #[error("a range has no bounds")]
+    NoBounds,
+    /// A step is not positive.
+    #[error("the step {0} is not positive")]
+    Step(i64),
+    /// A divisor is not positive.
+    #[error("the divisor {0} is not positive")]
+    Divisor(i64),
+    /// A bound or condition is not quasi-affine.
+    #[error("`{0}` is not quasi-affine")]
+    NotAffine(String),
+    /// A variable is used outside the loop that binds it.
+    #[error("variable `{0}` is not bound here")]
+    Unbound(String),
+    /// A variable is bound inside itself.
+    #[error("variable `{0}` is bound again inside its own range")]
+    Rebound(String),
+    /// A parallel loop inside another.
+    #[error("a parallel loop stands inside another")]
+    NestedParallel,
+    /// A store to an integer buffer of something else than an integer.
+    #[error("a value that is not an integer is stored to integer buffer `{0}`")]
+    StoresFloat(String),
+    /// A load from an integer buffer.
+    #[error("integer buffer `{0}` is loaded from in a floating-point expression")]
+    LoadsInteger(String),
+}
+
+/// Checks a module.
+pub fn verify(module: &Module) -> Result<(), Vec<VerifyError>> {
+    let mut errors = Vec::new();
+    let mut report = |violation| {
+        errors.push(VerifyError { function: None, statement: None, violation });
+    };
+    let symbols = module.symbols.iter().map(|name| ("symbols", name));
+    let buffers = module.buffers.iter().map(|buffer| ("buffers", &buffer.name));
+    let functions = module.functions.iter().map(|function| ("functions", &function.name));
+    let mut seen = BTreeSet::new();
+    for (what, name) in symbols.chain(buffers).chain(functions) {
+        if !seen.insert((what, name)) {
+            report(Violation::Duplicate { what, name: name.clone() });
+        }
+        if !is_name(name) || what == "functions" && name.contains('.') {
+            report(Violation::Name(name.clone()));
+        }
+    }
+    for buffer in &module.buffers {
+        let mut mentions = false;
+        buffer.size.visit(&mut |index| match index {
+            Index::Var(_) => mentions = true,
+            Index::Symbol(symbol) if symbol.0 as usize >= module.symbols.len() => {
+                report(Violation::Symbol(*symbol));
+            }
+            Index::FloorDiv(_, by) | Index::Mod(_, by) | Index::ExactDiv(_, by) if *by <= 0 => {
+                report(Violation::Divisor(*by));
+            }
+            _ => {}
+        });
+        if mentions {
+            report(Violation::Size(buffer.name.clone()));
+        }
+    }
+    for function in &module.functions {
+        errors.extend(verify_function(module, function).err().into_iter().flatten());
+    }
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
+}
+
+/// Checks a function, which need not be one of the module's.
+pub fn verify_function(module: &Module, function: &Function) -> Result<(), Vec<VerifyError>> {
+    let mut verifier = Verifier {
+        module,
+        function,
+        errors: Vec::new(),
+        scope: Vec::new(),
+        statement: None,
+        parallel: false,
+    };
+    verifier.arguments();
+    verifier.block(&function.body);
+    if verifier.errors.is_empty() { Ok(()) } else { Err(verifier.errors) }
+}
+
+struct Verifier<'a> {
+    module: &'a Module,
+    function: &'a Function,
+    errors: Vec<VerifyError>,
+    scope: Vec<VarId>,
+    statement: Option<&'a Stmt>,
+    parallel: bool,
+}
+
+impl<'a> Verifier<'a> {
+    fn report(&mut self, violation: Violation) {
+        let head = |stmt| named(self.module, self.function, Part::Head(stmt));
+        let error = VerifyError {
+            function: Some(self.function.name.clone()),
+            statement: self.statement.map(head),
+            violation,
+        };
+        if !self.errors.contains(&error) {
+            self.errors.push(error);
+        }
+    }
+
+    fn name(&self, var: VarId) -> String {
+        named(self.module, self.function, Part::Index(&Index::Var(var)))
+    }
+
+    fn arguments(&mut self) {
+        let mut seen = BTreeSet::new();
+        for (buffer, mode) in &self.function.args {
+            let Some(known) = self.module.buffers.get(buffer.0 as usize) else {
+                self.report(Violation::Buffer(*buffer));
+                continue;
+            };
+            if !seen.insert(buffer) {
+                self.report(Violation::ArgumentTwice(known.name.clone()));
+            }
+            let (mut read, mut set) = (false, false);
+            for stmt in &self.function.body {
+                stmt.visit(&mut |stmt| {
+                    if let Stmt::Store(store) = stmt {
+                        let own = store.buffer == *buffer;
+                        set |= own && store.mode == StoreMode::Set;
+                        read |= own && store.mode == StoreMode::Add || store.value.loads(*buffer);
+                    }
+                });
+            }
+            if *mode == Mode::Out && read && !set {
+                self.report(Violation::ReadsOutput(known.name.clone()));
+            }
+        }
+    }
+
+    fn block(&mut self, body: &'a [Stmt]) {
+        for stmt in body {
+            let outer = self.statement.replace(stmt);
+            self.stmt(stmt);
+            self.statement = outer;
+        }
+    }
+
+    fn stmt(&mut self, stmt: &'a Stmt) {
+        match stmt {
+            Stmt::For(inner) => {
+                self.range(&inner.lower, &inner.upper, inner.step);
+                let outer = self.parallel;
+                if inner.mark == Mark::Parallel {
+                    if outer {
+                        self.report(Violation::NestedParallel);
+                    }
+                    self.parallel = true;
+                }
+                self.bind(inner.var);
+                self.block(&inner.body);
+                self.scope.pop();
+                self.parallel = outer;
+            }
+            Stmt::If(inner) => {
+                self.condition(&inner.condition);
+                self.block(&inner.then);
+                self.block(&inner.otherwise);
+            }
+            Stmt::Store(store) => {
+                let element = self.buffer(store.buffer, true);
+                self.index(&store.index);
+                match &store.value {
+                    Value::FromIndex(_) => {}
+                    _ if element == Some(Element::I64) => {
+                        let name = self.module.buffers[store.buffer.0 as usize].name.clone();
+                        self.report(Violation::StoresFloat(name));
+                    }
+                    _ => {}
+                }
+                self.value(&store.value);
+            }
+        }
+    }
+
+    fn bind(&mut self, var: VarId) {
+        if var.0 as usize >= self.function.vars.len() {
+            self.report(Violation::Variable(var));
+        } else if self.scope.contains(&var) {
+            self.report(Violation::Rebound(self.name(var)));
+        }
+        self.scope.push(var);
+    }
+
+    fn range(&mut self, lower: &'a [Index], upper: &'a [Index], step: i64) {
+        if lower.is_empty() || upper.is_empty() {
+            self.report(Violation::NoBounds);
+        }
+        if step <= 0 {
+            self.report(Violation::Step(step));
+        }
+        for bound in lower.iter().chain(upper) {
+            self.index(bound);
+            self.affine(bound);
+        }
+    }
+
+    fn condition(&mut self, condition: &'a Condition) {
+        match condition {
+            Condition::Compare(_, left, right) => {
+                for side in [left, right] {
+                    self.index(side);
+                    self.affine(side);
+                }
+            }
+            Condition::And(list) | Condition::Or(list) => {
+                list.iter().for_each(|condition| self.condition(condition));
+            }
+        }
+    }
+
+    fn affine(&mut self, index: &Index) {
+        if !is_quasi_affine(index) {
+            let text = named(self.module, self.function, Part::Index(index));
+            self.report(Violation::NotAffine(text));
+        }
+    }
+
+    fn index(&mut self, index: &'a Index) {
+        index.visit(&mut |index| match index {
+            Index::Symbol(symbol) if symbol.0 as usize >= self.module.symbols.len() => {
+                self.report(Violation::Symbol(*symbol));
+            }
+            Index::Var(var) if var.0 as usize >= self.function.vars.len() => {
+                self.report(Violation::Variable(*var));
+            }
+            Index::Var(var) if !self.scope.contains(var) => {
+                self.report(Violation::Unbound(self.name(*var)));
+            }
+            Index::FloorDiv(_, by) | Index::Mod(_, by) | Index::ExactDiv(_, by) if *by <= 0 => {
+                self.report(Violation::Divisor(*by));
+            }
+            Index::Select(condition, _, _) => {
+                let mut sides = Vec::new();
+                comparisons(condition, &mut sides);
+                sides.into_iter().for_each(|side| self.affine(side));
+            }
+            _ => {}
+        });
+    }
+
+    fn buffer(&mut self, buffer: BufferId, write: bool) -> Option<Element> {
+        let Some(known) = self.module.buffers.get(buffer.0 as usize) else {
+            self.report(Violation::Buffer(buffer));
+            return None;
+        };
+        match self.function.args.iter().find(|(argument, _)| *argument == buffer) {
+            None => self.report(Violation::NotArgument(known.name.clone())),
+            Some((_, Mode::In)) if write => {
+                self.report(Violation::WritesInput(known.name.clone()));
+            }
+            Some(_) => {}
+        }
+        Some(known.element)
+    }
+
+    fn value(&mut self, value: &'a Value) {
+        match value {
+            Value::Const(_) => {}
+            Value::Load(buffer, index) => {
+                if self.buffer(*buffer, false) == Some(Element::I64) {
+                    let name = self.module.buffers[buffer.0 as usize].name.clone();
+                    self.report(Violation::LoadsInteger(name));
+                }
+                self.index(index);
+            }
+            Value::FromIndex(index) => self.index(index),
+            Value::Add(left, right) | Value::Mul(left, right) | Value::Div(left, right) => {
+                self.value(left);
+                self.value(right);
+            }
+            Value::Sum(sum) => {
+                self.range(&sum.lower, &sum.upper, sum.step);
+                self.bind(sum.var);
+                if let Some(condition) = &sum.condition {
+                    self.condition(condition);
+                }
+                self.value(&sum.body);
+                self.scope.pop();
+            }
+        }
+    }
+}
+
+/// Appends both sides of all comparisons in `condition`.
+fn comparisons<'a>(condition: &'a Condition, sides: &mut Vec<&'a Index>) {
+    match condition {
+        Condition::Compare(_, left, right) => sides.extend([left, right]),
+        Condition::And(list) | Condition::Or(list) => {
+            list.iter().for_each(|condition| comparisons(condition, sides));
+        }
+    }
+}
+
+/// Whether `index` may stand in a bound or condition: sums, products with a constant, divisions and remainders by
+/// constants, minima and maxima.
+pub fn is_quasi_affine(index: &Index) -> bool {
+    match index {
+        Index::Const(_) | Index::Symbol(_) | Index::Var(_) => true,
+        Index::Add(left, right)
+        | Index::Sub(left, right)
+        | Index::Min(left, right)
+        | Index::Max(left, right) => is_quasi_affine(left) && is_quasi_affine(right),
+        Index::Mul(left, right) => {
+            (is_constant(left) || is_constant(right))
+                && is_quasi_affine(left)
+                && is_quasi_affine(right)
+        }
+        Index::FloorDiv(value, _) | Index::Mod(value, _) | Index::ExactDiv(value, _) => {
+            is_quasi_affine(value)
+        }
+        Index::Select(..) => false,
+    }
+}
+
+fn is_constant(index: &Index) -> bool {
+    let mut constant = true;
+    index.visit(&mut |index| constant &= !matches!(index, Index::Symbol(_) | Index::Var(_)));
+    constant
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+    use expect_test::expect;
+
+    /// The violations of a module with this function body, one a line.
+    fn body(text: &str) -> String {
+        errors(&parse(&format!("{HEAD}func f(out A, in B, inout s) {{ {text} }}")).unwrap())
+    }
+
+    const HEAD: &str = "module(N, M)\nbuffer A : f64[N]\nbuffer B : f64[N]\nbuffer s : i64[2]\n\
+                        buffer C : f64[1]\n";
+
+    fn errors(module: &Module) -> String {
+        let errors = verify(module).err().into_iter().flatten();
+        errors.map(|error| format!("{error}\n")).collect()
+    }
+
+    #[test]
+    fn each_violation_in_text() {
+        let all = [
+            "A[0] = C[0]",
+            "C[0] = 1.0",
+            "B[0] = 1.0",
+            "A[0] += 1.0",
+            "A[0] = 1.0 s[0] = 1.5",
+            "A[0] = s[0]",
+            "for i = 0 to N step 0 { }",
+            "A[0] = sum(l = 0 to N step -1) 1.0",
+            "A[N / 0] = 1.0",
+            "for i = 0 to N * M { }",
+            "for i = 0 to N { if i * i < 3 { } }",
+            "for i = select(N < M, 0, 1) to N { }",
+            "A[select(N * M < 2, 0, 1)] = 1.0",
+            "A[0] = sum(l = 0 to N if l * l < 2) 1.0",
+            "parallel i = 0 to N { for j = 0 to N { parallel k = 0 to N { } } }",
+        ]
+        .map(body)
+        .concat();
+        expect![[r#"
+            function `f`: `A[0] = C[0]`: buffer `C` is not an argument
+            function `f`: `C[0] = 1.0`: buffer `C` is not an argument
+            function `f`: `B[0] = 1.0`: input `B` is written to
+            function `f`: output `A` is read or added to but never set
+            function `f`: `s[0] = 1.5`: a value that is not an integer is stored to integer buffer `s`
+            function `f`: `A[0] = s[0]`: integer buffer `s` is loaded from in a floating-point expression
+            function `f`: `for i = 0 to N step 0`: the step 0 is not positive
+            function `f`: `A[0] = sum(l = 0 to N step -1) 1.0`: the step -1 is not positive
+            function `f`: `A[N / 0] = 1.0`: the divisor 0 is not positive
+            function `f`: `for i = 0 to N * M`: `N * M` is not quasi-affine
+            function `f`: `if i * i < 3`: `i * i` is not quasi-affine
+            function `f`: `for i = select(N < M, 0, 1) to N`: `select(N < M, 0, 1)` is not quasi-affine
+            function `f`: `A[select(N * M < 2, 0, 1)] = 1.0`: `N * M` is not quasi-affine
+            function `f`: `A[0] = sum(l = 0 to N if l * l < 2) 1.0`: `l * l` is not quasi-affine
+            function `f`: `parallel k = 0 to N`: a parallel loop stands inside another
+        "#]].assert_eq(&all);
+    }
+
+    #[test]
+    fn variables() {
+        let mut module = parse(&format!(
+            "{HEAD}func f(out A) {{ for i = 0 to N {{ for j = 0 to N {{ }} }} A[0] = 1.0 }}"
+        ))
+        .unwrap();
+        let good = module.clone();
+        assert_eq!(verify(&module), Ok(()));
+        let i = VarId(0);
+        let mut all = String::new();
+        // Used outside, bound inside itself, not in the table.
+        module.functions[0].body.push(Stmt::set(BufferId(0), i.into(), 1.0.into()));
+        all += &errors(&module);
+        module = good.clone();
+        let Stmt::For(outer) = &mut module.functions[0].body[0] else { panic!() };
+        let Stmt::For(inner) = &mut outer.body[0] else { panic!() };
+        inner.var = i;
+        all += &errors(&module);
+        inner_var(&mut module, VarId(7));
+        all += &errors(&module);
+        module = good.clone();
+        let Stmt::For(outer) = &mut module.functions[0].body[0] else { panic!() };
+        outer.upper.clear();
+        all += &errors(&module);
+        // A bound may not mention its own variable.
+        module = good;
+        let Stmt::For(outer) = &mut module.functions[0].body[0] else { panic!() };
+        outer.upper = vec![i.into()];
+        all += &errors(&module);
+        expect![[r#"
+            function `f`: `A[i] = 1.0`: variable `i` is not bound here
+            function `f`: `for i = 0 to N`: variable `i` is bound again inside its own range
+            function `f`: `for v7 = 0 to N`: variable 7 does not exist
+            function `f`: `for i = 0 to min()`: a range has no bounds
+            function `f`: `for i_1 = 0 to i`: variable `i` is not bound here
+        "#]]
+        .assert_eq(&all);
+    }
+
+    fn inner_var(module: &mut Module, var: VarId) {
+        let Stmt::For(outer) = &mut module.functions[0].body[0] else { panic!() };
+        let Stmt::For(inner) = &mut outer.body[0] else { panic!() };
+        inner.var = var;
+    }
+
+    #[test]
+    fn modules() {
+        let symbols = ["N", "N", "or", ""].map(String::from).to_vec();
+        let mut module = Module { symbols, ..Module::default() };
+        let a = module.buffer("A.1", Element::F64, VarId(0).into());
+        module.buffer("A.1", Element::F64, Index::Symbol(SymbolId(4)));
+        module.buffer("2", Element::F64, Index::FloorDiv(Box::new(1.into()), 0));
+        module.functions.push(Function::new("f.x", vec![(a, Mode::In), (a, Mode::Out)]));
+        module.functions.push(Function::new("f.x", vec![(BufferId(9), Mode::In)]));
+        let body = &mut module.functions[0].body;
+        body.push(Stmt::set(BufferId(8), SymbolId(5).into(), Value::load(BufferId(7), 0.into())));
+        expect![[r#"
+            two symbols are named `N`
+            `or` is not a valid name
+            `` is not a valid name
+            two buffers are named `A.1`
+            `2` is not a valid name
+            `f.x` is not a valid name
+            two functions are named `f.x`
+            `f.x` is not a valid name
+            the size of buffer `A.1` mentions a variable
+            symbol 4 does not exist
+            the divisor 0 is not positive
+            function `f.x`: buffer `A.1` is taken twice
+            function `f.x`: `b8[p5] = b7[0]`: buffer 8 does not exist
+            function `f.x`: `b8[p5] = b7[0]`: symbol 5 does not exist
+            function `f.x`: `b8[p5] = b7[0]`: buffer 7 does not exist
+            function `f.x`: buffer 9 does not exist
+        "#]]
+        .assert_eq(&errors(&module));
+    }
+}

@@ -1,0 +1,320 @@
+//! Traversal, free variables and substitution.
+//!
+//! Traversals go from the outside in and from left to right. Substitution rebuilds with the folding constructors
+//! of [`crate::build`]; it relies on the invariant that no variable is bound again inside its own binder, so
+//! nothing can be captured.
+
+use crate::ir::*;
+use std::collections::BTreeSet;
+
+impl Index {
+    /// Calls `f` on this expression and all inside it, those in conditions included.
+    pub fn visit<'a>(&'a self, f: &mut dyn FnMut(&'a Index)) {
+        f(self);
+        match self {
+            Index::Const(_) | Index::Symbol(_) | Index::Var(_) => {}
+            Index::Add(left, right)
+            | Index::Sub(left, right)
+            | Index::Mul(left, right)
+            | Index::Min(left, right)
+            | Index::Max(left, right) => {
+                left.visit(f);
+                right.visit(f);
+            }
+            Index::FloorDiv(value, _) | Index::Mod(value, _) | Index::ExactDiv(value, _) => {
+                value.visit(f);
+            }
+            Index::Select(condition, then, otherwise) => {
+                condition.visit(f);
+                then.visit(f);
+                otherwise.visit(f);
+            }
+        }
+    }
+
+    /// Rebuilds the expression with the folding constructors, each leaf replaced by what `leaf` gives for it.
+    pub fn rebuild(&self, leaf: &dyn Fn(&Index) -> Index) -> Index {
+        let go = |index: &Index| index.rebuild(leaf);
+        match self {
+            Index::Const(_) | Index::Symbol(_) | Index::Var(_) => leaf(self),
+            Index::Add(left, right) => go(left) + go(right),
+            Index::Sub(left, right) => go(left) - go(right),
+            Index::Mul(left, right) => go(left) * go(right),
+            Index::FloorDiv(value, by) => go(value).floor_div(*by),
+            Index::Mod(value, by) => go(value).modulo(*by),
+            Index::ExactDiv(value, by) => go(value).exact_div(*by),
+            Index::Min(left, right) => go(left).min(go(right)),
+            Index::Max(left, right) => go(left).max(go(right)),
+            Index::Select(condition, then, otherwise) => {
+                Index::select(condition.rebuild(leaf), go(then), go(otherwise))
+            }
+        }
+    }
+
+    /// This expression with `by` in place of `var`.
+    pub fn substitute(&self, var: VarId, by: &Index) -> Index {
+        self.rebuild(&|leaf| if *leaf == Index::Var(var) { by.clone() } else { leaf.clone() })
+    }
+
+    /// Whether `var` occurs.
+    pub fn mentions(&self, var: VarId) -> bool {
+        let mut found = false;
+        self.visit(&mut |index| found |= *index == Index::Var(var));
+        found
+    }
+
+    /// The variables that occur.
+    pub fn free_vars(&self) -> BTreeSet<VarId> {
+        let mut vars = BTreeSet::new();
+        self.visit(&mut |index| {
+            if let Index::Var(var) = index {
+                vars.insert(*var);
+            }
+        });
+        vars
+    }
+}
+
+impl Condition {
+    /// Calls `f` on all integer expressions inside.
+    pub fn visit<'a>(&'a self, f: &mut dyn FnMut(&'a Index)) {
+        match self {
+            Condition::Compare(_, left, right) => {
+                left.visit(f);
+                right.visit(f);
+            }
+            Condition::And(list) | Condition::Or(list) => {
+                list.iter().for_each(|condition| condition.visit(f));
+            }
+        }
+    }
+
+    /// Rebuilds the condition with the folding constructors, each leaf replaced by what `leaf` gives for it.
+    pub fn rebuild(&self, leaf: &dyn Fn(&Index) -> Index) -> Condition {
+        match self {
+            Condition::Compare(op, left, right) => {
+                Condition::compare(*op, left.rebuild(leaf), right.rebuild(leaf))
+            }
+            Condition::And(list) => Condition::all(list.iter().map(|c| c.rebuild(leaf))),
+            Condition::Or(list) => Condition::any(list.iter().map(|c| c.rebuild(leaf))),
+        }
+    }
+
+    /// This condition with `by` in place of `var`.
+    pub fn substitute(&self, var: VarId, by: &Index) -> Condition {
+        self.rebuild(&|leaf| if *leaf == Index::Var(var) { by.clone() } else { leaf.clone() })
+    }
+
+    /// Whether `var` occurs.
+    pub fn mentions(&self, var: VarId) -> bool {
+        let mut found = false;
+        self.visit(&mut |index| found |= *index == Index::Var(var));
+        found
+    }
+
+    /// The variables that occur.
+    pub fn free_vars(&self) -> BTreeSet<VarId> {
+        let mut vars = BTreeSet::new();
+        self.visit(&mut |index| {
+            if let Index::Var(var) = index {
+                vars.insert(*var);
+            }
+        });
+        vars
+    }
+}
+
+impl Value {
+    /// Calls `f` on this expression and all values inside it.
+    pub fn visit<'a>(&'a self, f: &mut dyn FnMut(&'a Value)) {
+        f(self);
+        match self {
+            Value::Const(_) | Value::Load(..) | Value::FromIndex(_) => {}
+            Value::Add(left, right) | Value::Mul(left, right) | Value::Div(left, right) => {
+                left.visit(f);
+                right.visit(f);
+            }
+            Value::Sum(sum) => sum.body.visit(f),
+        }
+    }
+
+    /// Calls `f` on all integer expressions inside: subscripts, conversions, bounds and conditions.
+    pub fn visit_indices<'a>(&'a self, f: &mut dyn FnMut(&'a Index)) {
+        self.visit(&mut |value| match value {
+            Value::Load(_, index) | Value::FromIndex(index) => index.visit(f),
+            Value::Sum(sum) => {
+                sum.lower.iter().chain(&sum.upper).for_each(|bound| bound.visit(f));
+                sum.condition.iter().for_each(|condition| condition.visit(f));
+            }
+            _ => {}
+        });
+    }
+
+    /// Rebuilds with the folding constructors, each leaf of an integer expression replaced by what `leaf` gives.
+    pub fn rebuild(&self, leaf: &dyn Fn(&Index) -> Index) -> Value {
+        let go = |value: &Value| value.rebuild(leaf);
+        match self {
+            Value::Const(_) => self.clone(),
+            Value::Load(buffer, index) => Value::Load(*buffer, index.rebuild(leaf)),
+            Value::FromIndex(index) => Value::FromIndex(index.rebuild(leaf)),
+            Value::Add(left, right) => go(left) + go(right),
+            Value::Mul(left, right) => go(left) * go(right),
+            Value::Div(left, right) => go(left) / go(right),
+            Value::Sum(sum) => Value::Sum(Box::new(Sum {
+                var: sum.var,
+                lower: sum.lower.iter().map(|bound| bound.rebuild(leaf)).collect(),
+                upper: sum.upper.iter().map(|bound| bound.rebuild(leaf)).collect(),
+                step: sum.step,
+                condition: sum.condition.as_ref().map(|condition| condition.rebuild(leaf)),
+                body: go(&sum.body),
+            })),
+        }
+    }
+
+    /// This expression with `by` in place of `var`.
+    pub fn substitute(&self, var: VarId, by: &Index) -> Value {
+        self.rebuild(&|leaf| if *leaf == Index::Var(var) { by.clone() } else { leaf.clone() })
+    }
+
+    /// Whether `var` occurs.
+    pub fn mentions(&self, var: VarId) -> bool {
+        let mut found = false;
+        self.visit_indices(&mut |index| found |= *index == Index::Var(var));
+        found
+    }
+
+    /// Whether an element of `buffer` is loaded.
+    pub fn loads(&self, buffer: BufferId) -> bool {
+        let mut found = false;
+        self.visit(&mut |value| {
+            found |= matches!(value, Value::Load(loaded, _) if *loaded == buffer)
+        });
+        found
+    }
+
+    /// The variables that occur and that no sum inside binds.
+    pub fn free_vars(&self) -> BTreeSet<VarId> {
+        let mut vars = BTreeSet::new();
+        self.visit_indices(&mut |index| {
+            if let Index::Var(var) = index {
+                vars.insert(*var);
+            }
+        });
+        self.visit(&mut |value| {
+            if let Value::Sum(sum) = value {
+                vars.remove(&sum.var);
+            }
+        });
+        vars
+    }
+}
+
+impl Stmt {
+    /// Calls `f` on this statement and all inside it.
+    pub fn visit<'a>(&'a self, f: &mut dyn FnMut(&'a Stmt)) {
+        f(self);
+        match self {
+            Stmt::For(inner) => inner.body.iter().for_each(|stmt| stmt.visit(f)),
+            Stmt::If(inner) => {
+                inner.then.iter().chain(&inner.otherwise).for_each(|stmt| stmt.visit(f));
+            }
+            Stmt::Store(_) => {}
+        }
+    }
+
+    /// Calls `f` on all values inside, the whole of each store first.
+    pub fn visit_values<'a>(&'a self, f: &mut dyn FnMut(&'a Value)) {
+        self.visit(&mut |stmt| {
+            if let Stmt::Store(store) = stmt {
+                store.value.visit(f);
+            }
+        });
+    }
+
+    /// Calls `f` on all integer expressions inside.
+    pub fn visit_indices<'a>(&'a self, f: &mut dyn FnMut(&'a Index)) {
+        self.visit(&mut |stmt| match stmt {
+            Stmt::For(inner) => {
+                inner.lower.iter().chain(&inner.upper).for_each(|bound| bound.visit(f));
+            }
+            Stmt::If(inner) => inner.condition.visit(f),
+            Stmt::Store(store) => {
+                store.index.visit(f);
+                store.value.visit_indices(f);
+            }
+        });
+    }
+
+    /// Rebuilds with the folding constructors, each leaf of an integer expression replaced by what `leaf` gives.
+    pub fn rebuild(&self, leaf: &dyn Fn(&Index) -> Index) -> Stmt {
+        let block = |body: &[Stmt]| body.iter().map(|stmt| stmt.rebuild(leaf)).collect();
+        match self {
+            Stmt::For(inner) => Stmt::For(For {
+                var: inner.var,
+                lower: inner.lower.iter().map(|bound| bound.rebuild(leaf)).collect(),
+                upper: inner.upper.iter().map(|bound| bound.rebuild(leaf)).collect(),
+                step: inner.step,
+                mark: inner.mark,
+                body: block(&inner.body),
+            }),
+            Stmt::If(inner) => Stmt::If(If {
+                condition: inner.condition.rebuild(leaf),
+                then: block(&inner.then),
+                otherwise: block(&inner.otherwise),
+            }),
+            Stmt::Store(store) => Stmt::Store(Store {
+                buffer: store.buffer,
+                index: store.index.rebuild(leaf),
+                value: store.value.rebuild(leaf),
+                mode: store.mode,
+            }),
+        }
+    }
+
+    /// This statement with `by` in place of `var`.
+    pub fn substitute(&self, var: VarId, by: &Index) -> Stmt {
+        self.rebuild(&|leaf| if *leaf == Index::Var(var) { by.clone() } else { leaf.clone() })
+    }
+
+    /// Whether `var` occurs in an expression.
+    pub fn mentions(&self, var: VarId) -> bool {
+        let mut found = false;
+        self.visit_indices(&mut |index| found |= *index == Index::Var(var));
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::parse;
+    use crate::*;
+
+    #[test]
+    fn substitution_reaches_everything() {
+        let module = parse(
+            "module(N)\nbuffer A : f64[N]\nfunc f(inout A) { for i = 0 to N { if i < 3 { for j = i to N - i {\n\
+             A[i + j] += sum(l = i to N if l < i) A[select(i < l, i, l)] * index(i) } } } }",
+        )
+        .unwrap();
+        let Stmt::For(outer) = &module.functions[0].body[0] else { panic!() };
+        assert!(outer.body[0].mentions(outer.var));
+        let five = outer.body[0].substitute(outer.var, &Index::Const(5));
+        assert!(!five.mentions(outer.var));
+        expect_test::expect![[r#"
+            if false {
+              for v1 = 5 to p0 - 5 {
+                b0[v1 + 5] += sum(v2 = 5 to p0 if v2 < 5) b0[select(5 < v2, 5, v2)] * index(5)
+              }
+            }
+        "#]]
+        .assert_eq(&five.to_string());
+    }
+
+    #[test]
+    fn sums_bind() {
+        let var = |n| Index::Var(VarId(n));
+        let sum = Value::sum(VarId(0), var(1), var(2), Value::load(BufferId(0), var(0) + var(3)));
+        assert_eq!(sum.free_vars().into_iter().map(|v| v.0).collect::<Vec<_>>(), [1, 2, 3]);
+        assert!(sum.loads(BufferId(0)) && !sum.loads(BufferId(1)));
+    }
+}

@@ -1,0 +1,289 @@
+//! The computation: one function `kernel` over all packed tensors, rule after rule.
+//!
+//! Each statement accumulates into its head. Where the rule's statements write disjoint parts that together are the whole head, and
+//! every reduction became a sum ([`dastac_loops::passes`], `contract`), elements are set once and nothing is cleared before.
+
+use dastac_layout::{Layout, affine_to_index};
+use dastac_loops::{
+    BufferId, Element, For, Function, Index, Mode, Module, Stmt, Store, StoreMode, Value, VarId,
+    passes,
+};
+use dastac_poly::{Set, ast};
+use dastac_stur::Role;
+use dastac_stur::infer::{Inferred, InferredRule, Statement};
+use dastac_stur::program::TensorId;
+
+use crate::SchedError;
+use crate::nest::{Scan, Scope, symbol};
+
+/// The computation as loops.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// One function, `kernel`; buffer `k` is tensor `k`'s packed buffer.
+    pub module: Module,
+    /// isl's AST of every statement, with its rule's head.
+    pub asts: Vec<(TensorId, ast::Node)>,
+}
+
+/// A module with the program's symbols and one packed buffer a tensor, in order.
+pub(crate) fn module(inferred: &Inferred, layouts: &[Layout]) -> Result<Module, SchedError> {
+    let mut module = Module::default();
+    for (name, _) in &inferred.program.symbols {
+        module.symbol(name);
+    }
+    for (tensor, layout) in inferred.program.tensors.iter().zip(layouts) {
+        let size = layout.size_index(&|name| symbol(&module, &inferred.sets, name))?;
+        module.buffer(&tensor.name, Element::F64, size);
+    }
+    Ok(module)
+}
+
+/// Builds the computation; `layouts` indexed by [`TensorId`].
+pub fn kernel(inferred: &Inferred, layouts: &[Layout]) -> Result<Kernel, SchedError> {
+    let module = module(inferred, layouts)?;
+    let args = inferred
+        .program
+        .tensor_ids()
+        .map(|id| {
+            let mode = match inferred.program.tensor(id).role {
+                Role::Input => Mode::In,
+                Role::Output(_) | Role::Intermediate(_) => Mode::Out,
+            };
+            (buffer(id), mode)
+        })
+        .collect();
+    let mut builder =
+        Builder { inferred, layouts, module, function: Function::new("kernel", args), asts: Vec::new() };
+    for rule in &inferred.rules {
+        let statements = builder.rule(rule)?;
+        builder.function.body.extend(statements);
+    }
+    let Builder { mut module, function, asts, .. } = builder;
+    module.functions.push(function);
+    Ok(Kernel { module, asts })
+}
+
+/// The packed buffer of a tensor.
+pub(crate) fn buffer(tensor: TensorId) -> BufferId {
+    BufferId(u32::try_from(tensor.0).unwrap_or(u32::MAX))
+}
+
+struct Builder<'a> {
+    inferred: &'a Inferred,
+    layouts: &'a [Layout],
+    module: Module,
+    function: Function,
+    asts: Vec<(TensorId, ast::Node)>,
+}
+
+impl Builder<'_> {
+    fn rule(&mut self, rule: &InferredRule) -> Result<Vec<Stmt>, SchedError> {
+        let mut nests = Vec::new();
+        let mut heads: Vec<Set> = Vec::new();
+        let mut head_vars: Vec<VarId> = Vec::new();
+        for statement in &rule.statements {
+            let first_var = self.function.vars.len();
+            nests.push(self.statement(rule, statement)?);
+            heads.push(self.head_points(rule, statement)?);
+            let iterators = &self.inferred.program.rules[rule.rule.0].iterators;
+            for (k, name) in self.function.vars.iter().enumerate().skip(first_var) {
+                if iterators.iter().any(|i| self.inferred.sets.names.isl(i) == name) {
+                    head_vars.push(VarId(u32::try_from(k).unwrap_or(u32::MAX)));
+                }
+            }
+        }
+        // `contract` works on a function: give it just this rule's nests.
+        let body = nests.into_iter().flatten().collect();
+        let mut part = Function { body, ..self.function.clone() };
+        let context =
+            passes::Context { symbols: &self.module.symbols, buffers: &self.module.buffers };
+        for pass in passes::PASSES {
+            (pass.run)(&mut part, &context);
+        }
+        self.function.vars = part.vars;
+        let mut body = part.body;
+        let layout = &self.layouts[rule.head.0];
+        if partition(&heads, &layout.stored)? && body.iter().all(|s| each_once(s, &head_vars)) {
+            body.iter_mut().for_each(overwrite);
+            return Ok(body);
+        }
+        let mut statements = self.clear(rule.head)?;
+        statements.extend(body);
+        Ok(statements)
+    }
+
+    /// The head elements that a statement writes.
+    fn head_points(&self, rule: &InferredRule, statement: &Statement) -> Result<Set, SchedError> {
+        let iterators = &self.inferred.program.rules[rule.rule.0].iterators;
+        let head: Vec<_> =
+            iterators.iter().map(|name| dastac_stur::sets::Affine::name(name)).collect();
+        let map = self.inferred.sets.access(&statement.iterators, &head)?;
+        Ok(statement.domain.apply(&map)?)
+    }
+
+    /// Sets a head's stored elements to zero.
+    fn clear(&mut self, head: TensorId) -> Result<Vec<Stmt>, SchedError> {
+        let layout = &self.layouts[head.0];
+        let structured = &self.inferred.tensors[head.0];
+        let domain = layout.stored.permute(&layout.order)?;
+        let iterators: Vec<String> =
+            layout.order.iter().map(|&k| structured.iterators[k].clone()).collect();
+        let scan = Scan {
+            sets: &self.inferred.sets,
+            module: &self.module,
+            iterators: &iterators,
+            domain: &domain,
+            parallel: &vec![true; iterators.len()],
+        };
+        scan.nest(&mut self.function, &mut |scope, _| {
+            let position = stored_position(layout, scope, &structured.iterators)?;
+            Ok(vec![Stmt::set(buffer(head), position, Value::constant(0.0))])
+        })
+    }
+
+    fn statement(
+        &mut self,
+        rule: &InferredRule,
+        statement: &Statement,
+    ) -> Result<Vec<Stmt>, SchedError> {
+        let head_iterators = &self.inferred.program.rules[rule.rule.0].iterators;
+        let parallel: Vec<bool> =
+            statement.iterators.iter().map(|name| head_iterators.contains(name)).collect();
+        let scan = Scan {
+            sets: &self.inferred.sets,
+            module: &self.module,
+            iterators: &statement.iterators,
+            domain: &statement.domain,
+            parallel: &parallel,
+        };
+        if !statement.domain.is_empty()? {
+            self.asts.push((rule.head, scan.ast()?));
+        }
+        let layouts = self.layouts;
+        let sets = &self.inferred.sets;
+        let module = &self.module;
+        let known_head = self.head_points(rule, statement)?.permute(&layouts[rule.head.0].order)?;
+        let mut known_reads = Vec::new();
+        for read in &statement.reads {
+            let layout = &layouts[read.tensor.0];
+            let reached = if read.sorted.is_empty() {
+                statement.domain.apply(&sets.access(&statement.iterators, &read.subscripts)?)?
+            } else {
+                layout.stored.clone()
+            };
+            known_reads.push(reached.permute(&layout.order)?);
+        }
+        scan.nest(&mut self.function, &mut |scope, function| {
+            let symbols = |name: &str| symbol(module, sets, name);
+            let mut factors = Vec::new();
+            let mut divisors = Vec::new();
+            if statement.coefficient != 1.0 {
+                factors.push(Value::constant(statement.coefficient));
+            }
+            for (index, reciprocal) in &statement.symbols {
+                let name = &sets.names.parameters()[*index];
+                let value = symbols(name).map(Value::from_index);
+                let value = value.ok_or_else(|| SchedError::Ast(name.clone()))?;
+                if *reciprocal { &mut divisors } else { &mut factors }.push(value);
+            }
+            let mut lets: Vec<(VarId, Index)> = Vec::new();
+            for (read, known) in statement.reads.iter().zip(&known_reads) {
+                let mut subscripts = Vec::new();
+                for subscript in &read.subscripts {
+                    subscripts.push(affine_to_index(subscript, &|name| scope.resolve(name))?);
+                }
+                sort(&read.sorted, &mut subscripts, function, &mut lets);
+                let layout = &layouts[read.tensor.0];
+                let position = layout.position_within(known, &subscripts, &symbols)?;
+                let value = Value::load(buffer(read.tensor), position);
+                if read.reciprocal { &mut divisors } else { &mut factors }.push(value);
+            }
+            let mut value = Value::product(factors);
+            for divisor in divisors {
+                value = value / divisor;
+            }
+            let subscripts = iterators_in_scope(scope, head_iterators)?;
+            let layout = &layouts[rule.head.0];
+            let position = layout.position_within(&known_head, &subscripts, &symbols)?;
+            Ok(with_lets(lets, vec![Stmt::add(buffer(rule.head), position, value)]))
+        })
+    }
+}
+
+fn iterators_in_scope(scope: &Scope<'_>, names: &[String]) -> Result<Vec<Index>, SchedError> {
+    names
+        .iter()
+        .map(|name| scope.resolve(name).ok_or_else(|| SchedError::Ast(name.clone())))
+        .collect()
+}
+
+/// The position of the element at the scope's iterators.
+pub(crate) fn stored_position(
+    layout: &Layout,
+    scope: &Scope<'_>,
+    iterators: &[String],
+) -> Result<Index, SchedError> {
+    let subscripts = iterators_in_scope(scope, iterators)?;
+    Ok(layout.position(&subscripts, &|name| scope.resolve(name))?)
+}
+
+/// Sorts the subscripts of each class ascending by compare-exchange; each minimum and maximum becomes a variable, so that
+/// expressions stay small.
+pub(crate) fn sort(
+    classes: &[Vec<usize>],
+    subscripts: &mut [Index],
+    function: &mut Function,
+    lets: &mut Vec<(VarId, Index)>,
+) {
+    for class in classes {
+        for end in (1..class.len()).rev() {
+            for k in 0..end {
+                let (a, b) = (subscripts[class[k]].clone(), subscripts[class[k + 1]].clone());
+                let low = function.fresh_var("low");
+                let high = function.fresh_var("high");
+                lets.push((low, a.clone().min(b.clone())));
+                lets.push((high, a.max(b)));
+                subscripts[class[k]] = Index::var(low);
+                subscripts[class[k + 1]] = Index::var(high);
+            }
+        }
+    }
+}
+
+/// Binds variables by loops of one iteration.
+pub(crate) fn with_lets(lets: Vec<(VarId, Index)>, body: Vec<Stmt>) -> Vec<Stmt> {
+    lets.into_iter().rev().fold(body, |body, (var, value)| {
+        vec![Stmt::For(For::new(var, value.clone(), value + 1, body))]
+    })
+}
+
+/// Whether sets are disjoint and their union is `whole`.
+fn partition(parts: &[Set], whole: &Set) -> Result<bool, SchedError> {
+    let mut rest = whole.clone();
+    for part in parts {
+        if !part.is_subset(&rest)? {
+            return Ok(false);
+        }
+        rest = rest.subtract(part)?;
+    }
+    Ok(rest.is_empty()?)
+}
+
+/// Whether all loops around stores are the head's: then each element is stored to once.
+fn each_once(statement: &Stmt, head_vars: &[VarId]) -> bool {
+    match statement {
+        Stmt::For(for_) => {
+            head_vars.contains(&for_.var) && for_.body.iter().all(|s| each_once(s, head_vars))
+        }
+        Stmt::If(if_) => if_.then.iter().chain(&if_.otherwise).all(|s| each_once(s, head_vars)),
+        Stmt::Store(_) => true,
+    }
+}
+
+fn overwrite(statement: &mut Stmt) {
+    match statement {
+        Stmt::For(for_) => for_.body.iter_mut().for_each(overwrite),
+        Stmt::If(if_) => if_.then.iter_mut().chain(&mut if_.otherwise).for_each(overwrite),
+        Stmt::Store(Store { mode, .. }) => *mode = StoreMode::Set,
+    }
+}

@@ -1,0 +1,45 @@
+//! From iteration domains to loops (dastac paper, section 5): each statement's domain is scanned by an isl AST, the AST becomes
+//! loop IR, reads and writes go through the packed layouts' polynomials.
+//!
+//! Invariants: the outermost loop that is not a reduction's is [`dastac_loops::Mark::Parallel`] and distinct iterations of it write distinct
+//! elements; loop bounds are affine; a rule's head is complete before a later rule reads it.
+
+mod kernel;
+mod movement;
+mod nest;
+
+pub use kernel::{Kernel, kernel};
+pub use movement::{Movement, movement};
+pub use nest::{Leaf, Scan, Scope};
+
+/// What can go wrong between domains and loops.
+#[derive(Debug, thiserror::Error)]
+pub enum SchedError {
+    /// isl failed.
+    #[error(transparent)]
+    Poly(#[from] dastac_poly::Error),
+    /// A layout cannot be expressed.
+    #[error(transparent)]
+    Layout(#[from] dastac_layout::LayoutError),
+    /// isl's AST has a form that the loop IR does not have.
+    #[error("not supported yet: the loop {0}")]
+    Ast(String),
+    /// A set could not be built.
+    #[error("{0}")]
+    Set(String),
+}
+
+impl From<dastac_stur::sets::SetError> for SchedError {
+    fn from(error: dastac_stur::sets::SetError) -> Self {
+        match error {
+            dastac_stur::sets::SetError::Poly(error) => SchedError::Poly(error),
+            dastac_stur::sets::SetError::User(diagnostic) => SchedError::Set(diagnostic.message),
+        }
+    }
+}
+
+impl From<dastac_stur::infer::InferError> for SchedError {
+    fn from(error: dastac_stur::infer::InferError) -> Self {
+        SchedError::Layout(error.into())
+    }
+}

@@ -1,0 +1,293 @@
+//! Data movement between dense arrays (C order, the tensor's whole box) and packed buffers, as generated kernels.
+//!
+//! For each tensor `T`: `pack_T(T.dense -> T)`, `unpack_T(T -> T.dense)` with redundant elements and coefficients restored and zeros
+//! elsewhere, and, for inputs, `expand_T(T.dense -> T.expanded)`: what the array would be if it had the declared structure, to compare with.
+//! And `sizes(sizes)`: the number of elements of every packed buffer.
+
+use dastac_layout::{Layout, affine_to_index};
+use dastac_loops::{BufferId, Element, Function, Index, Mode, Module, Stmt, Value};
+use dastac_stur::infer::{Inferred, Redundancy};
+use dastac_stur::program::TensorId;
+use dastac_stur::sets::Affine;
+
+use crate::SchedError;
+use crate::kernel::{buffer, module, sort, stored_position, with_lets};
+use crate::nest::{Scan, Scope, symbol};
+
+/// Names of the functions that move a tensor.
+#[derive(Clone, Debug)]
+pub struct Movement {
+    /// The functions; buffer `k` is tensor `k`'s packed buffer.
+    pub module: Module,
+    /// For each tensor: `pack`, `unpack` and (inputs) `expand`.
+    pub functions: Vec<(String, String, Option<String>)>,
+}
+
+/// Builds the data movement for all tensors.
+pub fn movement(inferred: &Inferred, layouts: &[Layout]) -> Result<Movement, SchedError> {
+    let mut result = Movement { module: module(inferred, layouts)?, functions: Vec::new() };
+    let mut used = vec!["sizes".to_string(), "kernel".to_string()];
+    for id in inferred.program.tensor_ids() {
+        let mover = Mover { inferred, layout: &layouts[id.0], id };
+        let name = |kind: &str, used: &mut Vec<String>| {
+            let mut name = format!("{kind}_{}", inferred.program.tensor(id).name.replace('.', "_"));
+            while used.contains(&name) {
+                name.push('_');
+            }
+            used.push(name.clone());
+            name
+        };
+        let names = (name("pack", &mut used), name("unpack", &mut used));
+        let is_input = inferred.program.tensor(id).rule().is_none();
+        let expand = is_input.then(|| name("expand", &mut used));
+        let (extents, dense) = mover.dense(&mut result.module, "dense")?;
+        mover.pack(&mut result.module, &names.0, dense, &extents)?;
+        mover.unpack(&mut result.module, &names.1, dense, &extents)?;
+        if let Some(expand) = &expand {
+            let (_, expanded) = mover.dense(&mut result.module, "expanded")?;
+            mover.expand(&mut result.module, expand, dense, expanded, &extents)?;
+        }
+        result.functions.push((names.0, names.1, expand));
+    }
+    sizes(inferred, &mut result.module);
+    Ok(result)
+}
+
+/// `sizes[k]` = number of elements of packed buffer `k`.
+fn sizes(inferred: &Inferred, module: &mut Module) {
+    let count = i64::try_from(inferred.program.tensors.len()).unwrap_or(i64::MAX);
+    let out = module.buffer("packed.sizes", Element::I64, Index::constant(count));
+    let mut function = Function::new("sizes", vec![(out, Mode::Out)]);
+    for id in inferred.program.tensor_ids() {
+        let size = module.buffers[id.0].size.clone();
+        let at = Index::constant(i64::try_from(id.0).unwrap_or(i64::MAX));
+        function.body.push(Stmt::set(out, at, Value::from_index(size)));
+    }
+    module.functions.push(function);
+}
+
+struct Mover<'a> {
+    inferred: &'a Inferred,
+    layout: &'a Layout,
+    id: TensorId,
+}
+
+impl Mover<'_> {
+    fn iterators(&self) -> &[String] {
+        &self.inferred.tensors[self.id.0].iterators
+    }
+
+    /// A dense buffer of the tensor's box, and its extents.
+    fn dense(&self, module: &mut Module, suffix: &str) -> Result<(Vec<Index>, BufferId), SchedError> {
+        let mut extents = Vec::new();
+        for extent in &self.inferred.tensors[self.id.0].extents {
+            let mut regions = Vec::new();
+            for bounds in &extent.regions {
+                let mut values = Vec::new();
+                for bound in bounds {
+                    values.push(affine_to_index(bound, &|n| symbol(module, &self.inferred.sets, n))?);
+                }
+                regions.extend(values.into_iter().reduce(Index::min));
+            }
+            let extent = regions.into_iter().reduce(Index::max).unwrap_or(Index::constant(0));
+            extents.push(match extent {
+                Index::Symbol(_) => extent, // symbols are not negative
+                _ => extent.max(Index::constant(0)),
+            });
+        }
+        let size = extents.iter().cloned().fold(Index::constant(1), |a, b| a * b);
+        let name = format!("{}.{suffix}", self.inferred.program.tensor(self.id).name);
+        Ok((extents, module.buffer(name, Element::F64, size)))
+    }
+
+    /// The position in C order.
+    fn row_major(
+        &self,
+        scope: &Scope<'_>,
+        subscripts: &[Affine],
+        extents: &[Index],
+    ) -> Result<Index, SchedError> {
+        let mut position = Index::constant(0);
+        for (subscript, extent) in subscripts.iter().zip(extents) {
+            let subscript = affine_to_index(subscript, &|name| scope.resolve(name))?;
+            position = position * extent.clone() + subscript;
+        }
+        Ok(position)
+    }
+
+    fn here(&self) -> Vec<Affine> {
+        self.iterators().iter().map(|name| Affine::name(name)).collect()
+    }
+
+    /// Scans a set of the tensor's elements in the given order.
+    fn scan(
+        &self,
+        module: &Module,
+        function: &mut Function,
+        domain: &dastac_poly::Set,
+        order: &[usize],
+        leaf: &mut crate::Leaf<'_>,
+    ) -> Result<Vec<Stmt>, SchedError> {
+        let iterators: Vec<String> = order.iter().map(|&k| self.iterators()[k].clone()).collect();
+        let scan = Scan {
+            sets: &self.inferred.sets,
+            module,
+            iterators: &iterators,
+            domain: &domain.permute(order)?,
+            parallel: &vec![true; iterators.len()],
+        };
+        scan.nest(function, leaf)
+    }
+
+    fn pack(
+        &self,
+        module: &mut Module,
+        name: &str,
+        dense: BufferId,
+        extents: &[Index],
+    ) -> Result<(), SchedError> {
+        let packed = buffer(self.id);
+        let mut function = Function::new(name, vec![(dense, Mode::In), (packed, Mode::Out)]);
+        let here = self.here();
+        let body = self.scan(module, &mut function, &self.layout.stored, &self.layout.order, &mut |scope, _| {
+            let from = self.row_major(scope, &here, extents)?;
+            let to = stored_position(self.layout, scope, self.iterators())?;
+            Ok(vec![Stmt::set(packed, to, Value::load(dense, from))])
+        })?;
+        function.body = body;
+        module.functions.push(function);
+        Ok(())
+    }
+
+    fn unpack(
+        &self,
+        module: &mut Module,
+        name: &str,
+        dense: BufferId,
+        extents: &[Index],
+    ) -> Result<(), SchedError> {
+        let packed = buffer(self.id);
+        let mut function = Function::new(name, vec![(packed, Mode::In), (dense, Mode::Out)]);
+        let mut body = self.zero(module, &mut function, dense, extents)?;
+        let here = self.here();
+        body.extend(self.scan(module, &mut function, &self.layout.stored, &self.layout.order, &mut |scope, _| {
+            let to = self.row_major(scope, &here, extents)?;
+            let from = stored_position(self.layout, scope, self.iterators())?;
+            Ok(vec![Stmt::set(dense, to, Value::load(packed, from))])
+        })?);
+        let read = |scope: &Scope<'_>, subscripts: &[Index]| -> Result<Value, SchedError> {
+            let position = self.layout.position(subscripts, &|name| scope.resolve(name))?;
+            Ok(Value::load(packed, position))
+        };
+        body.extend(self.redundant(module, &mut function, dense, extents, true, &read)?);
+        function.body = body;
+        module.functions.push(function);
+        Ok(())
+    }
+
+    fn expand(
+        &self,
+        module: &mut Module,
+        name: &str,
+        dense: BufferId,
+        expanded: BufferId,
+        extents: &[Index],
+    ) -> Result<(), SchedError> {
+        let mut function = Function::new(name, vec![(dense, Mode::In), (expanded, Mode::Out)]);
+        let mut body = self.zero(module, &mut function, expanded, extents)?;
+        let here = self.here();
+        let order: Vec<usize> = (0..self.iterators().len()).collect();
+        let unique = &self.inferred.tensors[self.id.0].unique;
+        body.extend(self.scan(module, &mut function, unique, &order, &mut |scope, _| {
+            let at = self.row_major(scope, &here, extents)?;
+            Ok(vec![Stmt::set(expanded, at.clone(), Value::load(dense, at))])
+        })?);
+        let read = |_: &Scope<'_>, subscripts: &[Index]| -> Result<Value, SchedError> {
+            let position = subscripts
+                .iter()
+                .zip(extents)
+                .fold(Index::constant(0), |sum, (s, extent)| sum * extent.clone() + s.clone());
+            Ok(Value::load(dense, position))
+        };
+        body.extend(self.redundant(module, &mut function, expanded, extents, false, &read)?);
+        function.body = body;
+        module.functions.push(function);
+        Ok(())
+    }
+
+    /// Clears a dense array.
+    fn zero(
+        &self,
+        module: &Module,
+        function: &mut Function,
+        dense: BufferId,
+        extents: &[Index],
+    ) -> Result<Vec<Stmt>, SchedError> {
+        let structured = &self.inferred.tensors[self.id.0];
+        let domain = self.inferred.sets.box_set(&structured.iterators, &structured.extents)?;
+        let order: Vec<usize> = (0..structured.iterators.len()).collect();
+        let here = self.here();
+        self.scan(module, function, &domain, &order, &mut |scope, _| {
+            let at = self.row_major(scope, &here, extents)?;
+            Ok(vec![Stmt::set(dense, at, Value::constant(0.0))])
+        })
+    }
+
+    /// Writes the redundant elements whose unique element is stored (`stored_only`) or all of them.
+    fn redundant(
+        &self,
+        module: &Module,
+        function: &mut Function,
+        target: BufferId,
+        extents: &[Index],
+        stored_only: bool,
+        read: &dyn Fn(&Scope<'_>, &[Index]) -> Result<Value, SchedError>,
+    ) -> Result<Vec<Stmt>, SchedError> {
+        let here = self.here();
+        let order: Vec<usize> = (0..self.iterators().len()).collect();
+        let mut body = Vec::new();
+        for piece in &self.inferred.tensors[self.id.0].redundancy {
+            match piece {
+                Redundancy::Sorted { domain, classes } => {
+                    body.extend(self.scan(module, function, domain, &order, &mut |scope, function| {
+                        let mut subscripts = Vec::new();
+                        for subscript in &here {
+                            subscripts.push(affine_to_index(subscript, &|name| scope.resolve(name))?);
+                        }
+                        let mut lets = Vec::new();
+                        sort(classes, &mut subscripts, function, &mut lets);
+                        let at = self.row_major(scope, &here, extents)?;
+                        let value = read(scope, &subscripts)?;
+                        Ok(with_lets(lets, vec![Stmt::set(target, at, value)]))
+                    })?);
+                }
+                Redundancy::Affine { map, coefficient } => {
+                    let map =
+                        if stored_only { map.intersect_range(&self.layout.stored)? } else { map.clone() };
+                    for (domain, outputs) in map.as_pieces()? {
+                        let mut targets = Vec::new();
+                        for output in &outputs {
+                            let affine = Affine::from_linear(&output.expr()?, self.iterators());
+                            targets.push(affine.ok_or_else(|| {
+                                SchedError::Ast(format!("over the redundancy map {map}"))
+                            })?);
+                        }
+                        body.extend(self.scan(module, function, &domain, &order, &mut |scope, _| {
+                            let mut subscripts = Vec::new();
+                            for subscript in &targets {
+                                subscripts.push(affine_to_index(subscript, &|name| scope.resolve(name))?);
+                            }
+                            let at = self.row_major(scope, &here, extents)?;
+                            let mut value = read(scope, &subscripts)?;
+                            if *coefficient != 1.0 {
+                                value = Value::constant(*coefficient) * value;
+                            }
+                            Ok(vec![Stmt::set(target, at, value)])
+                        })?);
+                    }
+                }
+            }
+        }
+        Ok(body)
+    }
+}

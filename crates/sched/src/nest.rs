@@ -1,0 +1,176 @@
+//! Scanning a set: isl AST to loop IR.
+//!
+//! Before -> after, `{ S[i, j] : 0 <= i <= j < N }` with `i` an iterator of the head:
+//! `parallel i = 0 to N { for j = i to N { leaf(i, j) } }`.
+
+use dastac_layout::convert;
+use dastac_loops::{For, Function, If, Index, Mark, Module, Stmt, VarId};
+use dastac_poly::ast::{Expr, Node, Op};
+use dastac_poly::{AstBuild, Map, Set, UnionMap};
+use dastac_stur::sets::Sets;
+
+use crate::SchedError;
+
+/// What is in scope at a leaf: each iterator's value.
+pub struct Scope<'a> {
+    values: &'a [(String, Index)],
+    module: &'a Module,
+    sets: &'a Sets,
+}
+
+impl Scope<'_> {
+    /// What a name (the program's or its isl-safe form) stands for.
+    pub fn resolve(&self, name: &str) -> Option<Index> {
+        let isl = self.sets.names.isl(name);
+        let iterator = self.values.iter().rev().find(|(n, _)| n == isl || n == name);
+        iterator.map(|(_, value)| value.clone()).or_else(|| symbol(self.module, self.sets, name))
+    }
+}
+
+/// A symbol's loop IR, by the program's name or its isl-safe form.
+pub(crate) fn symbol(module: &Module, sets: &Sets, name: &str) -> Option<Index> {
+    module
+        .find_symbol(name)
+        .or_else(|| module.find_symbol(sets.names.original(name)))
+        .map(Index::symbol)
+}
+
+/// Builds the statements of one point.
+pub type Leaf<'a> = dyn FnMut(&Scope<'_>, &mut Function) -> Result<Vec<Stmt>, SchedError> + 'a;
+
+/// A set to scan in the order of its dimensions.
+pub struct Scan<'a> {
+    /// Names of the program.
+    pub sets: &'a Sets,
+    /// The module whose symbols the set's parameters are.
+    pub module: &'a Module,
+    /// Names of the dimensions, outermost first.
+    pub iterators: &'a [String],
+    /// The points.
+    pub domain: &'a Set,
+    /// Which dimensions' iterations may run at the same time; only the outermost loop is ever marked.
+    pub parallel: &'a [bool],
+}
+
+impl Scan<'_> {
+    /// isl's AST.
+    pub fn ast(&self) -> Result<Node, SchedError> {
+        let names: Vec<&str> = self.iterators.iter().map(|name| self.sets.names.isl(name)).collect();
+        let context = self.sets.universe(&[])?.params_set()?;
+        let build = AstBuild::from_context(&context)?.set_iterators(&names)?;
+        let domain = self.domain.with_tuple_name(None)?;
+        let schedule: Map = domain.identity()?.with_in_tuple_name(Some("S"))?;
+        Ok(build.node_from_schedule_map(&UnionMap::from_map(&schedule)?)?)
+    }
+
+    /// The loop nest, `leaf` at every point.
+    pub fn nest(&self, function: &mut Function, leaf: &mut Leaf<'_>) -> Result<Vec<Stmt>, SchedError> {
+        if self.domain.is_empty()? {
+            return Ok(Vec::new());
+        }
+        let ast = self.ast()?;
+        self.node(&ast, &mut Vec::new(), true, function, leaf)
+    }
+
+    fn node(
+        &self,
+        node: &Node,
+        values: &mut Vec<(String, Index)>,
+        outermost: bool,
+        function: &mut Function,
+        leaf: &mut Leaf<'_>,
+    ) -> Result<Vec<Stmt>, SchedError> {
+        match node {
+            Node::Block(children) => {
+                let mut statements = Vec::new();
+                for child in children {
+                    statements.extend(self.node(child, values, outermost, function, leaf)?);
+                }
+                Ok(statements)
+            }
+            Node::Mark { body, .. } => self.node(body, values, outermost, function, leaf),
+            Node::If { cond, then, otherwise } => {
+                let condition =
+                    convert::condition(cond, &|name| self.scope(values).resolve(name))?;
+                let then = self.node(then, values, outermost, function, leaf)?;
+                let otherwise = match otherwise {
+                    Some(otherwise) => self.node(otherwise, values, outermost, function, leaf)?,
+                    None => Vec::new(),
+                };
+                Ok(vec![Stmt::If(If { condition, then, otherwise })])
+            }
+            Node::User { args, .. } => {
+                let mut bound = Vec::new();
+                for (iterator, arg) in self.iterators.iter().zip(args) {
+                    let value = convert::index(arg, &|name| self.scope(values).resolve(name))?;
+                    bound.push((self.sets.names.isl(iterator).to_string(), value));
+                }
+                leaf(&self.scope(&bound), function)
+            }
+            Node::For { iterator, init, cond, inc, degenerate, body } => {
+                let lower_bounds = self.bounds(init, Op::Max, values)?;
+                if *degenerate {
+                    let value = lower_bounds.into_iter().reduce(Index::max);
+                    values.push((iterator.clone(), value.unwrap_or(Index::constant(0))));
+                    let body = self.node(body, values, outermost, function, leaf);
+                    values.pop();
+                    return body;
+                }
+                let unsupported = || SchedError::Ast(format!("{node}"));
+                let (Expr::Op(op @ (Op::Lt | Op::Le), sides), Expr::Int(step)) = (cond, inc) else {
+                    return Err(unsupported());
+                };
+                let [_, bound] = sides.as_slice() else { return Err(unsupported()) };
+                let inclusive = i64::from(*op == Op::Le);
+                let upper: Vec<Index> =
+                    self.bounds(bound, Op::Min, values)?.into_iter().map(|b| b + inclusive).collect();
+                let var: VarId = function.fresh_var(iterator.clone());
+                let position =
+                    self.iterators.iter().position(|name| self.sets.names.isl(name) == iterator);
+                let parallel = outermost
+                    && position.is_some_and(|p| self.parallel.get(p).copied().unwrap_or(false));
+                let mark = if parallel { Mark::Parallel } else { Mark::Sequential };
+                values.push((iterator.clone(), Index::var(var)));
+                let body = self.node(body, values, false, function, leaf);
+                values.pop();
+                let (lower, step) = (lower_bounds, *step);
+                Ok(vec![Stmt::For(For { var, lower, upper, step, mark, body: body? })])
+            }
+        }
+    }
+
+    /// `max(a, b)` as a list of lower bounds, `min(a, b)` as a list of upper bounds.
+    fn bounds(
+        &self,
+        expr: &Expr,
+        split: Op,
+        values: &[(String, Index)],
+    ) -> Result<Vec<Index>, SchedError> {
+        let one = |expr: &Expr| convert::index(expr, &|name| self.scope(values).resolve(name));
+        match expr {
+            Expr::Op(op, parts) if *op == split => {
+                let mut bounds = Vec::new();
+                for part in parts {
+                    bounds.extend(self.bounds(part, split, values)?);
+                }
+                Ok(bounds)
+            }
+            // `min(..) + c` keeps its bounds apart.
+            Expr::Op(Op::Add, parts) => match parts.as_slice() {
+                [Expr::Op(op, inner), Expr::Int(constant)] if *op == split => {
+                    let mut bounds = Vec::new();
+                    for part in inner {
+                        bounds.extend(self.bounds(part, split, values)?);
+                    }
+                    Ok(bounds.into_iter().map(|bound| bound + *constant).collect())
+                }
+                _ => Ok(vec![one(expr)?]),
+            },
+            _ => Ok(vec![one(expr)?]),
+        }
+    }
+
+    fn scope<'b>(&'b self, values: &'b [(String, Index)]) -> Scope<'b> {
+        Scope { values, module: self.module, sets: self.sets }
+    }
+}

@@ -1,0 +1,72 @@
+//! Which integer expressions are quasi-affine: what isl sets can say (dastac paper, section 2).
+
+use std::collections::BTreeSet;
+
+use crate::ast::{BinaryOp, Expr, ExprKind, Span};
+
+/// The value of an expression without names, or nothing where it has a name, overflows, or divides by zero.
+pub fn constant(expr: &Expr) -> Option<i64> {
+    match &expr.kind {
+        ExprKind::Int(value) => Some(*value),
+        ExprKind::Name(_) => None,
+        ExprKind::Neg(inner) => constant(inner)?.checked_neg(),
+        ExprKind::Binary(op, left, right) => apply(*op, constant(left)?, constant(right)?),
+    }
+}
+
+/// An operator on 64-bit integers: floor division and its remainder, by positive numbers only; nothing on overflow.
+pub fn apply(op: BinaryOp, left: i64, right: i64) -> Option<i64> {
+    match op {
+        BinaryOp::Add => left.checked_add(right),
+        BinaryOp::Sub => left.checked_sub(right),
+        BinaryOp::Mul => left.checked_mul(right),
+        // For a positive divisor, Euclidean division is floor division.
+        BinaryOp::Div if right > 0 => left.checked_div_euclid(right),
+        BinaryOp::Mod if right > 0 => left.checked_rem_euclid(right),
+        BinaryOp::Div | BinaryOp::Mod => None,
+    }
+}
+
+/// Whether an expression is quasi-affine in its names: sums, multiples by integer constants, and division or remainder by positive
+/// integer constants. Symbols are names: `N * i` is not affine, `2 * N` is.
+///
+/// # Errors
+/// The span of the smallest subexpression that is not.
+pub fn is_affine(expr: &Expr) -> Result<(), Span> {
+    match &expr.kind {
+        ExprKind::Int(_) | ExprKind::Name(_) => Ok(()),
+        ExprKind::Neg(inner) => is_affine(inner),
+        ExprKind::Binary(op, left, right) => {
+            is_affine(left)?;
+            is_affine(right)?;
+            let fits = match op {
+                BinaryOp::Add | BinaryOp::Sub => true,
+                BinaryOp::Mul => constant(left).is_some() || constant(right).is_some(),
+                BinaryOp::Div | BinaryOp::Mod => constant(right).is_some_and(|c| c > 0),
+            };
+            if fits { Ok(()) } else { Err(expr.span) }
+        }
+    }
+}
+
+/// All names in an expression.
+pub fn names(expr: &Expr) -> BTreeSet<&str> {
+    let mut found = BTreeSet::new();
+    visit_names(expr, &mut |name, _| {
+        found.insert(name);
+    });
+    found
+}
+
+/// Calls `visit` for each occurrence of a name, left to right.
+pub fn visit_names<'a>(expr: &'a Expr, visit: &mut dyn FnMut(&'a str, Span)) {
+    match &expr.kind {
+        ExprKind::Int(_) => {}
+        ExprKind::Name(name) => visit(name, expr.span),
+        ExprKind::Neg(inner) => visit_names(inner, visit),
+        ExprKind::Binary(_, left, right) => {
+            visit_names(left, visit);
+            visit_names(right, visit);
+        }
+    }
+}

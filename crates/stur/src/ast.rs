@@ -1,0 +1,211 @@
+//! Syntax tree of a STUR file: what was written, with a span on every node.
+//!
+//! Invariant: spans are byte ranges of the source text and never take part in equality, so that
+//! `parse(print(file)) == file`.
+
+/// A byte range of the source text.
+#[derive(Clone, Copy, Debug, Default, Hash)]
+pub struct Span {
+    /// First byte.
+    pub start: usize,
+    /// One past the last byte.
+    pub end: usize,
+}
+
+/// Spans are positions, not meaning: all are equal.
+impl PartialEq for Span {
+    fn eq(&self, _: &Span) -> bool {
+        true
+    }
+}
+
+impl Eq for Span {}
+
+impl Span {
+    /// The range from `start` to before `end`.
+    pub fn new(start: usize, end: usize) -> Self {
+        Span { start, end }
+    }
+
+    /// The smallest range that holds both.
+    pub fn to(self, other: Span) -> Span {
+        Span { start: self.start.min(other.start), end: self.end.max(other.end) }
+    }
+}
+
+/// An identifier where it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Name {
+    /// The identifier: a letter, then letters, digits, `_`, `.`.
+    pub text: String,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// A whole file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct File {
+    /// Its lines in order; blank lines and comments are not kept.
+    pub items: Vec<Item>,
+}
+
+/// One line.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Item {
+    /// `symbols: N, M`
+    Symbols(Vec<Name>, Span),
+    /// `outputs: A, B`
+    Outputs(Vec<Name>, Span),
+    /// `iters: A -> i, j; B -> k`
+    Iters(Vec<IterationOrder>, Span),
+    /// `@preprocess_start`
+    PreprocessStart(Span),
+    /// `@preprocess_end`
+    PreprocessEnd(Span),
+    /// `head := sum of products`
+    Rule(RuleItem),
+}
+
+/// One entry of `iters:`: a head and its loop order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IterationOrder {
+    /// The head tensor.
+    pub head: Name,
+    /// Iterators, outermost first.
+    pub iterators: Vec<Name>,
+}
+
+/// What a rule says about its tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Aspect {
+    /// `T(i) := ..`: its value.
+    Value,
+    /// `T:D(i) := ..`: its dimensions.
+    Domain,
+    /// `T:U(i) := ..`: its unique set.
+    Unique,
+    /// `T:R(i, ip) := ..`: its redundancy map.
+    Redundancy,
+}
+
+/// A rule as written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RuleItem {
+    /// The tensor that it is about.
+    pub tensor: Name,
+    /// What it says about it.
+    pub aspect: Aspect,
+    /// The head's iterators.
+    pub iterators: Vec<Name>,
+    /// The right-hand side.
+    pub body: Term,
+    /// The whole rule.
+    pub span: Span,
+}
+
+/// A sum, product or factor.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Term {
+    /// `a + b + c`: two or more.
+    Sum(Vec<Term>, Span),
+    /// `a * b * c`: two or more.
+    Product(Vec<Term>, Span),
+    /// `T(i, j)`, `s()`, `T^-1(i)`, `N()`.
+    Access {
+        /// The tensor, scalar or symbol.
+        tensor: Name,
+        /// Subscripts; empty for a scalar.
+        subscripts: Vec<Expr>,
+        /// Written with `^-1`.
+        reciprocal: bool,
+        /// The whole access.
+        span: Span,
+    },
+    /// `3.14`, `-12`, `5^-1`.
+    Number {
+        /// The value before the reciprocal.
+        value: f64,
+        /// Written with `^-1`.
+        reciprocal: bool,
+        /// The whole number.
+        span: Span,
+    },
+    /// `0 <= i < N`, in parentheses where it is a factor.
+    Comparison(Comparison),
+}
+
+impl Term {
+    /// Where it is written.
+    pub fn span(&self) -> Span {
+        match self {
+            Term::Sum(_, span) | Term::Product(_, span) => *span,
+            Term::Access { span, .. } | Term::Number { span, .. } => *span,
+            Term::Comparison(comparison) => comparison.span,
+        }
+    }
+}
+
+/// A chained comparison: `operands[0] operators[0] operands[1] ..`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// Two or more expressions.
+    pub operands: Vec<Expr>,
+    /// One less than operands.
+    pub operators: Vec<CompareOp>,
+    /// Without the parentheses.
+    pub span: Span,
+}
+
+/// A comparison operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CompareOp {
+    /// `=` or `==`
+    Eq,
+    /// `!=`
+    Ne,
+    /// `<`
+    Lt,
+    /// `<=`
+    Le,
+    /// `>`
+    Gt,
+    /// `>=`
+    Ge,
+}
+
+/// An integer expression.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expr {
+    /// What it is.
+    pub kind: ExprKind,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// The kinds of integer expressions.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ExprKind {
+    /// A constant.
+    Int(i64),
+    /// An iterator or a symbol.
+    Name(String),
+    /// `-a`
+    Neg(Box<Expr>),
+    /// `a op b`
+    Binary(BinaryOp, Box<Expr>, Box<Expr>),
+}
+
+/// An integer operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BinaryOp {
+    /// `+`
+    Add,
+    /// `-`
+    Sub,
+    /// `*`
+    Mul,
+    /// `/`, floor division
+    Div,
+    /// `%`, remainder of floor division
+    Mod,
+}

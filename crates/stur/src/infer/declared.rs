@@ -1,0 +1,220 @@
+//! Structure that the program declares: boxes, unique sets and redundancy maps of inputs.
+//!
+//! Checked here: dimensions are bounded and non-negative; the redundancy map is single-valued, leads into the unique set, and its
+//! domain does not meet the unique set.
+
+use dastac_poly::{Map, Set};
+
+use super::{InferError, Redundancy, Structured, named, symmetry, witness};
+use crate::diagnostic::Diagnostic;
+use crate::program::{Program, RuleId, Structure, TensorId};
+use crate::sets::{Affine, Extent, Sets, upper_bounds};
+
+/// A declared box.
+pub(crate) struct Declared {
+    /// Elements within `:D`.
+    pub set: Set,
+    /// Extents of the dense array.
+    pub extents: Vec<Extent>,
+}
+
+/// Structure of an input, from its `:D`, `:U` and `:R`.
+pub(crate) fn input(program: &Program, sets: &Sets, id: TensorId) -> Result<Structured, InferError> {
+    let tensor = program.tensor(id);
+    let Some(shape) = tensor.domain.as_ref().or(tensor.unique.as_ref()) else {
+        if tensor.rank > 0 {
+            return Err(Diagnostic::error(
+                "E0303",
+                format!("`{}` has no dimensions", tensor.name),
+                tensor.span,
+                "read here, but neither computed nor declared",
+            )
+            .hint(format!("declare them, for example `{}:D(i) := (0 <= i < N)`", tensor.name))
+            .into());
+        }
+        let unique = sets.universe(&[])?;
+        return Ok(Structured {
+            iterators: Vec::new(),
+            extents: Vec::new(),
+            unique: unique.clone(),
+            redundancy: Vec::new(),
+            support: unique,
+            classes: Vec::new(),
+        });
+    };
+    let Declared { set: domain, extents } = declared_box(program, sets, &tensor.name, shape)?;
+    let iterators = shape.iterators.clone();
+    let unique = match &tensor.unique {
+        Some(unique) => sets.structure(unique)?.intersect(&domain)?,
+        None => domain.clone(),
+    };
+    let unique = named(sets, &unique.simplify()?, &iterators)?;
+    let mut structured = Structured {
+        iterators,
+        extents,
+        support: unique.clone(),
+        unique,
+        redundancy: Vec::new(),
+        classes: Vec::new(),
+    };
+    if let Some(declared) = &tensor.redundancy {
+        redundancy(sets, &tensor.name, declared, &domain, &mut structured)?;
+        structured.classes = symmetry::declared_classes(sets, &structured)?;
+    }
+    Ok(structured)
+}
+
+/// The declared box of a head, if it has one. A head's own `:U`/`:R` are not supported: they are inferred.
+pub(crate) fn head_box(
+    program: &Program,
+    sets: &Sets,
+    id: RuleId,
+) -> Result<Option<Declared>, InferError> {
+    let tensor = program.tensor(program.rules[id.0].head);
+    if let Some(structure) = tensor.unique.as_ref().or(tensor.redundancy.as_ref()) {
+        return Err(Diagnostic::unsupported(
+            format!("a declared structure of `{}`, which a rule computes", tensor.name),
+            structure.span,
+            "declared here",
+        )
+        .label(program.rules[id.0].span, "computed here")
+        .hint("leave it out: the structure of computed tensors is inferred")
+        .into());
+    }
+    match &tensor.domain {
+        Some(domain) => Ok(Some(declared_box(program, sets, &tensor.name, domain)?)),
+        None => Ok(None),
+    }
+}
+
+/// The elements of a `:D` (or a `:U` that stands in for it) and the extents of the box around them.
+fn declared_box(
+    program: &Program,
+    sets: &Sets,
+    name: &str,
+    structure: &Structure,
+) -> Result<Declared, InferError> {
+    let set = sets.structure(structure)?;
+    let is_symbol = |name: &str| program.symbols.iter().any(|(symbol, _)| symbol == name);
+    let mut extents = Vec::new();
+    for (position, iterator) in structure.iterators.iter().enumerate() {
+        let mut regions: Vec<Vec<Affine>> = Vec::new();
+        for region in &structure.regions {
+            let mut bounds = upper_bounds(&region.comparisons, iterator, &is_symbol)?;
+            if bounds.is_empty() {
+                let one = sets.set(&structure.iterators, &region.locals, &region.comparisons)?;
+                bounds.extend(projected_bound(sets, &one, position)?);
+            }
+            if bounds.is_empty() {
+                return Err(Diagnostic::error(
+                    "E0304",
+                    format!("position {} of `{name}` has no upper bound", position + 1),
+                    region.span,
+                    format!("nothing here bounds `{iterator}` from above by symbols and numbers"),
+                )
+                .hint(format!("write it as `(0 <= {iterator} < N)`"))
+                .into());
+            }
+            if !regions.contains(&bounds) {
+                regions.push(bounds);
+            }
+        }
+        extents.push(Extent { regions });
+    }
+    let negative = set.subtract(&sets.box_set(&structure.iterators, &extents)?)?;
+    if !negative.is_empty()? {
+        return Err(Diagnostic::error(
+            "E0305",
+            format!("`{name}` has a negative index"),
+            structure.span,
+            format!("for example {}", witness(sets, &negative)?),
+        )
+        .hint("indices start at 0: bound every iterator from below, as in `(0 <= i < N)`")
+        .into());
+    }
+    Ok(Declared { set, extents })
+}
+
+/// One more than the largest value of a dimension, if that is one affine expression over symbols.
+pub(crate) fn projected_bound(
+    sets: &Sets,
+    set: &Set,
+    position: usize,
+) -> Result<Option<Affine>, InferError> {
+    if set.is_empty()? || !set.has_dim_upper_bound(position)? {
+        return Ok(None);
+    }
+    let pieces = set.dim_max(position)?.pieces()?;
+    let [(_, value)] = pieces.as_slice() else { return Ok(None) };
+    let bound = Affine::from_linear(&value.expr()?, &[]).map(|bound| {
+        let rename = bound
+            .names()
+            .into_iter()
+            .map(|name| (name.clone(), sets.names.original(&name).to_string()))
+            .collect();
+        bound.rename(&rename)
+    });
+    Ok(bound.and_then(|bound| bound.add_scaled(&Affine::constant(1), 1)))
+}
+
+fn redundancy(
+    sets: &Sets,
+    name: &str,
+    declared: &Structure,
+    domain: &Set,
+    structured: &mut Structured,
+) -> Result<(), InferError> {
+    let mut seen: Option<Map> = None;
+    for (map, coefficient) in sets.redundancy(declared)? {
+        let map = map.intersect_domain(domain)?.simplify()?;
+        if map.is_empty()? {
+            continue;
+        }
+        let overlap = map.domain()?.intersect(&structured.unique)?;
+        if !overlap.is_empty()? {
+            return Err(Diagnostic::error(
+                "E0306",
+                format!("an element of `{name}` is both unique and redundant"),
+                declared.span,
+                format!("for example {}", witness(sets, &overlap)?),
+            )
+            .hint("the unique set `:U` and the domain of the redundancy map `:R` must not overlap; without `:U` every element of `:D` is unique")
+            .into());
+        }
+        let outside = map.range()?.subtract(&structured.unique)?;
+        if !outside.is_empty()? {
+            return Err(Diagnostic::error(
+                "E0307",
+                format!("the redundancy map of `{name}` leads outside its unique set"),
+                declared.span,
+                format!("for example to the element {}", witness(sets, &outside)?),
+            )
+            .hint("every target must be an element of `:U` within `:D`")
+            .into());
+        }
+        let all = match &seen {
+            None => map.clone(),
+            Some(seen) => seen.union(&map)?,
+        };
+        let disjoint = match &seen {
+            None => true,
+            Some(seen) => seen.domain()?.is_disjoint(&map.domain()?)?,
+        };
+        if !map.is_single_valued()? || !disjoint {
+            return Err(Diagnostic::error(
+                "E0308",
+                format!("the redundancy map of `{name}` gives an element more than one value"),
+                declared.span,
+                "not a function",
+            )
+            .hint("every target iterator needs an equality such as `(ip = j)`, and the regions must not overlap")
+            .into());
+        }
+        seen = Some(all);
+        structured.support = structured.support.union(&map.domain()?)?;
+        structured.redundancy.push(Redundancy::Affine { map, coefficient });
+    }
+    structured.support = structured.support.simplify()?;
+    structured.support = named(sets, &structured.support, &structured.iterators)?;
+    Ok(())
+}

@@ -1,0 +1,461 @@
+//! Structure inference: the unique set and redundancy map of every tensor, and the iteration domain of every product
+//! (dastac paper, sections 2 and 3; STUR's program reasoning rules, decided on isl sets rather than on syntax).
+//!
+//! For a rule `T(x) := sum over products` the *support* of `T` is the union of the projections of the products' iteration spaces, each
+//! restricted to where every operand is structurally non-zero. A redundancy map of `T` is found in two ways, both checked, never assumed:
+//! - [`symmetry`]: transpositions of head positions under which the sum of products is unchanged (or negated);
+//! - [`inherit`]: an operand's own redundancy map, lifted to the head.
+//!
+//! Invariants of the result: the unique set and the domains of the redundancy pieces are disjoint and together are the support; every
+//! redundancy piece is single-valued and maps into the unique set; every statement's domain lies in the head's unique set (after
+//! projection) and its reads address unique elements only.
+
+mod declared;
+mod inherit;
+mod print;
+mod statements;
+mod symmetry;
+
+use std::collections::BTreeMap;
+
+use dastac_poly::{Context, Map, Set};
+
+use crate::ast::Span;
+use crate::diagnostic::Diagnostic;
+use crate::program::{Product, Program, RuleId, TensorId};
+use crate::sets::{Affine, Extent, SetError, Sets, affine, upper_bounds};
+
+pub use print::{set_to_stur, map_to_stur};
+pub use symmetry::{Class, sorting_pieces};
+
+/// Why inference stopped.
+#[derive(Debug)]
+pub enum InferError {
+    /// The program is at fault.
+    User(Vec<Diagnostic>),
+    /// isl failed.
+    Poly(dastac_poly::Error),
+}
+
+impl From<SetError> for InferError {
+    fn from(error: SetError) -> Self {
+        match error {
+            SetError::User(diagnostic) => InferError::User(vec![*diagnostic]),
+            SetError::Poly(error) => InferError::Poly(error),
+        }
+    }
+}
+
+impl From<Diagnostic> for InferError {
+    fn from(diagnostic: Diagnostic) -> Self {
+        InferError::User(vec![diagnostic])
+    }
+}
+
+impl From<dastac_poly::Error> for InferError {
+    fn from(error: dastac_poly::Error) -> Self {
+        InferError::Poly(error)
+    }
+}
+
+/// How redundant elements of a tensor follow from unique ones.
+#[derive(Clone, Debug)]
+pub enum Redundancy {
+    /// `T(x) = coefficient * T(map(x))` on the map's domain.
+    Affine {
+        /// Single-valued, into the unique set.
+        map: Map,
+        /// Never 0.
+        coefficient: f64,
+    },
+    /// `T(x) = T(sort(x))` where `sort` puts the subscripts at each class of positions in ascending order: what full symmetry of many
+    /// positions means, without one piece a permutation.
+    Sorted {
+        /// The redundant elements.
+        domain: Set,
+        /// Disjoint classes of positions.
+        classes: Vec<Vec<usize>>,
+    },
+}
+
+impl Redundancy {
+    /// The redundant elements.
+    pub fn domain(&self) -> Result<Set, dastac_poly::Error> {
+        match self {
+            Redundancy::Affine { map, .. } => map.domain(),
+            Redundancy::Sorted { domain, .. } => Ok(domain.clone()),
+        }
+    }
+}
+
+/// What is known about a tensor.
+#[derive(Clone, Debug)]
+pub struct Structured {
+    /// One name a position, for printing and for sets' dimensions.
+    pub iterators: Vec<String>,
+    /// The box: extents of the dense array that holds the tensor.
+    pub extents: Vec<Extent>,
+    /// Unique, structurally non-zero elements.
+    pub unique: Set,
+    /// Elements that follow from unique ones; pairwise disjoint domains.
+    pub redundancy: Vec<Redundancy>,
+    /// Unique and redundant elements: all that may be non-zero.
+    pub support: Set,
+    /// Classes of positions under whose permutation the values are unchanged (or change sign).
+    pub classes: Vec<Class>,
+}
+
+/// One read of a statement: the address of a unique element.
+#[derive(Clone, Debug)]
+pub struct Read {
+    /// The tensor read.
+    pub tensor: TensorId,
+    /// Divide by it.
+    pub reciprocal: bool,
+    /// One expression a position, over the statement's iterators and symbols.
+    pub subscripts: Vec<Affine>,
+    /// Classes of positions whose subscripts must be sorted ascending to reach the unique element.
+    pub sorted: Vec<Vec<usize>>,
+}
+
+/// One loop nest: part of a product on which every read is a plain access to unique elements.
+#[derive(Clone, Debug)]
+pub struct Statement {
+    /// Iterators in loop order.
+    pub iterators: Vec<String>,
+    /// The points at which it runs.
+    pub domain: Set,
+    /// Constant factor.
+    pub coefficient: f64,
+    /// Factors read from tensors.
+    pub reads: Vec<Read>,
+    /// Symbols used as factors: index and whether reciprocal.
+    pub symbols: Vec<(usize, bool)>,
+    /// Position of the product in its rule.
+    pub product: usize,
+}
+
+/// A rule with its statements; the head's subscripts are the rule's iterators.
+#[derive(Clone, Debug)]
+pub struct InferredRule {
+    /// The rule.
+    pub rule: RuleId,
+    /// The tensor that it computes.
+    pub head: TensorId,
+    /// Its statements, in the order of products; their results are added.
+    pub statements: Vec<Statement>,
+}
+
+/// A program with the structure of every tensor.
+#[derive(Clone, Debug)]
+pub struct Inferred {
+    /// The program.
+    pub program: Program,
+    /// The builder of its sets.
+    pub sets: Sets,
+    /// Structure of each tensor, indexed by [`TensorId`].
+    pub tensors: Vec<Structured>,
+    /// Rules in the program's order.
+    pub rules: Vec<InferredRule>,
+}
+
+/// A product with its iteration space, restricted to the structurally non-zero.
+pub(crate) struct Space {
+    /// Points over the product's iterators.
+    domain: Set,
+    /// Subscripts of each access.
+    subscripts: Vec<Vec<Affine>>,
+}
+
+/// Infers the structure of every tensor.
+///
+/// # Errors
+/// Collects what is wrong with (or not supported in) the program; isl's own failures are passed on.
+pub fn infer(program: &Program, context: &Context) -> Result<Inferred, InferError> {
+    let sets = Sets::new(context, program);
+    let mut errors = Vec::new();
+    let mut tensors: Vec<Option<Structured>> = Vec::new();
+    for id in program.tensor_ids() {
+        let result = match program.tensor(id).rule() {
+            None => declared::input(program, &sets, id).map(Some),
+            Some(_) => Ok(None),
+        };
+        tensors.push(collect(result, &mut errors)?.flatten());
+    }
+    let mut rules = Vec::new();
+    for (index, rule) in program.rules.iter().enumerate() {
+        if rule.preprocess {
+            errors.push(
+                Diagnostic::unsupported("preprocess rules", rule.span, "stands in a preprocess block")
+                    .hint("packed layouts are found automatically: compute on the tensor itself"),
+            );
+            continue;
+        }
+        let ready = rule.products.iter().flat_map(|p| &p.accesses).all(|a| tensors[a.tensor.0].is_some());
+        if !ready {
+            continue; // what it reads is already in error
+        }
+        let result = infer_rule(program, &sets, &tensors, RuleId(index));
+        if let Some((head, inferred)) = collect(result, &mut errors)? {
+            tensors[rule.head.0] = Some(head);
+            rules.push(inferred);
+        }
+    }
+    if !errors.is_empty() {
+        return Err(InferError::User(errors));
+    }
+    let tensors: Vec<Structured> = tensors.into_iter().flatten().collect();
+    debug_assert_eq!(tensors.len(), program.tensors.len());
+    Ok(Inferred { program: program.clone(), sets, tensors, rules })
+}
+
+/// Keeps user errors for later, so that all of them are reported.
+fn collect<T>(
+    result: Result<T, InferError>,
+    errors: &mut Vec<Diagnostic>,
+) -> Result<Option<T>, InferError> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(InferError::User(diagnostics)) => {
+            errors.extend(diagnostics);
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn infer_rule(
+    program: &Program,
+    sets: &Sets,
+    tensors: &[Option<Structured>],
+    id: RuleId,
+) -> Result<(Structured, InferredRule), InferError> {
+    let rule = &program.rules[id.0];
+    let declared = declared::head_box(program, sets, id)?;
+    let known = |tensor: TensorId| tensors[tensor.0].as_ref();
+    let mut spaces = Vec::new();
+    for product in &rule.products {
+        spaces.push(space(sets, &known, rule, product, declared.as_ref().map(|d| &d.set))?);
+    }
+    let extents = match declared {
+        Some(declared) => declared.extents,
+        None => head_extents(program, sets, &known, id, &spaces)?,
+    };
+
+    let head: Vec<Affine> = rule.iterators.iter().map(|name| Affine::name(name)).collect();
+    let mut support = sets.empty(&rule.iterators)?;
+    for (product, space) in rule.products.iter().zip(&spaces) {
+        let to_head = sets.access(&product.iterators, &head)?;
+        support = support.union(&space.domain.apply(&to_head)?)?;
+    }
+    let support = named(sets, &support.simplify()?, &rule.iterators)?;
+    check_in_box(program, sets, id, &support, &extents)?;
+
+    let classes = symmetry::classes(program, sets, &known, id, &spaces)?;
+    let mut structured = if classes.is_empty() {
+        let redundancy = inherit::pieces(sets, &known, rule, &spaces, &support)?;
+        let mut unique = support.clone();
+        for piece in &redundancy {
+            unique = unique.subtract(&piece.domain()?)?;
+        }
+        let unique = unique.simplify()?;
+        Structured { iterators: rule.iterators.clone(), extents, unique, redundancy, support, classes: Vec::new() }
+    } else {
+        symmetry::structured(sets, &rule.iterators, extents, &support, classes)?
+    };
+    structured.unique = named(sets, &structured.unique, &rule.iterators)?;
+    if structured.classes.is_empty() {
+        structured.classes = symmetry::declared_classes(sets, &structured)?;
+    }
+
+    let mut statements = Vec::new();
+    for (index, (product, space)) in rule.products.iter().zip(&spaces).enumerate() {
+        let part = statements::statements(sets, &known, &head, &structured, product, space, index)?;
+        statements.extend(part);
+    }
+    Ok((structured, InferredRule { rule: id, head: rule.head, statements }))
+}
+
+/// Gives a set's dimensions the (isl-safe) names of iterators.
+pub(crate) fn named(sets: &Sets, set: &Set, iterators: &[String]) -> Result<Set, dastac_poly::Error> {
+    let names: Vec<&str> = iterators.iter().map(|name| sets.names.isl(name)).collect();
+    set.with_dim_names(&names)
+}
+
+/// The iteration space of a product: its comparisons, the head's box if declared, and every operand structurally non-zero.
+fn space<'a>(
+    sets: &Sets,
+    known: &dyn Fn(TensorId) -> Option<&'a Structured>,
+    rule: &crate::program::Rule,
+    product: &Product,
+    head_box: Option<&Set>,
+) -> Result<Space, InferError> {
+    let mut domain = sets.set(&product.iterators, &[], &product.comparisons)?;
+    let mut subscripts = Vec::new();
+    for access in &product.accesses {
+        let affine_subscripts: Vec<Affine> =
+            access.subscripts.iter().map(affine).collect::<Result<_, _>>()?;
+        if let Some(structured) = known(access.tensor) {
+            let map = sets.access(&product.iterators, &affine_subscripts)?;
+            let reads = map.intersect_range(&structured.support)?.domain()?;
+            domain = domain.intersect(&reads)?;
+        }
+        subscripts.push(affine_subscripts);
+    }
+    if let Some(head_box) = head_box {
+        let head: Vec<Affine> = rule.iterators.iter().map(|name| Affine::name(name)).collect();
+        let map = sets.access(&product.iterators, &head)?;
+        domain = domain.intersect(&map.intersect_range(head_box)?.domain()?)?;
+    }
+    let domain = named(sets, &domain.simplify()?, &product.iterators)?;
+    for (position, iterator) in product.iterators.iter().enumerate() {
+        if !(domain.has_dim_lower_bound(position)? && domain.has_dim_upper_bound(position)?)
+            && !domain.is_empty()?
+        {
+            return Err(unbounded(iterator, product.span).into());
+        }
+    }
+    Ok(Space { domain, subscripts })
+}
+
+fn unbounded(iterator: &str, span: Span) -> Diagnostic {
+    Diagnostic::error(
+        "E0301",
+        format!("iterator `{iterator}` is unbounded"),
+        span,
+        format!("no comparison, dimension or structure bounds `{iterator}` here"),
+    )
+    .hint(format!("add a comparison such as `(0 <= {iterator} < N)`, or `:D` of the tensor that it indexes"))
+}
+
+/// Extents of a head without `:D`: for each iterator the bounds that its comparisons and the operands' extents give, the largest over products.
+fn head_extents<'a>(
+    program: &Program,
+    sets: &Sets,
+    known: &dyn Fn(TensorId) -> Option<&'a Structured>,
+    id: RuleId,
+    spaces: &[Space],
+) -> Result<Vec<Extent>, InferError> {
+    let rule = &program.rules[id.0];
+    let is_symbol = |name: &str| program.symbols.iter().any(|(symbol, _)| symbol == name);
+    let mut extents = Vec::new();
+    for iterator in &rule.iterators {
+        let mut regions: Vec<Vec<Affine>> = Vec::new();
+        for (product, space) in rule.products.iter().zip(spaces) {
+            let mut bounds = upper_bounds(&product.comparisons, iterator, &is_symbol)?;
+            let mut nested = Vec::new();
+            for (access, subscripts) in product.accesses.iter().zip(&space.subscripts) {
+                let Some(structured) = known(access.tensor) else { continue };
+                for (subscript, extent) in subscripts.iter().zip(&structured.extents) {
+                    if subscript.as_name() == Some(iterator) {
+                        match extent.regions.as_slice() {
+                            [only] => bounds.extend(only.iter().cloned()),
+                            _ => nested.push(extent.clone()),
+                        }
+                    }
+                }
+            }
+            let mut unique: Vec<Affine> = Vec::new();
+            for bound in bounds {
+                if !unique.contains(&bound) {
+                    unique.push(bound);
+                }
+            }
+            match (unique.is_empty(), nested.first()) {
+                (false, _) => push_region(&mut regions, unique),
+                // min(max(a, b), ..) is bounded by max(a, b): the box may be larger than needed, never smaller.
+                (true, Some(extent)) => {
+                    extent.regions.iter().for_each(|r| push_region(&mut regions, r.clone()));
+                }
+                (true, None) => {
+                    let position = product.iterators.iter().position(|i| i == iterator);
+                    let bound = position.map(|p| declared::projected_bound(sets, &space.domain, p));
+                    match bound.transpose()?.flatten() {
+                        Some(bound) => push_region(&mut regions, vec![bound]),
+                        None if space.domain.is_empty()? => push_region(&mut regions, vec![Affine::constant(0)]),
+                        None => return Err(unbounded(iterator, product.span).into()),
+                    }
+                }
+            }
+        }
+        if regions.is_empty() {
+            regions.push(vec![Affine::constant(0)]);
+        }
+        extents.push(Extent { regions });
+    }
+    Ok(extents)
+}
+
+fn push_region(regions: &mut Vec<Vec<Affine>>, region: Vec<Affine>) {
+    if !regions.contains(&region) {
+        regions.push(region);
+    }
+}
+
+/// Every element that a rule computes must have a place in the head's dense array.
+fn check_in_box(
+    program: &Program,
+    sets: &Sets,
+    id: RuleId,
+    support: &Set,
+    extents: &[Extent],
+) -> Result<(), InferError> {
+    let rule = &program.rules[id.0];
+    let inside = sets.box_set(&rule.iterators, extents)?;
+    let outside = support.subtract(&inside)?;
+    if outside.is_empty()? {
+        return Ok(());
+    }
+    let name = &program.tensor(rule.head).name;
+    Err(Diagnostic::error(
+        "E0302",
+        format!("`{name}` is computed at a negative index or outside its dimensions"),
+        rule.span,
+        format!("for example {}", witness(sets, &outside)?),
+    )
+    .hint("restrict the iterators by comparisons such as `(0 <= i)`, or give the head's `:D`")
+    .into())
+}
+
+/// A point of a non-empty set, in words.
+pub(crate) fn witness(sets: &Sets, set: &Set) -> Result<String, dastac_poly::Error> {
+    let Some(point) = set.sample()? else { return Ok("nowhere".into()) };
+    let coords: Vec<String> = point.coords.iter().map(i64::to_string).collect();
+    let mut text = format!("at ({})", coords.join(", "));
+    let params: Vec<String> = point
+        .params
+        .iter()
+        .map(|(name, value)| format!("{} = {value}", sets.names.original(name)))
+        .collect();
+    if !params.is_empty() {
+        text += &format!(" with {}", params.join(", "));
+    }
+    Ok(text)
+}
+
+impl Inferred {
+    /// The elements of an input that the computation reads; all unique elements of a computed tensor.
+    pub fn used(&self, tensor: TensorId) -> Result<Set, InferError> {
+        let structured = &self.tensors[tensor.0];
+        if self.program.tensor(tensor).rule().is_some() {
+            return Ok(structured.unique.clone());
+        }
+        let mut used = self.sets.empty(&structured.iterators)?;
+        for statement in self.rules.iter().flat_map(|rule| &rule.statements) {
+            for read in statement.reads.iter().filter(|read| read.tensor == tensor) {
+                if !read.sorted.is_empty() {
+                    return Ok(structured.unique.clone());
+                }
+                let map = self.sets.access(&statement.iterators, &read.subscripts)?;
+                used = used.union(&statement.domain.apply(&map)?)?;
+            }
+        }
+        let used = used.simplify()?;
+        Ok(named(&self.sets, &used, &structured.iterators)?)
+    }
+
+    /// Values of symbols by name, from values in declaration order.
+    pub fn symbol_values(&self, values: &[i64]) -> BTreeMap<String, i64> {
+        self.program.symbols.iter().map(|(name, _)| name.clone()).zip(values.iter().copied()).collect()
+    }
+}

@@ -1,0 +1,161 @@
+//! Products to statements: one for each way in which the operands' elements are unique or redundant.
+//!
+//! A read of a redundant element goes to its unique element, times the coefficient; the iteration space is split by where that happens.
+//! Before -> after, for a symmetric `V` with `:U` on `i <= j`:
+//! `y(i) += V(i,j) * x(j)` -> `{ i <= j } y(i) += V(i,j) * x(j)` and `{ i > j } y(i) += V(j,i) * x(j)`.
+
+use std::collections::BTreeMap;
+
+use dastac_poly::Set;
+
+use super::{InferError, Read, Redundancy, Space, Statement, Structured};
+use crate::diagnostic::Diagnostic;
+use crate::program::{Access, Product, TensorId};
+use crate::sets::{Affine, Sets};
+
+/// Statements of one product; more than this many is a limit error.
+const MAX_STATEMENTS: usize = 4096;
+
+type Known<'a, 'b> = &'b dyn Fn(TensorId) -> Option<&'a Structured>;
+
+/// Splits a product into statements, restricted to the head's unique set.
+pub(crate) fn statements<'a>(
+    sets: &Sets,
+    known: Known<'a, '_>,
+    head: &[Affine],
+    head_structure: &Structured,
+    product: &Product,
+    space: &Space,
+    index: usize,
+) -> Result<Vec<Statement>, InferError> {
+    let to_head = sets.access(&product.iterators, head)?;
+    let domain =
+        space.domain.intersect(&to_head.intersect_range(&head_structure.unique)?.domain()?)?;
+    let mut partial = vec![Statement {
+        iterators: product.iterators.clone(),
+        domain,
+        coefficient: product.coefficient,
+        reads: Vec::new(),
+        symbols: product.symbols.iter().map(|s| (s.symbol, s.reciprocal)).collect(),
+        product: index,
+    }];
+    for (access, subscripts) in product.accesses.iter().zip(&space.subscripts) {
+        let Some(operand) = known(access.tensor) else { continue };
+        let branches = branches(sets, operand, access, subscripts, &product.iterators)?;
+        let mut next = Vec::new();
+        for statement in &partial {
+            for branch in &branches {
+                let domain = match &branch.domain {
+                    None => statement.domain.clone(),
+                    Some(domain) => statement.domain.intersect(domain)?,
+                };
+                if domain.is_empty()? {
+                    continue;
+                }
+                let mut statement = Statement { domain, ..statement.clone() };
+                statement.coefficient *= branch.coefficient;
+                statement.reads.push(branch.read.clone());
+                next.push(statement);
+                if next.len() > MAX_STATEMENTS {
+                    return Err(Diagnostic::error(
+                        "E0311",
+                        format!("more than {MAX_STATEMENTS} combinations of redundancy pieces"),
+                        product.span,
+                        "each operand's pieces multiply",
+                    )
+                    .hint("compute part of the product in a rule of its own")
+                    .into());
+                }
+            }
+        }
+        partial = next;
+    }
+    let mut statements = Vec::new();
+    for mut statement in partial {
+        if statement.domain.is_empty()? {
+            continue;
+        }
+        statement.domain = super::named(sets, &statement.domain.simplify()?, &statement.iterators)?;
+        statements.push(statement);
+    }
+    Ok(statements)
+}
+
+struct Branch {
+    /// Where it applies; everywhere if not given (the iteration space is within the support already).
+    domain: Option<Set>,
+    coefficient: f64,
+    read: Read,
+}
+
+fn branches(
+    sets: &Sets,
+    operand: &Structured,
+    access: &Access,
+    subscripts: &[Affine],
+    iterators: &[String],
+) -> Result<Vec<Branch>, InferError> {
+    let read = Read {
+        tensor: access.tensor,
+        reciprocal: access.reciprocal,
+        subscripts: subscripts.to_vec(),
+        sorted: Vec::new(),
+    };
+    if operand.redundancy.is_empty() {
+        return Ok(vec![Branch { domain: None, coefficient: 1.0, read }]);
+    }
+    if let [Redundancy::Sorted { classes, .. }] = operand.redundancy.as_slice() {
+        // Sorting leaves a unique element where it is: one branch serves both.
+        let read = Read { sorted: classes.clone(), ..read };
+        return Ok(vec![Branch { domain: None, coefficient: 1.0, read }]);
+    }
+    let map = sets.access(iterators, subscripts)?;
+    let preimage = |set: &Set| -> Result<Set, InferError> { Ok(map.intersect_range(set)?.domain()?) };
+    let mut branches =
+        vec![Branch { domain: Some(preimage(&operand.unique)?), coefficient: 1.0, read: read.clone() }];
+    let here: BTreeMap<String, Affine> =
+        operand.iterators.iter().cloned().zip(subscripts.iter().cloned()).collect();
+    for piece in &operand.redundancy {
+        match piece {
+            Redundancy::Sorted { domain, classes } => branches.push(Branch {
+                domain: Some(preimage(domain)?),
+                coefficient: 1.0,
+                read: Read { sorted: classes.clone(), ..read.clone() },
+            }),
+            Redundancy::Affine { map: piece, coefficient } => {
+                for (domain, outputs) in piece.as_pieces()? {
+                    let mut targets = Vec::new();
+                    for output in &outputs {
+                        let target = Affine::from_linear(&output.expr()?, &operand.iterators)
+                            .map(|target| original_names(sets, &target, &operand.iterators))
+                            .and_then(|target| target.substitute(&here));
+                        targets.push(target.ok_or_else(|| {
+                            Diagnostic::unsupported(
+                                "a redundancy map that is not integral",
+                                access.span,
+                                "this read goes through it",
+                            )
+                        })?);
+                    }
+                    branches.push(Branch {
+                        domain: Some(preimage(&domain)?),
+                        coefficient: if access.reciprocal { coefficient.recip() } else { *coefficient },
+                        read: Read { subscripts: targets, ..read.clone() },
+                    });
+                }
+            }
+        }
+    }
+    Ok(branches)
+}
+
+/// Parameters come back from isl with isl-safe names.
+fn original_names(sets: &Sets, expression: &Affine, iterators: &[String]) -> Affine {
+    let rename = expression
+        .names()
+        .into_iter()
+        .filter(|name| !iterators.contains(name))
+        .map(|name| (name.clone(), sets.names.original(&name).to_string()))
+        .collect();
+    expression.rename(&rename)
+}

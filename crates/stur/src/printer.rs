@@ -1,0 +1,221 @@
+//! STUR text of a syntax tree, one item a line. Invariant: `parse(print(file)) == file`, so printing is idempotent.
+//!
+//! Comparisons always stand in parentheses, also where the language would do without; negative numbers do after an operator.
+
+use std::fmt::{self, Display, Formatter};
+
+use crate::ast::{
+    Aspect, BinaryOp, CompareOp, Comparison, Expr, ExprKind, File, Item, IterationOrder, RuleItem, Term,
+};
+
+/// `a, b, c`
+fn list<T>(
+    f: &mut Formatter<'_>,
+    items: &[T],
+    separator: &str,
+    mut print: impl FnMut(&mut Formatter<'_>, &T) -> fmt::Result,
+) -> fmt::Result {
+    for (k, item) in items.iter().enumerate() {
+        if k > 0 {
+            f.write_str(separator)?;
+        }
+        print(f, item)?;
+    }
+    Ok(())
+}
+
+impl Display for File {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.items.iter().try_for_each(|item| writeln!(f, "{item}"))
+    }
+}
+
+impl Display for Item {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let names = |f: &mut Formatter<'_>, word: &str, names: &[crate::ast::Name]| {
+            write!(f, "{word}: ")?;
+            list(f, names, ", ", |f, name| f.write_str(&name.text))
+        };
+        match self {
+            Item::Symbols(symbols, _) => names(f, "symbols", symbols),
+            Item::Outputs(outputs, _) => names(f, "outputs", outputs),
+            Item::Iters(orders, _) => {
+                f.write_str("iters: ")?;
+                list(f, orders, "; ", |f, order| write!(f, "{order}"))
+            }
+            Item::PreprocessStart(_) => f.write_str("@preprocess_start"),
+            Item::PreprocessEnd(_) => f.write_str("@preprocess_end"),
+            Item::Rule(rule) => write!(f, "{rule}"),
+        }
+    }
+}
+
+impl Display for IterationOrder {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} -> ", self.head.text)?;
+        list(f, &self.iterators, ", ", |f, name| f.write_str(&name.text))
+    }
+}
+
+impl Display for RuleItem {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}(", self.tensor.text, self.aspect)?;
+        list(f, &self.iterators, ", ", |f, name| f.write_str(&name.text))?;
+        f.write_str(") := ")?;
+        term(f, &self.body, Place::Start)
+    }
+}
+
+/// What follows the tensor's name in the head: nothing for a value.
+impl Display for Aspect {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Aspect::Value => "",
+            Aspect::Domain => ":D",
+            Aspect::Unique => ":U",
+            Aspect::Redundancy => ":R",
+        })
+    }
+}
+
+impl Display for Term {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        term(f, self, Place::Start)
+    }
+}
+
+/// Where a term stands: decides about its parentheses.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    /// At the beginning of a right-hand side.
+    Start,
+    /// Operand of a sum, the first one of a right-hand side or another.
+    Summand { first: bool },
+    /// Operand of a product; the very first of a right-hand side or another.
+    Factor { first: bool },
+}
+
+fn term(f: &mut Formatter<'_>, it: &Term, place: Place) -> fmt::Result {
+    let first = match place {
+        Place::Start => true,
+        Place::Summand { first } | Place::Factor { first } => first,
+    };
+    match it {
+        Term::Sum(terms, _) => {
+            let nested = place != Place::Start;
+            f.write_str(if nested { "(" } else { "" })?;
+            for (k, summand) in terms.iter().enumerate() {
+                f.write_str(if k > 0 { " + " } else { "" })?;
+                term(f, summand, Place::Summand { first: k == 0 })?;
+            }
+            f.write_str(if nested { ")" } else { "" })
+        }
+        Term::Product(factors, _) => {
+            let nested = matches!(place, Place::Factor { .. });
+            f.write_str(if nested { "(" } else { "" })?;
+            for (k, factor) in factors.iter().enumerate() {
+                f.write_str(if k > 0 { " * " } else { "" })?;
+                term(f, factor, Place::Factor { first: k == 0 && (first || nested) })?;
+            }
+            f.write_str(if nested { ")" } else { "" })
+        }
+        Term::Access { tensor, subscripts, reciprocal, .. } => {
+            write!(f, "{}{}(", tensor.text, if *reciprocal { "^-1" } else { "" })?;
+            list(f, subscripts, ", ", |f, subscript| write!(f, "{subscript}"))?;
+            f.write_str(")")
+        }
+        Term::Number { value, reciprocal, .. } => {
+            let nested = value.is_sign_negative() && !first;
+            f.write_str(if nested { "(" } else { "" })?;
+            // Plain digits where they are few: `1000`, but `1e300`.
+            match value.abs() {
+                0.0 | 1e-5..1e16 => write!(f, "{value}")?,
+                _ => write!(f, "{value:e}")?,
+            }
+            f.write_str(if *reciprocal { "^-1" } else { "" })?;
+            f.write_str(if nested { ")" } else { "" })
+        }
+        Term::Comparison(comparison) => write!(f, "({comparison})"),
+    }
+}
+
+impl Display for Comparison {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        for (k, operand) in self.operands.iter().enumerate() {
+            if let Some(operator) = k.checked_sub(1).and_then(|k| self.operators.get(k)) {
+                write!(f, " {operator} ")?;
+            }
+            write!(f, "{operand}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Display for CompareOp {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            CompareOp::Eq => "=",
+            CompareOp::Ne => "!=",
+            CompareOp::Lt => "<",
+            CompareOp::Le => "<=",
+            CompareOp::Gt => ">",
+            CompareOp::Ge => ">=",
+        })
+    }
+}
+
+impl Display for BinaryOp {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            BinaryOp::Add => "+",
+            BinaryOp::Sub => "-",
+            BinaryOp::Mul => "*",
+            BinaryOp::Div => "/",
+            BinaryOp::Mod => "%",
+        })
+    }
+}
+
+impl Display for Expr {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            ExprKind::Int(value) => write!(f, "{value}"),
+            ExprKind::Name(name) => f.write_str(name),
+            // `-3` is a number: the negation of 3 needs parentheses to stay one.
+            ExprKind::Neg(inner) => match inner.kind {
+                ExprKind::Name(_) => write!(f, "-{inner}"),
+                _ => write!(f, "-({inner})"),
+            },
+            ExprKind::Binary(op, left, right) => {
+                operand(f, left, *op, false)?;
+                write!(f, " {op} ")?;
+                operand(f, right, *op, true)
+            }
+        }
+    }
+}
+
+fn operand(f: &mut Formatter<'_>, it: &Expr, parent: BinaryOp, right: bool) -> fmt::Result {
+    let plain = match &it.kind {
+        // A sign after an operator is easily overlooked.
+        ExprKind::Int(value) => *value >= 0 || !right,
+        ExprKind::Name(_) => true,
+        ExprKind::Neg(_) => !right,
+        ExprKind::Binary(op, ..) => match (rank(parent), rank(*op)) {
+            (parent, child) if parent == child => !right,
+            // `%` beside `*` is read differently elsewhere: always parenthesised.
+            (2, 3) | (3, 2) => false,
+            (parent, child) => child > parent,
+        },
+    };
+    if plain { write!(f, "{it}") } else { write!(f, "({it})") }
+}
+
+/// How tightly an operator binds.
+fn rank(op: BinaryOp) -> u8 {
+    match op {
+        BinaryOp::Add | BinaryOp::Sub => 1,
+        BinaryOp::Mul | BinaryOp::Div => 2,
+        BinaryOp::Mod => 3,
+    }
+}

@@ -1,0 +1,168 @@
+//! A checked program: names resolved, products distributed, rules in dependency order.
+//!
+//! Invariants: every [`TensorId`] and symbol index is in range; ranks agree; no rule reads a tensor that a later rule computes;
+//! every name in an [`Expr`] is a symbol of the program or an iterator of the product (or structure) that holds it; an iterator never
+//! has a symbol's name; numbers are finite.
+
+use crate::ast::{Comparison, Expr, Span};
+
+/// Index into [`Program::tensors`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TensorId(pub usize);
+
+/// Index into [`Program::rules`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RuleId(pub usize);
+
+/// A checked program.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The source text (for messages).
+    pub source: String,
+    /// Symbols with where they are declared, in declaration order.
+    pub symbols: Vec<(String, Span)>,
+    /// All tensors (scalars too, rank 0) in order of first appearance in value rules; symbols are not among them.
+    pub tensors: Vec<Tensor>,
+    /// Value rules in an order in which each reads only what is before it (stable: source order where possible).
+    pub rules: Vec<Rule>,
+}
+
+/// Where a tensor's values come from, and who sees them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Given by the caller.
+    Input,
+    /// Computed by a rule and given to the caller.
+    Output(RuleId),
+    /// Computed by a rule, only read by others: with `outputs:`, a head that is not listed.
+    Intermediate(RuleId),
+}
+
+/// A tensor.
+#[derive(Clone, Debug)]
+pub struct Tensor {
+    /// Its name.
+    pub name: String,
+    /// Number of subscripts; 0 for a scalar.
+    pub rank: usize,
+    /// Where its values come from.
+    pub role: Role,
+    /// First appearance.
+    pub span: Span,
+    /// `:D`, if given.
+    pub domain: Option<Structure>,
+    /// `:U`, if given.
+    pub unique: Option<Structure>,
+    /// `:R`, if given; twice `rank` iterators.
+    pub redundancy: Option<Structure>,
+}
+
+/// A `:D`, `:U` or `:R` rule: a union of regions.
+#[derive(Clone, Debug)]
+pub struct Structure {
+    /// The head's iterators: `rank` of them (twice for a redundancy map: sources, then targets).
+    pub iterators: Vec<String>,
+    /// The regions.
+    pub regions: Vec<Region>,
+    /// The whole rule.
+    pub span: Span,
+}
+
+/// One product of a `:D`, `:U` or `:R` rule: a conjunction of comparisons.
+#[derive(Clone, Debug)]
+pub struct Region {
+    /// Product of its numbers: 1 in `:D` and `:U`; the redundancy's coefficient in `:R`. Zero regions are dropped by the checker.
+    pub coefficient: f64,
+    /// Iterators that are not in the head (existentially quantified), in order of appearance.
+    pub locals: Vec<String>,
+    /// All must hold.
+    pub comparisons: Vec<Comparison>,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// A value rule `head(iterators) := sum of products`.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// The tensor that it computes.
+    pub head: TensorId,
+    /// The head's iterators, distinct.
+    pub iterators: Vec<String>,
+    /// Iterators listed for the head in `iters:`, outermost first; empty if none.
+    pub order: Vec<String>,
+    /// The products that are added.
+    pub products: Vec<Product>,
+    /// Stands between `@preprocess_start` and `@preprocess_end`.
+    pub preprocess: bool,
+    /// The whole rule.
+    pub span: Span,
+}
+
+/// One product of a rule.
+#[derive(Clone, Debug)]
+pub struct Product {
+    /// Product of its numbers (reciprocals applied).
+    pub coefficient: f64,
+    /// All its iterators in loop order: those of [`Rule::order`] first, then the head's, then by appearance. An iterator of `order` that occurs
+    /// nowhere in this product and not in the head is left out.
+    pub iterators: Vec<String>,
+    /// Tensor and scalar accesses, in order.
+    pub accesses: Vec<Access>,
+    /// Symbols used as scalar factors: `N()`, `N^-1()`.
+    pub symbols: Vec<SymbolFactor>,
+    /// All must hold.
+    pub comparisons: Vec<Comparison>,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// A symbol as a factor.
+#[derive(Clone, Debug)]
+pub struct SymbolFactor {
+    /// Index into [`Program::symbols`].
+    pub symbol: usize,
+    /// `N^-1()`.
+    pub reciprocal: bool,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// A tensor access as a factor.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// The tensor.
+    pub tensor: TensorId,
+    /// One expression a position (an iterator in the published dialect).
+    pub subscripts: Vec<Expr>,
+    /// `T^-1(..)`.
+    pub reciprocal: bool,
+    /// Where it is written.
+    pub span: Span,
+}
+
+impl Program {
+    /// The tensor.
+    pub fn tensor(&self, id: TensorId) -> &Tensor {
+        &self.tensors[id.0]
+    }
+
+    /// All tensor handles in order.
+    pub fn tensor_ids(&self) -> impl Iterator<Item = TensorId> + use<> {
+        (0..self.tensors.len()).map(TensorId)
+    }
+
+    /// Looks a tensor up by name.
+    pub fn find(&self, name: &str) -> Option<TensorId> {
+        self.tensors.iter().position(|t| t.name == name).map(TensorId)
+    }
+}
+
+impl Tensor {
+    /// The rule that computes it, if any.
+    pub fn rule(&self) -> Option<RuleId> {
+        match self.role {
+            Role::Input => None,
+            Role::Output(rule) | Role::Intermediate(rule) => Some(rule),
+        }
+    }
+}

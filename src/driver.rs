@@ -1,0 +1,146 @@
+//! The stages in their order; the only place that knows it.
+//!
+//! [`Analysis`] (checked, structure inferred) -> [`Laid`] (packed layouts) -> [`Lowered`] (loops) -> [`Built`] (machine code). Each stage's type
+//! holds the one before, and the time each took.
+
+use std::time::{Duration, Instant};
+
+use dastac_backend::{Compiled, Options};
+use dastac_layout::Layout;
+use dastac_poly::Context;
+use dastac_sched::{Kernel, Movement};
+use dastac_stur::Diagnostic;
+use dastac_stur::infer::{Inferred, infer};
+
+use crate::Error;
+
+/// How long each stage took, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Timings(pub Vec<(&'static str, Duration)>);
+
+impl Timings {
+    fn measure<T, E>(
+        &mut self,
+        stage: &'static str,
+        run: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        let start = Instant::now();
+        let result = run();
+        self.0.push((stage, start.elapsed()));
+        result
+    }
+
+    /// The sum.
+    pub fn total(&self) -> Duration {
+        self.0.iter().map(|(_, time)| *time).sum()
+    }
+}
+
+/// A program with the structure of every tensor.
+#[derive(Clone, Debug)]
+pub struct Analysis {
+    /// The program, its sets, structures and statements.
+    pub inferred: Inferred,
+    /// Warnings of the checker.
+    pub warnings: Vec<Diagnostic>,
+    /// Stages so far.
+    pub timings: Timings,
+}
+
+impl Analysis {
+    /// Parses, checks and infers.
+    ///
+    /// # Errors
+    /// All diagnostics of the program; a failure of isl.
+    pub fn of(source: &str) -> Result<Analysis, Error> {
+        let mut timings = Timings::default();
+        let (program, warnings) =
+            timings.measure("parse", || dastac_stur::load(source)).map_err(Error::Program)?;
+        let inferred = timings.measure("infer", || infer(&program, &Context::new()?))?;
+        Ok(Analysis { inferred, warnings, timings })
+    }
+
+    /// Finds the packed layout of every tensor.
+    ///
+    /// # Errors
+    /// Infinite sets, Barvinok not being there, failures of isl.
+    pub fn lay_out(self) -> Result<Laid, Error> {
+        let mut analysis = self;
+        let inferred = &analysis.inferred;
+        let layouts = analysis.timings.measure("layout", || {
+            inferred.program.tensor_ids().map(|id| Layout::of(inferred, id)).collect()
+        });
+        let layouts: Vec<Layout> = layouts.map_err(|error: dastac_layout::LayoutError| Error::from(error))?;
+        Ok(Laid { analysis, layouts })
+    }
+}
+
+/// A program with the layout of every tensor.
+#[derive(Clone, Debug)]
+pub struct Laid {
+    /// The stage before.
+    pub analysis: Analysis,
+    /// Layouts, indexed by tensor.
+    pub layouts: Vec<Layout>,
+}
+
+impl Laid {
+    /// Builds the loops of the computation.
+    pub fn lower(self) -> Result<Lowered, Error> {
+        let mut laid = self;
+        let (inferred, layouts) = (&laid.analysis.inferred, &laid.layouts);
+        let kernel =
+            laid.analysis.timings.measure("loops", || dastac_sched::kernel(inferred, layouts))?;
+        Ok(Lowered { laid, kernel })
+    }
+}
+
+/// A program as loops.
+#[derive(Clone, Debug)]
+pub struct Lowered {
+    /// The stage before.
+    pub laid: Laid,
+    /// The computation.
+    pub kernel: Kernel,
+}
+
+/// What code to generate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Run parallel loops on several threads (needs OpenMP's library at run time).
+    pub parallel: bool,
+}
+
+impl Lowered {
+    /// Generates machine code for this machine.
+    pub fn build(self, target: Target) -> Result<Built, Error> {
+        let mut lowered = self;
+        let options = Options { parallel: target.parallel, ..Options::default() };
+        let code = dastac_backend::compile(&lowered.kernel.module, &options)?;
+        lowered.laid.analysis.timings.0.extend(code.timings().iter().copied());
+        Ok(Built { lowered, code, target })
+    }
+
+    /// Builds the data movement between dense arrays and packed buffers, as loops.
+    pub fn movement(&self) -> Result<Movement, Error> {
+        let mut movement = dastac_sched::movement(&self.laid.analysis.inferred, &self.laid.layouts)?;
+        dastac_loops::passes::run_all(&mut movement.module);
+        Ok(movement)
+    }
+}
+
+/// A program as machine code.
+#[derive(Clone, Debug)]
+pub struct Built {
+    /// The stage before.
+    pub lowered: Lowered,
+    /// The code of the computation (data movement is generated when it is needed).
+    pub code: Compiled,
+    /// What it was built for.
+    pub target: Target,
+}
+
+/// From text to machine code.
+pub fn compile(source: &str, target: Target) -> Result<Built, Error> {
+    Analysis::of(source)?.lay_out()?.lower()?.build(target)
+}

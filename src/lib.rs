@@ -1,0 +1,34 @@
+//! dastac: a compiler for structured and sparse tensor algebra.
+//!
+//! A program in STUR says what to compute and what is known about the tensors (zeros, redundancy). [`driver`] runs the stages:
+//! parse and check, infer structure, lay out packed buffers, build loops, generate machine code. [`run`] executes the result on dense
+//! arrays and compares it with the reference evaluator. Layout inference alone is in [`layout`].
+//!
+//! ```
+//! # fn main() -> Result<(), dastac::Error> {
+//! use dastac::driver::{Analysis, Target};
+//! let analysis = Analysis::of(
+//!     "symbols: N
+//!      B:D(i, j) := (0 <= i < N) * (0 <= j < N)
+//!      B:U(i, j) := (i <= j)
+//!      x:D(j) := (0 <= j < N)
+//!      y(i) := B(i, j) * x(j)",
+//! )?;
+//! let laid = analysis.lay_out()?;
+//! let b = laid.analysis.inferred.program.find("B").unwrap();
+//! assert_eq!(laid.layouts[b.0].size.to_string(), "1/2*N^2 + 1/2*N");
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod driver;
+mod error;
+pub mod run;
+
+pub use dastac_backend as backend;
+pub use dastac_layout as layout;
+pub use dastac_loops as loops;
+pub use dastac_poly as poly;
+pub use dastac_sched as sched;
+pub use dastac_stur as stur;
+pub use error::Error;

@@ -1,0 +1,433 @@
+//! Running a compiled program: symbols, memory, inputs, data movement, verification.
+//!
+//! A [`Runner`] owns the packed buffers. Dense arrays (C order, the tensor's box) come in through [`Runner::set_input`], which checks them
+//! against the declared structure and packs them, and go out through [`Runner::dense`].
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use dastac_backend::{AlignedVec, BufferArg, Jit, Options};
+use dastac_stur::Role;
+use dastac_stur::program::TensorId;
+use dastac_stur::reference::{Dense, Evaluator};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use crate::Error;
+use crate::driver::Built;
+
+/// Dense boxes up to this many elements are made for random inputs; beyond, random values are drawn in packed form.
+const MAX_RANDOM_BOX: u128 = 1 << 26;
+
+/// The reference evaluator is refused beyond this many iterations.
+pub const MAX_REFERENCE_COST: u128 = 1 << 28;
+
+/// What is known of a tensor at the given sizes.
+#[derive(Clone, Debug)]
+pub struct TensorFacts {
+    /// Its name.
+    pub name: String,
+    /// Where its values come from.
+    pub role: Role,
+    /// Its box.
+    pub shape: Vec<i64>,
+    /// Stored elements.
+    pub unique: i64,
+    /// Bytes of the packed buffer.
+    pub packed_bytes: u128,
+    /// Bytes of a dense array of its box.
+    pub dense_bytes: u128,
+    /// The index polynomial.
+    pub index: String,
+    /// Pieces of the index.
+    pub pieces: usize,
+}
+
+/// Values of the symbols in declaration order.
+///
+/// # Errors
+/// Unknown, missing and negative symbols.
+pub fn symbol_values(
+    names: &[String],
+    given: &BTreeMap<String, i64>,
+) -> Result<Vec<i64>, Error> {
+    if let Some(unknown) = given.keys().find(|name| !names.contains(name)) {
+        return Err(Error::UnknownSymbol(unknown.clone()));
+    }
+    names
+        .iter()
+        .map(|name| match given.get(name) {
+            None => Err(Error::MissingSymbol(name.clone())),
+            Some(value) if *value < 0 => {
+                Err(Error::NegativeSymbol { name: name.clone(), value: *value })
+            }
+            Some(value) => Ok(*value),
+        })
+        .collect()
+}
+
+/// Facts of every tensor at given sizes; also proves that no index overflows 64 bits.
+///
+/// # Errors
+/// An overflow, naming the tensor.
+pub fn facts(laid: &crate::driver::Laid, symbols: &[i64]) -> Result<Vec<TensorFacts>, Error> {
+    let inferred = &laid.analysis.inferred;
+    let values = inferred.symbol_values(symbols);
+    let isl_values: Vec<(String, i64)> = values
+        .iter()
+        .map(|(name, value)| (inferred.sets.names.isl(name).to_string(), *value))
+        .collect();
+    let mut facts = Vec::new();
+    for (id, layout) in inferred.program.tensor_ids().zip(&laid.layouts) {
+        let tensor = inferred.program.tensor(id);
+        let too_large = || Error::TooLarge(tensor.name.clone());
+        let mut shape = Vec::new();
+        for extent in &inferred.tensors[id.0].extents {
+            let value = extent.eval(&|name| values.get(name).copied());
+            shape.push(value.ok_or_else(too_large)?);
+        }
+        let elements = shape
+            .iter()
+            .try_fold(1u128, |product, extent| product.checked_mul(u128::from(extent.unsigned_abs())));
+        let unique = layout.check_range(&tensor.name, &isl_values)?;
+        facts.push(TensorFacts {
+            name: tensor.name.clone(),
+            role: tensor.role,
+            shape,
+            unique,
+            packed_bytes: u128::from(unique.unsigned_abs()) * 8,
+            dense_bytes: elements.and_then(|e| e.checked_mul(8)).ok_or_else(too_large)?,
+            index: layout.index.to_string(),
+            pieces: layout.index.pieces.len().max(1),
+        });
+    }
+    Ok(facts)
+}
+
+/// A compiled program with its memory.
+pub struct Runner {
+    built: Built,
+    symbols: Vec<i64>,
+    facts: Vec<TensorFacts>,
+    kernel: Jit,
+    moves: Option<Moves>,
+    packed: Vec<AlignedVec<f64>>,
+    threads: usize,
+}
+
+struct Moves {
+    jit: Jit,
+    functions: Vec<(String, String, Option<String>)>,
+    compile: Duration,
+}
+
+impl Runner {
+    /// Allocates packed buffers (zero) for the given sizes.
+    ///
+    /// # Errors
+    /// Missing or negative symbols, overflow, not enough memory.
+    pub fn new(
+        built: Built,
+        symbols: &BTreeMap<String, i64>,
+        threads: usize,
+    ) -> Result<Runner, Error> {
+        let names: Vec<String> =
+            built.lowered.laid.analysis.inferred.program.symbols.iter().map(|(n, _)| n.clone()).collect();
+        let symbols = symbol_values(&names, symbols)?;
+        let facts = facts(&built.lowered.laid, &symbols)?;
+        let total: u128 = facts.iter().map(|f| f.packed_bytes).sum();
+        check_memory("the packed tensors", total)?;
+        let mut packed = Vec::new();
+        for fact in &facts {
+            let length = usize::try_from(fact.unique).map_err(|_| Error::TooLarge(fact.name.clone()))?;
+            packed.push(AlignedVec::zeroed(length)?);
+        }
+        let kernel = Jit::load(&built.code)?;
+        kernel.set_threads(threads);
+        Ok(Runner { built, symbols, facts, kernel, moves: None, packed, threads })
+    }
+
+    /// What is known of each tensor, indexed by [`TensorId`].
+    pub fn facts(&self) -> &[TensorFacts] {
+        &self.facts
+    }
+
+    /// Values of the symbols in declaration order.
+    pub fn symbols(&self) -> &[i64] {
+        &self.symbols
+    }
+
+    /// The program.
+    pub fn built(&self) -> &Built {
+        &self.built
+    }
+
+    /// Time to generate the data movement, if it was needed.
+    pub fn movement_compile_time(&self) -> Option<Duration> {
+        self.moves.as_ref().map(|moves| moves.compile)
+    }
+
+    /// The shape of a tensor's dense array.
+    pub fn shape(&self, tensor: TensorId) -> Result<Vec<usize>, Error> {
+        let fact = &self.facts[tensor.0];
+        let shape: Result<Vec<usize>, _> = fact.shape.iter().map(|e| usize::try_from(*e)).collect();
+        shape.map_err(|_| Error::TooLarge(fact.name.clone()))
+    }
+
+    /// A packed buffer.
+    pub fn packed(&self, tensor: TensorId) -> &[f64] {
+        &self.packed[tensor.0]
+    }
+
+    /// A packed buffer, to fill.
+    pub fn packed_mut(&mut self, tensor: TensorId) -> &mut [f64] {
+        &mut self.packed[tensor.0]
+    }
+
+    fn moves(&mut self) -> Result<(), Error> {
+        if self.moves.is_none() {
+            let start = Instant::now();
+            let movement = self.built.lowered.movement()?;
+            let options = Options { parallel: self.built.target.parallel, ..Options::default() };
+            let code = dastac_backend::compile(&movement.module, &options)?;
+            let jit = Jit::load(&code)?;
+            jit.set_threads(self.threads);
+            self.moves = Some(Moves { jit, functions: movement.functions, compile: start.elapsed() });
+        }
+        Ok(())
+    }
+
+    /// Checks a dense array against the declared structure of an input and packs it.
+    ///
+    /// # Errors
+    /// A wrong shape; the first element (in C order) that contradicts the structure.
+    pub fn set_input(&mut self, tensor: TensorId, dense: &[f64], shape: &[usize]) -> Result<(), Error> {
+        let fact = self.facts[tensor.0].clone();
+        if fact.role != Role::Input {
+            return Err(Error::NotAnInput(fact.name));
+        }
+        let expected = self.shape(tensor)?;
+        if shape != expected || dense.len() != expected.iter().product::<usize>() {
+            return Err(Error::Shape { tensor: fact.name, expected, found: shape.to_vec() });
+        }
+        check_memory(&format!("checking the structure of `{}`", fact.name), fact.dense_bytes)?;
+        self.moves()?;
+        let Some(moves) = &self.moves else { return Ok(()) };
+        let (pack, _, expand) = &moves.functions[tensor.0];
+        if let Some(expand) = expand {
+            let mut expanded = AlignedVec::<f64>::zeroed(dense.len())?;
+            moves.jit.call(
+                expand,
+                &self.symbols,
+                &mut [BufferArg::F64In(dense), BufferArg::F64(&mut expanded)],
+            )?;
+            let same = |a: f64, b: f64| a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= 1e-12 * a.abs().max(b.abs());
+            let differs = dense.iter().zip(expanded.iter()).position(|(a, b)| !same(*a, *b));
+            if let Some(position) = differs {
+                return Err(Error::Contradiction {
+                    tensor: fact.name,
+                    index: unflatten(position, &expected),
+                    expected: expanded[position],
+                    found: dense[position],
+                });
+            }
+        }
+        let packed = &mut self.packed[tensor.0];
+        moves.jit.call(pack, &self.symbols, &mut [BufferArg::F64In(dense), BufferArg::F64(packed)])?;
+        Ok(())
+    }
+
+    /// A tensor as a dense array: redundant elements restored, zeros elsewhere. Of an input only what the computation uses.
+    ///
+    /// # Errors
+    /// Not enough memory for the tensor's box.
+    pub fn dense(&mut self, tensor: TensorId) -> Result<AlignedVec<f64>, Error> {
+        let fact = &self.facts[tensor.0];
+        check_memory(&format!("a dense array of `{}`", fact.name), fact.dense_bytes)?;
+        let length = usize::try_from(fact.dense_bytes / 8).map_err(|_| Error::TooLarge(fact.name.clone()))?;
+        let mut dense = AlignedVec::zeroed(length)?;
+        self.moves()?;
+        if let Some(moves) = &self.moves {
+            let unpack = &moves.functions[tensor.0].1;
+            moves.jit.call(
+                unpack,
+                &self.symbols,
+                &mut [BufferArg::F64In(&self.packed[tensor.0]), BufferArg::F64(&mut dense)],
+            )?;
+        }
+        Ok(dense)
+    }
+
+    /// Draws the inputs that are not among `given` at random on their structure: dense while the box is small (and returned, for
+    /// [`Runner::verify`]), else directly in packed form.
+    pub fn random_inputs(
+        &mut self,
+        seed: u64,
+        given: &BTreeMap<TensorId, Dense>,
+    ) -> Result<BTreeMap<TensorId, Dense>, Error> {
+        let mut drawn = BTreeMap::new();
+        let program = self.built.lowered.laid.analysis.inferred.program.clone();
+        for id in program.tensor_ids() {
+            if program.tensor(id).role != Role::Input || given.contains_key(&id) {
+                continue;
+            }
+            // One stream a tensor: values do not depend on which other inputs are given.
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            rng.set_stream(u64::try_from(id.0).unwrap_or(0));
+            if self.facts[id.0].dense_bytes / 8 <= MAX_RANDOM_BOX / 64 {
+                let evaluator = self.evaluator(&program)?;
+                let dense = evaluator
+                    .random_input(id, &mut rng)
+                    .map_err(|error| Error::Reference(error.to_string()))?;
+                self.set_input(id, &dense.data, &dense.shape)?;
+                drawn.insert(id, dense);
+            } else {
+                use rand::Rng;
+                self.packed[id.0].iter_mut().for_each(|value| {
+                    let magnitude: f64 = rng.random_range(0.25..1.0);
+                    *value = if rng.random() { magnitude } else { -magnitude };
+                });
+            }
+        }
+        Ok(drawn)
+    }
+
+    fn evaluator<'a>(&self, program: &'a dastac_stur::Program) -> Result<Evaluator<'a>, Error> {
+        Evaluator::new(program, &self.symbols).map_err(|error| Error::Reference(error.to_string()))
+    }
+
+    /// Runs the computation once.
+    pub fn execute(&mut self) -> Result<Duration, Error> {
+        let program = &self.built.lowered.laid.analysis.inferred.program;
+        let mut arguments: Vec<BufferArg<'_>> = self
+            .packed
+            .iter_mut()
+            .zip(&program.tensors)
+            .map(|(buffer, tensor)| match tensor.role {
+                Role::Input => BufferArg::F64In(buffer),
+                _ => BufferArg::F64(buffer),
+            })
+            .collect();
+        let start = Instant::now();
+        self.kernel.call("kernel", &self.symbols, &mut arguments)?;
+        Ok(start.elapsed())
+    }
+
+    /// Floating-point operations of one run: iterations of every statement's domain times its multiplications, divisions and additions. Nothing
+    /// when Barvinok is not there or the count does not fit.
+    pub fn flops(&self) -> Option<u128> {
+        let inferred = &self.built.lowered.laid.analysis.inferred;
+        let values: Vec<(String, i64)> = inferred
+            .sets
+            .names
+            .parameters()
+            .into_iter()
+            .zip(self.symbols.iter().copied())
+            .collect();
+        let mut total: u128 = 0;
+        for statement in inferred.rules.iter().flat_map(|rule| &rule.statements) {
+            let count = statement.domain.fix_params(&values).ok()?.card().ok()?;
+            let count = count.eval(&values, &[]).ok()?;
+            let factors = statement.reads.len()
+                + statement.symbols.len()
+                + usize::from(statement.coefficient != 1.0);
+            // One addition, and one multiplication between each two factors.
+            let each = u128::try_from(factors.max(1)).ok()?;
+            total = total.checked_add(u128::try_from(count.to_integer()).ok()?.checked_mul(each)?)?;
+        }
+        Some(total)
+    }
+
+    /// Why the reference evaluator should not be run at this size, if so.
+    pub fn reference_limit(&self) -> Result<Option<String>, Error> {
+        let program = &self.built.lowered.laid.analysis.inferred.program;
+        let cells: u128 = self.facts.iter().map(|f| f.dense_bytes / 8).sum();
+        if cells > MAX_RANDOM_BOX / 64 {
+            return Ok(Some(format!("the dense boxes hold {cells} elements, its limit is {}", MAX_RANDOM_BOX / 64)));
+        }
+        let cost = self.evaluator(program)?.cost();
+        Ok((cost > MAX_REFERENCE_COST)
+            .then(|| format!("it would take {cost} iterations, its limit is {MAX_REFERENCE_COST}")))
+    }
+
+    /// Compares all computed tensors with the reference evaluator on the given inputs (all of them): the largest error, relative to
+    /// `max(1, |reference|)`, with where it is.
+    pub fn verify(&mut self, inputs: &BTreeMap<TensorId, Dense>) -> Result<Verification, Error> {
+        let program = self.built.lowered.laid.analysis.inferred.program.clone();
+        let expected = self
+            .evaluator(&program)?
+            .run(inputs)
+            .map_err(|error| Error::Reference(error.to_string()))?;
+        let mut worst = Verification { max_error: 0.0, at: None };
+        for id in program.tensor_ids().filter(|id| program.tensor(*id).role != Role::Input) {
+            let shape = self.shape(id)?;
+            let Some(reference) = expected.get(&id) else { continue };
+            if reference.shape != shape {
+                return Err(Error::Shape {
+                    tensor: program.tensor(id).name.clone(),
+                    expected: reference.shape.clone(),
+                    found: shape,
+                });
+            }
+            let computed = self.dense(id)?;
+            for (position, (found, wanted)) in computed.iter().zip(&reference.data).enumerate() {
+                let same = found == wanted || (found.is_nan() && wanted.is_nan());
+                let error = if same { 0.0 } else { (found - wanted).abs() / wanted.abs().max(1.0) };
+                // NaN on one side only must not pass as small.
+                let error = if error.is_nan() { f64::INFINITY } else { error };
+                if error > worst.max_error {
+                    worst = Verification {
+                        max_error: error,
+                        at: Some((program.tensor(id).name.clone(), unflatten(position, &shape), *wanted, *found)),
+                    };
+                }
+            }
+        }
+        Ok(worst)
+    }
+}
+
+/// The outcome of a comparison with the reference.
+#[derive(Clone, Debug)]
+pub struct Verification {
+    /// Largest error, relative to `max(1, |reference|)`.
+    pub max_error: f64,
+    /// Where: tensor, index, reference value, computed value.
+    pub at: Option<(String, Vec<usize>, f64, f64)>,
+}
+
+impl Verification {
+    /// Errors up to this are rounding.
+    pub const TOLERANCE: f64 = 1e-9;
+
+    /// Whether the results agree.
+    pub fn agrees(&self) -> bool {
+        self.max_error <= Self::TOLERANCE
+    }
+}
+
+fn unflatten(mut position: usize, shape: &[usize]) -> Vec<usize> {
+    let mut index = vec![0; shape.len()];
+    for (slot, extent) in index.iter_mut().zip(shape).rev() {
+        *slot = position % extent.max(&1);
+        position /= extent.max(&1);
+    }
+    index
+}
+
+/// Fails when `needed` bytes are more than what is available.
+pub fn check_memory(what: &str, needed: u128) -> Result<(), Error> {
+    let available = available_memory();
+    if needed > u128::from(available) {
+        return Err(Error::Memory { what: what.into(), needed, available });
+    }
+    Ok(())
+}
+
+/// Bytes that can be allocated without swapping, by the kernel's estimate.
+fn available_memory() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
+    kib.map_or(u64::MAX, |kib| kib.saturating_mul(1024))
+}

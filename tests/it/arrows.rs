@@ -1,0 +1,323 @@
+//! The rules of the house that a compiler does not check: which crate may use which (ARCHITECTURE.md), where `unsafe`
+//! may stand, and what must not stand in the repository at all.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// Each crate's folder, its name, and which crates of this project it may use.
+const ARROWS: &[(&str, &str, &[&str])] = &[
+    ("isl-vendor", "isl-vendor", &[]),
+    ("crates/poly", "dastac-poly", &["isl-vendor"]),
+    ("crates/loops", "dastac-loops", &[]),
+    ("crates/stur", "dastac-stur", &["dastac-poly"]),
+    ("crates/layout", "dastac-layout", &["dastac-stur", "dastac-poly", "dastac-loops"]),
+    (
+        "crates/sched",
+        "dastac-sched",
+        &["dastac-stur", "dastac-layout", "dastac-poly", "dastac-loops"],
+    ),
+    ("crates/backend", "dastac-backend", &["dastac-loops"]),
+    (
+        "src",
+        "dastac",
+        &[
+            "dastac-poly",
+            "dastac-loops",
+            "dastac-stur",
+            "dastac-layout",
+            "dastac-sched",
+            "dastac-backend",
+        ],
+    ),
+];
+
+/// Crates of others that only some crates may use: nothing else may see MLIR, or load libraries.
+const RESERVED: &[(&str, &[&str])] = &[
+    ("melior", &["dastac-backend"]),
+    ("mlir-sys", &["dastac-backend"]),
+    ("llvm-sys", &["dastac-backend"]),
+    ("libloading", &["isl-vendor", "dastac-backend"]),
+];
+
+/// The crates whose job it is to call C.
+const UNSAFE: &[&str] = &["isl-vendor", "dastac-poly", "dastac-backend"];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// All dependencies of each package of the workspace, of every kind (normal, dev, build).
+fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+    let packages = metadata["packages"].as_array().unwrap().iter();
+    packages
+        .map(|package| {
+            let used = package["dependencies"].as_array().unwrap().iter();
+            (text(&package["name"]), used.map(|dependency| text(&dependency["name"])).collect())
+        })
+        .collect()
+}
+
+#[test]
+fn crates_use_only_what_the_table_allows() {
+    let dependencies = dependencies();
+    let ours: BTreeSet<&str> = ARROWS.iter().map(|(_, name, _)| *name).collect();
+    let found: BTreeSet<&str> = dependencies.keys().map(String::as_str).collect();
+    assert_eq!(found, ours, "the crates of the workspace and those in ARROWS differ");
+
+    for (_, name, allowed) in ARROWS {
+        let used: BTreeSet<&str> = dependencies[*name].iter().map(String::as_str).collect();
+        for used in used.intersection(&ours) {
+            assert!(allowed.contains(used), "{name} must not use {used}");
+        }
+        for (reserved, users) in RESERVED {
+            assert!(
+                !used.contains(reserved) || users.contains(name),
+                "{name} must not use {reserved}"
+            );
+        }
+    }
+}
+
+/// The crates of the project that a cell of the table names in backquotes.
+fn names_in(cell: &str) -> Vec<&str> {
+    cell.split('`').skip(1).step_by(2).collect()
+}
+
+#[test]
+fn the_table_in_architecture_md_is_the_one_tested() {
+    let text = read(&root().join("ARCHITECTURE.md"));
+    let mut rows: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for line in text.lines().filter(|line| line.starts_with("| `")) {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        if let ([folder], Some(uses)) = (&names_in(cells[0])[..], cells.get(2)) {
+            rows.insert(folder.trim_end_matches('/'), names_in(uses).into_iter().collect());
+        }
+    }
+    for (folder, _, allowed) in ARROWS {
+        let row =
+            rows.get(folder).unwrap_or_else(|| panic!("ARCHITECTURE.md has no row for {folder}"));
+        let allowed: BTreeSet<&str> =
+            allowed.iter().map(|name| name.trim_start_matches("dastac-")).collect();
+        assert_eq!(*row, allowed, "the row of {folder} in ARCHITECTURE.md");
+    }
+}
+
+/// Every file below `folder` that is source, not something built or fetched.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut entries: Vec<_> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        let relative = path.strip_prefix(root()).unwrap();
+        let name = path.file_name().unwrap().to_string_lossy();
+        let skipped = ["target", ".git", ".peers"].contains(&name.as_ref())
+            || relative == Path::new("isl-vendor/lib")
+            || relative == Path::new("isl-vendor/include")
+            || relative == Path::new("shared")
+            || name.starts_with(".lib.");
+        if skipped || path.is_symlink() {
+            continue;
+        }
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found
+}
+
+fn files_of(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    files(folder)
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|found| found == extension))
+        .collect()
+}
+
+/// `text` without comments and without what stands in string literals; line numbers stay.
+fn code_of(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut code = String::with_capacity(text.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let rest = &text[at..];
+        let length = skipped_length(rest, bytes[..at].last().copied());
+        if length > 0 {
+            code.extend(rest[..length].chars().filter(|c| *c == '\n'));
+            code.push(' ');
+            at += length;
+        } else {
+            let c = rest.chars().next().unwrap();
+            code.push(c);
+            at += c.len_utf8();
+        }
+    }
+    code
+}
+
+/// The length of the comment or literal at the start of `rest`, or 0 if there is none.
+fn skipped_length(rest: &str, before: Option<u8>) -> usize {
+    let end = |from: usize, pattern: &str| {
+        rest[from..].find(pattern).map_or(rest.len(), |at| from + at + pattern.len())
+    };
+    if rest.starts_with("//") {
+        return rest.find('\n').unwrap_or(rest.len());
+    }
+    if rest.starts_with("/*") {
+        let (mut depth, mut at) = (1, 2);
+        while depth > 0 && at < rest.len() {
+            if rest[at..].starts_with("/*") {
+                (depth, at) = (depth + 1, at + 2);
+            } else if rest[at..].starts_with("*/") {
+                (depth, at) = (depth - 1, at + 2);
+            } else {
+                at += rest[at..].chars().next().unwrap().len_utf8();
+            }
+        }
+        return at;
+    }
+    let in_word = before.is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    if rest.starts_with('r') && !in_word {
+        let hashes = rest[1..].bytes().take_while(|byte| *byte == b'#').count();
+        if rest[1 + hashes..].starts_with('"') {
+            return end(2 + hashes, &format!("\"{}", "#".repeat(hashes)));
+        }
+    }
+    if rest.starts_with('"') {
+        let mut escaped = false;
+        for (at, c) in rest.char_indices().skip(1) {
+            match c {
+                '"' if !escaped => return at + 1,
+                '\\' => escaped = !escaped,
+                _ => escaped = false,
+            }
+        }
+        return rest.len();
+    }
+    // A quote as a character would otherwise open a string; lifetimes have no closing quote.
+    ["'\"'", "'\\\"'", "'\\''"]
+        .iter()
+        .find(|quote| rest.starts_with(**quote))
+        .map_or(0, |quote| quote.len())
+}
+
+/// The lines of `code` on which `word` stands as a whole word.
+fn lines_with_word(code: &str, word: &str) -> Vec<usize> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let lines = code.lines().enumerate();
+    lines
+        .filter(|(_, line)| line.split(|c| !is_word(c)).any(|part| part == word))
+        .map(|(at, _)| at + 1)
+        .collect()
+}
+
+#[test]
+fn code_is_told_from_comments_and_strings() {
+    let text = "a // unsafe\nlet s = \"unsafe \\\" unsafe\"; /* unsafe /* unsafe */ unsafe */\nr#\"unsafe\"# '\"' unsafe_code\n\
+                unsafe {}";
+    let code = code_of(text);
+    assert_eq!(lines_with_word(&code, "unsafe"), [4], "{code}");
+}
+
+#[test]
+fn only_the_crates_that_call_c_have_unsafe_code() {
+    for (folder, name, _) in ARROWS.iter().filter(|(_, name, _)| !UNSAFE.contains(name)) {
+        let sources =
+            if *folder == "src" { root().join("src") } else { root().join(folder).join("src") };
+        for path in files_of(&sources, "rs") {
+            let lines = lines_with_word(&code_of(&read(&path)), "unsafe");
+            assert!(
+                lines.is_empty(),
+                "{name}: {} has unsafe code on lines {lines:?}",
+                path.display()
+            );
+        }
+    }
+}
+
+#[test]
+fn nothing_is_left_unfinished() {
+    let roots = ["src", "crates", "isl-vendor/src"];
+    for path in roots.iter().flat_map(|folder| files_of(&root().join(folder), "rs")) {
+        let code = code_of(&read(&path));
+        for unfinished in ["todo!", "unimplemented!"] {
+            let line = code.lines().position(|line| line.contains(unfinished));
+            assert!(
+                line.is_none(),
+                "{}:{}: {unfinished}",
+                path.display(),
+                line.unwrap_or_default() + 1
+            );
+        }
+    }
+}
+
+#[test]
+fn no_file_names_a_folder_of_a_developers_machine() {
+    // Put together here, so that this file does not name them either.
+    let folders = ["home", "root", "Users", "work", "tmp/w"].map(|folder| format!("/{folder}/"));
+    let is_path = |c: char| c.is_alphanumeric() || "._-/~}$".contains(c);
+    for path in files(root()) {
+        // Anything that is not text was not written by hand.
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        for (at, line) in text.lines().enumerate() {
+            for folder in &folders {
+                let absolute =
+                    line.match_indices(folder).any(|(start, _)| !line[..start].ends_with(is_path));
+                assert!(
+                    !absolute,
+                    "{}:{}: an absolute path below {folder}",
+                    path.display(),
+                    at + 1
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    for path in files_of(root(), "md") {
+        for link in read(&path).split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let file = link.split('#').next().unwrap();
+            let local = !link.contains("://") && !file.is_empty();
+            assert!(
+                !local || path.parent().unwrap().join(file).exists(),
+                "{}: {link}",
+                path.display()
+            );
+        }
+    }
+}
+
+#[test]
+fn every_example_is_explained() {
+    let list = read(&root().join("examples/README.md"));
+    let named: BTreeSet<&str> = names_in(&list).into_iter().collect();
+    for path in files_of(&root().join("examples"), "stur") {
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        assert!(named.contains(name), "examples/README.md does not name {name}");
+        assert!(
+            read(&path).starts_with("# "),
+            "{name} does not begin with a comment on its structure"
+        );
+    }
+}

@@ -1,0 +1,4 @@
+//! The integration tests of the project: one binary, because each links LLVM statically and is large.
+
+mod arrows;
+mod setup_script;
