@@ -85,6 +85,18 @@ pub struct Laid {
 }
 
 impl Laid {
+    /// The same program with every tensor in its whole box, in C order: what packing is compared with.
+    ///
+    /// # Errors
+    /// A box whose extent is a minimum or maximum.
+    pub fn uncompressed(mut self) -> Result<Laid, Error> {
+        let inferred = &self.analysis.inferred;
+        let layouts: Result<Vec<Layout>, _> =
+            inferred.program.tensor_ids().map(|id| Layout::dense(inferred, id)).collect();
+        self.layouts = layouts?;
+        Ok(self)
+    }
+
     /// Builds the loops of the computation.
     pub fn lower(self) -> Result<Lowered, Error> {
         let mut laid = self;

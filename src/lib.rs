@@ -31,4 +31,4 @@ pub use dastac_loops as loops;
 pub use dastac_poly as poly;
 pub use dastac_sched as sched;
 pub use dastac_stur as stur;
-pub use error::Error;
+pub use error::{Error, human};

@@ -4,8 +4,8 @@ use crate::cpu::{Cpu, Target};
 use crate::emit::{self, Emitted};
 use crate::llvm::{Code, Machine};
 use crate::mlir::Session;
-use crate::Result;
-use dastac_loops::Module;
+use crate::{Error, Result};
+use dastac_loops::{Module, verify};
 use llvm_sys::target_machine::LLVMCodeGenFileType;
 use std::time::{Duration, Instant};
 
@@ -47,9 +47,15 @@ pub struct Compiled {
     timings: Vec<(&'static str, Duration)>,
 }
 
-/// Compiles `module` to object code.
+/// Compiles `module` to object code, after checking its invariants.
 pub fn compile(module: &Module, options: &Options) -> Result<Compiled> {
     let mut clock = Clock { last: Instant::now(), timings: Vec::new() };
+    // Code would rely on them, down to the promise that a buffer is only read.
+    verify(module).map_err(|errors| {
+        let list: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        Error::Invalid(list.join("; "))
+    })?;
+    clock.lap("verify");
     let emitted = emit::emit(module, &options.prefix, options.parallel)?;
     clock.lap("emit");
     let object = run(&emitted, options, Stage::Object, &mut clock)?;
@@ -89,7 +95,7 @@ impl Compiled {
         &self.object
     }
 
-    /// How long each stage took, in order: `emit`, `parse`, `lower`, `translate`, `optimise`, `codegen`.
+    /// How long each stage took, in order: `verify`, `emit`, `parse`, `lower`, `translate`, `optimise`, `codegen`.
     pub fn timings(&self) -> &[(&'static str, Duration)] {
         &self.timings
     }

@@ -60,7 +60,7 @@ pub(crate) fn emit(module: &Module, prefix: &str, threads: bool) -> Result<Emitt
         writer.function()?;
     }
     Ok(Emitted {
-        text: format!("module {{\n{}}}\n", unit.functions),
+        text: format!("{}module {{\n{}}}\n", aliases(), unit.functions),
         exported,
         uneven: unit.uneven,
         threads: unit.outlined > 0,
@@ -156,28 +156,28 @@ impl<'m, 'u> Writer<'m, 'u> {
     /// The whole function, exported.
     fn function(&mut self) -> Result<()> {
         let mut arguments =
-            vec![format!("%params: memref<{HUGE}xi64> {{llvm.noalias, llvm.readonly}}")];
+            vec!["%params: !i64s {llvm.noalias, llvm.readonly}".to_owned()];
         for &(buffer, mode) in &self.function.args {
             arguments.push(self.buffer_argument(buffer, mode)?);
         }
         for (at, name) in self.module.symbols.iter().enumerate() {
             let position = self.index_constant(at as i64);
             let value = self.fresh();
-            line!(self, "{value} = memref.load %params[{position}] : memref<{HUGE}xi64>");
+            line!(self, "{value} = memref.load %params[{position}] : !i64s");
             let symbol = Ssa(format!("%s{at}_{}", sanitized(name)));
             line!(self, "{symbol} = arith.index_cast {value} : i64 to index");
             self.symbols.insert(SymbolId(at as u32), symbol);
         }
         self.stmts(&self.function.body)?;
-        self.finish("", &arguments);
+        self.finish("", &arguments, "");
         Ok(())
     }
 
     /// Appends the function to the unit.
-    fn finish(&mut self, visibility: &str, arguments: &[String]) {
+    fn finish(&mut self, visibility: &str, arguments: &[String], attributes: &str) {
         let out = &mut self.unit.functions;
         let name = &self.name;
-        let _ = writeln!(out, "  func.func {visibility}@{name}({}) {{", arguments.join(", "));
+        let _ = writeln!(out, "  func.func {visibility}@{name}({}){attributes} {{", arguments.join(", "));
         for (text, constant) in &self.constants {
             let _ = writeln!(out, "    {constant} = arith.constant {text}");
         }
@@ -320,7 +320,11 @@ impl<'m, 'u> Writer<'m, 'u> {
             types.push(memref(self.module.buffers[buffer.0 as usize].element));
         }
         body.stmts(&inner.body)?;
-        body.finish("private ", &parameters);
+        // A body with a loop is worth a call, and inlined it would be copied for every case that LLVM tells apart; one without
+        // may vectorise over the parallel loop itself.
+        let attributes =
+            if has_loop(&inner.body) { " attributes {passthrough = [\"noinline\"]}" } else { "" };
+        body.finish("private ", &parameters, attributes);
         let (operands, types) = (operands.join(", "), types.join(", "));
         line!(self, "func.call @{name}({operands}) : ({types}) -> ()");
         Ok(())
@@ -472,9 +476,10 @@ impl<'m, 'u> Writer<'m, 'u> {
                 let lower = self.bound(lower, "max ")?;
                 let upper = self.bound(upper, "min ")?;
                 let name = self.bind(var, true)?;
+                let step = if step == 1 { String::new() } else { format!(" step {step}") };
                 line!(
                     self,
-                    "{result}affine.for {name} = {lower} to {upper} step {step}{arguments} {{"
+                    "{result}affine.for {name} = {lower} to {upper}{step}{arguments} {{"
                 );
             }
             Range::Values { lower, upper, step } => {
@@ -489,6 +494,14 @@ impl<'m, 'u> Writer<'m, 'u> {
     }
 
     fn bound(&self, list: &List, extremum: &str) -> Result<String> {
+        // MLIR's short forms of a constant and of a symbol alone.
+        if let [only] = list.expressions.as_slice() {
+            match (list.dims.as_slice(), list.symbols.as_slice()) {
+                ([], []) if only.parse::<i64>().is_ok() => return Ok(only.clone()),
+                ([], [symbol]) if only == "s0" => return Ok(self.symbol(*symbol)?.to_string()),
+                _ => {}
+            }
+        }
         let extremum = if list.expressions.len() > 1 { extremum } else { "" };
         let expressions = list.expressions.join(", ");
         let signature = list.signature();
@@ -678,7 +691,7 @@ impl<'m, 'u> Writer<'m, 'u> {
         let Some(name) = self.function.vars.get(var.0 as usize) else {
             return Err(self.invalid(format_args!("variable {} does not exist", var.0)));
         };
-        let name = Ssa(format!("%v{}_{}_{}", var.0, sanitized(name), self.next));
+        let name = Ssa(format!("%{}_{}", sanitized(name), self.next));
         self.next += 1;
         self.vars.insert(var, Variable { name: name.clone(), affine });
         Ok(name)
@@ -752,6 +765,16 @@ fn uneven(parallel: &For) -> bool {
     found
 }
 
+/// Whether there is a loop or a sum inside.
+fn has_loop(stmts: &[Stmt]) -> bool {
+    let mut found = false;
+    for stmt in stmts {
+        stmt.visit(&mut |stmt| found |= matches!(stmt, Stmt::For(_)));
+        stmt.visit_values(&mut |value| found |= matches!(value, Value::Sum(_)));
+    }
+    found
+}
+
 fn name_of(element: Element) -> &'static str {
     match element {
         Element::F64 => "f64",
@@ -760,11 +783,22 @@ fn name_of(element: Element) -> &'static str {
     }
 }
 
-fn memref(element: Element) -> String {
-    format!("memref<{HUGE}x{}>", name_of(element))
+/// Names for the types of buffers.
+fn aliases() -> String {
+    let alias = |element| format!("{} = memref<{HUGE}x{}>\n", memref(element), name_of(element));
+    [Element::F64, Element::F32, Element::I64].map(alias).concat()
 }
 
-/// A name with everything but letters, digits and `_` replaced by `_`.
+fn memref(element: Element) -> String {
+    format!("!{}s", name_of(element))
+}
+
+/// A name with everything but letters, digits and `_` replaced by `_`, a letter or `_` in front.
 fn sanitized(name: &str) -> String {
-    name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+    let mut text: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    if !text.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        text.insert(0, '_');
+    }
+    text
 }

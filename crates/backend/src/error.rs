@@ -112,6 +112,14 @@ pub enum Error {
         /// Why.
         source: EvalError,
     },
+    /// A buffer's size is negative for these parameters.
+    #[error("the size of buffer `{buffer}` would be {size}")]
+    NegativeSize {
+        /// The buffer.
+        buffer: String,
+        /// Its size.
+        size: i64,
+    },
     /// Memory for a buffer could not be had.
     #[error("no memory for a buffer of {bytes} bytes")]
     Memory {

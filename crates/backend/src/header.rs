@@ -123,7 +123,7 @@ fn example(
     options: &HeaderOptions,
 ) {
     let mut lines = vec!["Example:".to_owned(), String::new()];
-    lines.push(format!("  int64_t params[{} + 1];", count_name(guard)));
+    lines.push(format!("  int64_t params[{}];", count_name(guard)));
     for name in parameter_names(module, guard) {
         lines.push(format!("  params[{name}] = ...;"));
     }

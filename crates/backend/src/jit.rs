@@ -169,6 +169,9 @@ fn check_arguments(
         let expected = size
             .eval_symbols(params)
             .map_err(|source| Error::Size { buffer: name.clone(), source })?;
+        if expected < 0 {
+            return Err(Error::NegativeSize { buffer: name.clone(), size: expected });
+        }
         let found = argument.len();
         if i64::try_from(found).is_ok_and(|found| found < expected) {
             return Err(Error::TooShort { buffer: name.clone(), expected, found });

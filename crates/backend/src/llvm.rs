@@ -191,6 +191,7 @@ impl Code {
             LLVMSetModuleDataLayout(code.module, layout);
             LLVMDisposeTargetData(layout);
         }
+        code.drop_stack_scopes();
         code.internalize(exported);
         for (name, buffers) in exported {
             code.packed_entry(name, *buffers);
@@ -214,6 +215,30 @@ impl Code {
             }
         }
         list
+    }
+
+    /// Erases the saves and restores of the stack pointer that MLIR puts around the body of each parallel loop: kernels
+    /// allocate nothing on the stack, and the calls would stand between loops and their optimisation.
+    fn drop_stack_scopes(&self) {
+        // Restores first: they use what saves return.
+        for name in [c"llvm.stackrestore.p0", c"llvm.stacksave.p0"] {
+            // SAFETY: the module is alive; each user of an intrinsic is a call, and a call is erased only when nothing
+            // uses it. Each step takes the first use that is left.
+            unsafe {
+                let intrinsic = LLVMGetNamedFunction(self.module, name.as_ptr());
+                while !intrinsic.is_null() {
+                    let used = LLVMGetFirstUse(intrinsic);
+                    if used.is_null() {
+                        break;
+                    }
+                    let call = LLVMGetUser(used);
+                    if !LLVMGetFirstUse(call).is_null() {
+                        break;
+                    }
+                    LLVMInstructionEraseFromParent(call);
+                }
+            }
+        }
     }
 
     fn internalize(&self, exported: &[(String, usize)]) {

@@ -20,9 +20,10 @@ use std::ffi::c_void;
 use std::rc::Rc;
 use std::sync::{Mutex, Once, PoisonError};
 
-/// Loops as MLIR knows them best, down to `scf`.
-const STRUCTURED: &str = "canonicalize,cse,func.func(affine-loop-invariant-code-motion),lower-affine,canonicalize,cse,\
-                          loop-invariant-code-motion";
+/// Loops as MLIR knows them best, down to `scf`. (Not `affine-loop-invariant-code-motion`: it moves a loop out of the one
+/// whose variable its bounds mention.)
+const STRUCTURED: &str =
+    "canonicalize,cse,lower-affine,canonicalize,cse,loop-invariant-code-motion";
 
 /// Parallel loops to OpenMP's work sharing.
 const OPENMP: &str = "convert-scf-to-openmp,canonicalize";
@@ -180,7 +181,6 @@ fn create() -> Context {
         mlirRegisterTransformsCanonicalizer();
         mlirRegisterTransformsCSE();
         mlirRegisterTransformsLoopInvariantCodeMotion();
-        mlirRegisterAffineAffineLoopInvariantCodeMotion();
         mlirRegisterConversionLowerAffinePass();
         mlirRegisterConversionConvertSCFToOpenMPPass();
         mlirRegisterConversionSCFToControlFlowPass();

@@ -62,7 +62,9 @@ pub fn fuse(count: &PwQPolynomial, domain: &Set, dims: &[String]) -> Result<Piec
         let mut best: (usize, Vec<bool>) = (0, Vec::new());
         let mut tried: Vec<Polynomial> = Vec::new();
         for (k, general) in raw.iter().enumerate() {
-            if tried.len() >= MAX_CANDIDATES || tried.contains(&general.polynomial) {
+            // Zero comes last: the general polynomial vanishes where nothing is counted, not the other way round.
+            let zero = general.polynomial.is_zero() && raw.iter().any(|p| !p.polynomial.is_zero());
+            if zero || tried.len() >= MAX_CANDIDATES || tried.contains(&general.polynomial) {
                 continue;
             }
             tried.push(general.polynomial.clone());

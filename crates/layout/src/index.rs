@@ -8,9 +8,11 @@ use std::fmt;
 use dastac_poly::{Context, Set};
 use dastac_stur::infer::{Inferred, Redundancy, infer};
 use dastac_stur::program::TensorId;
+use dastac_stur::sets::Affine;
 
 use crate::LayoutError;
-use crate::fusion::{Piecewise, fuse};
+use crate::fusion::{Piece, Piecewise, fuse};
+use crate::polynomial::Polynomial;
 
 /// A packed layout of one tensor.
 #[derive(Clone, Debug)]
@@ -91,6 +93,46 @@ impl Layout {
             unique: structured.unique.clone(),
             redundancy: structured.redundancy.clone(),
             ..Layout::with_order(&used, &order)?
+        })
+    }
+
+    /// The uncompressed layout of a tensor: its whole box in C order. What packing is compared with.
+    ///
+    /// # Errors
+    /// A box whose extent is a minimum or maximum of several expressions.
+    pub fn dense(inferred: &Inferred, tensor: TensorId) -> Result<Layout, LayoutError> {
+        let structured = &inferred.tensors[tensor.0];
+        let names = &inferred.sets.names;
+        let dims: Vec<String> =
+            structured.iterators.iter().map(|name| names.isl(name).to_string()).collect();
+        let mut position = Polynomial::zero();
+        let mut size = Polynomial::constant(1);
+        for (dim, extent) in dims.iter().zip(&structured.extents) {
+            let [bounds] = extent.regions.as_slice() else {
+                return Err(LayoutError::Unsupported(format!("a dense layout with the extent {extent}")));
+            };
+            let [bound] = bounds.as_slice() else {
+                return Err(LayoutError::Unsupported(format!("a dense layout with the extent {extent}")));
+            };
+            let rename = bound.names().into_iter().map(|n| (n.clone(), names.isl(&n).to_string()));
+            let extent = Polynomial::from_affine(&bound.rename(&rename.collect()));
+            position = &(&position * &extent) + &Polynomial::from_affine(&Affine::name(dim));
+            size = &size * &extent;
+        }
+        let stored = inferred.used(tensor)?.with_dim_names(&dims)?;
+        let whole = |domain: Set, polynomial: Polynomial, dims: Vec<String>| Piecewise {
+            dims,
+            pieces: vec![Piece { domain, polynomial }],
+        };
+        Ok(Layout {
+            symbols: stored.params()?,
+            order: (0..dims.len()).collect(),
+            size: whole(symbols_of(&stored)?, size, Vec::new()),
+            index: whole(stored.clone(), position, dims.clone()),
+            dims,
+            unique: structured.unique.clone(),
+            redundancy: structured.redundancy.clone(),
+            stored,
         })
     }
 

@@ -1,12 +1,18 @@
 //! The STUR language: syntax, checking, structure inference, and the dense reference evaluator.
 
+pub mod affine;
 pub mod ast;
+mod check;
 pub mod diagnostic;
+mod hint;
 pub mod infer;
+mod lexer;
+mod parser;
+mod printer;
 pub mod program;
 pub mod sets;
 
+pub use check::{check, load};
 pub use diagnostic::{Diagnostic, Severity};
+pub use parser::parse;
 pub use program::{Program, Role, RuleId, TensorId};
-/// TEMP
-pub fn load(_source: &str) -> Result<(Program, Vec<Diagnostic>), Vec<Diagnostic>> { Err(vec![]) }

@@ -4,6 +4,7 @@ mod interface;
 mod kernels;
 mod native;
 mod parallel;
+mod random;
 
 use crate::{BufferArg, Compiled, Jit, Options, compile};
 use dastac_loops::*;

@@ -209,7 +209,7 @@ fn header_text() {
         /*
          * Example:
          *
-         *   int64_t params[PACK_PARAMS + 1];
+         *   int64_t params[PACK_PARAMS];
          *   params[PACK_PARAM_n] = ...;
          *   params[PACK_PARAM_m] = ...;
          *   float *int_ = ...; // n*(n + 1)*(n + 2)/6 - (m - n) elements

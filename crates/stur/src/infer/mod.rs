@@ -15,6 +15,8 @@ mod inherit;
 mod print;
 mod statements;
 mod symmetry;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 

@@ -66,54 +66,79 @@ fn flatten<'a>(expr: &'a Expr, factors: &mut Vec<&'a Expr>) {
     }
 }
 
-/// `x >= 0` and `x < N` become `0 <= x < N`; the rest is printed as it is.
-fn merge_bounds(sets: &Sets, factors: &[&Expr]) -> Vec<String> {
-    let mut lower: Vec<(String, String)> = Vec::new();
-    let mut parts: Vec<(Option<String>, String)> = Vec::new();
-    for factor in factors {
-        if let Expr::Op(Op::Ge, sides) = factor
-            && let [variable @ Expr::Id(_), bound] = sides.as_slice()
-        {
-            lower.push((expression(sets, variable), expression(sets, bound)));
-            continue;
-        }
-        if let Expr::Op(op @ (Op::Lt | Op::Le), sides) = factor
-            && let [variable @ Expr::Id(_), bound] = sides.as_slice()
-        {
-            let operator = if *op == Op::Lt { "<" } else { "<=" };
-            let (operator, bound) = strict(sets, operator, bound);
-            let name = expression(sets, variable);
-            parts.push((Some(name.clone()), format!("{name} {operator} {bound}")));
-            continue;
-        }
-        parts.push((None, expression(sets, factor)));
-    }
-    let mut result = Vec::new();
-    for (variable, text) in parts {
-        let bound = variable
-            .as_ref()
-            .and_then(|variable| lower.iter().position(|(name, _)| name == variable));
-        match bound {
-            Some(at) => result.push(format!("({} <= {text})", lower.remove(at).1)),
-            None if variable.is_some() => result.push(format!("({text})")),
-            None => result.push(text),
-        }
-    }
-    let rest = lower.into_iter().map(|(variable, bound)| format!("({bound} <= {variable})"));
-    rest.chain(result).collect()
+/// A comparison `left < right` or `left <= right`, as text.
+struct Bound {
+    left: String,
+    strict: bool,
+    right: String,
 }
 
-/// `x <= N - 1` reads better as `x < N`.
-fn strict(sets: &Sets, operator: &'static str, bound: &Expr) -> (&'static str, String) {
-    match bound {
-        Expr::Op(Op::Sub, sides) if operator == "<=" && sides.get(1) == Some(&Expr::Int(1)) => {
-            ("<", expression(sets, &sides[0]))
+/// `x >= 0` and `x + 1 <= N` become `0 <= x < N`, longer chains (`0 <= i <= j < N`) likewise; the rest is printed as it is.
+fn merge_bounds(sets: &Sets, factors: &[&Expr]) -> Vec<String> {
+    let mut bounds: Vec<Bound> = Vec::new();
+    let mut rest = Vec::new();
+    for factor in factors {
+        match factor {
+            Expr::Op(op @ (Op::Ge | Op::Gt | Op::Lt | Op::Le), sides) if sides.len() == 2 => {
+                let (low, high) = match op {
+                    Op::Ge | Op::Gt => (&sides[1], &sides[0]),
+                    _ => (&sides[0], &sides[1]),
+                };
+                let strict = matches!(op, Op::Gt | Op::Lt);
+                bounds.push(bound(sets, low, strict, high));
+            }
+            _ => rest.push(expression(sets, factor)),
         }
-        Expr::Op(Op::Add, sides) if operator == "<=" && sides.get(1) == Some(&Expr::Int(-1)) => {
-            ("<", expression(sets, &sides[0]))
-        }
-        _ => (operator, expression(sets, bound)),
     }
+    // Chains: start at bounds whose left side no other bound ends in, follow each bound once.
+    let mut chains = Vec::new();
+    while !bounds.is_empty() {
+        let start = (0..bounds.len())
+            .find(|&k| !bounds.iter().any(|other| other.right == bounds[k].left))
+            .unwrap_or(0);
+        let first = bounds.remove(start);
+        let mut text = format!("{} {} {}", first.left, operator(&first), first.right);
+        let mut end = first.right;
+        while let Some(next) = bounds.iter().position(|bound| bound.left == end) {
+            let next = bounds.remove(next);
+            text += &format!(" {} {}", operator(&next), next.right);
+            end = next.right;
+        }
+        chains.push(format!("({text})"));
+    }
+    chains.extend(rest);
+    chains
+}
+
+fn operator(bound: &Bound) -> &'static str {
+    if bound.strict { "<" } else { "<=" }
+}
+
+/// `x + 1 <= N` and `x <= N - 1` read better as `x < N`.
+fn bound(sets: &Sets, low: &Expr, strict: bool, high: &Expr) -> Bound {
+    let plain = |expr: &Expr| {
+        let text = expression(sets, expr);
+        match text.strip_prefix('(').and_then(|t| t.strip_suffix(')')) {
+            Some(inner) if !inner.contains(['(', ')']) => inner.to_string(),
+            _ => text,
+        }
+    };
+    if !strict {
+        match low {
+            Expr::Op(Op::Add, sides) if sides.len() == 2 && sides[1] == Expr::Int(1) => {
+                return Bound { left: plain(&sides[0]), strict: true, right: plain(high) };
+            }
+            Expr::Int(1) => return Bound { left: "0".into(), strict: true, right: plain(high) },
+            _ => {}
+        }
+        match high {
+            Expr::Op(Op::Sub, sides) if sides.len() == 2 && sides[1] == Expr::Int(1) => {
+                return Bound { left: plain(low), strict: true, right: plain(&sides[0]) };
+            }
+            _ => {}
+        }
+    }
+    Bound { left: plain(low), strict, right: plain(high) }
 }
 
 fn expression(sets: &Sets, expr: &Expr) -> String {

@@ -1,0 +1,223 @@
+//! Random modules, compiled and interpreted. The interpreter judges.
+
+use super::*;
+use dastac_loops::{interp, verify};
+
+/// Elements that each parallel iteration has to itself.
+const BLOCK: i64 = 8;
+/// Iterations of the outermost loop.
+const BLOCKS: i64 = 6;
+
+/// A generator: splitmix64, and what is in scope.
+struct Random {
+    state: u64,
+    names: Vec<String>,
+    scope: Vec<VarId>,
+}
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % n
+    }
+
+    fn pick<T: Clone>(&mut self, list: &[T]) -> T {
+        list[self.below(list.len() as u64) as usize].clone()
+    }
+
+    fn bind(&mut self) -> VarId {
+        let var = VarId(self.names.len() as u32);
+        self.names.push(self.state.to_string());
+        self.scope.push(var);
+        var
+    }
+
+    fn leaf(&mut self) -> Index {
+        match self.below(4) {
+            0 => c(self.below(11) as i64 - 5),
+            1 => Index::Symbol(SymbolId(self.below(2) as u32)),
+            _ => v(self.pick(&self.scope.clone())),
+        }
+    }
+
+    fn affine(&mut self, depth: u32) -> Index {
+        if depth == 0 {
+            return self.leaf();
+        }
+        let by = 1 + self.below(5) as i64;
+        let left = Box::new(self.affine(depth - 1));
+        match self.below(9) {
+            0 | 1 => Index::Add(left, Box::new(self.affine(depth - 1))),
+            2 => Index::Sub(left, Box::new(self.affine(depth - 1))),
+            3 => Index::Mul(Box::new(c(by - 3)), left),
+            4 => Index::FloorDiv(left, by),
+            5 => Index::Mod(left, by),
+            6 => Index::Min(left, Box::new(self.affine(depth - 1))),
+            7 => Index::Max(left, Box::new(self.affine(depth - 1))),
+            _ => *left,
+        }
+    }
+
+    fn index(&mut self, depth: u32) -> Index {
+        if depth == 0 {
+            return self.leaf();
+        }
+        let left = Box::new(self.index(depth - 1));
+        match self.below(6) {
+            0 => Index::Mul(left, Box::new(self.index(depth - 1))),
+            1 => {
+                let by = self.pick(&[1, 2, 3, 4, 6]);
+                Index::ExactDiv(Box::new(Index::Mul(Box::new(c(12)), left)), by)
+            }
+            2 => Index::Select(
+                Box::new(self.condition(1)),
+                left,
+                Box::new(self.index(depth - 1)),
+            ),
+            3 => Index::Sub(left, Box::new(self.index(depth - 1))),
+            _ => self.affine(depth),
+        }
+    }
+
+    fn condition(&mut self, depth: u32) -> Condition {
+        use Compare::*;
+        match self.below(if depth == 0 { 3 } else { 5 }) {
+            0..3 => {
+                let op = self.pick(&[Eq, Ne, Lt, Le, Gt, Ge]);
+                Condition::Compare(op, self.affine(1), self.affine(2))
+            }
+            which => {
+                let list = (0..self.below(4)).map(|_| self.condition(depth - 1)).collect();
+                if which == 3 { Condition::And(list) } else { Condition::Or(list) }
+            }
+        }
+    }
+
+    fn range(&mut self) -> (Vec<Index>, Vec<Index>, i64) {
+        let bounds = |random: &mut Random| {
+            (0..1 + random.below(2)).map(|_| random.affine(2)).collect::<Vec<_>>()
+        };
+        let (lower, mut upper) = (bounds(self), bounds(self));
+        // Not far above, or nests take long.
+        upper.push(lower[0].clone() + 6);
+        (lower, upper, 1 + self.below(3) as i64)
+    }
+
+    fn value(&mut self, depth: u32) -> Value {
+        let inside = |index| Index::Mod(Box::new(index), BLOCK * BLOCKS);
+        match self.below(if depth == 0 { 3 } else { 8 }) {
+            0 => Value::Const(self.pick(&[0.0, 1.0, -2.0, 0.5])),
+            1 => Value::FromIndex(self.index(1)),
+            2 => Value::Load(self.pick(&[BufferId(2), BufferId(3)]), inside(self.index(2))),
+            3 => Value::Add(Box::new(self.value(depth - 1)), Box::new(self.value(depth - 1))),
+            4 => Value::Mul(Box::new(self.value(depth - 1)), Box::new(self.value(depth - 1))),
+            5 => Value::Div(Box::new(self.value(depth - 1)), Box::new(Value::Const(4.0))),
+            _ => {
+                let (lower, upper, step) = self.range();
+                let var = self.bind();
+                let condition = (self.below(2) == 0).then(|| self.condition(1));
+                let body = self.value(depth - 1);
+                self.scope.pop();
+                Value::Sum(Box::new(Sum { var, lower, upper, step, condition, body }))
+            }
+        }
+    }
+
+    fn block(&mut self, depth: u32) -> Vec<Stmt> {
+        (0..1 + self.below(2)).map(|_| self.stmt(depth)).collect()
+    }
+
+    fn stmt(&mut self, depth: u32) -> Stmt {
+        match self.below(if depth == 0 { 3 } else { 6 }) {
+            which @ 0..3 => {
+                let local = Index::Mod(Box::new(self.index(2)), BLOCK);
+                let index = v(self.scope[0]) * BLOCK + local;
+                let mode = self.pick(&[StoreMode::Set, StoreMode::Add]);
+                let (buffer, value) = match which {
+                    0 => (BufferId(1), Value::FromIndex(self.index(2))),
+                    _ => (BufferId(0), self.value(3)),
+                };
+                Stmt::Store(Store { buffer, index, value, mode })
+            }
+            3 => {
+                let condition = self.condition(2);
+                let otherwise = if self.below(2) == 0 { self.block(depth - 1) } else { vec![] };
+                Stmt::If(If { condition, then: self.block(depth - 1), otherwise })
+            }
+            _ => {
+                let (lower, upper, step) = self.range();
+                let var = self.bind();
+                let body = self.block(depth - 1);
+                self.scope.pop();
+                Stmt::For(For { var, lower, upper, step, mark: Mark::Sequential, body })
+            }
+        }
+    }
+}
+
+/// One parallel loop, each iteration of which writes a block of its own.
+fn module(seed: u64) -> Module {
+    let mut build = Build::new("f");
+    build.symbol("n");
+    build.symbol("m");
+    for (name, element, mode) in [
+        ("out", Element::F64, Mode::InOut),
+        ("count", Element::I64, Mode::InOut),
+        ("x", Element::F64, Mode::In),
+        ("y", Element::F32, Mode::In),
+    ] {
+        build.buffer(name, element, mode, c(BLOCK * BLOCKS));
+    }
+    let mut random = Random { state: seed, names: Vec::new(), scope: Vec::new() };
+    let var = random.bind();
+    let body = random.block(3);
+    build.function.vars = random.names;
+    build.finish(vec![Stmt::For(For::new(var, c(0), c(BLOCKS), body).parallel())])
+}
+
+#[test]
+fn compiled_and_interpreted_agree() {
+    let length = (BLOCK * BLOCKS) as usize;
+    let (x, y) = (numbers(length), numbers(length));
+    let single: Vec<f32> = y.iter().map(|y| *y as f32).collect();
+    let mut ran = 0;
+    for seed in 60..1000 {
+        let module = module(seed);
+        verify(&module).unwrap_or_else(|errors| panic!("{module}\n{errors:?}"));
+        let load = |parallel| Jit::load(&compiled(&module, parallel)).unwrap();
+        let jits = [load(false), load(true)];
+        jits[1].set_threads(2);
+        for params in [[5, 3], [0, -2], [-7, 11]] {
+            let mut data = [
+                interp::Data::Float(x.clone()),
+                interp::Data::Int(vec![7; length]),
+                interp::Data::Float(x.clone()),
+                interp::Data::Float(y.clone()),
+            ];
+            if interp::run_steps(&module, "f", &params, &mut data, 20_000_000).is_err() {
+                continue;
+            }
+            ran += 1;
+            for jit in &jits {
+                let (mut out, mut count) = (x.clone(), vec![7; length]);
+                let buffers = &mut [
+                    BufferArg::F64(&mut out),
+                    BufferArg::I64(&mut count),
+                    BufferArg::F64In(&x),
+                    BufferArg::F32In(&single),
+                ];
+                jit.call("f", &params, buffers).unwrap();
+                assert_eq!(Some(&count[..]), data[1].as_int(), "seed {seed}: {module}");
+                let largest = out.iter().fold(1.0_f64, |max, x| max.max(x.abs()));
+                for (at, (got, want)) in out.iter().zip(data[0].as_float().unwrap()).enumerate() {
+                    let close = (got - want).abs() <= 1e-9 * largest;
+                    assert!(close, "seed {seed}, {params:?}: out[{at}] = {got}, not {want}: {module}");
+                }
+            }
+        }
+    }
+    assert!(ran > 120, "too few programs ran: {ran}");
+}

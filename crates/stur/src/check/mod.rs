@@ -1,0 +1,569 @@
+//! From the syntax tree to a checked [`Program`]: names resolved, ranks agreed, products distributed, rules in dependency order.
+//!
+//! Every error is collected; a program comes out only where there is none. What needs reasoning about sets (empty or unbounded
+//! domains, `:R` outside `:U`) is left to inference.
+
+mod order;
+mod products;
+mod structures;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::affine;
+use crate::ast::{Aspect, Expr, ExprKind, File, Item, Name, RuleItem, Span, Term};
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::hint::similar;
+use crate::program::{Program, Role, Rule, RuleId, Tensor, TensorId};
+
+/// Checks a file; `source` is kept in the program for messages. Warnings come with a program, errors without.
+pub fn check(file: &File, source: &str) -> (Option<Program>, Vec<Diagnostic>) {
+    let mut checker = Checker::new(file);
+    let program = checker.program(source);
+    let mut diagnostics = checker.diagnostics;
+    diagnostics.sort_by_key(|d| d.labels.first().map_or(0, |(span, _)| span.start));
+    let failed = diagnostics.iter().any(|d| d.severity == Severity::Error);
+    (if failed { None } else { Some(program) }, diagnostics)
+}
+
+/// Reads and checks a text.
+///
+/// # Errors
+/// All errors, with the warnings among them, in source order. A file that cannot be read is not checked, so that one missing line does not
+/// cause errors elsewhere.
+pub fn load(source: &str) -> Result<(Program, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let (file, mut diagnostics) = crate::parser::parse(source);
+    if diagnostics.iter().any(|d| d.severity == Severity::Error) {
+        return Err(diagnostics);
+    }
+    let (program, found) = check(&file, source);
+    diagnostics.extend(found);
+    diagnostics.sort_by_key(|d| d.labels.first().map_or(0, |(span, _)| span.start));
+    program.map(|program| (program, diagnostics.clone())).ok_or(diagnostics)
+}
+
+/// A warning with its primary label.
+fn warning(code: &'static str, message: String, span: Span, label: &str) -> Diagnostic {
+    Diagnostic { severity: Severity::Warning, ..Diagnostic::error(code, message, span, label) }
+}
+
+/// A rule of the file and the block that it stands in.
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    rule: &'a RuleItem,
+    preprocess: bool,
+}
+
+struct Checker<'a> {
+    file: &'a File,
+    diagnostics: Vec<Diagnostic>,
+    symbols: Vec<(String, Span)>,
+    outputs: Option<&'a [Name]>,
+    /// Loop orders by head.
+    orders: BTreeMap<&'a str, &'a [Name]>,
+    order_heads: Vec<&'a Name>,
+    /// Value rules in source order, one a head.
+    values: Vec<Source<'a>>,
+    /// Structure rules, one a tensor and aspect.
+    structures: BTreeMap<(&'a str, u8), &'a RuleItem>,
+    used_symbols: BTreeSet<String>,
+}
+
+/// A key that orders aspects: `:D`, `:U`, `:R`.
+fn aspect_key(aspect: Aspect) -> u8 {
+    match aspect {
+        Aspect::Domain => 0,
+        Aspect::Unique => 1,
+        Aspect::Redundancy => 2,
+        Aspect::Value => 3,
+    }
+}
+
+impl<'a> Checker<'a> {
+    fn new(file: &'a File) -> Self {
+        Checker {
+            file,
+            diagnostics: Vec::new(),
+            symbols: Vec::new(),
+            outputs: None,
+            orders: BTreeMap::new(),
+            order_heads: Vec::new(),
+            values: Vec::new(),
+            structures: BTreeMap::new(),
+            used_symbols: BTreeSet::new(),
+        }
+    }
+
+    fn report(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    fn symbol(&self, name: &str) -> Option<usize> {
+        self.symbols.iter().position(|(symbol, _)| symbol == name)
+    }
+
+    fn program(&mut self, source: &str) -> Program {
+        self.directives();
+        self.rules();
+        let all: Vec<&RuleItem> = self
+            .file
+            .items
+            .iter()
+            .filter_map(|item| if let Item::Rule(rule) = item { Some(rule) } else { None })
+            .collect();
+        for rule in &all {
+            self.head(rule);
+            self.body(&rule.body);
+        }
+        self.ranks(&all);
+
+        let mut program = Program {
+            source: source.into(),
+            symbols: self.symbols.clone(),
+            tensors: self.tensors(),
+            rules: Vec::new(),
+        };
+        self.declare(&mut program);
+        let rules: Vec<Rule> =
+            self.values.clone().into_iter().filter_map(|value| self.value_rule(&program, value)).collect();
+        program.rules = self.ordered(&program, rules);
+        self.roles(&mut program);
+        self.unused(&program);
+        program
+    }
+
+    fn directives(&mut self) {
+        let file = self.file;
+        let mut seen: BTreeMap<&str, Span> = BTreeMap::new();
+        for item in &file.items {
+            let (word, span) = match item {
+                Item::Symbols(_, span) => ("symbols", *span),
+                Item::Outputs(_, span) => ("outputs", *span),
+                Item::Iters(_, span) => ("iters", *span),
+                _ => continue,
+            };
+            if let Some(first) = seen.get(word) {
+                self.report(
+                    Diagnostic::error("E0101", format!("`{word}:` is given twice"), span, "again")
+                        .label(*first, "first here")
+                        .hint("put all names on one line"),
+                );
+                continue;
+            }
+            seen.insert(word, span);
+            match item {
+                Item::Symbols(names, _) => {
+                    let names = self.distinct(names, "symbol");
+                    self.symbols = names.iter().map(|name| (name.text.clone(), name.span)).collect();
+                }
+                Item::Outputs(names, _) => {
+                    self.distinct(names, "output");
+                    self.outputs = Some(names);
+                }
+                Item::Iters(orders, _) => {
+                    for order in orders {
+                        self.distinct(&order.iterators, "iterator");
+                        if self.orders.insert(&order.head.text, &order.iterators).is_some() {
+                            let message = format!("`iters:` gives two orders for `{}`", order.head.text);
+                            self.report(Diagnostic::error("E0102", message, order.head.span, "again"));
+                        } else {
+                            self.order_heads.push(&order.head);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The names without repetitions, which are reported.
+    fn distinct<'n>(&mut self, names: &'n [Name], what: &str) -> Vec<&'n Name> {
+        let mut kept: Vec<&Name> = Vec::new();
+        for name in names {
+            match kept.iter().find(|earlier| earlier.text == name.text) {
+                Some(earlier) => self.report(
+                    Diagnostic::error(
+                        "E0102",
+                        format!("{what} `{}` is listed twice", name.text),
+                        name.span,
+                        "again",
+                    )
+                    .label(earlier.span, "first here"),
+                ),
+                None => kept.push(name),
+            }
+        }
+        kept
+    }
+
+    /// Sorts rules into values and structures; finds blocks and double rules.
+    fn rules(&mut self) {
+        let file = self.file;
+        let mut block: Option<Span> = None;
+        for item in &file.items {
+            match item {
+                Item::PreprocessStart(span) => {
+                    if let Some(start) = block.replace(*span) {
+                        self.report(
+                            Diagnostic::error("E0103", "a block within a block", *span, "begins here")
+                                .label(start, "this block is still open"),
+                        );
+                    }
+                }
+                Item::PreprocessEnd(span) => {
+                    if block.take().is_none() {
+                        let message = "`@preprocess_end` without `@preprocess_start`";
+                        self.report(Diagnostic::error("E0103", message, *span, "no block is open"));
+                    }
+                }
+                Item::Rule(rule) if rule.aspect == Aspect::Value => {
+                    self.add_value(Source { rule, preprocess: block.is_some() });
+                }
+                Item::Rule(rule) => self.add_structure(rule),
+                _ => {}
+            }
+        }
+        if let Some(start) = block {
+            self.report(
+                Diagnostic::error("E0103", "the block is not closed", start, "opened here")
+                    .hint("end it with `@preprocess_end`"),
+            );
+        }
+    }
+
+    fn add_value(&mut self, value: Source<'a>) {
+        let name = &value.rule.tensor;
+        if let Some(first) = self.values.iter().find(|other| other.rule.tensor.text == name.text) {
+            let first = first.rule.tensor.span;
+            self.report(
+                Diagnostic::error("E0104", format!("two rules compute `{}`", name.text), name.span, "again")
+                    .label(first, "first computed here")
+                    .hint("add the products in one rule: `A(i) := B(i) + C(i)`"),
+            );
+        } else {
+            self.values.push(value);
+        }
+    }
+
+    /// The published programs repeat dimensions before and after a block: a repetition that says the same is fine.
+    fn add_structure(&mut self, rule: &'a RuleItem) {
+        let key = (rule.tensor.text.as_str(), aspect_key(rule.aspect));
+        match self.structures.get(&key) {
+            Some(first) if structures::same(first, rule) => {}
+            Some(first) => {
+                let message = format!("`{}{}` is given twice", rule.tensor.text, rule.aspect);
+                let first = first.span;
+                self.report(
+                    Diagnostic::error("E0105", message, rule.span, "different from the first")
+                        .label(first, "first here")
+                        .hint("join several regions with `+` in one rule"),
+                );
+            }
+            None => {
+                self.structures.insert(key, rule);
+            }
+        }
+    }
+
+    fn head(&mut self, rule: &RuleItem) {
+        if self.symbol(&rule.tensor.text).is_some() {
+            let message = format!("the symbol `{}` has a rule", rule.tensor.text);
+            self.report(
+                Diagnostic::error("E0111", message, rule.tensor.span, "a symbol, not a tensor")
+                    .hint("symbols are given when the kernel runs; take another name for the tensor"),
+            );
+        }
+        let mut seen: Vec<&Name> = Vec::new();
+        for iterator in &rule.iterators {
+            if self.symbol(&iterator.text).is_some() {
+                self.report(
+                    Diagnostic::error(
+                        "E0107",
+                        format!("iterator `{}` has the name of a symbol", iterator.text),
+                        iterator.span,
+                        "declared as a symbol",
+                    )
+                    .hint("take another name for the iterator"),
+                );
+            }
+            if let Some(first) = seen.iter().find(|name| name.text == iterator.text) {
+                let mut error = Diagnostic::error(
+                    "E0110",
+                    format!("iterator `{}` stands twice in the head", iterator.text),
+                    iterator.span,
+                    "again",
+                )
+                .label(first.span, "first here");
+                if rule.aspect != Aspect::Redundancy {
+                    let name = &iterator.text;
+                    error = error.hint(format!(
+                        "use two iterators and a comparison: `({name} = {name}2)` describes the diagonal"
+                    ));
+                }
+                self.report(error);
+            } else {
+                seen.push(iterator);
+            }
+        }
+    }
+
+    /// What can be said about each factor and expression by itself.
+    fn body(&mut self, term: &Term) {
+        match term {
+            Term::Sum(terms, _) | Term::Product(terms, _) => terms.iter().for_each(|term| self.body(term)),
+            Term::Access { tensor, subscripts, span, .. } => {
+                subscripts.iter().for_each(|subscript| self.expression(subscript));
+                if self.symbol(&tensor.text).is_some() {
+                    self.used_symbols.insert(tensor.text.clone());
+                    if !subscripts.is_empty() {
+                        let message = format!("the symbol `{}` has subscripts", tensor.text);
+                        self.report(
+                            Diagnostic::error("E0111", message, *span, "a symbol, not a tensor")
+                                .hint(format!("as a factor, a symbol is written `{}()`", tensor.text)),
+                        );
+                    }
+                }
+            }
+            Term::Number { value, reciprocal: true, span } if *value == 0.0 => {
+                self.report(Diagnostic::error("E0202", "the reciprocal of zero", *span, "not a number"));
+            }
+            Term::Number { .. } => {}
+            Term::Comparison(comparison) => {
+                comparison.operands.iter().for_each(|operand| self.expression(operand));
+            }
+        }
+    }
+
+    fn expression(&mut self, expr: &Expr) {
+        match &expr.kind {
+            ExprKind::Int(_) => {}
+            ExprKind::Name(name) => {
+                if self.symbol(name).is_some() {
+                    self.used_symbols.insert(name.clone());
+                }
+            }
+            ExprKind::Neg(inner) => self.expression(inner),
+            ExprKind::Binary(op, left, right) => {
+                self.expression(left);
+                self.expression(right);
+                if matches!(op, crate::ast::BinaryOp::Div | crate::ast::BinaryOp::Mod) {
+                    self.divisor(right);
+                }
+            }
+        }
+    }
+
+    fn divisor(&mut self, divisor: &Expr) {
+        let error = match affine::constant(divisor) {
+            Some(1..) => return,
+            Some(0) => Diagnostic::error("E0201", "division by zero", divisor.span, "this is zero"),
+            Some(_) => {
+                Diagnostic::error("E0201", "division by a negative number", divisor.span, "not positive")
+            }
+            None => {
+                let names = affine::names(divisor);
+                let Some(iterator) = names.into_iter().find(|name| self.symbol(name).is_none()) else {
+                    return; // symbols: what the later stages make of it is theirs to say
+                };
+                let message = format!("division by the iterator `{iterator}`");
+                Diagnostic::error("E0201", message, divisor.span, "not a constant")
+            }
+        };
+        self.report(error.hint("`/` and `%` take a positive integer"));
+    }
+
+    /// All places that give a tensor a rank must agree.
+    fn ranks(&mut self, rules: &[&RuleItem]) {
+        let mut uses: BTreeMap<&str, Vec<(usize, Span, u8)>> = BTreeMap::new();
+        for rule in rules {
+            let name = rule.tensor.text.as_str();
+            if rule.aspect != Aspect::Value && rule.iterators.is_empty() {
+                let message = format!("the scalar `{name}` has a structure");
+                self.report(
+                    Diagnostic::error("E0114", message, rule.span, "no subscripts")
+                        .hint("scalars need no declaration"),
+                );
+            } else if rule.aspect != Aspect::Redundancy {
+                let key = aspect_key(rule.aspect);
+                let entry = (rule.iterators.len(), rule.tensor.span, key);
+                uses.entry(name).or_default().push(entry);
+            }
+            if rule.aspect == Aspect::Value {
+                collect_accesses(&rule.body, &mut |tensor, rank, span| {
+                    if self.symbol(tensor).is_none() {
+                        uses.entry(tensor).or_default().push((rank, span, 3));
+                    }
+                });
+            }
+        }
+        let mut expected: BTreeMap<&str, (usize, Span)> = BTreeMap::new();
+        let subscripts = |rank: usize| match rank {
+            0 => "no subscripts".into(),
+            1 => "1 subscript".into(),
+            _ => format!("{rank} subscripts"),
+        };
+        for (name, uses) in uses {
+            // The dimensions decide, then the unique set, then whatever is first.
+            let Some(&(rank, first, _)) = uses.iter().min_by_key(|(_, span, key)| (*key, span.start)) else {
+                continue;
+            };
+            expected.insert(name, (rank, first));
+            for (other, span, _) in uses {
+                if other != rank {
+                    self.report(
+                        Diagnostic::error(
+                            "E0112",
+                            format!("`{name}` has {}, not {other}", subscripts(rank)),
+                            span,
+                            subscripts(other),
+                        )
+                        .label(first, format!("{} here", subscripts(rank))),
+                    );
+                }
+            }
+        }
+        for rule in rules.iter().filter(|rule| rule.aspect == Aspect::Redundancy) {
+            let name = rule.tensor.text.as_str();
+            let found = rule.iterators.len();
+            let error = match expected.get(name) {
+                Some((rank, first)) if found != 2 * rank && found > 0 => Diagnostic::error(
+                    "E0113",
+                    format!("`{name}:R` has {found} iterators, not {}", 2 * rank),
+                    rule.tensor.span,
+                    subscripts(found),
+                )
+                .label(*first, format!("{} here", subscripts(*rank))),
+                None if found % 2 == 1 => Diagnostic::error(
+                    "E0113",
+                    format!("`{name}:R` has an odd number of iterators"),
+                    rule.tensor.span,
+                    subscripts(found),
+                ),
+                _ => continue,
+            };
+            self.report(error.hint(
+                "a redundancy map has the element's iterators, then as many for the element that it equals: `B:R(i, j, ip, jp)`",
+            ));
+        }
+    }
+
+    /// Tensors in order of first appearance in value rules, all as inputs.
+    fn tensors(&self) -> Vec<Tensor> {
+        let mut tensors: Vec<Tensor> = Vec::new();
+        let mut add = |name: &str, rank: usize, span: Span| {
+            if self.symbol(name).is_none() && !tensors.iter().any(|tensor| tensor.name == name) {
+                tensors.push(Tensor {
+                    name: name.into(),
+                    rank,
+                    role: Role::Input,
+                    span,
+                    domain: None,
+                    unique: None,
+                    redundancy: None,
+                });
+            }
+        };
+        for value in &self.values {
+            add(&value.rule.tensor.text, value.rule.iterators.len(), value.rule.tensor.span);
+            collect_accesses(&value.rule.body, &mut add);
+        }
+        tensors
+    }
+
+    /// Whether the tensor is computed by a rule.
+    fn is_head(&self, name: &str) -> bool {
+        self.values.iter().any(|value| value.rule.tensor.text == name)
+    }
+
+    fn roles(&mut self, program: &mut Program) {
+        let heads: Vec<&str> = self.values.iter().map(|value| value.rule.tensor.text.as_str()).collect();
+        let listed: Vec<(&Name, &str)> = self
+            .outputs
+            .unwrap_or_default()
+            .iter()
+            .map(|name| (name, "outputs"))
+            .chain(self.order_heads.iter().map(|name| (*name, "iters")))
+            .collect();
+        let mut errors = Vec::new();
+        for (name, directive) in listed {
+            if heads.contains(&name.text.as_str()) {
+                continue;
+            }
+            let known = program.find(&name.text).is_some();
+            let mut error = Diagnostic::error(
+                "E0106",
+                format!("`{directive}:` names `{}`, which no rule computes", name.text),
+                name.span,
+                if known { "an input" } else { "unknown" },
+            );
+            if let Some(close) = similar(&name.text, heads.iter().copied()) {
+                error = error.hint(format!("did you mean `{close}`?"));
+            }
+            errors.push(error);
+        }
+        self.diagnostics.extend(errors);
+        for (index, rule) in program.rules.iter().enumerate() {
+            let tensor = &mut program.tensors[rule.head.0];
+            let listed = |outputs: &[Name]| outputs.iter().any(|name| name.text == tensor.name);
+            tensor.role = if self.outputs.is_none_or(listed) {
+                Role::Output(RuleId(index))
+            } else {
+                Role::Intermediate(RuleId(index))
+            };
+        }
+    }
+
+    /// Warnings about what has no effect.
+    fn unused(&mut self, program: &Program) {
+        let mut found = Vec::new();
+        for (symbol, span) in &self.symbols {
+            if !self.used_symbols.contains(symbol) {
+                found.push(warning("W0101", format!("symbol `{symbol}` is never used"), *span, "unused"));
+            }
+        }
+        let mut reported = BTreeSet::new();
+        for ((name, _), rule) in &self.structures {
+            if program.find(name).is_none() && self.symbol(name).is_none() && reported.insert(*name) {
+                let message = format!("`{name}` has a structure but no rule uses it");
+                let mut diagnostic = warning("W0102", message, rule.tensor.span, "unused");
+                let known = program.tensors.iter().map(|tensor| tensor.name.as_str());
+                if let Some(close) = similar(name, known) {
+                    diagnostic = diagnostic.hint(format!("did you mean `{close}`?"));
+                }
+                found.push(diagnostic);
+            }
+        }
+        let read: BTreeSet<TensorId> = program
+            .rules
+            .iter()
+            .flat_map(|rule| &rule.products)
+            .flat_map(|product| &product.accesses)
+            .map(|access| access.tensor)
+            .collect();
+        for rule in &program.rules {
+            let tensor = program.tensor(rule.head);
+            if matches!(tensor.role, Role::Intermediate(_)) && !read.contains(&rule.head) {
+                let message = format!("`{}` is neither an output nor read", tensor.name);
+                found.push(
+                    warning("W0103", message, rule.span, "computed for nothing")
+                        .hint("list it in `outputs:`, or remove the rule"),
+                );
+            }
+        }
+        if self.values.is_empty() {
+            let message = "no rule computes anything".to_string();
+            found.push(warning("W0107", message, Span::default(), "nothing to do"));
+        }
+        self.diagnostics.extend(found);
+    }
+}
+
+/// Calls `visit` with name, rank and span of each access, left to right.
+fn collect_accesses<'t>(term: &'t Term, visit: &mut dyn FnMut(&'t str, usize, Span)) {
+    match term {
+        Term::Sum(terms, _) | Term::Product(terms, _) => {
+            terms.iter().for_each(|term| collect_accesses(term, visit));
+        }
+        Term::Access { tensor, subscripts, span, .. } => visit(&tensor.text, subscripts.len(), *span),
+        Term::Number { .. } | Term::Comparison(_) => {}
+    }
+}

@@ -1,0 +1,328 @@
+//! Right-hand sides as sums of products: `(a + b) * c` -> `a * c + b * c`.
+
+use std::collections::BTreeSet;
+
+use super::{Checker, Source, warning};
+use crate::affine::visit_names;
+use crate::ast::{BinaryOp, CompareOp, Comparison, Expr, ExprKind, Span, Term};
+use crate::diagnostic::Diagnostic;
+use crate::hint::similar;
+use crate::program::{Access, Product, Program, Rule, SymbolFactor};
+
+/// Products that one rule may have after distribution.
+const MAX_PRODUCTS: u64 = 65_536;
+/// Factors of all of them.
+const MAX_FACTORS: u64 = 1 << 18;
+
+/// Numbers of products and of factors after distribution.
+fn size(term: &Term) -> (u64, u64) {
+    match term {
+        Term::Sum(terms, _) => terms.iter().map(size).fold((0, 0), |(products, factors), (p, f)| {
+            (products.saturating_add(p), factors.saturating_add(f))
+        }),
+        Term::Product(terms, _) => terms.iter().map(size).fold((1, 0), |(products, factors), (p, f)| {
+            let left = factors.saturating_mul(p);
+            (products.saturating_mul(p), left.saturating_add(f.saturating_mul(products)))
+        }),
+        _ => (1, 1),
+    }
+}
+
+/// The factors of each product, in order.
+fn distribute(term: &Term) -> Vec<Vec<&Term>> {
+    match term {
+        Term::Sum(terms, _) => terms.iter().flat_map(distribute).collect(),
+        Term::Product(terms, _) => terms.iter().fold(vec![Vec::new()], |products, factor| {
+            let alternatives = distribute(factor);
+            let mut all = Vec::with_capacity(products.len() * alternatives.len());
+            for product in &products {
+                for alternative in &alternatives {
+                    all.push(product.iter().chain(alternative).copied().collect());
+                }
+            }
+            all
+        }),
+        leaf => vec![vec![leaf]],
+    }
+}
+
+/// A product's numbers as one, and where they are.
+pub(super) struct Coefficient {
+    pub value: f64,
+    pub spans: Vec<Span>,
+}
+
+impl Checker<'_> {
+    /// The products of a right-hand side, or nothing where there are too many.
+    pub(super) fn products<'t>(&mut self, body: &'t Term) -> Option<Vec<Vec<&'t Term>>> {
+        let (products, factors) = size(body);
+        if products > MAX_PRODUCTS || factors > MAX_FACTORS {
+            let message = format!("multiplied out, this has more than {MAX_PRODUCTS} products");
+            self.report(
+                Diagnostic::error("E0205", message, body.span(), "too many products")
+                    .hint("compute the sums by rules of their own"),
+            );
+            return None;
+        }
+        Some(distribute(body))
+    }
+
+    /// The product of a product's numbers.
+    pub(super) fn coefficient(&mut self, factors: &[&Term]) -> Option<Coefficient> {
+        let mut result = Coefficient { value: 1.0, spans: Vec::new() };
+        let mut zero = false;
+        for factor in factors {
+            if let Term::Number { value, reciprocal, span } = factor {
+                if *reciprocal && *value == 0.0 {
+                    return None; // reported
+                }
+                zero |= *value == 0.0;
+                result.value *= if *reciprocal { value.recip() } else { *value };
+                result.spans.push(*span);
+            }
+        }
+        if zero {
+            result.value = 0.0;
+        } else if !result.value.is_normal() {
+            let span = result.spans.iter().fold(result.spans[0], |all, span| all.to(*span));
+            let size = if result.value.abs() < 1.0 { "small" } else { "large" };
+            let message = format!("the product of the numbers is too {size}");
+            self.report(Diagnostic::error("E0007", message, span, "beyond 64-bit floats"));
+            return None;
+        }
+        Some(result)
+    }
+
+    pub(super) fn value_rule(&mut self, program: &Program, value: Source<'_>) -> Option<Rule> {
+        let item = value.rule;
+        let head = program.find(&item.tensor.text)?;
+        let iterators: Vec<String> = item.iterators.iter().map(|name| name.text.clone()).collect();
+        let order = self.loop_order(&item.tensor.text);
+        let mut rule =
+            Rule { head, iterators, order, products: Vec::new(), preprocess: value.preprocess, span: item.span };
+        let mut unknown = BTreeSet::new();
+        for factors in self.products(&item.body)? {
+            let span = factors.iter().skip(1).fold(factors[0].span(), |all, f| all.to(f.span()));
+            let Some(coefficient) = self.coefficient(&factors) else { continue };
+            let mut product = Product {
+                coefficient: coefficient.value,
+                iterators: Vec::new(),
+                accesses: Vec::new(),
+                symbols: Vec::new(),
+                comparisons: Vec::new(),
+                span,
+            };
+            for factor in &factors {
+                match factor {
+                    Term::Access { tensor, subscripts, reciprocal, span } => {
+                        if let Some(symbol) = self.symbol(&tensor.text) {
+                            product.symbols.push(SymbolFactor {
+                                symbol,
+                                reciprocal: *reciprocal,
+                                span: *span,
+                            });
+                        } else if let Some(tensor) = program.find(&tensor.text) {
+                            product.accesses.push(Access {
+                                tensor,
+                                subscripts: subscripts.clone(),
+                                reciprocal: *reciprocal,
+                                span: *span,
+                            });
+                        }
+                    }
+                    Term::Comparison(comparison) => product.comparisons.push(comparison.clone()),
+                    _ => {}
+                }
+            }
+            product.iterators = self.product_iterators(&rule, &factors);
+            self.bound_iterators(program, &rule, &product, &mut unknown);
+            if coefficient.value == 0.0 {
+                let message = "this product is always zero".to_string();
+                self.report(warning("W0106", message, span, "has no effect").hint("leave it out"));
+            } else {
+                rule.products.push(product);
+            }
+        }
+        self.unused_order(&rule, &item.tensor.text);
+        Some(rule)
+    }
+
+    fn loop_order(&mut self, head: &str) -> Vec<String> {
+        let Some(names) = self.orders.get(head).copied() else { return Vec::new() };
+        let mut order: Vec<String> = Vec::new();
+        for name in names {
+            if self.symbol(&name.text).is_some() {
+                let message = format!("iterator `{}` has the name of a symbol", name.text);
+                self.report(Diagnostic::error("E0107", message, name.span, "declared as a symbol"));
+            } else if !order.contains(&name.text) {
+                order.push(name.text.clone());
+            }
+        }
+        order
+    }
+
+    /// The loop order: as `iters:` says, then the head's iterators, then by appearance.
+    fn product_iterators(&self, rule: &Rule, factors: &[&Term]) -> Vec<String> {
+        let mut found: Vec<String> = rule.iterators.clone();
+        let mut add = |expr: &Expr| {
+            visit_names(expr, &mut |name, _| {
+                if self.symbol(name).is_none() && !found.iter().any(|other| other == name) {
+                    found.push(name.into());
+                }
+            });
+        };
+        for factor in factors {
+            match factor {
+                Term::Access { subscripts, .. } => subscripts.iter().for_each(&mut add),
+                Term::Comparison(comparison) => comparison.operands.iter().for_each(&mut add),
+                _ => {}
+            }
+        }
+        let mut iterators: Vec<String> =
+            rule.order.iter().filter(|name| found.contains(name)).cloned().collect();
+        for name in found {
+            if !iterators.contains(&name) {
+                iterators.push(name);
+            }
+        }
+        iterators
+    }
+
+    /// Every iterator of a product must get its values from somewhere.
+    fn bound_iterators(
+        &mut self,
+        program: &Program,
+        rule: &Rule,
+        product: &Product,
+        unknown: &mut BTreeSet<String>,
+    ) {
+        let mut in_access = BTreeSet::new();
+        for subscript in product.accesses.iter().flat_map(|access| &access.subscripts) {
+            visit_names(subscript, &mut |name, _| {
+                in_access.insert(name);
+            });
+        }
+        let mut in_comparison = BTreeSet::new();
+        for operand in product.comparisons.iter().flat_map(|comparison| &comparison.operands) {
+            visit_names(operand, &mut |name, _| {
+                in_comparison.insert(name);
+            });
+        }
+        let head = program.tensor(rule.head);
+        for iterator in &rule.iterators {
+            let name = iterator.as_str();
+            if in_access.contains(name) || in_comparison.contains(name) || head.domain.is_some() {
+                continue;
+            }
+            if unknown.insert(iterator.clone()) {
+                let message = format!("iterator `{name}` of the head is unbound");
+                let label = format!("`{name}` occurs in no factor of this product");
+                self.report(Diagnostic::error("E0109", message, product.span, label).hint(format!(
+                    "give the head's dimensions with `{}:D`, or bound it here: `(0 <= {name} < N)`",
+                    head.name
+                )));
+            }
+        }
+        let known: Vec<&str> =
+            rule.iterators.iter().map(String::as_str).chain(in_access.iter().copied()).collect();
+        self.bounded_names(&product.comparisons, &known, unknown);
+    }
+
+    /// A name that stands in comparisons only is an iterator where they bound it, and a typing error elsewhere.
+    pub(super) fn bounded_names(
+        &mut self,
+        comparisons: &[Comparison],
+        known: &[&str],
+        unknown: &mut BTreeSet<String>,
+    ) {
+        let mut all: Vec<(&str, Span)> = Vec::new();
+        for operand in comparisons.iter().flat_map(|comparison| &comparison.operands) {
+            visit_names(operand, &mut |name, span| {
+                if !all.iter().any(|(other, _)| *other == name) {
+                    all.push((name, span));
+                }
+            });
+        }
+        for (name, span) in &all {
+            if known.contains(name) || self.symbol(name).is_some() || unknown.contains(*name) {
+                continue;
+            }
+            let (mut below, mut above) = (false, false);
+            for comparison in comparisons {
+                for (k, operator) in comparison.operators.iter().enumerate() {
+                    let left = signs(&comparison.operands[k], name);
+                    let right = signs(&comparison.operands[k + 1], name);
+                    let (up, down) = (left.0 || right.1, left.1 || right.0);
+                    match operator {
+                        CompareOp::Eq => (below, above) = (below || up || down, above || up || down),
+                        CompareOp::Lt | CompareOp::Le => (below, above) = (below || down, above || up),
+                        CompareOp::Gt | CompareOp::Ge => (below, above) = (below || up, above || down),
+                        CompareOp::Ne => {}
+                    }
+                }
+            }
+            if below && above {
+                continue;
+            }
+            unknown.insert((*name).into());
+            let message = format!("unknown name `{name}`");
+            let label = "neither a symbol nor an iterator with bounds";
+            let symbols: Vec<&str> = self.symbols.iter().map(|(symbol, _)| symbol.as_str()).collect();
+            let candidates =
+                symbols.into_iter().chain(known.iter().copied()).chain(all.iter().map(|(other, _)| *other));
+            let hint = match similar(name, candidates) {
+                Some(close) => format!("did you mean `{close}`?"),
+                None => format!(
+                    "declare it with `symbols: {name}`, or bound it from both sides: `(0 <= {name} < N)`"
+                ),
+            };
+            self.report(Diagnostic::error("E0108", message, *span, label).hint(hint));
+        }
+    }
+
+    fn unused_order(&mut self, rule: &Rule, head: &str) {
+        let Some(names) = self.orders.get(head).copied() else { return };
+        for name in names {
+            let used = rule.iterators.contains(&name.text)
+                || rule.products.iter().any(|product| product.iterators.contains(&name.text));
+            if !used && self.symbol(&name.text).is_none() && !rule.products.is_empty() {
+                let message = format!("`iters:` names `{}`, which the rule for `{head}` does not use", name.text);
+                let mut diagnostic = warning("W0104", message, name.span, "has no effect");
+                let all = rule.products.iter().flat_map(|product| &product.iterators);
+                if let Some(close) = similar(&name.text, all.map(String::as_str)) {
+                    diagnostic = diagnostic.hint(format!("did you mean `{close}`?"));
+                }
+                self.report(diagnostic);
+            }
+        }
+    }
+}
+
+/// Whether an expression may grow, and may shrink, as a name grows.
+fn signs(expr: &Expr, name: &str) -> (bool, bool) {
+    match &expr.kind {
+        ExprKind::Int(_) => (false, false),
+        ExprKind::Name(other) => (other == name, false),
+        ExprKind::Neg(inner) => {
+            let (up, down) = signs(inner, name);
+            (down, up)
+        }
+        ExprKind::Binary(op, left, right) => {
+            let (left, right) = (signs(left, name), signs(right, name));
+            match op {
+                BinaryOp::Add => (left.0 || right.0, left.1 || right.1),
+                BinaryOp::Sub => (left.0 || right.1, left.1 || right.0),
+                // A product or quotient may do anything that the name's sign allows.
+                BinaryOp::Mul | BinaryOp::Div => {
+                    let any = left.0 || left.1 || right.0 || right.1;
+                    (any, any)
+                }
+                // A remainder bounds nothing, but a typing error does not stand there: let later stages judge.
+                BinaryOp::Mod => {
+                    let any = left.0 || left.1;
+                    (any, any)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! `:D`, `:U` and `:R` rules as unions of regions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Checker, aspect_key};
+use crate::affine::visit_names;
+use crate::ast::{Aspect, Expr, ExprKind, RuleItem, Term};
+use crate::diagnostic::Diagnostic;
+use crate::hint::similar;
+use crate::program::{Program, Region, Structure};
+
+impl Checker<'_> {
+    /// Gives every tensor its structures; inputs must have dimensions.
+    pub(super) fn declare(&mut self, program: &mut Program) {
+        for id in program.tensor_ids() {
+            let name = program.tensor(id).name.clone();
+            let mut built = [Aspect::Domain, Aspect::Unique, Aspect::Redundancy]
+                .map(|aspect| self.structure(&name, aspect))
+                .into_iter();
+            let declared = self.structures.contains_key(&(name.as_str(), 0))
+                || self.structures.contains_key(&(name.as_str(), 1));
+            let tensor = &mut program.tensors[id.0];
+            tensor.domain = built.next().flatten();
+            tensor.unique = built.next().flatten();
+            tensor.redundancy = built.next().flatten();
+            if declared || tensor.rank == 0 || self.is_head(&name) {
+                continue;
+            }
+            let mut error = Diagnostic::error(
+                "E0303",
+                format!("`{name}` has no dimensions"),
+                tensor.span,
+                "read here, but neither computed nor declared",
+            );
+            let known: Vec<&str> = self
+                .values
+                .iter()
+                .map(|value| value.rule.tensor.text.as_str())
+                .chain(self.structures.keys().map(|(name, _)| *name))
+                .collect();
+            error = match similar(&name, known) {
+                Some(close) => error.hint(format!("did you mean `{close}`?")),
+                None => error.hint(format!("declare them, for example `{name}:D(i) := (0 <= i < N)`")),
+            };
+            self.report(error);
+        }
+        // Structures of tensors that no rule uses are checked too.
+        let unused: Vec<(String, Aspect)> = self
+            .structures
+            .iter()
+            .filter(|((name, _), _)| program.find(name).is_none())
+            .map(|((name, _), rule)| ((*name).to_string(), rule.aspect))
+            .collect();
+        for (name, aspect) in unused {
+            self.structure(&name, aspect);
+        }
+    }
+
+    fn structure(&mut self, name: &str, aspect: Aspect) -> Option<Structure> {
+        let rule = *self.structures.get(&(name, aspect_key(aspect)))?;
+        let iterators: Vec<String> = rule.iterators.iter().map(|name| name.text.clone()).collect();
+        let mut structure = Structure { iterators, regions: Vec::new(), span: rule.span };
+        let mut unknown = BTreeSet::new();
+        for factors in self.products(&rule.body)? {
+            if let Some(region) = self.region(rule, &structure.iterators, &factors, &mut unknown) {
+                structure.regions.push(region);
+            }
+        }
+        Some(structure)
+    }
+
+    fn region(
+        &mut self,
+        rule: &RuleItem,
+        iterators: &[String],
+        factors: &[&Term],
+        unknown: &mut BTreeSet<String>,
+    ) -> Option<Region> {
+        let kind = format!("`{}{}`", rule.tensor.text, rule.aspect);
+        let span = factors.iter().skip(1).fold(factors[0].span(), |all, f| all.to(f.span()));
+        let mut comparisons = Vec::new();
+        let mut fits = true;
+        for factor in factors {
+            match factor {
+                Term::Comparison(comparison) => comparisons.push(comparison.clone()),
+                Term::Access { tensor, span, .. } => {
+                    let error = if self.symbol(&tensor.text).is_some() {
+                        let what = format!("a symbol as a coefficient in {kind}");
+                        Diagnostic::unsupported(what, *span, "not a number")
+                    } else {
+                        let message = format!("a tensor in {kind}");
+                        Diagnostic::error("E0203", message, *span, "a value, not a condition")
+                    };
+                    self.report(error.hint("structures are made of comparisons and numbers"));
+                    fits = false;
+                }
+                _ => {}
+            }
+        }
+        let coefficient = self.coefficient(factors)?;
+        if rule.aspect != Aspect::Redundancy && coefficient.value != 1.0 {
+            let message = format!("a coefficient in {kind}");
+            self.report(
+                Diagnostic::error("E0204", message, coefficient.spans[0], "a set has no coefficient")
+                    .hint("coefficients belong into `:R`; regions are joined with `+`"),
+            );
+            fits = false;
+        } else if coefficient.value == 0.0 {
+            let message = format!("a coefficient of zero in {kind}");
+            self.report(
+                Diagnostic::error("E0202", message, coefficient.spans[0], "zero")
+                    .hint("leave the region out: what is in neither `:U` nor `:R` is zero"),
+            );
+            fits = false;
+        }
+        let known: Vec<&str> = iterators.iter().map(String::as_str).collect();
+        self.bounded_names(&comparisons, &known, unknown);
+        let mut locals: Vec<String> = Vec::new();
+        for operand in comparisons.iter().flat_map(|comparison| &comparison.operands) {
+            visit_names(operand, &mut |name, _| {
+                if self.symbol(name).is_none()
+                    && !known.contains(&name)
+                    && !locals.iter().any(|local| local == name)
+                {
+                    locals.push(name.into());
+                }
+            });
+        }
+        fits.then_some(Region { coefficient: coefficient.value, locals, comparisons, span })
+    }
+}
+
+/// Whether two structure rules say the same but for the names of their iterators.
+pub(super) fn same(first: &RuleItem, second: &RuleItem) -> bool {
+    if first.iterators.len() != second.iterators.len() {
+        return false;
+    }
+    let rename = first
+        .iterators
+        .iter()
+        .zip(&second.iterators)
+        .map(|(to, from)| (from.text.as_str(), to.text.as_str()))
+        .collect();
+    renamed(&second.body, &rename) == first.body
+}
+
+fn renamed(term: &Term, names: &BTreeMap<&str, &str>) -> Term {
+    let mut term = term.clone();
+    rename_term(&mut term, names);
+    term
+}
+
+fn rename_term(term: &mut Term, names: &BTreeMap<&str, &str>) {
+    match term {
+        Term::Sum(terms, _) | Term::Product(terms, _) => {
+            terms.iter_mut().for_each(|term| rename_term(term, names));
+        }
+        Term::Access { subscripts, .. } => subscripts.iter_mut().for_each(|s| rename(s, names)),
+        Term::Number { .. } => {}
+        Term::Comparison(comparison) => comparison.operands.iter_mut().for_each(|o| rename(o, names)),
+    }
+}
+
+fn rename(expr: &mut Expr, names: &BTreeMap<&str, &str>) {
+    match &mut expr.kind {
+        ExprKind::Int(_) => {}
+        ExprKind::Name(name) => {
+            if let Some(new) = names.get(name.as_str()) {
+                *name = (*new).into();
+            }
+        }
+        ExprKind::Neg(inner) => rename(inner, names),
+        ExprKind::Binary(_, left, right) => {
+            rename(left, names);
+            rename(right, names);
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Inference compared with brute force: the inferred structure must hold for the values that the reference evaluator computes.
+
+use std::collections::BTreeMap;
+
+use dastac_poly::{Context, Set};
+use expect_test::{Expect, expect};
+use rand::SeedableRng;
+
+use super::{Redundancy, infer, map_to_stur, set_to_stur};
+use crate::program::{Role, TensorId};
+use crate::reference::Evaluator;
+
+/// Infers, and checks every tensor's structure against values at the given symbols. Returns the printed structure of `tensor`.
+fn check(source: &str, samples: &[&[i64]], tensor: &str) -> String {
+    let (program, _) = crate::load(source).unwrap_or_else(|errors| panic!("{errors:#?}\n{source}"));
+    let context = Context::new().unwrap();
+    let inferred = infer(&program, &context).unwrap_or_else(|error| panic!("{error:#?}\n{source}"));
+    for symbols in samples {
+        let evaluator = Evaluator::new(&program, symbols).unwrap();
+        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(7);
+        let mut inputs = BTreeMap::new();
+        for id in program.tensor_ids().filter(|id| program.tensor(*id).role == Role::Input) {
+            inputs.insert(id, evaluator.random_input(id, &mut rng).unwrap());
+        }
+        let mut values = evaluator.run(&inputs).unwrap();
+        values.extend(inputs);
+        let named: Vec<(String, i64)> =
+            inferred.sets.names.parameters().into_iter().zip(symbols.iter().copied()).collect();
+        for (id, dense) in &values {
+            holds(&inferred, *id, dense, &named, source);
+        }
+    }
+    let id = program.find(tensor).unwrap();
+    let structured = &inferred.tensors[id.0];
+    let iterators = &structured.iterators;
+    let extents: Vec<String> = structured.extents.iter().map(ToString::to_string).collect();
+    let mut text = format!("box {}\n", extents.join(" x "));
+    text += &format!("U := {}\n", set_to_stur(&inferred.sets, &structured.unique, iterators).unwrap());
+    for piece in &structured.redundancy {
+        match piece {
+            Redundancy::Affine { map, coefficient } => {
+                let map = map_to_stur(&inferred.sets, map, *coefficient, iterators).unwrap();
+                text += &format!("R := {map}\n");
+            }
+            Redundancy::Sorted { classes, .. } => text += &format!("R sorts {classes:?}\n"),
+        }
+    }
+    text
+}
+
+fn holds(
+    inferred: &super::Inferred,
+    id: TensorId,
+    dense: &crate::reference::Dense,
+    symbols: &[(String, i64)],
+    source: &str,
+) {
+    let name = &inferred.program.tensor(id).name;
+    let structured = &inferred.tensors[id.0];
+    let points = |set: &Set| set.fix_params(symbols).unwrap().points(100_000).unwrap();
+    let at = |point: &[i64]| -> f64 {
+        let mut position = 0;
+        for (x, extent) in point.iter().zip(&dense.shape) {
+            assert!((0..*extent as i64).contains(x), "{name}{point:?} outside its box\n{source}");
+            position = position * extent + *x as usize;
+        }
+        dense.data[position]
+    };
+    let mut known: BTreeMap<Vec<i64>, bool> = BTreeMap::new();
+    for point in points(&structured.unique) {
+        at(&point);
+        known.insert(point, true);
+    }
+    for piece in &structured.redundancy {
+        for point in points(&piece.domain().unwrap()) {
+            let (target, coefficient) = match piece {
+                Redundancy::Affine { map, coefficient } => {
+                    let image = map.fix_params(symbols).unwrap().image_of_point(&[], &point).unwrap();
+                    (image.points(2).unwrap()[0].clone(), *coefficient)
+                }
+                Redundancy::Sorted { classes, .. } => {
+                    let mut target = point.clone();
+                    for class in classes {
+                        let mut values: Vec<i64> = class.iter().map(|&k| point[k]).collect();
+                        values.sort_unstable();
+                        class.iter().zip(values).for_each(|(&k, value)| target[k] = value);
+                    }
+                    (target, 1.0)
+                }
+            };
+            assert_eq!(known.get(&target), Some(&true), "{name}{point:?} -> {target:?}\n{source}");
+            let (value, wanted) = (at(&point), coefficient * at(&target));
+            assert!((value - wanted).abs() <= 1e-9 * wanted.abs().max(1.0), "{name}{point:?}: {value} {wanted}\n{source}");
+            assert!(known.insert(point, false).is_none(), "{name}: overlap\n{source}");
+        }
+    }
+    // Everything else is exactly zero.
+    let mut index = vec![0i64; dense.shape.len()];
+    for (position, value) in dense.data.iter().enumerate() {
+        let mut rest = position;
+        for (slot, extent) in index.iter_mut().zip(&dense.shape).rev() {
+            *slot = (rest % extent) as i64;
+            rest /= extent;
+        }
+        assert!(known.contains_key(&index) || *value == 0.0, "{name}{index:?} = {value}\n{source}");
+    }
+}
+
+const SYMMETRIC: &str = "V:D(i, j) := (0 <= i < N) * (0 <= j < N)
+V:U(i, j) := (i <= j)
+V:R(i, j, ip, jp) := (i > j) * (ip = j) * (jp = i)
+W:D(i, j) := (0 <= i < N) * (0 <= j < N)
+W:U(i, j) := (i <= j)
+W:R(i, j, ip, jp) := (i > j) * (ip = j) * (jp = i)
+S:D(i, j) := (0 <= i < N) * (0 <= j < N)
+S:U(i, j) := (i < j)
+S:R(i, j, ip, jp) := -1 * (0 <= j < i < N) * (ip = j) * (jp = i)
+A:D(i, j) := (0 <= i < N) * (0 <= j < N)
+X:D(x, i) := (0 <= x < M) * (0 <= i < N)
+w:D(x) := (0 <= x < M)
+f:D(i) := (0 <= i < N)
+T:D(i, j) := (0 <= i < N) * (0 <= j < N)
+T:U(i, j) := (i = 0) + (i > 0) * (j = 0)
+T:R(i, j, ip, jp) := (0 < i < N) * (0 < j < N) * (ip = i - 1) * (jp = j - 1) * (i = 1) + (0 < i < N) * (0 < j < N) * (j = 1) * (i > 1) * (ip = i - 1) * (jp = 0)
+";
+
+const SIZES: &[&[i64]] = &[&[0, 0], &[1, 1], &[2, 3], &[3, 5], &[5, 2]];
+
+fn symmetric(rule: &str, expected: Expect) {
+    let used: Vec<&str> = SYMMETRIC
+        .lines()
+        .filter(|line| {
+            let name = line.split(':').next().unwrap();
+            rule.contains(&format!("{name}(")) || rule.contains(&format!("{name}^-1("))
+        })
+        .collect();
+    let source = format!("symbols: M, N\n{}\n{rule}\n", used.join("\n"));
+    expected.assert_eq(&check(&source, SIZES, "O"));
+}
+
+#[test]
+fn self_products() {
+    symmetric("O(i, j) := f(i) * f(j)", expect![]);
+    symmetric("O(i, j, k) := f(i) * f(j) * f(k)", expect![]);
+    symmetric("O(i, j, k, l) := f(i) * f(j) * f(k) * f(l)", expect![]);
+    symmetric("O(i, j) := X(x, i) * X(x, j)", expect![]);
+    symmetric("O(i, j) := X(x, i) * X(x, j) * w(x)", expect![]);
+    symmetric("O(i, j, k, l) := f(i) * f(j) * w(k) * w(l)", expect![]);
+}
+
+#[test]
+fn operands() {
+    symmetric("O(i, j) := V(i, j) * W(i, j)", expect![]);
+    symmetric("O(i, j) := V(i, j) + W(j, i)", expect![]);
+    symmetric("O(i, j) := V(i, j) * S(i, j)", expect![]);
+    symmetric("O(i, j) := S(i, j) * S(i, j)", expect![]);
+    symmetric("O(i, j, k) := V(i, j) * w(k)", expect![]);
+    symmetric("O(i) := V(i, j) * f(j)", expect![]);
+    symmetric("O(i, j) := V(i, k) * W(k, j)", expect![]);
+    symmetric("O(i, j) := V(i, k) * V(k, j)", expect![]);
+    symmetric("O(i, j) := V^-1(i, j)", expect![]);
+    symmetric("O(i, j) := V(i, j) + 2 * A(i, j)", expect![]);
+    symmetric("O(j, i) := 3 * V(i, j)", expect![]);
+}
+
+#[test]
+fn dense_sums() {
+    symmetric("O(i, j) := A(i, j) + A(j, i)", expect![]);
+    symmetric("O(i, j) := A(i, j) + (-1) * A(j, i)", expect![]);
+    symmetric("O(i, j) := A(i, j)", expect![]);
+}
+
+#[test]
+fn toeplitz_is_inherited() {
+    symmetric("O(i, j) := T(i, j)", expect![]);
+}
+
+#[test]
+fn shifts_and_scalars() {
+    let source = "symbols: N
+f:D(i) := (0 <= i < N)
+s() := f(i) * f(i)
+O(i) := f(j) * (j = i + 1) * (i >= 0) * s()
+";
+    expect![].assert_eq(&check(source, &[&[0], &[1], &[2], &[5]], "O"));
+}
+
+#[test]
+fn sums_of_regions() {
+    let source = "symbols: N
+A:D(i, j) := (0 <= i < N) * (0 <= j < N)
+O(j) := A(i, j) * (i = 1) * (0 <= j < N) + A(i, j) * (i = 3) * (0 <= j < N)
+";
+    expect![].assert_eq(&check(source, &[&[0], &[1], &[3], &[5]], "O"));
+}

@@ -1,0 +1,277 @@
+//! Loop nests over integer points: every combination of iterator values at which all relations hold, found by plain nested loops.
+//!
+//! A relation that gives a bound on the loop's own iterator narrows the loop; every other one is tested as soon as all its names have
+//! values. Both only skip points at which a relation is false.
+
+use crate::affine::apply;
+use crate::ast::{BinaryOp, CompareOp, Comparison, Expr, ExprKind};
+
+use super::EvalError;
+use super::interval::{Interval, narrow};
+
+/// An integer expression with symbols replaced by their values and iterators by slots.
+#[derive(Clone, Debug)]
+pub(crate) enum Code {
+    Const(i64),
+    Slot(usize),
+    Neg(Box<Code>),
+    Op(BinaryOp, Box<Code>, Box<Code>),
+}
+
+impl Code {
+    pub fn new(expr: &Expr, slots: &[String], symbols: &[(String, i64)]) -> Result<Code, EvalError> {
+        let code = match &expr.kind {
+            ExprKind::Int(value) => Code::Const(*value),
+            ExprKind::Name(name) => match slots.iter().position(|slot| slot == name) {
+                Some(slot) => Code::Slot(slot),
+                None => match symbols.iter().find(|(symbol, _)| symbol == name) {
+                    Some((_, value)) => Code::Const(*value),
+                    None => return Err(EvalError::UnknownName { name: name.clone() }),
+                },
+            },
+            ExprKind::Neg(inner) => Code::Neg(Box::new(Code::new(inner, slots, symbols)?)),
+            ExprKind::Binary(op, left, right) => Code::Op(
+                *op,
+                Box::new(Code::new(left, slots, symbols)?),
+                Box::new(Code::new(right, slots, symbols)?),
+            ),
+        };
+        // Folding makes `N * i` linear and `N / 2` a constant.
+        Ok(match code.is_constant() {
+            true => Code::Const(code.eval(&[])?),
+            false => code,
+        })
+    }
+
+    fn is_constant(&self) -> bool {
+        match self {
+            Code::Const(_) => true,
+            Code::Slot(_) => false,
+            Code::Neg(inner) => inner.is_constant(),
+            Code::Op(_, left, right) => left.is_constant() && right.is_constant(),
+        }
+    }
+
+    pub fn eval(&self, values: &[i64]) -> Result<i64, EvalError> {
+        match self {
+            Code::Const(value) => Ok(*value),
+            Code::Slot(slot) => Ok(values[*slot]),
+            Code::Neg(inner) => inner.eval(values)?.checked_neg().ok_or(EvalError::Overflow),
+            Code::Op(op, left, right) => {
+                let (left, right) = (left.eval(values)?, right.eval(values)?);
+                if matches!(op, BinaryOp::Div | BinaryOp::Mod) && right <= 0 {
+                    return Err(EvalError::Divisor { value: right });
+                }
+                apply(*op, left, right).ok_or(EvalError::Overflow)
+            }
+        }
+    }
+
+    fn mentions(&self, wanted: &dyn Fn(usize) -> bool) -> bool {
+        match self {
+            Code::Const(_) => false,
+            Code::Slot(slot) => wanted(*slot),
+            Code::Neg(inner) => inner.mentions(wanted),
+            Code::Op(_, left, right) => left.mentions(wanted) || right.mentions(wanted),
+        }
+    }
+}
+
+/// `left operator right`
+#[derive(Clone, Debug)]
+pub(crate) struct Relation {
+    pub left: Code,
+    pub operator: CompareOp,
+    pub right: Code,
+}
+
+impl Relation {
+    fn holds(&self, values: &[i64]) -> Result<bool, EvalError> {
+        let (left, right) = (self.left.eval(values)?, self.right.eval(values)?);
+        Ok(match self.operator {
+            CompareOp::Eq => left == right,
+            CompareOp::Ne => left != right,
+            CompareOp::Lt => left < right,
+            CompareOp::Le => left <= right,
+            CompareOp::Gt => left > right,
+            CompareOp::Ge => left >= right,
+        })
+    }
+
+    fn mentions(&self, wanted: &dyn Fn(usize) -> bool) -> bool {
+        self.left.mentions(wanted) || self.right.mentions(wanted)
+    }
+
+    /// As `slot operator code` without the slot in the code.
+    fn about(&self, slot: usize) -> Option<(CompareOp, &Code)> {
+        let turned = match self.operator {
+            CompareOp::Lt => CompareOp::Gt,
+            CompareOp::Le => CompareOp::Ge,
+            CompareOp::Gt => CompareOp::Lt,
+            CompareOp::Ge => CompareOp::Le,
+            same => same,
+        };
+        let free = |code: &Code| !code.mentions(&|other| other == slot);
+        match (&self.left, &self.right) {
+            (Code::Slot(left), code) if *left == slot && free(code) => Some((self.operator, code)),
+            (code, Code::Slot(right)) if *right == slot && free(code) => Some((turned, code)),
+            _ => None,
+        }
+    }
+}
+
+/// The pairwise relations of chained comparisons.
+pub(crate) fn relations(
+    comparisons: &[Comparison],
+    slots: &[String],
+    symbols: &[(String, i64)],
+) -> Result<Vec<Relation>, EvalError> {
+    let mut relations = Vec::new();
+    for comparison in comparisons {
+        let codes: Vec<Code> = comparison
+            .operands
+            .iter()
+            .map(|operand| Code::new(operand, slots, symbols))
+            .collect::<Result<_, _>>()?;
+        for (k, operator) in comparison.operators.iter().enumerate() {
+            let (left, right) = (codes[k].clone(), codes[k + 1].clone());
+            relations.push(Relation { left, operator: *operator, right });
+        }
+    }
+    Ok(relations)
+}
+
+/// One loop.
+#[derive(Debug)]
+struct Level {
+    slot: usize,
+    range: (i64, i64),
+    /// `slot operator code`, the code's names being bound outside.
+    bounds: Vec<(CompareOp, Code)>,
+    /// Relations whose last name is bound here.
+    checks: Vec<Relation>,
+}
+
+/// Nested loops over all slots but the first `fixed`.
+#[derive(Debug)]
+pub(crate) struct Nest {
+    slots: usize,
+    /// No point at all.
+    empty: bool,
+    /// Relations between fixed slots.
+    checks: Vec<Relation>,
+    levels: Vec<Level>,
+}
+
+impl Nest {
+    /// Plans the loops. `ranges` says what is known of the slots beforehand.
+    pub fn new(
+        slots: &[String],
+        fixed: usize,
+        mut ranges: Vec<Interval>,
+        relations: Vec<Relation>,
+    ) -> Result<Nest, EvalError> {
+        narrow(&mut ranges, &relations);
+        let empty = ranges.iter().any(|range| range.is_empty());
+        let mut bound: Vec<bool> = (0..slots.len()).map(|slot| slot < fixed).collect();
+        let mut waiting = relations;
+        let mut nest = Nest { slots: slots.len(), empty, checks: Vec::new(), levels: Vec::new() };
+        let take = |waiting: &mut Vec<Relation>, bound: &[bool]| {
+            let (ready, rest) =
+                waiting.drain(..).partition::<Vec<_>, _>(|relation| !relation.mentions(&|s| !bound[s]));
+            *waiting = rest;
+            ready
+        };
+        nest.checks = take(&mut waiting, &bound);
+        while let Some(slot) = next(&bound, &waiting) {
+            let Some(range) = (if empty { Some((0, -1)) } else { ranges[slot].finite() }) else {
+                return Err(EvalError::Unbounded { iterator: slots[slot].clone() });
+            };
+            let mut level = Level { slot, range, bounds: Vec::new(), checks: Vec::new() };
+            bound[slot] = true;
+            for relation in take(&mut waiting, &bound) {
+                match relation.about(slot) {
+                    Some((operator, code)) if operator != CompareOp::Ne => {
+                        level.bounds.push((operator, code.clone()));
+                    }
+                    _ => level.checks.push(relation),
+                }
+            }
+            nest.levels.push(level);
+        }
+        Ok(nest)
+    }
+
+    /// How many points the loops may visit: an upper bound.
+    pub fn count(&self) -> u128 {
+        let trips = self.levels.iter().map(|level| match level.range {
+            _ if level.bounds.iter().any(|(operator, _)| *operator == CompareOp::Eq) => 1,
+            (low, high) => u128::try_from(i128::from(high) - i128::from(low) + 1).unwrap_or(0),
+        });
+        if self.empty { 0 } else { trips.fold(1, u128::saturating_mul) }
+    }
+
+    /// Calls `visit` with all slots' values, at every point. `fixed` are the values of the first slots.
+    pub fn for_each(
+        &self,
+        fixed: &[i64],
+        visit: &mut dyn FnMut(&[i64]) -> Result<(), EvalError>,
+    ) -> Result<(), EvalError> {
+        if self.empty {
+            return Ok(());
+        }
+        let mut values = vec![0; self.slots];
+        values[..fixed.len()].copy_from_slice(fixed);
+        for check in &self.checks {
+            if !check.holds(&values)? {
+                return Ok(());
+            }
+        }
+        run(&self.levels, &mut values, visit)
+    }
+}
+
+fn run(
+    levels: &[Level],
+    values: &mut [i64],
+    visit: &mut dyn FnMut(&[i64]) -> Result<(), EvalError>,
+) -> Result<(), EvalError> {
+    let Some((level, inner)) = levels.split_first() else { return visit(values) };
+    let (mut low, mut high) = level.range;
+    for (operator, code) in &level.bounds {
+        let value = code.eval(values)?;
+        match operator {
+            CompareOp::Lt => high = high.min(value.saturating_sub(1)),
+            CompareOp::Le => high = high.min(value),
+            CompareOp::Gt => low = low.max(value.saturating_add(1)),
+            CompareOp::Ge => low = low.max(value),
+            CompareOp::Eq | CompareOp::Ne => (low, high) = (low.max(value), high.min(value)),
+        }
+    }
+    'points: for value in low..=high {
+        values[level.slot] = value;
+        for check in &level.checks {
+            if !check.holds(values)? {
+                continue 'points;
+            }
+        }
+        run(inner, values, visit)?;
+    }
+    Ok(())
+}
+
+/// The slot to loop over next: one that an equality already determines; else the first that no equality could determine later
+/// (`s` in `s = N * i + j` comes after `i` and `j`); else the first.
+fn next(bound: &[bool], waiting: &[Relation]) -> Option<usize> {
+    let open: Vec<usize> = (0..bound.len()).filter(|slot| !bound[*slot]).collect();
+    let definitions = |slot: usize| {
+        waiting
+            .iter()
+            .filter_map(move |relation| relation.about(slot))
+            .filter(|(operator, _)| *operator == CompareOp::Eq)
+            .map(|(_, code)| code)
+    };
+    let determined = |slot: &&usize| definitions(**slot).any(|code| !code.mentions(&|s| !bound[s]));
+    let free = |slot: &&usize| definitions(**slot).next().is_none();
+    open.iter().find(determined).or_else(|| open.iter().find(free)).or(open.first()).copied()
+}
