@@ -1,2 +1,7 @@
-//! Placeholder.
-fn main() {}
+//! The `dastac` command: see [`cli`].
+
+mod cli;
+
+fn main() -> std::process::ExitCode {
+    cli::main()
+}

@@ -131,20 +131,39 @@ impl Runner {
         symbols: &BTreeMap<String, i64>,
         threads: usize,
     ) -> Result<Runner, Error> {
+        let kernel = Jit::load(&built.code)?;
+        kernel.set_threads(threads);
+        let mut runner = Runner {
+            built,
+            symbols: Vec::new(),
+            facts: Vec::new(),
+            kernel,
+            moves: None,
+            packed: Vec::new(),
+            threads,
+        };
+        runner.resize(symbols)?;
+        Ok(runner)
+    }
+
+    /// Allocates packed buffers (zero) for other sizes; the code is the same for all.
+    ///
+    /// # Errors
+    /// As [`Runner::new`]; the runner keeps its old sizes then.
+    pub fn resize(&mut self, symbols: &BTreeMap<String, i64>) -> Result<(), Error> {
+        let laid = &self.built.lowered.laid;
         let names: Vec<String> =
-            built.lowered.laid.analysis.inferred.program.symbols.iter().map(|(n, _)| n.clone()).collect();
+            laid.analysis.inferred.program.symbols.iter().map(|(name, _)| name.clone()).collect();
         let symbols = symbol_values(&names, symbols)?;
-        let facts = facts(&built.lowered.laid, &symbols)?;
-        let total: u128 = facts.iter().map(|f| f.packed_bytes).sum();
-        check_memory("the packed tensors", total)?;
+        let facts = facts(laid, &symbols)?;
+        check_memory("the packed tensors", facts.iter().map(|f| f.packed_bytes).sum())?;
         let mut packed = Vec::new();
         for fact in &facts {
             let length = usize::try_from(fact.unique).map_err(|_| Error::TooLarge(fact.name.clone()))?;
             packed.push(AlignedVec::zeroed(length)?);
         }
-        let kernel = Jit::load(&built.code)?;
-        kernel.set_threads(threads);
-        Ok(Runner { built, symbols, facts, kernel, moves: None, packed, threads })
+        (self.symbols, self.facts, self.packed) = (symbols, facts, packed);
+        Ok(())
     }
 
     /// What is known of each tensor, indexed by [`TensorId`].

@@ -2,3 +2,4 @@
 
 mod arrows;
 mod setup_script;
+mod examples;

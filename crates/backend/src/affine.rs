@@ -1,8 +1,9 @@
 //! Loop bounds and conditions as MLIR affine maps and integer sets.
 //!
-//! An [`Index`] is affine here if it is a sum of products with a constant, floor divisions and remainders by a
-//! positive constant, over symbols and over variables that MLIR accepts as dimensions. Everything else (minimum, maximum and
-//! selections inside a bound, products of variables) is computed with `arith` by [`crate::emit`].
+//! An [`Index`] is affine here if it is a sum of products with a constant, floor divisions and remainders by
+//! a positive constant, over symbols and over variables that MLIR accepts as dimensions. Everything else
+//! (minimum, maximum and selections inside a bound, products of variables) is computed with `arith` by
+//! [`crate::emit`].
 
 use dastac_loops::{Compare, Condition, Index, SymbolId, VarId};
 
@@ -15,7 +16,8 @@ pub(crate) enum Leaf {
     Symbol(SymbolId),
 }
 
-/// The expression in MLIR's syntax, each leaf written by `leaf`; `None` where it is not affine or `leaf` refuses.
+/// The expression in MLIR's syntax, each leaf written by `leaf`; `None` where it is not affine or `leaf`
+/// refuses.
 pub(crate) fn expression(
     index: &Index,
     leaf: &mut dyn FnMut(Leaf) -> Option<String>,
@@ -101,8 +103,8 @@ pub(crate) fn bounds(list: &[&Index], is_dim: &dyn Fn(VarId) -> bool) -> Option<
     Some(result)
 }
 
-/// The condition as constraints of an integer set, if it is a non-empty conjunction of affine comparisons other
-/// than `!=`.
+/// The condition as constraints of an integer set, if it is a non-empty conjunction of affine comparisons
+/// other than `!=`.
 pub(crate) fn constraints(condition: &Condition, is_dim: &dyn Fn(VarId) -> bool) -> Option<List> {
     fn collect(
         condition: &Condition,

@@ -59,8 +59,8 @@ impl<T: Scalar> Deref for AlignedVec<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: `data` is valid for `length` initialised elements (zero bits are a value of every `Scalar`), or
-        // dangling and aligned for 0 of them.
+        // SAFETY: `data` is valid for `length` initialised elements (zero bits are a value of every
+        // `Scalar`), or dangling and aligned for 0 of them.
         unsafe { std::slice::from_raw_parts(self.data.as_ptr(), self.length) }
     }
 }
@@ -102,7 +102,7 @@ mod tests {
             let mut vec = AlignedVec::<f32>::zeroed(length).unwrap();
             assert_eq!(vec.len(), length);
             assert!(vec.iter().all(|x| *x == 0.0));
-            assert!(length == 0 || vec.as_ptr() as usize % 64 == 0);
+            assert!(length == 0 || (vec.as_ptr() as usize).is_multiple_of(64));
             vec.fill(1.0);
             assert_eq!(&*AlignedVec::from_slice(&vec).unwrap(), &*vec);
         }

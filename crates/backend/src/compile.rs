@@ -95,7 +95,8 @@ impl Compiled {
         &self.object
     }
 
-    /// How long each stage took, in order: `verify`, `emit`, `parse`, `lower`, `translate`, `optimise`, `codegen`.
+    /// How long each stage took, in order: `verify`, `emit`, `parse`, `lower`, `translate`, `optimise`,
+    /// `codegen`.
     pub fn timings(&self) -> &[(&'static str, Duration)] {
         &self.timings
     }

@@ -9,7 +9,8 @@ pub enum Cpu {
     /// The one that this process runs on, with all of its features.
     #[default]
     Host,
-    /// A CPU by LLVM's name, such as `x86-64-v3` or `znver4`. Code for more than the host has cannot be loaded here.
+    /// A CPU by LLVM's name, such as `x86-64-v3` or `znver4`. Code for more than the host has cannot be
+    /// loaded here.
     Named {
         /// LLVM's name.
         name: String,
@@ -26,7 +27,8 @@ pub(crate) struct Target {
     pub features: String,
 }
 
-/// LLVM warns on standard error about a CPU that it does not know, and goes on: so names are checked against this list.
+/// LLVM warns on standard error about a CPU that it does not know, and goes on: so names are checked against
+/// this list.
 const KNOWN: &[&str] = if cfg!(target_arch = "x86_64") {
     &[
         "x86-64",
@@ -66,7 +68,8 @@ impl Cpu {
                     return Err(Error::UnknownCpu { name: name.clone(), known });
                 }
                 // LLVM lists every feature that it could have found on the host, present or not.
-                let known: Vec<&str> = host_features.split(',').map(|f| &f[1.min(f.len())..]).collect();
+                let known: Vec<&str> =
+                    host_features.split(',').map(|f| &f[1.min(f.len())..]).collect();
                 for feature in features {
                     let bare = feature.strip_prefix(['+', '-']);
                     if !bare.is_some_and(|bare| known.contains(&bare)) {

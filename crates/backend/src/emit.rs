@@ -1,38 +1,46 @@
 //! Writes a loop module as MLIR.
 //!
 //! What becomes of what:
-//! - a function: a `func.func` over memrefs of one huge static shape. Static, since the bare-pointer calling convention leaves
-//!   functions over dynamic shapes unconverted without a word; huge, so that no access lies outside,
-//! - a loop with affine bounds: `affine.for`, marked parallel `affine.parallel`; with other bounds (or around a variable of
-//!   such a loop): the same in `scf`,
+//! - a function: a `func.func` over memrefs of one huge static shape. Static, since the bare-pointer calling
+//!   convention leaves functions over dynamic shapes unconverted without a word; huge, so that no access lies
+//!   outside,
+//! - a loop with affine bounds: `affine.for`, marked parallel `affine.parallel`; with other bounds (or around
+//!   a variable of such a loop): the same in `scf`,
 //! - a conjunction of affine comparisons: `affine.if`; other conditions: `arith` and `scf.if`,
 //! - a sum: a loop that carries the partial sum,
-//! - a subscript: `arith` on `index`, operation for operation as the tree says, so that its producer decides (Horner form).
+//! - a subscript: `arith` on `index`, operation for operation as the tree says, so that its producer decides
+//!   (Horner form).
 //!
-//! Invariant: every SSA name is defined once per function; constants stand at its entry, where they are valid symbols of
-//! affine maps. Repeated subexpressions are written again each time: the first pass of the pipeline is `cse`.
+//! Invariant: every SSA name is defined once per function; constants stand at its entry, where they are valid
+//! symbols of affine maps. Repeated subexpressions are written again each time: the first pass of the
+//! pipeline is `cse`.
 //!
-//! With threads, the body of a parallel loop becomes a function of its own. OpenMP passes what a loop body uses through a
-//! structure in memory, where the promise that buffers do not overlap is lost, and with it most vectorisation; as parameters
-//! of a function the buffers keep it.
+//! With threads, the body of a parallel loop becomes a function of its own. OpenMP passes what a loop body
+//! uses through a structure in memory, where the promise that buffers do not overlap is lost, and with it
+//! most vectorisation; as parameters of a function the buffers keep it.
+
+mod expression;
 
 use crate::affine::{self, Leaf, List};
 use crate::{Error, Result};
 use dastac_loops::{
-    BufferId, Compare, Condition, Element, For, Function, If, Index, Mark, Mode, Module, Stmt,
-    Store, StoreMode, Sum, SymbolId, Value, VarId,
+    BufferId, Condition, Element, For, Function, If, Index, Mark, Mode, Module, Stmt, Store,
+    StoreMode, SymbolId, Value, VarId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 
+/// Writes one line of the body, indented.
+macro_rules! line {
+    ($writer:expr, $($format:tt)*) => {{
+        let text = format!($($format)*);
+        $writer.write_line(&text);
+    }};
+}
+use line;
+
 /// Elements of every memref: more than any memory holds, yet far from overflowing an address computation.
 const HUGE: i64 = 1 << 48;
-
-/// Additions may be regrouped (vector reductions) and fused with products. Nothing is assumed about NaN and infinity.
-const FAST: &str = "fastmath<reassoc,nsz,contract>";
-
-/// Overflow is excluded by the invariants of the loop IR.
-const NSW: &str = "overflow<nsw>";
 
 /// A module as MLIR text.
 pub(crate) struct Emitted {
@@ -121,14 +129,6 @@ struct Writer<'m, 'u> {
     next: usize,
 }
 
-/// Writes one line of the body, indented.
-macro_rules! line {
-    ($writer:expr, $($format:tt)*) => {{
-        let text = format!($($format)*);
-        $writer.write_line(&text);
-    }};
-}
-
 impl<'m, 'u> Writer<'m, 'u> {
     fn new(
         module: &'m Module,
@@ -155,8 +155,7 @@ impl<'m, 'u> Writer<'m, 'u> {
 
     /// The whole function, exported.
     fn function(&mut self) -> Result<()> {
-        let mut arguments =
-            vec!["%params: !i64s {llvm.noalias, llvm.readonly}".to_owned()];
+        let mut arguments = vec!["%params: !i64s {llvm.noalias, llvm.readonly}".to_owned()];
         for &(buffer, mode) in &self.function.args {
             arguments.push(self.buffer_argument(buffer, mode)?);
         }
@@ -177,7 +176,11 @@ impl<'m, 'u> Writer<'m, 'u> {
     fn finish(&mut self, visibility: &str, arguments: &[String], attributes: &str) {
         let out = &mut self.unit.functions;
         let name = &self.name;
-        let _ = writeln!(out, "  func.func {visibility}@{name}({}){attributes} {{", arguments.join(", "));
+        let _ = writeln!(
+            out,
+            "  func.func {visibility}@{name}({}){attributes} {{",
+            arguments.join(", ")
+        );
         for (text, constant) in &self.constants {
             let _ = writeln!(out, "    {constant} = arith.constant {text}");
         }
@@ -225,8 +228,10 @@ impl<'m, 'u> Writer<'m, 'u> {
             }
         };
         let inline = |list: Vec<&Index>| -> Option<String> {
-            let list: Option<Vec<_>> =
-                list.into_iter().map(|index| affine::expression(index, &mut { leaf_name })).collect();
+            let list: Option<Vec<_>> = list
+                .into_iter()
+                .map(|index| affine::expression(index, &mut { leaf_name }))
+                .collect();
             Some(list?.join(", "))
         };
         let lower = inline(affine::maxima(&inner.lower));
@@ -320,8 +325,8 @@ impl<'m, 'u> Writer<'m, 'u> {
             types.push(memref(self.module.buffers[buffer.0 as usize].element));
         }
         body.stmts(&inner.body)?;
-        // A body with a loop is worth a call, and inlined it would be copied for every case that LLVM tells apart; one without
-        // may vectorise over the parallel loop itself.
+        // A body with a loop is worth a call, and inlined it would be copied for every case that LLVM tells
+        // apart; one without may vectorise over the parallel loop itself.
         let attributes =
             if has_loop(&inner.body) { " attributes {passthrough = [\"noinline\"]}" } else { "" };
         body.finish("private ", &parameters, attributes);
@@ -371,94 +376,6 @@ impl<'m, 'u> Writer<'m, 'u> {
         Ok(())
     }
 
-    fn value(&mut self, value: &Value, element: Element) -> Result<Ssa> {
-        let ty = name_of(element);
-        if element == Element::I64 && !matches!(value, Value::FromIndex(_)) {
-            return Err(self.invalid(format_args!("an integer buffer stores a number")));
-        }
-        Ok(match value {
-            Value::Const(value) => self.float_constant(*value, element),
-            Value::Load(id, index) => {
-                let (buffer, from) = self.buffer(*id)?;
-                let index = self.index(index)?;
-                let loaded =
-                    self.define(format_args!("memref.load {buffer}[{index}] : {}", memref(from)));
-                let convert = match (from, element) {
-                    (Element::F64, Element::F32) => "arith.truncf",
-                    (Element::F32, Element::F64) => "arith.extf",
-                    (Element::I64, _) => "arith.sitofp",
-                    _ => return Ok(loaded),
-                };
-                self.define(format_args!("{convert} {loaded} : {} to {ty}", name_of(from)))
-            }
-            Value::FromIndex(index) => {
-                let index = self.index(index)?;
-                let integer = self.define(format_args!("arith.index_cast {index} : index to i64"));
-                if element == Element::I64 {
-                    return Ok(integer);
-                }
-                self.define(format_args!("arith.sitofp {integer} : i64 to {ty}"))
-            }
-            Value::Add(left, right) => {
-                let (left, right) = (self.value(left, element)?, self.value(right, element)?);
-                self.add(&left, &right, element)
-            }
-            Value::Mul(left, right) => {
-                let (left, right) = (self.value(left, element)?, self.value(right, element)?);
-                self.define(format_args!("arith.mulf {left}, {right} {FAST} : {ty}"))
-            }
-            Value::Div(left, right) => {
-                let (left, right) = (self.value(left, element)?, self.value(right, element)?);
-                self.define(format_args!("arith.divf {left}, {right} : {ty}"))
-            }
-            Value::Sum(sum) => self.sum(sum, element)?,
-        })
-    }
-
-    fn add(&mut self, left: &Ssa, right: &Ssa, element: Element) -> Ssa {
-        self.define(format_args!("arith.addf {left}, {right} {FAST} : {}", name_of(element)))
-    }
-
-    /// A loop that carries the partial sum; a term whose condition fails passes it on.
-    fn sum(&mut self, sum: &Sum, element: Element) -> Result<Ssa> {
-        let ty = name_of(element);
-        let zero = self.float_constant(0.0, element);
-        let range = self.range(&sum.lower, &sum.upper, sum.step)?;
-        let (result, partial) = (self.fresh(), self.fresh());
-        let dialect = match range {
-            Range::Affine { .. } => "affine",
-            Range::Values { .. } => "scf",
-        };
-        let carried = (&result, format!(" iter_args({partial} = {zero}) -> ({ty})"));
-        let var = self.loop_head(sum.var, &range, sum.step, Some(carried))?;
-        self.block(|writer| {
-            let Some(condition) = &sum.condition else {
-                let term = writer.value(&sum.body, element)?;
-                let next = writer.add(&partial, &term, element);
-                line!(writer, "{dialect}.yield {next} : {ty}");
-                return Ok(());
-            };
-            let keyword = writer.branch(condition)?;
-            let yields = if keyword.starts_with("affine") { "affine" } else { "scf" };
-            let next = writer.fresh();
-            line!(writer, "{next} = {keyword} -> ({ty}) {{");
-            writer.block(|writer| {
-                let term = writer.value(&sum.body, element)?;
-                let sum = writer.add(&partial, &term, element);
-                line!(writer, "{yields}.yield {sum} : {ty}");
-                Ok(())
-            })?;
-            line!(writer, "}} else {{");
-            line!(writer, "  {yields}.yield {partial} : {ty}");
-            line!(writer, "}}");
-            line!(writer, "{dialect}.yield {next} : {ty}");
-            Ok(())
-        })?;
-        self.vars.remove(&var);
-        line!(self, "}}");
-        Ok(result)
-    }
-
     /// Writes `for var = range {` and binds the variable.
     fn loop_head(
         &mut self,
@@ -477,10 +394,7 @@ impl<'m, 'u> Writer<'m, 'u> {
                 let upper = self.bound(upper, "min ")?;
                 let name = self.bind(var, true)?;
                 let step = if step == 1 { String::new() } else { format!(" step {step}") };
-                line!(
-                    self,
-                    "{result}affine.for {name} = {lower} to {upper}{step}{arguments} {{"
-                );
+                line!(self, "{result}affine.for {name} = {lower} to {upper}{step}{arguments} {{");
             }
             Range::Values { lower, upper, step } => {
                 let name = self.bind(var, false)?;
@@ -511,8 +425,7 @@ impl<'m, 'u> Writer<'m, 'u> {
 
     /// `(%i, %j)[%n]`, what a map or set is applied to.
     fn operands(&self, list: &List) -> Result<String> {
-        let dims: Vec<_> =
-            list.dims.iter().map(|var| self.vars[var].name.to_string()).collect();
+        let dims: Vec<_> = list.dims.iter().map(|var| self.vars[var].name.to_string()).collect();
         let mut symbols = Vec::new();
         for symbol in &list.symbols {
             symbols.push(self.symbol(*symbol)?.to_string());
@@ -545,130 +458,6 @@ impl<'m, 'u> Writer<'m, 'u> {
         if step > 0 { Ok(step) } else { Err(self.invalid(format_args!("step {step}"))) }
     }
 
-    fn extremum(&mut self, list: &[Index], operation: &str) -> Result<Ssa> {
-        let mut result: Option<Ssa> = None;
-        for index in list {
-            let value = self.index(index)?;
-            result = Some(match result {
-                None => value,
-                Some(so_far) => {
-                    self.define(format_args!("{operation} {so_far}, {value} : index"))
-                }
-            });
-        }
-        result.ok_or_else(|| self.invalid(format_args!("a loop has no bounds")))
-    }
-
-    fn index(&mut self, index: &Index) -> Result<Ssa> {
-        let mut binary = |operation: &str, left: &Index, right: &Index, flags: &str| {
-            let (left, right) = (self.index(left)?, self.index(right)?);
-            Ok(self.define(format_args!("{operation} {left}, {right}{flags} : index")))
-        };
-        let nsw = format!(" {NSW}");
-        match index {
-            Index::Const(value) => Ok(self.index_constant(*value)),
-            Index::Symbol(symbol) => self.symbol(*symbol),
-            Index::Var(var) => match self.vars.get(var) {
-                Some(known) => Ok(known.name.clone()),
-                None => Err(self.invalid(format_args!("variable {} is not bound", var.0))),
-            },
-            Index::Add(left, right) => binary("arith.addi", left, right, &nsw),
-            Index::Sub(left, right) => binary("arith.subi", left, right, &nsw),
-            Index::Mul(left, right) => binary("arith.muli", left, right, &nsw),
-            Index::Min(left, right) => binary("arith.minsi", left, right, ""),
-            Index::Max(left, right) => binary("arith.maxsi", left, right, ""),
-            Index::FloorDiv(value, by) => {
-                let value = self.index(value)?;
-                self.floor_div(&value, *by)
-            }
-            Index::Mod(value, by) => {
-                let value = self.index(value)?;
-                let by_ssa = self.index_constant(*by);
-                if self.divisor(*by)?.is_power_of_two() {
-                    let mask = self.index_constant(by - 1);
-                    return Ok(self.define(format_args!("arith.andi {value}, {mask} : index")));
-                }
-                let quotient = self.floor_div(&value, *by)?;
-                let multiple =
-                    self.define(format_args!("arith.muli {quotient}, {by_ssa} {NSW} : index"));
-                Ok(self.define(format_args!("arith.subi {value}, {multiple} {NSW} : index")))
-            }
-            Index::ExactDiv(value, by) => {
-                let value = self.index(value)?;
-                let divisor = self.divisor(*by)?;
-                let (operation, by) = if divisor.is_power_of_two() {
-                    ("arith.shrsi", i64::from(divisor.trailing_zeros()))
-                } else {
-                    ("arith.divsi", *by)
-                };
-                let by = self.index_constant(by);
-                Ok(self.define(format_args!("{operation} {value}, {by} exact : index")))
-            }
-            Index::Select(condition, then, otherwise) => {
-                let condition = self.condition(condition)?;
-                let (then, otherwise) = (self.index(then)?, self.index(otherwise)?);
-                Ok(self.define(format_args!(
-                    "arith.select {condition}, {then}, {otherwise} : index"
-                )))
-            }
-        }
-    }
-
-    /// `floor(a / b)` for `b > 0`. Let `s` be 0 or -1, `a`'s sign spread over all bits: then `a ^ s` is `a` or
-    /// `-1 - a`, never negative, and the quotient is `((a ^ s) / b) ^ s`. No branch, no overflow.
-    fn floor_div(&mut self, value: &Ssa, by: i64) -> Result<Ssa> {
-        let divisor = self.divisor(by)?;
-        if divisor.is_power_of_two() {
-            let shift = self.index_constant(i64::from(divisor.trailing_zeros()));
-            return Ok(self.define(format_args!("arith.shrsi {value}, {shift} : index")));
-        }
-        let (by, shift) = (self.index_constant(by), self.index_constant(63));
-        let sign = self.define(format_args!("arith.shrsi {value}, {shift} : index"));
-        let positive = self.define(format_args!("arith.xori {value}, {sign} : index"));
-        let quotient = self.define(format_args!("arith.divui {positive}, {by} : index"));
-        Ok(self.define(format_args!("arith.xori {quotient}, {sign} : index")))
-    }
-
-    fn divisor(&self, by: i64) -> Result<u64> {
-        match u64::try_from(by) {
-            Ok(by) if by > 0 => Ok(by),
-            _ => Err(self.invalid(format_args!("divisor {by}"))),
-        }
-    }
-
-    fn condition(&mut self, condition: &Condition) -> Result<Ssa> {
-        let (list, operation, neutral) = match condition {
-            Condition::Compare(op, left, right) => {
-                let (left, right) = (self.index(left)?, self.index(right)?);
-                let predicate = match op {
-                    Compare::Eq => "eq",
-                    Compare::Ne => "ne",
-                    Compare::Lt => "slt",
-                    Compare::Le => "sle",
-                    Compare::Gt => "sgt",
-                    Compare::Ge => "sge",
-                };
-                return Ok(
-                    self.define(format_args!("arith.cmpi {predicate}, {left}, {right} : index"))
-                );
-            }
-            Condition::And(list) => (list, "arith.andi", "true"),
-            Condition::Or(list) => (list, "arith.ori", "false"),
-        };
-        let mut result: Option<Ssa> = None;
-        for condition in list {
-            let value = self.condition(condition)?;
-            result = Some(match result {
-                None => value,
-                Some(so_far) => self.define(format_args!("{operation} {so_far}, {value} : i1")),
-            });
-        }
-        Ok(match result {
-            Some(result) => result,
-            None => self.constant(neutral.to_owned(), neutral.to_owned()),
-        })
-    }
-
     fn symbol(&self, symbol: SymbolId) -> Result<Ssa> {
         match self.symbols.get(&symbol) {
             Some(known) => Ok(known.clone()),
@@ -695,27 +484,6 @@ impl<'m, 'u> Writer<'m, 'u> {
         self.next += 1;
         self.vars.insert(var, Variable { name: name.clone(), affine });
         Ok(name)
-    }
-
-    fn index_constant(&mut self, value: i64) -> Ssa {
-        let sign = if value < 0 { "m" } else { "" };
-        self.constant(format!("{value} : index"), format!("c{sign}{}", value.unsigned_abs()))
-    }
-
-    /// A floating-point constant by its bits, so that every value has a form that reads back exactly.
-    fn float_constant(&mut self, value: f64, element: Element) -> Ssa {
-        let (bits, plain) = match element {
-            Element::F32 => (format!("0x{:08X}", (value as f32).to_bits()), (value as f32).into()),
-            _ => (format!("0x{:016X}", value.to_bits()), value),
-        };
-        let readable = format!("{plain:?}");
-        let text = if readable.contains('.') { &readable } else { &bits };
-        let name = format!("{}_{}", name_of(element), &bits[2..]);
-        self.constant(format!("{text} : {}", name_of(element)), name)
-    }
-
-    fn constant(&mut self, text: String, name: String) -> Ssa {
-        self.constants.entry(text).or_insert_with(|| Ssa(format!("%{name}"))).clone()
     }
 
     fn define(&mut self, operation: fmt::Arguments<'_>) -> Ssa {

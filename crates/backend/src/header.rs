@@ -26,7 +26,11 @@ pub fn c_header(module: &Module, options: &HeaderOptions) -> Result<String> {
     let guard = guard(module, options)?;
     let mut text = String::new();
     let out = &mut text;
-    comment(out, "", &[non_empty(&options.doc).unwrap_or("Kernels compiled by dastac."), CONVENTIONS]);
+    comment(
+        out,
+        "",
+        &[non_empty(&options.doc).unwrap_or("Kernels compiled by dastac."), CONVENTIONS],
+    );
     let _ = write!(out, "#ifndef {guard}\n#define {guard}\n\n#include <stdint.h>\n\n");
     let _ = write!(out, "#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n");
     parameters(out, module, &guard);
@@ -41,9 +45,10 @@ pub fn c_header(module: &Module, options: &HeaderOptions) -> Result<String> {
     Ok(text)
 }
 
-const CONVENTIONS: &str = "Each function takes the parameters as one array of int64_t, then its buffers. Buffers must not \
-overlap; those marked const are only read. 64-byte alignment is faster but not required. The form named __packed takes the same buffers, in the same order, as \
-one array of pointers. Sizes are numbers of elements; `/` rounds down and `%` is never negative.";
+const CONVENTIONS: &str = "Each function takes the parameters as one array of int64_t, then its \
+    buffers. Buffers must not overlap; those marked const are only read. 64-byte alignment is faster but not \
+    required. The form named __packed takes the same buffers, in the same order, as one array of pointers. \
+    Sizes are numbers of elements; `/` rounds down and `%` is never negative.";
 
 fn guard(module: &Module, options: &HeaderOptions) -> Result<String> {
     let guard = match (options.guard.as_str(), module.functions.first()) {
@@ -62,7 +67,8 @@ fn parameters(out: &mut String, module: &Module, guard: &str) {
     for (at, (name, symbol)) in names.iter().zip(&module.symbols).enumerate() {
         let _ = writeln!(out, "  {name} = {at}, /* {} */", plain(symbol));
     }
-    let _ = writeln!(out, "  {} = {} /* how many there are */\n}};\n", count_name(guard), names.len());
+    let _ =
+        writeln!(out, "  {} = {} /* how many there are */\n}};\n", count_name(guard), names.len());
 }
 
 fn stem(guard: &str) -> &str {
@@ -74,7 +80,9 @@ fn count_name(guard: &str) -> String {
 }
 
 fn parameter_names(module: &Module, guard: &str) -> Vec<String> {
-    unique(module.symbols.iter().map(|symbol| format!("{}_PARAM_{}", stem(guard), identifier(symbol))))
+    unique(
+        module.symbols.iter().map(|symbol| format!("{}_PARAM_{}", stem(guard), identifier(symbol))),
+    )
 }
 
 fn declaration(
@@ -137,9 +145,11 @@ fn example(
     let arguments: Vec<_> =
         std::iter::once("params").chain(names.iter().map(String::as_str)).collect();
     lines.push(format!("  {}{}({});", options.prefix, function.name, arguments.join(", ")));
-    let _ = writeln!(out, "/*\n{} */", lines.iter().fold(String::new(), |text, line| {
-        text + &format!(" * {}", plain(line)).trim_end().to_owned() + "\n"
-    }));
+    let _ = writeln!(out, "/*");
+    for line in lines {
+        let _ = writeln!(out, "{}", format!(" * {}", plain(&line)).trim_end());
+    }
+    let _ = writeln!(out, " */");
 }
 
 /// The names of a function's buffers as C parameters.
@@ -182,12 +192,73 @@ fn identifier(name: &str) -> String {
 
 /// Words that cannot name a parameter in C or C++.
 const KEYWORDS: &[&str] = &[
-    "alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char", "class", "const",
-    "constexpr", "continue", "default", "delete", "do", "double", "else", "enum", "explicit", "export", "extern",
-    "false", "float", "for", "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "not",
-    "nullptr", "operator", "or", "private", "protected", "public", "register", "requires", "restrict", "return",
-    "short", "signed", "sizeof", "static", "struct", "switch", "template", "this", "throw", "true", "try",
-    "typedef", "typename", "union", "unsigned", "using", "virtual", "void", "volatile", "while", "xor",
+    "alignas",
+    "alignof",
+    "and",
+    "asm",
+    "auto",
+    "bool",
+    "break",
+    "case",
+    "catch",
+    "char",
+    "class",
+    "const",
+    "constexpr",
+    "continue",
+    "default",
+    "delete",
+    "do",
+    "double",
+    "else",
+    "enum",
+    "explicit",
+    "export",
+    "extern",
+    "false",
+    "float",
+    "for",
+    "friend",
+    "goto",
+    "if",
+    "inline",
+    "int",
+    "long",
+    "mutable",
+    "namespace",
+    "new",
+    "not",
+    "nullptr",
+    "operator",
+    "or",
+    "private",
+    "protected",
+    "public",
+    "register",
+    "requires",
+    "restrict",
+    "return",
+    "short",
+    "signed",
+    "sizeof",
+    "static",
+    "struct",
+    "switch",
+    "template",
+    "this",
+    "throw",
+    "true",
+    "try",
+    "typedef",
+    "typename",
+    "union",
+    "unsigned",
+    "using",
+    "virtual",
+    "void",
+    "volatile",
+    "while",
+    "xor",
 ];
 
 fn c_type(element: Element) -> &'static str {
@@ -198,8 +269,8 @@ fn c_type(element: Element) -> &'static str {
     }
 }
 
-/// The expression as a formula; `binding` is how tightly the place around it binds: 0 nothing, 1 a sum, 2 the right
-/// side of a difference, 3 a factor.
+/// The expression as a formula; `binding` is how tightly the place around it binds: 0 nothing, 1 a sum, 2 the
+/// right side of a difference, 3 a factor.
 fn formula(module: &Module, index: &Index, binding: u8) -> String {
     let at = |index, binding| formula(module, index, binding);
     let (text, own) = match index {

@@ -88,8 +88,8 @@ impl std::fmt::Debug for Jit {
 }
 
 impl Jit {
-    /// Loads `compiled`, and OpenMP's library if it needs that. Code for a CPU with more features than the host's
-    /// must not be called.
+    /// Loads `compiled`, and OpenMP's library if it needs that. Code for a CPU with more features than the
+    /// host's must not be called.
     pub fn load(compiled: &Compiled) -> Result<Jit> {
         if compiled.needs_openmp() {
             openmp::load()?;
@@ -109,16 +109,16 @@ impl Jit {
         })
     }
 
-    /// Makes parallel loops run on `threads` threads from the next call on; 0 leaves it to OpenMP. No effect on code
-    /// compiled for one thread.
+    /// Makes parallel loops run on `threads` threads from the next call on; 0 leaves it to OpenMP. No effect
+    /// on code compiled for one thread.
     pub fn set_threads(&self, threads: usize) {
         self.threads.store(threads, Ordering::Relaxed);
     }
 
     /// Calls function `name` with the module's symbols and the function's buffers, both in order.
     ///
-    /// Every buffer must have at least the elements that its size says for these parameters; then nothing outside
-    /// the buffers is touched, given that the module keeps within its buffers' sizes. Borrows exclude
+    /// Every buffer must have at least the elements that its size says for these parameters; then nothing
+    /// outside the buffers is touched, given that the module keeps within its buffers' sizes. Borrows exclude
     /// overlap; a buffer only read may be given twice.
     pub fn call(&self, name: &str, params: &[i64], buffers: &mut [BufferArg<'_>]) -> Result<()> {
         let function = self.module.functions.iter().find(|known| known.name == name);
@@ -134,9 +134,10 @@ impl Jit {
             }
         }
         let pointers: Vec<_> = buffers.iter_mut().map(BufferArg::pointer).collect();
-        // SAFETY: the entry was compiled from this function of this module, whose number and types of buffers were checked;
-        // each buffer has the elements that the module says it accesses, and those written to are borrowed mutably, so that
-        // nothing else refers to them. The engine, which owns the code, is borrowed.
+        // SAFETY: the entry was compiled from this function of this module, whose number and types of buffers
+        // were checked; each buffer has the elements that the module says it accesses, and those written to
+        // are borrowed mutably, so that nothing else refers to them. The engine, which owns the code, is
+        // borrowed.
         unsafe { entry(params.as_ptr(), pointers.as_ptr()) };
         Ok(())
     }
@@ -209,7 +210,8 @@ impl Engine {
         // SAFETY: a null builder means the defaults; `raw` is used only after success.
         unsafe { check(LLVMOrcCreateLLJIT(&mut raw, null_mut()), "start the JIT")? };
         let engine = Engine(raw);
-        // SAFETY: the engine is alive; generator and buffer are handed over to it; the object's bytes are copied.
+        // SAFETY: the engine is alive; generator and buffer are handed over to it; the object's bytes are
+        // copied.
         unsafe {
             let session = LLVMOrcLLJITGetExecutionSession(raw);
             LLVMOrcExecutionSessionSetErrorReporter(session, ignore, null_mut());
@@ -236,7 +238,8 @@ impl Engine {
 
     fn find(&self, symbol: &str) -> Result<Entry> {
         let mut address = 0;
-        // SAFETY: the engine is alive, the name a C string. A symbol found is the packed entry that `llvm` wrote, of type `Entry`.
+        // SAFETY: the engine is alive, the name a C string. A symbol found is the packed entry that `llvm`
+        // wrote, of type `Entry`.
         unsafe {
             check(
                 LLVMOrcLLJITLookup(self.0, &mut address, c_string(symbol).as_ptr()),

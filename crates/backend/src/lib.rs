@@ -1,23 +1,24 @@
 //! Loop IR to machine code, through MLIR and LLVM.
 //!
-//! Data flows one way: [`compile`] writes a [`dastac_loops::Module`] as MLIR in the `affine`, `scf`, `arith` and `memref`
-//! dialects, lowers it to LLVM IR, optimises it for one CPU and keeps the object code as [`Compiled`]. From there:
+//! Data flows one way: [`compile`] writes a [`dastac_loops::Module`] as MLIR in the `affine`, `scf`, `arith`
+//! and `memref` dialects, lowers it to LLVM IR, optimises it for one CPU and keeps the object code as
+//! [`Compiled`]. From there:
 //! - [`Jit`] loads the object into this process and calls its functions,
 //! - [`link::shared_library`] makes a shared library of it, [`header::c_header`] declares it to C.
 //!
 //! Invariants:
 //! - Equal modules and options give equal text and code on one machine.
 //! - Nothing is printed: MLIR's and LLVM's diagnostics come back inside [`Error`].
-//! - A module whose accesses stay within its buffers' sizes (an invariant of the loop IR) never touches memory that
-//!   the caller did not pass: [`Jit::call`] checks every buffer against the module.
+//! - A module whose accesses stay within its buffers' sizes (an invariant of the loop IR) never touches
+//!   memory that the caller did not pass: [`Jit::call`] checks every buffer against the module.
 //!
 //! # Calling convention
 //!
 //! Function `f` of the module becomes two exported C functions, named with [`Options::prefix`] in front:
-//! - `void f(const int64_t *params, T0 *b0, T1 *b1, ...)`: the module's symbols in order, then `f`'s buffers in order.
-//!   Buffers must not overlap.
-//! - `void f__packed(const int64_t *params, void *const *buffers)`: the same for callers that know the number of
-//!   buffers only at run time.
+//! - `void f(const int64_t *params, T0 *b0, T1 *b1, ...)`: the module's symbols in order, then `f`'s buffers
+//!   in order. Buffers must not overlap.
+//! - `void f__packed(const int64_t *params, void *const *buffers)`: the same for callers that know the number
+//!   of buffers only at run time.
 
 // LLVM's C interface and the entry of just-compiled code have no safe form.
 #![allow(unsafe_code)]

@@ -6,18 +6,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Makes the shared library `path` of `object`. It exports the module's functions and nothing else, and its `soname` is the file's name.
+/// Makes the shared library `path` of `object`. It exports the module's functions and nothing else, and its
+/// `soname` is the file's name.
 ///
-/// With `openmp`, the library depends on OpenMP's by name; a folder to look in is only recorded where the loader does not find it
-/// by itself. The compiler is `cc`, or what `CC` says. The file appears whole or not at all.
+/// With `openmp`, the library depends on OpenMP's by name; a folder to look in is only recorded where the
+/// loader does not find it by itself. The compiler is `cc`, or what `CC` says. The file appears whole or not
+/// at all.
 pub fn shared_library(object: &[u8], path: &Path, openmp: bool) -> Result<()> {
     let write_error = |source| Error::Write { path: path.to_owned(), source };
-    let name = path.file_name().ok_or_else(|| write_error(std::io::ErrorKind::InvalidInput.into()))?;
+    let name =
+        path.file_name().ok_or_else(|| write_error(std::io::ErrorKind::InvalidInput.into()))?;
     let temporary = Temporary::new(path).map_err(write_error)?;
     let (input, output) = (temporary.file("module.o"), temporary.file("module.so"));
     fs::write(&input, object).map_err(write_error)?;
 
-    let program = std::env::var("CC").ok().filter(|cc| !cc.is_empty()).unwrap_or_else(|| "cc".into());
+    let program =
+        std::env::var("CC").ok().filter(|cc| !cc.is_empty()).unwrap_or_else(|| "cc".into());
     let mut soname = OsString::from("-Wl,-soname,");
     soname.push(name);
     let mut words = program.split_whitespace();

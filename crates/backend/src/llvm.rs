@@ -11,6 +11,7 @@ use llvm_sys::target_machine::*;
 use llvm_sys::transforms::pass_builder::*;
 use llvm_sys::{LLVMAttributeFunctionIndex, LLVMDiagnosticSeverity, LLVMLinkage};
 use melior::ir::Module;
+use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::{Once, OnceLock};
@@ -18,7 +19,8 @@ use std::sync::{Once, OnceLock};
 /// Makes the native target known to LLVM; cheap when repeated.
 pub(crate) fn initialize() {
     static ONCE: Once = Once::new();
-    // SAFETY: initialisation has no preconditions; `Once` keeps it from running at the same time on two threads.
+    // SAFETY: initialisation has no preconditions; `Once` keeps it from running at the same time on two
+    // threads.
     ONCE.call_once(|| unsafe {
         #[cfg(target_arch = "x86_64")]
         {
@@ -146,21 +148,23 @@ pub(crate) struct Code {
     module: LLVMModuleRef,
     context: LLVMContextRef,
     // Boxed, since LLVM keeps its address.
-    diagnostics: Box<Vec<String>>,
+    diagnostics: Box<RefCell<Vec<String>>>,
 }
 
 extern "C" fn collect(info: LLVMDiagnosticInfoRef, data: *mut c_void) {
-    // SAFETY: `data` is the boxed list of the `Code` that owns the context; LLVM calls this from within calls that `Code` makes.
+    // SAFETY: `data` is the boxed list of the `Code` that owns the context; LLVM calls this from within calls
+    // that `Code` makes.
     unsafe {
         if LLVMGetDiagInfoSeverity(info) == LLVMDiagnosticSeverity::LLVMDSError {
             let text = take_message(LLVMGetDiagInfoDescription(info));
-            (*data.cast::<Vec<String>>()).push(text);
+            (*data.cast::<RefCell<Vec<String>>>()).borrow_mut().push(text);
         }
     }
 }
 
 impl Code {
-    /// Translates a module in the LLVM dialect; `exported` functions get a packed entry, all others become internal.
+    /// Translates a module in the LLVM dialect; `exported` functions get a packed entry, all others become
+    /// internal.
     pub fn translate(
         module: &Module<'_>,
         exported: &[(String, usize)],
@@ -169,19 +173,18 @@ impl Code {
         let stage = "translate the module";
         // SAFETY: plain creation.
         let context = unsafe { LLVMContextCreate() };
-        let mut code =
-            Code { module: null_mut(), context, diagnostics: Box::default() };
-        // SAFETY: the context is alive; the list outlives it, since `drop` disposes of the context first. The MLIR
-        // module is alive, its LLVM types are opaque structs of the same C interface in both crates.
+        let mut code = Code { module: null_mut(), context, diagnostics: Box::default() };
+        // SAFETY: the context is alive; the list outlives it, since `drop` disposes of the context first. The
+        // MLIR module is alive, its LLVM types are opaque structs of the same C interface in both crates.
         unsafe {
-            let sink: *mut Vec<String> = &raw mut *code.diagnostics;
+            let sink = std::ptr::from_ref(&*code.diagnostics).cast_mut();
             LLVMContextSetDiagnosticHandler(context, Some(collect), sink.cast());
             let translated = mlir_sys::mlirTranslateModuleToLLVMIR(
                 module.as_operation().to_raw(),
                 context.cast(),
             );
             if translated.is_null() {
-                let message = code.diagnostics.join("; ");
+                let message = code.diagnostics.take().join("; ");
                 return Err(Error::Llvm { stage, message });
             }
             code.module = translated.cast();
@@ -217,13 +220,14 @@ impl Code {
         list
     }
 
-    /// Erases the saves and restores of the stack pointer that MLIR puts around the body of each parallel loop: kernels
-    /// allocate nothing on the stack, and the calls would stand between loops and their optimisation.
+    /// Erases the saves and restores of the stack pointer that MLIR puts around the body of each parallel
+    /// loop: kernels allocate nothing on the stack, and the calls would stand between loops and their
+    /// optimisation.
     fn drop_stack_scopes(&self) {
         // Restores first: they use what saves return.
         for name in [c"llvm.stackrestore.p0", c"llvm.stacksave.p0"] {
-            // SAFETY: the module is alive; each user of an intrinsic is a call, and a call is erased only when nothing
-            // uses it. Each step takes the first use that is left.
+            // SAFETY: the module is alive; each user of an intrinsic is a call, and a call is erased only
+            // when nothing uses it. Each step takes the first use that is left.
             unsafe {
                 let intrinsic = LLVMGetNamedFunction(self.module, name.as_ptr());
                 while !intrinsic.is_null() {
@@ -258,8 +262,8 @@ impl Code {
     /// `void f__packed(const int64_t *params, void *const *buffers)`, which calls `f`.
     fn packed_entry(&self, name: &str, buffers: usize) {
         let empty = c"".as_ptr();
-        // SAFETY: all values belong to the live context and module; `f` takes one pointer and then one for each buffer, as
-        // `emit` wrote it.
+        // SAFETY: all values belong to the live context and module; `f` takes one pointer and then one for
+        // each buffer, as `emit` wrote it.
         unsafe {
             let callee = LLVMGetNamedFunction(self.module, c_string(name).as_ptr());
             let pointer = LLVMPointerTypeInContext(self.context, 0);
@@ -305,8 +309,8 @@ impl Code {
             ("target-features", target.features.as_str()),
         ];
         if cfg!(target_arch = "x86_64") {
-            // LLVM's tuning for most CPUs with AVX-512 splits 64-byte vectors in two, at a loss of more than half
-            // of the speed of dense kernels. Without AVX-512 this has no effect.
+            // LLVM's tuning for most CPUs with AVX-512 splits 64-byte vectors in two, at a loss of more than
+            // half of the speed of dense kernels. Without AVX-512 this has no effect.
             pairs.push(("prefer-vector-width", "512"));
         }
         for function in self.definitions() {
@@ -376,10 +380,9 @@ impl Code {
             let start = LLVMGetBufferStart(buffer).cast::<u8>();
             let bytes = std::slice::from_raw_parts(start, LLVMGetBufferSize(buffer)).to_vec();
             LLVMDisposeMemoryBuffer(buffer);
-            if self.diagnostics.is_empty() {
-                Ok(bytes)
-            } else {
-                Err(Error::Llvm { stage: "generate code", message: self.diagnostics.join("; ") })
+            match self.diagnostics.take().as_slice() {
+                [] => Ok(bytes),
+                list => Err(Error::Llvm { stage: "generate code", message: list.join("; ") }),
             }
         }
     }
@@ -392,7 +395,8 @@ impl Code {
 
 impl Drop for Code {
     fn drop(&mut self) {
-        // SAFETY: both are owned by this; the module goes before its context, both before the list of diagnostics.
+        // SAFETY: both are owned by this; the module goes before its context, both before the list of
+        // diagnostics.
         unsafe {
             if !self.module.is_null() {
                 LLVMDisposeModule(self.module);

@@ -1,17 +1,17 @@
 //! MLIR text down to the LLVM dialect.
 //!
-//! A context is used by one thread at a time and kept for the next compilation: making one costs more than lowering a small
-//! kernel. Only the dialects and passes that the pipeline needs are registered.
+//! A context is used by one thread at a time and kept for the next compilation: making one costs more than
+//! lowering a small kernel. Only the dialects and passes that the pipeline needs are registered.
 
 use crate::emit::Emitted;
 use crate::{Error, Result};
 use melior::Context;
-use melior::dialect::DialectRegistry;
+use melior::StringRef;
 use melior::diagnostic::{Diagnostic, DiagnosticHandlerId, DiagnosticSeverity};
 use melior::dialect::DialectHandle;
+use melior::dialect::DialectRegistry;
 use melior::ir::{Attribute, AttributeLike, Module};
 use melior::pass::PassManager;
-use melior::StringRef;
 use melior::utility::{parse_pass_pipeline, register_all_llvm_translations};
 use mlir_sys::*;
 use std::cell::RefCell;
@@ -20,15 +20,16 @@ use std::ffi::c_void;
 use std::rc::Rc;
 use std::sync::{Mutex, Once, PoisonError};
 
-/// Loops as MLIR knows them best, down to `scf`. (Not `affine-loop-invariant-code-motion`: it moves a loop out of the one
-/// whose variable its bounds mention.)
+/// Loops as MLIR knows them best, down to `scf`. (Not `affine-loop-invariant-code-motion`: it moves a loop
+/// out of the one whose variable its bounds mention.)
 const STRUCTURED: &str =
     "canonicalize,cse,lower-affine,canonicalize,cse,loop-invariant-code-motion";
 
 /// Parallel loops to OpenMP's work sharing.
 const OPENMP: &str = "convert-scf-to-openmp,canonicalize";
 
-/// What is left, to the LLVM dialect. OpenMP must come after functions: before them, the option for bare pointers is lost.
+/// What is left, to the LLVM dialect. OpenMP must come after functions: before them, the option for bare
+/// pointers is lost.
 const LLVM: &str = "convert-scf-to-cf,finalize-memref-to-llvm,convert-arith-to-llvm,\
                     convert-func-to-llvm{use-bare-ptr-memref-call-conv=1},convert-cf-to-llvm";
 
@@ -42,8 +43,8 @@ static POOL: Mutex<Vec<Idle>> = Mutex::new(Vec::new());
 /// A context that nothing refers to.
 struct Idle(Context);
 
-// SAFETY: a context has no ties to the thread that made it (multithreading inside is off, diagnostic handlers are
-// detached), and an idle one is owned by the pool alone.
+// SAFETY: a context has no ties to the thread that made it (multithreading inside is off, diagnostic handlers
+// are detached), and an idle one is owned by the pool alone.
 unsafe impl Send for Idle {}
 
 /// A context in use by this thread; it collects diagnostics.
@@ -103,12 +104,14 @@ impl Session {
         manager.run(module).map_err(|_| self.error("lower the module"))
     }
 
-    /// Loops whose iterations differ in work are shared out in shrinking pieces; the others keep OpenMP's equal shares.
+    /// Loops whose iterations differ in work are shared out in shrinking pieces; the others keep OpenMP's
+    /// equal shares.
     fn schedule(&self, module: &Module<'_>, uneven: &BTreeSet<String>) -> Result<()> {
         let guided = Attribute::parse(self.context(), "#omp<schedulekind guided>")
             .ok_or_else(|| self.error("choose a schedule"))?;
         let mut visitor = Visitor { uneven, guided: guided.to_raw(), in_loop: None };
-        // SAFETY: the operation is alive, the callback matches the type of its data, and the walk only sets attributes.
+        // SAFETY: the operation is alive, the callback matches the type of its data, and the walk only sets
+        // attributes.
         unsafe {
             mlirOperationWalk(
                 module.as_operation().to_raw(),
@@ -140,8 +143,8 @@ struct Visitor<'a> {
 }
 
 unsafe extern "C" fn visit_loops(operation: MlirOperation, data: *mut c_void) -> MlirWalkResult {
-    // SAFETY: `data` is the visitor that `schedule` borrows for the walk; `operation` and what is asked of it are alive, and
-    // MLIR's strings are ASCII names that live as long as the operation.
+    // SAFETY: `data` is the visitor that `schedule` borrows for the walk; `operation` and what is asked of it
+    // are alive, and MLIR's strings are ASCII names that live as long as the operation.
     unsafe {
         let visitor = &mut *data.cast::<Visitor>();
         let name = mlirIdentifierStr(mlirOperationGetName(operation));
@@ -176,7 +179,8 @@ fn text_of(diagnostic: &Diagnostic<'_>) -> String {
 
 fn create() -> Context {
     static PASSES: Once = Once::new();
-    // SAFETY: registration has no preconditions but must not run twice or at the same time, which `Once` excludes.
+    // SAFETY: registration has no preconditions but must not run twice or at the same time, which `Once`
+    // excludes.
     PASSES.call_once(|| unsafe {
         mlirRegisterTransformsCanonicalizer();
         mlirRegisterTransformsCSE();

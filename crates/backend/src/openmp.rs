@@ -1,5 +1,5 @@
-//! OpenMP's run-time library, which code for several threads calls. It is loaded, not linked: code for one thread runs
-//! without it.
+//! OpenMP's run-time library, which code for several threads calls. It is loaded, not linked: code for one
+//! thread runs without it.
 
 use crate::{Error, Result};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
@@ -9,7 +9,8 @@ use std::sync::OnceLock;
 /// The environment variable that names the library's file.
 pub const VARIABLE: &str = "DASTAC_OMP";
 
-/// Names and places tried after [`VARIABLE`]: the loader's path first, then where Debian's LLVM keeps its own.
+/// Names and places tried after [`VARIABLE`]: the loader's path first, then where Debian's LLVM keeps its
+/// own.
 const PLACES: &[&str] = &[
     "libomp.so.5",
     "libomp.so",
@@ -69,8 +70,9 @@ fn get() -> Result<&'static OpenMp> {
 
 fn open(places: &[OsString]) -> Option<OpenMp> {
     places.iter().find_map(|place| {
-        // SAFETY: libomp's initialisers are sound to run at any time; the symbols have these types in every version of its
-        // stable C interface. Global, since compiled kernels find `__kmpc_*` through the process's symbols.
+        // SAFETY: libomp's initialisers are sound to run at any time; the symbols have these types in every
+        // version of its stable C interface. Global, since compiled kernels find `__kmpc_*` through the
+        // process's symbols.
         unsafe {
             let library = Library::open(Some(place), RTLD_NOW | RTLD_GLOBAL).ok()?;
             // A libgomp under that name lacks the interface that LLVM's code calls.

@@ -4,7 +4,7 @@
 //! `parse(print(file)) == file`.
 
 /// A byte range of the source text.
-#[derive(Clone, Copy, Debug, Default, Hash)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Span {
     /// First byte.
     pub start: usize,

@@ -52,9 +52,8 @@ pub(super) fn matmul(element: Element) -> Module {
 fn matrix_product() {
     let (n, m, p) = (5, 9, 7);
     let (a, b) = (numbers(n * p), numbers(p * m));
-    let expected: Vec<f64> = (0..n * m)
-        .map(|at| (0..p).map(|k| a[at / m * p + k] * b[k * m + at % m]).sum())
-        .collect();
+    let expected: Vec<f64> =
+        (0..n * m).map(|at| (0..p).map(|k| a[at / m * p + k] * b[k * m + at % m]).sum()).collect();
     let params = [n as i64, m as i64, p as i64];
     assert_eq!(run(&matmul(Element::F64), &params, &[&a, &b], n * m), expected);
 }
@@ -64,9 +63,8 @@ fn single_precision() {
     let (n, m, p) = (3, 17, 5);
     let single = |list: Vec<f64>| list.into_iter().map(|x| x as f32).collect::<Vec<_>>();
     let (a, b) = (single(numbers(n * p)), single(numbers(p * m)));
-    let expected: Vec<f32> = (0..n * m)
-        .map(|at| (0..p).map(|k| a[at / m * p + k] * b[k * m + at % m]).sum())
-        .collect();
+    let expected: Vec<f32> =
+        (0..n * m).map(|at| (0..p).map(|k| a[at / m * p + k] * b[k * m + at % m]).sum()).collect();
     let mut out = vec![0.0; n * m];
     let buffers = &mut [BufferArg::F32In(&a), BufferArg::F32In(&b), BufferArg::F32(&mut out)];
     jit(&matmul(Element::F32)).call("matmul", &[3, 17, 5], buffers).unwrap();
@@ -107,8 +105,7 @@ fn floor_division_and_remainder() {
 #[test]
 fn exact_division() {
     for by in [1, 2, 3, 6, 8] {
-        let quotient =
-            table(|x, _| Index::ExactDiv(Box::new(x.clone() * x.clone() * x * by), by));
+        let quotient = table(|x, _| Index::ExactDiv(Box::new(x.clone() * x.clone() * x * by), by));
         assert_eq!(quotient, expected(|x| x * x * x), "by {by}");
     }
     // A polynomial that only whole is divisible.
@@ -349,7 +346,8 @@ fn several_functions_share_symbols_and_buffers() {
     let n = build.symbol("n");
     let x = build.buffer("x.0", Element::F64, Mode::Out, n.clone());
     let i = build.var("i j");
-    let fill = Stmt::for_range(i, c(0), n.clone(), vec![Stmt::set(x, v(i), Value::FromIndex(v(i)))]);
+    let fill =
+        Stmt::for_range(i, c(0), n.clone(), vec![Stmt::set(x, v(i), Value::FromIndex(v(i)))]);
     let mut module = build.finish(vec![fill]);
     let y = module.buffer("y", Element::F64, c(1));
     let mut total = Function::new("total", vec![(y, Mode::InOut), (x, Mode::In)]);

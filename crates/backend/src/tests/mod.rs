@@ -24,7 +24,13 @@ impl Build {
         Index::Symbol(self.module.symbol(name))
     }
 
-    fn buffer(&mut self, name: &str, element: Element, mode: Mode, size: impl Into<Index>) -> BufferId {
+    fn buffer(
+        &mut self,
+        name: &str,
+        element: Element,
+        mode: Mode,
+        size: impl Into<Index>,
+    ) -> BufferId {
         let id = self.module.buffer(name, element, size.into());
         self.function.args.push((id, mode));
         id

@@ -85,8 +85,8 @@ fn shared_library_is_called() {
         let n = 50;
         let (l, x, mut y) = (numbers(n * (n + 1) / 2), numbers(n), vec![0.0; n]);
         type Function = unsafe extern "C" fn(*const i64, *const f64, *const f64, *mut f64);
-        // SAFETY: the library has no initialisers beyond the C runtime's; the function has this type, and the buffers the sizes
-        // that it expects.
+        // SAFETY: the library has no initialisers beyond the C runtime's; the function has this type, and the
+        // buffers the sizes that it expects.
         unsafe {
             let library = libloading::Library::new(&path).unwrap();
             let function = library.get::<Function>(b"tri_trmv\0").unwrap();
@@ -96,7 +96,8 @@ fn shared_library_is_called() {
         }
         assert_eq!(y, sum_of_rows(n, &l, &x));
     }
-    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    let left: Vec<_> =
+        std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left.len(), 2, "temporary files are left: {left:?}");
 }
 
@@ -155,11 +156,17 @@ fn header_text() {
     let mut build = Build::new("pack");
     let n = build.symbol("n");
     let m = build.symbol("m");
-    let size = (n.clone() * (n.clone() + 1) * (n.clone() + 2)).exact_div(6) - (m.clone() - n.clone());
+    let size =
+        (n.clone() * (n.clone() + 1) * (n.clone() + 2)).exact_div(6) - (m.clone() - n.clone());
     build.buffer("int", Element::F32, Mode::In, size);
     build.buffer("a.b", Element::I64, Mode::InOut, n.clone().max(m.clone() - 1));
     let condition = Condition::Compare(Compare::Lt, n.clone(), m.clone());
-    build.buffer("a_b", Element::F64, Mode::Out, Index::Select(Box::new(condition), Box::new(n), Box::new(m)));
+    build.buffer(
+        "a_b",
+        Element::F64,
+        Mode::Out,
+        Index::Select(Box::new(condition), Box::new(n), Box::new(m)),
+    );
     let module = build.finish(vec![]);
     let options = HeaderOptions {
         doc: "Kernels of a test. Comments cannot be ended */ early.".to_owned(),

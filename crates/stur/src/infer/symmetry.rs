@@ -319,9 +319,9 @@ impl<'a, 'b> Matcher<'a, 'b> {
         let mut partner_taken = vec![false; products.len()];
         for p in 0..products.len() {
             let mut found = false;
-            for q in 0..products.len() {
-                if !partner_taken[q] && self.product_matches(p, q, skew)? {
-                    partner_taken[q] = true;
+            for (q, taken) in partner_taken.iter_mut().enumerate() {
+                if !*taken && self.product_matches(p, q, skew)? {
+                    *taken = true;
                     found = true;
                     break;
                 }
@@ -459,9 +459,8 @@ impl<'a, 'b> Matcher<'a, 'b> {
     fn domains_match(&self, p: usize, q: usize, mut renaming: Renaming) -> Result<bool, InferError> {
         let (from, to) = (&self.rule.products[p], &self.rule.products[q]);
         for iterator in &from.iterators {
-            if !renaming.forward.contains_key(iterator)
-                && !(to.iterators.contains(iterator) && renaming.bind(iterator, iterator))
-            {
+            let bound = renaming.forward.contains_key(iterator);
+            if !bound && (!to.iterators.contains(iterator) || !renaming.bind(iterator, iterator)) {
                 return Ok(false);
             }
         }

@@ -1,0 +1,244 @@
+//! Integer expressions, conditions, values and constants.
+
+use super::{Range, Ssa, Writer, line, memref, name_of};
+use crate::Result;
+use dastac_loops::{Compare, Condition, Element, Index, Sum, Value};
+
+/// Additions may be regrouped (vector reductions) and fused with products. Nothing is assumed about NaN and
+/// infinity.
+const FAST: &str = "fastmath<reassoc,nsz,contract>";
+
+/// Overflow is excluded by the invariants of the loop IR.
+const NSW: &str = "overflow<nsw>";
+
+impl Writer<'_, '_> {
+    pub(super) fn extremum(&mut self, list: &[Index], operation: &str) -> Result<Ssa> {
+        let mut result: Option<Ssa> = None;
+        for index in list {
+            let value = self.index(index)?;
+            result = Some(match result {
+                None => value,
+                Some(so_far) => self.define(format_args!("{operation} {so_far}, {value} : index")),
+            });
+        }
+        result.ok_or_else(|| self.invalid(format_args!("a loop has no bounds")))
+    }
+
+    pub(super) fn index(&mut self, index: &Index) -> Result<Ssa> {
+        let mut binary = |operation: &str, left: &Index, right: &Index, flags: &str| {
+            let (left, right) = (self.index(left)?, self.index(right)?);
+            Ok(self.define(format_args!("{operation} {left}, {right}{flags} : index")))
+        };
+        let nsw = format!(" {NSW}");
+        match index {
+            Index::Const(value) => Ok(self.index_constant(*value)),
+            Index::Symbol(symbol) => self.symbol(*symbol),
+            Index::Var(var) => match self.vars.get(var) {
+                Some(known) => Ok(known.name.clone()),
+                None => Err(self.invalid(format_args!("variable {} is not bound", var.0))),
+            },
+            Index::Add(left, right) => binary("arith.addi", left, right, &nsw),
+            Index::Sub(left, right) => binary("arith.subi", left, right, &nsw),
+            Index::Mul(left, right) => binary("arith.muli", left, right, &nsw),
+            Index::Min(left, right) => binary("arith.minsi", left, right, ""),
+            Index::Max(left, right) => binary("arith.maxsi", left, right, ""),
+            Index::FloorDiv(value, by) => {
+                let value = self.index(value)?;
+                self.floor_div(&value, *by)
+            }
+            Index::Mod(value, by) => {
+                let value = self.index(value)?;
+                let by_ssa = self.index_constant(*by);
+                if self.divisor(*by)?.is_power_of_two() {
+                    let mask = self.index_constant(by - 1);
+                    return Ok(self.define(format_args!("arith.andi {value}, {mask} : index")));
+                }
+                let quotient = self.floor_div(&value, *by)?;
+                let multiple =
+                    self.define(format_args!("arith.muli {quotient}, {by_ssa} {NSW} : index"));
+                Ok(self.define(format_args!("arith.subi {value}, {multiple} {NSW} : index")))
+            }
+            Index::ExactDiv(value, by) => {
+                let value = self.index(value)?;
+                let divisor = self.divisor(*by)?;
+                let (operation, by) = if divisor.is_power_of_two() {
+                    ("arith.shrsi", i64::from(divisor.trailing_zeros()))
+                } else {
+                    ("arith.divsi", *by)
+                };
+                let by = self.index_constant(by);
+                Ok(self.define(format_args!("{operation} {value}, {by} exact : index")))
+            }
+            Index::Select(condition, then, otherwise) => {
+                let condition = self.condition(condition)?;
+                let (then, otherwise) = (self.index(then)?, self.index(otherwise)?);
+                Ok(self
+                    .define(format_args!("arith.select {condition}, {then}, {otherwise} : index")))
+            }
+        }
+    }
+
+    /// `floor(a / b)` for `b > 0`. Let `s` be 0 or -1, `a`'s sign spread over all bits: then `a ^ s` is `a`
+    /// or `-1 - a`, never negative, and the quotient is `((a ^ s) / b) ^ s`. No branch, no overflow.
+    fn floor_div(&mut self, value: &Ssa, by: i64) -> Result<Ssa> {
+        let divisor = self.divisor(by)?;
+        if divisor.is_power_of_two() {
+            let shift = self.index_constant(i64::from(divisor.trailing_zeros()));
+            return Ok(self.define(format_args!("arith.shrsi {value}, {shift} : index")));
+        }
+        let (by, shift) = (self.index_constant(by), self.index_constant(63));
+        let sign = self.define(format_args!("arith.shrsi {value}, {shift} : index"));
+        let positive = self.define(format_args!("arith.xori {value}, {sign} : index"));
+        let quotient = self.define(format_args!("arith.divui {positive}, {by} : index"));
+        Ok(self.define(format_args!("arith.xori {quotient}, {sign} : index")))
+    }
+
+    fn divisor(&self, by: i64) -> Result<u64> {
+        match u64::try_from(by) {
+            Ok(by) if by > 0 => Ok(by),
+            _ => Err(self.invalid(format_args!("divisor {by}"))),
+        }
+    }
+
+    pub(super) fn condition(&mut self, condition: &Condition) -> Result<Ssa> {
+        let (list, operation, neutral) = match condition {
+            Condition::Compare(op, left, right) => {
+                let (left, right) = (self.index(left)?, self.index(right)?);
+                let predicate = match op {
+                    Compare::Eq => "eq",
+                    Compare::Ne => "ne",
+                    Compare::Lt => "slt",
+                    Compare::Le => "sle",
+                    Compare::Gt => "sgt",
+                    Compare::Ge => "sge",
+                };
+                return Ok(
+                    self.define(format_args!("arith.cmpi {predicate}, {left}, {right} : index"))
+                );
+            }
+            Condition::And(list) => (list, "arith.andi", "true"),
+            Condition::Or(list) => (list, "arith.ori", "false"),
+        };
+        let mut result: Option<Ssa> = None;
+        for condition in list {
+            let value = self.condition(condition)?;
+            result = Some(match result {
+                None => value,
+                Some(so_far) => self.define(format_args!("{operation} {so_far}, {value} : i1")),
+            });
+        }
+        Ok(match result {
+            Some(result) => result,
+            None => self.constant(neutral.to_owned(), neutral.to_owned()),
+        })
+    }
+
+    pub(super) fn value(&mut self, value: &Value, element: Element) -> Result<Ssa> {
+        let ty = name_of(element);
+        if element == Element::I64 && !matches!(value, Value::FromIndex(_)) {
+            return Err(self.invalid(format_args!("an integer buffer stores a number")));
+        }
+        Ok(match value {
+            Value::Const(value) => self.float_constant(*value, element),
+            Value::Load(id, index) => {
+                let (buffer, from) = self.buffer(*id)?;
+                let index = self.index(index)?;
+                let loaded =
+                    self.define(format_args!("memref.load {buffer}[{index}] : {}", memref(from)));
+                let convert = match (from, element) {
+                    (Element::F64, Element::F32) => "arith.truncf",
+                    (Element::F32, Element::F64) => "arith.extf",
+                    (Element::I64, _) => "arith.sitofp",
+                    _ => return Ok(loaded),
+                };
+                self.define(format_args!("{convert} {loaded} : {} to {ty}", name_of(from)))
+            }
+            Value::FromIndex(index) => {
+                let index = self.index(index)?;
+                let integer = self.define(format_args!("arith.index_cast {index} : index to i64"));
+                if element == Element::I64 {
+                    return Ok(integer);
+                }
+                self.define(format_args!("arith.sitofp {integer} : i64 to {ty}"))
+            }
+            Value::Add(left, right) => {
+                let (left, right) = (self.value(left, element)?, self.value(right, element)?);
+                self.add(&left, &right, element)
+            }
+            Value::Mul(left, right) => {
+                let (left, right) = (self.value(left, element)?, self.value(right, element)?);
+                self.define(format_args!("arith.mulf {left}, {right} {FAST} : {ty}"))
+            }
+            Value::Div(left, right) => {
+                let (left, right) = (self.value(left, element)?, self.value(right, element)?);
+                self.define(format_args!("arith.divf {left}, {right} : {ty}"))
+            }
+            Value::Sum(sum) => self.sum(sum, element)?,
+        })
+    }
+
+    pub(super) fn add(&mut self, left: &Ssa, right: &Ssa, element: Element) -> Ssa {
+        self.define(format_args!("arith.addf {left}, {right} {FAST} : {}", name_of(element)))
+    }
+
+    /// A loop that carries the partial sum; a term whose condition fails passes it on.
+    fn sum(&mut self, sum: &Sum, element: Element) -> Result<Ssa> {
+        let ty = name_of(element);
+        let zero = self.float_constant(0.0, element);
+        let range = self.range(&sum.lower, &sum.upper, sum.step)?;
+        let (result, partial) = (self.fresh(), self.fresh());
+        let dialect = match range {
+            Range::Affine { .. } => "affine",
+            Range::Values { .. } => "scf",
+        };
+        let carried = (&result, format!(" iter_args({partial} = {zero}) -> ({ty})"));
+        let var = self.loop_head(sum.var, &range, sum.step, Some(carried))?;
+        self.block(|writer| {
+            let Some(condition) = &sum.condition else {
+                let term = writer.value(&sum.body, element)?;
+                let next = writer.add(&partial, &term, element);
+                line!(writer, "{dialect}.yield {next} : {ty}");
+                return Ok(());
+            };
+            let keyword = writer.branch(condition)?;
+            let yields = if keyword.starts_with("affine") { "affine" } else { "scf" };
+            let next = writer.fresh();
+            line!(writer, "{next} = {keyword} -> ({ty}) {{");
+            writer.block(|writer| {
+                let term = writer.value(&sum.body, element)?;
+                let sum = writer.add(&partial, &term, element);
+                line!(writer, "{yields}.yield {sum} : {ty}");
+                Ok(())
+            })?;
+            line!(writer, "}} else {{");
+            line!(writer, "  {yields}.yield {partial} : {ty}");
+            line!(writer, "}}");
+            line!(writer, "{dialect}.yield {next} : {ty}");
+            Ok(())
+        })?;
+        self.vars.remove(&var);
+        line!(self, "}}");
+        Ok(result)
+    }
+
+    pub(super) fn index_constant(&mut self, value: i64) -> Ssa {
+        let sign = if value < 0 { "m" } else { "" };
+        self.constant(format!("{value} : index"), format!("c{sign}{}", value.unsigned_abs()))
+    }
+
+    /// A floating-point constant by its bits, so that every value has a form that reads back exactly.
+    fn float_constant(&mut self, value: f64, element: Element) -> Ssa {
+        let (bits, plain) = match element {
+            Element::F32 => (format!("0x{:08X}", (value as f32).to_bits()), (value as f32).into()),
+            _ => (format!("0x{:016X}", value.to_bits()), value),
+        };
+        let readable = format!("{plain:?}");
+        let text = if readable.contains('.') { &readable } else { &bits };
+        let name = format!("{}_{}", name_of(element), &bits[2..]);
+        self.constant(format!("{text} : {}", name_of(element)), name)
+    }
+
+    fn constant(&mut self, text: String, name: String) -> Ssa {
+        self.constants.entry(text).or_insert_with(|| Ssa(format!("%{name}"))).clone()
+    }
+}

@@ -1,0 +1,517 @@
+//! The dense reference evaluator: every rule by plain loops over dense arrays, to the letter of the language's meaning. Slow, obviously
+//! right, and the judge of everything compiled. It uses no isl and nothing of structure inference.
+//!
+//! For a rule `T(x) := sum of products`, every point of every product's iterators at which all comparisons hold adds the product of
+//! its factors to `T(x)`. An access reads the stored unique value, or coefficient times the value that the redundancy map leads to, or 0;
+//! a reciprocal is taken where the tensor is *structurally* non-zero, and makes the product 0 elsewhere. Rules are computed one after
+//! the other, each from finished tensors.
+//!
+//! Shapes: the extent of a position is the largest over the regions of `:D` (or `:U` where there is no `:D`) of the smallest upper bound
+//! that is written for its iterator, alone, against symbols and numbers; by interval propagation where there is none. A head without
+//! `:D` gets the largest over products of the smallest of such bounds and the extents of the tensors that it subscripts directly.
+
+mod interval;
+mod nest;
+mod structure;
+
+use std::collections::BTreeMap;
+
+use crate::ast::CompareOp;
+use crate::program::{Product, Program, Rule, TensorId};
+use interval::{Interval, linear, narrow};
+use nest::{Code, Nest, Relation, relations};
+
+pub use structure::{Contradiction, InputError, Status};
+
+/// A dense array in C order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dense {
+    /// One extent a position; none for a scalar.
+    pub shape: Vec<usize>,
+    /// All elements, the last position fastest.
+    pub data: Vec<f64>,
+}
+
+impl Dense {
+    /// All zeros.
+    pub fn zeros(shape: &[usize]) -> Self {
+        Dense { shape: shape.to_vec(), data: vec![0.0; shape.iter().product()] }
+    }
+
+    /// A 0-d array.
+    pub fn scalar(value: f64) -> Self {
+        Dense { shape: Vec::new(), data: vec![value] }
+    }
+
+    /// Where an element is, or nothing outside of the array.
+    pub fn position(&self, index: &[i64]) -> Option<usize> {
+        position(&self.shape, index)
+    }
+
+    /// An element, or nothing outside of the array.
+    pub fn get(&self, index: &[i64]) -> Option<f64> {
+        self.position(index).and_then(|at| self.data.get(at)).copied()
+    }
+}
+
+/// The C-order position of an index, or nothing outside of the box.
+fn position(shape: &[usize], index: &[i64]) -> Option<usize> {
+    let mut at = 0;
+    for (extent, i) in shape.iter().zip(index) {
+        let i = usize::try_from(*i).ok().filter(|i| i < extent)?;
+        at = at * extent + i;
+    }
+    (shape.len() == index.len()).then_some(at)
+}
+
+/// The index at a C-order position.
+fn index_at(shape: &[usize], mut at: usize) -> Vec<i64> {
+    let mut index = vec![0; shape.len()];
+    for (i, extent) in index.iter_mut().zip(shape).rev() {
+        *i = (at % extent) as i64;
+        at /= extent;
+    }
+    index
+}
+
+/// Why a program cannot be evaluated.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum EvalError {
+    /// Not one value for each symbol.
+    #[error("{found} symbol values given, the program has {expected} symbols")]
+    SymbolCount {
+        /// Symbols of the program.
+        expected: usize,
+        /// Values given.
+        found: usize,
+    },
+    /// Symbols are sizes and positions.
+    #[error("symbol `{symbol}` is negative: {value}")]
+    NegativeSymbol {
+        /// Its name.
+        symbol: String,
+        /// Its value.
+        value: i64,
+    },
+    /// A name that the checker let through.
+    #[error("unknown name `{name}`")]
+    UnknownName {
+        /// The name.
+        name: String,
+    },
+    /// Beyond 64 bits.
+    #[error("integer overflow in a subscript or comparison")]
+    Overflow,
+    /// `/` or `%` by something not positive.
+    #[error("division by {value}: `/` and `%` take a positive integer")]
+    Divisor {
+        /// The divisor.
+        value: i64,
+    },
+    /// Infinitely many values, or bounds that interval propagation does not find.
+    #[error("iterator `{iterator}` is unbounded")]
+    Unbounded {
+        /// Its name.
+        iterator: String,
+    },
+    /// Arrays start at 0.
+    #[error("`{tensor}` has a negative index at position {position}")]
+    NegativeIndex {
+        /// The tensor.
+        tensor: String,
+        /// Position from 1.
+        position: usize,
+    },
+    /// A rule computes an element that has no place in the head's array.
+    #[error("`{tensor}` is computed at {index:?}, outside its dimensions")]
+    OutsideBox {
+        /// The tensor.
+        tensor: String,
+        /// The element.
+        index: Vec<i64>,
+    },
+    /// `:U` and `:R` contradict each other.
+    #[error("element {index:?} of `{tensor}` {problem}")]
+    Structure {
+        /// The tensor.
+        tensor: String,
+        /// The element.
+        index: Vec<i64>,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// An input was not given.
+    #[error("input `{tensor}` is missing")]
+    MissingInput {
+        /// The tensor.
+        tensor: String,
+    },
+    /// An input has another shape.
+    #[error("`{tensor}` has shape {expected:?}, not {found:?}")]
+    WrongShape {
+        /// The tensor.
+        tensor: String,
+        /// Its shape.
+        expected: Vec<usize>,
+        /// The array's shape.
+        found: Vec<usize>,
+    },
+    /// More elements than an array can have.
+    #[error("`{tensor}` is too large for a dense array")]
+    TooLarge {
+        /// The tensor.
+        tensor: String,
+    },
+}
+
+/// A program with values for its symbols.
+#[derive(Debug)]
+pub struct Evaluator<'a> {
+    program: &'a Program,
+    symbols: Vec<(String, i64)>,
+    shapes: Vec<Vec<usize>>,
+}
+
+/// A tensor's finished values, and where it is structurally non-zero.
+struct Finished {
+    values: Dense,
+    support: Vec<bool>,
+}
+
+/// One access of a product, ready to be read.
+struct Read {
+    tensor: TensorId,
+    subscripts: Vec<Code>,
+    reciprocal: bool,
+}
+
+impl<'a> Evaluator<'a> {
+    /// Finds the shapes of all tensors for the given values of the symbols, in declaration order.
+    ///
+    /// # Errors
+    /// A missing or negative symbol, overflow, a box that is unbounded or begins below 0.
+    pub fn new(program: &'a Program, symbols: &[i64]) -> Result<Self, EvalError> {
+        if symbols.len() != program.symbols.len() {
+            let (expected, found) = (program.symbols.len(), symbols.len());
+            return Err(EvalError::SymbolCount { expected, found });
+        }
+        let symbols: Vec<(String, i64)> = program
+            .symbols
+            .iter()
+            .zip(symbols)
+            .map(|((name, _), value)| (name.clone(), *value))
+            .collect();
+        if let Some((symbol, value)) = symbols.iter().find(|(_, value)| *value < 0) {
+            return Err(EvalError::NegativeSymbol { symbol: symbol.clone(), value: *value });
+        }
+        let mut evaluator =
+            Evaluator { program, symbols, shapes: vec![Vec::new(); program.tensors.len()] };
+        let computed = program.rules.iter().map(|rule| rule.head);
+        let inputs = program.tensor_ids().filter(|id| program.tensor(*id).rule().is_none());
+        // Rules are in dependency order: what a head's shape follows from is known before it.
+        for id in inputs.chain(computed) {
+            evaluator.shapes[id.0] = evaluator.box_of(id)?;
+        }
+        Ok(evaluator)
+    }
+
+    /// The shape of a tensor's dense array.
+    pub fn shape(&self, tensor: TensorId) -> &[usize] {
+        &self.shapes[tensor.0]
+    }
+
+    /// An upper bound on the number of loop iterations of [`Evaluator::run`], and of elements that it needs: what a caller looks
+    /// at before it starts a run.
+    pub fn cost(&self) -> u128 {
+        let elements = self.shapes.iter().map(|shape| {
+            shape.iter().fold(1u128, |all, extent| all.saturating_mul(*extent as u128))
+        });
+        let mut cost = elements.fold(0u128, u128::saturating_add);
+        for rule in &self.program.rules {
+            for product in &rule.products {
+                let count = self.nest(rule, product).map_or(0, |nest| nest.count());
+                cost = cost.saturating_add(count);
+            }
+        }
+        cost
+    }
+
+    /// Computes every rule.
+    ///
+    /// Inputs are read through their declared structure: only the values of unique elements matter.
+    ///
+    /// # Errors
+    /// A missing input or one of the wrong shape, overflow, an unbounded iterator, contradictory structures, an element outside of its box.
+    pub fn run(
+        &self,
+        inputs: &BTreeMap<TensorId, Dense>,
+    ) -> Result<BTreeMap<TensorId, Dense>, EvalError> {
+        let mut finished: Vec<Option<Finished>> = Vec::new();
+        for id in self.program.tensor_ids() {
+            let tensor = self.program.tensor(id);
+            if tensor.rule().is_some() {
+                finished.push(None);
+                continue;
+            }
+            let name = || tensor.name.clone();
+            let input = inputs.get(&id).ok_or_else(|| EvalError::MissingInput { tensor: name() })?;
+            if input.shape != self.shape(id) || input.data.len() != self.elements(id)? {
+                return Err(EvalError::WrongShape {
+                    tensor: name(),
+                    expected: self.shape(id).to_vec(),
+                    found: input.shape.clone(),
+                });
+            }
+            let support = vec![true; input.data.len()];
+            finished.push(Some(self.structured(id, Finished { values: input.clone(), support })?));
+        }
+        let mut results = BTreeMap::new();
+        for rule in &self.program.rules {
+            let result = self.structured(rule.head, self.compute(rule, &finished)?)?;
+            results.insert(rule.head, result.values.clone());
+            finished[rule.head.0] = Some(result);
+        }
+        Ok(results)
+    }
+
+    fn name(&self, tensor: TensorId) -> String {
+        self.program.tensor(tensor).name.clone()
+    }
+
+    /// Elements of a tensor's dense array.
+    fn elements(&self, tensor: TensorId) -> Result<usize, EvalError> {
+        let shape = self.shape(tensor);
+        let elements = shape.iter().try_fold(1usize, |all, extent| all.checked_mul(*extent));
+        let fits = |elements: &usize| *elements <= isize::MAX as usize / 16;
+        elements.filter(fits).ok_or_else(|| EvalError::TooLarge { tensor: self.name(tensor) })
+    }
+
+    fn compute(&self, rule: &Rule, finished: &[Option<Finished>]) -> Result<Finished, EvalError> {
+        let elements = self.elements(rule.head)?;
+        let shape = self.shape(rule.head);
+        let mut values = Dense { shape: shape.to_vec(), data: vec![0.0; elements] };
+        let mut support = vec![false; elements];
+        let inside = match &self.program.tensor(rule.head).domain {
+            Some(_) => Some(self.domain(rule.head)?),
+            None => None,
+        };
+        for product in &rule.products {
+            let slots = &product.iterators;
+            let head: Vec<usize> = rule
+                .iterators
+                .iter()
+                .filter_map(|name| slots.iter().position(|slot| slot == name))
+                .collect();
+            let reads = self.reads(product)?;
+            let mut constant = product.coefficient;
+            for factor in &product.symbols {
+                let value = self.symbols[factor.symbol].1 as f64;
+                constant *= if factor.reciprocal { value.recip() } else { value };
+            }
+            self.nest(rule, product)?.for_each(&[], &mut |point| {
+                let index: Vec<i64> = head.iter().map(|slot| point[*slot]).collect();
+                let at = position(shape, &index);
+                if let Some(inside) = &inside
+                    && !at.is_some_and(|at| inside[at])
+                {
+                    return Ok(()); // the rule defines its head within `:D`
+                }
+                let mut term = constant;
+                for read in &reads {
+                    let Some(tensor) = &finished[read.tensor.0] else {
+                        return Err(EvalError::MissingInput { tensor: self.name(read.tensor) });
+                    };
+                    let index: Vec<i64> =
+                        read.subscripts.iter().map(|code| code.eval(point)).collect::<Result<_, _>>()?;
+                    let Some(at) = tensor.values.position(&index).filter(|at| tensor.support[*at]) else {
+                        return Ok(()); // structurally zero, as a factor and as a reciprocal
+                    };
+                    let value = tensor.values.data[at];
+                    term *= if read.reciprocal { value.recip() } else { value };
+                }
+                let Some(at) = at else {
+                    return Err(EvalError::OutsideBox { tensor: self.name(rule.head), index });
+                };
+                values.data[at] += term;
+                support[at] = true;
+                Ok(())
+            })?;
+        }
+        Ok(Finished { values, support })
+    }
+
+    fn reads(&self, product: &Product) -> Result<Vec<Read>, EvalError> {
+        let mut reads = Vec::new();
+        for access in &product.accesses {
+            let subscripts = access
+                .subscripts
+                .iter()
+                .map(|subscript| Code::new(subscript, &product.iterators, &self.symbols))
+                .collect::<Result<_, _>>()?;
+            reads.push(Read { tensor: access.tensor, subscripts, reciprocal: access.reciprocal });
+        }
+        Ok(reads)
+    }
+
+    /// The loops of a product.
+    fn nest(&self, rule: &Rule, product: &Product) -> Result<Nest, EvalError> {
+        let (mut ranges, mut limits) = self.limits(product)?;
+        if self.program.tensor(rule.head).domain.is_some() {
+            for (name, extent) in rule.iterators.iter().zip(self.shape(rule.head)) {
+                if let Some(slot) = product.iterators.iter().position(|slot| slot == name) {
+                    ranges[slot] = Interval { low: 0, high: *extent as i128 - 1 };
+                }
+            }
+        }
+        let relations = relations(&product.comparisons, &product.iterators, &self.symbols)?;
+        // Together: in `I(p + r) * (0 <= p < N)` each of both bounds `r` only with the other.
+        limits.extend(relations.iter().cloned());
+        narrow(&mut ranges, &limits);
+        Nest::new(&product.iterators, 0, ranges, relations)
+    }
+
+    /// What a product's accesses say about its iterators: outside of a tensor's box, the product is zero.
+    fn limits(&self, product: &Product) -> Result<(Vec<Interval>, Vec<Relation>), EvalError> {
+        let mut relations = Vec::new();
+        for read in self.reads(product)? {
+            for (code, extent) in read.subscripts.into_iter().zip(self.shape(read.tensor)) {
+                let extent = i64::try_from(*extent).map_err(|_| EvalError::Overflow)?;
+                relations.push(Relation {
+                    left: code.clone(),
+                    operator: CompareOp::Ge,
+                    right: Code::Const(0),
+                });
+                relations.push(Relation {
+                    left: code,
+                    operator: CompareOp::Lt,
+                    right: Code::Const(extent),
+                });
+            }
+        }
+        Ok((vec![Interval::ALL; product.iterators.len()], relations))
+    }
+
+    fn box_of(&self, id: TensorId) -> Result<Vec<usize>, EvalError> {
+        let tensor = self.program.tensor(id);
+        let rule = tensor.rule().map(|rule| &self.program.rules[rule.0]);
+        let declared = tensor.domain.as_ref().or(match rule {
+            None => tensor.unique.as_ref(),
+            Some(_) => None,
+        });
+        match (declared, rule) {
+            (Some(structure), _) => {
+                let mut shape = vec![0; tensor.rank];
+                for region in &structure.regions {
+                    let slots: Vec<String> =
+                        structure.iterators.iter().chain(&region.locals).cloned().collect();
+                    let relations = relations(&region.comparisons, &slots, &self.symbols)?;
+                    let mut ranges = vec![Interval::ALL; slots.len()];
+                    narrow(&mut ranges, &relations);
+                    let comparisons = &region.comparisons;
+                    for (position, extent) in shape.iter_mut().enumerate() {
+                        let direct = self.direct_bound(comparisons, &slots, position)?;
+                        if !ranges[position].is_empty() && ranges[position].low < 0 {
+                            let tensor = tensor.name.clone();
+                            return Err(EvalError::NegativeIndex { tensor, position: position + 1 });
+                        }
+                        let found = bound_or_range(direct, ranges[position], &slots[position])?;
+                        *extent = found.max(*extent);
+                    }
+                }
+                Ok(shape)
+            }
+            (None, Some(rule)) => self.head_box(rule),
+            (None, None) if tensor.rank == 0 => Ok(Vec::new()),
+            // The checker lets no other input through.
+            (None, None) => Err(EvalError::Unbounded { iterator: tensor.name.clone() }),
+        }
+    }
+
+    fn head_box(&self, rule: &Rule) -> Result<Vec<usize>, EvalError> {
+        let mut shape = vec![0; rule.iterators.len()];
+        for product in &rule.products {
+            let slots = &product.iterators;
+            let (mut ranges, mut limits) = self.limits(product)?;
+            limits.extend(relations(&product.comparisons, slots, &self.symbols)?);
+            narrow(&mut ranges, &limits);
+            let reads = self.reads(product)?;
+            for (name, extent) in rule.iterators.iter().zip(&mut shape) {
+                let Some(slot) = slots.iter().position(|slot| slot == name) else { continue };
+                let mut bound = self.direct_bound(&product.comparisons, slots, slot)?;
+                for read in &reads {
+                    for (subscript, extent) in read.subscripts.iter().zip(self.shape(read.tensor)) {
+                        if matches!(subscript, Code::Slot(other) if *other == slot) {
+                            let extent = *extent as i128;
+                            bound = Some(bound.map_or(extent, |bound| bound.min(extent)));
+                        }
+                    }
+                }
+                *extent = bound_or_range(bound, ranges[slot], name)?.max(*extent);
+            }
+        }
+        Ok(shape)
+    }
+
+    /// The smallest exclusive upper bound that a chain puts on a slot by itself: `slot < ..` or `slot <= ..` against symbols and
+    /// numbers, also across a chain's middle (`0 <= i <= j < N` bounds `i` by `N`).
+    fn direct_bound(
+        &self,
+        comparisons: &[crate::ast::Comparison],
+        slots: &[String],
+        slot: usize,
+    ) -> Result<Option<i128>, EvalError> {
+        let mut smallest: Option<i128> = None;
+        for comparison in comparisons {
+            let codes: Vec<Code> = comparison
+                .operands
+                .iter()
+                .map(|operand| Code::new(operand, slots, &self.symbols))
+                .collect::<Result<_, _>>()?;
+            for (from, left) in codes.iter().enumerate() {
+                for (to, right) in codes.iter().enumerate() {
+                    let Some(strict) = below(&comparison.operators, from, to) else { continue };
+                    let difference = Code::Op(
+                        crate::ast::BinaryOp::Sub,
+                        Box::new(left.clone()),
+                        Box::new(right.clone()),
+                    );
+                    let Some((terms, constant)) = linear(&difference) else { continue };
+                    if terms == [(slot, 1)] {
+                        let bound = i128::from(!strict) - constant;
+                        smallest = Some(smallest.map_or(bound, |smallest| smallest.min(bound)));
+                    }
+                }
+            }
+        }
+        Ok(smallest)
+    }
+}
+
+/// An extent from an exclusive bound, or from a range where there is none.
+fn bound_or_range(bound: Option<i128>, range: Interval, name: &str) -> Result<usize, EvalError> {
+    let bound = match bound {
+        Some(bound) => bound,
+        None if range.is_empty() => 0,
+        None => match range.finite() {
+            Some((_, high)) => i128::from(high) + 1,
+            None => return Err(EvalError::Unbounded { iterator: name.into() }),
+        },
+    };
+    usize::try_from(bound.max(0)).map_err(|_| EvalError::Overflow)
+}
+
+/// Whether operand `from` of a chain is below (strictly or not) operand `to`, as the operators between them say.
+fn below(operators: &[CompareOp], from: usize, to: usize) -> Option<bool> {
+    if from == to {
+        return None;
+    }
+    let mut strict = false;
+    for operator in &operators[from.min(to)..from.max(to)] {
+        match (operator, from < to) {
+            (CompareOp::Lt, true) | (CompareOp::Gt, false) => strict = true,
+            (CompareOp::Le, true) | (CompareOp::Ge, false) | (CompareOp::Eq, _) => {}
+            _ => return None,
+        }
+    }
+    Some(strict)
+}

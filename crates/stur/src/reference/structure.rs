@@ -1,0 +1,308 @@
+//! Declared structure by brute force: which elements are unique, which are redundant and to which others they lead, and which are zero.
+
+use rand::RngCore;
+
+use super::interval::Interval;
+use super::nest::{Nest, relations};
+use super::{Dense, EvalError, Evaluator, Finished, index_at, position};
+use crate::program::{Region, Structure, TensorId};
+
+/// What an element is by its tensor's declared structure.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Status {
+    /// Stored.
+    Unique,
+    /// `coefficient` times the element at `target`, which is unique.
+    Redundant {
+        /// The unique element.
+        target: Vec<i64>,
+        /// The redundancy's coefficient.
+        coefficient: f64,
+    },
+    /// Structurally zero.
+    Zero,
+}
+
+/// An array that contradicts its declared structure.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("element {index:?} of `{tensor}` is {found}, but its structure makes it {expected}")]
+pub struct Contradiction {
+    /// The tensor.
+    pub tensor: String,
+    /// The first such element in C order.
+    pub index: Vec<i64>,
+    /// What the structure and the other elements say.
+    pub expected: f64,
+    /// What the array holds.
+    pub found: f64,
+}
+
+/// What is wrong with an input.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum InputError {
+    /// Not as its structure says.
+    #[error(transparent)]
+    Contradiction(#[from] Contradiction),
+    /// The wrong shape, or a structure that cannot be evaluated.
+    #[error(transparent)]
+    Eval(#[from] EvalError),
+}
+
+/// [`Status`] with the target as a position.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Cell {
+    Zero,
+    Unique,
+    Redundant { target: usize, coefficient: f64 },
+}
+
+/// How far a redundant element of a given array may be from its exact value, relative to it: other programs round too.
+const TOLERANCE: f64 = 1e-9;
+
+impl Evaluator<'_> {
+    /// What an element is, by the tensor's `:D`, `:U` and `:R`. Elements outside of the box are zero; a computed tensor without
+    /// declared structure is unique throughout its box.
+    ///
+    /// # Errors
+    /// Overflow, unbounded auxiliary iterators, or an element with more than one meaning.
+    pub fn is_stored(&self, tensor: TensorId, index: &[i64]) -> Result<Status, EvalError> {
+        let declared = self.program.tensor(tensor);
+        if position(self.shape(tensor), index).is_none() || !self.in_domain(tensor, index)? {
+            return Ok(Status::Zero);
+        }
+        let unique = self.in_unique(tensor, index)?;
+        let mut found: Option<(Vec<i64>, f64)> = None;
+        if let Some(structure) = &declared.redundancy {
+            for region in &structure.regions {
+                let nest = self.region(tensor, structure, region, Some(index))?;
+                nest.for_each(index, &mut |point| {
+                    let target = &point[declared.rank..2 * declared.rank];
+                    let same = |(t, c): &(Vec<i64>, f64)| t == target && *c == region.coefficient;
+                    if found.as_ref().is_some_and(|found| !same(found)) {
+                        return Err(self.structure_error(tensor, index, "has two redundancies"));
+                    }
+                    found = Some((target.to_vec(), region.coefficient));
+                    Ok(())
+                })?;
+            }
+        }
+        match found {
+            None if unique => Ok(Status::Unique),
+            None => Ok(Status::Zero),
+            Some(_) if unique => Err(self.structure_error(tensor, index, "is both unique and redundant")),
+            Some((target, coefficient)) => {
+                let inside = position(self.shape(tensor), &target).is_some();
+                if !inside || !self.in_domain(tensor, &target)? || !self.in_unique(tensor, &target)? {
+                    let problem = format!("leads to {target:?}, which is not unique");
+                    return Err(self.structure_error(tensor, index, &problem));
+                }
+                Ok(Status::Redundant { target, coefficient })
+            }
+        }
+    }
+
+    /// A random array with the declared structure of a tensor: unique elements in ±[0.25, 1], so that reciprocals and relative errors stay
+    /// tame.
+    ///
+    /// # Errors
+    /// As for [`Evaluator::run`].
+    pub fn random_input<R: RngCore + ?Sized>(
+        &self,
+        tensor: TensorId,
+        rng: &mut R,
+    ) -> Result<Dense, EvalError> {
+        let cells = self.cells(tensor)?;
+        let mut data = vec![0.0; cells.len()];
+        for (value, cell) in data.iter_mut().zip(&cells) {
+            if *cell == Cell::Unique {
+                let bits = rng.next_u64();
+                let unit = (bits >> 11) as f64 / (1u64 << 53) as f64;
+                let size = 0.25 + 0.75 * unit;
+                *value = if bits & 1 == 0 { size } else { -size };
+            }
+        }
+        fill(&cells, &mut data);
+        Ok(Dense { shape: self.shape(tensor).to_vec(), data })
+    }
+
+    /// Whether an array has the declared structure of a tensor.
+    ///
+    /// # Errors
+    /// The first element, in C order, that is not what the structure says.
+    pub fn check_input(&self, tensor: TensorId, input: &Dense) -> Result<(), InputError> {
+        let cells = self.cells(tensor)?;
+        if input.shape != self.shape(tensor) || input.data.len() != cells.len() {
+            return Err(InputError::Eval(EvalError::WrongShape {
+                tensor: self.name(tensor),
+                expected: self.shape(tensor).to_vec(),
+                found: input.shape.clone(),
+            }));
+        }
+        for (at, (cell, found)) in cells.iter().zip(&input.data).enumerate() {
+            let expected = match cell {
+                Cell::Unique => continue,
+                Cell::Zero => 0.0,
+                Cell::Redundant { target, coefficient } => coefficient * input.data[*target],
+            };
+            let close = (found - expected).abs() <= TOLERANCE * expected.abs();
+            if !(close || *found == expected || found.is_nan() && expected.is_nan()) {
+                let index = index_at(&input.shape, at);
+                let tensor = self.name(tensor);
+                return Err(Contradiction { tensor, index, expected, found: *found }.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a tensor's `:D` holds, over its box.
+    pub(super) fn domain(&self, tensor: TensorId) -> Result<Vec<bool>, EvalError> {
+        let domain = &self.program.tensor(tensor).domain;
+        let Some(structure) = domain else { return Ok(vec![true; self.elements(tensor)?]) };
+        self.marks(tensor, structure)
+    }
+
+    /// A tensor as it is read: through its declared structure.
+    pub(super) fn structured(&self, tensor: TensorId, mut it: Finished) -> Result<Finished, EvalError> {
+        let declared = self.program.tensor(tensor);
+        if declared.domain.is_none() && declared.unique.is_none() && declared.redundancy.is_none() {
+            return Ok(it);
+        }
+        let cells = self.cells(tensor)?;
+        fill(&cells, &mut it.values.data);
+        for (at, cell) in cells.iter().enumerate() {
+            it.support[at] = match cell {
+                Cell::Zero => false,
+                Cell::Unique => it.support[at],
+                Cell::Redundant { .. } => continue,
+            };
+        }
+        for (at, cell) in cells.iter().enumerate() {
+            if let Cell::Redundant { target, .. } = cell {
+                it.support[at] = it.support[*target];
+            }
+        }
+        Ok(it)
+    }
+
+    fn structure_error(&self, tensor: TensorId, index: &[i64], problem: &str) -> EvalError {
+        EvalError::Structure {
+            tensor: self.name(tensor),
+            index: index.to_vec(),
+            problem: problem.into(),
+        }
+    }
+
+    /// What every element of the box is.
+    fn cells(&self, tensor: TensorId) -> Result<Vec<Cell>, EvalError> {
+        let declared = self.program.tensor(tensor);
+        let shape = self.shape(tensor);
+        let inside = self.domain(tensor)?;
+        let mut unique = inside.clone();
+        if let Some(structure) = &declared.unique {
+            let marked = self.marks(tensor, structure)?;
+            unique.iter_mut().zip(marked).for_each(|(unique, marked)| *unique &= marked);
+        }
+        let mut cells: Vec<Cell> =
+            unique.iter().map(|unique| if *unique { Cell::Unique } else { Cell::Zero }).collect();
+        let Some(structure) = &declared.redundancy else { return Ok(cells) };
+        for region in &structure.regions {
+            let nest = self.region(tensor, structure, region, None)?;
+            nest.for_each(&[], &mut |point| {
+                let (index, rest) = point.split_at(declared.rank);
+                let target = &rest[..declared.rank];
+                let Some(at) = position(shape, index).filter(|at| inside[*at]) else { return Ok(()) };
+                let Some(target) = position(shape, target).filter(|target| unique[*target]) else {
+                    let problem = format!("leads to {target:?}, which is not unique");
+                    return Err(self.structure_error(tensor, index, &problem));
+                };
+                let cell = Cell::Redundant { target, coefficient: region.coefficient };
+                match cells[at] {
+                    Cell::Zero => cells[at] = cell,
+                    Cell::Unique => {
+                        return Err(self.structure_error(tensor, index, "is both unique and redundant"));
+                    }
+                    other if other == cell => {}
+                    _ => return Err(self.structure_error(tensor, index, "has two redundancies")),
+                }
+                Ok(())
+            })?;
+        }
+        Ok(cells)
+    }
+
+    /// Where a `:D` or `:U` holds, over the tensor's box.
+    fn marks(&self, tensor: TensorId, structure: &Structure) -> Result<Vec<bool>, EvalError> {
+        let shape = self.shape(tensor);
+        let mut marks = vec![false; self.elements(tensor)?];
+        for region in &structure.regions {
+            let nest = self.region(tensor, structure, region, None)?;
+            nest.for_each(&[], &mut |point| {
+                if let Some(at) = position(shape, &point[..shape.len()]) {
+                    marks[at] = true;
+                }
+                Ok(())
+            })?;
+        }
+        Ok(marks)
+    }
+
+    fn in_domain(&self, tensor: TensorId, index: &[i64]) -> Result<bool, EvalError> {
+        self.holds(tensor, self.program.tensor(tensor).domain.as_ref(), index)
+    }
+
+    fn in_unique(&self, tensor: TensorId, index: &[i64]) -> Result<bool, EvalError> {
+        self.holds(tensor, self.program.tensor(tensor).unique.as_ref(), index)
+    }
+
+    /// Whether an index is in a structure; everything is in none.
+    fn holds(
+        &self,
+        tensor: TensorId,
+        structure: Option<&Structure>,
+        index: &[i64],
+    ) -> Result<bool, EvalError> {
+        let Some(structure) = structure else { return Ok(true) };
+        let mut found = false;
+        for region in &structure.regions {
+            let nest = self.region(tensor, structure, region, Some(index))?;
+            nest.for_each(index, &mut |_| {
+                found = true;
+                Ok(())
+            })?;
+        }
+        Ok(found)
+    }
+
+    /// Loops over the points of a region: all of them, or those with the given element. Elements lie in the box.
+    fn region(
+        &self,
+        tensor: TensorId,
+        structure: &Structure,
+        region: &Region,
+        element: Option<&[i64]>,
+    ) -> Result<Nest, EvalError> {
+        let slots: Vec<String> = structure.iterators.iter().chain(&region.locals).cloned().collect();
+        let mut ranges = vec![Interval::ALL; slots.len()];
+        // A redundancy's targets are not kept in the box: one outside of it is an error.
+        for (range, extent) in ranges.iter_mut().zip(self.shape(tensor)) {
+            *range = Interval { low: 0, high: *extent as i128 - 1 };
+        }
+        let fixed = element.unwrap_or_default();
+        for (range, value) in ranges.iter_mut().zip(fixed) {
+            *range = Interval::new(*value, *value);
+        }
+        let relations = relations(&region.comparisons, &slots, &self.symbols)?;
+        Nest::new(&slots, fixed.len(), ranges, relations)
+    }
+}
+
+/// Gives redundant and zero elements their values.
+fn fill(cells: &[Cell], data: &mut [f64]) {
+    for (at, cell) in cells.iter().enumerate() {
+        match cell {
+            Cell::Zero => data[at] = 0.0,
+            Cell::Unique => {}
+            Cell::Redundant { target, coefficient } => data[at] = coefficient * data[*target],
+        }
+    }
+}

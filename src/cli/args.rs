@@ -1,0 +1,279 @@
+//! The flags of every command, and their help.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+const EXAMPLES: &str = "\
+Examples:
+  dastac check ttm.stur                          is it well-formed?
+  dastac infer ttm.stur                          the structure of every tensor
+  dastac layout ttm.stur -p M=512 -p N=512       where elements stand, and how many bytes that saves
+  dastac run ttm.stur -p M=512 -p N=512 --verify compute, and compare with a dense reference
+  dastac build ttm.stur -o libttm.so --header ttm.h
+
+FILE is a program in STUR, or `-` for standard input.
+
+Exit codes: 0 done; 1 the program or the given data are at fault, or a verification disagrees; 2 the command line is;
+101 a defect of dastac.";
+
+/// A compiler for structured tensor algebra
+///
+/// Reads what to compute and what is known of the tensors (zeros, symmetry, diagonals, bands, ..), stores only their unique elements
+/// in packed buffers, and compiles parallel native kernels that compute on these.
+#[derive(Debug, Parser)]
+#[command(name = "dastac", version, max_term_width = 120, after_help = EXAMPLES)]
+pub struct Cli {
+    /// When to use colours
+    ///
+    /// `auto`: on a terminal, unless NO_COLOR is set.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub color: Color,
+    /// What to do
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// A command.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Report errors and warnings of a program
+    Check(FileArgs),
+    /// Show the unique set and redundancy map of every tensor
+    ///
+    /// The output is STUR itself, with isl's notation in comments: its lines can be pasted into a program.
+    Infer(FileArgs),
+    /// Show where the elements of every tensor are stored
+    ///
+    /// For every tensor: the polynomial from index to position, the number of stored elements as a polynomial in the symbols, and the packing
+    /// order. When all symbols have values also elements and bytes, and how that compares with a dense array.
+    Layout(LayoutArgs),
+    /// Print what a stage of the compiler made of a program
+    #[command(after_help = EMIT_EXAMPLES)]
+    Emit(EmitArgs),
+    /// Compile and run a program
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(RunArgs),
+    /// Make a shared library or an object file with a C header
+    ///
+    /// The library exports `kernel` (computes on packed buffers), `sizes` (elements of every packed buffer) and, for every tensor T,
+    /// `pack_T` and `unpack_T`, which move it between a dense array and its packed buffer. The header explains them.
+    #[command(after_help = BUILD_EXAMPLES)]
+    Build(BuildArgs),
+    /// Print a completion script for a shell
+    #[command(after_help = "Example:\n  dastac completions bash > ~/.local/share/bash-completion/completions/dastac")]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+const EMIT_EXAMPLES: &str = "\
+Examples:
+  dastac emit ttm.stur --stage loops
+  dastac emit ttm.stur --stage llvm --threads 1
+  dastac emit ttm.stur --stage object -o ttm.o";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  dastac run ttm.stur -p M=64 -p N=64 -p P=64 -p Q=64 --verify
+  dastac run ttm.stur -p M=512 -p N=512 -p P=512 -p Q=512 --threads 8 --repeat 10
+  dastac run matvec.stur -p N=500 --input B=b.npy --input x=x.npy --output y=y.npy
+  dastac run matvec.stur -p N=500 --json | python3 -m json.tool
+
+Arrays are .npy files (NumPy) of 64-bit floats in C order: the full, dense array of the tensor's box; a scalar is a 0-d array. Packing
+and unpacking happen inside. An input that contradicts its declared structure is an error.";
+
+const BUILD_EXAMPLES: &str = "\
+Examples:
+  dastac build ttm.stur -o libttm.so --header ttm.h
+  dastac build ttm.stur -o ttm.o --prefix my_ --threads 1
+
+A parallel library needs OpenMP's run-time library (libomp) where it is used, and as many threads run as OMP_NUM_THREADS says; with
+--threads 1 it needs nothing.";
+
+/// A program.
+#[derive(Debug, Args)]
+pub struct FileArgs {
+    /// The program, in STUR; `-` for standard input
+    pub file: PathBuf,
+}
+
+/// Values of symbols.
+#[derive(Debug, Args)]
+pub struct SymbolArgs {
+    /// The value of a symbol; once for each
+    #[arg(short = 'p', long = "param", value_name = "NAME=VALUE", value_parser = symbol_value)]
+    pub params: Vec<(String, i64)>,
+}
+
+/// What `layout` needs.
+#[derive(Debug, Args)]
+pub struct LayoutArgs {
+    #[command(flatten)]
+    pub file: FileArgs,
+    #[command(flatten)]
+    pub symbols: SymbolArgs,
+}
+
+/// Number of threads.
+#[derive(Debug, Args)]
+pub struct ThreadArgs {
+    /// Threads for parallel loops; 1 compiles without OpenMP [default: one for each core]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub threads: Option<u32>,
+}
+
+/// What `emit` needs.
+#[derive(Debug, Args)]
+pub struct EmitArgs {
+    #[command(flatten)]
+    pub file: FileArgs,
+    /// The stage
+    #[arg(long, value_name = "STAGE")]
+    pub stage: Stage,
+    /// Write to a file instead of standard output
+    #[arg(short, long, value_name = "PATH")]
+    pub output: Option<PathBuf>,
+    /// Put in front of the names of exported functions (mlir and later stages)
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub prefix: String,
+    #[command(flatten)]
+    pub threads: ThreadArgs,
+}
+
+/// What can be printed, in the order of the stages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Stage {
+    /// Structures: the output of `infer`
+    Inferred,
+    /// The iteration domain of every statement, as an isl set
+    Domain,
+    /// isl's loops over these domains, as C
+    Ast,
+    /// Packed layouts: the output of `layout`
+    Layout,
+    /// The computation in the loop IR, with packed subscripts
+    Loops,
+    /// The computation in MLIR, before any pass
+    Mlir,
+    /// The computation in LLVM IR, optimised
+    Llvm,
+    /// The computation in assembly of this machine
+    Asm,
+    /// The object file: kernel, sizes, packing and unpacking
+    Object,
+    /// The C header of the object file
+    Header,
+}
+
+/// What `run` needs.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    #[command(flatten)]
+    pub file: FileArgs,
+    #[command(flatten)]
+    pub symbols: SymbolArgs,
+    /// Read an input from a .npy file; inputs without one are drawn at random, on their structure
+    #[arg(long = "input", value_name = "NAME=PATH", value_parser = named_path)]
+    pub inputs: Vec<(String, PathBuf)>,
+    /// Write a computed tensor to a .npy file, as a dense array
+    #[arg(long = "output", value_name = "NAME=PATH", value_parser = named_path)]
+    pub outputs: Vec<(String, PathBuf)>,
+    /// Seed of the random inputs
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub threads: ThreadArgs,
+    /// How often to run the computation; all times are reported
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub repeat: u32,
+    /// Compare all results with the reference evaluator; exit code 1 when they disagree
+    #[arg(long)]
+    pub verify: bool,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What `build` needs.
+#[derive(Debug, Args)]
+pub struct BuildArgs {
+    #[command(flatten)]
+    pub file: FileArgs,
+    /// What to make: a shared library (.so) or an object file (.o)
+    #[arg(short, long, value_name = "PATH")]
+    pub output: PathBuf,
+    /// Also write the C header
+    #[arg(long, value_name = "PATH")]
+    pub header: Option<PathBuf>,
+    /// Put in front of the names of exported functions [default: the name of FILE and an underscore]
+    #[arg(long, value_name = "TEXT")]
+    pub prefix: Option<String>,
+    /// The CPU to compile for, by LLVM's name, such as x86-64-v3 [default: this machine's]
+    #[arg(long, value_name = "NAME")]
+    pub cpu: Option<String>,
+    #[command(flatten)]
+    pub threads: ThreadArgs,
+}
+
+/// `NAME=VALUE`.
+fn symbol_value(text: &str) -> Result<(String, i64), String> {
+    let form = "write `NAME=VALUE`, such as `-p N=512`, once for each symbol";
+    let (name, value) = text.split_once('=').ok_or_else(|| format!("there is no `=`; {form}"))?;
+    let (name, value) = (name.trim(), value.trim());
+    if name.is_empty() {
+        return Err(format!("there is no name; {form}"));
+    }
+    match value.parse() {
+        Ok(value) => Ok((name.into(), value)),
+        Err(error) => Err(match error.kind() {
+            std::num::IntErrorKind::PosOverflow | std::num::IntErrorKind::NegOverflow => {
+                format!("`{value}` does not fit 64 bits")
+            }
+            _ => format!("`{value}` is not an integer; {form}"),
+        }),
+    }
+}
+
+/// `NAME=PATH`.
+fn named_path(text: &str) -> Result<(String, PathBuf), String> {
+    match text.split_once('=') {
+        Some((name, path)) if !name.trim().is_empty() && !path.is_empty() => {
+            Ok((name.trim().into(), path.into()))
+        }
+        _ => Err("write `NAME=PATH`, such as `B=b.npy`".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn definitions_are_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn symbol_values() {
+        assert_eq!(symbol_value("N=12"), Ok(("N".into(), 12)));
+        assert_eq!(symbol_value("a.b=-1"), Ok(("a.b".into(), -1)));
+        for bad in ["N", "=3", "N=", "N=x", "N=1.5", "N=99999999999999999999", "N=1,M=2"] {
+            assert!(symbol_value(bad).is_err(), "{bad}");
+        }
+    }
+}

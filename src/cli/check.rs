@@ -1,0 +1,44 @@
+//! `dastac check`.
+
+use dastac::driver::Analysis;
+use dastac::stur::Role;
+
+use super::args::FileArgs;
+use super::failure::Failure;
+use super::output::stdout;
+use super::progress::Progress;
+use super::source::Source;
+use super::{Outcome, Result, Terminal};
+
+/// Reads a program, checks it, infers structures, and shows its warnings.
+pub fn analyse(terminal: &Terminal, source: &Source, progress: &Progress) -> Result<Analysis> {
+    progress.stage("inferring structures");
+    let analysis = Analysis::of(&source.text).map_err(|error| Failure::of(error, source))?;
+    terminal.renderer.warnings(&analysis.warnings, source);
+    Ok(analysis)
+}
+
+/// Reports diagnostics only.
+pub fn check(terminal: &Terminal, args: &FileArgs) -> Result<Outcome> {
+    let source = Source::read(&args.file)?;
+    let analysis = analyse(terminal, &source, &Progress::new(terminal.interactive))?;
+    let program = &analysis.inferred.program;
+    let inputs = program.tensors.iter().filter(|tensor| tensor.role == Role::Input).count();
+    let mut text = format!(
+        "ok: {} ({}), {}, {}",
+        count(program.tensors.len(), "tensor"),
+        count(inputs, "input"),
+        count(program.rules.len(), "rule"),
+        count(program.symbols.len(), "symbol"),
+    );
+    if !analysis.warnings.is_empty() {
+        text += &format!(", {}", count(analysis.warnings.len(), "warning"));
+    }
+    stdout(format!("{text}\n").as_bytes())?;
+    Ok(Outcome::Done)
+}
+
+/// `1 rule`, `2 rules`.
+fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}

@@ -1,0 +1,128 @@
+//! Why a command did not do what was asked, and what to do about it.
+
+use dastac::stur::Diagnostic;
+
+use super::source::Source;
+
+/// Why a command stopped.
+pub enum Failure {
+    /// The program is at fault: its diagnostics, with the text that they point into.
+    Program(Vec<Diagnostic>, Source),
+    /// Something else that the user can change.
+    User(Message),
+    /// The command line asks for something contradictory.
+    Usage(Message),
+    /// A defect of dastac.
+    Defect(String),
+    /// Nobody reads the output any more: no reason to complain.
+    NoReader,
+}
+
+/// One line without a full stop, and hints.
+pub struct Message {
+    /// What went wrong.
+    pub text: String,
+    /// What to do about it.
+    pub hints: Vec<String>,
+}
+
+impl Failure {
+    /// Something that the user can change.
+    pub fn user(text: impl Into<String>) -> Failure {
+        Failure::User(Message { text: text.into(), hints: Vec::new() })
+    }
+
+    /// A contradictory command line.
+    pub fn usage(text: impl Into<String>) -> Failure {
+        Failure::Usage(Message { text: text.into(), hints: Vec::new() })
+    }
+
+    /// Adds what to do about it.
+    pub fn hint(mut self, hint: impl Into<String>) -> Failure {
+        if let Failure::User(message) | Failure::Usage(message) = &mut self {
+            message.hints.push(hint.into());
+        }
+        self
+    }
+
+    /// The exit code of the process.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Failure::NoReader => 0,
+            Failure::Program(..) | Failure::User(_) => 1,
+            Failure::Usage(_) => 2,
+            Failure::Defect(_) => 101,
+        }
+    }
+
+    /// Sorts an error of the library into what the user can change and what is a defect.
+    pub fn of(error: dastac::Error, source: &Source) -> Failure {
+        use dastac::Error;
+        use dastac::layout::LayoutError;
+        use dastac::sched::SchedError;
+        let text = error.to_string();
+        match error {
+            Error::Program(diagnostics)
+            | Error::Layout(LayoutError::Program(diagnostics))
+            | Error::Sched(SchedError::Layout(LayoutError::Program(diagnostics))) => {
+                Failure::Program(diagnostics, source.clone())
+            }
+            Error::Poly(error) | Error::Layout(LayoutError::Poly(error)) => poly(&error, text),
+            Error::Sched(SchedError::Poly(error) | SchedError::Layout(LayoutError::Poly(error))) => {
+                poly(&error, text)
+            }
+            Error::Backend(error) => backend(&error, text),
+            Error::Contradiction { tensor, .. } => Failure::user(text)
+                .hint(format!("`dastac infer {}` shows the structure of `{tensor}`", source.name)),
+            Error::Memory { .. } | Error::TooLarge(_) => Failure::user(text).hint("choose smaller sizes"),
+            Error::Layout(LayoutError::Overflow { .. }) => Failure::user(text).hint("choose smaller sizes"),
+            Error::Sched(SchedError::Set(_)) => Failure::Defect(text),
+            _ => Failure::user(text),
+        }
+    }
+}
+
+fn poly(error: &dastac::poly::Error, text: String) -> Failure {
+    use dastac::poly::Error;
+    match error {
+        Error::Load(_) | Error::Infinite { .. } | Error::Overflow { .. } => Failure::user(text),
+        Error::TooComplex { .. } | Error::TooManyPoints { .. } => {
+            Failure::user(text).hint("write the structure with fewer regions, or with constants instead of symbols")
+        }
+        Error::Unsupported { what } => Failure::user(format!("not supported yet: {what}")),
+        _ => Failure::Defect(text),
+    }
+}
+
+fn backend(error: &dastac::backend::Error, text: String) -> Failure {
+    use dastac::backend::Error;
+    match error {
+        Error::Name(_) => Failure::user(text).hint("`--prefix` sets the start of the names"),
+        Error::UnknownCpu { .. }
+        | Error::UnknownFeature(_)
+        | Error::OpenMp { .. }
+        | Error::Memory { .. }
+        | Error::Linker { .. }
+        | Error::Write { .. } => Failure::user(text),
+        Error::LinkerMissing { .. } => Failure::user(text)
+            .hint("install a C compiler (Debian: gcc), name one in CC, or make an object file (`-o kernel.o`)"),
+        _ => Failure::Defect(text),
+    }
+}
+
+/// How a defect is told.
+pub fn defect(what: &str) -> String {
+    format!(
+        "internal error: {what}\nThis is a defect of dastac; please report it with the program and the command line.\n"
+    )
+}
+
+/// `a, b and c`, each in backquotes.
+pub fn list(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    match quoted.as_slice() {
+        [] => "none".into(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}

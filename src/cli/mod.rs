@@ -1,0 +1,103 @@
+//! The command line: the only part of the project that touches the terminal.
+//!
+//! Invariants: results go to stdout and everything else to stderr; stdout holds a complete result or nothing; files appear whole or not at
+//! all. Exit codes: 0 done, 1 the program or the given data are at fault (or a verification disagrees), 2 the command line is, 101 a defect of
+//! dastac itself.
+
+mod args;
+mod build;
+mod check;
+mod emit;
+mod failure;
+mod infer;
+mod inputs;
+mod json;
+mod layout;
+mod npy;
+mod output;
+mod progress;
+mod render;
+mod run;
+mod source;
+mod table;
+mod version;
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+use args::{Cli, Command};
+use failure::Failure;
+use render::Renderer;
+
+/// What a command says when it went as wished.
+pub enum Outcome {
+    /// All is well.
+    Done,
+    /// A result that is not the expected one, already reported.
+    Disagreement,
+}
+
+/// The result of a command.
+pub type Result<T> = std::result::Result<T, Failure>;
+
+/// How this process talks to its user.
+pub struct Terminal {
+    /// Renders diagnostics and errors for stderr.
+    pub renderer: Renderer,
+    /// Whether a moving picture may be shown on stderr.
+    pub interactive: bool,
+}
+
+/// Parses the command line, runs the command and reports.
+pub fn main() -> ExitCode {
+    report_panics();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if error.kind() == ErrorKind::DisplayVersion => {
+            return finish(&Renderer::new(args::Color::Auto), version::print().map(|()| Outcome::Done));
+        }
+        Err(error) => error.exit(),
+    };
+    let terminal = Terminal {
+        renderer: Renderer::new(cli.color),
+        interactive: std::io::stderr().is_terminal(),
+    };
+    let outcome = match &cli.command {
+        Command::Check(args) => check::check(&terminal, args),
+        Command::Infer(args) => infer::infer(&terminal, args),
+        Command::Layout(args) => layout::layout(&terminal, args),
+        Command::Emit(args) => emit::emit(&terminal, args),
+        Command::Run(args) => run::run(&terminal, args),
+        Command::Build(args) => build::build(&terminal, args),
+        Command::Completions { shell } => output::completions(*shell).map(|()| Outcome::Done),
+    };
+    finish(&terminal.renderer, outcome)
+}
+
+fn finish(renderer: &Renderer, outcome: Result<Outcome>) -> ExitCode {
+    match outcome {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Disagreement) => ExitCode::from(1),
+        Err(failure) => {
+            let code = failure.exit_code();
+            renderer.failure(&failure);
+            ExitCode::from(code)
+        }
+    }
+}
+
+/// A defect shows as one line that asks for a report, not as a backtrace (unless `RUST_BACKTRACE` asks for one).
+fn report_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let what = panic.payload_as_str().unwrap_or("unknown");
+        let place = panic.location().map(|at| format!(" ({}:{})", at.file(), at.line()));
+        let what = format!("{what}{}", place.unwrap_or_default());
+        render::to_stderr(&failure::defect(&what));
+        if std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0") {
+            render::to_stderr(&format!("{}\n", std::backtrace::Backtrace::force_capture()));
+        }
+    }));
+}

@@ -1,0 +1,34 @@
+//! Tables for people.
+
+use std::io::IsTerminal;
+
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+
+/// A table under headings; those that begin with `>` are of numbers. Wide cells are wrapped on a terminal only.
+pub fn table(headings: &[&str], rows: Vec<Vec<String>>) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    let wrap = std::io::stdout().is_terminal();
+    table.set_content_arrangement(if wrap { ContentArrangement::Dynamic } else { ContentArrangement::Disabled });
+    table.set_header(headings.iter().map(|heading| heading.trim_start_matches('>')));
+    table.add_rows(rows);
+    for (column, heading) in table.column_iter_mut().zip(headings) {
+        column.set_padding((0, 2));
+        if heading.starts_with('>') {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    // Padding at the end of lines disturbs whoever copies or compares them.
+    table.to_string().lines().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+/// Dense bytes over packed bytes.
+pub fn ratio(dense: u128, packed: u128) -> String {
+    if packed == 0 || dense == 0 {
+        return "-".into();
+    }
+    // Sizes are shown, not computed with.
+    #[allow(clippy::cast_precision_loss)]
+    let ratio = dense as f64 / packed as f64;
+    if ratio >= 100.0 { format!("{ratio:.0}x") } else { format!("{ratio:.2}x") }
+}

@@ -1,0 +1,202 @@
+//! Every example, compiled and compared with the reference evaluator at small and odd sizes, with one and two threads; and its layouts
+//! compared with brute force.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use dastac::driver::{Target, compile};
+use dastac::layout::Proof;
+use dastac::run::{Runner, Verification};
+use dastac::stur::Role;
+use dastac::stur::program::{Program, TensorId};
+use dastac::stur::reference::{Dense, Evaluator, Status};
+use rand::SeedableRng;
+
+/// Iterations of the reference evaluator that a case may take.
+const MAX_COST: u128 = 3_000_000;
+
+fn examples() -> Vec<PathBuf> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == "stur"))
+        .collect();
+    files.sort();
+    assert!(files.len() >= 15, "the twelve kernels of Table 2 and PR2 to PR4 at least");
+    files
+}
+
+/// Sizes 0, 1, 2, 7, and non-square ones; symbols that name a fixed index stay small, so that they fall inside.
+fn sizes(program: &Program) -> Vec<BTreeMap<String, i64>> {
+    let patterns: &[&[i64]] =
+        &[&[0], &[1], &[2], &[7], &[3, 5, 2, 4], &[5, 3, 7, 2], &[4, 1, 3, 2], &[0, 3, 2, 5]];
+    patterns
+        .iter()
+        .map(|pattern| {
+            let symbols = program.symbols.iter().enumerate();
+            symbols
+                .map(|(k, (name, _))| {
+                    let value = pattern[k % pattern.len()];
+                    let fixed = matches!(name.as_str(), "I" | "J" | "K" | "S");
+                    (name.clone(), if fixed { value / 3 } else { value })
+                })
+                .collect()
+        })
+        .collect()
+}
+
+fn values(program: &Program, sizes: &BTreeMap<String, i64>) -> Vec<i64> {
+    program.symbols.iter().map(|(name, _)| sizes[name]).collect()
+}
+
+#[test]
+fn examples_agree_with_the_reference() {
+    for path in examples() {
+        let source = std::fs::read_to_string(&path).unwrap();
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let mut runners: Vec<Runner> = Vec::new();
+        let mut outputs: BTreeMap<usize, Vec<Vec<f64>>> = BTreeMap::new();
+        for threads in [1, 2] {
+            let built = compile(&source, Target { parallel: threads > 1 })
+                .unwrap_or_else(|error| panic!("{name}: {error}"));
+            let program = built.lowered.laid.analysis.inferred.program.clone();
+            let all = sizes(&program);
+            let mut ran = 0;
+            let mut runner = Runner::new(built, &all[0], threads).unwrap();
+            for (case, sizes) in all.iter().enumerate() {
+                if Evaluator::new(&program, &values(&program, sizes)).unwrap().cost() > MAX_COST {
+                    continue;
+                }
+                ran += 1;
+                runner.resize(sizes).unwrap_or_else(|error| panic!("{name} {sizes:?}: {error}"));
+                let inputs = runner.random_inputs(3, &BTreeMap::new()).unwrap();
+                runner.execute().unwrap();
+                let outcome: Verification = runner.verify(&inputs).unwrap();
+                assert!(outcome.agrees(), "{name} {sizes:?} {threads} threads: {outcome:?}");
+                let packed = program.tensor_ids().map(|id| runner.packed(id).to_vec());
+                outputs.entry(case).or_default().extend(packed);
+            }
+            assert!(ran >= 5, "{name}: only {ran} sizes are small enough for the reference");
+            runners.push(runner);
+        }
+        for (case, packed) in outputs {
+            let (one, two) = packed.split_at(packed.len() / 2);
+            assert_eq!(one, two, "{name}, case {case}: 1 and 2 threads differ");
+        }
+    }
+}
+
+#[test]
+fn stored_elements_are_the_used_and_unique_ones() {
+    for path in examples() {
+        let source = std::fs::read_to_string(&path).unwrap();
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let laid = dastac::driver::Analysis::of(&source).unwrap().lay_out().unwrap();
+        let program = &laid.analysis.inferred.program;
+        for sizes in sizes(program) {
+            let symbols = values(program, &sizes);
+            let evaluator = Evaluator::new(program, &symbols).unwrap();
+            if evaluator.cost() > 20_000 {
+                continue;
+            }
+            let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(11);
+            let mut inputs = BTreeMap::new();
+            for id in program.tensor_ids().filter(|id| program.tensor(*id).role == Role::Input) {
+                inputs.insert(id, evaluator.random_input(id, &mut rng).unwrap());
+            }
+            let results = evaluator.run(&inputs).unwrap();
+            let facts = dastac::run::facts(&laid, &symbols).unwrap();
+            for id in program.tensor_ids() {
+                let counted = match inputs.get(&id) {
+                    Some(dense) => used(&evaluator, &inputs, id, dense),
+                    None => distinct(&results[&id]),
+                };
+                let tensor = &program.tensor(id).name;
+                assert_eq!(facts[id.0].unique, counted, "{name} {sizes:?}: elements of {tensor}");
+            }
+        }
+    }
+}
+
+/// Unique elements of an input that some result depends on: poison each with NaN and see.
+fn used(
+    evaluator: &Evaluator<'_>,
+    inputs: &BTreeMap<TensorId, Dense>,
+    id: TensorId,
+    dense: &Dense,
+) -> i64 {
+    let index = |position: usize| {
+        let mut rest = position;
+        let mut index = vec![0i64; dense.shape.len()];
+        for (slot, extent) in index.iter_mut().zip(&dense.shape).rev() {
+            *slot = (rest % extent) as i64;
+            rest /= extent;
+        }
+        index
+    };
+    let status: Vec<Status> =
+        (0..dense.data.len()).map(|p| evaluator.is_stored(id, &index(p)).unwrap()).collect();
+    let mut count = 0;
+    for position in 0..dense.data.len() {
+        if status[position] != Status::Unique {
+            continue;
+        }
+        let mut poisoned = inputs.clone();
+        let data = &mut poisoned.get_mut(&id).unwrap().data;
+        for (other, status) in status.iter().enumerate() {
+            let same = match status {
+                Status::Redundant { target, .. } => *target == index(position),
+                _ => other == position,
+            };
+            if same {
+                data[other] = f64::NAN;
+            }
+        }
+        let results = evaluator.run(&poisoned).unwrap();
+        count += i64::from(results.values().any(|r| r.data.iter().any(|v| v.is_nan())));
+    }
+    count
+}
+
+/// Non-zero elements of a result that differ in magnitude: random inputs make equal ones a redundancy.
+fn distinct(dense: &Dense) -> i64 {
+    let mut values: Vec<f64> = dense.data.iter().map(|v| v.abs()).filter(|v| *v != 0.0).collect();
+    values.sort_by(f64::total_cmp);
+    values.dedup_by(|a, b| (*a - *b).abs() <= 1e-13 * b.abs());
+    values.len() as i64
+}
+
+#[test]
+fn layouts_are_proven_bijections() {
+    for path in examples() {
+        let source = std::fs::read_to_string(&path).unwrap();
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        if name == "polyreg4" {
+            continue; // the successor relation in eight dimensions takes minutes
+        }
+        let laid = dastac::driver::Analysis::of(&source).unwrap().lay_out().unwrap();
+        for (tensor, layout) in laid.analysis.inferred.program.tensors.iter().zip(&laid.layouts) {
+            let proof = layout.prove_bijection().unwrap();
+            assert!(!matches!(proof, Proof::Refuted(_)), "{name}, {}: {proof:?}", tensor.name);
+        }
+    }
+}
+
+#[test]
+fn the_papers_kernels_have_one_piece() {
+    // SpMV_L's matrix is the one with two regions, which the paper stores in two buffers.
+    for path in examples() {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let of_the_paper = ["ttm_", "thp_", "mtt_", "spmv_", "pr2", "pr3", "pr4", "polyreg"];
+        if !of_the_paper.iter().any(|prefix| name.starts_with(prefix)) {
+            continue;
+        }
+        let source = std::fs::read_to_string(&path).unwrap();
+        let laid = dastac::driver::Analysis::of(&source).unwrap().lay_out().unwrap();
+        for (tensor, layout) in laid.analysis.inferred.program.tensors.iter().zip(&laid.layouts) {
+            let expected = if name == "spmv_l" && tensor.name == "B" { 2 } else { 1 };
+            assert!(layout.index.pieces.len() <= expected, "{name}, {}: {}", tensor.name, layout.index);
+        }
+    }
+}
