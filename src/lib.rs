@@ -23,6 +23,7 @@
 
 pub mod driver;
 mod error;
+pub mod export;
 pub mod run;
 
 pub use dastac_backend as backend;

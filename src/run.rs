@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use dastac_backend::{AlignedVec, BufferArg, Jit, Options};
+use dastac_backend::{AlignedVec, BufferArg, Jit, OptLevel, Options};
 use dastac_stur::Role;
 use dastac_stur::program::TensorId;
 use dastac_stur::reference::{Dense, Evaluator};
@@ -207,7 +207,12 @@ impl Runner {
         if self.moves.is_none() {
             let start = Instant::now();
             let movement = self.built.lowered.movement()?;
-            let options = Options { parallel: self.built.target.parallel, ..Options::default() };
+            // Copies are bound by memory: LLVM's whole effort would only delay them.
+            let options = Options {
+                parallel: self.built.target.parallel,
+                opt_level: OptLevel::O1,
+                ..Options::default()
+            };
             let code = dastac_backend::compile(&movement.module, &options)?;
             let jit = Jit::load(&code)?;
             jit.set_threads(self.threads);

@@ -20,6 +20,7 @@ mod render;
 mod run;
 mod source;
 mod table;
+mod verify;
 mod version;
 
 use std::io::IsTerminal;

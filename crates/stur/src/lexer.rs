@@ -113,7 +113,11 @@ impl Lexer<'_> {
         let error = Diagnostic::error("E0002", format!("`{text}` is no number"), span, "malformed");
         let hint = match text.as_bytes()[length] {
             b'.' => format!("write a digit after the point: `{}.0`", &text[..length]),
-            _ => format!("a product is written with `*`: `{} * {}`", &text[..length], &text[length..]),
+            _ => format!(
+                "a product is written with `*`: `{} * {}`",
+                &text[..length],
+                &text[length..]
+            ),
         };
         self.diagnostics.push(error.hint(hint));
         self.push(text.len(), TokenKind::Invalid);
@@ -129,7 +133,9 @@ impl Lexer<'_> {
             .max(first.len_utf8());
         // A mark ends the run: `é(` is one bad character and a parenthesis.
         let length = (first.len_utf8()..length)
-            .find(|at| rest.is_char_boundary(*at) && MARKS.iter().any(|m| rest[*at..].starts_with(m)))
+            .find(|at| {
+                rest.is_char_boundary(*at) && MARKS.iter().any(|m| rest[*at..].starts_with(m))
+            })
             .unwrap_or(length);
         let span = Span::new(self.at, self.at + length);
         let shown: String = rest[..length].chars().take(8).flat_map(char::escape_debug).collect();
@@ -148,9 +154,13 @@ impl Lexer<'_> {
             '_' => Some("a name begins with a letter"),
             '.' => Some("a number begins with a digit: `0.5`"),
             '[' | ']' | '{' | '}' => Some("subscripts and groups stand in `(` and `)`"),
-            '&' | '|' => Some("conditions are multiplied: `(i < j) * (j < k)`; `+` joins alternatives"),
+            '&' | '|' => {
+                Some("conditions are multiplied: `(i < j) * (j < k)`; `+` joins alternatives")
+            }
             '!' => Some("unequal is `!=`; there is no negation"),
-            c if c.is_alphabetic() => Some("names are made of the letters a-z and A-Z, digits, `_` and `.`"),
+            c if c.is_alphabetic() => {
+                Some("names are made of the letters a-z and A-Z, digits, `_` and `.`")
+            }
             _ => None,
         };
         if let Some(hint) = hint {

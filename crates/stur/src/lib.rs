@@ -10,6 +10,7 @@ mod lexer;
 mod parser;
 mod printer;
 pub mod program;
+pub mod reference;
 pub mod sets;
 
 pub use check::{check, load};

@@ -7,8 +7,8 @@
 //! `Node` tree first, and become a [`Term`] or an [`Expr`] when their place is known.
 
 use crate::ast::{
-    Aspect, BinaryOp, CompareOp, Comparison, Expr, ExprKind, File, Item, IterationOrder, Name, RuleItem,
-    Span, Term,
+    Aspect, BinaryOp, CompareOp, Comparison, Expr, ExprKind, File, Item, IterationOrder, Name,
+    RuleItem, Span, Term,
 };
 use crate::diagnostic::Diagnostic;
 use crate::hint;
@@ -84,9 +84,16 @@ struct Node {
 
 #[derive(Debug)]
 enum NodeKind {
-    Number { text: String, reciprocal: bool },
+    Number {
+        text: String,
+        reciprocal: bool,
+    },
     Name(String),
-    Call { tensor: Name, arguments: Vec<Node>, reciprocal: bool },
+    Call {
+        tensor: Name,
+        arguments: Vec<Node>,
+        reciprocal: bool,
+    },
     Neg(Box<Node>),
     /// `first op node op node`, operators of one rank.
     Chain(Box<Node>, Vec<(BinaryOp, Node)>),
@@ -103,7 +110,12 @@ struct Parser<'a> {
     warnings: Vec<Diagnostic>,
 }
 
-fn error(code: &'static str, message: impl Into<String>, span: Span, label: &str) -> Box<Diagnostic> {
+fn error(
+    code: &'static str,
+    message: impl Into<String>,
+    span: Span,
+    label: &str,
+) -> Box<Diagnostic> {
     Box::new(Diagnostic::error(code, message, span, label))
 }
 
@@ -197,14 +209,19 @@ impl Parser<'_> {
         if self.eat("@") {
             return self.block(whole);
         }
+        let assigns = self.tokens.iter().any(|token| token.is(":="));
         if self.nth_name(0).is_some() && self.nth_is(1, ":") {
-            if self.nth_name(2) == Some("F") {
+            if assigns && self.nth_name(2) == Some("F") {
                 return Err(Box::new(
-                    Diagnostic::unsupported("storage formats (`:F`)", whole, "a dynamically sparse tensor")
-                        .hint("describe a structure that is known beforehand with `:U` and `:R`"),
+                    Diagnostic::unsupported(
+                        "storage formats (`:F`)",
+                        whole,
+                        "a dynamically sparse tensor",
+                    )
+                    .hint("describe a structure that is known beforehand with `:U` and `:R`"),
                 ));
             }
-            if !self.tokens.iter().any(|token| token.is(":=")) && !self.nth_is(3, "(") {
+            if !assigns && !self.nth_is(3, "(") {
                 return self.directive(whole);
             }
         }
@@ -219,7 +236,10 @@ impl Parser<'_> {
             other => {
                 let unknown = format!("unknown block mark `@{other}`");
                 let error = error("E0008", unknown, whole, "not a block mark");
-                return Err(with_hint(error, "blocks are `@preprocess_start` and `@preprocess_end`"));
+                return Err(with_hint(
+                    error,
+                    "blocks are `@preprocess_start` and `@preprocess_end`",
+                ));
             }
         };
         self.finish()?;
@@ -241,14 +261,22 @@ impl Parser<'_> {
             }
             "types" => {
                 return Err(Box::new(
-                    Diagnostic::unsupported("element types (`types:`)", whole, "all elements are f64")
-                        .hint("remove this line"),
+                    Diagnostic::unsupported(
+                        "element types (`types:`)",
+                        whole,
+                        "all elements are f64",
+                    )
+                    .hint("remove this line"),
                 ));
             }
             "schedule" => {
                 return Err(Box::new(
-                    Diagnostic::unsupported("schedules (`schedule:`)", whole, "chosen automatically")
-                        .hint("remove this line; `iters:` gives a loop order"),
+                    Diagnostic::unsupported(
+                        "schedules (`schedule:`)",
+                        whole,
+                        "chosen automatically",
+                    )
+                    .hint("remove this line; `iters:` gives a loop order"),
                 ));
             }
             other => {
@@ -261,7 +289,9 @@ impl Parser<'_> {
                 );
                 error = match hint::similar(other, known) {
                     Some(close) => error.hint(format!("did you mean `{close}:`?")),
-                    None => error.hint("directives are `symbols:`, `outputs:` and `iters:`; a rule has `:=`"),
+                    None => error.hint(
+                        "directives are `symbols:`, `outputs:` and `iters:`; a rule has `:=`",
+                    ),
                 };
                 return Err(Box::new(error));
             }
@@ -279,11 +309,23 @@ impl Parser<'_> {
     fn rule(&mut self, whole: Span) -> Result<RuleItem> {
         let tensor = self.name("a rule such as `A(i) := B(i)`")?;
         if self.is("^") {
-            let error = error("E0011", "a reciprocal cannot be computed into", self.span(), "in a head");
+            let error =
+                error("E0011", "a reciprocal cannot be computed into", self.span(), "in a head");
             return Err(with_hint(error, "put the `^-1` on the right-hand side"));
         }
         let aspect = if self.eat(":") { self.aspect()? } else { Aspect::Value };
-        self.expect("(")?;
+        if !self.eat("(") {
+            let error = self.expected("`(`");
+            return Err(match tensor.text.as_str() {
+                word @ ("symbols" | "outputs" | "iters") => {
+                    with_hint(error, format!("a directive has a colon: `{word}: ..`"))
+                }
+                _ => with_hint(
+                    error,
+                    "a rule is `head := sum of products`; the head of a scalar is `s()`",
+                ),
+            });
+        }
         let arguments = self.arguments()?;
         let iterators =
             arguments.into_iter().map(|node| self.head_iterator(node)).collect::<Result<_>>()?;
@@ -310,7 +352,8 @@ impl Parser<'_> {
             Some("R") => Aspect::Redundancy,
             _ => {
                 let found = describe(self.peek());
-                let error = error("E0003", format!("{found} is not a kind of structure"), span, "unknown");
+                let error =
+                    error("E0003", format!("{found} is not a kind of structure"), span, "unknown");
                 return Err(with_hint(
                     error,
                     "`:D` gives the dimensions, `:U` the unique set, `:R` the redundancy map",
@@ -338,12 +381,18 @@ impl Parser<'_> {
             && matches!(call, "max" | "min" | "or" | "and" | "any" | "all" | "sum" | "prod")
         {
             let what = format!("reductions other than sums (`{call}(..)`)");
-            return Err(Box::new(Diagnostic::unsupported(what, node.span, "stands before a product")));
+            return Err(Box::new(Diagnostic::unsupported(
+                what,
+                node.span,
+                "stands before a product",
+            )));
         }
         let error = self.expected("an operator or the end of the line");
         Err(match &token.kind {
             TokenKind::Mark(")") => with_hint(error, "there is a `)` too many"),
-            TokenKind::Mark("^") => with_hint(error, "a reciprocal is written at the name: `A^-1(i)`"),
+            TokenKind::Mark("^") => {
+                with_hint(error, "a reciprocal is written at the name: `A^-1(i)`")
+            }
             TokenKind::Name(_) | TokenKind::Number(_) | TokenKind::Mark("(") => {
                 with_hint(error, "factors are joined with `*`, summands with `+`")
             }
@@ -468,7 +517,12 @@ impl Parser<'_> {
         let minus_one = self.eat("-")
             && matches!(self.peek().map(|token| &token.kind), Some(TokenKind::Number(one)) if one == "1");
         if !minus_one {
-            let error = error("E0003", "only the power `^-1` exists", start.to(self.span()), "another power");
+            let error = error(
+                "E0003",
+                "only the power `^-1` exists",
+                start.to(self.span()),
+                "another power",
+            );
             return Err(with_hint(error, "write a positive power as a product: `x() * x()`"));
         }
         self.at += 1;
@@ -483,17 +537,23 @@ impl Parser<'_> {
                 self.at += 1;
                 let reciprocal = self.reciprocal()?;
                 if self.is(":") {
-                    return Err(Box::new(Diagnostic::unsupported(
-                        "the structure of another tensor in a rule",
-                        start.to(self.nth(1).map_or(self.span(), |token| token.span)),
-                        "a structure, not a value",
-                    ).hint("repeat its comparisons here")));
+                    return Err(Box::new(
+                        Diagnostic::unsupported(
+                            "the structure of another tensor in a rule",
+                            start.to(self.nth(1).map_or(self.span(), |token| token.span)),
+                            "a structure, not a value",
+                        )
+                        .hint("repeat its comparisons here"),
+                    ));
                 }
                 if self.eat("(") {
                     let arguments = self.nested(Parser::arguments)?;
                     let span = start.to(self.previous());
                     let tensor = Name { text, span: start };
-                    return Ok(Node { kind: NodeKind::Call { tensor, arguments, reciprocal }, span });
+                    return Ok(Node {
+                        kind: NodeKind::Call { tensor, arguments, reciprocal },
+                        span,
+                    });
                 }
                 if reciprocal {
                     let error = self.expected("`(` after a reciprocal");
@@ -506,9 +566,16 @@ impl Parser<'_> {
                 let inner = self.nested(Parser::comparison)?;
                 self.close(start)?;
                 if self.is("^") {
-                    let error =
-                        error("E0003", "`^-1` stands at a name or a number", self.span(), "after a group");
-                    return Err(with_hint(error, "compute the group by a rule of its own: `T(i) := ..`"));
+                    let error = error(
+                        "E0003",
+                        "`^-1` stands at a name or a number",
+                        self.span(),
+                        "after a group",
+                    );
+                    return Err(with_hint(
+                        error,
+                        "compute the group by a rule of its own: `T(i) := ..`",
+                    ));
                 }
                 let span = start.to(self.previous());
                 Ok(Node { kind: NodeKind::Paren(Box::new(inner)), span })
@@ -559,7 +626,12 @@ impl Parser<'_> {
             NodeKind::Number { text, reciprocal } => {
                 let value: f64 = text.parse().unwrap_or(f64::INFINITY);
                 if !value.is_finite() {
-                    return Err(error("E0007", format!("`{text}` is too large"), span, "beyond 64-bit floats"));
+                    return Err(error(
+                        "E0007",
+                        format!("`{text}` is too large"),
+                        span,
+                        "beyond 64-bit floats",
+                    ));
                 }
                 Ok(Term::Number { value, reciprocal, span })
             }
@@ -575,7 +647,10 @@ impl Parser<'_> {
             NodeKind::Name(name) => {
                 let message = format!("`{name}` is not a factor by itself");
                 let error = error("E0009", message, span, "an iterator or a symbol");
-                Err(with_hint(error, format!("a symbol or scalar is written `{name}()`; a tensor `{name}(i)`")))
+                Err(with_hint(
+                    error,
+                    format!("a symbol or scalar is written `{name}()`; a tensor `{name}(i)`"),
+                ))
             }
             NodeKind::Compare(operands, operators) => {
                 let operands = operands.into_iter().map(expression).collect::<Result<_>>()?;
@@ -595,7 +670,8 @@ impl Parser<'_> {
                         BinaryOp::Div => "divide by multiplying: `A(i) * B^-1(i)`",
                         BinaryOp::Mod => "remainders are for integers in comparisons",
                     };
-                    let error = error("E0010", format!("tensors have no `{op}`"), span, "right operand");
+                    let error =
+                        error("E0010", format!("tensors have no `{op}`"), span, "right operand");
                     return Err(with_hint(error, hint));
                 }
                 Ok(if sum { Term::Sum(terms, span) } else { Term::Product(terms, span) })
@@ -662,11 +738,18 @@ fn integer(node: Node, operators: &mut usize) -> Result<Expr> {
         NodeKind::Call { tensor, .. } => {
             let message = format!("a tensor (`{}`) in an integer expression", tensor.text);
             let error = error("E0009", message, span, "not an integer");
-            return Err(with_hint(error, "as a factor, a comparison stands in parentheses: `A(i) * (i < N)`"));
+            return Err(with_hint(
+                error,
+                "as a factor, a comparison stands in parentheses: `A(i) * (i < N)`",
+            ));
         }
         NodeKind::Compare(..) => {
-            let error = error("E0009", "a comparison within an integer expression", span, "not an integer");
-            return Err(with_hint(error, "put each comparison in parentheses of its own: `(i < j) * (j < N)`"));
+            let error =
+                error("E0009", "a comparison within an integer expression", span, "not an integer");
+            return Err(with_hint(
+                error,
+                "put each comparison in parentheses of its own: `(i < j) * (j < N)`",
+            ));
         }
     };
     Ok(Expr { kind, span })

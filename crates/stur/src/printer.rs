@@ -5,7 +5,8 @@
 use std::fmt::{self, Display, Formatter};
 
 use crate::ast::{
-    Aspect, BinaryOp, CompareOp, Comparison, Expr, ExprKind, File, Item, IterationOrder, RuleItem, Term,
+    Aspect, BinaryOp, CompareOp, Comparison, Expr, ExprKind, File, Item, IterationOrder, RuleItem,
+    Term,
 };
 
 /// `a, b, c`

@@ -208,37 +208,3 @@ fn compiling_on_several_threads() {
     });
     assert!(results.windows(2).all(|pair| pair[0] == pair[1]));
 }
-
-#[test]
-fn timing_tmp() {
-    for parallel in [false, true] {
-        for m in [kernels::triangular_rows(parallel), kernels::matmul(Element::F64)] {
-            for _ in 0..3 {
-                let t = std::time::Instant::now();
-                let k = compiled(&m, parallel);
-                let t2 = t.elapsed();
-                let j = Jit::load(&k).unwrap();
-                eprintln!("{parallel} total {t2:?} jit {:?} {:?}", t.elapsed() - t2, k.timings());
-                drop(j);
-            }
-        }
-    }
-    for parallel in [false, true] {
-        let n = 8192usize;
-        let j = Jit::load(&compiled(&kernels::triangular_rows(parallel), parallel)).unwrap();
-        let mut l = crate::AlignedVec::<f64>::zeroed(n * (n + 1) / 2).unwrap();
-        l.fill(1.0);
-        let x = crate::AlignedVec::<f64>::zeroed(n).unwrap();
-        let mut y = crate::AlignedVec::<f64>::zeroed(n).unwrap();
-        for _ in 0..5 {
-            let t = std::time::Instant::now();
-            j.call(
-                "trmv",
-                &[n as i64],
-                &mut [BufferArg::F64In(&l), BufferArg::F64In(&x), BufferArg::F64(&mut y)],
-            )
-            .unwrap();
-            eprintln!("trmv 8192 parallel={parallel} {:?}", t.elapsed());
-        }
-    }
-}

@@ -123,8 +123,12 @@ impl<'a> Checker<'a> {
             rules: Vec::new(),
         };
         self.declare(&mut program);
-        let rules: Vec<Rule> =
-            self.values.clone().into_iter().filter_map(|value| self.value_rule(&program, value)).collect();
+        let rules: Vec<Rule> = self
+            .values
+            .clone()
+            .into_iter()
+            .filter_map(|value| self.value_rule(&program, value))
+            .collect();
         program.rules = self.ordered(&program, rules);
         self.roles(&mut program);
         self.unused(&program);
@@ -153,7 +157,8 @@ impl<'a> Checker<'a> {
             match item {
                 Item::Symbols(names, _) => {
                     let names = self.distinct(names, "symbol");
-                    self.symbols = names.iter().map(|name| (name.text.clone(), name.span)).collect();
+                    self.symbols =
+                        names.iter().map(|name| (name.text.clone(), name.span)).collect();
                 }
                 Item::Outputs(names, _) => {
                     self.distinct(names, "output");
@@ -163,8 +168,14 @@ impl<'a> Checker<'a> {
                     for order in orders {
                         self.distinct(&order.iterators, "iterator");
                         if self.orders.insert(&order.head.text, &order.iterators).is_some() {
-                            let message = format!("`iters:` gives two orders for `{}`", order.head.text);
-                            self.report(Diagnostic::error("E0102", message, order.head.span, "again"));
+                            let message =
+                                format!("`iters:` gives two orders for `{}`", order.head.text);
+                            self.report(Diagnostic::error(
+                                "E0102",
+                                message,
+                                order.head.span,
+                                "again",
+                            ));
                         } else {
                             self.order_heads.push(&order.head);
                         }
@@ -204,8 +215,13 @@ impl<'a> Checker<'a> {
                 Item::PreprocessStart(span) => {
                     if let Some(start) = block.replace(*span) {
                         self.report(
-                            Diagnostic::error("E0103", "a block within a block", *span, "begins here")
-                                .label(start, "this block is still open"),
+                            Diagnostic::error(
+                                "E0103",
+                                "a block within a block",
+                                *span,
+                                "begins here",
+                            )
+                            .label(start, "this block is still open"),
                         );
                     }
                 }
@@ -235,9 +251,14 @@ impl<'a> Checker<'a> {
         if let Some(first) = self.values.iter().find(|other| other.rule.tensor.text == name.text) {
             let first = first.rule.tensor.span;
             self.report(
-                Diagnostic::error("E0104", format!("two rules compute `{}`", name.text), name.span, "again")
-                    .label(first, "first computed here")
-                    .hint("add the products in one rule: `A(i) := B(i) + C(i)`"),
+                Diagnostic::error(
+                    "E0104",
+                    format!("two rules compute `{}`", name.text),
+                    name.span,
+                    "again",
+                )
+                .label(first, "first computed here")
+                .hint("add the products in one rule: `A(i) := B(i) + C(i)`"),
             );
         } else {
             self.values.push(value);
@@ -269,7 +290,9 @@ impl<'a> Checker<'a> {
             let message = format!("the symbol `{}` has a rule", rule.tensor.text);
             self.report(
                 Diagnostic::error("E0111", message, rule.tensor.span, "a symbol, not a tensor")
-                    .hint("symbols are given when the kernel runs; take another name for the tensor"),
+                    .hint(
+                        "symbols are given when the kernel runs; take another name for the tensor",
+                    ),
             );
         }
         let mut seen: Vec<&Name> = Vec::new();
@@ -309,7 +332,9 @@ impl<'a> Checker<'a> {
     /// What can be said about each factor and expression by itself.
     fn body(&mut self, term: &Term) {
         match term {
-            Term::Sum(terms, _) | Term::Product(terms, _) => terms.iter().for_each(|term| self.body(term)),
+            Term::Sum(terms, _) | Term::Product(terms, _) => {
+                terms.iter().for_each(|term| self.body(term))
+            }
             Term::Access { tensor, subscripts, span, .. } => {
                 subscripts.iter().for_each(|subscript| self.expression(subscript));
                 if self.symbol(&tensor.text).is_some() {
@@ -318,13 +343,21 @@ impl<'a> Checker<'a> {
                         let message = format!("the symbol `{}` has subscripts", tensor.text);
                         self.report(
                             Diagnostic::error("E0111", message, *span, "a symbol, not a tensor")
-                                .hint(format!("as a factor, a symbol is written `{}()`", tensor.text)),
+                                .hint(format!(
+                                    "as a factor, a symbol is written `{}()`",
+                                    tensor.text
+                                )),
                         );
                     }
                 }
             }
             Term::Number { value, reciprocal: true, span } if *value == 0.0 => {
-                self.report(Diagnostic::error("E0202", "the reciprocal of zero", *span, "not a number"));
+                self.report(Diagnostic::error(
+                    "E0202",
+                    "the reciprocal of zero",
+                    *span,
+                    "not a number",
+                ));
             }
             Term::Number { .. } => {}
             Term::Comparison(comparison) => {
@@ -356,12 +389,16 @@ impl<'a> Checker<'a> {
         let error = match affine::constant(divisor) {
             Some(1..) => return,
             Some(0) => Diagnostic::error("E0201", "division by zero", divisor.span, "this is zero"),
-            Some(_) => {
-                Diagnostic::error("E0201", "division by a negative number", divisor.span, "not positive")
-            }
+            Some(_) => Diagnostic::error(
+                "E0201",
+                "division by a negative number",
+                divisor.span,
+                "not positive",
+            ),
             None => {
                 let names = affine::names(divisor);
-                let Some(iterator) = names.into_iter().find(|name| self.symbol(name).is_none()) else {
+                let Some(iterator) = names.into_iter().find(|name| self.symbol(name).is_none())
+                else {
                     return; // symbols: what the later stages make of it is theirs to say
                 };
                 let message = format!("division by the iterator `{iterator}`");
@@ -403,7 +440,9 @@ impl<'a> Checker<'a> {
         };
         for (name, uses) in uses {
             // The dimensions decide, then the unique set, then whatever is first.
-            let Some(&(rank, first, _)) = uses.iter().min_by_key(|(_, span, key)| (*key, span.start)) else {
+            let Some(&(rank, first, _)) =
+                uses.iter().min_by_key(|(_, span, key)| (*key, span.start))
+            else {
                 continue;
             };
             expected.insert(name, (rank, first));
@@ -475,7 +514,8 @@ impl<'a> Checker<'a> {
     }
 
     fn roles(&mut self, program: &mut Program) {
-        let heads: Vec<&str> = self.values.iter().map(|value| value.rule.tensor.text.as_str()).collect();
+        let heads: Vec<&str> =
+            self.values.iter().map(|value| value.rule.tensor.text.as_str()).collect();
         let listed: Vec<(&Name, &str)> = self
             .outputs
             .unwrap_or_default()
@@ -517,12 +557,18 @@ impl<'a> Checker<'a> {
         let mut found = Vec::new();
         for (symbol, span) in &self.symbols {
             if !self.used_symbols.contains(symbol) {
-                found.push(warning("W0101", format!("symbol `{symbol}` is never used"), *span, "unused"));
+                found.push(warning(
+                    "W0101",
+                    format!("symbol `{symbol}` is never used"),
+                    *span,
+                    "unused",
+                ));
             }
         }
         let mut reported = BTreeSet::new();
         for ((name, _), rule) in &self.structures {
-            if program.find(name).is_none() && self.symbol(name).is_none() && reported.insert(*name) {
+            if program.find(name).is_none() && self.symbol(name).is_none() && reported.insert(*name)
+            {
                 let message = format!("`{name}` has a structure but no rule uses it");
                 let mut diagnostic = warning("W0102", message, rule.tensor.span, "unused");
                 let known = program.tensors.iter().map(|tensor| tensor.name.as_str());
@@ -563,7 +609,9 @@ fn collect_accesses<'t>(term: &'t Term, visit: &mut dyn FnMut(&'t str, usize, Sp
         Term::Sum(terms, _) | Term::Product(terms, _) => {
             terms.iter().for_each(|term| collect_accesses(term, visit));
         }
-        Term::Access { tensor, subscripts, span, .. } => visit(&tensor.text, subscripts.len(), *span),
+        Term::Access { tensor, subscripts, span, .. } => {
+            visit(&tensor.text, subscripts.len(), *span)
+        }
         Term::Number { .. } | Term::Comparison(_) => {}
     }
 }

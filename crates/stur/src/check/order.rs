@@ -74,13 +74,22 @@ impl Checker<'_> {
     }
 
     /// A block runs before the rest: it cannot read what the rest computes.
-    fn block_order(&mut self, program: &Program, rules: &[Rule], by_head: &BTreeMap<TensorId, usize>) {
+    fn block_order(
+        &mut self,
+        program: &Program,
+        rules: &[Rule],
+        by_head: &BTreeMap<TensorId, usize>,
+    ) {
         for rule in rules.iter().filter(|rule| rule.preprocess) {
             for access in rule.products.iter().flat_map(|product| &product.accesses) {
-                let Some(other) = by_head.get(&access.tensor).map(|index| &rules[*index]) else { continue };
+                let Some(other) = by_head.get(&access.tensor).map(|index| &rules[*index]) else {
+                    continue;
+                };
                 if !other.preprocess {
                     let name = &program.tensor(access.tensor).name;
-                    let message = format!("a preprocess rule reads `{name}`, which is computed after the block");
+                    let message = format!(
+                        "a preprocess rule reads `{name}`, which is computed after the block"
+                    );
                     self.report(
                         Diagnostic::error("E0116", message, access.span, "read here")
                             .label(other.span, "computed here")

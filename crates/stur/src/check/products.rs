@@ -17,13 +17,17 @@ const MAX_FACTORS: u64 = 1 << 18;
 /// Numbers of products and of factors after distribution.
 fn size(term: &Term) -> (u64, u64) {
     match term {
-        Term::Sum(terms, _) => terms.iter().map(size).fold((0, 0), |(products, factors), (p, f)| {
-            (products.saturating_add(p), factors.saturating_add(f))
-        }),
-        Term::Product(terms, _) => terms.iter().map(size).fold((1, 0), |(products, factors), (p, f)| {
-            let left = factors.saturating_mul(p);
-            (products.saturating_mul(p), left.saturating_add(f.saturating_mul(products)))
-        }),
+        Term::Sum(terms, _) => {
+            terms.iter().map(size).fold((0, 0), |(products, factors), (p, f)| {
+                (products.saturating_add(p), factors.saturating_add(f))
+            })
+        }
+        Term::Product(terms, _) => {
+            terms.iter().map(size).fold((1, 0), |(products, factors), (p, f)| {
+                let left = factors.saturating_mul(p);
+                (products.saturating_mul(p), left.saturating_add(f.saturating_mul(products)))
+            })
+        }
         _ => (1, 1),
     }
 }
@@ -98,8 +102,14 @@ impl Checker<'_> {
         let head = program.find(&item.tensor.text)?;
         let iterators: Vec<String> = item.iterators.iter().map(|name| name.text.clone()).collect();
         let order = self.loop_order(&item.tensor.text);
-        let mut rule =
-            Rule { head, iterators, order, products: Vec::new(), preprocess: value.preprocess, span: item.span };
+        let mut rule = Rule {
+            head,
+            iterators,
+            order,
+            products: Vec::new(),
+            preprocess: value.preprocess,
+            span: item.span,
+        };
         let mut unknown = BTreeSet::new();
         for factors in self.products(&item.body)? {
             let span = factors.iter().skip(1).fold(factors[0].span(), |all, f| all.to(f.span()));
@@ -217,7 +227,8 @@ impl Checker<'_> {
             if unknown.insert(iterator.clone()) {
                 let message = format!("iterator `{name}` of the head is unbound");
                 let label = format!("`{name}` occurs in no factor of this product");
-                self.report(Diagnostic::error("E0109", message, product.span, label).hint(format!(
+                self
+                    .report(Diagnostic::error("E0109", message, product.span, label).hint(format!(
                     "give the head's dimensions with `{}:D`, or bound it here: `(0 <= {name} < N)`",
                     head.name
                 )));
@@ -254,9 +265,15 @@ impl Checker<'_> {
                     let right = signs(&comparison.operands[k + 1], name);
                     let (up, down) = (left.0 || right.1, left.1 || right.0);
                     match operator {
-                        CompareOp::Eq => (below, above) = (below || up || down, above || up || down),
-                        CompareOp::Lt | CompareOp::Le => (below, above) = (below || down, above || up),
-                        CompareOp::Gt | CompareOp::Ge => (below, above) = (below || up, above || down),
+                        CompareOp::Eq => {
+                            (below, above) = (below || up || down, above || up || down)
+                        }
+                        CompareOp::Lt | CompareOp::Le => {
+                            (below, above) = (below || down, above || up)
+                        }
+                        CompareOp::Gt | CompareOp::Ge => {
+                            (below, above) = (below || up, above || down)
+                        }
                         CompareOp::Ne => {}
                     }
                 }
@@ -267,9 +284,12 @@ impl Checker<'_> {
             unknown.insert((*name).into());
             let message = format!("unknown name `{name}`");
             let label = "neither a symbol nor an iterator with bounds";
-            let symbols: Vec<&str> = self.symbols.iter().map(|(symbol, _)| symbol.as_str()).collect();
-            let candidates =
-                symbols.into_iter().chain(known.iter().copied()).chain(all.iter().map(|(other, _)| *other));
+            let symbols: Vec<&str> =
+                self.symbols.iter().map(|(symbol, _)| symbol.as_str()).collect();
+            let candidates = symbols
+                .into_iter()
+                .chain(known.iter().copied())
+                .chain(all.iter().map(|(other, _)| *other));
             let hint = match similar(name, candidates) {
                 Some(close) => format!("did you mean `{close}`?"),
                 None => format!(
@@ -286,7 +306,10 @@ impl Checker<'_> {
             let used = rule.iterators.contains(&name.text)
                 || rule.products.iter().any(|product| product.iterators.contains(&name.text));
             if !used && self.symbol(&name.text).is_none() && !rule.products.is_empty() {
-                let message = format!("`iters:` names `{}`, which the rule for `{head}` does not use", name.text);
+                let message = format!(
+                    "`iters:` names `{}`, which the rule for `{head}` does not use",
+                    name.text
+                );
                 let mut diagnostic = warning("W0104", message, name.span, "has no effect");
                 let all = rule.products.iter().flat_map(|product| &product.iterators);
                 if let Some(close) = similar(&name.text, all.map(String::as_str)) {

@@ -40,7 +40,9 @@ impl Checker<'_> {
                 .collect();
             error = match similar(&name, known) {
                 Some(close) => error.hint(format!("did you mean `{close}`?")),
-                None => error.hint(format!("declare them, for example `{name}:D(i) := (0 <= i < N)`")),
+                None => {
+                    error.hint(format!("declare them, for example `{name}:D(i) := (0 <= i < N)`"))
+                }
             };
             self.report(error);
         }
@@ -101,8 +103,13 @@ impl Checker<'_> {
         if rule.aspect != Aspect::Redundancy && coefficient.value != 1.0 {
             let message = format!("a coefficient in {kind}");
             self.report(
-                Diagnostic::error("E0204", message, coefficient.spans[0], "a set has no coefficient")
-                    .hint("coefficients belong into `:R`; regions are joined with `+`"),
+                Diagnostic::error(
+                    "E0204",
+                    message,
+                    coefficient.spans[0],
+                    "a set has no coefficient",
+                )
+                .hint("coefficients belong into `:R`; regions are joined with `+`"),
             );
             fits = false;
         } else if coefficient.value == 0.0 {
@@ -157,7 +164,9 @@ fn rename_term(term: &mut Term, names: &BTreeMap<&str, &str>) {
         }
         Term::Access { subscripts, .. } => subscripts.iter_mut().for_each(|s| rename(s, names)),
         Term::Number { .. } => {}
-        Term::Comparison(comparison) => comparison.operands.iter_mut().for_each(|o| rename(o, names)),
+        Term::Comparison(comparison) => {
+            comparison.operands.iter_mut().for_each(|o| rename(o, names))
+        }
     }
 }
 

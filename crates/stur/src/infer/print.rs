@@ -8,10 +8,13 @@ use crate::sets::{Affine, Sets};
 
 /// A set as a sum of products of comparisons over `iterators`; `0` when empty.
 pub fn set_to_stur(sets: &Sets, set: &Set, iterators: &[String]) -> Result<String, InferError> {
+    let regions = regions(sets, set, iterators)?;
+    Ok(if regions.is_empty() { "0".into() } else { regions.join(" + ") })
+}
+
+/// The products whose sum is a set.
+fn regions(sets: &Sets, set: &Set, iterators: &[String]) -> Result<Vec<String>, InferError> {
     let set = super::named(sets, set, iterators)?;
-    if set.is_empty()? {
-        return Ok("0".into());
-    }
     let set = set.gist(&sets.universe(iterators)?)?.coalesce()?;
     let build = AstBuild::from_context(&sets.universe(&[])?.params_set()?)?;
     let mut regions = Vec::new();
@@ -27,7 +30,7 @@ pub fn set_to_stur(sets: &Sets, set: &Set, iterators: &[String]) -> Result<Strin
         }
         regions.push(if text.is_empty() { "1".to_string() } else { text.join(" * ") });
     }
-    Ok(regions.join(" + "))
+    Ok(regions)
 }
 
 /// A redundancy piece as a product of comparisons, the target of `i` called `ip`.
@@ -37,20 +40,21 @@ pub fn map_to_stur(
     coefficient: f64,
     iterators: &[String],
 ) -> Result<String, InferError> {
-    let mut regions = Vec::new();
+    let mut products = Vec::new();
     for (domain, outputs) in map.as_pieces()? {
-        let mut text = set_to_stur(sets, &domain, iterators)?;
-        for (iterator, output) in iterators.iter().zip(&outputs) {
-            let target = Affine::from_linear(&output.expr()?, iterators)
-                .map_or_else(|| format!("{output}"), |target| stur_affine(&target));
-            text += &format!(" * ({iterator}p = {target})");
+        for mut text in regions(sets, &domain, iterators)? {
+            for (iterator, output) in iterators.iter().zip(&outputs) {
+                let target = Affine::from_linear(&output.expr()?, iterators)
+                    .map_or_else(|| format!("{output}"), |target| stur_affine(&target));
+                text += &format!(" * ({iterator}p = {target})");
+            }
+            if coefficient != 1.0 {
+                text = format!("{coefficient} * {text}");
+            }
+            products.push(text);
         }
-        if coefficient != 1.0 {
-            text = format!("{coefficient} * {text}");
-        }
-        regions.push(text);
     }
-    Ok(regions.join(" + "))
+    Ok(if products.is_empty() { "0".into() } else { products.join(" + ") })
 }
 
 /// Floors are written `(a / b)` in STUR.

@@ -140,39 +140,125 @@ fn symmetric(rule: &str, expected: Expect) {
 
 #[test]
 fn self_products() {
-    symmetric("O(i, j) := f(i) * f(j)", expect![]);
-    symmetric("O(i, j, k) := f(i) * f(j) * f(k)", expect![]);
-    symmetric("O(i, j, k, l) := f(i) * f(j) * f(k) * f(l)", expect![]);
-    symmetric("O(i, j) := X(x, i) * X(x, j)", expect![]);
-    symmetric("O(i, j) := X(x, i) * X(x, j) * w(x)", expect![]);
-    symmetric("O(i, j, k, l) := f(i) * f(j) * w(k) * w(l)", expect![]);
+    symmetric("O(i, j) := f(i) * f(j)", expect![[r#"
+        box N x N
+        U := (0 <= i <= j < N)
+        R := (0 <= j < i < N) * (ip = j) * (jp = i)
+    "#]]);
+    symmetric("O(i, j, k) := f(i) * f(j) * f(k)", expect![[r#"
+        box N x N x N
+        U := (0 <= i <= j <= k < N)
+        R := (0 <= i <= k < j < N) * (ip = i) * (jp = k) * (kp = j)
+        R := (0 <= k < i <= j < N) * (ip = k) * (jp = i) * (kp = j)
+        R := (0 <= j < i <= k < N) * (ip = j) * (jp = i) * (kp = k)
+        R := (0 <= j <= k < i < N) * (ip = j) * (jp = k) * (kp = i)
+        R := (0 <= k < j < i < N) * (ip = k) * (jp = j) * (kp = i)
+    "#]]);
+    symmetric("O(i, j, k, l) := f(i) * f(j) * f(k) * f(l)", expect![[r#"
+        box N x N x N x N
+        U := (0 <= i <= j <= k <= l < N)
+        R sorts [[0, 1, 2, 3]]
+    "#]]);
+    symmetric("O(i, j) := X(x, i) * X(x, j)", expect![[r#"
+        box N x N
+        U := (0 < M) * (0 <= i <= j < N)
+        R := (0 < M) * (0 <= j < i < N) * (ip = j) * (jp = i)
+    "#]]);
+    symmetric("O(i, j) := X(x, i) * X(x, j) * w(x)", expect![[r#"
+        box N x N
+        U := (0 < M) * (0 <= i <= j < N)
+        R := (0 < M) * (0 <= j < i < N) * (ip = j) * (jp = i)
+    "#]]);
+    symmetric("O(i, j, k, l) := f(i) * f(j) * w(k) * w(l)", expect![[r#"
+        box N x N x M x M
+        U := (0 <= i <= j < N) * (0 <= k <= l < M)
+        R := (0 <= i <= j < N) * (0 <= l < k < M) * (ip = i) * (jp = j) * (kp = l) * (lp = k)
+        R := (0 <= j < i < N) * (0 <= k <= l < M) * (ip = j) * (jp = i) * (kp = k) * (lp = l)
+        R := (0 <= j < i < N) * (0 <= l < k < M) * (ip = j) * (jp = i) * (kp = l) * (lp = k)
+    "#]]);
 }
 
 #[test]
 fn operands() {
-    symmetric("O(i, j) := V(i, j) * W(i, j)", expect![]);
-    symmetric("O(i, j) := V(i, j) + W(j, i)", expect![]);
-    symmetric("O(i, j) := V(i, j) * S(i, j)", expect![]);
-    symmetric("O(i, j) := S(i, j) * S(i, j)", expect![]);
-    symmetric("O(i, j, k) := V(i, j) * w(k)", expect![]);
-    symmetric("O(i) := V(i, j) * f(j)", expect![]);
-    symmetric("O(i, j) := V(i, k) * W(k, j)", expect![]);
-    symmetric("O(i, j) := V(i, k) * V(k, j)", expect![]);
-    symmetric("O(i, j) := V^-1(i, j)", expect![]);
-    symmetric("O(i, j) := V(i, j) + 2 * A(i, j)", expect![]);
-    symmetric("O(j, i) := 3 * V(i, j)", expect![]);
+    symmetric("O(i, j) := V(i, j) * W(i, j)", expect![[r#"
+        box N x N
+        U := (0 <= i <= j < N)
+        R := (0 <= j < i < N) * (ip = j) * (jp = i)
+    "#]]);
+    symmetric("O(i, j) := V(i, j) + W(j, i)", expect![[r#"
+        box N x N
+        U := (0 <= i <= j < N)
+        R := (0 <= j < i < N) * (ip = j) * (jp = i)
+    "#]]);
+    symmetric("O(i, j) := V(i, j) * S(i, j)", expect![[r#"
+        box N x N
+        U := (0 <= i < j < N)
+        R := -1 * (0 <= j < i < N) * (ip = j) * (jp = i)
+    "#]]);
+    symmetric("O(i, j) := S(i, j) * S(i, j)", expect![[r#"
+        box N x N
+        U := (0 <= i < j < N)
+        R := (0 <= j < i < N) * (ip = j) * (jp = i)
+    "#]]);
+    symmetric("O(i, j, k) := V(i, j) * w(k)", expect![[r#"
+        box N x N x M
+        U := (0 <= i <= j < N) * (0 <= k < M)
+        R := (0 <= j < i < N) * (0 <= k < M) * (ip = j) * (jp = i) * (kp = k)
+    "#]]);
+    symmetric("O(i) := V(i, j) * f(j)", expect![[r#"
+        box N
+        U := (0 <= i < N)
+    "#]]);
+    symmetric("O(i, j) := V(i, k) * W(k, j)", expect![[r#"
+        box N x N
+        U := (0 <= i < N) * (0 <= j < N)
+    "#]]);
+    symmetric("O(i, j) := V(i, k) * V(k, j)", expect![[r#"
+        box N x N
+        U := (0 <= i <= j < N)
+        R := (0 <= j < i < N) * (ip = j) * (jp = i)
+    "#]]);
+    symmetric("O(i, j) := V^-1(i, j)", expect![[r#"
+        box N x N
+        U := (0 <= i <= j < N)
+        R := (0 <= j < i < N) * (ip = j) * (jp = i)
+    "#]]);
+    symmetric("O(i, j) := V(i, j) + 2 * A(i, j)", expect![[r#"
+        box N x N
+        U := (0 <= i < N) * (0 <= j < N)
+    "#]]);
+    symmetric("O(j, i) := 3 * V(i, j)", expect![[r#"
+        box N x N
+        U := (0 <= j <= i < N)
+        R := (0 <= i < j < N) * (jp = i) * (ip = j)
+    "#]]);
 }
 
 #[test]
 fn dense_sums() {
-    symmetric("O(i, j) := A(i, j) + A(j, i)", expect![]);
-    symmetric("O(i, j) := A(i, j) + (-1) * A(j, i)", expect![]);
-    symmetric("O(i, j) := A(i, j)", expect![]);
+    symmetric("O(i, j) := A(i, j) + A(j, i)", expect![[r#"
+        box N x N
+        U := (0 <= i <= j < N)
+        R := (0 <= j < i < N) * (ip = j) * (jp = i)
+    "#]]);
+    symmetric("O(i, j) := A(i, j) + (-1) * A(j, i)", expect![[r#"
+        box N x N
+        U := (0 <= i < j < N)
+        R := -1 * (0 <= j < i < N) * (ip = j) * (jp = i)
+    "#]]);
+    symmetric("O(i, j) := A(i, j)", expect![[r#"
+        box N x N
+        U := (0 <= i < N) * (0 <= j < N)
+    "#]]);
 }
 
 #[test]
 fn toeplitz_is_inherited() {
-    symmetric("O(i, j) := T(i, j)", expect![]);
+    symmetric("O(i, j) := T(i, j)", expect![[r#"
+        box N x N
+        U := (0 < i < N) * (j = 0) + (0 <= j < N) * (i = 0)
+        R := (2 <= i < N) * (j = 1) * (ip = i - 1) * (jp = j - 1) + (0 < j < N) * (i = 1) * (ip = i - 1) * (jp = j - 1)
+    "#]]);
 }
 
 #[test]
@@ -182,7 +268,10 @@ f:D(i) := (0 <= i < N)
 s() := f(i) * f(i)
 O(i) := f(j) * (j = i + 1) * (i >= 0) * s()
 ";
-    expect![].assert_eq(&check(source, &[&[0], &[1], &[2], &[5]], "O"));
+    expect![[r#"
+        box N - 1
+        U := (i + 2 <= N) * (0 <= i)
+    "#]].assert_eq(&check(source, &[&[0], &[1], &[2], &[5]], "O"));
 }
 
 #[test]
@@ -191,5 +280,8 @@ fn sums_of_regions() {
 A:D(i, j) := (0 <= i < N) * (0 <= j < N)
 O(j) := A(i, j) * (i = 1) * (0 <= j < N) + A(i, j) * (i = 3) * (0 <= j < N)
 ";
-    expect![].assert_eq(&check(source, &[&[0], &[1], &[3], &[5]], "O"));
+    expect![[r#"
+        box N
+        U := (2 <= N) * (0 <= j < N)
+    "#]].assert_eq(&check(source, &[&[0], &[1], &[3], &[5]], "O"));
 }

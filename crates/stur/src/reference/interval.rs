@@ -87,9 +87,8 @@ pub(crate) fn linear(code: &Code) -> Option<(Vec<(usize, i128)>, i128)> {
             Code::Op(BinaryOp::Add, left, right) => {
                 collect(left, factor, terms)?.checked_add(collect(right, factor, terms)?)
             }
-            Code::Op(BinaryOp::Sub, left, right) => {
-                collect(left, factor, terms)?.checked_add(collect(right, factor.checked_neg()?, terms)?)
-            }
+            Code::Op(BinaryOp::Sub, left, right) => collect(left, factor, terms)?
+                .checked_add(collect(right, factor.checked_neg()?, terms)?),
             Code::Op(BinaryOp::Mul, left, right) => match (&**left, &**right) {
                 (Code::Const(c), other) | (other, Code::Const(c)) => {
                     collect(other, factor.checked_mul((*c).into())?, terms)
@@ -119,7 +118,9 @@ pub(crate) fn narrow(ranges: &mut [Interval], relations: &[Relation]) {
         let before = ranges.to_vec();
         for (relation, difference) in relations.iter().zip(&differences) {
             match difference {
-                Some((terms, constant)) => narrow_linear(ranges, terms, *constant, relation.operator),
+                Some((terms, constant)) => {
+                    narrow_linear(ranges, terms, *constant, relation.operator)
+                }
                 None => narrow_tree(ranges, relation),
             }
         }
@@ -145,9 +146,17 @@ fn allowed(operator: CompareOp) -> Interval {
     }
 }
 
-fn narrow_linear(ranges: &mut [Interval], terms: &[(usize, i128)], constant: i128, operator: CompareOp) {
+fn narrow_linear(
+    ranges: &mut [Interval],
+    terms: &[(usize, i128)],
+    constant: i128,
+    operator: CompareOp,
+) {
     let constant = Interval { low: constant, high: constant };
-    if terms.is_empty() && operator != CompareOp::Ne && constant.intersect(allowed(operator)).is_empty() {
+    if terms.is_empty()
+        && operator != CompareOp::Ne
+        && constant.intersect(allowed(operator)).is_empty()
+    {
         ranges.fill(Interval { low: 0, high: -1 });
         return;
     }

@@ -254,7 +254,8 @@ impl<'a> Evaluator<'a> {
                 continue;
             }
             let name = || tensor.name.clone();
-            let input = inputs.get(&id).ok_or_else(|| EvalError::MissingInput { tensor: name() })?;
+            let input =
+                inputs.get(&id).ok_or_else(|| EvalError::MissingInput { tensor: name() })?;
             if input.shape != self.shape(id) || input.data.len() != self.elements(id)? {
                 return Err(EvalError::WrongShape {
                     tensor: name(),
@@ -321,9 +322,13 @@ impl<'a> Evaluator<'a> {
                     let Some(tensor) = &finished[read.tensor.0] else {
                         return Err(EvalError::MissingInput { tensor: self.name(read.tensor) });
                     };
-                    let index: Vec<i64> =
-                        read.subscripts.iter().map(|code| code.eval(point)).collect::<Result<_, _>>()?;
-                    let Some(at) = tensor.values.position(&index).filter(|at| tensor.support[*at]) else {
+                    let index: Vec<i64> = read
+                        .subscripts
+                        .iter()
+                        .map(|code| code.eval(point))
+                        .collect::<Result<_, _>>()?;
+                    let Some(at) = tensor.values.position(&index).filter(|at| tensor.support[*at])
+                    else {
                         return Ok(()); // structurally zero, as a factor and as a reciprocal
                     };
                     let value = tensor.values.data[at];
@@ -412,7 +417,10 @@ impl<'a> Evaluator<'a> {
                         let direct = self.direct_bound(comparisons, &slots, position)?;
                         if !ranges[position].is_empty() && ranges[position].low < 0 {
                             let tensor = tensor.name.clone();
-                            return Err(EvalError::NegativeIndex { tensor, position: position + 1 });
+                            return Err(EvalError::NegativeIndex {
+                                tensor,
+                                position: position + 1,
+                            });
                         }
                         let found = bound_or_range(direct, ranges[position], &slots[position])?;
                         *extent = found.max(*extent);

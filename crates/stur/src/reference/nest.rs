@@ -19,7 +19,11 @@ pub(crate) enum Code {
 }
 
 impl Code {
-    pub fn new(expr: &Expr, slots: &[String], symbols: &[(String, i64)]) -> Result<Code, EvalError> {
+    pub fn new(
+        expr: &Expr,
+        slots: &[String],
+        symbols: &[(String, i64)],
+    ) -> Result<Code, EvalError> {
         let code = match &expr.kind {
             ExprKind::Int(value) => Code::Const(*value),
             ExprKind::Name(name) => match slots.iter().position(|slot| slot == name) {
@@ -177,8 +181,9 @@ impl Nest {
         let mut waiting = relations;
         let mut nest = Nest { slots: slots.len(), empty, checks: Vec::new(), levels: Vec::new() };
         let take = |waiting: &mut Vec<Relation>, bound: &[bool]| {
-            let (ready, rest) =
-                waiting.drain(..).partition::<Vec<_>, _>(|relation| !relation.mentions(&|s| !bound[s]));
+            let (ready, rest) = waiting
+                .drain(..)
+                .partition::<Vec<_>, _>(|relation| !relation.mentions(&|s| !bound[s]));
             *waiting = rest;
             ready
         };
@@ -274,4 +279,76 @@ fn next(bound: &[bool], waiting: &[Relation]) -> Option<usize> {
     let determined = |slot: &&usize| definitions(**slot).any(|code| !code.mentions(&|s| !bound[s]));
     let free = |slot: &&usize| definitions(**slot).next().is_none();
     open.iter().find(determined).or_else(|| open.iter().find(free)).or(open.first()).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn code() -> impl Strategy<Value = Code> {
+        let leaf = prop_oneof![(-4i64..5).prop_map(Code::Const), (0usize..3).prop_map(Code::Slot)];
+        let ops = vec![BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul, BinaryOp::Div, BinaryOp::Mod];
+        leaf.prop_recursive(3, 8, 2, move |inner| {
+            prop_oneof![
+                1 => inner.clone().prop_map(|inner| Code::Neg(Box::new(inner))),
+                4 => (prop::sample::select(ops.clone()), inner.clone(), inner)
+                    .prop_map(|(op, left, right)| Code::Op(op, Box::new(left), Box::new(right))),
+            ]
+        })
+    }
+
+    fn relation() -> impl Strategy<Value = Relation> {
+        let operators = vec![
+            CompareOp::Eq,
+            CompareOp::Ne,
+            CompareOp::Lt,
+            CompareOp::Le,
+            CompareOp::Gt,
+            CompareOp::Ge,
+        ];
+        (code(), prop::sample::select(operators), code())
+            .prop_map(|(left, operator, right)| Relation { left, operator, right })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1000))]
+
+        /// Narrowing, solving and early tests change nothing but the number of steps.
+        #[test]
+        fn visits_exactly_the_points_at_which_all_relations_hold(
+            relations in prop::collection::vec(relation(), 1..4),
+            fixed in 0usize..3,
+        ) {
+            let slots = ["i", "j", "k"].map(String::from);
+            let mut expected = Vec::new();
+            for at in 0..512 {
+                let point = [at / 64 - 3, at / 8 % 8 - 3, at % 8 - 3];
+                let held: Result<Vec<bool>, _> = relations.iter().map(|r| r.holds(&point)).collect();
+                let Ok(held) = held else { return Ok(()) }; // division by what is not positive
+                if held.iter().all(|held| *held) {
+                    expected.push(point.to_vec());
+                }
+            }
+            let mut found = Vec::new();
+            for at in 0..8i64.pow(fixed as u32) {
+                let point = [at % 8 - 3, at / 8 - 3];
+                let mut ranges = vec![Interval::new(-3, 4); 3];
+                for (range, value) in ranges.iter_mut().zip(&point[..fixed]) {
+                    *range = Interval::new(*value, *value);
+                }
+                let nest = Nest::new(&slots, fixed, ranges, relations.clone()).unwrap();
+                let before = found.len();
+                nest.for_each(&point[..fixed], &mut |point| {
+                    found.push(point.to_vec());
+                    Ok(())
+                })
+                .unwrap();
+                prop_assert!(nest.count() >= (found.len() - before) as u128);
+            }
+            found.sort();
+            prop_assert_eq!(found, expected);
+        }
+    }
 }

@@ -89,10 +89,15 @@ impl Evaluator<'_> {
         match found {
             None if unique => Ok(Status::Unique),
             None => Ok(Status::Zero),
-            Some(_) if unique => Err(self.structure_error(tensor, index, "is both unique and redundant")),
+            Some(_) if unique => {
+                Err(self.structure_error(tensor, index, "is both unique and redundant"))
+            }
             Some((target, coefficient)) => {
                 let inside = position(self.shape(tensor), &target).is_some();
-                if !inside || !self.in_domain(tensor, &target)? || !self.in_unique(tensor, &target)? {
+                if !inside
+                    || !self.in_domain(tensor, &target)?
+                    || !self.in_unique(tensor, &target)?
+                {
                     let problem = format!("leads to {target:?}, which is not unique");
                     return Err(self.structure_error(tensor, index, &problem));
                 }
@@ -162,7 +167,11 @@ impl Evaluator<'_> {
     }
 
     /// A tensor as it is read: through its declared structure.
-    pub(super) fn structured(&self, tensor: TensorId, mut it: Finished) -> Result<Finished, EvalError> {
+    pub(super) fn structured(
+        &self,
+        tensor: TensorId,
+        mut it: Finished,
+    ) -> Result<Finished, EvalError> {
         let declared = self.program.tensor(tensor);
         if declared.domain.is_none() && declared.unique.is_none() && declared.redundancy.is_none() {
             return Ok(it);
@@ -210,7 +219,9 @@ impl Evaluator<'_> {
             nest.for_each(&[], &mut |point| {
                 let (index, rest) = point.split_at(declared.rank);
                 let target = &rest[..declared.rank];
-                let Some(at) = position(shape, index).filter(|at| inside[*at]) else { return Ok(()) };
+                let Some(at) = position(shape, index).filter(|at| inside[*at]) else {
+                    return Ok(());
+                };
                 let Some(target) = position(shape, target).filter(|target| unique[*target]) else {
                     let problem = format!("leads to {target:?}, which is not unique");
                     return Err(self.structure_error(tensor, index, &problem));
@@ -219,7 +230,11 @@ impl Evaluator<'_> {
                 match cells[at] {
                     Cell::Zero => cells[at] = cell,
                     Cell::Unique => {
-                        return Err(self.structure_error(tensor, index, "is both unique and redundant"));
+                        return Err(self.structure_error(
+                            tensor,
+                            index,
+                            "is both unique and redundant",
+                        ));
                     }
                     other if other == cell => {}
                     _ => return Err(self.structure_error(tensor, index, "has two redundancies")),
@@ -281,7 +296,8 @@ impl Evaluator<'_> {
         region: &Region,
         element: Option<&[i64]>,
     ) -> Result<Nest, EvalError> {
-        let slots: Vec<String> = structure.iterators.iter().chain(&region.locals).cloned().collect();
+        let slots: Vec<String> =
+            structure.iterators.iter().chain(&region.locals).cloned().collect();
         let mut ranges = vec![Interval::ALL; slots.len()];
         // A redundancy's targets are not kept in the box: one outside of it is an error.
         for (range, extent) in ranges.iter_mut().zip(self.shape(tensor)) {

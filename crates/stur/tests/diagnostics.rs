@@ -1,0 +1,723 @@
+//! Every diagnostic of the front end, as plain text: code, message, labels with the text that they point at, hint.
+
+use dastac_stur::{Diagnostic, Severity, load, parse};
+use expect_test::{Expect, expect};
+
+/// `E0103 message` / `  @ 12..15 "text": label` / `  = hint`
+fn plain(source: &str, diagnostics: &[Diagnostic]) -> String {
+    let mut text = String::new();
+    for diagnostic in diagnostics {
+        text += &format!("{} {}\n", diagnostic.code, diagnostic.message);
+        for (span, label) in &diagnostic.labels {
+            let pointed = source[span.start..span.end].replace('\n', "⏎");
+            text += &format!("  @ {}..{} \"{pointed}\": {label}\n", span.start, span.end);
+        }
+        if let Some(hint) = &diagnostic.hint {
+            text += &format!("  = {hint}\n");
+        }
+        let starts = if diagnostic.severity == Severity::Error { "E" } else { "W" };
+        assert!(diagnostic.code.starts_with(starts), "{diagnostic:?}");
+        assert!(!diagnostic.message.ends_with('.'), "{diagnostic:?}");
+    }
+    text
+}
+
+/// Errors, and the warnings among them.
+fn errors(source: &str, expected: Expect) {
+    let diagnostics = load(source).expect_err("has no error");
+    expected.assert_eq(&plain(source, &diagnostics));
+}
+
+/// Warnings of a program that has a meaning.
+fn warnings(source: &str, expected: Expect) {
+    let (_, diagnostics) = load(source).unwrap_or_else(|d| panic!("{}", plain(source, &d)));
+    expected.assert_eq(&plain(source, &diagnostics));
+}
+
+#[test]
+fn characters() {
+    errors(
+        "A() := é(",
+        expect![[r#"
+        E0001 `é` is not part of the language
+          @ 7..9 "é": unexpected character
+          = names are made of the letters a-z and A-Z, digits, `_` and `.`
+    "#]],
+    );
+    errors(
+        "A(i) := b(i) * (0 ≤ i) && c[i]",
+        expect![[r#"
+        E0001 `≤` is not part of the language
+          @ 18..21 "≤": unexpected character
+          = write `<=`
+        E0001 `&&` is not part of the language
+          @ 25..27 "&&": unexpected character
+          = conditions are multiplied: `(i < j) * (j < k)`; `+` joins alternatives
+        E0001 `[` is not part of the language
+          @ 29..30 "[": unexpected character
+          = subscripts and groups stand in `(` and `)`
+        E0001 `]` is not part of the language
+          @ 31..32 "]": unexpected character
+          = subscripts and groups stand in `(` and `)`
+    "#]],
+    );
+    errors(
+        "A() := _b()\nB() := 0 \u{7}",
+        expect![[r#"
+        E0001 `_` is not part of the language
+          @ 7..8 "_": unexpected character
+          = a name begins with a letter
+        E0001 `\u{7}` is not part of the language
+          @ 21..22 "": unexpected character
+    "#]],
+    );
+    errors(
+        "A() := .5",
+        expect![[r#"
+        E0001 `.` is not part of the language
+          @ 7..8 ".": unexpected character
+          = a number begins with a digit: `0.5`
+    "#]],
+    );
+}
+
+#[test]
+fn numbers() {
+    errors(
+        "A() := 2b() * 1. + 3e",
+        expect![[r#"
+        E0002 `2b` is no number
+          @ 7..9 "2b": malformed
+          = a product is written with `*`: `2 * b`
+        E0002 `1.` is no number
+          @ 14..16 "1.": malformed
+          = write a digit after the point: `1.0`
+        E0002 `3e` is no number
+          @ 19..21 "3e": malformed
+          = a product is written with `*`: `3 * e`
+    "#]],
+    );
+    errors(
+        "A() := 1e999",
+        expect![[r#"
+        E0007 `1e999` is too large
+          @ 7..12 "1e999": beyond 64-bit floats
+    "#]],
+    );
+    errors(
+        "A() := 1e300 * 1e300 * b()\nB() := 1e-200 * 1e-200",
+        expect![[r#"
+        E0007 the product of the numbers is too large
+          @ 7..20 "1e300 * 1e300": beyond 64-bit floats
+        E0007 the product of the numbers is too small
+          @ 34..49 "1e-200 * 1e-200": beyond 64-bit floats
+    "#]],
+    );
+    errors(
+        "A(i) := b(i) * (i < 9223372036854775808)",
+        expect![[r#"
+        E0006 the integer `9223372036854775808` is too large
+          @ 20..39 "9223372036854775808": beyond 64 bits
+    "#]],
+    );
+    errors(
+        "A(i) := b(i) * (i < 1.5)",
+        expect![[r#"
+        E0009 subscripts and comparisons are of integers
+          @ 20..23 "1.5": not an integer
+    "#]],
+    );
+    errors(
+        "A() := 0^-1 * b()",
+        expect![[r#"
+        E0202 the reciprocal of zero
+          @ 7..11 "0^-1": not a number
+    "#]],
+    );
+}
+
+#[test]
+fn syntax_of_lines() {
+    errors(
+        "A(i) = b(i)",
+        expect![[r#"
+        E0012 expected `:=` after the head, found `=`
+          @ 5..6 "=": expected `:=`
+          = a rule is `head := sum of products`
+    "#]],
+    );
+    errors(
+        "A(i)\nA := b()\n3 := b()",
+        expect![[r#"
+        E0012 expected `:=` after the head, found the end of the line
+          @ 4..4 "": expected `:=`
+          = a rule is `head := sum of products`
+        E0003 expected `(`, found `:=`
+          @ 7..9 ":=": expected `(`
+          = a rule is `head := sum of products`; the head of a scalar is `s()`
+        E0003 expected a rule such as `A(i) := B(i)`, found `3`
+          @ 14..15 "3": expected a rule such as `A(i) := B(i)`
+    "#]],
+    );
+    errors(
+        "A(i) := b(i) c(i)",
+        expect![[r#"
+        E0003 expected an operator or the end of the line, found `c`
+          @ 13..14 "c": expected an operator or the end of the line
+          = factors are joined with `*`, summands with `+`
+    "#]],
+    );
+    errors(
+        "A(i) := b(i))\nB(i) := c(i",
+        expect![[r#"
+        E0003 expected an operator or the end of the line, found `)`
+          @ 12..13 ")": expected an operator or the end of the line
+          = there is a `)` too many
+        E0004 unclosed parenthesis
+          @ 23..24 "(": opened here
+          @ 25..25 "": expected `)`
+    "#]],
+    );
+    errors(
+        "A(i) := \nB(i) := b(i) *\nC(i, ) := b(i)",
+        expect![[r#"
+        E0003 expected a tensor, a number or `(`, found the end of the line
+          @ 7..7 "": expected a tensor, a number or `(`
+        E0003 expected a tensor, a number or `(`, found the end of the line
+          @ 23..23 "": expected a tensor, a number or `(`
+        E0003 expected a tensor, a number or `(`, found `)`
+          @ 29..30 ")": expected a tensor, a number or `(`
+    "#]],
+    );
+    errors(
+        "A:Q(i) := (i < 3)",
+        expect![[r#"
+        E0003 `Q` is not a kind of structure
+          @ 2..3 "Q": unknown
+          = `:D` gives the dimensions, `:U` the unique set, `:R` the redundancy map
+    "#]],
+    );
+    errors(
+        "A:D(i) (i < 3)",
+        expect![[r#"
+        E0012 expected `:=` after the head, found `(`
+          @ 7..8 "(": expected `:=`
+          = a rule is `head := sum of products`
+    "#]],
+    );
+    errors(
+        "A^-1(i) := b(i)",
+        expect![[r#"
+        E0011 a reciprocal cannot be computed into
+          @ 1..2 "^": in a head
+          = put the `^-1` on the right-hand side
+    "#]],
+    );
+    errors(
+        "A(i, 0) := b(i)\nB(i + 1) := b(i)",
+        expect![[r#"
+        E0011 a head's subscripts are iterators
+          @ 5..6 "0": not an iterator
+          = use a new iterator and say what it is: `A(i, j) := B(i) * (j = 0)`
+        E0011 a head's subscripts are iterators
+          @ 18..23 "i + 1": not an iterator
+          = use a new iterator and say what it is: `A(i, j) := B(i) * (j = 0)`
+    "#]],
+    );
+    errors(
+        "symbols: N, 3\noutputs A",
+        expect![[r#"
+        E0003 expected the name of a symbol, found `3`
+          @ 12..13 "3": expected the name of a symbol
+        E0003 expected `(`, found `A`
+          @ 22..23 "A": expected `(`
+          = a directive has a colon: `outputs: ..`
+    "#]],
+    );
+    errors(
+        "simbols: N\ncolour: red",
+        expect![[r#"
+        E0008 unknown directive `simbols:`
+          @ 0..7 "simbols": not a directive
+          = did you mean `symbols:`?
+        E0008 unknown directive `colour:`
+          @ 11..17 "colour": not a directive
+          = directives are `symbols:`, `outputs:` and `iters:`; a rule has `:=`
+    "#]],
+    );
+    errors(
+        "@preprocess\n@preprocess_start now",
+        expect![[r#"
+        E0008 unknown block mark `@preprocess`
+          @ 0..11 "@preprocess": not a block mark
+          = blocks are `@preprocess_start` and `@preprocess_end`
+        E0003 expected the end of the line, found `now`
+          @ 30..33 "now": expected the end of the line
+    "#]],
+    );
+    errors(
+        "iters: A i, j",
+        expect![[r#"
+        E0003 expected `->`, found `i`
+          @ 9..10 "i": expected `->`
+    "#]],
+    );
+}
+
+#[test]
+fn syntax_of_terms() {
+    errors(
+        "A(i) := b(i) - c(i)\nB(i) := b(i) / c(i)\nC(i) := -b(i)",
+        expect![[r#"
+        E0010 tensors have no `-`
+          @ 15..19 "c(i)": right operand
+          = subtract by adding: `A(i) + (-1) * B(i)`
+        E0010 tensors have no `/`
+          @ 35..39 "c(i)": right operand
+          = divide by multiplying: `A(i) * B^-1(i)`
+        E0010 only numbers have a sign
+          @ 48..53 "-b(i)": negated
+          = multiply by -1: `(-1) * A(i)`
+    "#]],
+    );
+    errors(
+        "A(i) := N * b(i)",
+        expect![[r#"
+        E0009 `N` is not a factor by itself
+          @ 8..9 "N": an iterator or a symbol
+          = a symbol or scalar is written `N()`; a tensor `N(i)`
+    "#]],
+    );
+    errors(
+        "A(i) := b(i)^-1\nB(i) := (b(i) + c(i))^-1\nC(i) := b^2(i)\nD() := s^-1 * 2",
+        expect![[r#"
+        E0003 expected an operator or the end of the line, found `^`
+          @ 12..13 "^": expected an operator or the end of the line
+          = a reciprocal is written at the name: `A^-1(i)`
+        E0003 `^-1` stands at a name or a number
+          @ 37..38 "^": after a group
+          = compute the group by a rule of its own: `T(i) := ..`
+        E0003 only the power `^-1` exists
+          @ 50..52 "^2": another power
+          = write a positive power as a product: `x() * x()`
+        E0003 expected `(` after a reciprocal, found `*`
+          @ 68..69 "*": expected `(` after a reciprocal
+          = a scalar is written `s^-1()`
+    "#]],
+    );
+    errors(
+        "A(i) := b(i) * i < 3\nB(i) := b(i) * ((i < 3) < 4)",
+        expect![[r#"
+        E0009 a tensor (`b`) in an integer expression
+          @ 8..12 "b(i)": not an integer
+          = as a factor, a comparison stands in parentheses: `A(i) * (i < N)`
+        E0009 a comparison within an integer expression
+          @ 38..43 "i < 3": not an integer
+          = put each comparison in parentheses of its own: `(i < j) * (j < N)`
+    "#]],
+    );
+}
+
+#[test]
+fn limits() {
+    let deep = format!("A() := {}b(){}", "(".repeat(65), ")".repeat(65));
+    let diagnostics = load(&deep).unwrap_err();
+    expect![[r#"
+        E0005 nested deeper than 64 levels
+          @ 71..72 "(": one level too many
+    "#]]
+    .assert_eq(&plain(&deep, &diagnostics));
+    let long = format!("A(i) := b(i) * (i{} < 3)", " + i".repeat(257));
+    assert_eq!(load(&long).unwrap_err()[0].code, "E0005");
+    let wide = format!("A() := b(){}", " * (b() + c())".repeat(17));
+    assert_eq!(load(&wide).unwrap_err()[0].code, "E0205");
+    // Long sums and deep-but-allowed groups are fine.
+    let fine = format!("A() := {}b(){}{}", "(".repeat(60), ")".repeat(60), " + b()".repeat(20_000));
+    assert_eq!(load(&fine).unwrap().0.rules[0].products.len(), 20_001);
+    for hostile in ["(", "-", "A(", "A() := -", "(i <", "^", "A:", "\n("] {
+        let (_, diagnostics) = parse(&hostile.repeat(10_000));
+        assert!(!diagnostics.is_empty(), "{hostile}");
+    }
+}
+
+#[test]
+fn not_supported_yet() {
+    errors(
+        "types: B = f32\nschedule: O -> reorder(p, q)\nI:F := csr\nJ:F(n, w) := dense(n), compressed(w)",
+        expect![[r#"
+            E0900 not supported yet: element types (`types:`)
+              @ 0..14 "types: B = f32": all elements are f64
+              = remove this line
+            E0900 not supported yet: schedules (`schedule:`)
+              @ 15..43 "schedule: O -> reorder(p, q)": chosen automatically
+              = remove this line; `iters:` gives a loop order
+            E0900 not supported yet: storage formats (`:F`)
+              @ 44..54 "I:F := csr": a dynamically sparse tensor
+              = describe a structure that is known beforehand with `:U` and `:R`
+            E0900 not supported yet: storage formats (`:F`)
+              @ 55..91 "J:F(n, w) := dense(n), compressed(w)": a dynamically sparse tensor
+              = describe a structure that is known beforehand with `:U` and `:R`
+        "#]],
+    );
+    errors(
+        "Y(i) := max(j) A(i, j) * x(j)",
+        expect![[r#"
+        E0900 not supported yet: reductions other than sums (`max(..)`)
+          @ 8..14 "max(j)": stands before a product
+    "#]],
+    );
+    errors(
+        "A:U(i, j) := B:U(i, j) * (i < j)",
+        expect![[r#"
+        E0900 not supported yet: the structure of another tensor in a rule
+          @ 13..16 "B:U": a structure, not a value
+          = repeat its comparisons here
+    "#]],
+    );
+    errors(
+        "symbols: N\nA(i) := b(i)\nb:D(i) := (0 <= i < N)\nb:U(i) := (i = 0)\nb:R(i, ip) := N() * (ip = 0)",
+        expect![[r#"
+            E0900 not supported yet: a symbol as a coefficient in `b:R`
+              @ 79..82 "N()": not a number
+              = structures are made of comparisons and numbers
+        "#]],
+    );
+}
+
+#[test]
+fn directives() {
+    errors(
+        "symbols: N, N\nsymbols: M\nA() := N()",
+        expect![[r#"
+        E0102 symbol `N` is listed twice
+          @ 12..13 "N": again
+          @ 9..10 "N": first here
+        E0101 `symbols:` is given twice
+          @ 14..24 "symbols: M": again
+          @ 0..13 "symbols: N, N": first here
+          = put all names on one line
+    "#]],
+    );
+    errors(
+        "outputs: A, A, b, C1\nA() := b()\nC() := b()",
+        expect![[r#"
+        E0102 output `A` is listed twice
+          @ 12..13 "A": again
+          @ 9..10 "A": first here
+        E0106 `outputs:` names `b`, which no rule computes
+          @ 15..16 "b": an input
+        E0106 `outputs:` names `C1`, which no rule computes
+          @ 18..20 "C1": unknown
+        W0103 `C` is neither an output nor read
+          @ 32..42 "C() := b()": computed for nothing
+          = list it in `outputs:`, or remove the rule
+    "#]],
+    );
+    errors(
+        "iters: A -> i, i; A -> i; B -> i\nA() := b(i)\nb:D(i) := (0 <= i < 3)",
+        expect![[r#"
+        E0102 iterator `i` is listed twice
+          @ 15..16 "i": again
+          @ 12..13 "i": first here
+        E0102 `iters:` gives two orders for `A`
+          @ 18..19 "A": again
+        E0106 `iters:` names `B`, which no rule computes
+          @ 26..27 "B": unknown
+    "#]],
+    );
+    errors(
+        "symbols: N\niters: A -> N\nA() := N()",
+        expect![[r#"
+        E0107 iterator `N` has the name of a symbol
+          @ 23..24 "N": declared as a symbol
+    "#]],
+    );
+    errors(
+        "@preprocess_end\n@preprocess_start\n@preprocess_start\nA() := b()",
+        expect![[r#"
+        E0103 `@preprocess_end` without `@preprocess_start`
+          @ 0..15 "@preprocess_end": no block is open
+        E0103 a block within a block
+          @ 34..51 "@preprocess_start": begins here
+          @ 16..33 "@preprocess_start": this block is still open
+        E0103 the block is not closed
+          @ 34..51 "@preprocess_start": opened here
+          = end it with `@preprocess_end`
+    "#]],
+    );
+}
+
+#[test]
+fn double_rules() {
+    errors(
+        "A() := b()\nA() := c()",
+        expect![[r#"
+        E0104 two rules compute `A`
+          @ 11..12 "A": again
+          @ 0..1 "A": first computed here
+          = add the products in one rule: `A(i) := B(i) + C(i)`
+    "#]],
+    );
+    errors(
+        "A(i) := b(i)\nb:D(i) := (0 <= i < 3)\nb:D(k) := (0 <= k < 3)\nb:D(i) := (0 <= i < 4)",
+        expect![[r#"
+            E0105 `b:D` is given twice
+              @ 59..81 "b:D(i) := (0 <= i < 4)": different from the first
+              @ 13..35 "b:D(i) := (0 <= i < 3)": first here
+              = join several regions with `+` in one rule
+        "#]],
+    );
+}
+
+#[test]
+fn recursion() {
+    errors(
+        "A() := A() + b()",
+        expect![[r#"
+        E0115 recursive rules: `A` reads `A`
+          @ 7..10 "A()": `A` is read here for `A`
+          = a rule may read only tensors that do not depend on its own
+    "#]],
+    );
+    errors(
+        "A(i) := C(i)\nB(i) := A(i)\nC(i) := B(i) * x()\nD(i) := A(i)\nA:D(i) := (0 <= i < 3)",
+        expect![[r#"
+            E0115 recursive rules: `A` reads `C` reads `B` reads `A`
+              @ 8..12 "C(i)": `C` is read here for `A`
+              @ 34..38 "B(i)": `B` is read here for `C`
+              @ 21..25 "A(i)": `A` is read here for `B`
+              = a rule may read only tensors that do not depend on its own
+        "#]],
+    );
+    errors(
+        "@preprocess_start\nA() := B()\n@preprocess_end\nB() := c()",
+        expect![[r#"
+        E0116 a preprocess rule reads `B`, which is computed after the block
+          @ 25..28 "B()": read here
+          @ 45..55 "B() := c()": computed here
+          = move that rule into the block
+    "#]],
+    );
+}
+
+#[test]
+fn ranks() {
+    errors(
+        "A(i) := b(i, j) * b(i)\nb:D(i) := (0 <= i < 3)\nb:U(i, j) := (i < j)\nC() := A()",
+        expect![[r#"
+            E0112 `b` has 1 subscript, not 2
+              @ 8..15 "b(i, j)": 2 subscripts
+              @ 23..24 "b": 1 subscript here
+            E0112 `b` has 1 subscript, not 2
+              @ 46..47 "b": 2 subscripts
+              @ 23..24 "b": 1 subscript here
+            E0112 `A` has 1 subscript, not 0
+              @ 74..77 "A()": no subscripts
+              @ 0..1 "A": 1 subscript here
+        "#]],
+    );
+    errors(
+        "A(i, j) := b(i, j)\nb:D(i, j) := (0 <= i < j < 3)\nb:R(i, ip) := (ip = i)",
+        expect![[r#"
+            E0113 `b:R` has 2 iterators, not 4
+              @ 49..50 "b": 2 subscripts
+              @ 19..20 "b": 2 subscripts here
+              = a redundancy map has the element's iterators, then as many for the element that it equals: `B:R(i, j, ip, jp)`
+        "#]],
+    );
+    errors(
+        "A() := s()\ns:D() := (1 = 1)\nt:R(i, j, k) := (i = j = k)",
+        expect![[r#"
+        E0114 the scalar `s` has a structure
+          @ 11..27 "s:D() := (1 = 1)": no subscripts
+          = scalars need no declaration
+        E0113 `t:R` has an odd number of iterators
+          @ 28..29 "t": 3 subscripts
+          = a redundancy map has the element's iterators, then as many for the element that it equals: `B:R(i, j, ip, jp)`
+        W0102 `t` has a structure but no rule uses it
+          @ 28..29 "t": unused
+    "#]],
+    );
+}
+
+#[test]
+fn names() {
+    errors(
+        "symbols: N\nA(N) := b(N)\nb:D(i) := (0 <= i < N)",
+        expect![[r#"
+        E0107 iterator `N` has the name of a symbol
+          @ 13..14 "N": declared as a symbol
+          = take another name for the iterator
+    "#]],
+    );
+    errors(
+        "symbols: N\nA(i) := N(i)\nN:D(i) := (0 <= i < 3)",
+        expect![[r#"
+        E0111 the symbol `N` has subscripts
+          @ 19..23 "N(i)": a symbol, not a tensor
+          = as a factor, a symbol is written `N()`
+        E0109 iterator `i` of the head is unbound
+          @ 19..23 "N(i)": `i` occurs in no factor of this product
+          = give the head's dimensions with `A:D`, or bound it here: `(0 <= i < N)`
+        E0111 the symbol `N` has a rule
+          @ 24..25 "N": a symbol, not a tensor
+          = symbols are given when the kernel runs; take another name for the tensor
+    "#]],
+    );
+    errors(
+        "A(i, i) := b(i)\nb:D(i) := (0 <= i < 3)",
+        expect![[r#"
+        E0110 iterator `i` stands twice in the head
+          @ 5..6 "i": again
+          @ 2..3 "i": first here
+          = use two iterators and a comparison: `(i = i2)` describes the diagonal
+    "#]],
+    );
+    errors(
+        "symbols: N\nA(i) := covr(i)\ncovar:D(i) := (0 <= i < N)\nB(i) := x(i)",
+        expect![[r#"
+        E0303 `covr` has no dimensions
+          @ 19..26 "covr(i)": read here, but neither computed nor declared
+          = did you mean `covar`?
+        W0102 `covar` has a structure but no rule uses it
+          @ 27..32 "covar": unused
+          = did you mean `covr`?
+        E0303 `x` has no dimensions
+          @ 62..66 "x(i)": read here, but neither computed nor declared
+          = declare them, for example `x:D(i) := (0 <= i < N)`
+    "#]],
+    );
+    errors(
+        "symbols: N\nA(i) := b(i) * (i < n)\nb:D(i) := (0 <= i < N)\nB(i) := b(i) * (i < limit) * (2 * i < limit)",
+        expect![[r#"
+            E0108 unknown name `n`
+              @ 31..32 "n": neither a symbol nor an iterator with bounds
+              = did you mean `N`?
+            E0108 unknown name `limit`
+              @ 77..82 "limit": neither a symbol nor an iterator with bounds
+              = declare it with `symbols: limit`, or bound it from both sides: `(0 <= limit < N)`
+        "#]],
+    );
+    errors(
+        "A(i) := b(i)\nb:D(i) := (0 <= i < M)",
+        expect![[r#"
+        E0108 unknown name `M`
+          @ 33..34 "M": neither a symbol nor an iterator with bounds
+          = declare it with `symbols: M`, or bound it from both sides: `(0 <= M < N)`
+    "#]],
+    );
+    errors(
+        "A(i, j) := b(i) + b(j) * (i = j)\nb:D(i) := (0 <= i < 3)",
+        expect![[r#"
+        E0109 iterator `j` of the head is unbound
+          @ 11..15 "b(i)": `j` occurs in no factor of this product
+          = give the head's dimensions with `A:D`, or bound it here: `(0 <= j < N)`
+    "#]],
+    );
+}
+
+#[test]
+fn expressions() {
+    errors(
+        "symbols: N\nA(i) := b(i) * (i / 0 = i % (2 - 3)) * (i % N = 7 / i)\nb:D(i) := (0 <= i < N)",
+        expect![[r#"
+            E0201 division by zero
+              @ 31..32 "0": this is zero
+              = `/` and `%` take a positive integer
+            E0201 division by a negative number
+              @ 40..45 "2 - 3": not positive
+              = `/` and `%` take a positive integer
+            E0201 division by the iterator `i`
+              @ 63..64 "i": not a constant
+              = `/` and `%` take a positive integer
+        "#]],
+    );
+}
+
+#[test]
+fn structures() {
+    errors(
+        "A(i) := b(i)\nb:D(i) := 2 * (0 <= i < 3)\nb:U(i) := c(i) * (i < 2)\nb:R(i, ip) := 0 * (ip = 0)",
+        expect![[r#"
+            E0204 a coefficient in `b:D`
+              @ 23..24 "2": a set has no coefficient
+              = coefficients belong into `:R`; regions are joined with `+`
+            E0203 a tensor in `b:U`
+              @ 50..54 "c(i)": a value, not a condition
+              = structures are made of comparisons and numbers
+            E0202 a coefficient of zero in `b:R`
+              @ 79..80 "0": zero
+              = leave the region out: what is in neither `:U` nor `:R` is zero
+        "#]],
+    );
+}
+
+#[test]
+fn several_errors_in_one_file() {
+    errors(
+        "symbols: N\nA(i) := b(i\nB(i) = b(i)\nb:D(i) := (0 <= i < N)\nC(i) := c(i)\nD() := 1..2",
+        expect![[r#"
+            E0003 expected `)`, found `B`
+              @ 23..24 "B": expected `)`
+              @ 20..21 "(": opened here
+            E0002 `1..2` is no number
+              @ 78..82 "1..2": malformed
+              = write a digit after the point: `1.0`
+        "#]],
+    );
+}
+
+#[test]
+fn harmless_oddities() {
+    warnings(
+        "symbols: N\nA() := b()\nc:D(i) := (0 <= i < 3)\nc:U(i) := (i < 2)",
+        expect![[r#"
+        W0101 symbol `N` is never used
+          @ 9..10 "N": unused
+        W0102 `c` has a structure but no rule uses it
+          @ 22..23 "c": unused
+    "#]],
+    );
+    warnings(
+        "outputs: A\nA() := b()\nB() := b()",
+        expect![[r#"
+        W0103 `B` is neither an output nor read
+          @ 22..32 "B() := b()": computed for nothing
+          = list it in `outputs:`, or remove the rule
+    "#]],
+    );
+    warnings(
+        "iters: A -> col, row\nA(cols) := b(rows, cols)\nb:D(i, j) := (0 <= i < 3) * (0 <= j < 3)",
+        expect![[r#"
+        W0104 `iters:` names `col`, which the rule for `A` does not use
+          @ 12..15 "col": has no effect
+          = did you mean `cols`?
+        W0104 `iters:` names `row`, which the rule for `A` does not use
+          @ 17..20 "row": has no effect
+          = did you mean `rows`?
+    "#]],
+    );
+    warnings(
+        "A(i) := b(i) * (2 * i % 3 = 0)\nb:D(i) := (0 <= i < 3)",
+        expect![[r#"
+        W0105 `%` binds tighter than `*` here
+          @ 20..25 "i % 3": computed first
+          = write parentheses to say which is meant
+    "#]],
+    );
+    warnings(
+        "A() := b() + 0 * b()",
+        expect![[r#"
+        W0106 this product is always zero
+          @ 13..20 "0 * b()": has no effect
+          = leave it out
+    "#]],
+    );
+    warnings(
+        "# nothing\n",
+        expect![[r#"
+        W0107 no rule computes anything
+          @ 0..0 "": nothing to do
+    "#]],
+    );
+}

@@ -1,0 +1,295 @@
+//! Properties of the front end: printing and parsing are inverse, and no text makes it panic.
+
+use dastac_stur::ast::{
+    Aspect, BinaryOp, CompareOp, Comparison, Expr, ExprKind, File, Item, IterationOrder, Name,
+    RuleItem, Span, Term,
+};
+use dastac_stur::reference::Evaluator;
+use dastac_stur::{Program, Role, load, parse};
+use proptest::prelude::*;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+fn name() -> impl Strategy<Value = Name> {
+    let known =
+        prop::sample::select(vec!["i", "j", "k", "A", "B", "N", "F", "max", "symbols", "e1"]);
+    prop_oneof![9 => known.prop_map(String::from), 1 => "[A-Za-z][A-Za-z0-9_.]{0,6}"]
+        .prop_map(|text| Name { text, span: Span::default() })
+}
+
+fn names(least: usize) -> impl Strategy<Value = Vec<Name>> {
+    prop::collection::vec(name(), least..4)
+}
+
+fn expr() -> impl Strategy<Value = Expr> {
+    let of = |kind| Expr { kind, span: Span::default() };
+    let leaf = prop_oneof![
+        4 => name().prop_map(|name| ExprKind::Name(name.text)),
+        4 => (-9i64..10).prop_map(ExprKind::Int),
+        1 => any::<i64>().prop_map(ExprKind::Int),
+    ];
+    let op = prop::sample::select(vec![
+        BinaryOp::Add,
+        BinaryOp::Sub,
+        BinaryOp::Mul,
+        BinaryOp::Div,
+        BinaryOp::Mod,
+    ]);
+    leaf.prop_map(of).prop_recursive(4, 16, 2, move |inner| {
+        prop_oneof![
+            1 => inner.clone().prop_map(move |e| of(ExprKind::Neg(Box::new(e)))),
+            4 => (op.clone(), inner.clone(), inner)
+                .prop_map(move |(op, a, b)| of(ExprKind::Binary(op, Box::new(a), Box::new(b)))),
+        ]
+    })
+}
+
+fn comparison() -> impl Strategy<Value = Comparison> {
+    let operator = prop::sample::select(vec![
+        CompareOp::Eq,
+        CompareOp::Ne,
+        CompareOp::Lt,
+        CompareOp::Le,
+        CompareOp::Gt,
+        CompareOp::Ge,
+    ]);
+    (expr(), prop::collection::vec((operator, expr()), 1..4)).prop_map(|(first, rest)| {
+        let (operators, more): (Vec<_>, Vec<_>) = rest.into_iter().unzip();
+        let operands = std::iter::once(first).chain(more).collect();
+        Comparison { operands, operators, span: Span::default() }
+    })
+}
+
+fn number() -> impl Strategy<Value = f64> {
+    let finite = any::<f64>().prop_filter("finite", |value| value.is_finite());
+    prop_oneof![(-20i32..20).prop_map(f64::from), finite, (-9.0..9.0f64)]
+}
+
+fn term() -> impl Strategy<Value = Term> {
+    let span = Span::default();
+    let subscripts = prop::collection::vec(expr(), 0..4);
+    let leaf = prop_oneof![
+        (name(), subscripts, any::<bool>()).prop_map(move |(tensor, subscripts, reciprocal)| {
+            Term::Access { tensor, subscripts, reciprocal, span }
+        }),
+        (number(), any::<bool>()).prop_map(move |(value, reciprocal)| Term::Number {
+            value,
+            reciprocal,
+            span
+        }),
+        comparison().prop_map(Term::Comparison),
+    ];
+    leaf.prop_recursive(3, 12, 4, move |inner| {
+        let several = prop::collection::vec(inner, 2..4);
+        prop_oneof![
+            several.clone().prop_map(move |terms| Term::Sum(terms, span)),
+            several.prop_map(move |terms| Term::Product(terms, span)),
+        ]
+    })
+}
+
+fn item() -> impl Strategy<Value = Item> {
+    let span = Span::default();
+    let aspect = prop::sample::select(vec![
+        Aspect::Value,
+        Aspect::Domain,
+        Aspect::Unique,
+        Aspect::Redundancy,
+    ]);
+    let order = (name(), names(1)).prop_map(|(head, iterators)| IterationOrder { head, iterators });
+    prop_oneof![
+        1 => names(1).prop_map(move |names| Item::Symbols(names, span)),
+        1 => names(1).prop_map(move |names| Item::Outputs(names, span)),
+        1 => prop::collection::vec(order, 1..3).prop_map(move |orders| Item::Iters(orders, span)),
+        1 => prop::sample::select(vec![Item::PreprocessStart(span), Item::PreprocessEnd(span)]),
+        8 => (name(), aspect, names(0), term()).prop_map(move |(tensor, aspect, iterators, body)| {
+            Item::Rule(RuleItem { tensor, aspect, iterators, body, span })
+        }),
+    ]
+}
+
+fn file() -> impl Strategy<Value = File> {
+    prop::collection::vec(item(), 0..6).prop_map(|items| File { items })
+}
+
+/// Words that make sense here and there.
+fn soup() -> impl Strategy<Value = String> {
+    let words = prop::sample::select(vec![
+        "A",
+        "B",
+        "i",
+        "j",
+        "N",
+        "(",
+        ")",
+        "(",
+        ")",
+        "(i < N)",
+        "B(i)",
+        "A(i) :=",
+        "A:D(i) :=",
+        ":=",
+        ":",
+        "U",
+        "R",
+        "F",
+        ",",
+        ";",
+        "->",
+        "+",
+        "-",
+        "*",
+        "/",
+        "%",
+        "^",
+        "^-1",
+        "<=",
+        "=",
+        "!=",
+        "0",
+        "1",
+        "2.5",
+        "1e9",
+        "\n",
+        "\n",
+        " ",
+        "#",
+        "@",
+        "@preprocess_start\n",
+        "symbols: N\n",
+        "outputs:",
+        "iters:",
+        "é",
+        "..",
+    ]);
+    prop::collection::vec(words, 0..40).prop_map(|words| words.concat())
+}
+
+/// What the checker promises of a program.
+fn assert_invariants(program: &Program) {
+    for (index, rule) in program.rules.iter().enumerate() {
+        for product in &rule.products {
+            assert!(product.coefficient.is_finite() && product.coefficient != 0.0);
+            for iterator in &product.iterators {
+                assert!(program.symbols.iter().all(|(symbol, _)| symbol != iterator));
+            }
+            assert!(rule.iterators.iter().all(|iterator| product.iterators.contains(iterator)));
+            for access in &product.accesses {
+                let tensor = program.tensor(access.tensor);
+                assert_eq!(access.subscripts.len(), tensor.rank);
+                assert!(tensor.rule().is_none_or(|rule| rule.0 < index));
+            }
+        }
+    }
+    for tensor in &program.tensors {
+        assert!(
+            tensor.role != Role::Input
+                || tensor.rank == 0
+                || tensor.domain.is_some()
+                || tensor.unique.is_some()
+        );
+    }
+}
+
+proptest! {
+    #[test]
+    fn printing_and_parsing_are_inverse(file in file()) {
+        let text = file.to_string();
+        let (parsed, diagnostics) = parse(&text);
+        let errors: Vec<_> = diagnostics.iter().filter(|d| d.code.starts_with('E')).collect();
+        prop_assert!(errors.is_empty(), "{text}\n{errors:?}");
+        prop_assert_eq!(&parsed, &file, "{}", text);
+        prop_assert_eq!(&parsed.to_string(), &text);
+        if let Ok((program, _)) = load(&text) {
+            assert_invariants(&program);
+        }
+    }
+
+    #[test]
+    fn any_text_is_read(text in prop_oneof![any::<String>(), soup(), "[-A-Ni-k0-9()*+<>=:%/^ ,.\n]{0,80}"]) {
+        let (file, _) = parse(&text);
+        let (again, _) = parse(&file.to_string());
+        prop_assert_eq!(again, file);
+        if let Err(diagnostics) = load(&text) {
+            for diagnostic in diagnostics {
+                for (span, _) in diagnostic.labels {
+                    prop_assert!(text.get(span.start..span.end).is_some());
+                }
+            }
+        }
+    }
+
+    /// Programs that make sense so far as comparisons may: the reference must answer or refuse, not panic.
+    #[test]
+    fn the_reference_answers_or_refuses(
+        conditions in prop::collection::vec(comparison(), 0..3),
+        structure in comparison(),
+        sizes in prop::array::uniform2(0i64..4),
+    ) {
+        let mut body = String::from("x(i, j)");
+        for condition in conditions {
+            body += &format!(" * ({condition})");
+        }
+        let text = format!(
+            "symbols: N, A\nT(i, k) := {body} * x^-1(j, k)\n\
+             x:D(i, j) := (0 <= i < N) * (0 <= j < A)\nx:U(i, j) := ({structure})\nS() := T(i, k)"
+        );
+        let Ok((program, _)) = load(&text) else { return Ok(()) };
+        assert_invariants(&program);
+        let Ok(evaluator) = Evaluator::new(&program, &sizes) else { return Ok(()) };
+        if evaluator.cost() > 100_000 {
+            return Ok(());
+        }
+        let x = program.find("x").unwrap();
+        let Ok(input) = evaluator.random_input(x, &mut ChaCha8Rng::seed_from_u64(1)) else { return Ok(()) };
+        evaluator.check_input(x, &input).unwrap();
+        if let Ok(results) = evaluator.run(&[(x, input)].into()) {
+            prop_assert_eq!(results.len(), 2);
+        }
+    }
+}
+
+#[test]
+fn layout_of_the_text_does_not_matter() {
+    let compact = "symbols:N\nA(i):=B(i)*(0<=i<N)+(-1)*C(i)\nB:D(i):=0<=i<N\nC:D(i):=(0<=i)*(i<N)";
+    let spacious = "\u{feff}# a comment\r\n\tsymbols : N # sizes\r\n\n A ( i ) := B ( i ) * (\n   0 <= i # from 0\n   < N\n ) + ( -1 ) * C(i)\n
+        B : D ( i ) := ( ( 0 <= i < N ) )\nC:D(i) := ((0 <= i) * (i < N))\n\n";
+    let (file, diagnostics) = parse(compact);
+    assert_eq!(diagnostics, []);
+    assert_eq!(parse(spacious), (file.clone(), vec![]));
+    expect_test::expect![[r#"
+        symbols: N
+        A(i) := B(i) * (0 <= i < N) + (-1) * C(i)
+        B:D(i) := (0 <= i < N)
+        C:D(i) := (0 <= i) * (i < N)
+    "#]]
+    .assert_eq(&file.to_string());
+}
+
+#[test]
+fn published_spellings() {
+    let source = "
+symbols: N, ITERS
+outputs: A, F
+iters: A -> iter, i, j; F -> i
+A(i, j) := B^-1(i, j) * -5.123^-1 * f^-1() * 5^-1 * 3.14 * -12 * (0 <= iter < ITERS)
+F(i) := N^-1() * g(i) * (N * (i + 1) / 2 - i == i % 2) * (W > i) * 1e-3
+B:D(i, j) := (0 <= i < N) * (0 <= j < N)
+B:U(i, j) := (i = 0) * (0 <= j) + (1 <= i) * (j = (i - 1))
+B:R(i, j, ip, jp) := -1 * (0 <= j < i < N) * (ip = j) * (jp = i)
+g:D(i) := 0 <= i < N";
+    let (file, diagnostics) = parse(source);
+    assert_eq!(diagnostics, []);
+    expect_test::expect![[r#"
+        symbols: N, ITERS
+        outputs: A, F
+        iters: A -> iter, i, j; F -> i
+        A(i, j) := B^-1(i, j) * (-5.123^-1) * f^-1() * 5^-1 * 3.14 * (-12) * (0 <= iter < ITERS)
+        F(i) := N^-1() * g(i) * (N * (i + 1) / 2 - i = i % 2) * (W > i) * 0.001
+        B:D(i, j) := (0 <= i < N) * (0 <= j < N)
+        B:U(i, j) := (i = 0) * (0 <= j) + (1 <= i) * (j = i - 1)
+        B:R(i, j, ip, jp) := -1 * (0 <= j < i < N) * (ip = j) * (jp = i)
+        g:D(i) := (0 <= i < N)
+    "#]]
+    .assert_eq(&file.to_string());
+}

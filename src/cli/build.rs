@@ -1,0 +1,83 @@
+//! `dastac build`.
+
+use std::path::Path;
+
+use dastac::backend::{Cpu, Options};
+use dastac::export::{Library, shared_library};
+
+use super::args::BuildArgs;
+use super::check::analyse;
+use super::emit::parallel;
+use super::failure::Failure;
+use super::progress::Progress;
+use super::source::Source;
+use super::{Outcome, Result, Terminal, output};
+
+enum Kind {
+    Shared,
+    Object,
+}
+
+/// Makes a shared library or an object file, and a header.
+pub fn build(terminal: &Terminal, args: &BuildArgs) -> Result<Outcome> {
+    let kind = kind(&args.output)?;
+    let source = Source::read(&args.file.file)?;
+    output::not_the_source(&args.output, &source)?;
+    if let Some(header) = &args.header {
+        output::not_the_source(header, &source)?;
+        if *header == args.output {
+            return Err(Failure::usage("the library and its header would be the same file"));
+        }
+    }
+    let failed = |error: dastac::Error| Failure::of(error, &source);
+    let progress = Progress::new(terminal.interactive);
+    let analysis = analyse(terminal, &source, &progress)?;
+    progress.stage("finding layouts");
+    let laid = analysis.lay_out().map_err(failed)?;
+    progress.stage("building loops");
+    let lowered = laid.lower().map_err(failed)?;
+    let prefix = args.prefix.clone().unwrap_or_else(|| source.prefix());
+    let title = source.path.file_name().map_or("A program".into(), |name| name.to_string_lossy());
+    let library = Library::new(&lowered, &title, &prefix).map_err(failed)?;
+    let header = library.c_header().map_err(failed)?;
+    progress.stage("generating code");
+    let cpu = match &args.cpu {
+        None => Cpu::Host,
+        Some(name) => Cpu::Named { name: name.clone(), features: Vec::new() },
+    };
+    let options = Options { parallel: parallel(&args.threads), cpu, ..Options::default() };
+    let code = library.compile(&options).map_err(failed)?;
+    match kind {
+        Kind::Object => output::file(&args.output, &mut |out| out.write_all(code.object()))?,
+        Kind::Shared => {
+            progress.stage("linking");
+            shared_library(&code, &args.output).map_err(failed)?;
+        }
+    }
+    if let Some(path) = &args.header {
+        output::file(path, &mut |out| out.write_all(header.as_bytes()))?;
+    }
+    drop(progress);
+    let functions: Vec<String> =
+        library.module.functions.iter().map(|function| format!("{prefix}{}", function.name)).collect();
+    let openmp = if code.needs_openmp() { "; needs OpenMP's library (libomp) to run" } else { "" };
+    let mut text = format!("{}: {}{openmp}\n", args.output.display(), functions.join(", "));
+    if let Some(path) = &args.header {
+        text += &format!("{}: how to call them\n", path.display());
+    }
+    output::stdout(text.as_bytes())?;
+    Ok(Outcome::Done)
+}
+
+/// What to make, by the file's name.
+fn kind(path: &Path) -> Result<Kind> {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    if name.ends_with(".so") || name.contains(".so.") {
+        Ok(Kind::Shared)
+    } else if name.ends_with(".o") {
+        Ok(Kind::Object)
+    } else {
+        Err(Failure::usage(format!("`{}` says neither library nor object file", path.display()))
+            .hint("end it in .so for a shared library, or .o for an object file"))
+    }
+}

@@ -1,0 +1,111 @@
+//! `dastac emit`.
+
+use std::fmt::Write;
+use std::io::IsTerminal;
+
+use dastac::backend::Options;
+use dastac::driver::Lowered;
+use dastac::export::Library;
+use dastac::stur::infer::Inferred;
+
+use super::args::{EmitArgs, Stage, ThreadArgs};
+use super::check::analyse;
+use super::failure::Failure;
+use super::progress::Progress;
+use super::source::Source;
+use super::{Outcome, Result, Terminal, infer, layout, output};
+
+/// Prints what a stage made of a program.
+pub fn emit(terminal: &Terminal, args: &EmitArgs) -> Result<Outcome> {
+    if args.stage == Stage::Object && args.output.is_none() && std::io::stdout().is_terminal() {
+        return Err(Failure::usage("an object file is no text for a terminal").hint("name a file: `-o kernel.o`"));
+    }
+    let source = Source::read(&args.file.file)?;
+    if let Some(path) = &args.output {
+        output::not_the_source(path, &source)?;
+    }
+    let progress = Progress::new(terminal.interactive);
+    let bytes = stage(terminal, args, &source, &progress)?;
+    drop(progress);
+    match &args.output {
+        Some(path) => output::file(path, &mut |out| out.write_all(&bytes))?,
+        None => output::stdout(&bytes)?,
+    }
+    Ok(Outcome::Done)
+}
+
+fn stage(terminal: &Terminal, args: &EmitArgs, source: &Source, progress: &Progress) -> Result<Vec<u8>> {
+    let failed = |error: dastac::Error| Failure::of(error, source);
+    let analysis = analyse(terminal, source, progress)?;
+    match args.stage {
+        Stage::Inferred => return Ok(infer::structures(&analysis.inferred, source)?.into_bytes()),
+        Stage::Domain => return Ok(domains(&analysis.inferred).into_bytes()),
+        _ => {}
+    }
+    progress.stage("finding layouts");
+    let laid = analysis.lay_out().map_err(failed)?;
+    if args.stage == Stage::Layout {
+        return Ok(layout::polynomials(&laid).into_bytes());
+    }
+    progress.stage("building loops");
+    let lowered = laid.lower().map_err(failed)?;
+    match args.stage {
+        Stage::Ast => return Ok(asts(&lowered).into_bytes()),
+        Stage::Loops => return Ok(format!("{}", lowered.kernel.module).into_bytes()),
+        _ => {}
+    }
+    progress.stage("generating code");
+    let options = Options { parallel: parallel(&args.threads), prefix: args.prefix.clone(), ..Options::default() };
+    let backend = |error: dastac::backend::Error| failed(error.into());
+    match args.stage {
+        Stage::Object | Stage::Header => {
+            let library = Library::new(&lowered, &source.name, &args.prefix).map_err(failed)?;
+            if args.stage == Stage::Header {
+                return Ok(library.c_header().map_err(failed)?.into_bytes());
+            }
+            Ok(library.compile(&options).map_err(failed)?.object().to_vec())
+        }
+        stage => {
+            let code = dastac::backend::compile(&lowered.kernel.module, &options).map_err(backend)?;
+            let text = match stage {
+                Stage::Mlir => Ok(code.mlir().to_string()),
+                Stage::Llvm => code.llvm_ir(),
+                _ => code.assembly(),
+            };
+            Ok(text.map_err(backend)?.into_bytes())
+        }
+    }
+}
+
+/// Whether to compile for several threads.
+pub fn parallel(args: &ThreadArgs) -> bool {
+    args.threads != Some(1)
+}
+
+/// The iteration domain of every statement.
+fn domains(inferred: &Inferred) -> String {
+    let mut parts = Vec::new();
+    for rule in &inferred.rules {
+        let source = &inferred.program.rules[rule.rule.0];
+        let head = format!("{}({})", inferred.program.tensor(rule.head).name, source.iterators.join(", "));
+        for statement in &rule.statements {
+            let span = source.products[statement.product].span;
+            let product = inferred.program.source.get(span.start..span.end).unwrap_or("");
+            let product: Vec<&str> = product.split_whitespace().collect();
+            let mut text = format!("# {head}, product {}: {}\n", statement.product + 1, product.join(" "));
+            let _ = writeln!(text, "{}", statement.domain);
+            parts.push(text);
+        }
+    }
+    parts.join("\n")
+}
+
+/// isl's loops of every statement.
+fn asts(lowered: &Lowered) -> String {
+    let program = &lowered.laid.analysis.inferred.program;
+    let mut parts = Vec::new();
+    for (head, ast) in &lowered.kernel.asts {
+        parts.push(format!("// into {}\n{ast}", program.tensor(*head).name));
+    }
+    parts.join("\n")
+}

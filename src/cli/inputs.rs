@@ -1,0 +1,103 @@
+//! What the command line says about a program's symbols and tensors, checked against the program before anything is compiled.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use dastac::run::symbol_values;
+use dastac::stur::hint::similar;
+use dastac::stur::{Program, Role, TensorId};
+
+use super::Result;
+use super::args::SymbolArgs;
+use super::failure::{Failure, list};
+
+/// Values of the symbols in declaration order.
+pub fn symbols(program: &Program, args: &SymbolArgs) -> Result<Vec<i64>> {
+    let names: Vec<String> = program.symbols.iter().map(|(name, _)| name.clone()).collect();
+    let known: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut given = BTreeMap::new();
+    for (name, value) in &args.params {
+        if given.insert(name.clone(), *value).is_some() {
+            return Err(Failure::usage(format!("symbol `{name}` is given twice"))
+                .hint("give each symbol one value, `-p NAME=VALUE`"));
+        }
+    }
+    symbol_values(&names, &given).map_err(|error| {
+        let text = error.to_string();
+        match error {
+            dastac::Error::UnknownSymbol(name) => {
+                Failure::user(text).hint(did_you_mean(&name, &known, "its symbols are"))
+            }
+            dastac::Error::MissingSymbol(_) => {
+                let missing: Vec<&str> = known.iter().filter(|name| !given.contains_key(**name)).copied().collect();
+                let failure = Failure::user(text);
+                if missing.len() > 1 { failure.hint(format!("without a value are {}", list(&missing))) } else { failure }
+            }
+            _ => Failure::user(text),
+        }
+    })
+}
+
+/// The files of `--input`, by tensor.
+pub fn input_files(program: &Program, args: &[(String, PathBuf)]) -> Result<BTreeMap<TensorId, PathBuf>> {
+    let inputs = names(program, |role| role == Role::Input);
+    files(program, args, "--input", &|id| {
+        let name = &program.tensor(id).name;
+        if program.tensor(id).role == Role::Input {
+            return Ok(());
+        }
+        Err(Failure::user(dastac::Error::NotAnInput(name.clone()).to_string())
+            .hint(format!("the inputs are {}; `--output {name}=..` writes what is computed", list(&inputs))))
+    })
+}
+
+/// The files of `--output`, by tensor.
+pub fn output_files(program: &Program, args: &[(String, PathBuf)]) -> Result<BTreeMap<TensorId, PathBuf>> {
+    let computed = names(program, |role| role != Role::Input);
+    let files = files(program, args, "--output", &|id| {
+        let name = &program.tensor(id).name;
+        if program.tensor(id).role != Role::Input {
+            return Ok(());
+        }
+        Err(Failure::user(dastac::Error::NotComputed(name.clone()).to_string())
+            .hint(format!("computed are {}", list(&computed))))
+    })?;
+    let mut paths: Vec<&PathBuf> = files.values().collect();
+    paths.sort();
+    if let Some(pair) = paths.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(Failure::usage(format!("two outputs would be written to `{}`", pair[0].display())));
+    }
+    Ok(files)
+}
+
+fn files(
+    program: &Program,
+    args: &[(String, PathBuf)],
+    flag: &str,
+    check: &dyn Fn(TensorId) -> Result<()>,
+) -> Result<BTreeMap<TensorId, PathBuf>> {
+    let mut files = BTreeMap::new();
+    for (name, path) in args {
+        let Some(id) = program.find(name) else {
+            let known = names(program, |_| true);
+            return Err(Failure::user(dastac::Error::UnknownTensor(name.clone()).to_string())
+                .hint(did_you_mean(name, &known, "its tensors are")));
+        };
+        check(id)?;
+        if files.insert(id, path.clone()).is_some() {
+            return Err(Failure::usage(format!("`{flag}` is given twice for `{name}`")));
+        }
+    }
+    Ok(files)
+}
+
+fn names(program: &Program, keep: impl Fn(Role) -> bool) -> Vec<&str> {
+    program.tensors.iter().filter(|tensor| keep(tensor.role)).map(|tensor| tensor.name.as_str()).collect()
+}
+
+fn did_you_mean(name: &str, known: &[&str], otherwise: &str) -> String {
+    match similar(name, known.iter().copied()) {
+        Some(other) => format!("did you mean `{other}`?"),
+        None => format!("{otherwise} {}", list(known)),
+    }
+}

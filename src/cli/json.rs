@@ -1,0 +1,64 @@
+//! The object that `dastac run --json` prints.
+
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+
+/// Keys in a given order.
+pub struct Ordered<T>(pub Vec<(String, T)>);
+
+impl<T: Serialize> Serialize for Ordered<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (key, value) in &self.0 {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
+}
+
+/// One run.
+#[derive(Serialize)]
+pub struct Report {
+    /// The program's file as given.
+    pub file: String,
+    /// Values of the symbols, in declaration order.
+    pub symbols: Ordered<i64>,
+    /// From text to machine code.
+    pub compile_ns: u64,
+    /// Its stages in order.
+    pub stages_ns: Ordered<u64>,
+    /// The computation, one time a repeat.
+    pub run_ns: Vec<u64>,
+    /// Threads that parallel loops ran on.
+    pub threads: usize,
+    /// All tensors, in order of first appearance.
+    pub tensors: Vec<Tensor>,
+    /// Floating-point operations of one run; null when they could not be counted.
+    pub flops: Option<u128>,
+    /// Largest error relative to max(1, |reference|); null without `--verify`. An error that is no number is the largest float.
+    pub max_error: Option<f64>,
+    /// Why `--verify` did not compare.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verify_note: Option<String>,
+}
+
+/// One tensor.
+#[derive(Serialize)]
+pub struct Tensor {
+    /// Its name.
+    pub name: String,
+    /// `input`, `output` or `intermediate`.
+    pub role: &'static str,
+    /// Extents of its dense array.
+    pub shape: Vec<i64>,
+    /// Stored elements.
+    pub unique: i64,
+    /// Bytes of the packed buffer.
+    pub packed_bytes: u128,
+    /// Bytes of the dense array.
+    pub dense_bytes: u128,
+    /// Position of an element in the packed buffer.
+    pub index: String,
+    /// Pieces of the position's polynomial.
+    pub pieces: usize,
+}

@@ -1,0 +1,100 @@
+//! `dastac layout`.
+
+use dastac::driver::Laid;
+use dastac::human;
+use dastac::run::{TensorFacts, facts};
+
+use super::args::{LayoutArgs, SymbolArgs};
+use super::check::analyse;
+use super::failure::Failure;
+use super::infer::role;
+use super::inputs;
+use super::output::stdout;
+use super::progress::Progress;
+use super::source::Source;
+use super::table::{ratio, table};
+use super::{Outcome, Result, Terminal};
+
+/// Shows packed layouts.
+pub fn layout(terminal: &Terminal, args: &LayoutArgs) -> Result<Outcome> {
+    let source = Source::read(&args.file.file)?;
+    let progress = Progress::new(terminal.interactive);
+    let analysis = analyse(terminal, &source, &progress)?;
+    let values = known_sizes(&analysis, &args.symbols)?;
+    progress.stage("finding layouts");
+    let laid = analysis.lay_out().map_err(|error| Failure::of(error, &source))?;
+    let text = match values {
+        None => polynomials(&laid),
+        Some(values) => {
+            let facts = facts(&laid, &values).map_err(|error| Failure::of(error, &source))?;
+            polynomials(&laid) + "\n" + &sizes(&facts)
+        }
+    };
+    drop(progress);
+    stdout(text.as_bytes())?;
+    Ok(Outcome::Done)
+}
+
+/// Values of all symbols, or nothing when none is given (but some would be needed).
+fn known_sizes(analysis: &dastac::driver::Analysis, args: &SymbolArgs) -> Result<Option<Vec<i64>>> {
+    let program = &analysis.inferred.program;
+    if args.params.is_empty() && !program.symbols.is_empty() {
+        return Ok(None);
+    }
+    inputs::symbols(program, args).map(Some)
+}
+
+/// Index and size polynomials of every tensor.
+pub fn polynomials(laid: &Laid) -> String {
+    let inferred = &laid.analysis.inferred;
+    let mut rows = Vec::new();
+    for (id, layout) in inferred.program.tensor_ids().zip(&laid.layouts) {
+        let tensor = inferred.program.tensor(id);
+        let iterators = &inferred.tensors[id.0].iterators;
+        let order: Vec<&str> = layout.order.iter().map(|&k| iterators[k].as_str()).collect();
+        rows.push(vec![
+            format!("{}({})", tensor.name, iterators.join(", ")),
+            role(tensor.role).into(),
+            if order.is_empty() { "-".into() } else { order.join(", ") },
+            layout.index.to_string(),
+            layout.size.to_string(),
+        ]);
+    }
+    table(&["tensor", "role", "packing order", "position", "stored elements"], rows)
+}
+
+fn sizes(facts: &[TensorFacts]) -> String {
+    let mut rows = Vec::new();
+    for fact in facts {
+        rows.push(vec![
+            fact.name.clone(),
+            shape(&fact.shape),
+            fact.unique.to_string(),
+            fact.packed_bytes.to_string(),
+            fact.dense_bytes.to_string(),
+            ratio(fact.dense_bytes, fact.packed_bytes),
+        ]);
+    }
+    let text = table(&["tensor", "shape", ">stored", ">bytes", ">dense bytes", ">dense/packed"], rows);
+    text + "\n" + &total(facts)
+}
+
+/// One line on all tensors together.
+pub fn total(facts: &[TensorFacts]) -> String {
+    let packed: u128 = facts.iter().map(|fact| fact.packed_bytes).sum();
+    let dense: u128 = facts.iter().map(|fact| fact.dense_bytes).fold(0, u128::saturating_add);
+    format!(
+        "all tensors: {} packed, {} dense, dense/packed {}\n",
+        human(packed),
+        human(dense),
+        ratio(dense, packed)
+    )
+}
+
+/// `3 x 4`.
+pub fn shape(extents: &[i64]) -> String {
+    if extents.is_empty() {
+        return "scalar".into();
+    }
+    extents.iter().map(i64::to_string).collect::<Vec<_>>().join(" x ")
+}

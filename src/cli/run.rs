@@ -1,0 +1,255 @@
+//! `dastac run`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use dastac::driver::{Analysis, Built, Target};
+use dastac::run::Runner;
+use dastac::stur::TensorId;
+use dastac::stur::reference::Dense;
+
+use super::args::RunArgs;
+use super::check::analyse;
+use super::failure::Failure;
+use super::infer::role;
+use super::json::{Ordered, Report, Tensor};
+use super::npy::{self, Array};
+use super::progress::Progress;
+use super::source::Source;
+use super::table::{ratio, table};
+use super::verify::Verdict;
+use super::{Outcome, Result, Terminal, inputs, layout, output};
+
+/// Compiles and runs a program.
+pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
+    let source = Source::read(&args.file.file)?;
+    let failed = |error: dastac::Error| Failure::of(error, &source);
+    let progress = Progress::new(terminal.interactive && !args.json);
+    let analysis = analyse(terminal, &source, &progress)?;
+    let plan = Plan::new(&analysis, args, &source)?;
+    let threads = threads(terminal, args);
+    let built = compile(analysis, threads > 1, &source, &progress)?;
+    let mut runner = Runner::new(built, &plan.symbols, threads).map_err(failed)?;
+    let dense = fill(&mut runner, plan.inputs, args, &source, &progress)?;
+    let mut times = Vec::new();
+    for repeat in 1..=args.repeat {
+        progress.stage(format!("running ({repeat} of {})", args.repeat));
+        times.push(runner.execute().map_err(failed)?);
+    }
+    for (id, path) in &plan.outputs {
+        progress.stage(format!("writing {}", path.display()));
+        let array = runner.dense(*id).map_err(failed)?;
+        npy::write(path, &runner.shape(*id).map_err(failed)?, &array)?;
+    }
+    let verdict = if args.verify {
+        progress.stage("comparing with the reference evaluator");
+        Verdict::of(&mut runner, &dense).map_err(failed)?
+    } else {
+        Verdict::NotAsked
+    };
+    drop(progress);
+    let report = report(&runner, &source, &times, threads, &verdict);
+    if args.json {
+        let mut text = serde_json::to_string_pretty(&report).map_err(|error| Failure::Defect(error.to_string()))?;
+        text.push('\n');
+        output::stdout(text.as_bytes())?;
+    } else {
+        output::stdout(human(&runner, &report, &times, &verdict).as_bytes())?;
+    }
+    Ok(if verdict.disagrees() { Outcome::Disagreement } else { Outcome::Done })
+}
+
+/// The command line checked against the program.
+struct Plan {
+    symbols: BTreeMap<String, i64>,
+    inputs: Vec<(TensorId, Array)>,
+    outputs: BTreeMap<TensorId, PathBuf>,
+}
+
+impl Plan {
+    fn new(analysis: &Analysis, args: &RunArgs, source: &Source) -> Result<Plan> {
+        let program = &analysis.inferred.program;
+        let values = inputs::symbols(program, &args.symbols)?;
+        let inputs = inputs::input_files(program, &args.inputs)?;
+        let outputs = inputs::output_files(program, &args.outputs)?;
+        for path in outputs.values() {
+            output::not_the_source(path, source)?;
+        }
+        let arrays = inputs.iter().map(|(id, path)| Ok((*id, npy::open(path)?)));
+        Ok(Plan {
+            symbols: analysis.inferred.symbol_values(&values),
+            inputs: arrays.collect::<Result<_>>()?,
+            outputs,
+        })
+    }
+}
+
+/// The number of threads: what is asked for, or one for each core where OpenMP is there.
+fn threads(terminal: &Terminal, args: &RunArgs) -> usize {
+    if let Some(threads) = args.threads.threads {
+        return threads as usize;
+    }
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    if cores > 1 && dastac::backend::openmp::load().is_err() {
+        terminal.renderer.note("running on one thread: OpenMP's library (libomp) was not found");
+        return 1;
+    }
+    cores
+}
+
+fn compile(analysis: Analysis, parallel: bool, source: &Source, progress: &Progress) -> Result<Built> {
+    let failed = |error: dastac::Error| Failure::of(error, source);
+    progress.stage("finding layouts");
+    let laid = analysis.lay_out().map_err(failed)?;
+    progress.stage("building loops");
+    let lowered = laid.lower().map_err(failed)?;
+    progress.stage("generating code");
+    lowered.build(Target { parallel }).map_err(failed)
+}
+
+/// Packs the given inputs and draws the others; all that are known as dense arrays, for verification.
+fn fill(
+    runner: &mut Runner,
+    inputs: Vec<(TensorId, Array)>,
+    args: &RunArgs,
+    source: &Source,
+    progress: &Progress,
+) -> Result<BTreeMap<TensorId, Dense>> {
+    let failed = |error: dastac::Error| Failure::of(error, source);
+    let mut given = BTreeMap::new();
+    for (id, array) in inputs {
+        let fact = &runner.facts()[id.0];
+        progress.stage(format!("reading `{}`", fact.name));
+        let (name, packed_shape) = (fact.name.clone(), runner.shape(id).map_err(failed)?);
+        let shape = array.shape.clone();
+        if shape != packed_shape {
+            let error = dastac::Error::Shape { tensor: name, expected: packed_shape, found: shape };
+            return Err(failed(error));
+        }
+        let what = format!("the dense array of `{name}`");
+        dastac::run::check_memory(&what, fact.dense_bytes).map_err(failed)?;
+        let data = array.read()?;
+        runner.set_input(id, &data, &shape).map_err(failed)?;
+        // Only a verification looks at the numbers again.
+        let data = if args.verify { data } else { Vec::new() };
+        given.insert(id, Dense { shape, data });
+    }
+    progress.stage("drawing random inputs");
+    let drawn = runner.random_inputs(args.seed, &given).map_err(failed)?;
+    given.extend(drawn);
+    Ok(given)
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn report(runner: &Runner, source: &Source, times: &[Duration], threads: usize, verdict: &Verdict) -> Report {
+    let analysis = &runner.built().lowered.laid.analysis;
+    let names = analysis.inferred.program.symbols.iter().map(|(name, _)| name.clone());
+    let stages = analysis.timings.0.iter();
+    let (max_error, verify_note) = match verdict {
+        Verdict::NotAsked => (None, None),
+        Verdict::TooLarge(note) => (None, Some(note.clone())),
+        // JSON has no infinity, and null means something else.
+        Verdict::Compared(verification) => (Some(verification.max_error.min(f64::MAX)), None),
+    };
+    Report {
+        file: source.path.display().to_string(),
+        symbols: Ordered(names.zip(runner.symbols().iter().copied()).collect()),
+        compile_ns: nanoseconds(analysis.timings.total()),
+        stages_ns: Ordered(stages.map(|(stage, time)| ((*stage).to_string(), nanoseconds(*time))).collect()),
+        run_ns: times.iter().map(|time| nanoseconds(*time)).collect(),
+        threads,
+        tensors: runner
+            .facts()
+            .iter()
+            .map(|fact| Tensor {
+                name: fact.name.clone(),
+                role: role(fact.role),
+                shape: fact.shape.clone(),
+                unique: fact.unique,
+                packed_bytes: fact.packed_bytes,
+                dense_bytes: fact.dense_bytes,
+                index: fact.index.clone(),
+                pieces: fact.pieces,
+            })
+            .collect(),
+        flops: runner.flops(),
+        max_error,
+        verify_note,
+    }
+}
+
+/// The report for people.
+fn human(runner: &Runner, report: &Report, times: &[Duration], verdict: &Verdict) -> String {
+    let rows = report.tensors.iter().map(|tensor| {
+        vec![
+            tensor.name.clone(),
+            tensor.role.into(),
+            layout::shape(&tensor.shape),
+            tensor.unique.to_string(),
+            dastac::human(tensor.packed_bytes),
+            dastac::human(tensor.dense_bytes),
+            ratio(tensor.dense_bytes, tensor.packed_bytes),
+            tensor.index.clone(),
+        ]
+    });
+    let headings = ["tensor", "role", "shape", ">stored", ">packed", ">dense", ">dense/packed", "position"];
+    let mut text = table(&headings, rows.collect());
+    text += &format!("\n{}", layout::total(runner.facts()));
+    let stages: Vec<String> =
+        report.stages_ns.0.iter().map(|(stage, time)| format!("{stage} {}", duration(*time))).collect();
+    text += &format!("compiled in {} ({})\n", duration(report.compile_ns), stages.join(", "));
+    text += &timing(report, times);
+    text += &match verdict {
+        Verdict::NotAsked => String::new(),
+        Verdict::TooLarge(note) => format!("not verified: {note}\n"),
+        Verdict::Compared(verification) if verification.agrees() => {
+            format!("agrees with the reference evaluator (largest error {:.1e})\n", verification.max_error)
+        }
+        Verdict::Compared(verification) => match &verification.at {
+            Some((tensor, index, wanted, found)) => format!(
+                "DISAGREES with the reference evaluator: {tensor}{index:?} is {found}, but should be {wanted} (error {:.1e})\n",
+                verification.max_error
+            ),
+            None => "DISAGREES with the reference evaluator\n".into(),
+        },
+    };
+    text
+}
+
+/// How long the computation took.
+fn timing(report: &Report, times: &[Duration]) -> String {
+    let mut sorted = times.to_vec();
+    sorted.sort();
+    let (Some(least), Some(median)) = (sorted.first(), sorted.get(sorted.len() / 2)) else {
+        return String::new();
+    };
+    let threads = format!("{} thread{}", report.threads, if report.threads == 1 { "" } else { "s" });
+    let mut text = format!("ran in {} on {threads}", duration(nanoseconds(*least)));
+    if times.len() > 1 {
+        text += &format!(" (least of {}; median {})", times.len(), duration(nanoseconds(*median)));
+    }
+    if let Some(flops) = report.flops.filter(|flops| *flops > 0 && !least.is_zero()) {
+        // A rate is shown with three digits.
+        #[allow(clippy::cast_precision_loss)]
+        let rate = flops as f64 / least.as_secs_f64() / 1e9;
+        text += &format!(", {flops} floating-point operations, {rate:.2} GFLOP/s");
+    }
+    text + "\n"
+}
+
+/// Nanoseconds for people: three digits.
+fn duration(nanoseconds: u64) -> String {
+    #[allow(clippy::cast_precision_loss)]
+    let seconds = nanoseconds as f64 / 1e9;
+    let (value, unit) = match nanoseconds {
+        0..=999 => return format!("{nanoseconds} ns"),
+        1_000..=999_999 => (seconds * 1e6, "us"),
+        1_000_000..=999_999_999 => (seconds * 1e3, "ms"),
+        _ => (seconds, "s"),
+    };
+    if value >= 100.0 { format!("{value:.0} {unit}") } else { format!("{value:.1} {unit}") }
+}

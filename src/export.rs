@@ -1,0 +1,120 @@
+//! A program as a library for C: what `dastac build` makes.
+//!
+//! One module with `kernel`, `sizes` and, for every tensor `T`, `pack_T` and `unpack_T`. Invariant: the kernel and the data movement agree on the
+//! packed buffers, because both come from the same layouts; buffer `k` is tensor `k`'s.
+
+use dastac_backend::header::{HeaderOptions, c_header};
+use dastac_backend::{Compiled, Options, link};
+use dastac_loops::Module;
+use dastac_stur::Role;
+
+use crate::Error;
+use crate::driver::Lowered;
+
+/// The functions of a library and what its header says about them.
+#[derive(Clone, Debug)]
+pub struct Library {
+    /// The functions.
+    pub module: Module,
+    /// The header's text.
+    pub header: HeaderOptions,
+}
+
+impl Library {
+    /// Joins the computation and its data movement; every exported name begins with `prefix`, and `title` is what the header calls the program.
+    ///
+    /// # Errors
+    /// A failure to build the data movement.
+    pub fn new(lowered: &Lowered, title: &str, prefix: &str) -> Result<Library, Error> {
+        let movement = lowered.movement()?;
+        let mut header = documentation(lowered, title, prefix);
+        let tensors = &lowered.laid.analysis.inferred.program.tensors;
+        for (tensor, (pack, unpack, _)) in tensors.iter().zip(&movement.functions) {
+            let name = &tensor.name;
+            let from = format!("Moves the elements of {name} that are stored from a dense array to its packed buffer.");
+            let to = format!("Writes all of {name} to a dense array: redundant elements restored, zeros elsewhere.");
+            header.functions.insert(pack.clone(), from);
+            header.functions.insert(unpack.clone(), to);
+        }
+        let expand: Vec<&String> = movement.functions.iter().filter_map(|f| f.2.as_ref()).collect();
+        let mut module = movement.module;
+        let (sizes, moves): (Vec<_>, Vec<_>) = module
+            .functions
+            .into_iter()
+            .filter(|function| !expand.contains(&&function.name))
+            .partition(|function| function.name == "sizes");
+        // Both modules begin with the same packed buffers, so the kernel's handles mean the same in this one.
+        module.functions = lowered.kernel.module.functions.iter().cloned().chain(sizes).chain(moves).collect();
+        Ok(Library { module, header })
+    }
+
+    /// The C header.
+    ///
+    /// # Errors
+    /// A prefix that is no beginning of a C identifier.
+    pub fn c_header(&self) -> Result<String, Error> {
+        Ok(c_header(&self.module, &self.header)?)
+    }
+
+    /// Generates the code. Its exported names begin with the prefix of the header, whatever `options` say.
+    ///
+    /// # Errors
+    /// A failure of MLIR or LLVM.
+    pub fn compile(&self, options: &Options) -> Result<Compiled, Error> {
+        let options = Options { prefix: self.header.prefix.clone(), ..options.clone() };
+        Ok(dastac_backend::compile(&self.module, &options)?)
+    }
+}
+
+/// Makes a shared library of compiled code.
+///
+/// # Errors
+/// No linker; a file that cannot be written.
+pub fn shared_library(code: &Compiled, path: &std::path::Path) -> Result<(), Error> {
+    Ok(link::shared_library(code.object(), path, code.needs_openmp())?)
+}
+
+fn documentation(lowered: &Lowered, title: &str, prefix: &str) -> HeaderOptions {
+    let inferred = &lowered.laid.analysis.inferred;
+    let mut header = HeaderOptions {
+        prefix: prefix.into(),
+        doc: format!(
+            "{title}, compiled by dastac {}.\n\nEvery tensor has a packed buffer, which holds its unique elements only. Call {prefix}sizes for the \
+             sizes, {prefix}pack_T for the inputs, {prefix}kernel, and {prefix}unpack_T for the results. Parameters must not be negative, and so \
+             small that every position fits 64 bits (`dastac layout` checks it for given sizes).",
+            env!("CARGO_PKG_VERSION")
+        ),
+        ..HeaderOptions::default()
+    };
+    let mut inputs = Vec::new();
+    let mut computed = Vec::new();
+    let mut names = Vec::new();
+    for (id, layout) in inferred.program.tensor_ids().zip(&lowered.laid.layouts) {
+        let tensor = inferred.program.tensor(id);
+        let (kind, list) = match tensor.role {
+            Role::Input => ("input", &mut inputs),
+            Role::Output(_) => ("output", &mut computed),
+            Role::Intermediate(_) => ("intermediate result", &mut computed),
+        };
+        list.push(tensor.name.as_str());
+        names.push(tensor.name.as_str());
+        let structured = &inferred.tensors[id.0];
+        let packed = if tensor.rank == 0 {
+            format!("Packed {kind}, a scalar")
+        } else {
+            format!("Packed {kind}: element ({}) is at {}", structured.iterators.join(", "), layout.index)
+        };
+        header.buffers.insert(tensor.name.clone(), packed);
+        let extents: Vec<String> = structured.extents.iter().map(ToString::to_string).collect();
+        let dense = format!("Dense array in C order, extents ({})", extents.join(", "));
+        header.buffers.insert(format!("{}.dense", tensor.name), dense);
+    }
+    let kernel = format!("Computes {} from {}. All buffers are packed.", computed.join(", "), match inputs.as_slice() {
+        [] => "nothing".to_string(),
+        inputs => inputs.join(", "),
+    });
+    header.functions.insert("kernel".into(), kernel);
+    let sizes = format!("Tells how many elements each packed buffer has, in this order: {}.", names.join(", "));
+    header.functions.insert("sizes".into(), sizes);
+    header
+}
