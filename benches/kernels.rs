@@ -49,7 +49,9 @@ fn main() {
                     }
                     let id = BenchmarkId::new(variant, format!("{threads} threads"));
                     group.bench_function(id, |bencher| {
-                        bencher.iter(|| runner.execute().expect("the kernel was checked when it was loaded"));
+                        bencher.iter(|| {
+                            runner.execute().expect("the kernel was checked when it was loaded")
+                        });
                     });
                 }
                 Err(reason) => eprintln!("{name}/{variant} left out: {reason}"),
@@ -61,7 +63,12 @@ fn main() {
 }
 
 /// A compiled kernel with random contents in its input buffers.
-fn runner(name: &str, sizes: &[(&str, i64)], variant: &str, threads: usize) -> Result<Runner, String> {
+fn runner(
+    name: &str,
+    sizes: &[(&str, i64)],
+    variant: &str,
+    threads: usize,
+) -> Result<Runner, String> {
     let path = format!("{}/examples/{name}.stur", env!("CARGO_MANIFEST_DIR"));
     let source = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
     let text = |error: dastac::Error| error.to_string();
@@ -81,12 +88,17 @@ fn runner(name: &str, sizes: &[(&str, i64)], variant: &str, threads: usize) -> R
     if bytes > MEMORY {
         return Err(format!("its buffers take {}", dastac::human(bytes)));
     }
-    let built = laid.lower().and_then(|l| l.build(Target { parallel: threads > 1 })).map_err(text)?;
+    let built =
+        laid.lower().and_then(|l| l.build(Target { parallel: threads > 1 })).map_err(text)?;
     let mut runner = Runner::new(built, &given, threads).map_err(text)?;
     let program = runner.built().lowered.laid.analysis.inferred.program.clone();
     for id in program.tensor_ids().filter(|id| program.tensor(*id).rule().is_none()) {
         // Contents do not matter for the time, as long as they are not denormal.
-        runner.packed_mut(id).iter_mut().enumerate().for_each(|(k, v)| *v = 0.5 + (k % 7) as f64 * 0.1);
+        runner
+            .packed_mut(id)
+            .iter_mut()
+            .enumerate()
+            .for_each(|(k, v)| *v = 0.5 + (k % 7) as f64 * 0.1);
     }
     Ok(runner)
 }

@@ -70,7 +70,8 @@ impl Analysis {
         let layouts = analysis.timings.measure("layout", || {
             inferred.program.tensor_ids().map(|id| Layout::of(inferred, id)).collect()
         });
-        let layouts: Vec<Layout> = layouts.map_err(|error: dastac_layout::LayoutError| Error::from(error))?;
+        let layouts: Vec<Layout> =
+            layouts.map_err(|error: dastac_layout::LayoutError| Error::from(error))?;
         Ok(Laid { analysis, layouts })
     }
 }
@@ -135,7 +136,8 @@ impl Lowered {
 
     /// Builds the data movement between dense arrays and packed buffers, as loops.
     pub fn movement(&self) -> Result<Movement, Error> {
-        let mut movement = dastac_sched::movement(&self.laid.analysis.inferred, &self.laid.layouts)?;
+        let mut movement =
+            dastac_sched::movement(&self.laid.analysis.inferred, &self.laid.layouts)?;
         dastac_loops::passes::run_all(&mut movement.module);
         Ok(movement)
     }

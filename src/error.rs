@@ -47,7 +47,9 @@ pub enum Error {
     #[error("`{0}` is an input, not computed: it cannot be asked for as an output")]
     NotComputed(String),
     /// An array of the wrong shape.
-    #[error("`{tensor}` must have the shape {expected:?} for these sizes, but the array's is {found:?}")]
+    #[error(
+        "`{tensor}` must have the shape {expected:?} for these sizes, but the array's is {found:?}"
+    )]
     Shape {
         /// The tensor.
         tensor: String,

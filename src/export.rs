@@ -31,8 +31,12 @@ impl Library {
         let tensors = &lowered.laid.analysis.inferred.program.tensors;
         for (tensor, (pack, unpack, _)) in tensors.iter().zip(&movement.functions) {
             let name = &tensor.name;
-            let from = format!("Moves the elements of {name} that are stored from a dense array to its packed buffer.");
-            let to = format!("Writes all of {name} to a dense array: redundant elements restored, zeros elsewhere.");
+            let from = format!(
+                "Moves the elements of {name} that are stored from a dense array to its packed buffer."
+            );
+            let to = format!(
+                "Writes all of {name} to a dense array: redundant elements restored, zeros elsewhere."
+            );
             header.functions.insert(pack.clone(), from);
             header.functions.insert(unpack.clone(), to);
         }
@@ -44,7 +48,8 @@ impl Library {
             .filter(|function| !expand.contains(&&function.name))
             .partition(|function| function.name == "sizes");
         // Both modules begin with the same packed buffers, so the kernel's handles mean the same in this one.
-        module.functions = lowered.kernel.module.functions.iter().cloned().chain(sizes).chain(moves).collect();
+        module.functions =
+            lowered.kernel.module.functions.iter().cloned().chain(sizes).chain(moves).collect();
         Ok(Library { module, header })
     }
 
@@ -102,19 +107,30 @@ fn documentation(lowered: &Lowered, title: &str, prefix: &str) -> HeaderOptions 
         let packed = if tensor.rank == 0 {
             format!("Packed {kind}, a scalar")
         } else {
-            format!("Packed {kind}: element ({}) is at {}", structured.iterators.join(", "), layout.index)
+            format!(
+                "Packed {kind}: element ({}) is at {}",
+                structured.iterators.join(", "),
+                layout.index
+            )
         };
         header.buffers.insert(tensor.name.clone(), packed);
         let extents: Vec<String> = structured.extents.iter().map(ToString::to_string).collect();
         let dense = format!("Dense array in C order, extents ({})", extents.join(", "));
         header.buffers.insert(format!("{}.dense", tensor.name), dense);
     }
-    let kernel = format!("Computes {} from {}. All buffers are packed.", computed.join(", "), match inputs.as_slice() {
-        [] => "nothing".to_string(),
-        inputs => inputs.join(", "),
-    });
+    let kernel = format!(
+        "Computes {} from {}. All buffers are packed.",
+        computed.join(", "),
+        match inputs.as_slice() {
+            [] => "nothing".to_string(),
+            inputs => inputs.join(", "),
+        }
+    );
     header.functions.insert("kernel".into(), kernel);
-    let sizes = format!("Tells how many elements each packed buffer has, in this order: {}.", names.join(", "));
+    let sizes = format!(
+        "Tells how many elements each packed buffer has, in this order: {}.",
+        names.join(", ")
+    );
     header.functions.insert("sizes".into(), sizes);
     header
 }

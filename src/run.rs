@@ -19,6 +19,9 @@ use crate::driver::Built;
 /// Dense boxes up to this many elements are made for random inputs; beyond, random values are drawn in packed form.
 const MAX_RANDOM_BOX: u128 = 1 << 26;
 
+/// The reference evaluator is refused when the dense boxes hold more elements than this in all.
+pub const MAX_REFERENCE_CELLS: u128 = MAX_RANDOM_BOX / 64;
+
 /// The reference evaluator is refused beyond this many iterations.
 pub const MAX_REFERENCE_COST: u128 = 1 << 28;
 
@@ -47,10 +50,7 @@ pub struct TensorFacts {
 ///
 /// # Errors
 /// Unknown, missing and negative symbols.
-pub fn symbol_values(
-    names: &[String],
-    given: &BTreeMap<String, i64>,
-) -> Result<Vec<i64>, Error> {
+pub fn symbol_values(names: &[String], given: &BTreeMap<String, i64>) -> Result<Vec<i64>, Error> {
     if let Some(unknown) = given.keys().find(|name| !names.contains(name)) {
         return Err(Error::UnknownSymbol(unknown.clone()));
     }
@@ -86,9 +86,9 @@ pub fn facts(laid: &crate::driver::Laid, symbols: &[i64]) -> Result<Vec<TensorFa
             let value = extent.eval(&|name| values.get(name).copied());
             shape.push(value.ok_or_else(too_large)?);
         }
-        let elements = shape
-            .iter()
-            .try_fold(1u128, |product, extent| product.checked_mul(u128::from(extent.unsigned_abs())));
+        let elements = shape.iter().try_fold(1u128, |product, extent| {
+            product.checked_mul(u128::from(extent.unsigned_abs()))
+        });
         let unique = layout.check_range(&tensor.name, &isl_values)?;
         facts.push(TensorFacts {
             name: tensor.name.clone(),
@@ -159,7 +159,8 @@ impl Runner {
         check_memory("the packed tensors", facts.iter().map(|f| f.packed_bytes).sum())?;
         let mut packed = Vec::new();
         for fact in &facts {
-            let length = usize::try_from(fact.unique).map_err(|_| Error::TooLarge(fact.name.clone()))?;
+            let length =
+                usize::try_from(fact.unique).map_err(|_| Error::TooLarge(fact.name.clone()))?;
             packed.push(AlignedVec::zeroed(length)?);
         }
         (self.symbols, self.facts, self.packed) = (symbols, facts, packed);
@@ -216,7 +217,8 @@ impl Runner {
             let code = dastac_backend::compile(&movement.module, &options)?;
             let jit = Jit::load(&code)?;
             jit.set_threads(self.threads);
-            self.moves = Some(Moves { jit, functions: movement.functions, compile: start.elapsed() });
+            self.moves =
+                Some(Moves { jit, functions: movement.functions, compile: start.elapsed() });
         }
         Ok(())
     }
@@ -225,7 +227,12 @@ impl Runner {
     ///
     /// # Errors
     /// A wrong shape; the first element (in C order) that contradicts the structure.
-    pub fn set_input(&mut self, tensor: TensorId, dense: &[f64], shape: &[usize]) -> Result<(), Error> {
+    pub fn set_input(
+        &mut self,
+        tensor: TensorId,
+        dense: &[f64],
+        shape: &[usize],
+    ) -> Result<(), Error> {
         let fact = self.facts[tensor.0].clone();
         if fact.role != Role::Input {
             return Err(Error::NotAnInput(fact.name));
@@ -245,7 +252,11 @@ impl Runner {
                 &self.symbols,
                 &mut [BufferArg::F64In(dense), BufferArg::F64(&mut expanded)],
             )?;
-            let same = |a: f64, b: f64| a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= 1e-12 * a.abs().max(b.abs());
+            let same = |a: f64, b: f64| {
+                a == b
+                    || (a.is_nan() && b.is_nan())
+                    || (a - b).abs() <= 1e-12 * a.abs().max(b.abs())
+            };
             let differs = dense.iter().zip(expanded.iter()).position(|(a, b)| !same(*a, *b));
             if let Some(position) = differs {
                 return Err(Error::Contradiction {
@@ -257,7 +268,11 @@ impl Runner {
             }
         }
         let packed = &mut self.packed[tensor.0];
-        moves.jit.call(pack, &self.symbols, &mut [BufferArg::F64In(dense), BufferArg::F64(packed)])?;
+        moves.jit.call(
+            pack,
+            &self.symbols,
+            &mut [BufferArg::F64In(dense), BufferArg::F64(packed)],
+        )?;
         Ok(())
     }
 
@@ -268,7 +283,8 @@ impl Runner {
     pub fn dense(&mut self, tensor: TensorId) -> Result<AlignedVec<f64>, Error> {
         let fact = &self.facts[tensor.0];
         check_memory(&format!("a dense array of `{}`", fact.name), fact.dense_bytes)?;
-        let length = usize::try_from(fact.dense_bytes / 8).map_err(|_| Error::TooLarge(fact.name.clone()))?;
+        let length = usize::try_from(fact.dense_bytes / 8)
+            .map_err(|_| Error::TooLarge(fact.name.clone()))?;
         let mut dense = AlignedVec::zeroed(length)?;
         self.moves()?;
         if let Some(moves) = &self.moves {
@@ -357,7 +373,8 @@ impl Runner {
                 + usize::from(statement.coefficient != 1.0);
             // One addition, and one multiplication between each two factors.
             let each = u128::try_from(factors.max(1)).ok()?;
-            total = total.checked_add(u128::try_from(count.to_integer()).ok()?.checked_mul(each)?)?;
+            total =
+                total.checked_add(u128::try_from(count.to_integer()).ok()?.checked_mul(each)?)?;
         }
         Some(total)
     }
@@ -366,8 +383,10 @@ impl Runner {
     pub fn reference_limit(&self) -> Result<Option<String>, Error> {
         let program = &self.built.lowered.laid.analysis.inferred.program;
         let cells: u128 = self.facts.iter().map(|f| f.dense_bytes / 8).sum();
-        if cells > MAX_RANDOM_BOX / 64 {
-            return Ok(Some(format!("the dense boxes hold {cells} elements, its limit is {}", MAX_RANDOM_BOX / 64)));
+        if cells > MAX_REFERENCE_CELLS {
+            return Ok(Some(format!(
+                "the dense boxes hold {cells} elements, its limit is {MAX_REFERENCE_CELLS}"
+            )));
         }
         let cost = self.evaluator(program)?.cost();
         Ok((cost > MAX_REFERENCE_COST)
@@ -402,7 +421,12 @@ impl Runner {
                 if error > worst.max_error {
                     worst = Verification {
                         max_error: error,
-                        at: Some((program.tensor(id).name.clone(), unflatten(position, &shape), *wanted, *found)),
+                        at: Some((
+                            program.tensor(id).name.clone(),
+                            unflatten(position, &shape),
+                            *wanted,
+                            *found,
+                        )),
                     };
                 }
             }

@@ -7,21 +7,25 @@ use clap_complete::Shell;
 
 const EXAMPLES: &str = "\
 Examples:
-  dastac check ttm.stur                          is it well-formed?
-  dastac infer ttm.stur                          the structure of every tensor
-  dastac layout ttm.stur -p M=512 -p N=512       where elements stand, and how many bytes that saves
-  dastac run ttm.stur -p M=512 -p N=512 --verify compute, and compare with a dense reference
-  dastac build ttm.stur -o libttm.so --header ttm.h
+  dastac check spmv.stur                              is it well-formed?
+  dastac infer spmv.stur                              the structure of every tensor
+  dastac layout spmv.stur -p M=512 -p N=512           where elements stand, and what that saves
+  dastac run spmv.stur -p M=512 -p N=512 --verify     compute, and compare with a dense reference
+  dastac build spmv.stur -o libspmv.so --header spmv.h
 
-FILE is a program in STUR, or `-` for standard input.
+FILE is a program in STUR, or `-` for standard input. Results go to standard output, everything
+else to standard error.
 
-Exit codes: 0 done; 1 the program or the given data are at fault, or a verification disagrees; 2 the command line is;
-101 a defect of dastac.";
+Exit codes:
+  0    done
+  1    the program or the given data are at fault, or a verification disagrees
+  2    the command line is at fault
+  101  a defect of dastac";
 
 /// A compiler for structured tensor algebra
 ///
-/// Reads what to compute and what is known of the tensors (zeros, symmetry, diagonals, bands, ..), stores only their unique elements
-/// in packed buffers, and compiles parallel native kernels that compute on these.
+/// Reads what to compute and what is known of the tensors (zeros, symmetry, diagonals, bands, ..), stores only their unique elements in packed
+/// buffers, and compiles parallel native kernels that compute on these.
 #[derive(Debug, Parser)]
 #[command(name = "dastac", version, max_term_width = 120, after_help = EXAMPLES)]
 pub struct Cli {
@@ -73,7 +77,9 @@ pub enum Command {
     #[command(after_help = BUILD_EXAMPLES)]
     Build(BuildArgs),
     /// Print a completion script for a shell
-    #[command(after_help = "Example:\n  dastac completions bash > ~/.local/share/bash-completion/completions/dastac")]
+    #[command(
+        after_help = "Example:\n  dastac completions bash > ~/.local/share/bash-completion/completions/dastac"
+    )]
     Completions {
         /// The shell
         shell: Shell,
@@ -93,16 +99,17 @@ Examples:
   dastac run matvec.stur -p N=500 --input B=b.npy --input x=x.npy --output y=y.npy
   dastac run matvec.stur -p N=500 --json | python3 -m json.tool
 
-Arrays are .npy files (NumPy) of 64-bit floats in C order: the full, dense array of the tensor's box; a scalar is a 0-d array. Packing
-and unpacking happen inside. An input that contradicts its declared structure is an error.";
+Arrays are .npy files (NumPy) of 64-bit floats in C order: the full, dense array of the tensor's
+box; a scalar is a 0-d array. Packing and unpacking happen inside. An input that contradicts its
+declared structure is an error.";
 
 const BUILD_EXAMPLES: &str = "\
 Examples:
   dastac build ttm.stur -o libttm.so --header ttm.h
   dastac build ttm.stur -o ttm.o --prefix my_ --threads 1
 
-A parallel library needs OpenMP's run-time library (libomp) where it is used, and as many threads run as OMP_NUM_THREADS says; with
---threads 1 it needs nothing.";
+A parallel library needs OpenMP's run-time library (libomp) where it is used, and runs on as many
+threads as OMP_NUM_THREADS says; with --threads 1 it needs nothing.";
 
 /// A program.
 #[derive(Debug, Args)]

@@ -58,8 +58,12 @@ pub fn build(terminal: &Terminal, args: &BuildArgs) -> Result<Outcome> {
         output::file(path, &mut |out| out.write_all(header.as_bytes()))?;
     }
     drop(progress);
-    let functions: Vec<String> =
-        library.module.functions.iter().map(|function| format!("{prefix}{}", function.name)).collect();
+    let functions: Vec<String> = library
+        .module
+        .functions
+        .iter()
+        .map(|function| format!("{prefix}{}", function.name))
+        .collect();
     let openmp = if code.needs_openmp() { "; needs OpenMP's library (libomp) to run" } else { "" };
     let mut text = format!("{}: {}{openmp}\n", args.output.display(), functions.join(", "));
     if let Some(path) = &args.header {

@@ -18,7 +18,8 @@ use super::{Outcome, Result, Terminal, infer, layout, output};
 /// Prints what a stage made of a program.
 pub fn emit(terminal: &Terminal, args: &EmitArgs) -> Result<Outcome> {
     if args.stage == Stage::Object && args.output.is_none() && std::io::stdout().is_terminal() {
-        return Err(Failure::usage("an object file is no text for a terminal").hint("name a file: `-o kernel.o`"));
+        return Err(Failure::usage("an object file is no text for a terminal")
+            .hint("name a file: `-o kernel.o`"));
     }
     let source = Source::read(&args.file.file)?;
     if let Some(path) = &args.output {
@@ -34,7 +35,12 @@ pub fn emit(terminal: &Terminal, args: &EmitArgs) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-fn stage(terminal: &Terminal, args: &EmitArgs, source: &Source, progress: &Progress) -> Result<Vec<u8>> {
+fn stage(
+    terminal: &Terminal,
+    args: &EmitArgs,
+    source: &Source,
+    progress: &Progress,
+) -> Result<Vec<u8>> {
     let failed = |error: dastac::Error| Failure::of(error, source);
     let analysis = analyse(terminal, source, progress)?;
     match args.stage {
@@ -55,7 +61,11 @@ fn stage(terminal: &Terminal, args: &EmitArgs, source: &Source, progress: &Progr
         _ => {}
     }
     progress.stage("generating code");
-    let options = Options { parallel: parallel(&args.threads), prefix: args.prefix.clone(), ..Options::default() };
+    let options = Options {
+        parallel: parallel(&args.threads),
+        prefix: args.prefix.clone(),
+        ..Options::default()
+    };
     let backend = |error: dastac::backend::Error| failed(error.into());
     match args.stage {
         Stage::Object | Stage::Header => {
@@ -66,7 +76,8 @@ fn stage(terminal: &Terminal, args: &EmitArgs, source: &Source, progress: &Progr
             Ok(library.compile(&options).map_err(failed)?.object().to_vec())
         }
         stage => {
-            let code = dastac::backend::compile(&lowered.kernel.module, &options).map_err(backend)?;
+            let code =
+                dastac::backend::compile(&lowered.kernel.module, &options).map_err(backend)?;
             let text = match stage {
                 Stage::Mlir => Ok(code.mlir().to_string()),
                 Stage::Llvm => code.llvm_ir(),
@@ -87,12 +98,14 @@ fn domains(inferred: &Inferred) -> String {
     let mut parts = Vec::new();
     for rule in &inferred.rules {
         let source = &inferred.program.rules[rule.rule.0];
-        let head = format!("{}({})", inferred.program.tensor(rule.head).name, source.iterators.join(", "));
+        let head =
+            format!("{}({})", inferred.program.tensor(rule.head).name, source.iterators.join(", "));
         for statement in &rule.statements {
             let span = source.products[statement.product].span;
             let product = inferred.program.source.get(span.start..span.end).unwrap_or("");
             let product: Vec<&str> = product.split_whitespace().collect();
-            let mut text = format!("# {head}, product {}: {}\n", statement.product + 1, product.join(" "));
+            let mut text =
+                format!("# {head}, product {}: {}\n", statement.product + 1, product.join(" "));
             let _ = writeln!(text, "{}", statement.domain);
             parts.push(text);
         }

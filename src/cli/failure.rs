@@ -68,14 +68,18 @@ impl Failure {
                 Failure::Program(diagnostics, source.clone())
             }
             Error::Poly(error) | Error::Layout(LayoutError::Poly(error)) => poly(&error, text),
-            Error::Sched(SchedError::Poly(error) | SchedError::Layout(LayoutError::Poly(error))) => {
-                poly(&error, text)
-            }
+            Error::Sched(
+                SchedError::Poly(error) | SchedError::Layout(LayoutError::Poly(error)),
+            ) => poly(&error, text),
             Error::Backend(error) => backend(&error, text),
             Error::Contradiction { tensor, .. } => Failure::user(text)
                 .hint(format!("`dastac infer {}` shows the structure of `{tensor}`", source.name)),
-            Error::Memory { .. } | Error::TooLarge(_) => Failure::user(text).hint("choose smaller sizes"),
-            Error::Layout(LayoutError::Overflow { .. }) => Failure::user(text).hint("choose smaller sizes"),
+            Error::Memory { .. } | Error::TooLarge(_) => {
+                Failure::user(text).hint("choose smaller sizes")
+            }
+            Error::Layout(LayoutError::Overflow { .. }) => {
+                Failure::user(text).hint("choose smaller sizes")
+            }
             Error::Sched(SchedError::Set(_)) => Failure::Defect(text),
             _ => Failure::user(text),
         }
@@ -86,9 +90,8 @@ fn poly(error: &dastac::poly::Error, text: String) -> Failure {
     use dastac::poly::Error;
     match error {
         Error::Load(_) | Error::Infinite { .. } | Error::Overflow { .. } => Failure::user(text),
-        Error::TooComplex { .. } | Error::TooManyPoints { .. } => {
-            Failure::user(text).hint("write the structure with fewer regions, or with constants instead of symbols")
-        }
+        Error::TooComplex { .. } | Error::TooManyPoints { .. } => Failure::user(text)
+            .hint("write the structure with fewer regions, or with constants instead of symbols"),
         Error::Unsupported { what } => Failure::user(format!("not supported yet: {what}")),
         _ => Failure::Defect(text),
     }

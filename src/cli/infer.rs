@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use dastac::stur::infer::{Inferred, InferError, Redundancy, map_to_stur, set_to_stur};
+use dastac::stur::infer::{InferError, Inferred, Redundancy, map_to_stur, set_to_stur};
 use dastac::stur::sets::Extent;
 use dastac::stur::{Role, TensorId};
 
@@ -55,7 +55,8 @@ fn structure(inferred: &Inferred, id: TensorId) -> std::result::Result<String, I
     let _ = writeln!(text, "# {name}: {}, {shape}", role(tensor.role));
     let head = iterators.join(", ");
     if tensor.rank > 0 {
-        let _ = writeln!(text, "{name}:D({head}) := {}", box_to_stur(iterators, &structured.extents));
+        let _ =
+            writeln!(text, "{name}:D({head}) := {}", box_to_stur(iterators, &structured.extents));
         let unique = set_to_stur(sets, &structured.unique, iterators)?;
         let _ = writeln!(text, "{name}:U({head}) := {unique}");
     }
@@ -66,7 +67,11 @@ fn structure(inferred: &Inferred, id: TensorId) -> std::result::Result<String, I
         match piece {
             Redundancy::Affine { map, coefficient } => {
                 pieces.push(map_to_stur(sets, map, *coefficient, iterators)?);
-                let times = if *coefficient == 1.0 { String::new() } else { format!("{coefficient} times ") };
+                let times = if *coefficient == 1.0 {
+                    String::new()
+                } else {
+                    format!("{coefficient} times ")
+                };
                 let _ = writeln!(comments, "# isl: {times}{map}");
             }
             Redundancy::Sorted { domain, classes } => {
@@ -83,8 +88,10 @@ fn structure(inferred: &Inferred, id: TensorId) -> std::result::Result<String, I
         }
     }
     if !pieces.is_empty() {
-        let targets: Vec<String> = iterators.iter().map(|iterator| format!("{iterator}p")).collect();
-        let _ = writeln!(text, "{name}:R({head}, {}) := {}", targets.join(", "), pieces.join(" + "));
+        let targets: Vec<String> =
+            iterators.iter().map(|iterator| format!("{iterator}p")).collect();
+        let _ =
+            writeln!(text, "{name}:R({head}, {}) := {}", targets.join(", "), pieces.join(" + "));
     }
     Ok(text + &comments)
 }
@@ -94,7 +101,9 @@ fn box_to_stur(iterators: &[String], extents: &[Extent]) -> String {
     let mut products = vec![Vec::new()];
     for (iterator, extent) in iterators.iter().zip(extents) {
         let regions = extent.regions.iter().map(|bounds| {
-            let bounds = bounds.iter().map(|bound| format!("(0 <= {iterator} < {})", stur(&bound.to_string())));
+            let bounds = bounds
+                .iter()
+                .map(|bound| format!("(0 <= {iterator} < {})", stur(&bound.to_string())));
             bounds.collect::<Vec<_>>().join(" * ")
         });
         let regions: Vec<String> = regions.collect();

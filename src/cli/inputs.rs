@@ -29,9 +29,14 @@ pub fn symbols(program: &Program, args: &SymbolArgs) -> Result<Vec<i64>> {
                 Failure::user(text).hint(did_you_mean(&name, &known, "its symbols are"))
             }
             dastac::Error::MissingSymbol(_) => {
-                let missing: Vec<&str> = known.iter().filter(|name| !given.contains_key(**name)).copied().collect();
+                let missing: Vec<&str> =
+                    known.iter().filter(|name| !given.contains_key(**name)).copied().collect();
                 let failure = Failure::user(text);
-                if missing.len() > 1 { failure.hint(format!("without a value are {}", list(&missing))) } else { failure }
+                if missing.len() > 1 {
+                    failure.hint(format!("without a value are {}", list(&missing)))
+                } else {
+                    failure
+                }
             }
             _ => Failure::user(text),
         }
@@ -39,20 +44,28 @@ pub fn symbols(program: &Program, args: &SymbolArgs) -> Result<Vec<i64>> {
 }
 
 /// The files of `--input`, by tensor.
-pub fn input_files(program: &Program, args: &[(String, PathBuf)]) -> Result<BTreeMap<TensorId, PathBuf>> {
+pub fn input_files(
+    program: &Program,
+    args: &[(String, PathBuf)],
+) -> Result<BTreeMap<TensorId, PathBuf>> {
     let inputs = names(program, |role| role == Role::Input);
     files(program, args, "--input", &|id| {
         let name = &program.tensor(id).name;
         if program.tensor(id).role == Role::Input {
             return Ok(());
         }
-        Err(Failure::user(dastac::Error::NotAnInput(name.clone()).to_string())
-            .hint(format!("the inputs are {}; `--output {name}=..` writes what is computed", list(&inputs))))
+        Err(Failure::user(dastac::Error::NotAnInput(name.clone()).to_string()).hint(format!(
+            "the inputs are {}; `--output {name}=..` writes what is computed",
+            list(&inputs)
+        )))
     })
 }
 
 /// The files of `--output`, by tensor.
-pub fn output_files(program: &Program, args: &[(String, PathBuf)]) -> Result<BTreeMap<TensorId, PathBuf>> {
+pub fn output_files(
+    program: &Program,
+    args: &[(String, PathBuf)],
+) -> Result<BTreeMap<TensorId, PathBuf>> {
     let computed = names(program, |role| role != Role::Input);
     let files = files(program, args, "--output", &|id| {
         let name = &program.tensor(id).name;
@@ -65,7 +78,10 @@ pub fn output_files(program: &Program, args: &[(String, PathBuf)]) -> Result<BTr
     let mut paths: Vec<&PathBuf> = files.values().collect();
     paths.sort();
     if let Some(pair) = paths.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(Failure::usage(format!("two outputs would be written to `{}`", pair[0].display())));
+        return Err(Failure::usage(format!(
+            "two outputs would be written to `{}`",
+            pair[0].display()
+        )));
     }
     Ok(files)
 }
@@ -92,7 +108,12 @@ fn files(
 }
 
 fn names(program: &Program, keep: impl Fn(Role) -> bool) -> Vec<&str> {
-    program.tensors.iter().filter(|tensor| keep(tensor.role)).map(|tensor| tensor.name.as_str()).collect()
+    program
+        .tensors
+        .iter()
+        .filter(|tensor| keep(tensor.role))
+        .map(|tensor| tensor.name.as_str())
+        .collect()
 }
 
 fn did_you_mean(name: &str, known: &[&str], otherwise: &str) -> String {

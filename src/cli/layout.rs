@@ -2,6 +2,7 @@
 
 use dastac::driver::Laid;
 use dastac::human;
+use dastac::layout::Piecewise;
 use dastac::run::{TensorFacts, facts};
 
 use super::args::{LayoutArgs, SymbolArgs};
@@ -47,20 +48,47 @@ fn known_sizes(analysis: &dastac::driver::Analysis, args: &SymbolArgs) -> Result
 /// Index and size polynomials of every tensor.
 pub fn polynomials(laid: &Laid) -> String {
     let inferred = &laid.analysis.inferred;
-    let mut rows = Vec::new();
+    let mut parts = Vec::new();
     for (id, layout) in inferred.program.tensor_ids().zip(&laid.layouts) {
         let tensor = inferred.program.tensor(id);
         let iterators = &inferred.tensors[id.0].iterators;
         let order: Vec<&str> = layout.order.iter().map(|&k| iterators[k].as_str()).collect();
-        rows.push(vec![
-            format!("{}({})", tensor.name, iterators.join(", ")),
-            role(tensor.role).into(),
-            if order.is_empty() { "-".into() } else { order.join(", ") },
-            layout.index.to_string(),
-            layout.size.to_string(),
-        ]);
+        let slowest = match order.as_slice() {
+            [] | [_] => String::new(),
+            order => format!(", packed with {} slowest to fastest", order.join(", ")),
+        };
+        let head =
+            if iterators.is_empty() { "()".into() } else { format!("({})", iterators.join(", ")) };
+        let mut text = format!("{}{head}: {}{slowest}\n", tensor.name, role(tensor.role));
+        text += &pieces("position", &layout.index);
+        text += &pieces("elements", &layout.size);
+        parts.push(text);
     }
-    table(&["tensor", "role", "packing order", "position", "stored elements"], rows)
+    parts.join("\n")
+}
+
+/// A polynomial, one line a piece.
+fn pieces(what: &str, value: &Piecewise) -> String {
+    let lines: Vec<String> = match value.pieces.as_slice() {
+        [] => vec!["0".into()],
+        [only] => vec![only.polynomial.to_string()],
+        pieces => {
+            let polynomials: Vec<String> =
+                pieces.iter().map(|piece| piece.polynomial.to_string()).collect();
+            let width = polynomials.iter().map(String::len).max().unwrap_or(0);
+            let conditions = pieces.iter().map(|piece| condition(&piece.domain.to_string()));
+            polynomials.iter().zip(conditions).map(|(p, c)| format!("{p:width$}  if {c}")).collect()
+        }
+    };
+    let indent = format!("\n  {:8}  ", "");
+    format!("  {what:8}  {}\n", lines.join(&indent))
+}
+
+/// The condition of a set in isl's notation.
+fn condition(set: &str) -> String {
+    set.split_once(" : ")
+        .map_or("true", |(_, condition)| condition.trim_end_matches([' ', '}']))
+        .into()
 }
 
 fn sizes(facts: &[TensorFacts]) -> String {
@@ -75,7 +103,8 @@ fn sizes(facts: &[TensorFacts]) -> String {
             ratio(fact.dense_bytes, fact.packed_bytes),
         ]);
     }
-    let text = table(&["tensor", "shape", ">stored", ">bytes", ">dense bytes", ">dense/packed"], rows);
+    let text =
+        table(&["tensor", "shape", ">stored", ">bytes", ">dense bytes", ">dense/packed"], rows);
     text + "\n" + &total(facts)
 }
 

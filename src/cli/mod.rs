@@ -58,7 +58,10 @@ pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) if error.kind() == ErrorKind::DisplayVersion => {
-            return finish(&Renderer::new(args::Color::Auto), version::print().map(|()| Outcome::Done));
+            return finish(
+                &Renderer::new(args::Color::Auto),
+                version::print().map(|()| Outcome::Done),
+            );
         }
         Err(error) => error.exit(),
     };

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use npyz::{DType, NpyHeader, Order, TypeChar, WriterBuilder};
 
+use super::Result;
 use super::failure::Failure;
 use super::output;
 use super::source::reason;
-use super::Result;
 
 /// Headers are a line of text; anything beyond this is no array of numbers.
 const MAX_HEADER: u64 = 1 << 16;
@@ -38,13 +38,19 @@ pub fn open(path: &Path) -> Result<Array> {
     })?;
     let dtype = header.dtype();
     let number = match &dtype {
-        DType::Plain(number) if number.type_char() == TypeChar::Float && number.size_field() == 8 => Some(number),
+        DType::Plain(number)
+            if number.type_char() == TypeChar::Float && number.size_field() == 8 =>
+        {
+            Some(number)
+        }
         _ => None,
     };
     let Some(number) = number else {
         let kind = dtype.descr();
-        return Err(Failure::user(format!("`{name}` holds elements of type {kind}, not 64-bit floats ('<f8')"))
-            .hint("convert it in Python with `array.astype(numpy.float64)`"));
+        return Err(Failure::user(format!(
+            "`{name}` holds elements of type {kind}, not 64-bit floats ('<f8')"
+        ))
+        .hint("convert it in Python with `array.astype(numpy.float64)`"));
     };
     let order = header.order();
     let shape: Vec<usize> = header
@@ -68,18 +74,25 @@ impl Array {
         let name = self.path.display();
         let length = self.shape.iter().product::<usize>();
         let mut data: Vec<f64> = Vec::new();
-        data.try_reserve_exact(length)
-            .map_err(|_| Failure::user(format!("no memory for the {length} elements of `{name}`")))?;
+        data.try_reserve_exact(length).map_err(|_| {
+            Failure::user(format!("no memory for the {length} elements of `{name}`"))
+        })?;
         let mut bytes = [0; 8];
         for read in 0..length {
             self.file.read_exact(&mut bytes).map_err(|error| {
                 let why = match error.kind() {
-                    std::io::ErrorKind::UnexpectedEof => format!("it ends after {read} of {length} elements"),
+                    std::io::ErrorKind::UnexpectedEof => {
+                        format!("it ends after {read} of {length} elements")
+                    }
                     _ => reason(&error),
                 };
                 Failure::user(format!("cannot read `{name}`: {why}"))
             })?;
-            data.push(if self.big_endian { f64::from_be_bytes(bytes) } else { f64::from_le_bytes(bytes) });
+            data.push(if self.big_endian {
+                f64::from_be_bytes(bytes)
+            } else {
+                f64::from_le_bytes(bytes)
+            });
         }
         Ok(data)
     }
@@ -89,7 +102,8 @@ impl Array {
 pub fn write(path: &Path, shape: &[usize], data: &[f64]) -> Result<()> {
     let extents: Vec<u64> = shape.iter().map(|extent| *extent as u64).collect();
     output::file(path, &mut |out: &mut dyn Write| {
-        let mut array = npyz::WriteOptions::new().default_dtype().shape(&extents).writer(out).begin_nd()?;
+        let mut array =
+            npyz::WriteOptions::new().default_dtype().shape(&extents).writer(out).begin_nd()?;
         array.extend(data)?;
         array.finish()
     })
@@ -128,7 +142,10 @@ mod tests {
         let header = String::from_utf8_lossy(&bytes[10..bytes.len() - 48]).into_owned();
         assert_eq!(&bytes[..8], b"\x93NUMPY\x01\x00");
         assert_eq!((bytes.len() - 48) % 16, 0);
-        assert!(header.contains("'descr': '<f8'") && header.contains("'fortran_order': False"), "{header}");
+        assert!(
+            header.contains("'descr': '<f8'") && header.contains("'fortran_order': False"),
+            "{header}"
+        );
         assert!(header.contains("(2, 3, )") || header.contains("(2, 3)"), "{header}");
     }
 

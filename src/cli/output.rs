@@ -34,7 +34,10 @@ pub fn not_the_source(path: &Path, source: &Source) -> Result<()> {
         _ => false,
     };
     if same {
-        return Err(Failure::usage(format!("writing `{}` would overwrite the program", path.display())));
+        return Err(Failure::usage(format!(
+            "writing `{}` would overwrite the program",
+            path.display()
+        )));
     }
     Ok(())
 }
@@ -42,8 +45,9 @@ pub fn not_the_source(path: &Path, source: &Source) -> Result<()> {
 /// Writes a file through a temporary one beside it, so that it appears whole or not at all. What is no regular file (a pipe, a device) is
 /// written directly.
 pub fn file(path: &Path, write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-    let cannot =
-        |error: io::Error| Failure::user(format!("cannot write `{}`: {}", path.display(), reason(&error)));
+    let cannot = |error: io::Error| {
+        Failure::user(format!("cannot write `{}`: {}", path.display(), reason(&error)))
+    };
     // The file that a link points to is replaced, not the link.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let existing = fs::metadata(&target).ok();

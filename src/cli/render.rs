@@ -3,7 +3,9 @@
 use std::io::Write;
 use std::ops::Range;
 
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer as Snippets, Snippet, normalize_untrusted_str};
+use annotate_snippets::{
+    AnnotationKind, Group, Level, Renderer as Snippets, Snippet, normalize_untrusted_str,
+};
 use dastac::stur::ast::Span;
 use dastac::stur::{Diagnostic, Severity};
 
@@ -92,7 +94,8 @@ impl Renderer {
         if !diagnostic.labels.is_empty() {
             let mut snippet = Snippet::source(source.text.as_str()).path(source.name.as_str());
             for (position, (span, label)) in diagnostic.labels.iter().enumerate() {
-                let kind = if position == 0 { AnnotationKind::Primary } else { AnnotationKind::Context };
+                let kind =
+                    if position == 0 { AnnotationKind::Primary } else { AnnotationKind::Context };
                 let annotation = kind.span(range(*span, &source.text));
                 snippet = snippet.annotation(if label.is_empty() {
                     annotation

@@ -51,7 +51,8 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     drop(progress);
     let report = report(&runner, &source, &times, threads, &verdict);
     if args.json {
-        let mut text = serde_json::to_string_pretty(&report).map_err(|error| Failure::Defect(error.to_string()))?;
+        let mut text = serde_json::to_string_pretty(&report)
+            .map_err(|error| Failure::Defect(error.to_string()))?;
         text.push('\n');
         output::stdout(text.as_bytes())?;
     } else {
@@ -98,7 +99,12 @@ fn threads(terminal: &Terminal, args: &RunArgs) -> usize {
     cores
 }
 
-fn compile(analysis: Analysis, parallel: bool, source: &Source, progress: &Progress) -> Result<Built> {
+fn compile(
+    analysis: Analysis,
+    parallel: bool,
+    source: &Source,
+    progress: &Progress,
+) -> Result<Built> {
     let failed = |error: dastac::Error| Failure::of(error, source);
     progress.stage("finding layouts");
     let laid = analysis.lay_out().map_err(failed)?;
@@ -145,7 +151,13 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-fn report(runner: &Runner, source: &Source, times: &[Duration], threads: usize, verdict: &Verdict) -> Report {
+fn report(
+    runner: &Runner,
+    source: &Source,
+    times: &[Duration],
+    threads: usize,
+    verdict: &Verdict,
+) -> Report {
     let analysis = &runner.built().lowered.laid.analysis;
     let names = analysis.inferred.program.symbols.iter().map(|(name, _)| name.clone());
     let stages = analysis.timings.0.iter();
@@ -159,7 +171,9 @@ fn report(runner: &Runner, source: &Source, times: &[Duration], threads: usize, 
         file: source.path.display().to_string(),
         symbols: Ordered(names.zip(runner.symbols().iter().copied()).collect()),
         compile_ns: nanoseconds(analysis.timings.total()),
-        stages_ns: Ordered(stages.map(|(stage, time)| ((*stage).to_string(), nanoseconds(*time))).collect()),
+        stages_ns: Ordered(
+            stages.map(|(stage, time)| ((*stage).to_string(), nanoseconds(*time))).collect(),
+        ),
         run_ns: times.iter().map(|time| nanoseconds(*time)).collect(),
         threads,
         tensors: runner
@@ -196,18 +210,26 @@ fn human(runner: &Runner, report: &Report, times: &[Duration], verdict: &Verdict
             tensor.index.clone(),
         ]
     });
-    let headings = ["tensor", "role", "shape", ">stored", ">packed", ">dense", ">dense/packed", "position"];
+    let headings =
+        ["tensor", "role", "shape", ">stored", ">packed", ">dense", ">dense/packed", "position"];
     let mut text = table(&headings, rows.collect());
     text += &format!("\n{}", layout::total(runner.facts()));
-    let stages: Vec<String> =
-        report.stages_ns.0.iter().map(|(stage, time)| format!("{stage} {}", duration(*time))).collect();
+    let stages: Vec<String> = report
+        .stages_ns
+        .0
+        .iter()
+        .map(|(stage, time)| format!("{stage} {}", duration(*time)))
+        .collect();
     text += &format!("compiled in {} ({})\n", duration(report.compile_ns), stages.join(", "));
     text += &timing(report, times);
     text += &match verdict {
         Verdict::NotAsked => String::new(),
         Verdict::TooLarge(note) => format!("not verified: {note}\n"),
         Verdict::Compared(verification) if verification.agrees() => {
-            format!("agrees with the reference evaluator (largest error {:.1e})\n", verification.max_error)
+            format!(
+                "agrees with the reference evaluator (largest error {:.1e})\n",
+                verification.max_error
+            )
         }
         Verdict::Compared(verification) => match &verification.at {
             Some((tensor, index, wanted, found)) => format!(
@@ -227,7 +249,8 @@ fn timing(report: &Report, times: &[Duration]) -> String {
     let (Some(least), Some(median)) = (sorted.first(), sorted.get(sorted.len() / 2)) else {
         return String::new();
     };
-    let threads = format!("{} thread{}", report.threads, if report.threads == 1 { "" } else { "s" });
+    let threads =
+        format!("{} thread{}", report.threads, if report.threads == 1 { "" } else { "s" });
     let mut text = format!("ran in {} on {threads}", duration(nanoseconds(*least)));
     if times.len() > 1 {
         text += &format!(" (least of {}; median {})", times.len(), duration(nanoseconds(*median)));

@@ -28,7 +28,10 @@ impl Source {
         let cannot = |error: std::io::Error| {
             let failure = Failure::user(format!("cannot read `{name}`: {}", reason(&error)));
             let with_extension = path.with_extension("stur");
-            if error.kind() == std::io::ErrorKind::NotFound && path.extension().is_none() && with_extension.exists() {
+            if error.kind() == std::io::ErrorKind::NotFound
+                && path.extension().is_none()
+                && with_extension.exists()
+            {
                 return failure.hint(format!("there is `{}`", with_extension.display()));
             }
             failure

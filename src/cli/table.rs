@@ -9,7 +9,11 @@ pub fn table(headings: &[&str], rows: Vec<Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
     let wrap = std::io::stdout().is_terminal();
-    table.set_content_arrangement(if wrap { ContentArrangement::Dynamic } else { ContentArrangement::Disabled });
+    table.set_content_arrangement(if wrap {
+        ContentArrangement::Dynamic
+    } else {
+        ContentArrangement::Disabled
+    });
     table.set_header(headings.iter().map(|heading| heading.trim_start_matches('>')));
     table.add_rows(rows);
     for (column, heading) in table.column_iter_mut().zip(headings) {

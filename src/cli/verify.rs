@@ -18,7 +18,10 @@ pub enum Verdict {
 
 impl Verdict {
     /// Compares all computed tensors with the reference, where it can.
-    pub fn of(runner: &mut Runner, inputs: &BTreeMap<TensorId, Dense>) -> Result<Verdict, dastac::Error> {
+    pub fn of(
+        runner: &mut Runner,
+        inputs: &BTreeMap<TensorId, Dense>,
+    ) -> Result<Verdict, dastac::Error> {
         match runner.reference_limit()? {
             None => runner.verify(inputs).map(Verdict::Compared),
             Some(why) => {
@@ -26,13 +29,20 @@ impl Verdict {
                 let would_do = match largest(program, runner.symbols()) {
                     Some(values) => {
                         let names = program.symbols.iter().map(|(name, _)| name);
-                        let values: Vec<String> =
-                            names.zip(values).map(|(name, value)| format!("-p {name}={value}")).collect();
-                        format!("; about the largest size of these proportions is {}", values.join(" "))
+                        let values: Vec<String> = names
+                            .zip(values)
+                            .map(|(name, value)| format!("-p {name}={value}"))
+                            .collect();
+                        format!(
+                            "; about the largest size of these proportions is {}",
+                            values.join(" ")
+                        )
                     }
                     None => String::new(),
                 };
-                Ok(Verdict::TooLarge(format!("too large for the reference evaluator: {why}{would_do}")))
+                Ok(Verdict::TooLarge(format!(
+                    "too large for the reference evaluator: {why}{would_do}"
+                )))
             }
         }
     }
@@ -46,13 +56,16 @@ impl Verdict {
 /// The largest sizes, in proportion to the given ones, that the evaluator takes.
 fn largest(program: &Program, symbols: &[i64]) -> Option<Vec<i64>> {
     let scaled = |parts: i128| -> Vec<i64> {
-        let scale = |value: &i64| i64::try_from(i128::from(*value) * parts / PARTS).unwrap_or(*value);
+        let scale =
+            |value: &i64| i64::try_from(i128::from(*value) * parts / PARTS).unwrap_or(*value);
         symbols.iter().map(scale).collect()
     };
     let fits = |values: &[i64]| {
         let limit = MAX_REFERENCE_COST.min(dastac::run::MAX_REFERENCE_CELLS);
         Evaluator::new(program, values).is_ok_and(|evaluator| {
-            let cells = |id| evaluator.shape(id).iter().fold(1u128, |all, e| all.saturating_mul(*e as u128));
+            let cells = |id| {
+                evaluator.shape(id).iter().fold(1u128, |all, e| all.saturating_mul(*e as u128))
+            };
             let cells: u128 = program.tensor_ids().map(cells).fold(0, u128::saturating_add);
             cells <= limit && evaluator.cost() <= MAX_REFERENCE_COST
         })

@@ -196,7 +196,12 @@ fn the_papers_kernels_have_one_piece() {
         let laid = dastac::driver::Analysis::of(&source).unwrap().lay_out().unwrap();
         for (tensor, layout) in laid.analysis.inferred.program.tensors.iter().zip(&laid.layouts) {
             let expected = if name == "spmv_l" && tensor.name == "B" { 2 } else { 1 };
-            assert!(layout.index.pieces.len() <= expected, "{name}, {}: {}", tensor.name, layout.index);
+            assert!(
+                layout.index.pieces.len() <= expected,
+                "{name}, {}: {}",
+                tensor.name,
+                layout.index
+            );
         }
     }
 }

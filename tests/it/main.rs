@@ -1,5 +1,5 @@
 //! The integration tests of the project: one binary, because each links LLVM statically and is large.
 
 mod arrows;
-mod setup_script;
 mod examples;
+mod setup_script;

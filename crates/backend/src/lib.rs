@@ -44,6 +44,7 @@ pub use compile::{Compiled, OptLevel, Options, compile};
 pub use cpu::Cpu;
 pub use error::Error;
 pub use jit::{BufferArg, Jit};
+pub use llvm::llvm_version;
 
 /// The result of a fallible operation of this crate.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -47,6 +47,14 @@ pub(crate) fn default_triple() -> String {
     unsafe { take_message(LLVMGetDefaultTargetTriple()) }
 }
 
+/// LLVM's version, such as `22.1.8`.
+pub fn llvm_version() -> String {
+    let (mut major, mut minor, mut patch) = (0, 0, 0);
+    // SAFETY: the pointers are valid for one number each.
+    unsafe { llvm_sys::core::LLVMGetVersion(&mut major, &mut minor, &mut patch) };
+    format!("{major}.{minor}.{patch}")
+}
+
 /// The host's CPU name and its features, each as `+name` or `-name`, with commas between.
 pub(crate) fn host_cpu() -> (String, String) {
     static HOST: OnceLock<(String, String)> = OnceLock::new();

@@ -30,7 +30,8 @@ pub fn index(expr: &Expr, resolve: Resolve<'_>) -> Result<Index, LayoutError> {
     let mut values = values.into_iter();
     let first = values.next().ok_or_else(unsupported)?;
     let rest: Vec<Index> = values.collect();
-    let divisor = || rest.first().and_then(Index::as_const).filter(|d| *d > 0).ok_or_else(unsupported);
+    let divisor =
+        || rest.first().and_then(Index::as_const).filter(|d| *d > 0).ok_or_else(unsupported);
     Ok(match op {
         Op::Add => rest.into_iter().fold(first, |a, b| a + b),
         Op::Mul => rest.into_iter().fold(first, |a, b| a * b),

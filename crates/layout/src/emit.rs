@@ -57,7 +57,8 @@ pub fn to_index(
         let negative = fractional.terms().all(|(_, c)| c.numer() < &0);
         let sign = if negative { -1 } else { 1 };
         let numerator = fractional.scaled(i128::from(denominator) * sign);
-        let speed = numerator.terms().flat_map(|(m, _)| m).map(|(a, _)| level(a)).max().unwrap_or(0);
+        let speed =
+            numerator.terms().flat_map(|(m, _)| m).map(|(a, _)| level(a)).max().unwrap_or(0);
         groups.push((speed, negative, horner(&numerator, dims, resolve)?.exact_div(denominator)));
     }
     groups.sort_by_key(|(speed, _, _)| *speed);
@@ -78,7 +79,11 @@ fn level(atom: &Atom, dims: &[String]) -> usize {
 }
 
 /// Horner's scheme in the fastest atom, coefficients (slower) likewise.
-fn horner(polynomial: &Polynomial, dims: &[String], resolve: Resolve<'_>) -> Result<Index, LayoutError> {
+fn horner(
+    polynomial: &Polynomial,
+    dims: &[String],
+    resolve: Resolve<'_>,
+) -> Result<Index, LayoutError> {
     let fastest = polynomial
         .terms()
         .flat_map(|(monomial, _)| monomial.iter().map(|(atom, _)| atom))
@@ -147,7 +152,11 @@ impl Piecewise {
 
 impl Layout {
     /// The position as loop IR, given a value for each subscript (in the tensor's own order).
-    pub fn position(&self, subscripts: &[Index], symbol: Resolve<'_>) -> Result<Index, LayoutError> {
+    pub fn position(
+        &self,
+        subscripts: &[Index],
+        symbol: Resolve<'_>,
+    ) -> Result<Index, LayoutError> {
         self.position_within(&self.stored.permute(&self.order)?, subscripts, symbol)
     }
 
@@ -184,7 +193,8 @@ impl Layout {
     }
 
     fn text(&self, language: Language) -> Result<String, LayoutError> {
-        let subscripts: Vec<Index> = (0u32..).take(self.dims.len()).map(|k| Index::Var(VarId(k))).collect();
+        let subscripts: Vec<Index> =
+            (0u32..).take(self.dims.len()).map(|k| Index::Var(VarId(k))).collect();
         let symbol = |name: &str| {
             let position = self.symbols.iter().position(|symbol| symbol == name)?;
             Some(Index::Symbol(SymbolId(u32::try_from(position).ok()?)))

@@ -33,7 +33,11 @@ const THIN: i64 = 4;
 const MAX_CANDIDATES: usize = 24;
 
 /// Fuses a count over `domain` (all points of interest; outside, the value does not matter).
-pub fn fuse(count: &PwQPolynomial, domain: &Set, dims: &[String]) -> Result<Piecewise, LayoutError> {
+pub fn fuse(
+    count: &PwQPolynomial,
+    domain: &Set,
+    dims: &[String],
+) -> Result<Piecewise, LayoutError> {
     struct Raw {
         domain: Set,
         handle: QPolynomial,
@@ -47,13 +51,21 @@ pub fn fuse(count: &PwQPolynomial, domain: &Set, dims: &[String]) -> Result<Piec
         let polynomial = convert(&handle)?;
         for basic in piece.make_disjoint()?.basic_sets()? {
             if !basic.is_empty()? {
-                raw.push(Raw { domain: basic, handle: handle.clone(), polynomial: polynomial.clone() });
+                raw.push(Raw {
+                    domain: basic,
+                    handle: handle.clone(),
+                    polynomial: polynomial.clone(),
+                });
             }
         }
     }
     raw.sort_by_key(|piece| {
-        let degree: u32 =
-            piece.polynomial.terms().map(|(m, _)| m.iter().map(|(_, e)| *e).sum()).max().unwrap_or(0);
+        let degree: u32 = piece
+            .polynomial
+            .terms()
+            .map(|(m, _)| m.iter().map(|(_, e)| *e).sum())
+            .max()
+            .unwrap_or(0);
         std::cmp::Reverse((degree, piece.polynomial.terms().count()))
     });
     let mut pieces: Vec<Piece> = Vec::new();
@@ -101,7 +113,12 @@ pub fn fuse(count: &PwQPolynomial, domain: &Set, dims: &[String]) -> Result<Piec
 }
 
 /// Whether two quasi-polynomials take the same values on a basic set.
-fn agrees(a: &QPolynomial, b: &QPolynomial, domain: &Set, rank: usize) -> Result<bool, LayoutError> {
+fn agrees(
+    a: &QPolynomial,
+    b: &QPolynomial,
+    domain: &Set,
+    rank: usize,
+) -> Result<bool, LayoutError> {
     let difference = a.sub(b)?;
     if difference.gist(domain)?.is_zero()? {
         return Ok(true);
@@ -136,6 +153,7 @@ fn thin_slices(domain: &Set, dim: usize) -> Result<Option<Vec<Set>>, LayoutError
     if high.saturating_sub(low) >= THIN {
         return Ok(None);
     }
-    let slices: Result<Vec<Set>, _> = (low..=high).map(|value| domain.fix_dim_at(dim, value)).collect();
+    let slices: Result<Vec<Set>, _> =
+        (low..=high).map(|value| domain.fix_dim_at(dim, value)).collect();
     Ok(Some(slices?))
 }

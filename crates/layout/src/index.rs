@@ -109,10 +109,14 @@ impl Layout {
         let mut size = Polynomial::constant(1);
         for (dim, extent) in dims.iter().zip(&structured.extents) {
             let [bounds] = extent.regions.as_slice() else {
-                return Err(LayoutError::Unsupported(format!("a dense layout with the extent {extent}")));
+                return Err(LayoutError::Unsupported(format!(
+                    "a dense layout with the extent {extent}"
+                )));
             };
             let [bound] = bounds.as_slice() else {
-                return Err(LayoutError::Unsupported(format!("a dense layout with the extent {extent}")));
+                return Err(LayoutError::Unsupported(format!(
+                    "a dense layout with the extent {extent}"
+                )));
             };
             let rename = bound.names().into_iter().map(|n| (n.clone(), names.isl(&n).to_string()));
             let extent = Polynomial::from_affine(&bound.rename(&rename.collect()));
@@ -274,7 +278,11 @@ impl Bound<'_> {
 
 impl Piecewise {
     /// The value at a point (in the order of [`Piecewise::dims`]); 0 where no piece applies, nothing when it does not fit 64 bits or is no integer.
-    pub fn eval(&self, symbols: &[(String, i64)], point: &[i64]) -> Result<Option<i64>, LayoutError> {
+    pub fn eval(
+        &self,
+        symbols: &[(String, i64)],
+        point: &[i64],
+    ) -> Result<Option<i64>, LayoutError> {
         for (k, piece) in self.pieces.iter().enumerate() {
             let only = self.pieces.len() == 1 && k == 0 && !self.dims.is_empty();
             if only || contains(&piece.domain, symbols, point)? {
@@ -309,7 +317,9 @@ impl fmt::Display for Piecewise {
                     .iter()
                     .map(|piece| {
                         let text = piece.domain.to_string();
-                        let condition = text.find(" : ").map_or("true", |at| text[at + 3..].trim_end_matches([' ', '}']));
+                        let condition = text
+                            .find(" : ")
+                            .map_or("true", |at| text[at + 3..].trim_end_matches([' ', '}']));
                         format!("{} if {condition}", piece.polynomial)
                     })
                     .collect();

@@ -61,7 +61,10 @@ impl Polynomial {
                     PolyAtom::Dim(dim) => Atom::Name(dims.get(*dim)?.clone()),
                     PolyAtom::Floor(linear) => {
                         let numerator = LinearExpr { denominator: 1, ..(**linear).clone() };
-                        Atom::Floor(Box::new(Affine::from_linear(&numerator, dims)?), linear.denominator)
+                        Atom::Floor(
+                            Box::new(Affine::from_linear(&numerator, dims)?),
+                            linear.denominator,
+                        )
                     }
                 };
                 *powers.entry(atom).or_insert(0) += exponent;
@@ -237,7 +240,9 @@ impl fmt::Display for Polynomial {
         }
         // Longest products first, the constant last.
         let mut terms: Vec<_> = self.terms.iter().collect();
-        terms.sort_by_key(|(monomial, _)| std::cmp::Reverse(monomial.iter().map(|(_, e)| *e).sum::<u32>()));
+        terms.sort_by_key(|(monomial, _)| {
+            std::cmp::Reverse(monomial.iter().map(|(_, e)| *e).sum::<u32>())
+        });
         for (position, (monomial, coefficient)) in terms.into_iter().enumerate() {
             match (position, coefficient.is_negative()) {
                 (0, true) => write!(f, "-")?,

@@ -104,7 +104,10 @@ fn vanishes(
             if let Some(point) = basic.sample()? {
                 let at = value.eval(&point.params, &point.coords)?;
                 if at != 0.into() {
-                    return Ok(Some(Proof::Refuted(format!("at {:?} with {:?}", point.coords, point.params))));
+                    return Ok(Some(Proof::Refuted(format!(
+                        "at {:?} with {:?}",
+                        point.coords, point.params
+                    ))));
                 }
             }
             return Ok(Some(Proof::Undecided(format!("whether {polynomial} is 0 on {basic}"))));
@@ -115,13 +118,18 @@ fn vanishes(
 
 impl Polynomial {
     /// The polynomial with names replaced by affine expressions; nothing on overflow.
-    pub fn substitute(&self, images: &std::collections::BTreeMap<String, Affine>) -> Option<Polynomial> {
+    pub fn substitute(
+        &self,
+        images: &std::collections::BTreeMap<String, Affine>,
+    ) -> Option<Polynomial> {
         let mut sum = Polynomial::zero();
         for (monomial, coefficient) in self.terms() {
             let mut product = Polynomial::rational(*coefficient);
             for (atom, exponent) in monomial {
                 let image = match atom {
-                    Atom::Name(name) => images.get(name).cloned().unwrap_or_else(|| Affine::name(name)),
+                    Atom::Name(name) => {
+                        images.get(name).cloned().unwrap_or_else(|| Affine::name(name))
+                    }
                     Atom::Floor(inner, divisor) => {
                         let inner = inner.substitute(images)?;
                         let floor = Atom::Floor(Box::new(inner), *divisor);

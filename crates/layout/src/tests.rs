@@ -79,13 +79,15 @@ fn quasi_polynomials() {
 
 #[test]
 fn bands_fuse() {
-    let layout = check("[N] -> { [i, j] : 0 <= i < N and 0 <= j < N and i - 1 <= j <= i + 1 }", None, ONE);
+    let layout =
+        check("[N] -> { [i, j] : 0 <= i < N and 0 <= j < N and i - 1 <= j <= i + 1 }", None, ONE);
     assert_eq!(layout.index.to_string(), "2*i + j");
 }
 
 #[test]
 fn overflow_names_the_tensor() {
-    let set = Set::parse(&Context::new().unwrap(), "[N] -> { [i, j, k] : 0 <= i <= j <= k < N }").unwrap();
+    let set = Set::parse(&Context::new().unwrap(), "[N] -> { [i, j, k] : 0 <= i <= j <= k < N }")
+        .unwrap();
     let layout = Layout::from_set(&set).unwrap();
     let symbols = [("N".to_string(), 1 << 30)];
     let error = layout.check_range("B", &symbols).unwrap_err();

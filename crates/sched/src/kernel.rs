@@ -8,13 +8,16 @@ use dastac_loops::{
     BufferId, Element, For, Function, Index, Mode, Module, Stmt, Store, StoreMode, Value, VarId,
     passes,
 };
-use dastac_poly::{Set, ast};
+use dastac_poly::{Map, Set, ast};
 use dastac_stur::Role;
 use dastac_stur::infer::{Inferred, InferredRule, Statement};
 use dastac_stur::program::TensorId;
 
 use crate::SchedError;
 use crate::nest::{Scan, Scope, symbol};
+
+/// A domain in more parts than this is scanned as a whole.
+const MAX_PARTS: usize = 8;
 
 /// The computation as loops.
 #[derive(Clone, Debug)]
@@ -52,8 +55,13 @@ pub fn kernel(inferred: &Inferred, layouts: &[Layout]) -> Result<Kernel, SchedEr
             (buffer(id), mode)
         })
         .collect();
-    let mut builder =
-        Builder { inferred, layouts, module, function: Function::new("kernel", args), asts: Vec::new() };
+    let mut builder = Builder {
+        inferred,
+        layouts,
+        module,
+        function: Function::new("kernel", args),
+        asts: Vec::new(),
+    };
     for rule in &inferred.rules {
         let statements = builder.rule(rule)?;
         builder.function.body.extend(statements);
@@ -81,11 +89,15 @@ impl Builder<'_> {
         let mut nests = Vec::new();
         let mut heads: Vec<Set> = Vec::new();
         let mut head_vars: Vec<VarId> = Vec::new();
-        for statement in &rule.statements {
+        let mut once = true;
+        let iterators = &self.inferred.program.rules[rule.rule.0].iterators;
+        for statement in &self.split(rule)? {
             let first_var = self.function.vars.len();
-            nests.push(self.statement(rule, statement)?);
+            let (nest, instances) = self.statement(rule, statement)?;
+            nests.push(nest);
             heads.push(self.head_points(rule, statement)?);
-            let iterators = &self.inferred.program.rules[rule.rule.0].iterators;
+            // One place in the code, whose reduction loops may become a sum, or one point for each element.
+            once = once && (instances <= 1 || self.head_map(rule, statement)?.is_injective()?);
             for (k, name) in self.function.vars.iter().enumerate().skip(first_var) {
                 if iterators.iter().any(|i| self.inferred.sets.names.isl(i) == name) {
                     head_vars.push(VarId(u32::try_from(k).unwrap_or(u32::MAX)));
@@ -103,7 +115,10 @@ impl Builder<'_> {
         self.function.vars = part.vars;
         let mut body = part.body;
         let layout = &self.layouts[rule.head.0];
-        if partition(&heads, &layout.stored)? && body.iter().all(|s| each_once(s, &head_vars)) {
+        if once
+            && partition(&heads, &layout.stored)?
+            && body.iter().all(|s| each_once(s, &head_vars))
+        {
             body.iter_mut().for_each(overwrite);
             return Ok(body);
         }
@@ -112,13 +127,48 @@ impl Builder<'_> {
         Ok(statements)
     }
 
-    /// The head elements that a statement writes.
-    fn head_points(&self, rule: &InferredRule, statement: &Statement) -> Result<Set, SchedError> {
+    /// Statements whose domain has several parts that write disjoint parts of the head become one for each part: a row and a diagonal are
+    /// then two loops without conditions.
+    fn split(&self, rule: &InferredRule) -> Result<Vec<Statement>, SchedError> {
+        let mut statements = Vec::new();
+        for statement in &rule.statements {
+            let mut parts = Vec::new();
+            let basics = statement.domain.make_disjoint()?.coalesce()?.basic_sets()?;
+            if (2..=MAX_PARTS).contains(&basics.len()) {
+                for domain in basics {
+                    parts.push(Statement { domain, ..statement.clone() });
+                }
+            }
+            let mut heads: Vec<Set> = Vec::new();
+            let mut disjoint = !parts.is_empty();
+            for part in &parts {
+                let head = self.head_points(rule, part)?;
+                for other in &heads {
+                    disjoint = disjoint && head.is_disjoint(other)?;
+                }
+                heads.push(head);
+            }
+            if disjoint {
+                statements.extend(parts);
+            } else {
+                statements.push(statement.clone());
+            }
+        }
+        Ok(statements)
+    }
+
+    /// A statement's points to the head elements that they write.
+    fn head_map(&self, rule: &InferredRule, statement: &Statement) -> Result<Map, SchedError> {
         let iterators = &self.inferred.program.rules[rule.rule.0].iterators;
         let head: Vec<_> =
             iterators.iter().map(|name| dastac_stur::sets::Affine::name(name)).collect();
         let map = self.inferred.sets.access(&statement.iterators, &head)?;
-        Ok(statement.domain.apply(&map)?)
+        Ok(map.intersect_domain(&statement.domain)?)
+    }
+
+    /// The head elements that a statement writes.
+    fn head_points(&self, rule: &InferredRule, statement: &Statement) -> Result<Set, SchedError> {
+        Ok(self.head_map(rule, statement)?.range()?)
     }
 
     /// Sets a head's stored elements to zero.
@@ -141,11 +191,12 @@ impl Builder<'_> {
         })
     }
 
+    /// A statement's loops, and at how many places in them it stands.
     fn statement(
         &mut self,
         rule: &InferredRule,
         statement: &Statement,
-    ) -> Result<Vec<Stmt>, SchedError> {
+    ) -> Result<(Vec<Stmt>, usize), SchedError> {
         let head_iterators = &self.inferred.program.rules[rule.rule.0].iterators;
         let parallel: Vec<bool> =
             statement.iterators.iter().map(|name| head_iterators.contains(name)).collect();
@@ -173,7 +224,9 @@ impl Builder<'_> {
             };
             known_reads.push(reached.permute(&layout.order)?);
         }
-        scan.nest(&mut self.function, &mut |scope, function| {
+        let mut instances = 0;
+        let nest = scan.nest(&mut self.function, &mut |scope, function| {
+            instances += 1;
             let symbols = |name: &str| symbol(module, sets, name);
             let mut factors = Vec::new();
             let mut divisors = Vec::new();
@@ -206,7 +259,8 @@ impl Builder<'_> {
             let layout = &layouts[rule.head.0];
             let position = layout.position_within(&known_head, &subscripts, &symbols)?;
             Ok(with_lets(lets, vec![Stmt::add(buffer(rule.head), position, value)]))
-        })
+        })?;
+        Ok((nest, instances))
     }
 }
 

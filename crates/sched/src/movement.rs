@@ -66,6 +66,9 @@ fn sizes(inferred: &Inferred, module: &mut Module) {
     module.functions.push(function);
 }
 
+/// Loads the unique element at the given subscripts.
+type Read<'a> = &'a dyn Fn(&Scope<'_>, &[Index]) -> Result<Value, SchedError>;
+
 struct Mover<'a> {
     inferred: &'a Inferred,
     layout: &'a Layout,
@@ -78,14 +81,19 @@ impl Mover<'_> {
     }
 
     /// A dense buffer of the tensor's box, and its extents.
-    fn dense(&self, module: &mut Module, suffix: &str) -> Result<(Vec<Index>, BufferId), SchedError> {
+    fn dense(
+        &self,
+        module: &mut Module,
+        suffix: &str,
+    ) -> Result<(Vec<Index>, BufferId), SchedError> {
         let mut extents = Vec::new();
         for extent in &self.inferred.tensors[self.id.0].extents {
             let mut regions = Vec::new();
             for bounds in &extent.regions {
                 let mut values = Vec::new();
                 for bound in bounds {
-                    values.push(affine_to_index(bound, &|n| symbol(module, &self.inferred.sets, n))?);
+                    values
+                        .push(affine_to_index(bound, &|n| symbol(module, &self.inferred.sets, n))?);
                 }
                 regions.extend(values.into_iter().reduce(Index::min));
             }
@@ -149,11 +157,17 @@ impl Mover<'_> {
         let packed = buffer(self.id);
         let mut function = Function::new(name, vec![(dense, Mode::In), (packed, Mode::Out)]);
         let here = self.here();
-        let body = self.scan(module, &mut function, &self.layout.stored, &self.layout.order, &mut |scope, _| {
-            let from = self.row_major(scope, &here, extents)?;
-            let to = stored_position(self.layout, scope, self.iterators())?;
-            Ok(vec![Stmt::set(packed, to, Value::load(dense, from))])
-        })?;
+        let body = self.scan(
+            module,
+            &mut function,
+            &self.layout.stored,
+            &self.layout.order,
+            &mut |scope, _| {
+                let from = self.row_major(scope, &here, extents)?;
+                let to = stored_position(self.layout, scope, self.iterators())?;
+                Ok(vec![Stmt::set(packed, to, Value::load(dense, from))])
+            },
+        )?;
         function.body = body;
         module.functions.push(function);
         Ok(())
@@ -170,11 +184,17 @@ impl Mover<'_> {
         let mut function = Function::new(name, vec![(packed, Mode::In), (dense, Mode::Out)]);
         let mut body = self.zero(module, &mut function, dense, extents)?;
         let here = self.here();
-        body.extend(self.scan(module, &mut function, &self.layout.stored, &self.layout.order, &mut |scope, _| {
-            let to = self.row_major(scope, &here, extents)?;
-            let from = stored_position(self.layout, scope, self.iterators())?;
-            Ok(vec![Stmt::set(dense, to, Value::load(packed, from))])
-        })?);
+        body.extend(self.scan(
+            module,
+            &mut function,
+            &self.layout.stored,
+            &self.layout.order,
+            &mut |scope, _| {
+                let to = self.row_major(scope, &here, extents)?;
+                let from = stored_position(self.layout, scope, self.iterators())?;
+                Ok(vec![Stmt::set(dense, to, Value::load(packed, from))])
+            },
+        )?);
         let read = |scope: &Scope<'_>, subscripts: &[Index]| -> Result<Value, SchedError> {
             let position = self.layout.position(subscripts, &|name| scope.resolve(name))?;
             Ok(Value::load(packed, position))
@@ -241,7 +261,7 @@ impl Mover<'_> {
         target: BufferId,
         extents: &[Index],
         stored_only: bool,
-        read: &dyn Fn(&Scope<'_>, &[Index]) -> Result<Value, SchedError>,
+        read: Read<'_>,
     ) -> Result<Vec<Stmt>, SchedError> {
         let here = self.here();
         let order: Vec<usize> = (0..self.iterators().len()).collect();
@@ -249,21 +269,31 @@ impl Mover<'_> {
         for piece in &self.inferred.tensors[self.id.0].redundancy {
             match piece {
                 Redundancy::Sorted { domain, classes } => {
-                    body.extend(self.scan(module, function, domain, &order, &mut |scope, function| {
-                        let mut subscripts = Vec::new();
-                        for subscript in &here {
-                            subscripts.push(affine_to_index(subscript, &|name| scope.resolve(name))?);
-                        }
-                        let mut lets = Vec::new();
-                        sort(classes, &mut subscripts, function, &mut lets);
-                        let at = self.row_major(scope, &here, extents)?;
-                        let value = read(scope, &subscripts)?;
-                        Ok(with_lets(lets, vec![Stmt::set(target, at, value)]))
-                    })?);
+                    body.extend(self.scan(
+                        module,
+                        function,
+                        domain,
+                        &order,
+                        &mut |scope, function| {
+                            let mut subscripts = Vec::new();
+                            for subscript in &here {
+                                subscripts
+                                    .push(affine_to_index(subscript, &|name| scope.resolve(name))?);
+                            }
+                            let mut lets = Vec::new();
+                            sort(classes, &mut subscripts, function, &mut lets);
+                            let at = self.row_major(scope, &here, extents)?;
+                            let value = read(scope, &subscripts)?;
+                            Ok(with_lets(lets, vec![Stmt::set(target, at, value)]))
+                        },
+                    )?);
                 }
                 Redundancy::Affine { map, coefficient } => {
-                    let map =
-                        if stored_only { map.intersect_range(&self.layout.stored)? } else { map.clone() };
+                    let map = if stored_only {
+                        map.intersect_range(&self.layout.stored)?
+                    } else {
+                        map.clone()
+                    };
                     for (domain, outputs) in map.as_pieces()? {
                         let mut targets = Vec::new();
                         for output in &outputs {
@@ -272,18 +302,26 @@ impl Mover<'_> {
                                 SchedError::Ast(format!("over the redundancy map {map}"))
                             })?);
                         }
-                        body.extend(self.scan(module, function, &domain, &order, &mut |scope, _| {
-                            let mut subscripts = Vec::new();
-                            for subscript in &targets {
-                                subscripts.push(affine_to_index(subscript, &|name| scope.resolve(name))?);
-                            }
-                            let at = self.row_major(scope, &here, extents)?;
-                            let mut value = read(scope, &subscripts)?;
-                            if *coefficient != 1.0 {
-                                value = Value::constant(*coefficient) * value;
-                            }
-                            Ok(vec![Stmt::set(target, at, value)])
-                        })?);
+                        body.extend(self.scan(
+                            module,
+                            function,
+                            &domain,
+                            &order,
+                            &mut |scope, _| {
+                                let mut subscripts = Vec::new();
+                                for subscript in &targets {
+                                    subscripts.push(affine_to_index(subscript, &|name| {
+                                        scope.resolve(name)
+                                    })?);
+                                }
+                                let at = self.row_major(scope, &here, extents)?;
+                                let mut value = read(scope, &subscripts)?;
+                                if *coefficient != 1.0 {
+                                    value = Value::constant(*coefficient) * value;
+                                }
+                                Ok(vec![Stmt::set(target, at, value)])
+                            },
+                        )?);
                     }
                 }
             }

@@ -55,7 +55,8 @@ pub struct Scan<'a> {
 impl Scan<'_> {
     /// isl's AST.
     pub fn ast(&self) -> Result<Node, SchedError> {
-        let names: Vec<&str> = self.iterators.iter().map(|name| self.sets.names.isl(name)).collect();
+        let names: Vec<&str> =
+            self.iterators.iter().map(|name| self.sets.names.isl(name)).collect();
         let context = self.sets.universe(&[])?.params_set()?;
         let build = AstBuild::from_context(&context)?.set_iterators(&names)?;
         let domain = self.domain.with_tuple_name(None)?;
@@ -64,7 +65,11 @@ impl Scan<'_> {
     }
 
     /// The loop nest, `leaf` at every point.
-    pub fn nest(&self, function: &mut Function, leaf: &mut Leaf<'_>) -> Result<Vec<Stmt>, SchedError> {
+    pub fn nest(
+        &self,
+        function: &mut Function,
+        leaf: &mut Leaf<'_>,
+    ) -> Result<Vec<Stmt>, SchedError> {
         if self.domain.is_empty()? {
             return Ok(Vec::new());
         }
@@ -90,8 +95,7 @@ impl Scan<'_> {
             }
             Node::Mark { body, .. } => self.node(body, values, outermost, function, leaf),
             Node::If { cond, then, otherwise } => {
-                let condition =
-                    convert::condition(cond, &|name| self.scope(values).resolve(name))?;
+                let condition = convert::condition(cond, &|name| self.scope(values).resolve(name))?;
                 let then = self.node(then, values, outermost, function, leaf)?;
                 let otherwise = match otherwise {
                     Some(otherwise) => self.node(otherwise, values, outermost, function, leaf)?,
@@ -122,8 +126,11 @@ impl Scan<'_> {
                 };
                 let [_, bound] = sides.as_slice() else { return Err(unsupported()) };
                 let inclusive = i64::from(*op == Op::Le);
-                let upper: Vec<Index> =
-                    self.bounds(bound, Op::Min, values)?.into_iter().map(|b| b + inclusive).collect();
+                let upper: Vec<Index> = self
+                    .bounds(bound, Op::Min, values)?
+                    .into_iter()
+                    .map(|b| b + inclusive)
+                    .collect();
                 let var: VarId = function.fresh_var(iterator.clone());
                 let position =
                     self.iterators.iter().position(|name| self.sets.names.isl(name) == iterator);

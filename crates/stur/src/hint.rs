@@ -1,7 +1,7 @@
 //! "Did you mean": the known name that an unknown one was probably meant to be.
 
 /// The closest of `known` to `name`, if one is close: equal but for case, or with few edits for its length.
-pub(crate) fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = name.to_lowercase();
     let mut best: Option<(usize, &str)> = None;
     for candidate in known {

@@ -4,7 +4,7 @@ pub mod affine;
 pub mod ast;
 mod check;
 pub mod diagnostic;
-mod hint;
+pub mod hint;
 pub mod infer;
 mod lexer;
 mod parser;

@@ -44,8 +44,7 @@ impl Affine {
     /// `self + factor * other`, or nothing on 64-bit overflow.
     pub fn add_scaled(&self, other: &Affine, factor: i64) -> Option<Affine> {
         let mut result = self.clone();
-        result.constant =
-            result.constant.checked_add(other.constant.checked_mul(factor)?)?;
+        result.constant = result.constant.checked_add(other.constant.checked_mul(factor)?)?;
         for (atom, coefficient) in &other.terms {
             let entry = result.terms.entry(atom.clone()).or_insert(0);
             *entry = entry.checked_add(coefficient.checked_mul(factor)?)?;
@@ -324,8 +323,7 @@ pub fn upper_bounds(
 
 /// Whether operand `from` is known to be below (`Some(true)`) or at most (`Some(false)`) operand `to` of a chain.
 fn chain_order(operators: &[CompareOp], from: usize, to: usize) -> Option<bool> {
-    let (range, forward) =
-        if from < to { (from..to, true) } else { (to..from, false) };
+    let (range, forward) = if from < to { (from..to, true) } else { (to..from, false) };
     let mut strict = false;
     for operator in &operators[range] {
         match (operator, forward) {
@@ -346,8 +344,9 @@ pub struct Names {
 
 /// Words that isl's parser reads as something else than a name.
 const RESERVED: &[&str] = &[
-    "and", "or", "not", "exists", "mod", "floor", "ceil", "floord", "ceild", "min", "max", "implies", "all",
-    "true", "false", "True", "False", "And", "Or", "Not", "Exists", "infty", "infinity", "Infinity", "NaN", "nan", "rat",
+    "and", "or", "not", "exists", "mod", "floor", "ceil", "floord", "ceild", "min", "max",
+    "implies", "all", "true", "false", "True", "False", "And", "Or", "Not", "Exists", "infty",
+    "infinity", "Infinity", "NaN", "nan", "rat",
 ];
 
 impl Names {
@@ -356,7 +355,8 @@ impl Names {
         let mut all: BTreeSet<String> =
             program.symbols.iter().map(|(name, _)| name.clone()).collect();
         for tensor in &program.tensors {
-            for structure in [&tensor.domain, &tensor.unique, &tensor.redundancy].into_iter().flatten()
+            for structure in
+                [&tensor.domain, &tensor.unique, &tensor.redundancy].into_iter().flatten()
             {
                 all.extend(structure.iterators.iter().cloned());
                 all.extend(structure.regions.iter().flat_map(|r| r.locals.iter().cloned()));
@@ -370,9 +370,7 @@ impl Names {
     }
 
     fn of(all: BTreeSet<String>, symbols: Vec<String>) -> Names {
-        let plain = |name: &str| {
-            !name.contains('.') && !RESERVED.contains(&name)
-        };
+        let plain = |name: &str| !name.contains('.') && !RESERVED.contains(&name);
         let mut used: BTreeSet<String> = all.iter().filter(|name| plain(name)).cloned().collect();
         let mut isl = BTreeMap::new();
         for name in all {
@@ -494,7 +492,8 @@ impl Sets {
             let locals: Vec<&str> = locals.iter().map(|name| self.names.isl(name)).collect();
             condition = format!("exists ({} : {condition})", locals.join(", "));
         }
-        let text = format!("{}{{ {} : {condition} }}", self.names.prefix(), self.names.tuple(iterators));
+        let text =
+            format!("{}{{ {} : {condition} }}", self.names.prefix(), self.names.tuple(iterators));
         Ok(Set::parse(&self.context, &text)?)
     }
 

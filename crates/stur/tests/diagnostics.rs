@@ -721,3 +721,54 @@ fn harmless_oddities() {
     "#]],
     );
 }
+
+/// All sources of this crate, one after the other.
+fn sources(folder: &std::path::Path) -> String {
+    let mut text = String::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        text +=
+            &if path.is_dir() { sources(&path) } else { std::fs::read_to_string(&path).unwrap() };
+    }
+    text
+}
+
+#[test]
+fn the_language_reference_has_every_code_and_its_programs_are_right() {
+    let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let manual = std::fs::read_to_string(here.join("../../docs/language.md")).unwrap();
+    let sources = sources(&here.join("src"));
+    let mut codes = 0;
+    for quoted in sources.split('"').filter(|text| text.len() == 5 && text.starts_with(['E', 'W']))
+    {
+        if quoted[1..].bytes().all(|b| b.is_ascii_digit()) {
+            assert!(
+                manual.contains(&format!("| {quoted} |")),
+                "{quoted} is not in docs/language.md"
+            );
+            codes += 1;
+        }
+    }
+    assert!(codes > 30);
+    for row in manual.lines().filter(|line| line.starts_with("| E0") || line.starts_with("| W0")) {
+        let code = &row[2..7];
+        assert!(sources.contains(&format!("\"{code}\"")), "{code} does not exist");
+    }
+    let programs: Vec<&str> = manual.split("```stur\n").skip(1).collect();
+    assert!(programs.len() >= 2);
+    for program in programs {
+        let program = program.split("```").next().unwrap();
+        let (program, warnings) =
+            load(program).unwrap_or_else(|d| panic!("{}", plain(program, &d)));
+        assert_eq!(warnings, []);
+        let sizes = vec![4; program.symbols.len()];
+        let evaluator = dastac_stur::reference::Evaluator::new(&program, &sizes).unwrap();
+        let mut inputs = std::collections::BTreeMap::new();
+        for id in program.tensor_ids().filter(|id| program.tensor(*id).rule().is_none()) {
+            use rand_chacha::rand_core::SeedableRng;
+            let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(0);
+            inputs.insert(id, evaluator.random_input(id, &mut rng).unwrap());
+        }
+        evaluator.run(&inputs).unwrap();
+    }
+}

@@ -5,6 +5,7 @@
 
 mod order;
 mod products;
+mod ranks;
 mod structures;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -225,11 +226,10 @@ impl<'a> Checker<'a> {
                         );
                     }
                 }
+                Item::PreprocessEnd(_) if block.take().is_some() => {}
                 Item::PreprocessEnd(span) => {
-                    if block.take().is_none() {
-                        let message = "`@preprocess_end` without `@preprocess_start`";
-                        self.report(Diagnostic::error("E0103", message, *span, "no block is open"));
-                    }
+                    let message = "`@preprocess_end` without `@preprocess_start`";
+                    self.report(Diagnostic::error("E0103", message, *span, "no block is open"));
                 }
                 Item::Rule(rule) if rule.aspect == Aspect::Value => {
                     self.add_value(Source { rule, preprocess: block.is_some() });
@@ -406,83 +406,6 @@ impl<'a> Checker<'a> {
             }
         };
         self.report(error.hint("`/` and `%` take a positive integer"));
-    }
-
-    /// All places that give a tensor a rank must agree.
-    fn ranks(&mut self, rules: &[&RuleItem]) {
-        let mut uses: BTreeMap<&str, Vec<(usize, Span, u8)>> = BTreeMap::new();
-        for rule in rules {
-            let name = rule.tensor.text.as_str();
-            if rule.aspect != Aspect::Value && rule.iterators.is_empty() {
-                let message = format!("the scalar `{name}` has a structure");
-                self.report(
-                    Diagnostic::error("E0114", message, rule.span, "no subscripts")
-                        .hint("scalars need no declaration"),
-                );
-            } else if rule.aspect != Aspect::Redundancy {
-                let key = aspect_key(rule.aspect);
-                let entry = (rule.iterators.len(), rule.tensor.span, key);
-                uses.entry(name).or_default().push(entry);
-            }
-            if rule.aspect == Aspect::Value {
-                collect_accesses(&rule.body, &mut |tensor, rank, span| {
-                    if self.symbol(tensor).is_none() {
-                        uses.entry(tensor).or_default().push((rank, span, 3));
-                    }
-                });
-            }
-        }
-        let mut expected: BTreeMap<&str, (usize, Span)> = BTreeMap::new();
-        let subscripts = |rank: usize| match rank {
-            0 => "no subscripts".into(),
-            1 => "1 subscript".into(),
-            _ => format!("{rank} subscripts"),
-        };
-        for (name, uses) in uses {
-            // The dimensions decide, then the unique set, then whatever is first.
-            let Some(&(rank, first, _)) =
-                uses.iter().min_by_key(|(_, span, key)| (*key, span.start))
-            else {
-                continue;
-            };
-            expected.insert(name, (rank, first));
-            for (other, span, _) in uses {
-                if other != rank {
-                    self.report(
-                        Diagnostic::error(
-                            "E0112",
-                            format!("`{name}` has {}, not {other}", subscripts(rank)),
-                            span,
-                            subscripts(other),
-                        )
-                        .label(first, format!("{} here", subscripts(rank))),
-                    );
-                }
-            }
-        }
-        for rule in rules.iter().filter(|rule| rule.aspect == Aspect::Redundancy) {
-            let name = rule.tensor.text.as_str();
-            let found = rule.iterators.len();
-            let error = match expected.get(name) {
-                Some((rank, first)) if found != 2 * rank && found > 0 => Diagnostic::error(
-                    "E0113",
-                    format!("`{name}:R` has {found} iterators, not {}", 2 * rank),
-                    rule.tensor.span,
-                    subscripts(found),
-                )
-                .label(*first, format!("{} here", subscripts(*rank))),
-                None if found % 2 == 1 => Diagnostic::error(
-                    "E0113",
-                    format!("`{name}:R` has an odd number of iterators"),
-                    rule.tensor.span,
-                    subscripts(found),
-                ),
-                _ => continue,
-            };
-            self.report(error.hint(
-                "a redundancy map has the element's iterators, then as many for the element that it equals: `B:R(i, j, ip, jp)`",
-            ));
-        }
     }
 
     /// Tensors in order of first appearance in value rules, all as inputs.

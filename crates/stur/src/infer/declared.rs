@@ -19,7 +19,11 @@ pub(crate) struct Declared {
 }
 
 /// Structure of an input, from its `:D`, `:U` and `:R`.
-pub(crate) fn input(program: &Program, sets: &Sets, id: TensorId) -> Result<Structured, InferError> {
+pub(crate) fn input(
+    program: &Program,
+    sets: &Sets,
+    id: TensorId,
+) -> Result<Structured, InferError> {
     let tensor = program.tensor(id);
     let Some(shape) = tensor.domain.as_ref().or(tensor.unique.as_ref()) else {
         if tensor.rank > 0 {

@@ -27,8 +27,11 @@ pub(crate) fn pieces<'a>(
             let Some(operand) = known(access.tensor) else { continue };
             for piece in &operand.redundancy {
                 let Redundancy::Affine { map, .. } = piece else { continue };
-                let Some(lifted) = lift(sets, rule, &product.iterators, subscripts, map)? else { continue };
-                let lifted = lifted.intersect_domain(support)?.intersect_range(support)?.simplify()?;
+                let Some(lifted) = lift(sets, rule, &product.iterators, subscripts, map)? else {
+                    continue;
+                };
+                let lifted =
+                    lifted.intersect_domain(support)?.intersect_range(support)?.simplify()?;
                 if lifted.is_empty()? || !lifted.is_single_valued()? {
                     continue;
                 }
@@ -38,7 +41,10 @@ pub(crate) fn pieces<'a>(
             }
         }
     }
-    Ok(pieces.into_iter().map(|(map, coefficient)| Redundancy::Affine { map, coefficient }).collect())
+    Ok(pieces
+        .into_iter()
+        .map(|(map, coefficient)| Redundancy::Affine { map, coefficient })
+        .collect())
 }
 
 /// Adds a piece unless it meets those that are there.

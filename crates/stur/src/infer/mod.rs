@@ -27,7 +27,7 @@ use crate::diagnostic::Diagnostic;
 use crate::program::{Product, Program, RuleId, TensorId};
 use crate::sets::{Affine, Extent, SetError, Sets, affine, upper_bounds};
 
-pub use print::{set_to_stur, map_to_stur};
+pub use print::{map_to_stur, set_to_stur};
 pub use symmetry::{Class, sorting_pieces};
 
 /// Why inference stopped.
@@ -188,12 +188,17 @@ pub fn infer(program: &Program, context: &Context) -> Result<Inferred, InferErro
     for (index, rule) in program.rules.iter().enumerate() {
         if rule.preprocess {
             errors.push(
-                Diagnostic::unsupported("preprocess rules", rule.span, "stands in a preprocess block")
-                    .hint("packed layouts are found automatically: compute on the tensor itself"),
+                Diagnostic::unsupported(
+                    "preprocess rules",
+                    rule.span,
+                    "stands in a preprocess block",
+                )
+                .hint("packed layouts are found automatically: compute on the tensor itself"),
             );
             continue;
         }
-        let ready = rule.products.iter().flat_map(|p| &p.accesses).all(|a| tensors[a.tensor.0].is_some());
+        let ready =
+            rule.products.iter().flat_map(|p| &p.accesses).all(|a| tensors[a.tensor.0].is_some());
         if !ready {
             continue; // what it reads is already in error
         }
@@ -261,7 +266,14 @@ fn infer_rule(
             unique = unique.subtract(&piece.domain()?)?;
         }
         let unique = unique.simplify()?;
-        Structured { iterators: rule.iterators.clone(), extents, unique, redundancy, support, classes: Vec::new() }
+        Structured {
+            iterators: rule.iterators.clone(),
+            extents,
+            unique,
+            redundancy,
+            support,
+            classes: Vec::new(),
+        }
     } else {
         symmetry::structured(sets, &rule.iterators, extents, &support, classes)?
     };
@@ -279,7 +291,11 @@ fn infer_rule(
 }
 
 /// Gives a set's dimensions the (isl-safe) names of iterators.
-pub(crate) fn named(sets: &Sets, set: &Set, iterators: &[String]) -> Result<Set, dastac_poly::Error> {
+pub(crate) fn named(
+    sets: &Sets,
+    set: &Set,
+    iterators: &[String],
+) -> Result<Set, dastac_poly::Error> {
     let names: Vec<&str> = iterators.iter().map(|name| sets.names.isl(name)).collect();
     set.with_dim_names(&names)
 }
@@ -311,7 +327,8 @@ fn space<'a>(
     }
     let domain = named(sets, &domain.simplify()?, &product.iterators)?;
     for (position, iterator) in product.iterators.iter().enumerate() {
-        let bounded = domain.has_dim_lower_bound(position)? && domain.has_dim_upper_bound(position)?;
+        let bounded =
+            domain.has_dim_lower_bound(position)? && domain.has_dim_upper_bound(position)?;
         if !bounded && !domain.is_empty()? {
             return Err(unbounded(iterator, product.span).into());
         }
@@ -326,7 +343,9 @@ fn unbounded(iterator: &str, span: Span) -> Diagnostic {
         span,
         format!("no comparison, dimension or structure bounds `{iterator}` here"),
     )
-    .hint(format!("add a comparison such as `(0 <= {iterator} < N)`, or `:D` of the tensor that it indexes"))
+    .hint(format!(
+        "add a comparison such as `(0 <= {iterator} < N)`, or `:D` of the tensor that it indexes"
+    ))
 }
 
 /// Extents of a head without `:D`: for each iterator the bounds that its comparisons and the operands' extents give, the largest over products.
@@ -373,7 +392,9 @@ fn head_extents<'a>(
                     let bound = position.map(|p| declared::projected_bound(sets, &space.domain, p));
                     match bound.transpose()?.flatten() {
                         Some(bound) => push_region(&mut regions, vec![bound]),
-                        None if space.domain.is_empty()? => push_region(&mut regions, vec![Affine::constant(0)]),
+                        None if space.domain.is_empty()? => {
+                            push_region(&mut regions, vec![Affine::constant(0)])
+                        }
                         None => return Err(unbounded(iterator, product.span).into()),
                     }
                 }
@@ -457,6 +478,11 @@ impl Inferred {
 
     /// Values of symbols by name, from values in declaration order.
     pub fn symbol_values(&self, values: &[i64]) -> BTreeMap<String, i64> {
-        self.program.symbols.iter().map(|(name, _)| name.clone()).zip(values.iter().copied()).collect()
+        self.program
+            .symbols
+            .iter()
+            .map(|(name, _)| name.clone())
+            .zip(values.iter().copied())
+            .collect()
     }
 }

@@ -159,7 +159,9 @@ fn expression(sets: &Sets, expr: &Expr) -> String {
             Op::Add => binary(" + ", parts),
             Op::Sub => binary(" - ", parts),
             Op::Mul => binary(" * ", parts),
-            Op::Minus => format!("(-{})", parts.first().map_or(String::new(), |p| expression(sets, p))),
+            Op::Minus => {
+                format!("(-{})", parts.first().map_or(String::new(), |p| expression(sets, p)))
+            }
             Op::Div | Op::FloorDiv | Op::PdivQ => binary(" / ", parts),
             Op::PdivR | Op::ZdivR => binary(" % ", parts),
             Op::Eq => binary(" = ", parts),
@@ -167,7 +169,14 @@ fn expression(sets: &Sets, expr: &Expr) -> String {
             Op::Lt => binary(" < ", parts),
             Op::Ge => binary(" >= ", parts),
             Op::Gt => binary(" > ", parts),
-            Op::Max | Op::Min | Op::Cond | Op::Select | Op::Call | Op::Access | Op::Member | Op::AddressOf => {
+            Op::Max
+            | Op::Min
+            | Op::Cond
+            | Op::Select
+            | Op::Call
+            | Op::Access
+            | Op::Member
+            | Op::AddressOf => {
                 format!("{expr}")
             }
         },

@@ -110,9 +110,13 @@ fn branches(
         return Ok(vec![Branch { domain: None, coefficient: 1.0, read }]);
     }
     let map = sets.access(iterators, subscripts)?;
-    let preimage = |set: &Set| -> Result<Set, InferError> { Ok(map.intersect_range(set)?.domain()?) };
-    let mut branches =
-        vec![Branch { domain: Some(preimage(&operand.unique)?), coefficient: 1.0, read: read.clone() }];
+    let preimage =
+        |set: &Set| -> Result<Set, InferError> { Ok(map.intersect_range(set)?.domain()?) };
+    let mut branches = vec![Branch {
+        domain: Some(preimage(&operand.unique)?),
+        coefficient: 1.0,
+        read: read.clone(),
+    }];
     let here: BTreeMap<String, Affine> =
         operand.iterators.iter().cloned().zip(subscripts.iter().cloned()).collect();
     for piece in &operand.redundancy {
@@ -139,7 +143,11 @@ fn branches(
                     }
                     branches.push(Branch {
                         domain: Some(preimage(&domain)?),
-                        coefficient: if access.reciprocal { coefficient.recip() } else { *coefficient },
+                        coefficient: if access.reciprocal {
+                            coefficient.recip()
+                        } else {
+                            *coefficient
+                        },
                         read: Read { subscripts: targets, ..read.clone() },
                     });
                 }

@@ -182,7 +182,8 @@ pub fn sorting_pieces(
                 domain = domain.intersect(&before(sets, iterators, a, b, a > b || class.skew)?)?;
             }
         }
-        let targets: Vec<Affine> = order.iter().map(|&from| Affine::name(&iterators[from])).collect();
+        let targets: Vec<Affine> =
+            order.iter().map(|&from| Affine::name(&iterators[from])).collect();
         pieces.push((sets.access(iterators, &targets)?.intersect_domain(&domain)?, sign));
     }
     Ok(pieces)
@@ -209,7 +210,10 @@ fn factorial(n: usize) -> usize {
 }
 
 /// Classes of positions under which a declared (or inherited) redundancy map makes the values symmetric or skew.
-pub(crate) fn declared_classes(sets: &Sets, structured: &Structured) -> Result<Vec<Class>, InferError> {
+pub(crate) fn declared_classes(
+    sets: &Sets,
+    structured: &Structured,
+) -> Result<Vec<Class>, InferError> {
     let rank = structured.iterators.len();
     if structured.redundancy.is_empty() || rank < 2 {
         return Ok(Vec::new());
@@ -217,7 +221,9 @@ pub(crate) fn declared_classes(sets: &Sets, structured: &Structured) -> Result<V
     // Where each element's value comes from, by coefficient.
     let mut sources: Vec<(f64, Map)> = vec![(1.0, structured.unique.identity()?)];
     for piece in &structured.redundancy {
-        let Redundancy::Affine { map, coefficient } = piece else { return Ok(structured.classes.clone()) };
+        let Redundancy::Affine { map, coefficient } = piece else {
+            return Ok(structured.classes.clone());
+        };
         match sources.iter_mut().find(|(c, _)| c == coefficient) {
             Some((_, union)) => *union = union.union(map)?,
             None => sources.push((*coefficient, map.clone())),
@@ -263,7 +269,9 @@ pub(crate) fn declared_classes(sets: &Sets, structured: &Structured) -> Result<V
             }
         }
         match partner {
-            Some((k, skew)) => classes.push(Class { positions: vec![single.remove(k), position], skew }),
+            Some((k, skew)) => {
+                classes.push(Class { positions: vec![single.remove(k), position], skew })
+            }
             None => single.push(position),
         }
     }
@@ -379,12 +387,19 @@ impl<'a, 'b> Matcher<'a, 'b> {
         }
         let (from, to) = (&self.rule.products[p], &self.rule.products[q]);
         if next == from.accesses.len() {
-            return if coefficient == wanted { self.domains_match(p, q, renaming) } else { Ok(false) };
+            return if coefficient == wanted {
+                self.domains_match(p, q, renaming)
+            } else {
+                Ok(false)
+            };
         }
         let access = &from.accesses[next];
         for candidate in 0..to.accesses.len() {
             let other = &to.accesses[candidate];
-            if taken[candidate] || other.tensor != access.tensor || other.reciprocal != access.reciprocal {
+            if taken[candidate]
+                || other.tensor != access.tensor
+                || other.reciprocal != access.reciprocal
+            {
                 continue;
             }
             taken[candidate] = true;
@@ -392,12 +407,13 @@ impl<'a, 'b> Matcher<'a, 'b> {
                 let mut renaming = renaming.clone();
                 let subscripts = &self.spaces[p].subscripts[next];
                 let targets = &self.spaces[q].subscripts[candidate];
-                let unified = order
-                    .iter()
-                    .enumerate()
-                    .all(|(slot, k)| self.unify(from, to, &subscripts[slot], &targets[*k], &mut renaming));
+                let unified = order.iter().enumerate().all(|(slot, k)| {
+                    self.unify(from, to, &subscripts[slot], &targets[*k], &mut renaming)
+                });
                 let sign = if odd { -1.0 } else { 1.0 };
-                if unified && self.accesses(p, q, next + 1, taken, renaming, coefficient * sign, wanted)? {
+                if unified
+                    && self.accesses(p, q, next + 1, taken, renaming, coefficient * sign, wanted)?
+                {
                     return Ok(true);
                 }
             }
@@ -445,10 +461,9 @@ impl<'a, 'b> Matcher<'a, 'b> {
         match (iterator(from, subscript), iterator(to, target)) {
             (Some(a), Some(b)) => renaming.bind(&a, &b),
             (None, None) => {
-                let complete = subscript
-                    .names()
-                    .iter()
-                    .all(|name| !from.iterators.contains(name) || renaming.forward.contains_key(name));
+                let complete = subscript.names().iter().all(|name| {
+                    !from.iterators.contains(name) || renaming.forward.contains_key(name)
+                });
                 complete && subscript.rename(&renaming.forward) == *target
             }
             _ => false,
@@ -456,7 +471,12 @@ impl<'a, 'b> Matcher<'a, 'b> {
     }
 
     /// Whether the renaming carries the iteration space of product `p` onto that of `q`.
-    fn domains_match(&self, p: usize, q: usize, mut renaming: Renaming) -> Result<bool, InferError> {
+    fn domains_match(
+        &self,
+        p: usize,
+        q: usize,
+        mut renaming: Renaming,
+    ) -> Result<bool, InferError> {
         let (from, to) = (&self.rule.products[p], &self.rule.products[q]);
         for iterator in &from.iterators {
             let bound = renaming.forward.contains_key(iterator);

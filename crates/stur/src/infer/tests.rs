@@ -35,7 +35,8 @@ fn check(source: &str, samples: &[&[i64]], tensor: &str) -> String {
     let iterators = &structured.iterators;
     let extents: Vec<String> = structured.extents.iter().map(ToString::to_string).collect();
     let mut text = format!("box {}\n", extents.join(" x "));
-    text += &format!("U := {}\n", set_to_stur(&inferred.sets, &structured.unique, iterators).unwrap());
+    text +=
+        &format!("U := {}\n", set_to_stur(&inferred.sets, &structured.unique, iterators).unwrap());
     for piece in &structured.redundancy {
         match piece {
             Redundancy::Affine { map, coefficient } => {
@@ -75,7 +76,8 @@ fn holds(
         for point in points(&piece.domain().unwrap()) {
             let (target, coefficient) = match piece {
                 Redundancy::Affine { map, coefficient } => {
-                    let image = map.fix_params(symbols).unwrap().image_of_point(&[], &point).unwrap();
+                    let image =
+                        map.fix_params(symbols).unwrap().image_of_point(&[], &point).unwrap();
                     (image.points(2).unwrap()[0].clone(), *coefficient)
                 }
                 Redundancy::Sorted { classes, .. } => {
@@ -90,7 +92,10 @@ fn holds(
             };
             assert_eq!(known.get(&target), Some(&true), "{name}{point:?} -> {target:?}\n{source}");
             let (value, wanted) = (at(&point), coefficient * at(&target));
-            assert!((value - wanted).abs() <= 1e-9 * wanted.abs().max(1.0), "{name}{point:?}: {value} {wanted}\n{source}");
+            assert!(
+                (value - wanted).abs() <= 1e-9 * wanted.abs().max(1.0),
+                "{name}{point:?}: {value} {wanted}\n{source}"
+            );
             assert!(known.insert(point, false).is_none(), "{name}: overlap\n{source}");
         }
     }
@@ -140,12 +145,17 @@ fn symmetric(rule: &str, expected: Expect) {
 
 #[test]
 fn self_products() {
-    symmetric("O(i, j) := f(i) * f(j)", expect![[r#"
+    symmetric(
+        "O(i, j) := f(i) * f(j)",
+        expect![[r#"
         box N x N
         U := (0 <= i <= j < N)
         R := (0 <= j < i < N) * (ip = j) * (jp = i)
-    "#]]);
-    symmetric("O(i, j, k) := f(i) * f(j) * f(k)", expect![[r#"
+    "#]],
+    );
+    symmetric(
+        "O(i, j, k) := f(i) * f(j) * f(k)",
+        expect![[r#"
         box N x N x N
         U := (0 <= i <= j <= k < N)
         R := (0 <= i <= k < j < N) * (ip = i) * (jp = k) * (kp = j)
@@ -153,112 +163,170 @@ fn self_products() {
         R := (0 <= j < i <= k < N) * (ip = j) * (jp = i) * (kp = k)
         R := (0 <= j <= k < i < N) * (ip = j) * (jp = k) * (kp = i)
         R := (0 <= k < j < i < N) * (ip = k) * (jp = j) * (kp = i)
-    "#]]);
-    symmetric("O(i, j, k, l) := f(i) * f(j) * f(k) * f(l)", expect![[r#"
+    "#]],
+    );
+    symmetric(
+        "O(i, j, k, l) := f(i) * f(j) * f(k) * f(l)",
+        expect![[r#"
         box N x N x N x N
         U := (0 <= i <= j <= k <= l < N)
         R sorts [[0, 1, 2, 3]]
-    "#]]);
-    symmetric("O(i, j) := X(x, i) * X(x, j)", expect![[r#"
+    "#]],
+    );
+    symmetric(
+        "O(i, j) := X(x, i) * X(x, j)",
+        expect![[r#"
         box N x N
         U := (0 < M) * (0 <= i <= j < N)
         R := (0 < M) * (0 <= j < i < N) * (ip = j) * (jp = i)
-    "#]]);
-    symmetric("O(i, j) := X(x, i) * X(x, j) * w(x)", expect![[r#"
+    "#]],
+    );
+    symmetric(
+        "O(i, j) := X(x, i) * X(x, j) * w(x)",
+        expect![[r#"
         box N x N
         U := (0 < M) * (0 <= i <= j < N)
         R := (0 < M) * (0 <= j < i < N) * (ip = j) * (jp = i)
-    "#]]);
-    symmetric("O(i, j, k, l) := f(i) * f(j) * w(k) * w(l)", expect![[r#"
+    "#]],
+    );
+    symmetric(
+        "O(i, j, k, l) := f(i) * f(j) * w(k) * w(l)",
+        expect![[r#"
         box N x N x M x M
         U := (0 <= i <= j < N) * (0 <= k <= l < M)
         R := (0 <= i <= j < N) * (0 <= l < k < M) * (ip = i) * (jp = j) * (kp = l) * (lp = k)
         R := (0 <= j < i < N) * (0 <= k <= l < M) * (ip = j) * (jp = i) * (kp = k) * (lp = l)
         R := (0 <= j < i < N) * (0 <= l < k < M) * (ip = j) * (jp = i) * (kp = l) * (lp = k)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn operands() {
-    symmetric("O(i, j) := V(i, j) * W(i, j)", expect![[r#"
+    symmetric(
+        "O(i, j) := V(i, j) * W(i, j)",
+        expect![[r#"
         box N x N
         U := (0 <= i <= j < N)
         R := (0 <= j < i < N) * (ip = j) * (jp = i)
-    "#]]);
-    symmetric("O(i, j) := V(i, j) + W(j, i)", expect![[r#"
+    "#]],
+    );
+    symmetric(
+        "O(i, j) := V(i, j) + W(j, i)",
+        expect![[r#"
         box N x N
         U := (0 <= i <= j < N)
         R := (0 <= j < i < N) * (ip = j) * (jp = i)
-    "#]]);
-    symmetric("O(i, j) := V(i, j) * S(i, j)", expect![[r#"
+    "#]],
+    );
+    symmetric(
+        "O(i, j) := V(i, j) * S(i, j)",
+        expect![[r#"
         box N x N
         U := (0 <= i < j < N)
         R := -1 * (0 <= j < i < N) * (ip = j) * (jp = i)
-    "#]]);
-    symmetric("O(i, j) := S(i, j) * S(i, j)", expect![[r#"
+    "#]],
+    );
+    symmetric(
+        "O(i, j) := S(i, j) * S(i, j)",
+        expect![[r#"
         box N x N
         U := (0 <= i < j < N)
         R := (0 <= j < i < N) * (ip = j) * (jp = i)
-    "#]]);
-    symmetric("O(i, j, k) := V(i, j) * w(k)", expect![[r#"
+    "#]],
+    );
+    symmetric(
+        "O(i, j, k) := V(i, j) * w(k)",
+        expect![[r#"
         box N x N x M
         U := (0 <= i <= j < N) * (0 <= k < M)
         R := (0 <= j < i < N) * (0 <= k < M) * (ip = j) * (jp = i) * (kp = k)
-    "#]]);
-    symmetric("O(i) := V(i, j) * f(j)", expect![[r#"
+    "#]],
+    );
+    symmetric(
+        "O(i) := V(i, j) * f(j)",
+        expect![[r#"
         box N
         U := (0 <= i < N)
-    "#]]);
-    symmetric("O(i, j) := V(i, k) * W(k, j)", expect![[r#"
+    "#]],
+    );
+    symmetric(
+        "O(i, j) := V(i, k) * W(k, j)",
+        expect![[r#"
         box N x N
         U := (0 <= i < N) * (0 <= j < N)
-    "#]]);
-    symmetric("O(i, j) := V(i, k) * V(k, j)", expect![[r#"
+    "#]],
+    );
+    symmetric(
+        "O(i, j) := V(i, k) * V(k, j)",
+        expect![[r#"
         box N x N
         U := (0 <= i <= j < N)
         R := (0 <= j < i < N) * (ip = j) * (jp = i)
-    "#]]);
-    symmetric("O(i, j) := V^-1(i, j)", expect![[r#"
+    "#]],
+    );
+    symmetric(
+        "O(i, j) := V^-1(i, j)",
+        expect![[r#"
         box N x N
         U := (0 <= i <= j < N)
         R := (0 <= j < i < N) * (ip = j) * (jp = i)
-    "#]]);
-    symmetric("O(i, j) := V(i, j) + 2 * A(i, j)", expect![[r#"
+    "#]],
+    );
+    symmetric(
+        "O(i, j) := V(i, j) + 2 * A(i, j)",
+        expect![[r#"
         box N x N
         U := (0 <= i < N) * (0 <= j < N)
-    "#]]);
-    symmetric("O(j, i) := 3 * V(i, j)", expect![[r#"
+    "#]],
+    );
+    symmetric(
+        "O(j, i) := 3 * V(i, j)",
+        expect![[r#"
         box N x N
         U := (0 <= j <= i < N)
         R := (0 <= i < j < N) * (jp = i) * (ip = j)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn dense_sums() {
-    symmetric("O(i, j) := A(i, j) + A(j, i)", expect![[r#"
+    symmetric(
+        "O(i, j) := A(i, j) + A(j, i)",
+        expect![[r#"
         box N x N
         U := (0 <= i <= j < N)
         R := (0 <= j < i < N) * (ip = j) * (jp = i)
-    "#]]);
-    symmetric("O(i, j) := A(i, j) + (-1) * A(j, i)", expect![[r#"
+    "#]],
+    );
+    symmetric(
+        "O(i, j) := A(i, j) + (-1) * A(j, i)",
+        expect![[r#"
         box N x N
         U := (0 <= i < j < N)
         R := -1 * (0 <= j < i < N) * (ip = j) * (jp = i)
-    "#]]);
-    symmetric("O(i, j) := A(i, j)", expect![[r#"
+    "#]],
+    );
+    symmetric(
+        "O(i, j) := A(i, j)",
+        expect![[r#"
         box N x N
         U := (0 <= i < N) * (0 <= j < N)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn toeplitz_is_inherited() {
-    symmetric("O(i, j) := T(i, j)", expect![[r#"
+    symmetric(
+        "O(i, j) := T(i, j)",
+        expect![[r#"
         box N x N
         U := (0 < i < N) * (j = 0) + (0 <= j < N) * (i = 0)
         R := (2 <= i < N) * (j = 1) * (ip = i - 1) * (jp = j - 1) + (0 < j < N) * (i = 1) * (ip = i - 1) * (jp = j - 1)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -271,7 +339,8 @@ O(i) := f(j) * (j = i + 1) * (i >= 0) * s()
     expect![[r#"
         box N - 1
         U := (i + 2 <= N) * (0 <= i)
-    "#]].assert_eq(&check(source, &[&[0], &[1], &[2], &[5]], "O"));
+    "#]]
+    .assert_eq(&check(source, &[&[0], &[1], &[2], &[5]], "O"));
 }
 
 #[test]
@@ -283,5 +352,6 @@ O(j) := A(i, j) * (i = 1) * (0 <= j < N) + A(i, j) * (i = 3) * (0 <= j < N)
     expect![[r#"
         box N
         U := (2 <= N) * (0 <= j < N)
-    "#]].assert_eq(&check(source, &[&[0], &[1], &[3], &[5]], "O"));
+    "#]]
+    .assert_eq(&check(source, &[&[0], &[1], &[3], &[5]], "O"));
 }

@@ -261,8 +261,8 @@ mod tests {
         Box::new(Code::Const(value))
     }
 
-    fn relation(left: Box<Code>, operator: CompareOp, right: Box<Code>) -> Relation {
-        Relation { left: *left, operator, right: *right }
+    fn relation(left: &Code, operator: CompareOp, right: &Code) -> Relation {
+        Relation { left: left.clone(), operator, right: right.clone() }
     }
 
     #[test]
@@ -270,10 +270,10 @@ mod tests {
         // 0 <= i, i <= j, 2j < 9, k = i - j
         let mut ranges = vec![Interval::ALL; 3];
         let relations = [
-            relation(int(0), CompareOp::Le, slot(0)),
-            relation(slot(0), CompareOp::Le, slot(1)),
-            relation(Box::new(Code::Op(BinaryOp::Mul, int(2), slot(1))), CompareOp::Lt, int(9)),
-            relation(slot(2), CompareOp::Eq, Box::new(Code::Op(BinaryOp::Sub, slot(0), slot(1)))),
+            relation(&int(0), CompareOp::Le, &slot(0)),
+            relation(&slot(0), CompareOp::Le, &slot(1)),
+            relation(&Code::Op(BinaryOp::Mul, int(2), slot(1)), CompareOp::Lt, &int(9)),
+            relation(&slot(2), CompareOp::Eq, &Code::Op(BinaryOp::Sub, slot(0), slot(1))),
         ];
         narrow(&mut ranges, &relations);
         assert_eq!(ranges, [Interval::new(0, 4), Interval::new(0, 4), Interval::new(-4, 4)]);
@@ -283,11 +283,11 @@ mod tests {
     fn quotients_and_products_bound_their_operands() {
         // 0 <= i / 4 < 3; s = i * i
         let mut ranges = vec![Interval::ALL; 2];
-        let quotient = Box::new(Code::Op(BinaryOp::Div, slot(0), int(4)));
+        let quotient = Code::Op(BinaryOp::Div, slot(0), int(4));
         let relations = [
-            relation(int(0), CompareOp::Le, quotient.clone()),
-            relation(quotient, CompareOp::Lt, int(3)),
-            relation(slot(1), CompareOp::Eq, Box::new(Code::Op(BinaryOp::Mul, slot(0), slot(0)))),
+            relation(&int(0), CompareOp::Le, &quotient),
+            relation(&quotient, CompareOp::Lt, &int(3)),
+            relation(&slot(1), CompareOp::Eq, &Code::Op(BinaryOp::Mul, slot(0), slot(0))),
         ];
         narrow(&mut ranges, &relations);
         assert_eq!(ranges, [Interval::new(0, 11), Interval::new(0, 121)]);
@@ -296,9 +296,9 @@ mod tests {
     #[test]
     fn contradictions_are_empty_and_freedom_is_infinite() {
         let mut ranges = vec![Interval::ALL; 2];
-        narrow(&mut ranges, &[relation(slot(0), CompareOp::Lt, int(0))]);
+        narrow(&mut ranges, &[relation(&slot(0), CompareOp::Lt, &int(0))]);
         assert_eq!((ranges[0].high, ranges[1].finite()), (-1, None));
-        narrow(&mut ranges, &[relation(slot(0), CompareOp::Ge, int(0))]);
+        narrow(&mut ranges, &[relation(&slot(0), CompareOp::Ge, &int(0))]);
         assert!(ranges.iter().all(|range| range.is_empty()));
     }
 }

@@ -12,13 +12,14 @@
 
 mod interval;
 mod nest;
+mod shapes;
 mod structure;
 
 use std::collections::BTreeMap;
 
 use crate::ast::CompareOp;
 use crate::program::{Product, Program, Rule, TensorId};
-use interval::{Interval, linear, narrow};
+use interval::{Interval, narrow};
 use nest::{Code, Nest, Relation, relations};
 
 pub use structure::{Contradiction, InputError, Status};
@@ -395,131 +396,4 @@ impl<'a> Evaluator<'a> {
         }
         Ok((vec![Interval::ALL; product.iterators.len()], relations))
     }
-
-    fn box_of(&self, id: TensorId) -> Result<Vec<usize>, EvalError> {
-        let tensor = self.program.tensor(id);
-        let rule = tensor.rule().map(|rule| &self.program.rules[rule.0]);
-        let declared = tensor.domain.as_ref().or(match rule {
-            None => tensor.unique.as_ref(),
-            Some(_) => None,
-        });
-        match (declared, rule) {
-            (Some(structure), _) => {
-                let mut shape = vec![0; tensor.rank];
-                for region in &structure.regions {
-                    let slots: Vec<String> =
-                        structure.iterators.iter().chain(&region.locals).cloned().collect();
-                    let relations = relations(&region.comparisons, &slots, &self.symbols)?;
-                    let mut ranges = vec![Interval::ALL; slots.len()];
-                    narrow(&mut ranges, &relations);
-                    let comparisons = &region.comparisons;
-                    for (position, extent) in shape.iter_mut().enumerate() {
-                        let direct = self.direct_bound(comparisons, &slots, position)?;
-                        if !ranges[position].is_empty() && ranges[position].low < 0 {
-                            let tensor = tensor.name.clone();
-                            return Err(EvalError::NegativeIndex {
-                                tensor,
-                                position: position + 1,
-                            });
-                        }
-                        let found = bound_or_range(direct, ranges[position], &slots[position])?;
-                        *extent = found.max(*extent);
-                    }
-                }
-                Ok(shape)
-            }
-            (None, Some(rule)) => self.head_box(rule),
-            (None, None) if tensor.rank == 0 => Ok(Vec::new()),
-            // The checker lets no other input through.
-            (None, None) => Err(EvalError::Unbounded { iterator: tensor.name.clone() }),
-        }
-    }
-
-    fn head_box(&self, rule: &Rule) -> Result<Vec<usize>, EvalError> {
-        let mut shape = vec![0; rule.iterators.len()];
-        for product in &rule.products {
-            let slots = &product.iterators;
-            let (mut ranges, mut limits) = self.limits(product)?;
-            limits.extend(relations(&product.comparisons, slots, &self.symbols)?);
-            narrow(&mut ranges, &limits);
-            let reads = self.reads(product)?;
-            for (name, extent) in rule.iterators.iter().zip(&mut shape) {
-                let Some(slot) = slots.iter().position(|slot| slot == name) else { continue };
-                let mut bound = self.direct_bound(&product.comparisons, slots, slot)?;
-                for read in &reads {
-                    for (subscript, extent) in read.subscripts.iter().zip(self.shape(read.tensor)) {
-                        if matches!(subscript, Code::Slot(other) if *other == slot) {
-                            let extent = *extent as i128;
-                            bound = Some(bound.map_or(extent, |bound| bound.min(extent)));
-                        }
-                    }
-                }
-                *extent = bound_or_range(bound, ranges[slot], name)?.max(*extent);
-            }
-        }
-        Ok(shape)
-    }
-
-    /// The smallest exclusive upper bound that a chain puts on a slot by itself: `slot < ..` or `slot <= ..` against symbols and
-    /// numbers, also across a chain's middle (`0 <= i <= j < N` bounds `i` by `N`).
-    fn direct_bound(
-        &self,
-        comparisons: &[crate::ast::Comparison],
-        slots: &[String],
-        slot: usize,
-    ) -> Result<Option<i128>, EvalError> {
-        let mut smallest: Option<i128> = None;
-        for comparison in comparisons {
-            let codes: Vec<Code> = comparison
-                .operands
-                .iter()
-                .map(|operand| Code::new(operand, slots, &self.symbols))
-                .collect::<Result<_, _>>()?;
-            for (from, left) in codes.iter().enumerate() {
-                for (to, right) in codes.iter().enumerate() {
-                    let Some(strict) = below(&comparison.operators, from, to) else { continue };
-                    let difference = Code::Op(
-                        crate::ast::BinaryOp::Sub,
-                        Box::new(left.clone()),
-                        Box::new(right.clone()),
-                    );
-                    let Some((terms, constant)) = linear(&difference) else { continue };
-                    if terms == [(slot, 1)] {
-                        let bound = i128::from(!strict) - constant;
-                        smallest = Some(smallest.map_or(bound, |smallest| smallest.min(bound)));
-                    }
-                }
-            }
-        }
-        Ok(smallest)
-    }
-}
-
-/// An extent from an exclusive bound, or from a range where there is none.
-fn bound_or_range(bound: Option<i128>, range: Interval, name: &str) -> Result<usize, EvalError> {
-    let bound = match bound {
-        Some(bound) => bound,
-        None if range.is_empty() => 0,
-        None => match range.finite() {
-            Some((_, high)) => i128::from(high) + 1,
-            None => return Err(EvalError::Unbounded { iterator: name.into() }),
-        },
-    };
-    usize::try_from(bound.max(0)).map_err(|_| EvalError::Overflow)
-}
-
-/// Whether operand `from` of a chain is below (strictly or not) operand `to`, as the operators between them say.
-fn below(operators: &[CompareOp], from: usize, to: usize) -> Option<bool> {
-    if from == to {
-        return None;
-    }
-    let mut strict = false;
-    for operator in &operators[from.min(to)..from.max(to)] {
-        match (operator, from < to) {
-            (CompareOp::Lt, true) | (CompareOp::Gt, false) => strict = true,
-            (CompareOp::Le, true) | (CompareOp::Ge, false) | (CompareOp::Eq, _) => {}
-            _ => return None,
-        }
-    }
-    Some(strict)
 }

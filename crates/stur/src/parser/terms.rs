@@ -1,89 +1,25 @@
-//! From tokens to the syntax tree.
-//!
-//! Any text is accepted: each line gives an item or one error, and reading goes on with the next line. A line goes on after a line
-//! end inside parentheses, unless what follows begins an item of its own (so that one missing parenthesis spoils one line).
-//!
-//! Terms and integer expressions share their beginnings: `(i + 1) * 2 <= j` against `(A(i) + b()) * 2`. Both are read into one
-//! `Node` tree first, and become a [`Term`] or an [`Expr`] when their place is known.
+//! Right-hand sides. Terms and integer expressions share their beginnings: `(i + 1) * 2 <= j` against `(A(i) + b()) * 2`. Both are read
+//! into one [`Node`] tree first, and become a [`Term`] or an [`Expr`] when their place is known.
 
-use crate::ast::{
-    Aspect, BinaryOp, CompareOp, Comparison, Expr, ExprKind, File, Item, IterationOrder, Name,
-    RuleItem, Span, Term,
-};
-use crate::diagnostic::Diagnostic;
-use crate::hint;
-use crate::lexer::{Token, TokenKind, lex};
+use super::{Parser, Result, error, with_hint};
+use crate::ast::{BinaryOp, CompareOp, Comparison, Expr, ExprKind, Name, Span, Term};
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::lexer::TokenKind;
 
 /// Parentheses and signs within each other; bounds the recursion of everything that walks a tree.
 const MAX_NESTING: usize = 64;
 /// Operators in one integer expression; bounds the height of its tree, which leans to the left.
 const MAX_OPERATORS: usize = 256;
 
-type Result<T> = std::result::Result<T, Box<Diagnostic>>;
-
-/// Reads a file. Lines with errors are left out of the result.
-pub fn parse(source: &str) -> (File, Vec<Diagnostic>) {
-    let (tokens, mut diagnostics) = lex(source);
-    let mut file = File::default();
-    for line in lines(&tokens) {
-        if line.iter().any(|token| token.kind == TokenKind::Invalid) {
-            continue; // reported by the lexer
-        }
-        let tokens: Vec<Token> =
-            line.iter().filter(|token| token.kind != TokenKind::Newline).cloned().collect();
-        let Some(last) = tokens.last() else { continue };
-        let end = Span::new(last.span.end, last.span.end);
-        let mut parser = Parser { tokens: &tokens, at: 0, end, nesting: 0, warnings: Vec::new() };
-        let item = parser.item();
-        diagnostics.append(&mut parser.warnings);
-        match item {
-            Ok(item) => file.items.push(item),
-            Err(error) => diagnostics.push(*error),
-        }
-    }
-    diagnostics.sort_by_key(|d| d.labels.first().map_or(0, |(span, _)| span.start));
-    (file, diagnostics)
-}
-
-/// Groups tokens into logical lines.
-fn lines(tokens: &[Token]) -> Vec<&[Token]> {
-    let mut lines = Vec::new();
-    let (mut start, mut open) = (0, 0usize);
-    for (k, token) in tokens.iter().enumerate() {
-        match token.kind {
-            TokenKind::Mark("(") => open += 1,
-            TokenKind::Mark(")") => open = open.saturating_sub(1),
-            TokenKind::Newline if open == 0 || begins_item(&tokens[k + 1..]) => {
-                lines.push(&tokens[start..k]);
-                (start, open) = (k + 1, 0);
-            }
-            _ => {}
-        }
-    }
-    lines.push(&tokens[start..]);
-    lines
-}
-
-/// Whether the next line with tokens is an item: `@..`, `word: ..`, or anything with `:=`.
-fn begins_item(tokens: &[Token]) -> bool {
-    let blank = tokens.iter().take_while(|token| token.kind == TokenKind::Newline).count();
-    let line = &tokens[blank..];
-    let length = line.iter().take_while(|token| token.kind != TokenKind::Newline).count();
-    let line = &line[..length];
-    line.first().is_some_and(|token| token.is("@"))
-        || line.get(1).is_some_and(|token| token.is(":"))
-        || line.iter().any(|token| token.is(":="))
-}
-
 /// A term or an integer expression, before its place decides which.
 #[derive(Debug)]
-struct Node {
-    kind: NodeKind,
-    span: Span,
+pub(super) struct Node {
+    pub(super) kind: NodeKind,
+    pub(super) span: Span,
 }
 
 #[derive(Debug)]
-enum NodeKind {
+pub(super) enum NodeKind {
     Number {
         text: String,
         reciprocal: bool,
@@ -101,306 +37,8 @@ enum NodeKind {
     Paren(Box<Node>),
 }
 
-struct Parser<'a> {
-    tokens: &'a [Token],
-    at: usize,
-    /// Just after the last token.
-    end: Span,
-    nesting: usize,
-    warnings: Vec<Diagnostic>,
-}
-
-fn error(
-    code: &'static str,
-    message: impl Into<String>,
-    span: Span,
-    label: &str,
-) -> Box<Diagnostic> {
-    Box::new(Diagnostic::error(code, message, span, label))
-}
-
-fn with_hint(error: Box<Diagnostic>, hint: impl Into<String>) -> Box<Diagnostic> {
-    Box::new(error.hint(hint))
-}
-
-/// A token as a message shows it.
-fn describe(token: Option<&Token>) -> String {
-    match token.map(|token| &token.kind) {
-        None => "the end of the line".into(),
-        Some(TokenKind::Name(text) | TokenKind::Number(text)) => format!("`{text}`"),
-        Some(TokenKind::Mark(mark)) => format!("`{mark}`"),
-        Some(TokenKind::Newline | TokenKind::Invalid) => "nothing readable".into(),
-    }
-}
-
 impl Parser<'_> {
-    fn peek(&self) -> Option<&Token> {
-        self.tokens.get(self.at)
-    }
-
-    fn nth(&self, offset: usize) -> Option<&Token> {
-        self.tokens.get(self.at + offset)
-    }
-
-    fn is(&self, mark: &str) -> bool {
-        self.peek().is_some_and(|token| token.is(mark))
-    }
-
-    fn nth_is(&self, offset: usize, mark: &str) -> bool {
-        self.nth(offset).is_some_and(|token| token.is(mark))
-    }
-
-    fn nth_name(&self, offset: usize) -> Option<&str> {
-        match self.nth(offset).map(|token| &token.kind) {
-            Some(TokenKind::Name(name)) => Some(name),
-            _ => None,
-        }
-    }
-
-    fn span(&self) -> Span {
-        self.peek().map_or(self.end, |token| token.span)
-    }
-
-    /// The span of what was read last.
-    fn previous(&self) -> Span {
-        self.at.checked_sub(1).and_then(|k| self.tokens.get(k)).map_or(self.end, |token| token.span)
-    }
-
-    fn eat(&mut self, mark: &str) -> bool {
-        let found = self.is(mark);
-        self.at += usize::from(found);
-        found
-    }
-
-    fn expected(&self, what: &str) -> Box<Diagnostic> {
-        let message = format!("expected {what}, found {}", describe(self.peek()));
-        error("E0003", message, self.span(), &format!("expected {what}"))
-    }
-
-    fn expect(&mut self, mark: &str) -> Result<()> {
-        if self.eat(mark) { Ok(()) } else { Err(self.expected(&format!("`{mark}`"))) }
-    }
-
-    fn name(&mut self, what: &str) -> Result<Name> {
-        match self.peek() {
-            Some(Token { kind: TokenKind::Name(text), span }) => {
-                let name = Name { text: text.clone(), span: *span };
-                self.at += 1;
-                Ok(name)
-            }
-            _ => Err(self.expected(what)),
-        }
-    }
-
-    fn names(&mut self, what: &str) -> Result<Vec<Name>> {
-        let mut names = vec![self.name(what)?];
-        while self.eat(",") {
-            names.push(self.name(what)?);
-        }
-        Ok(names)
-    }
-
-    fn finish(&self) -> Result<()> {
-        if self.peek().is_none() { Ok(()) } else { Err(self.expected("the end of the line")) }
-    }
-
-    fn item(&mut self) -> Result<Item> {
-        let whole = self.span().to(self.end);
-        if self.eat("@") {
-            return self.block(whole);
-        }
-        let assigns = self.tokens.iter().any(|token| token.is(":="));
-        if self.nth_name(0).is_some() && self.nth_is(1, ":") {
-            if assigns && self.nth_name(2) == Some("F") {
-                return Err(Box::new(
-                    Diagnostic::unsupported(
-                        "storage formats (`:F`)",
-                        whole,
-                        "a dynamically sparse tensor",
-                    )
-                    .hint("describe a structure that is known beforehand with `:U` and `:R`"),
-                ));
-            }
-            if !assigns && !self.nth_is(3, "(") {
-                return self.directive(whole);
-            }
-        }
-        self.rule(whole).map(Item::Rule)
-    }
-
-    fn block(&mut self, whole: Span) -> Result<Item> {
-        let name = self.name("`preprocess_start` or `preprocess_end`")?;
-        let item = match name.text.as_str() {
-            "preprocess_start" => Item::PreprocessStart(whole),
-            "preprocess_end" => Item::PreprocessEnd(whole),
-            other => {
-                let unknown = format!("unknown block mark `@{other}`");
-                let error = error("E0008", unknown, whole, "not a block mark");
-                return Err(with_hint(
-                    error,
-                    "blocks are `@preprocess_start` and `@preprocess_end`",
-                ));
-            }
-        };
-        self.finish()?;
-        Ok(item)
-    }
-
-    fn directive(&mut self, whole: Span) -> Result<Item> {
-        let word = self.name("a directive")?;
-        self.expect(":")?;
-        let item = match word.text.as_str() {
-            "symbols" => Item::Symbols(self.names("the name of a symbol")?, whole),
-            "outputs" => Item::Outputs(self.names("the name of a tensor")?, whole),
-            "iters" => {
-                let mut orders = vec![self.iteration_order()?];
-                while self.eat(";") && self.peek().is_some() {
-                    orders.push(self.iteration_order()?);
-                }
-                Item::Iters(orders, whole)
-            }
-            "types" => {
-                return Err(Box::new(
-                    Diagnostic::unsupported(
-                        "element types (`types:`)",
-                        whole,
-                        "all elements are f64",
-                    )
-                    .hint("remove this line"),
-                ));
-            }
-            "schedule" => {
-                return Err(Box::new(
-                    Diagnostic::unsupported(
-                        "schedules (`schedule:`)",
-                        whole,
-                        "chosen automatically",
-                    )
-                    .hint("remove this line; `iters:` gives a loop order"),
-                ));
-            }
-            other => {
-                let known = ["symbols", "outputs", "iters"];
-                let mut error = *error(
-                    "E0008",
-                    format!("unknown directive `{other}:`"),
-                    word.span,
-                    "not a directive",
-                );
-                error = match hint::similar(other, known) {
-                    Some(close) => error.hint(format!("did you mean `{close}:`?")),
-                    None => error.hint(
-                        "directives are `symbols:`, `outputs:` and `iters:`; a rule has `:=`",
-                    ),
-                };
-                return Err(Box::new(error));
-            }
-        };
-        self.finish()?;
-        Ok(item)
-    }
-
-    fn iteration_order(&mut self) -> Result<IterationOrder> {
-        let head = self.name("the name of a tensor")?;
-        self.expect("->")?;
-        Ok(IterationOrder { head, iterators: self.names("an iterator")? })
-    }
-
-    fn rule(&mut self, whole: Span) -> Result<RuleItem> {
-        let tensor = self.name("a rule such as `A(i) := B(i)`")?;
-        if self.is("^") {
-            let error =
-                error("E0011", "a reciprocal cannot be computed into", self.span(), "in a head");
-            return Err(with_hint(error, "put the `^-1` on the right-hand side"));
-        }
-        let aspect = if self.eat(":") { self.aspect()? } else { Aspect::Value };
-        if !self.eat("(") {
-            let error = self.expected("`(`");
-            return Err(match tensor.text.as_str() {
-                word @ ("symbols" | "outputs" | "iters") => {
-                    with_hint(error, format!("a directive has a colon: `{word}: ..`"))
-                }
-                _ => with_hint(
-                    error,
-                    "a rule is `head := sum of products`; the head of a scalar is `s()`",
-                ),
-            });
-        }
-        let arguments = self.arguments()?;
-        let iterators =
-            arguments.into_iter().map(|node| self.head_iterator(node)).collect::<Result<_>>()?;
-        if !self.eat(":=") {
-            let error = error(
-                "E0012",
-                format!("expected `:=` after the head, found {}", describe(self.peek())),
-                self.span(),
-                "expected `:=`",
-            );
-            return Err(with_hint(error, "a rule is `head := sum of products`"));
-        }
-        let node = self.comparison()?;
-        self.end_of_rule(&node)?;
-        let body = self.term(node)?;
-        Ok(RuleItem { tensor, aspect, iterators, body, span: whole })
-    }
-
-    fn aspect(&mut self) -> Result<Aspect> {
-        let span = self.span();
-        let aspect = match self.nth_name(0) {
-            Some("D") => Aspect::Domain,
-            Some("U") => Aspect::Unique,
-            Some("R") => Aspect::Redundancy,
-            _ => {
-                let found = describe(self.peek());
-                let error =
-                    error("E0003", format!("{found} is not a kind of structure"), span, "unknown");
-                return Err(with_hint(
-                    error,
-                    "`:D` gives the dimensions, `:U` the unique set, `:R` the redundancy map",
-                ));
-            }
-        };
-        self.at += 1;
-        Ok(aspect)
-    }
-
-    fn head_iterator(&self, node: Node) -> Result<Name> {
-        match node.kind {
-            NodeKind::Name(text) => Ok(Name { text, span: node.span }),
-            _ => Err(with_hint(
-                error("E0011", "a head's subscripts are iterators", node.span, "not an iterator"),
-                "use a new iterator and say what it is: `A(i, j) := B(i) * (j = 0)`",
-            )),
-        }
-    }
-
-    /// After a complete right-hand side.
-    fn end_of_rule(&self, node: &Node) -> Result<()> {
-        let Some(token) = self.peek() else { return Ok(()) };
-        if let Some(call) = last_call(node)
-            && matches!(call, "max" | "min" | "or" | "and" | "any" | "all" | "sum" | "prod")
-        {
-            let what = format!("reductions other than sums (`{call}(..)`)");
-            return Err(Box::new(Diagnostic::unsupported(
-                what,
-                node.span,
-                "stands before a product",
-            )));
-        }
-        let error = self.expected("an operator or the end of the line");
-        Err(match &token.kind {
-            TokenKind::Mark(")") => with_hint(error, "there is a `)` too many"),
-            TokenKind::Mark("^") => {
-                with_hint(error, "a reciprocal is written at the name: `A^-1(i)`")
-            }
-            TokenKind::Name(_) | TokenKind::Number(_) | TokenKind::Mark("(") => {
-                with_hint(error, "factors are joined with `*`, summands with `+`")
-            }
-            _ => error,
-        })
-    }
-
-    fn comparison(&mut self) -> Result<Node> {
+    pub(super) fn comparison(&mut self) -> Result<Node> {
         let first = self.sum()?;
         let (mut operands, mut operators) = (vec![first], Vec::new());
         loop {
@@ -448,7 +86,7 @@ impl Parser<'_> {
                 node.span,
                 "computed first",
             );
-            warning.severity = crate::diagnostic::Severity::Warning;
+            warning.severity = Severity::Warning;
             self.warnings.push(warning.hint("write parentheses to say which is meant"));
         }
         Ok(node)
@@ -585,7 +223,7 @@ impl Parser<'_> {
     }
 
     /// After `(`: `a, b)`.
-    fn arguments(&mut self) -> Result<Vec<Node>> {
+    pub(super) fn arguments(&mut self) -> Result<Vec<Node>> {
         let open = self.previous();
         let mut arguments = Vec::new();
         if self.eat(")") {
@@ -615,7 +253,7 @@ impl Parser<'_> {
     }
 
     /// A node where a term stands.
-    fn term(&self, node: Node) -> Result<Term> {
+    pub(super) fn term(&self, node: Node) -> Result<Term> {
         let span = node.span;
         match node.kind {
             NodeKind::Paren(inner) => self.term(*inner),
@@ -681,7 +319,7 @@ impl Parser<'_> {
 }
 
 /// The last factor of the last summand, if it is `name(..)`.
-fn last_call(node: &Node) -> Option<&str> {
+pub(super) fn last_call(node: &Node) -> Option<&str> {
     match &node.kind {
         NodeKind::Call { tensor, .. } => Some(&tensor.text),
         NodeKind::Chain(_, rest) => last_call(&rest.last()?.1),
