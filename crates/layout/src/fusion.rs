@@ -49,7 +49,7 @@ pub fn fuse(
     };
     for (piece, handle) in count.pieces_over(domain)? {
         let polynomial = convert(&handle)?;
-        for basic in piece.make_disjoint()?.basic_sets()? {
+        for basic in disjoint_basic_sets(&piece)? {
             if !basic.is_empty()? {
                 raw.push(Raw {
                     domain: basic,
@@ -97,6 +97,11 @@ pub fn fuse(
         }
         let (general, covers) = best;
         let polynomial = raw[general].polynomial.clone();
+        if pieces.is_empty() && covers.iter().all(|covered| *covered) {
+            // The usual case, and no need to put the domain together again.
+            pieces.push(Piece { domain: domain.clone(), polynomial });
+            break;
+        }
         let mut fused = raw[general].domain.clone();
         let mut rest = Vec::new();
         for (piece, covered) in raw.into_iter().zip(covers) {
@@ -110,6 +115,15 @@ pub fn fuse(
         pieces.push(Piece { domain: fused.coalesce()?, polynomial });
     }
     Ok(Piecewise { dims: dims.to_vec(), pieces })
+}
+
+/// A set as basic sets that do not overlap.
+fn disjoint_basic_sets(set: &Set) -> Result<Vec<Set>, LayoutError> {
+    let basics = set.basic_sets()?;
+    if basics.len() <= 1 {
+        return Ok(basics);
+    }
+    Ok(set.make_disjoint()?.basic_sets()?)
 }
 
 /// Whether two quasi-polynomials take the same values on a basic set.

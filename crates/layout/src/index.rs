@@ -299,6 +299,31 @@ impl Piecewise {
     }
 }
 
+impl Piecewise {
+    /// The same values where every symbol is at least 1, without the pieces that only apply where one is 0 and with conditions that say no
+    /// more than is needed there: what a reader wants to see.
+    ///
+    /// # Errors
+    /// A failure of isl.
+    pub fn for_positive_symbols(&self) -> Result<Piecewise, LayoutError> {
+        let mut pieces = Vec::new();
+        for piece in &self.pieces {
+            let params = piece.domain.params()?;
+            let conditions: Vec<String> = params.iter().map(|name| format!("{name} >= 1")).collect();
+            let text = format!("[{}] -> {{ : {} }}", params.join(", "), conditions.join(" and "));
+            let positive = Set::parse(piece.domain.context(), &text)?;
+            let here = piece.domain.intersect_params(&positive)?;
+            if !here.is_empty()? {
+                let names = piece.domain.dims()?;
+                let domain = here.gist_params(&positive)?.coalesce()?;
+                let domain = if names.is_empty() { domain } else { domain.with_dim_names(&names)? };
+                pieces.push(Piece { domain, polynomial: piece.polynomial.clone() });
+            }
+        }
+        Ok(Piecewise { dims: self.dims.clone(), pieces })
+    }
+}
+
 fn contains(domain: &Set, symbols: &[(String, i64)], point: &[i64]) -> Result<bool, LayoutError> {
     let known = domain.params()?;
     let symbols: Vec<(String, i64)> =

@@ -108,3 +108,17 @@ fn code_text() {
     assert_eq!(layout.to_c().unwrap(), "N*i - ((i + 1)*i / 2) + j");
     assert_eq!(layout.to_rust().unwrap(), "N*i - ((i + 1)*i / 2) + j");
 }
+
+#[test]
+fn sizes_read_well_for_positive_symbols() {
+    let set = Set::parse(
+        &Context::new().unwrap(),
+        "[M, N, Q] -> { [i, j] : 0 <= i < M and i <= j < N and Q > 0 }",
+    )
+    .unwrap();
+    let layout = Layout::from_set(&set).unwrap();
+    assert_eq!(
+        layout.size.for_positive_symbols().unwrap().to_string(),
+        "{ M*N - 1/2*M^2 + 1/2*M if N > M; 1/2*N^2 + 1/2*N if N <= M }"
+    );
+}
