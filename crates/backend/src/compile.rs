@@ -69,6 +69,12 @@ pub fn compile(module: &Module, options: &Options) -> Result<Compiled> {
     })
 }
 
+/// Prepares MLIR and LLVM for the first compilation of this process (some 10 ms): for a thread of its own, while another is busy.
+pub fn warm_up() {
+    crate::llvm::initialize();
+    drop(Session::new());
+}
+
 impl Compiled {
     /// The module as MLIR, before any pass.
     pub fn mlir(&self) -> &str {

@@ -40,11 +40,21 @@ pub mod openmp;
 mod tests;
 
 pub use aligned::{AlignedVec, Scalar};
-pub use compile::{Compiled, OptLevel, Options, compile};
+pub use compile::{Compiled, OptLevel, Options, compile, warm_up};
 pub use cpu::Cpu;
 pub use error::Error;
 pub use jit::{BufferArg, Jit};
 pub use llvm::llvm_version;
+
+/// Ends the process at once: no destructors, no `atexit` handlers. For a thread that must stop the process while
+/// another is inside of a library whose destructors would then pull the ground away.
+pub fn exit_now(code: i32) -> ! {
+    unsafe extern "C" {
+        fn _exit(code: std::ffi::c_int) -> !;
+    }
+    // SAFETY: POSIX's `_exit` takes any code and has no preconditions.
+    unsafe { _exit(code) }
+}
 
 /// The result of a fallible operation of this crate.
 pub type Result<T> = std::result::Result<T, Error>;

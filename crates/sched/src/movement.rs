@@ -266,28 +266,33 @@ impl Mover<'_> {
         let here = self.here();
         let order: Vec<usize> = (0..self.iterators().len()).collect();
         let mut body = Vec::new();
+        for Region { domain, sources, sorted, coefficient } in self.regions(stored_only)? {
+            body.extend(self.scan(module, function, &domain, &order, &mut |scope, function| {
+                let mut subscripts = Vec::new();
+                for source in &sources {
+                    subscripts.push(affine_to_index(source, &|name| scope.resolve(name))?);
+                }
+                let mut lets = Vec::new();
+                sort(&sorted, &mut subscripts, function, &mut lets);
+                let at = self.row_major(scope, &here, extents)?;
+                let value = Value::constant(coefficient) * read(scope, &subscripts)?;
+                Ok(with_lets(lets, vec![Stmt::set(target, at, value)]))
+            })?);
+        }
+        Ok(body)
+    }
+
+    /// The redundancy map as regions, each with one formula.
+    fn regions(&self, stored_only: bool) -> Result<Vec<Region>, SchedError> {
+        let mut regions = Vec::new();
         for piece in &self.inferred.tensors[self.id.0].redundancy {
             match piece {
-                Redundancy::Sorted { domain, classes } => {
-                    body.extend(self.scan(
-                        module,
-                        function,
-                        domain,
-                        &order,
-                        &mut |scope, function| {
-                            let mut subscripts = Vec::new();
-                            for subscript in &here {
-                                subscripts
-                                    .push(affine_to_index(subscript, &|name| scope.resolve(name))?);
-                            }
-                            let mut lets = Vec::new();
-                            sort(classes, &mut subscripts, function, &mut lets);
-                            let at = self.row_major(scope, &here, extents)?;
-                            let value = read(scope, &subscripts)?;
-                            Ok(with_lets(lets, vec![Stmt::set(target, at, value)]))
-                        },
-                    )?);
-                }
+                Redundancy::Sorted { domain, classes } => regions.push(Region {
+                    domain: domain.clone(),
+                    sources: self.here(),
+                    sorted: classes.clone(),
+                    coefficient: 1.0,
+                }),
                 Redundancy::Affine { map, coefficient } => {
                     let map = if stored_only {
                         map.intersect_range(&self.layout.stored)?
@@ -295,37 +300,27 @@ impl Mover<'_> {
                         map.clone()
                     };
                     for (domain, outputs) in map.as_pieces()? {
-                        let mut targets = Vec::new();
+                        let mut sources = Vec::new();
                         for output in &outputs {
-                            let affine = Affine::from_linear(&output.expr()?, self.iterators());
-                            targets.push(affine.ok_or_else(|| {
+                            let source = Affine::from_linear(&output.expr()?, self.iterators());
+                            sources.push(source.ok_or_else(|| {
                                 SchedError::Ast(format!("over the redundancy map {map}"))
                             })?);
                         }
-                        body.extend(self.scan(
-                            module,
-                            function,
-                            &domain,
-                            &order,
-                            &mut |scope, _| {
-                                let mut subscripts = Vec::new();
-                                for subscript in &targets {
-                                    subscripts.push(affine_to_index(subscript, &|name| {
-                                        scope.resolve(name)
-                                    })?);
-                                }
-                                let at = self.row_major(scope, &here, extents)?;
-                                let mut value = read(scope, &subscripts)?;
-                                if *coefficient != 1.0 {
-                                    value = Value::constant(*coefficient) * value;
-                                }
-                                Ok(vec![Stmt::set(target, at, value)])
-                            },
-                        )?);
+                        let (sorted, coefficient) = (Vec::new(), *coefficient);
+                        regions.push(Region { domain, sources, sorted, coefficient });
                     }
                 }
             }
         }
-        Ok(body)
+        Ok(regions)
     }
+}
+
+/// Part of a redundancy map: `T(x) = coefficient * T(sources(x))`, the sources' classes sorted first.
+struct Region {
+    domain: dastac_poly::Set,
+    sources: Vec<Affine>,
+    sorted: Vec<Vec<usize>>,
+    coefficient: f64,
 }
