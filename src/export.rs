@@ -81,51 +81,51 @@ pub fn shared_library(code: &Compiled, path: &std::path::Path) -> Result<(), Err
 
 fn documentation(lowered: &Lowered, title: &str, prefix: &str) -> HeaderOptions {
     let inferred = &lowered.laid.analysis.inferred;
+    let stem = prefix.trim_end_matches('_').to_uppercase();
     let mut header = HeaderOptions {
         prefix: prefix.into(),
-        doc: format!(
-            "{title}, compiled by dastac {}.\n\nEvery tensor has a packed buffer, which holds its unique elements only. Call {prefix}sizes for the \
-             sizes, {prefix}pack_T for the inputs, {prefix}kernel, and {prefix}unpack_T for the results. Parameters must not be negative, and so \
-             small that every position fits 64 bits (`dastac layout` checks it for given sizes).",
-            env!("CARGO_PKG_VERSION")
-        ),
+        guard: if stem.is_empty() { "DASTAC_H".into() } else { format!("{stem}_H") },
         ..HeaderOptions::default()
     };
     let mut inputs = Vec::new();
     let mut computed = Vec::new();
     let mut names = Vec::new();
+    let mut positions = String::new();
     for (id, layout) in inferred.program.tensor_ids().zip(&lowered.laid.layouts) {
         let tensor = inferred.program.tensor(id);
+        let name = &tensor.name;
         let (kind, list) = match tensor.role {
             Role::Input => ("input", &mut inputs),
             Role::Output(_) => ("output", &mut computed),
             Role::Intermediate(_) => ("intermediate result", &mut computed),
         };
-        list.push(tensor.name.as_str());
-        names.push(tensor.name.as_str());
+        list.push(name.as_str());
+        names.push(name.as_str());
         let structured = &inferred.tensors[id.0];
-        let packed = if tensor.rank == 0 {
-            format!("Packed {kind}, a scalar")
-        } else {
-            format!(
-                "Packed {kind}: element ({}) is at {}",
-                structured.iterators.join(", "),
-                layout.index
-            )
-        };
-        header.buffers.insert(tensor.name.clone(), packed);
         let extents: Vec<String> = structured.extents.iter().map(ToString::to_string).collect();
+        let iterators = structured.iterators.join(", ");
+        let position = match tensor.rank {
+            0 => format!("  {name}(), {kind}: a scalar\n"),
+            _ => format!(
+                "  {name}({iterators}), {kind}, extents ({}): at {}\n",
+                extents.join(", "),
+                layout.index
+            ),
+        };
+        positions.push_str(&position);
+        header.buffers.insert(name.clone(), format!("Packed {kind}"));
         let dense = format!("Dense array in C order, extents ({})", extents.join(", "));
-        header.buffers.insert(format!("{}.dense", tensor.name), dense);
+        header.buffers.insert(format!("{name}.dense"), dense);
     }
-    let kernel = format!(
-        "Computes {} from {}. All buffers are packed.",
-        computed.join(", "),
-        match inputs.as_slice() {
-            [] => "nothing".to_string(),
-            inputs => inputs.join(", "),
-        }
+    header.doc = format!(
+        "{title}, compiled by dastac {}.\n\nEvery tensor has a packed buffer, which holds its unique elements only. Call {prefix}sizes for \
+         the sizes, {prefix}pack_T for the inputs, {prefix}kernel, and {prefix}unpack_T for the results. Parameters must not be negative, and \
+         so small that every position fits 64 bits (`dastac layout` checks it for given sizes).\n\nTensors, and where the element with these \
+         subscripts is in the packed buffer:\n{positions}\n",
+        env!("CARGO_PKG_VERSION")
     );
+    let from = if inputs.is_empty() { "nothing".into() } else { inputs.join(", ") };
+    let kernel = format!("Computes {} from {from}. All buffers are packed.", computed.join(", "));
     header.functions.insert("kernel".into(), kernel);
     let sizes = format!(
         "Tells how many elements each packed buffer has, in this order: {}.",

@@ -473,7 +473,7 @@ pub fn check_memory(what: &str, needed: u128) -> Result<(), Error> {
 }
 
 /// Bytes that can be allocated without swapping, by the kernel's estimate.
-fn available_memory() -> u64 {
+pub fn available_memory() -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
     let kib = line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<u64>().ok());

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use super::source::is_prefix;
+
 const EXAMPLES: &str = "\
 Examples:
   dastac check spmv.stur                              is it well-formed?
@@ -155,7 +157,7 @@ pub struct EmitArgs {
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<PathBuf>,
     /// Put in front of the names of exported functions (mlir and later stages)
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, value_parser = prefix)]
     pub prefix: String,
     #[command(flatten)]
     pub threads: ThreadArgs,
@@ -227,7 +229,7 @@ pub struct BuildArgs {
     #[arg(long, value_name = "PATH")]
     pub header: Option<PathBuf>,
     /// Put in front of the names of exported functions [default: the name of FILE and an underscore]
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = prefix)]
     pub prefix: Option<String>,
     /// The CPU to compile for, by LLVM's name, such as x86-64-v3 [default: this machine's]
     #[arg(long, value_name = "NAME")]
@@ -244,6 +246,9 @@ fn symbol_value(text: &str) -> Result<(String, i64), String> {
     if name.is_empty() {
         return Err(format!("there is no name; {form}"));
     }
+    if value.is_empty() {
+        return Err(format!("there is no value; {form}"));
+    }
     match value.parse() {
         Ok(value) => Ok((name.into(), value)),
         Err(error) => Err(match error.kind() {
@@ -255,6 +260,14 @@ fn symbol_value(text: &str) -> Result<(String, i64), String> {
     }
 }
 
+/// The beginning of a C name.
+fn prefix(text: &str) -> Result<String, String> {
+    if is_prefix(text) {
+        return Ok(text.into());
+    }
+    Err("no C name begins like this; use letters, digits and `_`, not a digit first".into())
+}
+
 /// `NAME=PATH`.
 fn named_path(text: &str) -> Result<(String, PathBuf), String> {
     match text.split_once('=') {
@@ -262,25 +275,5 @@ fn named_path(text: &str) -> Result<(String, PathBuf), String> {
             Ok((name.trim().into(), path.into()))
         }
         _ => Err("write `NAME=PATH`, such as `B=b.npy`".into()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::CommandFactory;
-
-    #[test]
-    fn definitions_are_consistent() {
-        Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn symbol_values() {
-        assert_eq!(symbol_value("N=12"), Ok(("N".into(), 12)));
-        assert_eq!(symbol_value("a.b=-1"), Ok(("a.b".into(), -1)));
-        for bad in ["N", "=3", "N=", "N=x", "N=1.5", "N=99999999999999999999", "N=1,M=2"] {
-            assert!(symbol_value(bad).is_err(), "{bad}");
-        }
     }
 }

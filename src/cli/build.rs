@@ -22,10 +22,10 @@ enum Kind {
 pub fn build(terminal: &Terminal, args: &BuildArgs) -> Result<Outcome> {
     let kind = kind(&args.output)?;
     let source = Source::read(&args.file.file)?;
-    output::not_the_source(&args.output, &source)?;
+    output::check(&args.output, &source)?;
     if let Some(header) = &args.header {
-        output::not_the_source(header, &source)?;
-        if *header == args.output {
+        output::check(header, &source)?;
+        if output::same_file(header, &args.output) {
             return Err(Failure::usage("the library and its header would be the same file"));
         }
     }

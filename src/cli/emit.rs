@@ -23,7 +23,7 @@ pub fn emit(terminal: &Terminal, args: &EmitArgs) -> Result<Outcome> {
     }
     let source = Source::read(&args.file.file)?;
     if let Some(path) = &args.output {
-        output::not_the_source(path, &source)?;
+        output::check(path, &source)?;
     }
     let progress = Progress::new(terminal.interactive);
     let bytes = stage(terminal, args, &source, &progress)?;

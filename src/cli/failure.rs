@@ -74,6 +74,9 @@ impl Failure {
             Error::Backend(error) => backend(&error, text),
             Error::Contradiction { tensor, .. } => Failure::user(text)
                 .hint(format!("`dastac infer {}` shows the structure of `{tensor}`", source.name)),
+            Error::Shape { expected, .. } if expected.is_empty() => {
+                Failure::user(text).hint("a scalar is a 0-d array, in Python `numpy.array(1.5)`")
+            }
             Error::Memory { .. } | Error::TooLarge(_) => {
                 Failure::user(text).hint("choose smaller sizes")
             }

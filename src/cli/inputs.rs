@@ -10,6 +10,7 @@ use dastac::stur::{Program, Role, TensorId};
 use super::Result;
 use super::args::SymbolArgs;
 use super::failure::{Failure, list};
+use super::output::same_file;
 
 /// Values of the symbols in declaration order.
 pub fn symbols(program: &Program, args: &SymbolArgs) -> Result<Vec<i64>> {
@@ -26,14 +27,14 @@ pub fn symbols(program: &Program, args: &SymbolArgs) -> Result<Vec<i64>> {
         let text = error.to_string();
         match error {
             dastac::Error::UnknownSymbol(name) => {
-                Failure::user(text).hint(did_you_mean(&name, &known, "its symbols are"))
+                Failure::user(text).hint(did_you_mean(&name, &known, "its symbols"))
             }
             dastac::Error::MissingSymbol(_) => {
                 let missing: Vec<&str> =
                     known.iter().filter(|name| !given.contains_key(**name)).copied().collect();
                 let failure = Failure::user(text);
                 if missing.len() > 1 {
-                    failure.hint(format!("without a value are {}", list(&missing)))
+                    failure.hint(format!("symbols without a value: {}", list(&missing)))
                 } else {
                     failure
                 }
@@ -55,7 +56,7 @@ pub fn input_files(
             return Ok(());
         }
         Err(Failure::user(dastac::Error::NotAnInput(name.clone()).to_string()).hint(format!(
-            "the inputs are {}; `--output {name}=..` writes what is computed",
+            "inputs: {}; `--output {name}=..` writes what is computed",
             list(&inputs)
         )))
     })
@@ -73,11 +74,14 @@ pub fn output_files(
             return Ok(());
         }
         Err(Failure::user(dastac::Error::NotComputed(name.clone()).to_string())
-            .hint(format!("computed are {}", list(&computed))))
+            .hint(format!("computed: {}", list(&computed))))
     })?;
-    let mut paths: Vec<&PathBuf> = files.values().collect();
-    paths.sort();
-    if let Some(pair) = paths.windows(2).find(|pair| pair[0] == pair[1]) {
+    let paths: Vec<&PathBuf> = files.values().collect();
+    let pairs = paths
+        .iter()
+        .enumerate()
+        .flat_map(|(k, one)| paths[k + 1..].iter().map(move |other| [one, other]));
+    if let Some(pair) = pairs.into_iter().find(|[one, other]| same_file(one, other)) {
         return Err(Failure::usage(format!(
             "two outputs would be written to `{}`",
             pair[0].display()
@@ -97,7 +101,7 @@ fn files(
         let Some(id) = program.find(name) else {
             let known = names(program, |_| true);
             return Err(Failure::user(dastac::Error::UnknownTensor(name.clone()).to_string())
-                .hint(did_you_mean(name, &known, "its tensors are")));
+                .hint(did_you_mean(name, &known, "its tensors")));
         };
         check(id)?;
         if files.insert(id, path.clone()).is_some() {
@@ -119,6 +123,6 @@ fn names(program: &Program, keep: impl Fn(Role) -> bool) -> Vec<&str> {
 fn did_you_mean(name: &str, known: &[&str], otherwise: &str) -> String {
     match similar(name, known.iter().copied()) {
         Some(other) => format!("did you mean `{other}`?"),
-        None => format!("{otherwise} {}", list(known)),
+        None => format!("{otherwise}: {}", list(known)),
     }
 }

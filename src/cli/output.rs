@@ -27,13 +27,29 @@ pub fn completions(shell: clap_complete::Shell) -> Result<()> {
     stdout(&script)
 }
 
-/// Refuses to write over the program itself.
-pub fn not_the_source(path: &Path, source: &Source) -> Result<()> {
-    let same = match (fs::canonicalize(path), fs::canonicalize(&source.path)) {
-        (Ok(one), Ok(other)) => one == other,
-        _ => false,
+/// Whether two paths name one file, which may not be there yet.
+pub fn same_file(one: &Path, other: &Path) -> bool {
+    let place = |path: &Path| {
+        fs::canonicalize(path).or_else(|_| {
+            let name = path.file_name().ok_or(ErrorKind::InvalidInput)?;
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            Ok::<_, io::Error>(fs::canonicalize(folder.unwrap_or(Path::new(".")))?.join(name))
+        })
     };
-    if same {
+    matches!((place(one), place(other)), (Ok(one), Ok(other)) if one == other)
+}
+
+/// Refuses early what would fail late: to write over the program itself, or into a folder that is not there.
+pub fn check(path: &Path, source: &Source) -> Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+        return Err(Failure::user(format!(
+            "cannot write `{}`: there is no folder `{}`",
+            path.display(),
+            folder.display()
+        )));
+    }
+    if same_file(path, &source.path) {
         return Err(Failure::usage(format!(
             "writing `{}` would overwrite the program",
             path.display()

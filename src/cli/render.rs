@@ -14,7 +14,7 @@ use super::failure::{Failure, defect};
 use super::source::Source;
 
 /// More are not read by anyone.
-const MAX_SHOWN: usize = 50;
+const MAX_SHOWN: usize = 20;
 
 /// Renders for stderr.
 pub struct Renderer {
@@ -59,11 +59,13 @@ impl Renderer {
     }
 
     fn message(&self, level: Level<'_>, text: &str, hints: &[&str]) -> String {
-        let mut group = Group::with_title(level.primary_title(normalize(text)));
+        let mut lines =
+            self.snippets.render(&[Group::with_title(level.primary_title(normalize(text)))]) + "\n";
         for hint in hints {
-            group = group.element(Level::HELP.message(normalize(hint)));
+            let hint = Group::with_title(Level::HELP.primary_title(normalize(hint)));
+            lines += &(self.snippets.render(&[hint]) + "\n");
         }
-        self.snippets.render(&[group]) + "\n"
+        lines
     }
 
     fn summarised(&self, diagnostics: &[Diagnostic], source: &Source) -> String {

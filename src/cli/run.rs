@@ -75,7 +75,7 @@ impl Plan {
         let inputs = inputs::input_files(program, &args.inputs)?;
         let outputs = inputs::output_files(program, &args.outputs)?;
         for path in outputs.values() {
-            output::not_the_source(path, source)?;
+            output::check(path, source)?;
         }
         let arrays = inputs.iter().map(|(id, path)| Ok((*id, npy::open(path)?)));
         Ok(Plan {
@@ -226,10 +226,11 @@ fn human(runner: &Runner, report: &Report, times: &[Duration], verdict: &Verdict
         Verdict::NotAsked => String::new(),
         Verdict::TooLarge(note) => format!("not verified: {note}\n"),
         Verdict::Compared(verification) if verification.agrees() => {
-            format!(
-                "agrees with the reference evaluator (largest error {:.1e})\n",
-                verification.max_error
-            )
+            let error = match verification.max_error {
+                0.0 => "0".to_string(),
+                error => format!("{error:.1e}"),
+            };
+            format!("agrees with the reference evaluator (largest error {error})\n")
         }
         Verdict::Compared(verification) => match &verification.at {
             Some((tensor, index, wanted, found)) => format!(
@@ -259,7 +260,12 @@ fn timing(report: &Report, times: &[Duration]) -> String {
         // A rate is shown with three digits.
         #[allow(clippy::cast_precision_loss)]
         let rate = flops as f64 / least.as_secs_f64() / 1e9;
-        text += &format!(", {flops} floating-point operations, {rate:.2} GFLOP/s");
+        let rate = if rate < 0.1 {
+            format!("{:.1} MFLOP/s", rate * 1e3)
+        } else {
+            format!("{rate:.2} GFLOP/s")
+        };
+        text += &format!(", {flops} floating-point operations, {rate}");
     }
     text + "\n"
 }

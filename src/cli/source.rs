@@ -78,6 +78,12 @@ impl Source {
     }
 }
 
+/// Whether names that begin with this can be names of C functions.
+pub fn is_prefix(text: &str) -> bool {
+    !text.starts_with(|c: char| c.is_ascii_digit())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
 /// An operating system's error without its number.
 pub fn reason(error: &std::io::Error) -> String {
     let text = error.to_string();

@@ -2,13 +2,16 @@
 
 use std::io::IsTerminal;
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 
-/// A table under headings; those that begin with `>` are of numbers. Wide cells are wrapped on a terminal only.
+/// A narrower terminal shows long lines better than slender columns.
+const LEAST_WIDTH: u16 = 80;
+
+/// A table under headings; those that begin with `>` are of numbers. The last column is wrapped, on a terminal only.
 pub fn table(headings: &[&str], rows: Vec<Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
-    let wrap = std::io::stdout().is_terminal();
+    let wrap = std::io::stdout().is_terminal() && table.width() >= Some(LEAST_WIDTH);
     table.set_content_arrangement(if wrap {
         ContentArrangement::Dynamic
     } else {
@@ -16,8 +19,11 @@ pub fn table(headings: &[&str], rows: Vec<Vec<String>>) -> String {
     });
     table.set_header(headings.iter().map(|heading| heading.trim_start_matches('>')));
     table.add_rows(rows);
-    for (column, heading) in table.column_iter_mut().zip(headings) {
+    for (position, (column, heading)) in table.column_iter_mut().zip(headings).enumerate() {
         column.set_padding((0, 2));
+        if position + 1 < headings.len() {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
         if heading.starts_with('>') {
             column.set_cell_alignment(CellAlignment::Right);
         }

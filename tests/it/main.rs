@@ -1,5 +1,8 @@
 //! The integration tests of the project: one binary, because each links LLVM statically and is large.
 
 mod arrows;
+mod cli;
+mod diagnostics;
+mod differential;
 mod examples;
 mod setup_script;

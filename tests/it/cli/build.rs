@@ -1,0 +1,160 @@
+//! `dastac build`: a C program packs, computes and unpacks through the library, without anything of dastac's.
+
+use std::fs;
+use std::process::Command;
+
+use expect_test::expect;
+
+use super::{Folder, SYMMETRIC};
+
+/// y = a B x for a symmetric B, compared with plain loops.
+const MAIN: &str = r#"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "sym.h"
+
+int main(void) {
+    for (int64_t n = 0; n < 9; n++) {
+        int64_t params[SYM_PARAMS] = {n}, sizes[4];
+        sym_sizes(params, sizes);
+        /* y, a, B, x: in the order of the header; where there is no y, a is not used */
+        int64_t expected[4] = {n, n > 0, n * (n + 1) / 2, n};
+        for (int k = 0; k < 4; k++)
+            if (sizes[k] != expected[k]) return printf("size %d of n = %d\n", k, (int)n), 1;
+        double *dense = malloc((n * n + 1) * sizeof *dense), *back = malloc((n * n + 1) * sizeof *back);
+        double *b = malloc((sizes[2] + 1) * sizeof *b), *y = malloc((n + 1) * sizeof *y);
+        double *x = malloc((n + 1) * sizeof *x), *y_packed = malloc((n + 1) * sizeof *y_packed);
+        double a = 0.5, a_packed;
+        for (int64_t i = 0; i < n; i++) {
+            x[i] = 1.0 / (i + 1);
+            for (int64_t j = 0; j < n; j++) dense[i * n + j] = i + j + i * j;
+        }
+        sym_pack_a(params, &a, &a_packed);
+        sym_pack_B(params, dense, b);
+        sym_kernel(params, y_packed, &a_packed, b, x);
+        sym_unpack_y(params, y_packed, y);
+        sym_unpack_B(params, b, back);
+        for (int64_t i = 0; i < n; i++) {
+            double sum = 0;
+            for (int64_t j = 0; j < n; j++) {
+                sum += a * dense[i * n + j] * x[j];
+                if (back[i * n + j] != dense[i * n + j]) return printf("unpacked (%d, %d)\n", (int)i, (int)j), 1;
+            }
+            if (fabs(sum - y[i]) > 1e-12) return printf("y[%d] of n = %d\n", (int)i, (int)n), 1;
+        }
+        /* The same through an array of pointers. */
+        void *buffers[] = {y, &a_packed, b, x};
+        sym_kernel__packed(params, buffers);
+        for (int64_t i = 0; i < n; i++)
+            if (y[i] != y_packed[i]) return printf("packed call\n"), 1;
+        free(dense), free(back), free(b), free(y), free(x), free(y_packed);
+    }
+    puts("right");
+    return 0;
+}
+"#;
+
+impl Folder {
+    fn run_c(&self, link: &[&str]) -> String {
+        fs::write(self.path("main.c"), MAIN).unwrap();
+        let compiled = Command::new("cc")
+            .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "main.c", "-o", "main"])
+            .args(link)
+            .args(["-lm", "-Wl,-rpath,$ORIGIN"])
+            .current_dir(self.path("."))
+            .output()
+            .unwrap();
+        assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+        let output = Command::new(self.path("main")).output().unwrap();
+        format!(
+            "{}{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        )
+    }
+}
+
+fn symmetric() -> Folder {
+    let folder = Folder::new("");
+    fs::write(folder.path("sym.stur"), SYMMETRIC).unwrap();
+    folder
+}
+
+#[test]
+fn a_c_program_calls_the_shared_library() {
+    let folder = symmetric();
+    let text = folder.works("build sym.stur -o libsym.so --header sym.h");
+    expect![[r#"
+        libsym.so: sym_kernel, sym_sizes, sym_pack_y, sym_unpack_y, sym_pack_a, sym_unpack_a, sym_pack_B, sym_unpack_B, sym_pack_x, sym_unpack_x; needs OpenMP's library (libomp) to run
+        sym.h: how to call them
+    "#]].assert_eq(&text);
+    assert_eq!(folder.files(), ["libsym.so", "sym.h", "sym.stur"]);
+    assert_eq!(folder.run_c(&["-L.", "-lsym"]), "right\n");
+}
+
+#[test]
+fn a_c_program_links_the_object_file() {
+    let folder = symmetric();
+    folder.works("build sym.stur -o sym.o --header sym.h --threads 1");
+    // Without OpenMP it needs nothing at all.
+    assert_eq!(folder.run_c(&["sym.o"]), "right\n");
+}
+
+#[test]
+fn header() {
+    let folder = symmetric();
+    folder.works("build sym.stur -o sym.o --header sym.h --threads 1");
+    let header = fs::read_to_string(folder.path("sym.h")).unwrap();
+    let (head, _) = header.split_once("#ifdef __cplusplus").unwrap();
+    expect![[r#"
+        /*
+         * sym.stur, compiled by dastac 0.1.0.
+         *
+         * Every tensor has a packed buffer, which holds its unique elements only. Call sym_sizes for the
+         * sizes, sym_pack_T for the inputs, sym_kernel, and sym_unpack_T for the results. Parameters must
+         * not be negative, and so small that every position fits 64 bits (`dastac layout` checks it for
+         * given sizes).
+         *
+         * Tensors, and where the element with these subscripts is in the packed buffer:
+         * y(i), output, extents (N): at i
+         * a(), input: a scalar
+         * B(i, j), input, extents (N, N): at N*i - 1/2*i^2 - 1/2*i + j
+         * x(j), input, extents (N): at j
+         * Each function takes the parameters as one array of int64_t, then its buffers. Buffers must not
+         * overlap; those marked const are only read. 64-byte alignment is faster but not required. The form
+         * named __packed takes the same buffers, in the same order, as one array of pointers. Sizes are
+         * numbers of elements; `/` rounds down and `%` is never negative.
+         */
+        #ifndef SYM_H
+        #define SYM_H
+
+        #include <stdint.h>
+
+    "#]].assert_eq(head);
+}
+
+#[test]
+fn names() {
+    let folder = symmetric();
+    for (prefix, name) in [(" --prefix my_", "my_kernel"), (" --prefix=", "kernel")] {
+        let text = folder.works(&format!("build sym.stur -o sym.o{prefix} --threads 1"));
+        assert!(text.starts_with(&format!("sym.o: {name}, ")), "{text}");
+    }
+    folder.fails("build sym.stur -o sym.o --prefix 3d", 2, &expect![[r#"
+        error: invalid value '3d' for '--prefix <TEXT>': no C name begins like this; use letters, digits and `_`, not a digit first
+
+        For more information, try '--help'.
+    "#]]);
+    let output = folder.dastac("build sym.stur -o sym.o --cpu pdp11");
+    assert_eq!(output.status.code(), Some(1));
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(message.starts_with("error: unknown CPU `pdp11`; known are "), "{message}");
+    folder.fails(
+        "build sym.stur -o nowhere/sym.so",
+        1,
+        &expect![[r#"
+        error: cannot write `nowhere/sym.so`: there is no folder `nowhere`
+    "#]],
+    );
+}

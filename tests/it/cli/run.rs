@@ -1,0 +1,333 @@
+//! `dastac run`: arrays in and out, verification, JSON, and what can be wrong with them.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use expect_test::expect;
+use npyz::WriterBuilder;
+use serde_json::Value;
+
+use super::{CHAIN, Folder, SYMMETRIC, example};
+
+fn npy(shape: &[u64], data: &[f64]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let options = npyz::WriteOptions::new().default_dtype().shape(shape);
+    let mut writer = options.writer(&mut bytes).begin_nd().unwrap();
+    writer.extend(data).unwrap();
+    writer.finish().unwrap();
+    bytes
+}
+
+fn read(bytes: &[u8]) -> (Vec<u64>, Vec<f64>) {
+    let file = npyz::NpyFile::new(bytes).unwrap();
+    (file.shape().to_vec(), file.into_vec().unwrap())
+}
+
+impl Folder {
+    fn write_array(&self, name: &str, shape: &[u64], data: &[f64]) {
+        fs::write(self.path(name), npy(shape, data)).unwrap();
+    }
+
+    fn read_array(&self, name: &str) -> (Vec<u64>, Vec<f64>) {
+        read(&fs::read(self.path(name)).unwrap())
+    }
+
+    fn json(&self, line: &str) -> Value {
+        serde_json::from_str(&self.works(line)).unwrap()
+    }
+}
+
+fn keys(value: &Value) -> BTreeSet<&str> {
+    value.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+#[test]
+fn json_is_as_specified() {
+    let folder = Folder::new(&example("ttm_ut.stur"));
+    let sizes = "-p M=4 -p N=5 -p P=3 -p Q=2";
+    let report = folder.json(&format!("run p.stur {sizes} --repeat 3 --threads 2 --verify --json"));
+    let expected = [
+        "file",
+        "symbols",
+        "compile_ns",
+        "stages_ns",
+        "run_ns",
+        "threads",
+        "tensors",
+        "flops",
+        "max_error",
+    ];
+    assert_eq!(keys(&report), BTreeSet::from(expected));
+    assert_eq!(report["file"], "p.stur");
+    assert_eq!(report["symbols"], serde_json::json!({ "M": 4, "N": 5, "P": 3, "Q": 2 }));
+    assert_eq!(report["threads"], 2);
+    let stages: u64 =
+        report["stages_ns"].as_object().unwrap().values().map(|time| time.as_u64().unwrap()).sum();
+    assert_eq!(report["compile_ns"].as_u64().unwrap(), stages);
+    let times = report["run_ns"].as_array().unwrap();
+    assert!(times.len() == 3 && times.iter().all(|time| time.as_u64().unwrap() > 0));
+    // 14 pairs i <= j, times P, times Q: a multiplication and an addition.
+    assert_eq!(report["flops"], 14 * 3 * 2 * 2);
+    assert!(report["max_error"].as_f64().unwrap() < 1e-12);
+    let tensors = report["tensors"].as_array().unwrap();
+    let fields =
+        ["name", "role", "shape", "unique", "packed_bytes", "dense_bytes", "index", "pieces"];
+    assert!(tensors.iter().all(|tensor| keys(tensor) == BTreeSet::from(fields)));
+    assert_eq!(
+        tensors[1],
+        serde_json::json!({
+            "name": "B", "role": "input", "shape": [4, 5, 2], "unique": 28, "packed_bytes": 224,
+            "dense_bytes": 320, "index": "N*Q*i - 1/2*Q*i^2 - 1/2*Q*i + Q*j + l", "pieces": 1,
+        })
+    );
+    let text = folder.works(&format!("run p.stur {sizes} --json"));
+    assert!(text.contains("\"max_error\": null"), "{text}");
+    // The order of the keys is part of what people see.
+    let positions: Vec<_> =
+        expected.iter().map(|key| text.find(&format!("\n  \"{key}\":")).unwrap()).collect();
+    assert!(positions.is_sorted(), "{text}");
+}
+
+#[test]
+fn text_for_people() {
+    let folder = Folder::new(&example("spmv_ut.stur"));
+    let text = folder.works("run p.stur -p M=40 -p N=50 --threads 2 --repeat 3 --verify");
+    for line in [
+        "tensor  role    shape    stored",
+        "B       input   40 x 50    1220  9.5 KiB  15.6 KiB         1.64x  N*i",
+        "compiled in ",
+        " on 2 threads (least of 3; median ",
+        "agrees with the reference evaluator (largest error ",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+}
+
+#[test]
+fn arrays_in_and_out() {
+    let folder = Folder::new(SYMMETRIC);
+    let b = [1.0, 2.0, 3.0, 2.0, 5.0, 6.0, 3.0, 6.0, 9.0];
+    folder.write_array("b.npy", &[3, 3], &b);
+    folder.write_array("x.npy", &[3], &[1.0, -1.0, 2.0]);
+    folder.write_array("a.npy", &[], &[0.5]);
+    let files = "--input B=b.npy --input x=x.npy --input a=a.npy --output y=y.npy";
+    folder.works(&format!("run p.stur -p N=3 {files} --verify"));
+    assert_eq!(folder.read_array("y.npy"), (vec![3], vec![2.5, 4.5, 7.5]));
+    assert_eq!(folder.files(), ["a.npy", "b.npy", "x.npy", "y.npy"]);
+    // Big-endian numbers, and Fortran order where it makes no difference.
+    let mut big = npy(&[3], &[0.0; 3]);
+    big.truncate(big.len() - 24);
+    let at = big.windows(3).position(|bytes| bytes == b"<f8").unwrap();
+    big[at] = b'>';
+    let at = big.windows(5).position(|bytes| bytes == b"False").unwrap();
+    big[at..at + 5].copy_from_slice(b"True ");
+    big.extend([1.0f64, -1.0, 2.0].iter().flat_map(|value| value.to_be_bytes()));
+    fs::write(folder.path("x.npy"), big).unwrap();
+    folder.works(&format!("run p.stur -p N=3 {files} --threads 1"));
+    assert_eq!(folder.read_array("y.npy"), (vec![3], vec![2.5, 4.5, 7.5]));
+}
+
+#[test]
+fn empty_arrays() {
+    let folder = Folder::new(SYMMETRIC);
+    folder.write_array("b.npy", &[0, 0], &[]);
+    folder.works("run p.stur -p N=0 --input B=b.npy --output y=y.npy --verify");
+    assert_eq!(folder.read_array("y.npy"), (vec![0], vec![]));
+}
+
+#[test]
+fn every_head_can_be_asked_for() {
+    let folder = Folder::new(CHAIN);
+    let l: Vec<f64> = (0..9).map(|k| if k % 3 <= k / 3 { f64::from(k + 1) } else { 0.0 }).collect();
+    folder.write_array("l.npy", &[3, 3], &l);
+    folder.works("run p.stur -p M=9 -p N=3 --input L=l.npy --output t=t.npy --output y=y.npy");
+    let (shape, t) = folder.read_array("t.npy");
+    assert_eq!(shape, [3, 3]);
+    let square = |i: usize, k: usize| (0..3).map(|j| l[3 * i + j] * l[3 * j + k]).sum::<f64>();
+    let expected: Vec<f64> = (0..9).map(|at| square(at / 3, at % 3)).collect();
+    assert_eq!(t, expected);
+    assert_eq!(folder.files(), ["l.npy", "t.npy", "y.npy"]);
+}
+
+#[test]
+fn random_inputs_follow_the_seed_only() {
+    let folder = Folder::new(CHAIN);
+    let results: Vec<Vec<u8>> = ["--seed 7 --threads 1", "--seed 7 --threads 2", "--seed 8"]
+        .iter()
+        .map(|flags| {
+            folder.works(&format!("run p.stur -p M=20 -p N=20 {flags} --output y=y.npy"));
+            fs::read(folder.path("y.npy")).unwrap()
+        })
+        .collect();
+    assert_eq!(results[0], results[1]);
+    assert_ne!(results[0], results[2]);
+}
+
+#[test]
+fn contradicting_inputs() {
+    let folder = Folder::new(SYMMETRIC);
+    let mut b = [1.0, 2.0, 3.0, 2.0, 5.0, 6.0, 3.0, 6.25, 9.0];
+    folder.write_array("b.npy", &[3, 3], &b);
+    folder.fails("run p.stur -p N=3 --input B=b.npy --json", 1, &expect![[r#"
+        error: the input contradicts the declared structure of `B`: at [2, 1] it must be 6, but it is 6.25
+        help: `dastac infer p.stur` shows the structure of `B`
+    "#]]);
+    b[5] = 6.25;
+    b[6] = f64::NAN;
+    folder.write_array("b.npy", &[3, 3], &b);
+    folder.fails("run p.stur -p N=3 --input B=b.npy", 1, &expect![[r#"
+        error: the input contradicts the declared structure of `B`: at [2, 0] it must be 3, but it is NaN
+        help: `dastac infer p.stur` shows the structure of `B`
+    "#]]);
+    let triangle = Folder::new(CHAIN);
+    triangle.write_array("l.npy", &[2, 2], &[1.0, -3.0, 2.0, 1.0]);
+    triangle.fails("run p.stur -p M=2 -p N=2 --input L=l.npy", 1, &expect![[r#"
+        error: the input contradicts the declared structure of `L`: at [0, 1] it must be 0, but it is -3
+        help: `dastac infer p.stur` shows the structure of `L`
+    "#]]);
+}
+
+#[test]
+fn wrong_tensors_and_arrays() {
+    let folder = Folder::new(SYMMETRIC);
+    folder.fails(
+        "run p.stur -p N=3 --input b=b.npy",
+        1,
+        &expect![[r#"
+        error: the program has no tensor `b`
+        help: did you mean `B`?
+    "#]],
+    );
+    folder.fails(
+        "run p.stur -p N=3 --input Matrix=b.npy",
+        1,
+        &expect![[r#"
+        error: the program has no tensor `Matrix`
+        help: its tensors: `y`, `a`, `B` and `x`
+    "#]],
+    );
+    folder.fails(
+        "run p.stur -p N=3 --input y=b.npy",
+        1,
+        &expect![[r#"
+        error: `y` is computed by a rule and cannot be given as an input
+        help: inputs: `a`, `B` and `x`; `--output y=..` writes what is computed
+    "#]],
+    );
+    folder.fails(
+        "run p.stur -p N=3 --output B=b.npy",
+        1,
+        &expect![[r#"
+        error: `B` is an input, not computed: it cannot be asked for as an output
+        help: computed: `y`
+    "#]],
+    );
+    folder.fails(
+        "run p.stur -p N=3 --output N=b.npy",
+        1,
+        &expect![[r#"
+        error: the program has no tensor `N`
+        help: its tensors: `y`, `a`, `B` and `x`
+    "#]],
+    );
+    folder.fails(
+        "run p.stur -p N=3 --output y=nowhere/y.npy",
+        1,
+        &expect![[r#"
+        error: cannot write `nowhere/y.npy`: there is no folder `nowhere`
+    "#]],
+    );
+    folder.fails(
+        "run p.stur -p N=3 --output y=p.stur",
+        2,
+        &expect![[r#"
+        error: writing `p.stur` would overwrite the program
+    "#]],
+    );
+    folder.fails(
+        "run p.stur -p N=3 --input B=b.npy",
+        1,
+        &expect![[r#"
+        error: cannot read `b.npy`: no such file or directory
+    "#]],
+    );
+    folder.fails(
+        "run p.stur -p N=3 --input B=p.stur",
+        1,
+        &expect![[r#"
+        error: `p.stur` is not a .npy file
+        help: write it in Python with `numpy.save("p.stur", array)`
+    "#]],
+    );
+    folder.write_array("b.npy", &[3, 2], &[0.0; 6]);
+    folder.fails(
+        "run p.stur -p N=3 --input B=b.npy",
+        1,
+        &expect![[r#"
+        error: `B` must have the shape [3, 3] for these sizes, but the array's is [3, 2]
+    "#]],
+    );
+    folder.write_array("b.npy", &[1], &[0.0]);
+    folder.fails(
+        "run p.stur -p N=3 --input a=b.npy",
+        1,
+        &expect![[r#"
+            error: `a` must have the shape [] for these sizes, but the array's is [1]
+            help: a scalar is a 0-d array, in Python `numpy.array(1.5)`
+        "#]],
+    );
+    let good = npy(&[3, 3], &[0.0; 9]);
+    let changed = |from: &[u8], to: &[u8]| {
+        let mut bytes = good.clone();
+        let at = bytes.windows(from.len()).position(|window| window == from).unwrap();
+        bytes[at..at + to.len()].copy_from_slice(to);
+        fs::write(folder.path("b.npy"), bytes).unwrap();
+    };
+    changed(b"<f8", b"<f4");
+    folder.fails(
+        "run p.stur -p N=3 --input B=b.npy",
+        1,
+        &expect![[r#"
+        error: `b.npy` holds elements of type '<f4', not 64-bit floats ('<f8')
+        help: convert it in Python with `array.astype(numpy.float64)`
+    "#]],
+    );
+    changed(b"False", b"True ");
+    folder.fails(
+        "run p.stur -p N=3 --input B=b.npy",
+        1,
+        &expect![[r#"
+        error: `b.npy` is in Fortran order, not C order
+        help: convert it in Python with `numpy.ascontiguousarray(array)`
+    "#]],
+    );
+    fs::write(folder.path("b.npy"), &good[..good.len() - 20]).unwrap();
+    for bad in
+        [&b""[..], &good[..9], b"\x93NUMPY\x01\x00\xff\xff((((((((", b"\x93NUMPY\x01\x00\x02\x00{}"]
+    {
+        fs::write(folder.path("c.npy"), bad).unwrap();
+        let output = folder.dastac("run p.stur -p N=3 --input B=c.npy");
+        assert!(output.stderr.starts_with(b"error: `c.npy` is not a .npy file\n"), "{bad:?}");
+    }
+    folder.fails(
+        "run p.stur -p N=3 --input B=b.npy",
+        1,
+        &expect![[r#"
+        error: cannot read `b.npy`: it ends after 6 of 9 elements
+    "#]],
+    );
+}
+
+#[test]
+fn too_large_to_verify() {
+    let folder = Folder::new(&example("spmv_ut.stur"));
+    let line = "run p.stur -p M=2000 -p N=2000 --threads 1 --verify";
+    let text = folder.works(line);
+    let (_, note) = text.split_once("\nnot verified: ").unwrap();
+    expect![[r#"
+        too large for the reference evaluator: the dense boxes hold 4004000 elements, its limit is 1048576; about the largest size of these proportions is -p M=1023 -p N=1023
+    "#]].assert_eq(note);
+    let report = folder.json(&format!("{line} --json"));
+    assert_eq!(report["max_error"], Value::Null);
+    assert_eq!(report["verify_note"].as_str().unwrap(), note.trim_end());
+}

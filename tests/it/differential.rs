@@ -1,0 +1,310 @@
+//! Random programs, compiled and interpreted, compared with the reference evaluator; their layouts compared with brute force.
+//!
+//! `DASTAC_FUZZ=n` tries `n` programs, `DASTAC_FUZZ_SEED=k` begins at another seed, `DASTAC_FUZZ_INTERPRET=1` leaves native code out (many
+//! times faster). A failure prints the program.
+
+mod generate;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use dastac::Error;
+use dastac::driver::{Analysis, Lowered, Target};
+use dastac::loops::interp::{Data, run_steps};
+use dastac::run::{Runner, facts};
+use dastac::stur::Role;
+use dastac::stur::program::TensorId;
+use dastac::stur::reference::{Dense, Evaluator};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// Programs of the plain test run.
+const PROGRAMS: u64 = 40;
+
+/// Iterations and elements that a case may take.
+const MAX_COST: u128 = 30_000;
+
+fn setting(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|value| value.parse().ok())
+}
+
+/// What became of a program.
+enum Outcome {
+    /// Compiled and right.
+    Agrees,
+    /// Not a program, or not a supported one.
+    Rejected(String),
+    /// A defect.
+    Fails(String),
+}
+
+#[test]
+fn random_programs_agree_with_the_reference() {
+    let programs = setting("DASTAC_FUZZ").unwrap_or(PROGRAMS);
+    let first = setting("DASTAC_FUZZ_SEED").unwrap_or(0);
+    let native = setting("DASTAC_FUZZ_INTERPRET").is_none();
+    let mut rejected: BTreeMap<String, u64> = BTreeMap::new();
+    let mut failures = String::new();
+    for seed in first..first + programs {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let source = generate::program(&mut rng);
+        let start = std::time::Instant::now();
+        if setting("DASTAC_FUZZ").is_some() {
+            eprintln!("seed {seed}");
+        }
+        match check(&source, &mut rng, native) {
+            Outcome::Agrees => {}
+            Outcome::Rejected(why) => *rejected.entry(why).or_default() += 1,
+            Outcome::Fails(why) => {
+                let _ = writeln!(failures, "seed {seed}: {why}\n{source}");
+                eprintln!("seed {seed}: {why}\n{source}");
+            }
+        }
+        if start.elapsed().as_secs() > 10 {
+            eprintln!("seed {seed} took {:?}\n{source}", start.elapsed());
+        }
+    }
+    let out: u64 = rejected.values().sum();
+    eprintln!("{} of {programs} programs accepted; rejected: {rejected:#?}", programs - out);
+    assert!(failures.is_empty(), "{failures}");
+    assert!(out * 2 < programs, "too few programs are accepted: {rejected:?}");
+}
+
+fn check(source: &str, rng: &mut ChaCha8Rng, native: bool) -> Outcome {
+    match lowered(source) {
+        Err(Error::Program(diagnostics)) => {
+            let first = &diagnostics[0];
+            Outcome::Rejected(format!("{} {}", first.code, message(&first.message)))
+        }
+        Err(Error::Layout(error @ dastac::layout::LayoutError::Unsupported(_))) => {
+            Outcome::Rejected(error.to_string())
+        }
+        Err(Error::Sched(error @ dastac::sched::SchedError::Ast(_))) => {
+            Outcome::Rejected(error.to_string())
+        }
+        Err(error) => Outcome::Fails(format!("not lowered: {error}")),
+        Ok(lowered) => match compare(lowered, rng, native) {
+            Ok(()) => Outcome::Agrees,
+            Err(why) => Outcome::Fails(why),
+        },
+    }
+}
+
+/// A diagnostic's message without its names.
+fn message(text: &str) -> String {
+    text.split('`').enumerate().map(|(k, part)| if k % 2 == 0 { part } else { "_" }).collect()
+}
+
+fn lowered(source: &str) -> Result<Lowered, Error> {
+    Analysis::of(source)?.lay_out()?.lower()
+}
+
+/// Sizes to run at: 0, 1, 2 and non-square ones.
+fn sizes(count: usize, rng: &mut ChaCha8Rng) -> Vec<Vec<i64>> {
+    let mut all: Vec<Vec<i64>> = vec![vec![0; count], vec![1; count], vec![2; count]];
+    for _ in 0..4 {
+        let mut values: Vec<i64> =
+            (0..count).map(|_| [0, 1, 2, 3, 4, 5, 6, 7][rng.random_range(0..8)]).collect();
+        // `S` is a position or a width.
+        values[count - 1] = rng.random_range(0..4);
+        all.push(values);
+    }
+    all[2][count - 1] = 1;
+    all
+}
+
+fn compare(lowered: Lowered, rng: &mut ChaCha8Rng, native: bool) -> Result<(), String> {
+    let program = lowered.laid.analysis.inferred.program.clone();
+    let kernel = &lowered.kernel.module;
+    dastac::loops::verify(kernel).map_err(|errors| format!("kernel: {errors:?}\n{kernel}"))?;
+    let movement = lowered.movement().map_err(|error| format!("movement: {error}"))?;
+    dastac::loops::verify(&movement.module)
+        .map_err(|errors| format!("movement: {errors:?}\n{}", movement.module))?;
+    let names: Vec<String> = program.symbols.iter().map(|(name, _)| name.clone()).collect();
+    let reciprocals: Vec<usize> = program
+        .rules
+        .iter()
+        .flat_map(|rule| &rule.products)
+        .flat_map(|product| &product.symbols)
+        .filter(|factor| factor.reciprocal)
+        .map(|factor| factor.symbol)
+        .collect();
+    let mut cases: Vec<(Vec<i64>, BTreeMap<TensorId, Dense>)> = Vec::new();
+    for symbols in sizes(names.len(), rng) {
+        // The order of a division by zero among other operations shows.
+        if reciprocals.iter().any(|symbol| symbols[*symbol] == 0) {
+            continue;
+        }
+        let context = |error: String| format!("{names:?} = {symbols:?}: {error}\n{kernel}");
+        let evaluator = Evaluator::new(&program, &symbols)
+            .map_err(|error| context(format!("reference: {error}")))?;
+        if evaluator.cost() > MAX_COST {
+            continue;
+        }
+        layouts(&lowered, &symbols).map_err(context)?;
+        let mut inputs = BTreeMap::new();
+        for id in program.tensor_ids().filter(|id| program.tensor(*id).role == Role::Input) {
+            let input = evaluator.random_input(id, rng);
+            inputs.insert(id, input.map_err(|error| context(format!("reference: {error}")))?);
+        }
+        interpret(&lowered, &movement, &evaluator, &symbols, &inputs).map_err(context)?;
+        cases.push((symbols, inputs));
+    }
+    if !native {
+        return Ok(());
+    }
+    for threads in [1, 2] {
+        let built = lowered
+            .clone()
+            .build(Target { parallel: threads > 1 })
+            .map_err(|error| format!("not built: {error}\n{kernel}"))?;
+        let mut runner: Option<Runner> = None;
+        let mut built = Some(built);
+        for (symbols, inputs) in &cases {
+            let context = |error: Error| {
+                format!("{threads} threads, {names:?} = {symbols:?}: {error}\n{kernel}")
+            };
+            let sizes: BTreeMap<String, i64> =
+                names.iter().cloned().zip(symbols.iter().copied()).collect();
+            let runner = match (&mut runner, built.take()) {
+                (Some(runner), _) => {
+                    runner.resize(&sizes).map_err(context)?;
+                    runner
+                }
+                (none, Some(built)) => {
+                    none.insert(Runner::new(built, &sizes, threads).map_err(context)?)
+                }
+                (None, None) => unreachable!("a program is built before it is run"),
+            };
+            for (id, dense) in inputs {
+                runner.set_input(*id, &dense.data, &dense.shape).map_err(context)?;
+            }
+            runner.execute().map_err(context)?;
+            let outcome = runner.verify(inputs).map_err(context)?;
+            if !outcome.agrees() {
+                return Err(format!(
+                    "{threads} threads, {names:?} = {symbols:?}: {outcome:?}\n{kernel}"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Positions of the stored elements, enumerated, are `0..size`.
+fn layouts(lowered: &Lowered, symbols: &[i64]) -> Result<(), String> {
+    let inferred = &lowered.laid.analysis.inferred;
+    let facts = facts(&lowered.laid, symbols).map_err(|error| error.to_string())?;
+    let values: Vec<(String, i64)> =
+        inferred.sets.names.parameters().into_iter().zip(symbols.iter().copied()).collect();
+    for ((tensor, layout), fact) in
+        inferred.program.tensors.iter().zip(&lowered.laid.layouts).zip(facts)
+    {
+        let fail = |error: String| format!("layout of {}: {error}\n{layout}", tensor.name);
+        let pairs: Vec<(&str, i64)> = values.iter().map(|(n, v)| (n.as_str(), *v)).collect();
+        let bound = layout.bind(&pairs).map_err(|error| fail(error.to_string()))?;
+        let points = layout
+            .stored
+            .fix_params(&values)
+            .and_then(|set| set.points(10_000))
+            .map_err(|error| fail(error.to_string()))?;
+        if points.len() as i64 != bound.size() || fact.unique != bound.size() {
+            return Err(fail(format!("{} elements, size {}", points.len(), bound.size())));
+        }
+        let mut positions = Vec::new();
+        for point in &points {
+            let position = bound.index_of(point).map_err(|error| fail(error.to_string()))?;
+            positions.push(position.ok_or_else(|| fail(format!("{point:?} has no position")))?);
+        }
+        positions.sort_unstable();
+        if positions.iter().enumerate().any(|(k, position)| k as i64 != *position) {
+            return Err(fail(format!("positions {positions:?}")));
+        }
+    }
+    Ok(())
+}
+
+/// Packs, computes and unpacks by the interpreter, which checks every access and parallel loop, and compares with the reference.
+fn interpret(
+    lowered: &Lowered,
+    movement: &dastac::sched::Movement,
+    evaluator: &Evaluator<'_>,
+    symbols: &[i64],
+    inputs: &BTreeMap<TensorId, Dense>,
+) -> Result<(), String> {
+    const STEPS: u64 = 10_000_000;
+    let program = &lowered.laid.analysis.inferred.program;
+    let facts = facts(&lowered.laid, symbols).map_err(|error| error.to_string())?;
+    let run = |module, function: &str, data: &mut [Data]| {
+        run_steps(module, function, symbols, data, STEPS)
+            .map_err(|error| format!("{function}: {error}\n{module}"))
+    };
+    let rubbish = |count: i64| Data::Float(vec![f64::NAN; count as usize]);
+    let mut packed: Vec<Data> = Vec::new();
+    for id in program.tensor_ids() {
+        let mut buffer = rubbish(facts[id.0].unique);
+        if let Some(dense) = inputs.get(&id) {
+            let mut data = [Data::Float(dense.data.clone()), buffer];
+            run(&movement.module, &movement.functions[id.0].0, &mut data)?;
+            let [before, after] = data;
+            buffer = after;
+            if let Some(expand) = &movement.functions[id.0].2 {
+                let mut data = [before, rubbish(dense.data.len() as i64)];
+                run(&movement.module, expand, &mut data)?;
+                if !close(data[1].as_float().unwrap_or_default(), &dense.data) {
+                    return Err(format!("expand {}: {:?}\n{dense:?}", facts[id.0].name, data[1]));
+                }
+            }
+        }
+        packed.push(buffer);
+    }
+    run(&lowered.kernel.module, "kernel", &mut packed)?;
+    let expected = evaluator.run(inputs).map_err(|error| format!("reference: {error}"))?;
+    for id in program.tensor_ids() {
+        let name = &facts[id.0].name;
+        let (_, unpack, _) = &movement.functions[id.0];
+        let elements = facts[id.0].shape.iter().product();
+        let mut data = [packed[id.0].clone(), rubbish(elements)];
+        run(&movement.module, unpack, &mut data)?;
+        let found = data[1].as_float().unwrap_or_default();
+        match (expected.get(&id), inputs.get(&id)) {
+            (Some(wanted), _) => {
+                let shape: Vec<i64> = wanted.shape.iter().map(|extent| *extent as i64).collect();
+                if shape != facts[id.0].shape {
+                    return Err(format!("shape of {name}: {:?}, not {shape:?}", facts[id.0].shape));
+                }
+                if !close(found, &wanted.data) {
+                    return Err(format!("{name} is {found:?}\nnot {:?}", wanted.data));
+                }
+            }
+            // Of an input comes back what the computation uses.
+            (None, Some(wanted)) => {
+                let kept: Vec<f64> = wanted
+                    .data
+                    .iter()
+                    .zip(found)
+                    .map(|(wanted, found)| if *found == 0.0 { 0.0 } else { *wanted })
+                    .collect();
+                if !close(found, &kept) {
+                    return Err(format!("{name} came back as {found:?}\nnot {:?}", wanted.data));
+                }
+                let mut again = [data[1].clone(), rubbish(facts[id.0].unique)];
+                run(&movement.module, &movement.functions[id.0].0, &mut again)?;
+                if again[1] != packed[id.0] {
+                    return Err(format!("{name}, packed again, is {:?}", again[1]));
+                }
+            }
+            (None, None) => {}
+        }
+    }
+    Ok(())
+}
+
+fn close(found: &[f64], wanted: &[f64]) -> bool {
+    found.len() == wanted.len()
+        && found.iter().zip(wanted).all(|(found, wanted)| {
+            found == wanted
+                || (found.is_nan() && wanted.is_nan())
+                || (found - wanted).abs() <= 1e-9 * wanted.abs().max(1.0)
+        })
+}

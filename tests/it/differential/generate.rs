@@ -1,0 +1,374 @@
+//! Random STUR programs: small, mostly valid, made of the structures that the language is about.
+//!
+//! Not every program means something (an empty set, an unbounded iterator, a box that is left): the checker's answer is part of the test.
+
+use rand::Rng;
+use rand::seq::IndexedRandom;
+use rand_chacha::ChaCha8Rng;
+
+/// What a program is drawn from.
+pub struct Generator<'a> {
+    rng: &'a mut ChaCha8Rng,
+    /// Symbols that are extents; `S` besides them is a small number.
+    sizes: Vec<&'static str>,
+    tensors: Vec<Tensor>,
+    lines: Vec<String>,
+}
+
+#[derive(Clone)]
+struct Tensor {
+    name: String,
+    extents: Vec<String>,
+    /// Never 0 by accident where it is structurally non-zero.
+    divisor: bool,
+}
+
+/// A program's text.
+pub fn program(rng: &mut ChaCha8Rng) -> String {
+    let sizes = ["N", "M", "P"][..rng.random_range(1..=3)].to_vec();
+    let mut generator = Generator { rng, sizes, tensors: Vec::new(), lines: Vec::new() };
+    generator.build()
+}
+
+impl Generator<'_> {
+    fn chance(&mut self, percent: u32) -> bool {
+        self.rng.random_range(0..100) < percent
+    }
+
+    fn pick<T: Clone>(&mut self, from: &[T]) -> T {
+        from.choose(self.rng).expect("not empty").clone()
+    }
+
+    fn text(&mut self, from: &[&str]) -> String {
+        self.pick(from).to_string()
+    }
+
+    fn build(mut self) -> String {
+        for name in &["A", "B", "C", "D"][..self.rng.random_range(1..=4)] {
+            self.input(name);
+        }
+        let rules = self.pick(&[1, 1, 1, 2, 2, 3]);
+        for k in 0..rules {
+            self.rule(k);
+        }
+        let mut text = format!("symbols: {}, S\n", self.sizes.join(", "));
+        if rules > 1 && self.chance(40) {
+            text += &format!("outputs: H{}\n", rules - 1);
+        }
+        text + &self.lines.join("\n") + "\n"
+    }
+
+    fn extent(&mut self) -> String {
+        let size = self.pick(&self.sizes.clone()).to_string();
+        match self.rng.random_range(0..20) {
+            0 => self.text(&["3", "4"]),
+            1 => format!("{size} + 1"),
+            2 => format!("2 * {size}"),
+            _ => size,
+        }
+    }
+
+    fn input(&mut self, name: &str) {
+        let rank = self.pick(&[0, 1, 1, 1, 2, 2, 2, 2, 2, 2, 3, 3]);
+        let mut extents: Vec<String> = (0..rank).map(|_| self.extent()).collect();
+        if rank > 1 && self.chance(50) {
+            // Square: symmetries need it.
+            extents = vec![extents[0].clone(); rank];
+        }
+        if rank > 0 {
+            let dims = &["i", "j", "k"][..rank];
+            let head = dims.join(", ");
+            let bounds: Vec<String> =
+                dims.iter().zip(&extents).map(|(i, extent)| self.range(i, extent)).collect();
+            self.lines.push(format!("{name}:D({head}) := {}", bounds.join(" * ")));
+            match self.rng.random_range(0..100) {
+                0..20 => {}
+                20..48 if self.redundant(name, &extents) => {}
+                _ => {
+                    let regions = self.pick(&[1, 1, 1, 2, 2, 3]);
+                    let regions: Vec<String> =
+                        (0..regions).map(|_| self.region(dims, &extents)).collect();
+                    self.lines.push(format!("{name}:U({head}) := {}", regions.join(" + ")));
+                }
+            }
+        }
+        self.tensors.push(Tensor { name: name.into(), extents, divisor: true });
+    }
+
+    fn range(&mut self, iterator: &str, extent: &str) -> String {
+        match self.rng.random_range(0..8) {
+            0 => format!("({extent} > {iterator} >= 0)"),
+            1 => format!("({iterator} >= 0) * ({iterator} <= {extent} - 1)"),
+            _ => format!("(0 <= {iterator} < {extent})"),
+        }
+    }
+
+    /// One or two conditions.
+    fn region(&mut self, dims: &[&str], extents: &[String]) -> String {
+        let first = self.condition(dims, extents);
+        if self.chance(35) { format!("{first} * {}", self.condition(dims, extents)) } else { first }
+    }
+
+    fn condition(&mut self, dims: &[&str], extents: &[String]) -> String {
+        let a = self.rng.random_range(0..dims.len());
+        let b = self.rng.random_range(0..dims.len());
+        let (i, j, n) = (dims[a], dims[b], &extents[a]);
+        if dims.len() == 1 || a == b {
+            return match self.rng.random_range(0..11) {
+                0 => format!("({i} = S)"),
+                1 => format!("({i} % 2 = 0)"),
+                2 => format!("({i} % 3 = 1)"),
+                3 => format!("(2 * {i} < {n})"),
+                4 => format!("({i} >= 1)"),
+                5 => format!("({i} = {n} - 1)"),
+                6 => format!("({i} != S)"),
+                7 => format!("({i} = 3 * q) * (0 <= q < {n})"),
+                8 => format!("({i} < ({n}) / 2)"),
+                9 => format!("({i} / 2 % 2 = 1)"),
+                _ => format!("({i} = {})", self.rng.random_range(0..3)),
+            };
+        }
+        if dims.len() == 3 && self.chance(25) {
+            let c = 3 - a - b;
+            let k = dims[c];
+            return match self.rng.random_range(0..6) {
+                0 => format!("({i} <= {j} <= {k})"),
+                1 => format!("({i} < {j} < {k})"),
+                2 => format!("({i} + {j} = {k})"),
+                3 => format!("({i} + {j} + {k} < {n})"),
+                4 => format!("({i} = {j} = {k})"),
+                _ => format!("(({i} + {j} + {k}) % 2 = 0)"),
+            };
+        }
+        let width = self.text(&["0", "1", "2", "S", "S + 1"]);
+        match self.rng.random_range(0..24) {
+            0 | 1 => format!("({i} <= {j})"),
+            2 | 3 => format!("({i} < {j})"),
+            4 | 5 => format!("({i} = {j})"),
+            6 => format!("({i} != {j})"),
+            7 | 8 => format!("({i} - {width} <= {j} <= {i} + {width})"),
+            9 => format!("({i} <= {j} <= {i} + {width})"),
+            10 => format!("({j} - {i} = {width})"),
+            11 => format!("(({i} + {j}) % 2 = 0)"),
+            12 => format!("({i} / 2 = {j} / 2)"),
+            13 => format!("({i} / 2 <= {j} / 3)"),
+            14 => format!("({i} + {j} = {n} - 1)"),
+            15 => format!("({i} + {j} < {n})"),
+            16 => format!("({i} = 2 * {j})"),
+            17 => format!("({i} % 2 = {j} % 3)"),
+            18 => format!("(({i} + 2 * {j}) % 3 != 1)"),
+            19 => format!("({i} = {j} + 2 * q) * (0 <= q < {n})"),
+            20 => format!("({j} - {i} = S) * ({i} % 2 = 0)"),
+            21 => format!("({i} * 2 + {j} >= S)"),
+            22 => format!("(({j} - {i}) % 3 = 0)"),
+            _ => format!("({i} = S) * ({j} >= {i})"),
+        }
+    }
+
+    /// A unique set with a redundancy map; false if the shape has none.
+    fn redundant(&mut self, name: &str, extents: &[String]) -> bool {
+        let n = extents[0].clone();
+        let c = self.text(&["", "", "2.5 * ", "-21.5 * ", "-1 * "]);
+        let square = extents.iter().all(|extent| *extent == n);
+        let (unique, redundancy) = match (extents.len(), square) {
+            (1, _) => match self.rng.random_range(0..3) {
+                0 => ("(i < 3)".into(), format!("{c}(i >= 3) * (ip = i % 3)")),
+                1 => (format!("(2 * i < {n})"), format!("{c}(2 * i >= {n}) * (ip = {n} - 1 - i)")),
+                _ => ("(i % 2 = 0)".into(), format!("{c}(i % 2 = 1) * (ip = i - 1)")),
+            },
+            (2, true) => match self.rng.random_range(0..7) {
+                0 | 1 => ("(i <= j)".into(), format!("{c}(i > j) * (ip = j) * (jp = i)")),
+                2 => ("(j <= i)".into(), format!("{c}(i < j) * (ip = j) * (jp = i)")),
+                3 => ("(i < j)".into(), format!("{c}(i > j) * (ip = j) * (jp = i)")),
+                4 => (
+                    "(i <= j <= i + S)".into(),
+                    format!("{c}(j < i <= j + S) * (ip = j) * (jp = i)"),
+                ),
+                5 => (
+                    "(i = j) + (j = i + 1)".into(),
+                    format!("{c}(i = j + 1) * (ip = j) * (jp = i)"),
+                ),
+                _ => toeplitz(&c),
+            },
+            (2, false) => match self.rng.random_range(0..3) {
+                0 => ("(i = 0)".into(), format!("{c}(i > 0) * (ip = 0) * (jp = j)")),
+                1 => ("(j % 2 = 0)".into(), format!("{c}(j % 2 = 1) * (ip = i) * (jp = j - 1)")),
+                _ => toeplitz(&c),
+            },
+            (3, true) => match self.rng.random_range(0..4) {
+                0 => ("(i <= j)".into(), format!("{c}(i > j) * (ip = j) * (jp = i) * (kp = k)")),
+                1 => ("(j <= k)".into(), format!("{c}(j > k) * (ip = i) * (jp = k) * (kp = j)")),
+                2 => ("(i < k)".into(), format!("{c}(i > k) * (ip = k) * (jp = j) * (kp = i)")),
+                _ => (
+                    "(i <= j <= k)".into(),
+                    [
+                        "(i <= k < j) * (ip = i) * (jp = k) * (kp = j)",
+                        "(j < i <= k) * (ip = j) * (jp = i) * (kp = k)",
+                        "(j <= k < i) * (ip = j) * (jp = k) * (kp = i)",
+                        "(k < i <= j) * (ip = k) * (jp = i) * (kp = j)",
+                        "(k < j < i) * (ip = k) * (jp = j) * (kp = i)",
+                    ]
+                    .join(" + "),
+                ),
+            },
+            _ => return false,
+        };
+        let dims = &["i", "j", "k"][..extents.len()];
+        let targets: Vec<String> = dims.iter().map(|dim| format!("{dim}p")).collect();
+        self.lines.push(format!("{name}:U({}) := {unique}", dims.join(", ")));
+        let head = format!("{}, {}", dims.join(", "), targets.join(", "));
+        self.lines.push(format!("{name}:R({head}) := {redundancy}"));
+        true
+    }
+
+    fn rule(&mut self, number: usize) {
+        let name = format!("H{number}");
+        let rank = self.pick(&[0, 1, 1, 1, 2, 2, 2, 3]);
+        let all = ["i", "j", "k", "l", "m"];
+        let head: Vec<&str> = all[..rank].to_vec();
+        // The extent that each iterator is meant to have: equal ones make symmetries, others test clipping.
+        let extents: Vec<String> = if self.chance(50) {
+            let extent = self.extent();
+            vec![extent; all.len()]
+        } else {
+            all.iter().map(|_| self.extent()).collect()
+        };
+        let declared = self.chance(50);
+        let count = self.pick(&[1, 1, 1, 2, 2, 3]);
+        let inner = self.rng.random_range(0..=2);
+        let mut simple = count == 1 && inner == 0;
+        let mut products: Vec<String> = Vec::new();
+        for _ in 0..count {
+            let twin = !products.is_empty() && rank >= 2 && self.chance(30);
+            products.push(match products.first() {
+                // The same with two of the head's iterators exchanged: symmetric or skew.
+                Some(first) if twin => {
+                    let swapped: String = first
+                        .split_inclusive(|c: char| !c.is_ascii_alphanumeric())
+                        .map(|word| match word.split_at(word.len().min(1)) {
+                            ("i", rest) if !rest.starts_with(char::is_alphanumeric) => {
+                                format!("j{rest}")
+                            }
+                            ("j", rest) if !rest.starts_with(char::is_alphanumeric) => {
+                                format!("i{rest}")
+                            }
+                            _ => word.to_string(),
+                        })
+                        .collect();
+                    format!("{}{swapped}", self.text(&["", "-1 * "]))
+                }
+                _ => self.product(&head, &all[..rank + inner], &extents, declared),
+            });
+        }
+        if rank > 0 && declared {
+            let bounds: Vec<String> =
+                head.iter().zip(&extents).map(|(i, extent)| self.range(i, extent)).collect();
+            self.lines.push(format!("{name}:D({}) := {}", head.join(", "), bounds.join(" * ")));
+        }
+        if inner > 0 && self.chance(30) {
+            let mut order: Vec<&str> = all[..rank + inner].to_vec();
+            rand::seq::SliceRandom::shuffle(&mut order[..], self.rng);
+            if !self.lines.iter().any(|line| line.starts_with("iters")) {
+                self.lines.push(format!("iters: {name} -> {}", order.join(", ")));
+            }
+        }
+        simple = simple && !products[0].contains('N');
+        self.lines.push(format!("{name}({}) := {}", head.join(", "), products.join(" + ")));
+        let extents = extents[..rank].to_vec();
+        self.tensors.push(Tensor { name, extents, divisor: simple });
+    }
+
+    fn product(
+        &mut self,
+        head: &[&str],
+        iterators: &[&str],
+        extents: &[String],
+        declared: bool,
+    ) -> String {
+        let mut factors: Vec<String> = Vec::new();
+        for _ in 0..self.pick(&[1, 1, 2, 2, 2, 3, 4]) {
+            factors.push(self.access(iterators));
+        }
+        let mut used = factors.join(" ");
+        let uses = |text: &str, name: &str| {
+            text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == name)
+        };
+        if !iterators.is_empty() {
+            let present: Vec<&str> = iterators.iter().copied().filter(|i| uses(&used, i)).collect();
+            if !present.is_empty() && self.chance(30) {
+                let condition = self.condition(&present, extents);
+                factors.push(condition);
+            }
+            if self.chance(12) {
+                let (a, b) = (self.pick(iterators), self.pick(iterators));
+                if a != b {
+                    let shift = self.text(&["", " + 1", " - 1", " + S"]);
+                    factors.push(format!("({a} = {b}{shift})"));
+                }
+            }
+        }
+        used = factors.join(" ");
+        for (iterator, extent) in head.iter().zip(extents) {
+            if (!uses(&used, iterator) && !declared) || self.chance(10) {
+                factors.push(format!("(0 <= {iterator} < {extent})"));
+            }
+        }
+        used = factors.join(" ");
+        for (iterator, extent) in iterators.iter().zip(extents).skip(head.len()) {
+            // An iterator that is in nothing but comparisons.
+            if uses(&used, iterator) && !self.plain(&used, iterator) {
+                factors.push(format!("(0 <= {iterator} < {extent})"));
+            }
+        }
+        if self.chance(20) {
+            factors.push(self.text(&["2", "-0.5", "(-3)", "4^-1", "1.5", "N()", "N^-1()", "S()"]));
+        }
+        rand::seq::SliceRandom::shuffle(&mut factors[..], self.rng);
+        factors.join(" * ")
+    }
+
+    /// Whether an iterator is a subscript by itself somewhere, so that the tensor's dimensions bound it.
+    fn plain(&self, factors: &str, iterator: &str) -> bool {
+        let accesses = factors.split(['(', ',', ')']);
+        accesses.map(str::trim).any(|subscript| subscript == iterator)
+    }
+
+    fn access(&mut self, iterators: &[&str]) -> String {
+        let tensor = self.pick(&self.tensors.clone());
+        let rank = tensor.extents.len();
+        if iterators.is_empty() && rank > 0 {
+            let at: Vec<String> = (0..rank).map(|_| self.text(&["0", "1", "S"])).collect();
+            return format!("{}({})", tensor.name, at.join(", "));
+        }
+        let subscripts: Vec<String> = (0..rank)
+            .map(|_| {
+                let i = self.pick(iterators);
+                let j = self.pick(iterators);
+                match self.rng.random_range(0..60) {
+                    0 => format!("{i} + 1"),
+                    1 => format!("{i} - 1"),
+                    2 => format!("{i} + S"),
+                    3 => format!("2 * {i}"),
+                    4 => format!("{i} + {j}"),
+                    5 => format!("N - 1 - {i}"),
+                    6 => "0".to_string(),
+                    7 => "S".to_string(),
+                    8 => format!("{i} / 2"),
+                    9 => format!("{i} - {j}"),
+                    _ => i.to_string(),
+                }
+            })
+            .collect();
+        let reciprocal = if tensor.divisor && self.chance(8) { "^-1" } else { "" };
+        format!("{}{reciprocal}({})", tensor.name, subscripts.join(", "))
+    }
+}
+
+fn toeplitz(c: &str) -> (String, String) {
+    (
+        "(i = 0) + (i > 0) * (j = 0)".into(),
+        format!(
+            "{c}(0 < j <= i) * (ip = i - j) * (jp = 0) + {c}(0 < i < j) * (ip = 0) * (jp = j - i)"
+        ),
+    )
+}
