@@ -36,6 +36,9 @@ pub struct Cli {
     /// `auto`: on a terminal, unless NO_COLOR is set.
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub color: Color,
+    /// Give up compiling after so many seconds (0: never)
+    #[arg(long, global = true, value_name = "SECONDS", default_value_t = 300)]
+    pub compile_limit: u64,
     /// What to do
     #[command(subcommand)]
     pub command: Command,

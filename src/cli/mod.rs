@@ -22,6 +22,7 @@ mod source;
 mod table;
 mod verify;
 mod version;
+mod watchdog;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -69,6 +70,7 @@ pub fn main() -> ExitCode {
         renderer: Renderer::new(cli.color),
         interactive: std::io::stderr().is_terminal(),
     };
+    watchdog::start(cli.compile_limit);
     let outcome = match &cli.command {
         Command::Check(args) => check::check(&terminal, args),
         Command::Infer(args) => infer::infer(&terminal, args),

@@ -43,8 +43,10 @@ impl Progress {
 
     /// What is done from now on.
     pub fn stage(&self, what: impl Into<String>) {
+        let what = what.into();
+        super::watchdog::stage(&what);
         if let Some(shown) = &self.shown {
-            shown.bar.set_message(what.into());
+            shown.bar.set_message(what);
         }
     }
 }

@@ -26,10 +26,13 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     let source = Source::read(&args.file.file)?;
     let failed = |error: dastac::Error| Failure::of(error, &source);
     let progress = Progress::new(terminal.interactive && !args.json);
+    let warm_up = WarmUp::start();
     let analysis = analyse(terminal, &source, &progress)?;
     let plan = Plan::new(&analysis, args, &source)?;
     let threads = threads(terminal, args);
+    drop(warm_up);
     let built = compile(analysis, threads > 1, &source, &progress)?;
+    super::watchdog::stop();
     let mut runner = Runner::new(built, &plan.symbols, threads).map_err(failed)?;
     let dense = fill(&mut runner, plan.inputs, args, &source, &progress)?;
     let mut times = Vec::new();
@@ -59,6 +62,25 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
         output::stdout(human(&runner, &report, &times, &verdict).as_bytes())?;
     }
     Ok(if verdict.disagrees() { Outcome::Disagreement } else { Outcome::Done })
+}
+
+/// MLIR and LLVM getting ready on the other core while isl works on this one.
+struct WarmUp(Option<std::thread::JoinHandle<()>>);
+
+impl WarmUp {
+    fn start() -> WarmUp {
+        WarmUp(Some(std::thread::spawn(dastac::backend::warm_up)))
+    }
+}
+
+impl Drop for WarmUp {
+    /// Waits: the process must not end while LLVM is starting.
+    fn drop(&mut self) {
+        if let Some(thread) = self.0.take() {
+            // If it failed, the compilation will say so.
+            let _ = thread.join();
+        }
+    }
 }
 
 /// The command line checked against the program.

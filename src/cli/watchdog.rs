@@ -2,8 +2,7 @@
 //! inside: a thread watches, says what happened, and ends the process.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{JoinHandle, park_timeout, spawn};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use dastac::human;
@@ -11,57 +10,51 @@ use dastac::human;
 /// How often the thread looks.
 const PERIOD: Duration = Duration::from_millis(50);
 
-/// Watches until it is dropped.
-pub struct Watchdog {
-    done: Arc<AtomicBool>,
-    stage: Arc<Mutex<&'static str>>,
-    thread: Option<JoinHandle<()>>,
-}
+const HINT: &str =
+    "simplify the structures: fewer symbols in one region, fewer or disjoint regions";
 
-impl Watchdog {
-    /// Ends the process with exit code 1 after `seconds` (none for 0), or when it holds three quarters of the memory that was available.
-    pub fn start(seconds: u64) -> Watchdog {
-        let done = Arc::new(AtomicBool::new(false));
-        let stage = Arc::new(Mutex::new("reading"));
-        let watched = (Arc::clone(&done), Arc::clone(&stage));
-        let memory = dastac::run::available_memory() / 4 * 3;
-        let thread = spawn(move || {
-            let (done, stage) = watched;
-            let start = Instant::now();
-            while !done.load(Ordering::Relaxed) {
-                park_timeout(PERIOD);
-                let at = *stage.lock().unwrap_or_else(PoisonError::into_inner);
-                let resident = resident();
-                if seconds > 0 && start.elapsed() >= Duration::from_secs(seconds) {
-                    end(&format!("compilation took more than {seconds} s; it was {at}"), "give it more with --compile-limit SECONDS (0 for no limit), or simplify the structures: fewer symbols in one region, fewer overlapping regions");
-                }
-                if resident > memory {
-                    end(&format!("compilation takes more memory than there is ({}); it was {at}", human(resident)), "simplify the structures: fewer symbols in one region, fewer overlapping regions");
-                }
+static DONE: AtomicBool = AtomicBool::new(false);
+static STAGE: Mutex<String> = Mutex::new(String::new());
+
+/// From now on the process ends with exit code 1 after `seconds` (never for 0), or when it holds three quarters of the memory that is
+/// available now; until [`stop`].
+pub fn start(seconds: u64) {
+    let memory = dastac::run::available_memory() / 4 * 3;
+    let start = Instant::now();
+    std::thread::spawn(move || {
+        while !DONE.load(Ordering::Relaxed) {
+            std::thread::sleep(PERIOD);
+            if seconds > 0 && start.elapsed() >= Duration::from_secs(seconds) {
+                end(
+                    &format!("compilation took more than {seconds} s"),
+                    &format!("allow more with `--compile-limit SECONDS` (0: no limit), or {HINT}"),
+                );
             }
-        });
-        Watchdog { done, stage, thread: Some(thread) }
-    }
-
-    /// Says what is being done, for the message.
-    pub fn stage(&self, stage: &'static str) {
-        *self.stage.lock().unwrap_or_else(PoisonError::into_inner) = stage;
-    }
-}
-
-impl Drop for Watchdog {
-    fn drop(&mut self) {
-        self.done.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            thread.thread().unpark();
-            // It only ends by itself or ends the process; a panic in it has been reported.
-            let _ = thread.join();
+            let resident = resident();
+            if resident > memory {
+                end(&format!("compilation takes too much memory ({})", human(resident)), HINT);
+            }
         }
-    }
+    });
 }
 
-fn end(message: &str, hint: &str) -> ! {
-    eprintln!("error: {message}\nhelp: {hint}");
+/// Says what is being done, for the message.
+pub fn stage(what: &str) {
+    what.clone_into(&mut STAGE.lock().unwrap_or_else(PoisonError::into_inner));
+}
+
+/// Compilation is over: no limits any more.
+pub fn stop() {
+    DONE.store(true, Ordering::Relaxed);
+}
+
+fn end(message: &str, hint: &str) {
+    if DONE.load(Ordering::Relaxed) {
+        return;
+    }
+    let stage = STAGE.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let stage = if stage.is_empty() { stage } else { format!("; it was {stage}") };
+    eprintln!("error: {message}{stage}\nhelp: {hint}");
     // Not `std::process::exit`: destructors of libraries that another thread is inside of must not run.
     dastac::backend::exit_now(1)
 }
