@@ -51,7 +51,7 @@ fn stage(
     progress.stage("finding layouts");
     let laid = analysis.lay_out().map_err(failed)?;
     if args.stage == Stage::Layout {
-        return Ok(layout::polynomials(&laid).into_bytes());
+        return Ok(layout::polynomials(&laid).map_err(failed)?.into_bytes());
     }
     progress.stage("building loops");
     let lowered = laid.lower().map_err(failed)?;

@@ -2,7 +2,7 @@
 
 use dastac::driver::Laid;
 use dastac::human;
-use dastac::layout::Piecewise;
+use dastac::layout::{Piecewise, Proof};
 use dastac::run::{TensorFacts, facts};
 
 use super::args::{LayoutArgs, SymbolArgs};
@@ -24,13 +24,13 @@ pub fn layout(terminal: &Terminal, args: &LayoutArgs) -> Result<Outcome> {
     let values = known_sizes(&analysis, &args.symbols)?;
     progress.stage("finding layouts");
     let laid = analysis.lay_out().map_err(|error| Failure::of(error, &source))?;
-    let text = match values {
-        None => polynomials(&laid),
-        Some(values) => {
-            let facts = facts(&laid, &values).map_err(|error| Failure::of(error, &source))?;
-            polynomials(&laid) + "\n" + &sizes(&facts)
-        }
+    let failed = |error: dastac::Error| Failure::of(error, &source);
+    let sizes = match values {
+        None => String::new(),
+        Some(values) => "\n".to_string() + &sizes(&facts(&laid, &values).map_err(failed)?),
     };
+    progress.stage("proving layouts");
+    let text = polynomials(&laid).map_err(failed)? + &sizes;
     drop(progress);
     stdout(text.as_bytes())?;
     Ok(Outcome::Done)
@@ -45,8 +45,11 @@ fn known_sizes(analysis: &dastac::driver::Analysis, args: &SymbolArgs) -> Result
     inputs::symbols(program, args).map(Some)
 }
 
-/// Index and size polynomials of every tensor.
-pub fn polynomials(laid: &Laid) -> String {
+/// Beyond, the successor relation of a proof has too many pieces.
+const MAX_PROOF_RANK: usize = 5;
+
+/// Index and size polynomials of every tensor, for symbols of at least 1, and whether the index is proven to be a bijection.
+pub fn polynomials(laid: &Laid) -> std::result::Result<String, dastac::Error> {
     let inferred = &laid.analysis.inferred;
     let mut parts = Vec::new();
     for (id, layout) in inferred.program.tensor_ids().zip(&laid.layouts) {
@@ -60,11 +63,19 @@ pub fn polynomials(laid: &Laid) -> String {
         let head =
             if iterators.is_empty() { "()".into() } else { format!("({})", iterators.join(", ")) };
         let mut text = format!("{}{head}: {}{slowest}\n", tensor.name, role(tensor.role));
-        text += &pieces("position", &layout.index);
-        text += &pieces("elements", &layout.size);
+        text += &pieces("position", &layout.index.for_positive_symbols()?);
+        text += &pieces("elements", &layout.size.for_positive_symbols()?);
+        if tensor.rank <= MAX_PROOF_RANK {
+            let proof = match layout.prove_bijection()? {
+                Proof::Proven => "proven for all sizes".into(),
+                Proof::Undecided(why) => format!("not decided ({why})"),
+                Proof::Refuted(at) => format!("REFUTED {at}: a defect of dastac"),
+            };
+            text += &format!("  one place for each element, without gaps: {proof}\n");
+        }
         parts.push(text);
     }
-    parts.join("\n")
+    Ok(parts.join("\n"))
 }
 
 /// A polynomial, one line a piece.

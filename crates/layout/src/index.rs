@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use dastac_poly::{Context, Set};
+use dastac_poly::{Context, PwQPolynomial, Set};
 use dastac_stur::infer::{Inferred, Redundancy, infer};
 use dastac_stur::program::TensorId;
 use dastac_stur::sets::Affine;
@@ -54,12 +54,15 @@ impl Layout {
             .map(|(k, name)| if name.is_empty() { format!("i{k}") } else { name })
             .collect();
         let stored = stored.with_dim_names(&dims)?;
+        if !stored.is_bounded()? {
+            return Err(dastac_poly::Error::Infinite { set: stored.to_string() }.into());
+        }
         let permuted = stored.permute(order)?;
         let permuted_dims: Vec<String> = order.iter().map(|&k| dims[k].clone()).collect();
         let index = if dims.is_empty() {
             Piecewise { dims: Vec::new(), pieces: Vec::new() }
         } else {
-            fuse(&permuted.rank_polynomial()?, &permuted, &permuted_dims)?
+            rank(&permuted, &permuted_dims)?
         };
         let size = size(&permuted)?;
         Ok(Layout {
@@ -205,6 +208,29 @@ impl Layout {
     }
 }
 
+/// Number of points before each point, fused. Depth by depth where each depth fuses into one piece, because the pieces of a sum
+/// multiply (256 for the simplex of dimension 8).
+fn rank(stored: &Set, dims: &[String]) -> Result<Piecewise, LayoutError> {
+    let mut sum = Polynomial::zero();
+    let depths = stored.rank_by_depth()?;
+    for count in &depths {
+        let fused = fuse(count, stored, dims)?;
+        match fused.pieces.as_slice() {
+            [] => {}
+            [only] => sum = &sum + &only.polynomial,
+            _ => {
+                let mut total = PwQPolynomial::zero_on(stored)?;
+                for count in &depths {
+                    total = total.add(count)?;
+                }
+                return fuse(&total.gist(stored)?.coalesce()?, stored, dims);
+            }
+        }
+    }
+    let pieces = vec![Piece { domain: stored.clone(), polynomial: sum }];
+    Ok(Piecewise { dims: dims.to_vec(), pieces })
+}
+
 /// Number of points as a fused piecewise polynomial over the symbols.
 fn size(stored: &Set) -> Result<Piecewise, LayoutError> {
     fuse(&stored.card()?, &symbols_of(stored)?, &[])
@@ -309,14 +335,16 @@ impl Piecewise {
         let mut pieces = Vec::new();
         for piece in &self.pieces {
             let params = piece.domain.params()?;
-            let conditions: Vec<String> = params.iter().map(|name| format!("{name} >= 1")).collect();
+            let conditions: Vec<String> =
+                params.iter().map(|name| format!("{name} >= 1")).collect();
             let text = format!("[{}] -> {{ : {} }}", params.join(", "), conditions.join(" and "));
             let positive = Set::parse(piece.domain.context(), &text)?;
             let here = piece.domain.intersect_params(&positive)?;
             if !here.is_empty()? {
                 let names = piece.domain.dims()?;
                 let domain = here.gist_params(&positive)?.coalesce()?;
-                let domain = if names.is_empty() { domain } else { domain.with_dim_names(&names)? };
+                let domain =
+                    if names.is_empty() { domain } else { domain.with_dim_names(&names)? };
                 pieces.push(Piece { domain, polynomial: piece.polynomial.clone() });
             }
         }

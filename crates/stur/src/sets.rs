@@ -297,19 +297,27 @@ pub fn upper_bounds(
                 }
                 let Some(strict) = chain_order(&comparison.operators, from, to) else { continue };
                 let Some(difference) = sides[from].add_scaled(&sides[to], -1) else { continue };
-                // difference < 0 (strict) or <= 0, linear in the iterator with coefficient 1.
-                let atom = Atom::Name(iterator.into());
-                if difference.terms.get(&atom) != Some(&1) {
-                    continue;
-                }
+                // difference < 0 (strict) or <= 0, linear in the iterator (or its quotient) with coefficient 1.
+                let found = difference.terms.iter().find_map(|(atom, coefficient)| match atom {
+                    Atom::Name(name) if name == iterator && *coefficient == 1 => Some((atom, 1)),
+                    Atom::Floor(inner, divisor)
+                        if inner.as_name() == Some(iterator) && *coefficient == 1 =>
+                    {
+                        Some((atom, *divisor))
+                    }
+                    _ => None,
+                });
+                let Some((atom, divisor)) = found else { continue };
                 let mut rest = difference.clone();
-                rest.terms.remove(&atom);
+                rest.terms.remove(atom);
                 if !rest.names().iter().all(|name| is_symbol(name)) {
                     continue;
                 }
                 let bound = rest
                     .scaled(-1)
-                    .and_then(|b| b.add_scaled(&Affine::constant(i64::from(!strict)), 1));
+                    .and_then(|b| b.add_scaled(&Affine::constant(i64::from(!strict)), 1))
+                    // floor(i / c) < b means i < c * b.
+                    .and_then(|b| b.scaled(divisor));
                 if let Some(bound) = bound
                     && !bounds.contains(&bound)
                 {

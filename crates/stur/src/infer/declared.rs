@@ -5,7 +5,7 @@
 
 use dastac_poly::{Map, Set};
 
-use super::{InferError, Redundancy, Structured, named, symmetry, witness};
+use super::{InferError, Redundancy, Structured, named, side, symmetry, unbounded, witness};
 use crate::diagnostic::Diagnostic;
 use crate::program::{Program, RuleId, Structure, TensorId};
 use crate::sets::{Affine, Extent, Sets, upper_bounds};
@@ -48,6 +48,9 @@ pub(crate) fn input(
     };
     let Declared { set: domain, extents } = declared_box(program, sets, &tensor.name, shape)?;
     let iterators = shape.iterators.clone();
+    for structure in [&tensor.unique, &tensor.redundancy].into_iter().flatten() {
+        locals_bounded(sets, structure, &domain)?;
+    }
     let unique = match &tensor.unique {
         Some(unique) => sets.structure(unique)?.intersect(&domain)?,
         None => domain.clone(),
@@ -66,6 +69,27 @@ pub(crate) fn input(
         structured.classes = symmetry::declared_classes(sets, &structured)?;
     }
     Ok(structured)
+}
+
+/// Iterators that stand in no head must be bounded where the head's are: what they mean can then be enumerated.
+fn locals_bounded(sets: &Sets, structure: &Structure, domain: &Set) -> Result<(), InferError> {
+    for region in &structure.regions {
+        if region.locals.is_empty() {
+            continue;
+        }
+        let all = [structure.iterators.as_slice(), &region.locals].concat();
+        // The first half of a redundancy map's iterators, or all of a set's, are the element's.
+        let element: Vec<Affine> =
+            structure.iterators.iter().take(domain.rank()).map(|name| Affine::name(name)).collect();
+        let inside = sets.access(&all, &element)?.intersect_range(domain)?.domain()?;
+        let set = sets.set(&all, &[], &region.comparisons)?.intersect(&inside)?;
+        for (k, local) in region.locals.iter().enumerate() {
+            if !side(&set, structure.iterators.len() + k)?.is_bounded()? {
+                return Err(unbounded(local, region.span).into());
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The declared box of a head, if it has one. A head's own `:U`/`:R` are not supported: they are inferred.
@@ -145,7 +169,7 @@ pub(crate) fn projected_bound(
     set: &Set,
     position: usize,
 ) -> Result<Option<Affine>, InferError> {
-    if set.is_empty()? || !set.has_dim_upper_bound(position)? {
+    if set.is_empty()? || !side(set, position)?.is_bounded()? {
         return Ok(None);
     }
     let pieces = set.dim_max(position)?.pieces()?;

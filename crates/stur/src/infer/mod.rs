@@ -326,17 +326,23 @@ fn space<'a>(
         domain = domain.intersect(&map.intersect_range(head_box)?.domain()?)?;
     }
     let domain = named(sets, &domain.simplify()?, &product.iterators)?;
-    for (position, iterator) in product.iterators.iter().enumerate() {
-        let bounded =
-            domain.has_dim_lower_bound(position)? && domain.has_dim_upper_bound(position)?;
-        if !bounded && !domain.is_empty()? {
-            return Err(unbounded(iterator, product.span).into());
+    if !domain.is_bounded()? {
+        for (position, iterator) in product.iterators.iter().enumerate() {
+            if !side(&domain, position)?.is_bounded()? {
+                return Err(unbounded(iterator, product.span).into());
+            }
         }
     }
     Ok(Space { domain, subscripts })
 }
 
-fn unbounded(iterator: &str, span: Span) -> Diagnostic {
+/// A set projected onto one of its dimensions.
+pub(crate) fn side(set: &Set, position: usize) -> Result<Set, dastac_poly::Error> {
+    let after = set.rank().saturating_sub(position + 1);
+    set.project_out_at(position + 1, after)?.project_out_at(0, position)
+}
+
+pub(crate) fn unbounded(iterator: &str, span: Span) -> Diagnostic {
     Diagnostic::error(
         "E0301",
         format!("iterator `{iterator}` is unbounded"),
