@@ -16,11 +16,9 @@ use rand_chacha::ChaCha8Rng;
 use crate::Error;
 use crate::driver::Built;
 
-/// Dense boxes up to this many elements are made for random inputs; beyond, random values are drawn in packed form.
-const MAX_RANDOM_BOX: u128 = 1 << 26;
-
-/// The reference evaluator is refused when the dense boxes hold more elements than this in all.
-pub const MAX_REFERENCE_CELLS: u128 = MAX_RANDOM_BOX / 64;
+/// The reference evaluator is refused when the dense boxes of all tensors together hold more elements. Up to this size random inputs are drawn
+/// dense, as it needs them; beyond, directly in packed form.
+pub const MAX_REFERENCE_CELLS: u128 = 1 << 22;
 
 /// The reference evaluator is refused beyond this many iterations.
 pub const MAX_REFERENCE_COST: u128 = 1 << 28;
@@ -314,7 +312,7 @@ impl Runner {
             // One stream a tensor: values do not depend on which other inputs are given.
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
             rng.set_stream(u64::try_from(id.0).unwrap_or(0));
-            if self.facts[id.0].dense_bytes / 8 <= MAX_RANDOM_BOX / 64 {
+            if self.facts[id.0].dense_bytes / 8 <= MAX_REFERENCE_CELLS {
                 let evaluator = self.evaluator(&program)?;
                 let dense = evaluator
                     .random_input(id, &mut rng)

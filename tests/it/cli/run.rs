@@ -321,7 +321,7 @@ fn wrong_tensors_and_arrays() {
 #[test]
 fn too_large_to_verify() {
     let folder = Folder::new(&example("spmv_ut.stur"));
-    let line = "run p.stur -p M=2000 -p N=2000 --threads 1 --verify";
+    let line = "run p.stur -p M=3000 -p N=3000 --threads 1 --verify";
     let text = folder.works(line);
     let (_, note) = text.split_once("\nnot verified: ").unwrap();
     expect![[r#"
