@@ -67,7 +67,7 @@ pub enum Command {
     /// Show where the elements of every tensor are stored
     ///
     /// For every tensor: the polynomial from index to position, the number of stored elements as a polynomial in the symbols, and the packing
-    /// order. When all symbols have values also elements and bytes, and how that compares with a dense array.
+    /// order, all for symbols of at least 1; and a proof that no two elements share a place. When all symbols have values also elements and bytes, and how that compares with a dense array.
     Layout(LayoutArgs),
     /// Print what a stage of the compiler made of a program
     #[command(after_help = EMIT_EXAMPLES)]

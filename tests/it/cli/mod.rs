@@ -371,41 +371,41 @@ fn layouts() {
     expect![[r#"
         A(i): output
           position  i
-          elements  M      if M >= 0 and N >= -1 + M and N > 0
-                    N + 1  if 0 < N <= -2 + M
-                    0      if N = 0 and M >= 0
+          elements  M      if N >= -1 + M
+                    N + 1  if N <= -2 + M
+          one place for each element, without gaps: proven for all sizes
 
         B(i, j): input, packed with i, j slowest to fastest
           position  N + i - 1  if 0 < i <= N and i < M
-                    j          if M > 0 and 0 <= j < N
-          elements  M + N - 1  if M > 0 and N >= -1 + M and N > 0
-                    2*N        if (0 < N <= -2 + M) or (N = 0 and M >= 0)
-                    0          if M = 0 and N > 0
+                    j          if 0 <= j < N
+          elements  M + N - 1  if N >= -1 + M
+                    2*N        if N <= -2 + M
+          one place for each element, without gaps: proven for all sizes
 
         C(j): input
           position  j
-          elements  N  if M > 0 and N >= 0
-                    0  if M = 0 and N >= 0
+          elements  N
+          one place for each element, without gaps: proven for all sizes
     "#]]
     .assert_eq(&folder.works("layout p.stur"));
     expect![[r#"
         A(i): output
           position  i
-          elements  M      if M >= 0 and N >= -1 + M and N > 0
-                    N + 1  if 0 < N <= -2 + M
-                    0      if N = 0 and M >= 0
+          elements  M      if N >= -1 + M
+                    N + 1  if N <= -2 + M
+          one place for each element, without gaps: proven for all sizes
 
         B(i, j): input, packed with i, j slowest to fastest
           position  N + i - 1  if 0 < i <= N and i < M
-                    j          if M > 0 and 0 <= j < N
-          elements  M + N - 1  if M > 0 and N >= -1 + M and N > 0
-                    2*N        if (0 < N <= -2 + M) or (N = 0 and M >= 0)
-                    0          if M = 0 and N > 0
+                    j          if 0 <= j < N
+          elements  M + N - 1  if N >= -1 + M
+                    2*N        if N <= -2 + M
+          one place for each element, without gaps: proven for all sizes
 
         C(j): input
           position  j
-          elements  N  if M > 0 and N >= 0
-                    0  if M = 0 and N >= 0
+          elements  N
+          one place for each element, without gaps: proven for all sizes
 
         tensor  shape     stored  bytes  dense bytes  dense/packed
         A       100           81    648          800         1.23x
@@ -421,10 +421,12 @@ fn layouts() {
         y(i): output
           position  i
           elements  3
+          one place for each element, without gaps: proven for all sizes
 
         x(i): input
           position  i
           elements  3
+          one place for each element, without gaps: proven for all sizes
 
         tensor  shape  stored  bytes  dense bytes  dense/packed
         y       3           3     24           24         1.00x

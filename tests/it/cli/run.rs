@@ -325,7 +325,7 @@ fn too_large_to_verify() {
     let text = folder.works(line);
     let (_, note) = text.split_once("\nnot verified: ").unwrap();
     expect![[r#"
-        too large for the reference evaluator: the dense boxes hold 4004000 elements, its limit is 1048576; about the largest size of these proportions is -p M=1023 -p N=1023
+        too large for the reference evaluator: the dense boxes hold 9006000 elements, its limit is 4194304; about the largest size of these proportions is -p M=2047 -p N=2047
     "#]].assert_eq(note);
     let report = folder.json(&format!("{line} --json"));
     assert_eq!(report["max_error"], Value::Null);
