@@ -15,10 +15,12 @@ use rand::SeedableRng;
 /// Iterations of the reference evaluator that a case may take.
 const MAX_COST: u128 = 3_000_000;
 
+/// The examples, and `tests/it/programs`: what would not make a good example.
 fn examples() -> Vec<PathBuf> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("examples");
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
-        .unwrap()
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let mut files: Vec<PathBuf> = ["examples", "tests/it/programs"]
+        .iter()
+        .flat_map(|folder| std::fs::read_dir(root.join(folder)).unwrap())
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|e| e == "stur"))
         .collect();

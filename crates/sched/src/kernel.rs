@@ -14,7 +14,7 @@ use dastac_stur::infer::{Inferred, InferredRule, Statement};
 use dastac_stur::program::TensorId;
 
 use crate::SchedError;
-use crate::nest::{Scan, Scope, symbol};
+use crate::nest::{Scan, Scope, module_name, symbol};
 
 /// A domain in more parts than this is scanned as a whole.
 const MAX_PARTS: usize = 8;
@@ -32,11 +32,11 @@ pub struct Kernel {
 pub(crate) fn module(inferred: &Inferred, layouts: &[Layout]) -> Result<Module, SchedError> {
     let mut module = Module::default();
     for (name, _) in &inferred.program.symbols {
-        module.symbol(name);
+        module.symbol(&module_name(name));
     }
     for (tensor, layout) in inferred.program.tensors.iter().zip(layouts) {
         let size = layout.size_index(&|name| symbol(&module, &inferred.sets, name))?;
-        module.buffer(&tensor.name, Element::F64, size);
+        module.buffer(module_name(&tensor.name), Element::F64, size);
     }
     Ok(module)
 }

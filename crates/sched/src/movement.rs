@@ -56,7 +56,11 @@ pub fn movement(inferred: &Inferred, layouts: &[Layout]) -> Result<Movement, Sch
 /// `sizes[k]` = number of elements of packed buffer `k`.
 fn sizes(inferred: &Inferred, module: &mut Module) {
     let count = i64::try_from(inferred.program.tensors.len()).unwrap_or(i64::MAX);
-    let out = module.buffer("packed.sizes", Element::I64, Index::constant(count));
+    let mut name = "packed.sizes".to_string();
+    while module.find_buffer(&name).is_some() {
+        name.push('_');
+    }
+    let out = module.buffer(name, Element::I64, Index::constant(count));
     let mut function = Function::new("sizes", vec![(out, Mode::Out)]);
     for id in inferred.program.tensor_ids() {
         let size = module.buffers[id.0].size.clone();
@@ -104,7 +108,10 @@ impl Mover<'_> {
             });
         }
         let size = extents.iter().cloned().fold(Index::constant(1), |a, b| a * b);
-        let name = format!("{}.{suffix}", self.inferred.program.tensor(self.id).name);
+        let mut name = format!("{}.{suffix}", self.inferred.program.tensor(self.id).name);
+        while module.find_buffer(&name).is_some() {
+            name.push('_'); // the program has a tensor of this name
+        }
         Ok((extents, module.buffer(name, Element::F64, size)))
     }
 

@@ -30,9 +30,14 @@ impl Scope<'_> {
 /// A symbol's loop IR, by the program's name or its isl-safe form.
 pub(crate) fn symbol(module: &Module, sets: &Sets, name: &str) -> Option<Index> {
     module
-        .find_symbol(name)
-        .or_else(|| module.find_symbol(sets.names.original(name)))
+        .find_symbol(&module_name(name))
+        .or_else(|| module.find_symbol(&module_name(sets.names.original(name))))
         .map(Index::symbol)
+}
+
+/// The name of a symbol or tensor in the loop IR, which reserves a few words (`and`).
+pub(crate) fn module_name(name: &str) -> String {
+    if dastac_loops::print::is_name(name) { name.into() } else { format!("{name}.name") }
 }
 
 /// Builds the statements of one point.
