@@ -26,7 +26,7 @@ struct Tensor {
 /// A program's text.
 pub fn program(rng: &mut ChaCha8Rng) -> String {
     let sizes = ["N", "M", "P"][..rng.random_range(1..=3)].to_vec();
-    let mut generator = Generator { rng, sizes, tensors: Vec::new(), lines: Vec::new() };
+    let generator = Generator { rng, sizes, tensors: Vec::new(), lines: Vec::new() };
     generator.build()
 }
 
