@@ -73,7 +73,8 @@ fn random_programs_agree_with_the_reference() {
 fn check(source: &str, rng: &mut ChaCha8Rng, native: bool) -> Outcome {
     match lowered(source) {
         Err(Error::Program(diagnostics)) => {
-            let first = &diagnostics[0];
+            let error = |d: &&dastac::stur::Diagnostic| d.severity == dastac::stur::Severity::Error;
+            let first = diagnostics.iter().find(error).unwrap_or(&diagnostics[0]);
             Outcome::Rejected(format!("{} {}", first.code, message(&first.message)))
         }
         Err(Error::Layout(error @ dastac::layout::LayoutError::Unsupported(_))) => {
@@ -307,4 +308,11 @@ fn close(found: &[f64], wanted: &[f64]) -> bool {
                 || (found.is_nan() && wanted.is_nan())
                 || (found - wanted).abs() <= 1e-9 * wanted.abs().max(1.0)
         })
+}
+
+#[test]
+#[ignore]
+fn print_program() {
+    let seed = setting("DASTAC_FUZZ_SEED").unwrap_or(0);
+    println!("{}", generate::program(&mut ChaCha8Rng::seed_from_u64(seed)));
 }

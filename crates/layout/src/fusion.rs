@@ -4,7 +4,12 @@
 //! paper: domains are split into basic sets before the test, points that the count leaves out are a piece of value 0, the general
 //! polynomial is the one that covers the most pieces, and thin domains are split by points.
 
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+
 use dastac_poly::{PwQPolynomial, QPolynomial, Set};
+
+use num_rational::Ratio;
 
 use crate::{LayoutError, polynomial::Polynomial};
 
@@ -29,6 +34,9 @@ pub struct Piecewise {
 /// A dimension with at most this many values is split by points when its piece does not fuse as a whole.
 const THIN: i64 = 4;
 
+/// With more pieces than this, points are looked for that rule polynomials out: they cost more than a few proofs.
+const MANY: usize = 8;
+
 /// So many polynomials are tried as the general one in each round.
 const MAX_CANDIDATES: usize = 24;
 
@@ -42,16 +50,26 @@ pub fn fuse(
         domain: Set,
         handle: QPolynomial,
         polynomial: Polynomial,
+        witnesses: Vec<Witness>,
+        slices: OnceCell<Vec<Vec<Set>>>,
     }
     let mut raw: Vec<Raw> = Vec::new();
     let convert = |handle: &QPolynomial| -> Result<Polynomial, LayoutError> {
         Polynomial::from_terms(&handle.terms()?, dims).ok_or(LayoutError::Beyond128)
     };
-    for (piece, handle) in count.pieces_over(domain)? {
+    let counted = count.pieces_over(domain)?;
+    let many = counted.len() > MANY;
+    for (piece, handle) in counted {
         let polynomial = convert(&handle)?;
         for basic in disjoint_basic_sets(&piece)? {
             if !basic.is_empty()? {
                 raw.push(Raw {
+                    witnesses: if many {
+                        witnesses(&basic, dims, &polynomial)?
+                    } else {
+                        Vec::new()
+                    },
+                    slices: OnceCell::new(),
                     domain: basic,
                     handle: handle.clone(),
                     polynomial: polynomial.clone(),
@@ -82,10 +100,16 @@ pub fn fuse(
             tried.push(general.polynomial.clone());
             let mut covers = Vec::new();
             for other in &raw {
-                covers.push(
-                    other.polynomial == general.polynomial
-                        || agrees(&general.handle, &other.handle, &other.domain, dims.len())?,
-                );
+                let agrees = other.polynomial == general.polynomial
+                    || (other.witnesses.iter().all(|witness| witness.admits(&general.polynomial))
+                        && agrees(
+                            &general.handle,
+                            &other.handle,
+                            &other.domain,
+                            &other.slices,
+                            dims.len(),
+                        )?);
+                covers.push(agrees);
             }
             let count = |covers: &[bool]| covers.iter().filter(|c| **c).count();
             if count(&covers) > count(&best.1) {
@@ -126,22 +150,69 @@ fn disjoint_basic_sets(set: &Set) -> Result<Vec<Set>, LayoutError> {
     Ok(set.make_disjoint()?.basic_sets()?)
 }
 
+/// A point of a piece with the value there: most polynomials disagree, which shows here without a proof.
+struct Witness {
+    values: BTreeMap<String, i64>,
+    value: Option<Ratio<i128>>,
+}
+
+impl Witness {
+    fn admits(&self, polynomial: &Polynomial) -> bool {
+        let at = |polynomial: &Polynomial| polynomial.eval(&|name| self.values.get(name).copied());
+        match (self.value, at(polynomial)) {
+            (Some(value), Some(other)) => value == other,
+            _ => true,
+        }
+    }
+}
+
+/// Up to three points of a basic set, each for larger symbols.
+fn witnesses(
+    domain: &Set,
+    dims: &[String],
+    polynomial: &Polynomial,
+) -> Result<Vec<Witness>, LayoutError> {
+    let mut witnesses: Vec<Witness> = Vec::new();
+    let mut rest = domain.clone();
+    while let Some(point) = rest.sample()? {
+        let mut values: BTreeMap<String, i64> = point.params.iter().cloned().collect();
+        values.extend(dims.iter().cloned().zip(point.coords.iter().copied()));
+        let value = polynomial.eval(&|name| values.get(name).copied());
+        witnesses.push(Witness { values, value });
+        if witnesses.len() == 3 || point.params.is_empty() {
+            break;
+        }
+        let (names, values): (Vec<String>, Vec<i64>) = point.params.into_iter().unzip();
+        let total = values.into_iter().fold(5, i64::saturating_add);
+        let text = format!("[{}] -> {{ : {} >= {total} }}", names.join(", "), names.join(" + "));
+        rest = rest.intersect_params(&Set::parse(domain.context(), &text)?)?;
+    }
+    Ok(witnesses)
+}
+
 /// Whether two quasi-polynomials take the same values on a basic set.
 fn agrees(
     a: &QPolynomial,
     b: &QPolynomial,
     domain: &Set,
+    slices: &OnceCell<Vec<Vec<Set>>>,
     rank: usize,
 ) -> Result<bool, LayoutError> {
     let difference = a.sub(b)?;
     if difference.gist(domain)?.is_zero()? {
         return Ok(true);
     }
-    for dim in 0..rank {
-        let Some(slices) = thin_slices(domain, dim)? else { continue };
+    if slices.get().is_none() {
+        let mut found = Vec::new();
+        for dim in 0..rank {
+            found.extend(thin_slices(domain, dim)?);
+        }
+        let _ = slices.set(found);
+    }
+    for slices in slices.get().into_iter().flatten() {
         let mut all = true;
         for slice in slices {
-            all = all && (slice.is_empty()? || difference.gist(&slice)?.is_zero()?);
+            all = all && (slice.is_empty()? || difference.gist(slice)?.is_zero()?);
         }
         if all {
             return Ok(true);
