@@ -51,7 +51,7 @@ pub fn fuse(
         handle: QPolynomial,
         polynomial: Polynomial,
         witnesses: Vec<Witness>,
-        slices: OnceCell<Vec<Vec<Set>>>,
+        hulls: Hulls,
     }
     let mut raw: Vec<Raw> = Vec::new();
     let convert = |handle: &QPolynomial| -> Result<Polynomial, LayoutError> {
@@ -69,7 +69,7 @@ pub fn fuse(
                     } else {
                         Vec::new()
                     },
-                    slices: OnceCell::new(),
+                    hulls: Hulls::default(),
                     domain: basic,
                     handle: handle.clone(),
                     polynomial: polynomial.clone(),
@@ -106,7 +106,7 @@ pub fn fuse(
                             &general.handle,
                             &other.handle,
                             &other.domain,
-                            &other.slices,
+                            &other.hulls,
                             dims.len(),
                         )?);
                 covers.push(agrees);
@@ -190,29 +190,59 @@ fn witnesses(
     Ok(witnesses)
 }
 
+/// What a basic set says about the values of a polynomial on it: the equalities of the set, and of its slices.
+#[derive(Default)]
+struct Hulls {
+    whole: OnceCell<Set>,
+    slices: OnceCell<Vec<Vec<Set>>>,
+}
+
+impl Hulls {
+    fn whole(&self, domain: &Set) -> Result<&Set, LayoutError> {
+        match self.whole.get() {
+            Some(hull) => Ok(hull),
+            None => {
+                let hull = domain.affine_hull()?;
+                Ok(self.whole.get_or_init(|| hull))
+            }
+        }
+    }
+
+    fn slices(&self, domain: &Set, rank: usize) -> Result<&[Vec<Set>], LayoutError> {
+        if let Some(slices) = self.slices.get() {
+            return Ok(slices);
+        }
+        let mut all = Vec::new();
+        for dim in 0..rank {
+            let Some(slices) = thin_slices(domain, dim)? else { continue };
+            let mut hulls = Vec::new();
+            for slice in slices {
+                if !slice.is_empty()? {
+                    hulls.push(slice.affine_hull()?);
+                }
+            }
+            all.push(hulls);
+        }
+        Ok(self.slices.get_or_init(|| all))
+    }
+}
+
 /// Whether two quasi-polynomials take the same values on a basic set.
 fn agrees(
     a: &QPolynomial,
     b: &QPolynomial,
     domain: &Set,
-    slices: &OnceCell<Vec<Vec<Set>>>,
+    hulls: &Hulls,
     rank: usize,
 ) -> Result<bool, LayoutError> {
     let difference = a.sub(b)?;
-    if difference.gist(domain)?.is_zero()? {
+    if difference.gist(hulls.whole(domain)?)?.is_zero()? {
         return Ok(true);
     }
-    if slices.get().is_none() {
-        let mut found = Vec::new();
-        for dim in 0..rank {
-            found.extend(thin_slices(domain, dim)?);
-        }
-        let _ = slices.set(found);
-    }
-    for slices in slices.get().into_iter().flatten() {
+    for slices in hulls.slices(domain, rank)? {
         let mut all = true;
         for slice in slices {
-            all = all && (slice.is_empty()? || difference.gist(slice)?.is_zero()?);
+            all = all && difference.gist(slice)?.is_zero()?;
         }
         if all {
             return Ok(true);

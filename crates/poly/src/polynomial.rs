@@ -284,15 +284,17 @@ impl PwQPolynomial {
     /// The pieces within `domain`, and a piece of value 0 for the rest of `domain`, if there is a
     /// rest: every point of `domain` is in exactly one.
     pub fn pieces_over(&self, domain: &Set) -> Result<Vec<(Set, QPolynomial)>> {
-        let mut rest = domain.clone();
+        let mut covered = domain.empty_like()?;
         let mut all = Vec::new();
         for (piece, polynomial) in self.pieces()? {
-            let piece = piece.intersect(domain)?;
+            let piece = piece.intersect(domain)?.coalesce()?;
             if !piece.is_empty()? {
-                rest = rest.subtract(&piece)?;
-                all.push((piece.coalesce()?, polynomial));
+                covered = covered.union(&piece)?;
+                all.push((piece, polynomial));
             }
         }
+        // Joined pieces are few and simple, and so is what they leave.
+        let rest = domain.subtract(&covered.coalesce()?)?;
         if !rest.is_empty()? {
             all.push((rest.simplify()?, QPolynomial::constant(domain, 0)?));
         }
