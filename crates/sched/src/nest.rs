@@ -79,7 +79,7 @@ impl Scan<'_> {
             return Ok(Vec::new());
         }
         let ast = self.ast()?;
-        self.node(&ast, &mut Vec::new(), true, function, leaf)
+        self.node(&by_cases(ast), &mut Vec::new(), true, function, leaf)
     }
 
     fn node(
@@ -184,5 +184,85 @@ impl Scan<'_> {
 
     fn scope<'b>(&'b self, values: &'b [(String, Index)]) -> Scope<'b> {
         Scope { values, module: self.module, sets: self.sets }
+    }
+}
+
+/// Bounds and subscripts are affine: a value that depends on a condition becomes a case of the statement around it.
+///
+/// Before -> after: `for (c = N <= 3 ? 0 : 1; ..) body` -> `if (N <= 3) for (c = 0; ..) body else for (c = 1; ..) body`.
+fn by_cases(node: Node) -> Node {
+    let test = match &node {
+        Node::For { init, degenerate: true, .. } => test(init),
+        Node::For { init, cond, .. } => test(init).or_else(|| test(cond)),
+        Node::User { args, .. } => args.iter().find_map(test),
+        _ => None,
+    };
+    if let Some(test) = test.cloned() {
+        let case = |holds| Box::new(by_cases(assume(&node, &test, holds)));
+        let (then, otherwise) = (case(true), Some(case(false)));
+        return Node::If { cond: test, then, otherwise };
+    }
+    let inner = |node: Box<Node>| Box::new(by_cases(*node));
+    match node {
+        Node::Block(children) => Node::Block(children.into_iter().map(by_cases).collect()),
+        Node::Mark { name, body } => Node::Mark { name, body: inner(body) },
+        Node::If { cond, then, otherwise } => {
+            Node::If { cond, then: inner(then), otherwise: otherwise.map(inner) }
+        }
+        Node::For { iterator, init, cond, inc, degenerate, body } => {
+            Node::For { iterator, init, cond, inc, degenerate, body: inner(body) }
+        }
+        Node::User { .. } => node,
+    }
+}
+
+/// The condition of the first choice in an expression.
+fn test(expr: &Expr) -> Option<&Expr> {
+    match expr {
+        Expr::Op(Op::Cond | Op::Select, parts) => parts.first(),
+        Expr::Op(_, parts) => parts.iter().find_map(test),
+        Expr::Id(_) | Expr::Int(_) => None,
+    }
+}
+
+/// A node where a condition is known to hold, or not to.
+fn assume(node: &Node, known: &Expr, holds: bool) -> Node {
+    let expr = |expr: &Expr| assume_in(expr, known, holds);
+    let inner = |node: &Node| Box::new(assume(node, known, holds));
+    match node {
+        Node::Block(children) => {
+            Node::Block(children.iter().map(|node| assume(node, known, holds)).collect())
+        }
+        Node::Mark { name, body } => Node::Mark { name: name.clone(), body: inner(body) },
+        Node::If { cond, then, otherwise } => Node::If {
+            cond: expr(cond),
+            then: inner(then),
+            otherwise: otherwise.as_ref().map(|node| inner(node)),
+        },
+        Node::For { iterator, init, cond, inc, degenerate, body } => Node::For {
+            iterator: iterator.clone(),
+            init: expr(init),
+            cond: expr(cond),
+            inc: expr(inc),
+            degenerate: *degenerate,
+            body: inner(body),
+        },
+        Node::User { statement, args } => {
+            Node::User { statement: statement.clone(), args: args.iter().map(expr).collect() }
+        }
+    }
+}
+
+fn assume_in(expr: &Expr, known: &Expr, holds: bool) -> Expr {
+    match expr {
+        Expr::Op(Op::Cond | Op::Select, parts) if parts.first() == Some(known) => {
+            // isl's choices have three parts.
+            let branch = parts.get(if holds { 1 } else { 2 });
+            branch.map_or(Expr::Int(0), |branch| assume_in(branch, known, holds))
+        }
+        Expr::Op(op, parts) => {
+            Expr::Op(*op, parts.iter().map(|part| assume_in(part, known, holds)).collect())
+        }
+        Expr::Id(_) | Expr::Int(_) => expr.clone(),
     }
 }

@@ -125,7 +125,7 @@ impl Generator<'_> {
                 6 => format!("({i} != S)"),
                 7 => format!("({i} = 3 * q) * (0 <= q < {n})"),
                 8 => format!("({i} < ({n}) / 2)"),
-                9 => format!("({i} / 2 % 2 = 1)"),
+                9 => format!("(({i} / 2) % 2 = 1)"),
                 _ => format!("({i} = {})", self.rng.random_range(0..3)),
             };
         }
@@ -310,7 +310,8 @@ impl Generator<'_> {
         }
         used = factors.join(" ");
         for (iterator, extent) in head.iter().zip(extents) {
-            if (!uses(&used, iterator) && !declared) || self.chance(10) {
+            // The box of a head without dimensions follows from bounds of its iterators by themselves.
+            if (!declared && !self.plain(&used, iterator)) || self.chance(10) {
                 factors.push(format!("(0 <= {iterator} < {extent})"));
             }
         }
