@@ -58,6 +58,10 @@ pub enum Item {
     Outputs(Vec<Name>, Span),
     /// `iters: A -> i, j; B -> k`
     Iters(Vec<IterationOrder>, Span),
+    /// `layout: B -> order(j, i), align(8); C -> align(4)`
+    Layout(Vec<LayoutItem>, Span),
+    /// `types: B = f32, C = f64`
+    Types(Vec<TypeItem>, Span),
     /// `@preprocess_start`
     PreprocessStart(Span),
     /// `@preprocess_end`
@@ -73,6 +77,33 @@ pub struct IterationOrder {
     pub head: Name,
     /// Iterators, outermost first.
     pub iterators: Vec<Name>,
+}
+
+/// One entry of `layout:`: a tensor and what is chosen about its packed buffer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LayoutItem {
+    /// The tensor.
+    pub tensor: Name,
+    /// One or more choices.
+    pub parts: Vec<LayoutPart>,
+}
+
+/// A choice about a packed buffer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LayoutPart {
+    /// `order(j, i)`: positions, slowest first.
+    Order(Vec<Name>, Span),
+    /// `align(8)`: rows begin at multiples of so many elements.
+    Align(i64, Span),
+}
+
+/// One entry of `types:`: a tensor and its element type.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TypeItem {
+    /// The tensor.
+    pub tensor: Name,
+    /// The type's name.
+    pub element: Name,
 }
 
 /// What a rule says about its tensor.

@@ -5,8 +5,8 @@
 use std::fmt::{self, Display, Formatter};
 
 use crate::ast::{
-    Aspect, BinaryOp, CompareOp, Comparison, Expr, ExprKind, File, Item, IterationOrder, RuleItem,
-    Term,
+    Aspect, BinaryOp, CompareOp, Comparison, Expr, ExprKind, File, Item, IterationOrder,
+    LayoutItem, LayoutPart, RuleItem, Term,
 };
 
 /// `a, b, c`
@@ -44,6 +44,16 @@ impl Display for Item {
                 f.write_str("iters: ")?;
                 list(f, orders, "; ", |f, order| write!(f, "{order}"))
             }
+            Item::Layout(entries, _) => {
+                f.write_str("layout: ")?;
+                list(f, entries, "; ", |f, entry| write!(f, "{entry}"))
+            }
+            Item::Types(entries, _) => {
+                f.write_str("types: ")?;
+                list(f, entries, ", ", |f, entry| {
+                    write!(f, "{} = {}", entry.tensor.text, entry.element.text)
+                })
+            }
             Item::PreprocessStart(_) => f.write_str("@preprocess_start"),
             Item::PreprocessEnd(_) => f.write_str("@preprocess_end"),
             Item::Rule(rule) => write!(f, "{rule}"),
@@ -55,6 +65,20 @@ impl Display for IterationOrder {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "{} -> ", self.head.text)?;
         list(f, &self.iterators, ", ", |f, name| f.write_str(&name.text))
+    }
+}
+
+impl Display for LayoutItem {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} -> ", self.tensor.text)?;
+        list(f, &self.parts, ", ", |f, part| match part {
+            LayoutPart::Order(names, _) => {
+                f.write_str("order(")?;
+                list(f, names, ", ", |f, name| f.write_str(&name.text))?;
+                f.write_str(")")
+            }
+            LayoutPart::Align(elements, _) => write!(f, "align({elements})"),
+        })
     }
 }
 

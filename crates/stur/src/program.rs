@@ -55,6 +55,55 @@ pub struct Tensor {
     pub unique: Option<Structure>,
     /// `:R`, if given; twice `rank` iterators.
     pub redundancy: Option<Structure>,
+    /// What `layout:` chooses about its packed buffer, if anything.
+    pub layout: Option<LayoutChoice>,
+    /// The type of its elements.
+    pub element: Element,
+}
+
+/// What `layout:` says about a packed buffer; at least one part is given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LayoutChoice {
+    /// `order(..)`: all positions, each once, the one that varies slowest in the buffer first.
+    pub order: Option<Vec<usize>>,
+    /// `align(n)`: rows begin at multiples of `n` elements; a power of two, 1 to 512.
+    pub align: Option<u32>,
+}
+
+/// The type of a tensor's elements.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Element {
+    /// IEEE binary64, 8 bytes.
+    #[default]
+    F64,
+    /// IEEE binary32, 4 bytes.
+    F32,
+}
+
+impl Element {
+    /// Its name in `types:`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Element::F64 => "f64",
+            Element::F32 => "f32",
+        }
+    }
+
+    /// Bytes of one element.
+    pub fn bytes(self) -> u64 {
+        match self {
+            Element::F64 => 8,
+            Element::F32 => 4,
+        }
+    }
+
+    /// The value that an element holds after `value` is stored to it.
+    pub fn round(self, value: f64) -> f64 {
+        match self {
+            Element::F64 => value,
+            Element::F32 => f64::from(value as f32),
+        }
+    }
 }
 
 /// A `:D`, `:U` or `:R` rule: a union of regions.

@@ -1,8 +1,8 @@
 //! Properties of the front end: printing and parsing are inverse, and no text makes it panic.
 
 use dastac_stur::ast::{
-    Aspect, BinaryOp, CompareOp, Comparison, Expr, ExprKind, File, Item, IterationOrder, Name,
-    RuleItem, Span, Term,
+    Aspect, BinaryOp, CompareOp, Comparison, Expr, ExprKind, File, Item, IterationOrder,
+    LayoutItem, LayoutPart, Name, RuleItem, Span, Term, TypeItem,
 };
 use dastac_stur::reference::Evaluator;
 use dastac_stur::{Program, Role, load, parse};
@@ -97,7 +97,16 @@ fn item() -> impl Strategy<Value = Item> {
         Aspect::Redundancy,
     ]);
     let order = (name(), names(1)).prop_map(|(head, iterators)| IterationOrder { head, iterators });
+    let part = prop_oneof![
+        names(0).prop_map(move |names| LayoutPart::Order(names, span)),
+        (0..2000i64).prop_map(move |elements| LayoutPart::Align(elements, span)),
+    ];
+    let layout = (name(), prop::collection::vec(part, 1..3))
+        .prop_map(|(tensor, parts)| LayoutItem { tensor, parts });
+    let types = (name(), name()).prop_map(|(tensor, element)| TypeItem { tensor, element });
     prop_oneof![
+        1 => prop::collection::vec(layout, 1..3).prop_map(move |entries| Item::Layout(entries, span)),
+        1 => prop::collection::vec(types, 1..3).prop_map(move |entries| Item::Types(entries, span)),
         1 => names(1).prop_map(move |names| Item::Symbols(names, span)),
         1 => names(1).prop_map(move |names| Item::Outputs(names, span)),
         1 => prop::collection::vec(order, 1..3).prop_map(move |orders| Item::Iters(orders, span)),

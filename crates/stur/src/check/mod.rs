@@ -6,15 +6,18 @@
 mod order;
 mod products;
 mod ranks;
+mod storage;
 mod structures;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::affine;
-use crate::ast::{Aspect, Expr, ExprKind, File, Item, Name, RuleItem, Span, Term};
+use crate::ast::{
+    Aspect, Expr, ExprKind, File, Item, LayoutItem, Name, RuleItem, Span, Term, TypeItem,
+};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::hint::similar;
-use crate::program::{Program, Role, Rule, RuleId, Tensor, TensorId};
+use crate::program::{Element, Program, Role, Rule, RuleId, Tensor, TensorId};
 
 /// Checks a file; `source` is kept in the program for messages. Warnings come with a program, errors without.
 pub fn check(file: &File, source: &str) -> (Option<Program>, Vec<Diagnostic>) {
@@ -67,6 +70,10 @@ struct Checker<'a> {
     /// Structure rules, one a tensor and aspect.
     structures: BTreeMap<(&'a str, u8), &'a RuleItem>,
     used_symbols: BTreeSet<String>,
+    /// Entries of `layout:`.
+    layouts: &'a [LayoutItem],
+    /// Entries of `types:`.
+    types: &'a [TypeItem],
 }
 
 /// A key that orders aspects: `:D`, `:U`, `:R`.
@@ -91,6 +98,8 @@ impl<'a> Checker<'a> {
             values: Vec::new(),
             structures: BTreeMap::new(),
             used_symbols: BTreeSet::new(),
+            layouts: &[],
+            types: &[],
         }
     }
 
@@ -124,6 +133,7 @@ impl<'a> Checker<'a> {
             rules: Vec::new(),
         };
         self.declare(&mut program);
+        self.storage(&mut program);
         let rules: Vec<Rule> = self
             .values
             .clone()
@@ -144,13 +154,15 @@ impl<'a> Checker<'a> {
                 Item::Symbols(_, span) => ("symbols", *span),
                 Item::Outputs(_, span) => ("outputs", *span),
                 Item::Iters(_, span) => ("iters", *span),
+                Item::Layout(_, span) => ("layout", *span),
+                Item::Types(_, span) => ("types", *span),
                 _ => continue,
             };
             if let Some(first) = seen.get(word) {
                 self.report(
                     Diagnostic::error("E0101", format!("`{word}:` is given twice"), span, "again")
                         .label(*first, "first here")
-                        .hint("put all names on one line"),
+                        .hint("put all of it on one line"),
                 );
                 continue;
             }
@@ -182,6 +194,8 @@ impl<'a> Checker<'a> {
                         }
                     }
                 }
+                Item::Layout(entries, _) => self.layouts = entries,
+                Item::Types(entries, _) => self.types = entries,
                 _ => {}
             }
         }
@@ -421,6 +435,8 @@ impl<'a> Checker<'a> {
                     domain: None,
                     unique: None,
                     redundancy: None,
+                    layout: None,
+                    element: Element::default(),
                 });
             }
         };

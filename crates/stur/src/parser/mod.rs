@@ -7,7 +7,9 @@ mod terms;
 
 use terms::{Node, NodeKind, last_call};
 
-use crate::ast::{Aspect, File, Item, IterationOrder, Name, RuleItem, Span};
+use crate::ast::{
+    Aspect, File, Item, IterationOrder, LayoutItem, LayoutPart, Name, RuleItem, Span, TypeItem,
+};
 use crate::diagnostic::Diagnostic;
 use crate::hint;
 use crate::lexer::{Token, TokenKind, lex};
@@ -227,15 +229,19 @@ impl Parser<'_> {
                 }
                 Item::Iters(orders, whole)
             }
+            "layout" => {
+                let mut entries = vec![self.layout_item()?];
+                while self.eat(";") && self.peek().is_some() {
+                    entries.push(self.layout_item()?);
+                }
+                Item::Layout(entries, whole)
+            }
             "types" => {
-                return Err(Box::new(
-                    Diagnostic::unsupported(
-                        "element types (`types:`)",
-                        whole,
-                        "all elements are f64",
-                    )
-                    .hint("remove this line"),
-                ));
+                let mut entries = vec![self.type_item()?];
+                while self.eat(",") {
+                    entries.push(self.type_item()?);
+                }
+                Item::Types(entries, whole)
             }
             "schedule" => {
                 return Err(Box::new(
@@ -248,7 +254,7 @@ impl Parser<'_> {
                 ));
             }
             other => {
-                let known = ["symbols", "outputs", "iters"];
+                let known = ["symbols", "outputs", "iters", "layout", "types"];
                 let mut error = *error(
                     "E0008",
                     format!("unknown directive `{other}:`"),
@@ -258,7 +264,7 @@ impl Parser<'_> {
                 error = match hint::similar(other, known) {
                     Some(close) => error.hint(format!("did you mean `{close}:`?")),
                     None => error.hint(
-                        "directives are `symbols:`, `outputs:` and `iters:`; a rule has `:=`",
+                        "directives are `symbols:`, `outputs:`, `iters:`, `layout:` and `types:`; a rule has `:=`",
                     ),
                 };
                 return Err(Box::new(error));
@@ -274,6 +280,47 @@ impl Parser<'_> {
         Ok(IterationOrder { head, iterators: self.names("an iterator")? })
     }
 
+    fn layout_item(&mut self) -> Result<LayoutItem> {
+        let tensor = self.name("the name of a tensor")?;
+        self.expect("->")?;
+        let mut parts = vec![self.layout_part()?];
+        while self.eat(",") {
+            parts.push(self.layout_part()?);
+        }
+        Ok(LayoutItem { tensor, parts })
+    }
+
+    fn layout_part(&mut self) -> Result<LayoutPart> {
+        let word = self.name("`order(..)` or `align(..)`")?;
+        let hint = "a layout is `order(j, i)`, `align(8)`, or both with a comma between";
+        if !matches!(word.text.as_str(), "order" | "align") {
+            let message = format!("`{}` is not a choice of a layout", word.text);
+            return Err(with_hint(error("E0003", message, word.span, "unknown"), hint));
+        }
+        self.expect("(")?;
+        if word.text == "order" {
+            let names = if self.is(")") { Vec::new() } else { self.names("an iterator")? };
+            self.expect(")")?;
+            return Ok(LayoutPart::Order(names, word.span.to(self.previous())));
+        }
+        let elements = match self.peek().map(|token| token.kind.clone()) {
+            Some(TokenKind::Number(text)) => match text.parse::<i64>() {
+                Ok(elements) => elements,
+                Err(_) => return Err(self.expected("an integer")),
+            },
+            _ => return Err(self.expected("an integer")),
+        };
+        self.at += 1;
+        self.expect(")")?;
+        Ok(LayoutPart::Align(elements, word.span.to(self.previous())))
+    }
+
+    fn type_item(&mut self) -> Result<TypeItem> {
+        let tensor = self.name("the name of a tensor")?;
+        self.expect("=")?;
+        Ok(TypeItem { tensor, element: self.name("an element type")? })
+    }
+
     fn rule(&mut self, whole: Span) -> Result<RuleItem> {
         let tensor = self.name("a rule such as `A(i) := B(i)`")?;
         if self.is("^") {
@@ -285,7 +332,7 @@ impl Parser<'_> {
         if !self.eat("(") {
             let error = self.expected("`(`");
             return Err(match tensor.text.as_str() {
-                word @ ("symbols" | "outputs" | "iters") => {
+                word @ ("symbols" | "outputs" | "iters" | "layout" | "types") => {
                     with_hint(error, format!("a directive has a colon: `{word}: ..`"))
                 }
                 _ => with_hint(
