@@ -1,11 +1,12 @@
 //! A program as a library for C: what `dastac build` makes.
 //!
-//! One module with `kernel`, `sizes` and, for every tensor `T`, `pack_T` and `unpack_T`. Invariant: the kernel and the data movement agree on the
+//! One module with `kernel` (and `prepare`, where there are preprocess blocks), `sizes` and, for every tensor `T`, `pack_T` and `unpack_T`. Invariant: the kernel and the data movement agree on the
 //! packed buffers, because both come from the same layouts; buffer `k` is tensor `k`'s.
 
 use dastac_backend::header::{HeaderOptions, c_header};
 use dastac_backend::{Compiled, Options, link};
 use dastac_loops::Module;
+use dastac_sched::{KERNEL, PREPARE};
 use dastac_stur::Role;
 
 use crate::Error;
@@ -117,16 +118,44 @@ fn documentation(lowered: &Lowered, title: &str, prefix: &str) -> HeaderOptions 
         let dense = format!("Dense array in C order, extents ({})", extents.join(", "));
         header.buffers.insert(format!("{name}.dense"), dense);
     }
+    let has_block = inferred.program.rules.iter().any(|rule| rule.preprocess);
+    let before = if has_block { format!("{prefix}{PREPARE}, ") } else { String::new() };
+    let calls = format!("{before}{prefix}{KERNEL}");
     header.doc = format!(
         "{title}, compiled by dastac {}.\n\nEvery tensor has a packed buffer, which holds its unique elements only. Call {prefix}sizes for \
-         the sizes, {prefix}pack_T for the inputs, {prefix}kernel, and {prefix}unpack_T for the results. Parameters must not be negative, and \
+         the sizes, {prefix}pack_T for the inputs, {calls}, and {prefix}unpack_T for the results. Parameters must not be negative, and \
          so small that every position fits 64 bits (`dastac layout` checks it for given sizes).\n\nTensors, and where the element with these \
          subscripts is in the packed buffer:\n{positions}\n",
         env!("CARGO_PKG_VERSION")
     );
-    let from = if inputs.is_empty() { "nothing".into() } else { inputs.join(", ") };
-    let kernel = format!("Computes {} from {from}. All buffers are packed.", computed.join(", "));
-    header.functions.insert("kernel".into(), kernel);
+    let or_nothing = |names: &[&str]| match names {
+        [] => "nothing".to_string(),
+        names => names.join(", "),
+    };
+    let from = or_nothing(&inputs);
+    let prepared: Vec<&str> = inferred
+        .program
+        .rules
+        .iter()
+        .filter(|rule| rule.preprocess)
+        .map(|rule| inferred.program.tensor(rule.head).name.as_str())
+        .collect();
+    computed.retain(|name| !prepared.contains(name));
+    let mut kernel =
+        format!("Computes {} from {from}. All buffers are packed.", or_nothing(&computed));
+    if !prepared.is_empty() {
+        let prepared = prepared.join(", ");
+        kernel = format!(
+            "Computes {} from the inputs and {prepared}. All buffers are packed.",
+            or_nothing(&computed)
+        );
+        let prepare = format!(
+            "Computes {prepared}, the heads of preprocess rules, from the inputs. Call it before {prefix}kernel, and again when \
+             an input that it takes has changed. All buffers are packed."
+        );
+        header.functions.insert(PREPARE.into(), prepare);
+    }
+    header.functions.insert(KERNEL.into(), kernel);
     let sizes = format!(
         "Tells how many elements each packed buffer has, in this order: {}.",
         names.join(", ")

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use dastac_backend::{AlignedVec, BufferArg, Jit, OptLevel, Options};
+use dastac_loops::Mode;
+use dastac_sched::{KERNEL, PREPARE};
 use dastac_stur::Role;
 use dastac_stur::program::TensorId;
 use dastac_stur::reference::{Dense, Evaluator};
@@ -111,6 +113,8 @@ pub struct Runner {
     moves: Option<Moves>,
     packed: Vec<AlignedVec<f64>>,
     threads: usize,
+    /// The rules of preprocess blocks ran on the inputs that are there.
+    prepared: bool,
 }
 
 struct Moves {
@@ -139,6 +143,7 @@ impl Runner {
             moves: None,
             packed: Vec::new(),
             threads,
+            prepared: false,
         };
         runner.resize(symbols)?;
         Ok(runner)
@@ -162,6 +167,7 @@ impl Runner {
             packed.push(AlignedVec::zeroed(length)?);
         }
         (self.symbols, self.facts, self.packed) = (symbols, facts, packed);
+        self.prepared = false;
         Ok(())
     }
 
@@ -199,6 +205,7 @@ impl Runner {
 
     /// A packed buffer, to fill.
     pub fn packed_mut(&mut self, tensor: TensorId) -> &mut [f64] {
+        self.prepared = false;
         &mut self.packed[tensor.0]
     }
 
@@ -241,6 +248,7 @@ impl Runner {
         }
         check_memory(&format!("checking the structure of `{}`", fact.name), fact.dense_bytes)?;
         self.moves()?;
+        self.prepared = false;
         let Some(moves) = &self.moves else { return Ok(()) };
         let (pack, _, expand) = &moves.functions[tensor.0];
         if let Some(expand) = expand {
@@ -321,6 +329,7 @@ impl Runner {
                 drawn.insert(id, dense);
             } else {
                 use rand::Rng;
+                self.prepared = false;
                 self.packed[id.0].iter_mut().for_each(|value| {
                     let magnitude: f64 = rng.random_range(0.25..1.0);
                     *value = if rng.random() { magnitude } else { -magnitude };
@@ -334,24 +343,51 @@ impl Runner {
         Evaluator::new(program, &self.symbols).map_err(|error| Error::Reference(error.to_string()))
     }
 
-    /// Runs the computation once.
+    /// Runs the rules of preprocess blocks, if there are any; how long that took. Inputs that only they read are not read afterwards.
+    ///
+    /// # Errors
+    /// None that the user can cause: the buffers are what the code was built for.
+    pub fn prepare(&mut self) -> Result<Duration, Error> {
+        let taken = self.call(PREPARE)?;
+        self.prepared = true;
+        Ok(taken)
+    }
+
+    /// Runs the computation once; how long that took. Preprocess rules run before it where an input changed, and do not count.
+    ///
+    /// # Errors
+    /// As [`Runner::prepare`].
     pub fn execute(&mut self) -> Result<Duration, Error> {
-        let program = &self.built.lowered.laid.analysis.inferred.program;
-        let mut arguments: Vec<BufferArg<'_>> = self
-            .packed
-            .iter_mut()
-            .zip(&program.tensors)
-            .map(|(buffer, tensor)| match tensor.role {
-                Role::Input => BufferArg::F64In(buffer),
-                _ => BufferArg::F64(buffer),
-            })
-            .collect();
+        if !self.prepared {
+            self.prepare()?;
+        }
+        self.call(KERNEL)
+    }
+
+    /// Calls a function of the computation, if the program has it.
+    fn call(&mut self, name: &str) -> Result<Duration, Error> {
+        let module = &self.built.lowered.kernel.module;
+        let Some(function) = module.functions.iter().find(|function| function.name == name) else {
+            return Ok(Duration::ZERO);
+        };
+        let mut buffers: Vec<Option<&mut AlignedVec<f64>>> =
+            self.packed.iter_mut().map(Some).collect();
+        let mut arguments: Vec<BufferArg<'_>> = Vec::new();
+        for (id, mode) in &function.args {
+            let Some(buffer) = buffers.get_mut(id.0 as usize).and_then(Option::take) else {
+                continue; // every buffer is taken once: the loop IR's verifier checks it
+            };
+            arguments.push(match mode {
+                Mode::In => BufferArg::F64In(buffer),
+                Mode::Out | Mode::InOut => BufferArg::F64(buffer),
+            });
+        }
         let start = Instant::now();
-        self.kernel.call("kernel", &self.symbols, &mut arguments)?;
+        self.kernel.call(name, &self.symbols, &mut arguments)?;
         Ok(start.elapsed())
     }
 
-    /// Floating-point operations of one run: iterations of every statement's domain times its multiplications, divisions and additions. Nothing
+    /// Floating-point operations of one run, without preprocess rules: iterations of every statement's domain times its multiplications, divisions and additions. Nothing
     /// when Barvinok is not there or the count does not fit.
     pub fn flops(&self) -> Option<u128> {
         let inferred = &self.built.lowered.laid.analysis.inferred;
@@ -363,7 +399,9 @@ impl Runner {
             .zip(self.symbols.iter().copied())
             .collect();
         let mut total: u128 = 0;
-        for statement in inferred.rules.iter().flat_map(|rule| &rule.statements) {
+        let measured =
+            inferred.rules.iter().filter(|rule| !inferred.program.rules[rule.rule.0].preprocess);
+        for statement in measured.flat_map(|rule| &rule.statements) {
             let count = statement.domain.fix_params(&values).ok()?.card().ok()?;
             let count = count.eval(&values, &[]).ok()?;
             let factors = statement.reads.len()

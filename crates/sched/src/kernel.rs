@@ -1,4 +1,7 @@
-//! The computation: one function `kernel` over all packed tensors, rule after rule.
+//! The computation: a function `kernel` over packed tensors, rule after rule; before it, where the program has preprocess blocks, a
+//! function `prepare` with the rules in them.
+//!
+//! Each takes the tensors that it reads and writes, in order; without blocks, `kernel` takes all of them.
 //!
 //! Each statement accumulates into its head. Where the rule's statements write disjoint parts that together are the whole head, and
 //! every reduction became a sum ([`dastac_loops::passes`], `contract`), elements are set once and nothing is cleared before.
@@ -9,7 +12,6 @@ use dastac_loops::{
     passes,
 };
 use dastac_poly::{Map, Set, ast};
-use dastac_stur::Role;
 use dastac_stur::infer::{Inferred, InferredRule, Statement};
 use dastac_stur::program::TensorId;
 
@@ -22,7 +24,7 @@ const MAX_PARTS: usize = 8;
 /// The computation as loops.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    /// One function, `kernel`; buffer `k` is tensor `k`'s packed buffer.
+    /// The function `kernel`, and `prepare` after it if there are preprocess rules; buffer `k` is tensor `k`'s packed buffer.
     pub module: Module,
     /// isl's AST of every statement, with its rule's head.
     pub asts: Vec<(TensorId, ast::Node)>,
@@ -43,32 +45,55 @@ pub(crate) fn module(inferred: &Inferred, layouts: &[Layout]) -> Result<Module, 
 
 /// Builds the computation; `layouts` indexed by [`TensorId`].
 pub fn kernel(inferred: &Inferred, layouts: &[Layout]) -> Result<Kernel, SchedError> {
-    let module = module(inferred, layouts)?;
-    let args = inferred
-        .program
-        .tensor_ids()
-        .map(|id| {
-            let mode = match inferred.program.tensor(id).role {
-                Role::Input => Mode::In,
-                Role::Output(_) | Role::Intermediate(_) => Mode::Out,
-            };
-            (buffer(id), mode)
-        })
-        .collect();
     let mut builder = Builder {
         inferred,
         layouts,
-        module,
-        function: Function::new("kernel", args),
+        module: module(inferred, layouts)?,
+        function: Function::new(KERNEL, Vec::new()),
         asts: Vec::new(),
     };
-    for rule in &inferred.rules {
-        let statements = builder.rule(rule)?;
-        builder.function.body.extend(statements);
+    let in_block = |rule: &InferredRule| inferred.program.rules[rule.rule.0].preprocess;
+    let has_block = inferred.rules.iter().any(in_block);
+    for block in [false, true] {
+        if block && !has_block {
+            continue;
+        }
+        let rules: Vec<&InferredRule> =
+            inferred.rules.iter().filter(|rule| in_block(rule) == block).collect();
+        let args = arguments(inferred, &rules, has_block);
+        builder.function = Function::new(if block { PREPARE } else { KERNEL }, args);
+        for rule in rules {
+            let statements = builder.rule(rule)?;
+            builder.function.body.extend(statements);
+        }
+        let function = builder.function.clone();
+        builder.module.functions.push(function);
     }
-    let Builder { mut module, function, asts, .. } = builder;
-    module.functions.push(function);
-    Ok(Kernel { module, asts })
+    Ok(Kernel { module: builder.module, asts: builder.asts })
+}
+
+/// The name of the computation's function.
+pub const KERNEL: &str = "kernel";
+/// The name of the function with the rules of preprocess blocks.
+pub const PREPARE: &str = "prepare";
+
+/// What a function takes: the tensors of its rules, or all of them where it is the only one.
+fn arguments(
+    inferred: &Inferred,
+    rules: &[&InferredRule],
+    touched_only: bool,
+) -> Vec<(BufferId, Mode)> {
+    let writes = |id: TensorId| rules.iter().any(|rule| rule.head == id);
+    let reads = |id: TensorId| {
+        let accesses = rules.iter().flat_map(|rule| &inferred.program.rules[rule.rule.0].products);
+        accesses.flat_map(|product| &product.accesses).any(|access| access.tensor == id)
+    };
+    inferred
+        .program
+        .tensor_ids()
+        .filter(|id| !touched_only || writes(*id) || reads(*id))
+        .map(|id| (buffer(id), if writes(id) { Mode::Out } else { Mode::In }))
+        .collect()
 }
 
 /// The packed buffer of a tensor.

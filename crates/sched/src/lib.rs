@@ -8,7 +8,7 @@ mod kernel;
 mod movement;
 mod nest;
 
-pub use kernel::{Kernel, kernel};
+pub use kernel::{KERNEL, Kernel, PREPARE, kernel};
 pub use movement::{Movement, movement};
 pub use nest::{Leaf, Scan, Scope};
 

@@ -26,7 +26,7 @@ pub struct Movement {
 /// Builds the data movement for all tensors.
 pub fn movement(inferred: &Inferred, layouts: &[Layout]) -> Result<Movement, SchedError> {
     let mut result = Movement { module: module(inferred, layouts)?, functions: Vec::new() };
-    let mut used = vec!["sizes".to_string(), "kernel".to_string()];
+    let mut used = ["sizes", crate::KERNEL, crate::PREPARE].map(String::from).to_vec();
     for id in inferred.program.tensor_ids() {
         let mover = Mover { inferred, layout: &layouts[id.0], id };
         let name = |kind: &str, used: &mut Vec<String>| {

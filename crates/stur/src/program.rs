@@ -34,7 +34,7 @@ pub enum Role {
     Input,
     /// Computed by a rule and given to the caller.
     Output(RuleId),
-    /// Computed by a rule, only read by others: with `outputs:`, a head that is not listed.
+    /// Computed by a rule, only read by others: with `outputs:`, a head that is not listed; without, a head of a preprocess block.
     Intermediate(RuleId),
 }
 

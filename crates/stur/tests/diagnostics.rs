@@ -432,15 +432,18 @@ fn directives() {
     errors(
         "@preprocess_end\n@preprocess_start\n@preprocess_start\nA() := b()",
         expect![[r#"
-        E0103 `@preprocess_end` without `@preprocess_start`
-          @ 0..15 "@preprocess_end": no block is open
-        E0103 a block within a block
-          @ 34..51 "@preprocess_start": begins here
-          @ 16..33 "@preprocess_start": this block is still open
-        E0103 the block is not closed
-          @ 34..51 "@preprocess_start": opened here
-          = end it with `@preprocess_end`
-    "#]],
+            E0103 `@preprocess_end` without `@preprocess_start`
+              @ 0..15 "@preprocess_end": no block is open
+            E0103 a block within a block
+              @ 34..51 "@preprocess_start": begins here
+              @ 16..33 "@preprocess_start": this block is still open
+            E0103 the block is not closed
+              @ 34..51 "@preprocess_start": opened here
+              = end it with `@preprocess_end`
+            W0103 `A` is neither an output nor read
+              @ 52..62 "A() := b()": computed for nothing
+              = list it in `outputs:`, or remove the rule
+        "#]],
     );
 }
 
@@ -489,11 +492,14 @@ fn recursion() {
     errors(
         "@preprocess_start\nA() := B()\n@preprocess_end\nB() := c()",
         expect![[r#"
-        E0116 a preprocess rule reads `B`, which is computed after the block
-          @ 25..28 "B()": read here
-          @ 45..55 "B() := c()": computed here
-          = move that rule into the block
-    "#]],
+            W0103 `A` is neither an output nor read
+              @ 18..28 "A() := B()": computed for nothing
+              = list it in `outputs:`, or remove the rule
+            E0116 a preprocess rule reads `B`, which is computed after the block
+              @ 25..28 "B()": read here
+              @ 45..55 "B() := c()": computed here
+              = move that rule into the block
+        "#]],
     );
 }
 

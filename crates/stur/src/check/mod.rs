@@ -483,7 +483,8 @@ impl<'a> Checker<'a> {
         for (index, rule) in program.rules.iter().enumerate() {
             let tensor = &mut program.tensors[rule.head.0];
             let listed = |outputs: &[Name]| outputs.iter().any(|name| name.text == tensor.name);
-            tensor.role = if self.outputs.is_none_or(listed) {
+            // What a block computes is a layout of something else: an output only where the program says so.
+            tensor.role = if self.outputs.map_or(!rule.preprocess, listed) {
                 Role::Output(RuleId(index))
             } else {
                 Role::Intermediate(RuleId(index))

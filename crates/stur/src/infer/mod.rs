@@ -186,17 +186,6 @@ pub fn infer(program: &Program, context: &Context) -> Result<Inferred, InferErro
     }
     let mut rules = Vec::new();
     for (index, rule) in program.rules.iter().enumerate() {
-        if rule.preprocess {
-            errors.push(
-                Diagnostic::unsupported(
-                    "preprocess rules",
-                    rule.span,
-                    "stands in a preprocess block",
-                )
-                .hint("packed layouts are found automatically: compute on the tensor itself"),
-            );
-            continue;
-        }
         let ready =
             rule.products.iter().flat_map(|p| &p.accesses).all(|a| tensors[a.tensor.0].is_some());
         if !ready {
