@@ -54,7 +54,7 @@ pub use emit::{Resolve, affine_to_index, to_index};
 pub use fusion::{Piece, Piecewise};
 pub use index::{Bound, Layout};
 pub use polynomial::{Monomial, Polynomial};
-pub use proof::Proof;
+pub use proof::{Proof, vanishes};
 
 /// What can go wrong with a layout.
 #[derive(Debug, thiserror::Error)]

@@ -81,8 +81,11 @@ fn after(stored: &Set, dims: &[String]) -> Result<Map, LayoutError> {
     Ok(order.intersect_domain(stored)?.intersect_range(stored)?)
 }
 
-/// Nothing if the polynomial is 0 on the set.
-fn vanishes(
+/// Nothing if the polynomial, over the set's dimensions by these names and parameters, is 0 on the set.
+///
+/// # Errors
+/// Failures of isl.
+pub fn vanishes(
     polynomial: &Polynomial,
     set: &Set,
     dims: &[String],

@@ -7,6 +7,7 @@
 mod kernel;
 mod movement;
 mod nest;
+pub mod validate;
 
 pub use kernel::{KERNEL, Kernel, PREPARE, kernel};
 pub use movement::{Movement, movement};

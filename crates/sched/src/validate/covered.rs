@@ -1,0 +1,153 @@
+//! [`Property::Statements`](super::Property): inference's statements against the program itself.
+//!
+//! Recomputed here from the rule: where each product has only non-zero factors. On the head's unique elements, that has to be what the
+//! product's statements have together, each point once; and each of their reads has to be the program's, led to a unique element by the
+//! tensor's redundancy map, with its coefficient. That a redundancy map of a computed tensor is true is inference's own proof, not repeated here.
+
+use dastac_poly::Set;
+use dastac_stur::infer::{InferredRule, Redundancy, Statement};
+use dastac_stur::program::{Access, Product};
+use dastac_stur::sets::{Affine, affine};
+
+use super::{Stop, Validator};
+
+impl Validator<'_> {
+    /// Whether a rule's statements are its products.
+    pub(super) fn statements(&self, rule: &InferredRule) -> Result<(), Stop> {
+        let sets = &self.inferred.sets;
+        let source = &self.inferred.program.rules[rule.rule.0];
+        let structured = &self.inferred.tensors[rule.head.0];
+        let head: Vec<Affine> = source.iterators.iter().map(|name| Affine::name(name)).collect();
+        let mut support = sets.empty(&source.iterators)?;
+        for (position, product) in source.products.iter().enumerate() {
+            let space = self.space(rule, product, &head)?;
+            let to_head = sets.access(&product.iterators, &head)?;
+            support = support.union(&space.apply(&to_head)?)?;
+            let unique = to_head.intersect_range(&structured.unique)?.domain()?;
+            let mut open = space.intersect(&unique)?;
+            for statement in rule.statements.iter().filter(|s| s.product == position) {
+                let outside = statement.domain.subtract(&open)?;
+                if !outside.is_empty()? {
+                    let at = self.instance(&product.iterators, &outside)?;
+                    return Err(Stop::refuted(format!("too much is computed: {at}")));
+                }
+                open = open.subtract(&statement.domain)?;
+                self.reads(product, statement)?;
+            }
+            if !open.is_empty()? {
+                let at = self.instance(&product.iterators, &open)?;
+                return Err(Stop::refuted(format!("nothing is computed {at}")));
+            }
+        }
+        let iterators = &structured.iterators;
+        let different = |set: &Set, why: &str| -> Result<(), Stop> {
+            match set.is_empty()? {
+                true => Ok(()),
+                false => Err(Stop::refuted(format!(
+                    "the element {} {why}",
+                    self.instance(iterators, set)?
+                ))),
+            }
+        };
+        different(&support.subtract(&structured.support)?, "is computed, but not in the support")?;
+        let mut rest = structured.support.subtract(&structured.unique)?;
+        different(&structured.unique.subtract(&support)?, "is unique, but not computed")?;
+        for piece in &structured.redundancy {
+            let domain = piece.domain()?;
+            different(&domain.intersect(&structured.unique)?, "is unique and redundant")?;
+            different(&domain.subtract(&rest)?, "is redundant twice")?;
+            rest = rest.subtract(&domain)?;
+            if let Redundancy::Affine { map, .. } = piece {
+                different(
+                    &map.range()?.subtract(&structured.unique)?,
+                    "is led to, but not unique",
+                )?;
+            }
+        }
+        different(&rest, "is neither unique nor redundant")
+    }
+
+    /// Where every factor of a product may be non-zero, within the head's dimensions.
+    fn space(&self, rule: &InferredRule, product: &Product, head: &[Affine]) -> Result<Set, Stop> {
+        let sets = &self.inferred.sets;
+        let mut space = sets.set(&product.iterators, &[], &product.comparisons)?;
+        for access in &product.accesses {
+            let support = &self.inferred.tensors[access.tensor.0].support;
+            let map = sets.access(&product.iterators, &subscripts(access)?)?;
+            space = space.intersect(&map.intersect_range(support)?.domain()?)?;
+        }
+        if let Some(declared) = &self.inferred.program.tensor(rule.head).domain {
+            let inside = sets.structure(declared)?;
+            let map = sets.access(&product.iterators, head)?;
+            space = space.intersect(&map.intersect_range(&inside)?.domain()?)?;
+        }
+        Ok(space)
+    }
+
+    /// That a statement's reads and coefficient are the product's.
+    fn reads(&self, product: &Product, statement: &Statement) -> Result<(), Stop> {
+        if statement.reads.len() != product.accesses.len() {
+            return Err(Stop::undecided("a statement with other factors than its product"));
+        }
+        let mut coefficient = product.coefficient;
+        for (access, read) in product.accesses.iter().zip(&statement.reads) {
+            let same = access.tensor == read.tensor && access.reciprocal == read.reciprocal;
+            let through = self.through(access, statement, &read.subscripts, &read.sorted)?;
+            let (true, Some(factor)) = (same, through) else {
+                let name = &self.inferred.program.tensor(access.tensor).name;
+                return Err(Stop::refuted(format!("another element of `{name}` is read")));
+            };
+            coefficient *= if access.reciprocal { factor.recip() } else { factor };
+        }
+        if (coefficient - statement.coefficient).abs() > 1e-12 * coefficient.abs() {
+            return Err(Stop::refuted(format!(
+                "the coefficient is {}, not {coefficient}",
+                statement.coefficient
+            )));
+        }
+        Ok(())
+    }
+
+    /// The coefficient with which the read element stands for the accessed one, on all of the statement's domain; nothing if it does not.
+    fn through(
+        &self,
+        access: &Access,
+        statement: &Statement,
+        read: &[Affine],
+        sorted: &[Vec<usize>],
+    ) -> Result<Option<f64>, Stop> {
+        let sets = &self.inferred.sets;
+        let domain = &statement.domain;
+        let wanted = sets.access(&statement.iterators, &subscripts(access)?)?;
+        let wanted = wanted.intersect_domain(domain)?;
+        let found = sets.access(&statement.iterators, read)?.intersect_domain(domain)?;
+        let reached = wanted.range()?;
+        let operand = &self.inferred.tensors[access.tensor.0];
+        let as_written = wanted.is_equal(&found)?;
+        if sorted.is_empty() && as_written && reached.is_subset(&operand.unique)? {
+            return Ok(Some(1.0));
+        }
+        for piece in &operand.redundancy {
+            match piece {
+                // Sorting leaves unique elements where they are.
+                Redundancy::Sorted { domain, classes } => {
+                    let within = reached.is_subset(&domain.union(&operand.unique)?)?;
+                    if within && as_written && sorted == classes.as_slice() {
+                        return Ok(Some(1.0));
+                    }
+                }
+                Redundancy::Affine { map, coefficient } => {
+                    let leads = sorted.is_empty() && reached.is_subset(&map.domain()?)?;
+                    if leads && wanted.apply_range(map)?.is_equal(&found)? {
+                        return Ok(Some(*coefficient));
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn subscripts(access: &Access) -> Result<Vec<Affine>, Stop> {
+    access.subscripts.iter().map(|subscript| Ok(affine(subscript)?)).collect()
+}

@@ -1,0 +1,550 @@
+//! Translation validation: what the final loop IR does, compared with what the program says, for all values of the symbols.
+//!
+//! The loops are read back ([`executed`]): every store with the affine loops and conditions around it, its value as a sum of products of
+//! elements. Nothing of how they were made is trusted; the names of loop variables are hints, and a wrong one only makes a proof fail.
+//! Five properties are decided on isl sets, for each rule and each tensor ([`Property`]): the instances of the inferred statements are those of the
+//! program's products ([`covered`]), the loops execute each of them exactly once with its elements at their positions ([`instances`]), parallel
+//! iterations write distinct elements and every element is set before it is used ([`order`]), and the layout is a bijection
+//! ([`Layout::prove_bijection`]).
+//!
+//! Invariant: [`Proof::Proven`] is only said of what holds for all sizes; [`Proof::Refuted`] only of what has a counter-example or was looked for and
+//! is not there.
+
+mod covered;
+mod executed;
+mod expression;
+mod instances;
+mod order;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use dastac_layout::{Layout, LayoutError, Proof};
+use dastac_loops::{BufferId, Function, Index, Module, VarId};
+use dastac_poly::{Map, Set};
+use dastac_stur::infer::Inferred;
+use dastac_stur::program::TensorId;
+use dastac_stur::sets::{Affine, SetError};
+
+use crate::SchedError;
+use executed::Around;
+use expression::Naming;
+
+/// What is proven of a rule or a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Property {
+    /// The rule's statements together are its products, each point of them once, reading the unique elements that the redundancy maps name.
+    Statements,
+    /// The loops execute each instance of each statement exactly once: its coefficient, its factors, its element of the head, all
+    /// at their positions in the packed buffers, within these.
+    Executed,
+    /// No two iterations of a parallel loop write the same element.
+    Parallel,
+    /// Every stored element is set exactly once before anything is added to it, and complete before it is read.
+    Written,
+    /// Positions are a bijection from the stored elements onto `0..size`, and the buffer has that size.
+    Layout,
+}
+
+impl Property {
+    /// The name of the property in messages and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Property::Statements => "statements",
+            Property::Executed => "executed",
+            Property::Parallel => "parallel",
+            Property::Written => "written",
+            Property::Layout => "layout",
+        }
+    }
+
+    /// What is claimed, in one line.
+    pub fn about(self) -> &'static str {
+        match self {
+            Property::Statements => "statements are the products, restricted to unique elements",
+            Property::Executed => "loops execute each instance once, at the right positions",
+            Property::Parallel => "parallel iterations write distinct elements",
+            Property::Written => "elements are set before they are added to or read",
+            Property::Layout => "one place for each stored element, within the buffer",
+        }
+    }
+}
+
+/// One property of one tensor (and the rule that computes it).
+#[derive(Clone, Debug)]
+pub struct Check {
+    /// The tensor.
+    pub tensor: TensorId,
+    /// What is claimed of it.
+    pub property: Property,
+    /// Whether it holds.
+    pub proof: Proof,
+}
+
+/// Checks every property of every tensor, for the function `kernel` of `module`; in the order of rules, then of tensors.
+///
+/// # Errors
+/// Failures of isl. What is too complex to decide is [`Proof::Undecided`].
+pub fn validate(
+    inferred: &Inferred,
+    layouts: &[Layout],
+    module: &Module,
+) -> Result<Vec<Check>, SchedError> {
+    let naming = Naming::new(inferred.sets.names.parameters());
+    let mut checks = Vec::new();
+    let Some(function) = module.find_function("kernel") else {
+        return Err(SchedError::Ast("of a module without a kernel".into()));
+    };
+    let validator = Validator { inferred, layouts, module, function, naming: &naming };
+    let sites = executed::sites(function, &naming);
+    for rule in &inferred.rules {
+        let mut check = |property, outcome: Result<(), Stop>| -> Result<(), SchedError> {
+            checks.push(Check { tensor: rule.head, property, proof: proof(outcome)? });
+            Ok(())
+        };
+        check(Property::Statements, validator.statements(rule))?;
+        let sites = match &sites {
+            Ok(sites) => sites,
+            Err(why) => {
+                for property in [Property::Executed, Property::Parallel, Property::Written] {
+                    check(property, Err(Stop::undecided(why)))?;
+                }
+                continue;
+            }
+        };
+        let (outcome, elements) = match validator.executed(rule, sites) {
+            Ok(known) => known,
+            Err(Stop::Failed(error)) => return Err(error),
+            Err(Stop::Not(proof)) => (Err(Stop::Not(proof.clone())), Err(Stop::Not(proof))),
+        };
+        check(Property::Executed, outcome)?;
+        match elements {
+            Ok(elements) => {
+                check(Property::Parallel, validator.parallel(&elements))?;
+                check(Property::Written, validator.written(rule.head, sites, &elements))?;
+            }
+            Err(stop) => {
+                let proof = proof(Err(stop))?;
+                check(Property::Parallel, Err(Stop::Not(proof.clone())))?;
+                check(Property::Written, Err(Stop::Not(proof)))?;
+            }
+        }
+    }
+    if let Ok(sites) = &sites {
+        // A store to what no rule computes belongs to nothing above.
+        for site in sites {
+            let head = TensorId(site.buffer.0 as usize);
+            if !inferred.rules.iter().any(|rule| rule.head == head) {
+                let proof = Proof::Refuted("it is written, but no rule computes it".into());
+                checks.push(Check { tensor: head, property: Property::Executed, proof });
+            }
+        }
+    }
+    for id in inferred.program.tensor_ids() {
+        let proof = proof(validator.layout(id))?;
+        checks.push(Check { tensor: id, property: Property::Layout, proof });
+    }
+    Ok(checks)
+}
+
+struct Validator<'a> {
+    inferred: &'a Inferred,
+    layouts: &'a [Layout],
+    module: &'a Module,
+    function: &'a Function,
+    naming: &'a Naming,
+}
+
+/// Why a proof ends early.
+enum Stop {
+    /// The property does not hold, or cannot be decided.
+    Not(Proof),
+    /// Something else is wrong.
+    Failed(SchedError),
+}
+
+impl Stop {
+    fn undecided(why: impl Into<String>) -> Stop {
+        Stop::Not(Proof::Undecided(why.into()))
+    }
+
+    fn refuted(why: impl Into<String>) -> Stop {
+        Stop::Not(Proof::Refuted(why.into()))
+    }
+}
+
+impl From<dastac_poly::Error> for Stop {
+    fn from(error: dastac_poly::Error) -> Stop {
+        match error {
+            dastac_poly::Error::TooComplex { .. } => {
+                Stop::undecided("the sets are too complex to decide")
+            }
+            error => Stop::Failed(error.into()),
+        }
+    }
+}
+
+impl From<LayoutError> for Stop {
+    fn from(error: LayoutError) -> Stop {
+        match error {
+            LayoutError::Poly(error) => error.into(),
+            error => Stop::Failed(error.into()),
+        }
+    }
+}
+
+impl From<SetError> for Stop {
+    fn from(error: SetError) -> Stop {
+        match error {
+            SetError::Poly(error) => error.into(),
+            error => Stop::Failed(error.into()),
+        }
+    }
+}
+
+impl From<dastac_stur::Diagnostic> for Stop {
+    fn from(diagnostic: dastac_stur::Diagnostic) -> Stop {
+        SetError::from(diagnostic).into()
+    }
+}
+
+fn proof(outcome: Result<(), Stop>) -> Result<Proof, SchedError> {
+    match outcome {
+        Ok(()) => Ok(Proof::Proven),
+        Err(Stop::Not(proof)) => Ok(proof),
+        Err(Stop::Failed(error)) => Err(error),
+    }
+}
+
+/// Where loop variables lead: each point of the loops is one point over some iterators.
+struct Lift {
+    /// Loop variables to iterators; single-valued.
+    map: Map,
+    /// The same as expressions in the variables' and parameters' isl names, by the iterators' isl names.
+    pieces: Vec<(Set, BTreeMap<String, Affine>)>,
+}
+
+impl Validator<'_> {
+    /// The points over `vars` at which the conditions hold.
+    fn set(&self, vars: &[VarId], conditions: &[String]) -> Result<Set, Stop> {
+        let params = &self.naming.params;
+        let vars: Vec<String> = vars.iter().map(|var| self.naming.var(*var)).collect();
+        let mut all: Vec<String> = params.iter().map(|name| format!("{name} >= 0")).collect();
+        all.push("1 = 1".into());
+        all.extend(conditions.iter().map(|condition| format!("({condition})")));
+        let text = format!(
+            "[{}] -> {{ [{}] : {} }}",
+            params.join(", "),
+            vars.join(", "),
+            all.join(" and ")
+        );
+        Ok(Set::parse(&self.inferred.sets.context, &text)?.coalesce()?)
+    }
+
+    /// A map from the variables' points to tuples, by isl's notation of its conditions on `out(k)`.
+    fn relation(&self, vars: &[VarId], outputs: usize, conditions: &[String]) -> Result<Map, Stop> {
+        let inputs: Vec<String> = vars.iter().map(|var| self.naming.var(*var)).collect();
+        let outputs: Vec<String> = (0..outputs).map(|k| self.out(k)).collect();
+        let conditions =
+            if conditions.is_empty() { "1 = 1".into() } else { conditions.join(" and ") };
+        let text = format!(
+            "[{}] -> {{ [{}] -> [{}] : {conditions} }}",
+            self.naming.params.join(", "),
+            inputs.join(", "),
+            outputs.join(", "),
+        );
+        Ok(Map::parse(&self.inferred.sets.context, &text)?)
+    }
+
+    /// The isl name of position `k` of a relation's outputs: no variable's and no parameter's.
+    fn out(&self, k: usize) -> String {
+        format!("{}out{k}", self.naming.var(VarId(0)))
+    }
+
+    /// The instances of a store, or of one of its products.
+    fn points(&self, around: &Around, more: Option<&Around>) -> Result<(Vec<VarId>, Set), Stop> {
+        let none = Around::default();
+        let more = more.unwrap_or(&none);
+        let vars = [&around.vars[..], &more.vars[..]].concat();
+        let conditions = [&around.conditions[..], &more.conditions[..]].concat();
+        let set = self.set(&vars, &conditions)?;
+        Ok((vars, set))
+    }
+
+    /// The point of `domain` over `iterators` that each point of the loops is: variables have the iterators' names, and those that have no variable
+    /// must follow.
+    fn lift(
+        &self,
+        vars: &[VarId],
+        executed: &Set,
+        iterators: &[String],
+        domain: &Set,
+    ) -> Result<Lift, Stop> {
+        let names = &self.inferred.sets.names;
+        let mut conditions = Vec::new();
+        let mut direct = BTreeMap::new();
+        for (k, iterator) in iterators.iter().enumerate() {
+            let isl = names.isl(iterator);
+            let var = vars
+                .iter()
+                .find(|var| self.function.vars.get(var.0 as usize).is_some_and(|name| name == isl));
+            if let Some(var) = var {
+                conditions.push(format!("{} = {}", self.out(k), self.naming.var(*var)));
+                direct.insert(isl.to_string(), Affine::name(&self.naming.var(*var)));
+            }
+        }
+        let map = self
+            .relation(vars, iterators.len(), &conditions)?
+            .intersect_domain(executed)?
+            .intersect_range(&domain.with_tuple_name(None)?)?;
+        let outside = executed.subtract(&map.domain()?)?;
+        if !outside.is_empty()? {
+            return Err(Stop::refuted(format!(
+                "the loops run {}, which is no instance",
+                self.witness(vars, &outside)?
+            )));
+        }
+        if direct.len() == iterators.len() {
+            return Ok(Lift { map, pieces: vec![(executed.clone(), direct)] });
+        }
+        if !map.is_single_valued()? {
+            return Err(Stop::undecided("which points the loops run"));
+        }
+        let dims: Vec<String> = vars.iter().map(|var| self.naming.var(*var)).collect();
+        let mut pieces = Vec::new();
+        for (here, outputs) in map.as_pieces()? {
+            let mut images = BTreeMap::new();
+            for (iterator, output) in iterators.iter().zip(&outputs) {
+                let image = Affine::from_linear(&output.expr()?, &dims);
+                let image =
+                    image.ok_or_else(|| Stop::undecided(format!("what `{iterator}` is")))?;
+                images.insert(names.isl(iterator).to_string(), image);
+            }
+            pieces.push((here, images));
+        }
+        Ok(Lift { map, pieces })
+    }
+
+    /// What a loop nest may run through: a set, or one of its parts, which has loops of its own.
+    fn parts(&self, set: &Set) -> Result<Vec<Set>, Stop> {
+        let mut parts = vec![set.clone()];
+        let basics = set.make_disjoint()?.coalesce()?.basic_sets()?;
+        if basics.len() > 1 {
+            parts.extend(basics);
+        }
+        Ok(parts)
+    }
+
+    /// That `emitted` is the position of the element at `subscripts` (over iterators), which is a stored one.
+    fn address(
+        &self,
+        vars: &[VarId],
+        lift: &Lift,
+        emitted: &Index,
+        tensor: TensorId,
+        subscripts: &[Affine],
+    ) -> Result<(), Stop> {
+        let layout = &self.layouts[tensor.0];
+        let name = &self.inferred.program.tensor(tensor).name;
+        let dims: Vec<String> = vars.iter().map(|var| self.naming.var(*var)).collect();
+        let cases = self.naming.cases(emitted);
+        let cases = cases.ok_or_else(|| Stop::undecided(format!("a position in `{name}`")))?;
+        if !expression::exact_divisions_hold(emitted) {
+            return Err(Stop::undecided(format!(
+                "whether a division in `{name}`'s position is exact"
+            )));
+        }
+        for (here, images) in &lift.pieces {
+            let mut element = Vec::new();
+            for subscript in subscripts {
+                let image = self.isl_names(subscript).substitute(images);
+                element.push(image.ok_or_else(|| Stop::undecided("a subscript beyond 64 bits"))?);
+            }
+            let to_element = self.outputs(vars, &element)?;
+            let reached = to_element.intersect_domain(here)?;
+            let outside = reached.subtract(&reached.intersect_range(&layout.stored)?)?.domain()?;
+            if !outside.is_empty()? {
+                return Err(Stop::refuted(format!(
+                    "an element of `{name}` that is not stored is accessed {}",
+                    self.witness(vars, &outside)?
+                )));
+            }
+            let images: BTreeMap<String, Affine> =
+                layout.dims.iter().cloned().zip(element.iter().cloned()).collect();
+            let packed: Vec<Affine> = layout.order.iter().map(|&k| element[k].clone()).collect();
+            let to_packed = self.outputs(vars, &packed)?.intersect_domain(here)?;
+            for case in &cases {
+                let mut rest = match case.conditions.as_slice() {
+                    [] => here.clone(),
+                    conditions => here.intersect(&self.set(vars, conditions)?)?,
+                };
+                let whole = layout.index.pieces.len() == 1;
+                for piece in &layout.index.pieces {
+                    let at = if whole {
+                        rest.clone()
+                    } else {
+                        rest.intersect(&to_packed.intersect_range(&piece.domain)?.domain()?)?
+                    };
+                    let expected = piece.polynomial.substitute(&images);
+                    let expected =
+                        expected.ok_or_else(|| Stop::undecided("an index beyond 64 bits"))?;
+                    self.equal(vars, &(&expected + &case.polynomial.scaled(-1)), &at, &dims, name)?;
+                    rest = if whole { rest.empty_like()? } else { rest.subtract(&at)? };
+                }
+                self.equal(vars, &case.polynomial, &rest, &dims, name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// That the difference of two positions is 0 on a set.
+    fn equal(
+        &self,
+        vars: &[VarId],
+        difference: &dastac_layout::Polynomial,
+        set: &Set,
+        dims: &[String],
+        tensor: &str,
+    ) -> Result<(), Stop> {
+        if difference.is_zero() || set.is_empty()? {
+            return Ok(());
+        }
+        let refuted = |at: String| {
+            Stop::refuted(format!("an element of `{tensor}` is at another's position {at}"))
+        };
+        match dastac_layout::vanishes(difference, set, dims)? {
+            None | Some(Proof::Proven) => Ok(()),
+            Some(Proof::Refuted(_)) => Err(refuted(self.witness(vars, set)?)),
+            Some(Proof::Undecided(_)) => match self.counterexample(vars, difference, set, dims)? {
+                Some(at) => Err(refuted(at)),
+                None => Err(Stop::undecided(format!("whether two positions in `{tensor}` agree"))),
+            },
+        }
+    }
+
+    /// A point at which a polynomial is not 0, looked for at small values of the symbols.
+    fn counterexample(
+        &self,
+        vars: &[VarId],
+        difference: &dastac_layout::Polynomial,
+        set: &Set,
+        dims: &[String],
+    ) -> Result<Option<String>, Stop> {
+        const VALUES: [i64; 5] = [2, 3, 5, 4, 6];
+        const POINTS: usize = 1000;
+        for first in 0..VALUES.len() {
+            let value = |k: usize| VALUES[(first + k) % VALUES.len()];
+            let params: Vec<(String, i64)> =
+                set.params()?.into_iter().enumerate().map(|(k, name)| (name, value(k))).collect();
+            let points = match set.fix_params(&params)?.points(POINTS) {
+                Err(dastac_poly::Error::TooManyPoints { .. }) => continue,
+                points => points?,
+            };
+            for point in points {
+                let value_of = |name: &str| {
+                    let dim = dims.iter().position(|dim| dim == name).map(|k| point[k]);
+                    dim.or_else(|| params.iter().find(|(n, _)| n == name).map(|(_, v)| *v))
+                };
+                if difference.eval(&value_of).is_some_and(|value| value != 0.into()) {
+                    let mut at = set.fix_params(&params)?;
+                    for (k, value) in point.iter().enumerate() {
+                        at = at.fix_dim_at(k, *value)?;
+                    }
+                    let params: Vec<String> =
+                        params.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+                    let at = self.witness(vars, &at)?;
+                    return Ok(Some([vec![at], params].concat().join(", ")));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The variables' points to values of expressions in isl names.
+    fn outputs(&self, vars: &[VarId], values: &[Affine]) -> Result<Map, Stop> {
+        let conditions: Vec<String> = values
+            .iter()
+            .enumerate()
+            .map(|(k, value)| format!("{} = {value}", self.out(k)))
+            .collect();
+        self.relation(vars, values.len(), &conditions)
+    }
+
+    fn isl_names(&self, affine: &Affine) -> Affine {
+        let names = &self.inferred.sets.names;
+        affine.rename(
+            &affine
+                .names()
+                .into_iter()
+                .map(|name| (name.clone(), names.isl(&name).into()))
+                .collect(),
+        )
+    }
+
+    /// A point of a set, in words.
+    fn witness(&self, vars: &[VarId], set: &Set) -> Result<String, Stop> {
+        let Some(point) = set.sample()? else { return Ok("nowhere".into()) };
+        let names = &self.inferred.sets.names;
+        let name = |var: &VarId| self.function.vars.get(var.0 as usize).map_or("?", String::as_str);
+        let mut values: Vec<String> = vars
+            .iter()
+            .zip(&point.coords)
+            .map(|(var, value)| format!("{} = {value}", names.original(name(var))))
+            .collect();
+        let params = point.params.iter();
+        values.extend(params.map(|(name, value)| format!("{} = {value}", names.original(name))));
+        Ok(if values.is_empty() { "always".into() } else { format!("at {}", values.join(", ")) })
+    }
+
+    /// A point of a set over iterators, in words.
+    fn instance(&self, iterators: &[String], set: &Set) -> Result<String, Stop> {
+        let Some(point) = set.sample()? else { return Ok("nowhere".into()) };
+        let names = &self.inferred.sets.names;
+        let mut values: Vec<String> =
+            iterators.iter().zip(&point.coords).map(|(name, v)| format!("{name} = {v}")).collect();
+        let params = point.params.iter();
+        values.extend(params.map(|(name, value)| format!("{} = {value}", names.original(name))));
+        Ok(if values.is_empty() { "always".into() } else { format!("at {}", values.join(", ")) })
+    }
+
+    /// [`Property::Layout`].
+    fn layout(&self, id: TensorId) -> Result<(), Stop> {
+        let layout = &self.layouts[id.0];
+        let buffer = BufferId(u32::try_from(id.0).unwrap_or(u32::MAX));
+        let Some(buffer) = self.module.buffers.get(buffer.0 as usize) else {
+            return Err(Stop::refuted("it has no buffer"));
+        };
+        self.size(layout, &buffer.size)?;
+        if layout.dims.len() > MAX_PROOF_RANK {
+            return Err(Stop::undecided(format!("rank above {MAX_PROOF_RANK}")));
+        }
+        match layout.prove_bijection()? {
+            Proof::Proven => Ok(()),
+            other => Err(Stop::Not(other)),
+        }
+    }
+
+    /// That a buffer has the layout's size.
+    fn size(&self, layout: &Layout, size: &Index) -> Result<(), Stop> {
+        let cases = self.naming.cases(size);
+        let cases = cases.ok_or_else(|| Stop::undecided("the buffer's size"))?;
+        if !expression::exact_divisions_hold(size) {
+            return Err(Stop::undecided("whether a division in the buffer's size is exact"));
+        }
+        for case in &cases {
+            let mut rest = self.set(&[], &case.conditions)?;
+            for piece in &layout.size.pieces {
+                let at = rest.intersect_params(&piece.domain.params_set()?)?;
+                let difference = &piece.polynomial + &case.polynomial.scaled(-1);
+                self.equal(&[], &difference, &at, &[], "the buffer's size")?;
+                rest = rest.subtract(&at)?;
+            }
+            self.equal(&[], &case.polynomial, &rest, &[], "the buffer's size")?;
+        }
+        Ok(())
+    }
+}
+
+/// Beyond, the successor relation of the proof of a bijection has too many pieces.
+const MAX_PROOF_RANK: usize = 5;

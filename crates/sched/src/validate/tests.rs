@@ -1,0 +1,163 @@
+use super::*;
+use dastac_poly::Context;
+use dastac_stur::infer::infer;
+
+struct Lowered {
+    inferred: Inferred,
+    layouts: Vec<Layout>,
+    module: Module,
+}
+
+fn lowered(source: &str) -> Lowered {
+    let (program, _) = dastac_stur::load(source).unwrap();
+    let inferred = infer(&program, &Context::new().unwrap()).unwrap();
+    let layouts: Vec<Layout> =
+        inferred.program.tensor_ids().map(|id| Layout::of(&inferred, id).unwrap()).collect();
+    let module = crate::kernel(&inferred, &layouts).unwrap().module;
+    Lowered { inferred, layouts, module }
+}
+
+impl Lowered {
+    /// What is not proven: `tensor property: outcome`.
+    fn open(&self) -> Vec<String> {
+        let checks = validate(&self.inferred, &self.layouts, &self.module).unwrap();
+        let open = checks.into_iter().filter(|check| check.proof != Proof::Proven);
+        open.map(|check| {
+            let name = &self.inferred.program.tensor(check.tensor).name;
+            let (kind, why) = match check.proof {
+                Proof::Proven => ("proven", String::new()),
+                Proof::Undecided(why) => ("undecided", why),
+                Proof::Refuted(why) => ("refuted", why),
+            };
+            format!("{name} {}: {kind}: {why}", check.property.name())
+        })
+        .collect()
+    }
+
+    /// The same with a change in the text of its loops.
+    fn changed(&self, from: &str, to: &str) -> Lowered {
+        let text = self.module.to_string();
+        assert!(text.contains(from), "no `{from}` in\n{text}");
+        self.with(&text.replacen(from, to, 1))
+    }
+
+    fn with(&self, text: &str) -> Lowered {
+        let module = dastac_loops::parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        Lowered { inferred: self.inferred.clone(), layouts: self.layouts.clone(), module }
+    }
+}
+
+/// Loops with a parallel mark, a sum, several statements, a clear, and polynomials in positions.
+const SYMMETRIC: &str = "symbols: N
+    y(i) := 2 * B(i, j) * x(j)
+    B:D(i, j) := (0 <= i < N) * (0 <= j < N)
+    B:U(i, j) := (i <= j)
+    B:R(i, j, ip, jp) := (i > j) * (ip = j) * (jp = i)
+    x:D(j) := (0 <= j < N)";
+
+/// A reduction outside of the head's iterator: it stays a loop.
+const SCATTER: &str = "symbols: M, N
+    iters: y -> i, j
+    y(j) := B(i, j) * x(i)
+    B:D(i, j) := (0 <= i < M) * (0 <= j < N)
+    x:D(i) := (0 <= i < M)";
+
+const CHAIN: &str = "symbols: N
+    t(i) := B(i, j) * x(j)
+    y(i) := 3 * t(i) + x(i)
+    B:D(i, j) := (0 <= i < N) * (0 <= j < N)
+    B:U(i, j) := (i = j) + (j = 0)
+    x:D(j) := (0 <= j < N)";
+
+#[test]
+fn what_is_right_is_proven() {
+    for source in [
+        SYMMETRIC,
+        SCATTER,
+        CHAIN,
+        // Strides, floors, offsets, constants, scalars, reciprocals, symbols as factors, the same product twice.
+        "symbols: N
+         A(i) := a() * B(i, j) * N() * c^-1(j) + a() * B(i, j) * N() * c^-1(j)
+         B:D(i, j) := (0 <= i < N) * (0 <= j < N)
+         B:U(i, j) := (i % 2 = 0) * (j = i / 2)
+         c:D(i) := (0 <= i < N)",
+        "symbols: N, S
+         A(i, k) := B(i + 1, 2 * j) * C(j, k) * (i != S) + 0.5 * (0 <= i < N) * (0 <= k < 3)
+         B:D(i, j) := (0 <= i < N) * (0 <= j < N)
+         C:D(i, j) := (0 <= i < N) * (0 <= j < N)
+         A:D(i, j) := (0 <= i < N) * (0 <= j < N)",
+        "s() := a() * b()",
+        "symbols: N
+         s() := x(i) * x(i)
+         x:D(i) := (0 <= i < N)",
+    ] {
+        assert_eq!(lowered(source).open(), Vec::<String>::new(), "{source}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_refuted() {
+    let refuted = |low: Lowered, property: &str| {
+        let open = low.open();
+        let expected = format!(" {property}: refuted: ");
+        assert!(open.iter().any(|line| line.contains(&expected)), "{open:?}\n{}", low.module);
+    };
+    let low = lowered(SYMMETRIC);
+    refuted(low.changed("sum(j = i to N)", "sum(j = i to N - 1)"), "executed");
+    refuted(low.changed("sum(j = i to N)", "sum(j = i to N + 1)"), "executed");
+    refuted(low.changed("sum(j = i to N)", "sum(j = i to N step 2)"), "executed");
+    refuted(low.changed("sum(j = 0 to i)", "sum(j = 0 to i + 1)"), "executed");
+    refuted(low.changed("2.0", "2.5"), "executed");
+    refuted(low.changed("x[j]", "x[i]"), "executed");
+    refuted(low.changed("x[j]", "x[j + 1]"), "executed");
+    refuted(low.changed(" * x[j]", ""), "executed");
+    refuted(
+        low.changed("N * i - exact((i + 1) * i, 2) + j", "N * i - exact((i + 1) * i, 2)"),
+        "executed",
+    );
+    refuted(
+        low.changed("N * i - exact((i + 1) * i, 2) + j", "N * j - exact((j + 1) * j, 2) + i"),
+        "executed",
+    );
+    refuted(low.changed("y[i] = 0.0", "y[i] += 1.0"), "executed");
+    refuted(low.changed("parallel i = 0 to N {\n    y[i] = 0.0\n  }", ""), "written");
+    refuted(low.changed("i = 0 to N {\n    y[i] = 0.0", "i = 1 to N {\n    y[i] = 0.0"), "written");
+    // The first of the two may overwrite zeros, the second not what the first computed.
+    let overwriting = low.changed("y[i] +=", "y[i] =");
+    assert_eq!(overwriting.open(), Vec::<String>::new());
+    refuted(overwriting.changed("y[i] +=", "y[i] ="), "written");
+    refuted(low.changed("exact((N + 1) * N, 2)]", "exact((N - 1) * N, 2)]"), "layout");
+    let text = low.module.to_string();
+    let last = text.rfind("  parallel i = 1").unwrap();
+    refuted(low.with(&format!("{}}}\n", &text[..last])), "executed");
+
+    let low = lowered(SCATTER);
+    refuted(low.changed("for i = 0 to M", "parallel i = 0 to M"), "parallel");
+    refuted(low.changed("y[j] +=", "y[j] ="), "written");
+
+    let low = lowered(CHAIN);
+    let text = low.module.to_string();
+    let (head, body) = text.split_once("{\n").unwrap();
+    let second = body.find("  parallel i = 0 to N {\n    y[i]").unwrap();
+    let end = body.rfind('}').unwrap();
+    let swapped = format!("{head}{{\n{}{}}}\n", &body[second..end], &body[..second]);
+    refuted(low.with(&swapped), "written");
+}
+
+#[test]
+fn statements_are_compared_with_the_program() {
+    let mut low = lowered(SYMMETRIC);
+    let dropped = low.inferred.rules[0].statements.pop().unwrap();
+    assert!(low.open()[0].starts_with("y statements: refuted: nothing is computed at"));
+    low.inferred.rules[0].statements.push(dropped.clone());
+    low.inferred.rules[0].statements.push(dropped.clone());
+    assert!(low.open()[0].starts_with("y statements: refuted: too much is computed"));
+    let mut other = dropped;
+    other.coefficient = 3.0;
+    low.inferred.rules[0].statements[1] = other.clone();
+    low.inferred.rules[0].statements.pop();
+    assert_eq!(low.open()[0], "y statements: refuted: the coefficient is 3, not 2");
+    other.reads[1].subscripts[0] = Affine::name("i");
+    low.inferred.rules[0].statements[1] = other;
+    assert_eq!(low.open()[0], "y statements: refuted: another element of `x` is read");
+}
