@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use dastac_backend::{Compiled, Options};
 use dastac_layout::Layout;
 use dastac_poly::Context;
+use dastac_sched::validate::{Check, validate};
 use dastac_sched::{Kernel, Movement};
 use dastac_stur::Diagnostic;
 use dastac_stur::infer::{Inferred, infer};
@@ -125,6 +126,15 @@ pub struct Target {
 }
 
 impl Lowered {
+    /// Proves, for all values of the symbols, that the loops compute what the program says: every property of every rule and tensor.
+    ///
+    /// # Errors
+    /// Failures of isl.
+    pub fn prove(&self) -> Result<Vec<Check>, Error> {
+        let analysis = &self.laid.analysis;
+        Ok(validate(&analysis.inferred, &self.laid.layouts, &self.kernel.module)?)
+    }
+
     /// Generates machine code for this machine.
     pub fn build(self, target: Target) -> Result<Built, Error> {
         let mut lowered = self;

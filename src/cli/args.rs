@@ -13,6 +13,7 @@ Examples:
   dastac infer spmv.stur                              the structure of every tensor
   dastac layout spmv.stur -p M=512 -p N=512           where elements stand, and what that saves
   dastac run spmv.stur -p M=512 -p N=512 --verify     compute, and compare with a dense reference
+  dastac verify spmv.stur                             prove the compiled loops right, for all sizes
   dastac build spmv.stur -o libspmv.so --header spmv.h
 
 FILE is a program in STUR, or `-` for standard input. Results go to standard output, everything
@@ -75,6 +76,13 @@ pub enum Command {
     /// Compile and run a program
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArgs),
+    /// Prove that the compiled loops do what a program says, for all sizes
+    ///
+    /// Reads the final loops back and decides on sets, not on samples: that they execute every instance of every product once, on the right
+    /// elements; that parallel iterations write distinct elements; that nothing is read before it is written; and that positions are one for each
+    /// stored element. `docs/verification.md` says what is proven and what is trusted.
+    #[command(after_help = VERIFY_EXAMPLES)]
+    Verify(VerifyArgs),
     /// Make a shared library or an object file with a C header
     ///
     /// The library exports `kernel` (computes on packed buffers), `sizes` (elements of every packed buffer) and, for every tensor T,
@@ -90,6 +98,13 @@ pub enum Command {
         shell: Shell,
     },
 }
+
+const VERIFY_EXAMPLES: &str = "\
+Examples:
+  dastac verify ttm.stur
+  dastac verify ttm.stur --strict --json
+
+Exit code 1 if something is refuted, with --strict also if something is undecided.";
 
 const EMIT_EXAMPLES: &str = "\
 Examples:
@@ -215,6 +230,19 @@ pub struct RunArgs {
     /// Compare all results with the reference evaluator; exit code 1 when they disagree
     #[arg(long)]
     pub verify: bool,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What `verify` needs.
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    #[command(flatten)]
+    pub file: FileArgs,
+    /// Exit code 1 also when something could not be decided
+    #[arg(long)]
+    pub strict: bool,
     /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,

@@ -16,6 +16,7 @@ mod layout;
 mod npy;
 mod output;
 mod progress;
+mod prove;
 mod render;
 mod run;
 mod source;
@@ -77,6 +78,7 @@ pub fn main() -> ExitCode {
         Command::Layout(args) => layout::layout(&terminal, args),
         Command::Emit(args) => emit::emit(&terminal, args),
         Command::Run(args) => run::run(&terminal, args),
+        Command::Verify(args) => prove::verify(&terminal, args),
         Command::Build(args) => build::build(&terminal, args),
         Command::Completions { shell } => output::completions(*shell).map(|()| Outcome::Done),
     };

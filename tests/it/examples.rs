@@ -16,7 +16,7 @@ use rand::SeedableRng;
 const MAX_COST: u128 = 3_000_000;
 
 /// The examples, and `tests/it/programs`: what would not make a good example.
-fn examples() -> Vec<PathBuf> {
+pub fn examples() -> Vec<PathBuf> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let mut files: Vec<PathBuf> = ["examples", "tests/it/programs"]
         .iter()

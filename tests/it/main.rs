@@ -5,4 +5,5 @@ mod cli;
 mod diagnostics;
 mod differential;
 mod examples;
+mod prove;
 mod setup_script;

@@ -6,6 +6,8 @@
 
 use dastac_loops::{BufferId, Function, Index, Mark, Stmt, Store, StoreMode, Sum, Value, VarId};
 
+use dastac_stur::program::TensorId;
+
 use super::expression::Naming;
 
 /// One step on the way from a function's body to a store.
@@ -34,6 +36,15 @@ pub(super) struct Site<'a> {
     pub(super) path: Vec<Step>,
     /// The value: these are added.
     pub(super) terms: Vec<Term>,
+}
+
+impl Site<'_> {
+    /// Whether its value has an element of a tensor.
+    pub(super) fn reads(&self, tensor: TensorId) -> bool {
+        self.terms.iter().flat_map(|term| &term.factors).any(|factor| {
+            matches!(&factor.what, What::Element(buffer, _) if buffer.0 as usize == tensor.0)
+        })
+    }
 }
 
 /// A product, added for all values of the variables of sums.

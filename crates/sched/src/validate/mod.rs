@@ -21,14 +21,14 @@ mod tests;
 use std::collections::BTreeMap;
 
 use dastac_layout::{Layout, LayoutError, Proof};
-use dastac_loops::{BufferId, Function, Index, Module, VarId};
+use dastac_loops::{Function, Index, Module, VarId};
 use dastac_poly::{Map, Set};
-use dastac_stur::infer::Inferred;
+use dastac_stur::infer::{Inferred, InferredRule};
 use dastac_stur::program::TensorId;
 use dastac_stur::sets::{Affine, SetError};
 
-use crate::SchedError;
-use executed::Around;
+use crate::{KERNEL, PREPARE, SchedError};
+use executed::{Around, Site};
 use expression::Naming;
 
 /// What is proven of a rule or a tensor.
@@ -82,7 +82,8 @@ pub struct Check {
     pub proof: Proof,
 }
 
-/// Checks every property of every tensor, for the function `kernel` of `module`; in the order of rules, then of tensors.
+/// Checks every property of every tensor, for the functions `prepare` (if there is one) and then `kernel` of `module`; in the order of rules, then of
+/// tensors.
 ///
 /// # Errors
 /// Failures of isl. What is too complex to decide is [`Proof::Undecided`].
@@ -92,25 +93,72 @@ pub fn validate(
     module: &Module,
 ) -> Result<Vec<Check>, SchedError> {
     let naming = Naming::new(inferred.sets.names.parameters());
+    let mut stages = Vec::new();
+    for (preprocess, name) in [(true, PREPARE), (false, KERNEL)] {
+        if let Some(function) = module.find_function(name) {
+            let validator = Validator { inferred, layouts, module, function, naming: &naming };
+            stages.push(Stage { preprocess, validator, sites: executed::sites(function, &naming) });
+        }
+    }
     let mut checks = Vec::new();
-    let Some(function) = module.find_function("kernel") else {
-        return Err(SchedError::Ast("of a module without a kernel".into()));
-    };
-    let validator = Validator { inferred, layouts, module, function, naming: &naming };
-    let sites = executed::sites(function, &naming);
     for rule in &inferred.rules {
-        let mut check = |property, outcome: Result<(), Stop>| -> Result<(), SchedError> {
-            checks.push(Check { tensor: rule.head, property, proof: proof(outcome)? });
-            Ok(())
+        let preprocess = inferred.program.rules[rule.rule.0].preprocess;
+        let Some(place) = stages.iter().position(|stage| stage.preprocess == preprocess) else {
+            return Err(SchedError::Ast("of a module without a kernel".into()));
         };
-        check(Property::Statements, validator.statements(rule))?;
-        let sites = match &sites {
+        let [statements, executed, parallel, written] = stages[place].rule(rule, &stages)?;
+        for (property, outcome) in [
+            (Property::Statements, statements),
+            (Property::Executed, executed),
+            (Property::Parallel, parallel),
+            (Property::Written, written),
+        ] {
+            checks.push(Check { tensor: rule.head, property, proof: outcome });
+        }
+    }
+    for site in stages.iter().flat_map(|stage| stage.sites.iter().flatten()) {
+        // A store to what no rule computes belongs to nothing above.
+        let head = TensorId(site.buffer.0 as usize);
+        if !inferred.rules.iter().any(|rule| rule.head == head) {
+            let proof = Proof::Refuted("it is written, but no rule computes it".into());
+            checks.push(Check { tensor: head, property: Property::Executed, proof });
+        }
+    }
+    for id in inferred.program.tensor_ids() {
+        if let Some(Stage { validator, .. }) = stages.first() {
+            let proof = proof(validator.layout(id))?;
+            checks.push(Check { tensor: id, property: Property::Layout, proof });
+        }
+    }
+    Ok(checks)
+}
+
+/// One function of the module, and its stores.
+struct Stage<'a> {
+    /// Whether it runs the rules of preprocess blocks.
+    preprocess: bool,
+    validator: Validator<'a>,
+    sites: Result<Vec<Site<'a>>, String>,
+}
+
+impl Stage<'_> {
+    /// The four properties of a rule that this function runs.
+    fn rule(&self, rule: &InferredRule, stages: &[Stage<'_>]) -> Result<[Proof; 4], SchedError> {
+        let validator = &self.validator;
+        let statements = proof(validator.statements(rule))?;
+        let mut elsewhere = stages
+            .iter()
+            .filter(|stage| stage.preprocess != self.preprocess)
+            .flat_map(|stage| stage.sites.iter().flatten().map(move |site| (stage, site)));
+        if elsewhere.clone().any(|(_, site)| site.buffer.0 as usize == rule.head.0) {
+            let wrong = Proof::Refuted("another function writes it".into());
+            return Ok([statements, wrong.clone(), wrong.clone(), wrong]);
+        }
+        let sites = match &self.sites {
             Ok(sites) => sites,
             Err(why) => {
-                for property in [Property::Executed, Property::Parallel, Property::Written] {
-                    check(property, Err(Stop::undecided(why)))?;
-                }
-                continue;
+                let open = Proof::Undecided(why.clone());
+                return Ok([statements, open.clone(), open.clone(), open]);
             }
         };
         let (outcome, elements) = match validator.executed(rule, sites) {
@@ -118,34 +166,23 @@ pub fn validate(
             Err(Stop::Failed(error)) => return Err(error),
             Err(Stop::Not(proof)) => (Err(Stop::Not(proof.clone())), Err(Stop::Not(proof))),
         };
-        check(Property::Executed, outcome)?;
-        match elements {
-            Ok(elements) => {
-                check(Property::Parallel, validator.parallel(&elements))?;
-                check(Property::Written, validator.written(rule.head, sites, &elements))?;
-            }
+        let executed = proof(outcome)?;
+        let elements = match elements {
+            Ok(elements) => elements,
             Err(stop) => {
-                let proof = proof(Err(stop))?;
-                check(Property::Parallel, Err(Stop::Not(proof.clone())))?;
-                check(Property::Written, Err(Stop::Not(proof)))?;
+                let open = proof(Err(stop))?;
+                return Ok([statements, executed, open.clone(), open]);
             }
-        }
+        };
+        let parallel = proof(validator.parallel(&elements))?;
+        // `prepare` runs before `kernel`.
+        let early = elsewhere.any(|(stage, site)| stage.preprocess && site.reads(rule.head));
+        let written = match early {
+            true => Proof::Refuted("it is read before it is complete".into()),
+            false => proof(validator.written(rule.head, sites, &elements))?,
+        };
+        Ok([statements, executed, parallel, written])
     }
-    if let Ok(sites) = &sites {
-        // A store to what no rule computes belongs to nothing above.
-        for site in sites {
-            let head = TensorId(site.buffer.0 as usize);
-            if !inferred.rules.iter().any(|rule| rule.head == head) {
-                let proof = Proof::Refuted("it is written, but no rule computes it".into());
-                checks.push(Check { tensor: head, property: Property::Executed, proof });
-            }
-        }
-    }
-    for id in inferred.program.tensor_ids() {
-        let proof = proof(validator.layout(id))?;
-        checks.push(Check { tensor: id, property: Property::Layout, proof });
-    }
-    Ok(checks)
 }
 
 struct Validator<'a> {
@@ -511,8 +548,7 @@ impl Validator<'_> {
     /// [`Property::Layout`].
     fn layout(&self, id: TensorId) -> Result<(), Stop> {
         let layout = &self.layouts[id.0];
-        let buffer = BufferId(u32::try_from(id.0).unwrap_or(u32::MAX));
-        let Some(buffer) = self.module.buffers.get(buffer.0 as usize) else {
+        let Some(buffer) = self.module.buffers.get(id.0) else {
             return Err(Stop::refuted("it has no buffer"));
         };
         self.size(layout, &buffer.size)?;
@@ -521,6 +557,10 @@ impl Validator<'_> {
         }
         match layout.prove_bijection()? {
             Proof::Proven => Ok(()),
+            // Its words are polynomials and sets.
+            Proof::Undecided(_) => {
+                Err(Stop::undecided("whether the next element has the next position"))
+            }
             other => Err(Stop::Not(other)),
         }
     }

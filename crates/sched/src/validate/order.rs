@@ -7,7 +7,7 @@ use dastac_loops::{Mark, StoreMode, VarId};
 use dastac_poly::{Map, Set};
 use dastac_stur::program::TensorId;
 
-use super::executed::{Site, Step, What};
+use super::executed::{Site, Step};
 use super::instances::Elements;
 use super::{Stop, Validator};
 
@@ -45,9 +45,7 @@ impl Validator<'_> {
                 }
             }
             for other in elements {
-                let reads = other.site.terms.iter().flat_map(|term| &term.factors).any(|factor| {
-                    matches!(&factor.what, What::Element(buffer, _) if *buffer == one.site.buffer)
-                });
+                let reads = other.site.reads(TensorId(one.site.buffer.0 as usize));
                 let parallel = |step: &Step| matches!(step, Step::Into(_, Mark::Parallel));
                 if reads && common(one.site, other.site).iter().any(parallel) {
                     return Err(Stop::undecided("a parallel loop reads what it writes"));
@@ -96,10 +94,7 @@ impl Validator<'_> {
         };
         let last = elements.iter().map(|e| place(e.site)).max();
         for site in sites {
-            let reads = site.terms.iter().flat_map(|term| &term.factors).any(|factor| {
-                matches!(&factor.what, What::Element(buffer, _) if buffer.0 as usize == head.0)
-            });
-            if reads && last.is_some_and(|last| place(site) <= last) {
+            if site.reads(head) && last.is_some_and(|last| place(site) <= last) {
                 return Err(Stop::refuted("it is read before it is complete"));
             }
         }
@@ -125,7 +120,7 @@ impl Validator<'_> {
         let next = (first.site.path.get(common.len()), second.site.path.get(common.len()));
         let earlier = matches!(next, (Some(Step::At(one)), Some(Step::At(other))) if one < other);
         let always = if earlier { "1 = 1" } else { "1 = 0" };
-        add(self.pairs(first, second, &loops(&common), always)?)?;
+        add(self.pairs(first, second, &loops(common), always)?)?;
         result.ok_or_else(|| Stop::undecided("the order of two stores"))
     }
 
