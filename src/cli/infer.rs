@@ -66,11 +66,11 @@ fn structure(inferred: &Inferred, id: TensorId) -> std::result::Result<String, I
     for piece in &structured.redundancy {
         match piece {
             Redundancy::Affine { map, coefficient } => {
-                pieces.push(map_to_stur(sets, map, *coefficient, iterators)?);
-                let times = if *coefficient == 1.0 {
+                pieces.push(map_to_stur(sets, map, coefficient, iterators)?);
+                let times = if coefficient.is_one() {
                     String::new()
                 } else {
-                    format!("{coefficient} times ")
+                    format!("{} times ", coefficient.to_stur(&|symbol| sets.names.symbol(symbol)))
                 };
                 let _ = writeln!(comments, "# isl: {times}{map}");
             }

@@ -6,6 +6,7 @@
 
 use dastac_layout::{Layout, affine_to_index};
 use dastac_loops::{BufferId, Element, Function, Index, Mode, Module, Stmt, Value};
+use dastac_stur::Coefficient;
 use dastac_stur::infer::{Inferred, Redundancy};
 use dastac_stur::program::TensorId;
 use dastac_stur::sets::Affine;
@@ -282,11 +283,29 @@ impl Mover<'_> {
                 let mut lets = Vec::new();
                 sort(&sorted, &mut subscripts, function, &mut lets);
                 let at = self.row_major(scope, &here, extents)?;
-                let value = Value::constant(coefficient) * read(scope, &subscripts)?;
+                let value = self.scaled(module, &coefficient, read(scope, &subscripts)?)?;
                 Ok(with_lets(lets, vec![Stmt::set(target, at, value)]))
             })?);
         }
         Ok(body)
+    }
+
+    /// `coefficient * value`.
+    fn scaled(
+        &self,
+        module: &Module,
+        coefficient: &Coefficient,
+        value: Value,
+    ) -> Result<Value, SchedError> {
+        let sets = &self.inferred.sets;
+        let mut value = Value::constant(coefficient.factor()) * value;
+        for (index, reciprocal) in coefficient.symbol_factors() {
+            let name = sets.names.symbol(index);
+            let factor = symbol(module, sets, name).map(Value::from_index);
+            let factor = factor.ok_or_else(|| SchedError::Ast(name.into()))?;
+            value = if reciprocal { value / factor } else { value * factor };
+        }
+        Ok(value)
     }
 
     /// The redundancy map as regions, each with one formula.
@@ -298,7 +317,7 @@ impl Mover<'_> {
                     domain: domain.clone(),
                     sources: self.here(),
                     sorted: classes.clone(),
-                    coefficient: 1.0,
+                    coefficient: Coefficient::one(),
                 }),
                 Redundancy::Affine { map, coefficient } => {
                     let map = if stored_only {
@@ -314,7 +333,7 @@ impl Mover<'_> {
                                 SchedError::Ast(format!("over the redundancy map {map}"))
                             })?);
                         }
-                        let (sorted, coefficient) = (Vec::new(), *coefficient);
+                        let (sorted, coefficient) = (Vec::new(), coefficient.clone());
                         regions.push(Region { domain, sources, sorted, coefficient });
                     }
                 }
@@ -329,5 +348,5 @@ struct Region {
     domain: dastac_poly::Set,
     sources: Vec<Affine>,
     sorted: Vec<Vec<usize>>,
-    coefficient: f64,
+    coefficient: Coefficient,
 }

@@ -3,6 +3,7 @@
 pub mod affine;
 pub mod ast;
 mod check;
+pub mod coefficient;
 pub mod diagnostic;
 pub mod hint;
 pub mod infer;
@@ -14,6 +15,7 @@ pub mod reference;
 pub mod sets;
 
 pub use check::{check, load};
+pub use coefficient::Coefficient;
 pub use diagnostic::{Diagnostic, Severity};
 pub use parser::parse;
 pub use program::{Program, Role, RuleId, TensorId};

@@ -5,6 +5,7 @@
 //! has a symbol's name; numbers are finite.
 
 use crate::ast::{Comparison, Expr, Span};
+use crate::coefficient::Coefficient;
 
 /// Index into [`Program::tensors`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -120,8 +121,8 @@ pub struct Structure {
 /// One product of a `:D`, `:U` or `:R` rule: a conjunction of comparisons.
 #[derive(Clone, Debug)]
 pub struct Region {
-    /// Product of its numbers: 1 in `:D` and `:U`; the redundancy's coefficient in `:R`. Zero regions are dropped by the checker.
-    pub coefficient: f64,
+    /// Product of its numbers and symbols: 1 in `:D` and `:U`; the redundancy's coefficient in `:R`. A coefficient of zero is an error.
+    pub coefficient: Coefficient,
     /// Iterators that are not in the head (existentially quantified), in order of appearance.
     pub locals: Vec<String>,
     /// All must hold.

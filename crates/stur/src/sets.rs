@@ -9,6 +9,7 @@ use std::fmt;
 use dastac_poly::{Context, LinearExpr, Map, Set};
 
 use crate::ast::{BinaryOp, CompareOp, Comparison, Expr, ExprKind};
+use crate::coefficient::Coefficient;
 use crate::diagnostic::Diagnostic;
 use crate::program::{Program, Structure};
 
@@ -264,6 +265,21 @@ pub struct Relation {
     pub right: Affine,
 }
 
+impl Relation {
+    /// In isl's notation.
+    fn isl(&self, names: &Names) -> String {
+        let operator = match self.operator {
+            CompareOp::Eq => "=",
+            CompareOp::Ne => "!=",
+            CompareOp::Lt => "<",
+            CompareOp::Le => "<=",
+            CompareOp::Gt => ">",
+            CompareOp::Ge => ">=",
+        };
+        format!("{} {operator} {}", self.left.isl(names), self.right.isl(names))
+    }
+}
+
 /// A chained comparison as pairwise relations.
 pub fn relations(comparison: &Comparison) -> Result<Vec<Relation>, Diagnostic> {
     let sides: Vec<Affine> = comparison.operands.iter().map(affine).collect::<Result<_, _>>()?;
@@ -403,6 +419,16 @@ impl Names {
         self.isl.iter().find(|(_, isl)| *isl == name).map_or(name, |(original, _)| original)
     }
 
+    /// The program's name of a symbol.
+    pub fn symbol(&self, index: usize) -> &str {
+        &self.symbols[index]
+    }
+
+    /// Whether this is the program's name of a symbol.
+    pub fn is_symbol(&self, name: &str) -> bool {
+        self.symbols.iter().any(|symbol| symbol == name)
+    }
+
     /// isl names of the symbols, in declaration order.
     pub fn parameters(&self) -> Vec<String> {
         self.symbols.iter().map(|symbol| self.isl(symbol).to_string()).collect()
@@ -421,21 +447,7 @@ impl Names {
         let mut conditions: Vec<String> =
             self.parameters().iter().map(|symbol| format!("{symbol} >= 0")).collect();
         for comparison in comparisons {
-            for relation in relations(comparison)? {
-                let operator = match relation.operator {
-                    CompareOp::Eq => "=",
-                    CompareOp::Ne => "!=",
-                    CompareOp::Lt => "<",
-                    CompareOp::Le => "<=",
-                    CompareOp::Gt => ">",
-                    CompareOp::Ge => ">=",
-                };
-                conditions.push(format!(
-                    "{} {operator} {}",
-                    relation.left.isl(self),
-                    relation.right.isl(self)
-                ));
-            }
+            conditions.extend(relations(comparison)?.iter().map(|relation| relation.isl(self)));
         }
         Ok(conditions)
     }
@@ -510,6 +522,13 @@ impl Sets {
         self.set(iterators, &[], &[])
     }
 
+    /// The points of `iterators` at which a relation holds.
+    pub fn holds(&self, iterators: &[String], relation: &Relation) -> Result<Set, SetError> {
+        let mut conditions = self.names.conditions(&[])?;
+        conditions.push(relation.isl(&self.names));
+        self.set_of(iterators, &[], &conditions)
+    }
+
     /// No point of the space of `iterators`.
     pub fn empty(&self, iterators: &[String]) -> Result<Set, SetError> {
         self.set_of(iterators, &[], &["1 = 0".into()])
@@ -558,10 +577,10 @@ impl Sets {
     }
 
     /// The pieces of a redundancy map: `[first half of the iterators] -> [second half]`, each with its coefficient.
-    pub fn redundancy(&self, structure: &Structure) -> Result<Vec<(Map, f64)>, SetError> {
+    pub fn redundancy(&self, structure: &Structure) -> Result<Vec<(Map, Coefficient)>, SetError> {
         let half = structure.iterators.len() / 2;
         let (from, to) = structure.iterators.split_at(half);
-        let mut pieces: Vec<(Map, f64)> = Vec::new();
+        let mut pieces: Vec<(Map, Coefficient)> = Vec::new();
         for region in &structure.regions {
             let mut condition = self.names.conditions(&region.comparisons)?.join(" and ");
             if condition.is_empty() {
@@ -581,7 +600,7 @@ impl Sets {
             let map = Map::parse(&self.context, &text)?;
             match pieces.iter_mut().find(|(_, c)| *c == region.coefficient) {
                 Some((union, _)) => *union = union.union(&map)?,
-                None => pieces.push((map, region.coefficient)),
+                None => pieces.push((map, region.coefficient.clone())),
             }
         }
         Ok(pieces)

@@ -371,14 +371,6 @@ fn not_supported_yet() {
           = repeat its comparisons here
     "#]],
     );
-    errors(
-        "symbols: N\nA(i) := b(i)\nb:D(i) := (0 <= i < N)\nb:U(i) := (i = 0)\nb:R(i, ip) := N() * (ip = 0)",
-        expect![[r#"
-            E0900 not supported yet: a symbol as a coefficient in `b:R`
-              @ 79..82 "N()": not a number
-              = structures are made of comparisons and numbers
-        "#]],
-    );
 }
 
 #[test]
@@ -647,7 +639,7 @@ fn structures() {
               = coefficients belong into `:R`; regions are joined with `+`
             E0203 a tensor in `b:U`
               @ 50..54 "c(i)": a value, not a condition
-              = structures are made of comparisons and numbers
+              = structures are made of comparisons, numbers and symbols
             E0202 a coefficient of zero in `b:R`
               @ 79..80 "0": zero
               = leave the region out: what is in neither `:U` nor `:R` is zero

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Checker, aspect_key};
 use crate::affine::visit_names;
-use crate::ast::{Aspect, Expr, ExprKind, RuleItem, Term};
+use crate::ast::{Aspect, Expr, ExprKind, RuleItem, Span, Term};
+use crate::coefficient::Coefficient;
 use crate::diagnostic::Diagnostic;
 use crate::hint::similar;
 use crate::program::{Program, Region, Structure};
@@ -81,41 +82,40 @@ impl Checker<'_> {
         let kind = format!("`{}{}`", rule.tensor.text, rule.aspect);
         let span = factors.iter().skip(1).fold(factors[0].span(), |all, f| all.to(f.span()));
         let mut comparisons = Vec::new();
+        let mut symbols: Vec<(Coefficient, Span)> = Vec::new();
         let mut fits = true;
         for factor in factors {
             match factor {
                 Term::Comparison(comparison) => comparisons.push(comparison.clone()),
-                Term::Access { tensor, span, .. } => {
-                    let error = if self.symbol(&tensor.text).is_some() {
-                        let what = format!("a symbol as a coefficient in {kind}");
-                        Diagnostic::unsupported(what, *span, "not a number")
-                    } else {
-                        let message = format!("a tensor in {kind}");
+                Term::Access { tensor, span, reciprocal, .. } => {
+                    if let Some(symbol) = self.symbol(&tensor.text) {
+                        symbols.push((Coefficient::symbol(symbol, *reciprocal), *span));
+                        continue;
+                    }
+                    let message = format!("a tensor in {kind}");
+                    self.report(
                         Diagnostic::error("E0203", message, *span, "a value, not a condition")
-                    };
-                    self.report(error.hint("structures are made of comparisons and numbers"));
+                            .hint("structures are made of comparisons, numbers and symbols"),
+                    );
                     fits = false;
                 }
                 _ => {}
             }
         }
         let coefficient = self.coefficient(factors)?;
-        if rule.aspect != Aspect::Redundancy && coefficient.value != 1.0 {
+        let first = coefficient.spans.iter().chain(symbols.iter().map(|(_, span)| span)).next();
+        let first = first.copied().unwrap_or(span);
+        if rule.aspect != Aspect::Redundancy && (coefficient.value != 1.0 || !symbols.is_empty()) {
             let message = format!("a coefficient in {kind}");
             self.report(
-                Diagnostic::error(
-                    "E0204",
-                    message,
-                    coefficient.spans[0],
-                    "a set has no coefficient",
-                )
-                .hint("coefficients belong into `:R`; regions are joined with `+`"),
+                Diagnostic::error("E0204", message, first, "a set has no coefficient")
+                    .hint("coefficients belong into `:R`; regions are joined with `+`"),
             );
             fits = false;
         } else if coefficient.value == 0.0 {
             let message = format!("a coefficient of zero in {kind}");
             self.report(
-                Diagnostic::error("E0202", message, coefficient.spans[0], "zero")
+                Diagnostic::error("E0202", message, first, "zero")
                     .hint("leave the region out: what is in neither `:U` nor `:R` is zero"),
             );
             fits = false;
@@ -133,7 +133,12 @@ impl Checker<'_> {
                 }
             });
         }
-        fits.then_some(Region { coefficient: coefficient.value, locals, comparisons, span })
+        let mut value = Some(Coefficient::number(coefficient.value));
+        for (symbol, _) in &symbols {
+            value = value.and_then(|value| value.times(symbol));
+        }
+        let coefficient = value?;
+        fits.then_some(Region { coefficient, locals, comparisons, span })
     }
 }
 

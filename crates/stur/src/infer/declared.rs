@@ -5,6 +5,7 @@
 
 use dastac_poly::{Map, Set};
 
+use super::group::Group;
 use super::{InferError, Redundancy, Structured, named, side, symmetry, unbounded, witness};
 use crate::diagnostic::Diagnostic;
 use crate::program::{Program, RuleId, Structure, TensorId};
@@ -43,7 +44,7 @@ pub(crate) fn input(
             unique: unique.clone(),
             redundancy: Vec::new(),
             support: unique,
-            classes: Vec::new(),
+            symmetry: Group::trivial(0),
         });
     };
     let Declared { set: domain, extents } = declared_box(program, sets, &tensor.name, shape)?;
@@ -62,11 +63,11 @@ pub(crate) fn input(
         support: unique.clone(),
         unique,
         redundancy: Vec::new(),
-        classes: Vec::new(),
+        symmetry: Group::trivial(tensor.rank),
     };
     if let Some(declared) = &tensor.redundancy {
         redundancy(sets, &tensor.name, declared, &domain, &mut structured)?;
-        structured.classes = symmetry::declared_classes(sets, &structured)?;
+        structured.symmetry = symmetry::of_redundancy(sets, &structured)?;
     }
     Ok(structured)
 }

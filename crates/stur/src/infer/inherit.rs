@@ -1,153 +1,383 @@
-//! Redundancy that a head inherits from an operand: the operand's redundancy map, lifted to the head and then checked.
+//! Equalities between a head's elements that follow from its operands' redundancy, or from subscripts that do not tell elements apart.
 //!
-//! A lifted piece `M` with coefficient `c` is kept only if, for every product and every point of its iteration space whose head lies in `M`'s
-//! domain, moving the head along `M` (reduction iterators unchanged) stays in the iteration space, in both directions, and changes each
-//! factor by a known coefficient, the same total `c` for every product. So `V(i,j)*W(i,j)`, `V(i,j)+W(i,j)`, `V(i,j)*x(k)`, `sum over k of V(i,j)*B(k)`
-//! keep the redundancy of `V`, and `V(i,j)*x(j)` loses it.
+//! A *candidate* is a single-valued map `m` on the head's elements, guessed from the accesses: a pair `x -> x'` for which an access with the head
+//! at `x'` reads what it reads at `x`, or a known multiple of it. [`sound`] then keeps the part of the candidate for which every
+//! product agrees: the reduction iterators range over the same points at `x` and at `m(x)`, and each factor changes by a known
+//! coefficient, with the same total for every product. So `V(i,j)*W(k,l)` has the redundancy of both, `A(i,j) := T(i,j)*S(i,j)` with Toeplitz `T` and
+//! `S` is Toeplitz, `A(i,j) := f(j-i)` is Toeplitz though `f` has no structure, `A(i,j) := f(i)*(0<=j<N)` has constant rows, and `V(i,j)*x(j)` has nothing of `V`.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use dastac_poly::{Map, Set};
 
-use super::{InferError, Redundancy, Space, Structured};
-use crate::program::{Rule, TensorId};
-use crate::sets::{Affine, Sets};
+use super::quotient::Quotient;
+use super::relations::Relations;
+use super::{InferError, Space, Structured};
+use crate::coefficient::Coefficient;
+use crate::program::{Product, Rule, TensorId};
+use crate::sets::{Affine, Atom, Sets};
+
+/// Candidates that are tried for one rule.
+const MAX_CANDIDATES: usize = 16;
+/// Different accesses up to which pairs are sought on which all of them agree.
+const MAX_ACCESSES: usize = 16;
+/// Affine pieces of a candidate.
+const MAX_PIECES: usize = 32;
 
 type Known<'a, 'b> = &'b dyn Fn(TensorId) -> Option<&'a Structured>;
 
-/// Redundancy pieces of a rule's head with disjoint domains, all leading into what is left of the support.
-pub(crate) fn pieces<'a>(
+/// A rule, its products' spaces, and what is known of the operands.
+struct Inherit<'a, 'b> {
+    sets: &'b Sets,
+    rule: &'b Rule,
+    spaces: &'b [Space],
+    support: &'b Set,
+    known: Known<'a, 'b>,
+    relations: BTreeMap<TensorId, Relations>,
+}
+
+/// Merges all equalities that are found into what is known of the head.
+pub(crate) fn inherit<'a>(
     sets: &Sets,
     known: Known<'a, '_>,
     rule: &Rule,
     spaces: &[Space],
-    support: &Set,
-) -> Result<Vec<Redundancy>, InferError> {
-    let mut pieces: Vec<(Map, f64)> = Vec::new();
-    for (product, space) in rule.products.iter().zip(spaces) {
-        for (access, subscripts) in product.accesses.iter().zip(&space.subscripts) {
-            let Some(operand) = known(access.tensor) else { continue };
-            for piece in &operand.redundancy {
-                let Redundancy::Affine { map, .. } = piece else { continue };
-                let Some(lifted) = lift(sets, rule, &product.iterators, subscripts, map)? else {
-                    continue;
-                };
-                let lifted =
-                    lifted.intersect_domain(support)?.intersect_range(support)?.simplify()?;
-                if lifted.is_empty()? || !lifted.is_single_valued()? {
-                    continue;
-                }
-                if let Some(coefficient) = check(sets, known, rule, spaces, &lifted)? {
-                    add(&mut pieces, lifted, coefficient)?;
-                }
+    quotient: &mut Quotient,
+) -> Result<(), InferError> {
+    if rule.iterators.is_empty() || rule.products.is_empty() {
+        return Ok(());
+    }
+    let support = quotient.support.clone();
+    let mut inherit =
+        Inherit { sets, rule, spaces, support: &support, known, relations: BTreeMap::new() };
+    for access in rule.products.iter().flat_map(|product| &product.accesses) {
+        if let Some(operand) = known(access.tensor)
+            && !operand.redundancy.is_empty()
+            && !inherit.relations.contains_key(&access.tensor)
+        {
+            let relations = Relations::of(operand)?;
+            if !relations.is_trivial(operand) {
+                inherit.relations.insert(access.tensor, relations);
             }
         }
     }
-    Ok(pieces
-        .into_iter()
-        .map(|(map, coefficient)| Redundancy::Affine { map, coefficient })
-        .collect())
-}
-
-/// Adds a piece unless it meets those that are there.
-fn add(pieces: &mut Vec<(Map, f64)>, map: Map, coefficient: f64) -> Result<(), InferError> {
-    if coefficient == 0.0 || !map.domain()?.is_disjoint(&map.range()?)? {
+    if inherit.relations.is_empty() && inherit.tells_apart() {
         return Ok(());
     }
-    for (other, _) in pieces.iter() {
-        let clear = map.domain()?.is_disjoint(&other.domain()?)?
-            && map.range()?.is_disjoint(&other.domain()?)?
-            && map.domain()?.is_disjoint(&other.range()?)?;
-        if !clear {
-            return Ok(());
+    for candidate in inherit.candidates()? {
+        for (map, coefficient) in inherit.sound(&candidate)? {
+            quotient.merge(&map, &coefficient)?;
         }
     }
-    pieces.push((map, coefficient));
     Ok(())
 }
 
-/// The head-to-head map under which an access follows the operand's redundancy map, everything else unchanged.
-fn lift(
-    sets: &Sets,
-    rule: &Rule,
-    iterators: &[String],
-    subscripts: &[Affine],
-    map: &Map,
-) -> Result<Option<Map>, InferError> {
-    // Only plain head iterators, each once: then the operand's map says where they go.
-    let mut positions = Vec::new();
-    for subscript in subscripts {
-        let position = subscript
-            .as_name()
-            .and_then(|name| rule.iterators.iter().position(|iterator| iterator == name));
-        match position {
-            Some(position) if !positions.contains(&position) => positions.push(position),
-            _ => return Ok(None),
+impl Inherit<'_, '_> {
+    /// What the accesses tell of the head's iterators: the part of each subscript that depends on these only.
+    fn keys(&self, all: bool) -> BTreeSet<Affine> {
+        let mut keys = BTreeSet::new();
+        for (product, space) in self.rule.products.iter().zip(self.spaces) {
+            for (access, subscripts) in product.accesses.iter().zip(&space.subscripts) {
+                if all || !self.relations.contains_key(&access.tensor) {
+                    subscripts.iter().for_each(|subscript| self.add_keys(subscript, &mut keys));
+                }
+            }
         }
+        keys
     }
-    debug_assert!(rule.iterators.iter().all(|iterator| iterators.contains(iterator)));
-    let access = sets.access(&rule.iterators, subscripts)?;
-    let mut lifted = access.apply_range(map)?.apply_range(&access.reverse()?)?;
-    for (position, iterator) in rule.iterators.iter().enumerate() {
-        if !positions.contains(&position) {
-            let coordinate = sets.access(&rule.iterators, &[Affine::name(iterator)])?;
-            lifted = lifted.intersect(&coordinate.apply_range(&coordinate.reverse()?)?)?;
-        }
-    }
-    Ok(Some(lifted))
-}
 
-/// The coefficient by which the head's value changes along `map`, if it is the same everywhere.
-fn check<'a>(
-    sets: &Sets,
-    known: Known<'a, '_>,
-    rule: &Rule,
-    spaces: &[Space],
-    map: &Map,
-) -> Result<Option<f64>, InferError> {
-    let mut total: Option<f64> = None;
-    let head: Vec<Affine> = rule.iterators.iter().map(|name| Affine::name(name)).collect();
-    for (product, space) in rule.products.iter().zip(spaces) {
-        let to_head = sets.access(&product.iterators, &head)?;
-        // All moves of the head along the map, reduction iterators unchanged.
-        let mut moves = to_head.apply_range(map)?.apply_range(&to_head.reverse()?)?;
-        for iterator in product.iterators.iter().filter(|it| !rule.iterators.contains(it)) {
-            let coordinate = sets.access(&product.iterators, &[Affine::name(iterator)])?;
-            moves = moves.intersect(&coordinate.apply_range(&coordinate.reverse()?)?)?;
+    fn add_keys(&self, subscript: &Affine, keys: &mut BTreeSet<Affine>) {
+        let is_head = |name: &String| self.rule.iterators.contains(name);
+        let mut part = Affine::constant(0);
+        for (atom, factor) in &subscript.terms {
+            let (names, here) = match atom {
+                Atom::Name(name) => ([name.clone()].into(), is_head(name)),
+                Atom::Floor(inner, _) => {
+                    let names = inner.names();
+                    // A floor of reduction iterators too: then all that it holds must stay.
+                    let mixed = names.iter().any(|name| !is_head(name) && !self.is_symbol(name));
+                    (names, !mixed)
+                }
+            };
+            if !names.iter().any(is_head) {
+                continue;
+            }
+            if here {
+                part.terms.insert(atom.clone(), *factor);
+            } else {
+                keys.extend(names.iter().filter(|name| is_head(name)).map(|n| Affine::name(n)));
+            }
+        }
+        if !part.terms.is_empty() {
+            keys.insert(part);
+        }
+    }
+
+    fn is_symbol(&self, name: &str) -> bool {
+        self.sets.names.is_symbol(name)
+    }
+
+    /// Whether the accesses' subscripts determine the head's iterators, by what is linear in them.
+    fn tells_apart(&self) -> bool {
+        let mut rows: Vec<Vec<i128>> = Vec::new();
+        for key in self.keys(true) {
+            let linear = key.terms.keys().all(|atom| matches!(atom, Atom::Name(_)));
+            let row =
+                self.rule.iterators.iter().map(|name| {
+                    key.terms.get(&Atom::Name(name.clone())).copied().unwrap_or(0).into()
+                });
+            if linear {
+                rows.push(row.collect());
+            }
+        }
+        full_rank(rows, self.rule.iterators.len())
+    }
+
+    /// Maps on the head's elements that may be equalities.
+    fn candidates(&self) -> Result<Vec<Map>, InferError> {
+        let mut found = Vec::new();
+        let mut accesses: Vec<(&Product, &Space, &[Affine], &Relations)> = Vec::new();
+        let mut seen = BTreeSet::new();
+        for (product, space) in self.rule.products.iter().zip(self.spaces) {
+            for (access, subscripts) in product.accesses.iter().zip(&space.subscripts) {
+                if let Some(relations) = self.relations.get(&access.tensor)
+                    && seen.insert((access.tensor, subscripts))
+                    && accesses.len() <= MAX_ACCESSES
+                {
+                    accesses.push((product, space, subscripts, relations));
+                }
+            }
+        }
+        let same = |keys: BTreeSet<Affine>| -> Result<Map, InferError> {
+            let keys: Vec<Affine> = keys.into_iter().collect();
+            let map = self.sets.access(&self.rule.iterators, &keys)?;
+            Ok(map.apply_range(&map.reverse()?)?)
+        };
+        // Pairs on which no factor changes.
+        let many = accesses.len() > MAX_ACCESSES;
+        let mut unchanged = same(self.keys(many))?;
+        for (product, space, subscripts, relations) in accesses.iter().filter(|_| !many) {
+            for (_, pairs) in relations.0.iter().filter(|(c, _)| c.is_one()) {
+                let lifted = self.lift(product, space, subscripts, pairs, false)?;
+                unchanged = unchanged.intersect(&lifted)?;
+            }
+        }
+        self.add_candidate(&mut found, &unchanged)?;
+        // Pairs on which one factor changes, the iterators that it does not depend on unchanged.
+        for (product, space, subscripts, relations) in &accesses {
+            for (_, pairs) in relations.0.iter().filter(|(c, _)| !c.is_one()) {
+                if found.len() < MAX_CANDIDATES {
+                    let lifted = self.lift(product, space, subscripts, pairs, true)?;
+                    self.add_candidate(&mut found, &lifted)?;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The least partner of each element, if that says anything new.
+    fn add_candidate(&self, found: &mut Vec<Map>, pairs: &Map) -> Result<(), InferError> {
+        let pairs = pairs.intersect_domain(self.support)?.intersect_range(self.support)?;
+        if pairs.is_subset(&self.support.identity()?)? {
+            return Ok(());
+        }
+        let map = pairs.lexmin()?.coalesce()?;
+        let mut new = map.basic_maps()?.len() <= MAX_PIECES;
+        for other in found.iter() {
+            new &= !map.is_equal(other)?;
+        }
+        if new {
+            found.push(map);
+        }
+        Ok(())
+    }
+
+    /// Pairs of head elements at which an access reads a pair of elements out of `pairs`. The reduction iterators are the same for both;
+    /// with `keep`, so are the head's iterators that the access does not depend on.
+    fn lift(
+        &self,
+        product: &Product,
+        space: &Space,
+        subscripts: &[Affine],
+        pairs: &Map,
+        keep: bool,
+    ) -> Result<Map, InferError> {
+        let head = &self.rule.iterators;
+        let used: BTreeSet<String> = subscripts.iter().flat_map(Affine::names).collect();
+        let reduces = |name: &&String| !head.contains(name);
+        let with_reduction = product.iterators.iter().filter(reduces).any(|it| used.contains(it));
+        let iterators = if with_reduction { &product.iterators } else { head };
+        let read = self.sets.access(iterators, subscripts)?;
+        let mut lifted = read.apply_range(pairs)?.apply_range(&read.reverse()?)?;
+        let fixed: Vec<Affine> = iterators
+            .iter()
+            .filter(|name| reduces(name) || keep && !used.contains(*name))
+            .map(|name| Affine::name(name))
+            .collect();
+        if !fixed.is_empty() {
+            let coordinates = self.sets.access(iterators, &fixed)?;
+            lifted = lifted.intersect(&coordinates.apply_range(&coordinates.reverse()?)?)?;
+        }
+        if with_reduction {
+            lifted = lifted.intersect_domain(&space.domain)?.intersect_range(&space.domain)?;
+            let to_head = self.to_head(product)?;
+            lifted = to_head.reverse()?.apply_range(&lifted)?.apply_range(&to_head)?;
+        }
+        Ok(lifted)
+    }
+
+    fn to_head(&self, product: &Product) -> Result<Map, InferError> {
+        let head: Vec<Affine> = self.rule.iterators.iter().map(|name| Affine::name(name)).collect();
+        Ok(self.sets.access(&product.iterators, &head)?)
+    }
+
+    /// The parts of a candidate that hold, by coefficient.
+    fn sound(&self, candidate: &Map) -> Result<Vec<(Map, Coefficient)>, InferError> {
+        // Where the products so far agree on a coefficient; none yet where they have no term.
+        let mut agreed: Vec<(Option<Coefficient>, Set)> = vec![(None, candidate.domain()?)];
+        for (product, space) in self.rule.products.iter().zip(self.spaces) {
+            let changes = self.changes(product, space, candidate)?;
+            let mut next: Vec<(Option<Coefficient>, Set)> = Vec::new();
+            for (so_far, points) in &agreed {
+                for (change, at) in &changes {
+                    let total = match (so_far, change) {
+                        (so_far, None) => so_far,
+                        (None, change) => change,
+                        (so_far, change) if so_far == change => so_far,
+                        _ => continue,
+                    };
+                    let both = points.intersect(at)?;
+                    if both.is_empty()? {
+                        continue;
+                    }
+                    match next.iter_mut().find(|(c, _)| c == total) {
+                        Some((_, union)) => *union = union.union(&both)?.coalesce()?,
+                        None => next.push((total.clone(), both)),
+                    }
+                }
+            }
+            agreed = next;
+            if agreed.is_empty() {
+                break;
+            }
+        }
+        let mut parts = Vec::new();
+        for (coefficient, points) in agreed {
+            if let Some(coefficient) = coefficient {
+                parts.push((candidate.intersect_domain(&points)?, coefficient));
+            }
+        }
+        Ok(parts)
+    }
+
+    /// For the elements in a candidate's domain: by which coefficient a product changes along it, none where it has no term at either
+    /// end. Elements where that is not known are in none of the sets.
+    fn changes(
+        &self,
+        product: &Product,
+        space: &Space,
+        candidate: &Map,
+    ) -> Result<Vec<(Option<Coefficient>, Set)>, InferError> {
+        let to_head = self.to_head(product)?;
+        let from_heads = to_head.reverse()?;
+        // All moves of the head along the candidate, reduction iterators unchanged.
+        let mut moves = to_head.apply_range(candidate)?.apply_range(&from_heads)?;
+        let reduction: Vec<Affine> = product
+            .iterators
+            .iter()
+            .filter(|iterator| !self.rule.iterators.contains(iterator))
+            .map(|iterator| Affine::name(iterator))
+            .collect();
+        if !reduction.is_empty() {
+            let coordinates = self.sets.access(&product.iterators, &reduction)?;
+            moves = moves.intersect(&coordinates.apply_range(&coordinates.reverse()?)?)?;
         }
         let forward = moves.intersect_domain(&space.domain)?;
         let backward = moves.intersect_range(&space.domain)?;
-        if !forward.is_equal(&backward)? {
-            return Ok(None);
-        }
-        let mut coefficient = 1.0;
+        let both = forward.intersect_range(&space.domain)?;
+        let heads =
+            |moves: &Map| -> Result<Set, InferError> { Ok(moves.domain()?.apply(&to_head)?) };
+        let mut unknown =
+            heads(&forward.subtract(&both)?)?.union(&heads(&backward.subtract(&both)?)?)?;
+        let none = candidate.domain()?.subtract(&heads(&forward)?)?.subtract(&heads(&backward)?)?;
+        let mut parts: Vec<(Coefficient, Map)> = vec![(Coefficient::one(), both)];
         for (access, subscripts) in product.accesses.iter().zip(&space.subscripts) {
-            let Some(operand) = known(access.tensor) else { return Ok(None) };
-            let read = sets.access(&product.iterators, subscripts)?;
-            let pairs = read.reverse()?.apply_range(&forward)?.apply_range(&read)?;
-            let Some(change) = change(operand, &pairs)? else { return Ok(None) };
-            coefficient *= if access.reciprocal { change.recip() } else { change };
+            if (self.known)(access.tensor).is_none() {
+                return Ok(Vec::new());
+            }
+            let read = self.sets.access(&product.iterators, subscripts)?;
+            let back = read.reverse()?;
+            let mut pairs: Vec<(Coefficient, Map)> = Vec::new();
+            match self.relations.get(&access.tensor) {
+                None => pairs.push((Coefficient::one(), read.apply_range(&back)?)),
+                Some(relations) => {
+                    for (change, map) in &relations.0 {
+                        let change =
+                            if access.reciprocal { change.recip() } else { Some(change.clone()) };
+                        if let Some(change) = change {
+                            pairs.push((change, read.apply_range(map)?.apply_range(&back)?));
+                        }
+                    }
+                }
+            }
+            let mut next: Vec<(Coefficient, Map)> = Vec::new();
+            for (so_far, mut rest) in parts {
+                for (change, pairs) in &pairs {
+                    let Some(total) = so_far.times(change) else { continue };
+                    let here = rest.intersect(pairs)?;
+                    if here.is_empty()? {
+                        continue;
+                    }
+                    rest = rest.subtract(pairs)?;
+                    match next.iter_mut().find(|(c, _)| *c == total) {
+                        Some((_, union)) => *union = union.union(&here)?,
+                        None => next.push((total, here)),
+                    }
+                    if rest.is_empty()? {
+                        break;
+                    }
+                }
+                unknown = unknown.union(&heads(&rest)?)?;
+            }
+            parts = next;
         }
-        if forward.is_empty()? {
-            continue;
+        let mut changes = vec![(None, none.subtract(&unknown)?)];
+        let points: Vec<Set> =
+            parts.iter().map(|(_, part)| heads(part)).collect::<Result<_, _>>()?;
+        for (k, (change, _)) in parts.into_iter().enumerate() {
+            let mut at = points[k].subtract(&unknown)?;
+            // Several terms of one element that change differently.
+            for (other, others) in points.iter().enumerate() {
+                if other != k {
+                    at = at.subtract(others)?;
+                }
+            }
+            changes.push((Some(change), at));
         }
-        match total {
-            Some(total) if total != coefficient => return Ok(None),
-            _ => total = Some(coefficient),
-        }
+        Ok(changes)
     }
-    Ok(total)
 }
 
-/// The `c` with `T(y) = c * T(y')` for all pairs `y -> y'`, if known.
-fn change(operand: &Structured, pairs: &Map) -> Result<Option<f64>, InferError> {
-    if pairs.is_subset(&operand.support.identity()?)? {
-        return Ok(Some(1.0));
-    }
-    for piece in &operand.redundancy {
-        if let Redundancy::Affine { map, coefficient } = piece
-            && pairs.is_subset(map)?
-        {
-            return Ok(Some(*coefficient));
+/// Whether integer rows span a space of the given dimension; false also on overflow.
+fn full_rank(mut rows: Vec<Vec<i128>>, dimension: usize) -> bool {
+    let mut rank = 0;
+    for column in 0..dimension {
+        let Some(pivot) = (rank..rows.len()).find(|&row| rows[row][column] != 0) else {
+            return false;
+        };
+        rows.swap(rank, pivot);
+        let (done, rest) = rows.split_at_mut(rank + 1);
+        let pivot = &done[rank];
+        for row in rest {
+            let factor = row[column];
+            for (value, above) in row.iter_mut().zip(pivot) {
+                let scaled = value.checked_mul(pivot[column]);
+                let eliminated = above.checked_mul(factor).and_then(|v| scaled?.checked_sub(v));
+                let Some(eliminated) = eliminated else { return false };
+                *value = eliminated;
+            }
         }
+        rank += 1;
     }
-    Ok(None)
+    true
 }

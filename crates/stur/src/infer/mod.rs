@@ -3,32 +3,39 @@
 //!
 //! For a rule `T(x) := sum over products` the *support* of `T` is the union of the projections of the products' iteration spaces, each
 //! restricted to where every operand is structurally non-zero. A redundancy map of `T` is found in two ways, both checked, never assumed:
-//! - [`symmetry`]: transpositions of head positions under which the sum of products is unchanged (or negated);
-//! - [`inherit`]: an operand's own redundancy map, lifted to the head.
+//! - [`symmetry`]: permutations of head positions under which the sum of products is unchanged (or negated);
+//! - [`inherit`]: equalities that follow from operands' redundancy and from subscripts that do not tell elements apart.
+//!
+//! [`quotient`] makes one redundancy map of both.
 //!
 //! Invariants of the result: the unique set and the domains of the redundancy pieces are disjoint and together are the support; every
 //! redundancy piece is single-valued and maps into the unique set; every statement's domain lies in the head's unique set (after
 //! projection) and its reads address unique elements only.
 
 mod declared;
+pub mod group;
 mod inherit;
 mod print;
+mod quotient;
+mod relations;
 mod statements;
 mod symmetry;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dastac_poly::{Context, Map, Set};
 
 use crate::ast::Span;
+use crate::coefficient::Coefficient;
 use crate::diagnostic::Diagnostic;
 use crate::program::{Product, Program, RuleId, TensorId};
 use crate::sets::{Affine, Extent, SetError, Sets, affine, upper_bounds};
 
+use group::Group;
 pub use print::{map_to_stur, set_to_stur};
-pub use symmetry::{Class, sorting_pieces};
+use quotient::Quotient;
 
 /// Why inference stopped.
 #[derive(Debug)]
@@ -67,8 +74,8 @@ pub enum Redundancy {
     Affine {
         /// Single-valued, into the unique set.
         map: Map,
-        /// Never 0.
-        coefficient: f64,
+        /// A number that is not 0, times powers of symbols.
+        coefficient: Coefficient,
     },
     /// `T(x) = T(sort(x))` where `sort` puts the subscripts at each class of positions in ascending order: what full symmetry of many
     /// positions means, without one piece a permutation.
@@ -103,8 +110,9 @@ pub struct Structured {
     pub redundancy: Vec<Redundancy>,
     /// Unique and redundant elements: all that may be non-zero.
     pub support: Set,
-    /// Classes of positions under whose permutation the values are unchanged (or change sign).
-    pub classes: Vec<Class>,
+    /// Permutations of positions under which the values are unchanged, or change sign: all that were found, also those that the redundancy map
+    /// does not use.
+    pub symmetry: Group,
 }
 
 /// One read of a statement: the address of a unique element.
@@ -184,6 +192,7 @@ pub fn infer(program: &Program, context: &Context) -> Result<Inferred, InferErro
         };
         tensors.push(collect(result, &mut errors)?.flatten());
     }
+    let uses = Uses::of(program);
     let mut rules = Vec::new();
     for (index, rule) in program.rules.iter().enumerate() {
         let ready =
@@ -191,7 +200,7 @@ pub fn infer(program: &Program, context: &Context) -> Result<Inferred, InferErro
         if !ready {
             continue; // what it reads is already in error
         }
-        let result = infer_rule(program, &sets, &tensors, RuleId(index));
+        let result = infer_rule(program, &sets, &tensors, &uses, RuleId(index));
         if let Some((head, inferred)) = collect(result, &mut errors)? {
             tensors[rule.head.0] = Some(head);
             rules.push(inferred);
@@ -203,6 +212,38 @@ pub fn infer(program: &Program, context: &Context) -> Result<Inferred, InferErro
     let tensors: Vec<Structured> = tensors.into_iter().flatten().collect();
     debug_assert_eq!(tensors.len(), program.tensors.len());
     Ok(Inferred { program: program.clone(), sets, tensors, rules })
+}
+
+/// Redundancy pieces that a symmetry may make.
+const MAX_PIECES: usize = 24;
+/// The same for a tensor that other rules read: each read becomes a statement a piece.
+const MAX_PIECES_READ: usize = 8;
+
+/// How rules use tensors.
+struct Uses {
+    read: BTreeSet<TensorId>,
+    divisors: BTreeSet<TensorId>,
+}
+
+impl Uses {
+    fn of(program: &Program) -> Uses {
+        let accesses = || program.rules.iter().flat_map(|r| &r.products).flat_map(|p| &p.accesses);
+        Uses {
+            read: accesses().map(|access| access.tensor).collect(),
+            divisors: accesses().filter(|a| a.reciprocal).map(|access| access.tensor).collect(),
+        }
+    }
+}
+
+/// A structure that is too complex to find is lost; the result without it is right too.
+fn or_lost<T>(
+    result: Result<T, InferError>,
+    without: impl FnOnce() -> Result<T, InferError>,
+) -> Result<T, InferError> {
+    match result {
+        Err(InferError::Poly(dastac_poly::Error::TooComplex { .. })) => without(),
+        result => result,
+    }
 }
 
 /// Keeps user errors for later, so that all of them are reported.
@@ -224,6 +265,7 @@ fn infer_rule(
     program: &Program,
     sets: &Sets,
     tensors: &[Option<Structured>],
+    uses: &Uses,
     id: RuleId,
 ) -> Result<(Structured, InferredRule), InferError> {
     let rule = &program.rules[id.0];
@@ -247,29 +289,22 @@ fn infer_rule(
     let support = named(sets, &support.simplify()?, &rule.iterators)?;
     check_in_box(program, sets, id, &support, &extents)?;
 
-    let classes = symmetry::classes(program, sets, &known, id, &spaces)?;
-    let mut structured = if classes.is_empty() {
-        let redundancy = inherit::pieces(sets, &known, rule, &spaces, &support)?;
-        let mut unique = support.clone();
-        for piece in &redundancy {
-            unique = unique.subtract(&piece.domain()?)?;
-        }
-        let unique = unique.simplify()?;
-        Structured {
-            iterators: rule.iterators.clone(),
-            extents,
-            unique,
-            redundancy,
-            support,
-            classes: Vec::new(),
-        }
-    } else {
-        symmetry::structured(sets, &rule.iterators, extents, &support, classes)?
+    // A zero that only cancellation makes is not *structurally* zero, which is what a reciprocal asks.
+    let signs = !uses.divisors.contains(&rule.head);
+    let group = symmetry::automorphisms(sets, &known, rule, &spaces, signs);
+    let group = or_lost(group, || Ok(Group::trivial(rule.iterators.len())))?;
+    let max_pieces = if uses.read.contains(&rule.head) { MAX_PIECES_READ } else { MAX_PIECES };
+    let quotient = Quotient::symmetric(sets, &rule.iterators, &support, &group, max_pieces);
+    let mut quotient = or_lost(quotient, || Ok(Quotient::trivial(&support)))?;
+    or_lost(inherit::inherit(sets, &known, rule, &spaces, &mut quotient), || Ok(()))?;
+    let structured = Structured {
+        iterators: rule.iterators.clone(),
+        extents,
+        unique: named(sets, &quotient.unique, &rule.iterators)?,
+        redundancy: quotient.redundancy()?,
+        support: named(sets, &quotient.support, &rule.iterators)?,
+        symmetry: group,
     };
-    structured.unique = named(sets, &structured.unique, &rule.iterators)?;
-    if structured.classes.is_empty() {
-        structured.classes = symmetry::declared_classes(sets, &structured)?;
-    }
 
     let mut statements = Vec::new();
     for (index, (product, space)) in rule.products.iter().zip(&spaces).enumerate() {

@@ -4,6 +4,7 @@ use dastac_poly::ast::{Expr, Op};
 use dastac_poly::{AstBuild, Map, Set};
 
 use super::InferError;
+use crate::coefficient::Coefficient;
 use crate::sets::{Affine, Sets};
 
 /// A set as a sum of products of comparisons over `iterators`; `0` when empty.
@@ -37,7 +38,7 @@ fn regions(sets: &Sets, set: &Set, iterators: &[String]) -> Result<Vec<String>, 
 pub fn map_to_stur(
     sets: &Sets,
     map: &Map,
-    coefficient: f64,
+    coefficient: &Coefficient,
     iterators: &[String],
 ) -> Result<String, InferError> {
     let mut products = Vec::new();
@@ -48,7 +49,8 @@ pub fn map_to_stur(
                     .map_or_else(|| format!("{output}"), |target| stur_affine(&target));
                 text += &format!(" * ({iterator}p = {target})");
             }
-            if coefficient != 1.0 {
+            if !coefficient.is_one() {
+                let coefficient = coefficient.to_stur(&|symbol| sets.names.symbol(symbol));
                 text = format!("{coefficient} * {text}");
             }
             products.push(text);

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use dastac_poly::Set;
 
 use super::{InferError, Read, Redundancy, Space, Statement, Structured};
+use crate::coefficient::Coefficient;
 use crate::diagnostic::Diagnostic;
 use crate::program::{Access, Product, TensorId};
 use crate::sets::{Affine, Sets};
@@ -53,7 +54,8 @@ pub(crate) fn statements<'a>(
                     continue;
                 }
                 let mut statement = Statement { domain, ..statement.clone() };
-                statement.coefficient *= branch.coefficient;
+                statement.coefficient *= branch.coefficient.factor();
+                statement.symbols.extend(branch.coefficient.symbol_factors());
                 statement.reads.push(branch.read.clone());
                 next.push(statement);
                 if next.len() > MAX_STATEMENTS {
@@ -84,7 +86,7 @@ pub(crate) fn statements<'a>(
 struct Branch {
     /// Where it applies; everywhere if not given (the iteration space is within the support already).
     domain: Option<Set>,
-    coefficient: f64,
+    coefficient: Coefficient,
     read: Read,
 }
 
@@ -102,19 +104,19 @@ fn branches(
         sorted: Vec::new(),
     };
     if operand.redundancy.is_empty() {
-        return Ok(vec![Branch { domain: None, coefficient: 1.0, read }]);
+        return Ok(vec![Branch { domain: None, coefficient: Coefficient::one(), read }]);
     }
     if let [Redundancy::Sorted { classes, .. }] = operand.redundancy.as_slice() {
         // Sorting leaves a unique element where it is: one branch serves both.
         let read = Read { sorted: classes.clone(), ..read };
-        return Ok(vec![Branch { domain: None, coefficient: 1.0, read }]);
+        return Ok(vec![Branch { domain: None, coefficient: Coefficient::one(), read }]);
     }
     let map = sets.access(iterators, subscripts)?;
     let preimage =
         |set: &Set| -> Result<Set, InferError> { Ok(map.intersect_range(set)?.domain()?) };
     let mut branches = vec![Branch {
         domain: Some(preimage(&operand.unique)?),
-        coefficient: 1.0,
+        coefficient: Coefficient::one(),
         read: read.clone(),
     }];
     let here: BTreeMap<String, Affine> =
@@ -123,7 +125,7 @@ fn branches(
         match piece {
             Redundancy::Sorted { domain, classes } => branches.push(Branch {
                 domain: Some(preimage(domain)?),
-                coefficient: 1.0,
+                coefficient: Coefficient::one(),
                 read: Read { sorted: classes.clone(), ..read.clone() },
             }),
             Redundancy::Affine { map: piece, coefficient } => {
@@ -144,9 +146,13 @@ fn branches(
                     branches.push(Branch {
                         domain: Some(preimage(&domain)?),
                         coefficient: if access.reciprocal {
-                            coefficient.recip()
+                            coefficient.recip().ok_or_else(|| {
+                                let message =
+                                    "the reciprocal of a coefficient leaves 64-bit floats";
+                                Diagnostic::error("E0007", message, access.span, "read here")
+                            })?
                         } else {
-                            *coefficient
+                            coefficient.clone()
                         },
                         read: Read { subscripts: targets, ..read.clone() },
                     });

@@ -1,243 +1,98 @@
-//! Symmetry of a head: transpositions of its positions under which its sum of products is unchanged, or changes sign.
+//! Symmetry of a tensor: the permutations of its positions under which its values are unchanged, or change sign.
 //!
-//! A transposition is tried by renaming the two head iterators into each other and matching the products one to one, reduction
-//! iterators renamed as needed (`X(x,i)*X(x,j)` summed over `x` matches itself under `i <-> j`), operands matched up to their own symmetry;
-//! a match counts only if isl confirms that the renamed iteration spaces are equal. Transpositions generate full symmetric groups on
-//! classes of positions. The unique set then holds the elements that are ascending in each class (strictly where the sign changes:
-//! equal subscripts mean `v = -v`, a structural zero), a simplex for the k-fold product.
+//! For a computed tensor they are the automorphisms of its sum of products: permutations of the head's iterators, the reduction
+//! iterators renamed as needed, that match the products one to one, the operands matched up to their own symmetry. `X(x,i)*X(x,j)` summed
+//! over `x` matches itself under `i <-> j`, `Y(i,k)*Y(j,l)` under `(i,k) <-> (j,l)`, `A(i,j)*A(j,k)*A(k,i)` under rotations. A match counts only if isl
+//! confirms that the renamed iteration spaces are equal.
+//!
+//! The group is found from the last position to the first: for each `k < j` not yet in one orbit, an automorphism that fixes the positions
+//! before `k` and takes `k` to `j` is searched for, by matching one product and checking the others. These are generators of
+//! the whole group (a strong generating set), after at most `n * (n - 1) / 2` searches. Each search and all of them together are
+//! bounded: a symmetry may be missed, never invented.
 
-use std::collections::BTreeMap;
+use std::cell::Cell;
 
-use dastac_poly::{Map, Set};
+use dastac_poly::Map;
 
+use super::group::{Group, Signed};
 use super::{InferError, Redundancy, Space, Structured};
-use crate::program::{Access, Product, Program, RuleId, TensorId};
-use crate::sets::{Affine, Extent, Sets};
+use crate::coefficient::Coefficient;
+use crate::program::{Product, Rule, TensorId};
+use crate::sets::{Affine, Sets};
 
-/// Positions that may be permuted freely.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Class {
-    /// Ascending, two or more.
-    pub positions: Vec<usize>,
-    /// A transposition changes the sign.
-    pub skew: bool,
-}
-
-/// Up to this many permutations the redundancy map has one affine piece each; beyond, it is [`Redundancy::Sorted`].
-const MAX_PIECES: usize = 6;
-
-/// Matching steps after which a symmetry is given up (it is then not used; the result stays right).
+/// Matching steps for one tensor.
 const MAX_STEPS: usize = 200_000;
+/// Comparisons of iteration spaces, or of redundancy maps, for one tensor.
+const MAX_COMPARISONS: usize = 2_000;
 
 type Known<'a, 'b> = &'b dyn Fn(TensorId) -> Option<&'a Structured>;
 
-/// Finds the classes of a rule's head.
-pub(crate) fn classes<'a>(
-    program: &Program,
+/// The symmetry of a rule's head. Without `signs`, only permutations that leave the values unchanged.
+pub(crate) fn automorphisms<'a>(
     sets: &Sets,
     known: Known<'a, '_>,
-    id: RuleId,
+    rule: &Rule,
     spaces: &[Space],
-) -> Result<Vec<Class>, InferError> {
-    let rule = &program.rules[id.0];
-    let mut classes: Vec<Class> = Vec::new();
-    let mut single: Vec<usize> = Vec::new();
-    for position in 0..rule.iterators.len() {
-        let mut found = None;
-        for (k, class) in classes.iter().enumerate() {
-            let test = Matcher::new(sets, known, rule, spaces, class.positions[0], position);
-            if test.matches(class.skew)? {
-                found = Some(k);
-                break;
+    signs: bool,
+) -> Result<Group, InferError> {
+    let rank = rule.iterators.len();
+    let mut group = Group::trivial(rank);
+    let Some(mut search) = Search::new(sets, known, rule, spaces, signs) else { return Ok(group) };
+    for level in (0..rank).rev() {
+        for to in level + 1..rank {
+            if group.representatives(level).contains_key(&to) {
+                continue;
+            }
+            let mut fixed: Vec<Option<usize>> =
+                (0..rank).map(|k| (k < level).then_some(k)).collect();
+            fixed[level] = Some(to);
+            if let Some(found) = search.find(&fixed)? {
+                group.insert(found);
             }
         }
-        if let Some(k) = found {
-            classes[k].positions.push(position);
-            continue;
-        }
-        let mut partner = None;
-        for (k, other) in single.iter().enumerate() {
-            for skew in [false, true] {
-                let test = Matcher::new(sets, known, rule, spaces, *other, position);
-                if partner.is_none() && test.matches(skew)? {
-                    partner = Some((k, skew));
-                }
-            }
-        }
-        match partner {
-            Some((k, skew)) => {
-                classes.push(Class { positions: vec![single.remove(k), position], skew });
-            }
-            None => single.push(position),
+    }
+    if signs {
+        // A sum that is its own negative: `A(i) + (-1) * A(i)`.
+        search.only_negative = true;
+        let fixed: Vec<Option<usize>> = (0..rank).map(Some).collect();
+        if let Some(found) = search.find(&fixed)? {
+            group.insert(found);
         }
     }
-    // The sign of a permutation of three or more positions is not expressed by `Sorted`: use skew classes only while they are few.
-    classes.retain(|class| !class.skew || factorial(class.positions.len()) <= MAX_PIECES);
-    Ok(classes)
+    Ok(group)
 }
 
-/// The unique set and redundancy map that symmetry classes mean.
-pub(crate) fn structured(
-    sets: &Sets,
-    iterators: &[String],
-    extents: Vec<Extent>,
-    support: &Set,
-    classes: Vec<Class>,
-) -> Result<Structured, InferError> {
-    let skew: Vec<Class> = classes.iter().filter(|c| c.skew).cloned().collect();
-    let mut support = support.clone();
-    for class in &skew {
-        let distinct = ordered(sets, iterators, class, true)?;
-        let mut any = sets.empty(iterators)?;
-        for (map, _) in sorting_pieces(sets, iterators, std::slice::from_ref(class))? {
-            any = any.union(&map.intersect_range(&distinct)?.domain()?)?;
-        }
-        support = support.intersect(&any.union(&distinct)?)?;
-    }
-    let mut unique = support.clone();
-    for class in &classes {
-        unique = unique.intersect(&ordered(sets, iterators, class, class.skew)?)?;
-    }
-    let unique = unique.simplify()?;
-    let permutations: usize =
-        classes.iter().map(|c| factorial(c.positions.len())).fold(1, usize::saturating_mul);
-    let redundancy = if permutations <= MAX_PIECES || !skew.is_empty() {
-        let mut pieces = Vec::new();
-        for (map, coefficient) in sorting_pieces(sets, iterators, &classes)? {
-            let map = map.intersect_domain(&support)?.simplify()?;
-            if !map.is_empty()? {
-                pieces.push(Redundancy::Affine { map, coefficient });
-            }
-        }
-        pieces
-    } else {
-        let domain = support.subtract(&unique)?.simplify()?;
-        let classes = classes.iter().map(|class| class.positions.clone()).collect();
-        vec![Redundancy::Sorted { domain, classes }]
-    };
-    let support = super::named(sets, &support.simplify()?, iterators)?;
-    Ok(Structured { iterators: iterators.to_vec(), extents, unique, redundancy, support, classes })
-}
-
-/// Points that ascend (strictly) over a class's positions.
-fn ordered(
-    sets: &Sets,
-    iterators: &[String],
-    class: &Class,
-    strict: bool,
-) -> Result<Set, InferError> {
-    let mut set = sets.universe(iterators)?;
-    for pair in class.positions.windows(2) {
-        set = set.intersect(&before(sets, iterators, pair[0], pair[1], strict)?)?;
-    }
-    Ok(set)
-}
-
-/// Points with `x[a] <= x[b]`, or `<`.
-fn before(
-    sets: &Sets,
-    iterators: &[String],
-    a: usize,
-    b: usize,
-    strict: bool,
-) -> Result<Set, InferError> {
-    let gap = Affine::name(&iterators[b]).add_scaled(&Affine::name(&iterators[a]), -1);
-    let gap = gap.and_then(|gap| gap.add_scaled(&Affine::constant(-i64::from(strict)), 1));
-    let gap = gap.unwrap_or_default();
-    // gap >= 0, as the preimage of the non-negative numbers.
-    let line = ["t".to_string()];
-    let map = sets.access(iterators, &[gap])?;
-    let half = Set::parse(&sets.context, &format!("{{ [{}] : {} >= 0 }}", line[0], line[0]))?;
-    Ok(map.intersect_range(&half)?.domain()?)
-}
-
-/// The maps that sort each class ascending, one for each combination of permutations but the identity, with disjoint domains (a stable sort), and
-/// their signs.
-pub fn sorting_pieces(
-    sets: &Sets,
-    iterators: &[String],
-    classes: &[Class],
-) -> Result<Vec<(Map, f64)>, InferError> {
-    let mut combinations: Vec<(Vec<usize>, f64)> = vec![((0..iterators.len()).collect(), 1.0)];
-    for class in classes {
-        let mut next = Vec::new();
-        for (order, sign) in &combinations {
-            for (permutation, odd) in permutations(class.positions.len()) {
-                let mut order = order.clone();
-                for (slot, from) in permutation.iter().enumerate() {
-                    order[class.positions[slot]] = class.positions[*from];
-                }
-                next.push((order, if odd && class.skew { -sign } else { *sign }));
-            }
-        }
-        combinations = next;
-    }
-    let mut pieces = Vec::new();
-    for (order, sign) in combinations.into_iter().skip(1) {
-        let mut domain = sets.universe(iterators)?;
-        for class in classes {
-            for pair in class.positions.windows(2) {
-                let (a, b) = (order[pair[0]], order[pair[1]]);
-                // Strict where the order is inverted, or where equal subscripts are structurally zero.
-                domain = domain.intersect(&before(sets, iterators, a, b, a > b || class.skew)?)?;
-            }
-        }
-        let targets: Vec<Affine> =
-            order.iter().map(|&from| Affine::name(&iterators[from])).collect();
-        pieces.push((sets.access(iterators, &targets)?.intersect_domain(&domain)?, sign));
-    }
-    Ok(pieces)
-}
-
-/// All permutations of `0..n` with their parity (true is odd), the identity first.
-fn permutations(n: usize) -> Vec<(Vec<usize>, bool)> {
-    if n == 0 {
-        return vec![(Vec::new(), false)];
-    }
-    let mut all = Vec::new();
-    for (shorter, odd) in permutations(n - 1) {
-        for at in (0..n).rev() {
-            let mut longer = shorter.clone();
-            longer.insert(at, n - 1);
-            all.push((longer, odd ^ ((n - 1 - at) % 2 == 1)));
-        }
-    }
-    all
-}
-
-fn factorial(n: usize) -> usize {
-    (1..=n).fold(1, usize::saturating_mul)
-}
-
-/// Classes of positions under which a declared (or inherited) redundancy map makes the values symmetric or skew.
-pub(crate) fn declared_classes(
-    sets: &Sets,
-    structured: &Structured,
-) -> Result<Vec<Class>, InferError> {
+/// The symmetry that a declared redundancy map means: permutations under which every element keeps its unique element, and its
+/// coefficient but for the sign.
+pub(crate) fn of_redundancy(sets: &Sets, structured: &Structured) -> Result<Group, InferError> {
     let rank = structured.iterators.len();
+    let mut group = Group::trivial(rank);
     if structured.redundancy.is_empty() || rank < 2 {
-        return Ok(Vec::new());
+        return Ok(group);
     }
     // Where each element's value comes from, by coefficient.
-    let mut sources: Vec<(f64, Map)> = vec![(1.0, structured.unique.identity()?)];
+    let mut sources: Vec<(Coefficient, Map)> =
+        vec![(Coefficient::one(), structured.unique.identity()?)];
     for piece in &structured.redundancy {
-        let Redundancy::Affine { map, coefficient } = piece else {
-            return Ok(structured.classes.clone());
-        };
+        let Redundancy::Affine { map, coefficient } = piece else { return Ok(group) };
         match sources.iter_mut().find(|(c, _)| c == coefficient) {
             Some((_, union)) => *union = union.union(map)?,
-            None => sources.push((*coefficient, map.clone())),
+            None => sources.push((coefficient.clone(), map.clone())),
         }
     }
-    let symmetric = |a: usize, b: usize, skew: bool| -> Result<bool, InferError> {
-        let mut swapped: Vec<Affine> =
-            structured.iterators.iter().map(|name| Affine::name(name)).collect();
-        swapped.swap(a, b);
-        let swap = sets.access(&structured.iterators, &swapped)?;
+    let minus = Coefficient::sign(true);
+    let holds = |candidate: &Signed| -> Result<bool, InferError> {
+        let images: Vec<Affine> =
+            candidate.image.iter().map(|&k| Affine::name(&structured.iterators[k])).collect();
+        let moved = sets.access(&structured.iterators, &images)?;
         for (coefficient, source) in &sources {
-            let through = swap.apply_range(source)?;
-            let wanted = if skew { -coefficient } else { *coefficient };
-            let equal = match sources.iter().find(|(c, _)| *c == wanted) {
+            let through = moved.apply_range(source)?;
+            let wanted = if candidate.negative {
+                minus.times(coefficient)
+            } else {
+                Some(coefficient.clone())
+            };
+            let equal = match sources.iter().find(|(c, _)| Some(c) == wanted.as_ref()) {
                 Some((_, other)) => through.is_equal(other)?,
                 None => through.is_empty()?,
             };
@@ -247,153 +102,277 @@ pub(crate) fn declared_classes(
         }
         Ok(true)
     };
-    let mut classes: Vec<Class> = Vec::new();
-    let mut single: Vec<usize> = Vec::new();
-    for position in 0..rank {
-        let mut joined = false;
-        for class in &mut classes {
-            if !joined && symmetric(class.positions[0], position, class.skew)? {
-                class.positions.push(position);
-                joined = true;
+    let mut comparisons = MAX_COMPARISONS / 10;
+    for level in (0..rank).rev() {
+        for to in level + 1..rank {
+            if group.representatives(level).contains_key(&to) {
+                continue;
             }
-        }
-        if joined {
-            continue;
-        }
-        let mut partner = None;
-        for (k, other) in single.iter().enumerate() {
-            for skew in [false, true] {
-                if partner.is_none() && symmetric(*other, position, skew)? {
-                    partner = Some((k, skew));
+            let mut image: Vec<usize> = (0..level).chain([to]).collect();
+            complete(rank, &mut image, &mut |image| {
+                for negative in [false, true] {
+                    if comparisons == 0 {
+                        return Ok(true);
+                    }
+                    comparisons -= 1;
+                    let candidate = Signed { image: image.to_vec(), negative };
+                    if holds(&candidate)? {
+                        group.insert(candidate);
+                        return Ok(true);
+                    }
                 }
-            }
-        }
-        match partner {
-            Some((k, skew)) => {
-                classes.push(Class { positions: vec![single.remove(k), position], skew })
-            }
-            None => single.push(position),
+                Ok(false)
+            })?;
         }
     }
-    Ok(classes)
+    Ok(group)
 }
 
-/// Tests one transposition of head positions.
-struct Matcher<'a, 'b> {
-    sets: &'b Sets,
-    known: Known<'a, 'b>,
-    rule: &'b crate::program::Rule,
-    spaces: &'b [Space],
-    swap: (usize, usize),
-    steps: std::cell::Cell<usize>,
+/// Calls `accept` with each permutation that begins with `prefix`, transpositions first, until it says true.
+fn complete(
+    rank: usize,
+    prefix: &mut Vec<usize>,
+    accept: &mut dyn FnMut(&[usize]) -> Result<bool, InferError>,
+) -> Result<bool, InferError> {
+    if prefix.len() == rank {
+        return accept(prefix);
+    }
+    // Where the next position goes if this is a transposition: back, or nowhere.
+    let here = prefix.len();
+    let back = prefix.iter().position(|&to| to == here);
+    let first = back.unwrap_or(here);
+    for to in [first].into_iter().chain((0..rank).filter(|&to| to != first)) {
+        if prefix.contains(&to) {
+            continue;
+        }
+        prefix.push(to);
+        if complete(rank, prefix, accept)? {
+            return Ok(true);
+        }
+        prefix.pop();
+    }
+    Ok(false)
 }
 
-/// A partial renaming of one product's iterators into another's.
-#[derive(Clone, Default)]
+/// A subscript: an iterator of its product by position, or another expression.
+enum Subscript {
+    Iterator(usize),
+    Expression(Affine),
+}
+
+struct Access<'a> {
+    tensor: TensorId,
+    reciprocal: bool,
+    subscripts: Vec<Subscript>,
+    symmetry: Option<&'a Group>,
+}
+
+/// A product, ready to be matched.
+struct Shape<'a, 'b> {
+    product: &'b Product,
+    accesses: Vec<Access<'a>>,
+    /// Position of each of the head's iterators.
+    head: Vec<usize>,
+    /// Products whose shapes differ cannot match.
+    kind: Kind,
+}
+
+#[derive(PartialEq, Eq, PartialOrd, Ord, Clone)]
+struct Kind {
+    accesses: Vec<(TensorId, bool)>,
+    symbols: Vec<(usize, bool)>,
+    iterators: usize,
+    magnitude: u64,
+}
+
+/// A partial renaming of one product's iterators into another's, by position.
+#[derive(Clone)]
 struct Renaming {
-    forward: BTreeMap<String, String>,
-    backward: BTreeMap<String, String>,
+    forward: Vec<Option<usize>>,
+    backward: Vec<Option<usize>>,
 }
 
 impl Renaming {
-    fn bind(&mut self, from: &str, to: &str) -> bool {
-        match (self.forward.get(from), self.backward.get(to)) {
+    fn bind(&mut self, from: usize, to: usize) -> bool {
+        match (self.forward[from], self.backward[to]) {
             (Some(bound), _) => bound == to,
             (None, Some(_)) => false,
             (None, None) => {
-                self.forward.insert(from.into(), to.into());
-                self.backward.insert(to.into(), from.into());
+                self.forward[from] = Some(to);
+                self.backward[to] = Some(from);
                 true
             }
         }
     }
 }
 
-impl<'a, 'b> Matcher<'a, 'b> {
+/// A match of two products as far as it goes.
+#[derive(Clone)]
+struct Partial {
+    renaming: Renaming,
+    negative: bool,
+    /// Pairs of accesses' subscripts that are compared when all iterators are bound: (access, slot) of each product.
+    later: Vec<((usize, usize), (usize, usize))>,
+}
+
+/// What to do with a complete match; true ends the search.
+type Accept<'c> = &'c mut dyn FnMut(&Partial) -> Result<bool, InferError>;
+
+struct Search<'a, 'b> {
+    sets: &'b Sets,
+    spaces: &'b [Space],
+    shapes: Vec<Shape<'a, 'b>>,
+    /// The product that is matched first: the one with the fewest candidates.
+    pivot: usize,
+    candidates: Vec<usize>,
+    signs: bool,
+    only_negative: bool,
+    steps: Cell<usize>,
+    comparisons: Cell<usize>,
+}
+
+impl<'a, 'b> Search<'a, 'b> {
+    /// Nothing if there is nothing to find.
     fn new(
         sets: &'b Sets,
-        known: Known<'a, 'b>,
-        rule: &'b crate::program::Rule,
+        known: Known<'a, '_>,
+        rule: &'b Rule,
         spaces: &'b [Space],
-        a: usize,
-        b: usize,
-    ) -> Self {
-        Matcher { sets, known, rule, spaces, swap: (a, b), steps: std::cell::Cell::new(0) }
+        signs: bool,
+    ) -> Option<Self> {
+        let shapes: Vec<Shape<'a, 'b>> = rule
+            .products
+            .iter()
+            .zip(spaces)
+            .map(|(product, space)| shape(known, rule, product, space))
+            .collect::<Option<_>>()?;
+        let mut counts = std::collections::BTreeMap::new();
+        for shape in &shapes {
+            *counts.entry(&shape.kind).or_insert(0usize) += 1;
+        }
+        let pivot = (0..shapes.len()).min_by_key(|&k| counts[&shapes[k].kind])?;
+        let candidates =
+            (0..shapes.len()).filter(|&k| shapes[k].kind == shapes[pivot].kind).collect();
+        let steps = Cell::new(0);
+        let comparisons = Cell::new(0);
+        let only_negative = false;
+        Some(Search {
+            sets,
+            spaces,
+            shapes,
+            pivot,
+            candidates,
+            signs,
+            only_negative,
+            steps,
+            comparisons,
+        })
     }
 
-    /// Whether the transposition maps the sum of products to itself (times -1 if `skew`).
-    fn matches(&self, skew: bool) -> Result<bool, InferError> {
-        let products = &self.rule.products;
-        let mut partner_taken = vec![false; products.len()];
-        for p in 0..products.len() {
-            let mut found = false;
-            for (q, taken) in partner_taken.iter_mut().enumerate() {
-                if !*taken && self.product_matches(p, q, skew)? {
-                    *taken = true;
-                    found = true;
+    /// An automorphism with the given images of positions.
+    fn find(&mut self, fixed: &[Option<usize>]) -> Result<Option<Signed>, InferError> {
+        let p = self.pivot;
+        let mut found = None;
+        for &q in &self.candidates {
+            let (from, to) = (&self.shapes[p], &self.shapes[q]);
+            let Some(start) = self.start(from, to, fixed) else { continue };
+            let done =
+                self.accesses(p, q, 0, &mut vec![false; to.accesses.len()], start, &mut |it| {
+                    if it.negative && !self.signs || !it.negative && self.only_negative {
+                        return Ok(false);
+                    }
+                    let image: Option<Vec<usize>> = from
+                        .head
+                        .iter()
+                        .map(|&h| to.head.iter().position(|&t| Some(t) == it.renaming.forward[h]))
+                        .collect();
+                    let Some(image) = image else { return Ok(false) };
+                    let candidate = Signed { image, negative: it.negative };
+                    if self.holds(&candidate, q)? {
+                        found = Some(candidate);
+                    }
+                    Ok(found.is_some())
+                })?;
+            if done {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    /// A renaming that takes the head's positions where they are known to go, and no head iterator to a reduction iterator.
+    fn start(&self, from: &Shape, to: &Shape, fixed: &[Option<usize>]) -> Option<Partial> {
+        let iterators = from.product.iterators.len();
+        let mut renaming =
+            Renaming { forward: vec![None; iterators], backward: vec![None; iterators] };
+        for (k, image) in fixed.iter().enumerate() {
+            if let Some(image) = image
+                && !renaming.bind(from.head[k], to.head[*image])
+            {
+                return None;
+            }
+        }
+        let negative = from.product.coefficient.is_sign_negative()
+            != to.product.coefficient.is_sign_negative();
+        Some(Partial { renaming, negative, later: Vec::new() })
+    }
+
+    /// Whether the permutation matches all products, the pivot known to match `pivot_to`.
+    fn holds(&self, candidate: &Signed, pivot_to: usize) -> Result<bool, InferError> {
+        let mut taken = vec![false; self.shapes.len()];
+        taken[pivot_to] = true;
+        let fixed: Vec<Option<usize>> = candidate.image.iter().map(|&to| Some(to)).collect();
+        // Matching is an equivalence once the head's iterators are fixed: the first partner found is as good as any.
+        let mut by_kind = std::collections::BTreeMap::<&Kind, Vec<usize>>::new();
+        for (q, shape) in self.shapes.iter().enumerate() {
+            by_kind.entry(&shape.kind).or_default().push(q);
+        }
+        for p in (0..self.shapes.len()).filter(|&p| p != self.pivot) {
+            let mut partner = None;
+            for &q in &by_kind[&self.shapes[p].kind] {
+                if taken[q] {
+                    continue;
+                }
+                let (from, to) = (&self.shapes[p], &self.shapes[q]);
+                let Some(start) = self.start(from, to, &fixed) else { continue };
+                let mut used = vec![false; to.accesses.len()];
+                if self.accesses(p, q, 0, &mut used, start, &mut |it| {
+                    Ok(it.negative == candidate.negative)
+                })? {
+                    partner = Some(q);
                     break;
                 }
             }
-            if !found {
-                return Ok(false);
+            match partner {
+                Some(q) => taken[q] = true,
+                None => return Ok(false),
             }
         }
         Ok(true)
     }
 
-    fn product_matches(&self, p: usize, q: usize, skew: bool) -> Result<bool, InferError> {
-        let (from, to) = (&self.rule.products[p], &self.rule.products[q]);
-        let [symbols_from, symbols_to] = [from, to].map(|product| {
-            let mut symbols: Vec<(usize, bool)> =
-                product.symbols.iter().map(|s| (s.symbol, s.reciprocal)).collect();
-            symbols.sort_unstable();
-            symbols
-        });
-        if symbols_from != symbols_to
-            || from.accesses.len() != to.accesses.len()
-            || from.iterators.len() != to.iterators.len()
-        {
-            return Ok(false);
-        }
-        let mut renaming = Renaming::default();
-        for (position, iterator) in self.rule.iterators.iter().enumerate() {
-            let image = match position {
-                k if k == self.swap.0 => self.swap.1,
-                k if k == self.swap.1 => self.swap.0,
-                k => k,
-            };
-            renaming.bind(iterator, &self.rule.iterators[image]);
-        }
-        let wanted = if skew { -to.coefficient } else { to.coefficient };
-        let mut taken = vec![false; to.accesses.len()];
-        self.accesses(p, q, 0, &mut taken, renaming, from.coefficient, wanted)
+    fn step(&self) -> bool {
+        self.steps.set(self.steps.get() + 1);
+        self.steps.get() <= MAX_STEPS
     }
 
     /// Matches accesses from `next` on, by backtracking.
-    #[allow(clippy::too_many_arguments)]
     fn accesses(
         &self,
         p: usize,
         q: usize,
         next: usize,
-        taken: &mut [bool],
-        renaming: Renaming,
-        coefficient: f64,
-        wanted: f64,
+        taken: &mut Vec<bool>,
+        partial: Partial,
+        accept: Accept<'_>,
     ) -> Result<bool, InferError> {
-        self.steps.set(self.steps.get() + 1);
-        if self.steps.get() > MAX_STEPS {
+        if !self.step() {
             return Ok(false);
         }
-        let (from, to) = (&self.rule.products[p], &self.rule.products[q]);
-        if next == from.accesses.len() {
-            return if coefficient == wanted {
-                self.domains_match(p, q, renaming)
-            } else {
-                Ok(false)
-            };
-        }
-        let access = &from.accesses[next];
+        let (from, to) = (&self.shapes[p], &self.shapes[q]);
+        let Some(access) = from.accesses.get(next) else {
+            return self.rest(p, q, partial, accept);
+        };
         for candidate in 0..to.accesses.len() {
             let other = &to.accesses[candidate];
             if taken[candidate]
@@ -403,95 +382,168 @@ impl<'a, 'b> Matcher<'a, 'b> {
                 continue;
             }
             taken[candidate] = true;
-            for (order, odd) in self.orders(access) {
-                let mut renaming = renaming.clone();
-                let subscripts = &self.spaces[p].subscripts[next];
-                let targets = &self.spaces[q].subscripts[candidate];
-                let unified = order.iter().enumerate().all(|(slot, k)| {
-                    self.unify(from, to, &subscripts[slot], &targets[*k], &mut renaming)
-                });
-                let sign = if odd { -1.0 } else { 1.0 };
-                if unified
-                    && self.accesses(p, q, next + 1, taken, renaming, coefficient * sign, wanted)?
-                {
-                    return Ok(true);
-                }
-            }
+            let start = Signed::identity(access.subscripts.len());
+            let found =
+                self.slots(p, q, (next, candidate), 0, start, &partial, &mut |partial| {
+                    self.accesses(p, q, next + 1, taken, partial.clone(), accept)
+                })?;
             taken[candidate] = false;
+            if found {
+                return Ok(true);
+            }
         }
         Ok(false)
     }
 
-    /// The orders of an access's subscripts that leave its value unchanged (false) or negate it (true).
-    fn orders(&self, access: &Access) -> Vec<(Vec<usize>, bool)> {
-        let rank = access.subscripts.len();
-        let mut orders: Vec<(Vec<usize>, bool)> = vec![((0..rank).collect(), false)];
-        let classes = (self.known)(access.tensor).map_or(&[][..], |s| s.classes.as_slice());
-        for class in classes {
-            if factorial(class.positions.len()) > 120 {
-                continue; // not tried: a symmetry may be missed, never invented
-            }
-            let mut next = Vec::new();
-            for (order, sign) in &orders {
-                for (permutation, odd) in permutations(class.positions.len()) {
-                    let mut order = order.clone();
-                    for (slot, from) in permutation.iter().enumerate() {
-                        order[class.positions[slot]] = class.positions[*from];
-                    }
-                    next.push((order, sign ^ (odd && class.skew)));
-                }
-            }
-            orders = next;
-        }
-        orders
-    }
-
-    fn unify(
-        &self,
-        from: &Product,
-        to: &Product,
-        subscript: &Affine,
-        target: &Affine,
-        renaming: &mut Renaming,
-    ) -> bool {
-        let iterator = |product: &Product, expression: &Affine| -> Option<String> {
-            let name = expression.as_name()?;
-            product.iterators.iter().find(|iterator| *iterator == name).cloned()
-        };
-        match (iterator(from, subscript), iterator(to, target)) {
-            (Some(a), Some(b)) => renaming.bind(&a, &b),
-            (None, None) => {
-                let complete = subscript.names().iter().all(|name| {
-                    !from.iterators.contains(name) || renaming.forward.contains_key(name)
-                });
-                complete && subscript.rename(&renaming.forward) == *target
-            }
-            _ => false,
-        }
-    }
-
-    /// Whether the renaming carries the iteration space of product `p` onto that of `q`.
-    fn domains_match(
+    /// Matches the subscripts of two accesses from a slot on: in all orders that the operand's symmetry allows, `order` so far.
+    #[allow(clippy::too_many_arguments)]
+    fn slots(
         &self,
         p: usize,
         q: usize,
-        mut renaming: Renaming,
+        accesses: (usize, usize),
+        slot: usize,
+        order: Signed,
+        partial: &Partial,
+        accept: Accept<'_>,
     ) -> Result<bool, InferError> {
-        let (from, to) = (&self.rule.products[p], &self.rule.products[q]);
-        for iterator in &from.iterators {
-            let bound = renaming.forward.contains_key(iterator);
-            if !bound && (!to.iterators.contains(iterator) || !renaming.bind(iterator, iterator)) {
+        if !self.step() {
+            return Ok(false);
+        }
+        let from = &self.shapes[p].accesses[accesses.0];
+        let to = &self.shapes[q].accesses[accesses.1];
+        if slot == from.subscripts.len() {
+            let mut partial = partial.clone();
+            partial.negative ^= order.negative;
+            return accept(&partial);
+        }
+        let trivial;
+        let choices = match from.symmetry {
+            Some(group) => group.representatives(slot),
+            None => {
+                trivial = [(slot, Signed::identity(from.subscripts.len()))].into();
+                &trivial
+            }
+        };
+        for choice in choices.values() {
+            let order = order.times(choice);
+            let source = order.image[slot];
+            let mut partial = partial.clone();
+            let fits = match (&from.subscripts[source], &to.subscripts[slot]) {
+                (Subscript::Iterator(a), Subscript::Iterator(b)) => {
+                    let heads = [self.shapes[p].head.contains(a), self.shapes[q].head.contains(b)];
+                    heads[0] == heads[1] && partial.renaming.bind(*a, *b)
+                }
+                (Subscript::Expression(_), Subscript::Expression(_)) => {
+                    partial.later.push(((accesses.0, source), (accesses.1, slot)));
+                    true
+                }
+                _ => false,
+            };
+            if fits && self.slots(p, q, accesses, slot + 1, order, &partial, accept)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Binds the iterators that no access binds, in all ways, and compares what could not be compared before.
+    fn rest(
+        &self,
+        p: usize,
+        q: usize,
+        partial: Partial,
+        accept: Accept<'_>,
+    ) -> Result<bool, InferError> {
+        if !self.step() {
+            return Ok(false);
+        }
+        let (from, to) = (&self.shapes[p], &self.shapes[q]);
+        if let Some(a) = partial.renaming.forward.iter().position(Option::is_none) {
+            let is_head = from.head.contains(&a);
+            // To itself first, which is right most of the time.
+            let name = &from.product.iterators[a];
+            let same = to.product.iterators.iter().position(|other| other == name);
+            let others = (0..to.product.iterators.len()).filter(|b| Some(*b) != same);
+            for b in same.into_iter().chain(others) {
+                let mut partial = partial.clone();
+                if to.head.contains(&b) == is_head
+                    && partial.renaming.bind(a, b)
+                    && self.rest(p, q, partial, accept)?
+                {
+                    return Ok(true);
+                }
+            }
+            return Ok(false);
+        }
+        for ((access, slot), (other, other_slot)) in &partial.later {
+            let (Subscript::Expression(a), Subscript::Expression(b)) = (
+                &from.accesses[*access].subscripts[*slot],
+                &to.accesses[*other].subscripts[*other_slot],
+            ) else {
+                return Ok(false);
+            };
+            let names = from.product.iterators.iter().zip(&partial.renaming.forward);
+            let names = names.filter_map(|(name, image)| {
+                Some((name.clone(), to.product.iterators[(*image)?].clone()))
+            });
+            if a.rename(&names.collect()) != *b {
                 return Ok(false);
             }
         }
-        let mut images = Vec::new();
-        for iterator in &to.iterators {
-            match renaming.backward.get(iterator) {
-                Some(source) => images.push(Affine::name(source)),
-                None => return Ok(false),
-            }
+        Ok(self.spaces_match(p, q, &partial.renaming)? && accept(&partial)?)
+    }
+
+    /// Whether the renaming carries the iteration space of product `p` onto that of `q`.
+    fn spaces_match(&self, p: usize, q: usize, renaming: &Renaming) -> Result<bool, InferError> {
+        self.comparisons.set(self.comparisons.get() + 1);
+        if self.comparisons.get() > MAX_COMPARISONS {
+            return Ok(false);
         }
-        let map = self.sets.access(&from.iterators, &images)?;
+        if p == q && renaming.forward.iter().enumerate().all(|(k, to)| *to == Some(k)) {
+            return Ok(true);
+        }
+        let iterators = &self.shapes[p].product.iterators;
+        let images: Option<Vec<Affine>> =
+            renaming.backward.iter().map(|k| Some(Affine::name(&iterators[(*k)?]))).collect();
+        let Some(images) = images else { return Ok(false) };
+        let map = self.sets.access(iterators, &images)?;
         Ok(self.spaces[p].domain.apply(&map)?.is_equal(&self.spaces[q].domain)?)
     }
+}
+
+fn shape<'a, 'b>(
+    known: Known<'a, '_>,
+    rule: &'b Rule,
+    product: &'b Product,
+    space: &'b Space,
+) -> Option<Shape<'a, 'b>> {
+    let position = |name: &str| product.iterators.iter().position(|other| other == name);
+    let head = rule.iterators.iter().map(|name| position(name)).collect::<Option<_>>()?;
+    let accesses: Vec<Access<'a>> = product
+        .accesses
+        .iter()
+        .zip(&space.subscripts)
+        .map(|(access, subscripts)| Access {
+            tensor: access.tensor,
+            reciprocal: access.reciprocal,
+            subscripts: subscripts
+                .iter()
+                .map(|subscript| match subscript.as_name().and_then(position) {
+                    Some(iterator) => Subscript::Iterator(iterator),
+                    None => Subscript::Expression(subscript.clone()),
+                })
+                .collect(),
+            symmetry: known(access.tensor).map(|operand| &operand.symmetry),
+        })
+        .collect();
+    let mut kind = Kind {
+        accesses: accesses.iter().map(|access| (access.tensor, access.reciprocal)).collect(),
+        symbols: product.symbols.iter().map(|s| (s.symbol, s.reciprocal)).collect(),
+        iterators: product.iterators.len(),
+        magnitude: product.coefficient.abs().to_bits(),
+    };
+    kind.accesses.sort_unstable();
+    kind.symbols.sort_unstable();
+    Some(Shape { product, accesses, head, kind })
 }

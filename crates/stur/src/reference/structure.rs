@@ -77,11 +77,12 @@ impl Evaluator<'_> {
                 let nest = self.region(tensor, structure, region, Some(index))?;
                 nest.for_each(index, &mut |point| {
                     let target = &point[declared.rank..2 * declared.rank];
-                    let same = |(t, c): &(Vec<i64>, f64)| t == target && *c == region.coefficient;
+                    let coefficient = self.coefficient(region);
+                    let same = |(t, c): &(Vec<i64>, f64)| t == target && *c == coefficient;
                     if found.as_ref().is_some_and(|found| !same(found)) {
                         return Err(self.structure_error(tensor, index, "has two redundancies"));
                     }
-                    found = Some((target.to_vec(), region.coefficient));
+                    found = Some((target.to_vec(), coefficient));
                     Ok(())
                 })?;
             }
@@ -226,7 +227,7 @@ impl Evaluator<'_> {
                     let problem = format!("leads to {target:?}, which is not unique");
                     return Err(self.structure_error(tensor, index, &problem));
                 };
-                let cell = Cell::Redundant { target, coefficient: region.coefficient };
+                let cell = Cell::Redundant { target, coefficient: self.coefficient(region) };
                 match cells[at] {
                     Cell::Zero => cells[at] = cell,
                     Cell::Unique => {
@@ -243,6 +244,11 @@ impl Evaluator<'_> {
             })?;
         }
         Ok(cells)
+    }
+
+    /// The value of a region's coefficient.
+    fn coefficient(&self, region: &Region) -> f64 {
+        region.coefficient.value(&|symbol| self.symbols[symbol].1)
     }
 
     /// Where a `:D` or `:U` holds, over the tensor's box.
