@@ -8,6 +8,7 @@
 //!   a variable of such a loop): the same in `scf`,
 //! - a conjunction of affine comparisons: `affine.if`; other conditions: `arith` and `scf.if`,
 //! - a sum: a loop that carries the partial sum,
+//! - many loop nests that differ in constants and buffers only: calls of one function (`share`),
 //! - a subscript: `arith` on `index`, operation for operation as the tree says, so that its producer decides
 //!   (Horner form).
 //!
@@ -20,6 +21,7 @@
 //! most vectorisation; as parameters of a function the buffers keep it.
 
 mod expression;
+mod share;
 
 use crate::affine::{self, Leaf, List};
 use crate::{Error, Result};
@@ -56,7 +58,8 @@ pub(crate) struct Emitted {
 
 /// Writes `module`; parallel loops become calls of their outlined bodies if `threads` is set.
 pub(crate) fn emit(module: &Module, prefix: &str, threads: bool) -> Result<Emitted> {
-    let mut unit = Unit { functions: String::new(), uneven: BTreeSet::new(), outlined: 0 };
+    let mut unit =
+        Unit { functions: String::new(), uneven: BTreeSet::new(), outlined: 0, parallel: false };
     let mut exported = Vec::new();
     for function in &module.functions {
         let name = format!("{prefix}{}", function.name);
@@ -71,7 +74,7 @@ pub(crate) fn emit(module: &Module, prefix: &str, threads: bool) -> Result<Emitt
         text: format!("{}module {{\n{}}}\n", aliases(), unit.functions),
         exported,
         uneven: unit.uneven,
-        threads: unit.outlined > 0,
+        threads: unit.parallel,
     })
 }
 
@@ -85,7 +88,10 @@ pub(crate) fn is_identifier(name: &str) -> bool {
 struct Unit {
     functions: String,
     uneven: BTreeSet<String>,
+    /// Functions so far that no user sees.
     outlined: usize,
+    /// Whether a loop runs on several threads.
+    parallel: bool,
 }
 
 /// The name of an SSA value, with its `%`.
@@ -167,7 +173,7 @@ impl<'m, 'u> Writer<'m, 'u> {
             line!(self, "{symbol} = arith.index_cast {value} : i64 to index");
             self.symbols.insert(SymbolId(at as u32), symbol);
         }
-        self.stmts(&self.function.body)?;
+        self.outermost(&self.function.body)?;
         self.finish("", &arguments, "");
         Ok(())
     }
@@ -293,6 +299,7 @@ impl<'m, 'u> Writer<'m, 'u> {
 
         let name = format!("{}__parallel{}", self.name, self.unit.outlined);
         self.unit.outlined += 1;
+        self.unit.parallel = true;
         if uneven(inner) {
             self.unit.uneven.insert(name.clone());
         }

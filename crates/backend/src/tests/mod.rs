@@ -5,6 +5,7 @@ mod kernels;
 mod native;
 mod parallel;
 mod random;
+mod share;
 
 use crate::{BufferArg, Compiled, Jit, Options, compile};
 use dastac_loops::*;
