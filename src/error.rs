@@ -82,6 +82,9 @@ pub enum Error {
         /// Bytes available.
         available: u64,
     },
+    /// An expression of symbols without a value at these sizes.
+    #[error("at these sizes, {0}")]
+    Symbols(#[from] dastac_stur::affine::ValueError),
     /// A number of elements beyond 64 bits.
     #[error("`{0}` has more elements than 64 bits can count for these sizes")]
     TooLarge(String),

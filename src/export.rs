@@ -118,6 +118,9 @@ fn documentation(lowered: &Lowered, title: &str, prefix: &str) -> HeaderOptions 
         let dense = format!("Dense array in C order, extents ({})", extents.join(", "));
         header.buffers.insert(format!("{name}.dense"), dense);
     }
+    for (name, value) in inferred.sets.names.all_derived() {
+        positions.push_str(&format!("  where {name} = {value}\n"));
+    }
     let has_block = inferred.program.rules.iter().any(|rule| rule.preprocess);
     let before = if has_block { format!("{prefix}{PREPARE}, ") } else { String::new() };
     let calls = format!("{before}{prefix}{KERNEL}");

@@ -69,10 +69,10 @@ pub fn symbol_values(names: &[String], given: &BTreeMap<String, i64>) -> Result<
 /// Facts of every tensor at given sizes; also proves that no index overflows 64 bits.
 ///
 /// # Errors
-/// An overflow, naming the tensor.
+/// An overflow, naming the tensor or the expression; a divisor that is not positive.
 pub fn facts(laid: &crate::driver::Laid, symbols: &[i64]) -> Result<Vec<TensorFacts>, Error> {
     let inferred = &laid.analysis.inferred;
-    let values = inferred.symbol_values(symbols);
+    let values = inferred.parameter_values(symbols)?;
     let isl_values: Vec<(String, i64)> = values
         .iter()
         .map(|(name, value)| (inferred.sets.names.isl(name).to_string(), *value))
@@ -388,20 +388,23 @@ impl Runner {
     }
 
     /// Floating-point operations of one run, without preprocess rules: iterations of every statement's domain times its multiplications, divisions and additions. Nothing
-    /// when Barvinok is not there or the count does not fit.
+    /// when Barvinok is not there, the count does not fit, or conditions that are not affine decide.
     pub fn flops(&self) -> Option<u128> {
         let inferred = &self.built.lowered.laid.analysis.inferred;
+        let names = &inferred.sets.names;
         let values: Vec<(String, i64)> = inferred
-            .sets
-            .names
-            .parameters()
+            .parameter_values(&self.symbols)
+            .ok()?
             .into_iter()
-            .zip(self.symbols.iter().copied())
+            .map(|(name, value)| (names.isl(&name).to_string(), value))
             .collect();
         let mut total: u128 = 0;
         let measured =
             inferred.rules.iter().filter(|rule| !inferred.program.rules[rule.rule.0].preprocess);
         for statement in measured.flat_map(|rule| &rule.statements) {
+            if !statement.is_exact() {
+                return None; // how often its tests hold is not known
+            }
             let count = statement.domain.fix_params(&values).ok()?.card().ok()?;
             let count = count.eval(&values, &[]).ok()?;
             let factors = statement.reads.len()

@@ -75,6 +75,17 @@ pub fn polynomials(laid: &Laid) -> std::result::Result<String, dastac::Error> {
         }
         parts.push(text);
     }
+    let derived: Vec<String> = laid
+        .analysis
+        .inferred
+        .sets
+        .names
+        .all_derived()
+        .map(|(name, value)| format!("{name} = {value}\n"))
+        .collect();
+    if !derived.is_empty() {
+        parts.push(derived.concat());
+    }
     Ok(parts.join("\n"))
 }
 

@@ -287,6 +287,7 @@ fn formula(module: &Module, index: &Index, binding: u8) -> String {
             (format!("{}/{by}", at(value, 3)), 3)
         }
         Index::Mod(value, by) => (format!("{}%{by}", at(value, 3)), 3),
+        Index::Quotient(value, by) => (format!("{}/{}", at(value, 3), at(by, 4)), 3),
         Index::Min(left, right) => (format!("min({}, {})", at(left, 0), at(right, 0)), 4),
         Index::Max(left, right) => (format!("max({}, {})", at(left, 0), at(right, 0)), 4),
         Index::Select(condition, then, otherwise) => {

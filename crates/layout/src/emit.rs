@@ -8,6 +8,7 @@
 //! Before -> after, `N*i - 1/2*i^2 - 1/2*i + j` with `i` outside `j`: `(N*i - exact((1 + i)*i, 2)) + j`.
 
 use dastac_loops::{Condition, Index, SymbolId, VarId};
+use dastac_stur::ast::{BinaryOp, Expr, ExprKind};
 use dastac_stur::sets::{Affine, Atom};
 
 use crate::convert::membership;
@@ -31,6 +32,31 @@ fn atom_to_index(atom: &Atom, resolve: Resolve<'_>) -> Result<Index, LayoutError
         Atom::Name(name) => resolve(name).ok_or_else(|| LayoutError::Unbound(name.clone())),
         Atom::Floor(inner, divisor) => Ok(affine_to_index(inner, resolve)?.floor_div(*divisor)),
     }
+}
+
+/// Any integer expression over resolved names.
+///
+/// # Errors
+/// A name that `resolve` does not know; a division by a number that is not positive.
+pub fn expr_to_index(expr: &Expr, resolve: Resolve<'_>) -> Result<Index, LayoutError> {
+    Ok(match &expr.kind {
+        ExprKind::Int(value) => Index::constant(*value),
+        ExprKind::Name(name) => resolve(name).ok_or_else(|| LayoutError::Unbound(name.clone()))?,
+        ExprKind::Neg(inner) => -expr_to_index(inner, resolve)?,
+        ExprKind::Binary(op, left, right) => {
+            let (left, right) = (expr_to_index(left, resolve)?, expr_to_index(right, resolve)?);
+            match op {
+                BinaryOp::Add => left + right,
+                BinaryOp::Sub => left - right,
+                BinaryOp::Mul => left * right,
+                BinaryOp::Div => left.quotient(right),
+                BinaryOp::Mod => match right.as_const() {
+                    Some(by) => left.modulo(by),
+                    None => left.clone() - right.clone() * left.quotient(right),
+                },
+            }
+        }
+    })
 }
 
 /// A polynomial as loop IR; `dims` from slowest to fastest, every other name is slower than all of them.
@@ -241,6 +267,15 @@ impl Printer<'_> {
                 Language::Rust => format!("({}).div_euclid({by})", self.index(a, 0)),
                 Language::C => {
                     let a = self.index(a, 2);
+                    format!("({a} / {by} - ({a} % {by} < 0))")
+                }
+            },
+            Index::Quotient(a, by) => match self.language {
+                Language::Rust => {
+                    format!("({}).div_euclid({})", self.index(a, 0), self.index(by, 0))
+                }
+                Language::C => {
+                    let (a, by) = (self.index(a, 2), self.index(by, 3));
                     format!("({a} / {by} - ({a} % {by} < 0))")
                 }
             },

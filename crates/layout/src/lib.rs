@@ -50,7 +50,7 @@ mod proof;
 #[cfg(test)]
 mod tests;
 
-pub use emit::{Resolve, affine_to_index, to_index};
+pub use emit::{Resolve, affine_to_index, expr_to_index, to_index};
 pub use fusion::{Piece, Piecewise};
 pub use index::{Bound, Layout};
 pub use polynomial::{Monomial, Polynomial};

@@ -44,6 +44,14 @@ impl Index {
         }
     }
 
+    /// `floor(self / by)` for a `by` that is known to be positive.
+    pub fn quotient(self, by: Index) -> Index {
+        match by {
+            Index::Const(by) => self.floor_div(by),
+            by => Index::Quotient(Box::new(self), Box::new(by)),
+        }
+    }
+
     /// `self - by * floor(self / by)`: `-1 % 4` -> `3`, `x % 1` -> `0`.
     pub fn modulo(self, by: i64) -> Index {
         match self {

@@ -83,6 +83,7 @@ impl Renumber<'_> {
             Index::Mul(left, right) => Index::Mul(go(left), go(right)),
             Index::FloorDiv(value, by) => Index::FloorDiv(go(value), *by),
             Index::Mod(value, by) => Index::Mod(go(value), *by),
+            Index::Quotient(left, right) => Index::Quotient(go(left), go(right)),
             Index::ExactDiv(value, by) => Index::ExactDiv(go(value), *by),
             Index::Min(left, right) => Index::Min(go(left), go(right)),
             Index::Max(left, right) => Index::Max(go(left), go(right)),

@@ -48,6 +48,7 @@ impl Index {
             Index::Mul(left, right) => checked(eval(left)?.checked_mul(eval(right)?)),
             Index::FloorDiv(value, by) => Ok(eval(value)?.div_euclid(divisor(*by)?)),
             Index::Mod(value, by) => Ok(eval(value)?.rem_euclid(divisor(*by)?)),
+            Index::Quotient(value, by) => Ok(eval(value)?.div_euclid(divisor(eval(by)?)?)),
             Index::ExactDiv(value, by) => match (eval(value)?, divisor(*by)?) {
                 (value, by) if value % by == 0 => Ok(value / by),
                 (value, by) => Err(EvalError::Remainder { value, by }),

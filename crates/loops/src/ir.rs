@@ -1,10 +1,10 @@
-//! The loop IR: loops with quasi-affine bounds around stores of pure expressions.
+//! The loop IR: loops with integer bounds around stores of pure expressions.
 //!
 //! Invariants (checked by [`crate::verify()`]):
 //! - Expressions ([`Index`], [`Value`]) are pure; only statements write.
-//! - Loop bounds and conditions are quasi-affine in enclosing variables and symbols: sums, products with a
-//!   constant, floor division, exact division and remainder by a positive constant, minimum and maximum. Buffer subscripts may be any [`Index`]
-//!   (quasi-polynomials, selections between pieces).
+//! - Loop bounds and conditions make no selections. Where they are quasi-affine in enclosing variables and symbols (sums, products with a
+//!   constant, floor division, exact division and remainder by a positive constant, minimum and maximum), the back end makes affine loops and
+//!   conditionals of them. Buffer subscripts may be any [`Index`] (quasi-polynomials, selections between pieces).
 //! - A variable is bound by exactly one enclosing [`For`] or [`Sum`] and used only inside it.
 //! - A [`Mark::Parallel`] loop's iterations write disjoint elements; it may stand anywhere but inside another parallel loop.
 //! - Buffers named by a function do not overlap in memory.
@@ -105,9 +105,9 @@ pub enum Mark {
 pub struct For {
     /// The variable that the loop binds.
     pub var: VarId,
-    /// Lower bounds; their maximum is the first value. Never empty. Quasi-affine.
+    /// Lower bounds; their maximum is the first value. Never empty, no selections.
     pub lower: Vec<Index>,
-    /// Exclusive upper bounds; their minimum ends the loop. Never empty. Quasi-affine.
+    /// Exclusive upper bounds; their minimum ends the loop. Never empty, no selections.
     pub upper: Vec<Index>,
     /// Positive step.
     pub step: i64,
@@ -120,7 +120,7 @@ pub struct For {
 /// `if condition { then } else { otherwise }`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct If {
-    /// Quasi-affine condition.
+    /// Without selections.
     pub condition: Condition,
     /// Executed where the condition holds.
     pub then: Vec<Stmt>,
@@ -197,6 +197,8 @@ pub enum Index {
     FloorDiv(Box<Index>, i64),
     /// `a - b * floor(a / b)` by a positive constant: in `0..b`.
     Mod(Box<Index>, i64),
+    /// Quotient rounded toward minus infinity, by an expression that whoever builds it knows to be positive.
+    Quotient(Box<Index>, Box<Index>),
     /// Quotient by a positive constant that is known to divide.
     ExactDiv(Box<Index>, i64),
     /// Smaller of two.
@@ -231,13 +233,13 @@ pub enum Value {
 pub struct Sum {
     /// The variable that the sum binds.
     pub var: VarId,
-    /// Lower bounds; their maximum is the first value. Never empty. Quasi-affine.
+    /// Lower bounds; their maximum is the first value. Never empty, no selections.
     pub lower: Vec<Index>,
-    /// Exclusive upper bounds. Never empty. Quasi-affine.
+    /// Exclusive upper bounds. Never empty, no selections.
     pub upper: Vec<Index>,
     /// Positive step.
     pub step: i64,
-    /// Only terms where it holds are added, if given. Quasi-affine.
+    /// Only terms where it holds are added, if given. Without selections.
     pub condition: Option<Condition>,
     /// The summand.
     pub body: Value,

@@ -415,7 +415,7 @@ impl<'a> Parser<'a> {
                 self.sign(")")?;
                 Ok(inside)
             }
-            Token::Name(call @ ("exact" | "min" | "max" | "select"))
+            Token::Name(call @ ("exact" | "floor" | "min" | "max" | "select"))
                 if self.after() == Token::Sign("(") =>
             {
                 self.advance();
@@ -449,6 +449,11 @@ impl<'a> Parser<'a> {
                 let value = self.index()?;
                 self.sign(",")?;
                 Ok(Index::ExactDiv(Box::new(value), self.integer()?))
+            }
+            "floor" => {
+                let value = self.index()?;
+                self.sign(",")?;
+                Ok(Index::Quotient(Box::new(value), Box::new(self.index()?)))
             }
             "select" => {
                 let condition = self.condition()?;

@@ -179,6 +179,13 @@ impl Printer<'_> {
                     p.put(format_args!(" {sign} {by}"));
                 });
             }
+            Index::Quotient(value, by) => {
+                self.out.push_str("floor(");
+                self.index(value, Level::Or);
+                self.out.push_str(", ");
+                self.index(by, Level::Or);
+                self.out.push(')');
+            }
             Index::ExactDiv(value, by) => {
                 self.out.push_str("exact(");
                 self.index(value, Level::Or);
@@ -540,5 +547,6 @@ mod tests {
         assert_eq!(text(Index::FloorDiv(sum(), 2)), "(v0 + v0) / 2");
         assert_eq!(text(Index::Mul(x(), Box::new(Index::Mod(x(), 3)))), "v0 * (v0 % 3)");
         assert_eq!(text(Index::ExactDiv(sum(), 2)), "exact(v0 + v0, 2)");
+        assert_eq!(text(Index::Quotient(sum(), x())), "floor(v0 + v0, v0)");
     }
 }

@@ -120,7 +120,11 @@ impl Random {
         }
         let by = 1 + self.below(3) as i64;
         let left = Box::new(self.affine(depth - 1));
-        match self.below(8) {
+        match self.below(9) {
+            8 => {
+                let by = Index::Max(Box::new(Index::Const(1)), Box::new(self.affine(depth - 1)));
+                Index::Quotient(left, Box::new(by))
+            }
             0 | 1 => Index::Add(left, Box::new(self.affine(depth - 1))),
             2 => Index::Sub(left, Box::new(self.affine(depth - 1))),
             3 => Index::Mul(Box::new(Index::Const(by - 2)), left),

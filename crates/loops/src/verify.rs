@@ -5,7 +5,7 @@
 //! - Symbols, buffers and variables that are named exist. A buffer's size mentions no variable.
 //! - A function takes a buffer at most once and uses only those that it takes: `In` is not written, `Out` is
 //!   written with `=` somewhere if it is read or added to.
-//! - Bounds are given, steps and divisors positive. Bounds and conditions are quasi-affine.
+//! - Bounds are given, steps and divisors positive. Bounds and conditions make no selections.
 //! - A variable is used only inside the loop or sum that binds it, and not bound again inside. (Loops beside each
 //!   other may use one variable.)
 //! - No parallel loop inside another.
@@ -78,9 +78,9 @@ pub enum Violation {
     /// A divisor is not positive.
     #[error("the divisor {0} is not positive")]
     Divisor(i64),
-    /// A bound or condition is not quasi-affine.
-    #[error("`{0}` is not quasi-affine")]
-    NotAffine(String),
+    /// A bound or condition selects.
+    #[error("`{0}` selects, in a bound or condition")]
+    Selects(String),
     /// A variable is used outside the loop that binds it.
     #[error("variable `{0}` is not bound here")]
     Unbound(String),
@@ -268,7 +268,7 @@ impl<'a> Verifier<'a> {
         }
         for bound in lower.iter().chain(upper) {
             self.index(bound);
-            self.affine(bound);
+            self.plain(bound);
         }
     }
 
@@ -277,7 +277,7 @@ impl<'a> Verifier<'a> {
             Condition::Compare(_, left, right) => {
                 for side in [left, right] {
                     self.index(side);
-                    self.affine(side);
+                    self.plain(side);
                 }
             }
             Condition::And(list) | Condition::Or(list) => {
@@ -286,10 +286,12 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    fn affine(&mut self, index: &Index) {
-        if !is_quasi_affine(index) {
+    fn plain(&mut self, index: &Index) {
+        let mut selects = false;
+        index.visit(&mut |index| selects |= matches!(index, Index::Select(..)));
+        if selects {
             let text = named(self.module, self.function, Part::Index(index));
-            self.report(Violation::NotAffine(text));
+            self.report(Violation::Selects(text));
         }
     }
 
@@ -310,7 +312,7 @@ impl<'a> Verifier<'a> {
             Index::Select(condition, _, _) => {
                 let mut sides = Vec::new();
                 comparisons(condition, &mut sides);
-                sides.into_iter().for_each(|side| self.affine(side));
+                sides.into_iter().for_each(|side| self.plain(side));
             }
             _ => {}
         });
@@ -369,33 +371,6 @@ fn comparisons<'a>(condition: &'a Condition, sides: &mut Vec<&'a Index>) {
     }
 }
 
-/// Whether `index` may stand in a bound or condition: sums, products with a constant, divisions and remainders by
-/// constants, minima and maxima.
-pub fn is_quasi_affine(index: &Index) -> bool {
-    match index {
-        Index::Const(_) | Index::Symbol(_) | Index::Var(_) => true,
-        Index::Add(left, right)
-        | Index::Sub(left, right)
-        | Index::Min(left, right)
-        | Index::Max(left, right) => is_quasi_affine(left) && is_quasi_affine(right),
-        Index::Mul(left, right) => {
-            (is_constant(left) || is_constant(right))
-                && is_quasi_affine(left)
-                && is_quasi_affine(right)
-        }
-        Index::FloorDiv(value, _) | Index::Mod(value, _) | Index::ExactDiv(value, _) => {
-            is_quasi_affine(value)
-        }
-        Index::Select(..) => false,
-    }
-}
-
-fn is_constant(index: &Index) -> bool {
-    let mut constant = true;
-    index.visit(&mut |index| constant &= !matches!(index, Index::Symbol(_) | Index::Var(_)));
-    constant
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -427,11 +402,7 @@ mod tests {
             "for i = 0 to N step 0 { }",
             "A[0] = sum(l = 0 to N step -1) 1.0",
             "A[N / 0] = 1.0",
-            "for i = 0 to N * M { }",
-            "for i = 0 to N { if i * i < 3 { } }",
             "for i = select(N < M, 0, 1) to N { }",
-            "A[select(N * M < 2, 0, 1)] = 1.0",
-            "A[0] = sum(l = 0 to N if l * l < 2) 1.0",
             "parallel i = 0 to N { for j = 0 to N { parallel k = 0 to N { } } }",
         ]
         .map(body)
@@ -446,11 +417,7 @@ mod tests {
             function `f`: `for i = 0 to N step 0`: the step 0 is not positive
             function `f`: `A[0] = sum(l = 0 to N step -1) 1.0`: the step -1 is not positive
             function `f`: `A[N / 0] = 1.0`: the divisor 0 is not positive
-            function `f`: `for i = 0 to N * M`: `N * M` is not quasi-affine
-            function `f`: `if i * i < 3`: `i * i` is not quasi-affine
-            function `f`: `for i = select(N < M, 0, 1) to N`: `select(N < M, 0, 1)` is not quasi-affine
-            function `f`: `A[select(N * M < 2, 0, 1)] = 1.0`: `N * M` is not quasi-affine
-            function `f`: `A[0] = sum(l = 0 to N if l * l < 2) 1.0`: `l * l` is not quasi-affine
+            function `f`: `for i = select(N < M, 0, 1) to N`: `select(N < M, 0, 1)` selects, in a bound or condition
             function `f`: `parallel k = 0 to N`: a parallel loop stands inside another
         "#]].assert_eq(&all);
     }

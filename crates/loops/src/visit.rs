@@ -16,6 +16,7 @@ impl Index {
             Index::Add(left, right)
             | Index::Sub(left, right)
             | Index::Mul(left, right)
+            | Index::Quotient(left, right)
             | Index::Min(left, right)
             | Index::Max(left, right) => {
                 left.visit(f);
@@ -42,6 +43,7 @@ impl Index {
             Index::Mul(left, right) => go(left) * go(right),
             Index::FloorDiv(value, by) => go(value).floor_div(*by),
             Index::Mod(value, by) => go(value).modulo(*by),
+            Index::Quotient(left, right) => go(left).quotient(go(right)),
             Index::ExactDiv(value, by) => go(value).exact_div(*by),
             Index::Min(left, right) => go(left).min(go(right)),
             Index::Max(left, right) => go(left).max(go(right)),

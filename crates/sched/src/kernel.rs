@@ -3,17 +3,23 @@
 //!
 //! Each takes the tensors that it reads and writes, in order; without blocks, `kernel` takes all of them.
 //!
+//! A statement whose product has definitions and guards loops over the other iterators of its domain; at each point the computed ones get
+//! their values, and it runs where they lie in the domain and the guards hold. `s` is no loop in
+//! `for i for j { if 0 <= N*i + j < P { y[i] += B[N*i + j] * x[j] } }`.
+//!
 //! Each statement accumulates into its head. Where the rule's statements write disjoint parts that together are the whole head, and
 //! every reduction became a sum ([`dastac_loops::passes`], `contract`), elements are set once and nothing is cleared before.
 
-use dastac_layout::{Layout, affine_to_index};
+use dastac_layout::{Layout, Resolve, affine_to_index, convert, expr_to_index};
 use dastac_loops::{
-    BufferId, Element, For, Function, Index, Mode, Module, Stmt, Store, StoreMode, Value, VarId,
-    passes,
+    BufferId, Compare, Condition, Element, For, Function, Index, Mode, Module, Stmt, Store,
+    StoreMode, Value, VarId, passes,
 };
 use dastac_poly::{Map, Set, ast};
+use dastac_stur::ast::CompareOp;
 use dastac_stur::infer::{Inferred, InferredRule, Statement};
 use dastac_stur::program::TensorId;
+use dastac_stur::sets::{Affine, Sets};
 
 use crate::SchedError;
 use crate::nest::{Scan, Scope, module_name, symbol};
@@ -121,6 +127,8 @@ impl Builder<'_> {
             let (nest, instances) = self.statement(rule, statement)?;
             nests.push(nest);
             heads.push(self.head_points(rule, statement)?);
+            // A test at every point may leave elements out; computed subscripts may meet.
+            once = once && statement.is_exact();
             // One place in the code, whose reduction loops may become a sum, or one point for each element.
             once = once && (instances <= 1 || self.head_map(rule, statement)?.is_injective()?);
             for (k, name) in self.function.vars.iter().enumerate().skip(first_var) {
@@ -185,8 +193,7 @@ impl Builder<'_> {
     /// A statement's points to the head elements that they write.
     fn head_map(&self, rule: &InferredRule, statement: &Statement) -> Result<Map, SchedError> {
         let iterators = &self.inferred.program.rules[rule.rule.0].iterators;
-        let head: Vec<_> =
-            iterators.iter().map(|name| dastac_stur::sets::Affine::name(name)).collect();
+        let head: Vec<_> = iterators.iter().map(|name| Affine::name(name)).collect();
         let map = self.inferred.sets.access(&statement.iterators, &head)?;
         Ok(map.intersect_domain(&statement.domain)?)
     }
@@ -223,18 +230,25 @@ impl Builder<'_> {
         statement: &Statement,
     ) -> Result<(Vec<Stmt>, usize), SchedError> {
         let head_iterators = &self.inferred.program.rules[rule.rule.0].iterators;
+        let iterators = statement.loops();
+        // A computed iterator of the head is no loop: distinct iterations of the loops that are may write one element.
         let parallel: Vec<bool> =
-            statement.iterators.iter().map(|name| head_iterators.contains(name)).collect();
+            iterators.iter().map(|name| head_iterators.contains(name)).collect();
+        let domain = self.loop_domain(statement, &iterators)?;
         let scan = Scan {
             sets: &self.inferred.sets,
             module: &self.module,
-            iterators: &statement.iterators,
-            domain: &statement.domain,
+            iterators: &iterators,
+            domain: &domain,
             parallel: &parallel,
         };
-        if !statement.domain.is_empty()? {
+        if !domain.is_empty()? {
             self.asts.push((rule.head, scan.ast()?));
         }
+        // What is known at a point of the loops, whatever the computed iterators are.
+        let to_loops: Vec<Affine> = iterators.iter().map(|name| Affine::name(name)).collect();
+        let to_loops = self.inferred.sets.access(&statement.iterators, &to_loops)?;
+        let known_here = to_loops.intersect_range(&domain)?.domain()?;
         let layouts = self.layouts;
         let sets = &self.inferred.sets;
         let module = &self.module;
@@ -252,6 +266,8 @@ impl Builder<'_> {
         let mut instances = 0;
         let nest = scan.nest(&mut self.function, &mut |scope, function| {
             instances += 1;
+            let computed = computed(statement, scope)?;
+            let resolve = |name: &str| value_of(&computed, sets, scope, name);
             let symbols = |name: &str| symbol(module, sets, name);
             let mut factors = Vec::new();
             let mut divisors = Vec::new();
@@ -268,7 +284,7 @@ impl Builder<'_> {
             for (read, known) in statement.reads.iter().zip(&known_reads) {
                 let mut subscripts = Vec::new();
                 for subscript in &read.subscripts {
-                    subscripts.push(affine_to_index(subscript, &|name| scope.resolve(name))?);
+                    subscripts.push(affine_to_index(subscript, &resolve)?);
                 }
                 sort(&read.sorted, &mut subscripts, function, &mut lets);
                 let layout = &layouts[read.tensor.0];
@@ -280,20 +296,76 @@ impl Builder<'_> {
             for divisor in divisors {
                 value = value / divisor;
             }
-            let subscripts = iterators_in_scope(scope, head_iterators)?;
+            let subscripts = resolved(head_iterators, &resolve)?;
             let layout = &layouts[rule.head.0];
             let position = layout.position_within(&known_head, &subscripts, &symbols)?;
-            Ok(with_lets(lets, vec![Stmt::add(buffer(rule.head), position, value)]))
+            let body = with_lets(lets, vec![Stmt::add(buffer(rule.head), position, value)]);
+            if statement.is_exact() {
+                return Ok(body);
+            }
+            let mut tests = vec![convert::membership(&statement.domain, &known_here, &resolve)?];
+            for guard in &statement.guards {
+                tests.push(Condition::compare(
+                    comparison(guard.operator),
+                    expr_to_index(&guard.left, &resolve)?,
+                    expr_to_index(&guard.right, &resolve)?,
+                ));
+            }
+            Ok(vec![Stmt::when(Condition::all(tests), body)])
         })?;
         Ok((nest, instances))
     }
+
+    /// The points of a statement's loops: its domain without the computed iterators.
+    fn loop_domain(&self, statement: &Statement, iterators: &[String]) -> Result<Set, SchedError> {
+        if statement.definitions.is_empty() {
+            return Ok(statement.domain.clone());
+        }
+        let kept: Vec<Affine> = iterators.iter().map(|name| Affine::name(name)).collect();
+        let map = self.inferred.sets.access(&statement.iterators, &kept)?;
+        let names: Vec<&str> = iterators.iter().map(|n| self.inferred.sets.names.isl(n)).collect();
+        Ok(statement.domain.apply(&map)?.simplify()?.with_dim_names(&names)?)
+    }
 }
 
-fn iterators_in_scope(scope: &Scope<'_>, names: &[String]) -> Result<Vec<Index>, SchedError> {
-    names
-        .iter()
-        .map(|name| scope.resolve(name).ok_or_else(|| SchedError::Ast(name.clone())))
-        .collect()
+/// The computed iterators of a statement, by the program's names.
+fn computed(statement: &Statement, scope: &Scope<'_>) -> Result<Vec<(String, Index)>, SchedError> {
+    let mut values: Vec<(String, Index)> = Vec::new();
+    for definition in &statement.definitions {
+        let known = |name: &str| {
+            let computed = values.iter().find(|(other, _)| other == name);
+            computed.map(|(_, value)| value.clone()).or_else(|| scope.resolve(name))
+        };
+        let value = expr_to_index(&definition.value, &known)?;
+        values.push((definition.iterator.clone(), value));
+    }
+    Ok(values)
+}
+
+/// What a name (the program's or its isl-safe form) stands for where some iterators are computed.
+fn value_of(
+    computed: &[(String, Index)],
+    sets: &Sets,
+    scope: &Scope<'_>,
+    name: &str,
+) -> Option<Index> {
+    let found = computed.iter().find(|(other, _)| other == name || sets.names.isl(other) == name);
+    found.map(|(_, value)| value.clone()).or_else(|| scope.resolve(name))
+}
+
+fn comparison(operator: CompareOp) -> Compare {
+    match operator {
+        CompareOp::Eq => Compare::Eq,
+        CompareOp::Ne => Compare::Ne,
+        CompareOp::Lt => Compare::Lt,
+        CompareOp::Le => Compare::Le,
+        CompareOp::Gt => Compare::Gt,
+        CompareOp::Ge => Compare::Ge,
+    }
+}
+
+fn resolved(names: &[String], resolve: Resolve<'_>) -> Result<Vec<Index>, SchedError> {
+    names.iter().map(|name| resolve(name).ok_or_else(|| SchedError::Ast(name.clone()))).collect()
 }
 
 /// The position of the element at the scope's iterators.
@@ -302,7 +374,7 @@ pub(crate) fn stored_position(
     scope: &Scope<'_>,
     iterators: &[String],
 ) -> Result<Index, SchedError> {
-    let subscripts = iterators_in_scope(scope, iterators)?;
+    let subscripts = resolved(iterators, &|name| scope.resolve(name))?;
     Ok(layout.position(&subscripts, &|name| scope.resolve(name))?)
 }
 

@@ -3,7 +3,7 @@
 //! Before -> after, `{ S[i, j] : 0 <= i <= j < N }` with `i` an iterator of the head:
 //! `parallel i = 0 to N { for j = i to N { leaf(i, j) } }`.
 
-use dastac_layout::convert;
+use dastac_layout::{convert, expr_to_index};
 use dastac_loops::{For, Function, If, Index, Mark, Module, Stmt, VarId};
 use dastac_poly::ast::{Expr, Node, Op};
 use dastac_poly::{AstBuild, Map, Set, UnionMap};
@@ -27,8 +27,11 @@ impl Scope<'_> {
     }
 }
 
-/// A symbol's loop IR, by the program's name or its isl-safe form.
+/// A symbol's or derived symbol's loop IR, by the program's name or its isl-safe form.
 pub(crate) fn symbol(module: &Module, sets: &Sets, name: &str) -> Option<Index> {
+    if let Some(value) = sets.names.derived(name) {
+        return expr_to_index(value, &|name| symbol(module, sets, name)).ok();
+    }
     module
         .find_symbol(&module_name(name))
         .or_else(|| module.find_symbol(&module_name(sets.names.original(name))))

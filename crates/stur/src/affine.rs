@@ -27,6 +27,45 @@ pub fn apply(op: BinaryOp, left: i64, right: i64) -> Option<i64> {
     }
 }
 
+/// Why an expression has no value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ValueError {
+    /// Leaves the range of 64-bit integers.
+    #[error("`{0}` is beyond 64 bits")]
+    Overflow(String),
+    /// A divisor is not positive.
+    #[error("`{text}`, which is divided by, is {value}; divisors are positive")]
+    Divisor {
+        /// As it is written.
+        text: String,
+        /// Its value.
+        value: i64,
+    },
+    /// A name without a value.
+    #[error("`{0}` has no value")]
+    Unknown(String),
+}
+
+/// The value of an expression, with checked arithmetic.
+///
+/// # Errors
+/// Overflow, a divisor that is not positive, a name that `value_of` does not know.
+pub fn value(expr: &Expr, value_of: &dyn Fn(&str) -> Option<i64>) -> Result<i64, ValueError> {
+    let overflow = || ValueError::Overflow(expr.to_string());
+    match &expr.kind {
+        ExprKind::Int(value) => Ok(*value),
+        ExprKind::Name(name) => value_of(name).ok_or_else(|| ValueError::Unknown(name.clone())),
+        ExprKind::Neg(inner) => value(inner, value_of)?.checked_neg().ok_or_else(overflow),
+        ExprKind::Binary(op, left, right) => {
+            let (a, b) = (value(left, value_of)?, value(right, value_of)?);
+            if matches!(op, BinaryOp::Div | BinaryOp::Mod) && b <= 0 {
+                return Err(ValueError::Divisor { text: right.to_string(), value: b });
+            }
+            apply(*op, a, b).ok_or_else(overflow)
+        }
+    }
+}
+
 /// Whether an expression is quasi-affine in its names: sums, multiples by integer constants, and division or remainder by positive
 /// integer constants. Symbols are names: `N * i` is not affine, `2 * N` is.
 ///

@@ -8,6 +8,7 @@ pub mod diagnostic;
 pub mod hint;
 pub mod infer;
 mod lexer;
+mod normal;
 mod parser;
 mod printer;
 pub mod program;

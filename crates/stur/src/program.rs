@@ -4,7 +4,7 @@
 //! every name in an [`Expr`] is a symbol of the program or an iterator of the product (or structure) that holds it; an iterator never
 //! has a symbol's name; numbers are finite.
 
-use crate::ast::{Comparison, Expr, Span};
+use crate::ast::{CompareOp, Comparison, Expr, Span};
 use crate::coefficient::Coefficient;
 
 /// Index into [`Program::tensors`].
@@ -26,6 +26,41 @@ pub struct Program {
     pub tensors: Vec<Tensor>,
     /// Value rules in an order in which each reads only what is before it (stable: source order where possible).
     pub rules: Vec<Rule>,
+    /// Non-affine expressions of symbols that inference made parameters of their own; none in a program as it was checked.
+    pub derived: Vec<Derived>,
+    /// What is divided by, besides numbers: expressions of symbols that must be positive when the kernel runs. Filled by inference.
+    pub divisors: Vec<Expr>,
+}
+
+/// A parameter that follows from the symbols.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Derived {
+    /// Its name, which is how it would be written: `M*N`.
+    pub name: String,
+    /// Its value, in symbols alone.
+    pub value: Expr,
+    /// Known not to be negative.
+    pub nonnegative: bool,
+}
+
+/// `iterator = value` in a product: the iterator is computed, not a loop.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Definition {
+    /// The iterator.
+    pub iterator: String,
+    /// Its value, of symbols, iterators that are loops, and iterators defined before.
+    pub value: Expr,
+}
+
+/// A comparison that is not affine: tested at every point.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Guard {
+    /// Left side, of iterators and symbols.
+    pub left: Expr,
+    /// The operator.
+    pub operator: CompareOp,
+    /// Right side.
+    pub right: Expr,
 }
 
 /// Where a tensor's values come from, and who sees them.
@@ -162,6 +197,10 @@ pub struct Product {
     pub symbols: Vec<SymbolFactor>,
     /// All must hold.
     pub comparisons: Vec<Comparison>,
+    /// Computed iterators, each after those that it reads. Filled by inference, which takes them out of `comparisons`.
+    pub definitions: Vec<Definition>,
+    /// Must hold too. Filled by inference, which takes them out of `comparisons`.
+    pub guards: Vec<Guard>,
     /// Where it is written.
     pub span: Span,
 }
@@ -204,6 +243,18 @@ impl Program {
     /// Looks a tensor up by name.
     pub fn find(&self, name: &str) -> Option<TensorId> {
         self.tensors.iter().position(|t| t.name == name).map(TensorId)
+    }
+}
+
+impl Product {
+    /// Whether the comparisons say all: there are no computed iterators and no guards.
+    pub fn is_affine(&self) -> bool {
+        self.definitions.is_empty() && self.guards.is_empty()
+    }
+
+    /// Whether an iterator is computed from others.
+    pub fn defines(&self, iterator: &str) -> bool {
+        self.definitions.iter().any(|definition| definition.iterator == iterator)
     }
 }
 

@@ -1,14 +1,15 @@
 //! From STUR to isl: names, affine expressions, and the sets and maps that comparisons describe.
 //!
 //! Invariants: every set and map built here has an unnamed tuple, all symbols of the program as parameters, and the context
-//! `symbol >= 0` for each of them (symbols are sizes and positions). Non-affine expressions are a diagnostic, never a wrong set.
+//! `symbol >= 0` for each of them (symbols are sizes and positions) and for those derived symbols that cannot be negative. Non-affine
+//! expressions are a diagnostic, never a wrong set: inference takes them out before.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use dastac_poly::{Context, LinearExpr, Map, Set};
 
-use crate::ast::{BinaryOp, CompareOp, Comparison, Expr, ExprKind};
+use crate::ast::{BinaryOp, CompareOp, Comparison, Expr, ExprKind, Span};
 use crate::coefficient::Coefficient;
 use crate::diagnostic::Diagnostic;
 use crate::program::{Program, Structure};
@@ -222,12 +223,7 @@ pub fn affine(expr: &Expr) -> Result<Affine, Diagnostic> {
                 BinaryOp::Sub => a.add_scaled(&b, -1).ok_or_else(overflow),
                 BinaryOp::Mul if b.terms.is_empty() => a.scaled(b.constant).ok_or_else(overflow),
                 BinaryOp::Mul if a.terms.is_empty() => b.scaled(a.constant).ok_or_else(overflow),
-                BinaryOp::Mul => Err(Diagnostic::unsupported(
-                    "a product of two names",
-                    expr.span,
-                    "not affine: structure is inferred on affine expressions only",
-                )
-                .hint("fix one of the two to a number, or describe the structure by comparisons; packed layouts are found automatically")),
+                BinaryOp::Mul => Err(not_affine(expr.span)),
                 BinaryOp::Div | BinaryOp::Mod if b.terms.is_empty() && b.constant > 0 => {
                     let divisor = b.constant;
                     let floor = if a.terms.is_empty() {
@@ -244,14 +240,15 @@ pub fn affine(expr: &Expr) -> Result<Affine, Diagnostic> {
                             .ok_or_else(overflow),
                     }
                 }
-                BinaryOp::Div | BinaryOp::Mod => Err(Diagnostic::unsupported(
-                    "division by anything but a positive constant",
-                    right.span,
-                    "not a positive constant",
-                )),
+                BinaryOp::Div | BinaryOp::Mod => Err(not_affine(right.span)),
             }
         }
     }
+}
+
+fn not_affine(span: Span) -> Diagnostic {
+    let label = "a product of two names, or a division by something that is not a positive number";
+    Diagnostic::error("E0312", "an expression that is not affine", span, label)
 }
 
 /// One operator between two expressions, affine on both sides.
@@ -363,7 +360,10 @@ fn chain_order(operators: &[CompareOp], from: usize, to: usize) -> Option<bool> 
 #[derive(Clone, Debug)]
 pub struct Names {
     symbols: Vec<String>,
+    /// Those of the symbols that are known not to be negative.
+    nonnegative: Vec<String>,
     isl: BTreeMap<String, String>,
+    derived: BTreeMap<String, Expr>,
 }
 
 /// Words that isl's parser reads as something else than a name.
@@ -378,6 +378,7 @@ impl Names {
     pub fn new(program: &Program) -> Names {
         let mut all: BTreeSet<String> =
             program.symbols.iter().map(|(name, _)| name.clone()).collect();
+        all.extend(program.derived.iter().map(|derived| derived.name.clone()));
         for tensor in &program.tensors {
             for structure in
                 [&tensor.domain, &tensor.unique, &tensor.redundancy].into_iter().flatten()
@@ -390,15 +391,26 @@ impl Names {
             all.extend(rule.iterators.iter().cloned());
             all.extend(rule.products.iter().flat_map(|p| p.iterators.iter().cloned()));
         }
-        Names::of(all, program.symbols.iter().map(|(name, _)| name.clone()).collect())
+        let derived: BTreeMap<String, Expr> =
+            program.derived.iter().map(|d| (d.name.clone(), d.value.clone())).collect();
+        let nonnegative = program.derived.iter().filter(|derived| derived.nonnegative);
+        let symbols: Vec<String> = program.symbols.iter().map(|(name, _)| name.clone()).collect();
+        let context = symbols.iter().chain(nonnegative.map(|d| &d.name)).cloned().collect();
+        let all_symbols = program.derived.iter().map(|derived| derived.name.clone());
+        let symbols = symbols.into_iter().chain(all_symbols).collect();
+        Names { derived, nonnegative: context, ..Names::of(all, symbols) }
     }
 
     fn of(all: BTreeSet<String>, symbols: Vec<String>) -> Names {
-        let plain = |name: &str| !name.contains('.') && !RESERVED.contains(&name);
+        let named = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let plain = |name: &str| name.chars().all(named) && !RESERVED.contains(&name);
         let mut used: BTreeSet<String> = all.iter().filter(|name| plain(name)).cloned().collect();
         let mut isl = BTreeMap::new();
         for name in all {
-            let mut safe = name.replace('.', "_");
+            let mut safe = match name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+                true => name.replace('*', "_times_").replace(|c| !named(c), "_"),
+                false => format!("quotient_{}", isl.len() + 1),
+            };
             if !plain(&name) {
                 while !used.insert(safe.clone()) || RESERVED.contains(&safe.as_str()) {
                     safe.push('_');
@@ -406,7 +418,17 @@ impl Names {
             }
             isl.insert(name, safe);
         }
-        Names { symbols, isl }
+        Names { nonnegative: symbols.clone(), symbols, isl, derived: BTreeMap::new() }
+    }
+
+    /// What a derived symbol stands for, by its own name or its isl-safe one.
+    pub fn derived(&self, name: &str) -> Option<&Expr> {
+        self.derived.get(name).or_else(|| self.derived.get(self.original(name)))
+    }
+
+    /// Derived symbols by their isl-safe names, with what they stand for.
+    pub fn all_derived(&self) -> impl Iterator<Item = (&str, &Expr)> {
+        self.derived.iter().map(|(name, value)| (self.isl(name), value))
     }
 
     /// The isl name of an identifier; identifiers that are not the program's are their own.
@@ -429,7 +451,7 @@ impl Names {
         self.symbols.iter().any(|symbol| symbol == name)
     }
 
-    /// isl names of the symbols, in declaration order.
+    /// isl names of the symbols, in declaration order, then of the derived symbols.
     pub fn parameters(&self) -> Vec<String> {
         self.symbols.iter().map(|symbol| self.isl(symbol).to_string()).collect()
     }
@@ -445,7 +467,7 @@ impl Names {
 
     fn conditions(&self, comparisons: &[Comparison]) -> Result<Vec<String>, Diagnostic> {
         let mut conditions: Vec<String> =
-            self.parameters().iter().map(|symbol| format!("{symbol} >= 0")).collect();
+            self.nonnegative.iter().map(|symbol| format!("{} >= 0", self.isl(symbol))).collect();
         for comparison in comparisons {
             conditions.extend(relations(comparison)?.iter().map(|relation| relation.isl(self)));
         }

@@ -46,6 +46,10 @@ impl Writer<'_, '_> {
                 let value = self.index(value)?;
                 self.floor_div(&value, *by)
             }
+            Index::Quotient(value, by) => {
+                let (value, by) = (self.index(value)?, self.index(by)?);
+                Ok(self.floor_quotient(&value, &by))
+            }
             Index::Mod(value, by) => {
                 let value = self.index(value)?;
                 let by_ssa = self.index_constant(*by);
@@ -86,11 +90,16 @@ impl Writer<'_, '_> {
             let shift = self.index_constant(i64::from(divisor.trailing_zeros()));
             return Ok(self.define(format_args!("arith.shrsi {value}, {shift} : index")));
         }
-        let (by, shift) = (self.index_constant(by), self.index_constant(63));
+        let by = self.index_constant(by);
+        Ok(self.floor_quotient(value, &by))
+    }
+
+    fn floor_quotient(&mut self, value: &Ssa, by: &Ssa) -> Ssa {
+        let shift = self.index_constant(63);
         let sign = self.define(format_args!("arith.shrsi {value}, {shift} : index"));
         let positive = self.define(format_args!("arith.xori {value}, {sign} : index"));
         let quotient = self.define(format_args!("arith.divui {positive}, {by} : index"));
-        Ok(self.define(format_args!("arith.xori {quotient}, {sign} : index")))
+        self.define(format_args!("arith.xori {quotient}, {sign} : index"))
     }
 
     fn divisor(&self, by: i64) -> Result<u64> {

@@ -277,6 +277,10 @@ impl Abstraction {
             Index::FloorDiv(value, by) => Index::FloorDiv(Box::new(self.index(value)), *by),
             Index::Mod(value, by) => Index::Mod(Box::new(self.index(value)), *by),
             Index::ExactDiv(value, by) => Index::ExactDiv(Box::new(self.index(value)), *by),
+            Index::Quotient(left, right) => {
+                let (left, right) = pair(self, left, right);
+                Index::Quotient(left, right)
+            }
             Index::Select(condition, then, otherwise) => {
                 let condition = Box::new(self.condition(condition));
                 let (then, otherwise) = pair(self, then, otherwise);

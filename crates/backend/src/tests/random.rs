@@ -57,7 +57,10 @@ impl Random {
             5 => Index::Mod(left, by),
             6 => Index::Min(left, Box::new(self.affine(depth - 1))),
             7 => Index::Max(left, Box::new(self.affine(depth - 1))),
-            _ => *left,
+            _ => {
+                let by = Index::Max(Box::new(c(1)), Box::new(self.affine(depth - 1)));
+                Index::Quotient(left, Box::new(by))
+            }
         }
     }
 

@@ -146,6 +146,7 @@ impl Fold {
             Index::Mul(left, right) => go(left) * go(right),
             Index::FloorDiv(value, by) => go(value).floor_div(*by),
             Index::Mod(value, by) => go(value).modulo(*by),
+            Index::Quotient(left, right) => go(left).quotient(go(right)),
             Index::ExactDiv(value, by) => go(value).exact_div(*by),
             Index::Min(left, right) => go(left).min(go(right)),
             Index::Max(left, right) => go(left).max(go(right)),

@@ -5,6 +5,7 @@
 //! tensor's redundancy map, with its coefficient. That a redundancy map of a computed tensor is true is inference's own proof, not repeated here.
 
 use dastac_poly::Set;
+use dastac_stur::Coefficient;
 use dastac_stur::infer::{InferredRule, Redundancy, Statement};
 use dastac_stur::program::{Access, Product};
 use dastac_stur::sets::{Affine, affine};
@@ -90,20 +91,35 @@ impl Validator<'_> {
             return Err(Stop::undecided("a statement with other factors than its product"));
         }
         let mut coefficient = product.coefficient;
+        let mut symbols: Vec<(usize, bool)> =
+            product.symbols.iter().map(|s| (s.symbol, s.reciprocal)).collect();
         for (access, read) in product.accesses.iter().zip(&statement.reads) {
             let same = access.tensor == read.tensor && access.reciprocal == read.reciprocal;
             let through = self.through(access, statement, &read.subscripts, &read.sorted)?;
-            let (true, Some(factor)) = (same, through) else {
+            let factor = match through {
+                Some(factor) if same && access.reciprocal => factor.recip(),
+                through => through.filter(|_| same),
+            };
+            let Some(factor) = factor else {
                 let name = &self.inferred.program.tensor(access.tensor).name;
                 return Err(Stop::refuted(format!("another element of `{name}` is read")));
             };
-            coefficient *= if access.reciprocal { factor.recip() } else { factor };
+            coefficient *= factor.factor();
+            symbols.extend(factor.symbol_factors());
         }
         if (coefficient - statement.coefficient).abs() > 1e-12 * coefficient.abs() {
             return Err(Stop::refuted(format!(
                 "the coefficient is {}, not {coefficient}",
                 statement.coefficient
             )));
+        }
+        let mut found = statement.symbols.clone();
+        found.sort_unstable();
+        symbols.sort_unstable();
+        if found != symbols {
+            return Err(Stop::refuted(
+                "a statement with other symbols as factors than its product",
+            ));
         }
         Ok(())
     }
@@ -115,7 +131,7 @@ impl Validator<'_> {
         statement: &Statement,
         read: &[Affine],
         sorted: &[Vec<usize>],
-    ) -> Result<Option<f64>, Stop> {
+    ) -> Result<Option<Coefficient>, Stop> {
         let sets = &self.inferred.sets;
         let domain = &statement.domain;
         let wanted = sets.access(&statement.iterators, &subscripts(access)?)?;
@@ -125,7 +141,7 @@ impl Validator<'_> {
         let operand = &self.inferred.tensors[access.tensor.0];
         let as_written = wanted.is_equal(&found)?;
         if sorted.is_empty() && as_written && reached.is_subset(&operand.unique)? {
-            return Ok(Some(1.0));
+            return Ok(Some(Coefficient::one()));
         }
         for piece in &operand.redundancy {
             match piece {
@@ -133,13 +149,13 @@ impl Validator<'_> {
                 Redundancy::Sorted { domain, classes } => {
                     let within = reached.is_subset(&domain.union(&operand.unique)?)?;
                     if within && as_written && sorted == classes.as_slice() {
-                        return Ok(Some(1.0));
+                        return Ok(Some(Coefficient::one()));
                     }
                 }
                 Redundancy::Affine { map, coefficient } => {
                     let leads = sorted.is_empty() && reached.is_subset(&map.domain()?)?;
                     if leads && wanted.apply_range(map)?.is_equal(&found)? {
-                        return Ok(Some(*coefficient));
+                        return Ok(Some(coefficient.clone()));
                     }
                 }
             }

@@ -54,6 +54,7 @@ impl Naming {
                 let a = go(a)?;
                 format!("({a} - {by} * floor(({a})/{by}))")
             }
+            Index::Quotient(..) => return None,
             Index::Min(a, b) => format!("min({}, {})", go(a)?, go(b)?),
             Index::Max(a, b) => format!("max({}, {})", go(a)?, go(b)?),
             Index::Select(test, a, b) => {
@@ -110,7 +111,11 @@ impl Naming {
                 let a = self.affine(a)?;
                 a.add_scaled(&floor(a.clone(), *by), by.checked_neg()?)
             }
-            Index::ExactDiv(..) | Index::Min(..) | Index::Max(..) | Index::Select(..) => None,
+            Index::ExactDiv(..)
+            | Index::Quotient(..)
+            | Index::Min(..)
+            | Index::Max(..)
+            | Index::Select(..) => None,
         }
     }
 
@@ -151,6 +156,7 @@ impl Naming {
             | Index::Var(_)
             | Index::FloorDiv(..)
             | Index::Mod(..) => one(Polynomial::from_affine(&self.affine(index)?)),
+            Index::Quotient(..) => None,
             Index::Add(a, b) => both(a, b, &|x, y| x + y),
             Index::Sub(a, b) => both(a, b, &|x, y| x + &y.scaled(-1)),
             Index::Mul(a, b) => both(a, b, &|x, y| x * y),
@@ -238,6 +244,7 @@ fn divisible(numerator: &Index, by: i64) -> bool {
     numerator.visit(&mut |part| match part {
         Index::Var(_) | Index::Symbol(_) if !names.contains(&part) => names.push(part),
         Index::FloorDiv(..) | Index::Mod(..) | Index::ExactDiv(..) => polynomial = false,
+        Index::Quotient(..) => polynomial = false,
         Index::Min(..) | Index::Max(..) | Index::Select(..) => polynomial = false,
         _ => {}
     });

@@ -131,6 +131,8 @@ impl<'a> Checker<'a> {
             symbols: self.symbols.clone(),
             tensors: self.tensors(),
             rules: Vec::new(),
+            derived: Vec::new(),
+            divisors: Vec::new(),
         };
         self.declare(&mut program);
         self.storage(&mut program);

@@ -120,6 +120,8 @@ impl Checker<'_> {
                 accesses: Vec::new(),
                 symbols: Vec::new(),
                 comparisons: Vec::new(),
+                definitions: Vec::new(),
+                guards: Vec::new(),
                 span,
             };
             for factor in &factors {

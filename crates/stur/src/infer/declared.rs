@@ -45,6 +45,7 @@ pub(crate) fn input(
             redundancy: Vec::new(),
             support: unique,
             symmetry: Group::trivial(0),
+            exact: true,
         });
     };
     let Declared { set: domain, extents } = declared_box(program, sets, &tensor.name, shape)?;
@@ -64,6 +65,7 @@ pub(crate) fn input(
         unique,
         redundancy: Vec::new(),
         symmetry: Group::trivial(tensor.rank),
+        exact: true,
     };
     if let Some(declared) = &tensor.redundancy {
         redundancy(sets, &tensor.name, declared, &domain, &mut structured)?;

@@ -27,10 +27,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dastac_poly::{Context, Map, Set};
 
+use crate::affine::{ValueError, value};
 use crate::ast::Span;
 use crate::coefficient::Coefficient;
 use crate::diagnostic::Diagnostic;
-use crate::program::{Product, Program, RuleId, TensorId};
+use crate::program::{Definition, Guard, Product, Program, RuleId, TensorId};
 use crate::sets::{Affine, Extent, SetError, Sets, affine, upper_bounds};
 
 use group::Group;
@@ -110,6 +111,8 @@ pub struct Structured {
     pub redundancy: Vec<Redundancy>,
     /// Unique and redundant elements: all that may be non-zero.
     pub support: Set,
+    /// Whether the support is just what is structurally non-zero; else it may hold more, because something that is not affine decides.
+    pub exact: bool,
     /// Permutations of positions under which the values are unchanged, or change sign: all that were found, also those that the redundancy map
     /// does not use.
     pub symmetry: Group,
@@ -133,7 +136,7 @@ pub struct Read {
 pub struct Statement {
     /// Iterators in loop order.
     pub iterators: Vec<String>,
-    /// The points at which it runs.
+    /// The points at which it runs, if its definitions and guards hold there.
     pub domain: Set,
     /// Constant factor.
     pub coefficient: f64,
@@ -141,8 +144,25 @@ pub struct Statement {
     pub reads: Vec<Read>,
     /// Symbols used as factors: index and whether reciprocal.
     pub symbols: Vec<(usize, bool)>,
+    /// Iterators that are computed, not loops: the loops run over the domain without them.
+    pub definitions: Vec<Definition>,
+    /// Must hold too at a point of the domain.
+    pub guards: Vec<Guard>,
     /// Position of the product in its rule.
     pub product: usize,
+}
+
+impl Statement {
+    /// Whether it runs at every point of its domain.
+    pub fn is_exact(&self) -> bool {
+        self.definitions.is_empty() && self.guards.is_empty()
+    }
+
+    /// The iterators that are loops.
+    pub fn loops(&self) -> Vec<String> {
+        let computed = |name: &String| self.definitions.iter().any(|d| d.iterator == *name);
+        self.iterators.iter().filter(|name| !computed(name)).cloned().collect()
+    }
 }
 
 /// A rule with its statements; the head's subscripts are the rule's iterators.
@@ -159,7 +179,7 @@ pub struct InferredRule {
 /// A program with the structure of every tensor.
 #[derive(Clone, Debug)]
 pub struct Inferred {
-    /// The program.
+    /// The program as it was checked, with its derived symbols; what inference took apart stands in the statements.
     pub program: Program,
     /// The builder of its sets.
     pub sets: Sets,
@@ -182,6 +202,8 @@ pub(crate) struct Space {
 /// # Errors
 /// Collects what is wrong with (or not supported in) the program; isl's own failures are passed on.
 pub fn infer(program: &Program, context: &Context) -> Result<Inferred, InferError> {
+    let checked = program;
+    let program = &crate::normal::normalise(checked).map_err(InferError::User)?;
     let sets = Sets::new(context, program);
     let mut errors = Vec::new();
     let mut tensors: Vec<Option<Structured>> = Vec::new();
@@ -211,7 +233,10 @@ pub fn infer(program: &Program, context: &Context) -> Result<Inferred, InferErro
     }
     let tensors: Vec<Structured> = tensors.into_iter().flatten().collect();
     debug_assert_eq!(tensors.len(), program.tensors.len());
-    Ok(Inferred { program: program.clone(), sets, tensors, rules })
+    // Rules as they were checked: the reference evaluator reads them.
+    let (derived, divisors) = (program.derived.clone(), program.divisors.clone());
+    let program = Program { derived, divisors, ..checked.clone() };
+    Ok(Inferred { program, sets, tensors, rules })
 }
 
 /// Redundancy pieces that a symmetry may make.
@@ -289,20 +314,29 @@ fn infer_rule(
     let support = named(sets, &support.simplify()?, &rule.iterators)?;
     check_in_box(program, sets, id, &support, &extents)?;
 
+    // Definitions and guards are part of a product, and what they do under a symmetry is not known.
+    let affine = rule.products.iter().all(Product::is_affine);
     // A zero that only cancellation makes is not *structurally* zero, which is what a reciprocal asks.
     let signs = !uses.divisors.contains(&rule.head);
-    let group = symmetry::automorphisms(sets, &known, rule, &spaces, signs);
+    let group = match affine {
+        true => symmetry::automorphisms(sets, &known, rule, &spaces, signs),
+        false => Ok(Group::trivial(rule.iterators.len())),
+    };
     let group = or_lost(group, || Ok(Group::trivial(rule.iterators.len())))?;
     let max_pieces = if uses.read.contains(&rule.head) { MAX_PIECES_READ } else { MAX_PIECES };
     let quotient = Quotient::symmetric(sets, &rule.iterators, &support, &group, max_pieces);
     let mut quotient = or_lost(quotient, || Ok(Quotient::trivial(&support)))?;
-    or_lost(inherit::inherit(sets, &known, rule, &spaces, &mut quotient), || Ok(()))?;
+    if affine {
+        or_lost(inherit::inherit(sets, &known, rule, &spaces, &mut quotient), || Ok(()))?;
+    }
+    let mut reads = rule.products.iter().flat_map(|product| &product.accesses);
     let structured = Structured {
         iterators: rule.iterators.clone(),
         extents,
         unique: named(sets, &quotient.unique, &rule.iterators)?,
         redundancy: quotient.redundancy()?,
         support: named(sets, &quotient.support, &rule.iterators)?,
+        exact: affine && reads.all(|access| known(access.tensor).is_none_or(|t| t.exact)),
         symmetry: group,
     };
 
@@ -338,6 +372,9 @@ fn space<'a>(
         let affine_subscripts: Vec<Affine> =
             access.subscripts.iter().map(affine).collect::<Result<_, _>>()?;
         if let Some(structured) = known(access.tensor) {
+            if access.reciprocal && !structured.exact {
+                return Err(approximate_reciprocal(access.span).into());
+            }
             let map = sets.access(&product.iterators, &affine_subscripts)?;
             let reads = map.intersect_range(&structured.support)?.domain()?;
             domain = domain.intersect(&reads)?;
@@ -352,7 +389,7 @@ fn space<'a>(
     let domain = named(sets, &domain.simplify()?, &product.iterators)?;
     if !domain.is_bounded()? {
         for (position, iterator) in product.iterators.iter().enumerate() {
-            if !side(&domain, position)?.is_bounded()? {
+            if !product.defines(iterator) && !side(&domain, position)?.is_bounded()? {
                 return Err(unbounded(iterator, product.span).into());
             }
         }
@@ -364,6 +401,17 @@ fn space<'a>(
 pub(crate) fn side(set: &Set, position: usize) -> Result<Set, dastac_poly::Error> {
     let after = set.rank().saturating_sub(position + 1);
     set.project_out_at(position + 1, after)?.project_out_at(0, position)
+}
+
+/// Where a reciprocal makes a product 0 is decided by the structure, which must be known for it.
+fn approximate_reciprocal(span: Span) -> Diagnostic {
+    Diagnostic::error(
+        "E0313",
+        "the reciprocal of a tensor whose structural zeros are not known",
+        span,
+        "its rule has comparisons or subscripts that are not affine",
+    )
+    .hint("a reciprocal is 0 where the structure is zero: read the tensor that the values come from instead, or pass this one in as an input with `:D` and `:U`")
 }
 
 pub(crate) fn unbounded(iterator: &str, span: Span) -> Diagnostic {
@@ -504,6 +552,28 @@ impl Inferred {
         }
         let used = used.simplify()?;
         Ok(named(&self.sets, &used, &structured.iterators)?)
+    }
+
+    /// Values of all parameters by name, derived symbols too, from values of the symbols in declaration order.
+    ///
+    /// # Errors
+    /// A derived symbol beyond 64 bits, a divisor that is not positive.
+    pub fn parameter_values(&self, values: &[i64]) -> Result<BTreeMap<String, i64>, ValueError> {
+        let symbols = self.symbol_values(values);
+        let value_of = |name: &str| symbols.get(name).copied();
+        for divisor in &self.program.divisors {
+            match value(divisor, &value_of)? {
+                1.. => {}
+                found => {
+                    return Err(ValueError::Divisor { text: divisor.to_string(), value: found });
+                }
+            }
+        }
+        let mut all = symbols.clone();
+        for derived in &self.program.derived {
+            all.insert(derived.name.clone(), value(&derived.value, &value_of)?);
+        }
+        Ok(all)
     }
 
     /// Values of symbols by name, from values in declaration order.

@@ -38,6 +38,8 @@ pub(crate) fn statements<'a>(
         coefficient: product.coefficient,
         reads: Vec::new(),
         symbols: product.symbols.iter().map(|s| (s.symbol, s.reciprocal)).collect(),
+        definitions: product.definitions.clone(),
+        guards: product.guards.clone(),
         product: index,
     }];
     for (access, subscripts) in product.accesses.iter().zip(&space.subscripts) {

@@ -620,27 +620,39 @@ B:U(i, j) := (j = 0)
 B:R(i, j, ip, jp) := N() * M^-1() * (j = 1) * (ip = i) * (jp = 0) + -2 * N() * (j = 2) * (ip = i) * (jp = 0)
 ";
     for (tensor, expected) in [
-        ("A", expect![[r#"
+        (
+            "A",
+            expect![[r#"
             box 3 x 3
             U := (0 <= i <= 2) * (j = 0)
             R := N() * M^-1() * (0 <= i <= 2) * (j = 1) * (ip = i) * (jp = 0)
             R := -2 * N() * (0 <= i <= 2) * (j = 2) * (ip = i) * (jp = 0)
-        "#]]),
-        ("C", expect![[r#"
+        "#]],
+        ),
+        (
+            "C",
+            expect![[r#"
             box 3 x min(2, 3)
             U := (0 <= i <= 2) * (j = 0)
             R := N() * N() * M^-1() * M^-1() * (0 <= i <= 2) * (j = 1) * (ip = i) * (jp = 0)
-        "#]]),
-        ("D", expect![[r#"
+        "#]],
+        ),
+        (
+            "D",
+            expect![[r#"
             box 3 x 3
             U := (0 <= i <= 2) * (j = 0)
             R := N^-1() * M() * (0 <= i <= 2) * (j = 1) * (ip = i) * (jp = 0)
             R := -0.5 * N^-1() * (0 <= i <= 2) * (j = 2) * (ip = i) * (jp = 0)
-        "#]]),
-        ("E", expect![[r#"
+        "#]],
+        ),
+        (
+            "E",
+            expect![[r#"
             box 3
             U := (0 <= i <= 2)
-        "#]]),
+        "#]],
+        ),
     ] {
         expected.assert_eq(&check(source, &[&[1, 1], &[2, 3], &[0, 5]], tensor));
     }
