@@ -2,7 +2,8 @@
 //!
 //! Recomputed here from the rule: where each product has only non-zero factors. On the head's unique elements, that has to be what the
 //! product's statements have together, each point once; and each of their reads has to be the program's, led to a unique element by the
-//! tensor's redundancy map, with its coefficient. That a redundancy map of a computed tensor is true is inference's own proof, not repeated here.
+//! tensor's redundancy map, with its coefficient. That a redundancy map of a computed tensor is true, and that elements which are their own
+//! negatives are zero, is inference's own proof, not repeated here.
 
 use dastac_poly::Set;
 use dastac_stur::Coefficient;
@@ -50,7 +51,8 @@ impl Validator<'_> {
                 ))),
             }
         };
-        different(&support.subtract(&structured.support)?, "is computed, but not in the support")?;
+        let uncovered = support.subtract(&structured.support)?.subtract(&structured.cancelled)?;
+        different(&uncovered, "is computed, but not in the support")?;
         let mut rest = structured.support.subtract(&structured.unique)?;
         different(&structured.unique.subtract(&support)?, "is unique, but not computed")?;
         for piece in &structured.redundancy {

@@ -113,6 +113,8 @@ pub struct Structured {
     pub support: Set,
     /// Whether the support is just what is structurally non-zero; else it may hold more, because something that is not affine decides.
     pub exact: bool,
+    /// Elements that are zero though products have terms there: each is its own negative.
+    pub cancelled: Set,
     /// Permutations of positions under which the values are unchanged, or change sign: all that were found, also those that the redundancy map
     /// does not use.
     pub symmetry: Group,
@@ -335,6 +337,7 @@ fn infer_rule(
         extents,
         unique: named(sets, &quotient.unique, &rule.iterators)?,
         redundancy: quotient.redundancy()?,
+        cancelled: support.subtract(&quotient.support)?,
         support: named(sets, &quotient.support, &rule.iterators)?,
         exact: affine && reads.all(|access| known(access.tensor).is_none_or(|t| t.exact)),
         symmetry: group,
