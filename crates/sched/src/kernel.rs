@@ -124,9 +124,10 @@ impl Builder<'_> {
         let iterators = &self.inferred.program.rules[rule.rule.0].iterators;
         for statement in &self.split(rule)? {
             let first_var = self.function.vars.len();
-            let (nest, instances) = self.statement(rule, statement)?;
+            let head = self.head_points(rule, statement)?;
+            let (nest, instances) = self.statement(rule, statement, &head)?;
             nests.push(nest);
-            heads.push(self.head_points(rule, statement)?);
+            heads.push(head);
             // A test at every point may leave elements out; computed subscripts may meet.
             once = once && statement.is_exact();
             // One place in the code, whose reduction loops may become a sum, or one point for each element.
@@ -223,11 +224,12 @@ impl Builder<'_> {
         })
     }
 
-    /// A statement's loops, and at how many places in them it stands.
+    /// A statement's loops, and at how many places in them it stands. `head` are the elements that it writes.
     fn statement(
         &mut self,
         rule: &InferredRule,
         statement: &Statement,
+        head: &Set,
     ) -> Result<(Vec<Stmt>, usize), SchedError> {
         let head_iterators = &self.inferred.program.rules[rule.rule.0].iterators;
         let iterators = statement.loops();
@@ -242,9 +244,11 @@ impl Builder<'_> {
             domain: &domain,
             parallel: &parallel,
         };
-        if !domain.is_empty()? {
-            self.asts.push((rule.head, scan.ast()?));
+        if domain.is_empty()? {
+            return Ok((Vec::new(), 0));
         }
+        let ast = scan.ast()?;
+        self.asts.push((rule.head, ast.clone()));
         // What is known at a point of the loops, whatever the computed iterators are.
         let to_loops: Vec<Affine> = iterators.iter().map(|name| Affine::name(name)).collect();
         let to_loops = self.inferred.sets.access(&statement.iterators, &to_loops)?;
@@ -252,7 +256,7 @@ impl Builder<'_> {
         let layouts = self.layouts;
         let sets = &self.inferred.sets;
         let module = &self.module;
-        let known_head = self.head_points(rule, statement)?.permute(&layouts[rule.head.0].order)?;
+        let known_head = head.permute(&layouts[rule.head.0].order)?;
         let mut known_reads = Vec::new();
         for read in &statement.reads {
             let layout = &layouts[read.tensor.0];
@@ -264,7 +268,7 @@ impl Builder<'_> {
             known_reads.push(reached.permute(&layout.order)?);
         }
         let mut instances = 0;
-        let nest = scan.nest(&mut self.function, &mut |scope, function| {
+        let nest = scan.nest_of(ast, &mut self.function, &mut |scope, function| {
             instances += 1;
             let computed = computed(statement, scope)?;
             let resolve = |name: &str| value_of(&computed, sets, scope, name);

@@ -81,7 +81,16 @@ impl Scan<'_> {
         if self.domain.is_empty()? {
             return Ok(Vec::new());
         }
-        let ast = self.ast()?;
+        self.nest_of(self.ast()?, function, leaf)
+    }
+
+    /// The loop nest of isl's AST.
+    pub fn nest_of(
+        &self,
+        ast: Node,
+        function: &mut Function,
+        leaf: &mut Leaf<'_>,
+    ) -> Result<Vec<Stmt>, SchedError> {
         self.node(&by_cases(ast), &mut Vec::new(), true, function, leaf)
     }
 
