@@ -88,8 +88,10 @@ fn runner(
     if bytes > MEMORY {
         return Err(format!("its buffers take {}", dastac::human(bytes)));
     }
-    let built =
-        laid.lower().and_then(|l| l.build(Target { parallel: threads > 1 })).map_err(text)?;
+    let built = laid
+        .lower()
+        .and_then(|l| l.build(Target { parallel: threads > 1, ..Target::default() }))
+        .map_err(text)?;
     let mut runner = Runner::new(built, &given, threads).map_err(text)?;
     let program = runner.built().lowered.laid.analysis.inferred.program.clone();
     for id in program.tensor_ids().filter(|id| program.tensor(*id).rule().is_none()) {

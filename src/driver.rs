@@ -119,10 +119,12 @@ pub struct Lowered {
 }
 
 /// What code to generate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Target {
     /// Run parallel loops on several threads (needs OpenMP's library at run time).
     pub parallel: bool,
+    /// Assert that every access stays within its buffer ([`Options::checked`]).
+    pub checked: bool,
 }
 
 impl Lowered {
@@ -138,7 +140,8 @@ impl Lowered {
     /// Generates machine code for this machine.
     pub fn build(self, target: Target) -> Result<Built, Error> {
         let mut lowered = self;
-        let options = Options { parallel: target.parallel, ..Options::default() };
+        let Target { parallel, checked } = target;
+        let options = Options { parallel, checked, ..Options::default() };
         let code = dastac_backend::compile(&lowered.kernel.module, &options)?;
         // MLIR's text is parsed as well: stages' names stay distinct.
         let stages = code.timings().iter().map(|(stage, time)| match *stage {

@@ -216,6 +216,7 @@ impl Runner {
             // Copies are bound by memory: LLVM's whole effort would only delay them.
             let options = Options {
                 parallel: self.built.target.parallel,
+                checked: self.built.target.checked,
                 opt_level: OptLevel::O1,
                 ..Options::default()
             };

@@ -230,6 +230,9 @@ pub struct RunArgs {
     /// Compare all results with the reference evaluator; exit code 1 when they disagree
     #[arg(long)]
     pub verify: bool,
+    /// Assert that every access of the generated code stays within its buffer: one that does not is reported, and the process aborts
+    #[arg(long)]
+    pub checked: bool,
     /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,
@@ -265,6 +268,9 @@ pub struct BuildArgs {
     /// The CPU to compile for, by LLVM's name, such as x86-64-v3 [default: this machine's]
     #[arg(long, value_name = "NAME")]
     pub cpu: Option<String>,
+    /// Assert that every access of the generated code stays within its buffer: one that does not is reported, and the process aborts
+    #[arg(long)]
+    pub checked: bool,
     #[command(flatten)]
     pub threads: ThreadArgs,
 }

@@ -45,7 +45,8 @@ pub fn build(terminal: &Terminal, args: &BuildArgs) -> Result<Outcome> {
         None => Cpu::Host,
         Some(name) => Cpu::Named { name: name.clone(), features: Vec::new() },
     };
-    let options = Options { parallel: parallel(&args.threads), cpu, ..Options::default() };
+    let (parallel, checked) = (parallel(&args.threads), args.checked);
+    let options = Options { parallel, checked, cpu, ..Options::default() };
     let code = library.compile(&options).map_err(failed)?;
     match kind {
         Kind::Object => output::file(&args.output, &mut |out| out.write_all(code.object()))?,

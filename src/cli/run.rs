@@ -31,7 +31,8 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     let plan = Plan::new(&analysis, args, &source)?;
     let threads = threads(terminal, args);
     drop(warm_up);
-    let built = compile(analysis, threads > 1, &source, &progress)?;
+    let target = Target { parallel: threads > 1, checked: args.checked };
+    let built = compile(analysis, target, &source, &progress)?;
     super::watchdog::stop();
     let mut runner = Runner::new(built, &plan.symbols, threads).map_err(failed)?;
     let dense = fill(&mut runner, plan.inputs, args, &source, &progress)?;
@@ -123,7 +124,7 @@ fn threads(terminal: &Terminal, args: &RunArgs) -> usize {
 
 fn compile(
     analysis: Analysis,
-    parallel: bool,
+    target: Target,
     source: &Source,
     progress: &Progress,
 ) -> Result<Built> {
@@ -133,7 +134,7 @@ fn compile(
     progress.stage("building loops");
     let lowered = laid.lower().map_err(failed)?;
     progress.stage("generating code");
-    lowered.build(Target { parallel }).map_err(failed)
+    lowered.build(target).map_err(failed)
 }
 
 /// Packs the given inputs and draws the others; all that are known as dense arrays, for verification.

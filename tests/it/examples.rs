@@ -60,7 +60,7 @@ fn examples_agree_with_the_reference() {
         let mut runners: Vec<Runner> = Vec::new();
         let mut outputs: BTreeMap<usize, Vec<Vec<f64>>> = BTreeMap::new();
         for threads in [1, 2] {
-            let built = compile(&source, Target { parallel: threads > 1 })
+            let built = compile(&source, Target { parallel: threads > 1, ..Target::default() })
                 .unwrap_or_else(|error| panic!("{name}: {error}"));
             let program = built.lowered.laid.analysis.inferred.program.clone();
             let all = sizes(&program);
@@ -85,6 +85,30 @@ fn examples_agree_with_the_reference() {
         for (case, packed) in outputs {
             let (one, two) = packed.split_at(packed.len() / 2);
             assert_eq!(one, two, "{name}, case {case}: 1 and 2 threads differ");
+        }
+    }
+}
+
+/// Every access is asserted, those of packing and unpacking too; one outside of its buffer would end the test's process with a message.
+#[test]
+fn checked_examples_stay_within_their_buffers() {
+    for path in examples() {
+        let source = std::fs::read_to_string(&path).unwrap();
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let target = Target { parallel: true, checked: true };
+        let built = compile(&source, target).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let program = built.lowered.laid.analysis.inferred.program.clone();
+        let all = sizes(&program);
+        let mut runner = Runner::new(built, &all[0], 2).unwrap();
+        for sizes in &all {
+            if Evaluator::new(&program, &values(&program, sizes)).unwrap().cost() > MAX_COST {
+                continue;
+            }
+            runner.resize(sizes).unwrap();
+            let inputs = runner.random_inputs(3, &BTreeMap::new()).unwrap();
+            runner.execute().unwrap();
+            let outcome = runner.verify(&inputs).unwrap();
+            assert!(outcome.agrees(), "{name} {sizes:?}: {outcome:?}");
         }
     }
 }

@@ -3,9 +3,11 @@
 use dastac::driver::Analysis;
 use dastac::layout::Proof;
 
-/// Program, tensor, property, and why it is not proven.
+/// Program, tensor, property (`*`: any), and why it is not proven.
 const UNDECIDED: &[(&str, &str, &str, &str)] = &[
     ("block_diagonal", "B", "layout", "the polynomial and its successor have floors that differ"),
+    ("manual_packed", "*", "*", "expressions that are not affine"),
+    ("not_affine", "*", "*", "expressions that are not affine"),
     ("polyreg3", "A6", "layout", "rank above 5"),
     ("polyreg4", "A6", "layout", "rank above 5"),
     ("polyreg4", "A7", "layout", "rank above 5"),
@@ -21,18 +23,17 @@ fn examples_are_proven() {
         let lowered = Analysis::of(&source).unwrap().lay_out().unwrap().lower().unwrap();
         let program = &lowered.laid.analysis.inferred.program;
         for check in lowered.prove().unwrap() {
-            let tensor = program.tensor(check.tensor).name.clone();
+            let tensor = &program.tensor(check.tensor).name;
             let property = check.property.name();
+            let listed = UNDECIDED.iter().any(|(file, which, what, _)| {
+                *file == name && ["*", tensor].contains(which) && ["*", property].contains(what)
+            });
             match check.proof {
                 Proof::Proven => {}
-                Proof::Undecided(_) => open.push((name.clone(), tensor, property)),
-                Proof::Refuted(why) => panic!("{name}, {tensor}, {property}: refuted: {why}"),
+                Proof::Undecided(_) if listed => {}
+                other => open.push(format!("{name}, {tensor}, {property}: {other:?}")),
             }
         }
     }
-    let listed: Vec<(String, String, &str)> = UNDECIDED
-        .iter()
-        .map(|(file, tensor, p, _)| ((*file).into(), (*tensor).into(), *p))
-        .collect();
-    assert_eq!(open, listed);
+    assert!(open.is_empty(), "{}", open.join("\n"));
 }

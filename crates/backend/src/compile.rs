@@ -30,6 +30,9 @@ pub struct Options {
     pub prefix: String,
     /// Whether parallel loops run on several threads; the code then needs OpenMP's library.
     pub parallel: bool,
+    /// Whether every access asserts that it stays within its buffer. One that does not says so on standard error and ends the process with
+    /// `abort`, whichever thread it is on.
+    pub checked: bool,
     /// The CPU.
     pub cpu: Cpu,
     /// How much LLVM optimises.
@@ -56,7 +59,7 @@ pub fn compile(module: &Module, options: &Options) -> Result<Compiled> {
         Error::Invalid(list.join("; "))
     })?;
     clock.lap("verify");
-    let emitted = emit::emit(module, &options.prefix, options.parallel)?;
+    let emitted = emit::emit(module, options)?;
     clock.lap("emit");
     let object = run(&emitted, options, Stage::Object, &mut clock)?;
     Ok(Compiled {
@@ -123,7 +126,7 @@ impl Compiled {
     }
 
     fn text(&self, stage: Stage) -> Result<String> {
-        let emitted = emit::emit(&self.module, &self.options.prefix, self.options.parallel)?;
+        let emitted = emit::emit(&self.module, &self.options)?;
         let mut clock = Clock { last: Instant::now(), timings: Vec::new() };
         let bytes = run(&emitted, &self.options, stage, &mut clock)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())

@@ -20,11 +20,12 @@
 //! uses through a structure in memory, where the promise that buffers do not overlap is lost, and with it
 //! most vectorisation; as parameters of a function the buffers keep it.
 
+mod checked;
 mod expression;
 mod share;
 
 use crate::affine::{self, Leaf, List};
-use crate::{Error, Result};
+use crate::{Error, Options, Result};
 use dastac_loops::{
     BufferId, Condition, Element, For, Function, If, Index, Mark, Mode, Module, Stmt, Store,
     StoreMode, SymbolId, Value, VarId,
@@ -56,10 +57,19 @@ pub(crate) struct Emitted {
     pub threads: bool,
 }
 
-/// Writes `module`; parallel loops become calls of their outlined bodies if `threads` is set.
-pub(crate) fn emit(module: &Module, prefix: &str, threads: bool) -> Result<Emitted> {
-    let mut unit =
-        Unit { functions: String::new(), uneven: BTreeSet::new(), outlined: 0, parallel: false };
+/// Writes `module`; parallel loops become calls of their outlined bodies if they run on threads, accesses are asserted if code is checked.
+pub(crate) fn emit(module: &Module, options: &Options) -> Result<Emitted> {
+    let (prefix, threads) = (&options.prefix, options.parallel);
+    let mut unit = Unit {
+        functions: String::new(),
+        uneven: BTreeSet::new(),
+        outlined: 0,
+        parallel: false,
+        reports: BTreeSet::new(),
+    };
+    if options.checked {
+        unit.functions.push_str(checked::DECLARATIONS);
+    }
     let mut exported = Vec::new();
     for function in &module.functions {
         let name = format!("{prefix}{}", function.name);
@@ -67,7 +77,7 @@ pub(crate) fn emit(module: &Module, prefix: &str, threads: bool) -> Result<Emitt
             return Err(Error::Name(name));
         }
         exported.push((name.clone(), function.args.len()));
-        let mut writer = Writer::new(module, function, name, threads, &mut unit);
+        let mut writer = Writer::new(module, function, name, (threads, options.checked), &mut unit);
         writer.function()?;
     }
     Ok(Emitted {
@@ -92,6 +102,8 @@ struct Unit {
     outlined: usize,
     /// Whether a loop runs on several threads.
     parallel: bool,
+    /// Functions that report an access outside of a buffer.
+    reports: BTreeSet<String>,
 }
 
 /// The name of an SSA value, with its `%`.
@@ -124,9 +136,12 @@ struct Writer<'m, 'u> {
     function: &'m Function,
     name: String,
     threads: bool,
+    checked: bool,
     unit: &'u mut Unit,
     vars: BTreeMap<VarId, Variable>,
     buffers: BTreeMap<BufferId, Ssa>,
+    /// Sizes of the buffers in checked code.
+    sizes: BTreeMap<BufferId, Ssa>,
     symbols: BTreeMap<SymbolId, Ssa>,
     /// Constants at the entry, by `value : type`.
     constants: BTreeMap<String, Ssa>,
@@ -140,7 +155,7 @@ impl<'m, 'u> Writer<'m, 'u> {
         module: &'m Module,
         function: &'m Function,
         name: String,
-        threads: bool,
+        (threads, checked): (bool, bool),
         unit: &'u mut Unit,
     ) -> Self {
         Writer {
@@ -148,9 +163,11 @@ impl<'m, 'u> Writer<'m, 'u> {
             function,
             name,
             threads,
+            checked,
             unit,
             vars: BTreeMap::new(),
             buffers: BTreeMap::new(),
+            sizes: BTreeMap::new(),
             symbols: BTreeMap::new(),
             constants: BTreeMap::new(),
             body: String::new(),
@@ -173,6 +190,7 @@ impl<'m, 'u> Writer<'m, 'u> {
             line!(self, "{symbol} = arith.index_cast {value} : i64 to index");
             self.symbols.insert(SymbolId(at as u32), symbol);
         }
+        self.sizes()?;
         self.outermost(&self.function.body)?;
         self.finish("", &arguments, "");
         Ok(())
@@ -294,6 +312,15 @@ impl<'m, 'u> Writer<'m, 'u> {
                 }
             });
         }
+        if self.checked {
+            for buffer in buffers.iter().filter_map(|id| self.module.buffers.get(id.0 as usize)) {
+                buffer.size.visit(&mut |index| {
+                    if let Index::Symbol(symbol) = index {
+                        symbols.insert(*symbol);
+                    }
+                });
+            }
+        }
         vars.insert(inner.var);
         vars.retain(|var| self.vars.contains_key(var));
 
@@ -303,8 +330,13 @@ impl<'m, 'u> Writer<'m, 'u> {
         if uneven(inner) {
             self.unit.uneven.insert(name.clone());
         }
-        let mut body =
-            Writer::new(self.module, self.function, name.clone(), self.threads, self.unit);
+        let mut body = Writer::new(
+            self.module,
+            self.function,
+            name.clone(),
+            (self.threads, self.checked),
+            self.unit,
+        );
         let (mut parameters, mut operands, mut types) = (Vec::new(), Vec::new(), Vec::new());
         for var in vars {
             let outer = &self.vars[&var].name;
@@ -331,6 +363,7 @@ impl<'m, 'u> Writer<'m, 'u> {
             operands.push(body.buffers[&buffer].to_string());
             types.push(memref(self.module.buffers[buffer.0 as usize].element));
         }
+        body.sizes()?;
         body.stmts(&inner.body)?;
         // A body with a loop is worth a call, and inlined it would be copied for every case that LLVM tells
         // apart; one without may vectorise over the parallel loop itself.
@@ -371,6 +404,7 @@ impl<'m, 'u> Writer<'m, 'u> {
         let (buffer, element) = self.buffer(store.buffer)?;
         let mut value = self.value(&store.value, element)?;
         let index = self.index(&store.index)?;
+        self.check(store.buffer, &index);
         let ty = memref(element);
         if store.mode == StoreMode::Add {
             let old = self.define(format_args!("memref.load {buffer}[{index}] : {ty}"));

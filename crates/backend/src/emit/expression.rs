@@ -9,7 +9,7 @@ use dastac_loops::{Compare, Condition, Element, Index, Sum, Value};
 const FAST: &str = "fastmath<reassoc,nsz,contract>";
 
 /// Overflow is excluded by the invariants of the loop IR.
-const NSW: &str = "overflow<nsw>";
+const NSW: &str = " overflow<nsw>";
 
 impl Writer<'_, '_> {
     pub(super) fn extremum(&mut self, list: &[Index], operation: &str) -> Result<Ssa> {
@@ -25,11 +25,11 @@ impl Writer<'_, '_> {
     }
 
     pub(super) fn index(&mut self, index: &Index) -> Result<Ssa> {
+        let nsw = self.promise(NSW);
         let mut binary = |operation: &str, left: &Index, right: &Index, flags: &str| {
             let (left, right) = (self.index(left)?, self.index(right)?);
             Ok(self.define(format_args!("{operation} {left}, {right}{flags} : index")))
         };
-        let nsw = format!(" {NSW}");
         match index {
             Index::Const(value) => Ok(self.index_constant(*value)),
             Index::Symbol(symbol) => self.symbol(*symbol),
@@ -37,9 +37,9 @@ impl Writer<'_, '_> {
                 Some(known) => Ok(known.name.clone()),
                 None => Err(self.invalid(format_args!("variable {} is not bound", var.0))),
             },
-            Index::Add(left, right) => binary("arith.addi", left, right, &nsw),
-            Index::Sub(left, right) => binary("arith.subi", left, right, &nsw),
-            Index::Mul(left, right) => binary("arith.muli", left, right, &nsw),
+            Index::Add(left, right) => binary("arith.addi", left, right, nsw),
+            Index::Sub(left, right) => binary("arith.subi", left, right, nsw),
+            Index::Mul(left, right) => binary("arith.muli", left, right, nsw),
             Index::Min(left, right) => binary("arith.minsi", left, right, ""),
             Index::Max(left, right) => binary("arith.maxsi", left, right, ""),
             Index::FloorDiv(value, by) => {
@@ -59,8 +59,8 @@ impl Writer<'_, '_> {
                 }
                 let quotient = self.floor_div(&value, *by)?;
                 let multiple =
-                    self.define(format_args!("arith.muli {quotient}, {by_ssa} {NSW} : index"));
-                Ok(self.define(format_args!("arith.subi {value}, {multiple} {NSW} : index")))
+                    self.define(format_args!("arith.muli {quotient}, {by_ssa}{nsw} : index"));
+                Ok(self.define(format_args!("arith.subi {value}, {multiple}{nsw} : index")))
             }
             Index::ExactDiv(value, by) => {
                 let value = self.index(value)?;
@@ -71,7 +71,8 @@ impl Writer<'_, '_> {
                     ("arith.divsi", *by)
                 };
                 let by = self.index_constant(by);
-                Ok(self.define(format_args!("{operation} {value}, {by} exact : index")))
+                let exact = self.promise(" exact");
+                Ok(self.define(format_args!("{operation} {value}, {by}{exact} : index")))
             }
             Index::Select(condition, then, otherwise) => {
                 let condition = self.condition(condition)?;
@@ -80,6 +81,11 @@ impl Writer<'_, '_> {
                     .define(format_args!("arith.select {condition}, {then}, {otherwise} : index")))
             }
         }
+    }
+
+    /// A promise about arithmetic, which checked code does not rely on.
+    fn promise(&self, promise: &'static str) -> &'static str {
+        if self.checked { "" } else { promise }
     }
 
     /// `floor(a / b)` for `b > 0`. Let `s` be 0 or -1, `a`'s sign spread over all bits: then `a ^ s` is `a`
@@ -152,6 +158,7 @@ impl Writer<'_, '_> {
             Value::Load(id, index) => {
                 let (buffer, from) = self.buffer(*id)?;
                 let index = self.index(index)?;
+                self.check(*id, &index);
                 let loaded =
                     self.define(format_args!("memref.load {buffer}[{index}] : {}", memref(from)));
                 let convert = match (from, element) {

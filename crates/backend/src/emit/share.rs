@@ -46,7 +46,9 @@ struct Shared {
 impl Writer<'_, '_> {
     /// Writes statements of the function's outermost level.
     pub(super) fn outermost(&mut self, stmts: &[Stmt]) -> Result<()> {
-        let groups = if stmts.len() < MANY { Vec::new() } else { self.groups(stmts) };
+        // Checked code knows the size of each buffer that it accesses: nests of one shape differ in these.
+        let share = stmts.len() >= MANY && !self.checked;
+        let groups = if share { self.groups(stmts) } else { Vec::new() };
         let mut calls: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
         let mut shared = Vec::new();
         for (at, group) in groups.iter().enumerate() {
@@ -150,7 +152,8 @@ impl Writer<'_, '_> {
 
         let name = format!("{}__shape{}", self.name, self.unit.outlined);
         self.unit.outlined += 1;
-        let mut body = Writer::new(&module, &function, name.clone(), self.threads, self.unit);
+        let mut body =
+            Writer::new(&module, &function, name.clone(), (self.threads, false), self.unit);
         let mut arguments = Vec::new();
         let passed = columns.iter().map(|column| SymbolId(known + *column as u32));
         for symbol in symbols.iter().copied().chain(passed) {

@@ -1,5 +1,6 @@
 //! Modules built by hand, compiled and run.
 
+mod checked;
 mod interface;
 mod kernels;
 mod native;
