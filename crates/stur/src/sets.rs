@@ -4,8 +4,10 @@
 //! `symbol >= 0` for each of them (symbols are sizes and positions) and for those derived symbols that cannot be negative. Non-affine
 //! expressions are a diagnostic, never a wrong set: inference takes them out before.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::rc::Rc;
 
 use dastac_poly::{Context, LinearExpr, Map, Set};
 
@@ -503,12 +505,24 @@ pub struct Sets {
     pub context: Context,
     /// Names of the program.
     pub names: Names,
+    /// What was read before, by text: long programs say the same many times.
+    read: Rc<RefCell<Read>>,
 }
+
+#[derive(Debug, Default)]
+struct Read {
+    sets: BTreeMap<String, Set>,
+    maps: BTreeMap<String, Map>,
+}
+
+/// Texts that are kept.
+const MAX_READ: usize = 4096;
 
 impl Sets {
     /// For a program.
     pub fn new(context: &Context, program: &Program) -> Self {
-        Sets { context: context.clone(), names: Names::new(program) }
+        let read = Rc::default();
+        Sets { context: context.clone(), names: Names::new(program), read }
     }
 
     /// The points of `iterators` at which all comparisons hold, `locals` existentially quantified.
@@ -536,7 +550,15 @@ impl Sets {
         }
         let text =
             format!("{}{{ {} : {condition} }}", self.names.prefix(), self.names.tuple(iterators));
-        Ok(Set::parse(&self.context, &text)?)
+        let mut read = self.read.borrow_mut();
+        if let Some(set) = read.sets.get(&text) {
+            return Ok(set.clone());
+        }
+        let set = Set::parse(&self.context, &text)?;
+        if read.sets.len() < MAX_READ {
+            read.sets.insert(text, set.clone());
+        }
+        Ok(set)
     }
 
     /// The whole space of `iterators` (symbols non-negative).
@@ -598,6 +620,18 @@ impl Sets {
         Ok(result.coalesce()?)
     }
 
+    /// The same text for structures that say the same.
+    pub(crate) fn key(&self, structure: &Structure) -> Result<String, SetError> {
+        let mut key = structure.iterators.join(",");
+        for region in &structure.regions {
+            let conditions = self.names.conditions(&region.comparisons)?.join(" and ");
+            let name = |symbol| self.names.symbol(symbol);
+            let coefficient = region.coefficient.to_stur(&name);
+            key += &format!("; {coefficient}; {}; {conditions}", region.locals.join(","));
+        }
+        Ok(key)
+    }
+
     /// The pieces of a redundancy map: `[first half of the iterators] -> [second half]`, each with its coefficient.
     pub fn redundancy(&self, structure: &Structure) -> Result<Vec<(Map, Coefficient)>, SetError> {
         let half = structure.iterators.len() / 2;
@@ -637,7 +671,15 @@ impl Sets {
             self.names.tuple(iterators),
             outputs.join(", ")
         );
-        Ok(Map::parse(&self.context, &text)?)
+        let mut read = self.read.borrow_mut();
+        if let Some(map) = read.maps.get(&text) {
+            return Ok(map.clone());
+        }
+        let map = Map::parse(&self.context, &text)?;
+        if read.maps.len() < MAX_READ {
+            read.maps.insert(text, map.clone());
+        }
+        Ok(map)
     }
 }
 

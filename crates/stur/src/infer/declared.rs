@@ -3,6 +3,8 @@
 //! Checked here: dimensions are bounded and non-negative; the redundancy map is single-valued, leads into the unique set, and its
 //! domain does not meet the unique set.
 
+use std::collections::BTreeMap;
+
 use dastac_poly::{Map, Set};
 
 use super::group::Group;
@@ -19,12 +21,34 @@ pub(crate) struct Declared {
     pub extents: Vec<Extent>,
 }
 
+/// Structures of inputs that were worked out, by what their declarations say.
+pub(crate) type Inputs = BTreeMap<String, Structured>;
+
 /// Structure of an input, from its `:D`, `:U` and `:R`.
 pub(crate) fn input(
     program: &Program,
     sets: &Sets,
     id: TensorId,
+    inputs: &mut Inputs,
 ) -> Result<Structured, InferError> {
+    let tensor = program.tensor(id);
+    let mut key = String::new();
+    for structure in [&tensor.domain, &tensor.unique, &tensor.redundancy] {
+        key += &structure.as_ref().map_or(Ok("none".into()), |s| sets.key(s))?;
+        key += " | ";
+    }
+    if tensor.domain.is_some() || tensor.unique.is_some() {
+        if let Some(known) = inputs.get(&key) {
+            return Ok(known.clone());
+        }
+        let structured = work_out(program, sets, id)?;
+        inputs.insert(key, structured.clone());
+        return Ok(structured);
+    }
+    work_out(program, sets, id)
+}
+
+fn work_out(program: &Program, sets: &Sets, id: TensorId) -> Result<Structured, InferError> {
     let tensor = program.tensor(id);
     let Some(shape) = tensor.domain.as_ref().or(tensor.unique.as_ref()) else {
         if tensor.rank > 0 {

@@ -20,8 +20,6 @@ mod quotient;
 mod relations;
 mod statements;
 mod symmetry;
-#[cfg(test)]
-mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -209,9 +207,10 @@ pub fn infer(program: &Program, context: &Context) -> Result<Inferred, InferErro
     let sets = Sets::new(context, program);
     let mut errors = Vec::new();
     let mut tensors: Vec<Option<Structured>> = Vec::new();
+    let mut inputs = declared::Inputs::new();
     for id in program.tensor_ids() {
         let result = match program.tensor(id).rule() {
-            None => declared::input(program, &sets, id).map(Some),
+            None => declared::input(program, &sets, id, &mut inputs).map(Some),
             Some(_) => Ok(None),
         };
         tensors.push(collect(result, &mut errors)?.flatten());
@@ -308,11 +307,12 @@ fn infer_rule(
     };
 
     let head: Vec<Affine> = rule.iterators.iter().map(|name| Affine::name(name)).collect();
-    let mut support = sets.empty(&rule.iterators)?;
+    let mut supports = Vec::new();
     for (product, space) in rule.products.iter().zip(&spaces) {
         let to_head = sets.access(&product.iterators, &head)?;
-        support = support.union(&space.domain.apply(&to_head)?)?;
+        supports.push(space.domain.apply(&to_head)?);
     }
+    let support = union(supports)?.map_or_else(|| sets.empty(&rule.iterators), Ok)?;
     let support = named(sets, &support.simplify()?, &rule.iterators)?;
     check_in_box(program, sets, id, &support, &extents)?;
 
@@ -349,6 +349,21 @@ fn infer_rule(
         statements.extend(part);
     }
     Ok((structured, InferredRule { rule: id, head: rule.head, statements }))
+}
+
+/// The union of many sets, in halves: what fits together is joined while there is little of it.
+fn union(mut sets: Vec<Set>) -> Result<Option<Set>, dastac_poly::Error> {
+    while sets.len() > 1 {
+        let mut halved = Vec::new();
+        for pair in sets.chunks(2) {
+            halved.push(match pair {
+                [a, b] => a.union(b)?.coalesce()?,
+                _ => pair[0].clone(),
+            });
+        }
+        sets = halved;
+    }
+    Ok(sets.pop())
 }
 
 /// Gives a set's dimensions the (isl-safe) names of iterators.

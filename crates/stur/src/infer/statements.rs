@@ -29,9 +29,14 @@ pub(crate) fn statements<'a>(
     space: &Space,
     index: usize,
 ) -> Result<Vec<Statement>, InferError> {
-    let to_head = sets.access(&product.iterators, head)?;
-    let domain =
-        space.domain.intersect(&to_head.intersect_range(&head_structure.unique)?.domain()?)?;
+    // With nothing redundant or cancelled, every point computes a unique element.
+    let whole = head_structure.redundancy.is_empty() && head_structure.cancelled.is_empty()?;
+    let domain = if whole {
+        space.domain.clone()
+    } else {
+        let to_head = sets.access(&product.iterators, head)?;
+        space.domain.intersect(&to_head.intersect_range(&head_structure.unique)?.domain()?)?
+    };
     let mut partial = vec![Statement {
         iterators: product.iterators.clone(),
         domain,
@@ -42,9 +47,11 @@ pub(crate) fn statements<'a>(
         guards: product.guards.clone(),
         product: index,
     }];
+    let mut split = !whole;
     for (access, subscripts) in product.accesses.iter().zip(&space.subscripts) {
         let Some(operand) = known(access.tensor) else { continue };
         let branches = branches(sets, operand, access, subscripts, &product.iterators)?;
+        split |= branches.iter().any(|branch| branch.domain.is_some());
         let mut next = Vec::new();
         for statement in &partial {
             for branch in &branches {
@@ -52,7 +59,7 @@ pub(crate) fn statements<'a>(
                     None => statement.domain.clone(),
                     Some(domain) => statement.domain.intersect(domain)?,
                 };
-                if domain.is_empty()? {
+                if branch.domain.is_some() && domain.is_empty()? {
                     continue;
                 }
                 let mut statement = Statement { domain, ..statement.clone() };
@@ -79,7 +86,10 @@ pub(crate) fn statements<'a>(
         if statement.domain.is_empty()? {
             continue;
         }
-        statement.domain = super::named(sets, &statement.domain.simplify()?, &statement.iterators)?;
+        if split {
+            let simple = statement.domain.simplify()?;
+            statement.domain = super::named(sets, &simple, &statement.iterators)?;
+        }
         statements.push(statement);
     }
     Ok(statements)
