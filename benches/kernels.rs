@@ -96,11 +96,7 @@ fn runner(
     let program = runner.built().lowered.laid.analysis.inferred.program.clone();
     for id in program.tensor_ids().filter(|id| program.tensor(*id).rule().is_none()) {
         // Contents do not matter for the time, as long as they are not denormal.
-        runner
-            .packed_mut(id)
-            .iter_mut()
-            .enumerate()
-            .for_each(|(k, v)| *v = 0.5 + (k % 7) as f64 * 0.1);
+        runner.packed_mut(id).fill(|k| 0.5 + (k % 7) as f64 * 0.1);
     }
     Ok(runner)
 }

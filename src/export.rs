@@ -8,6 +8,7 @@ use dastac_backend::{Compiled, Options, link};
 use dastac_loops::Module;
 use dastac_sched::{KERNEL, PREPARE};
 use dastac_stur::Role;
+use dastac_stur::program::Element;
 
 use crate::Error;
 use crate::driver::Lowered;
@@ -105,10 +106,14 @@ fn documentation(lowered: &Lowered, title: &str, prefix: &str) -> HeaderOptions 
         let structured = &inferred.tensors[id.0];
         let extents: Vec<String> = structured.extents.iter().map(ToString::to_string).collect();
         let iterators = structured.iterators.join(", ");
+        let element = match tensor.element {
+            Element::F64 => "",
+            Element::F32 => ", f32",
+        };
         let position = match tensor.rank {
-            0 => format!("  {name}(), {kind}: a scalar\n"),
+            0 => format!("  {name}(), {kind}{element}: a scalar\n"),
             _ => format!(
-                "  {name}({iterators}), {kind}, extents ({}): at {}\n",
+                "  {name}({iterators}), {kind}{element}, extents ({}): at {}\n",
                 extents.join(", "),
                 layout.index
             ),

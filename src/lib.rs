@@ -21,6 +21,7 @@
 //! # }
 //! ```
 
+pub mod buffer;
 pub mod driver;
 mod error;
 pub mod export;

@@ -3,19 +3,20 @@
 //! A [`Runner`] owns the packed buffers. Dense arrays (C order, the tensor's box) come in through [`Runner::set_input`], which checks them
 //! against the declared structure and packs them, and go out through [`Runner::dense`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use dastac_backend::{AlignedVec, BufferArg, Jit, OptLevel, Options};
 use dastac_loops::Mode;
 use dastac_sched::{KERNEL, PREPARE};
 use dastac_stur::Role;
-use dastac_stur::program::TensorId;
+use dastac_stur::program::{Element, TensorId};
 use dastac_stur::reference::{Dense, Evaluator};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use crate::Error;
+use crate::buffer::Buffer;
 use crate::driver::Built;
 
 /// The reference evaluator is refused when the dense boxes of all tensors together hold more elements. Up to this size random inputs are drawn
@@ -32,6 +33,8 @@ pub struct TensorFacts {
     pub name: String,
     /// Where its values come from.
     pub role: Role,
+    /// The type of its elements.
+    pub element: Element,
     /// Its box.
     pub shape: Vec<i64>,
     /// Stored elements.
@@ -89,19 +92,28 @@ pub fn facts(laid: &crate::driver::Laid, symbols: &[i64]) -> Result<Vec<TensorFa
         let elements = shape.iter().try_fold(1u128, |product, extent| {
             product.checked_mul(u128::from(extent.unsigned_abs()))
         });
+        let bytes = u128::from(tensor.element.bytes());
         let unique = layout.check_range(&tensor.name, &isl_values)?;
         facts.push(TensorFacts {
             name: tensor.name.clone(),
             role: tensor.role,
             shape,
             unique,
-            packed_bytes: u128::from(unique.unsigned_abs()) * 8,
-            dense_bytes: elements.and_then(|e| e.checked_mul(8)).ok_or_else(too_large)?,
+            element: tensor.element,
+            packed_bytes: u128::from(unique.unsigned_abs()) * bytes,
+            dense_bytes: elements.and_then(|e| e.checked_mul(bytes)).ok_or_else(too_large)?,
             index: layout.index.to_string(),
             pieces: layout.index.pieces.len().max(1),
         });
     }
     Ok(facts)
+}
+
+impl TensorFacts {
+    /// Elements of a dense array of its box.
+    pub fn cells(&self) -> u128 {
+        self.dense_bytes / u128::from(self.element.bytes())
+    }
 }
 
 /// A compiled program with its memory.
@@ -111,7 +123,7 @@ pub struct Runner {
     facts: Vec<TensorFacts>,
     kernel: Jit,
     moves: Option<Moves>,
-    packed: Vec<AlignedVec<f64>>,
+    packed: Vec<Buffer>,
     threads: usize,
     /// The rules of preprocess blocks ran on the inputs that are there.
     prepared: bool,
@@ -164,7 +176,7 @@ impl Runner {
         for fact in &facts {
             let length =
                 usize::try_from(fact.unique).map_err(|_| Error::TooLarge(fact.name.clone()))?;
-            packed.push(AlignedVec::zeroed(length)?);
+            packed.push(Buffer::zeroed(fact.element, length)?);
         }
         (self.symbols, self.facts, self.packed) = (symbols, facts, packed);
         self.prepared = false;
@@ -199,12 +211,12 @@ impl Runner {
     }
 
     /// A packed buffer.
-    pub fn packed(&self, tensor: TensorId) -> &[f64] {
+    pub fn packed(&self, tensor: TensorId) -> &Buffer {
         &self.packed[tensor.0]
     }
 
     /// A packed buffer, to fill.
-    pub fn packed_mut(&mut self, tensor: TensorId) -> &mut [f64] {
+    pub fn packed_mut(&mut self, tensor: TensorId) -> &mut Buffer {
         self.prepared = false;
         &mut self.packed[tensor.0]
     }
@@ -229,7 +241,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Checks a dense array against the declared structure of an input and packs it.
+    /// Checks a dense array against the declared structure of an input and packs it, its values rounded to the tensor's element type.
     ///
     /// # Errors
     /// A wrong shape; the first element (in C order) that contradicts the structure.
@@ -248,38 +260,40 @@ impl Runner {
             return Err(Error::Shape { tensor: fact.name, expected, found: shape.to_vec() });
         }
         check_memory(&format!("checking the structure of `{}`", fact.name), fact.dense_bytes)?;
+        let rounded = match fact.element {
+            Element::F64 => None,
+            element => Some(Buffer::of(element, dense)?),
+        };
+        let source = || rounded.as_ref().map_or(BufferArg::F64In(dense), Buffer::input);
         self.moves()?;
         self.prepared = false;
         let Some(moves) = &self.moves else { return Ok(()) };
         let (pack, _, expand) = &moves.functions[tensor.0];
         if let Some(expand) = expand {
-            let mut expanded = AlignedVec::<f64>::zeroed(dense.len())?;
-            moves.jit.call(
-                expand,
-                &self.symbols,
-                &mut [BufferArg::F64In(dense), BufferArg::F64(&mut expanded)],
-            )?;
+            let mut expanded = Buffer::zeroed(fact.element, dense.len())?;
+            moves.jit.call(expand, &self.symbols, &mut [source(), expanded.output()])?;
+            let tolerance = match fact.element {
+                Element::F64 => 1e-12,
+                Element::F32 => 1e-6,
+            };
             let same = |a: f64, b: f64| {
                 a == b
                     || (a.is_nan() && b.is_nan())
-                    || (a - b).abs() <= 1e-12 * a.abs().max(b.abs())
+                    || (a - b).abs() <= tolerance * a.abs().max(b.abs())
             };
-            let differs = dense.iter().zip(expanded.iter()).position(|(a, b)| !same(*a, *b));
+            let differs = (0..dense.len())
+                .find(|at| !same(fact.element.round(dense[*at]), expanded.get(*at)));
             if let Some(position) = differs {
                 return Err(Error::Contradiction {
                     tensor: fact.name,
                     index: unflatten(position, &expected),
-                    expected: expanded[position],
+                    expected: expanded.get(position),
                     found: dense[position],
                 });
             }
         }
         let packed = &mut self.packed[tensor.0];
-        moves.jit.call(
-            pack,
-            &self.symbols,
-            &mut [BufferArg::F64In(dense), BufferArg::F64(packed)],
-        )?;
+        moves.jit.call(pack, &self.symbols, &mut [source(), packed.output()])?;
         Ok(())
     }
 
@@ -290,19 +304,19 @@ impl Runner {
     pub fn dense(&mut self, tensor: TensorId) -> Result<AlignedVec<f64>, Error> {
         let fact = &self.facts[tensor.0];
         check_memory(&format!("a dense array of `{}`", fact.name), fact.dense_bytes)?;
-        let length = usize::try_from(fact.dense_bytes / 8)
-            .map_err(|_| Error::TooLarge(fact.name.clone()))?;
-        let mut dense = AlignedVec::zeroed(length)?;
+        let length =
+            usize::try_from(fact.cells()).map_err(|_| Error::TooLarge(fact.name.clone()))?;
+        let mut dense = Buffer::zeroed(fact.element, length)?;
         self.moves()?;
         if let Some(moves) = &self.moves {
             let unpack = &moves.functions[tensor.0].1;
             moves.jit.call(
                 unpack,
                 &self.symbols,
-                &mut [BufferArg::F64In(&self.packed[tensor.0]), BufferArg::F64(&mut dense)],
+                &mut [self.packed[tensor.0].input(), dense.output()],
             )?;
         }
-        Ok(dense)
+        dense.widened()
     }
 
     /// Draws the inputs that are not among `given` at random on their structure: dense while the box is small (and returned, for
@@ -321,7 +335,7 @@ impl Runner {
             // One stream a tensor: values do not depend on which other inputs are given.
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
             rng.set_stream(u64::try_from(id.0).unwrap_or(0));
-            if self.facts[id.0].dense_bytes / 8 <= MAX_REFERENCE_CELLS {
+            if self.facts[id.0].cells() <= MAX_REFERENCE_CELLS {
                 let evaluator = self.evaluator(&program)?;
                 let dense = evaluator
                     .random_input(id, &mut rng)
@@ -331,9 +345,9 @@ impl Runner {
             } else {
                 use rand::Rng;
                 self.prepared = false;
-                self.packed[id.0].iter_mut().for_each(|value| {
+                self.packed[id.0].fill(|_| {
                     let magnitude: f64 = rng.random_range(0.25..1.0);
-                    *value = if rng.random() { magnitude } else { -magnitude };
+                    if rng.random() { magnitude } else { -magnitude }
                 });
             }
         }
@@ -371,16 +385,15 @@ impl Runner {
         let Some(function) = module.functions.iter().find(|function| function.name == name) else {
             return Ok(Duration::ZERO);
         };
-        let mut buffers: Vec<Option<&mut AlignedVec<f64>>> =
-            self.packed.iter_mut().map(Some).collect();
+        let mut buffers: Vec<Option<&mut Buffer>> = self.packed.iter_mut().map(Some).collect();
         let mut arguments: Vec<BufferArg<'_>> = Vec::new();
         for (id, mode) in &function.args {
             let Some(buffer) = buffers.get_mut(id.0 as usize).and_then(Option::take) else {
                 continue; // every buffer is taken once: the loop IR's verifier checks it
             };
             arguments.push(match mode {
-                Mode::In => BufferArg::F64In(buffer),
-                Mode::Out | Mode::InOut => BufferArg::F64(buffer),
+                Mode::In => buffer.input(),
+                Mode::Out | Mode::InOut => buffer.output(),
             });
         }
         let start = Instant::now();
@@ -422,7 +435,7 @@ impl Runner {
     /// Why the reference evaluator should not be run at this size, if so.
     pub fn reference_limit(&self) -> Result<Option<String>, Error> {
         let program = &self.built.lowered.laid.analysis.inferred.program;
-        let cells: u128 = self.facts.iter().map(|f| f.dense_bytes / 8).sum();
+        let cells: u128 = self.facts.iter().map(TensorFacts::cells).sum();
         if cells > MAX_REFERENCE_CELLS {
             return Ok(Some(format!(
                 "the dense boxes hold {cells} elements, its limit is {MAX_REFERENCE_CELLS}"
@@ -441,7 +454,9 @@ impl Runner {
             .evaluator(&program)?
             .run(inputs)
             .map_err(|error| Error::Reference(error.to_string()))?;
-        let mut worst = Verification { max_error: 0.0, at: None };
+        let rounded = rounded(&program);
+        let mut worst =
+            Verification { max_error: 0.0, tolerance: Verification::TOLERANCE, at: None };
         for id in program.tensor_ids().filter(|id| program.tensor(*id).role != Role::Input) {
             let shape = self.shape(id)?;
             let Some(reference) = expected.get(&id) else { continue };
@@ -452,15 +467,20 @@ impl Runner {
                     found: shape,
                 });
             }
+            let tolerance = match rounded.contains(&id) {
+                true => Verification::TOLERANCE_F32,
+                false => Verification::TOLERANCE,
+            };
             let computed = self.dense(id)?;
             for (position, (found, wanted)) in computed.iter().zip(&reference.data).enumerate() {
                 let same = found == wanted || (found.is_nan() && wanted.is_nan());
                 let error = if same { 0.0 } else { (found - wanted).abs() / wanted.abs().max(1.0) };
                 // NaN on one side only must not pass as small.
                 let error = if error.is_nan() { f64::INFINITY } else { error };
-                if error > worst.max_error {
+                if error / tolerance > worst.max_error / worst.tolerance {
                     worst = Verification {
                         max_error: error,
+                        tolerance,
                         at: Some((
                             program.tensor(id).name.clone(),
                             unflatten(position, &shape),
@@ -475,22 +495,40 @@ impl Runner {
     }
 }
 
+/// Tensors with rounding to 32 bits on the way to them: computed into 32-bit elements, or from such a tensor.
+fn rounded(program: &dastac_stur::Program) -> BTreeSet<TensorId> {
+    let mut rounded = BTreeSet::new();
+    for rule in &program.rules {
+        let mut reads = rule.products.iter().flat_map(|product| &product.accesses);
+        if program.tensor(rule.head).element == Element::F32
+            || reads.any(|access| rounded.contains(&access.tensor))
+        {
+            rounded.insert(rule.head);
+        }
+    }
+    rounded
+}
+
 /// The outcome of a comparison with the reference.
 #[derive(Clone, Debug)]
 pub struct Verification {
-    /// Largest error, relative to `max(1, |reference|)`.
+    /// Largest error beside its tolerance, relative to `max(1, |reference|)`.
     pub max_error: f64,
+    /// Up to where it is rounding.
+    pub tolerance: f64,
     /// Where: tensor, index, reference value, computed value.
     pub at: Option<(String, Vec<usize>, f64, f64)>,
 }
 
 impl Verification {
-    /// Errors up to this are rounding.
+    /// Errors up to this are rounding to 64 bits.
     pub const TOLERANCE: f64 = 1e-9;
+    /// Errors up to this are rounding to 32 bits.
+    pub const TOLERANCE_F32: f64 = 1e-4;
 
     /// Whether the results agree.
     pub fn agrees(&self) -> bool {
-        self.max_error <= Self::TOLERANCE
+        self.max_error <= self.tolerance
     }
 }
 

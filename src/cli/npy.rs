@@ -1,9 +1,10 @@
-//! `.npy` files: dense arrays of 64-bit floats in C order.
+//! `.npy` files: dense arrays of 64-bit or 32-bit floats in C order.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
+use dastac::stur::program::Element;
 use npyz::{DType, NpyHeader, Order, TypeChar, WriterBuilder};
 
 use super::Result;
@@ -18,12 +19,14 @@ const MAX_HEADER: u64 = 1 << 16;
 pub struct Array {
     path: PathBuf,
     big_endian: bool,
+    /// The type of its numbers.
+    pub element: Element,
     /// Its extents.
     pub shape: Vec<usize>,
     file: BufReader<File>,
 }
 
-/// Opens an array and checks that it holds 64-bit floats in C order.
+/// Opens an array and checks that it holds floats in C order.
 pub fn open(path: &Path) -> Result<Array> {
     let name = path.display();
     let unreadable = |why: String| Failure::user(format!("cannot read `{name}`: {why}"));
@@ -41,14 +44,19 @@ pub fn open(path: &Path) -> Result<Array> {
         DType::Plain(number)
             if number.type_char() == TypeChar::Float && number.size_field() == 8 =>
         {
-            Some(number)
+            Some((number, Element::F64))
+        }
+        DType::Plain(number)
+            if number.type_char() == TypeChar::Float && number.size_field() == 4 =>
+        {
+            Some((number, Element::F32))
         }
         _ => None,
     };
-    let Some(number) = number else {
+    let Some((number, element)) = number else {
         let kind = dtype.descr();
         return Err(Failure::user(format!(
-            "`{name}` holds elements of type {kind}, not 64-bit floats ('<f8')"
+            "`{name}` holds elements of type {kind}, not 64-bit ('<f8') or 32-bit ('<f4') floats"
         ))
         .hint("convert it in Python with `array.astype(numpy.float64)`"));
     };
@@ -65,7 +73,7 @@ pub fn open(path: &Path) -> Result<Array> {
             .hint("convert it in Python with `numpy.ascontiguousarray(array)`"));
     }
     let big_endian = number.endianness() == npyz::Endianness::Big;
-    Ok(Array { path: path.into(), big_endian, shape, file })
+    Ok(Array { path: path.into(), big_endian, element, shape, file })
 }
 
 impl Array {
@@ -78,8 +86,9 @@ impl Array {
             Failure::user(format!("no memory for the {length} elements of `{name}`"))
         })?;
         let mut bytes = [0; 8];
+        let width = self.element.bytes() as usize;
         for read in 0..length {
-            self.file.read_exact(&mut bytes).map_err(|error| {
+            self.file.read_exact(&mut bytes[..width]).map_err(|error| {
                 let why = match error.kind() {
                     std::io::ErrorKind::UnexpectedEof => {
                         format!("it ends after {read} of {length} elements")
@@ -88,23 +97,35 @@ impl Array {
                 };
                 Failure::user(format!("cannot read `{name}`: {why}"))
             })?;
-            data.push(if self.big_endian {
-                f64::from_be_bytes(bytes)
-            } else {
-                f64::from_le_bytes(bytes)
+            if self.big_endian {
+                bytes[..width].reverse();
+            }
+            data.push(match self.element {
+                Element::F64 => f64::from_le_bytes(bytes),
+                Element::F32 => {
+                    f64::from(f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+                }
             });
         }
         Ok(data)
     }
 }
 
-/// Writes an array; no extents make it a 0-d array.
-pub fn write(path: &Path, shape: &[usize], data: &[f64]) -> Result<()> {
+/// Writes an array of the given type; no extents make it a 0-d array.
+pub fn write(path: &Path, shape: &[usize], data: &[f64], element: Element) -> Result<()> {
     let extents: Vec<u64> = shape.iter().map(|extent| *extent as u64).collect();
-    output::file(path, &mut |out: &mut dyn Write| {
-        let mut array =
-            npyz::WriteOptions::new().default_dtype().shape(&extents).writer(out).begin_nd()?;
-        array.extend(data)?;
-        array.finish()
+    output::file(path, &mut |out: &mut dyn Write| match element {
+        Element::F64 => {
+            let options = npyz::WriteOptions::new().default_dtype();
+            let mut array = options.shape(&extents).writer(out).begin_nd()?;
+            array.extend(data)?;
+            array.finish()
+        }
+        Element::F32 => {
+            let options = npyz::WriteOptions::<f32>::new().default_dtype();
+            let mut array = options.shape(&extents).writer(out).begin_nd()?;
+            array.extend(data.iter().map(|value| *value as f32))?;
+            array.finish()
+        }
     })
 }

@@ -44,7 +44,8 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     for (id, path) in &plan.outputs {
         progress.stage(format!("writing {}", path.display()));
         let array = runner.dense(*id).map_err(failed)?;
-        npy::write(path, &runner.shape(*id).map_err(failed)?, &array)?;
+        let element = runner.facts()[id.0].element;
+        npy::write(path, &runner.shape(*id).map_err(failed)?, &array, element)?;
     }
     let verdict = if args.verify {
         progress.stage("comparing with the reference evaluator");
@@ -155,6 +156,12 @@ fn fill(
         if shape != packed_shape {
             let error = dastac::Error::Shape { tensor: name, expected: packed_shape, found: shape };
             return Err(failed(error));
+        }
+        if array.element.bytes() > fact.element.bytes() {
+            let message =
+                format!("`{name}` has elements of type f32, but the array's are 64-bit floats");
+            return Err(Failure::user(message)
+                .hint("round it in Python with `array.astype(numpy.float32)`"));
         }
         let what = format!("the dense array of `{name}`");
         dastac::run::check_memory(&what, fact.dense_bytes).map_err(failed)?;

@@ -402,7 +402,8 @@ impl<'m, 'u> Writer<'m, 'u> {
 
     fn store(&mut self, store: &Store) -> Result<()> {
         let (buffer, element) = self.buffer(store.buffer)?;
-        let mut value = self.value(&store.value, element)?;
+        let computed = self.widest(&store.value, element);
+        let mut value = self.value(&store.value, computed)?;
         let index = self.index(&store.index)?;
         self.check(store.buffer, &index);
         let ty = memref(element);
@@ -410,11 +411,31 @@ impl<'m, 'u> Writer<'m, 'u> {
             let old = self.define(format_args!("memref.load {buffer}[{index}] : {ty}"));
             value = match element {
                 Element::I64 => self.define(format_args!("arith.addi {old}, {value} : i64")),
-                _ => self.add(&old, &value, element),
+                _ => {
+                    let old = self.converted(old, element, computed);
+                    self.add(&old, &value, computed)
+                }
             };
         }
+        let value = self.converted(value, computed, element);
         line!(self, "memref.store {value}, {buffer}[{index}] : {ty}");
         Ok(())
+    }
+
+    /// The type in which a value is computed: the widest of what it reads and where it is stored.
+    fn widest(&self, value: &Value, element: Element) -> Element {
+        let mut wide = element != Element::F32;
+        value.visit(&mut |part| {
+            if let Value::Load(id, _) = part {
+                let buffer = self.module.buffers.get(id.0 as usize);
+                wide |= buffer.is_some_and(|buffer| buffer.element != Element::F32);
+            }
+        });
+        match (element, wide) {
+            (Element::I64, _) => Element::I64,
+            (_, true) => Element::F64,
+            (_, false) => Element::F32,
+        }
     }
 
     /// Writes `for var = range {` and binds the variable.

@@ -209,7 +209,7 @@ pub enum Index {
     Select(Box<Condition>, Box<Index>, Box<Index>),
 }
 
-/// A floating-point expression; of its store's element type.
+/// A floating-point expression; computed in the widest type of what it loads and where it is stored.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// A constant.

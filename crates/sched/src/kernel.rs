@@ -44,7 +44,7 @@ pub(crate) fn module(inferred: &Inferred, layouts: &[Layout]) -> Result<Module, 
     }
     for (tensor, layout) in inferred.program.tensors.iter().zip(layouts) {
         let size = layout.size_index(&|name| symbol(&module, &inferred.sets, name))?;
-        module.buffer(module_name(&tensor.name), Element::F64, size);
+        module.buffer(module_name(&tensor.name), element(tensor.element), size);
     }
     Ok(module)
 }
@@ -100,6 +100,14 @@ fn arguments(
         .filter(|id| !touched_only || writes(*id) || reads(*id))
         .map(|id| (buffer(id), if writes(id) { Mode::Out } else { Mode::In }))
         .collect()
+}
+
+/// A tensor's element type in the loop IR.
+pub(crate) fn element(element: dastac_stur::program::Element) -> Element {
+    match element {
+        dastac_stur::program::Element::F64 => Element::F64,
+        dastac_stur::program::Element::F32 => Element::F32,
+    }
 }
 
 /// The packed buffer of a tensor.

@@ -12,7 +12,7 @@ use dastac_stur::program::TensorId;
 use dastac_stur::sets::Affine;
 
 use crate::SchedError;
-use crate::kernel::{buffer, module, sort, stored_position, with_lets};
+use crate::kernel::{buffer, element, module, sort, stored_position, with_lets};
 use crate::nest::{Scan, Scope, symbol};
 
 /// Names of the functions that move a tensor.
@@ -108,12 +108,13 @@ impl Mover<'_> {
                 _ => extent.max(Index::constant(0)),
             });
         }
+        let element = element(self.inferred.program.tensor(self.id).element);
         let size = extents.iter().cloned().fold(Index::constant(1), |a, b| a * b);
         let mut name = format!("{}.{suffix}", self.inferred.program.tensor(self.id).name);
         while module.find_buffer(&name).is_some() {
             name.push('_'); // the program has a tensor of this name
         }
-        Ok((extents, module.buffer(name, Element::F64, size)))
+        Ok((extents, module.buffer(name, element, size)))
     }
 
     /// The position in C order.

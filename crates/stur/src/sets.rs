@@ -453,6 +453,11 @@ impl Names {
         self.symbols.iter().any(|symbol| symbol == name)
     }
 
+    /// isl names of the symbols and derived symbols that are known not to be negative.
+    pub fn nonnegative(&self) -> impl Iterator<Item = &str> {
+        self.nonnegative.iter().map(|name| self.isl(name))
+    }
+
     /// isl names of the symbols, in declaration order, then of the derived symbols.
     pub fn parameters(&self) -> Vec<String> {
         self.symbols.iter().map(|symbol| self.isl(symbol).to_string()).collect()

@@ -366,10 +366,10 @@ fn not_supported_yet() {
     errors(
         "A:U(i, j) := B:U(i, j) * (i < j)",
         expect![[r#"
-        E0900 not supported yet: the structure of another tensor in a rule
-          @ 13..16 "B:U": a structure, not a value
-          = repeat its comparisons here
-    "#]],
+            E0003 a structure on the right-hand side
+              @ 13..16 "B:U": a set, not a value
+              = repeat its comparisons here
+        "#]],
     );
 }
 

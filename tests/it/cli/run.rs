@@ -283,12 +283,12 @@ fn wrong_tensors_and_arrays() {
         bytes[at..at + to.len()].copy_from_slice(to);
         fs::write(folder.path("b.npy"), bytes).unwrap();
     };
-    changed(b"<f8", b"<f4");
+    changed(b"<f8", b"<i8");
     folder.fails(
         "run p.stur -p N=3 --input B=b.npy",
         1,
         &expect![[r#"
-        error: `b.npy` holds elements of type '<f4', not 64-bit floats ('<f8')
+        error: `b.npy` holds elements of type '<i8', not 64-bit ('<f8') or 32-bit ('<f4') floats
         help: convert it in Python with `array.astype(numpy.float64)`
     "#]],
     );

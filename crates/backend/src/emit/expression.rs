@@ -161,13 +161,7 @@ impl Writer<'_, '_> {
                 self.check(*id, &index);
                 let loaded =
                     self.define(format_args!("memref.load {buffer}[{index}] : {}", memref(from)));
-                let convert = match (from, element) {
-                    (Element::F64, Element::F32) => "arith.truncf",
-                    (Element::F32, Element::F64) => "arith.extf",
-                    (Element::I64, _) => "arith.sitofp",
-                    _ => return Ok(loaded),
-                };
-                self.define(format_args!("{convert} {loaded} : {} to {ty}", name_of(from)))
+                self.converted(loaded, from, element)
             }
             Value::FromIndex(index) => {
                 let index = self.index(index)?;
@@ -191,6 +185,18 @@ impl Writer<'_, '_> {
             }
             Value::Sum(sum) => self.sum(sum, element)?,
         })
+    }
+
+    /// A value in another type; rounded where that is narrower.
+    pub(super) fn converted(&mut self, value: Ssa, from: Element, to: Element) -> Ssa {
+        let convert = match (from, to) {
+            (Element::F64, Element::F32) => "arith.truncf",
+            (Element::F32, Element::F64) => "arith.extf",
+            (Element::I64, Element::F64 | Element::F32) => "arith.sitofp",
+            _ => return value,
+        };
+        let (from, to) = (name_of(from), name_of(to));
+        self.define(format_args!("{convert} {value} : {from} to {to}"))
     }
 
     pub(super) fn add(&mut self, left: &Ssa, right: &Ssa, element: Element) -> Ssa {

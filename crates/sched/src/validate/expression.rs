@@ -14,17 +14,24 @@ use num_rational::Ratio;
 pub(super) struct Naming {
     /// Parameters, by symbol.
     pub(super) params: Vec<String>,
+    /// Parameters that are derived from symbols, by how the loops compute them.
+    derived: Vec<(Index, String)>,
     /// Begins the name of every variable and of no parameter.
     prefix: String,
 }
 
 impl Naming {
-    pub(super) fn new(params: Vec<String>) -> Naming {
+    pub(super) fn new(params: Vec<String>, derived: Vec<(Index, String)>) -> Naming {
         let mut prefix = "v".to_string();
         while params.iter().any(|param| param.starts_with(&prefix)) {
             prefix.push('_');
         }
-        Naming { params, prefix }
+        Naming { params, derived, prefix }
+    }
+
+    /// The derived parameter that an expression computes.
+    fn derived(&self, index: &Index) -> Option<&String> {
+        self.derived.iter().find(|(value, _)| value == index).map(|(_, name)| name)
     }
 
     pub(super) fn var(&self, var: VarId) -> String {
@@ -34,6 +41,9 @@ impl Naming {
     /// In isl's notation, if it is quasi-affine.
     pub(super) fn text(&self, index: &Index) -> Option<String> {
         let go = |index: &Index| self.text(index);
+        if let Some(name) = self.derived(index) {
+            return Some(name.clone());
+        }
         Some(match index {
             Index::Const(value) => format!("({value})"),
             Index::Symbol(symbol) => self.params.get(symbol.0 as usize)?.clone(),
@@ -94,6 +104,9 @@ impl Naming {
             terms: [(Atom::Floor(Box::new(inner), by), 1)].into(),
             constant: 0,
         };
+        if let Some(name) = self.derived(index) {
+            return Some(Affine::name(name));
+        }
         match index {
             Index::Const(value) => Some(Affine::constant(*value)),
             Index::Symbol(symbol) => Some(Affine::name(self.params.get(symbol.0 as usize)?)),
@@ -150,6 +163,9 @@ impl Naming {
             cases.extend(under(&test.clone().negate(), b)?);
             (cases.len() <= MAX_CASES).then_some(cases)
         };
+        if let Some(name) = self.derived(index) {
+            return one(Polynomial::from_affine(&Affine::name(name)));
+        }
         match index {
             Index::Const(_)
             | Index::Symbol(_)

@@ -27,6 +27,7 @@ use dastac_stur::infer::{Inferred, InferredRule, Statement};
 use dastac_stur::program::TensorId;
 use dastac_stur::sets::{Affine, SetError};
 
+use crate::nest::symbol;
 use crate::{KERNEL, PREPARE, SchedError};
 use executed::{Around, Site};
 use expression::Naming;
@@ -92,7 +93,11 @@ pub fn validate(
     layouts: &[Layout],
     module: &Module,
 ) -> Result<Vec<Check>, SchedError> {
-    let naming = Naming::new(inferred.sets.names.parameters());
+    let derived =
+        inferred.sets.names.all_derived().filter_map(|(name, _)| {
+            Some((symbol(module, &inferred.sets, name)?, name.to_string()))
+        });
+    let naming = Naming::new(inferred.sets.names.parameters(), derived.collect());
     let mut stages = Vec::new();
     for (preprocess, name) in [(true, PREPARE), (false, KERNEL)] {
         if let Some(function) = module.find_function(name) {
@@ -153,8 +158,7 @@ impl Stage<'_> {
     /// The four properties of a rule that this function runs.
     fn rule(&self, rule: &InferredRule, stages: &[Stage<'_>]) -> Result<[Proof; 4], SchedError> {
         let validator = &self.validator;
-        let affine = rule.statements.iter().all(Statement::is_exact);
-        if !affine || !validator.inferred.program.derived.is_empty() {
+        if !rule.statements.iter().all(Statement::is_exact) {
             let open =
                 Proof::Undecided("something that is not affine decides what is executed".into());
             return Ok([open.clone(), open.clone(), open.clone(), open]);
@@ -280,8 +284,9 @@ impl Validator<'_> {
     /// The points over `vars` at which the conditions hold.
     fn set(&self, vars: &[VarId], conditions: &[String]) -> Result<Set, Stop> {
         let params = &self.naming.params;
+        let nonnegative = self.inferred.sets.names.nonnegative();
         let vars: Vec<String> = vars.iter().map(|var| self.naming.var(*var)).collect();
-        let mut all: Vec<String> = params.iter().map(|name| format!("{name} >= 0")).collect();
+        let mut all: Vec<String> = nonnegative.map(|name| format!("{name} >= 0")).collect();
         all.push("1 = 1".into());
         all.extend(conditions.iter().map(|condition| format!("({condition})")));
         let text = format!(

@@ -11,7 +11,6 @@ const MAX_ALIGN: i64 = 512;
 
 /// Element types that the language names and this version cannot compute with.
 const LATER: &[&str] = &[
-    "f32",
     "f16",
     "bf16",
     "f128",
@@ -46,6 +45,7 @@ impl Checker<'_> {
             };
             program.tensors[id.0].element = match entry.element.text.as_str() {
                 "f64" => Element::F64,
+                "f32" => Element::F32,
                 other => {
                     let span = entry.element.span;
                     let error = if LATER.contains(&other) {
@@ -55,7 +55,7 @@ impl Checker<'_> {
                         let message = format!("unknown element type `{other}`");
                         Diagnostic::error("E0120", message, span, "unknown")
                     };
-                    self.report(error.hint("all elements are f64"));
+                    self.report(error.hint("element types are f64, the default, and f32"));
                     continue;
                 }
             };

@@ -175,14 +175,10 @@ impl Parser<'_> {
                 self.at += 1;
                 let reciprocal = self.reciprocal()?;
                 if self.is(":") {
-                    return Err(Box::new(
-                        Diagnostic::unsupported(
-                            "the structure of another tensor in a rule",
-                            start.to(self.nth(1).map_or(self.span(), |token| token.span)),
-                            "a structure, not a value",
-                        )
-                        .hint("repeat its comparisons here"),
-                    ));
+                    let span = start.to(self.nth(1).map_or(self.span(), |token| token.span));
+                    let message = "a structure on the right-hand side";
+                    let error = error("E0003", message, span, "a set, not a value");
+                    return Err(with_hint(error, "repeat its comparisons here"));
                 }
                 if self.eat("(") {
                     let arguments = self.nested(Parser::arguments)?;

@@ -4,7 +4,7 @@
 //! For a rule `T(x) := sum of products`, every point of every product's iterators at which all comparisons hold adds the product of
 //! its factors to `T(x)`. An access reads the stored unique value, or coefficient times the value that the redundancy map leads to, or 0;
 //! a reciprocal is taken where the tensor is *structurally* non-zero, and makes the product 0 elsewhere. Rules are computed one after
-//! the other, each from finished tensors.
+//! the other, each from finished tensors. Arithmetic is of 64 bits; what a rule computes into 32-bit elements is rounded once, when it is finished.
 //!
 //! Shapes: the extent of a position is the largest over the regions of `:D` (or `:U` where there is no `:D`) of the smallest upper bound
 //! that is written for its iterator, alone, against symbols and numbers; by interval propagation where there is none. A head without
@@ -265,11 +265,16 @@ impl<'a> Evaluator<'a> {
                 });
             }
             let support = vec![true; input.data.len()];
-            finished.push(Some(self.structured(id, Finished { values: input.clone(), support })?));
+            let mut values = input.clone();
+            values.data.iter_mut().for_each(|value| *value = tensor.element.round(*value));
+            finished.push(Some(self.structured(id, Finished { values, support })?));
         }
         let mut results = BTreeMap::new();
         for rule in &self.program.rules {
-            let result = self.structured(rule.head, self.compute(rule, &finished)?)?;
+            let mut result = self.compute(rule, &finished)?;
+            let element = self.program.tensor(rule.head).element;
+            result.values.data.iter_mut().for_each(|value| *value = element.round(*value));
+            let result = self.structured(rule.head, result)?;
             results.insert(rule.head, result.values.clone());
             finished[rule.head.0] = Some(result);
         }

@@ -5,7 +5,7 @@ use rand::RngCore;
 use super::interval::Interval;
 use super::nest::{Nest, relations};
 use super::{Dense, EvalError, Evaluator, Finished, index_at, position};
-use crate::program::{Region, Structure, TensorId};
+use crate::program::{Element, Region, Structure, TensorId};
 
 /// What an element is by its tensor's declared structure.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,6 +58,8 @@ enum Cell {
 
 /// How far a redundant element of a given array may be from its exact value, relative to it: other programs round too.
 const TOLERANCE: f64 = 1e-9;
+/// The same for elements of 32 bits.
+const TOLERANCE_F32: f64 = 1e-6;
 
 impl Evaluator<'_> {
     /// What an element is, by the tensor's `:D`, `:U` and `:R`. Elements outside of the box are zero; a computed tensor without
@@ -124,6 +126,7 @@ impl Evaluator<'_> {
                 let bits = rng.next_u64();
                 let unit = (bits >> 11) as f64 / (1u64 << 53) as f64;
                 let size = 0.25 + 0.75 * unit;
+                let size = self.program.tensor(tensor).element.round(size);
                 *value = if bits & 1 == 0 { size } else { -size };
             }
         }
@@ -150,7 +153,11 @@ impl Evaluator<'_> {
                 Cell::Zero => 0.0,
                 Cell::Redundant { target, coefficient } => coefficient * input.data[*target],
             };
-            let close = (found - expected).abs() <= TOLERANCE * expected.abs();
+            let tolerance = match self.program.tensor(tensor).element {
+                Element::F64 => TOLERANCE,
+                Element::F32 => TOLERANCE_F32,
+            };
+            let close = (found - expected).abs() <= tolerance * expected.abs();
             if !(close || *found == expected || found.is_nan() && expected.is_nan()) {
                 let index = index_at(&input.shape, at);
                 let tensor = self.name(tensor);
