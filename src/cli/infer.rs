@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use dastac::stur::infer::{InferError, Inferred, Redundancy, map_to_stur, set_to_stur};
+use dastac::stur::infer::{InferError, Inferred, Redundancy, declarations};
 use dastac::stur::sets::Extent;
 use dastac::stur::{Role, TensorId};
 
@@ -48,76 +48,29 @@ pub fn structures(inferred: &Inferred, source: &Source) -> Result<String> {
 fn structure(inferred: &Inferred, id: TensorId) -> std::result::Result<String, InferError> {
     let tensor = inferred.program.tensor(id);
     let structured = &inferred.tensors[id.0];
-    let (name, sets, iterators) = (&tensor.name, &inferred.sets, &structured.iterators);
+    let (name, sets) = (&tensor.name, &inferred.sets);
     let mut text = String::new();
     let extents: Vec<String> = structured.extents.iter().map(Extent::to_string).collect();
     let shape = if extents.is_empty() { "a scalar".into() } else { extents.join(" x ") };
     let _ = writeln!(text, "# {name}: {}, {shape}", role(tensor.role));
-    let head = iterators.join(", ");
-    if tensor.rank > 0 {
-        let _ =
-            writeln!(text, "{name}:D({head}) := {}", box_to_stur(iterators, &structured.extents));
-        let unique = set_to_stur(sets, &structured.unique, iterators)?;
-        let _ = writeln!(text, "{name}:U({head}) := {unique}");
+    for line in declarations(inferred, id)? {
+        let _ = writeln!(text, "{line}");
     }
     let _ = writeln!(text, "# isl: {}", structured.unique);
-    let mut pieces = Vec::new();
-    let mut comments = String::new();
     for piece in &structured.redundancy {
         match piece {
             Redundancy::Affine { map, coefficient } => {
-                pieces.push(map_to_stur(sets, map, coefficient, iterators)?);
                 let times = if coefficient.is_one() {
                     String::new()
                 } else {
                     format!("{} times ", coefficient.to_stur(&|symbol| sets.names.symbol(symbol)))
                 };
-                let _ = writeln!(comments, "# isl: {times}{map}");
+                let _ = writeln!(text, "# isl: {times}{map}");
             }
-            Redundancy::Sorted { domain, classes } => {
-                for class in classes {
-                    let names: Vec<&str> = class.iter().map(|&k| iterators[k].as_str()).collect();
-                    let names = names.join(", ");
-                    let _ = writeln!(
-                        comments,
-                        "# {name} is symmetric in ({names}): an element equals the one whose subscripts there are in ascending order"
-                    );
-                }
-                let _ = writeln!(comments, "# isl, the redundant elements: {domain}");
+            Redundancy::Sorted { domain, .. } => {
+                let _ = writeln!(text, "# isl, the redundant elements: {domain}");
             }
         }
     }
-    if !pieces.is_empty() {
-        let targets: Vec<String> =
-            iterators.iter().map(|iterator| format!("{iterator}p")).collect();
-        let _ =
-            writeln!(text, "{name}:R({head}, {}) := {}", targets.join(", "), pieces.join(" + "));
-    }
-    Ok(text + &comments)
-}
-
-/// The box: one product for each combination of regions.
-fn box_to_stur(iterators: &[String], extents: &[Extent]) -> String {
-    let mut products = vec![Vec::new()];
-    for (iterator, extent) in iterators.iter().zip(extents) {
-        let regions = extent.regions.iter().map(|bounds| {
-            let bounds = bounds
-                .iter()
-                .map(|bound| format!("(0 <= {iterator} < {})", stur(&bound.to_string())));
-            bounds.collect::<Vec<_>>().join(" * ")
-        });
-        let regions: Vec<String> = regions.collect();
-        products = products
-            .iter()
-            .flat_map(|product: &Vec<String>| {
-                regions.iter().map(|region| product.iter().chain([region]).cloned().collect())
-            })
-            .collect();
-    }
-    products.iter().map(|product| product.join(" * ")).collect::<Vec<_>>().join(" + ")
-}
-
-/// Floors are written `(a / b)` in STUR.
-fn stur(affine: &str) -> String {
-    affine.replace("floor(", "(")
+    Ok(text)
 }

@@ -1,14 +1,16 @@
-//! Structure that the program declares: boxes, unique sets and redundancy maps of inputs.
+//! Structure that the program declares: boxes, unique sets and redundancy maps of inputs, and of heads, where they are promises.
 //!
 //! Checked here: dimensions are bounded and non-negative; the redundancy map is single-valued, leads into the unique set, and its
-//! domain does not meet the unique set.
+//! domain does not meet the unique set. Of a head also: that the rule makes it true ([`head`]).
 
 use std::collections::BTreeMap;
 
 use dastac_poly::{Map, Set};
 
-use super::group::Group;
+use super::group::{Group, Signed};
+use super::relations::Relations;
 use super::{InferError, Redundancy, Structured, named, side, symmetry, unbounded, witness};
+use crate::coefficient::Coefficient;
 use crate::diagnostic::Diagnostic;
 use crate::program::{Program, RuleId, Structure, TensorId};
 use crate::sets::{Affine, Extent, Sets, upper_bounds};
@@ -121,28 +123,112 @@ fn locals_bounded(sets: &Sets, structure: &Structure, domain: &Set) -> Result<()
     Ok(())
 }
 
-/// The declared box of a head, if it has one. A head's own `:U`/`:R` are not supported: they are inferred.
+/// The declared box of a head, if it has one.
 pub(crate) fn head_box(
     program: &Program,
     sets: &Sets,
     id: RuleId,
 ) -> Result<Option<Declared>, InferError> {
     let tensor = program.tensor(program.rules[id.0].head);
-    if let Some(structure) = tensor.unique.as_ref().or(tensor.redundancy.as_ref()) {
-        return Err(Diagnostic::unsupported(
-            format!("a declared structure of `{}`, which a rule computes", tensor.name),
-            structure.span,
-            "declared here",
-        )
-        .label(program.rules[id.0].span, "computed here")
-        .hint("leave it out: the structure of computed tensors is inferred")
-        .into());
-    }
     match &tensor.domain {
         Some(domain) => Ok(Some(declared_box(program, sets, &tensor.name, domain)?)),
         None => Ok(None),
     }
 }
+
+/// The structure of a head with a `:U` or `:R` of its own: the declared one, within what may be non-zero, if inference proves that it is true.
+///
+/// Proven is: every element that may be non-zero is unique or redundant as declared; every redundant element and its target are
+/// equal up to the declared coefficient, as the redundancy and the symmetry that were inferred say, or both are zero.
+///
+/// # Errors
+/// E0309 with a counter-example where that is not so; what an input's declaration may be wrong about too.
+pub(crate) fn head(
+    program: &Program,
+    sets: &Sets,
+    id: RuleId,
+    inferred: Structured,
+) -> Result<Structured, InferError> {
+    let rule = &program.rules[id.0];
+    let tensor = program.tensor(rule.head);
+    let Some(declared) = tensor.unique.as_ref().or(tensor.redundancy.as_ref()) else {
+        return Ok(inferred);
+    };
+    let domain = match &tensor.domain {
+        Some(domain) => sets.structure(domain)?,
+        None => sets.box_set(&inferred.iterators, &inferred.extents)?,
+    };
+    for structure in [&tensor.unique, &tensor.redundancy].into_iter().flatten() {
+        locals_bounded(sets, structure, &domain)?;
+    }
+    let unique = match &tensor.unique {
+        Some(unique) => sets.structure(unique)?.intersect(&domain)?,
+        None => domain.clone(),
+    };
+    let mut wanted =
+        Structured { support: unique.clone(), unique, redundancy: Vec::new(), ..inferred.clone() };
+    if let Some(declared) = &tensor.redundancy {
+        redundancy(sets, &tensor.name, declared, &domain, &mut wanted)?;
+    }
+    let wrong = |what: String, at: &Set| -> Result<InferError, InferError> {
+        let message =
+            format!("the declared structure of `{}` does not follow from its rule", tensor.name);
+        let example = format!("{what}, for example {}", witness(sets, at)?);
+        Ok(Diagnostic::error("E0309", message, declared.span, example)
+            .label(rule.span, "computed here")
+            .hint("leave `:U` and `:R` out: the structure of computed tensors is inferred, and `dastac infer` shows it")
+            .into())
+    };
+    let missing = inferred.support.subtract(&wanted.support)?;
+    if !missing.is_empty()? {
+        return Err(wrong("an element may be non-zero that this makes zero".into(), &missing)?);
+    }
+    let known = Relations::of(&inferred)?;
+    for piece in &mut wanted.redundancy {
+        let Redundancy::Affine { map, coefficient } = piece else { continue };
+        let mut open = map.intersect_domain(&inferred.support)?;
+        let zero_to_value = map.intersect_range(&inferred.support)?.subtract(&open)?;
+        *map = open.intersect_range(&inferred.support)?.simplify()?;
+        // Equalities that are known: an element of the symmetry group first, then the redundancy map.
+        let all = [Signed::identity(inferred.iterators.len())];
+        let elements = match inferred.symmetry.order() {
+            0..=MAX_ELEMENTS => inferred.symmetry.elements(),
+            _ => all.to_vec(),
+        };
+        for element in elements {
+            if open.is_empty()? {
+                break;
+            }
+            let images: Vec<Affine> =
+                element.image.iter().map(|&k| Affine::name(&inferred.iterators[k])).collect();
+            let moved = sets.access(&inferred.iterators, &images)?;
+            for (factor, pairs) in &known.0 {
+                if factor.times(&Coefficient::sign(element.negative)).as_ref() == Some(coefficient)
+                {
+                    open = open.subtract(&moved.apply_range(pairs)?)?;
+                }
+            }
+        }
+        let open = open.domain()?.union(&zero_to_value.domain()?)?;
+        if !open.is_empty()? {
+            return Err(wrong("an element may differ from what `:R` makes it".into(), &open)?);
+        }
+    }
+    wanted.unique = wanted.unique.intersect(&inferred.support)?.simplify()?;
+    wanted.unique = named(sets, &wanted.unique, &wanted.iterators)?;
+    wanted.support = inferred.support;
+    let mut redundancy = Vec::new();
+    for piece in wanted.redundancy {
+        if !piece.domain()?.is_empty()? {
+            redundancy.push(piece);
+        }
+    }
+    wanted.redundancy = redundancy;
+    Ok(wanted)
+}
+
+/// Permutations of a head that are tried to prove its declared redundancy.
+const MAX_ELEMENTS: usize = 720;
 
 /// The elements of a `:D` (or a `:U` that stands in for it) and the extents of the box around them.
 fn declared_box(

@@ -33,7 +33,7 @@ use crate::program::{Definition, Guard, Product, Program, RuleId, TensorId};
 use crate::sets::{Affine, Extent, SetError, Sets, affine, upper_bounds};
 
 use group::Group;
-pub use print::{map_to_stur, set_to_stur};
+pub use print::{declarations, map_to_stur, set_to_stur};
 use quotient::Quotient;
 
 /// Why inference stopped.
@@ -342,6 +342,7 @@ fn infer_rule(
         exact: affine && reads.all(|access| known(access.tensor).is_none_or(|t| t.exact)),
         symmetry: group,
     };
+    let structured = declared::head(program, sets, id, structured)?;
 
     let mut statements = Vec::new();
     for (index, (product, space)) in rule.products.iter().zip(&spaces).enumerate() {

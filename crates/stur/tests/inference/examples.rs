@@ -3,7 +3,9 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use crate::brute_force::{analyse, check, structure};
+use dastac_stur::infer::declarations;
+
+use crate::brute_force::{analyse, check};
 
 fn programs(folder: &str) -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -25,10 +27,8 @@ fn structures_of_all_examples() {
         let inferred = analyse(&source).unwrap_or_else(|error| panic!("{path:?}: {error}"));
         let _ = writeln!(text, "## {}", path.file_name().unwrap().to_string_lossy());
         for id in inferred.program.tensor_ids() {
-            let tensor = inferred.program.tensor(id);
-            if tensor.rank > 0 {
-                let head = inferred.tensors[id.0].iterators.join(", ");
-                let _ = write!(text, "{}({head}): {}", tensor.name, structure(&inferred, id));
+            for line in declarations(&inferred, id).unwrap() {
+                let _ = writeln!(text, "{line}");
             }
         }
         text.push('\n');
@@ -50,5 +50,44 @@ fn examples_hold() {
             checked += usize::from(done.unwrap_or_else(|error| panic!("{path:?}: {error}")));
         }
         assert!(checked > 0, "{path:?} was too large at every size");
+    }
+}
+
+/// What is printed of a program's heads, accepted when it is pasted back, means the same.
+pub fn pasted_back(source: &str, inferred: &dastac_stur::infer::Inferred) -> Result<(), String> {
+    let program = &inferred.program;
+    let mut text = source.to_string();
+    for id in program.tensor_ids().filter(|id| program.tensor(*id).rule().is_some()) {
+        let tensor = program.tensor(id);
+        for line in declarations(inferred, id).map_err(|error| format!("{error:?}"))? {
+            // Said twice in other words is an error of its own.
+            if !(tensor.domain.is_some() && line.starts_with(&format!("{}:D", tensor.name))) {
+                let _ = write!(text, "\n{line}");
+            }
+        }
+    }
+    let again = analyse(&text).map_err(|error| format!("{error}\n{text}"))?;
+    for id in program.tensor_ids() {
+        let (before, after) = (&inferred.tensors[id.0], &again.tensors[id.0]);
+        let name = &program.tensor(id).name;
+        let [a, b] = [before, after].map(|structured| structured.unique.to_string());
+        // In two contexts: by text, read by one of them.
+        let after_here = dastac_poly::Set::parse(&inferred.sets.context, &b).unwrap();
+        if !before.unique.is_equal(&after_here).unwrap() {
+            return Err(format!("{name}: {a} became {b}\n{text}"));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn printed_structures_are_accepted() {
+    for path in programs("examples").into_iter().chain(programs("tests/it/programs")) {
+        let source = std::fs::read_to_string(&path).unwrap();
+        if source.contains("@preprocess") {
+            continue; // a block's end is not a place for declarations of its heads
+        }
+        let inferred = analyse(&source).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+        pasted_back(&source, &inferred).unwrap_or_else(|error| panic!("{path:?}: {error}"));
     }
 }
