@@ -137,6 +137,11 @@ pub struct isl_union_set {
 }
 #[repr(C)]
 #[derive(Debug)]
+pub struct isl_mat {
+    _unused: [u8; 0],
+}
+#[repr(C)]
+#[derive(Debug)]
 pub struct isl_qpolynomial {
     _unused: [u8; 0],
 }
@@ -269,6 +274,10 @@ pub struct Isl {
     pub isl_val_get_num_si: unsafe extern "C" fn(v: *mut isl_val) -> ::std::os::raw::c_long,
     pub isl_val_is_int: unsafe extern "C" fn(v: *mut isl_val) -> isl_bool,
     pub isl_val_is_nan: unsafe extern "C" fn(v: *mut isl_val) -> isl_bool,
+    pub isl_val_read_from_str: unsafe extern "C" fn(
+        ctx: *mut isl_ctx,
+        str_: *const ::std::os::raw::c_char,
+    ) -> *mut isl_val,
     pub isl_val_to_str: unsafe extern "C" fn(v: *mut isl_val) -> *mut ::std::os::raw::c_char,
     pub isl_point_zero: unsafe extern "C" fn(space: *mut isl_space) -> *mut isl_point,
     pub isl_point_copy: unsafe extern "C" fn(pnt: *mut isl_point) -> *mut isl_point,
@@ -285,6 +294,11 @@ pub struct Isl {
         v: *mut isl_val,
     ) -> *mut isl_point,
     pub isl_point_is_void: unsafe extern "C" fn(pnt: *mut isl_point) -> isl_bool,
+    pub isl_space_set_alloc: unsafe extern "C" fn(
+        ctx: *mut isl_ctx,
+        nparam: ::std::os::raw::c_uint,
+        dim: ::std::os::raw::c_uint,
+    ) -> *mut isl_space,
     pub isl_space_copy: unsafe extern "C" fn(space: *mut isl_space) -> *mut isl_space,
     pub isl_space_free: unsafe extern "C" fn(space: *mut isl_space) -> *mut isl_space,
     pub isl_space_is_params: unsafe extern "C" fn(space: *mut isl_space) -> isl_bool,
@@ -305,7 +319,9 @@ pub struct Isl {
         pos: ::std::os::raw::c_uint,
     ) -> *const ::std::os::raw::c_char,
     pub isl_space_map_from_set: unsafe extern "C" fn(space: *mut isl_space) -> *mut isl_space,
+    pub isl_space_params: unsafe extern "C" fn(space: *mut isl_space) -> *mut isl_space,
     pub isl_space_dim: unsafe extern "C" fn(space: *mut isl_space, type_: isl_dim_type) -> isl_size,
+    pub isl_aff_zero_on_domain_space: unsafe extern "C" fn(space: *mut isl_space) -> *mut isl_aff,
     pub isl_aff_copy: unsafe extern "C" fn(aff: *mut isl_aff) -> *mut isl_aff,
     pub isl_aff_free: unsafe extern "C" fn(aff: *mut isl_aff) -> *mut isl_aff,
     pub isl_aff_dim: unsafe extern "C" fn(aff: *mut isl_aff, type_: isl_dim_type) -> isl_size,
@@ -316,9 +332,22 @@ pub struct Isl {
         type_: isl_dim_type,
         pos: ::std::os::raw::c_int,
     ) -> *mut isl_val,
+    pub isl_aff_set_constant_val:
+        unsafe extern "C" fn(aff: *mut isl_aff, v: *mut isl_val) -> *mut isl_aff,
+    pub isl_aff_set_coefficient_val: unsafe extern "C" fn(
+        aff: *mut isl_aff,
+        type_: isl_dim_type,
+        pos: ::std::os::raw::c_int,
+        v: *mut isl_val,
+    ) -> *mut isl_aff,
     pub isl_aff_is_cst: unsafe extern "C" fn(aff: *mut isl_aff) -> isl_bool,
     pub isl_aff_get_div:
         unsafe extern "C" fn(aff: *mut isl_aff, pos: ::std::os::raw::c_int) -> *mut isl_aff,
+    pub isl_aff_floor: unsafe extern "C" fn(aff: *mut isl_aff) -> *mut isl_aff,
+    pub isl_aff_add: unsafe extern "C" fn(aff1: *mut isl_aff, aff2: *mut isl_aff) -> *mut isl_aff,
+    pub isl_aff_scale_val: unsafe extern "C" fn(aff: *mut isl_aff, v: *mut isl_val) -> *mut isl_aff,
+    pub isl_aff_scale_down_val:
+        unsafe extern "C" fn(aff: *mut isl_aff, v: *mut isl_val) -> *mut isl_aff,
     pub isl_aff_to_str: unsafe extern "C" fn(aff: *mut isl_aff) -> *mut ::std::os::raw::c_char,
     pub isl_pw_aff_get_domain_space: unsafe extern "C" fn(pwaff: *mut isl_pw_aff) -> *mut isl_space,
     pub isl_pw_aff_is_equal:
@@ -386,7 +415,31 @@ pub struct Isl {
         str_: *const ::std::os::raw::c_char,
     )
         -> *mut isl_multi_union_pw_aff,
+    pub isl_mat_alloc: unsafe extern "C" fn(
+        ctx: *mut isl_ctx,
+        n_row: ::std::os::raw::c_uint,
+        n_col: ::std::os::raw::c_uint,
+    ) -> *mut isl_mat,
+    pub isl_mat_copy: unsafe extern "C" fn(mat: *mut isl_mat) -> *mut isl_mat,
+    pub isl_mat_free: unsafe extern "C" fn(mat: *mut isl_mat) -> *mut isl_mat,
+    pub isl_mat_rows: unsafe extern "C" fn(mat: *mut isl_mat) -> isl_size,
+    pub isl_mat_cols: unsafe extern "C" fn(mat: *mut isl_mat) -> isl_size,
+    pub isl_mat_get_element_val: unsafe extern "C" fn(
+        mat: *mut isl_mat,
+        row: ::std::os::raw::c_int,
+        col: ::std::os::raw::c_int,
+    ) -> *mut isl_val,
+    pub isl_mat_set_element_val: unsafe extern "C" fn(
+        mat: *mut isl_mat,
+        row: ::std::os::raw::c_int,
+        col: ::std::os::raw::c_int,
+        v: *mut isl_val,
+    ) -> *mut isl_mat,
+    pub isl_basic_set_dim:
+        unsafe extern "C" fn(bset: *mut isl_basic_set, type_: isl_dim_type) -> isl_size,
     pub isl_set_get_space: unsafe extern "C" fn(set: *mut isl_set) -> *mut isl_space,
+    pub isl_basic_set_get_div:
+        unsafe extern "C" fn(bset: *mut isl_basic_set, pos: ::std::os::raw::c_int) -> *mut isl_aff,
     pub isl_set_set_dim_name: unsafe extern "C" fn(
         set: *mut isl_set,
         type_: isl_dim_type,
@@ -398,6 +451,10 @@ pub struct Isl {
     pub isl_set_reset_tuple_id: unsafe extern "C" fn(set: *mut isl_set) -> *mut isl_set,
     pub isl_basic_set_free: unsafe extern "C" fn(bset: *mut isl_basic_set) -> *mut isl_basic_set,
     pub isl_basic_set_copy: unsafe extern "C" fn(bset: *mut isl_basic_set) -> *mut isl_basic_set,
+    pub isl_basic_set_detect_equalities:
+        unsafe extern "C" fn(bset: *mut isl_basic_set) -> *mut isl_basic_set,
+    pub isl_basic_set_remove_redundancies:
+        unsafe extern "C" fn(bset: *mut isl_basic_set) -> *mut isl_basic_set,
     pub isl_set_remove_redundancies: unsafe extern "C" fn(set: *mut isl_set) -> *mut isl_set,
     pub isl_set_read_from_str: unsafe extern "C" fn(
         ctx: *mut isl_ctx,
@@ -406,6 +463,9 @@ pub struct Isl {
     pub isl_set_lexmin: unsafe extern "C" fn(set: *mut isl_set) -> *mut isl_set,
     pub isl_set_lexmax: unsafe extern "C" fn(set: *mut isl_set) -> *mut isl_set,
     pub isl_set_params: unsafe extern "C" fn(set: *mut isl_set) -> *mut isl_set,
+    pub isl_set_from_params: unsafe extern "C" fn(set: *mut isl_set) -> *mut isl_set,
+    pub isl_basic_set_plain_is_empty: unsafe extern "C" fn(bset: *mut isl_basic_set) -> isl_bool,
+    pub isl_basic_set_is_empty: unsafe extern "C" fn(bset: *mut isl_basic_set) -> isl_bool,
     pub isl_set_empty: unsafe extern "C" fn(space: *mut isl_space) -> *mut isl_set,
     pub isl_set_universe: unsafe extern "C" fn(space: *mut isl_space) -> *mut isl_set,
     pub isl_set_copy: unsafe extern "C" fn(set: *mut isl_set) -> *mut isl_set,
@@ -492,6 +552,29 @@ pub struct Isl {
     pub isl_set_align_params:
         unsafe extern "C" fn(set: *mut isl_set, model: *mut isl_space) -> *mut isl_set,
     pub isl_set_drop_unused_params: unsafe extern "C" fn(set: *mut isl_set) -> *mut isl_set,
+    pub isl_basic_set_equalities_matrix: unsafe extern "C" fn(
+        bset: *mut isl_basic_set,
+        c1: isl_dim_type,
+        c2: isl_dim_type,
+        c3: isl_dim_type,
+        c4: isl_dim_type,
+    ) -> *mut isl_mat,
+    pub isl_basic_set_inequalities_matrix: unsafe extern "C" fn(
+        bset: *mut isl_basic_set,
+        c1: isl_dim_type,
+        c2: isl_dim_type,
+        c3: isl_dim_type,
+        c4: isl_dim_type,
+    ) -> *mut isl_mat,
+    pub isl_basic_set_from_constraint_matrices: unsafe extern "C" fn(
+        space: *mut isl_space,
+        eq: *mut isl_mat,
+        ineq: *mut isl_mat,
+        c1: isl_dim_type,
+        c2: isl_dim_type,
+        c3: isl_dim_type,
+        c4: isl_dim_type,
+    ) -> *mut isl_basic_set,
     pub isl_set_dim_max:
         unsafe extern "C" fn(set: *mut isl_set, pos: ::std::os::raw::c_int) -> *mut isl_pw_aff,
     pub isl_set_dim_min:
@@ -694,6 +777,11 @@ pub struct Isl {
         unsafe extern "C" fn(qp: *mut isl_qpolynomial) -> *mut isl_space,
     pub isl_qpolynomial_val_on_domain:
         unsafe extern "C" fn(space: *mut isl_space, val: *mut isl_val) -> *mut isl_qpolynomial,
+    pub isl_qpolynomial_var_on_domain: unsafe extern "C" fn(
+        domain: *mut isl_space,
+        type_: isl_dim_type,
+        pos: ::std::os::raw::c_uint,
+    ) -> *mut isl_qpolynomial,
     pub isl_qpolynomial_copy:
         unsafe extern "C" fn(qp: *mut isl_qpolynomial) -> *mut isl_qpolynomial,
     pub isl_qpolynomial_free:
@@ -745,6 +833,7 @@ pub struct Isl {
         qp: *mut isl_qpolynomial,
         context: *mut isl_set,
     ) -> *mut isl_qpolynomial,
+    pub isl_qpolynomial_from_aff: unsafe extern "C" fn(aff: *mut isl_aff) -> *mut isl_qpolynomial,
     pub isl_pw_qpolynomial_alloc: unsafe extern "C" fn(
         set: *mut isl_set,
         qp: *mut isl_qpolynomial,
@@ -757,6 +846,10 @@ pub struct Isl {
         unsafe extern "C" fn(pwqp: *mut isl_pw_qpolynomial) -> *mut isl_pw_qpolynomial,
     pub isl_pw_qpolynomial_get_domain_space:
         unsafe extern "C" fn(pwqp: *mut isl_pw_qpolynomial) -> *mut isl_space,
+    pub isl_pw_qpolynomial_reset_domain_space: unsafe extern "C" fn(
+        pwqp: *mut isl_pw_qpolynomial,
+        space: *mut isl_space,
+    ) -> *mut isl_pw_qpolynomial,
     pub isl_pw_qpolynomial_domain:
         unsafe extern "C" fn(pwqp: *mut isl_pw_qpolynomial) -> *mut isl_set,
     pub isl_pw_qpolynomial_intersect_domain: unsafe extern "C" fn(
@@ -771,6 +864,8 @@ pub struct Isl {
         pwpq: *mut isl_pw_qpolynomial,
         set: *mut isl_set,
     ) -> *mut isl_pw_qpolynomial,
+    pub isl_pw_qpolynomial_project_domain_on_params:
+        unsafe extern "C" fn(pwqp: *mut isl_pw_qpolynomial) -> *mut isl_pw_qpolynomial,
     pub isl_pw_qpolynomial_drop_dims: unsafe extern "C" fn(
         pwqp: *mut isl_pw_qpolynomial,
         type_: isl_dim_type,
@@ -784,6 +879,10 @@ pub struct Isl {
         pwqp2: *mut isl_pw_qpolynomial,
     ) -> *mut isl_pw_qpolynomial,
     pub isl_pw_qpolynomial_sub: unsafe extern "C" fn(
+        pwqp1: *mut isl_pw_qpolynomial,
+        pwqp2: *mut isl_pw_qpolynomial,
+    ) -> *mut isl_pw_qpolynomial,
+    pub isl_pw_qpolynomial_add_disjoint: unsafe extern "C" fn(
         pwqp1: *mut isl_pw_qpolynomial,
         pwqp2: *mut isl_pw_qpolynomial,
     ) -> *mut isl_pw_qpolynomial,
@@ -984,6 +1083,7 @@ impl Isl {
         let isl_val_get_num_si = __library.get(b"isl_val_get_num_si\0").map(|sym| *sym)?;
         let isl_val_is_int = __library.get(b"isl_val_is_int\0").map(|sym| *sym)?;
         let isl_val_is_nan = __library.get(b"isl_val_is_nan\0").map(|sym| *sym)?;
+        let isl_val_read_from_str = __library.get(b"isl_val_read_from_str\0").map(|sym| *sym)?;
         let isl_val_to_str = __library.get(b"isl_val_to_str\0").map(|sym| *sym)?;
         let isl_point_zero = __library.get(b"isl_point_zero\0").map(|sym| *sym)?;
         let isl_point_copy = __library.get(b"isl_point_copy\0").map(|sym| *sym)?;
@@ -993,6 +1093,7 @@ impl Isl {
         let isl_point_set_coordinate_val =
             __library.get(b"isl_point_set_coordinate_val\0").map(|sym| *sym)?;
         let isl_point_is_void = __library.get(b"isl_point_is_void\0").map(|sym| *sym)?;
+        let isl_space_set_alloc = __library.get(b"isl_space_set_alloc\0").map(|sym| *sym)?;
         let isl_space_copy = __library.get(b"isl_space_copy\0").map(|sym| *sym)?;
         let isl_space_free = __library.get(b"isl_space_free\0").map(|sym| *sym)?;
         let isl_space_is_params = __library.get(b"isl_space_is_params\0").map(|sym| *sym)?;
@@ -1004,7 +1105,10 @@ impl Isl {
             __library.get(b"isl_space_find_dim_by_name\0").map(|sym| *sym)?;
         let isl_space_get_dim_name = __library.get(b"isl_space_get_dim_name\0").map(|sym| *sym)?;
         let isl_space_map_from_set = __library.get(b"isl_space_map_from_set\0").map(|sym| *sym)?;
+        let isl_space_params = __library.get(b"isl_space_params\0").map(|sym| *sym)?;
         let isl_space_dim = __library.get(b"isl_space_dim\0").map(|sym| *sym)?;
+        let isl_aff_zero_on_domain_space =
+            __library.get(b"isl_aff_zero_on_domain_space\0").map(|sym| *sym)?;
         let isl_aff_copy = __library.get(b"isl_aff_copy\0").map(|sym| *sym)?;
         let isl_aff_free = __library.get(b"isl_aff_free\0").map(|sym| *sym)?;
         let isl_aff_dim = __library.get(b"isl_aff_dim\0").map(|sym| *sym)?;
@@ -1014,8 +1118,16 @@ impl Isl {
             __library.get(b"isl_aff_get_constant_val\0").map(|sym| *sym)?;
         let isl_aff_get_coefficient_val =
             __library.get(b"isl_aff_get_coefficient_val\0").map(|sym| *sym)?;
+        let isl_aff_set_constant_val =
+            __library.get(b"isl_aff_set_constant_val\0").map(|sym| *sym)?;
+        let isl_aff_set_coefficient_val =
+            __library.get(b"isl_aff_set_coefficient_val\0").map(|sym| *sym)?;
         let isl_aff_is_cst = __library.get(b"isl_aff_is_cst\0").map(|sym| *sym)?;
         let isl_aff_get_div = __library.get(b"isl_aff_get_div\0").map(|sym| *sym)?;
+        let isl_aff_floor = __library.get(b"isl_aff_floor\0").map(|sym| *sym)?;
+        let isl_aff_add = __library.get(b"isl_aff_add\0").map(|sym| *sym)?;
+        let isl_aff_scale_val = __library.get(b"isl_aff_scale_val\0").map(|sym| *sym)?;
+        let isl_aff_scale_down_val = __library.get(b"isl_aff_scale_down_val\0").map(|sym| *sym)?;
         let isl_aff_to_str = __library.get(b"isl_aff_to_str\0").map(|sym| *sym)?;
         let isl_pw_aff_get_domain_space =
             __library.get(b"isl_pw_aff_get_domain_space\0").map(|sym| *sym)?;
@@ -1052,18 +1164,37 @@ impl Isl {
             __library.get(b"isl_multi_union_pw_aff_from_union_map\0").map(|sym| *sym)?;
         let isl_multi_union_pw_aff_read_from_str =
             __library.get(b"isl_multi_union_pw_aff_read_from_str\0").map(|sym| *sym)?;
+        let isl_mat_alloc = __library.get(b"isl_mat_alloc\0").map(|sym| *sym)?;
+        let isl_mat_copy = __library.get(b"isl_mat_copy\0").map(|sym| *sym)?;
+        let isl_mat_free = __library.get(b"isl_mat_free\0").map(|sym| *sym)?;
+        let isl_mat_rows = __library.get(b"isl_mat_rows\0").map(|sym| *sym)?;
+        let isl_mat_cols = __library.get(b"isl_mat_cols\0").map(|sym| *sym)?;
+        let isl_mat_get_element_val =
+            __library.get(b"isl_mat_get_element_val\0").map(|sym| *sym)?;
+        let isl_mat_set_element_val =
+            __library.get(b"isl_mat_set_element_val\0").map(|sym| *sym)?;
+        let isl_basic_set_dim = __library.get(b"isl_basic_set_dim\0").map(|sym| *sym)?;
         let isl_set_get_space = __library.get(b"isl_set_get_space\0").map(|sym| *sym)?;
+        let isl_basic_set_get_div = __library.get(b"isl_basic_set_get_div\0").map(|sym| *sym)?;
         let isl_set_set_dim_name = __library.get(b"isl_set_set_dim_name\0").map(|sym| *sym)?;
         let isl_set_set_tuple_id = __library.get(b"isl_set_set_tuple_id\0").map(|sym| *sym)?;
         let isl_set_reset_tuple_id = __library.get(b"isl_set_reset_tuple_id\0").map(|sym| *sym)?;
         let isl_basic_set_free = __library.get(b"isl_basic_set_free\0").map(|sym| *sym)?;
         let isl_basic_set_copy = __library.get(b"isl_basic_set_copy\0").map(|sym| *sym)?;
+        let isl_basic_set_detect_equalities =
+            __library.get(b"isl_basic_set_detect_equalities\0").map(|sym| *sym)?;
+        let isl_basic_set_remove_redundancies =
+            __library.get(b"isl_basic_set_remove_redundancies\0").map(|sym| *sym)?;
         let isl_set_remove_redundancies =
             __library.get(b"isl_set_remove_redundancies\0").map(|sym| *sym)?;
         let isl_set_read_from_str = __library.get(b"isl_set_read_from_str\0").map(|sym| *sym)?;
         let isl_set_lexmin = __library.get(b"isl_set_lexmin\0").map(|sym| *sym)?;
         let isl_set_lexmax = __library.get(b"isl_set_lexmax\0").map(|sym| *sym)?;
         let isl_set_params = __library.get(b"isl_set_params\0").map(|sym| *sym)?;
+        let isl_set_from_params = __library.get(b"isl_set_from_params\0").map(|sym| *sym)?;
+        let isl_basic_set_plain_is_empty =
+            __library.get(b"isl_basic_set_plain_is_empty\0").map(|sym| *sym)?;
+        let isl_basic_set_is_empty = __library.get(b"isl_basic_set_is_empty\0").map(|sym| *sym)?;
         let isl_set_empty = __library.get(b"isl_set_empty\0").map(|sym| *sym)?;
         let isl_set_universe = __library.get(b"isl_set_universe\0").map(|sym| *sym)?;
         let isl_set_copy = __library.get(b"isl_set_copy\0").map(|sym| *sym)?;
@@ -1108,6 +1239,12 @@ impl Isl {
         let isl_set_align_params = __library.get(b"isl_set_align_params\0").map(|sym| *sym)?;
         let isl_set_drop_unused_params =
             __library.get(b"isl_set_drop_unused_params\0").map(|sym| *sym)?;
+        let isl_basic_set_equalities_matrix =
+            __library.get(b"isl_basic_set_equalities_matrix\0").map(|sym| *sym)?;
+        let isl_basic_set_inequalities_matrix =
+            __library.get(b"isl_basic_set_inequalities_matrix\0").map(|sym| *sym)?;
+        let isl_basic_set_from_constraint_matrices =
+            __library.get(b"isl_basic_set_from_constraint_matrices\0").map(|sym| *sym)?;
         let isl_set_dim_max = __library.get(b"isl_set_dim_max\0").map(|sym| *sym)?;
         let isl_set_dim_min = __library.get(b"isl_set_dim_min\0").map(|sym| *sym)?;
         let isl_set_to_str = __library.get(b"isl_set_to_str\0").map(|sym| *sym)?;
@@ -1226,6 +1363,8 @@ impl Isl {
             __library.get(b"isl_qpolynomial_get_domain_space\0").map(|sym| *sym)?;
         let isl_qpolynomial_val_on_domain =
             __library.get(b"isl_qpolynomial_val_on_domain\0").map(|sym| *sym)?;
+        let isl_qpolynomial_var_on_domain =
+            __library.get(b"isl_qpolynomial_var_on_domain\0").map(|sym| *sym)?;
         let isl_qpolynomial_copy = __library.get(b"isl_qpolynomial_copy\0").map(|sym| *sym)?;
         let isl_qpolynomial_free = __library.get(b"isl_qpolynomial_free\0").map(|sym| *sym)?;
         let isl_qpolynomial_is_zero =
@@ -1251,6 +1390,8 @@ impl Isl {
             __library.get(b"isl_qpolynomial_foreach_term\0").map(|sym| *sym)?;
         let isl_qpolynomial_eval = __library.get(b"isl_qpolynomial_eval\0").map(|sym| *sym)?;
         let isl_qpolynomial_gist = __library.get(b"isl_qpolynomial_gist\0").map(|sym| *sym)?;
+        let isl_qpolynomial_from_aff =
+            __library.get(b"isl_qpolynomial_from_aff\0").map(|sym| *sym)?;
         let isl_pw_qpolynomial_alloc =
             __library.get(b"isl_pw_qpolynomial_alloc\0").map(|sym| *sym)?;
         let isl_pw_qpolynomial_from_qpolynomial =
@@ -1261,6 +1402,8 @@ impl Isl {
             __library.get(b"isl_pw_qpolynomial_free\0").map(|sym| *sym)?;
         let isl_pw_qpolynomial_get_domain_space =
             __library.get(b"isl_pw_qpolynomial_get_domain_space\0").map(|sym| *sym)?;
+        let isl_pw_qpolynomial_reset_domain_space =
+            __library.get(b"isl_pw_qpolynomial_reset_domain_space\0").map(|sym| *sym)?;
         let isl_pw_qpolynomial_domain =
             __library.get(b"isl_pw_qpolynomial_domain\0").map(|sym| *sym)?;
         let isl_pw_qpolynomial_intersect_domain =
@@ -1269,12 +1412,16 @@ impl Isl {
             __library.get(b"isl_pw_qpolynomial_intersect_params\0").map(|sym| *sym)?;
         let isl_pw_qpolynomial_subtract_domain =
             __library.get(b"isl_pw_qpolynomial_subtract_domain\0").map(|sym| *sym)?;
+        let isl_pw_qpolynomial_project_domain_on_params =
+            __library.get(b"isl_pw_qpolynomial_project_domain_on_params\0").map(|sym| *sym)?;
         let isl_pw_qpolynomial_drop_dims =
             __library.get(b"isl_pw_qpolynomial_drop_dims\0").map(|sym| *sym)?;
         let isl_pw_qpolynomial_drop_unused_params =
             __library.get(b"isl_pw_qpolynomial_drop_unused_params\0").map(|sym| *sym)?;
         let isl_pw_qpolynomial_add = __library.get(b"isl_pw_qpolynomial_add\0").map(|sym| *sym)?;
         let isl_pw_qpolynomial_sub = __library.get(b"isl_pw_qpolynomial_sub\0").map(|sym| *sym)?;
+        let isl_pw_qpolynomial_add_disjoint =
+            __library.get(b"isl_pw_qpolynomial_add_disjoint\0").map(|sym| *sym)?;
         let isl_pw_qpolynomial_neg = __library.get(b"isl_pw_qpolynomial_neg\0").map(|sym| *sym)?;
         let isl_pw_qpolynomial_mul = __library.get(b"isl_pw_qpolynomial_mul\0").map(|sym| *sym)?;
         let isl_pw_qpolynomial_scale_val =
@@ -1412,6 +1559,7 @@ impl Isl {
             isl_val_get_num_si,
             isl_val_is_int,
             isl_val_is_nan,
+            isl_val_read_from_str,
             isl_val_to_str,
             isl_point_zero,
             isl_point_copy,
@@ -1419,6 +1567,7 @@ impl Isl {
             isl_point_get_coordinate_val,
             isl_point_set_coordinate_val,
             isl_point_is_void,
+            isl_space_set_alloc,
             isl_space_copy,
             isl_space_free,
             isl_space_is_params,
@@ -1427,15 +1576,23 @@ impl Isl {
             isl_space_find_dim_by_name,
             isl_space_get_dim_name,
             isl_space_map_from_set,
+            isl_space_params,
             isl_space_dim,
+            isl_aff_zero_on_domain_space,
             isl_aff_copy,
             isl_aff_free,
             isl_aff_dim,
             isl_aff_get_domain_space,
             isl_aff_get_constant_val,
             isl_aff_get_coefficient_val,
+            isl_aff_set_constant_val,
+            isl_aff_set_coefficient_val,
             isl_aff_is_cst,
             isl_aff_get_div,
+            isl_aff_floor,
+            isl_aff_add,
+            isl_aff_scale_val,
+            isl_aff_scale_down_val,
             isl_aff_to_str,
             isl_pw_aff_get_domain_space,
             isl_pw_aff_is_equal,
@@ -1463,17 +1620,31 @@ impl Isl {
             isl_multi_union_pw_aff_free,
             isl_multi_union_pw_aff_from_union_map,
             isl_multi_union_pw_aff_read_from_str,
+            isl_mat_alloc,
+            isl_mat_copy,
+            isl_mat_free,
+            isl_mat_rows,
+            isl_mat_cols,
+            isl_mat_get_element_val,
+            isl_mat_set_element_val,
+            isl_basic_set_dim,
             isl_set_get_space,
+            isl_basic_set_get_div,
             isl_set_set_dim_name,
             isl_set_set_tuple_id,
             isl_set_reset_tuple_id,
             isl_basic_set_free,
             isl_basic_set_copy,
+            isl_basic_set_detect_equalities,
+            isl_basic_set_remove_redundancies,
             isl_set_remove_redundancies,
             isl_set_read_from_str,
             isl_set_lexmin,
             isl_set_lexmax,
             isl_set_params,
+            isl_set_from_params,
+            isl_basic_set_plain_is_empty,
+            isl_basic_set_is_empty,
             isl_set_empty,
             isl_set_universe,
             isl_set_copy,
@@ -1512,6 +1683,9 @@ impl Isl {
             isl_set_from_point,
             isl_set_align_params,
             isl_set_drop_unused_params,
+            isl_basic_set_equalities_matrix,
+            isl_basic_set_inequalities_matrix,
+            isl_basic_set_from_constraint_matrices,
             isl_set_dim_max,
             isl_set_dim_min,
             isl_set_to_str,
@@ -1605,6 +1779,7 @@ impl Isl {
             isl_union_set_to_str,
             isl_qpolynomial_get_domain_space,
             isl_qpolynomial_val_on_domain,
+            isl_qpolynomial_var_on_domain,
             isl_qpolynomial_copy,
             isl_qpolynomial_free,
             isl_qpolynomial_is_zero,
@@ -1624,19 +1799,23 @@ impl Isl {
             isl_qpolynomial_foreach_term,
             isl_qpolynomial_eval,
             isl_qpolynomial_gist,
+            isl_qpolynomial_from_aff,
             isl_pw_qpolynomial_alloc,
             isl_pw_qpolynomial_from_qpolynomial,
             isl_pw_qpolynomial_copy,
             isl_pw_qpolynomial_free,
             isl_pw_qpolynomial_get_domain_space,
+            isl_pw_qpolynomial_reset_domain_space,
             isl_pw_qpolynomial_domain,
             isl_pw_qpolynomial_intersect_domain,
             isl_pw_qpolynomial_intersect_params,
             isl_pw_qpolynomial_subtract_domain,
+            isl_pw_qpolynomial_project_domain_on_params,
             isl_pw_qpolynomial_drop_dims,
             isl_pw_qpolynomial_drop_unused_params,
             isl_pw_qpolynomial_add,
             isl_pw_qpolynomial_sub,
+            isl_pw_qpolynomial_add_disjoint,
             isl_pw_qpolynomial_neg,
             isl_pw_qpolynomial_mul,
             isl_pw_qpolynomial_scale_val,
@@ -1836,6 +2015,13 @@ impl Isl {
     pub unsafe fn isl_val_is_nan(&self, v: *mut isl_val) -> isl_bool {
         (self.isl_val_is_nan)(v)
     }
+    pub unsafe fn isl_val_read_from_str(
+        &self,
+        ctx: *mut isl_ctx,
+        str_: *const ::std::os::raw::c_char,
+    ) -> *mut isl_val {
+        (self.isl_val_read_from_str)(ctx, str_)
+    }
     pub unsafe fn isl_val_to_str(&self, v: *mut isl_val) -> *mut ::std::os::raw::c_char {
         (self.isl_val_to_str)(v)
     }
@@ -1867,6 +2053,14 @@ impl Isl {
     }
     pub unsafe fn isl_point_is_void(&self, pnt: *mut isl_point) -> isl_bool {
         (self.isl_point_is_void)(pnt)
+    }
+    pub unsafe fn isl_space_set_alloc(
+        &self,
+        ctx: *mut isl_ctx,
+        nparam: ::std::os::raw::c_uint,
+        dim: ::std::os::raw::c_uint,
+    ) -> *mut isl_space {
+        (self.isl_space_set_alloc)(ctx, nparam, dim)
     }
     pub unsafe fn isl_space_copy(&self, space: *mut isl_space) -> *mut isl_space {
         (self.isl_space_copy)(space)
@@ -1910,8 +2104,14 @@ impl Isl {
     pub unsafe fn isl_space_map_from_set(&self, space: *mut isl_space) -> *mut isl_space {
         (self.isl_space_map_from_set)(space)
     }
+    pub unsafe fn isl_space_params(&self, space: *mut isl_space) -> *mut isl_space {
+        (self.isl_space_params)(space)
+    }
     pub unsafe fn isl_space_dim(&self, space: *mut isl_space, type_: isl_dim_type) -> isl_size {
         (self.isl_space_dim)(space, type_)
+    }
+    pub unsafe fn isl_aff_zero_on_domain_space(&self, space: *mut isl_space) -> *mut isl_aff {
+        (self.isl_aff_zero_on_domain_space)(space)
     }
     pub unsafe fn isl_aff_copy(&self, aff: *mut isl_aff) -> *mut isl_aff {
         (self.isl_aff_copy)(aff)
@@ -1936,6 +2136,22 @@ impl Isl {
     ) -> *mut isl_val {
         (self.isl_aff_get_coefficient_val)(aff, type_, pos)
     }
+    pub unsafe fn isl_aff_set_constant_val(
+        &self,
+        aff: *mut isl_aff,
+        v: *mut isl_val,
+    ) -> *mut isl_aff {
+        (self.isl_aff_set_constant_val)(aff, v)
+    }
+    pub unsafe fn isl_aff_set_coefficient_val(
+        &self,
+        aff: *mut isl_aff,
+        type_: isl_dim_type,
+        pos: ::std::os::raw::c_int,
+        v: *mut isl_val,
+    ) -> *mut isl_aff {
+        (self.isl_aff_set_coefficient_val)(aff, type_, pos, v)
+    }
     pub unsafe fn isl_aff_is_cst(&self, aff: *mut isl_aff) -> isl_bool {
         (self.isl_aff_is_cst)(aff)
     }
@@ -1945,6 +2161,22 @@ impl Isl {
         pos: ::std::os::raw::c_int,
     ) -> *mut isl_aff {
         (self.isl_aff_get_div)(aff, pos)
+    }
+    pub unsafe fn isl_aff_floor(&self, aff: *mut isl_aff) -> *mut isl_aff {
+        (self.isl_aff_floor)(aff)
+    }
+    pub unsafe fn isl_aff_add(&self, aff1: *mut isl_aff, aff2: *mut isl_aff) -> *mut isl_aff {
+        (self.isl_aff_add)(aff1, aff2)
+    }
+    pub unsafe fn isl_aff_scale_val(&self, aff: *mut isl_aff, v: *mut isl_val) -> *mut isl_aff {
+        (self.isl_aff_scale_val)(aff, v)
+    }
+    pub unsafe fn isl_aff_scale_down_val(
+        &self,
+        aff: *mut isl_aff,
+        v: *mut isl_val,
+    ) -> *mut isl_aff {
+        (self.isl_aff_scale_down_val)(aff, v)
     }
     pub unsafe fn isl_aff_to_str(&self, aff: *mut isl_aff) -> *mut ::std::os::raw::c_char {
         (self.isl_aff_to_str)(aff)
@@ -2100,8 +2332,59 @@ impl Isl {
     ) -> *mut isl_multi_union_pw_aff {
         (self.isl_multi_union_pw_aff_read_from_str)(ctx, str_)
     }
+    pub unsafe fn isl_mat_alloc(
+        &self,
+        ctx: *mut isl_ctx,
+        n_row: ::std::os::raw::c_uint,
+        n_col: ::std::os::raw::c_uint,
+    ) -> *mut isl_mat {
+        (self.isl_mat_alloc)(ctx, n_row, n_col)
+    }
+    pub unsafe fn isl_mat_copy(&self, mat: *mut isl_mat) -> *mut isl_mat {
+        (self.isl_mat_copy)(mat)
+    }
+    pub unsafe fn isl_mat_free(&self, mat: *mut isl_mat) -> *mut isl_mat {
+        (self.isl_mat_free)(mat)
+    }
+    pub unsafe fn isl_mat_rows(&self, mat: *mut isl_mat) -> isl_size {
+        (self.isl_mat_rows)(mat)
+    }
+    pub unsafe fn isl_mat_cols(&self, mat: *mut isl_mat) -> isl_size {
+        (self.isl_mat_cols)(mat)
+    }
+    pub unsafe fn isl_mat_get_element_val(
+        &self,
+        mat: *mut isl_mat,
+        row: ::std::os::raw::c_int,
+        col: ::std::os::raw::c_int,
+    ) -> *mut isl_val {
+        (self.isl_mat_get_element_val)(mat, row, col)
+    }
+    pub unsafe fn isl_mat_set_element_val(
+        &self,
+        mat: *mut isl_mat,
+        row: ::std::os::raw::c_int,
+        col: ::std::os::raw::c_int,
+        v: *mut isl_val,
+    ) -> *mut isl_mat {
+        (self.isl_mat_set_element_val)(mat, row, col, v)
+    }
+    pub unsafe fn isl_basic_set_dim(
+        &self,
+        bset: *mut isl_basic_set,
+        type_: isl_dim_type,
+    ) -> isl_size {
+        (self.isl_basic_set_dim)(bset, type_)
+    }
     pub unsafe fn isl_set_get_space(&self, set: *mut isl_set) -> *mut isl_space {
         (self.isl_set_get_space)(set)
+    }
+    pub unsafe fn isl_basic_set_get_div(
+        &self,
+        bset: *mut isl_basic_set,
+        pos: ::std::os::raw::c_int,
+    ) -> *mut isl_aff {
+        (self.isl_basic_set_get_div)(bset, pos)
     }
     pub unsafe fn isl_set_set_dim_name(
         &self,
@@ -2124,6 +2407,18 @@ impl Isl {
     pub unsafe fn isl_basic_set_copy(&self, bset: *mut isl_basic_set) -> *mut isl_basic_set {
         (self.isl_basic_set_copy)(bset)
     }
+    pub unsafe fn isl_basic_set_detect_equalities(
+        &self,
+        bset: *mut isl_basic_set,
+    ) -> *mut isl_basic_set {
+        (self.isl_basic_set_detect_equalities)(bset)
+    }
+    pub unsafe fn isl_basic_set_remove_redundancies(
+        &self,
+        bset: *mut isl_basic_set,
+    ) -> *mut isl_basic_set {
+        (self.isl_basic_set_remove_redundancies)(bset)
+    }
     pub unsafe fn isl_set_remove_redundancies(&self, set: *mut isl_set) -> *mut isl_set {
         (self.isl_set_remove_redundancies)(set)
     }
@@ -2142,6 +2437,15 @@ impl Isl {
     }
     pub unsafe fn isl_set_params(&self, set: *mut isl_set) -> *mut isl_set {
         (self.isl_set_params)(set)
+    }
+    pub unsafe fn isl_set_from_params(&self, set: *mut isl_set) -> *mut isl_set {
+        (self.isl_set_from_params)(set)
+    }
+    pub unsafe fn isl_basic_set_plain_is_empty(&self, bset: *mut isl_basic_set) -> isl_bool {
+        (self.isl_basic_set_plain_is_empty)(bset)
+    }
+    pub unsafe fn isl_basic_set_is_empty(&self, bset: *mut isl_basic_set) -> isl_bool {
+        (self.isl_basic_set_is_empty)(bset)
     }
     pub unsafe fn isl_set_empty(&self, space: *mut isl_space) -> *mut isl_set {
         (self.isl_set_empty)(space)
@@ -2318,6 +2622,38 @@ impl Isl {
     }
     pub unsafe fn isl_set_drop_unused_params(&self, set: *mut isl_set) -> *mut isl_set {
         (self.isl_set_drop_unused_params)(set)
+    }
+    pub unsafe fn isl_basic_set_equalities_matrix(
+        &self,
+        bset: *mut isl_basic_set,
+        c1: isl_dim_type,
+        c2: isl_dim_type,
+        c3: isl_dim_type,
+        c4: isl_dim_type,
+    ) -> *mut isl_mat {
+        (self.isl_basic_set_equalities_matrix)(bset, c1, c2, c3, c4)
+    }
+    pub unsafe fn isl_basic_set_inequalities_matrix(
+        &self,
+        bset: *mut isl_basic_set,
+        c1: isl_dim_type,
+        c2: isl_dim_type,
+        c3: isl_dim_type,
+        c4: isl_dim_type,
+    ) -> *mut isl_mat {
+        (self.isl_basic_set_inequalities_matrix)(bset, c1, c2, c3, c4)
+    }
+    pub unsafe fn isl_basic_set_from_constraint_matrices(
+        &self,
+        space: *mut isl_space,
+        eq: *mut isl_mat,
+        ineq: *mut isl_mat,
+        c1: isl_dim_type,
+        c2: isl_dim_type,
+        c3: isl_dim_type,
+        c4: isl_dim_type,
+    ) -> *mut isl_basic_set {
+        (self.isl_basic_set_from_constraint_matrices)(space, eq, ineq, c1, c2, c3, c4)
     }
     pub unsafe fn isl_set_dim_max(
         &self,
@@ -2782,6 +3118,14 @@ impl Isl {
     ) -> *mut isl_qpolynomial {
         (self.isl_qpolynomial_val_on_domain)(space, val)
     }
+    pub unsafe fn isl_qpolynomial_var_on_domain(
+        &self,
+        domain: *mut isl_space,
+        type_: isl_dim_type,
+        pos: ::std::os::raw::c_uint,
+    ) -> *mut isl_qpolynomial {
+        (self.isl_qpolynomial_var_on_domain)(domain, type_, pos)
+    }
     pub unsafe fn isl_qpolynomial_copy(&self, qp: *mut isl_qpolynomial) -> *mut isl_qpolynomial {
         (self.isl_qpolynomial_copy)(qp)
     }
@@ -2882,6 +3226,9 @@ impl Isl {
     ) -> *mut isl_qpolynomial {
         (self.isl_qpolynomial_gist)(qp, context)
     }
+    pub unsafe fn isl_qpolynomial_from_aff(&self, aff: *mut isl_aff) -> *mut isl_qpolynomial {
+        (self.isl_qpolynomial_from_aff)(aff)
+    }
     pub unsafe fn isl_pw_qpolynomial_alloc(
         &self,
         set: *mut isl_set,
@@ -2913,6 +3260,13 @@ impl Isl {
     ) -> *mut isl_space {
         (self.isl_pw_qpolynomial_get_domain_space)(pwqp)
     }
+    pub unsafe fn isl_pw_qpolynomial_reset_domain_space(
+        &self,
+        pwqp: *mut isl_pw_qpolynomial,
+        space: *mut isl_space,
+    ) -> *mut isl_pw_qpolynomial {
+        (self.isl_pw_qpolynomial_reset_domain_space)(pwqp, space)
+    }
     pub unsafe fn isl_pw_qpolynomial_domain(&self, pwqp: *mut isl_pw_qpolynomial) -> *mut isl_set {
         (self.isl_pw_qpolynomial_domain)(pwqp)
     }
@@ -2936,6 +3290,12 @@ impl Isl {
         set: *mut isl_set,
     ) -> *mut isl_pw_qpolynomial {
         (self.isl_pw_qpolynomial_subtract_domain)(pwpq, set)
+    }
+    pub unsafe fn isl_pw_qpolynomial_project_domain_on_params(
+        &self,
+        pwqp: *mut isl_pw_qpolynomial,
+    ) -> *mut isl_pw_qpolynomial {
+        (self.isl_pw_qpolynomial_project_domain_on_params)(pwqp)
     }
     pub unsafe fn isl_pw_qpolynomial_drop_dims(
         &self,
@@ -2965,6 +3325,13 @@ impl Isl {
         pwqp2: *mut isl_pw_qpolynomial,
     ) -> *mut isl_pw_qpolynomial {
         (self.isl_pw_qpolynomial_sub)(pwqp1, pwqp2)
+    }
+    pub unsafe fn isl_pw_qpolynomial_add_disjoint(
+        &self,
+        pwqp1: *mut isl_pw_qpolynomial,
+        pwqp2: *mut isl_pw_qpolynomial,
+    ) -> *mut isl_pw_qpolynomial {
+        (self.isl_pw_qpolynomial_add_disjoint)(pwqp1, pwqp2)
     }
     pub unsafe fn isl_pw_qpolynomial_neg(
         &self,

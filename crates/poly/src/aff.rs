@@ -136,6 +136,42 @@ impl Aff {
         Ok(if space.is_params()? { 0 } else { space.dim(crate::space::OUT) })
     }
 
+    /// The expression on the space of a set.
+    pub(crate) fn on(space: &Space, expr: &LinearExpr) -> Result<Aff> {
+        let context = space.context();
+        let mut aff = isl!(context, isl_aff_zero_on_domain_space(space.take()))?;
+        let constant = context.integer(expr.constant)?;
+        aff = isl!(context, isl_aff_set_constant_val(aff.pass(), constant.pass()))?;
+        let set = |aff: Handle<sys::isl_aff>, kind, pos: usize, coefficient: i64| {
+            let value = context.integer(coefficient)?;
+            isl!(context, isl_aff_set_coefficient_val(aff.pass(), kind, pos as i32, value.pass()))
+        };
+        for (name, coefficient) in &expr.params {
+            let pos = space.find(PARAM, name)?;
+            let pos = pos.ok_or_else(|| Error::MissingParameter { name: name.clone() })?;
+            aff = set(aff, PARAM, pos, *coefficient)?;
+        }
+        for &(pos, coefficient) in &expr.dims {
+            aff = set(aff, IN, pos, coefficient)?;
+        }
+        for (coefficient, floor) in &expr.floors {
+            let mut inner = (*floor.numerator).clone();
+            inner.denominator = floor.denominator;
+            let factor = context.integer(*coefficient)?;
+            let floor = Aff::floor_on(space, &inner)?;
+            let scaled = isl!(context, isl_aff_scale_val(floor.0.take(), factor.pass()))?;
+            aff = isl!(context, isl_aff_add(aff.pass(), scaled.pass()))?;
+        }
+        let denominator = context.integer(expr.denominator)?;
+        isl!(context, isl_aff_scale_down_val(aff.pass(), denominator.pass())).map(Aff)
+    }
+
+    /// The floor of an expression, on the space of a set.
+    pub(crate) fn floor_on(space: &Space, expr: &LinearExpr) -> Result<Aff> {
+        let aff = Aff::on(space, expr)?;
+        isl!(space.context(), isl_aff_floor(aff.0.take())).map(Aff)
+    }
+
     /// The constant of the expression.
     pub fn constant(&self) -> Result<Ratio<i128>> {
         to_ratio(&isl!(self.context(), isl_aff_get_constant_val(self.0.keep()))?)

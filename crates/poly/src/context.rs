@@ -279,6 +279,7 @@ objects! {
     isl_val isl_val_copy isl_val_free;
     isl_point isl_point_copy isl_point_free;
     isl_space isl_space_copy isl_space_free;
+    isl_mat isl_mat_copy isl_mat_free;
     isl_basic_set isl_basic_set_copy isl_basic_set_free;
     isl_basic_map isl_basic_map_copy isl_basic_map_free;
     isl_set isl_set_copy isl_set_free;
@@ -337,6 +338,14 @@ impl<T: Object> Handle<T> {
     pub(crate) fn take(&self) -> *mut T {
         // SAFETY: `raw` is live.
         unsafe { T::copy(self.context.isl(), self.raw.as_ptr()) }
+    }
+
+    /// Passes on this reference itself: for __isl_take arguments that are changed in place when nothing else refers to them.
+    pub(crate) fn pass(self) -> *mut T {
+        let this = std::mem::ManuallyDrop::new(self);
+        // SAFETY: `this` is never dropped, so its context is taken over exactly once.
+        drop(unsafe { std::ptr::read(&this.context) });
+        this.raw.as_ptr()
     }
 
     pub(crate) fn same<U: Object>(&self, other: &Handle<U>) -> Result<()> {

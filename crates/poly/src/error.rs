@@ -45,6 +45,14 @@ pub enum Error {
         /// The caller's limit.
         limit: usize,
     },
+    /// Neither counter could count a set.
+    #[error("cannot count the points of a region: {first}; {second}")]
+    Uncounted {
+        /// What became of the first counter.
+        first: String,
+        /// What became of the second one.
+        second: String,
+    },
     /// A number does not fit its Rust type.
     #[error("{value} does not fit a machine integer")]
     Overflow {

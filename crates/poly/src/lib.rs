@@ -35,6 +35,7 @@ mod aff;
 pub mod ast;
 mod ast_build;
 mod count;
+pub mod counting;
 mod error;
 mod map;
 mod polynomial;

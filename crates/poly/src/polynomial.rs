@@ -64,6 +64,28 @@ impl QPolynomial {
         isl!(context, isl_qpolynomial_val_on_domain(space.take(), value.take())).map(QPolynomial)
     }
 
+    /// The sum of terms over the parameters and dimensions of the space of a set.
+    pub fn from_terms(like: &Set, terms: &[Term]) -> Result<QPolynomial> {
+        let mut atoms: Vec<&Atom> =
+            terms.iter().flat_map(|term| &term.factors).map(|(atom, _)| atom).collect();
+        atoms.sort_unstable();
+        atoms.dedup();
+        let space = like.space()?;
+        let values = atoms.iter().map(|atom| atom_on(&space, atom)).collect::<Result<Vec<_>>>()?;
+        let mut numbered: Vec<(Vec<u32>, Ratio<i128>)> = Vec::new();
+        for term in terms {
+            let mut exponents = vec![0; atoms.len()];
+            for (atom, exponent) in &term.factors {
+                if let Ok(position) = atoms.binary_search(&atom) {
+                    exponents[position] += exponent;
+                }
+            }
+            numbered.push((exponents, term.coefficient));
+        }
+        numbered.sort_unstable_by(|(a, _), (b, _)| b.cmp(a));
+        nested(&space, &values, 0, &numbered)
+    }
+
     /// Both with the parameters of both, which isl asks for here.
     fn aligned(&self, other: &QPolynomial) -> Result<(QPolynomial, QPolynomial)> {
         self.0.same(&other.0)?;
@@ -167,6 +189,67 @@ impl fmt::Display for QPolynomial {
 impl fmt::Debug for QPolynomial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")
+    }
+}
+
+/// A parameter, dimension or floor as a polynomial.
+fn atom_on(space: &Space, atom: &Atom) -> Result<QPolynomial> {
+    let context = space.context();
+    let variable = |kind, pos: usize| {
+        isl!(context, isl_qpolynomial_var_on_domain(space.take(), kind, pos as u32))
+    };
+    match atom {
+        Atom::Param(name) => {
+            let pos = space.find(PARAM, name)?;
+            variable(PARAM, pos.ok_or_else(|| Error::MissingParameter { name: name.clone() })?)
+        }
+        Atom::Dim(pos) => variable(OUT, *pos),
+        Atom::Floor(inner) => {
+            let floor = Aff::floor_on(space, inner)?;
+            isl!(context, isl_qpolynomial_from_aff(floor.0.take()))
+        }
+    }
+    .map(QPolynomial)
+}
+
+/// The sum of terms with these exponents of `values[first..]` (sorted from high to low), by Horner's rule in the first of them, with
+/// coefficients that are such sums in the others.
+fn nested(
+    space: &Space,
+    values: &[QPolynomial],
+    first: usize,
+    terms: &[(Vec<u32>, Ratio<i128>)],
+) -> Result<QPolynomial> {
+    let context = space.context();
+    let Some(value) = values.get(first) else {
+        let sum: Ratio<i128> = terms.iter().map(|(_, coefficient)| *coefficient).sum();
+        let text = crate::context::c_string(&sum.to_string())?;
+        let sum = isl!(context, isl_val_read_from_str(context.raw(), text.as_ptr()))?;
+        return isl!(context, isl_qpolynomial_val_on_domain(space.take(), sum.take()))
+            .map(QPolynomial);
+    };
+    let mut sum: Option<(u32, QPolynomial)> = None;
+    let raised = |sum: Option<(u32, QPolynomial)>, to: u32| -> Result<Option<QPolynomial>> {
+        let Some((from, mut sum)) = sum else { return Ok(None) };
+        for _ in to..from {
+            sum = QPolynomial(isl!(context, isl_qpolynomial_mul(sum.0.pass(), value.0.take()))?);
+        }
+        Ok(Some(sum))
+    };
+    for same in terms.chunk_by(|(a, _), (b, _)| a[first] == b[first]) {
+        let exponent = same[0].0[first];
+        let part = nested(space, values, first + 1, same)?;
+        let part = match raised(sum.take(), exponent)? {
+            None => part,
+            Some(sum) => {
+                QPolynomial(isl!(context, isl_qpolynomial_add(sum.0.pass(), part.0.pass()))?)
+            }
+        };
+        sum = Some((exponent, part));
+    }
+    match raised(sum, 0)? {
+        Some(sum) => Ok(sum),
+        None => nested(space, &[], 0, &[]),
     }
 }
 
