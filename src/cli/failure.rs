@@ -93,7 +93,11 @@ fn poly(error: &dastac::poly::Error, text: String) -> Failure {
     use dastac::poly::Error;
     match error {
         Error::Load(_) | Error::Infinite { .. } | Error::Overflow { .. } => Failure::user(text),
-        Error::TooComplex { .. } | Error::TooManyPoints { .. } => Failure::user(text)
+        Error::Worker { .. } | Error::Settings { .. } => Failure::user(text),
+        Error::TooComplex { .. }
+        | Error::TooManyPoints { .. }
+        | Error::TooSlow { .. }
+        | Error::Uncounted { .. } => Failure::user(text)
             .hint("write the structure with fewer regions, or with constants instead of symbols"),
         Error::Unsupported { what } => Failure::user(format!("not supported yet: {what}")),
         _ => Failure::Defect(text),

@@ -30,6 +30,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use clap::error::ErrorKind;
+use dastac::poly::counting;
 
 use args::{Cli, Command};
 use failure::Failure;
@@ -56,6 +57,11 @@ pub struct Terminal {
 
 /// Parses the command line, runs the command and reports.
 pub fn main() -> ExitCode {
+    // What this process is asked to do when it is started by another one of it, which reads and writes pipes: no command for people.
+    if std::env::args_os().nth(1).is_some_and(|first| first == counting::WORKER_ARGUMENT) {
+        counting::serve();
+        return ExitCode::SUCCESS;
+    }
     report_panics();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -71,6 +77,9 @@ pub fn main() -> ExitCode {
         renderer: Renderer::new(cli.color),
         interactive: std::io::stderr().is_terminal(),
     };
+    if let Err(failure) = configure_counting() {
+        return finish(&terminal.renderer, Err(failure));
+    }
     watchdog::start(cli.compile_limit);
     let outcome = match &cli.command {
         Command::Check(args) => check::check(&terminal, args),
@@ -83,6 +92,14 @@ pub fn main() -> ExitCode {
         Command::Completions { shell } => output::completions(*shell).map(|()| Outcome::Done),
     };
     finish(&terminal.renderer, outcome)
+}
+
+/// Counts in processes of this program, and remembers counts in the user's cache folder; variables of the environment say otherwise.
+fn configure_counting() -> Result<()> {
+    let mut config = counting::Config::of_program(std::env::current_exe().ok());
+    config.memory = config.memory.min(dastac::run::available_memory() / 4 * 3);
+    counting::configure(config.with_env().map_err(Failure::usage)?);
+    Ok(())
 }
 
 fn finish(renderer: &Renderer, outcome: Result<Outcome>) -> ExitCode {

@@ -56,7 +56,7 @@ impl Context {
     }
 
     /// A new context in which one operation may take `max_operations` steps (0: any number).
-    /// Counting itself is not bounded by it.
+    /// Barvinok's counting is not bounded by it.
     pub fn with_limit(max_operations: u64) -> Result<Self> {
         let library = sys::get()?;
         // SAFETY: no precondition; the result is checked.
@@ -83,8 +83,8 @@ impl Context {
         Ok(sys::get()?.version())
     }
 
-    /// Whether counting is possible (Barvinok is there).
-    pub fn can_count() -> bool {
+    /// Whether Barvinok is there. Without it Faulhaber summation counts alone ([`crate::counting`]).
+    pub fn has_barvinok() -> bool {
         sys::get().is_ok_and(|library| library.barvinok().is_ok())
     }
 

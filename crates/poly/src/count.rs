@@ -6,7 +6,7 @@ use crate::{Map, PwQPolynomial, Result, Set, counting};
 impl Set {
     /// The number of points, as a function of the parameters ([`crate::counting`]).
     pub fn card(&self) -> Result<PwQPolynomial> {
-        counting::current().card(self)
+        counting::current()?.card(self)
     }
 
     /// The rank of each point x of the set: the number of points that are lexicographically before
@@ -52,13 +52,13 @@ impl Set {
 impl Map {
     /// The number of seconds of each first, as a function of the first and the parameters.
     pub fn card(&self) -> Result<PwQPolynomial> {
-        counting::current().card_map(self)
+        counting::current()?.card_map(self)
     }
 }
 
 impl PwQPolynomial {
     /// The sum of the values over all points of the domain, as a function of the parameters.
     pub fn sum(&self) -> Result<PwQPolynomial> {
-        counting::current().sum(self)
+        counting::current()?.sum(self)
     }
 }

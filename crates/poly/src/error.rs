@@ -45,6 +45,27 @@ pub enum Error {
         /// The caller's limit.
         limit: usize,
     },
+    /// A process that counts failed.
+    #[error("{what}")]
+    Worker {
+        /// What became of it, and which limit to raise if it was one.
+        what: String,
+    },
+    /// Faulhaber summation reached the limit on its time.
+    #[error(
+        "Faulhaber summation took more than {seconds} s (allow more with {})",
+        crate::counting::TIME_VARIABLE
+    )]
+    TooSlow {
+        /// The limit.
+        seconds: u64,
+    },
+    /// A setting of counting means nothing.
+    #[error("{what}")]
+    Settings {
+        /// Which one, and what it may be.
+        what: String,
+    },
     /// Neither counter could count a set.
     #[error("cannot count the points of a region: {first}; {second}")]
     Uncounted {

@@ -1,52 +1,109 @@
 //! Who counts: two counters, and what stands around them (section 4 of the paper needs the counts).
 //!
-//! - Barvinok's algorithm, from the library of that name: fast on everything, but a foreign library that may be missing, crash or run for
-//!   hours.
-//! - Faulhaber summation, in Rust ([`faulhaber`]): needs isl alone; fast where coefficients are 1.
+//! - Barvinok's algorithm, from the library of that name: fast on everything, but foreign code that may be missing, crash or run for hours.
+//!   Run in processes of their own ([`serve`]) it harms nobody.
+//! - Faulhaber summation, in Rust: needs isl alone; always there, and bounded in time.
+//!
+//! [`Set::card`], [`Map::card`] and [`PwQPolynomial::sum`] ask the counters of the process ([`current`], [`configure`]). A question is
+//! reduced to a text without names, looked up in a cache, answered, and the answer put into the space that it was asked in.
 
 mod barvinok;
-pub(crate) mod faulhaber;
+mod cache;
+mod config;
+mod faulhaber;
 mod question;
 #[cfg(test)]
 mod tests;
+mod text;
+mod worker;
 
-use crate::space::{PARAM, Space};
+use crate::space::{IN, PARAM, Space};
 use crate::{Context, Error, Map, PwQPolynomial, Result, Set};
+use cache::Cache;
+pub use config::{
+    CACHE_VARIABLE, COUNTER_VARIABLE, Config, Counter, MEMORY_VARIABLE, TIME_VARIABLE,
+    WORKER_VARIABLE,
+};
 use faulhaber::Budget;
 use question::{Answer, Asked, Question};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Instant;
+pub use worker::{ARGUMENT as WORKER_ARGUMENT, serve};
 
-/// Which of the two counters answers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Counter {
-    /// The one that is likely to be faster, and the other one if it fails.
-    #[default]
-    Auto,
-    /// Faulhaber summation only.
-    Faulhaber,
-    /// Barvinok only.
-    Barvinok,
-}
+/// Systems of constraints and residue classes that Faulhaber summation may look at when it is the last resort; the time limit is usually
+/// reached before.
+const THOROUGH: u64 = 1_000_000;
 
-/// How counting is done.
-#[derive(Clone, Debug, Default)]
-pub struct Config {
-    /// Which counter answers.
-    pub counter: Counter,
-}
-
-/// Counters with what they remember.
+/// Counters with their workers and what they remember. Threads share one.
 #[derive(Debug)]
 pub struct Counting {
     config: Config,
+    cache: Cache,
+    workers: worker::Pool,
+    statistics: [AtomicU64; 3],
 }
 
-/// Systems of constraints and residue classes that Faulhaber summation may look at when it is the last resort: some ten seconds.
-const THOROUGH: u64 = 200_000;
+/// How many questions were answered by what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Statistics {
+    /// The cache.
+    pub cached: u64,
+    /// Barvinok.
+    pub barvinok: u64,
+    /// Faulhaber summation.
+    pub faulhaber: u64,
+}
+
+enum By {
+    Cache,
+    Barvinok,
+    Faulhaber,
+}
+
+static CURRENT: RwLock<Option<Arc<Counting>>> = RwLock::new(None);
+
+/// The counters that [`Set::card`], [`Map::card`] and [`PwQPolynomial::sum`] ask: those of [`configure`], else the defaults with what the
+/// environment says.
+///
+/// # Errors
+/// [`Error::Settings`]: a variable of the environment has a value that means nothing.
+pub fn current() -> Result<Arc<Counting>> {
+    // The lock guards one pointer, which is always whole.
+    if let Some(current) = &*CURRENT.read().unwrap_or_else(PoisonError::into_inner) {
+        return Ok(current.clone());
+    }
+    let config = Config::default().with_env().map_err(|what| Error::Settings { what })?;
+    let mut current = CURRENT.write().unwrap_or_else(PoisonError::into_inner);
+    Ok(current.get_or_insert_with(|| Arc::new(Counting::new(config))).clone())
+}
+
+/// Sets how the process counts from now on.
+pub fn configure(config: Config) {
+    *CURRENT.write().unwrap_or_else(PoisonError::into_inner) =
+        Some(Arc::new(Counting::new(config)));
+}
 
 impl Counting {
     /// Counters of their own, apart from those that [`Set::card`] asks.
     pub fn new(config: Config) -> Counting {
-        Counting { config }
+        Counting {
+            config,
+            cache: Cache::default(),
+            workers: worker::Pool::default(),
+            statistics: Default::default(),
+        }
+    }
+
+    /// What has answered so far.
+    pub fn statistics(&self) -> Statistics {
+        let [cached, barvinok, faulhaber] =
+            [0, 1, 2].map(|k: usize| self.statistics[k].load(Ordering::Relaxed));
+        Statistics { cached, barvinok, faulhaber }
+    }
+
+    fn answered(&self, by: By) {
+        self.statistics[by as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     /// The number of points of a set with finitely many, as a function of the parameters.
@@ -64,10 +121,7 @@ impl Counting {
         // With the inputs as parameters, the range is what has to be finite.
         let context = map.context();
         let (params, rank) = (map.params()?.len() as u32, map.in_rank() as u32);
-        let moved = isl!(
-            context,
-            isl_map_move_dims(map.0.take(), PARAM, params, crate::space::IN, 0, rank)
-        )?;
+        let moved = isl!(context, isl_map_move_dims(map.0.take(), PARAM, params, IN, 0, rank))?;
         let images = isl!(context, isl_map_range(moved.take())).map(Set)?;
         if !images.is_bounded()? {
             return Err(Error::Infinite { set: map.to_string() });
@@ -89,27 +143,68 @@ impl Counting {
     }
 
     fn ask(&self, context: &Context, question: &Question, space: &Space) -> Result<PwQPolynomial> {
-        let answer = match self.config.counter {
-            Counter::Barvinok => barvinok::count(context, question),
-            Counter::Faulhaber => sum_up(context, question, THOROUGH),
+        let config = &self.config;
+        let library = context.library();
+        let barvinok = if library.barvinok().is_ok() { "with" } else { "without" };
+        let version = format!(
+            "{} {} {barvinok} barvinok {}",
+            env!("CARGO_PKG_VERSION"),
+            library.version(),
+            config.counter.name(),
+        );
+        let key = question.key();
+        if let Some(answer) = self.cache.find(&key, config, &version) {
+            // A file that reads well and yet says nonsense is as good as none.
+            if let Ok(function) = question.read(context, &answer, space) {
+                self.answered(By::Cache);
+                return Ok(function);
+            }
+        }
+        let start = Instant::now();
+        let answer = match config.counter {
+            Counter::Barvinok => self.barvinok(context, question),
+            Counter::Faulhaber => self.faulhaber(context, question),
             Counter::Auto => self.either(context, question),
-        };
-        question.read(context, &answer?, space)
+        }?;
+        self.cache.store(&key, &answer, start.elapsed(), config, &version);
+        question.read(context, &answer, space)
     }
-}
 
-impl Counting {
+    fn barvinok(&self, context: &Context, question: &Question) -> Result<Answer> {
+        // Without the library there is no need of a worker to say so.
+        context.library().barvinok()?;
+        let answer = match &self.config.worker {
+            Some(program) => self.workers.count(program, question, &self.config),
+            None => barvinok::count(context, question),
+        }?;
+        self.answered(By::Barvinok);
+        Ok(answer)
+    }
+
+    fn faulhaber(&self, context: &Context, question: &Question) -> Result<Answer> {
+        let mut budget = Budget::new(THOROUGH, Some(self.config.time));
+        let answer = sum_up(context, question, &mut budget)?;
+        self.answered(By::Faulhaber);
+        Ok(answer)
+    }
+
     /// The counter that is likely to be faster, then the other one.
     fn either(&self, context: &Context, question: &Question) -> Result<Answer> {
         if let Some(answer) = quick(context, question)? {
+            self.answered(By::Faulhaber);
             return Ok(answer);
         }
-        let first = match barvinok::count(context, question) {
-            Err(error @ (Error::Load(_) | Error::Isl { .. } | Error::TooComplex { .. })) => error,
+        let first = match self.barvinok(context, question) {
+            Err(
+                error @ (Error::Load(_)
+                | Error::Worker { .. }
+                | Error::Isl { .. }
+                | Error::TooComplex { .. }),
+            ) => error,
             result => return result,
         };
-        sum_up(context, question, THOROUGH).map_err(|second| match second {
-            Error::TooComplex { .. } | Error::Overflow { .. } => {
+        self.faulhaber(context, question).map_err(|second| match second {
+            Error::TooComplex { .. } | Error::TooSlow { .. } | Error::Overflow { .. } => {
                 Error::Uncounted { first: first.to_string(), second: second.to_string() }
             }
             other => other,
@@ -129,7 +224,7 @@ fn quick(context: &Context, question: &Question) -> Result<Option<Answer>> {
     }
     // One system for each variable and one for what is left: any more, and there are several bounds.
     let systems = set.rank() as u64 * 2 + 1;
-    match sum_up(context, question, systems) {
+    match sum_up(context, question, &mut Budget::new(systems, None)) {
         Ok(answer) => Ok(Some(answer)),
         Err(Error::TooComplex { .. } | Error::Overflow { .. }) => Ok(None),
         Err(other) => Err(other),
@@ -141,29 +236,21 @@ fn params_space(space: &Space) -> Result<Space> {
 }
 
 /// Counts with Faulhaber's formula.
-fn sum_up(context: &Context, question: &Question, budget: u64) -> Result<Answer> {
-    let mut budget = Budget::new(budget);
+fn sum_up(context: &Context, question: &Question, budget: &mut Budget) -> Result<Answer> {
     let parts = match question.asked {
-        Asked::Points => faulhaber::sum(&Set::parse(context, &question.text)?, None, &mut budget)?,
+        Asked::Points => faulhaber::sum(&Set::parse(context, &question.text)?, None, budget)?,
         Asked::Sum => {
             let mut parts = Vec::new();
             for (domain, polynomial) in PwQPolynomial::parse(context, &question.text)?.pieces()? {
-                parts.extend(faulhaber::sum(&domain, Some(&polynomial), &mut budget)?);
+                parts.extend(faulhaber::sum(&domain, Some(&polynomial), budget)?);
             }
             parts
         }
     };
     let mut sum = question.term(context, "", &[])?;
     for part in parts {
+        budget.spend(1)?;
         sum = sum.add(&question.term(context, &part.condition, &part.value)?)?;
     }
     question.answer(&sum.coalesce()?)
-}
-
-/// The counters that [`Set::card`], [`Map::card`] and [`PwQPolynomial::sum`] ask.
-pub fn current() -> std::sync::Arc<Counting> {
-    static CURRENT: std::sync::OnceLock<std::sync::Arc<Counting>> = std::sync::OnceLock::new();
-    CURRENT
-        .get_or_init(|| std::sync::Arc::new(Counting::new(Config { counter: Counter::Auto })))
-        .clone()
 }

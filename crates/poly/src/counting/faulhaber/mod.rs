@@ -33,6 +33,7 @@ use num_integer::Integer;
 use polynomial::{Number, Polynomial};
 use rows::Rows;
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 /// A part of a sum: a condition on the parameters in isl's notation, and the value under it. Parts may overlap; their values add.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,19 +91,24 @@ pub(crate) fn is_easy(set: &Set) -> Result<bool> {
     Ok(variables.all(|coefficient| coefficient.unsigned_abs() <= 1))
 }
 
-/// How many systems of constraints and residue classes may still be looked at.
+/// How many systems of constraints and residue classes may still be looked at, and until when.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     left: u64,
     limit: u64,
+    time: Option<(Instant, Duration)>,
 }
 
 impl Budget {
-    pub(crate) fn new(limit: u64) -> Budget {
-        Budget { left: limit, limit }
+    pub(crate) fn new(limit: u64, time: Option<Duration>) -> Budget {
+        Budget { left: limit, limit, time: time.map(|time| (Instant::now(), time)) }
     }
 
-    fn spend(&mut self, steps: u64) -> Result<()> {
+    /// Takes steps from the budget, or fails if it is spent.
+    pub(crate) fn spend(&mut self, steps: u64) -> Result<()> {
+        if let Some((_, time)) = self.time.filter(|(start, time)| start.elapsed() > *time) {
+            return Err(Error::TooSlow { seconds: time.as_secs() });
+        }
         match self.left.checked_sub(steps) {
             Some(left) => {
                 self.left = left;
