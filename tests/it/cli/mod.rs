@@ -1,6 +1,7 @@
 //! The `dastac` command as users run it: what it prints, which files it writes, and how it fails.
 
 mod build;
+mod counting;
 mod prove;
 mod run;
 
