@@ -53,6 +53,28 @@ fn matrix_vector_product_sums_over_the_free_iterator() {
 }
 
 #[test]
+fn boxes_of_quotients_beside_an_empty_dimension() {
+    let source = "
+        symbols: N, M
+        A(i, j) := B(i, j)
+        B:D(i, j) := (0 <= i < M) * (0 <= j / 5 < N)";
+    let program = program(source);
+    let evaluator = Evaluator::new(&program, &[2, 0]).unwrap();
+    for tensor in program.tensor_ids() {
+        assert_eq!(evaluator.shape(tensor), [0, 10]);
+    }
+}
+
+#[test]
+fn iterators_bounded_in_combination() {
+    let source = "
+        symbols: N
+        A(i) := c() * (0 <= i + j < N) * (0 <= i - j < N)";
+    let expected = vector(&[2., 6., 2.]); // i = 0: j = 0; i = 1: j = -1, 0, 1; i = 2: j = 0
+    assert_eq!(run(source, &[3], &[("c", Dense::scalar(2.0))], "A"), expected);
+}
+
+#[test]
 fn symmetric_reads_go_to_the_unique_half() {
     let source = "
         symbols: N

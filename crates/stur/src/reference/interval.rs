@@ -1,4 +1,5 @@
-//! Ranges of iterators: simple interval propagation over comparisons with concrete symbols.
+//! Ranges of iterators: interval propagation over comparisons with concrete symbols, and where that leaves a range infinite,
+//! elimination of the other iterators (Fourier and Motzkin) from the linear ones.
 //!
 //! Invariant: narrowing never removes a point that satisfies all relations; it may keep points that do not.
 
@@ -129,9 +130,114 @@ pub(crate) fn narrow(ranges: &mut [Interval], relations: &[Relation]) {
             return;
         }
         if ranges == before {
-            return;
+            break;
         }
     }
+    for slot in 0..ranges.len() {
+        if ranges[slot].finite().is_none() {
+            ranges[slot] = ranges[slot].intersect(projected(ranges, relations, &differences, slot));
+        }
+    }
+    if ranges.iter().any(|range| range.is_empty()) {
+        ranges.fill(Interval { low: 0, high: -1 });
+    }
+}
+
+/// Inequalities that elimination may make.
+const MAX_INEQUALITIES: usize = 1000;
+
+/// `sum of coefficient * slot + constant >= 0`
+#[derive(Clone, PartialEq)]
+struct Inequality {
+    coefficients: Vec<i128>,
+    constant: i128,
+}
+
+type Difference = Option<(Vec<(usize, i128)>, i128)>;
+
+/// What the linear relations and the finite ranges together say about a slot; everything where that is too much to find out.
+fn projected(
+    ranges: &[Interval],
+    relations: &[Relation],
+    differences: &[Difference],
+    slot: usize,
+) -> Interval {
+    let mut system: Vec<Inequality> = Vec::new();
+    let mut add = |terms: &[(usize, i128)], constant: i128, factor: i128| -> Option<()> {
+        let mut coefficients = vec![0; ranges.len()];
+        for (slot, coefficient) in terms {
+            coefficients[*slot] = coefficient.checked_mul(factor)?;
+        }
+        system.push(Inequality { coefficients, constant: constant.checked_mul(factor)? });
+        Some(())
+    };
+    for (relation, difference) in relations.iter().zip(differences) {
+        let Some((terms, constant)) = difference else { continue };
+        let Interval { low, high } = allowed(relation.operator);
+        // low <= difference <= high
+        if low > -INFINITE && add(terms, *constant - low, 1).is_none() {
+            return Interval::ALL;
+        }
+        if high < INFINITE && add(terms, *constant - high, -1).is_none() {
+            return Interval::ALL;
+        }
+    }
+    for (k, range) in ranges.iter().enumerate() {
+        if range.low > -INFINITE && add(&[(k, 1)], -range.low, 1).is_none() {
+            return Interval::ALL;
+        }
+        if range.high < INFINITE && add(&[(k, 1)], -range.high, -1).is_none() {
+            return Interval::ALL;
+        }
+    }
+    for other in (0..ranges.len()).filter(|other| *other != slot) {
+        match eliminated(&system, other) {
+            Some(rest) => system = rest,
+            None => return Interval::ALL,
+        }
+    }
+    let mut range = Interval::ALL;
+    for Inequality { coefficients, constant } in &system {
+        // a * x + c >= 0
+        let bound = Interval { low: -*constant, high: INFINITE };
+        if coefficients[slot] != 0 {
+            range = range.intersect(divided(bound, coefficients[slot]));
+        } else if *constant < 0 {
+            return Interval { low: 0, high: -1 };
+        }
+    }
+    range
+}
+
+/// The inequalities without a slot: each of those that bound it from below with each of those that bound it from above.
+fn eliminated(system: &[Inequality], slot: usize) -> Option<Vec<Inequality>> {
+    let (mut rest, mut lower, mut upper) = (Vec::new(), Vec::new(), Vec::new());
+    for inequality in system {
+        match inequality.coefficients[slot] {
+            0 => rest.push(inequality.clone()),
+            1.. => lower.push(inequality),
+            _ => upper.push(inequality),
+        }
+    }
+    for low in &lower {
+        for high in &upper {
+            let (a, b) = (low.coefficients[slot], -high.coefficients[slot]);
+            let sum = |x: i128, y: i128| x.checked_mul(b)?.checked_add(y.checked_mul(a)?);
+            let coefficients = low.coefficients.iter().zip(&high.coefficients);
+            let coefficients: Option<Vec<i128>> = coefficients.map(|(x, y)| sum(*x, *y)).collect();
+            let new = Inequality {
+                coefficients: coefficients?,
+                constant: sum(low.constant, high.constant)?,
+            };
+            if !rest.contains(&new) {
+                rest.push(new);
+            }
+            if rest.len() > MAX_INEQUALITIES {
+                return None;
+            }
+        }
+    }
+    Some(rest)
 }
 
 /// What `left - right` may be.
@@ -291,6 +397,26 @@ mod tests {
         ];
         narrow(&mut ranges, &relations);
         assert_eq!(ranges, [Interval::new(0, 11), Interval::new(0, 121)]);
+    }
+
+    #[test]
+    fn bounds_in_combination() {
+        // 0 <= i + j < 5, 0 <= i - j < 5: 0 <= 2i < 9, -4 <= 2j < 5
+        let sum = Code::Op(BinaryOp::Add, slot(0), slot(1));
+        let difference = Code::Op(BinaryOp::Sub, slot(0), slot(1));
+        let relations: Vec<Relation> = [sum, difference]
+            .iter()
+            .flat_map(|code| {
+                [relation(code, CompareOp::Ge, &int(0)), relation(code, CompareOp::Lt, &int(5))]
+            })
+            .collect();
+        let mut ranges = vec![Interval::ALL; 2];
+        narrow(&mut ranges, &relations);
+        assert_eq!(ranges, [Interval::new(0, 4), Interval::new(-2, 2)]);
+        // One of them alone bounds nothing.
+        let mut ranges = vec![Interval::ALL; 2];
+        narrow(&mut ranges, &relations[..2]);
+        assert_eq!(ranges, [Interval::ALL; 2]);
     }
 
     #[test]

@@ -91,15 +91,50 @@ impl Evaluator<'_> {
                     let Some(strict) = below(&comparison.operators, from, to) else { continue };
                     let difference =
                         Code::Op(BinaryOp::Sub, Box::new(left.clone()), Box::new(right.clone()));
-                    let Some((terms, constant)) = linear(&difference) else { continue };
-                    if terms == [(slot, 1)] {
-                        let bound = i128::from(!strict) - constant;
-                        smallest = Some(smallest.map_or(bound, |smallest| smallest.min(bound)));
-                    }
+                    // slot + constant < 0 means slot < -constant; floor(slot / c) < b means slot < c * b.
+                    let bound = match linear(&difference) {
+                        Some((terms, constant)) if terms == [(slot, 1)] => {
+                            i128::from(!strict) - constant
+                        }
+                        Some(_) => continue,
+                        None => match quotient(&difference, slot) {
+                            Some((divisor, constant)) => {
+                                (i128::from(!strict) - constant).saturating_mul(divisor)
+                            }
+                            None => continue,
+                        },
+                    };
+                    smallest = Some(smallest.map_or(bound, |smallest| smallest.min(bound)));
                 }
             }
         }
         Ok(smallest)
+    }
+}
+
+/// The divisor and the constant of `slot / divisor + constant`.
+fn quotient(code: &Code, slot: usize) -> Option<(i128, i128)> {
+    let constant = |code: &Code| match linear(code) {
+        Some((terms, constant)) if terms.is_empty() => Some(constant),
+        _ => None,
+    };
+    match code {
+        Code::Op(BinaryOp::Div, value, by) => match (&**value, &**by) {
+            (Code::Slot(found), Code::Const(by @ 1..)) if *found == slot => Some(((*by).into(), 0)),
+            _ => None,
+        },
+        Code::Op(BinaryOp::Add, left, right) => {
+            let (of, plus) = match quotient(left, slot) {
+                Some(of) => (of, constant(right)?),
+                None => (quotient(right, slot)?, constant(left)?),
+            };
+            Some((of.0, of.1.checked_add(plus)?))
+        }
+        Code::Op(BinaryOp::Sub, left, right) => {
+            let of = quotient(left, slot)?;
+            Some((of.0, of.1.checked_sub(constant(right)?)?))
+        }
+        _ => None,
     }
 }
 
