@@ -111,6 +111,15 @@ impl Context {
         unsafe { self.isl().isl_ctx_set_max_operations(self.raw(), limit as _) }
     }
 
+    /// Runs `body` with a lower limit on the steps of one operation: for what is worth a short search only.
+    pub fn limited<T>(&self, max_operations: u64, body: impl FnOnce() -> T) -> T {
+        let lower = self.0.limit == 0 || max_operations < self.0.limit;
+        self.set_limit(if lower { max_operations } else { self.0.limit });
+        let result = body();
+        self.set_limit(self.0.limit);
+        result
+    }
+
     /// Runs `body` without the limit: for Barvinok, which crashes on an isl error inside it.
     pub(crate) fn unlimited<T>(&self, body: impl FnOnce() -> T) -> T {
         self.set_limit(0);

@@ -21,8 +21,8 @@ use crate::sets::{Affine, Atom, Sets};
 const MAX_CANDIDATES: usize = 16;
 /// Different accesses up to which pairs are sought on which all of them agree.
 const MAX_ACCESSES: usize = 16;
-/// Affine pieces of a candidate.
-const MAX_PIECES: usize = 32;
+/// Affine pieces of a candidate, and of the pairs that it is taken from.
+const MAX_PIECES: usize = 16;
 
 type Known<'a, 'b> = &'b dyn Fn(TensorId) -> Option<&'a Structured>;
 
@@ -159,7 +159,10 @@ impl Inherit<'_, '_> {
         for (product, space, subscripts, relations) in accesses.iter().filter(|_| !many) {
             for (_, pairs) in relations.0.iter().filter(|(c, _)| c.is_one()) {
                 let lifted = self.lift(product, space, subscripts, pairs, false)?;
-                unchanged = unchanged.intersect(&lifted)?;
+                unchanged = unchanged.intersect(&lifted)?.coalesce()?;
+            }
+            if unchanged.basic_maps()?.len() > MAX_PIECES {
+                break; // the last candidate may not hold for the other accesses: what does not is left out later
             }
         }
         self.add_candidate(&mut found, &unchanged)?;
@@ -177,7 +180,12 @@ impl Inherit<'_, '_> {
 
     /// The least partner of each element, if that says anything new.
     fn add_candidate(&self, found: &mut Vec<Map>, pairs: &Map) -> Result<(), InferError> {
-        let pairs = pairs.intersect_domain(self.support)?.intersect_range(self.support)?;
+        let pairs =
+            pairs.intersect_domain(self.support)?.intersect_range(self.support)?.coalesce()?;
+        // The least partners of a union of many cases take long to find, and have many cases.
+        if pairs.basic_maps()?.len() > MAX_PIECES {
+            return Ok(());
+        }
         if pairs.is_subset(&self.support.identity()?)? {
             return Ok(());
         }

@@ -240,6 +240,9 @@ pub fn infer(program: &Program, context: &Context) -> Result<Inferred, InferErro
     Ok(Inferred { program, sets, tensors, rules })
 }
 
+/// Steps of one isl operation in the search for symmetry and redundancy: a structure that takes more is lost.
+const MAX_OPERATIONS: u64 = 500_000;
+
 /// Redundancy pieces that a symmetry may make.
 const MAX_PIECES: usize = 24;
 /// The same for a tensor that other rules read: each read becomes a statement a piece.
@@ -321,15 +324,22 @@ fn infer_rule(
     // A zero that only cancellation makes is not *structurally* zero, which is what a reciprocal asks.
     let signs = !uses.divisors.contains(&rule.head);
     let group = match affine {
-        true => symmetry::automorphisms(sets, &known, rule, &spaces, signs),
+        true => sets.context.limited(MAX_OPERATIONS, || {
+            symmetry::automorphisms(sets, &known, rule, &spaces, signs)
+        }),
         false => Ok(Group::trivial(rule.iterators.len())),
     };
     let group = or_lost(group, || Ok(Group::trivial(rule.iterators.len())))?;
     let max_pieces = if uses.read.contains(&rule.head) { MAX_PIECES_READ } else { MAX_PIECES };
-    let quotient = Quotient::symmetric(sets, &rule.iterators, &support, &group, max_pieces);
+    let quotient = sets.context.limited(MAX_OPERATIONS, || {
+        Quotient::symmetric(sets, &rule.iterators, &support, &group, max_pieces)
+    });
     let mut quotient = or_lost(quotient, || Ok(Quotient::trivial(&support)))?;
     if affine {
-        or_lost(inherit::inherit(sets, &known, rule, &spaces, &mut quotient), || Ok(()))?;
+        let found = sets.context.limited(MAX_OPERATIONS, || {
+            inherit::inherit(sets, &known, rule, &spaces, &mut quotient)
+        });
+        or_lost(found, || Ok(()))?;
     }
     let mut reads = rule.products.iter().flat_map(|product| &product.accesses);
     let structured = Structured {
