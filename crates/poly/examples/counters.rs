@@ -1,6 +1,6 @@
 //! Times both counters on the sizes of known domains; prints the table of docs/counting.md.
 //!
-//!     cargo run --release -p dastac-poly --example counters
+//!     cargo run -p dastac-poly --example counters
 
 use dastac_poly::counting::{Config, Counter, Counting};
 use dastac_poly::{Context, Result, Set};

@@ -206,7 +206,7 @@ fn a_long_question_is_answered() {
     // More than a pipe holds.
     let far = "1000000000000000000";
     let regions: Vec<String> =
-        (0..400).map(|k| format!("[{k}, {}]", vec![far; 12].join(", "))).collect();
+        (0..400).map(|k| format!("[{k}, {}]", [far; 12].join(", "))).collect();
     let text = format!("{{ {} }}", regions.join("; "));
     let set = Set::parse(&Context::new().unwrap(), &text).unwrap();
     let counting = Counting::new(worker("good", Counter::Barvinok));

@@ -219,15 +219,18 @@ fn quick(context: &Context, question: &Question) -> Result<Option<Answer>> {
         return Ok(None);
     }
     let set = Set::parse(context, &question.text)?;
-    if !faulhaber::is_easy(&set)? {
-        return Ok(None);
-    }
-    // One system for each variable and one for what is left: any more, and there are several bounds.
-    let systems = set.rank() as u64 * 2 + 1;
-    match sum_up(context, question, &mut Budget::new(systems, None)) {
-        Ok(answer) => Ok(Some(answer)),
-        Err(Error::TooComplex { .. } | Error::Overflow { .. }) => Ok(None),
-        Err(other) => Err(other),
+    let answer = faulhaber::is_easy(&set).and_then(|easy| {
+        if !easy {
+            return Ok(None);
+        }
+        // A system and a class for each variable, a system and a part for what is left: any more, and there are several bounds.
+        let steps = set.rank() as u64 * 2 + 2;
+        let answer = sum_up(context, question, &mut Budget::new(steps, None))?;
+        Ok(Some(answer).filter(|answer| answer.0.len() <= 1))
+    });
+    match answer {
+        Err(Error::TooComplex { .. } | Error::Overflow { .. } | Error::Infinite { .. }) => Ok(None),
+        answer => answer,
     }
 }
 

@@ -79,8 +79,8 @@ impl Question {
         let mut dims = numbered('i', inputs);
         dims.extend(numbered('c', counted));
         let set = with_param_names(&set.with_dim_names(&dims)?, &numbered('p', params))?;
-        let (at, inputs_) = (params as u32, inputs as u32);
-        let set = isl!(set.context(), isl_set_move_dims(set.0.take(), PARAM, at, OUT, 0, inputs_))
+        let (at, count) = (params as u32, inputs as u32);
+        let set = isl!(set.context(), isl_set_move_dims(set.0.take(), PARAM, at, OUT, 0, count))
             .map(Set)?;
         let mut set = set.detect_equalities()?;
         let mut basics = set.basic_sets()?;
@@ -94,10 +94,8 @@ impl Question {
             .collect::<Result<_>>()?;
         texts.sort_unstable();
         texts.dedup();
-        let body = match texts.is_empty() {
-            true => body(&set.0.text()?).to_owned(),
-            false => texts.join("; "),
-        };
+        let body =
+            if texts.is_empty() { body(&set.0.text()?).to_owned() } else { texts.join("; ") };
         let mut question =
             Question { asked: Asked::Points, names, params, inputs, text: String::new() };
         question.text = format!("{}{{ {body} }}", question.prefix());
@@ -199,10 +197,8 @@ impl Question {
         }
         let params = params.join(", ");
         let inputs = numbered('i', self.inputs);
-        let tuple = match space.is_params()? {
-            true => String::new(),
-            false => format!("[{}]", inputs.join(", ")),
-        };
+        let tuple =
+            if space.is_params()? { String::new() } else { format!("[{}]", inputs.join(", ")) };
         let set = |condition: &str| {
             Set::parse(context, &format!("[{params}] -> {{ {tuple} : {condition} }}"))
         };

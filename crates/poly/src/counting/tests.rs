@@ -139,6 +139,31 @@ fn a_spent_budget_is_an_error() {
     assert!(matches!(result, Err(Error::TooComplex { limit: 40, .. })), "{result:?}");
 }
 
+#[test]
+fn simplices_go_to_faulhaber_and_bands_to_barvinok() {
+    let context = Context::new().unwrap();
+    let asked = |text: &str| {
+        let counting = Counting::new(Config::default());
+        counting.card(&Set::parse(&context, text).unwrap()).unwrap();
+        (counting.statistics().faulhaber, counting.statistics().barvinok)
+    };
+    assert_eq!(asked("{ [] }"), (1, 0));
+    assert_eq!(asked("[N] -> { [i, j, k, l] : 0 <= i <= j <= k <= l < N }"), (1, 0));
+    assert_eq!(asked("[N, M] -> { [i, j] : 0 <= i < N and i <= j < M }"), (0, 1));
+    assert_eq!(asked("[N] -> { [i, j] : 0 <= i, j < N and -1 <= i - j <= 1 }"), (0, 1));
+    assert_eq!(asked("[N] -> { [i] : 0 <= i < N and i mod 3 = 0 }"), (0, 1));
+}
+
+#[test]
+fn numbers_beyond_machine_integers_go_to_barvinok() {
+    let text = "[N] -> { [i] : 0 <= i < N + 100000000000000000000000 }";
+    let set = Set::parse(&Context::new().unwrap(), text).unwrap();
+    let counting = Counting::new(Config::default());
+    let count = counting.card(&set).unwrap().eval(&[("N".into(), 5)], &[]).unwrap();
+    assert_eq!(count, Ratio::from_integer(100_000_000_000_000_000_000_005));
+    assert_eq!(counting.statistics().barvinok, 1);
+}
+
 /// A linear form in isl's notation.
 fn linear(coefficients: &[i64], names: &[String], constant: i64) -> String {
     let terms = coefficients.iter().zip(names).map(|(c, name)| format!("{c}{name} + "));

@@ -57,7 +57,7 @@ impl Rows {
             return Ok(None);
         }
         let (equalities, inequalities) = elements(&set)?;
-        let forms = |rows: Vec<Vec<i64>>| rows.iter().map(|row| to_form(row, &used)).collect();
+        let forms = |rows: Numbers| rows.iter().map(|row| to_form(row, &used)).collect();
         Rows { equalities: forms(equalities), inequalities: forms(inequalities) }.normalized()
     }
 
@@ -107,8 +107,11 @@ impl Rows {
     }
 }
 
+/// The rows of a matrix.
+pub(super) type Numbers = Vec<Vec<i64>>;
+
 /// The numbers of the equalities and of the inequalities of a basic set: of dimensions, parameters, floors, and the constant.
-pub(super) fn elements(set: &Handle<sys::isl_basic_set>) -> Result<(Vec<Vec<i64>>, Vec<Vec<i64>>)> {
+pub(super) fn elements(set: &Handle<sys::isl_basic_set>) -> Result<(Numbers, Numbers)> {
     let context = set.context();
     use sys::{isl_dim_cst as cst, isl_dim_div as div, isl_dim_param as param, isl_dim_set as dim};
     let equalities =
@@ -118,7 +121,7 @@ pub(super) fn elements(set: &Handle<sys::isl_basic_set>) -> Result<(Vec<Vec<i64>
     Ok((numbers(&equalities)?, numbers(&inequalities)?))
 }
 
-fn numbers(matrix: &Handle<sys::isl_mat>) -> Result<Vec<Vec<i64>>> {
+fn numbers(matrix: &Handle<sys::isl_mat>) -> Result<Numbers> {
     let context = matrix.context();
     let (height, width) =
         (isl!(context, isl_mat_rows(matrix.keep()))?, isl!(context, isl_mat_cols(matrix.keep()))?);
