@@ -1,25 +1,40 @@
-//! Random programs, compiled and interpreted, compared with the reference evaluator; their layouts compared with brute force.
+//! Random programs, compiled and interpreted, compared with the reference evaluator; their layouts compared with brute force; their loops proven.
+//!
+//! Every program is interpreted and proven; of the plain test run, one in [`NATIVE`] is also compiled to machine code, which takes most of the time (in
+//! a long run all are). A failure is shrunk, and printed with its seed.
 //!
 //! `DASTAC_FUZZ=n` tries `n` programs, `DASTAC_FUZZ_SEED=k` begins at another seed, `DASTAC_FUZZ_INTERPRET=1` leaves native code out (many
-//! times faster). A failure prints the program.
+//! times faster). `./x fuzz` sets these.
 
 mod generate;
+mod shrink;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::panic::AssertUnwindSafe;
 
 use dastac::Error;
 use dastac::driver::{Analysis, Lowered, Target};
+use dastac::layout::Proof;
 use dastac::loops::interp::{Data, run_steps};
 use dastac::run::{Runner, facts};
 use dastac::stur::Role;
 use dastac::stur::program::TensorId;
 use dastac::stur::reference::{Dense, EvalError, Evaluator};
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::TestRunner;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use shrink::Programs;
 
 /// Programs of the plain test run.
-const PROGRAMS: u64 = 30;
+const PROGRAMS: u64 = 300;
+
+/// One in so many of them is also compiled to machine code.
+const NATIVE: u64 = 12;
+
+/// Simpler programs that are tried for one failure.
+const MAX_SHRINKS: usize = 300;
 
 /// Programs whose structures fall into more regions are left out of the plain test run: their layouts take seconds.
 const MAX_REGIONS: usize = 4;
@@ -46,25 +61,50 @@ fn random_programs_agree_with_the_reference() {
     let programs = setting("DASTAC_FUZZ").unwrap_or(PROGRAMS);
     let first = setting("DASTAC_FUZZ_SEED").unwrap_or(0);
     let native = setting("DASTAC_FUZZ_INTERPRET").is_none();
+    let long = setting("DASTAC_FUZZ").is_some();
     let mut rejected: BTreeMap<String, u64> = BTreeMap::new();
     let mut failures = String::new();
+    let begin = std::time::Instant::now();
     for seed in first..first + programs {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let source = generate::program(&mut rng);
+        let native = native && (long || seed % NATIVE == 0);
+        let mut runner = TestRunner::deterministic();
+        let mut tree = Programs { seed }.new_tree(&mut runner).unwrap();
+        let source = tree.current();
         let start = std::time::Instant::now();
-        if setting("DASTAC_FUZZ").is_some() {
-            eprintln!("seed {seed}");
-        }
-        match check(&source, &mut rng, native) {
+        match check(&source, seed, native) {
             Outcome::Agrees => {}
             Outcome::Rejected(why) => *rejected.entry(why).or_default() += 1,
             Outcome::Fails(why) => {
-                let _ = writeln!(failures, "seed {seed}: {why}\n{source}");
-                eprintln!("seed {seed}: {why}\n{source}");
+                let mut last = why;
+                let mut more = tree.simplify();
+                for _ in 0..MAX_SHRINKS {
+                    if !more {
+                        break;
+                    }
+                    more = match check(&tree.current(), seed, native) {
+                        Outcome::Fails(why) => {
+                            last = why;
+                            tree.simplify()
+                        }
+                        _ => tree.complicate(),
+                    };
+                }
+                while more {
+                    more = tree.complicate();
+                }
+                let shrunk = tree.current();
+                let text =
+                    format!("seed {seed}: {last}\nshrunk program:\n{shrunk}\nprogram:\n{source}");
+                eprintln!("{text}");
+                let _ = writeln!(failures, "{text}");
             }
         }
         if start.elapsed().as_secs() > 10 {
             eprintln!("seed {seed} took {:?}\n{source}", start.elapsed());
+        }
+        let done = seed - first + 1;
+        if long && (done % 50 == 0 || done == programs) {
+            eprintln!("{done} of {programs} programs, {:.0?}", begin.elapsed());
         }
     }
     let out: u64 = rejected.values().sum();
@@ -73,7 +113,19 @@ fn random_programs_agree_with_the_reference() {
     assert!(out * 2 < programs, "too few programs are accepted: {rejected:?}");
 }
 
-fn check(source: &str, rng: &mut ChaCha8Rng, native: bool) -> Outcome {
+/// What becomes of a program; sizes and inputs are drawn from the seed.
+fn check(source: &str, seed: u64, native: bool) -> Outcome {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x5eed);
+    // A panic is a defect like any other, and shall shrink.
+    let checked = std::panic::catch_unwind(AssertUnwindSafe(|| outcome(source, &mut rng, native)));
+    checked.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
+        Outcome::Fails(format!("panic: {}", text.unwrap_or_default()))
+    })
+}
+
+fn outcome(source: &str, rng: &mut ChaCha8Rng, native: bool) -> Outcome {
     match lowered(source) {
         Ok(None) => Outcome::Rejected("too many regions for a plain test run".into()),
         Err(Error::Program(diagnostics)) => {
@@ -138,6 +190,7 @@ fn compare(lowered: Lowered, rng: &mut ChaCha8Rng, native: bool) -> Result<(), S
     let program = lowered.laid.analysis.inferred.program.clone();
     let kernel = &lowered.kernel.module;
     dastac::loops::verify(kernel).map_err(|errors| format!("kernel: {errors:?}\n{kernel}"))?;
+    proven(&lowered)?;
     let movement = lowered.movement().map_err(|error| format!("movement: {error}"))?;
     dastac::loops::verify(&movement.module)
         .map_err(|errors| format!("movement: {errors:?}\n{}", movement.module))?;
@@ -181,7 +234,7 @@ fn compare(lowered: Lowered, rng: &mut ChaCha8Rng, native: bool) -> Result<(), S
     for threads in [1, 2] {
         let built = lowered
             .clone()
-            .build(Target { parallel: threads > 1, ..Target::default() })
+            .build(Target { parallel: threads > 1, checked: threads > 1 })
             .map_err(|error| format!("not built: {error}\n{kernel}"))?;
         let mut runner: Option<Runner> = None;
         let mut built = Some(built);
@@ -211,6 +264,22 @@ fn compare(lowered: Lowered, rng: &mut ChaCha8Rng, native: bool) -> Result<(), S
                     "{threads} threads, {names:?} = {symbols:?}: {outcome:?}\n{kernel}"
                 ));
             }
+        }
+    }
+    Ok(())
+}
+
+/// Nothing is refuted.
+fn proven(lowered: &Lowered) -> Result<(), String> {
+    let program = &lowered.laid.analysis.inferred.program;
+    for check in lowered.prove().map_err(|error| format!("proof: {error}"))? {
+        if let Proof::Refuted(why) = check.proof {
+            let name = &program.tensor(check.tensor).name;
+            return Err(format!(
+                "{name}, {}: refuted: {why}\n{}",
+                check.property.name(),
+                lowered.kernel.module
+            ));
         }
     }
     Ok(())
