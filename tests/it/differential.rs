@@ -30,14 +30,20 @@ use shrink::Programs;
 /// Programs of the plain test run.
 const PROGRAMS: u64 = 300;
 
+/// The plain test run ends after so many seconds, whatever it has done.
+const SECONDS: u64 = 120;
+
 /// One in so many of them is also compiled to machine code.
 const NATIVE: u64 = 12;
 
 /// Simpler programs that are tried for one failure.
 const MAX_SHRINKS: usize = 300;
 
-/// Programs whose structures fall into more regions are left out of the plain test run: their layouts take seconds.
+/// Programs whose structures fall into more regions are left out: their layouts take seconds to minutes.
 const MAX_REGIONS: usize = 4;
+
+/// Pieces of a position in programs that are proven.
+const MAX_PIECES: usize = 3;
 
 /// Iterations and elements that a case may take.
 const MAX_COST: u128 = 30_000;
@@ -66,6 +72,10 @@ fn random_programs_agree_with_the_reference() {
     let mut failures = String::new();
     let begin = std::time::Instant::now();
     for seed in first..first + programs {
+        if !long && begin.elapsed().as_secs() > SECONDS {
+            eprintln!("stopped before seed {seed}");
+            break;
+        }
         let native = native && (long || seed % NATIVE == 0);
         let mut runner = TestRunner::deterministic();
         let mut tree = Programs { seed }.new_tree(&mut runner).unwrap();
@@ -127,7 +137,7 @@ fn check(source: &str, seed: u64, native: bool) -> Outcome {
 
 fn outcome(source: &str, rng: &mut ChaCha8Rng, native: bool) -> Outcome {
     match lowered(source) {
-        Ok(None) => Outcome::Rejected("too many regions for a plain test run".into()),
+        Ok(None) => Outcome::Rejected("too many regions".into()),
         Err(Error::Program(diagnostics)) => {
             let error = |d: &&dastac::stur::Diagnostic| d.severity == dastac::stur::Severity::Error;
             let first = diagnostics.iter().find(error).unwrap_or(&diagnostics[0]);
@@ -163,9 +173,7 @@ fn lowered(source: &str) -> Result<Option<Lowered>, Error> {
         sets.push(used?);
     }
     for set in sets {
-        if setting("DASTAC_FUZZ").is_none()
-            && set.make_disjoint()?.basic_sets()?.len() > MAX_REGIONS
-        {
+        if set.make_disjoint()?.basic_sets()?.len() > MAX_REGIONS {
             return Ok(None);
         }
     }
@@ -269,8 +277,11 @@ fn compare(lowered: Lowered, rng: &mut ChaCha8Rng, native: bool) -> Result<(), S
     Ok(())
 }
 
-/// Nothing is refuted.
+/// Nothing is refuted. Positions in many pieces take minutes, and are left out.
 fn proven(lowered: &Lowered) -> Result<(), String> {
+    if lowered.laid.layouts.iter().any(|layout| layout.index.pieces.len() > MAX_PIECES) {
+        return Ok(());
+    }
     let program = &lowered.laid.analysis.inferred.program;
     for check in lowered.prove().map_err(|error| format!("proof: {error}"))? {
         if let Proof::Refuted(why) = check.proof {

@@ -406,6 +406,9 @@ impl Validator<'_> {
         let dims: Vec<String> = vars.iter().map(|var| self.naming.var(*var)).collect();
         let cases = self.naming.cases(emitted);
         let cases = cases.ok_or_else(|| Stop::undecided(format!("a position in `{name}`")))?;
+        if cases.len() * layout.index.pieces.len() > MAX_COMBINATIONS {
+            return Err(Stop::undecided(format!("positions in `{name}` have too many cases")));
+        }
         if !expression::exact_divisions_hold(emitted) {
             return Err(Stop::undecided(format!(
                 "whether a division in `{name}`'s position is exact"
@@ -430,23 +433,38 @@ impl Validator<'_> {
                 layout.dims.iter().cloned().zip(element.iter().cloned()).collect();
             let packed: Vec<Affine> = layout.order.iter().map(|&k| element[k].clone()).collect();
             let to_packed = self.outputs(vars, &packed)?.intersect_domain(here)?;
+            let mut regions = Vec::new();
+            for piece in &layout.index.pieces {
+                let region = match layout.index.pieces.len() {
+                    1 => here.clone(),
+                    _ => to_packed.intersect_range(&piece.domain)?.domain()?.coalesce()?,
+                };
+                let expected = piece.polynomial.substitute(&images);
+                let expected =
+                    expected.ok_or_else(|| Stop::undecided("an index beyond 64 bits"))?;
+                regions.push((region, expected));
+            }
             for case in &cases {
                 let mut rest = match case.conditions.as_slice() {
                     [] => here.clone(),
                     conditions => here.intersect(&self.set(vars, conditions)?)?,
                 };
-                let whole = layout.index.pieces.len() == 1;
-                for piece in &layout.index.pieces {
-                    let at = if whole {
-                        rest.clone()
-                    } else {
-                        rest.intersect(&to_packed.intersect_range(&piece.domain)?.domain()?)?
-                    };
-                    let expected = piece.polynomial.substitute(&images);
-                    let expected =
-                        expected.ok_or_else(|| Stop::undecided("an index beyond 64 bits"))?;
-                    self.equal(vars, &(&expected + &case.polynomial.scaled(-1)), &at, &dims, name)?;
-                    rest = if whole { rest.empty_like()? } else { rest.subtract(&at)? };
+                let differences = regions
+                    .iter()
+                    .map(|(region, expected)| (region, expected + &case.polynomial.scaled(-1)));
+                // Usually one of these is the case's own piece, and nothing is left.
+                let (same, others): (Vec<_>, Vec<_>) =
+                    differences.partition(|(_, difference)| difference.is_zero());
+                for (region, _) in same {
+                    rest = rest.subtract(region)?;
+                }
+                for (region, difference) in others {
+                    if rest.is_empty()? {
+                        break;
+                    }
+                    let at = rest.intersect(region)?;
+                    self.equal(vars, &difference, &at, &dims, name)?;
+                    rest = rest.subtract(region)?;
                 }
                 self.equal(vars, &case.polynomial, &rest, &dims, name)?;
             }
@@ -604,6 +622,9 @@ impl Validator<'_> {
         Ok(())
     }
 }
+
+/// Cases of an emitted position times pieces of the layout: beyond, a proof takes minutes.
+const MAX_COMBINATIONS: usize = 256;
 
 /// Beyond, the successor relation of the proof of a bijection has too many pieces.
 const MAX_PROOF_RANK: usize = 5;
