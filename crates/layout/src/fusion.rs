@@ -31,6 +31,13 @@ pub struct Piecewise {
     pub pieces: Vec<Piece>,
 }
 
+impl Piecewise {
+    /// 0 everywhere, over symbols.
+    pub(crate) fn zero() -> Piecewise {
+        Piecewise { dims: Vec::new(), pieces: Vec::new() }
+    }
+}
+
 /// A dimension with at most this many values is split by points when its piece does not fuse as a whole.
 const THIN: i64 = 4;
 

@@ -1,17 +1,21 @@
 //! Symbolic indexing (dastac paper, Algorithm 1).
 //!
 //! Access map: the caller hands in the set of elements that are used. Order: positions by the appearance of their iterators in the
-//! loop order ([`appearance_order`]). Preceding accesses and their count: [`Set::rank_polynomial`], per depth. Then [`crate::fusion`].
+//! loop order ([`appearance_order`]), in the coordinates that [`crate::search`] finds. Preceding accesses and their count:
+//! [`Set::rank_by_depth`]. Then [`crate::fusion`].
 
+use std::collections::BTreeSet;
 use std::fmt;
 
-use dastac_poly::{Context, PwQPolynomial, Set};
+use dastac_poly::{Context, Set};
 use dastac_stur::infer::{Inferred, Redundancy, infer};
 use dastac_stur::program::TensorId;
 use dastac_stur::sets::Affine;
 
 use crate::LayoutError;
-use crate::fusion::{Piece, Piecewise, fuse};
+use crate::coordinates::Coordinates;
+use crate::fusion::{Piece, Piecewise};
+use crate::part::Part;
 use crate::polynomial::Polynomial;
 
 /// A packed layout of one tensor.
@@ -21,14 +25,18 @@ pub struct Layout {
     pub dims: Vec<String>,
     /// Names of the symbols that sizes and positions may depend on.
     pub symbols: Vec<String>,
-    /// Packing order: position `order[0]` varies slowest.
+    /// Loop order, which the packing order follows where it can ([`Layout::parts`] has the coordinates): position `order[0]` varies slowest.
     pub order: Vec<usize>,
     /// The elements that have a place: unique, structurally non-zero, used.
     pub stored: Set,
-    /// Number of stored elements.
+    /// Number of places: of stored elements, and of padding where rows are aligned.
     pub size: Piecewise,
-    /// Position of each stored element.
+    /// Position of each stored element: its part's offset plus its rank there.
     pub index: Piecewise,
+    /// What the index is made of: disjoint parts of the stored elements, one after the other.
+    pub parts: Vec<Part>,
+    /// Rows start at multiples of this many elements; 1 where nothing is padded.
+    pub align: u32,
     /// All unique elements, also those that the computation does not use.
     pub unique: Set,
     /// How redundant elements follow from unique ones.
@@ -36,45 +44,17 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout of a set of elements, packed in lexicographic order.
+    /// The layout of a set of elements, in lexicographic order where that has a simple index.
     ///
     /// # Errors
     /// An infinite set, a failure of isl, Barvinok not being there.
     pub fn from_set(stored: &Set) -> Result<Layout, LayoutError> {
-        let order: Vec<usize> = (0..stored.rank()).collect();
-        Layout::with_order(stored, &order)
+        Layout::builder(stored).build()
     }
 
-    /// The layout of a set of elements, packed with position `order[0]` slowest.
+    /// The layout of a set of elements, packed with position `order[0]` slowest where that has a simple index.
     pub fn with_order(stored: &Set, order: &[usize]) -> Result<Layout, LayoutError> {
-        let dims: Vec<String> = stored
-            .dims()?
-            .into_iter()
-            .enumerate()
-            .map(|(k, name)| if name.is_empty() { format!("i{k}") } else { name })
-            .collect();
-        let stored = stored.with_dim_names(&dims)?;
-        if !stored.is_bounded()? {
-            return Err(dastac_poly::Error::Infinite { set: stored.to_string() }.into());
-        }
-        let permuted = stored.permute(order)?;
-        let permuted_dims: Vec<String> = order.iter().map(|&k| dims[k].clone()).collect();
-        let index = if dims.is_empty() {
-            Piecewise { dims: Vec::new(), pieces: Vec::new() }
-        } else {
-            rank(&permuted, &permuted_dims)?
-        };
-        let size = size(&permuted)?;
-        Ok(Layout {
-            symbols: stored.params()?,
-            dims,
-            order: order.to_vec(),
-            size,
-            index,
-            unique: stored.clone(),
-            redundancy: Vec::new(),
-            stored,
-        })
+        Layout::builder(stored).loop_order(order).build()
     }
 
     /// The layout of one tensor of a program.
@@ -89,13 +69,20 @@ impl Layout {
 
     /// The layout of one tensor of an inferred program: one buffer for all that its rules and products use.
     pub fn of(inferred: &Inferred, tensor: TensorId) -> Result<Layout, LayoutError> {
-        let used = inferred.used(tensor)?;
-        let order = appearance_order(inferred, tensor);
         let structured = &inferred.tensors[tensor.0];
+        let mut builder = Layout::builder(&inferred.used(tensor)?)
+            .loop_order(&appearance_order(inferred, tensor))
+            .regions(regions(inferred, tensor)?);
+        if let Some(choice) = &inferred.program.tensor(tensor).layout {
+            if let Some(order) = &choice.order {
+                builder = builder.order(order);
+            }
+            builder = builder.align(choice.align.unwrap_or(1));
+        }
         Ok(Layout {
             unique: structured.unique.clone(),
             redundancy: structured.redundancy.clone(),
-            ..Layout::with_order(&used, &order)?
+            ..builder.build()?
         })
     }
 
@@ -127,16 +114,31 @@ impl Layout {
             size = &size * &extent;
         }
         let stored = inferred.used(tensor)?.with_dim_names(&dims)?;
+        let span = inferred.sets.box_set(&structured.iterators, &structured.extents)?;
         let whole = |domain: Set, polynomial: Polynomial, dims: Vec<String>| Piecewise {
             dims,
             pieces: vec![Piece { domain, polynomial }],
         };
+        let index = whole(stored.clone(), position, dims.clone());
+        let order: Vec<usize> = (0..dims.len()).collect();
+        let coordinates = Coordinates::plain(&dims, &order).list().to_vec();
+        let part = Part {
+            domain: stored.clone(),
+            all: coordinates.clone(),
+            coordinates,
+            count: span.card()?,
+            span,
+            rank: index.clone(),
+            offset: Piecewise::zero(),
+        };
         Ok(Layout {
             symbols: stored.params()?,
-            order: (0..dims.len()).collect(),
+            order,
             size: whole(symbols_of(&stored)?, size, Vec::new()),
-            index: whole(stored.clone(), position, dims.clone()),
+            index,
             dims,
+            parts: vec![part],
+            align: 1,
             unique: structured.unique.clone(),
             redundancy: structured.redundancy.clone(),
             stored,
@@ -208,40 +210,52 @@ impl Layout {
     }
 }
 
-/// Number of points before each point, fused. Depth by depth where each depth fuses into one piece, because the pieces of a sum
-/// multiply (256 for the simplex of dimension 8).
-fn rank(stored: &Set, dims: &[String]) -> Result<Piecewise, LayoutError> {
-    let mut sum = Polynomial::zero();
-    let depths = stored.rank_by_depth()?;
-    for count in &depths {
-        let fused = fuse(count, stored, dims)?;
-        match fused.pieces.as_slice() {
-            [] => {}
-            [only] => sum = &sum + &only.polynomial,
-            _ => {
-                let mut total = PwQPolynomial::zero_on(stored)?;
-                for count in &depths {
-                    total = total.add(count)?;
-                }
-                return fuse(&total.gist(stored)?.coalesce()?, stored, dims);
-            }
-        }
-    }
-    let pieces = vec![Piece { domain: stored.clone(), polynomial: sum }];
-    Ok(Piecewise { dims: dims.to_vec(), pieces })
-}
-
-/// Number of points as a fused piecewise polynomial over the symbols.
-fn size(stored: &Set) -> Result<Piecewise, LayoutError> {
-    fuse(&stored.card()?, &symbols_of(stored)?, &[])
-}
-
 /// All values of the symbols that a layout may be asked for: sizes and positions, not negative.
 pub(crate) fn symbols_of(stored: &Set) -> Result<Set, LayoutError> {
     let params = stored.params()?;
     let conditions: Vec<String> = params.iter().map(|name| format!("{name} >= 0")).collect();
     let text = format!("[{}] -> {{ : {} }}", params.join(", "), conditions.join(" and "));
     Ok(Set::parse(stored.context(), &text)?)
+}
+
+/// The sets of a tensor's elements that its accesses use, in program order, each once: what a computed tensor's statements write, or
+/// what is read of an input.
+fn regions(inferred: &Inferred, tensor: TensorId) -> Result<Vec<Set>, LayoutError> {
+    let computed = inferred.program.tensor(tensor).rule().is_some();
+    let mut regions = Vec::new();
+    let mut seen = BTreeSet::new();
+    let mut add = |region: Set| {
+        // Equal text is equal sets; what is equal in other words is found by subtraction.
+        if seen.insert(region.to_string()) {
+            regions.push(region);
+        }
+    };
+    for rule in &inferred.rules {
+        let head: Vec<Affine> = inferred.program.rules[rule.rule.0]
+            .iterators
+            .iter()
+            .map(|name| Affine::name(name))
+            .collect();
+        for statement in &rule.statements {
+            let reached = |subscripts: &[Affine]| -> Result<Set, LayoutError> {
+                let map = inferred.sets.access(&statement.iterators, subscripts)?;
+                Ok(statement.domain.apply(&map)?)
+            };
+            if computed {
+                if rule.head == tensor {
+                    add(reached(&head)?);
+                }
+                continue;
+            }
+            for read in statement.reads.iter().filter(|read| read.tensor == tensor) {
+                if !read.sorted.is_empty() {
+                    return Ok(Vec::new());
+                }
+                add(reached(&read.subscripts)?);
+            }
+        }
+    }
+    Ok(regions)
 }
 
 /// Positions of a tensor in the order in which their iterators appear in the loop order of the access that decides: the rule that computes it, or else

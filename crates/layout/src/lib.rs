@@ -41,18 +41,27 @@
 //! # }
 //! ```
 
+mod align;
+mod builder;
 pub mod convert;
+mod coordinates;
 mod emit;
 mod fusion;
 mod index;
+mod part;
 mod polynomial;
 mod proof;
+mod search;
+mod slices;
 #[cfg(test)]
 mod tests;
 
+pub use builder::Builder;
+pub use coordinates::Coordinate;
 pub use emit::{Resolve, affine_to_index, expr_to_index, to_index};
 pub use fusion::{Piece, Piecewise};
 pub use index::{Bound, Layout};
+pub use part::Part;
 pub use polynomial::{Monomial, Polynomial};
 pub use proof::{Proof, vanishes};
 
@@ -85,6 +94,9 @@ pub enum LayoutError {
         /// The tensor.
         tensor: String,
     },
+    /// Rows to be aligned are not contiguous.
+    #[error("rows cannot be aligned: the elements of a row are not next to each other")]
+    Gaps,
     /// A coefficient does not fit 128 bits.
     #[error("a coefficient of the index does not fit 128 bits")]
     Beyond128,
@@ -99,5 +111,11 @@ impl From<dastac_stur::infer::InferError> for LayoutError {
             dastac_stur::infer::InferError::User(diagnostics) => LayoutError::Program(diagnostics),
             dastac_stur::infer::InferError::Poly(error) => LayoutError::Poly(error),
         }
+    }
+}
+
+impl From<dastac_stur::sets::SetError> for LayoutError {
+    fn from(error: dastac_stur::sets::SetError) -> Self {
+        dastac_stur::infer::InferError::from(error).into()
     }
 }

@@ -90,6 +90,12 @@ impl Polynomial {
         self.terms.is_empty()
     }
 
+    /// Number of monomials with a floor.
+    pub fn floors(&self) -> usize {
+        let floor = |atom: &Atom| matches!(atom, Atom::Floor(..));
+        self.terms.keys().filter(|m| m.iter().any(|(atom, _)| floor(atom))).count()
+    }
+
     /// The least common denominator of the coefficients.
     pub fn denominator(&self) -> i128 {
         self.terms.values().fold(1, |lcm, c| lcm.lcm(c.denom()))

@@ -1,12 +1,18 @@
 //! Proof that an index polynomial is a bijection onto `0..size`, for all values of the symbols.
 //!
-//! Walk the stored elements in packing order: the first has position 0, and the successor of every element has the next position. Both are
-//! statements about polynomials on isl sets; with the size being the number of elements, they make the index a bijection.
+//! Each part has places, one for each element (and for padding). Walk them in packing order: the first has rank 0, and the successor of
+//! every place has the next rank. Both are statements about polynomials on isl sets, in the part's own coordinates, where they have few
+//! floors or none; with the number of places being counted, they make the rank a bijection. The coordinates are injective, the parts are
+//! disjoint, together they are the stored elements, and each begins where the one before it ends.
+
+use std::collections::BTreeMap;
 
 use dastac_poly::{Map, PwQPolynomial, Set};
 use dastac_stur::sets::{Affine, Atom};
 
-use crate::{Layout, LayoutError, Polynomial};
+use crate::coordinates::Coordinates;
+use crate::slices::Slices;
+use crate::{Layout, LayoutError, Part, Polynomial};
 
 /// The outcome of a proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,65 +26,136 @@ pub enum Proof {
 }
 
 impl Layout {
-    /// Proves that the index is a bijection from the stored elements onto `0..size`.
+    /// Proves that the index is a bijection from the stored elements onto `0..size`; where rows are aligned, that it is injective into it.
     pub fn prove_bijection(&self) -> Result<Proof, LayoutError> {
-        if self.dims.is_empty() {
-            return Ok(Proof::Proven);
+        if let Some(failure) = self.prove_parts()? {
+            return Ok(failure);
         }
-        let stored = self.stored.permute(&self.order)?;
-        let dims = &self.index.dims;
-        let first = stored.lexmin()?;
-        for piece in &self.index.pieces {
-            let here = first.intersect(&piece.domain)?;
-            if let Some(failure) = vanishes(&piece.polynomial, &here, dims)? {
+        let mut before = PwQPolynomial::zero_on(&self.stored.params_set()?)?;
+        for part in &self.parts {
+            // All coordinates are injective on any set, and those left out follow from the others.
+            let all = Coordinates::of(&self.dims, &part.all);
+            let (essential, image) = all.essential(&part.domain)?;
+            if essential.list() != part.coordinates || !all.are_injective(&part.domain)? {
+                return Ok(Proof::Refuted(format!("by the coordinates of {}", part.domain)));
+            }
+            if !image.is_subset(&part.span)? {
+                return Ok(Proof::Refuted(format!("by the places of {}", part.domain)));
+            }
+            if let Some(failure) = prove_rank(part)? {
                 return Ok(failure);
             }
-        }
-        let successor = after(&stored, dims)?.lexmin()?;
-        for (domain, outputs) in successor.as_pieces()? {
-            let mut images = std::collections::BTreeMap::new();
-            for (dim, output) in dims.iter().zip(&outputs) {
-                let Some(image) = Affine::from_linear(&output.expr()?, dims) else {
-                    return Ok(Proof::Undecided(format!("the successor in {dim} is {output}")));
-                };
-                images.insert(dim.clone(), image);
-            }
-            for from in &self.index.pieces {
-                for to in &self.index.pieces {
-                    let reach = successor.intersect_range(&to.domain)?.domain()?;
-                    let here = domain.intersect(&from.domain)?.intersect(&reach)?;
-                    if here.is_empty()? {
-                        continue;
-                    }
-                    let Some(next) = to.polynomial.substitute(&images) else {
-                        return Ok(Proof::Undecided("a floor in the index".into()));
-                    };
-                    let step = &(&next + &from.polynomial.scaled(-1)) + &Polynomial::constant(-1);
-                    if let Some(failure) = vanishes(&step, &here, dims)? {
-                        return Ok(failure);
-                    }
+            let here = part.domain.params_set()?;
+            for piece in &part.offset.pieces {
+                let here = here.intersect(&piece.domain)?;
+                let offset = piece.polynomial.on_params(&here)?;
+                if !before
+                    .intersect_domain(&here)?
+                    .sub(&offset.intersect_domain(&here)?)?
+                    .is_zero()?
+                {
+                    return Ok(Proof::Undecided(format!("where the part {} begins", part.domain)));
                 }
             }
+            before = before.add(&part.count)?;
         }
         Ok(Proof::Proven)
     }
+
+    /// Nothing if the parts are disjoint and together the stored elements.
+    fn prove_parts(&self) -> Result<Option<Proof>, LayoutError> {
+        let mut whole = self.stored.empty_like()?;
+        let mut slices: Vec<Slices> = Vec::new();
+        for (k, part) in self.parts.iter().enumerate() {
+            let here = Slices::of(&part.domain)?;
+            for (other, there) in self.parts[..k].iter().zip(&slices) {
+                if !here.disjoint(there) && !part.domain.is_disjoint(&other.domain)? {
+                    return Ok(Some(Proof::Refuted(format!(
+                        "in the part {}, which others meet",
+                        part.domain
+                    ))));
+                }
+            }
+            slices.push(here);
+            whole = whole.union(&part.domain)?;
+        }
+        let same = whole.is_equal(&self.stored)?;
+        Ok((!same).then(|| Proof::Refuted("by elements in no part".into())))
+    }
 }
 
-/// Each element to all that come after it.
-fn after(stored: &Set, dims: &[String]) -> Result<Map, LayoutError> {
-    let mut cases = Vec::new();
-    for k in 0..dims.len() {
-        let mut case: Vec<String> = (0..k).map(|e| format!("a{e} = b{e}")).collect();
-        case.push(format!("a{k} < b{k}"));
-        cases.push(case.join(" and "));
+/// Nothing if the ranks of a part's places are 0, 1, 2, .. in the order of its coordinates.
+fn prove_rank(part: &Part) -> Result<Option<Proof>, LayoutError> {
+    let dims = &part.rank.dims;
+    if dims.is_empty() {
+        return Ok(None);
     }
+    let first = part.span.lexmin()?;
+    for piece in &part.rank.pieces {
+        let here = first.intersect(&piece.domain)?;
+        if let Some(failure) = vanishes(&piece.polynomial, &here, dims)? {
+            return Ok(Some(failure));
+        }
+    }
+    // The successor differs first at depth k if nothing follows that differs deeper.
+    let mut rest = part.span.clone();
+    for depth in (0..dims.len()).rev() {
+        let successor = after(&part.span, &rest, dims.len(), depth)?.lexmin()?;
+        rest = rest.subtract(&successor.domain()?)?.coalesce()?;
+        if let Some(failure) = prove_steps(part, &successor)? {
+            return Ok(Some(failure));
+        }
+    }
+    Ok(None)
+}
+
+/// Nothing if each place's rank is one less than its successor's.
+fn prove_steps(part: &Part, successor: &Map) -> Result<Option<Proof>, LayoutError> {
+    let dims = &part.rank.dims;
+    for (domain, outputs) in successor.as_pieces()? {
+        let mut images = BTreeMap::new();
+        for (dim, output) in dims.iter().zip(&outputs) {
+            let Some(image) = Affine::from_linear(&output.expr()?, dims) else {
+                return Ok(Some(Proof::Undecided(format!("the successor in {dim} is {output}"))));
+            };
+            images.insert(dim.clone(), image);
+        }
+        for from in &part.rank.pieces {
+            for to in &part.rank.pieces {
+                let here = match part.rank.pieces.as_slice() {
+                    [_] => domain.clone(),
+                    _ => {
+                        let reach = successor.intersect_range(&to.domain)?.domain()?;
+                        domain.intersect(&from.domain)?.intersect(&reach)?
+                    }
+                };
+                if here.is_empty()? {
+                    continue;
+                }
+                let Some(next) = to.polynomial.substitute(&images) else {
+                    return Ok(Some(Proof::Undecided("a floor in the index".into())));
+                };
+                let step = &(&next + &from.polynomial.scaled(-1)) + &Polynomial::constant(-1);
+                if let Some(failure) = vanishes(&step, &here, dims)? {
+                    return Ok(Some(failure));
+                }
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Each place of `from` to all places that come after it and differ first at `depth`.
+fn after(span: &Set, from: &Set, rank: usize, depth: usize) -> Result<Map, LayoutError> {
     let tuple = |letter: &str| {
-        let names: Vec<String> = (0..dims.len()).map(|k| format!("{letter}{k}")).collect();
+        let names: Vec<String> = (0..rank).map(|k| format!("{letter}{k}")).collect();
         names.join(", ")
     };
-    let text = format!("{{ [{}] -> [{}] : {} }}", tuple("a"), tuple("b"), cases.join(" or "));
-    let order = Map::parse(stored.context(), &text)?;
-    Ok(order.intersect_domain(stored)?.intersect_range(stored)?)
+    let mut conditions: Vec<String> = (0..depth).map(|k| format!("a{k} = b{k}")).collect();
+    conditions.push(format!("a{depth} < b{depth}"));
+    let text = format!("{{ [{}] -> [{}] : {} }}", tuple("a"), tuple("b"), conditions.join(" and "));
+    let order = Map::parse(span.context(), &text)?;
+    Ok(order.intersect_domain(from)?.intersect_range(span)?)
 }
 
 /// Nothing if the polynomial, over the set's dimensions by these names and parameters, is 0 on the set.
@@ -105,8 +182,12 @@ pub fn vanishes(
         if !rest.is_zero()? {
             // A non-zero remainder refutes only if some point shows it: equalities may hide behind floors.
             if let Some(point) = basic.sample()? {
-                let at = value.eval(&point.params, &point.coords)?;
-                if at != 0.into() {
+                let value_of = |name: &str| {
+                    let dim = dims.iter().position(|dim| dim == name);
+                    let param = || point.params.iter().find(|(n, _)| n == name).map(|(_, v)| *v);
+                    dim.and_then(|dim| point.coords.get(dim).copied()).or_else(param)
+                };
+                if polynomial.eval(&value_of).is_some_and(|at| at != 0.into()) {
                     return Ok(Some(Proof::Refuted(format!(
                         "at {:?} with {:?}",
                         point.coords, point.params
@@ -120,11 +201,14 @@ pub fn vanishes(
 }
 
 impl Polynomial {
+    /// A polynomial in symbols as isl's, for values of symbols in `params`.
+    pub(crate) fn on_params(&self, params: &Set) -> Result<PwQPolynomial, LayoutError> {
+        let text = format!("[{}] -> {{ {} }}", params.params()?.join(", "), self.isl());
+        Ok(PwQPolynomial::parse(params.context(), &text)?)
+    }
+
     /// The polynomial with names replaced by affine expressions; nothing on overflow.
-    pub fn substitute(
-        &self,
-        images: &std::collections::BTreeMap<String, Affine>,
-    ) -> Option<Polynomial> {
+    pub fn substitute(&self, images: &BTreeMap<String, Affine>) -> Option<Polynomial> {
         let mut sum = Polynomial::zero();
         for (monomial, coefficient) in self.terms() {
             let mut product = Polynomial::rational(*coefficient);

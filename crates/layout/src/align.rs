@@ -1,0 +1,45 @@
+//! Aligned rows: each run of elements along the fastest position starts at a multiple of some number of elements.
+//!
+//! The row `l..=h` gets the places `l..l + a*ceil((h - l + 1) / a)`; a position is the rank among places.
+//! Before -> after, `0 <= i <= j < 10` with rows of 8: the rows of 10, 9, 8, .. elements take 16, 16, 8, .. places.
+
+use dastac_poly::{Map, Set};
+
+use crate::LayoutError;
+use crate::coordinates::Coordinates;
+use crate::part::{Candidate, Part};
+
+impl Part {
+    /// A part with rows that start at multiples of `elements`.
+    ///
+    /// # Errors
+    /// [`LayoutError::Gaps`] for rows whose elements are not next to each other.
+    pub(crate) fn aligned(
+        domain: &Set,
+        coordinates: &Coordinates,
+        elements: u32,
+    ) -> Result<Part, LayoutError> {
+        let image = coordinates.image(domain)?;
+        let context = image.context();
+        let names: Vec<String> = (0..image.rank()).map(|k| format!("c{k}")).collect();
+        let Some((last, prefix)) = names.split_last() else {
+            return Candidate::within(domain, coordinates, image).counted();
+        };
+        let (all, prefix) = (names.join(", "), prefix.join(", "));
+        let head = Map::parse(context, &format!("{{ [{all}] -> [{prefix}] }}"))?;
+        let tail = Map::parse(context, &format!("{{ [{all}] -> [{last}] }}"))?;
+        let rows = head.intersect_domain(&image)?.reverse()?.apply_range(&tail)?;
+        let ends = rows.lexmin()?.flat_range_product(&rows.lexmax()?)?;
+        let between = Map::parse(context, "{ [l, h] -> [t] : l <= t <= h }")?;
+        if !ends.apply_range(&between)?.is_subset(&rows)? {
+            return Err(LayoutError::Gaps);
+        }
+        let places = format!(
+            "{{ [l, h] -> [t] : l <= t < l + {elements} * floor((h - l + {elements})/{elements}) }}"
+        );
+        let places = ends.apply_range(&Map::parse(context, &places)?)?;
+        let span = places.wrap()?.flatten()?.coalesce()?;
+        let span = span.with_dim_names(&coordinates.names())?;
+        Candidate::within(domain, coordinates, span).counted()
+    }
+}

@@ -1,0 +1,160 @@
+//! Building layouts: what is found, and what the caller chooses.
+
+use dastac_poly::{PwQPolynomial, Set};
+
+use crate::coordinates::Coordinates;
+use crate::fusion::{Piece, Piecewise, fuse};
+use crate::index::symbols_of;
+use crate::part::{Candidate, Part};
+use crate::polynomial::Polynomial;
+use crate::search::{in_order, search};
+use crate::{Layout, LayoutError};
+
+/// Chooses a layout for a set of elements.
+///
+/// ```
+/// # fn main() -> Result<(), dastac_layout::LayoutError> {
+/// use dastac_layout::Layout;
+/// use dastac_poly::{Context, Set};
+/// let triangle = Set::parse(&Context::new()?, "{ [i, j] : 0 <= i <= j < 10 }")?;
+/// let columns = Layout::builder(&triangle).order(&[1, 0]).build()?;
+/// assert_eq!(columns.index.to_string(), "1/2*j^2 + i + 1/2*j");
+/// let rows = Layout::builder(&triangle).align(8).build()?;
+/// assert_eq!(rows.index_of(&[1, 1])?, Some(16));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Builder {
+    stored: Set,
+    loop_order: Vec<usize>,
+    chosen: Option<Vec<usize>>,
+    align: u32,
+    regions: Vec<Set>,
+}
+
+impl Layout {
+    /// Starts from a set of elements: nothing chosen, loops in the order of the dimensions.
+    pub fn builder(stored: &Set) -> Builder {
+        Builder {
+            loop_order: (0..stored.rank()).collect(),
+            stored: stored.clone(),
+            chosen: None,
+            align: 1,
+            regions: Vec::new(),
+        }
+    }
+}
+
+impl Builder {
+    /// The order in which loops go through the positions, slowest first: packing follows it where that has a simple index.
+    pub fn loop_order(mut self, order: &[usize]) -> Builder {
+        self.loop_order = order.to_vec();
+        self
+    }
+
+    /// Packs in exactly this order of the positions, slowest first, whatever its index looks like.
+    pub fn order(mut self, order: &[usize]) -> Builder {
+        self.chosen = Some(order.to_vec());
+        self
+    }
+
+    /// Starts rows (runs of elements that differ in the fastest position only) at multiples of `elements`. The places between are padding.
+    pub fn align(mut self, elements: u32) -> Builder {
+        self.align = elements.max(1);
+        self
+    }
+
+    /// Sets of elements that accesses use, for a tensor whose accesses use different ones.
+    pub fn regions(mut self, regions: Vec<Set>) -> Builder {
+        self.regions = regions;
+        self
+    }
+
+    /// Finds the layout.
+    ///
+    /// # Errors
+    /// An infinite set, an order that is no permutation, rows with gaps to be aligned, a failure of isl, Barvinok not being there.
+    pub fn build(self) -> Result<Layout, LayoutError> {
+        let dims: Vec<String> = self
+            .stored
+            .dims()?
+            .into_iter()
+            .enumerate()
+            .map(|(k, name)| if name.is_empty() { format!("i{k}") } else { name })
+            .collect();
+        let stored = self.stored.with_dim_names(&dims)?;
+        if !stored.is_bounded()? {
+            return Err(dastac_poly::Error::Infinite { set: stored.to_string() }.into());
+        }
+        let order = self.chosen.as_ref().unwrap_or(&self.loop_order);
+        let permuted = stored.permute(order)?;
+        let plain = Coordinates::plain(&dims, order);
+        let mut parts = if dims.is_empty() {
+            vec![Candidate::new(&stored, &plain)?.counted()?]
+        } else if self.align > 1 {
+            vec![Part::aligned(&stored, &plain, self.align)?]
+        } else if self.chosen.is_some() {
+            in_order(&stored, &dims, order)?
+        } else {
+            search(&stored, &dims, order, &self.regions)?
+        };
+        let mut total = PwQPolynomial::zero_on(&stored.params_set()?)?;
+        for part in &mut parts {
+            part.offset = fuse(&total, &part.domain.params_set()?, &[])?;
+            total = total.add(&part.count)?;
+        }
+        let permuted_dims: Vec<String> = order.iter().map(|&k| dims[k].clone()).collect();
+        let mut pieces = Vec::new();
+        for part in &parts {
+            for rank in part.rank_of_index(&dims)? {
+                for offset in offsets(&part.offset) {
+                    let domain = match offset.domain {
+                        Some(params) => rank.domain.intersect_params(&params)?,
+                        None => rank.domain.clone(),
+                    };
+                    if parts.len() == 1 || !domain.is_empty()? {
+                        let domain = domain.permute(order)?.with_dim_names(&permuted_dims)?;
+                        let polynomial = &rank.polynomial + &offset.polynomial;
+                        pieces.push(Piece { domain, polynomial });
+                    }
+                }
+            }
+        }
+        if let [only] = pieces.as_mut_slice() {
+            only.domain = permuted;
+        }
+        if dims.is_empty() {
+            pieces.clear();
+        }
+        Ok(Layout {
+            symbols: stored.params()?,
+            size: fuse(&total, &symbols_of(&stored)?, &[])?,
+            index: Piecewise { dims: permuted_dims, pieces },
+            dims,
+            order: order.clone(),
+            parts,
+            align: self.align,
+            unique: stored.clone(),
+            redundancy: Vec::new(),
+            stored,
+        })
+    }
+}
+
+/// A value of an offset, and for which symbols if not for all.
+struct Offset {
+    domain: Option<Set>,
+    polynomial: Polynomial,
+}
+
+fn offsets(offset: &Piecewise) -> Vec<Offset> {
+    match offset.pieces.as_slice() {
+        [] => vec![Offset { domain: None, polynomial: Polynomial::zero() }],
+        [only] => vec![Offset { domain: None, polynomial: only.polynomial.clone() }],
+        pieces => pieces
+            .iter()
+            .map(|p| Offset { domain: Some(p.domain.clone()), polynomial: p.polynomial.clone() })
+            .collect(),
+    }
+}

@@ -1,0 +1,266 @@
+//! Coordinates: the integer functions of the index in whose lexicographic order a part of a tensor is packed.
+//!
+//! Positions themselves are the plain choice. Strides and blocks are simple to count in *digits*, `i = 16*i_1 + i_0`, and diagonals in
+//! *skewed* coordinates, `j - i` before `i`. Invariant: together the coordinates are injective on the elements that they are for; those
+//! that follow from earlier ones are left out ([`Coordinates::essential`]).
+
+use std::collections::BTreeSet;
+
+use dastac_poly::{Map, Set};
+use dastac_stur::sets::{Affine, Atom};
+
+use crate::LayoutError;
+
+/// One coordinate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Coordinate {
+    /// Its name, distinct from those of dimensions and symbols where it is not a dimension itself.
+    pub name: String,
+    /// Its value, over the names of the tensor's dimensions.
+    pub value: Affine,
+}
+
+/// Coordinates in packing order, slowest first.
+#[derive(Clone, Debug)]
+pub(crate) struct Coordinates {
+    dims: Vec<String>,
+    list: Vec<Coordinate>,
+}
+
+/// More basic sets than this, and whether a coordinate follows from others is not asked.
+const MAX_BASIC_SETS: usize = 24;
+
+/// More digits of one dimension than this are not tried.
+const MAX_DIGITS: usize = 4;
+
+/// Makes names that nothing else has.
+struct Fresh {
+    taken: BTreeSet<String>,
+}
+
+impl Fresh {
+    fn of(stored: &Set, dims: &[String]) -> Result<Fresh, LayoutError> {
+        Ok(Fresh { taken: dims.iter().cloned().chain(stored.params()?).collect() })
+    }
+
+    fn name(&mut self, wish: String) -> String {
+        let mut name = wish;
+        while !self.taken.insert(name.clone()) {
+            name.push('_');
+        }
+        name
+    }
+}
+
+impl Coordinates {
+    /// The dimensions in the order `order`.
+    pub(crate) fn plain(dims: &[String], order: &[usize]) -> Coordinates {
+        let list = order
+            .iter()
+            .map(|&k| Coordinate { name: dims[k].clone(), value: Affine::name(&dims[k]) })
+            .collect();
+        Coordinates { dims: dims.to_vec(), list }
+    }
+
+    /// Digits of the dimensions for which the set's description has moduli: `i` becomes `floor(i/16)`, `i - 16*floor(i/16)`. The order is
+    /// the one of the dimensions, or, `blocked`, first all leading digits, then all next ones. Nothing where there are no moduli.
+    pub(crate) fn digits(
+        stored: &Set,
+        dims: &[String],
+        order: &[usize],
+        blocked: bool,
+    ) -> Result<Option<Coordinates>, LayoutError> {
+        let mut fresh = Fresh::of(stored, dims)?;
+        let moduli = stored.moduli()?;
+        let mut columns: Vec<Vec<Coordinate>> = Vec::new();
+        for &k in order {
+            // A chain of divisors, the largest first.
+            let mut radices: Vec<i64> = Vec::new();
+            let extent = constant_extent(stored, k)?;
+            for &modulus in moduli[k].iter().rev() {
+                if extent.is_some_and(|extent| extent <= modulus) {
+                    continue; // one digit
+                }
+                if radices.last().is_none_or(|last| last % modulus == 0) {
+                    radices.push(modulus);
+                }
+            }
+            if radices.len() >= MAX_DIGITS {
+                return Ok(None);
+            }
+            columns.push(digits_of(&dims[k], &radices, &mut fresh));
+        }
+        if columns.iter().all(|column| column.len() <= 1) {
+            return Ok(None);
+        }
+        let list = if blocked {
+            let depth = columns.iter().map(Vec::len).max().unwrap_or(0);
+            (0..depth).flat_map(|d| columns.iter().filter_map(move |c| c.get(d).cloned())).collect()
+        } else {
+            columns.into_iter().flatten().collect()
+        };
+        Ok(Some(Coordinates { dims: dims.to_vec(), list }))
+    }
+
+    /// `second - first` takes the place of the two dimensions' earlier one, `first` that of the later: diagonal after diagonal.
+    pub(crate) fn skewed(
+        stored: &Set,
+        dims: &[String],
+        order: &[usize],
+        (first, second): (usize, usize),
+    ) -> Result<Option<Coordinates>, LayoutError> {
+        let mut fresh = Fresh::of(stored, dims)?;
+        let Some(value) = Affine::name(&dims[second]).add_scaled(&Affine::name(&dims[first]), -1)
+        else {
+            return Ok(None);
+        };
+        let skew =
+            Coordinate { name: fresh.name(format!("{}_{}", dims[second], dims[first])), value };
+        let mut plain = Coordinates::plain(dims, order);
+        let mut places: Vec<usize> = order
+            .iter()
+            .enumerate()
+            .filter(|(_, k)| **k == first || **k == second)
+            .map(|(place, _)| place)
+            .collect();
+        places.sort_unstable();
+        if let [early, late] = places.as_slice() {
+            plain.list[*early] = skew;
+            plain.list[*late] =
+                Coordinate { name: dims[first].clone(), value: Affine::name(&dims[first]) };
+        }
+        Ok(Some(plain))
+    }
+
+    /// Coordinates from a list.
+    pub(crate) fn of(dims: &[String], list: &[Coordinate]) -> Coordinates {
+        Coordinates { dims: dims.to_vec(), list: list.to_vec() }
+    }
+
+    /// The coordinates.
+    pub(crate) fn list(&self) -> &[Coordinate] {
+        &self.list
+    }
+
+    /// Names in order.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.list.iter().map(|c| c.name.clone()).collect()
+    }
+
+    /// From elements to coordinates.
+    pub(crate) fn map(&self, stored: &Set) -> Result<Map, LayoutError> {
+        let values: Vec<String> = self.list.iter().map(|c| c.value.to_string()).collect();
+        let text = format!("{{ [{}] -> [{}] }}", self.dims.join(", "), values.join(", "));
+        Ok(Map::parse(stored.context(), &text)?.intersect_domain(stored)?)
+    }
+
+    /// Whether they tell all points of the set's space apart, those of the set or not.
+    pub(crate) fn are_injective(&self, stored: &Set) -> Result<bool, LayoutError> {
+        Ok(self.map(&stored.universe_like()?)?.is_injective()?)
+    }
+
+    /// The coordinates of all elements, named.
+    pub(crate) fn image(&self, stored: &Set) -> Result<Set, LayoutError> {
+        let image = stored.apply(&self.map(stored)?)?.coalesce()?;
+        let image = if image.existentials()? > 0 { without_existentials(image)? } else { image };
+        Ok(image.with_dim_names(&self.names())?)
+    }
+
+    /// Without the coordinates whose value follows from earlier ones: on a diagonal, `j` follows from `i`. Also the elements' image.
+    pub(crate) fn essential(&self, stored: &Set) -> Result<(Coordinates, Set), LayoutError> {
+        let mut image = self.image(stored)?;
+        let mut list = Vec::new();
+        if image.basic_sets()?.len() > MAX_BASIC_SETS {
+            return Ok((self.clone(), image));
+        }
+        let mut place = 0;
+        for coordinate in &self.list {
+            let prefix = image.project_out_at(place + 1, image.rank() - place - 1)?.coalesce()?;
+            if follows(&prefix, place)? {
+                image = image.project_out_at(place, 1)?;
+            } else {
+                list.push(coordinate.clone());
+                place += 1;
+            }
+        }
+        let essential = Coordinates { dims: self.dims.clone(), list };
+        let image = image.coalesce()?;
+        let image = if place == 0 { image } else { image.with_dim_names(&essential.names())? };
+        Ok((essential, image))
+    }
+}
+
+/// A set that is a box on an affine subspace, as that, whatever its description says. Others as they are.
+///
+/// Before -> after: `exists r, s: 0 <= x_1 < 4 and 8r + 2s <= 8*x_1 + x_0 <= 8r + 2s + 1 and ..` -> `0 <= x_1 < 4 and 0 <= x_0 < 8 and ..`.
+fn without_existentials(set: Set) -> Result<Set, LayoutError> {
+    let mut simple = set.affine_hull()?;
+    let names: Vec<String> = (0..set.rank()).map(|k| format!("c{k}")).collect();
+    let mut conditions = Vec::new();
+    for (k, name) in names.iter().enumerate() {
+        for (bound, operator) in [(set.dim_min(k)?, ">="), (set.dim_max(k)?, "<=")] {
+            if let [(_, bound)] = bound.pieces()?.as_slice() {
+                conditions.push(format!("{name} {operator} {}", bound.expr()?.to_text(&names)));
+            }
+        }
+    }
+    let text = format!(
+        "[{}] -> {{ [{}] : {} }}",
+        set.params()?.join(", "),
+        names.join(", "),
+        conditions.join(" and ")
+    );
+    simple = simple.intersect(&Set::parse(set.context(), &text)?)?;
+    simple = simple.intersect_params(&set.params_set()?)?.detect_equalities()?;
+    let same = simple.existentials()? < set.existentials()? && simple.is_subset(&set)?;
+    Ok(if same { simple } else { set })
+}
+
+/// Whether the last dimension, at `place`, has one value for each value of those before it.
+fn follows(prefix: &Set, place: usize) -> Result<bool, LayoutError> {
+    if place == 0 {
+        return Ok(prefix.is_singleton()?);
+    }
+    let names: Vec<String> = (0..=place).map(|k| format!("c{k}")).collect();
+    let text = format!("{{ [{}] -> [{}] }}", names.join(", "), names[..place].join(", "));
+    let forget = Map::parse(prefix.context(), &text)?;
+    Ok(forget.intersect_domain(prefix)?.is_injective()?)
+}
+
+/// One more than a dimension's largest value, if that is the same for all symbols and no value is negative.
+fn constant_extent(stored: &Set, dim: usize) -> Result<Option<i64>, LayoutError> {
+    let constant = |bound: dastac_poly::PwAff| -> Result<Option<i64>, LayoutError> {
+        match bound.pieces()?.as_slice() {
+            [(_, bound)] if bound.is_constant()? => Ok(Some(bound.expr()?.constant)),
+            _ => Ok(None),
+        }
+    };
+    let (low, high) = (constant(stored.dim_min(dim)?)?, constant(stored.dim_max(dim)?)?);
+    Ok(high.filter(|_| low.is_some_and(|low| low >= 0)).and_then(|high| high.checked_add(1)))
+}
+
+/// A dimension's digits for a chain of radices, the largest first.
+fn digits_of(dim: &str, radices: &[i64], fresh: &mut Fresh) -> Vec<Coordinate> {
+    if radices.is_empty() {
+        return vec![Coordinate { name: dim.into(), value: Affine::name(dim) }];
+    }
+    let floor = |radix: i64| Affine {
+        terms: [(Atom::Floor(Box::new(Affine::name(dim)), radix), 1)].into(),
+        constant: 0,
+    };
+    let mut digits = Vec::new();
+    for place in 0..=radices.len() {
+        // The digit between two radices: floor(i/low) - (high/low) * floor(i/high).
+        let whole = radices.get(place).map_or_else(|| Affine::name(dim), |low| floor(*low));
+        let low = radices.get(place).copied().unwrap_or(1);
+        let value = match place.checked_sub(1).map(|above| radices[above]) {
+            None => whole,
+            Some(high) => whole.add_scaled(&floor(high), -(high / low)).unwrap_or_default(),
+        };
+        digits.push(Coordinate {
+            name: fresh.name(format!("{dim}_{}", radices.len() - place)),
+            value,
+        });
+    }
+    digits
+}

@@ -1,0 +1,173 @@
+//! A part of a tensor's stored elements, packed in the lexicographic order of its own coordinates.
+
+use std::collections::BTreeMap;
+
+use dastac_poly::{PwQPolynomial, Set};
+use dastac_stur::sets::Affine;
+
+use crate::LayoutError;
+use crate::coordinates::{Coordinate, Coordinates};
+use crate::fusion::{Piece, Piecewise, fuse};
+use crate::polynomial::Polynomial;
+
+/// A part of a layout. The position of one of its elements is `offset + rank`.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Its elements, over the tensor's dimensions in their own order.
+    pub domain: Set,
+    /// What they are ordered by, slowest first. Injective on the domain.
+    pub coordinates: Vec<Coordinate>,
+    /// The places, over the coordinates: the image of the domain, and padding.
+    pub span: Set,
+    /// Number of places before a place of the span.
+    pub rank: Piecewise,
+    /// Places of all parts before this one, over the symbols.
+    pub offset: Piecewise,
+    /// The coordinates with those that follow from others.
+    pub(crate) all: Vec<Coordinate>,
+    /// Number of places.
+    pub(crate) count: PwQPolynomial,
+}
+
+/// Coordinates with the image of the elements, ready to be counted.
+pub(crate) struct Candidate<'a> {
+    domain: &'a Set,
+    all: Vec<Coordinate>,
+    coordinates: Coordinates,
+    span: Set,
+}
+
+impl<'a> Candidate<'a> {
+    /// Leaves out the coordinates that follow from others.
+    pub(crate) fn new(
+        domain: &'a Set,
+        coordinates: &Coordinates,
+    ) -> Result<Candidate<'a>, LayoutError> {
+        let all = coordinates.list().to_vec();
+        let (coordinates, span) = coordinates.essential(domain)?;
+        Ok(Candidate { domain, all, coordinates, span })
+    }
+
+    /// With a place for each point of a span that contains the domain's image.
+    pub(crate) fn within(domain: &'a Set, coordinates: &Coordinates, span: Set) -> Candidate<'a> {
+        let all = coordinates.list().to_vec();
+        Candidate { domain, all, coordinates: coordinates.clone(), span }
+    }
+
+    /// Whether counting can be expected to take not much longer than in the dimensions themselves.
+    pub(crate) fn is_countable(&self) -> bool {
+        self.span.rank() <= 4 && self.span.basic_sets().is_ok_and(|sets| sets.len() <= 1)
+    }
+
+    /// The part, if the image is a box: no counting is needed.
+    pub(crate) fn boxed(&self) -> Result<Option<Part>, LayoutError> {
+        Ok(boxed(&self.span, &self.coordinates.names())?.map(|counted| self.part(counted)))
+    }
+
+    /// The part, counted.
+    pub(crate) fn counted(&self) -> Result<Part, LayoutError> {
+        match self.boxed()? {
+            Some(part) => Ok(part),
+            None => {
+                let rank = rank(&self.span, &self.coordinates.names())?;
+                Ok(self.part((rank, self.span.card()?)))
+            }
+        }
+    }
+
+    fn part(&self, (rank, count): (Piecewise, PwQPolynomial)) -> Part {
+        Part {
+            domain: self.domain.clone(),
+            coordinates: self.coordinates.list().to_vec(),
+            all: self.all.clone(),
+            span: self.span.clone(),
+            rank,
+            offset: Piecewise::zero(),
+            count,
+        }
+    }
+}
+
+impl Part {
+    /// The rank as a function of the index: pieces within the domain, over the tensor's own dimensions.
+    pub(crate) fn rank_of_index(&self, dims: &[String]) -> Result<Vec<Piece>, LayoutError> {
+        let images: BTreeMap<String, Affine> =
+            self.coordinates.iter().map(|c| (c.name.clone(), c.value.clone())).collect();
+        let map = Coordinates::of(dims, &self.coordinates).map(&self.domain)?;
+        let mut pieces = Vec::new();
+        for piece in &self.rank.pieces {
+            let domain = match self.rank.pieces.as_slice() {
+                [_] => self.domain.clone(),
+                _ => map.intersect_range(&piece.domain)?.domain()?.coalesce()?,
+            };
+            let polynomial = piece.polynomial.substitute(&images).ok_or(LayoutError::Beyond128)?;
+            pieces.push(Piece { domain, polynomial });
+        }
+        if pieces.is_empty() {
+            pieces.push(Piece { domain: self.domain.clone(), polynomial: Polynomial::zero() });
+        }
+        Ok(pieces)
+    }
+}
+
+/// Rank and number of the points of a box, whose sides are affine in the symbols: mixed radix. Nothing for another set.
+///
+/// Counting would find it too, but thin sides (`0 <= c < 2`) make a special case of each of their points.
+fn boxed(span: &Set, names: &[String]) -> Result<Option<(Piecewise, PwQPolynomial)>, LayoutError> {
+    let mut conditions = Vec::new();
+    let mut rank = Polynomial::zero();
+    let mut count = Polynomial::constant(1);
+    for (k, name) in names.iter().enumerate() {
+        let mut ends = Vec::new();
+        for end in [span.dim_min(k)?, span.dim_max(k)?] {
+            let pieces = end.pieces()?;
+            let [(_, end)] = pieces.as_slice() else { return Ok(None) };
+            let Some(end) = Affine::from_linear(&end.expr()?, &[]) else { return Ok(None) };
+            ends.push(end);
+        }
+        let [low, high] = ends.as_slice() else { return Ok(None) };
+        conditions.push(format!("{low} <= {name} <= {high}"));
+        let (low, high) = (Polynomial::from_affine(low), Polynomial::from_affine(high));
+        let extent = &(&high + &low.scaled(-1)) + &Polynomial::constant(1);
+        let digit = &Polynomial::from_affine(&Affine::name(name)) + &low.scaled(-1);
+        rank = &(&rank * &extent) + &digit;
+        count = &count * &extent;
+    }
+    let params = span.params_set()?;
+    let text = format!(
+        "[{}] -> {{ [{}] : {} }}",
+        span.params()?.join(", "),
+        names.join(", "),
+        if conditions.is_empty() { "true".into() } else { conditions.join(" and ") }
+    );
+    let whole = Set::parse(span.context(), &text)?.intersect_params(&params)?;
+    if !whole.is_subset(span)? {
+        return Ok(None);
+    }
+    let pieces = vec![Piece { domain: span.clone(), polynomial: rank }];
+    let count = count.on_params(&params)?.intersect_domain(&params)?;
+    Ok(Some((Piecewise { dims: names.to_vec(), pieces }, count)))
+}
+
+/// Number of points before each point, fused. Depth by depth where each depth fuses into one piece, because the pieces of a sum
+/// multiply (256 for the simplex of dimension 8).
+fn rank(span: &Set, names: &[String]) -> Result<Piecewise, LayoutError> {
+    let mut sum = Polynomial::zero();
+    let depths = span.rank_by_depth()?;
+    for count in &depths {
+        let fused = fuse(count, span, names)?;
+        match fused.pieces.as_slice() {
+            [] => {}
+            [only] => sum = &sum + &only.polynomial,
+            _ => {
+                let mut total = PwQPolynomial::zero_on(span)?;
+                for count in &depths {
+                    total = total.add(count)?;
+                }
+                return fuse(&total.gist(span)?.coalesce()?, span, names);
+            }
+        }
+    }
+    let pieces = vec![Piece { domain: span.clone(), polynomial: sum }];
+    Ok(Piecewise { dims: names.to_vec(), pieces })
+}

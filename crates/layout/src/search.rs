@@ -1,0 +1,309 @@
+//! Finding coordinates: which order a tensor is packed in, and in how many parts.
+//!
+//! Candidates, in this order; the first that is *simple* is taken, or else the cheapest:
+//! 1. the dimensions in loop order, counted in digits where the set's description has strides or blocks, and as they are;
+//! 2. digits, leading ones first: block after block;
+//! 3. skewed: diagonal after diagonal;
+//! 4. *regions*: the sets of elements that accesses use (or the disjoint basic sets), made disjoint, one after the other, each in its own
+//!    coordinates. An access that stays in one region sees the index of that region alone.
+//!
+//! Plain first, because it keeps what the innermost loop reads contiguous.
+
+use dastac_poly::{Error, Set};
+
+use crate::coordinates::Coordinates;
+use crate::part::{Candidate, Part};
+use crate::slices::Slices;
+use crate::{LayoutError, Piecewise};
+
+/// An index of more pieces is not simple.
+const SIMPLE_PIECES: usize = 3;
+
+/// Nor is one whose pieces have more monomials with floors,
+const SIMPLE_FLOORS: usize = 20;
+
+/// or more than these where accesses use different regions: the index of a single one may be much simpler.
+const SIMPLE_FLOORS_OF_REGIONS: usize = 6;
+
+/// So many monomials with floors are as good as another piece.
+const FLOORS_A_PIECE: usize = 6;
+
+/// Sets of more basic sets than this are not counted as a whole where they can be taken apart.
+const MANY: usize = 12;
+
+/// More regions than this are not made.
+const MAX_REGIONS: usize = 4096;
+
+/// How complex an index is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Cost {
+    /// Pieces of the index, and one for each so many floors.
+    pieces: usize,
+    floors: usize,
+}
+
+/// What a candidate changes about the order of elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Nothing: lexicographic in loop order.
+    Lexicographic,
+    /// Another order: it has to be simple to be worth it.
+    Reordered,
+    /// One part for each region of an access: an access sees the pieces of one.
+    Regions,
+}
+
+impl Cost {
+    fn of(parts: &[Part], kind: Kind) -> Cost {
+        let floors = |index: &Piecewise| {
+            index.pieces.iter().map(|piece| piece.polynomial.floors()).max().unwrap_or(0)
+        };
+        let pieces = parts.iter().map(|part| part.rank.pieces.len().max(1));
+        Cost {
+            pieces: if kind == Kind::Regions { pieces.max().unwrap_or(0) } else { pieces.sum() },
+            floors: parts.iter().map(|part| floors(&part.rank)).max().unwrap_or(0),
+        }
+    }
+
+    fn is_simple(self, floors: usize) -> bool {
+        self.pieces <= SIMPLE_PIECES && self.floors <= floors
+    }
+
+    fn weight(self) -> usize {
+        self.pieces + self.floors / FLOORS_A_PIECE
+    }
+}
+
+/// The best so far.
+struct Best {
+    floors: usize,
+    found: Option<(Cost, Vec<Part>)>,
+    failed: Option<LayoutError>,
+}
+
+impl Best {
+    /// So many floors count as simple.
+    fn new(floors: usize) -> Best {
+        Best { floors, found: None, failed: None }
+    }
+
+    /// Considers a candidate; whether the search is over.
+    fn offer(
+        &mut self,
+        kind: Kind,
+        candidate: Result<Vec<Part>, LayoutError>,
+    ) -> Result<bool, LayoutError> {
+        match candidate {
+            Ok(parts) => {
+                let cost = Cost::of(&parts, kind);
+                let better = match &self.found {
+                    None => true,
+                    Some((best, _)) => {
+                        let worth = kind == Kind::Lexicographic || cost.is_simple(SIMPLE_FLOORS);
+                        worth && cost.weight() < best.weight()
+                    }
+                };
+                if better {
+                    self.found = Some((cost, parts));
+                }
+            }
+            // Too hard in these coordinates; others may be easier.
+            Err(error @ LayoutError::Poly(Error::Infinite { .. })) => return Err(error),
+            Err(error) => {
+                self.failed.get_or_insert(error);
+            }
+        }
+        Ok(self.found.as_ref().is_some_and(|(cost, _)| cost.is_simple(self.floors)))
+    }
+
+    fn take(self) -> Result<Vec<Part>, LayoutError> {
+        match (self.found, self.failed) {
+            (Some((_, parts)), _) => Ok(parts),
+            (None, Some(error)) => Err(error),
+            (None, None) => Ok(Vec::new()),
+        }
+    }
+}
+
+/// The parts of a layout of `stored`, whose accesses use `regions` (any sets of its elements).
+pub(crate) fn search(
+    stored: &Set,
+    dims: &[String],
+    order: &[usize],
+    regions: &[Set],
+) -> Result<Vec<Part>, LayoutError> {
+    let basics = stored.basic_sets()?.len();
+    let several = if regions.len() > 1 { SIMPLE_FLOORS_OF_REGIONS } else { SIMPLE_FLOORS };
+    let mut best = Best::new(several);
+    if basics <= MANY && whole(stored, dims, order, &mut best)? {
+        return best.take();
+    }
+    let simple = dims.len() <= 2 || stored.existentials()? == 0;
+    let basic_sets = if simple { stored.make_disjoint()?.basic_sets()? } else { Vec::new() };
+    for (kind, parts) in [(Kind::Regions, regions), (Kind::Reordered, &basic_sets)] {
+        let parts = by_symbols(disjoint(parts)?)?;
+        if (2..=MAX_REGIONS).contains(&parts.len()) {
+            let mut all = Vec::new();
+            let mut failed = None;
+            for part in &parts {
+                let mut best = Best::new(SIMPLE_FLOORS);
+                whole(part, dims, order, &mut best)?;
+                match best.take() {
+                    Ok(parts) => all.extend(parts),
+                    Err(error) => {
+                        failed = Some(error);
+                        break;
+                    }
+                }
+            }
+            if best.offer(kind, failed.map_or(Ok(all), Err))? {
+                return best.take();
+            }
+        }
+    }
+    if best.found.is_none() {
+        whole(stored, dims, order, &mut best)?;
+    }
+    best.take()
+}
+
+/// The part of a layout in exactly this order of the dimensions, counted in digits or as they are.
+pub(crate) fn in_order(
+    stored: &Set,
+    dims: &[String],
+    order: &[usize],
+) -> Result<Vec<Part>, LayoutError> {
+    let mut best = Best::new(SIMPLE_FLOORS);
+    lexicographic(stored, dims, order, &mut best)?;
+    best.take()
+}
+
+fn lexicographic(
+    stored: &Set,
+    dims: &[String],
+    order: &[usize],
+    best: &mut Best,
+) -> Result<bool, LayoutError> {
+    let plain = Coordinates::plain(dims, order);
+    let digits = Coordinates::digits(stored, dims, order, false)?;
+    let hard = digits.is_some() && stored.existentials()? > 1;
+    let plain_first = if hard { None } else { Some(Candidate::new(stored, &plain)?) };
+    let digits = digits.map(|digits| Candidate::new(stored, &digits)).transpose()?;
+    for candidate in [&plain_first, &digits].into_iter().flatten() {
+        if let Some(part) = candidate.boxed()? {
+            return best.offer(Kind::Lexicographic, Ok(vec![part]));
+        }
+    }
+    // Digits of several basic sets or of more than two dimensions take longer to count than what they are compared with.
+    let digits = digits.filter(|digits| hard || digits.is_countable());
+    for candidate in [plain_first, digits].into_iter().flatten() {
+        if best.offer(Kind::Lexicographic, candidate.counted().map(|part| vec![part]))? {
+            return Ok(true);
+        }
+    }
+    if hard { best.offer(Kind::Lexicographic, single(stored, &plain)) } else { Ok(false) }
+}
+
+fn single(stored: &Set, coordinates: &Coordinates) -> Result<Vec<Part>, LayoutError> {
+    Ok(vec![Candidate::new(stored, coordinates)?.counted()?])
+}
+
+/// Candidates of a single part.
+fn whole(
+    stored: &Set,
+    dims: &[String],
+    order: &[usize],
+    best: &mut Best,
+) -> Result<bool, LayoutError> {
+    if lexicographic(stored, dims, order, best)? {
+        return Ok(true);
+    }
+    let found = best.found.as_ref().map_or(0, |(cost, _)| cost.pieces);
+    if found == 1 || stored.basic_sets()?.len() > 2 {
+        return Ok(false);
+    }
+    if let Some(blocks) = Coordinates::digits(stored, dims, order, true)? {
+        let blocks = Candidate::new(stored, &blocks)?;
+        if blocks.is_countable()
+            && best.offer(Kind::Reordered, blocks.counted().map(|part| vec![part]))?
+        {
+            return Ok(true);
+        }
+    }
+    if stored.existentials()? > 0 {
+        return Ok(false);
+    }
+    for second in 0..dims.len() {
+        for first in 0..second {
+            let Some(skewed) = Coordinates::skewed(stored, dims, order, (first, second))? else {
+                continue;
+            };
+            if best.offer(Kind::Reordered, single(stored, &skewed))?
+                || best.offer(Kind::Reordered, halves(stored, dims, &skewed, (first, second)))?
+            {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// The diagonals `d >= 0` and those `d < 0` on their own: where a diagonal begins is affine in `d` on either side.
+fn halves(
+    stored: &Set,
+    dims: &[String],
+    skewed: &Coordinates,
+    (first, second): (usize, usize),
+) -> Result<Vec<Part>, LayoutError> {
+    let mut parts = Vec::new();
+    for operator in [">=", "<"] {
+        let (tuple, first, second) = (dims.join(", "), &dims[first], &dims[second]);
+        let half = format!("{{ [{tuple}] : {second} {operator} {first} }}");
+        let half = stored.intersect(&Set::parse(stored.context(), &half)?)?;
+        if !half.is_empty()? {
+            parts.extend(single(&half.with_dim_names(dims)?, skewed)?);
+        }
+    }
+    Ok(parts)
+}
+
+/// Disjoint sets with the same union: each without those before it; empty ones are left out.
+fn disjoint(sets: &[Set]) -> Result<Vec<Set>, LayoutError> {
+    let mut parts: Vec<(Set, Slices)> = Vec::new();
+    for set in sets {
+        let mut rest = set.clone();
+        let mut slices = Slices::of(&rest)?;
+        for (part, others) in &parts {
+            if !slices.disjoint(others) && !rest.is_disjoint(part)? {
+                rest = rest.subtract(part)?;
+                slices = Slices::of(&rest)?;
+            }
+        }
+        if !rest.is_empty()? {
+            let rest = rest.coalesce()?;
+            parts.push((rest, slices));
+        }
+    }
+    Ok(parts.into_iter().map(|(part, _)| part).collect())
+}
+
+/// Parts that have elements for more values of the symbols come first: then the sizes before a part are one polynomial where it has elements.
+fn by_symbols(parts: Vec<Set>) -> Result<Vec<Set>, LayoutError> {
+    if parts.len() > MANY {
+        return Ok(parts);
+    }
+    let mut domains = Vec::new();
+    for part in &parts {
+        domains.push(part.params_set()?);
+    }
+    let mut keyed = Vec::new();
+    for (part, domain) in parts.into_iter().zip(&domains) {
+        let mut within = 0;
+        for other in &domains {
+            within += usize::from(other.is_subset(domain)?);
+        }
+        keyed.push((std::cmp::Reverse(within), part));
+    }
+    keyed.sort_by_key(|(key, _)| *key);
+    Ok(keyed.into_iter().map(|(_, part)| part).collect())
+}
