@@ -2,7 +2,7 @@
 
 use dastac::driver::Laid;
 use dastac::human;
-use dastac::layout::{Piecewise, Proof};
+use dastac::layout::{Layout, Piecewise, Proof};
 use dastac::run::{TensorFacts, facts};
 
 use super::args::{LayoutArgs, SymbolArgs};
@@ -45,9 +45,6 @@ fn known_sizes(analysis: &dastac::driver::Analysis, args: &SymbolArgs) -> Result
     inputs::symbols(program, args).map(Some)
 }
 
-/// Beyond, the successor relation of a proof has too many pieces.
-const MAX_PROOF_RANK: usize = 5;
-
 /// Index and size polynomials of every tensor, for symbols of at least 1, and whether the index is proven to be a bijection.
 pub fn polynomials(laid: &Laid) -> std::result::Result<String, dastac::Error> {
     let inferred = &laid.analysis.inferred;
@@ -55,24 +52,23 @@ pub fn polynomials(laid: &Laid) -> std::result::Result<String, dastac::Error> {
     for (id, layout) in inferred.program.tensor_ids().zip(&laid.layouts) {
         let tensor = inferred.program.tensor(id);
         let iterators = &inferred.tensors[id.0].iterators;
-        let order: Vec<&str> = layout.order.iter().map(|&k| iterators[k].as_str()).collect();
-        let slowest = match order.as_slice() {
-            [] | [_] => String::new(),
-            order => format!(", packed with {} slowest to fastest", order.join(", ")),
+        let slowest = match packing(layout) {
+            Some(order) => format!(", packed with {order} slowest to fastest"),
+            None => String::new(),
         };
         let head =
             if iterators.is_empty() { "()".into() } else { format!("({})", iterators.join(", ")) };
         let mut text = format!("{}{head}: {}{slowest}\n", tensor.name, role(tensor.role));
+        text += &parts_of(layout)?;
         text += &pieces("position", &layout.index.for_positive_symbols()?);
         text += &pieces("elements", &layout.size.for_positive_symbols()?);
-        if tensor.rank <= MAX_PROOF_RANK {
-            let proof = match layout.prove_bijection()? {
-                Proof::Proven => "proven for all sizes".into(),
-                Proof::Undecided(why) => format!("not decided ({why})"),
-                Proof::Refuted(at) => format!("REFUTED {at}: a defect of dastac"),
-            };
-            text += &format!("  one place for each element, without gaps: {proof}\n");
-        }
+        let proof = match layout.prove_bijection()? {
+            Proof::Proven => "proven for all sizes".into(),
+            Proof::Undecided(why) => format!("not decided ({why})"),
+            Proof::Refuted(at) => format!("REFUTED {at}: a defect of dastac"),
+        };
+        let gaps = if layout.align > 1 { "" } else { ", without gaps" };
+        text += &format!("  one place for each element{gaps}: {proof}\n");
         parts.push(text);
     }
     let derived: Vec<String> = laid
@@ -88,6 +84,44 @@ pub fn polynomials(laid: &Laid) -> std::result::Result<String, dastac::Error> {
     }
     Ok(parts.join("\n"))
 }
+
+/// What a layout of one part is ordered by, if it is more than one coordinate.
+fn packing(layout: &Layout) -> Option<String> {
+    let [part] = layout.parts.as_slice() else { return None };
+    let mut order: Vec<String> = part.coordinates.iter().map(coordinate).collect();
+    if order.len() <= 1 {
+        return None;
+    }
+    if layout.align > 1 {
+        order.push(format!("rows at multiples of {}", layout.align));
+    }
+    Some(order.join(", "))
+}
+
+/// `i`, `floor(i/16)`, `j - i`.
+fn coordinate(coordinate: &dastac::layout::Coordinate) -> String {
+    coordinate.value.to_string()
+}
+
+/// Parts of a layout that has several: which elements, and what they are ordered by.
+fn parts_of(layout: &Layout) -> std::result::Result<String, dastac::Error> {
+    if layout.parts.len() < 2 {
+        return Ok(String::new());
+    }
+    let mut text = format!("  {:8}  {}, one after the other\n", "parts", layout.parts.len());
+    for part in layout.parts.iter().take(MAX_PARTS) {
+        let order: Vec<String> = part.coordinates.iter().map(coordinate).collect();
+        let elements = condition(&part.domain.to_string());
+        text += &format!("  {:8}  by {} where {elements}\n", "", order.join(", "));
+    }
+    if layout.parts.len() > MAX_PARTS {
+        text += &format!("  {:8}  and {} more\n", "", layout.parts.len() - MAX_PARTS);
+    }
+    Ok(text)
+}
+
+/// So many parts are printed.
+const MAX_PARTS: usize = 8;
 
 /// A polynomial, one line a piece.
 fn pieces(what: &str, value: &Piecewise) -> String {

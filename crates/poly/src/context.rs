@@ -307,7 +307,6 @@ objects! {
     isl_ast_build isl_ast_build_copy isl_ast_build_free;
     isl_ast_node isl_ast_node_copy isl_ast_node_free;
     isl_ast_expr isl_ast_expr_copy isl_ast_expr_free;
-    isl_mat isl_mat_copy isl_mat_free;
     isl_basic_set_list isl_basic_set_list_copy isl_basic_set_list_free;
     isl_basic_map_list isl_basic_map_list_copy isl_basic_map_list_free;
     isl_set_list isl_set_list_copy isl_set_list_free;

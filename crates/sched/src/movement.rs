@@ -5,7 +5,7 @@
 //! And `sizes(sizes)`: the number of elements of every packed buffer.
 
 use dastac_layout::{Layout, affine_to_index};
-use dastac_loops::{BufferId, Element, Function, Index, Mode, Module, Stmt, Value};
+use dastac_loops::{BufferId, Element, For, Function, Index, Mode, Module, Stmt, Value};
 use dastac_stur::Coefficient;
 use dastac_stur::infer::{Inferred, Redundancy};
 use dastac_stur::program::TensorId;
@@ -177,7 +177,14 @@ impl Mover<'_> {
                 Ok(vec![Stmt::set(packed, to, Value::load(dense, from))])
             },
         )?;
-        function.body = body;
+        if self.layout.align > 1 {
+            // Padding is never read, but what is written to a file or hashed should not depend on what was there before.
+            let place = function.fresh_var("place");
+            let clear = Stmt::set(packed, Index::var(place), Value::constant(0.0));
+            let size = module.buffers[self.id.0].size.clone();
+            function.body.push(Stmt::For(For::new(place, Index::constant(0), size, vec![clear])));
+        }
+        function.body.extend(body);
         module.functions.push(function);
         Ok(())
     }
