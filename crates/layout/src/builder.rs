@@ -2,7 +2,7 @@
 
 use dastac_poly::{PwQPolynomial, Set};
 
-use crate::coordinates::Coordinates;
+use crate::coordinates::{Coordinates, explicit};
 use crate::fusion::{Piece, Piecewise, fuse};
 use crate::index::symbols_of;
 use crate::part::{Candidate, Part};
@@ -83,7 +83,7 @@ impl Builder {
             .enumerate()
             .map(|(k, name)| if name.is_empty() { format!("i{k}") } else { name })
             .collect();
-        let stored = self.stored.with_dim_names(&dims)?;
+        let stored = explicit(&self.stored.with_dim_names(&dims)?)?;
         if !stored.is_bounded()? {
             return Err(dastac_poly::Error::Infinite { set: stored.to_string() }.into());
         }

@@ -190,6 +190,32 @@ impl Coordinates {
     }
 }
 
+/// The same points, with floors of the dimensions in place of existential dimensions, for sets that are boxes in digits (blocks, butterfly
+/// factors); others as they are. What isl answers about the former in microseconds takes it seconds about the latter.
+///
+/// Before -> after: `exists r, i: 0 <= i < 16 and x = 32r + i and ..` -> `x - 32*floor(x/32) <= 15 and ..`.
+///
+/// # Errors
+/// A failure of isl.
+pub fn explicit(set: &Set) -> Result<Set, LayoutError> {
+    if set.existentials()? <= 1 || set.basic_sets()?.len() > MAX_BASIC_SETS {
+        return Ok(set.clone());
+    }
+    let names = set.dims()?;
+    let dims: Vec<String> = (0..set.rank()).map(|k| format!("c{k}")).collect();
+    let order: Vec<usize> = (0..dims.len()).collect();
+    let set_named = set.with_dim_names(&dims)?;
+    let Some(digits) = Coordinates::digits(&set_named, &dims, &order, false)? else {
+        return Ok(set.clone());
+    };
+    let image = digits.image(&set_named)?;
+    if image.existentials()? > 0 {
+        return Ok(set.clone());
+    }
+    let map = digits.map(&set_named.universe_like()?)?;
+    Ok(map.intersect_range(&image)?.domain()?.with_dim_names(&names)?)
+}
+
 /// A set that is a box on an affine subspace, as that, whatever its description says. Others as they are.
 ///
 /// Before -> after: `exists r, s: 0 <= x_1 < 4 and 8r + 2s <= 8*x_1 + x_0 <= 8r + 2s + 1 and ..` -> `0 <= x_1 < 4 and 0 <= x_0 < 8 and ..`.

@@ -57,7 +57,7 @@ mod slices;
 mod tests;
 
 pub use builder::Builder;
-pub use coordinates::Coordinate;
+pub use coordinates::{Coordinate, explicit};
 pub use emit::{Resolve, affine_to_index, expr_to_index, to_index};
 pub use fusion::{Piece, Piecewise};
 pub use index::{Bound, Layout};

@@ -10,7 +10,7 @@
 //! Each statement accumulates into its head. Where the rule's statements write disjoint parts that together are the whole head, and
 //! every reduction became a sum ([`dastac_loops::passes`], `contract`), elements are set once and nothing is cleared before.
 
-use dastac_layout::{Layout, Resolve, affine_to_index, convert, expr_to_index};
+use dastac_layout::{Layout, Resolve, affine_to_index, convert, explicit, expr_to_index};
 use dastac_loops::{
     BufferId, Compare, Condition, Element, For, Function, Index, Mode, Module, Stmt, Store,
     StoreMode, Value, VarId, passes,
@@ -174,6 +174,8 @@ impl Builder<'_> {
     fn split(&self, rule: &InferredRule) -> Result<Vec<Statement>, SchedError> {
         let mut statements = Vec::new();
         for statement in &rule.statements {
+            let domain = explicit(&statement.domain)?;
+            let statement = &Statement { domain, ..statement.clone() };
             let mut parts = Vec::new();
             let basics = statement.domain.make_disjoint()?.coalesce()?.basic_sets()?;
             if (2..=MAX_PARTS).contains(&basics.len()) {

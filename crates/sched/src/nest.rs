@@ -3,7 +3,7 @@
 //! Before -> after, `{ S[i, j] : 0 <= i <= j < N }` with `i` an iterator of the head:
 //! `parallel i = 0 to N { for j = i to N { leaf(i, j) } }`.
 
-use dastac_layout::{convert, expr_to_index};
+use dastac_layout::{convert, explicit, expr_to_index};
 use dastac_loops::{For, Function, If, Index, Mark, Module, Stmt, VarId};
 use dastac_poly::ast::{Expr, Node, Op};
 use dastac_poly::{AstBuild, Map, Set, UnionMap};
@@ -67,9 +67,15 @@ impl Scan<'_> {
             self.iterators.iter().map(|name| self.sets.names.isl(name)).collect();
         let context = self.sets.universe(&[])?.params_set()?;
         let build = AstBuild::from_context(&context)?.set_iterators(&names)?;
+        // isl cannot scan every description of a set: some existential dimensions have to be floors, others must not.
         let domain = self.domain.with_tuple_name(None)?;
-        let schedule: Map = domain.identity()?.with_in_tuple_name(Some("S"))?;
-        Ok(build.node_from_schedule_map(&UnionMap::from_map(&schedule)?)?)
+        let generate = |domain: &Set| -> Result<Node, SchedError> {
+            let schedule: Map = domain.identity()?.with_in_tuple_name(Some("S"))?;
+            Ok(build.node_from_schedule_map(&UnionMap::from_map(&schedule)?)?)
+        };
+        generate(&explicit(&domain)?)
+            .or_else(|_| generate(&domain))
+            .or_else(|_| generate(&domain.compute_divs()?))
     }
 
     /// The loop nest, `leaf` at every point.

@@ -13,9 +13,10 @@ use crate::{Layout, Proof};
 fn condition(rank: usize) -> impl Strategy<Value = String> {
     let dim = move || (0..rank).prop_map(|k| format!("i{k}"));
     // Two dimensions, distinct where there are two.
-    let two = move || (0..rank, 1..rank.max(2)).prop_map(move |(a, step)| {
-        (format!("i{a}"), format!("i{}", (a + step) % rank))
-    });
+    let two = move || {
+        (0..rank, 1..rank.max(2))
+            .prop_map(move |(a, step)| (format!("i{a}"), format!("i{}", (a + step) % rank)))
+    };
     prop_oneof![
         (dim(), 0..6i64, 1..7i64)
             .prop_map(|(a, low, extent)| format!("{low} <= {a} < {low} + {extent}")),
@@ -64,7 +65,9 @@ fn random_unions() {
     runner
         .run(&union(), |text| {
             let set = Set::parse(&Context::new().unwrap(), &text).unwrap();
-            if std::env::var("DASTAC_UNIONS").is_ok() { eprintln!("{text}"); }
+            if std::env::var("DASTAC_UNIONS").is_ok() {
+                eprintln!("{text}");
+            }
             let start = Instant::now();
             let layout = Layout::from_set(&set).unwrap();
             let time = start.elapsed();
