@@ -28,8 +28,11 @@ const SIMPLE_FLOORS_OF_REGIONS: usize = 6;
 /// So many monomials with floors are as good as another piece.
 const FLOORS_A_PIECE: usize = 6;
 
-/// Sets of more basic sets than this are not counted as a whole where they can be taken apart.
-const MANY: usize = 12;
+/// Sets of more basic sets than this are not counted as a whole where they can be taken apart: pieces of a count multiply,
+const MANY: usize = 5;
+
+/// and those with strides even more so.
+const MANY_STRIDED: usize = 2;
 
 /// More regions than this are not made.
 const MAX_REGIONS: usize = 4096;
@@ -135,13 +138,16 @@ pub(crate) fn search(
     let basics = stored.basic_sets()?.len();
     let several = if regions.len() > 1 { SIMPLE_FLOORS_OF_REGIONS } else { SIMPLE_FLOORS };
     let mut best = Best::new(several);
-    if basics <= MANY && whole(stored, dims, order, &mut best)? {
+    let strided = stored.existentials()? > 0;
+    let tangled = basics > if strided { MANY_STRIDED } else { MANY };
+    if !tangled && whole(stored, dims, order, &mut best)? {
         return best.take();
     }
-    let simple = dims.len() <= 2 || stored.existentials()? == 0;
+    let simple = tangled || dims.len() <= 2 || !strided;
     let basic_sets = if simple { stored.make_disjoint()?.basic_sets()? } else { Vec::new() };
     for (kind, parts) in [(Kind::Regions, regions), (Kind::Reordered, &basic_sets)] {
-        let parts = by_symbols(disjoint(parts)?)?;
+        let parts = if kind == Kind::Regions { disjoint(parts)? } else { parts.to_vec() };
+        let parts = by_symbols(parts)?;
         if (2..=MAX_REGIONS).contains(&parts.len()) {
             let mut all = Vec::new();
             let mut failed = None;
