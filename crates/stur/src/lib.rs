@@ -15,7 +15,7 @@ pub mod program;
 pub mod reference;
 pub mod sets;
 
-pub use check::{check, load};
+pub use check::{check, limits, load};
 pub use coefficient::Coefficient;
 pub use diagnostic::{Diagnostic, Severity};
 pub use parser::parse;

@@ -3,6 +3,7 @@
 //! Every error is collected; a program comes out only where there is none. What needs reasoning about sets (empty or unbounded
 //! domains, `:R` outside `:U`) is left to inference.
 
+pub mod limits;
 mod order;
 mod products;
 mod ranks;
@@ -21,6 +22,10 @@ use crate::program::{Element, Program, Role, Rule, RuleId, Tensor, TensorId};
 
 /// Checks a file; `source` is kept in the program for messages. Warnings come with a program, errors without.
 pub fn check(file: &File, source: &str) -> (Option<Program>, Vec<Diagnostic>) {
+    let beyond = limits::of_file(file);
+    if !beyond.is_empty() {
+        return (None, beyond);
+    }
     let mut checker = Checker::new(file);
     let program = checker.program(source);
     let mut diagnostics = checker.diagnostics;
@@ -35,6 +40,9 @@ pub fn check(file: &File, source: &str) -> (Option<Program>, Vec<Diagnostic>) {
 /// All errors, with the warnings among them, in source order. A file that cannot be read is not checked, so that one missing line does not
 /// cause errors elsewhere.
 pub fn load(source: &str) -> Result<(Program, Vec<Diagnostic>), Vec<Diagnostic>> {
+    if let Some(beyond) = limits::of_text(source) {
+        return Err(vec![beyond]);
+    }
     let (file, mut diagnostics) = crate::parser::parse(source);
     if diagnostics.iter().any(|d| d.severity == Severity::Error) {
         return Err(diagnostics);

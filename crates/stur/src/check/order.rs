@@ -21,28 +21,38 @@ impl Checker<'_> {
             .collect();
         self.block_order(program, &rules, &by_head);
 
+        let mut readers: Vec<Vec<usize>> = vec![Vec::new(); rules.len()];
+        for (rule, read) in reads.iter().enumerate() {
+            read.iter().for_each(|other| readers[*other].push(rule));
+        }
+        let mut missing: Vec<usize> = reads.iter().map(BTreeSet::len).collect();
         let mut waiting: BTreeSet<usize> = (0..rules.len()).collect();
+        let priority = |rule: usize| (!rules[rule].preprocess, rule);
+        let ready = (0..rules.len()).filter(|rule| missing[*rule] == 0);
+        let mut ready: BTreeSet<(bool, usize)> = ready.map(priority).collect();
         let mut order = Vec::new();
         while !waiting.is_empty() {
-            let ready = waiting
-                .iter()
-                .filter(|&&rule| reads[rule].is_disjoint(&waiting))
-                .min_by_key(|&&rule| (!rules[rule].preprocess, rule));
-            match ready.copied() {
-                Some(rule) => {
-                    waiting.remove(&rule);
-                    order.push(rule);
-                }
+            let next = match ready.pop_first() {
+                Some((_, rule)) => vec![rule],
                 None => {
                     let cycle = cycle(&waiting, &reads);
                     self.recursive(program, &rules, &cycle);
                     // Go on as if it were computed, to find the other cycles.
-                    for rule in cycle {
-                        waiting.remove(&rule);
-                        order.push(rule);
+                    cycle
+                }
+            };
+            for &rule in &next {
+                waiting.remove(&rule);
+            }
+            for &rule in &next {
+                for &reader in &readers[rule] {
+                    missing[reader] -= 1;
+                    if missing[reader] == 0 && waiting.contains(&reader) {
+                        ready.insert(priority(reader));
                     }
                 }
             }
+            order.extend(next);
         }
         let mut slots: Vec<Option<Rule>> = rules.into_iter().map(Some).collect();
         order.into_iter().filter_map(|index| slots[index].take()).collect()

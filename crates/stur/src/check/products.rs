@@ -14,26 +14,34 @@ const MAX_PRODUCTS: u64 = 65_536;
 /// Factors of all of them.
 const MAX_FACTORS: u64 = 1 << 18;
 
-/// Numbers of products and of factors after distribution.
-fn size(term: &Term) -> (u64, u64) {
+/// After distribution: the number of products, and the sum of what `weigh` says of their factors.
+pub(super) fn size(term: &Term, weigh: &dyn Fn(&Term) -> u64) -> (u64, u64) {
     match term {
-        Term::Sum(terms, _) => {
-            terms.iter().map(size).fold((0, 0), |(products, factors), (p, f)| {
+        Term::Sum(terms, _) => terms
+            .iter()
+            .map(|term| size(term, weigh))
+            .fold((0, 0), |(products, factors), (p, f)| {
                 (products.saturating_add(p), factors.saturating_add(f))
-            })
-        }
-        Term::Product(terms, _) => {
-            terms.iter().map(size).fold((1, 0), |(products, factors), (p, f)| {
+            }),
+        Term::Product(terms, _) => terms.iter().map(|term| size(term, weigh)).fold(
+            (1, 0),
+            |(products, factors), (p, f)| {
                 let left = factors.saturating_mul(p);
                 (products.saturating_mul(p), left.saturating_add(f.saturating_mul(products)))
-            })
-        }
-        _ => (1, 1),
+            },
+        ),
+        leaf => (1, weigh(leaf)),
     }
 }
 
+/// Whether a right-hand side has few enough products to multiply it out.
+pub(super) fn fits(body: &Term) -> bool {
+    let (products, factors) = size(body, &|_| 1);
+    products <= MAX_PRODUCTS && factors <= MAX_FACTORS
+}
+
 /// The factors of each product, in order.
-fn distribute(term: &Term) -> Vec<Vec<&Term>> {
+pub(super) fn distribute(term: &Term) -> Vec<Vec<&Term>> {
     match term {
         Term::Sum(terms, _) => terms.iter().flat_map(distribute).collect(),
         Term::Product(terms, _) => terms.iter().fold(vec![Vec::new()], |products, factor| {
@@ -59,8 +67,7 @@ pub(super) struct Coefficient {
 impl Checker<'_> {
     /// The products of a right-hand side, or nothing where there are too many.
     pub(super) fn products<'t>(&mut self, body: &'t Term) -> Option<Vec<Vec<&'t Term>>> {
-        let (products, factors) = size(body);
-        if products > MAX_PRODUCTS || factors > MAX_FACTORS {
+        if !fits(body) {
             let message = format!("multiplied out, this has more than {MAX_PRODUCTS} products");
             self.report(
                 Diagnostic::error("E0205", message, body.span(), "too many products")

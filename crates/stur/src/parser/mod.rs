@@ -48,6 +48,8 @@ fn lines(tokens: &[Token]) -> Vec<&[Token]> {
         match token.kind {
             TokenKind::Mark("(") => open += 1,
             TokenKind::Mark(")") => open = open.saturating_sub(1),
+            // Of several line ends the last decides.
+            TokenKind::Newline if open > 0 && next_is_newline(tokens, k) => {}
             TokenKind::Newline if open == 0 || begins_item(&tokens[k + 1..]) => {
                 lines.push(&tokens[start..k]);
                 (start, open) = (k + 1, 0);
@@ -59,12 +61,14 @@ fn lines(tokens: &[Token]) -> Vec<&[Token]> {
     lines
 }
 
-/// Whether the next line with tokens is an item: `@..`, `word: ..`, or anything with `:=`.
+fn next_is_newline(tokens: &[Token], at: usize) -> bool {
+    tokens.get(at + 1).is_some_and(|token| token.kind == TokenKind::Newline)
+}
+
+/// Whether a line is an item: `@..`, `word: ..`, or anything with `:=`.
 fn begins_item(tokens: &[Token]) -> bool {
-    let blank = tokens.iter().take_while(|token| token.kind == TokenKind::Newline).count();
-    let line = &tokens[blank..];
-    let length = line.iter().take_while(|token| token.kind != TokenKind::Newline).count();
-    let line = &line[..length];
+    let length = tokens.iter().take_while(|token| token.kind != TokenKind::Newline).count();
+    let line = &tokens[..length];
     line.first().is_some_and(|token| token.is("@"))
         || line.get(1).is_some_and(|token| token.is(":"))
         || line.iter().any(|token| token.is(":="))
