@@ -75,7 +75,7 @@ fn worker(kind: &str, counter: Counter) -> Config {
     Config {
         counter,
         worker: Some(program(kind)),
-        time: Duration::from_secs(if kind == "hang" || kind == "silent" { 1 } else { 20 }),
+        time: Duration::from_secs(if kind == "hang" || kind == "silent" { 1 } else { 120 }),
         memory: if kind == "hungry" { 200 << 20 } else { 4 << 30 },
         ..Config::default()
     }

@@ -325,7 +325,7 @@ fn values() {
     assert_eq!(out[..4], [first, 16.0, f64::NEG_INFINITY, 1e300]);
     assert!(out[4].is_nan());
     assert_eq!(out[5], first + 0.5);
-    assert_eq!(single, [0.5, first as f32 * 0.1]);
+    assert_eq!(single, [0.5, (first * 0.1) as f32]);
 }
 
 #[test]
