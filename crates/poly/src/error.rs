@@ -26,7 +26,7 @@ pub enum Error {
         message: String,
     },
     /// The operation took more steps than the context allows.
-    #[error("{operation}: too complex (more than {limit} steps)")]
+    #[error("the sets are too complex: an operation takes more than the limit of {limit} steps")]
     TooComplex {
         /// isl's name of the operation.
         operation: &'static str,

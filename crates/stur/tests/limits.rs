@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use dastac_poly::Context;
-use dastac_stur::infer::infer;
+use dastac_stur::infer::{InferError, infer};
 use dastac_stur::load;
 
 /// `each(0)..each(count - 1)`, joined.
@@ -174,5 +174,24 @@ fn large_programs_are_understood() {
         ("200 regions", regions(200)),
     ] {
         load(&text).unwrap_or_else(|found| panic!("{name}: {found:?}"));
+    }
+}
+
+/// What takes isl too many steps names the tensor and its place, not isl's operation.
+#[test]
+fn sets_that_take_too_long_are_the_programs_fault() {
+    for (text, tensor, place) in [(regions(30), "B", "B:U(i, j)")] {
+        let (program, _) = load(&text).unwrap();
+        let message = format!("the structure of `{tensor}` is too complex");
+        match infer(&program, &Context::with_limit(3_000).unwrap()) {
+            Err(InferError::User(diagnostics)) => {
+                assert_eq!(diagnostics[0].code, "E0206");
+                assert_eq!(diagnostics[0].message, message);
+                let (span, label) = &diagnostics[0].labels[0];
+                assert!(text[span.start..].starts_with(place), "{diagnostics:?}");
+                assert!(label.contains("3000 steps"), "{label}");
+            }
+            other => panic!("{other:?}"),
+        }
     }
 }

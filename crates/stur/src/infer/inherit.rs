@@ -368,24 +368,22 @@ impl Inherit<'_, '_> {
 
 /// Whether integer rows span a space of the given dimension; false also on overflow.
 fn full_rank(mut rows: Vec<Vec<i128>>, dimension: usize) -> bool {
-    let mut rank = 0;
-    for column in 0..dimension {
-        let Some(pivot) = (rank..rows.len()).find(|&row| rows[row][column] != 0) else {
+    for rank in 0..dimension {
+        let Some(pivot) = (rank..rows.len()).find(|&row| rows[row][rank] != 0) else {
             return false;
         };
         rows.swap(rank, pivot);
         let (done, rest) = rows.split_at_mut(rank + 1);
         let pivot = &done[rank];
         for row in rest {
-            let factor = row[column];
+            let factor = row[rank];
             for (value, above) in row.iter_mut().zip(pivot) {
-                let scaled = value.checked_mul(pivot[column]);
+                let scaled = value.checked_mul(pivot[rank]);
                 let eliminated = above.checked_mul(factor).and_then(|v| scaled?.checked_sub(v));
                 let Some(eliminated) = eliminated else { return false };
                 *value = eliminated;
             }
         }
-        rank += 1;
     }
     true
 }

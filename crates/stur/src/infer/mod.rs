@@ -213,6 +213,10 @@ pub fn infer(program: &Program, context: &Context) -> Result<Inferred, InferErro
             None => declared::input(program, &sets, id, &mut inputs).map(Some),
             Some(_) => Ok(None),
         };
+        let tensor = program.tensor(id);
+        let declared = tensor.unique.as_ref().or(tensor.domain.as_ref());
+        let span = declared.map_or(tensor.span, |structure| structure.span);
+        let result = in_time(result, &tensor.name, span);
         tensors.push(collect(result, &mut errors)?.flatten());
     }
     let uses = Uses::of(program);
@@ -224,6 +228,7 @@ pub fn infer(program: &Program, context: &Context) -> Result<Inferred, InferErro
             continue; // what it reads is already in error
         }
         let result = infer_rule(program, &sets, &tensors, &uses, RuleId(index));
+        let result = in_time(result, &program.tensor(rule.head).name, rule.span);
         if let Some((head, inferred)) = collect(result, &mut errors)? {
             tensors[rule.head.0] = Some(head);
             rules.push(inferred);
@@ -273,6 +278,18 @@ fn or_lost<T>(
         Err(InferError::Poly(dastac_poly::Error::TooComplex { .. })) => without(),
         result => result,
     }
+}
+
+/// Sets that take isl more steps than the context allows are the program's fault: says whose they are.
+fn in_time<T>(result: Result<T, InferError>, tensor: &str, span: Span) -> Result<T, InferError> {
+    let Err(InferError::Poly(dastac_poly::Error::TooComplex { limit, .. })) = result else {
+        return result;
+    };
+    let message = format!("the structure of `{tensor}` is too complex");
+    let label = format!("an operation on its sets takes more than the limit of {limit} steps");
+    Err(Diagnostic::error("E0206", message, span, label)
+        .hint("write it with fewer regions, symbols or remainders, or with constants instead of symbols")
+        .into())
 }
 
 /// Keeps user errors for later, so that all of them are reported.
