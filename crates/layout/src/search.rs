@@ -37,6 +37,9 @@ const MANY_STRIDED: usize = 2;
 /// More regions than this are not made.
 const MAX_REGIONS: usize = 4096;
 
+/// Steps of isl for one candidate; one that takes more is left out while there are others.
+const MAX_STEPS: u64 = 400_000;
+
 /// How complex an index is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Cost {
@@ -110,13 +113,20 @@ impl Best {
                     self.found = Some((cost, parts));
                 }
             }
-            // Too hard in these coordinates; others may be easier.
-            Err(error @ LayoutError::Poly(Error::Infinite { .. })) => return Err(error),
             Err(error) => {
-                self.failed.get_or_insert(error);
+                self.fail(error)?;
             }
         }
         Ok(self.found.as_ref().is_some_and(|(cost, _)| cost.is_simple(self.floors)))
+    }
+
+    /// A candidate that is too hard in these coordinates; others may be easier.
+    fn fail(&mut self, error: LayoutError) -> Result<bool, LayoutError> {
+        if matches!(error, LayoutError::Poly(Error::Infinite { .. })) {
+            return Err(error);
+        }
+        self.failed.get_or_insert(error);
+        Ok(false)
     }
 
     fn take(self) -> Result<Vec<Part>, LayoutError> {
@@ -143,34 +153,56 @@ pub(crate) fn search(
     if !tangled && whole(stored, dims, order, &mut best)? {
         return best.take();
     }
-    let simple = tangled || dims.len() <= 2 || !strided;
-    let basic_sets = if simple { stored.make_disjoint()?.basic_sets()? } else { Vec::new() };
-    for (kind, parts) in [(Kind::Regions, regions), (Kind::Reordered, &basic_sets)] {
-        let parts = if kind == Kind::Regions { disjoint(parts)? } else { parts.to_vec() };
-        let parts = by_symbols(parts)?;
-        if (2..=MAX_REGIONS).contains(&parts.len()) {
-            let mut all = Vec::new();
-            let mut failed = None;
-            for part in &parts {
-                let mut best = Best::new(SIMPLE_FLOORS);
-                whole(part, dims, order, &mut best)?;
-                match best.take() {
-                    Ok(parts) => all.extend(parts),
-                    Err(error) => {
-                        failed = Some(error);
-                        break;
-                    }
+    if let Some(parts) = regions_of(regions)?
+        && best.offer(Kind::Regions, concatenated(&parts, dims, order))?
+    {
+        return best.take();
+    }
+    if tangled || dims.len() <= 2 || !strided || best.found.is_none() {
+        let basic_sets = stored.context().budgeted(MAX_STEPS, || -> Result<_, LayoutError> {
+            by_symbols(stored.make_disjoint()?.basic_sets()?)
+        });
+        match basic_sets {
+            Ok(parts) if (2..=MAX_REGIONS).contains(&parts.len()) => {
+                if best.offer(Kind::Reordered, concatenated(&parts, dims, order))? {
+                    return best.take();
                 }
             }
-            if best.offer(kind, failed.map_or(Ok(all), Err))? {
-                return best.take();
+            Ok(_) => {}
+            Err(error) => {
+                best.failed.get_or_insert(error);
             }
         }
     }
     if best.found.is_none() {
         whole(stored, dims, order, &mut best)?;
     }
+    if best.found.is_none() {
+        // Nothing is cheap: as long as it takes.
+        let plain = single(stored, &Coordinates::plain(dims, order));
+        best.offer(Kind::Lexicographic, plain)?;
+    }
     best.take()
+}
+
+/// The regions as disjoint parts, where these are several and not too many.
+fn regions_of(regions: &[Set]) -> Result<Option<Vec<Set>>, LayoutError> {
+    let parts = by_symbols(disjoint(regions)?)?;
+    Ok(Some(parts).filter(|parts| (2..=MAX_REGIONS).contains(&parts.len())))
+}
+
+/// The parts one after the other, each in its own coordinates.
+fn concatenated(parts: &[Set], dims: &[String], order: &[usize]) -> Result<Vec<Part>, LayoutError> {
+    let mut all = Vec::new();
+    for part in parts {
+        let mut best = Best::new(SIMPLE_FLOORS);
+        whole(part, dims, order, &mut best)?;
+        if best.found.is_none() {
+            best.offer(Kind::Lexicographic, single(part, &Coordinates::plain(dims, order)))?;
+        }
+        all.extend(best.take()?);
+    }
+    Ok(all)
 }
 
 /// The part of a layout in exactly this order of the dimensions, counted in digits or as they are.
@@ -221,9 +253,25 @@ fn whole(
     order: &[usize],
     best: &mut Best,
 ) -> Result<bool, LayoutError> {
-    if lexicographic(stored, dims, order, best)? {
+    let context = stored.context();
+    if context
+        .budgeted(MAX_STEPS, || lexicographic(stored, dims, order, best))
+        .or_else(|error| best.fail(error))?
+    {
         return Ok(true);
     }
+    context
+        .budgeted(MAX_STEPS, || reordered(stored, dims, order, best))
+        .or_else(|error| best.fail(error))
+}
+
+/// Candidates of a single part in another order.
+fn reordered(
+    stored: &Set,
+    dims: &[String],
+    order: &[usize],
+    best: &mut Best,
+) -> Result<bool, LayoutError> {
     let found = best.found.as_ref().map_or(0, |(cost, _)| cost.pieces);
     if found == 1 || stored.basic_sets()?.len() > 2 {
         return Ok(false);

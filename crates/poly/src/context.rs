@@ -3,6 +3,7 @@
 use crate::{Error, Result};
 use isl_vendor as sys;
 use std::{
+    cell::Cell,
     ffi::{CStr, CString, c_char, c_int, c_void},
     fmt,
     ptr::NonNull,
@@ -33,7 +34,10 @@ pub struct Context(Rc<Inner>);
 struct Inner {
     raw: NonNull<sys::isl_ctx>,
     library: &'static sys::Library,
-    limit: u64,
+    /// The limit that holds now.
+    limit: Cell<u64>,
+    /// Whether it holds for all operations together.
+    together: Cell<bool>,
 }
 
 impl Drop for Inner {
@@ -63,7 +67,12 @@ impl Context {
         let raw = NonNull::new(unsafe { library.isl.isl_ctx_alloc() }).ok_or_else(|| {
             Error::Isl { operation: "isl_ctx_alloc", message: "out of memory".into() }
         })?;
-        let context = Context(Rc::new(Inner { raw, library, limit: max_operations }));
+        let context = Context(Rc::new(Inner {
+            raw,
+            library,
+            limit: Cell::new(max_operations),
+            together: Cell::new(false),
+        }));
         let (ctx, isl) = (context.raw(), &library.isl);
         // SAFETY: `ctx` is live; these only set options.
         unsafe {
@@ -103,28 +112,50 @@ impl Context {
 
     /// The limit on the steps of one operation (0: none).
     pub fn limit(&self) -> u64 {
-        self.0.limit
+        self.0.limit.get()
     }
 
     fn set_limit(&self, limit: u64) {
+        self.0.limit.set(limit);
         // SAFETY: the context is live.
         unsafe { self.isl().isl_ctx_set_max_operations(self.raw(), limit as _) }
     }
 
     /// Runs `body` with a lower limit on the steps of one operation: for what is worth a short search only.
     pub fn limited<T>(&self, max_operations: u64, body: impl FnOnce() -> T) -> T {
-        let lower = self.0.limit == 0 || max_operations < self.0.limit;
-        self.set_limit(if lower { max_operations } else { self.0.limit });
+        let before = self.limit();
+        if !self.0.together.get() && (before == 0 || max_operations < before) {
+            self.set_limit(max_operations);
+        }
         let result = body();
-        self.set_limit(self.0.limit);
+        self.set_limit(before);
+        result
+    }
+
+    /// Runs `body` with a limit on the steps of all its operations together; what comes after them fails with [`Error::TooComplex`]. Steps
+    /// of counting are not among them, so that the outcome does not depend on who counts and what is remembered. Within another budget,
+    /// that one holds.
+    pub fn budgeted<T>(&self, max_operations: u64, body: impl FnOnce() -> T) -> T {
+        if self.0.together.get() {
+            return body();
+        }
+        let before = self.limit();
+        self.set_limit(max_operations);
+        // SAFETY: the context is live; this restarts its count of steps.
+        unsafe { self.isl().isl_ctx_reset_operations(self.raw()) };
+        self.0.together.set(true);
+        let result = body();
+        self.0.together.set(false);
+        self.set_limit(before);
         result
     }
 
     /// Runs `body` without the limit: for Barvinok, which crashes on an isl error inside it.
     pub(crate) fn unlimited<T>(&self, body: impl FnOnce() -> T) -> T {
+        let before = self.limit();
         self.set_limit(0);
         let result = body();
-        self.set_limit(self.0.limit);
+        self.set_limit(before);
         result
     }
 
@@ -134,8 +165,10 @@ impl Context {
         operation: &'static str,
         function: impl FnOnce(&sys::Isl) -> R,
     ) -> Result<R::Value> {
-        // SAFETY: the context is live; this restarts its count of steps.
-        unsafe { self.isl().isl_ctx_reset_operations(self.raw()) };
+        if !self.0.together.get() {
+            // SAFETY: the context is live; this restarts its count of steps.
+            unsafe { self.isl().isl_ctx_reset_operations(self.raw()) };
+        }
         function(self.isl()).check(self, operation)
     }
 
@@ -148,7 +181,7 @@ impl Context {
             let message = borrowed_text(isl.isl_ctx_last_error_msg(ctx));
             isl.isl_ctx_reset_error(ctx);
             if kind == sys::isl_error_quota {
-                return Error::TooComplex { operation, limit: self.0.limit };
+                return Error::TooComplex { operation, limit: self.limit() };
             }
             Error::Isl { operation, message: message.unwrap_or_else(|| "failed".into()) }
         }

@@ -35,6 +35,12 @@ pub use worker::{ARGUMENT as WORKER_ARGUMENT, serve};
 /// reached before.
 const THOROUGH: u64 = 1_000_000;
 
+/// Existential dimensions of a set that Faulhaber summation is tried on before Barvinok,
+const MANY_RESIDUES: usize = 2;
+
+/// and how many systems and classes it may look at then.
+const SOME: u64 = 2_000;
+
 /// Counters with their workers and what they remember. Threads share one.
 #[derive(Debug)]
 pub struct Counting {
@@ -161,10 +167,12 @@ impl Counting {
             }
         }
         let start = Instant::now();
+        // In a context of its own: what is counted within a budget does not depend on how.
+        let scratch = Context::new()?;
         let answer = match config.counter {
-            Counter::Barvinok => self.barvinok(context, question),
-            Counter::Faulhaber => self.faulhaber(context, question),
-            Counter::Auto => self.either(context, question),
+            Counter::Barvinok => self.barvinok(&scratch, question),
+            Counter::Faulhaber => self.faulhaber(&scratch, question),
+            Counter::Auto => self.either(&scratch, question),
         }?;
         self.cache.store(&key, &answer, start.elapsed(), config, &version);
         question.read(context, &answer, space)
@@ -191,6 +199,10 @@ impl Counting {
     /// The counter that is likely to be faster, then the other one.
     fn either(&self, context: &Context, question: &Question) -> Result<Answer> {
         if let Some(answer) = quick(context, question)? {
+            self.answered(By::Faulhaber);
+            return Ok(answer);
+        }
+        if let Some(answer) = residues(context, question)? {
             self.answered(By::Faulhaber);
             return Ok(answer);
         }
@@ -231,6 +243,21 @@ fn quick(context: &Context, question: &Question) -> Result<Option<Answer>> {
     match answer {
         Err(Error::TooComplex { .. } | Error::Overflow { .. } | Error::Infinite { .. }) => Ok(None),
         answer => answer,
+    }
+}
+
+/// Faulhaber summation of a set with several residue classes that depend on each other: Barvinok takes half a minute for some that are
+/// half a second here. `None` for other questions, and for those that turn out to be hard.
+fn residues(context: &Context, question: &Question) -> Result<Option<Answer>> {
+    if question.asked != Asked::Points {
+        return Ok(None);
+    }
+    if Set::parse(context, &question.text)?.existentials()? < MANY_RESIDUES {
+        return Ok(None);
+    }
+    match sum_up(context, question, &mut Budget::new(SOME, None)) {
+        Err(Error::TooComplex { .. } | Error::Overflow { .. } | Error::Infinite { .. }) => Ok(None),
+        answer => answer.map(Some),
     }
 }
 
