@@ -64,6 +64,7 @@ pub use index::{Bound, Layout};
 pub use part::Part;
 pub use polynomial::{Monomial, Polynomial};
 pub use proof::{Proof, vanishes};
+pub use slices::partition;
 
 /// What can go wrong with a layout.
 #[derive(Debug, thiserror::Error)]

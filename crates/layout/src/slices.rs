@@ -23,6 +23,50 @@ impl Slices {
     }
 }
 
+/// Whether sets are disjoint and their union is `whole`. Only sets that may meet are compared: to subtract a thousand strided diagonals from
+/// each other takes isl a case for each combination.
+///
+/// # Errors
+/// Failures of isl.
+pub fn partition(parts: &[Set], whole: &Set) -> Result<bool, LayoutError> {
+    let slices: Vec<Slices> = parts.iter().map(Slices::of).collect::<Result<_, _>>()?;
+    for (k, part) in parts.iter().enumerate() {
+        for other in 0..k {
+            if !slices[k].disjoint(&slices[other]) && !part.is_disjoint(&parts[other])? {
+                return Ok(false);
+            }
+        }
+    }
+    if !within(whole, parts, &slices)? {
+        return Ok(false);
+    }
+    let pieces = whole.basic_sets()?;
+    let described: Vec<Slices> = pieces.iter().map(Slices::of).collect::<Result<_, _>>()?;
+    for part in parts {
+        if !within(part, &pieces, &described)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether a set is within the union of others: each of its basic sets in those that it may meet.
+fn within(set: &Set, others: &[Set], slices: &[Slices]) -> Result<bool, LayoutError> {
+    for basic in set.basic_sets()? {
+        let here = Slices::of(&basic)?;
+        let mut met = basic.empty_like()?;
+        for (other, there) in others.iter().zip(slices) {
+            if !here.disjoint(there) {
+                met = met.union(other)?;
+            }
+        }
+        if !basic.is_subset(&met)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// Whether some equality of one excludes one of the other: the same form, another value.
 fn contradict(a: &[Equality], b: &[Equality]) -> bool {
     a.iter().any(|a| {

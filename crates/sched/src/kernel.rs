@@ -10,7 +10,9 @@
 //! Each statement accumulates into its head. Where the rule's statements write disjoint parts that together are the whole head, and
 //! every reduction became a sum ([`dastac_loops::passes`], `contract`), elements are set once and nothing is cleared before.
 
-use dastac_layout::{Layout, Resolve, affine_to_index, convert, explicit, expr_to_index};
+use dastac_layout::{
+    Layout, Resolve, affine_to_index, convert, explicit, expr_to_index, partition,
+};
 use dastac_loops::{
     BufferId, Compare, Condition, Element, For, Function, Index, Mode, Module, Stmt, Store,
     StoreMode, Value, VarId, passes,
@@ -420,18 +422,6 @@ pub(crate) fn with_lets(lets: Vec<(VarId, Index)>, body: Vec<Stmt>) -> Vec<Stmt>
     lets.into_iter().rev().fold(body, |body, (var, value)| {
         vec![Stmt::For(For::new(var, value.clone(), value + 1, body))]
     })
-}
-
-/// Whether sets are disjoint and their union is `whole`.
-fn partition(parts: &[Set], whole: &Set) -> Result<bool, SchedError> {
-    let mut rest = whole.clone();
-    for part in parts {
-        if !part.is_subset(&rest)? {
-            return Ok(false);
-        }
-        rest = rest.subtract(part)?;
-    }
-    Ok(rest.is_empty()?)
 }
 
 /// Whether all loops around stores are the head's: then each element is stored to once.
