@@ -110,7 +110,7 @@ fn accesses(
             }
             for subscripts in subscripts {
                 let access = inferred.sets.access(&statement.iterators, subscripts);
-                let access = access.map_err(|error| dastac_layout::LayoutError::from(error))?;
+                let access = access.map_err(dastac_layout::LayoutError::from)?;
                 let reached = statement.domain.apply(&access)?;
                 let count = reached.fix_params(&values)?.card()?.eval(&[], &[])?.to_integer();
                 bytes += u128::try_from(count).unwrap_or(0) * 8;

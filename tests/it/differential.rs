@@ -113,7 +113,7 @@ fn random_programs_agree_with_the_reference() {
             eprintln!("seed {seed} took {:?}\n{source}", start.elapsed());
         }
         let done = seed - first + 1;
-        if long && (done % 50 == 0 || done == programs) {
+        if long && (done.is_multiple_of(50) || done == programs) {
             eprintln!("{done} of {programs} programs, {:.0?}", begin.elapsed());
         }
     }
