@@ -95,6 +95,7 @@ fn poly(error: &dastac::poly::Error, text: String) -> Failure {
         Error::Load(_) | Error::Infinite { .. } | Error::Overflow { .. } => Failure::user(text),
         Error::Worker { .. } | Error::Settings { .. } => Failure::user(text),
         Error::TooComplex { .. }
+        | Error::Deadline { .. }
         | Error::TooManyPoints { .. }
         | Error::TooSlow { .. }
         | Error::Uncounted { .. } => Failure::user(text)

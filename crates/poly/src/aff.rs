@@ -272,7 +272,7 @@ impl PwAff {
         /// Where it is defined.
         domain() -> Set = isl_pw_aff_domain;
         /// The same values in fewer pieces, where they fit together.
-        coalesce() -> PwAff = isl_pw_aff_coalesce;
+        coalesce(same) -> PwAff = isl_pw_aff_coalesce;
         /// An expression that has the same values within `context`.
         gist(context: Set) -> PwAff = isl_pw_aff_gist;
         /// Whether both are defined at the same points, with the same values.

@@ -8,6 +8,7 @@ use std::{
     fmt,
     ptr::NonNull,
     rc::Rc,
+    time::Instant,
 };
 
 /// Calls one isl function and turns its result into a `Result`: a pointer into a [`Handle`], a
@@ -38,6 +39,7 @@ struct Inner {
     limit: Cell<u64>,
     /// Whether it holds for all operations together.
     together: Cell<bool>,
+    deadline: Cell<Option<Instant>>,
 }
 
 impl Drop for Inner {
@@ -72,6 +74,7 @@ impl Context {
             library,
             limit: Cell::new(max_operations),
             together: Cell::new(false),
+            deadline: Cell::new(None),
         }));
         let (ctx, isl) = (context.raw(), &library.isl);
         // SAFETY: `ctx` is live; these only set options.
@@ -113,6 +116,12 @@ impl Context {
     /// The limit on the steps of one operation (0: none).
     pub fn limit(&self) -> u64 {
         self.0.limit.get()
+    }
+
+    /// No operation begins after this moment: later ones are [`Error::Deadline`]. A bound on the work as a whole, where
+    /// [`Context::with_limit`] bounds each step of it.
+    pub fn set_deadline(&self, deadline: Option<Instant>) {
+        self.0.deadline.set(deadline);
     }
 
     fn set_limit(&self, limit: u64) {
@@ -165,6 +174,14 @@ impl Context {
         operation: &'static str,
         function: impl FnOnce(&sys::Isl) -> R,
     ) -> Result<R::Value> {
+        // Questions about an object's shape take no time and always have an answer.
+        let shape =
+            |name: &str| name.ends_with("_dim") || name.contains("_get_") || name.contains("_has_");
+        if self.0.deadline.get().is_some_and(|deadline| Instant::now() >= deadline)
+            && !shape(operation)
+        {
+            return Err(Error::Deadline { operation });
+        }
         if !self.0.together.get() {
             // SAFETY: the context is live; this restarts its count of steps.
             unsafe { self.isl().isl_ctx_reset_operations(self.raw()) };
@@ -525,7 +542,16 @@ macro_rules! parsed {
     };
 }
 
-/// Methods of the common shapes, one line each.
+/// What isl simplified `whole` to, or `whole` itself where isl fails by a defect of its own (coalescing finds the "total dimensionality changed
+/// unexpectedly" of some sets with divisions). Limits are errors as ever.
+pub(crate) fn simplified<T: Clone>(whole: &T, result: Result<T>) -> Result<T> {
+    match result {
+        Err(Error::Isl { .. }) => Ok(whole.clone()),
+        result => result,
+    }
+}
+
+/// Methods of the common shapes, one line each; `same` marks simplifications, whose result is the same object in other words.
 macro_rules! methods {
     ($($(#[$doc:meta])* $name:ident($($kind:tt)*) $(-> $out:ident)? = $function:ident;)*) => {$(
         methods!(@one [$(#[$doc])*] $name [$($kind)*] [$($out)?] $function);
@@ -534,6 +560,12 @@ macro_rules! methods {
         $(#[$doc])*
         pub fn $name(&self) -> $crate::Result<$out> {
             isl!(self.0.context(), $function(self.0.take())).map($out)
+        }
+    };
+    (@one [$(#[$doc:meta])*] $name:ident [same] [$out:ident] $function:ident) => {
+        $(#[$doc])*
+        pub fn $name(&self) -> $crate::Result<$out> {
+            $crate::context::simplified(self, isl!(self.0.context(), $function(self.0.take())).map($out))
         }
     };
     (@one [$(#[$doc:meta])*] $name:ident [?] [] $function:ident) => {

@@ -33,6 +33,12 @@ pub enum Error {
         /// The context's limit.
         limit: u64,
     },
+    /// The time that the caller allowed is over ([`crate::Context::set_deadline`]).
+    #[error("the time is over before {operation}")]
+    Deadline {
+        /// isl's name of the operation that did not begin.
+        operation: &'static str,
+    },
     /// A set that is to be counted or enumerated has infinitely many points.
     #[error("infinitely many points in {set}")]
     Infinite {

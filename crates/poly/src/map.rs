@@ -52,7 +52,7 @@ impl Map {
         is_single_valued(?) = isl_map_is_single_valued;
 
         /// The same pairs in fewer basic maps, where they fit together.
-        coalesce() -> Map = isl_map_coalesce;
+        coalesce(same) -> Map = isl_map_coalesce;
         /// The same pairs, with implicit equalities made explicit.
         detect_equalities() -> Map = isl_map_detect_equalities;
         /// The same pairs, without constraints that follow from others.

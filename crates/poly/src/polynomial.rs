@@ -300,7 +300,7 @@ impl PwQPolynomial {
         /// One that has the same values for parameters in `params`.
         gist_params(params: Set) -> PwQPolynomial = isl_pw_qpolynomial_gist_params;
         /// The same in fewer pieces, where equal polynomials fit together.
-        coalesce() -> PwQPolynomial = isl_pw_qpolynomial_coalesce;
+        coalesce(same) -> PwQPolynomial = isl_pw_qpolynomial_coalesce;
         /// Without the parameters that are not mentioned.
         drop_unused_params() -> PwQPolynomial = isl_pw_qpolynomial_drop_unused_params;
     }

@@ -49,7 +49,7 @@ impl Set {
         is_singleton(?) = isl_set_is_singleton;
 
         /// The same points in fewer basic sets, where they fit together.
-        coalesce() -> Set = isl_set_coalesce;
+        coalesce(same) -> Set = isl_set_coalesce;
         /// The same points, with implicit equalities made explicit.
         detect_equalities() -> Set = isl_set_detect_equalities;
         /// The same points, without constraints that follow from others.

@@ -484,6 +484,27 @@ fn explosions_stop_at_the_limit() {
 }
 
 #[test]
+fn nothing_begins_after_the_deadline() {
+    let c = context();
+    let s = Set::parse(&c, "{ [i] : 0 <= i < 5 }").unwrap();
+    c.set_deadline(Some(std::time::Instant::now()));
+    assert!(matches!(s.complement(), Err(Error::Deadline { operation: "isl_set_complement" })));
+    assert_eq!(s.rank(), 1);
+    c.set_deadline(None);
+    assert!(s.complement().is_ok());
+}
+
+#[test]
+fn a_failed_simplification_is_none() {
+    let c = context();
+    let s = Set::parse(&c, "{ [i] : 0 <= i < 5 }").unwrap();
+    let defect = Error::Isl { operation: "isl_set_coalesce", message: "unexpectedly".into() };
+    assert!(crate::context::simplified(&s, Err(defect)).unwrap().is_equal(&s).unwrap());
+    let limit = Error::TooComplex { operation: "isl_set_coalesce", limit: 1 };
+    assert!(crate::context::simplified(&s, Err(limit)).is_err());
+}
+
+#[test]
 fn objects_keep_their_context() {
     let s = {
         let c = context();

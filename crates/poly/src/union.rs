@@ -27,7 +27,7 @@ impl UnionSet {
         /// The image under a map.
         apply(map: UnionMap) -> UnionSet = isl_union_set_apply;
         /// The same points in fewer basic sets, where they fit together.
-        coalesce() -> UnionSet = isl_union_set_coalesce;
+        coalesce(same) -> UnionSet = isl_union_set_coalesce;
         /// Whether it has no points.
         is_empty(?) = isl_union_set_is_empty;
         /// Whether both have the same points.
@@ -73,7 +73,7 @@ impl UnionMap {
         /// Seconds to firsts.
         reverse() -> UnionMap = isl_union_map_reverse;
         /// The same pairs in fewer basic maps, where they fit together.
-        coalesce() -> UnionMap = isl_union_map_coalesce;
+        coalesce(same) -> UnionMap = isl_union_map_coalesce;
         /// Whether it has no pairs.
         is_empty(?) = isl_union_map_is_empty;
         /// Whether both have the same pairs.

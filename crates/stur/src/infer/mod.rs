@@ -472,6 +472,9 @@ pub(crate) fn unbounded(iterator: &str, span: Span) -> Diagnostic {
     ))
 }
 
+/// Regions that one product may give to an extent.
+const MAX_REGIONS: usize = 64;
+
 /// Extents of a head without `:D`: for each iterator the bounds that its comparisons and the operands' extents give, the largest over products.
 fn head_extents<'a>(
     program: &Program,
@@ -487,13 +490,14 @@ fn head_extents<'a>(
         let mut regions: Vec<Vec<Affine>> = Vec::new();
         for (product, space) in rule.products.iter().zip(spaces) {
             let mut bounds = upper_bounds(&product.comparisons, iterator, &is_symbol)?;
-            let mut nested = Vec::new();
+            let mut nested: Vec<Extent> = Vec::new();
             for (access, subscripts) in product.accesses.iter().zip(&space.subscripts) {
                 let Some(structured) = known(access.tensor) else { continue };
                 for (subscript, extent) in subscripts.iter().zip(&structured.extents) {
                     if subscript.as_name() == Some(iterator) {
                         match extent.regions.as_slice() {
                             [only] => bounds.extend(only.iter().cloned()),
+                            _ if nested.contains(extent) => {}
                             _ => nested.push(extent.clone()),
                         }
                     }
@@ -505,23 +509,35 @@ fn head_extents<'a>(
                     unique.push(bound);
                 }
             }
-            match (unique.is_empty(), nested.first()) {
-                (false, _) => push_region(&mut regions, unique),
-                // min(max(a, b), ..) is bounded by max(a, b): the box may be larger than needed, never smaller.
-                (true, Some(extent)) => {
-                    extent.regions.iter().for_each(|r| push_region(&mut regions, r.clone()));
+            // min(a, max(b, c)) is max(min(a, b), min(a, c)).
+            let mut here = vec![unique];
+            for extent in nested {
+                let bounded = here.iter().all(|region| !region.is_empty());
+                if bounded && here.len() * extent.regions.len() > MAX_REGIONS {
+                    continue; // the box may be larger than needed, never smaller
                 }
-                (true, None) => {
-                    let position = product.iterators.iter().position(|i| i == iterator);
-                    let bound = position.map(|p| declared::projected_bound(sets, &space.domain, p));
-                    match bound.transpose()?.flatten() {
-                        Some(bound) => push_region(&mut regions, vec![bound]),
-                        None if space.domain.is_empty()? => {
-                            push_region(&mut regions, vec![Affine::constant(0)])
-                        }
-                        None => return Err(unbounded(iterator, product.span).into()),
+                let mut next: Vec<Vec<Affine>> = Vec::new();
+                for region in &here {
+                    for other in &extent.regions {
+                        let mut both = region.clone();
+                        both.extend(other.iter().filter(|b| !region.contains(b)).cloned());
+                        push_region(&mut next, both);
                     }
                 }
+                here = next;
+            }
+            if here.iter().all(|region| !region.is_empty()) {
+                here.into_iter().for_each(|region| push_region(&mut regions, region));
+                continue;
+            }
+            let position = product.iterators.iter().position(|i| i == iterator);
+            let bound = position.map(|p| declared::projected_bound(sets, &space.domain, p));
+            match bound.transpose()?.flatten() {
+                Some(bound) => push_region(&mut regions, vec![bound]),
+                None if space.domain.is_empty()? => {
+                    push_region(&mut regions, vec![Affine::constant(0)])
+                }
+                None => return Err(unbounded(iterator, product.span).into()),
             }
         }
         if regions.is_empty() {
