@@ -267,14 +267,7 @@ pub struct Relation {
 impl Relation {
     /// In isl's notation.
     fn isl(&self, names: &Names) -> String {
-        let operator = match self.operator {
-            CompareOp::Eq => "=",
-            CompareOp::Ne => "!=",
-            CompareOp::Lt => "<",
-            CompareOp::Le => "<=",
-            CompareOp::Gt => ">",
-            CompareOp::Ge => ">=",
-        };
+        let operator = self.operator; // STUR writes them as isl does
         format!("{} {operator} {}", self.left.isl(names), self.right.isl(names))
     }
 }
