@@ -197,7 +197,13 @@ impl Context {
             let kind = isl.isl_ctx_last_error(ctx);
             let message = borrowed_text(isl.isl_ctx_last_error_msg(ctx));
             isl.isl_ctx_reset_error(ctx);
-            if kind == sys::isl_error_quota {
+            // isl's parser takes the limit for a syntax error. Once it is reached, no allocation succeeds before the next reset.
+            let probe = isl.isl_val_int_from_si(ctx, 1);
+            if !probe.is_null() {
+                <sys::isl_val as Object>::free(isl, probe);
+            }
+            isl.isl_ctx_reset_error(ctx);
+            if kind == sys::isl_error_quota || probe.is_null() {
                 return Error::TooComplex { operation, limit: self.limit() };
             }
             Error::Isl { operation, message: message.unwrap_or_else(|| "failed".into()) }

@@ -469,6 +469,23 @@ fn nothing_goes_to_stderr() {
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }
 
+/// Wherever the limit strikes, also inside isl's parser, which takes it for a syntax error.
+#[test]
+fn a_limit_is_no_syntax_error() {
+    let text = "[p0, p1] -> { [i0, i1] : p0 = 4 and 6i0 = -1 + p1 and 0 < p1 <= 4 and i1 >= 3 }";
+    let mut limits = 0;
+    for steps in 1..400 {
+        let c = Context::new().unwrap();
+        let error = c.budgeted(steps, || Set::parse(&c, text)).err();
+        let is_limit = matches!(error, Some(Error::TooComplex { .. }));
+        assert!(error.is_none() || is_limit, "{steps} steps: {error:?}");
+        limits += usize::from(is_limit);
+        assert!(Set::parse(&c, text).is_ok(), "afterwards all is as before");
+        assert!(matches!(Set::parse(&c, "{ [i : }"), Err(Error::Parse { .. })));
+    }
+    assert!(limits > 100, "{limits}");
+}
+
 #[test]
 fn explosions_stop_at_the_limit() {
     let c = Context::with_limit(1_000).unwrap();
