@@ -52,19 +52,25 @@ impl Analysis {
     /// Parses, checks and infers.
     ///
     /// # Errors
-    /// All diagnostics of the program; a failure of isl.
+    /// All diagnostics of the program, also for layouts that are not possible; a failure of isl.
     pub fn of(source: &str) -> Result<Analysis, Error> {
         let mut timings = Timings::default();
         let (program, warnings) =
             timings.measure("parse", || dastac_stur::load(source)).map_err(Error::Program)?;
-        let inferred = timings.measure("infer", || infer(&program, &Context::new()?))?;
+        let inferred = timings.measure("infer", || -> Result<Inferred, Error> {
+            let inferred = infer(&program, &Context::new()?)?;
+            for id in inferred.program.tensor_ids() {
+                Layout::check_choice(&inferred, id)?;
+            }
+            Ok(inferred)
+        })?;
         Ok(Analysis { inferred, warnings, timings })
     }
 
     /// Finds the packed layout of every tensor.
     ///
     /// # Errors
-    /// Infinite sets, Barvinok not being there, failures of isl.
+    /// Diagnostics for tensors whose layout cannot be found; Barvinok not being there, failures of isl.
     pub fn lay_out(self) -> Result<Laid, Error> {
         let mut analysis = self;
         let inferred = &analysis.inferred;
@@ -100,6 +106,9 @@ impl Laid {
     }
 
     /// Builds the loops of the computation.
+    ///
+    /// # Errors
+    /// Diagnostics for rules whose loops cannot be found; failures of isl.
     pub fn lower(self) -> Result<Lowered, Error> {
         let mut laid = self;
         let (inferred, layouts) = (&laid.analysis.inferred, &laid.layouts);

@@ -13,6 +13,7 @@ use dastac_stur::program::TensorId;
 use dastac_stur::sets::Affine;
 
 use crate::LayoutError;
+use crate::align::check_rows;
 use crate::coordinates::Coordinates;
 use crate::fusion::{Piece, Piecewise};
 use crate::part::Part;
@@ -68,7 +69,33 @@ impl Layout {
     }
 
     /// The layout of one tensor of an inferred program: one buffer for all that its rules and products use.
+    ///
+    /// # Errors
+    /// Diagnostics that name the tensor where its structure or what `layout:` says of it is at fault; failures of isl.
     pub fn of(inferred: &Inferred, tensor: TensorId) -> Result<Layout, LayoutError> {
+        let blamed = |error: LayoutError| error.blamed("the layout", &inferred.program, tensor);
+        Layout::found(inferred, tensor).map_err(blamed)
+    }
+
+    /// Whether a tensor can be laid out as `layout:` says, without doing it.
+    ///
+    /// # Errors
+    /// A diagnostic for rows with gaps that are to be aligned, or for sets that are too complex; failures of isl.
+    pub fn check_choice(inferred: &Inferred, tensor: TensorId) -> Result<(), LayoutError> {
+        let check = || {
+            let choice = inferred.program.tensor(tensor).layout.as_ref();
+            let Some(choice) = choice.filter(|choice| choice.align.unwrap_or(1) > 1) else {
+                return Ok(());
+            };
+            let used = inferred.used(tensor)?;
+            let appearance = appearance_order(inferred, tensor);
+            let order = choice.order.as_ref().unwrap_or(&appearance);
+            check_rows(&used.permute(order)?)
+        };
+        check().map_err(|error: LayoutError| error.blamed("the layout", &inferred.program, tensor))
+    }
+
+    fn found(inferred: &Inferred, tensor: TensorId) -> Result<Layout, LayoutError> {
         let structured = &inferred.tensors[tensor.0];
         let mut builder = Layout::builder(&inferred.used(tensor)?)
             .loop_order(&appearance_order(inferred, tensor))
@@ -89,8 +116,13 @@ impl Layout {
     /// The uncompressed layout of a tensor: its whole box in C order. What packing is compared with.
     ///
     /// # Errors
-    /// A box whose extent is a minimum or maximum of several expressions.
+    /// A diagnostic for a box whose extent is a minimum or maximum of several expressions.
     pub fn dense(inferred: &Inferred, tensor: TensorId) -> Result<Layout, LayoutError> {
+        let what = "the uncompressed layout";
+        Layout::boxed(inferred, tensor).map_err(|e| e.blamed(what, &inferred.program, tensor))
+    }
+
+    fn boxed(inferred: &Inferred, tensor: TensorId) -> Result<Layout, LayoutError> {
         let structured = &inferred.tensors[tensor.0];
         let names = &inferred.sets.names;
         let dims: Vec<String> =
@@ -99,14 +131,10 @@ impl Layout {
         let mut size = Polynomial::constant(1);
         for (dim, extent) in dims.iter().zip(&structured.extents) {
             let [bounds] = extent.regions.as_slice() else {
-                return Err(LayoutError::Unsupported(format!(
-                    "a dense layout with the extent {extent}"
-                )));
+                return Err(LayoutError::Unsupported(format!("the extent {extent}")));
             };
             let [bound] = bounds.as_slice() else {
-                return Err(LayoutError::Unsupported(format!(
-                    "a dense layout with the extent {extent}"
-                )));
+                return Err(LayoutError::Unsupported(format!("the extent {extent}")));
             };
             let rename = bound.names().into_iter().map(|n| (n.clone(), names.isl(&n).to_string()));
             let extent = Polynomial::from_affine(&bound.rename(&rename.collect()));

@@ -66,6 +66,10 @@ pub use polynomial::{Monomial, Polynomial};
 pub use proof::{Proof, vanishes};
 pub use slices::partition;
 
+use dastac_stur::ast::Span;
+use dastac_stur::blame::{blame, gaps, too_complex};
+use dastac_stur::{Diagnostic, Program, TensorId};
+
 /// What can go wrong with a layout.
 #[derive(Debug, thiserror::Error)]
 pub enum LayoutError {
@@ -74,7 +78,7 @@ pub enum LayoutError {
     Poly(#[from] dastac_poly::Error),
     /// The program is at fault.
     #[error("{}", .0.iter().map(|d| d.message.clone()).collect::<Vec<_>>().join("; "))]
-    Program(Vec<dastac_stur::Diagnostic>),
+    Program(Vec<Diagnostic>),
     /// A tensor that the program does not have.
     #[error("the program has no tensor `{0}`")]
     UnknownTensor(String),
@@ -104,6 +108,30 @@ pub enum LayoutError {
     /// The loop IR cannot say it.
     #[error("not supported yet: {0}")]
     Unsupported(String),
+}
+
+impl LayoutError {
+    /// The same error as a diagnostic of the program where a tensor's structure is to blame; `what` has not been done, such as `the layout`
+    /// (of that tensor).
+    pub fn blamed(self, what: &str, program: &Program, tensor: TensorId) -> LayoutError {
+        let name = &program.tensor(tensor).name;
+        let what = format!("{what} of `{name}`");
+        let span = program.described_at(tensor);
+        let diagnostic = match &self {
+            LayoutError::Poly(error) => blame(error, &what, span),
+            LayoutError::Beyond128 => Some(too_complex(&what, span, self.to_string())),
+            LayoutError::Unsupported(form) => {
+                let what = format!("{what}: {form}");
+                Some(Diagnostic::unsupported(what, span, "because of this"))
+            }
+            LayoutError::Gaps => {
+                let choice = program.tensor(tensor).layout.as_ref();
+                Some(gaps(name, choice.map_or(span, |choice| choice.span)))
+            }
+            _ => None,
+        };
+        diagnostic.map_or(self, |diagnostic| LayoutError::Program(vec![diagnostic]))
+    }
 }
 
 impl From<dastac_stur::infer::InferError> for LayoutError {

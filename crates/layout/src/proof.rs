@@ -27,7 +27,19 @@ pub enum Proof {
 
 impl Layout {
     /// Proves that the index is a bijection from the stored elements onto `0..size`; where rows are aligned, that it is injective into it.
+    ///
+    /// # Errors
+    /// Failures of isl. What is too complex to decide is [`Proof::Undecided`].
     pub fn prove_bijection(&self) -> Result<Proof, LayoutError> {
+        match self.bijection() {
+            Err(LayoutError::Poly(dastac_poly::Error::TooComplex { .. })) => {
+                Ok(Proof::Undecided("the sets are too complex to decide".into()))
+            }
+            result => result,
+        }
+    }
+
+    fn bijection(&self) -> Result<Proof, LayoutError> {
         if let Some(failure) = self.prove_parts()? {
             return Ok(failure);
         }

@@ -71,7 +71,8 @@ pub fn kernel(inferred: &Inferred, layouts: &[Layout]) -> Result<Kernel, SchedEr
         let args = arguments(inferred, &rules, has_block);
         builder.function = Function::new(if block { PREPARE } else { KERNEL }, args);
         for rule in rules {
-            let statements = builder.rule(rule)?;
+            let statements =
+                builder.rule(rule).map_err(|e| e.blamed("the loops", inferred, rule.head))?;
             builder.function.body.extend(statements);
         }
         let function = builder.function.clone();

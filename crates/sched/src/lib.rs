@@ -13,6 +13,10 @@ pub use kernel::{KERNEL, Kernel, PREPARE, kernel};
 pub use movement::{Movement, movement};
 pub use nest::{Leaf, Scan, Scope};
 
+use dastac_layout::LayoutError;
+use dastac_stur::TensorId;
+use dastac_stur::infer::Inferred;
+
 /// What can go wrong between domains and loops.
 #[derive(Debug, thiserror::Error)]
 pub enum SchedError {
@@ -21,13 +25,29 @@ pub enum SchedError {
     Poly(#[from] dastac_poly::Error),
     /// A layout cannot be expressed.
     #[error(transparent)]
-    Layout(#[from] dastac_layout::LayoutError),
+    Layout(#[from] LayoutError),
     /// isl's AST has a form that the loop IR does not have.
     #[error("not supported yet: the loop {0}")]
     Ast(String),
     /// A set could not be built.
     #[error("{0}")]
     Set(String),
+}
+
+impl SchedError {
+    /// The same error as a diagnostic of the program where a tensor's structure is to blame; `what` has not been done, such as `the loops`.
+    pub(crate) fn blamed(self, what: &str, inferred: &Inferred, tensor: TensorId) -> SchedError {
+        let error = match self {
+            SchedError::Poly(error) => LayoutError::Poly(error),
+            SchedError::Layout(error) => error,
+            SchedError::Ast(form) => LayoutError::Unsupported(format!("the loop {form}")),
+            error @ SchedError::Set(_) => return error,
+        };
+        match error.blamed(what, &inferred.program, tensor) {
+            LayoutError::Poly(error) => SchedError::Poly(error),
+            error => SchedError::Layout(error),
+        }
+    }
 }
 
 impl From<dastac_stur::sets::SetError> for SchedError {

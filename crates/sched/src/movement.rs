@@ -21,8 +21,11 @@ pub struct Movement {
     /// The functions; buffer `k` is tensor `k`'s packed buffer.
     pub module: Module,
     /// For each tensor: `pack`, `unpack` and (inputs) `expand`.
-    pub functions: Vec<(String, String, Option<String>)>,
+    pub functions: Vec<Names>,
 }
+
+/// `pack`, `unpack` and (inputs) `expand` of a tensor.
+type Names = (String, String, Option<String>);
 
 /// Builds the data movement for all tensors.
 pub fn movement(inferred: &Inferred, layouts: &[Layout]) -> Result<Movement, SchedError> {
@@ -41,14 +44,11 @@ pub fn movement(inferred: &Inferred, layouts: &[Layout]) -> Result<Movement, Sch
         let names = (name("pack", &mut used), name("unpack", &mut used));
         let is_input = inferred.program.tensor(id).rule().is_none();
         let expand = is_input.then(|| name("expand", &mut used));
-        let (extents, dense) = mover.dense(&mut result.module, "dense")?;
-        mover.pack(&mut result.module, &names.0, dense, &extents)?;
-        mover.unpack(&mut result.module, &names.1, dense, &extents)?;
-        if let Some(expand) = &expand {
-            let (_, expanded) = mover.dense(&mut result.module, "expanded")?;
-            mover.expand(&mut result.module, expand, dense, expanded, &extents)?;
-        }
-        result.functions.push((names.0, names.1, expand));
+        let functions = (names.0, names.1, expand);
+        mover
+            .functions(&mut result.module, &functions)
+            .map_err(|error| error.blamed("the data movement", inferred, id))?;
+        result.functions.push(functions);
     }
     sizes(inferred, &mut result.module);
     Ok(result)
@@ -81,6 +81,18 @@ struct Mover<'a> {
 }
 
 impl Mover<'_> {
+    fn functions(&self, module: &mut Module, names: &Names) -> Result<(), SchedError> {
+        let (pack, unpack, expand) = names;
+        let (extents, dense) = self.dense(module, "dense")?;
+        self.pack(module, pack, dense, &extents)?;
+        self.unpack(module, unpack, dense, &extents)?;
+        if let Some(expand) = expand {
+            let (_, expanded) = self.dense(module, "expanded")?;
+            self.expand(module, expand, dense, expanded, &extents)?;
+        }
+        Ok(())
+    }
+
     fn iterators(&self) -> &[String] {
         &self.inferred.tensors[self.id.0].iterators
     }

@@ -2,6 +2,7 @@
 
 pub mod affine;
 pub mod ast;
+pub mod blame;
 mod check;
 pub mod coefficient;
 pub mod diagnostic;

@@ -104,6 +104,8 @@ pub struct LayoutChoice {
     pub order: Option<Vec<usize>>,
     /// `align(n)`: rows begin at multiples of `n` elements; a power of two, 1 to 512.
     pub align: Option<u32>,
+    /// Where `align(..)` stands, or else `order(..)`.
+    pub span: Span,
 }
 
 /// The type of a tensor's elements.
@@ -238,6 +240,17 @@ impl Program {
     /// All tensor handles in order.
     pub fn tensor_ids(&self) -> impl Iterator<Item = TensorId> + use<> {
         (0..self.tensors.len()).map(TensorId)
+    }
+
+    /// Where it is said which elements a tensor has: its rule, its `:U`, its `:D`, or else where it first appears.
+    pub fn described_at(&self, id: TensorId) -> Span {
+        let tensor = self.tensor(id);
+        let structure = tensor.unique.as_ref().or(tensor.domain.as_ref());
+        match (tensor.rule(), structure) {
+            (Some(rule), _) => self.rules[rule.0].span,
+            (None, Some(structure)) => structure.span,
+            (None, None) => tensor.span,
+        }
     }
 
     /// Looks a tensor up by name.

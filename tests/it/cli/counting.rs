@@ -82,7 +82,16 @@ fn a_worker_that_fails_is_replaced_or_named() {
     let mut command = folder.command("layout p.stur");
     let output = command.envs([crash, off, barvinok].concat()).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    expect!["error: Barvinok's process crashed (exit status: 1)\n"]
+    expect![[r#"
+        error[E0206]: the layout of `y` cannot be computed: its elements are not counted
+         --> p.stur:2:1
+          |
+        2 | y(i) := B(i, j) * x(j)
+          | ^^^^^^^^^^^^^^^^^^^^^^ Barvinok's process crashed (exit status: 1)
+          |
+          = help: write it with fewer regions, symbols or remainders, or with constants instead of symbols
+
+    "#]]
         .assert_eq(&String::from_utf8_lossy(&output.stderr));
 }
 

@@ -96,7 +96,7 @@ impl Checker<'_> {
         id: TensorId,
         entry: &LayoutItem,
     ) -> Option<LayoutChoice> {
-        let mut choice = LayoutChoice { order: None, align: None };
+        let mut choice = LayoutChoice { order: None, align: None, span: entry.tensor.span };
         let mut seen: Vec<(&str, Span)> = Vec::new();
         for part in &entry.parts {
             let (word, span) = match part {
@@ -113,6 +113,9 @@ impl Checker<'_> {
             match part {
                 LayoutPart::Order(names, span) => {
                     choice.order = Some(self.position_order(program, id, names, *span)?);
+                    if choice.align.is_none() {
+                        choice.span = *span;
+                    }
                 }
                 LayoutPart::Align(elements, span) => {
                     let fits = (1..=MAX_ALIGN).contains(elements) && elements.count_ones() == 1;
@@ -126,6 +129,7 @@ impl Checker<'_> {
                         return None;
                     };
                     choice.align = Some(align);
+                    choice.span = *span;
                 }
             }
         }

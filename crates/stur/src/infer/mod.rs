@@ -27,6 +27,7 @@ use dastac_poly::{Context, Map, Set};
 
 use crate::affine::{ValueError, value};
 use crate::ast::Span;
+use crate::blame::blame;
 use crate::coefficient::Coefficient;
 use crate::diagnostic::Diagnostic;
 use crate::program::{Definition, Guard, Product, Program, RuleId, TensorId};
@@ -213,10 +214,7 @@ pub fn infer(program: &Program, context: &Context) -> Result<Inferred, InferErro
             None => declared::input(program, &sets, id, &mut inputs).map(Some),
             Some(_) => Ok(None),
         };
-        let tensor = program.tensor(id);
-        let declared = tensor.unique.as_ref().or(tensor.domain.as_ref());
-        let span = declared.map_or(tensor.span, |structure| structure.span);
-        let result = in_time(result, &tensor.name, span);
+        let result = blamed(result, program, id);
         tensors.push(collect(result, &mut errors)?.flatten());
     }
     let uses = Uses::of(program);
@@ -228,7 +226,7 @@ pub fn infer(program: &Program, context: &Context) -> Result<Inferred, InferErro
             continue; // what it reads is already in error
         }
         let result = infer_rule(program, &sets, &tensors, &uses, RuleId(index));
-        let result = in_time(result, &program.tensor(rule.head).name, rule.span);
+        let result = blamed(result, program, rule.head);
         if let Some((head, inferred)) = collect(result, &mut errors)? {
             tensors[rule.head.0] = Some(head);
             rules.push(inferred);
@@ -281,15 +279,17 @@ fn or_lost<T>(
 }
 
 /// Sets that take isl more steps than the context allows are the program's fault: says whose they are.
-fn in_time<T>(result: Result<T, InferError>, tensor: &str, span: Span) -> Result<T, InferError> {
-    let Err(InferError::Poly(dastac_poly::Error::TooComplex { limit, .. })) = result else {
-        return result;
-    };
-    let message = format!("the structure of `{tensor}` is too complex");
-    let label = format!("an operation on its sets takes more than the limit of {limit} steps");
-    Err(Diagnostic::error("E0206", message, span, label)
-        .hint("write it with fewer regions, symbols or remainders, or with constants instead of symbols")
-        .into())
+fn blamed<T>(
+    result: Result<T, InferError>,
+    program: &Program,
+    tensor: TensorId,
+) -> Result<T, InferError> {
+    let Err(InferError::Poly(error)) = result else { return result };
+    let what = format!("the structure of `{}`", program.tensor(tensor).name);
+    Err(match blame(&error, &what, program.described_at(tensor)) {
+        Some(diagnostic) => diagnostic.into(),
+        None => error.into(),
+    })
 }
 
 /// Keeps user errors for later, so that all of them are reported.
