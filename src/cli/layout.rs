@@ -52,13 +52,10 @@ pub fn polynomials(laid: &Laid) -> std::result::Result<String, dastac::Error> {
     for (id, layout) in inferred.program.tensor_ids().zip(&laid.layouts) {
         let tensor = inferred.program.tensor(id);
         let iterators = &inferred.tensors[id.0].iterators;
-        let slowest = match packing(layout) {
-            Some(order) => format!(", packed with {order} slowest to fastest"),
-            None => String::new(),
-        };
         let head =
             if iterators.is_empty() { "()".into() } else { format!("({})", iterators.join(", ")) };
-        let mut text = format!("{}{head}: {}{slowest}\n", tensor.name, role(tensor.role));
+        let packing = packing(layout);
+        let mut text = format!("{}{head}: {}{packing}\n", tensor.name, role(tensor.role));
         text += &parts_of(layout)?;
         text += &pieces("position", &layout.index.for_positive_symbols()?);
         text += &pieces("elements", &layout.size.for_positive_symbols()?);
@@ -85,17 +82,23 @@ pub fn polynomials(laid: &Laid) -> std::result::Result<String, dastac::Error> {
     Ok(parts.join("\n"))
 }
 
-/// What a layout of one part is ordered by, if it is more than one coordinate.
-fn packing(layout: &Layout) -> Option<String> {
-    let [part] = layout.parts.as_slice() else { return None };
-    let mut order: Vec<String> = part.coordinates.iter().map(coordinate).collect();
-    if order.len() <= 1 {
-        return None;
+/// What a layout of one part is ordered by, if it is more than one coordinate, and where rows begin:
+/// `, packed with j, i slowest to fastest, each row at a multiple of 8 elements`.
+fn packing(layout: &Layout) -> String {
+    let [part] = layout.parts.as_slice() else { return String::new() };
+    let order: Vec<String> = part.coordinates.iter().map(coordinate).collect();
+    let align = layout.align;
+    match (order.len() > 1, align > 1) {
+        (false, false) => String::new(),
+        (false, true) => format!(", padded to a multiple of {align} elements"),
+        (true, aligned) => {
+            let mut text = format!(", packed with {} slowest to fastest", order.join(", "));
+            if aligned {
+                text += &format!(", each row at a multiple of {align} elements");
+            }
+            text
+        }
     }
-    if layout.align > 1 {
-        order.push(format!("rows at multiples of {}", layout.align));
-    }
-    Some(order.join(", "))
 }
 
 /// `i`, `floor(i/16)`, `j - i`.
