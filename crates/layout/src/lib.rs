@@ -66,7 +66,6 @@ pub use polynomial::{Monomial, Polynomial};
 pub use proof::{Proof, vanishes};
 pub use slices::partition;
 
-use dastac_stur::ast::Span;
 use dastac_stur::blame::{blame, gaps, too_complex};
 use dastac_stur::{Diagnostic, Program, TensorId};
 
