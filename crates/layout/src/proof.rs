@@ -47,8 +47,12 @@ impl Layout {
         for part in &self.parts {
             // All coordinates are injective on any set, and those left out follow from the others.
             let all = Coordinates::of(&self.dims, &part.all);
-            let (essential, image) = all.essential(&part.domain)?;
-            if essential.list() != part.coordinates || !all.are_injective(&part.domain)? {
+            // Aligned rows keep the last coordinate even where it follows from the others.
+            let (kept, image) = match part.coordinates == part.all {
+                true => (all.clone(), all.image(&part.domain)?),
+                false => all.essential(&part.domain)?,
+            };
+            if kept.list() != part.coordinates || !all.are_injective(&part.domain)? {
                 return Ok(Proof::Refuted(format!("by the coordinates of {}", part.domain)));
             }
             if !image.is_subset(&part.span)? {

@@ -3,7 +3,7 @@
 use crate::aff::Aff;
 use crate::context::{Handle, c_string, pieces};
 use crate::space::{IN, OUT, PARAM, Space, check_len};
-use crate::{Result, Set};
+use crate::{Error, Result, Set};
 use isl_vendor as sys;
 
 /// A relation between integer tuples of two spaces. Displays in isl's notation.
@@ -61,10 +61,6 @@ impl Map {
         gist_domain(context: Set) -> Map = isl_map_gist_domain;
         /// A map that has the same pairs for seconds in `context`.
         gist_range(context: Set) -> Map = isl_map_gist_range;
-        /// For each first the lexicographically smallest second.
-        lexmin() -> Map = isl_map_lexmin;
-        /// For each first the lexicographically largest second.
-        lexmax() -> Map = isl_map_lexmax;
         /// The pairs as a set of wrapped tuples `[A[i] -> B[j]]`.
         wrap() -> Set = isl_map_wrap;
         /// From each first to the seconds of both maps, in one flat tuple.
@@ -164,6 +160,34 @@ impl Map {
     /// The same pairs with these names of the output dimensions.
     pub fn with_out_dim_names(&self, names: &[impl AsRef<str>]) -> Result<Map> {
         self.with_dim_names(OUT, names)
+    }
+
+    /// For each first the lexicographically smallest second.
+    ///
+    /// # Errors
+    /// A failure of isl, or an answer that leaves out some firsts.
+    pub fn lexmin(&self) -> Result<Map> {
+        // isl 0.27 takes some basic maps whose constraints follow from each other for empty here.
+        let plain = self.remove_redundancies()?;
+        let least = isl!(self.context(), isl_map_lexmin(plain.0.take())).map(Map)?;
+        self.with_all_firsts("isl_map_lexmin", least)
+    }
+
+    /// For each first the lexicographically largest second.
+    ///
+    /// # Errors
+    /// As [`Map::lexmin`].
+    pub fn lexmax(&self) -> Result<Map> {
+        let plain = self.remove_redundancies()?;
+        let greatest = isl!(self.context(), isl_map_lexmax(plain.0.take())).map(Map)?;
+        self.with_all_firsts("isl_map_lexmax", greatest)
+    }
+
+    fn with_all_firsts(&self, operation: &'static str, chosen: Map) -> Result<Map> {
+        match self.domain()?.is_equal(&chosen.domain()?)? {
+            true => Ok(chosen),
+            false => Err(Error::Isl { operation, message: "its answer is incomplete".into() }),
+        }
     }
 
     /// The same pairs, described as simply as isl can.

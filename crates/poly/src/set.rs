@@ -62,10 +62,6 @@ impl Set {
         make_disjoint() -> Set = isl_set_make_disjoint;
         /// The same points, with every existential dimension as an explicit floor.
         compute_divs() -> Set = isl_set_compute_divs;
-        /// For each of the parameters the lexicographically first point.
-        lexmin() -> Set = isl_set_lexmin;
-        /// For each of the parameters the lexicographically last point.
-        lexmax() -> Set = isl_set_lexmax;
 
         /// The image under a map.
         apply(map: Map) -> Set = isl_set_apply;
@@ -170,6 +166,34 @@ impl Set {
         };
         // Existential dimensions count as dimensions; written as floors they are bounded.
         Ok(bounded(self)? || bounded(&self.compute_divs()?.detect_equalities()?)?)
+    }
+
+    /// For each of the parameters the lexicographically first point.
+    ///
+    /// # Errors
+    /// A failure of isl, or an answer that leaves out some of the parameters.
+    pub fn lexmin(&self) -> Result<Set> {
+        // As in `Map::lexmin`.
+        let plain = self.remove_redundancies()?;
+        let first = isl!(self.context(), isl_set_lexmin(plain.0.take())).map(Set)?;
+        self.with_all_params("isl_set_lexmin", first)
+    }
+
+    /// For each of the parameters the lexicographically last point.
+    ///
+    /// # Errors
+    /// As [`Set::lexmin`].
+    pub fn lexmax(&self) -> Result<Set> {
+        let plain = self.remove_redundancies()?;
+        let last = isl!(self.context(), isl_set_lexmax(plain.0.take())).map(Set)?;
+        self.with_all_params("isl_set_lexmax", last)
+    }
+
+    fn with_all_params(&self, operation: &'static str, chosen: Set) -> Result<Set> {
+        match self.params_set()?.is_equal(&chosen.params_set()?)? {
+            true => Ok(chosen),
+            false => Err(Error::Isl { operation, message: "its answer is incomplete".into() }),
+        }
     }
 
     /// The same points, described as simply as isl can.

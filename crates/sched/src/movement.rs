@@ -5,7 +5,7 @@
 //! And `sizes(sizes)`: the number of elements of every packed buffer.
 
 use dastac_layout::{Layout, affine_to_index};
-use dastac_loops::{BufferId, Element, For, Function, Index, Mode, Module, Stmt, Value};
+use dastac_loops::{BufferId, Element, For, Function, If, Index, Mode, Module, Stmt, Value};
 use dastac_stur::Coefficient;
 use dastac_stur::infer::{Inferred, Redundancy};
 use dastac_stur::program::TensorId;
@@ -52,6 +52,23 @@ pub fn movement(inferred: &Inferred, layouts: &[Layout]) -> Result<Movement, Sch
     }
     sizes(inferred, &mut result.module);
     Ok(result)
+}
+
+/// Sets all elements of a buffer to 0. Bounds of loops do not select: `place = 0 to select(c, a, b)` -> `if c { place = 0 to a } else { place = 0 to b }`.
+fn clear(function: &mut Function, buffer: BufferId, size: Index) -> Vec<Stmt> {
+    match size {
+        Index::Const(0) => Vec::new(),
+        Index::Select(condition, then, otherwise) => {
+            let then = clear(function, buffer, *then);
+            let otherwise = clear(function, buffer, *otherwise);
+            vec![Stmt::If(If { condition: *condition, then, otherwise })]
+        }
+        size => {
+            let place = function.fresh_var("place");
+            let zero = Stmt::set(buffer, Index::var(place), Value::constant(0.0));
+            vec![Stmt::For(For::new(place, Index::constant(0), size, vec![zero]))]
+        }
+    }
 }
 
 /// `sizes[k]` = number of elements of packed buffer `k`.
@@ -191,10 +208,9 @@ impl Mover<'_> {
         )?;
         if self.layout.align > 1 {
             // Padding is never read, but what is written to a file or hashed should not depend on what was there before.
-            let place = function.fresh_var("place");
-            let clear = Stmt::set(packed, Index::var(place), Value::constant(0.0));
             let size = module.buffers[self.id.0].size.clone();
-            function.body.push(Stmt::For(For::new(place, Index::constant(0), size, vec![clear])));
+            let clear = clear(&mut function, packed, size);
+            function.body.extend(clear);
         }
         function.body.extend(body);
         module.functions.push(function);

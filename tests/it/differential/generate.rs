@@ -1,4 +1,5 @@
-//! Random STUR programs: small, mostly valid, made of the structures that the language is about.
+//! Random STUR programs: small, mostly valid, made of the structures that the language is about; some with element types, chosen layouts, blocks,
+//! subscripts that are not affine, and structures that are promised of what is computed.
 //!
 //! Not every program means something (an empty set, an unbounded iterator, a box that is left): the checker's answer is part of the test.
 
@@ -48,14 +49,68 @@ impl Generator<'_> {
             self.input(name);
         }
         let rules = self.pick(&[1, 1, 1, 2, 2, 3]);
+        // The first rules read no later ones: any number of them can be a block.
+        let block = if rules > 1 && self.chance(25) { self.rng.random_range(1..rules) } else { 0 };
         for k in 0..rules {
-            self.rule(k);
+            if block > 0 && k == 0 {
+                self.lines.push("@preprocess_start".into());
+            }
+            if self.chance(5) {
+                self.packing(k)
+            } else {
+                self.rule(k)
+            }
+            if k + 1 == block {
+                self.lines.push("@preprocess_end".into());
+            }
         }
+        self.directives();
         let mut text = format!("symbols: {}, S\n", self.sizes.join(", "));
         if rules > 1 && self.chance(40) {
             text += &format!("outputs: H{}\n", rules - 1);
         }
         text + &self.lines.join("\n") + "\n"
+    }
+
+    /// Element types and layouts of tensors that some rule uses.
+    fn directives(&mut self) {
+        let bodies: Vec<&str> = self
+            .lines
+            .iter()
+            .filter_map(|line| line.split_once(" := "))
+            .map(|(_, body)| body)
+            .collect();
+        let bodies = bodies.join(" ");
+        let used = |tensor: &&Tensor| {
+            tensor.name.starts_with('H')
+                || ["(", "^-1("].iter().any(|end| bodies.contains(&format!("{}{end}", tensor.name)))
+        };
+        let used: Vec<Tensor> = self.tensors.iter().filter(used).cloned().collect();
+        if self.chance(20) {
+            let narrow: Vec<String> = used
+                .iter()
+                .filter(|_| self.rng.random_range(0..100) < 60)
+                .map(|tensor| format!("{} = f32", tensor.name))
+                .collect();
+            if !narrow.is_empty() {
+                self.lines.push(format!("types: {}", narrow.join(", ")));
+            }
+        }
+        if self.chance(15) {
+            let tensor = self.pick(&used);
+            let mut positions = POSITIONS[..tensor.extents.len()].to_vec();
+            rand::seq::SliceRandom::shuffle(&mut positions[..], self.rng);
+            let order = format!("order({})", positions.join(", "));
+            let align = format!("align({})", self.pick(&[2, 4, 8]));
+            let chosen = match self.rng.random_range(0..3) {
+                0 => order,
+                1 => align,
+                _ => format!("{order}, {align}"),
+            };
+            if !positions.is_empty() {
+                self.lines.push(format!("layout: {} -> {chosen}", tensor.name));
+            }
+        }
     }
 
     fn extent(&mut self) -> String {
@@ -69,14 +124,14 @@ impl Generator<'_> {
     }
 
     fn input(&mut self, name: &str) {
-        let rank = self.pick(&[0, 1, 1, 1, 2, 2, 2, 2, 2, 2, 3, 3]);
+        let rank = self.pick(&[0, 1, 1, 1, 2, 2, 2, 2, 2, 2, 3, 3, 4]);
         let mut extents: Vec<String> = (0..rank).map(|_| self.extent()).collect();
         if rank > 1 && self.chance(50) {
             // Square: symmetries need it.
             extents = vec![extents[0].clone(); rank];
         }
         if rank > 0 {
-            let dims = &["i", "j", "k"][..rank];
+            let dims = &POSITIONS[..rank];
             let head = dims.join(", ");
             let bounds: Vec<String> =
                 dims.iter().zip(&extents).map(|(i, extent)| self.range(i, extent)).collect();
@@ -86,7 +141,7 @@ impl Generator<'_> {
                 20..48 if self.redundant(name, &extents) => {}
                 _ => {
                     // Counting unions of many regions in three dimensions takes minutes.
-                    let regions = self.pick(if rank == 3 { &[1] } else { &[1, 1, 1, 2, 2] });
+                    let regions = self.pick(if rank >= 3 { &[1] } else { &[1, 1, 1, 2, 2] });
                     let regions: Vec<String> =
                         (0..regions).map(|_| self.region(dims, &extents)).collect();
                     self.lines.push(format!("{name}:U({head}) := {}", regions.join(" + ")));
@@ -129,8 +184,8 @@ impl Generator<'_> {
                 _ => format!("({i} = {})", self.rng.random_range(0..3)),
             };
         }
-        if dims.len() == 3 && self.chance(25) {
-            let c = 3 - a - b;
+        if dims.len() >= 3 && self.chance(25) {
+            let c = (0..dims.len()).find(|c| *c != a && *c != b).expect("three or more");
             let k = dims[c];
             return match self.rng.random_range(0..6) {
                 0 => format!("({i} <= {j} <= {k})"),
@@ -212,9 +267,14 @@ impl Generator<'_> {
                     .join(" + "),
                 ),
             },
+            // The matrix as a matrix of pairs.
+            (4, true) => (
+                "(i <= k)".into(),
+                format!("{c}(i > k) * (ip = k) * (jp = l) * (kp = i) * (lp = j)"),
+            ),
             _ => return false,
         };
-        let dims = &["i", "j", "k"][..extents.len()];
+        let dims = &POSITIONS[..extents.len()];
         let targets: Vec<String> = dims.iter().map(|dim| format!("{dim}p")).collect();
         self.lines.push(format!("{name}:U({}) := {unique}", dims.join(", ")));
         let head = format!("{}, {}", dims.join(", "), targets.join(", "));
@@ -224,8 +284,8 @@ impl Generator<'_> {
 
     fn rule(&mut self, number: usize) {
         let name = format!("H{number}");
-        let rank = self.pick(&[0, 1, 1, 1, 2, 2, 2, 3]);
-        let all = ["i", "j", "k", "l", "m"];
+        let rank = self.pick(&[0, 1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 4]);
+        let all = ["i", "j", "k", "l", "m", "n"];
         let head: Vec<&str> = all[..rank].to_vec();
         // The extent that each iterator is meant to have: equal ones make symmetries, others test clipping.
         let extents: Vec<String> = if self.chance(50) {
@@ -239,8 +299,10 @@ impl Generator<'_> {
         let inner = self.rng.random_range(0..=2);
         let mut simple = count == 1 && inner == 0;
         let mut products: Vec<String> = Vec::new();
+        let mut twins = false;
         for _ in 0..count {
             let twin = !products.is_empty() && rank >= 2 && self.chance(30);
+            twins |= twin;
             products.push(match products.first() {
                 // The same with two of the head's iterators exchanged: symmetric or skew.
                 Some(first) if twin => {
@@ -266,6 +328,7 @@ impl Generator<'_> {
                 head.iter().zip(&extents).map(|(i, extent)| self.range(i, extent)).collect();
             self.lines.push(format!("{name}:D({}) := {}", head.join(", "), bounds.join(" * ")));
         }
+        self.promise(&name, &head, &extents, twins);
         if inner > 0 && self.chance(30) {
             let mut order: Vec<&str> = all[..rank + inner].to_vec();
             rand::seq::SliceRandom::shuffle(&mut order[..], self.rng);
@@ -277,6 +340,50 @@ impl Generator<'_> {
         self.lines.push(format!("{name}({}) := {}", head.join(", "), products.join(" + ")));
         let extents = extents[..rank].to_vec();
         self.tensors.push(Tensor { name, extents, divisor: simple });
+    }
+
+    /// A structure of a head, true or not: what is accepted of these must hold.
+    fn promise(&mut self, name: &str, head: &[&str], extents: &[String], twins: bool) {
+        if head.len() >= 2 && self.chance(if twins { 25 } else { 2 }) {
+            let rest: Vec<String> = head[2..].iter().map(|i| format!(" * ({i}p = {i})")).collect();
+            let c = self.text(&["", "", "-1 * "]);
+            let (kept, other) =
+                self.pick(&[("i <= j", "i > j"), ("i < j", "i > j"), ("j <= i", "j > i")]);
+            let targets: Vec<String> = head.iter().map(|i| format!("{i}p")).collect();
+            let head = head.join(", ");
+            self.lines.push(format!("{name}:U({head}) := ({kept})"));
+            let swap = format!("(ip = j) * (jp = i){}", rest.concat());
+            self.lines
+                .push(format!("{name}:R({head}, {}) := {c}({other}) * {swap}", targets.join(", ")));
+        } else if !head.is_empty() && self.chance(3) {
+            let region = self.region(head, extents);
+            self.lines.push(format!("{name}:U({}) := {region}", head.join(", ")));
+        }
+    }
+
+    /// A packed layout by hand: the position of an element is computed.
+    fn packing(&mut self, number: usize) {
+        let name = format!("H{number}");
+        let (rows, columns) = (self.extent(), self.extent());
+        let position = self.pick(&[
+            format!("({columns}) * i + j"),
+            format!("({rows}) * j + i"),
+            "i * (i + 1) / 2 + j".to_string(),
+            "i * i + j".to_string(),
+        ]);
+        let size = self.pick(&[format!("({rows}) * ({columns})"), rows.clone()]);
+        let mut factors = vec![
+            self.access(&["i", "j"]),
+            format!("(s = {position})"),
+            self.range("i", &rows),
+            self.range("j", &columns),
+        ];
+        if self.chance(40) {
+            factors.push(self.condition(&["i", "j"], &[rows, columns]));
+        }
+        self.lines.push(format!("{name}:D(s) := (0 <= s < {size})"));
+        self.lines.push(format!("{name}(s) := {}", factors.join(" * ")));
+        self.tensors.push(Tensor { name, extents: vec![size], divisor: false });
     }
 
     fn product(
@@ -299,6 +406,28 @@ impl Generator<'_> {
             if !present.is_empty() && self.chance(30) {
                 let condition = self.condition(&present, extents);
                 factors.push(condition);
+            }
+            if present.len() >= 2 && self.chance(5) {
+                let (i, j, n) = (present[0], present[1], self.pick(&self.sizes.clone()));
+                factors.push(match self.rng.random_range(0..4) {
+                    0 => format!("({i} * {j} < {n})"),
+                    1 => format!("({i} * {i} <= {j})"),
+                    2 => format!("({i} / {n} = {j} / {n})"),
+                    _ => format!("(S * {i} < {j})"),
+                });
+            }
+            let vectors: Vec<Tensor> =
+                self.tensors.iter().filter(|tensor| tensor.extents.len() == 1).cloned().collect();
+            if !present.is_empty() && !vectors.is_empty() && self.chance(4) {
+                let (i, j) = (present[0], present[present.len() - 1]);
+                let n = self.pick(&self.sizes.clone());
+                let position = self.pick(&[
+                    format!("{n} * {i} + {j}"),
+                    format!("{i} * ({i} + 1) / 2 + {j}"),
+                    format!("({n} * {i} + {j}) - {i} * ({i} + 1) / 2"),
+                ]);
+                factors.push(format!("{}(s)", self.pick(&vectors).name));
+                factors.push(format!("(s = {position})"));
             }
             if self.chance(12) {
                 let (a, b) = (self.pick(iterators), self.pick(iterators));
@@ -346,7 +475,7 @@ impl Generator<'_> {
             .map(|_| {
                 let i = self.pick(iterators);
                 let j = self.pick(iterators);
-                match self.rng.random_range(0..60) {
+                match self.rng.random_range(0..80) {
                     0 => format!("{i} + 1"),
                     1 => format!("{i} - 1"),
                     2 => format!("{i} + S"),
@@ -357,6 +486,8 @@ impl Generator<'_> {
                     7 => "S".to_string(),
                     8 => format!("{i} / 2"),
                     9 => format!("{i} - {j}"),
+                    10 => format!("{i} * {j}"),
+                    11 => format!("{} * {i} + {j}", self.sizes[0]),
                     _ => i.to_string(),
                 }
             })
@@ -365,6 +496,9 @@ impl Generator<'_> {
         format!("{}{reciprocal}({})", tensor.name, subscripts.join(", "))
     }
 }
+
+/// Names of a tensor's positions in its declarations.
+const POSITIONS: [&str; 4] = ["i", "j", "k", "l"];
 
 fn toeplitz(c: &str) -> (String, String) {
     (

@@ -82,3 +82,14 @@ fn random_unions() {
     let (time, text) = slowest.into_inner();
     assert!(time < Duration::from_secs(20), "{text} took {time:?}");
 }
+
+/// Every third row holds two elements, the first of them at half the row's number; there are symbols that nothing depends on.
+#[test]
+fn two_elements_in_every_third_row() {
+    let text = "symbols: N, M, P, S
+A:D(i, j, k) := (0 <= i < M) * (0 <= j < P) * (0 <= k < 2 * M)
+A:U(i, j, k) := (i = 3 * q)
+H(i) := A(i, i / 2, i) * A(i, i, i)";
+    let layout = Layout::from_stur(text, "A").unwrap();
+    assert_eq!(layout.prove_bijection().unwrap(), Proof::Proven);
+}

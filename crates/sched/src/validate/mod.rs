@@ -253,7 +253,8 @@ impl From<SetError> for Stop {
     fn from(error: SetError) -> Stop {
         match error {
             SetError::Poly(error) => error.into(),
-            error => Stop::Failed(error.into()),
+            // Dimensions such as `N * N`, which inference takes apart.
+            SetError::User(diagnostic) => Stop::undecided(diagnostic.message),
         }
     }
 }
