@@ -20,40 +20,50 @@ impl Part {
         elements: u32,
     ) -> Result<Part, LayoutError> {
         let image = coordinates.image(domain)?;
-        let Some(ends) = ends_of_rows(&image)? else {
+        let Some(rows) = Rows::of(&image)? else {
             return Candidate::within(domain, coordinates, image).counted();
         };
-        let places = format!(
-            "{{ [l, h] -> [t] : l <= t < l + {elements} * floor((h - l + {elements})/{elements}) }}"
-        );
-        let places = ends.apply_range(&Map::parse(image.context(), &places)?)?;
-        let span = places.wrap()?.flatten()?.coalesce()?;
-        let span = span.with_dim_names(&coordinates.names())?;
+        let span = rows.places(elements)?.with_dim_names(&coordinates.names())?;
         Candidate::within(domain, coordinates, span).counted()
     }
 }
 
-/// Whether the rows of a set, its elements that differ in the last dimension only, have no gaps.
-///
-/// # Errors
-/// [`LayoutError::Gaps`] where they have.
-pub(crate) fn check_rows(image: &Set) -> Result<(), LayoutError> {
-    ends_of_rows(image).map(|_| ())
+/// The rows of a set: its elements that differ in the last dimension only, which are next to each other.
+pub(crate) struct Rows {
+    /// From what a row has in common to the last dimension of its first and its last element.
+    pub(crate) ends: Map,
+    /// From there to the last dimension of its first element.
+    pub(crate) starts: Map,
 }
 
-/// The first and the last element of each row; nothing for a set without dimensions.
-fn ends_of_rows(image: &Set) -> Result<Option<Map>, LayoutError> {
-    let context = image.context();
-    let names: Vec<String> = (0..image.rank()).map(|k| format!("c{k}")).collect();
-    let Some((last, prefix)) = names.split_last() else { return Ok(None) };
-    let (all, prefix) = (names.join(", "), prefix.join(", "));
-    let head = Map::parse(context, &format!("{{ [{all}] -> [{prefix}] }}"))?;
-    let tail = Map::parse(context, &format!("{{ [{all}] -> [{last}] }}"))?;
-    let rows = head.intersect_domain(image)?.reverse()?.apply_range(&tail)?;
-    let ends = rows.lexmin()?.flat_range_product(&rows.lexmax()?)?;
-    let between = Map::parse(context, "{ [l, h] -> [t] : l <= t <= h }")?;
-    if !ends.apply_range(&between)?.is_subset(&rows)? {
-        return Err(LayoutError::Gaps);
+impl Rows {
+    /// The rows; nothing for a set without dimensions.
+    ///
+    /// # Errors
+    /// [`LayoutError::Gaps`] where elements of a row are not next to each other.
+    pub(crate) fn of(image: &Set) -> Result<Option<Rows>, LayoutError> {
+        let context = image.context();
+        let names: Vec<String> = (0..image.rank()).map(|k| format!("c{k}")).collect();
+        let Some((last, prefix)) = names.split_last() else { return Ok(None) };
+        let (all, prefix) = (names.join(", "), prefix.join(", "));
+        let head = Map::parse(context, &format!("{{ [{all}] -> [{prefix}] }}"))?;
+        let tail = Map::parse(context, &format!("{{ [{all}] -> [{last}] }}"))?;
+        let rows = head.intersect_domain(image)?.reverse()?.apply_range(&tail)?;
+        let starts = rows.lexmin()?;
+        let ends = starts.flat_range_product(&rows.lexmax()?)?;
+        let between = Map::parse(context, "{ [l, h] -> [t] : l <= t <= h }")?;
+        if !ends.apply_range(&between)?.is_subset(&rows)? {
+            return Err(LayoutError::Gaps);
+        }
+        Ok(Some(Rows { ends, starts }))
     }
-    Ok(Some(ends))
+
+    /// The places of rows that take multiples of `elements`.
+    pub(crate) fn places(&self, elements: u32) -> Result<Set, LayoutError> {
+        let places = format!(
+            "{{ [l, h] -> [t] : l <= t < l + {elements} * floor((h - l + {elements})/{elements}) }}"
+        );
+        let places = self.ends.apply_range(&Map::parse(self.ends.context(), &places)?)?;
+        Ok(places.wrap()?.flatten()?.coalesce()?)
+    }
 }

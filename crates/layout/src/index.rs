@@ -13,7 +13,7 @@ use dastac_stur::program::TensorId;
 use dastac_stur::sets::Affine;
 
 use crate::LayoutError;
-use crate::align::check_rows;
+use crate::align::Rows;
 use crate::coordinates::Coordinates;
 use crate::fusion::{Piece, Piecewise};
 use crate::part::Part;
@@ -90,7 +90,7 @@ impl Layout {
             let used = inferred.used(tensor)?;
             let appearance = appearance_order(inferred, tensor);
             let order = choice.order.as_ref().unwrap_or(&appearance);
-            check_rows(&used.permute(order)?)
+            Rows::of(&used.permute(order)?).map(|_| ())
         };
         check().map_err(|error: LayoutError| error.blamed("the layout", &inferred.program, tensor))
     }

@@ -3,14 +3,17 @@
 //! Each part has places, one for each element (and for padding). Walk them in packing order: the first has rank 0, and the successor of
 //! every place has the next rank. Both are statements about polynomials on isl sets, in the part's own coordinates, where they have few
 //! floors or none; with the number of places being counted, they make the rank a bijection. The coordinates are injective, the parts are
-//! disjoint, together they are the stored elements, and each begins where the one before it ends.
+//! disjoint, together they are the stored elements, and each begins where the one before it ends. Where rows are aligned, they are walked row by
+//! row. Floors that isl does not compare are compared case by case ([`crate::floors`]).
 
 use std::collections::BTreeMap;
 
 use dastac_poly::{Map, PwQPolynomial, Set};
 use dastac_stur::sets::{Affine, Atom};
 
+use crate::align::Rows;
 use crate::coordinates::Coordinates;
+use crate::floors::{Case, cases};
 use crate::slices::Slices;
 use crate::{Layout, LayoutError, Part, Polynomial};
 
@@ -58,7 +61,11 @@ impl Layout {
             if !image.is_subset(&part.span)? {
                 return Ok(Proof::Refuted(format!("by the places of {}", part.domain)));
             }
-            if let Some(failure) = prove_rank(part)? {
+            let failure = match self.align {
+                1 => prove_rank(part)?,
+                align => prove_rows(part, &image, align)?,
+            };
+            if let Some(failure) = failure {
                 return Ok(failure);
             }
             let here = part.domain.params_set()?;
@@ -100,18 +107,26 @@ impl Layout {
     }
 }
 
+/// Nothing if the rank of a part's first place is 0.
+fn prove_first(part: &Part) -> Result<Option<Proof>, LayoutError> {
+    let first = part.span.lexmin()?;
+    for piece in &part.rank.pieces {
+        let here = first.intersect(&piece.domain)?;
+        if let Some(failure) = vanishes(&piece.polynomial, &here, &part.rank.dims)? {
+            return Ok(Some(failure));
+        }
+    }
+    Ok(None)
+}
+
 /// Nothing if the ranks of a part's places are 0, 1, 2, .. in the order of its coordinates.
 fn prove_rank(part: &Part) -> Result<Option<Proof>, LayoutError> {
     let dims = &part.rank.dims;
     if dims.is_empty() {
         return Ok(None);
     }
-    let first = part.span.lexmin()?;
-    for piece in &part.rank.pieces {
-        let here = first.intersect(&piece.domain)?;
-        if let Some(failure) = vanishes(&piece.polynomial, &here, dims)? {
-            return Ok(Some(failure));
-        }
+    if let Some(failure) = prove_first(part)? {
+        return Ok(Some(failure));
     }
     // The successor differs first at depth k if nothing follows that differs deeper.
     let mut rest = part.span.clone();
@@ -161,6 +176,81 @@ fn prove_steps(part: &Part, successor: &Map) -> Result<Option<Proof>, LayoutErro
     Ok(None)
 }
 
+/// Nothing if the ranks of the places of rows, which take multiples of `align`, are 0, 1, 2, .. in order. `image` are the elements.
+///
+/// The last place of a row is known by a floor, which the successor relation of places would have in every condition. So rows are taken as
+/// a whole: ranks rise by one within a row, and from the first place of a row to that of the next one by the number of places between.
+fn prove_rows(part: &Part, image: &Set, align: u32) -> Result<Option<Proof>, LayoutError> {
+    let Some(rows) = Rows::of(image)? else { return prove_rank(part) };
+    if !rows.places(align)?.is_equal(&part.span)? {
+        return Ok(Some(Proof::Refuted(format!("by the places of rows of {}", part.domain))));
+    }
+    if let Some(failure) = prove_first(part)? {
+        return Ok(Some(failure));
+    }
+    let dims = &part.rank.dims;
+    let Some((last, prefix)) = dims.split_last() else { return Ok(None) };
+    let (all, common) = (dims.join(", "), prefix.join(", "));
+    let comma = if prefix.is_empty() { "" } else { ", " };
+    let context = part.span.context();
+    let next = Map::parse(context, &format!("{{ [{all}] -> [{common}{comma}{last} + 1] }}"))?;
+    let next = next.intersect_domain(&part.span)?.intersect_range(&part.span)?;
+    if let Some(failure) = prove_steps(part, &next)? {
+        return Ok(Some(failure));
+    }
+    let heads = rows.starts.domain()?;
+    // A row to its first place, in the space of places.
+    let first_place = heads.identity()?.flat_range_product(&rows.starts)?;
+    let mut rest = heads.clone();
+    for depth in (0..prefix.len()).rev() {
+        let successor = after(&heads, &rest, prefix.len(), depth)?.lexmin()?;
+        rest = rest.subtract(&successor.domain()?)?.coalesce()?;
+        let to_next = successor.apply_range(&first_place)?;
+        let known = to_next.flat_range_product(&rows.ends)?;
+        for (domain, outputs) in known.as_pieces()? {
+            let mut values = Vec::new();
+            for output in &outputs {
+                let Some(value) = Affine::from_linear(&output.expr()?, prefix) else {
+                    return Ok(Some(Proof::Undecided(format!("where a row ends: {output}"))));
+                };
+                values.push(value);
+            }
+            let (to_images, row) = values.split_at(dims.len());
+            let [start, end] = row else { continue };
+            let to_images: BTreeMap<String, Affine> =
+                dims.iter().cloned().zip(to_images.iter().cloned()).collect();
+            let from_images = BTreeMap::from([(last.clone(), start.clone())]);
+            let beyond = || Some(Proof::Undecided("numbers beyond 64 bits".into()));
+            let Some(places) = places_of_row(start, end, align) else { return Ok(beyond()) };
+            for from in &part.rank.pieces {
+                for to in &part.rank.pieces {
+                    let leaves = first_place.intersect_range(&from.domain)?.domain()?;
+                    let arrives = to_next.intersect_range(&to.domain)?.domain()?;
+                    let here = domain.intersect(&leaves)?.intersect(&arrives)?;
+                    let next = to.polynomial.substitute(&to_images);
+                    let here_rank = from.polynomial.substitute(&from_images);
+                    let (Some(next), Some(here_rank)) = (next, here_rank) else {
+                        return Ok(beyond());
+                    };
+                    let step = &(&next + &here_rank.scaled(-1)) + &places.scaled(-1);
+                    if let Some(failure) = vanishes(&step, &here, prefix)? {
+                        return Ok(Some(failure));
+                    }
+                }
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// `align * floor((end - start + align) / align)`.
+fn places_of_row(start: &Affine, end: &Affine, align: u32) -> Option<Polynomial> {
+    let align = i64::from(align);
+    let length = end.add_scaled(start, -1)?.add_scaled(&Affine::constant(align), 1)?;
+    let rounded = Atom::Floor(Box::new(length), align);
+    Some(Polynomial::from_affine(&Affine { terms: [(rounded, align)].into(), constant: 0 }))
+}
+
 /// Each place of `from` to all places that come after it and differ first at `depth`.
 fn after(span: &Set, from: &Set, rank: usize, depth: usize) -> Result<Map, LayoutError> {
     let tuple = |letter: &str| {
@@ -179,6 +269,24 @@ fn after(span: &Set, from: &Set, rank: usize, depth: usize) -> Result<Map, Layou
 /// # Errors
 /// Failures of isl.
 pub fn vanishes(
+    polynomial: &Polynomial,
+    set: &Set,
+    dims: &[String],
+) -> Result<Option<Proof>, LayoutError> {
+    let direct = vanishes_as_it_is(polynomial, set, dims)?;
+    if !matches!(direct, Some(Proof::Undecided(_))) || polynomial.floors() == 0 {
+        return Ok(direct);
+    }
+    let Some(cases) = cases(polynomial, set, dims)? else { return Ok(direct) };
+    for Case { polynomial, set, dims } in cases {
+        if vanishes_as_it_is(&polynomial, &set, &dims)?.is_some() {
+            return Ok(direct);
+        }
+    }
+    Ok(None)
+}
+
+fn vanishes_as_it_is(
     polynomial: &Polynomial,
     set: &Set,
     dims: &[String],
@@ -225,21 +333,25 @@ impl Polynomial {
 
     /// The polynomial with names replaced by affine expressions; nothing on overflow.
     pub fn substitute(&self, images: &BTreeMap<String, Affine>) -> Option<Polynomial> {
+        self.map_atoms(&|atom| match atom {
+            Atom::Name(name) => {
+                Some(images.get(name).cloned().unwrap_or_else(|| Affine::name(name)))
+            }
+            Atom::Floor(inner, divisor) => {
+                let inner = inner.substitute(images)?;
+                let floor = Atom::Floor(Box::new(inner), *divisor);
+                Some(Affine { terms: [(floor, 1)].into(), constant: 0 })
+            }
+        })
+    }
+
+    /// The polynomial with atoms replaced by affine expressions; nothing where one has none.
+    pub(crate) fn map_atoms(&self, image: &dyn Fn(&Atom) -> Option<Affine>) -> Option<Polynomial> {
         let mut sum = Polynomial::zero();
         for (monomial, coefficient) in self.terms() {
             let mut product = Polynomial::rational(*coefficient);
             for (atom, exponent) in monomial {
-                let image = match atom {
-                    Atom::Name(name) => {
-                        images.get(name).cloned().unwrap_or_else(|| Affine::name(name))
-                    }
-                    Atom::Floor(inner, divisor) => {
-                        let inner = inner.substitute(images)?;
-                        let floor = Atom::Floor(Box::new(inner), *divisor);
-                        Affine { terms: [(floor, 1)].into(), constant: 0 }
-                    }
-                };
-                let image = Polynomial::from_affine(&image);
+                let image = Polynomial::from_affine(&image(atom)?);
                 for _ in 0..*exponent {
                     product = &product * &image;
                 }

@@ -1,9 +1,10 @@
 //! Layouts that the caller chooses.
 
 use dastac_poly::{Context, Set};
+use dastac_stur::sets::{Affine, Atom};
 
 use super::{ONE, TWO, places};
-use crate::{Layout, LayoutError, Proof};
+use crate::{Layout, LayoutError, Polynomial, Proof};
 
 const SETS: &[(&str, &[&[i64]])] = &[
     ("[N] -> { [i, j] : 0 <= i <= j < N }", ONE),
@@ -64,8 +65,27 @@ fn aligned_rows() {
                 assert_eq!(bound.size(), (end + multiple - 1) / multiple * multiple, "{text}");
             }
             let proof = layout.prove_bijection().unwrap();
-            assert!(!matches!(proof, Proof::Refuted(_)), "{text} by {elements}: {proof:?}");
+            assert_eq!(proof, Proof::Proven, "{text} by {elements}");
         }
+    }
+}
+
+/// Wrong ranks and wrong places are not proven.
+#[test]
+fn wrong_rows_are_not_proven() {
+    let set = Set::parse(&Context::new().unwrap(), SETS[0].0).unwrap();
+    let layout = Layout::builder(&set).align(8).build().unwrap();
+    let mut other = layout.clone();
+    other.align = 4;
+    assert_ne!(other.prove_bijection().unwrap(), Proof::Proven);
+    let row = Affine::name("i");
+    let eighth = Atom::Floor(Box::new(row.clone()), 8);
+    let eighth = Affine { terms: [(eighth, 1)].into(), constant: 0 };
+    for wrong in [row, eighth, Affine::constant(1)] {
+        let mut other = layout.clone();
+        let rank = &mut other.parts[0].rank.pieces[0].polynomial;
+        *rank = &*rank + &Polynomial::from_affine(&wrong);
+        assert_ne!(other.prove_bijection().unwrap(), Proof::Proven, "{wrong} more");
     }
 }
 
