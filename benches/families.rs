@@ -9,7 +9,6 @@ use dastac::driver::{Analysis, Built, Laid, Target};
 use dastac::layout::Layout;
 use dastac::run::{facts, symbol_values};
 use dastac_stur::program::TensorId;
-use dastac_stur::sets::Affine;
 
 /// The table stands in the documentation between these lines.
 const MARKERS: [&str; 2] = ["<!-- families: begin -->", "<!-- families: end -->"];
@@ -96,34 +95,18 @@ fn accesses(
     let values: Vec<(String, i64)> =
         inferred.sets.names.parameters().into_iter().zip(symbols.iter().copied()).collect();
     let (mut seen, mut bytes, mut asked) = (0, 0u128, 0);
-    for rule in &inferred.rules {
-        let head: Vec<Affine> = inferred.program.rules[rule.rule.0]
-            .iterators
-            .iter()
-            .map(|name| Affine::name(name))
-            .collect();
-        for statement in &rule.statements {
-            let reads = statement.reads.iter().filter(|read| read.tensor == tensor);
-            let mut subscripts: Vec<&[Affine]> = reads.map(|r| r.subscripts.as_slice()).collect();
-            if rule.head == tensor {
-                subscripts.push(&head);
+    for access in inferred.accesses(tensor) {
+        let reached = access.elements(&inferred.sets)?;
+        let count = reached.fix_params(&values)?.card()?.eval(&[], &[])?.to_integer();
+        bytes += u128::try_from(count).unwrap_or(0) * 8;
+        asked += 1;
+        if asked <= 4 {
+            let reached = reached.permute(&layout.order)?;
+            let mut pieces = 0;
+            for piece in &layout.index.pieces {
+                pieces += usize::from(!piece.domain.is_disjoint(&reached)?);
             }
-            for subscripts in subscripts {
-                let access = inferred.sets.access(&statement.iterators, subscripts);
-                let access = access.map_err(dastac_layout::LayoutError::from)?;
-                let reached = statement.domain.apply(&access)?;
-                let count = reached.fix_params(&values)?.card()?.eval(&[], &[])?.to_integer();
-                bytes += u128::try_from(count).unwrap_or(0) * 8;
-                asked += 1;
-                if asked <= 4 {
-                    let reached = reached.permute(&layout.order)?;
-                    let mut pieces = 0;
-                    for piece in &layout.index.pieces {
-                        pieces += usize::from(!piece.domain.is_disjoint(&reached)?);
-                    }
-                    seen = seen.max(pieces);
-                }
-            }
+            seen = seen.max(pieces);
         }
     }
     Ok((seen, bytes))

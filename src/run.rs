@@ -69,13 +69,14 @@ pub fn symbol_values(names: &[String], given: &BTreeMap<String, i64>) -> Result<
         .collect()
 }
 
-/// Facts of every tensor at given sizes; also proves that no index overflows 64 bits.
+/// Facts of every tensor at given sizes; also proves that no index and no expression overflows 64 bits.
 ///
 /// # Errors
-/// An overflow, naming the tensor or the expression; a divisor that is not positive.
+/// An overflow that is possible, naming the tensor or the expression; a divisor that is not positive.
 pub fn facts(laid: &crate::driver::Laid, symbols: &[i64]) -> Result<Vec<TensorFacts>, Error> {
     let inferred = &laid.analysis.inferred;
     let values = inferred.parameter_values(symbols)?;
+    inferred.check_expressions(&values)?;
     let isl_values: Vec<(String, i64)> = values
         .iter()
         .map(|(name, value)| (inferred.sets.names.isl(name).to_string(), *value))
@@ -340,6 +341,7 @@ impl Runner {
                 let dense = evaluator
                     .random_input(id, &mut rng)
                     .map_err(|error| Error::Reference(error.to_string()))?;
+                let dense = resized(&dense, &self.shape(id)?);
                 self.set_input(id, &dense.data, &dense.shape)?;
                 drawn.insert(id, dense);
             } else {
@@ -450,23 +452,26 @@ impl Runner {
     /// `max(1, |reference|)`, with where it is.
     pub fn verify(&mut self, inputs: &BTreeMap<TensorId, Dense>) -> Result<Verification, Error> {
         let program = self.built.lowered.laid.analysis.inferred.program.clone();
-        let expected = self
-            .evaluator(&program)?
-            .run(inputs)
-            .map_err(|error| Error::Reference(error.to_string()))?;
+        let evaluator = self.evaluator(&program)?;
+        let inputs =
+            inputs.iter().map(|(id, dense)| (*id, resized(dense, evaluator.shape(*id)))).collect();
+        let expected =
+            evaluator.run(&inputs).map_err(|error| Error::Reference(error.to_string()))?;
         let rounded = rounded(&program);
         let mut worst =
             Verification { max_error: 0.0, tolerance: Verification::TOLERANCE, at: None };
         for id in program.tensor_ids().filter(|id| program.tensor(*id).role != Role::Input) {
             let shape = self.shape(id)?;
             let Some(reference) = expected.get(&id) else { continue };
-            if reference.shape != shape {
+            // Where a region is empty, a box may be larger than needed, never smaller.
+            if reference.shape.iter().zip(&shape).any(|(needed, extent)| needed > extent) {
                 return Err(Error::Shape {
                     tensor: program.tensor(id).name.clone(),
                     expected: reference.shape.clone(),
                     found: shape,
                 });
             }
+            let reference = resized(reference, &shape);
             let tolerance = match rounded.contains(&id) {
                 true => Verification::TOLERANCE_F32,
                 false => Verification::TOLERANCE,
@@ -530,6 +535,24 @@ impl Verification {
     pub fn agrees(&self) -> bool {
         self.max_error <= self.tolerance
     }
+}
+
+/// The same values in a box of another shape of the same rank: what is outside of the array is 0.
+fn resized(dense: &Dense, shape: &[usize]) -> Dense {
+    if dense.shape == shape {
+        return dense.clone();
+    }
+    let mut result = Dense { shape: shape.to_vec(), data: vec![0.0; shape.iter().product()] };
+    for (position, value) in result.data.iter_mut().enumerate() {
+        let index = unflatten(position, shape);
+        let inside = index.iter().zip(&dense.shape).all(|(k, extent)| k < extent);
+        if inside {
+            let flat =
+                index.iter().zip(&dense.shape).fold(0, |flat, (k, extent)| flat * extent + k);
+            *value = dense.data[flat];
+        }
+    }
+    result
 }
 
 fn unflatten(mut position: usize, shape: &[usize]) -> Vec<usize> {

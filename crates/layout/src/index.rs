@@ -252,35 +252,17 @@ fn regions(inferred: &Inferred, tensor: TensorId) -> Result<Vec<Set>, LayoutErro
     let computed = inferred.program.tensor(tensor).rule().is_some();
     let mut regions = Vec::new();
     let mut seen = BTreeSet::new();
-    let mut add = |region: Set| {
+    for access in inferred.accesses(tensor) {
+        if access.read.is_none() != computed {
+            continue; // what is read of a computed tensor was written
+        }
+        if access.is_sorted() {
+            return Ok(Vec::new());
+        }
+        let region = access.elements(&inferred.sets)?;
         // Equal text is equal sets; what is equal in other words is found by subtraction.
         if seen.insert(region.to_string()) {
             regions.push(region);
-        }
-    };
-    for rule in &inferred.rules {
-        let head: Vec<Affine> = inferred.program.rules[rule.rule.0]
-            .iterators
-            .iter()
-            .map(|name| Affine::name(name))
-            .collect();
-        for statement in &rule.statements {
-            let reached = |subscripts: &[Affine]| -> Result<Set, LayoutError> {
-                let map = inferred.sets.access(&statement.iterators, subscripts)?;
-                Ok(statement.domain.apply(&map)?)
-            };
-            if computed {
-                if rule.head == tensor {
-                    add(reached(&head)?);
-                }
-                continue;
-            }
-            for read in statement.reads.iter().filter(|read| read.tensor == tensor) {
-                if !read.sorted.is_empty() {
-                    return Ok(Vec::new());
-                }
-                add(reached(&read.subscripts)?);
-            }
         }
     }
     Ok(regions)

@@ -206,8 +206,7 @@ impl Builder<'_> {
 
     /// A statement's points to the head elements that they write.
     fn head_map(&self, rule: &InferredRule, statement: &Statement) -> Result<Map, SchedError> {
-        let iterators = &self.inferred.program.rules[rule.rule.0].iterators;
-        let head: Vec<_> = iterators.iter().map(|name| Affine::name(name)).collect();
+        let head = self.inferred.program.rules[rule.rule.0].subscripts();
         let map = self.inferred.sets.access(&statement.iterators, &head)?;
         Ok(map.intersect_domain(&statement.domain)?)
     }
@@ -263,7 +262,7 @@ impl Builder<'_> {
         let ast = scan.ast()?;
         self.asts.push((rule.head, ast.clone()));
         // What is known at a point of the loops, whatever the computed iterators are.
-        let to_loops: Vec<Affine> = iterators.iter().map(|name| Affine::name(name)).collect();
+        let to_loops = Affine::each(&iterators);
         let to_loops = self.inferred.sets.access(&statement.iterators, &to_loops)?;
         let known_here = to_loops.intersect_range(&domain)?.domain()?;
         let layouts = self.layouts;
@@ -338,7 +337,7 @@ impl Builder<'_> {
         if statement.definitions.is_empty() {
             return Ok(statement.domain.clone());
         }
-        let kept: Vec<Affine> = iterators.iter().map(|name| Affine::name(name)).collect();
+        let kept = Affine::each(iterators);
         let map = self.inferred.sets.access(&statement.iterators, &kept)?;
         let names: Vec<&str> = iterators.iter().map(|n| self.inferred.sets.names.isl(n)).collect();
         Ok(statement.domain.apply(&map)?.simplify()?.with_dim_names(&names)?)

@@ -162,7 +162,7 @@ impl Mover<'_> {
     }
 
     fn here(&self) -> Vec<Affine> {
-        self.iterators().iter().map(|name| Affine::name(name)).collect()
+        Affine::each(self.iterators())
     }
 
     /// Scans a set of the tensor's elements in the given order.

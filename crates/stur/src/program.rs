@@ -6,6 +6,7 @@
 
 use crate::ast::{CompareOp, Comparison, Expr, Span};
 use crate::coefficient::Coefficient;
+use crate::sets::Affine;
 
 /// Index into [`Program::tensors`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -256,6 +257,13 @@ impl Program {
     /// Looks a tensor up by name.
     pub fn find(&self, name: &str) -> Option<TensorId> {
         self.tensors.iter().position(|t| t.name == name).map(TensorId)
+    }
+}
+
+impl Rule {
+    /// The head's subscripts: its iterators as expressions.
+    pub fn subscripts(&self) -> Vec<Affine> {
+        Affine::each(&self.iterators)
     }
 }
 

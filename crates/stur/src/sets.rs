@@ -45,6 +45,11 @@ impl Affine {
         Affine { terms: BTreeMap::from([(Atom::Name(name.into()), 1)]), constant: 0 }
     }
 
+    /// Iterators or symbols, each as an expression.
+    pub fn each(names: &[String]) -> Vec<Affine> {
+        names.iter().map(|name| Affine::name(name)).collect()
+    }
+
     /// `self + factor * other`, or nothing on 64-bit overflow.
     pub fn add_scaled(&self, other: &Affine, factor: i64) -> Option<Affine> {
         let mut result = self.clone();

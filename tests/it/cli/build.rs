@@ -56,8 +56,8 @@ int main(void) {
 "#;
 
 impl Folder {
-    fn run_c(&self, link: &[&str]) -> String {
-        fs::write(self.path("main.c"), MAIN).unwrap();
+    fn run_c(&self, main: &str, link: &[&str]) -> String {
+        fs::write(self.path("main.c"), main).unwrap();
         let compiled = Command::new("cc")
             .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "main.c", "-o", "main"])
             .args(link)
@@ -90,7 +90,7 @@ fn a_c_program_calls_the_shared_library() {
         sym.h: how to call them
     "#]].assert_eq(&text);
     assert_eq!(folder.files(), ["libsym.so", "sym.h", "sym.stur"]);
-    assert_eq!(folder.run_c(&["-L.", "-lsym"]), "right\n");
+    assert_eq!(folder.run_c(MAIN, &["-L.", "-lsym"]), "right\n");
 }
 
 #[test]
@@ -98,7 +98,57 @@ fn a_c_program_links_the_object_file() {
     let folder = symmetric();
     folder.works("build sym.stur -o sym.o --header sym.h --threads 1");
     // Without OpenMP it needs nothing at all.
-    assert_eq!(folder.run_c(&["sym.o"]), "right\n");
+    assert_eq!(folder.run_c(MAIN, &["sym.o"]), "right\n");
+}
+
+/// The diagonal of B, copied by a block, times x.
+const BLOCK: &str = "symbols: N
+@preprocess_start
+D(i) := B(i, j) * (i = j)
+B:D(i, j) := (0 <= i < N) * (0 <= j < N)
+@preprocess_end
+y(i) := D(i) * x(i)
+x:D(i) := (0 <= i < N)
+";
+
+/// `kernel` reads what `prepare` wrote, and not B.
+const PREPARE: &str = r#"
+#include <stdio.h>
+#include "block.h"
+
+int main(void) {
+    enum { n = 5 };
+    int64_t params[BLOCK_PARAMS] = {n};
+    double dense[n * n], x[n], b[n], d[n], y[n];
+    for (int i = 0; i < n; i++) {
+        x[i] = i - 2;
+        for (int j = 0; j < n; j++) dense[i * n + j] = 10 * i + j + 1;
+    }
+    block_pack_B(params, dense, b);
+    block_prepare(params, d, b);
+    for (int i = 0; i < n; i++) b[i] = -1;
+    for (int again = 0; again < 2; again++) {
+        block_kernel(params, d, y, x);
+        for (int i = 0; i < n; i++)
+            if (y[i] != (11 * i + 1) * x[i]) return printf("y[%d] is %g\n", i, y[i]), 1;
+    }
+    void *prepared[] = {d, b}, *computed[] = {d, y, x};
+    b[3] = 7;
+    block_prepare__packed(params, prepared);
+    block_kernel__packed(params, computed);
+    if (y[3] != 7 * x[3] || y[0] != -x[0]) return printf("packed call\n"), 1;
+    puts("right");
+    return 0;
+}
+"#;
+
+#[test]
+fn a_library_exports_what_prepares() {
+    let folder = Folder::new("");
+    fs::write(folder.path("block.stur"), BLOCK).unwrap();
+    let text = folder.works("build block.stur -o libblock.so --header block.h --threads 1");
+    assert!(text.starts_with("libblock.so: block_kernel, block_prepare, "), "{text}");
+    assert_eq!(folder.run_c(PREPARE, &["-L.", "-lblock"]), "right\n");
 }
 
 #[test]

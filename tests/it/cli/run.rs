@@ -331,3 +331,38 @@ fn too_large_to_verify() {
     assert_eq!(report["max_error"], Value::Null);
     assert_eq!(report["verify_note"].as_str().unwrap(), note.trim_end());
 }
+
+#[test]
+fn sizes_at_which_expressions_have_no_value() {
+    let folder = Folder::new(
+        "symbols: N, M\ny(i) := x(i) * (j / M = i) * (0 <= j < N)\nz(i) := x(i) * (i * i * i < M)\nx:D(i) := (0 <= i < N)\n",
+    );
+    folder.works("run p.stur -p N=7 -p M=3 --verify");
+    folder.fails("run p.stur -p N=7 -p M=0", 1, &expect![[r#"
+        error: at these sizes, `M`, which is divided by, is 0; divisors are positive
+    "#]]);
+    folder.fails("run p.stur -p N=3000000 -p M=3", 1, &expect![[r#"
+        error[E0310]: `i * i * i` may overflow at these sizes
+         --> p.stur:3:17
+          |
+        3 | z(i) := x(i) * (i * i * i < M)
+          |                 ^^^^^^^^^ values beyond 64 bits
+          |
+          = help: choose smaller sizes
+
+    "#]]);
+}
+
+#[test]
+fn arrays_of_another_element_type() {
+    let folder = Folder::new("symbols: N\ntypes: x = f32\ny(i) := x(i)\nx:D(i) := (0 <= i < N)\n");
+    folder.write_array("x.npy", &[2], &[0.5, 1.5]);
+    folder.fails(
+        "run p.stur -p N=2 --input x=x.npy",
+        1,
+        &expect![[r#"
+        error: `x` has elements of type f32, but the array's are 64-bit floats
+        help: round it in Python with `array.astype(numpy.float32)`
+    "#]],
+    );
+}

@@ -19,7 +19,7 @@ impl Validator<'_> {
         let sets = &self.inferred.sets;
         let source = &self.inferred.program.rules[rule.rule.0];
         let structured = &self.inferred.tensors[rule.head.0];
-        let head: Vec<Affine> = source.iterators.iter().map(|name| Affine::name(name)).collect();
+        let head = source.subscripts();
         let mut support = sets.empty(&source.iterators)?;
         for (position, product) in source.products.iter().enumerate() {
             let space = self.space(rule, product, &head)?;

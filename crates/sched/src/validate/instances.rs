@@ -114,8 +114,7 @@ impl Validator<'_> {
         let mut map = written;
         if !rest.is_empty()? {
             let structured = &self.inferred.tensors[head.0];
-            let here: Vec<Affine> =
-                structured.iterators.iter().map(|name| Affine::name(name)).collect();
+            let here = Affine::each(&structured.iterators);
             let parts = self.parts(&self.layouts[head.0].stored)?;
             let lift = first(&parts, &mut |part| {
                 let lift = self.lift(vars, &rest, &structured.iterators, part)?;
@@ -231,11 +230,7 @@ impl Validator<'_> {
         if !lift.map.is_injective()? {
             return Err(Stop::refuted("an instance is computed several times"));
         }
-        let head: Vec<Affine> = self.inferred.program.rules[rule.rule.0]
-            .iterators
-            .iter()
-            .map(|name| Affine::name(name))
-            .collect();
+        let head = self.inferred.program.rules[rule.rule.0].subscripts();
         self.address(vars, &lift, site.index, rule.head, &head)?;
         self.factors(statement, term, vars, &lift)?;
         let to_head = self.inferred.sets.access(&statement.iterators, &head)?;

@@ -75,7 +75,7 @@ fn work_out(program: &Program, sets: &Sets, id: TensorId) -> Result<Structured, 
             exact: true,
         });
     };
-    let Declared { set: domain, extents } = declared_box(program, sets, &tensor.name, shape)?;
+    let Declared { set: domain, extents } = declared_box(sets, &tensor.name, shape)?;
     let iterators = shape.iterators.clone();
     for structure in [&tensor.unique, &tensor.redundancy].into_iter().flatten() {
         locals_bounded(sets, structure, &domain)?;
@@ -110,8 +110,7 @@ fn locals_bounded(sets: &Sets, structure: &Structure, domain: &Set) -> Result<()
         }
         let all = [structure.iterators.as_slice(), &region.locals].concat();
         // The first half of a redundancy map's iterators, or all of a set's, are the element's.
-        let element: Vec<Affine> =
-            structure.iterators.iter().take(domain.rank()).map(|name| Affine::name(name)).collect();
+        let element = Affine::each(&structure.iterators[..domain.rank()]);
         let inside = sets.access(&all, &element)?.intersect_range(domain)?.domain()?;
         let set = sets.set(&all, &[], &region.comparisons)?.intersect(&inside)?;
         for (k, local) in region.locals.iter().enumerate() {
@@ -131,7 +130,7 @@ pub(crate) fn head_box(
 ) -> Result<Option<Declared>, InferError> {
     let tensor = program.tensor(program.rules[id.0].head);
     match &tensor.domain {
-        Some(domain) => Ok(Some(declared_box(program, sets, &tensor.name, domain)?)),
+        Some(domain) => Ok(Some(declared_box(sets, &tensor.name, domain)?)),
         None => Ok(None),
     }
 }
@@ -231,14 +230,9 @@ pub(crate) fn head(
 const MAX_ELEMENTS: usize = 720;
 
 /// The elements of a `:D` (or a `:U` that stands in for it) and the extents of the box around them.
-fn declared_box(
-    program: &Program,
-    sets: &Sets,
-    name: &str,
-    structure: &Structure,
-) -> Result<Declared, InferError> {
+fn declared_box(sets: &Sets, name: &str, structure: &Structure) -> Result<Declared, InferError> {
     let set = sets.structure(structure)?;
-    let is_symbol = |name: &str| program.symbols.iter().any(|(symbol, _)| symbol == name);
+    let is_symbol = |name: &str| sets.names.is_symbol(name);
     let mut extents = Vec::new();
     for (position, iterator) in structure.iterators.iter().enumerate() {
         let mut regions: Vec<Vec<Affine>> = Vec::new();

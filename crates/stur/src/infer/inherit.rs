@@ -235,7 +235,7 @@ impl Inherit<'_, '_> {
     }
 
     fn to_head(&self, product: &Product) -> Result<Map, InferError> {
-        let head: Vec<Affine> = self.rule.iterators.iter().map(|name| Affine::name(name)).collect();
+        let head = self.rule.subscripts();
         Ok(self.sets.access(&product.iterators, &head)?)
     }
 

@@ -15,6 +15,7 @@
 mod declared;
 pub mod group;
 mod inherit;
+mod overflow;
 mod print;
 mod quotient;
 mod relations;
@@ -326,7 +327,7 @@ fn infer_rule(
         None => head_extents(program, sets, &known, id, &spaces)?,
     };
 
-    let head: Vec<Affine> = rule.iterators.iter().map(|name| Affine::name(name)).collect();
+    let head = rule.subscripts();
     let mut supports = Vec::new();
     for (product, space) in rule.products.iter().zip(&spaces) {
         let to_head = sets.access(&product.iterators, &head)?;
@@ -428,7 +429,7 @@ fn space<'a>(
         subscripts.push(affine_subscripts);
     }
     if let Some(head_box) = head_box {
-        let head: Vec<Affine> = rule.iterators.iter().map(|name| Affine::name(name)).collect();
+        let head = rule.subscripts();
         let map = sets.access(&product.iterators, &head)?;
         domain = domain.intersect(&map.intersect_range(head_box)?.domain()?)?;
     }
@@ -484,7 +485,7 @@ fn head_extents<'a>(
     spaces: &[Space],
 ) -> Result<Vec<Extent>, InferError> {
     let rule = &program.rules[id.0];
-    let is_symbol = |name: &str| program.symbols.iter().any(|(symbol, _)| symbol == name);
+    let is_symbol = |name: &str| sets.names.is_symbol(name);
     let mut extents = Vec::new();
     for iterator in &rule.iterators {
         let mut regions: Vec<Vec<Affine>> = Vec::new();
@@ -530,9 +531,18 @@ fn head_extents<'a>(
                 here.into_iter().for_each(|region| push_region(&mut regions, region));
                 continue;
             }
-            let position = product.iterators.iter().position(|i| i == iterator);
-            let bound = position.map(|p| declared::projected_bound(sets, &space.domain, p));
-            match bound.transpose()?.flatten() {
+            let mut bound = None;
+            if let Some(position) = product.iterators.iter().position(|i| i == iterator) {
+                // Sizes do not depend on which elements of the operands are zero, if they can be found without.
+                let whole = within_boxes(sets, known, product, space)?;
+                for points in [&whole, &space.domain] {
+                    bound = match bound {
+                        None => declared::projected_bound(sets, points, position)?,
+                        found => found,
+                    };
+                }
+            }
+            match bound {
                 Some(bound) => push_region(&mut regions, vec![bound]),
                 None if space.domain.is_empty()? => {
                     push_region(&mut regions, vec![Affine::constant(0)])
@@ -546,6 +556,24 @@ fn head_extents<'a>(
         extents.push(Extent { regions });
     }
     Ok(extents)
+}
+
+/// The points of a product at which all of its accesses are within the operands' dimensions.
+fn within_boxes<'a>(
+    sets: &Sets,
+    known: &dyn Fn(TensorId) -> Option<&'a Structured>,
+    product: &Product,
+    space: &Space,
+) -> Result<Set, InferError> {
+    let mut points = sets.set(&product.iterators, &[], &product.comparisons)?;
+    for (access, subscripts) in product.accesses.iter().zip(&space.subscripts) {
+        if let Some(structured) = known(access.tensor) {
+            let whole = sets.box_set(&structured.iterators, &structured.extents)?;
+            let map = sets.access(&product.iterators, subscripts)?;
+            points = points.intersect(&map.intersect_range(&whole)?.domain()?)?;
+        }
+    }
+    Ok(points.simplify()?)
 }
 
 fn push_region(regions: &mut Vec<Vec<Affine>>, region: Vec<Affine>) {
@@ -595,7 +623,53 @@ pub(crate) fn witness(sets: &Sets, set: &Set) -> Result<String, dastac_poly::Err
     Ok(text)
 }
 
+/// What a statement reads or writes of a tensor.
+#[derive(Clone, Debug)]
+pub struct StatementAccess<'a> {
+    /// The statement.
+    pub statement: &'a Statement,
+    /// The read; nothing for what it writes, an element of its rule's head.
+    pub read: Option<&'a Read>,
+    /// One expression a position, over the statement's iterators.
+    pub subscripts: Vec<Affine>,
+}
+
+impl StatementAccess<'_> {
+    /// Whether the subscripts are sorted before the element is read.
+    pub fn is_sorted(&self) -> bool {
+        self.read.is_some_and(|read| !read.sorted.is_empty())
+    }
+
+    /// The elements at the subscripts, at all points of the statement's domain.
+    pub fn elements(&self, sets: &Sets) -> Result<Set, InferError> {
+        let map = sets.access(&self.statement.iterators, &self.subscripts)?;
+        Ok(self.statement.domain.apply(&map)?)
+    }
+}
+
 impl Inferred {
+    /// All accesses to a tensor, in program order; in a statement, reads come first.
+    pub fn accesses(&self, tensor: TensorId) -> impl Iterator<Item = StatementAccess<'_>> {
+        self.rules.iter().flat_map(move |rule| {
+            let written = rule.head == tensor;
+            rule.statements.iter().flat_map(move |statement| {
+                let reads = statement.reads.iter().filter(move |read| read.tensor == tensor);
+                let reads = reads.map(move |read| StatementAccess {
+                    statement,
+                    read: Some(read),
+                    subscripts: read.subscripts.clone(),
+                });
+                let subscripts = || self.program.rules[rule.rule.0].subscripts();
+                let write = written.then(|| StatementAccess {
+                    statement,
+                    read: None,
+                    subscripts: subscripts(),
+                });
+                reads.chain(write)
+            })
+        })
+    }
+
     /// The elements of an input that the computation reads; all unique elements of a computed tensor.
     pub fn used(&self, tensor: TensorId) -> Result<Set, InferError> {
         let structured = &self.tensors[tensor.0];
@@ -603,14 +677,11 @@ impl Inferred {
             return Ok(structured.unique.clone());
         }
         let mut used = self.sets.empty(&structured.iterators)?;
-        for statement in self.rules.iter().flat_map(|rule| &rule.statements) {
-            for read in statement.reads.iter().filter(|read| read.tensor == tensor) {
-                if !read.sorted.is_empty() {
-                    return Ok(structured.unique.clone());
-                }
-                let map = self.sets.access(&statement.iterators, &read.subscripts)?;
-                used = used.union(&statement.domain.apply(&map)?)?;
+        for access in self.accesses(tensor) {
+            if access.is_sorted() {
+                return Ok(structured.unique.clone());
             }
+            used = used.union(&access.elements(&self.sets)?)?;
         }
         let used = used.simplify()?;
         Ok(named(&self.sets, &used, &structured.iterators)?)

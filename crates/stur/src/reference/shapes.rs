@@ -1,9 +1,9 @@
 //! Shapes of the dense arrays; the module above says which.
 
 use super::interval::{Interval, linear, narrow};
-use super::nest::{Code, relations};
+use super::nest::{Code, Relation, relations};
 use super::{EvalError, Evaluator};
-use crate::ast::{BinaryOp, CompareOp, Comparison};
+use crate::ast::{BinaryOp, CompareOp, Comparison, Expr, ExprKind};
 use crate::program::{Rule, TensorId};
 
 impl Evaluator<'_> {
@@ -50,13 +50,22 @@ impl Evaluator<'_> {
         let mut shape = vec![0; rule.iterators.len()];
         for product in &rule.products {
             let slots = &product.iterators;
-            let (mut ranges, mut limits) = self.limits(product)?;
-            limits.extend(relations(&product.comparisons, slots, &self.symbols)?);
+            let comparisons = affine_parts(&product.comparisons, slots);
+            let (mut ranges, limits) = self.limits(product)?;
+            // Two for each subscript.
+            let subscripts = product.accesses.iter().flat_map(|access| &access.subscripts);
+            let affine = subscripts.flat_map(|subscript| [is_affine(subscript, slots); 2]);
+            let mut limits: Vec<Relation> = limits
+                .into_iter()
+                .zip(affine)
+                .filter_map(|(l, affine)| affine.then_some(l))
+                .collect();
+            limits.extend(relations(&comparisons, slots, &self.symbols)?);
             narrow(&mut ranges, &limits);
             let reads = self.reads(product)?;
             for (name, extent) in rule.iterators.iter().zip(&mut shape) {
                 let Some(slot) = slots.iter().position(|slot| slot == name) else { continue };
-                let mut bound = self.direct_bound(&product.comparisons, slots, slot)?;
+                let mut bound = self.direct_bound(&comparisons, slots, slot)?;
                 for read in &reads {
                     for (subscript, extent) in read.subscripts.iter().zip(self.shape(read.tensor)) {
                         if matches!(subscript, Code::Slot(other) if *other == slot) {
@@ -109,6 +118,64 @@ impl Evaluator<'_> {
             }
         }
         Ok(smallest)
+    }
+}
+
+/// Chains without the operands that are not affine in the slots: shapes do not depend on these, whatever the symbols are.
+fn affine_parts(comparisons: &[Comparison], slots: &[String]) -> Vec<Comparison> {
+    let mut parts = Vec::new();
+    for comparison in comparisons {
+        let affine: Vec<bool> =
+            comparison.operands.iter().map(|operand| is_affine(operand, slots)).collect();
+        let mut from = 0;
+        while from < affine.len() {
+            let to = (from..affine.len()).find(|k| !affine[*k]).unwrap_or(affine.len());
+            if to > from + 1 {
+                parts.push(Comparison {
+                    operands: comparison.operands[from..to].to_vec(),
+                    operators: comparison.operators[from..to - 1].to_vec(),
+                    ..comparison.clone()
+                });
+            }
+            from = to + 1;
+        }
+    }
+    parts
+}
+
+/// Whether an expression is a sum of multiples and quotients of slots by numbers, and of anything without slots.
+fn is_affine(expr: &Expr, slots: &[String]) -> bool {
+    fn number(expr: &Expr) -> bool {
+        match &expr.kind {
+            ExprKind::Int(_) => true,
+            ExprKind::Name(_) => false,
+            ExprKind::Neg(inner) => number(inner),
+            ExprKind::Binary(_, left, right) => number(left) && number(right),
+        }
+    }
+    fn has_slots(expr: &Expr, slots: &[String]) -> bool {
+        match &expr.kind {
+            ExprKind::Int(_) => false,
+            ExprKind::Name(name) => slots.contains(name),
+            ExprKind::Neg(inner) => has_slots(inner, slots),
+            ExprKind::Binary(_, left, right) => has_slots(left, slots) || has_slots(right, slots),
+        }
+    }
+    if !has_slots(expr, slots) {
+        return true;
+    }
+    match &expr.kind {
+        ExprKind::Int(_) | ExprKind::Name(_) => true,
+        ExprKind::Neg(inner) => is_affine(inner, slots),
+        ExprKind::Binary(BinaryOp::Add | BinaryOp::Sub, left, right) => {
+            is_affine(left, slots) && is_affine(right, slots)
+        }
+        ExprKind::Binary(BinaryOp::Mul, left, right) => {
+            number(left) && is_affine(right, slots) || number(right) && is_affine(left, slots)
+        }
+        ExprKind::Binary(BinaryOp::Div | BinaryOp::Mod, left, right) => {
+            number(right) && is_affine(left, slots)
+        }
     }
 }
 
