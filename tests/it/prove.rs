@@ -12,10 +12,6 @@ const UNDECIDED: &[(&str, &str, &str, &str)] = &[
     ("half_rows", "G", "statements", "dimensions that are products of symbols"),
     ("manual_packed", "*", "*", "expressions that are not affine"),
     ("not_affine", "*", "*", "expressions that are not affine"),
-    ("polyreg3", "A6", "layout", "rank above 5"),
-    ("polyreg4", "A6", "layout", "rank above 5"),
-    ("polyreg4", "A7", "layout", "rank above 5"),
-    ("polyreg4", "A8", "layout", "rank above 5"),
 ];
 
 #[test]

@@ -42,6 +42,7 @@ pub(crate) fn cases(
     set: &Set,
     dims: &[String],
 ) -> Result<Option<Vec<Case>>, LayoutError> {
+    let Some(polynomial) = polynomial.map_atoms(&without_multiples) else { return Ok(None) };
     // The offsets of each base.
     let mut groups: BTreeMap<Base, BTreeSet<i64>> = BTreeMap::new();
     for (atom, _) in polynomial.terms().flat_map(|(monomial, _)| monomial) {
@@ -108,6 +109,28 @@ pub(crate) fn cases(
         }
     }
     Ok(Some(cases))
+}
+
+/// `floor((3*floor(i/2) + j)/3)` -> `floor(i/2) + floor(j/3)`: what is a multiple of the divisor stands outside.
+fn without_multiples(atom: &Atom) -> Option<Affine> {
+    let Atom::Floor(inner, divisor) = atom else {
+        return Some(Affine { terms: [(atom.clone(), 1)].into(), constant: 0 });
+    };
+    let (mut whole, mut rest) = (Affine::constant(0), Affine::constant(inner.constant));
+    for (atom, coefficient) in &inner.terms {
+        match coefficient % divisor {
+            0 => whole.terms.insert(atom.clone(), coefficient / divisor),
+            _ => rest.terms.insert(atom.clone(), *coefficient),
+        };
+    }
+    let floor = match rest.terms.is_empty() {
+        true => Affine::constant(rest.constant.div_euclid(*divisor)),
+        false => {
+            let floor = Atom::Floor(Box::new(rest), *divisor);
+            Affine { terms: [(floor, 1)].into(), constant: 0 }
+        }
+    };
+    whole.add_scaled(&floor, 1)
 }
 
 /// `floor(inner / divisor)` with small coefficients, the first of them positive; nothing where `inner` has floors.

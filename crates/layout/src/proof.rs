@@ -3,8 +3,10 @@
 //! Each part has places, one for each element (and for padding). Walk them in packing order: the first has rank 0, and the successor of
 //! every place has the next rank. Both are statements about polynomials on isl sets, in the part's own coordinates, where they have few
 //! floors or none; with the number of places being counted, they make the rank a bijection. The coordinates are injective, the parts are
-//! disjoint, together they are the stored elements, and each begins where the one before it ends. Where rows are aligned, they are walked row by
-//! row. Floors that isl does not compare are compared case by case ([`crate::floors`]).
+//! disjoint, together they are the stored elements, and each begins where the one before it ends.
+//!
+//! Where places have no gaps, the walk is an induction over the coordinates ([`prove_levels`]), else it takes the successor relation; where
+//! rows are aligned, it goes row by row. Floors that isl does not compare are compared case by case ([`crate::floors`]).
 
 use std::collections::BTreeMap;
 
@@ -107,6 +109,53 @@ impl Layout {
     }
 }
 
+/// Whether the ranks of a part's places are 0, 1, 2, .., by induction over the coordinates; not where places have gaps or ends in several
+/// pieces, or the rank has.
+///
+/// Places that begin with x fill the positions from R(x) on, W(x) of them. For all coordinates, R is the rank and W is 1. If, x being fixed,
+/// R(x, t + 1) = R(x, t) + W(x, t) for t from l(x) to h(x), it holds with one coordinate less: R(x) = R(x, l(x)) and W(x) =
+/// R(x, h(x)) + W(x, h(x)) - R(x, l(x)). Without any left, R must be 0.
+fn prove_levels(part: &Part) -> Result<bool, LayoutError> {
+    let [only] = part.rank.pieces.as_slice() else { return Ok(false) };
+    let (mut rank, mut width) = (only.polynomial.clone(), Polynomial::constant(1));
+    let mut places = part.span.clone();
+    let mut dims = part.rank.dims.as_slice();
+    while let Some((last, prefix)) = dims.split_last() {
+        let rows = match Rows::of(&places) {
+            Err(LayoutError::Gaps) => return Ok(false),
+            rows => rows?,
+        };
+        let Some(rows) = rows else { return Ok(false) };
+        let (all, common) = (dims.join(", "), prefix.join(", "));
+        let comma = if prefix.is_empty() { "" } else { ", " };
+        let next = format!("{{ [{all}] -> [{common}{comma}{last} + 1] }}");
+        let next = Map::parse(places.context(), &next)?;
+        let inner = next.intersect_domain(&places)?.intersect_range(&places)?.domain()?;
+        let more = Affine::name(last).add_scaled(&Affine::constant(1), 1);
+        let Some(more) = more else { return Ok(false) };
+        let Some(after) = rank.substitute(&[(last.clone(), more)].into()) else { return Ok(false) };
+        let step = &(&after + &rank.scaled(-1)) + &width.scaled(-1);
+        if vanishes(&step, &inner, dims)?.is_some() {
+            return Ok(false);
+        }
+        let pieces = rows.ends.as_pieces()?;
+        let [(_, ends)] = pieces.as_slice() else { return Ok(pieces.is_empty()) };
+        let mut images = Vec::new();
+        for end in ends {
+            let Some(end) = Affine::from_linear(&end.expr()?, prefix) else { return Ok(false) };
+            images.push(BTreeMap::from([(last.clone(), end)]));
+        }
+        let [low, high] = images.as_slice() else { return Ok(false) };
+        let values = (rank.substitute(low), rank.substitute(high), width.substitute(high));
+        let (Some(first), Some(end), Some(wide)) = values else { return Ok(false) };
+        width = &(&end + &wide) + &first.scaled(-1);
+        rank = first;
+        places = places.project_out_at(prefix.len(), 1)?.coalesce()?;
+        dims = prefix;
+    }
+    Ok(vanishes(&rank, &places, &[])?.is_none())
+}
+
 /// Nothing if the rank of a part's first place is 0.
 fn prove_first(part: &Part) -> Result<Option<Proof>, LayoutError> {
     let first = part.span.lexmin()?;
@@ -119,11 +168,17 @@ fn prove_first(part: &Part) -> Result<Option<Proof>, LayoutError> {
     Ok(None)
 }
 
+/// Beyond so many coordinates, the successor relation has too many pieces.
+const MAX_SUCCESSOR_RANK: usize = 5;
+
 /// Nothing if the ranks of a part's places are 0, 1, 2, .. in the order of its coordinates.
 fn prove_rank(part: &Part) -> Result<Option<Proof>, LayoutError> {
     let dims = &part.rank.dims;
-    if dims.is_empty() {
+    if dims.is_empty() || prove_levels(part)? {
         return Ok(None);
+    }
+    if dims.len() > MAX_SUCCESSOR_RANK {
+        return Ok(Some(Proof::Undecided(format!("rank above {MAX_SUCCESSOR_RANK}"))));
     }
     if let Some(failure) = prove_first(part)? {
         return Ok(Some(failure));

@@ -338,10 +338,17 @@ fn sizes_at_which_expressions_have_no_value() {
         "symbols: N, M\ny(i) := x(i) * (j / M = i) * (0 <= j < N)\nz(i) := x(i) * (i * i * i < M)\nx:D(i) := (0 <= i < N)\n",
     );
     folder.works("run p.stur -p N=7 -p M=3 --verify");
-    folder.fails("run p.stur -p N=7 -p M=0", 1, &expect![[r#"
+    folder.fails(
+        "run p.stur -p N=7 -p M=0",
+        1,
+        &expect![[r#"
         error: at these sizes, `M`, which is divided by, is 0; divisors are positive
-    "#]]);
-    folder.fails("run p.stur -p N=3000000 -p M=3", 1, &expect![[r#"
+    "#]],
+    );
+    folder.fails(
+        "run p.stur -p N=3000000 -p M=3",
+        1,
+        &expect![[r#"
         error[E0310]: `i * i * i` may overflow at these sizes
          --> p.stur:3:17
           |
@@ -350,7 +357,8 @@ fn sizes_at_which_expressions_have_no_value() {
           |
           = help: choose smaller sizes
 
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

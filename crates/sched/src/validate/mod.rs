@@ -590,9 +590,6 @@ impl Validator<'_> {
             return Err(Stop::refuted("it has no buffer"));
         };
         self.size(layout, &buffer.size)?;
-        if layout.dims.len() > MAX_PROOF_RANK {
-            return Err(Stop::undecided(format!("rank above {MAX_PROOF_RANK}")));
-        }
         match layout.prove_bijection()? {
             Proof::Proven => Ok(()),
             // Its words are polynomials and sets.
@@ -626,6 +623,3 @@ impl Validator<'_> {
 
 /// Cases of an emitted position times pieces of the layout: beyond, a proof takes minutes.
 const MAX_COMBINATIONS: usize = 256;
-
-/// Beyond, the successor relation of the proof of a bijection has too many pieces.
-const MAX_PROOF_RANK: usize = 5;
