@@ -136,8 +136,19 @@ pub fn flatten_max(index: &Index, list: &mut Vec<Index>) {
     }
 }
 
+/// The first value of a range that surely has one, and no second one at this step: `max(i, j) .. max(i, j) + 1`.
+pub fn only_value(lower: &[Index], upper: &[Index], step: i64) -> Option<Index> {
+    let [high] = upper else { return None };
+    let low = lower.iter().cloned().reduce(Index::max)?;
+    let length = high.constant_difference(&low)?;
+    (1..=step).contains(&length).then_some(low)
+}
+
 /// The comparisons that hold exactly where `max(lower..) < min(upper..)`, simplified.
 pub fn range_conditions(lower: &[Index], upper: &[Index]) -> Vec<Condition> {
+    if only_value(lower, upper, 1).is_some() {
+        return Vec::new();
+    }
     let (mut lowers, mut uppers) = (Vec::new(), Vec::new());
     lower.iter().for_each(|bound| flatten_max(bound, &mut lowers));
     upper.iter().for_each(|bound| flatten_min(bound, &mut uppers));

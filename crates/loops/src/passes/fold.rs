@@ -2,7 +2,8 @@
 //!
 //! - `x * 1 + 0` -> `x`, in all expressions
 //! - `for i = 0 to N { }` -> nothing; `for i = 3 to 3 { S }` -> nothing
-//! - `for i = a to a + 1 { S(i) }` -> `S(a)`; the same for sums
+//! - `for i = a to a + 1 { S(i) }` -> `S(a)`; the same for sums, unless `a` is large and stands in many places of S: minima and maxima of
+//!   each other, which sort subscripts, would grow exponentially
 //! - `if 0 < 1 { S } else { T }` -> `S`; `if a { if b { S } }` -> `if a and b { S }`
 //! - `for i = 0 to N { if i >= 0 { S } }` -> `for i = 0 to N { S }`: conditions, selections and bounds that the
 //!   enclosing loops decide
@@ -10,7 +11,7 @@
 
 use super::Context;
 use crate::ir::*;
-use crate::linear::{Facts, flatten_max, flatten_min};
+use crate::linear::{Facts, flatten_max, flatten_min, only_value};
 
 pub(super) fn run(function: &mut Function, _: &Context) {
     let mut fold = Fold { facts: Facts::default() };
@@ -36,12 +37,26 @@ fn trips(lower: &[Index], upper: &[Index], step: i64) -> Trips {
     if lower.iter().any(empty) {
         return Trips::Empty;
     }
-    if let ([low], [high]) = (lower, upper)
-        && high.constant_difference(low).is_some_and(|length| (1..=step).contains(&length))
-    {
-        return Trips::One(low.clone());
-    }
-    Trips::Unknown
+    only_value(lower, upper, step).map_or(Trips::Unknown, Trips::One)
+}
+
+/// Values of more operations are not substituted for variables in several places,
+const MAX_SIZE: usize = 16;
+/// nor are those that would add more operations in all.
+const MAX_GROWTH: usize = 256;
+
+/// Whether `value` may stand in this many places.
+fn stays_small(value: &Index, places: usize) -> bool {
+    let mut size: usize = 0;
+    value.visit(&mut |_| size += 1);
+    places <= 1 || size <= MAX_SIZE && size * places <= MAX_GROWTH
+}
+
+/// Counts the places of a variable.
+fn places<'a>(var: VarId, visit: impl FnOnce(&mut dyn FnMut(&'a Index))) -> usize {
+    let mut places = 0;
+    visit(&mut |index| places += usize::from(*index == Index::Var(var)));
+    places
 }
 
 impl Fold {
@@ -66,13 +81,16 @@ impl Fold {
         match stmt {
             Stmt::For(inner) => {
                 let (lower, upper) = self.bounds(&inner.lower, &inner.upper);
+                let places = || {
+                    places(inner.var, |f| inner.body.iter().for_each(|stmt| stmt.visit_indices(f)))
+                };
                 match trips(&lower, &upper, inner.step) {
                     Trips::Empty => return Vec::new(),
-                    Trips::One(value) => {
+                    Trips::One(value) if stays_small(&value, places()) => {
                         let once = inner.body.iter().map(|stmt| stmt.substitute(inner.var, &value));
                         return self.block(&once.collect::<Vec<_>>());
                     }
-                    Trips::Unknown => {}
+                    Trips::One(_) | Trips::Unknown => {}
                 }
                 let body = self.under(
                     |facts| facts.assume_range(inner.var, &lower, &upper),
@@ -190,9 +208,15 @@ impl Fold {
 
     fn sum(&mut self, sum: &Sum) -> Value {
         let (lower, upper) = self.bounds(&sum.lower, &sum.upper);
+        let places = || {
+            places(sum.var, |f| {
+                sum.condition.iter().for_each(|condition| condition.visit(f));
+                sum.body.visit_indices(f);
+            })
+        };
         match trips(&lower, &upper, sum.step) {
             Trips::Empty => return Value::Const(0.0),
-            Trips::One(value) => {
+            Trips::One(value) if stays_small(&value, places()) => {
                 let at = sum.condition.as_ref().map(|c| c.substitute(sum.var, &value));
                 match at.map_or(Some(true), |condition| self.condition(&condition).as_bool()) {
                     Some(true) => return self.value(&sum.body.substitute(sum.var, &value)),
@@ -200,7 +224,7 @@ impl Fold {
                     None => {}
                 }
             }
-            Trips::Unknown => {}
+            Trips::One(_) | Trips::Unknown => {}
         }
         let (condition, body) = self.under(
             |facts| facts.assume_range(sum.var, &lower, &upper),
@@ -306,5 +330,26 @@ mod tests {
                C[i] = sum(l = 0 to N if l >= 0) index(select(l < N, l, 0))
              }",
         ));
+    }
+
+    /// Lets of maxima and minima: substituted while that is small, kept where the last ones would have hundreds of operations.
+    #[test]
+    fn large_values_stay_variables() {
+        let lets: String = (0..6)
+            .map(|k| {
+                let before = |c: &str| if k == 0 { c.to_string() } else { format!("{c}{}", k - 1) };
+                let (a, b) = (before("i"), before("j"));
+                format!(
+                    "for i{k} = max({a}, {b}) to max({a}, {b}) + 1 {{ for j{k} = min({a}, {b} + i{k}) to min({a}, {b} + i{k}) + 1 {{ "
+                )
+            })
+            .collect();
+        let text = fold(&format!(
+            "for i = 0 to N {{ for j = 0 to N {{ {lets} C[0] += index(i5 * j5 + j5) {} }} }}",
+            "}}".repeat(6)
+        ));
+        assert!(text.len() < 3_000, "{} bytes: {text}", text.len());
+        assert!(text.contains("for j4 = "), "{text}");
+        assert!(!text.contains("for i0 = "), "{text}");
     }
 }
