@@ -247,11 +247,6 @@ impl Validator<'_> {
     ) -> Result<(), Stop> {
         let mut open: Vec<_> = term.factors.iter().collect();
         for read in &statement.reads {
-            if !read.sorted.is_empty() {
-                return Err(Stop::undecided(
-                    "a read of a tensor that is symmetric in many positions",
-                ));
-            }
             let mut candidates = Vec::new();
             for (k, factor) in open.iter().enumerate() {
                 if let What::Element(buffer, index) = &factor.what
@@ -262,7 +257,10 @@ impl Validator<'_> {
                 }
             }
             let (k, _) = *first(&candidates, &mut |candidate| {
-                self.address(vars, lift, candidate.1, read.tensor, &read.subscripts)?;
+                match read.sorted.is_empty() {
+                    true => self.address(vars, lift, candidate.1, read.tensor, &read.subscripts),
+                    false => self.sorted_address(vars, lift, candidate.1, read),
+                }?;
                 Ok(candidate)
             })?;
             open.remove(k);

@@ -15,6 +15,7 @@ mod executed;
 mod expression;
 mod instances;
 mod order;
+mod sorted;
 #[cfg(test)]
 mod tests;
 

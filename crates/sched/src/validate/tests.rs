@@ -69,12 +69,19 @@ const CHAIN: &str = "symbols: N
     B:U(i, j) := (i = j) + (j = 0)
     x:D(j) := (0 <= j < N)";
 
+/// A read that sorts four subscripts.
+const SORTED: &str = "symbols: N
+    T(i, j, k, l) := x(i) * x(j) * x(k) * x(l)
+    y(i) := T(i, j, k, l) * x(j) * x(k) * x(l)
+    x:D(j) := (0 <= j < N)";
+
 #[test]
 fn what_is_right_is_proven() {
     for source in [
         SYMMETRIC,
         SCATTER,
         CHAIN,
+        SORTED,
         // Strides, floors, offsets, constants, scalars, reciprocals, symbols as factors, the same product twice.
         "symbols: N
          A(i) := a() * B(i, j) * N() * c^-1(j) + a() * B(i, j) * N() * c^-1(j)
@@ -130,6 +137,13 @@ fn what_is_wrong_is_refuted() {
     let text = low.module.to_string();
     let last = text.rfind("  parallel i = 1").unwrap();
     refuted(low.with(&format!("{}}}\n", &text[..last])), "executed");
+
+    let low = lowered(SORTED);
+    let text = low.module.to_string();
+    for (from, to) in [("min(i, j)", "i"), ("max(i, j)", "j")] {
+        let wrong = low.with(&text.replace(from, to));
+        assert!(wrong.open()[0].starts_with("y executed: "), "{from} -> {to}: {:?}", wrong.open());
+    }
 
     let low = lowered(SCATTER);
     refuted(low.changed("for i = 0 to M", "parallel i = 0 to M"), "parallel");
