@@ -27,6 +27,7 @@ const PROGRAMS: &[&str] = &[
     "y(i) := x(j) * (0 <= i < N * M) * (i < 5)\nx:D(j) := (0 <= j < N)",
     "y(i) := x(i)\nx:D(i) := (0 <= i < N * (M + 1) / 2) * (i < M + 2)",
     "y(i) := x(2 * i)\nx:D(i) := (0 <= i < N)\nx:U(i) := (2 * i < N)",
+    "y(i) := x(j) * (0 <= i) * (2 * i < N) * (3 * i < M + 1)\nx:D(j) := (0 <= j < N)",
     "y(i) := x(j) * (0 <= i <= i * i < N) * (i < j)\nx:D(j) := (0 <= j < N)",
     "y(i) := x(j) * (0 <= 2 * i < N * M)\nx:D(j) := (0 <= j < N)",
 ];
@@ -34,6 +35,7 @@ const PROGRAMS: &[&str] = &[
 /// Regions that are empty at some sizes, with iterators that have no bound of their own: inference's bound follows from the other comparisons at
 /// the sizes where there are points, and is not 0 at the others.
 const EMPTY: &[&str] = &[
+    "y(i) := x(i + j) * z(j) * (0 <= i)\nx:D(i) := (0 <= i < N)\nx:U(i) := (i < M)\nz:D(j) := (0 <= j < M)\nz:U(j) := (j >= 1)",
     "y(i) := x(i, j)\nx:D(i, j) := (0 <= i) * (i <= j) * (j < N) * (N < M) + (0 <= i < 2) * (0 <= j < i)",
     "y(i) := x(j) * (0 <= i) * (2 * i + j < M)\nx:D(j) := (1 <= j < N)",
     "y(i) := x(j) * (0 <= i) * (2 * i + j < M) * (j > N)\nx:D(j) := (1 <= j < N)",

@@ -240,7 +240,7 @@ fn declared_box(sets: &Sets, name: &str, structure: &Structure) -> Result<Declar
             let mut bounds = upper_bounds(&region.comparisons, iterator, &is_symbol)?;
             if bounds.is_empty() {
                 let one = sets.set(&structure.iterators, &region.locals, &region.comparisons)?;
-                bounds.extend(projected_bound(sets, &one, position)?);
+                bounds.extend(projected_bounds(sets, &one, position)?.unwrap_or_default());
             }
             if bounds.is_empty() {
                 return Err(Diagnostic::error(
@@ -272,26 +272,44 @@ fn declared_box(sets: &Sets, name: &str, structure: &Structure) -> Result<Declar
     Ok(Declared { set, extents })
 }
 
-/// One more than the largest value of a dimension, if that is one affine expression over symbols.
-pub(crate) fn projected_bound(
+/// One more than the largest value of a dimension, if that is the least of some affine expressions over symbols: these.
+pub(crate) fn projected_bounds(
     sets: &Sets,
     set: &Set,
     position: usize,
-) -> Result<Option<Affine>, InferError> {
+) -> Result<Option<Vec<Affine>>, InferError> {
     if set.is_empty()? || !side(set, position)?.is_bounded()? {
         return Ok(None);
     }
-    let pieces = set.dim_max(position)?.pieces()?;
-    let [(_, value)] = pieces.as_slice() else { return Ok(None) };
-    let bound = Affine::from_linear(&value.expr()?, &[]).map(|bound| {
-        let rename = bound
-            .names()
-            .into_iter()
-            .map(|name| (name.clone(), sets.names.original(&name).to_string()))
-            .collect();
-        bound.rename(&rename)
-    });
-    Ok(bound.and_then(|bound| bound.add_scaled(&Affine::constant(1), 1)))
+    let none: &[String] = &[];
+    let mut pieces = Vec::new();
+    for (here, value) in set.dim_max(position)?.pieces()? {
+        pieces.push((here, value.expr()?));
+    }
+    let mut bounds = Vec::new();
+    for (here, value) in &pieces {
+        for (_, other) in pieces.iter().filter(|(_, other)| other != value) {
+            let text = format!(
+                "[{}] -> {{ : {} > {} }}",
+                sets.names.parameters().join(", "),
+                value.to_text(none),
+                other.to_text(none)
+            );
+            let above = Set::parse(set.context(), &text)?;
+            if !here.intersect_params(&above)?.is_empty()? {
+                return Ok(None);
+            }
+        }
+        let Some(bound) = Affine::from_linear(value, &[]) else { return Ok(None) };
+        let names = bound.names().into_iter();
+        let rename = names.map(|name| (name.clone(), sets.names.original(&name).to_string()));
+        let bound = bound.rename(&rename.collect()).add_scaled(&Affine::constant(1), 1);
+        let Some(bound) = bound else { return Ok(None) };
+        if !bounds.contains(&bound) {
+            bounds.push(bound);
+        }
+    }
+    Ok(Some(bounds).filter(|bounds| !bounds.is_empty()))
 }
 
 fn redundancy(

@@ -537,13 +537,13 @@ fn head_extents<'a>(
                 let whole = within_boxes(sets, known, product, space)?;
                 for points in [&whole, &space.domain] {
                     bound = match bound {
-                        None => declared::projected_bound(sets, points, position)?,
+                        None => declared::projected_bounds(sets, points, position)?,
                         found => found,
                     };
                 }
             }
             match bound {
-                Some(bound) => push_region(&mut regions, vec![bound]),
+                Some(bounds) => push_region(&mut regions, bounds),
                 None if space.domain.is_empty()? => {
                     push_region(&mut regions, vec![Affine::constant(0)])
                 }
