@@ -6,7 +6,7 @@ mod unions;
 
 use dastac_poly::{Context, Set};
 
-use crate::{Layout, Proof};
+use crate::{Layout, LayoutError, Proof};
 
 /// Every stored element has its own position in `0..size`, at all given symbol values.
 fn places(layout: &Layout, name: &str, samples: &[&[i64]]) {
@@ -140,4 +140,31 @@ fn sizes_read_well_for_positive_symbols() {
         layout.size.for_positive_symbols().unwrap().to_string(),
         "{ M*N - 1/2*M^2 + 1/2*M if N > M; 1/2*N^2 + 1/2*N if N <= M }"
     );
+}
+
+/// What a tensor's structure is to blame for names it and its place; what it is not, stays as it is.
+#[test]
+fn failures_name_the_tensor() {
+    let text = "symbols: N\ny(i) := B(i) * x(i)\nx:D(i) := (0 <= i < N)\nB:D(i) := (0 <= i < N)";
+    let (program, _) = dastac_stur::load(text).unwrap();
+    let blamed = |error: LayoutError, tensor: &str| {
+        error.blamed("the layout", &program, program.find(tensor).unwrap())
+    };
+    let slow = || dastac_poly::Error::TooSlow { seconds: 1 };
+    let complex = dastac_poly::Error::TooComplex { operation: "isl_set_union", limit: 7 };
+    let form = || LayoutError::Unsupported("the condition x".into());
+    for (error, tensor, code, start) in [
+        (LayoutError::from(complex), "B", "E0206", "B:D"),
+        (slow().into(), "y", "E0206", "y(i) :="),
+        (LayoutError::Beyond128, "x", "E0206", "x:D"),
+        (form(), "B", "E0900", "B:D"),
+        (LayoutError::Gaps, "B", "E0121", "B:D"),
+    ] {
+        let LayoutError::Program(found) = blamed(error, tensor) else { panic!("{tensor}: {code}") };
+        assert_eq!(found[0].code, code);
+        assert!(found[0].message.contains(&format!(" of `{tensor}`")), "{}", found[0].message);
+        assert!(text[found[0].labels[0].0.start..].starts_with(start), "{found:?}");
+    }
+    let defect = dastac_poly::Error::DifferentContexts;
+    assert!(matches!(blamed(defect.into(), "B"), LayoutError::Poly(_)));
 }
