@@ -341,7 +341,7 @@ impl Runner {
                 let dense = evaluator
                     .random_input(id, &mut rng)
                     .map_err(|error| Error::Reference(error.to_string()))?;
-                let dense = resized(&dense, &self.shape(id)?);
+                let dense = dense.resized(&self.shape(id)?);
                 self.set_input(id, &dense.data, &dense.shape)?;
                 drawn.insert(id, dense);
             } else {
@@ -454,7 +454,7 @@ impl Runner {
         let program = self.built.lowered.laid.analysis.inferred.program.clone();
         let evaluator = self.evaluator(&program)?;
         let inputs =
-            inputs.iter().map(|(id, dense)| (*id, resized(dense, evaluator.shape(*id)))).collect();
+            inputs.iter().map(|(id, dense)| (*id, dense.resized(evaluator.shape(*id)))).collect();
         let expected =
             evaluator.run(&inputs).map_err(|error| Error::Reference(error.to_string()))?;
         let rounded = rounded(&program);
@@ -471,7 +471,7 @@ impl Runner {
                     found: shape,
                 });
             }
-            let reference = resized(reference, &shape);
+            let reference = reference.resized(&shape);
             let tolerance = match rounded.contains(&id) {
                 true => Verification::TOLERANCE_F32,
                 false => Verification::TOLERANCE,
@@ -535,24 +535,6 @@ impl Verification {
     pub fn agrees(&self) -> bool {
         self.max_error <= self.tolerance
     }
-}
-
-/// The same values in a box of another shape of the same rank: what is outside of the array is 0.
-fn resized(dense: &Dense, shape: &[usize]) -> Dense {
-    if dense.shape == shape {
-        return dense.clone();
-    }
-    let mut result = Dense { shape: shape.to_vec(), data: vec![0.0; shape.iter().product()] };
-    for (position, value) in result.data.iter_mut().enumerate() {
-        let index = unflatten(position, shape);
-        let inside = index.iter().zip(&dense.shape).all(|(k, extent)| k < extent);
-        if inside {
-            let flat =
-                index.iter().zip(&dense.shape).fold(0, |flat, (k, extent)| flat * extent + k);
-            *value = dense.data[flat];
-        }
-    }
-    result
 }
 
 fn unflatten(mut position: usize, shape: &[usize]) -> Vec<usize> {

@@ -117,7 +117,7 @@ fn random_programs_agree_with_the_reference() {
     let effort = |seed: u64| Effort {
         prove: long || seed.is_multiple_of(PROVEN),
         native: native && (long || seed.is_multiple_of(NATIVE)),
-        time: Duration::from_millis(if long { 5000 } else { 1000 }),
+        time: Duration::from_millis(if long { 2000 } else { 1000 }),
     };
     // As in `dastac` itself. Other tests of this binary count this way too from now on.
     let worker = Some(env!("CARGO_BIN_EXE_dastac").into());
@@ -239,6 +239,10 @@ fn rejection(error: &Error) -> Option<String> {
         Error::Program(diagnostics) => {
             let error = |d: &&dastac::stur::Diagnostic| d.severity == dastac::stur::Severity::Error;
             let first = diagnostics.iter().find(error).unwrap_or(&diagnostics[0]);
+            // Of these small programs, sets that took isl too many steps, or too long.
+            if first.code == "E0206" {
+                return Some(TOO_SLOW.into());
+            }
             Some(format!("{} {}", first.code, message(&first.message)))
         }
         Error::Layout(error @ (LayoutError::Unsupported(_) | LayoutError::Gaps)) => {
@@ -406,6 +410,12 @@ fn runs(
         }
         let wanted = Wanted::new(&evaluator, &program, &symbols, &inputs)
             .map_err(|error| context(format!("reference: {error}")))?;
+        // Where dimensions are empty, those of inference may be larger.
+        let facts = facts(&lowered.laid, &symbols).map_err(|error| context(error.to_string()))?;
+        for (id, dense) in &mut inputs {
+            let shape = facts[id.0].shape.iter().map(|extent| *extent as usize);
+            *dense = dense.resized(&shape.collect::<Vec<_>>());
+        }
         interpret(&lowered, movement, &wanted, &symbols, &inputs).map_err(context)?;
         cases.push((symbols, inputs, wanted));
     }
@@ -440,14 +450,10 @@ fn runs(
                 runner.set_input(*id, &dense.data, &dense.shape).map_err(context)?;
             }
             runner.execute().map_err(context)?;
-            for (id, values) in &wanted.values {
-                let shape = runner.shape(*id).map_err(context)?;
+            for id in wanted.values.keys() {
+                let shape = runner.facts()[id.0].shape.clone();
                 let found = runner.dense(*id).map_err(context)?;
-                if shape != values.shape || !wanted.agrees(*id, &found) {
-                    let name = &program.tensor(*id).name;
-                    let found = found.to_vec();
-                    return Err(failed(format!("{name} is {found:?}\nnot {values:?}")));
-                }
+                wanted.check(&program, *id, &shape, &found).map_err(failed)?;
             }
         }
     }
@@ -499,12 +505,27 @@ impl Wanted {
         Ok(Wanted { values, sizes: Some(sizes) })
     }
 
-    /// Whether a tensor's elements are as wanted, up to rounding.
-    fn agrees(&self, id: TensorId, found: &[f64]) -> bool {
-        let wanted = &self.values[&id].data;
-        match &self.sizes {
-            None => close(found, wanted, wanted, 1e-9),
-            Some(sizes) => close(found, wanted, &sizes[&id].data, 1e-5),
+    /// That a tensor's elements are as wanted, up to rounding.
+    fn check(
+        &self,
+        program: &Program,
+        id: TensorId,
+        shape: &[i64],
+        found: &[f64],
+    ) -> Result<(), String> {
+        let tensor = program.tensor(id);
+        let shape: Vec<usize> = shape.iter().map(|extent| *extent as usize).collect();
+        let wanted = &self.values[&id];
+        // Where a region is empty, a box may be larger than needed, never smaller.
+        let fits = wanted.shape.iter().zip(&shape).all(|(needed, extent)| needed <= extent);
+        let values = wanted.resized(&shape).data;
+        let agrees = match &self.sizes {
+            None => close(found, &values, &values, 1e-9),
+            Some(sizes) => close(found, &values, &sizes[&id].resized(&shape).data, 1e-5),
+        };
+        match fits && agrees {
+            true => Ok(()),
+            false => Err(format!("{} is {shape:?} {found:?}\nnot {wanted:?}", tensor.name)),
         }
     }
 }
@@ -641,15 +662,7 @@ fn interpret(
         run(&movement.module, unpack, &mut data)?;
         let found = data[1].as_float().unwrap_or_default();
         match (wanted.values.get(&id), inputs.get(&id)) {
-            (Some(values), _) => {
-                let shape: Vec<i64> = values.shape.iter().map(|extent| *extent as i64).collect();
-                if shape != facts[id.0].shape {
-                    return Err(format!("shape of {name}: {:?}, not {shape:?}", facts[id.0].shape));
-                }
-                if !wanted.agrees(id, found) {
-                    return Err(format!("{name} is {found:?}\nnot {:?}", values.data));
-                }
-            }
+            (Some(_), _) => wanted.check(program, id, &facts[id.0].shape, found)?,
             // Of an input comes back what the computation uses.
             (None, Some(wanted)) => {
                 let kept: Vec<f64> = wanted

@@ -49,6 +49,15 @@ impl Dense {
         position(&self.shape, index)
     }
 
+    /// The same values in a box of another shape of the same rank: what is outside of the array is 0, what is outside of the shape is left out.
+    pub fn resized(&self, shape: &[usize]) -> Dense {
+        let mut result = Dense::zeros(shape);
+        for (at, value) in result.data.iter_mut().enumerate() {
+            *value = self.get(&index_at(shape, at)).unwrap_or(0.0);
+        }
+        result
+    }
+
     /// An element, or nothing outside of the array.
     pub fn get(&self, index: &[i64]) -> Option<f64> {
         self.position(index).and_then(|at| self.data.get(at)).copied()
