@@ -58,6 +58,11 @@ impl Dense {
         result
     }
 
+    /// How many values are not 0.
+    pub fn nonzeros(&self) -> usize {
+        self.data.iter().filter(|value| **value != 0.0).count()
+    }
+
     /// An element, or nothing outside of the array.
     pub fn get(&self, index: &[i64]) -> Option<f64> {
         self.position(index).and_then(|at| self.data.get(at)).copied()
