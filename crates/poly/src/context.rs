@@ -118,10 +118,15 @@ impl Context {
         self.0.limit.get()
     }
 
-    /// No operation begins after this moment: later ones are [`Error::Deadline`]. A bound on the work as a whole, where
+    /// No operation begins after this moment, and no count goes on: later ones are [`Error::Deadline`]. A bound on the work as a whole, where
     /// [`Context::with_limit`] bounds each step of it.
     pub fn set_deadline(&self, deadline: Option<Instant>) {
         self.0.deadline.set(deadline);
+    }
+
+    /// The deadline, if there is one.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.0.deadline.get()
     }
 
     fn set_limit(&self, limit: u64) {

@@ -25,11 +25,12 @@ fn main() {
             _ => serve(),
         };
     }
-    let tests: [(&str, fn()); 9] = [
+    let tests: [(&str, fn()); 10] = [
         ("a_worker_answers_like_this_process", a_worker_answers_like_this_process),
         ("errors_of_questions_are_no_failures", errors_of_questions_are_no_failures),
         ("failed_workers_are_named", failed_workers_are_named),
         ("failed_workers_are_replaced_by_the_other_counter", failed_workers_are_replaced),
+        ("a_deadline_ends_a_count", a_deadline_ends_a_count),
         ("a_worker_that_ended_while_idle_is_started_again", a_worker_is_started_again),
         ("threads_have_a_worker_each", threads_have_a_worker_each),
         ("a_long_question_is_answered", a_long_question_is_answered),
@@ -172,6 +173,15 @@ fn failed_workers_are_replaced() {
         let statistics = counting.statistics();
         assert_eq!((statistics.barvinok, statistics.faulhaber), (0, 1), "{kind}");
     }
+}
+
+fn a_deadline_ends_a_count() {
+    let config = Config { time: Duration::from_secs(300), ..worker("hang", Counter::Auto) };
+    let (set, start) = (band(), Instant::now());
+    set.context().set_deadline(Some(start + Duration::from_secs(1)));
+    let result = Counting::new(config).card(&set);
+    assert!(matches!(result, Err(Error::Deadline { .. })), "{result:?}");
+    assert!(start.elapsed() < Duration::from_secs(100));
 }
 
 fn a_worker_is_started_again() {

@@ -28,7 +28,7 @@ use faulhaber::Budget;
 use question::{Answer, Asked, Question};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 pub use worker::{ARGUMENT as WORKER_ARGUMENT, serve};
 
 /// Systems of constraints and residue classes that Faulhaber summation may look at when it is the last resort; the time limit is usually
@@ -169,6 +169,7 @@ impl Counting {
         let start = Instant::now();
         // In a context of its own: what is counted within a budget does not depend on how.
         let scratch = Context::new()?;
+        scratch.set_deadline(context.deadline());
         let answer = match config.counter {
             Counter::Barvinok => self.barvinok(&scratch, question),
             Counter::Faulhaber => self.faulhaber(&scratch, question),
@@ -178,11 +179,23 @@ impl Counting {
         question.read(context, &answer, space)
     }
 
+    /// The time that one count may take, at most until the context's deadline.
+    fn time(&self, context: &Context) -> Duration {
+        let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
+        context.deadline().map_or(self.config.time, |deadline| self.config.time.min(left(deadline)))
+    }
+
     fn barvinok(&self, context: &Context, question: &Question) -> Result<Answer> {
         // Without the library there is no need of a worker to say so.
         context.library().barvinok()?;
         let answer = match &self.config.worker {
-            Some(program) => self.workers.count(program, question, &self.config),
+            Some(program) => {
+                let config = Config { time: self.time(context), ..self.config.clone() };
+                self.workers.count(program, question, &config).map_err(|error| {
+                    let over = context.deadline().is_some_and(|end| Instant::now() >= end);
+                    if over { Error::Deadline { operation: "counting" } } else { error }
+                })
+            }
             None => barvinok::count(context, question),
         }?;
         self.answered(By::Barvinok);
@@ -190,7 +203,7 @@ impl Counting {
     }
 
     fn faulhaber(&self, context: &Context, question: &Question) -> Result<Answer> {
-        let mut budget = Budget::new(THOROUGH, Some(self.config.time));
+        let mut budget = Budget::new(THOROUGH, Some(self.time(context)));
         let answer = sum_up(context, question, &mut budget)?;
         self.answered(By::Faulhaber);
         Ok(answer)
