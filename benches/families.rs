@@ -1,7 +1,8 @@
 //! Structure families (DASTAC, section 6.4, and more): pieces of the index, time from text to machine code, and bytes against a dense
 //! array and against one buffer for each summand (the paper's rule).
 //!
-//! `cargo bench --bench families` prints the table; `-- --write` (what `./x families` does) puts it into `docs/layouts.md`.
+//! `cargo bench --bench families` prints the table; `-- --write` (what `./x families` does) puts it into `docs/layouts.md`; `-- TEXT` measures
+//! the families whose name or parameters contain the text, and prints the time of every stage.
 
 use std::collections::BTreeMap;
 
@@ -29,8 +30,14 @@ fn main() {
             .to_string(),
         "|---|---|--:|--:|--:|--:|--:|--:|--:|".to_string(),
     ];
-    for family in families() {
-        let row = match measure(&family) {
+    let arguments: Vec<String> =
+        std::env::args().skip(1).filter(|a| a != "--bench" && a != "--write").collect();
+    let wanted = |family: &Family| {
+        let text = format!("{} {}", family.name, family.parameters);
+        arguments.iter().all(|argument| text.contains(argument.as_str()))
+    };
+    for family in families().into_iter().filter(wanted) {
+        let row = match measure(&family, !arguments.is_empty()) {
             Ok(cells) => cells.join(" | "),
             Err(error) => error,
         };
@@ -38,7 +45,7 @@ fn main() {
         println!("{row}");
         rows.push(row);
     }
-    if std::env::args().any(|argument| argument == "--write") {
+    if arguments.is_empty() && std::env::args().any(|argument| argument == "--write") {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/layouts.md");
         let text = std::fs::read_to_string(path).expect("docs/layouts.md is there");
         let [begin, end] = MARKERS;
@@ -50,7 +57,7 @@ fn main() {
     }
 }
 
-fn measure(family: &Family) -> Result<Vec<String>, String> {
+fn measure(family: &Family, stages: bool) -> Result<Vec<String>, String> {
     let text = |error: dastac::Error| error.to_string();
     let target = Target { parallel: false, checked: false };
     let built: Built = Analysis::of(&family.source)
@@ -59,6 +66,11 @@ fn measure(family: &Family) -> Result<Vec<String>, String> {
         .and_then(|lowered| lowered.build(target))
         .map_err(text)?;
     let laid = &built.lowered.laid;
+    if stages {
+        for (stage, time) in &laid.analysis.timings.0 {
+            println!("{stage}: {:.1} ms", time.as_secs_f64() * 1e3);
+        }
+    }
     let inferred = &laid.analysis.inferred;
     let tensor = inferred.program.find(family.tensor).ok_or("no such tensor")?;
     let names: Vec<String> =
@@ -216,7 +228,7 @@ fn example(name: &str, tensor: &'static str) -> Family {
 fn families() -> Vec<Family> {
     let n = [("N", 1024)];
     let mut all = Vec::new();
-    for summands in [1, 4, 16, 32] {
+    for summands in [1, 4, 16, 64, 128, 256, 1024] {
         all.push(diagonals(summands));
     }
     all.push(matvec(

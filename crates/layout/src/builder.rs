@@ -1,5 +1,7 @@
 //! Building layouts: what is found, and what the caller chooses.
 
+use std::cell::OnceCell;
+
 use dastac_poly::{PwQPolynomial, Set};
 
 use crate::coordinates::{Coordinates, explicit};
@@ -137,6 +139,7 @@ impl Builder {
             align: self.align,
             unique: stored.clone(),
             redundancy: Vec::new(),
+            slices: OnceCell::new(),
             stored,
         })
     }

@@ -170,7 +170,7 @@ impl Coordinates {
     pub(crate) fn essential(&self, stored: &Set) -> Result<(Coordinates, Set), LayoutError> {
         let mut image = self.image(stored)?;
         let mut list = Vec::new();
-        if image.basic_sets()?.len() > MAX_BASIC_SETS {
+        if image.basic_set_count()? > MAX_BASIC_SETS {
             return Ok((self.clone(), image));
         }
         let mut place = 0;
@@ -198,7 +198,7 @@ impl Coordinates {
 /// # Errors
 /// A failure of isl.
 pub fn explicit(set: &Set) -> Result<Set, LayoutError> {
-    if set.existentials()? <= 1 || set.basic_sets()?.len() > MAX_BASIC_SETS {
+    if set.existentials()? <= 1 || set.basic_set_count()? > MAX_BASIC_SETS {
         return Ok(set.clone());
     }
     let names = set.dims()?;

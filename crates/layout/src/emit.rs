@@ -12,7 +12,9 @@ use dastac_stur::ast::{BinaryOp, Expr, ExprKind};
 use dastac_stur::sets::{Affine, Atom};
 
 use crate::convert::membership;
+use crate::fusion::Piece;
 use crate::index::symbols_of;
+use crate::slices::Slices;
 use crate::{Layout, LayoutError, Piecewise, Polynomial};
 
 /// What a name stands for in generated code.
@@ -148,6 +150,16 @@ impl Piecewise {
                 pieces.push(piece);
             }
         }
+        self.select(pieces, known, resolve)
+    }
+
+    /// A selection between these pieces, all that meet `known`.
+    fn select(
+        &self,
+        mut pieces: Vec<&Piece>,
+        known: &dastac_poly::Set,
+        resolve: Resolve<'_>,
+    ) -> Result<Index, LayoutError> {
         // A size is 0 where no piece applies; a position is only ever asked for where one does.
         let is_size = self.dims.is_empty();
         let total = !is_size || self.covers(known)?;
@@ -200,7 +212,29 @@ impl Layout {
             Some(position) => Some(subscripts[position].clone()),
             None => symbol(name),
         };
-        self.index.to_index(known, &resolve)
+        if self.index.pieces.len() == 1 {
+            return self.index.to_index(known, &resolve);
+        }
+        let slices = self.slices()?;
+        let here = Slices::of(known)?;
+        let mut pieces = Vec::new();
+        for (piece, there) in self.index.pieces.iter().zip(slices) {
+            if !here.disjoint(there) && !piece.domain.is_disjoint(known)? {
+                pieces.push(piece);
+            }
+        }
+        self.index.select(pieces, known, &resolve)
+    }
+
+    /// The slices of each piece of the index.
+    fn slices(&self) -> Result<&[Slices], LayoutError> {
+        if let Some(known) = self.slices.get() {
+            return Ok(known);
+        }
+        let slices: Result<Vec<Slices>, _> =
+            self.index.pieces.iter().map(|piece| Slices::of(&piece.domain)).collect();
+        let slices = slices?;
+        Ok(self.slices.get_or_init(|| slices))
     }
 
     /// The number of stored elements as loop IR.

@@ -4,6 +4,7 @@
 //! loop order ([`appearance_order`]), in the coordinates that [`crate::search`] finds. Preceding accesses and their count:
 //! [`Set::rank_by_depth`]. Then [`crate::fusion`].
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -18,6 +19,7 @@ use crate::coordinates::Coordinates;
 use crate::fusion::{Piece, Piecewise};
 use crate::part::Part;
 use crate::polynomial::Polynomial;
+use crate::slices::Slices;
 
 /// A packed layout of one tensor.
 #[derive(Clone, Debug)]
@@ -42,6 +44,8 @@ pub struct Layout {
     pub unique: Set,
     /// How redundant elements follow from unique ones.
     pub redundancy: Vec<Redundancy>,
+    /// What tells the pieces of the index apart, once it was asked for.
+    pub(crate) slices: OnceCell<Vec<Slices>>,
 }
 
 impl Layout {
@@ -169,6 +173,7 @@ impl Layout {
             align: 1,
             unique: structured.unique.clone(),
             redundancy: structured.redundancy.clone(),
+            slices: OnceCell::new(),
             stored,
         })
     }

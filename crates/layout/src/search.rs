@@ -145,7 +145,7 @@ pub(crate) fn search(
     order: &[usize],
     regions: &[Set],
 ) -> Result<Vec<Part>, LayoutError> {
-    let basics = stored.basic_sets()?.len();
+    let basics = stored.basic_set_count()?;
     let several = if regions.len() > 1 { SIMPLE_FLOORS_OF_REGIONS } else { SIMPLE_FLOORS };
     let mut best = Best::new(several);
     let strided = stored.existentials()? > 0;
@@ -273,7 +273,7 @@ fn reordered(
     best: &mut Best,
 ) -> Result<bool, LayoutError> {
     let found = best.found.as_ref().map_or(0, |(cost, _)| cost.pieces);
-    if found == 1 || stored.basic_sets()?.len() > 2 {
+    if found == 1 || stored.basic_set_count()? > 2 {
         return Ok(false);
     }
     if let Some(blocks) = Coordinates::digits(stored, dims, order, true)? {

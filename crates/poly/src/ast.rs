@@ -227,7 +227,75 @@ impl fmt::Display for Expr {
     }
 }
 
+impl Expr {
+    /// With values in the place of parameters; sums and products of numbers become numbers.
+    pub fn bind(&self, values: &[(String, i64)]) -> Expr {
+        match self {
+            Expr::Id(name) => {
+                let bound = values.iter().find(|(bound, _)| bound == name);
+                bound.map_or_else(|| self.clone(), |(_, value)| Expr::Int(*value))
+            }
+            Expr::Int(_) => self.clone(),
+            Expr::Op(op, args) => {
+                let args: Vec<Expr> = args.iter().map(|arg| arg.bind(values)).collect();
+                let value = match (op, args.as_slice()) {
+                    (Op::Minus, [Expr::Int(a)]) => a.checked_neg(),
+                    (Op::Add, [Expr::Int(a), Expr::Int(b)]) => a.checked_add(*b),
+                    (Op::Sub, [Expr::Int(a), Expr::Int(b)]) => a.checked_sub(*b),
+                    (Op::Mul, [Expr::Int(a), Expr::Int(b)]) => a.checked_mul(*b),
+                    _ => None,
+                };
+                value.map_or(Expr::Op(*op, args), Expr::Int)
+            }
+        }
+    }
+}
+
 impl Node {
+    /// The same tree with other expressions.
+    pub fn map(&self, change: &dyn Fn(&Expr) -> Expr) -> Node {
+        let inner = |node: &Node| Box::new(node.map(change));
+        match self {
+            Node::Block(children) => {
+                Node::Block(children.iter().map(|node| node.map(change)).collect())
+            }
+            Node::Mark { name, body } => Node::Mark { name: name.clone(), body: inner(body) },
+            Node::If { cond, then, otherwise } => Node::If {
+                cond: change(cond),
+                then: inner(then),
+                otherwise: otherwise.as_ref().map(|node| inner(node)),
+            },
+            Node::For { iterator, init, cond, inc, degenerate, body } => Node::For {
+                iterator: iterator.clone(),
+                init: change(init),
+                cond: change(cond),
+                inc: change(inc),
+                degenerate: *degenerate,
+                body: inner(body),
+            },
+            Node::User { statement, args } => {
+                Node::User { statement: statement.clone(), args: args.iter().map(change).collect() }
+            }
+        }
+    }
+
+    /// With values in the place of parameters.
+    pub fn bind(&self, values: &[(String, i64)]) -> Node {
+        self.map(&|expr| expr.bind(values))
+    }
+
+    /// Number of nodes.
+    pub fn size(&self) -> usize {
+        1 + match self {
+            Node::Block(children) => children.iter().map(Node::size).sum(),
+            Node::Mark { body, .. } | Node::For { body, .. } => body.size(),
+            Node::If { then, otherwise, .. } => {
+                then.size() + otherwise.as_ref().map_or(0, |node| node.size())
+            }
+            Node::User { .. } => 0,
+        }
+    }
+
     /// Writes it, each line after an indent, ending in a line break.
     fn write(&self, f: &mut fmt::Formatter<'_>, depth: usize) -> fmt::Result {
         let pad = "  ".repeat(depth);

@@ -9,7 +9,7 @@ use isl_vendor as sys;
 use num_integer::Integer;
 
 /// `sum of params + sum of dims + constant = 0`, or a multiple of `modulus`. Invariant: the first coefficient that is not 0, of `dims`
-/// and then of `params`, is positive.
+/// and then of `params`, is positive; modulo `m` all numbers lie between `-m/2` and `m/2`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Equality {
     /// Coefficient of each dimension.
@@ -113,16 +113,24 @@ fn equality(row: &[i64], rank: usize, names: &[String]) -> Option<Equality> {
     let (dims, rest) = row.split_at(rank);
     let (params, rest) = rest.split_at(names.len());
     let (constant, divs) = rest.split_first()?;
-    let first = dims.iter().chain(params).find(|c| **c != 0)?;
-    // A number's negative may be beyond 64 bits as well.
-    let sign = if *first < 0 { -1 } else { 1 };
-    let times = |c: &i64| c.checked_mul(sign);
     let modulus = divs.iter().try_fold(0i64, |m, c| Some(m.gcd(&c.checked_abs()?)))?;
     if modulus == 1 {
         return None;
     }
+    // The residue of least magnitude: `i + 15k` and `i - k` are one form modulo 16.
+    let reduced = |c: &i64| match modulus {
+        0 => *c,
+        _ => {
+            let residue = c.rem_euclid(modulus);
+            if residue > modulus / 2 { residue - modulus } else { residue }
+        }
+    };
+    let first = dims.iter().chain(params).map(reduced).find(|c| *c != 0)?;
+    // A number's negative may be beyond 64 bits as well.
+    let sign = if first < 0 { -1 } else { 1 };
+    let times = |c: &i64| reduced(c).checked_mul(sign);
     let mut named = Vec::new();
-    for (name, c) in names.iter().zip(params).filter(|(_, c)| **c != 0) {
+    for (name, c) in names.iter().zip(params).filter(|(_, c)| reduced(c) != 0) {
         named.push((name.clone(), times(c)?));
     }
     named.sort();

@@ -22,6 +22,12 @@ pub struct Point {
 wrapper!(Set);
 parsed!(Set, isl_set_read_from_str);
 
+/// Sets of at most so many basic sets are coalesced pair by pair,
+const MAX_PAIRED: usize = 64;
+
+/// and others so many basic sets at a time.
+const NEIGHBOURS: usize = 16;
+
 impl Set {
     methods! {
         /// The points in both.
@@ -48,8 +54,8 @@ impl Set {
         /// Whether it has exactly one point for each of the parameters for which it has any.
         is_singleton(?) = isl_set_is_singleton;
 
-        /// The same points in fewer basic sets, where they fit together.
-        coalesce(same) -> Set = isl_set_coalesce;
+        /// [`Set::coalesce`] of all basic sets at once.
+        coalesce_pairs(same) -> Set = isl_set_coalesce;
         /// The same points, with implicit equalities made explicit.
         detect_equalities() -> Set = isl_set_detect_equalities;
         /// The same points, without constraints that follow from others.
@@ -194,6 +200,51 @@ impl Set {
             true => Ok(chosen),
             false => Err(Error::Isl { operation, message: "its answer is incomplete".into() }),
         }
+    }
+
+    /// The same points in fewer basic sets, where they fit together. isl tries every pair of basic sets; where there are very many, only
+    /// neighbours are tried, so that the time is in proportion to their number.
+    pub fn coalesce(&self) -> Result<Set> {
+        if self.basic_set_count()? <= MAX_PAIRED {
+            return self.coalesce_pairs();
+        }
+        let mut basics = self.basic_sets()?;
+        while basics.len() > MAX_PAIRED {
+            let mut fewer = Vec::new();
+            for neighbours in basics.chunks(NEIGHBOURS) {
+                if let Some(joined) = Set::union_of(neighbours)? {
+                    fewer.extend(joined.coalesce_pairs()?.basic_sets()?);
+                }
+            }
+            let gain = basics.len().saturating_sub(fewer.len());
+            basics = fewer;
+            if gain < basics.len() / 4 {
+                break;
+            }
+        }
+        let joined = Set::union_of(&basics)?.map_or_else(|| self.empty_like(), Ok)?;
+        if basics.len() <= MAX_PAIRED { joined.coalesce_pairs() } else { Ok(joined) }
+    }
+
+    /// The points in any of the sets; nothing if there are none. In halves: a union copies its sides.
+    pub fn union_of(sets: &[Set]) -> Result<Option<Set>> {
+        match sets {
+            [] => Ok(None),
+            [only] => Ok(Some(only.clone())),
+            _ => {
+                let (left, right) = sets.split_at(sets.len() / 2);
+                match (Set::union_of(left)?, Set::union_of(right)?) {
+                    (Some(left), Some(right)) => left.union(&right).map(Some),
+                    (left, right) => Ok(left.or(right)),
+                }
+            }
+        }
+    }
+
+    /// Number of basic sets of the description.
+    pub fn basic_set_count(&self) -> Result<usize> {
+        let list = isl!(self.context(), isl_set_get_basic_set_list(self.0.keep()))?;
+        Ok(isl!(self.context(), isl_basic_set_list_size(list.keep()))? as usize)
     }
 
     /// The same points, described as simply as isl can.

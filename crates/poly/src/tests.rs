@@ -512,6 +512,35 @@ fn nothing_begins_after_the_deadline() {
 }
 
 #[test]
+fn families_are_sets_that_differ_in_numbers() {
+    let c = context();
+    let texts = [
+        "[N] -> { [i, j] : (j - i) mod 16 = 3 and 0 <= i < N and 0 <= j < 2 }",
+        "[N] -> { [i, j] : (j - i) mod 16 = 9 and 0 <= i < N and 0 <= j < 2 }",
+        "[N] -> { [i, j] : 5 <= i <= 7 and 0 <= j <= i }",
+        "[N] -> { [i, j] : 0 <= i < N and 0 <= j < 2 }",
+        "[N] -> { [i, j] : 2 <= i <= 9 and 0 <= j <= i }",
+        "[N] -> { [i, j] : (j - i) mod 16 = 3 and 0 <= i < N and 0 <= j < 2 }",
+        "[N] -> { [i, j] : 1 <= i <= 2 and 0 <= j <= i or i = 100 and j = 3 }",
+    ];
+    let sets: Vec<Set> = texts.iter().map(|text| Set::parse(&c, text).unwrap()).collect();
+    let mut found = Vec::new();
+    for family in families(&sets, 2).unwrap() {
+        for (k, values) in &family.members {
+            assert!(family.set.fix_params(values).unwrap().is_equal(&sets[*k]).unwrap());
+            assert!(values.iter().all(|(_, value)| *value >= 0));
+        }
+        found.push(format!("{:?} {}", family.members, family.set));
+    }
+    found.sort();
+    check(found.join("\n"), expect![[r#"
+        [(0, [("c0", 10)]), (1, [("c0", 0)]), (5, [("c0", 10)])] [N, c0] -> { [i, j] : (7 - c0 - i + j) mod 16 = 0 and 0 <= c0 <= 10 and 0 <= i < N and 0 <= j <= 1 }
+        [(2, [("c0", 0), ("c1", 0)]), (4, [("c0", 3), ("c1", 2)])] [N, c0, c1] -> { [i, j] : 0 <= c0 <= 3 and 0 <= c1 <= 2 and 5 - c0 <= i <= 7 + c1 and 0 <= j <= i }"#]]);
+    assert!(families(&sets, 4).unwrap().is_empty());
+    assert_eq!(families(&sets[3..4], 1).unwrap()[0].params, Vec::<String>::new());
+}
+
+#[test]
 fn a_failed_simplification_is_none() {
     let c = context();
     let s = Set::parse(&c, "{ [i] : 0 <= i < 5 }").unwrap();

@@ -10,6 +10,8 @@
 //! Each statement accumulates into its head. Where the rule's statements write disjoint parts that together are the whole head, and
 //! every reduction became a sum ([`dastac_loops::passes`], `contract`), elements are set once and nothing is cleared before.
 
+use std::collections::BTreeMap;
+
 use dastac_layout::{
     Layout, Resolve, affine_to_index, convert, explicit, expr_to_index, partition,
 };
@@ -118,6 +120,14 @@ pub(crate) fn buffer(tensor: TensorId) -> BufferId {
     BufferId(u32::try_from(tensor.0).unwrap_or(u32::MAX))
 }
 
+/// What the loops of a statement scan.
+#[derive(Clone)]
+struct Loops {
+    iterators: Vec<String>,
+    domain: Set,
+    ast: ast::Node,
+}
+
 struct Builder<'a> {
     inferred: &'a Inferred,
     layouts: &'a [Layout],
@@ -133,10 +143,15 @@ impl Builder<'_> {
         let mut head_vars: Vec<VarId> = Vec::new();
         let mut once = true;
         let iterators = &self.inferred.program.rules[rule.rule.0].iterators;
-        for statement in &self.split(rule)? {
+        let statements = self.split(rule)?;
+        let loops = self.loops(&statements)?;
+        for (statement, loops) in statements.iter().zip(loops) {
             let first_var = self.function.vars.len();
             let head = self.head_points(rule, statement)?;
-            let (nest, instances) = self.statement(rule, statement, &head)?;
+            let (nest, instances) = match loops {
+                Some(loops) => self.statement(rule, statement, loops, &head)?,
+                None => (Vec::new(), 0),
+            };
             nests.push(nest);
             heads.push(head);
             // A test at every point may leave elements out; computed subscripts may meet.
@@ -179,6 +194,10 @@ impl Builder<'_> {
         for statement in &rule.statements {
             let domain = explicit(&statement.domain)?;
             let statement = &Statement { domain, ..statement.clone() };
+            if statement.domain.basic_set_count()? == 1 {
+                statements.push(statement.clone());
+                continue;
+            }
             let mut parts = Vec::new();
             let basics = statement.domain.make_disjoint()?.coalesce()?.basic_sets()?;
             if (2..=MAX_PARTS).contains(&basics.len()) {
@@ -236,19 +255,47 @@ impl Builder<'_> {
         })
     }
 
-    /// A statement's loops, and at how many places in them it stands. `head` are the elements that it writes.
+    /// The loops of each statement; none where it has no points.
+    fn loops(&self, statements: &[Statement]) -> Result<Vec<Option<Loops>>, SchedError> {
+        let mut all: Vec<Option<Loops>> = vec![None; statements.len()];
+        let mut alike: BTreeMap<Vec<String>, Vec<(usize, Set)>> = BTreeMap::new();
+        for (k, statement) in statements.iter().enumerate() {
+            let iterators = statement.loops();
+            let domain = self.loop_domain(statement, &iterators)?;
+            if !domain.is_empty()? {
+                alike.entry(iterators).or_default().push((k, domain));
+            }
+        }
+        for (iterators, members) in alike {
+            let (places, domains): (Vec<usize>, Vec<Set>) = members.into_iter().unzip();
+            let Some(domain) = domains.first() else { continue };
+            let scan = Scan {
+                sets: &self.inferred.sets,
+                module: &self.module,
+                iterators: &iterators,
+                domain,
+                parallel: &[],
+            };
+            for ((k, domain), ast) in places.into_iter().zip(&domains).zip(scan.asts(&domains)?) {
+                let (iterators, domain) = (iterators.clone(), domain.clone());
+                all[k] = Some(Loops { iterators, domain, ast });
+            }
+        }
+        Ok(all)
+    }
+
+    /// A statement's loop nest, and at how many places in it the statement stands. `head` are the elements that it writes.
     fn statement(
         &mut self,
         rule: &InferredRule,
         statement: &Statement,
+        Loops { iterators, domain, ast }: Loops,
         head: &Set,
     ) -> Result<(Vec<Stmt>, usize), SchedError> {
         let head_iterators = &self.inferred.program.rules[rule.rule.0].iterators;
-        let iterators = statement.loops();
         // A computed iterator of the head is no loop: distinct iterations of the loops that are may write one element.
         let parallel: Vec<bool> =
             iterators.iter().map(|name| head_iterators.contains(name)).collect();
-        let domain = self.loop_domain(statement, &iterators)?;
         let scan = Scan {
             sets: &self.inferred.sets,
             module: &self.module,
@@ -256,10 +303,6 @@ impl Builder<'_> {
             domain: &domain,
             parallel: &parallel,
         };
-        if domain.is_empty()? {
-            return Ok((Vec::new(), 0));
-        }
-        let ast = scan.ast()?;
         self.asts.push((rule.head, ast.clone()));
         // What is known at a point of the loops, whatever the computed iterators are.
         let to_loops = Affine::each(&iterators);

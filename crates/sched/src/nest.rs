@@ -46,7 +46,11 @@ pub(crate) fn module_name(name: &str) -> String {
 /// Builds the statements of one point.
 pub type Leaf<'a> = dyn FnMut(&Scope<'_>, &mut Function) -> Result<Vec<Stmt>, SchedError> + 'a;
 
+/// So many sets of one kind are worth the two ASTs that it takes to share one.
+const WORTH_SHARING: usize = 4;
+
 /// A set to scan in the order of its dimensions.
+#[derive(Clone, Copy)]
 pub struct Scan<'a> {
     /// Names of the program.
     pub sets: &'a Sets,
@@ -76,6 +80,27 @@ impl Scan<'_> {
         generate(&explicit(&domain)?)
             .or_else(|_| generate(&domain))
             .or_else(|_| generate(&domain.compute_divs()?))
+    }
+
+    /// isl's ASTs of many sets over the same dimensions. Sets that differ in numbers only share one, unless it has more cases than a set's own.
+    pub fn asts(&self, domains: &[Set]) -> Result<Vec<Node>, SchedError> {
+        let ast = |domain: &Set| Scan { domain, ..*self }.ast();
+        let mut asts: Vec<Option<Node>> = vec![None; domains.len()];
+        for family in dastac_poly::families(domains, WORTH_SHARING)? {
+            // What is too hard with parameters may be easy with numbers.
+            let Ok(shared) = ast(&family.set) else { continue };
+            let Some((first, _)) = family.members.first() else { continue };
+            let own = ast(&domains[*first])?;
+            if shared.size() > own.size() {
+                asts[*first] = Some(own);
+                continue;
+            }
+            for (member, values) in &family.members {
+                asts[*member] = Some(shared.bind(values));
+            }
+        }
+        let all = asts.into_iter().zip(domains);
+        all.map(|(known, domain)| known.map_or_else(|| ast(domain), Ok)).collect()
     }
 
     /// The loop nest, `leaf` at every point.
@@ -245,30 +270,7 @@ fn test(expr: &Expr) -> Option<&Expr> {
 
 /// A node where a condition is known to hold, or not to.
 fn assume(node: &Node, known: &Expr, holds: bool) -> Node {
-    let expr = |expr: &Expr| assume_in(expr, known, holds);
-    let inner = |node: &Node| Box::new(assume(node, known, holds));
-    match node {
-        Node::Block(children) => {
-            Node::Block(children.iter().map(|node| assume(node, known, holds)).collect())
-        }
-        Node::Mark { name, body } => Node::Mark { name: name.clone(), body: inner(body) },
-        Node::If { cond, then, otherwise } => Node::If {
-            cond: expr(cond),
-            then: inner(then),
-            otherwise: otherwise.as_ref().map(|node| inner(node)),
-        },
-        Node::For { iterator, init, cond, inc, degenerate, body } => Node::For {
-            iterator: iterator.clone(),
-            init: expr(init),
-            cond: expr(cond),
-            inc: expr(inc),
-            degenerate: *degenerate,
-            body: inner(body),
-        },
-        Node::User { statement, args } => {
-            Node::User { statement: statement.clone(), args: args.iter().map(expr).collect() }
-        }
-    }
+    node.map(&|expr| assume_in(expr, known, holds))
 }
 
 fn assume_in(expr: &Expr, known: &Expr, holds: bool) -> Expr {

@@ -160,7 +160,7 @@ impl Quotient {
         for (map, coefficient) in new {
             push(&mut pieces, map, &coefficient)?;
         }
-        let mut parts = unique.basic_sets()?.len();
+        let mut parts = unique.basic_set_count()?;
         for (map, _) in &pieces {
             parts += map.basic_maps()?.len();
         }
