@@ -74,11 +74,7 @@ impl Analysis {
     pub fn lay_out(self) -> Result<Laid, Error> {
         let mut analysis = self;
         let inferred = &analysis.inferred;
-        let layouts = analysis.timings.measure("layout", || {
-            inferred.program.tensor_ids().map(|id| Layout::of(inferred, id)).collect()
-        });
-        let layouts: Vec<Layout> =
-            layouts.map_err(|error: dastac_layout::LayoutError| Error::from(error))?;
+        let layouts = analysis.timings.measure("layout", || Layout::all(inferred))?;
         Ok(Laid { analysis, layouts })
     }
 }

@@ -43,7 +43,7 @@ impl Rows {
     /// [`LayoutError::Gaps`] where elements of a row are not next to each other.
     pub(crate) fn of(image: &Set) -> Result<Option<Rows>, LayoutError> {
         let context = image.context();
-        let names: Vec<String> = (0..image.rank()).map(|k| format!("c{k}")).collect();
+        let names = image.fresh_dims("c")?;
         let Some((last, prefix)) = names.split_last() else { return Ok(None) };
         let (all, prefix) = (names.join(", "), prefix.join(", "));
         let head = Map::parse(context, &format!("{{ [{all}] -> [{prefix}] }}"))?;

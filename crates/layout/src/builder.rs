@@ -73,18 +73,31 @@ impl Builder {
         self
     }
 
+    /// The elements.
+    pub(crate) fn stored(&self) -> &Set {
+        &self.stored
+    }
+
+    /// The same for other elements.
+    pub(crate) fn elements(mut self, stored: &Set) -> Builder {
+        self.stored = stored.clone();
+        self
+    }
+
+    /// The order of loops, if nothing else is asked.
+    pub(crate) fn plain_order(&self) -> Option<&[usize]> {
+        let plain = self.chosen.is_none() && self.align == 1 && self.regions.len() <= 1;
+        plain.then_some(&self.loop_order)
+    }
+
     /// Finds the layout.
     ///
     /// # Errors
     /// An infinite set, an order that is no permutation, rows with gaps to be aligned, a failure of isl, Barvinok not being there.
     pub fn build(self) -> Result<Layout, LayoutError> {
-        let dims: Vec<String> = self
-            .stored
-            .dims()?
-            .into_iter()
-            .enumerate()
-            .map(|(k, name)| if name.is_empty() { format!("i{k}") } else { name })
-            .collect();
+        let given = self.stored.dims()?.into_iter().zip(self.stored.fresh_dims("i")?);
+        let dims: Vec<String> =
+            given.map(|(name, fresh)| if name.is_empty() { fresh } else { name }).collect();
         let stored = explicit(&self.stored.with_dim_names(&dims)?)?;
         if !stored.is_bounded()? {
             return Err(dastac_poly::Error::Infinite { set: stored.to_string() }.into());

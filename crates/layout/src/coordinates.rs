@@ -202,7 +202,7 @@ pub fn explicit(set: &Set) -> Result<Set, LayoutError> {
         return Ok(set.clone());
     }
     let names = set.dims()?;
-    let dims: Vec<String> = (0..set.rank()).map(|k| format!("c{k}")).collect();
+    let dims = set.fresh_dims("c")?;
     let order: Vec<usize> = (0..dims.len()).collect();
     let set_named = set.with_dim_names(&dims)?;
     let Some(digits) = Coordinates::digits(&set_named, &dims, &order, false)? else {
@@ -221,7 +221,7 @@ pub fn explicit(set: &Set) -> Result<Set, LayoutError> {
 /// Before -> after: `exists r, s: 0 <= x_1 < 4 and 8r + 2s <= 8*x_1 + x_0 <= 8r + 2s + 1 and ..` -> `0 <= x_1 < 4 and 0 <= x_0 < 8 and ..`.
 fn without_existentials(set: Set) -> Result<Set, LayoutError> {
     let mut simple = set.affine_hull()?;
-    let names: Vec<String> = (0..set.rank()).map(|k| format!("c{k}")).collect();
+    let names = set.fresh_dims("c")?;
     let mut conditions = Vec::new();
     for (k, name) in names.iter().enumerate() {
         for (bound, operator) in [(set.dim_min(k)?, ">="), (set.dim_max(k)?, "<=")] {

@@ -9,12 +9,13 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use dastac_poly::{Context, Set};
-use dastac_stur::infer::{Inferred, Redundancy, infer};
+use dastac_stur::infer::{Inferred, Redundancy, Structured, infer};
 use dastac_stur::program::TensorId;
 use dastac_stur::sets::Affine;
 
 use crate::LayoutError;
 use crate::align::Rows;
+use crate::builder::Builder;
 use crate::coordinates::Coordinates;
 use crate::fusion::{Piece, Piecewise};
 use crate::part::Part;
@@ -78,7 +79,8 @@ impl Layout {
     /// Diagnostics that name the tensor where its structure or what `layout:` says of it is at fault; failures of isl.
     pub fn of(inferred: &Inferred, tensor: TensorId) -> Result<Layout, LayoutError> {
         let blamed = |error: LayoutError| error.blamed("the layout", &inferred.program, tensor);
-        Layout::found(inferred, tensor).map_err(blamed)
+        let layout = Layout::asked(inferred, tensor)?.build().map_err(blamed)?;
+        Ok(layout.with_structure(&inferred.tensors[tensor.0]))
     }
 
     /// Whether a tensor can be laid out as `layout:` says, without doing it.
@@ -99,22 +101,27 @@ impl Layout {
         check().map_err(|error: LayoutError| error.blamed("the layout", &inferred.program, tensor))
     }
 
-    fn found(inferred: &Inferred, tensor: TensorId) -> Result<Layout, LayoutError> {
-        let structured = &inferred.tensors[tensor.0];
-        let mut builder = Layout::builder(&inferred.used(tensor)?)
-            .loop_order(&appearance_order(inferred, tensor))
-            .regions(regions(inferred, tensor)?);
-        if let Some(choice) = &inferred.program.tensor(tensor).layout {
-            if let Some(order) = &choice.order {
-                builder = builder.order(order);
+    /// What a program asks of a tensor's layout.
+    pub(crate) fn asked(inferred: &Inferred, tensor: TensorId) -> Result<Builder, LayoutError> {
+        let asked = || -> Result<Builder, LayoutError> {
+            let mut builder = Layout::builder(&inferred.used(tensor)?)
+                .loop_order(&appearance_order(inferred, tensor))
+                .regions(regions(inferred, tensor)?);
+            if let Some(choice) = &inferred.program.tensor(tensor).layout {
+                if let Some(order) = &choice.order {
+                    builder = builder.order(order);
+                }
+                builder = builder.align(choice.align.unwrap_or(1));
             }
-            builder = builder.align(choice.align.unwrap_or(1));
-        }
-        Ok(Layout {
-            unique: structured.unique.clone(),
-            redundancy: structured.redundancy.clone(),
-            ..builder.build()?
-        })
+            Ok(builder)
+        };
+        asked().map_err(|error| error.blamed("the layout", &inferred.program, tensor))
+    }
+
+    /// With what inference found out about the tensor.
+    pub(crate) fn with_structure(self, structured: &Structured) -> Layout {
+        let (unique, redundancy) = (structured.unique.clone(), structured.redundancy.clone());
+        Layout { unique, redundancy, ..self }
     }
 
     /// The uncompressed layout of a tensor: its whole box in C order. What packing is compared with.

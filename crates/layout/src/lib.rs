@@ -46,6 +46,7 @@ mod builder;
 pub mod convert;
 mod coordinates;
 mod emit;
+mod family;
 mod floors;
 mod fusion;
 mod index;

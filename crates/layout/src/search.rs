@@ -14,7 +14,7 @@ use dastac_poly::{Error, Set};
 use crate::coordinates::Coordinates;
 use crate::part::{Candidate, Part};
 use crate::slices::Slices;
-use crate::{LayoutError, Piecewise};
+use crate::{LayoutError, Piecewise, family};
 
 /// An index of more pieces is not simple.
 const SIMPLE_PIECES: usize = 3;
@@ -193,16 +193,16 @@ fn regions_of(regions: &[Set]) -> Result<Option<Vec<Set>>, LayoutError> {
 
 /// The parts one after the other, each in its own coordinates.
 fn concatenated(parts: &[Set], dims: &[String], order: &[usize]) -> Result<Vec<Part>, LayoutError> {
-    let mut all = Vec::new();
-    for part in parts {
+    let named: Result<Vec<Set>, _> = parts.iter().map(|part| part.with_dim_names(dims)).collect();
+    let found = family::parts(&named?, &|part| {
         let mut best = Best::new(SIMPLE_FLOORS);
         whole(part, dims, order, &mut best)?;
         if best.found.is_none() {
             best.offer(Kind::Lexicographic, single(part, &Coordinates::plain(dims, order)))?;
         }
-        all.extend(best.take()?);
-    }
-    Ok(all)
+        best.take()
+    });
+    Ok(found?.into_iter().flatten().collect())
 }
 
 /// The part of a layout in exactly this order of the dimensions, counted in digits or as they are.

@@ -56,7 +56,7 @@ fn within(set: &Set, others: &[Set], slices: &[Slices]) -> Result<bool, LayoutEr
         let here = Slices::of(&basic)?;
         let mut met = basic.empty_like()?;
         for (other, there) in others.iter().zip(slices) {
-            if !here.disjoint(there) {
+            if !here.disjoint(there) && !basic.is_disjoint(other)? {
                 met = met.union(other)?;
             }
         }

@@ -168,3 +168,66 @@ fn failures_name_the_tensor() {
     let defect = dastac_poly::Error::DifferentContexts;
     assert!(matches!(blamed(defect.into(), "B"), LayoutError::Poly(_)));
 }
+
+/// Tensors that differ in numbers share what is found; each has the layout that it would have alone.
+#[test]
+fn layouts_of_a_family_are_those_of_each() {
+    let count = 6;
+    let products: Vec<String> = (0..count).map(|w| format!("B{w}(i, j) * C{w}(j, k)")).collect();
+    let mut source = format!("symbols: N\nA(i, k) := {}\n", products.join(" + "));
+    for w in 0..count {
+        source += &format!("B{w}:D(i, j) := (0 <= i < N) * (0 <= j < 64)\n");
+        source += &format!("B{w}:U(i, j) := ((j - i) % 64 = {}) * (i >= {w})\n", 7 * w + 3);
+        source += &format!("C{w}:D(j, k) := (0 <= j < 64) * (0 <= k < 64)\n");
+        source += &format!("C{w}:U(j, k) := (j + {} <= k)\n", 2 * w);
+    }
+    let (program, _) = dastac_stur::load(&source).unwrap();
+    let inferred = dastac_stur::infer::infer(&program, &Context::new().unwrap()).unwrap();
+    for (id, shared) in inferred.program.tensor_ids().zip(Layout::all(&inferred).unwrap()) {
+        let own = Layout::of(&inferred, id).unwrap();
+        let name = &inferred.program.tensor(id).name;
+        assert_eq!(shared.parts.len(), own.parts.len(), "{name}");
+        assert_eq!(shared.symbols, own.symbols, "{name}");
+        for symbol in [0, 1, 70] {
+            let values = [("N", symbol)];
+            let (shared, own) = (shared.bind(&values).unwrap(), own.bind(&values).unwrap());
+            assert_eq!(shared.size(), own.size(), "{name} at N = {symbol}");
+            for point in (0..70 * 64).step_by(11) {
+                let at = [point / 64, point % 64];
+                let (place, expected) = (shared.index_of(&at), own.index_of(&at));
+                assert_eq!(place.unwrap(), expected.unwrap(), "{name}{at:?} at N = {symbol}");
+            }
+        }
+    }
+}
+
+/// Names that the compiler makes up for itself are none of the program's.
+#[test]
+fn symbols_of_any_name() {
+    let layout = |symbol: &str| {
+        let text = format!(
+            "[{symbol}] -> {{ [i, j] : (j - i - {symbol}) mod 64 = 0 and 0 <= i, j < 64 and 0 <= {symbol} < 5 }}"
+        );
+        Layout::from_set(&Set::parse(&Context::new().unwrap(), &text).unwrap()).unwrap()
+    };
+    for symbol in ["N", "c0", "c1", "i0", "i1", "c0_", "i_0", "j_i", "i_1"] {
+        assert_eq!(layout(symbol).index.to_string(), layout("N").index.to_string(), "{symbol}");
+        assert_eq!(layout(symbol).bind(&[(symbol, 3)]).unwrap().size(), 64, "{symbol}");
+    }
+}
+
+/// Of hundreds of strided diagonals, neighbours are described together.
+#[test]
+fn hundreds_of_diagonals_partition_their_union() {
+    let c = Context::new().unwrap();
+    let diagonal = |t: usize| {
+        let text = format!("{{ [i, k] : (k - i) mod 997 = {t} and 0 <= i, k < 997 }}");
+        Set::parse(&c, &text).unwrap()
+    };
+    let parts: Vec<Set> = (0..160).map(|w| diagonal(w * w * 7 % 997)).collect();
+    let whole = Set::union_of(&parts).unwrap().unwrap().simplify().unwrap();
+    assert!(whole.equalities().unwrap().iter().any(Vec::is_empty));
+    assert!(crate::partition(&parts, &whole).unwrap());
+    assert!(!crate::partition(&parts[1..], &whole).unwrap());
+    assert!(!crate::partition(&[parts.as_slice(), &parts[..1]].concat(), &whole).unwrap());
+}

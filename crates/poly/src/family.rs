@@ -17,6 +17,8 @@ pub struct Family {
     pub set: Set,
     /// The parameters; their values are not negative.
     pub params: Vec<String>,
+    /// The ranges of the parameters, as a set of parameters.
+    pub range: Set,
     /// The members: position in the list that the family was made of, and the parameters' values, for which [`Family::set`] has just the
     /// member's points.
     pub members: Vec<(usize, Vec<(String, i64)>)>,
@@ -137,9 +139,17 @@ impl Shape {
         }
         let params = self.fresh(values.len());
         let position = first.0;
-        let set = Set::parse(sets[position].context(), &self.text(&params, &values, &constants))?;
+        let ranges: Vec<String> = params
+            .iter()
+            .zip(&values)
+            .map(|(name, values)| format!("0 <= {name} <= {}", values.iter().max().unwrap_or(&0)))
+            .collect();
+        let context = sets[position].context();
+        let text = format!("[{}] -> {{ : {} }}", params.join(", "), all(&ranges));
+        let range = Set::parse(context, &text)?;
+        let set = Set::parse(context, &self.text(&params, ranges, &constants))?;
         let set = set.with_dim_names(&self.dims)?;
-        let mut family = Family { set, params, members: Vec::new() };
+        let mut family = Family { set, params, range, members: Vec::new() };
         for (k, (position, _)) in members.iter().enumerate() {
             let here = values.iter().map(|values| values[k]);
             let here: Vec<(String, i64)> = family.params.iter().cloned().zip(here).collect();
@@ -161,14 +171,11 @@ impl Shape {
         (0..count).map(|k| format!("{prefix}{k}")).collect()
     }
 
-    fn text(&self, fresh: &[String], values: &[Vec<i64>], constants: &[Constant]) -> String {
+    fn text(&self, fresh: &[String], ranges: Vec<String>, constants: &[Constant]) -> String {
         let dims: Vec<String> = (0..self.dims.len()).map(|k| format!("dim_{k}_")).collect();
         let divs: Vec<String> = (0..self.divs).map(|k| format!("div_{k}_")).collect();
         let columns: Vec<&String> = dims.iter().chain(&self.params).chain(&divs).collect();
-        let mut conditions = Vec::new();
-        for (name, values) in fresh.iter().zip(values) {
-            conditions.push(format!("0 <= {name} <= {}", values.iter().max().unwrap_or(&0)));
-        }
+        let mut conditions = ranges;
         let rows = self.equalities.iter().map(|row| (row, "="));
         let rows = rows.chain(self.inequalities.iter().map(|row| (row, ">=")));
         for ((row, relation), constant) in rows.zip(constants) {
@@ -186,8 +193,11 @@ impl Shape {
             true => String::new(),
             false => format!("exists {}: ", divs.join(", ")),
         };
-        let conditions =
-            if conditions.is_empty() { "true".into() } else { conditions.join(" and ") };
-        format!("[{}] -> {{ [{}] : {exists}{conditions} }}", params.join(", "), dims.join(", "))
+        let (params, dims, conditions) = (params.join(", "), dims.join(", "), all(&conditions));
+        format!("[{params}] -> {{ [{dims}] : {exists}{conditions} }}")
     }
+}
+
+fn all(conditions: &[String]) -> String {
+    if conditions.is_empty() { "true".into() } else { conditions.join(" and ") }
 }

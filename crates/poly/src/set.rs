@@ -149,6 +149,20 @@ impl Set {
         Ok(set)
     }
 
+    /// A name for each dimension that no parameter has: the prefix and a number.
+    pub fn fresh_dims(&self, prefix: &str) -> Result<Vec<String>> {
+        let params = self.params()?;
+        let names = |prefix: &str| (0..self.rank()).map(|k| format!("{prefix}{k}")).collect();
+        let mut prefix = prefix.to_string();
+        loop {
+            let names: Vec<String> = names(&prefix);
+            if !names.iter().any(|name| params.contains(name)) {
+                return Ok(names);
+            }
+            prefix.push('_');
+        }
+    }
+
     /// The position of the dimension with this name.
     pub fn find_dim(&self, name: &str) -> Result<usize> {
         self.space()?.find(OUT, name)?.ok_or_else(|| Error::NoSuchDimension {

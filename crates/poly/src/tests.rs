@@ -533,9 +533,12 @@ fn families_are_sets_that_differ_in_numbers() {
         found.push(format!("{:?} {}", family.members, family.set));
     }
     found.sort();
-    check(found.join("\n"), expect![[r#"
+    check(
+        found.join("\n"),
+        expect![[r#"
         [(0, [("c0", 10)]), (1, [("c0", 0)]), (5, [("c0", 10)])] [N, c0] -> { [i, j] : (7 - c0 - i + j) mod 16 = 0 and 0 <= c0 <= 10 and 0 <= i < N and 0 <= j <= 1 }
-        [(2, [("c0", 0), ("c1", 0)]), (4, [("c0", 3), ("c1", 2)])] [N, c0, c1] -> { [i, j] : 0 <= c0 <= 3 and 0 <= c1 <= 2 and 5 - c0 <= i <= 7 + c1 and 0 <= j <= i }"#]]);
+        [(2, [("c0", 0), ("c1", 0)]), (4, [("c0", 3), ("c1", 2)])] [N, c0, c1] -> { [i, j] : 0 <= c0 <= 3 and 0 <= c1 <= 2 and 5 - c0 <= i <= 7 + c1 and 0 <= j <= i }"#]],
+    );
     assert!(families(&sets, 4).unwrap().is_empty());
     assert_eq!(families(&sets[3..4], 1).unwrap()[0].params, Vec::<String>::new());
 }

@@ -67,10 +67,14 @@ pub struct Scan<'a> {
 impl Scan<'_> {
     /// isl's AST.
     pub fn ast(&self) -> Result<Node, SchedError> {
+        self.ast_where(&self.sets.universe(&[])?.params_set()?)
+    }
+
+    /// isl's AST where the parameters are in a set.
+    fn ast_where(&self, context: &Set) -> Result<Node, SchedError> {
         let names: Vec<&str> =
             self.iterators.iter().map(|name| self.sets.names.isl(name)).collect();
-        let context = self.sets.universe(&[])?.params_set()?;
-        let build = AstBuild::from_context(&context)?.set_iterators(&names)?;
+        let build = AstBuild::from_context(context)?.set_iterators(&names)?;
         // isl cannot scan every description of a set: some existential dimensions have to be floors, others must not.
         let domain = self.domain.with_tuple_name(None)?;
         let generate = |domain: &Set| -> Result<Node, SchedError> {
@@ -84,11 +88,13 @@ impl Scan<'_> {
 
     /// isl's ASTs of many sets over the same dimensions. Sets that differ in numbers only share one, unless it has more cases than a set's own.
     pub fn asts(&self, domains: &[Set]) -> Result<Vec<Node>, SchedError> {
+        let context = self.sets.universe(&[])?.params_set()?;
         let ast = |domain: &Set| Scan { domain, ..*self }.ast();
         let mut asts: Vec<Option<Node>> = vec![None; domains.len()];
         for family in dastac_poly::families(domains, WORTH_SHARING)? {
             // What is too hard with parameters may be easy with numbers.
-            let Ok(shared) = ast(&family.set) else { continue };
+            let scan = Scan { domain: &family.set, ..*self };
+            let Ok(shared) = scan.ast_where(&context.intersect(&family.range)?) else { continue };
             let Some((first, _)) = family.members.first() else { continue };
             let own = ast(&domains[*first])?;
             if shared.size() > own.size() {
