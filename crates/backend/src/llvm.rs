@@ -170,6 +170,9 @@ extern "C" fn collect(info: LLVMDiagnosticInfoRef, data: *mut c_void) {
     }
 }
 
+/// Instructions and operands of a function that is long.
+const LONG: usize = 2000;
+
 impl Code {
     /// Translates a module in the LLVM dialect; `exported` functions get a packed entry, all others become
     /// internal.
@@ -207,6 +210,7 @@ impl Code {
         for (name, buffers) in exported {
             code.packed_entry(name, *buffers);
         }
+        code.long_lists_of_calls();
         code.attributes(&machine.target);
         code.verify()?;
         Ok(code)
@@ -308,6 +312,31 @@ impl Code {
             let kind = LLVMGetEnumAttributeKindForName(name.as_ptr(), name.count_bytes());
             LLVMCreateEnumAttribute(self.context, kind, 0)
         });
+    }
+
+    /// A function of nothing but calls (of shared loop nests) with thousands of arguments is translated as it stands: there is nothing to
+    /// gain in it, and LLVM's schedulers take time that grows with the square of its length.
+    fn long_lists_of_calls(&self) {
+        for function in self.definitions() {
+            // SAFETY: the function is alive and not changed during the walk.
+            let straight = unsafe {
+                let mut count = 0;
+                let mut instruction = LLVMGetFirstInstruction(LLVMGetFirstBasicBlock(function));
+                while !instruction.is_null() && count <= LONG {
+                    count += 1 + usize::try_from(LLVMGetNumOperands(instruction)).unwrap_or(0);
+                    instruction = LLVMGetNextInstruction(instruction);
+                }
+                LLVMCountBasicBlocks(function) == 1 && count > LONG
+            };
+            for name in [c"optnone", c"noinline"].into_iter().filter(|_| straight) {
+                self.attribute(name, |attribute| {
+                    // SAFETY: function and attribute belong to the live context.
+                    unsafe {
+                        LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, attribute);
+                    }
+                });
+            }
+        }
     }
 
     /// Tells every function, those outlined by OpenMP included, what CPU it is for.

@@ -23,12 +23,12 @@ impl Slices {
     }
 }
 
-/// Whether sets are disjoint and their union is `whole`. Only sets that may meet are compared: to subtract a thousand strided diagonals from
-/// each other takes isl a case for each combination.
+/// Whether sets are disjoint and their union is that of `whole`. Only sets that may meet are compared: to subtract a thousand strided diagonals
+/// from each other takes isl a case for each combination.
 ///
 /// # Errors
 /// Failures of isl.
-pub fn partition(parts: &[Set], whole: &Set) -> Result<bool, LayoutError> {
+pub fn partition(parts: &[Set], whole: &[Set]) -> Result<bool, LayoutError> {
     let slices: Vec<Slices> = parts.iter().map(Slices::of).collect::<Result<_, _>>()?;
     for (k, part) in parts.iter().enumerate() {
         for other in 0..k {
@@ -37,13 +37,14 @@ pub fn partition(parts: &[Set], whole: &Set) -> Result<bool, LayoutError> {
             }
         }
     }
-    if !within(whole, parts, &slices)? {
-        return Ok(false);
+    let described: Vec<Slices> = whole.iter().map(Slices::of).collect::<Result<_, _>>()?;
+    for piece in whole {
+        if !within(piece, parts, &slices)? {
+            return Ok(false);
+        }
     }
-    let pieces = whole.basic_sets()?;
-    let described: Vec<Slices> = pieces.iter().map(Slices::of).collect::<Result<_, _>>()?;
     for part in parts {
-        if !within(part, &pieces, &described)? {
+        if !within(part, whole, &described)? {
             return Ok(false);
         }
     }

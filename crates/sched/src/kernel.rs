@@ -174,9 +174,10 @@ impl Builder<'_> {
         }
         self.function.vars = part.vars;
         let mut body = part.body;
-        let layout = &self.layouts[rule.head.0];
+        // Its parts are disjoint, and all that is stored.
+        let parts = self.layouts[rule.head.0].parts.iter().map(|part| part.domain.clone());
         if once
-            && partition(&heads, &layout.stored)?
+            && partition(&heads, &Vec::from_iter(parts))?
             && body.iter().all(|s| each_once(s, &head_vars))
         {
             body.iter_mut().for_each(overwrite);

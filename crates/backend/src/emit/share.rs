@@ -20,6 +20,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// So many nests of one shape are worth a function.
 const MANY: usize = 8;
 
+/// Very many calls are put into functions of so many each.
+const LIST: usize = 64;
+
+const NOINLINE: &str = " attributes {passthrough = [\"noinline\"]}";
+
 /// What a nest is apart from its shape.
 #[derive(Default)]
 struct Particulars {
@@ -57,11 +62,58 @@ impl Writer<'_, '_> {
                 calls.insert(*position, (at, member));
             }
         }
+        let mut list: Vec<(&Shared, &Particulars)> = Vec::new();
         for (position, stmt) in stmts.iter().enumerate() {
             match calls.get(&position) {
-                Some(&(at, member)) => self.call(&shared[at], &groups[at].members[member].1)?,
-                None => self.stmts(std::slice::from_ref(stmt))?,
+                Some(&(at, member)) => list.push((&shared[at], &groups[at].members[member].1)),
+                None => {
+                    self.calls(&std::mem::take(&mut list))?;
+                    self.stmts(std::slice::from_ref(stmt))?;
+                }
             }
+        }
+        self.calls(&list)
+    }
+
+    /// Writes calls, one after the other: very many of them as functions of a few each, because LLVM takes time that grows with the square of
+    /// a block's length.
+    fn calls(&mut self, list: &[(&Shared, &Particulars)]) -> Result<()> {
+        if list.len() < 2 * LIST {
+            return list
+                .iter()
+                .try_for_each(|(shared, particulars)| self.call(shared, particulars));
+        }
+        for few in list.chunks(LIST) {
+            let name = format!("{}__calls{}", self.name, self.unit.outlined);
+            self.unit.outlined += 1;
+            let symbols: BTreeSet<SymbolId> =
+                few.iter().flat_map(|(shared, _)| shared.symbols.iter().copied()).collect();
+            let buffers: BTreeSet<BufferId> = few
+                .iter()
+                .flat_map(|(_, particulars)| particulars.buffers.iter().copied())
+                .collect();
+            let modes: Vec<(BufferId, Option<Mode>)> =
+                buffers.iter().map(|id| (*id, self.mode(*id))).collect();
+            let kind = (self.threads, false);
+            let mut body = Writer::new(self.module, self.function, name.clone(), kind, self.unit);
+            let mut arguments = Vec::new();
+            for symbol in &symbols {
+                let ssa = Ssa(format!("%s{}", symbol.0));
+                arguments.push(format!("{ssa}: index"));
+                body.symbols.insert(*symbol, ssa);
+            }
+            for (id, mode) in modes {
+                let Some(mode) = mode else {
+                    return Err(body.invalid(format_args!("buffer {} is no argument", id.0)));
+                };
+                arguments.push(body.buffer_argument(id, mode)?);
+            }
+            for (shared, particulars) in few {
+                body.call(shared, particulars)?;
+            }
+            body.finish("private ", &arguments, NOINLINE);
+            let (symbols, buffers) = (Vec::from_iter(symbols), Vec::from_iter(buffers));
+            self.invoke(&name, &symbols, &[], &buffers)?;
         }
         Ok(())
     }
@@ -165,27 +217,39 @@ impl Writer<'_, '_> {
             arguments.push(body.buffer_argument(*buffer, *mode)?);
         }
         body.stmts(std::slice::from_ref(&stmt))?;
-        body.finish("private ", &arguments, " attributes {passthrough = [\"noinline\"]}");
+        body.finish("private ", &arguments, NOINLINE);
         Ok(Shared { name, symbols: symbols.into_iter().collect(), columns })
     }
 
     /// Writes the call that stands for one nest.
     fn call(&mut self, shared: &Shared, particulars: &Particulars) -> Result<()> {
+        let passed = shared.columns.iter().map(|column| particulars.constants[*column]);
+        let constants: Vec<i64> = passed.collect();
+        self.invoke(&shared.name, &shared.symbols, &constants, &particulars.buffers)
+    }
+
+    fn invoke(
+        &mut self,
+        name: &str,
+        symbols: &[SymbolId],
+        constants: &[i64],
+        buffers: &[BufferId],
+    ) -> Result<()> {
         let (mut operands, mut types) = (Vec::new(), Vec::new());
-        for symbol in &shared.symbols {
+        for symbol in symbols {
             operands.push(self.symbol(*symbol)?.to_string());
             types.push("index".to_owned());
         }
-        for column in &shared.columns {
-            operands.push(self.index_constant(particulars.constants[*column]).to_string());
+        for constant in constants {
+            operands.push(self.index_constant(*constant).to_string());
             types.push("index".to_owned());
         }
-        for buffer in &particulars.buffers {
+        for buffer in buffers {
             let (name, element) = self.buffer(*buffer)?;
             operands.push(name.to_string());
             types.push(memref(element));
         }
-        let (name, operands, types) = (&shared.name, operands.join(", "), types.join(", "));
+        let (operands, types) = (operands.join(", "), types.join(", "));
         line!(self, "func.call @{name}({operands}) : ({types}) -> ()");
         Ok(())
     }

@@ -380,13 +380,19 @@ fn infer_rule(
     Ok((structured, InferredRule { rule: id, head: rule.head, statements }))
 }
 
+/// Unions of more basic sets than this are simplified as a whole only.
+const MANY: usize = 16;
+
 /// The union of many sets, in halves: what fits together is joined while there is little of it.
 fn union(mut sets: Vec<Set>) -> Result<Option<Set>, dastac_poly::Error> {
     while sets.len() > 1 {
         let mut halved = Vec::new();
         for pair in sets.chunks(2) {
             halved.push(match pair {
-                [a, b] => a.union(b)?.coalesce()?,
+                [a, b] => match a.union(b)? {
+                    few if few.basic_set_count()? <= MANY => few.coalesce()?,
+                    many => many,
+                },
                 _ => pair[0].clone(),
             });
         }
