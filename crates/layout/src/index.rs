@@ -258,16 +258,19 @@ pub(crate) fn symbols_of(stored: &Set) -> Result<Set, LayoutError> {
     Ok(Set::parse(stored.context(), &text)?)
 }
 
-/// The sets of a tensor's elements that its accesses use, in program order, each once: what a computed tensor's statements write, or
-/// what is read of an input.
+/// The sets of a tensor's elements that its accesses use, in program order, each once, if there are several: what a computed tensor's statements
+/// write, or what is read of an input.
 fn regions(inferred: &Inferred, tensor: TensorId) -> Result<Vec<Set>, LayoutError> {
     let computed = inferred.program.tensor(tensor).rule().is_some();
     let mut regions = Vec::new();
     let mut seen = BTreeSet::new();
-    for access in inferred.accesses(tensor) {
-        if access.read.is_none() != computed {
-            continue; // what is read of a computed tensor was written
-        }
+    // What is read of a computed tensor was written.
+    let accesses: Vec<_> =
+        inferred.accesses(tensor).filter(|access| access.read.is_none() == computed).collect();
+    if accesses.len() <= 1 {
+        return Ok(regions); // all that is stored
+    }
+    for access in accesses {
         if access.is_sorted() {
             return Ok(Vec::new());
         }

@@ -180,7 +180,20 @@ impl<'a> Verifier<'a> {
     }
 
     fn arguments(&mut self) {
-        let mut seen = BTreeSet::new();
+        let (mut seen, mut set, mut read) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        for stmt in &self.function.body {
+            stmt.visit(&mut |stmt| {
+                if let Stmt::Store(store) = stmt {
+                    if store.mode == StoreMode::Set { &mut set } else { &mut read }
+                        .insert(store.buffer);
+                    store.value.visit(&mut |value| {
+                        if let Value::Load(buffer, _) = value {
+                            read.insert(*buffer);
+                        }
+                    });
+                }
+            });
+        }
         for (buffer, mode) in &self.function.args {
             let Some(known) = self.module.buffers.get(buffer.0 as usize) else {
                 self.report(Violation::Buffer(*buffer));
@@ -189,17 +202,7 @@ impl<'a> Verifier<'a> {
             if !seen.insert(buffer) {
                 self.report(Violation::ArgumentTwice(known.name.clone()));
             }
-            let (mut read, mut set) = (false, false);
-            for stmt in &self.function.body {
-                stmt.visit(&mut |stmt| {
-                    if let Stmt::Store(store) = stmt {
-                        let own = store.buffer == *buffer;
-                        set |= own && store.mode == StoreMode::Set;
-                        read |= own && store.mode == StoreMode::Add || store.value.loads(*buffer);
-                    }
-                });
-            }
-            if *mode == Mode::Out && read && !set {
+            if *mode == Mode::Out && read.contains(buffer) && !set.contains(buffer) {
                 self.report(Violation::ReadsOutput(known.name.clone()));
             }
         }

@@ -16,6 +16,7 @@ use crate::program::{Program, RuleId, Structure, TensorId};
 use crate::sets::{Affine, Extent, Sets, upper_bounds};
 
 /// A declared box.
+#[derive(Clone)]
 pub(crate) struct Declared {
     /// Elements within `:D`.
     pub set: Set,
@@ -23,8 +24,13 @@ pub(crate) struct Declared {
     pub extents: Vec<Extent>,
 }
 
-/// Structures of inputs that were worked out, by what their declarations say.
-pub(crate) type Inputs = BTreeMap<String, Structured>;
+/// What was worked out for inputs, by what their declarations say.
+#[derive(Default)]
+pub(crate) struct Inputs {
+    structures: BTreeMap<String, Structured>,
+    /// Of `:D` alone.
+    boxes: BTreeMap<String, Declared>,
+}
 
 /// Structure of an input, from its `:D`, `:U` and `:R`.
 pub(crate) fn input(
@@ -40,17 +46,22 @@ pub(crate) fn input(
         key += " | ";
     }
     if tensor.domain.is_some() || tensor.unique.is_some() {
-        if let Some(known) = inputs.get(&key) {
+        if let Some(known) = inputs.structures.get(&key) {
             return Ok(known.clone());
         }
-        let structured = work_out(program, sets, id)?;
-        inputs.insert(key, structured.clone());
+        let structured = work_out(program, sets, id, &mut inputs.boxes)?;
+        inputs.structures.insert(key, structured.clone());
         return Ok(structured);
     }
-    work_out(program, sets, id)
+    work_out(program, sets, id, &mut inputs.boxes)
 }
 
-fn work_out(program: &Program, sets: &Sets, id: TensorId) -> Result<Structured, InferError> {
+fn work_out(
+    program: &Program,
+    sets: &Sets,
+    id: TensorId,
+    boxes: &mut BTreeMap<String, Declared>,
+) -> Result<Structured, InferError> {
     let tensor = program.tensor(id);
     let Some(shape) = tensor.domain.as_ref().or(tensor.unique.as_ref()) else {
         if tensor.rank > 0 {
@@ -75,7 +86,13 @@ fn work_out(program: &Program, sets: &Sets, id: TensorId) -> Result<Structured, 
             exact: true,
         });
     };
-    let Declared { set: domain, extents } = declared_box(sets, &tensor.name, shape)?;
+    let key = sets.key(shape)?;
+    let declared = match boxes.get(&key) {
+        Some(known) => known.clone(),
+        None => declared_box(sets, &tensor.name, shape)?,
+    };
+    boxes.insert(key, declared.clone());
+    let Declared { set: domain, extents } = declared;
     let iterators = shape.iterators.clone();
     for structure in [&tensor.unique, &tensor.redundancy].into_iter().flatten() {
         locals_bounded(sets, structure, &domain)?;

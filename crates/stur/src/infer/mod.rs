@@ -209,7 +209,7 @@ pub fn infer(program: &Program, context: &Context) -> Result<Inferred, InferErro
     let sets = Sets::new(context, program);
     let mut errors = Vec::new();
     let mut tensors: Vec<Option<Structured>> = Vec::new();
-    let mut inputs = declared::Inputs::new();
+    let mut inputs = declared::Inputs::default();
     for id in program.tensor_ids() {
         let result = match program.tensor(id).rule() {
             None => declared::input(program, &sets, id, &mut inputs).map(Some),
