@@ -53,6 +53,31 @@ fn values(program: &Program, sizes: &BTreeMap<String, i64>) -> Vec<i64> {
     program.symbols.iter().map(|(name, _)| sizes[name]).collect()
 }
 
+/// What summands that differ in numbers share (layouts, loops, code) is right for each.
+#[test]
+fn many_summands_of_one_kind() {
+    let count = 9;
+    let products: Vec<String> = (0..count).map(|w| format!("B{w}(i, j) * C{w}(j, k)")).collect();
+    let mut source = format!("symbols: N\nA(i, k) := {}\n", products.join(" + "));
+    for w in 0..count {
+        let (b, c) = (w * w * 7 % 31, (w * 5 + 3) % 31);
+        source += &format!("B{w}:D(i, j) := (0 <= i < N) * (0 <= j < 31)\n");
+        source += &format!("B{w}:U(i, j) := ((j - i) % 31 = {b}) * (i >= {w})\n");
+        source += &format!("C{w}:D(j, k) := (0 <= j < 31) * (0 <= k < 40)\n");
+        source += &format!("C{w}:U(j, k) := (k - j = {c})\n");
+    }
+    let built = compile(&source, Target::default()).unwrap();
+    let sizes = |n: i64| BTreeMap::from([("N".to_string(), n)]);
+    let mut runner = Runner::new(built, &sizes(0), 1).unwrap();
+    for n in [0, 1, 2, 31, 45, 70] {
+        runner.resize(&sizes(n)).unwrap();
+        let inputs = runner.random_inputs(3, &BTreeMap::new()).unwrap();
+        runner.execute().unwrap();
+        let outcome = runner.verify(&inputs).unwrap();
+        assert!(outcome.agrees(), "N = {n}: {outcome:?}");
+    }
+}
+
 #[test]
 fn examples_agree_with_the_reference() {
     for path in examples() {

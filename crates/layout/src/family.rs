@@ -81,7 +81,6 @@ fn shared<T: Clone>(
         let Ok(family) = find(*first, &set) else { continue };
         let own = find(*first, &sets[*first])?;
         if !is_as_simple(&family, &own) {
-            eprintln!("NOT SIMPLE");
             all[*first] = Some(own);
             continue;
         }

@@ -21,7 +21,7 @@ use dastac_loops::{
 };
 use dastac_poly::{Map, Set, ast};
 use dastac_stur::ast::CompareOp;
-use dastac_stur::infer::{Inferred, InferredRule, Statement};
+use dastac_stur::infer::{Inferred, InferredRule, Statement, Structured};
 use dastac_stur::program::TensorId;
 use dastac_stur::sets::{Affine, Sets};
 
@@ -240,18 +240,8 @@ impl Builder<'_> {
     fn clear(&mut self, head: TensorId) -> Result<Vec<Stmt>, SchedError> {
         let layout = &self.layouts[head.0];
         let structured = &self.inferred.tensors[head.0];
-        let domain = layout.stored.permute(&layout.order)?;
-        let iterators: Vec<String> =
-            layout.order.iter().map(|&k| structured.iterators[k].clone()).collect();
-        let scan = Scan {
-            sets: &self.inferred.sets,
-            module: &self.module,
-            iterators: &iterators,
-            domain: &domain,
-            parallel: &vec![true; iterators.len()],
-        };
-        scan.nest(&mut self.function, &mut |scope, _| {
-            let position = stored_position(layout, scope, &structured.iterators)?;
+        let stored = Stored { sets: &self.inferred.sets, module: &self.module, layout, structured };
+        stored.nests(&mut self.function, &mut |_, position| {
             Ok(vec![Stmt::set(buffer(head), position, Value::constant(0.0))])
         })
     }
@@ -428,14 +418,46 @@ fn resolved(names: &[String], resolve: Resolve<'_>) -> Result<Vec<Index>, SchedE
     names.iter().map(|name| resolve(name).ok_or_else(|| SchedError::Ast(name.clone()))).collect()
 }
 
-/// The position of the element at the scope's iterators.
-pub(crate) fn stored_position(
-    layout: &Layout,
-    scope: &Scope<'_>,
-    iterators: &[String],
-) -> Result<Index, SchedError> {
-    let subscripts = resolved(iterators, &|name| scope.resolve(name))?;
-    Ok(layout.position(&subscripts, &|name| scope.resolve(name))?)
+/// The stored elements of a tensor, to be visited.
+pub(crate) struct Stored<'a> {
+    pub sets: &'a Sets,
+    pub module: &'a Module,
+    pub layout: &'a Layout,
+    pub structured: &'a Structured,
+}
+
+impl Stored<'_> {
+    /// Loops over all elements, one nest for each part of the layout, `leaf` at each element, with its position.
+    pub(crate) fn nests(
+        &self,
+        function: &mut Function,
+        leaf: &mut dyn FnMut(&Scope<'_>, Index) -> Result<Vec<Stmt>, SchedError>,
+    ) -> Result<Vec<Stmt>, SchedError> {
+        let Stored { sets, module, layout, structured } = *self;
+        let iterators: Vec<String> =
+            layout.order.iter().map(|&k| structured.iterators[k].clone()).collect();
+        let mut domains = Vec::new();
+        for part in &layout.parts {
+            // A layout of one part may describe the whole better than its part.
+            let part = if layout.parts.len() == 1 { &layout.stored } else { &part.domain };
+            if !part.is_empty()? {
+                domains.push(part.permute(&layout.order)?);
+            }
+        }
+        let Some(domain) = domains.first() else { return Ok(Vec::new()) };
+        let parallel = &vec![true; iterators.len()];
+        let scan = Scan { sets, module, iterators: &iterators, domain, parallel };
+        let mut nests = Vec::new();
+        for (ast, known) in scan.asts(&domains)?.into_iter().zip(&domains) {
+            nests.extend(scan.nest_of(ast, function, &mut |scope, _| {
+                let resolve = |name: &str| scope.resolve(name);
+                let subscripts = resolved(&structured.iterators, &resolve)?;
+                let position = layout.position_within(known, &subscripts, &resolve)?;
+                leaf(scope, position)
+            })?);
+        }
+        Ok(nests)
+    }
 }
 
 /// Sorts the subscripts of each class ascending by compare-exchange; each minimum and maximum becomes a variable, so that

@@ -12,7 +12,7 @@ use dastac_stur::program::TensorId;
 use dastac_stur::sets::Affine;
 
 use crate::SchedError;
-use crate::kernel::{buffer, element, module, sort, stored_position, with_lets};
+use crate::kernel::{Stored, buffer, element, module, sort, with_lets};
 use crate::nest::{Scan, Scope, symbol};
 
 /// Names of the functions that move a tensor.
@@ -161,6 +161,11 @@ impl Mover<'_> {
         Ok(position)
     }
 
+    fn stored<'b>(&'b self, module: &'b Module) -> Stored<'b> {
+        let structured = &self.inferred.tensors[self.id.0];
+        Stored { sets: &self.inferred.sets, module, layout: self.layout, structured }
+    }
+
     fn here(&self) -> Vec<Affine> {
         Affine::each(self.iterators())
     }
@@ -195,17 +200,10 @@ impl Mover<'_> {
         let packed = buffer(self.id);
         let mut function = Function::new(name, vec![(dense, Mode::In), (packed, Mode::Out)]);
         let here = self.here();
-        let body = self.scan(
-            module,
-            &mut function,
-            &self.layout.stored,
-            &self.layout.order,
-            &mut |scope, _| {
-                let from = self.row_major(scope, &here, extents)?;
-                let to = stored_position(self.layout, scope, self.iterators())?;
-                Ok(vec![Stmt::set(packed, to, Value::load(dense, from))])
-            },
-        )?;
+        let body = self.stored(module).nests(&mut function, &mut |scope, to| {
+            let from = self.row_major(scope, &here, extents)?;
+            Ok(vec![Stmt::set(packed, to, Value::load(dense, from))])
+        })?;
         if self.layout.align > 1 {
             // Padding is never read, but what is written to a file or hashed should not depend on what was there before.
             let size = module.buffers[self.id.0].size.clone();
@@ -228,17 +226,10 @@ impl Mover<'_> {
         let mut function = Function::new(name, vec![(packed, Mode::In), (dense, Mode::Out)]);
         let mut body = self.zero(module, &mut function, dense, extents)?;
         let here = self.here();
-        body.extend(self.scan(
-            module,
-            &mut function,
-            &self.layout.stored,
-            &self.layout.order,
-            &mut |scope, _| {
-                let to = self.row_major(scope, &here, extents)?;
-                let from = stored_position(self.layout, scope, self.iterators())?;
-                Ok(vec![Stmt::set(dense, to, Value::load(packed, from))])
-            },
-        )?);
+        body.extend(self.stored(module).nests(&mut function, &mut |scope, from| {
+            let to = self.row_major(scope, &here, extents)?;
+            Ok(vec![Stmt::set(dense, to, Value::load(packed, from))])
+        })?);
         let read = |scope: &Scope<'_>, subscripts: &[Index]| -> Result<Value, SchedError> {
             let position = self.layout.position(subscripts, &|name| scope.resolve(name))?;
             Ok(Value::load(packed, position))
