@@ -418,6 +418,9 @@ fn resolved(names: &[String], resolve: Resolve<'_>) -> Result<Vec<Index>, SchedE
     names.iter().map(|name| resolve(name).ok_or_else(|| SchedError::Ast(name.clone()))).collect()
 }
 
+/// Builds the statements of one element, given its position.
+type AtElement<'a> = dyn FnMut(&Scope<'_>, Index) -> Result<Vec<Stmt>, SchedError> + 'a;
+
 /// The stored elements of a tensor, to be visited.
 pub(crate) struct Stored<'a> {
     pub sets: &'a Sets,
@@ -431,7 +434,7 @@ impl Stored<'_> {
     pub(crate) fn nests(
         &self,
         function: &mut Function,
-        leaf: &mut dyn FnMut(&Scope<'_>, Index) -> Result<Vec<Stmt>, SchedError>,
+        leaf: &mut AtElement<'_>,
     ) -> Result<Vec<Stmt>, SchedError> {
         let Stored { sets, module, layout, structured } = *self;
         let iterators: Vec<String> =
