@@ -336,6 +336,7 @@ fn infer_rule(
     let support = union(supports)?.map_or_else(|| sets.empty(&rule.iterators), Ok)?;
     let support = named(sets, &support.simplify()?, &rule.iterators)?;
     check_in_box(program, sets, id, &support, &extents)?;
+    let support = as_one(support, &sets.box_set(&rule.iterators, &extents)?)?;
 
     // Definitions and guards are part of a product, and what they do under a symmetry is not known.
     let affine = rule.products.iter().all(Product::is_affine);
@@ -400,6 +401,24 @@ fn union(mut sets: Vec<Set>) -> Result<Option<Set>, dastac_poly::Error> {
     }
     Ok(sets.pop())
 }
+
+/// A union that is all of the simpler set that it is within, as that set. Finding out takes a short search only.
+///
+/// Before -> after, within `0 <= i < N`: `0 <= i < N and i % 8 <= 3 or 0 <= i < N and i % 8 >= 4` -> `0 <= i < N`.
+fn as_one(set: Set, within: &Set) -> Result<Set, dastac_poly::Error> {
+    let parts = set.basic_set_count()?;
+    if !(2..=MAX_JOINED).contains(&parts) || within.basic_set_count()? >= parts {
+        return Ok(set);
+    }
+    match set.context().limited(MAX_OPERATIONS, || within.is_subset(&set)) {
+        Ok(true) => Ok(within.clone()),
+        Ok(false) | Err(dastac_poly::Error::TooComplex { .. }) => Ok(set),
+        Err(error) => Err(error),
+    }
+}
+
+/// Unions of more basic sets are not compared with what they are within.
+const MAX_JOINED: usize = 64;
 
 /// Gives a set's dimensions the (isl-safe) names of iterators.
 pub(crate) fn named(
@@ -689,7 +708,7 @@ impl Inferred {
             }
             used = used.union(&access.elements(&self.sets)?)?;
         }
-        let used = used.simplify()?;
+        let used = as_one(used.simplify()?, &structured.unique)?;
         Ok(named(&self.sets, &used, &structured.iterators)?)
     }
 
