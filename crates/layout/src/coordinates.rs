@@ -34,16 +34,16 @@ const MAX_BASIC_SETS: usize = 24;
 const MAX_DIGITS: usize = 4;
 
 /// Makes names that nothing else has.
-struct Fresh {
+pub(crate) struct Fresh {
     taken: BTreeSet<String>,
 }
 
 impl Fresh {
-    fn of(stored: &Set, dims: &[String]) -> Result<Fresh, LayoutError> {
+    pub(crate) fn of(stored: &Set, dims: &[String]) -> Result<Fresh, LayoutError> {
         Ok(Fresh { taken: dims.iter().cloned().chain(stored.params()?).collect() })
     }
 
-    fn name(&mut self, wish: String) -> String {
+    pub(crate) fn name(&mut self, wish: String) -> String {
         let mut name = wish;
         while !self.taken.insert(name.clone()) {
             name.push('_');

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dastac_poly::{Map, Set};
 use dastac_stur::sets::{Affine, Atom};
 
+use crate::coordinates::Fresh;
 use crate::{LayoutError, Polynomial};
 
 /// More cases are not distinguished.
@@ -61,16 +62,8 @@ pub(crate) fn cases(
         .collect();
     let count = thresholds.iter().try_fold(1usize, |n, t| n.checked_mul(t.len() - 1));
     let Some(count) = count.filter(|count| *count <= MAX_CASES) else { return Ok(None) };
-    let taken: BTreeSet<String> = dims.iter().cloned().chain(set.params()?).collect();
-    let names: Vec<String> = (0..groups.len())
-        .map(|k| {
-            let mut name = format!("q{k}");
-            while taken.contains(&name) {
-                name.push('_');
-            }
-            name
-        })
-        .collect();
+    let mut fresh = Fresh::of(set, dims)?;
+    let names: Vec<String> = (0..groups.len()).map(|k| fresh.name(format!("q{k}"))).collect();
     let all: Vec<String> = dims.iter().chain(&names).cloned().collect();
     let mut cases = Vec::new();
     for mut case in 0..count {
