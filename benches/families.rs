@@ -59,7 +59,7 @@ fn main() {
 
 fn measure(family: &Family, stages: bool) -> Result<Vec<String>, String> {
     let text = |error: dastac::Error| error.to_string();
-    let target = Target { parallel: false, checked: false };
+    let target = Target::default();
     let built: Built = Analysis::of(&family.source)
         .and_then(Analysis::lay_out)
         .and_then(Laid::lower)

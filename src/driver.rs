@@ -5,8 +5,9 @@
 
 use std::time::{Duration, Instant};
 
-use dastac_backend::{Compiled, Options};
+use dastac_backend::{Compiled, Cpu, Options};
 use dastac_layout::Layout;
+use dastac_loops::Module;
 use dastac_poly::Context;
 use dastac_sched::validate::{Check, validate};
 use dastac_sched::{Kernel, Movement};
@@ -130,9 +131,23 @@ pub struct Target {
     pub parallel: bool,
     /// Assert that every access stays within its buffer ([`Options::checked`]).
     pub checked: bool,
+    /// Execute the loops as they are: no tiles for registers and caches.
+    pub untiled: bool,
 }
 
 impl Lowered {
+    /// The computation as it is compiled: in tiles for this machine, unless it is to stay as it is.
+    ///
+    /// # Errors
+    /// A processor that LLVM does not know.
+    pub fn tiled(&self, target: Target) -> Result<Module, Error> {
+        let mut module = self.kernel.module.clone();
+        if !target.untiled {
+            dastac_loops::tile::tile(&mut module, &Cpu::Host.tiling()?);
+        }
+        Ok(module)
+    }
+
     /// Proves, for all values of the symbols, that the loops compute what the program says: every property of every rule and tensor.
     ///
     /// # Errors
@@ -145,9 +160,12 @@ impl Lowered {
     /// Generates machine code for this machine.
     pub fn build(self, target: Target) -> Result<Built, Error> {
         let mut lowered = self;
-        let Target { parallel, checked } = target;
+        let Target { parallel, checked, .. } = target;
         let options = Options { parallel, checked, ..Options::default() };
-        let code = dastac_backend::compile(&lowered.kernel.module, &options)?;
+        let start = Instant::now();
+        let tiled = lowered.tiled(target)?;
+        lowered.laid.analysis.timings.0.push(("tile", start.elapsed()));
+        let code = dastac_backend::compile(&tiled, &options)?;
         // MLIR's text is parsed as well: stages' names stay distinct.
         let stages = code.timings().iter().map(|(stage, time)| match *stage {
             "parse" => ("read", *time),

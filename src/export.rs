@@ -69,7 +69,9 @@ impl Library {
     /// A failure of MLIR or LLVM.
     pub fn compile(&self, options: &Options) -> Result<Compiled, Error> {
         let options = Options { prefix: self.header.prefix.clone(), ..options.clone() };
-        Ok(dastac_backend::compile(&self.module, &options)?)
+        let mut module = self.module.clone();
+        dastac_loops::tile::tile(&mut module, &options.cpu.tiling()?);
+        Ok(dastac_backend::compile(&module, &options)?)
     }
 }
 

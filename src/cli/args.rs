@@ -194,6 +194,8 @@ pub enum Stage {
     Layout,
     /// The computation in the loop IR, with packed subscripts
     Loops,
+    /// The same in tiles for this machine's registers and caches
+    Tiled,
     /// The computation in MLIR, before any pass
     Mlir,
     /// The computation in LLVM IR, optimised

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::io::IsTerminal;
 
 use dastac::backend::Options;
-use dastac::driver::Lowered;
+use dastac::driver::{Lowered, Target};
 use dastac::export::Library;
 use dastac::stur::infer::Inferred;
 
@@ -58,6 +58,10 @@ fn stage(
     match args.stage {
         Stage::Ast => return Ok(asts(&lowered).into_bytes()),
         Stage::Loops => return Ok(format!("{}", lowered.kernel.module).into_bytes()),
+        Stage::Tiled => {
+            let tiled = lowered.tiled(Target::default()).map_err(failed)?;
+            return Ok(format!("{tiled}").into_bytes());
+        }
         _ => {}
     }
     progress.stage("generating code");
@@ -76,8 +80,8 @@ fn stage(
             Ok(library.compile(&options).map_err(failed)?.object().to_vec())
         }
         stage => {
-            let code =
-                dastac::backend::compile(&lowered.kernel.module, &options).map_err(backend)?;
+            let tiled = lowered.tiled(Target::default()).map_err(failed)?;
+            let code = dastac::backend::compile(&tiled, &options).map_err(backend)?;
             let text = match stage {
                 Stage::Mlir => Ok(code.mlir().to_string()),
                 Stage::Llvm => code.llvm_ir(),

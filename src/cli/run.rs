@@ -31,7 +31,7 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     let plan = Plan::new(&analysis, args, &source)?;
     let threads = threads(terminal, args);
     drop(warm_up);
-    let target = Target { parallel: threads > 1, checked: args.checked };
+    let target = Target { parallel: threads > 1, checked: args.checked, ..Target::default() };
     let built = compile(analysis, target, &source, &progress)?;
     super::watchdog::stop();
     let mut runner = Runner::new(built, &plan.symbols, threads).map_err(failed)?;

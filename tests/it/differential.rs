@@ -425,7 +425,7 @@ fn runs(
     for threads in [1, 2] {
         let built = lowered
             .clone()
-            .build(Target { parallel: threads > 1, checked: threads > 1 })
+            .build(Target { parallel: threads > 1, checked: threads > 1, ..Target::default() })
             .map_err(|error| format!("not built: {error}\n{kernel}"))?;
         let mut runner: Option<Runner> = None;
         let mut built = Some(built);

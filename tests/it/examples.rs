@@ -121,7 +121,7 @@ fn checked_examples_stay_within_their_buffers() {
     for path in examples() {
         let source = std::fs::read_to_string(&path).unwrap();
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-        let target = Target { parallel: true, checked: true };
+        let target = Target { parallel: true, checked: true, ..Target::default() };
         let built = compile(&source, target).unwrap_or_else(|error| panic!("{name}: {error}"));
         let program = built.lowered.laid.analysis.inferred.program.clone();
         let all = sizes(&program);

@@ -2,6 +2,7 @@
 
 use crate::llvm;
 use crate::{Error, Result};
+use dastac_loops::tile::Tiling;
 
 /// The CPU to compile for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -25,6 +26,16 @@ pub(crate) struct Target {
     pub triple: String,
     pub cpu: String,
     pub features: String,
+}
+
+impl Target {
+    /// Whether the features say that `feature` is there, or that it is not.
+    fn lists(&self, feature: &str) -> Option<bool> {
+        let mut sign = self.features.split(',').filter_map(|known| {
+            known.strip_suffix(feature).filter(|sign| ["+", "-"].contains(sign))
+        });
+        sign.next_back().map(|sign| sign == "+")
+    }
 }
 
 /// LLVM warns on standard error about a CPU that it does not know, and goes on: so names are checked against
@@ -55,6 +66,31 @@ const KNOWN: &[&str] = if cfg!(target_arch = "x86_64") {
     &["generic"]
 };
 
+/// Bytes of a cache of the first core, as Linux numbers them: 0 is the first level's for data, 2 the second level.
+fn cache(index: usize) -> Option<i64> {
+    let path = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size");
+    let text = std::fs::read_to_string(path).ok()?;
+    let kilobytes: i64 = text.trim().strip_suffix('K')?.parse().ok()?;
+    (8..1 << 20).contains(&kilobytes).then_some(kilobytes << 10)
+}
+
+/// CPUs by name that have AVX-512.
+const AVX512: &[&str] = &[
+    "x86-64-v4",
+    "skylake-avx512",
+    "cascadelake",
+    "icelake-client",
+    "icelake-server",
+    "sapphirerapids",
+    "graniterapids",
+    "znver4",
+    "znver5",
+];
+
+/// CPUs by name that have AVX2 and not AVX-512.
+const AVX2: &[&str] =
+    &["x86-64-v3", "haswell", "broadwell", "skylake", "alderlake", "znver1", "znver2", "znver3"];
+
 impl Cpu {
     /// Resolves names, so that LLVM sees only what it knows.
     pub(crate) fn target(&self) -> Result<Target> {
@@ -79,6 +115,56 @@ impl Cpu {
                 Ok(Target { triple, cpu: name.clone(), features: features.join(",") })
             }
         }
+    }
+
+    /// Bytes of a vector register: 64 with AVX-512, 32 with AVX2, else 16.
+    ///
+    /// # Errors
+    /// A CPU or feature that LLVM does not know.
+    pub fn vector_bytes(&self) -> Result<usize> {
+        let target = self.target()?;
+        let listed = |feature| target.lists(feature);
+        let among = |names: &[&str]| names.contains(&target.cpu.as_str());
+        Ok(if listed("avx512f").unwrap_or(among(AVX512)) {
+            64
+        } else if listed("avx2").unwrap_or(among(AVX512) || among(AVX2)) {
+            32
+        } else {
+            16
+        })
+    }
+
+    /// Whether it multiplies and adds in one instruction.
+    ///
+    /// # Errors
+    /// A CPU or feature that LLVM does not know.
+    pub(crate) fn fuses(&self) -> Result<bool> {
+        let target = self.target()?;
+        let known = [AVX512, AVX2].concat().contains(&target.cpu.as_str());
+        Ok(!cfg!(target_arch = "x86_64") || target.lists("fma").unwrap_or(known))
+    }
+
+    /// What tiles are made for: this CPU's registers, and its caches if it is the host (else those of most CPUs).
+    ///
+    /// # Errors
+    /// A CPU or feature that LLVM does not know.
+    pub fn tiling(&self) -> Result<Tiling> {
+        let vector_bytes = self.vector_bytes()?;
+        let cache = |index: usize, usual: i64| match self {
+            Cpu::Host => cache(index).unwrap_or(usual),
+            Cpu::Named { .. } => usual,
+        };
+        Ok(Tiling {
+            vector_bytes: vector_bytes as i64,
+            // 32 with AVX-512 and on other architectures.
+            registers: if vector_bytes == 32 || cfg!(target_arch = "x86_64") && vector_bytes < 64 {
+                16
+            } else {
+                32
+            },
+            l1: cache(0, 32 << 10),
+            l2: cache(2, 512 << 10),
+        })
     }
 
     /// Whether `feature` (LLVM's name, such as `avx512f`) is one of the host's.

@@ -22,10 +22,13 @@
 
 mod checked;
 mod expression;
+mod lanes;
 mod share;
 
+use self::lanes::Lanes;
 use crate::affine::{self, Leaf, List};
 use crate::{Error, Options, Result};
+use dastac_loops::unroll::{Instance, at, expand, holds_at};
 use dastac_loops::{
     BufferId, Condition, Element, For, Function, If, Index, Mark, Mode, Module, Stmt, Store,
     StoreMode, SymbolId, Value, VarId,
@@ -66,6 +69,8 @@ pub(crate) fn emit(module: &Module, options: &Options) -> Result<Emitted> {
         outlined: 0,
         parallel: false,
         reports: BTreeSet::new(),
+        vector_bytes: options.cpu.vector_bytes()?,
+        fuses: options.cpu.fuses()?,
     };
     if options.checked {
         unit.functions.push_str(checked::DECLARATIONS);
@@ -104,6 +109,9 @@ struct Unit {
     parallel: bool,
     /// Functions that report an access outside of a buffer.
     reports: BTreeSet<String>,
+    vector_bytes: usize,
+    /// Whether the target adds a product in one instruction.
+    fuses: bool,
 }
 
 /// The name of an SSA value, with its `%`.
@@ -137,6 +145,14 @@ struct Writer<'m, 'u> {
     name: String,
     threads: bool,
     checked: bool,
+    /// Bytes of a vector register of the target.
+    vector_bytes: usize,
+    /// Whether a parallel loop is around the current place: those inside run in order.
+    shared_out: bool,
+    /// The iterations of the unrolled loops around the current place that it is executed for, side by side.
+    instances: Vec<Instance>,
+    /// What is in lanes at the current place.
+    lanes: Option<Lanes>,
     unit: &'u mut Unit,
     vars: BTreeMap<VarId, Variable>,
     buffers: BTreeMap<BufferId, Ssa>,
@@ -164,6 +180,10 @@ impl<'m, 'u> Writer<'m, 'u> {
             name,
             threads,
             checked,
+            vector_bytes: unit.vector_bytes,
+            shared_out: false,
+            instances: vec![Instance::new()],
+            lanes: None,
             unit,
             vars: BTreeMap::new(),
             buffers: BTreeMap::new(),
@@ -225,16 +245,72 @@ impl<'m, 'u> Writer<'m, 'u> {
     }
 
     fn stmts(&mut self, stmts: &[Stmt]) -> Result<()> {
-        stmts.iter().try_for_each(|stmt| match stmt {
-            Stmt::For(inner) if inner.mark == Mark::Parallel => self.parallel(inner),
+        stmts.iter().try_for_each(|stmt| self.stmt(stmt))
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) -> Result<()> {
+        match stmt {
+            Stmt::For(inner) if inner.mark == Mark::Unrolled => self.unrolled(inner),
+            Stmt::Store(inner) => self.store(inner),
+            // Where instances differ in what is executed, one after the other.
+            stmt if !self.agree(stmt) => {
+                let all = std::mem::take(&mut self.instances);
+                for instance in &all {
+                    self.instances = vec![instance.clone()];
+                    self.stmt(stmt)?;
+                }
+                self.instances = all;
+                Ok(())
+            }
+            Stmt::For(inner) if inner.mark == Mark::Parallel && !self.shared_out => {
+                self.parallel(inner)
+            }
             Stmt::For(inner) => self.sequential(inner),
             Stmt::If(inner) => self.conditional(inner),
-            Stmt::Store(inner) => self.store(inner),
-        })
+        }
+    }
+
+    /// Whether all instances have the same bounds or condition.
+    fn agree(&self, stmt: &Stmt) -> bool {
+        let varies = |index: &Index| {
+            let first = self.instances.first().map(|first| at(index, first));
+            self.instances.iter().skip(1).any(|other| Some(at(index, other)) != first)
+        };
+        match stmt {
+            Stmt::For(inner) => !inner.lower.iter().chain(&inner.upper).any(varies),
+            Stmt::If(inner) => {
+                let first = self.instances.first().map(|first| holds_at(&inner.condition, first));
+                let holds = |other| Some(holds_at(&inner.condition, other));
+                self.instances.iter().skip(1).all(|other| holds(other) == first)
+            }
+            Stmt::Store(_) => true,
+        }
+    }
+
+    /// An expression at the instances here, which agree about it.
+    fn here(&self, index: &Index) -> Index {
+        self.instances.first().map_or_else(|| index.clone(), |instance| at(index, instance))
+    }
+
+    fn unrolled(&mut self, inner: &For) -> Result<()> {
+        let Some(inside) = expand(inner, &self.instances) else {
+            return Err(self.invalid(format_args!("an unrolled loop's length is not known")));
+        };
+        if inside.is_empty() {
+            return Ok(());
+        }
+        let outer = std::mem::replace(&mut self.instances, inside);
+        self.stmts(&inner.body)?;
+        self.instances = outer;
+        Ok(())
     }
 
     fn sequential(&mut self, inner: &For) -> Result<()> {
-        let range = self.range(&inner.lower, &inner.upper, inner.step)?;
+        let (lower, upper): (Vec<Index>, Vec<Index>) = (
+            inner.lower.iter().map(|bound| self.here(bound)).collect(),
+            inner.upper.iter().map(|bound| self.here(bound)).collect(),
+        );
+        let range = self.range(&lower, &upper, inner.step)?;
         let var = self.loop_head(inner.var, &range, inner.step, None)?;
         self.block(|writer| writer.stmts(&inner.body))?;
         self.vars.remove(&var);
@@ -279,9 +355,11 @@ impl<'m, 'u> Writer<'m, 'u> {
                 Some("scf.reduce")
             }
         };
+        self.shared_out = true;
         self.block(|writer| {
             if writer.threads { writer.outlined(inner) } else { writer.stmts(&inner.body) }
         })?;
+        self.shared_out = false;
         if let Some(end) = end {
             line!(self, "  {end}");
         }
@@ -364,6 +442,7 @@ impl<'m, 'u> Writer<'m, 'u> {
             types.push(memref(self.module.buffers[buffer.0 as usize].element));
         }
         body.sizes()?;
+        body.shared_out = true;
         body.stmts(&inner.body)?;
         // A body with a loop is worth a call, and inlined it would be copied for every case that LLVM tells
         // apart; one without may vectorise over the parallel loop itself.
@@ -376,7 +455,11 @@ impl<'m, 'u> Writer<'m, 'u> {
     }
 
     fn conditional(&mut self, inner: &If) -> Result<()> {
-        let keyword = self.branch(&inner.condition)?;
+        let condition = match self.instances.first() {
+            Some(instance) => holds_at(&inner.condition, instance),
+            None => inner.condition.clone(),
+        };
+        let keyword = self.branch(&condition)?;
         line!(self, "{keyword} {{");
         self.block(|writer| writer.stmts(&inner.then))?;
         if !inner.otherwise.is_empty() {
@@ -401,10 +484,25 @@ impl<'m, 'u> Writer<'m, 'u> {
     }
 
     fn store(&mut self, store: &Store) -> Result<()> {
-        let (buffer, element) = self.buffer(store.buffer)?;
+        let (_, element) = self.buffer(store.buffer)?;
         let computed = self.widest(&store.value, element);
-        let mut value = self.value(&store.value, computed)?;
-        let index = self.index(&store.index)?;
+        let instances = self.instances.clone();
+        let values = self.values(&store.value, &instances, computed)?;
+        for (instance, value) in instances.iter().zip(values) {
+            self.store_one(store, instance, value, (element, computed))?;
+        }
+        Ok(())
+    }
+
+    fn store_one(
+        &mut self,
+        store: &Store,
+        instance: &Instance,
+        mut value: Ssa,
+        (element, computed): (Element, Element),
+    ) -> Result<()> {
+        let (buffer, _) = self.buffer(store.buffer)?;
+        let index = self.index(&at(&store.index, instance))?;
         self.check(store.buffer, &index);
         let ty = memref(element);
         if store.mode == StoreMode::Add {
@@ -412,12 +510,12 @@ impl<'m, 'u> Writer<'m, 'u> {
             value = match element {
                 Element::I64 => self.define(format_args!("arith.addi {old}, {value} : i64")),
                 _ => {
-                    let old = self.converted(old, element, computed);
+                    let old = self.converted(old, false, element, computed);
                     self.add(&old, &value, computed)
                 }
             };
         }
-        let value = self.converted(value, computed, element);
+        let value = self.converted(value, false, computed, element);
         line!(self, "memref.store {value}, {buffer}[{index}] : {ty}");
         Ok(())
     }
@@ -444,7 +542,7 @@ impl<'m, 'u> Writer<'m, 'u> {
         var: VarId,
         range: &Range,
         step: i64,
-        carried: Option<(&Ssa, String)>,
+        carried: Option<(String, String)>,
     ) -> Result<VarId> {
         let (result, arguments) = match carried {
             Some((result, arguments)) => (format!("{result} = "), arguments),

@@ -30,7 +30,7 @@ const OPENMP: &str = "convert-scf-to-openmp,canonicalize";
 
 /// What is left, to the LLVM dialect. OpenMP must come after functions: before them, the option for bare
 /// pointers is lost.
-const LLVM: &str = "convert-scf-to-cf,finalize-memref-to-llvm,convert-arith-to-llvm,\
+const LLVM: &str = "convert-scf-to-cf,finalize-memref-to-llvm,convert-vector-to-llvm,convert-arith-to-llvm,\
                     convert-func-to-llvm{use-bare-ptr-memref-call-conv=1},convert-cf-to-llvm";
 
 /// The end of the pipeline, with and without OpenMP.
@@ -189,6 +189,7 @@ fn create() -> Context {
         mlirRegisterConversionConvertSCFToOpenMPPass();
         mlirRegisterConversionSCFToControlFlowPass();
         mlirRegisterConversionFinalizeMemRefToLLVMConversionPass();
+        mlirRegisterConversionConvertVectorToLLVMPass();
         mlirRegisterConversionArithToLLVMConversionPass();
         mlirRegisterConversionConvertFuncToLLVMPass();
         mlirRegisterConversionConvertControlFlowToLLVMPass();
@@ -197,10 +198,11 @@ fn create() -> Context {
     });
     let registry = DialectRegistry::new();
     // SAFETY: the getters of dialect handles have no preconditions and return handles of static lifetime.
-    let (cf, omp) = unsafe {
+    let (cf, omp, vector) = unsafe {
         (
             DialectHandle::from_raw(mlirGetDialectHandle__cf__()),
             DialectHandle::from_raw(mlirGetDialectHandle__omp__()),
+            DialectHandle::from_raw(mlirGetDialectHandle__vector__()),
         )
     };
     for handle in [
@@ -212,6 +214,7 @@ fn create() -> Context {
         DialectHandle::scf(),
         cf,
         omp,
+        vector,
     ] {
         handle.insert_dialect(&registry);
     }

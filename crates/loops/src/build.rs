@@ -458,6 +458,11 @@ impl For {
     pub fn parallel(self) -> For {
         For { mark: Mark::Parallel, ..self }
     }
+
+    /// The same loop with its iterations side by side.
+    pub fn unrolled(self) -> For {
+        For { mark: Mark::Unrolled, ..self }
+    }
 }
 
 impl Stmt {

@@ -1,6 +1,6 @@
 //! The reference interpreter: what a function means, checked at every step.
 //!
-//! Iterations run in order, parallel ones too; that two iterations of a parallel loop touch an element that one of
+//! Iterations run in order, parallel and unrolled ones too; that two iterations of such a loop touch an element that one of
 //! them writes is an error. Floating-point expressions are evaluated in binary64, whatever the buffers'
 //! elements, and rounded when stored.
 
@@ -172,8 +172,7 @@ pub fn run_steps(
             let (expected, found) = (size, data.len());
             return Err(InterpError::Length { buffer: name(), expected, found });
         }
-        let (writer, reader) = (Vec::new(), Vec::new());
-        slots[id.0 as usize] = Some(Slot { buffer, len, data, writer, reader });
+        slots[id.0 as usize] = Some(Slot { buffer, len, data, touched: Vec::new() });
     }
     let mut machine = Machine {
         symbols,
@@ -181,7 +180,7 @@ pub fn run_steps(
         vars: vec![None; function.vars.len()],
         left: steps,
         steps,
-        parallel: None,
+        parallel: Vec::new(),
         stamps: 0,
     };
     machine.block(&function.body)
@@ -192,12 +191,17 @@ struct Slot<'a> {
     buffer: &'a Buffer,
     len: usize,
     data: &'a mut Data,
-    /// For each element the last iteration that wrote it, and the first of a parallel loop that read it.
+    /// By nesting depth of the loops whose iterations are independent.
+    touched: Vec<Touched>,
+}
+
+/// For each element the last iteration that wrote it, and the first of a loop that read it.
+struct Touched {
     writer: Vec<u64>,
     reader: Vec<u64>,
 }
 
-/// The parallel loop being executed. Iterations of all parallel loops are numbered in one sequence from 1.
+/// A loop being executed whose iterations are independent. Iterations of all such loops are numbered in one sequence from 1.
 #[derive(Clone, Copy)]
 struct Parallel {
     first: u64,
@@ -210,7 +214,8 @@ struct Machine<'a> {
     vars: Vec<Option<i64>>,
     left: u64,
     steps: u64,
-    parallel: Option<Parallel>,
+    /// Outermost first.
+    parallel: Vec<Parallel>,
     stamps: u64,
 }
 
@@ -225,19 +230,21 @@ impl Slot<'_> {
         }
     }
 
-    fn touch(&mut self, at: usize, loops: Parallel, write: bool) -> Result<(), InterpError> {
-        if self.writer.is_empty() {
-            self.writer = vec![0; self.len];
-            self.reader = vec![0; self.len];
+    fn touch(&mut self, at: usize, loops: &[Parallel], write: bool) -> Result<(), InterpError> {
+        while self.touched.len() < loops.len() {
+            let none = || vec![0; self.len];
+            self.touched.push(Touched { writer: none(), reader: none() });
         }
-        let other = |stamp: u64| stamp >= loops.first && stamp != loops.current;
-        if other(self.writer[at]) || write && other(self.reader[at]) {
-            return Err(InterpError::Race { buffer: self.buffer.name.clone(), index: at });
-        }
-        if write {
-            self.writer[at] = loops.current;
-        } else if self.reader[at] < loops.first {
-            self.reader[at] = loops.current;
+        for (loops, touched) in loops.iter().zip(&mut self.touched) {
+            let other = |stamp: u64| stamp >= loops.first && stamp != loops.current;
+            if other(touched.writer[at]) || write && other(touched.reader[at]) {
+                return Err(InterpError::Race { buffer: self.buffer.name.clone(), index: at });
+            }
+            if write {
+                touched.writer[at] = loops.current;
+            } else if touched.reader[at] < loops.first {
+                touched.reader[at] = loops.current;
+            }
         }
         Ok(())
     }
@@ -301,20 +308,18 @@ impl<'a> Machine<'a> {
         self.step()?;
         match stmt {
             Stmt::For(inner) => {
-                let outer = self.parallel;
-                let parallel = inner.mark == Mark::Parallel;
-                if parallel && outer.is_some() {
-                    return Err(InterpError::Invalid("a parallel loop stands inside another"));
-                }
+                let independent = inner.mark != Mark::Sequential;
+                let depth = self.parallel.len();
                 let first = self.stamps + 1;
                 self.range((inner.var, inner.step), (&inner.lower, &inner.upper), |machine| {
-                    if parallel {
+                    if independent {
                         machine.stamps += 1;
-                        machine.parallel = Some(Parallel { first, current: machine.stamps });
+                        machine.parallel.truncate(depth);
+                        machine.parallel.push(Parallel { first, current: machine.stamps });
                     }
                     machine.block(&inner.body)
                 })?;
-                self.parallel = outer;
+                self.parallel.truncate(depth);
                 Ok(())
             }
             Stmt::If(inner) => {
@@ -328,15 +333,16 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn slot(&mut self, buffer: BufferId) -> Result<&mut Slot<'a>, InterpError> {
+    /// A buffer, and the loops around that touch it.
+    fn slot(&mut self, buffer: BufferId) -> Result<(&mut Slot<'a>, &[Parallel]), InterpError> {
         let slot = self.slots.get_mut(buffer.0 as usize).and_then(Option::as_mut);
-        slot.ok_or(InterpError::Invalid("a buffer is not an argument"))
+        let slot = slot.ok_or(InterpError::Invalid("a buffer is not an argument"))?;
+        Ok((slot, &self.parallel))
     }
 
     fn store(&mut self, store: &Store) -> Result<(), InterpError> {
         let index = self.index(&store.index)?;
-        let parallel = self.parallel;
-        let float = match self.slot(store.buffer)?.buffer.element {
+        let float = match self.slot(store.buffer)?.0.buffer.element {
             Element::I64 => None,
             Element::F64 | Element::F32 => Some(self.value(&store.value)?),
         };
@@ -345,14 +351,12 @@ impl<'a> Machine<'a> {
             (None, Value::FromIndex(index)) => self.index(index)?,
             (None, _) => return Err(InterpError::Invalid("a float is stored as an integer")),
         };
-        let slot = self.slot(store.buffer)?;
+        let (slot, loops) = self.slot(store.buffer)?;
         let at = slot.position(index)?;
-        if let Some(loops) = parallel {
-            if store.mode == StoreMode::Add {
-                slot.touch(at, loops, false)?;
-            }
-            slot.touch(at, loops, true)?;
+        if store.mode == StoreMode::Add {
+            slot.touch(at, loops, false)?;
         }
+        slot.touch(at, loops, true)?;
         let add = store.mode == StoreMode::Add;
         match (&mut *slot.data, float) {
             (Data::Float(data), Some(value)) => {
@@ -374,12 +378,9 @@ impl<'a> Machine<'a> {
             Value::Const(value) => Ok(*value),
             Value::Load(buffer, index) => {
                 let index = self.index(index)?;
-                let parallel = self.parallel;
-                let slot = self.slot(*buffer)?;
+                let (slot, loops) = self.slot(*buffer)?;
                 let at = slot.position(index)?;
-                if let Some(loops) = parallel {
-                    slot.touch(at, loops, false)?;
-                }
+                slot.touch(at, loops, false)?;
                 match &*slot.data {
                     Data::Float(data) => Ok(data[at]),
                     Data::Int(_) => Err(InterpError::Invalid("an integer is loaded as a float")),
@@ -465,6 +466,8 @@ mod tests {
             "parallel i = 0 to N { A[i] = A[0] }",
             "parallel i = 0 to N { A[0] += 1.0 }",
             "parallel i = 0 to N { A[i] = A[N - 1] }",
+            "parallel i = 0 to N { parallel j = 0 to N { A[i] = 1.0 } }",
+            "parallel i = 0 to N { unroll j = 0 to 2 { A[i] += A[j] } }",
         ]
         .map(|body| error(body) + "\n")
         .concat();
@@ -484,6 +487,8 @@ mod tests {
             iterations of a parallel loop collide at A[0]
             iterations of a parallel loop collide at A[0]
             iterations of a parallel loop collide at A[2]
+            iterations of a parallel loop collide at A[0]
+            iterations of a parallel loop collide at A[0]
         "#]]
         .assert_eq(&all);
         // No race: each iteration its own element, read and written; a second loop may read all.

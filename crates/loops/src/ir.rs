@@ -6,7 +6,9 @@
 //!   constant, floor division, exact division and remainder by a positive constant, minimum and maximum), the back end makes affine loops and
 //!   conditionals of them. Buffer subscripts may be any [`Index`] (quasi-polynomials, selections between pieces).
 //! - A variable is bound by exactly one enclosing [`For`] or [`Sum`] and used only inside it.
-//! - A [`Mark::Parallel`] loop's iterations write disjoint elements; it may stand anywhere but inside another parallel loop.
+//! - Iterations of a [`Mark::Parallel`] or [`Mark::Unrolled`] loop write disjoint elements. It may stand anywhere: of parallel loops inside of each
+//!   other the outermost is shared out among threads.
+//! - A [`Mark::Unrolled`] loop has a number of iterations that is known where its bounds are compared as linear combinations.
 //! - Buffers named by a function do not overlap in memory.
 //!
 //! Both compilation paths meet here (structured and, later, dynamically sparse); a target never does.
@@ -98,6 +100,9 @@ pub enum Mark {
     Sequential,
     /// In any order and at the same time.
     Parallel,
+    /// Side by side: each statement for all iterations before the next one, sums for all iterations in one loop. The elements that
+    /// iterations share are loaded once: this is a tile in registers.
+    Unrolled,
 }
 
 /// `for var = max(lower..) to min(upper..) step step { body }`, the upper bound exclusive.

@@ -18,6 +18,8 @@ pub mod linear;
 pub mod parse;
 pub mod passes;
 pub mod print;
+pub mod tile;
+pub mod unroll;
 pub mod verify;
 pub mod visit;
 

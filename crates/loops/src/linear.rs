@@ -104,6 +104,33 @@ impl Linear {
 }
 
 impl Index {
+    /// By how much this grows when `var` does by 1, if that does not depend on `var`.
+    ///
+    /// Before -> after, of `i`: `N * i + 2 * (i + j)` -> `N + 2`; of `j`: `2`; `i * i` has none.
+    pub fn stride(&self, var: VarId) -> Option<Index> {
+        if !self.mentions(var) {
+            return Some(Index::Const(0));
+        }
+        Some(match self {
+            Index::Var(_) => Index::Const(1),
+            Index::Add(left, right) => left.stride(var)? + right.stride(var)?,
+            Index::Sub(left, right) => left.stride(var)? - right.stride(var)?,
+            Index::Mul(left, right) => match (left.mentions(var), right.mentions(var)) {
+                (true, true) => return None,
+                (true, false) => left.stride(var)? * (**right).clone(),
+                _ => (**left).clone() * right.stride(var)?,
+            },
+            Index::Select(condition, then, otherwise) if !condition.mentions(var) => {
+                let (then, otherwise) = (then.stride(var)?, otherwise.stride(var)?);
+                if then != otherwise {
+                    return None;
+                }
+                then
+            }
+            _ => return None,
+        })
+    }
+
     /// `self - other`, if it is the same number whatever the variables and symbols are.
     pub fn constant_difference(&self, other: &Index) -> Option<i64> {
         match (self, other) {

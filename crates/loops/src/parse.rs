@@ -5,7 +5,7 @@
 //! buffer    = "buffer" name ":" ("f64" | "f32" | "i64") "[" index "]"
 //! function  = "func" name "(" (("in" | "out" | "inout") name),* ")" block
 //! block     = "{" stmt* "}"
-//! stmt      = ("for" | "parallel") range block
+//! stmt      = ("for" | "parallel" | "unroll") range block
 //!           | "if" condition block ("else" (block | if))?
 //!           | name "[" index "]" ("=" | "+=") value
 //! range     = name "=" index "to" index ("step" integer)?       maximum (minimum) of lower (upper) bounds
@@ -266,9 +266,13 @@ impl<'a> Parser<'a> {
     fn stmt(&mut self) -> Parsed<Stmt> {
         let store = self.after() == Token::Sign("[");
         match self.token() {
-            Token::Name(word @ ("for" | "parallel")) if !store => {
+            Token::Name(word @ ("for" | "parallel" | "unroll")) if !store => {
                 self.advance();
-                let mark = if word == "for" { Mark::Sequential } else { Mark::Parallel };
+                let mark = match word {
+                    "for" => Mark::Sequential,
+                    "parallel" => Mark::Parallel,
+                    _ => Mark::Unrolled,
+                };
                 let (var, lower, upper, step) = self.range()?;
                 let body = self.block()?;
                 self.scope.pop();

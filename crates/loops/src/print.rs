@@ -326,6 +326,7 @@ impl Printer<'_> {
                 self.out.push_str(match inner.mark {
                     Mark::Sequential => "for ",
                     Mark::Parallel => "parallel ",
+                    Mark::Unrolled => "unroll ",
                 });
                 self.range(inner.var, &inner.lower, &inner.upper, inner.step);
                 self.out.push_str(" {");

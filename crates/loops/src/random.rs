@@ -65,13 +65,16 @@ impl Random {
                 Stmt::If(If { condition: self.condition(2), then, otherwise })
             }
             _ => {
-                let (lower, upper, step) = self.range();
-                let var = self.bind();
-                let mark = if wild && depth == 4 && self.below(3) == 0 {
-                    Mark::Parallel
-                } else {
-                    Mark::Sequential
+                let (lower, mut upper, step) = self.range();
+                let mark = match self.below(9) {
+                    0 if wild => Mark::Parallel,
+                    1 if wild && lower.len() == 1 => {
+                        upper = vec![lower[0].clone() + 2];
+                        Mark::Unrolled
+                    }
+                    _ => Mark::Sequential,
                 };
+                let var = self.bind();
                 let body = self.block(depth - 1, false);
                 self.scope.pop();
                 Stmt::For(For { var, lower, upper, step, mark, body })

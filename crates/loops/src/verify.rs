@@ -8,13 +8,14 @@
 //! - Bounds are given, steps and divisors positive. Bounds and conditions make no selections.
 //! - A variable is used only inside the loop or sum that binds it, and not bound again inside. (Loops beside each
 //!   other may use one variable.)
-//! - No parallel loop inside another.
+//! - The number of iterations of an unrolled loop is a constant, and not too large.
 //! - A store to an `i64` buffer stores an integer, and none is loaded from one in a floating-point expression.
 //!
-//! That iterations of a parallel loop write disjoint elements is checked by the interpreter, not here.
+//! That iterations of parallel and unrolled loops write disjoint elements is checked by the interpreter, not here.
 
 use crate::ir::*;
 use crate::print::{Part, is_name, named};
+use crate::unroll::{Instance, expand};
 use std::collections::BTreeSet;
 
 /// A violated invariant and where.
@@ -87,9 +88,9 @@ pub enum Violation {
     /// A variable is bound inside itself.
     #[error("variable `{0}` is bound again inside its own range")]
     Rebound(String),
-    /// A parallel loop inside another.
-    #[error("a parallel loop stands inside another")]
-    NestedParallel,
+    /// An unrolled loop whose number of iterations is not known or too large.
+    #[error("the number of iterations of an unrolled loop is not a small constant")]
+    Unrolled,
     /// A store to an integer buffer of something else than an integer.
     #[error("a value that is not an integer is stored to integer buffer `{0}`")]
     StoresFloat(String),
@@ -146,7 +147,7 @@ pub fn verify_function(module: &Module, function: &Function) -> Result<(), Vec<V
         errors: Vec::new(),
         scope: Vec::new(),
         statement: None,
-        parallel: false,
+        instances: vec![Instance::new()],
     };
     verifier.arguments();
     verifier.block(&function.body);
@@ -159,7 +160,8 @@ struct Verifier<'a> {
     errors: Vec<VerifyError>,
     scope: Vec<VarId>,
     statement: Option<&'a Stmt>,
-    parallel: bool,
+    /// Iterations of the unrolled loops around the current place.
+    instances: Vec<Instance>,
 }
 
 impl<'a> Verifier<'a> {
@@ -220,17 +222,17 @@ impl<'a> Verifier<'a> {
         match stmt {
             Stmt::For(inner) => {
                 self.range(&inner.lower, &inner.upper, inner.step);
-                let outer = self.parallel;
-                if inner.mark == Mark::Parallel {
-                    if outer {
-                        self.report(Violation::NestedParallel);
+                let outer = self.instances.clone();
+                if inner.mark == Mark::Unrolled {
+                    match expand(inner, &outer) {
+                        Some(inside) => self.instances = inside,
+                        None => self.report(Violation::Unrolled),
                     }
-                    self.parallel = true;
                 }
                 self.bind(inner.var);
                 self.block(&inner.body);
                 self.scope.pop();
-                self.parallel = outer;
+                self.instances = outer;
             }
             Stmt::If(inner) => {
                 self.condition(&inner.condition);
@@ -406,7 +408,7 @@ mod tests {
             "A[0] = sum(l = 0 to N step -1) 1.0",
             "A[N / 0] = 1.0",
             "for i = select(N < M, 0, 1) to N { }",
-            "parallel i = 0 to N { for j = 0 to N { parallel k = 0 to N { } } }",
+            "parallel i = 0 to N { parallel j = i to i + 2 { unroll k = j to i { } } }",
         ]
         .map(body)
         .concat();
@@ -421,7 +423,7 @@ mod tests {
             function `f`: `A[0] = sum(l = 0 to N step -1) 1.0`: the step -1 is not positive
             function `f`: `A[N / 0] = 1.0`: the divisor 0 is not positive
             function `f`: `for i = select(N < M, 0, 1) to N`: `select(N < M, 0, 1)` selects, in a bound or condition
-            function `f`: `parallel k = 0 to N`: a parallel loop stands inside another
+            function `f`: `unroll k = j to i`: the number of iterations of an unrolled loop is not a small constant
         "#]].assert_eq(&all);
     }
 

@@ -185,6 +185,18 @@ impl Value {
         found
     }
 
+    /// Whether `var` occurs in the range or condition of a sum.
+    pub fn mentions_in_ranges(&self, var: VarId) -> bool {
+        let mut found = false;
+        self.visit(&mut |value| {
+            if let Value::Sum(sum) = value {
+                found |= sum.lower.iter().chain(&sum.upper).any(|bound| bound.mentions(var));
+                found |= sum.condition.as_ref().is_some_and(|condition| condition.mentions(var));
+            }
+        });
+        found
+    }
+
     /// Whether an element of `buffer` is loaded.
     pub fn loads(&self, buffer: BufferId) -> bool {
         let mut found = false;

@@ -60,7 +60,7 @@ pub struct Scan<'a> {
     pub iterators: &'a [String],
     /// The points.
     pub domain: &'a Set,
-    /// Which dimensions' iterations may run at the same time; only the outermost loop is ever marked.
+    /// Which dimensions' iterations may run at the same time.
     pub parallel: &'a [bool],
 }
 
@@ -128,14 +128,13 @@ impl Scan<'_> {
         function: &mut Function,
         leaf: &mut Leaf<'_>,
     ) -> Result<Vec<Stmt>, SchedError> {
-        self.node(&by_cases(ast), &mut Vec::new(), true, function, leaf)
+        self.node(&by_cases(ast), &mut Vec::new(), function, leaf)
     }
 
     fn node(
         &self,
         node: &Node,
         values: &mut Vec<(String, Index)>,
-        outermost: bool,
         function: &mut Function,
         leaf: &mut Leaf<'_>,
     ) -> Result<Vec<Stmt>, SchedError> {
@@ -143,16 +142,16 @@ impl Scan<'_> {
             Node::Block(children) => {
                 let mut statements = Vec::new();
                 for child in children {
-                    statements.extend(self.node(child, values, outermost, function, leaf)?);
+                    statements.extend(self.node(child, values, function, leaf)?);
                 }
                 Ok(statements)
             }
-            Node::Mark { body, .. } => self.node(body, values, outermost, function, leaf),
+            Node::Mark { body, .. } => self.node(body, values, function, leaf),
             Node::If { cond, then, otherwise } => {
                 let condition = convert::condition(cond, &|name| self.scope(values).resolve(name))?;
-                let then = self.node(then, values, outermost, function, leaf)?;
+                let then = self.node(then, values, function, leaf)?;
                 let otherwise = match otherwise {
-                    Some(otherwise) => self.node(otherwise, values, outermost, function, leaf)?,
+                    Some(otherwise) => self.node(otherwise, values, function, leaf)?,
                     None => Vec::new(),
                 };
                 Ok(vec![Stmt::If(If { condition, then, otherwise })])
@@ -170,7 +169,7 @@ impl Scan<'_> {
                 if *degenerate {
                     let value = lower_bounds.into_iter().reduce(Index::max);
                     values.push((iterator.clone(), value.unwrap_or(Index::constant(0))));
-                    let body = self.node(body, values, outermost, function, leaf);
+                    let body = self.node(body, values, function, leaf);
                     values.pop();
                     return body;
                 }
@@ -188,11 +187,11 @@ impl Scan<'_> {
                 let var: VarId = function.fresh_var(iterator.clone());
                 let position =
                     self.iterators.iter().position(|name| self.sets.names.isl(name) == iterator);
-                let parallel = outermost
-                    && position.is_some_and(|p| self.parallel.get(p).copied().unwrap_or(false));
+                let parallel =
+                    position.is_some_and(|p| self.parallel.get(p).copied().unwrap_or(false));
                 let mark = if parallel { Mark::Parallel } else { Mark::Sequential };
                 values.push((iterator.clone(), Index::var(var)));
-                let body = self.node(body, values, false, function, leaf);
+                let body = self.node(body, values, function, leaf);
                 values.pop();
                 let (lower, step) = (lower_bounds, *step);
                 Ok(vec![Stmt::For(For { var, lower, upper, step, mark, body: body? })])

@@ -273,7 +273,7 @@ fn wrong_command_lines() {
         2,
         &expect![[r#"
         error: invalid value 'assembly' for '--stage <STAGE>'
-          [possible values: inferred, domain, ast, layout, loops, mlir, llvm, asm, object, header]
+          [possible values: inferred, domain, ast, layout, loops, tiled, mlir, llvm, asm, object, header]
 
           tip: a similar value exists: 'asm'
 

@@ -1,12 +1,8 @@
-//! Integer expressions, conditions, values and constants.
+//! Integer expressions, conditions and constants.
 
-use super::{Range, Ssa, Writer, line, memref, name_of};
+use super::{Ssa, Writer, name_of};
 use crate::Result;
-use dastac_loops::{Compare, Condition, Element, Index, Sum, Value};
-
-/// Additions may be regrouped (vector reductions) and fused with products. Nothing is assumed about NaN and
-/// infinity.
-const FAST: &str = "fastmath<reassoc,nsz,contract>";
+use dastac_loops::{Compare, Condition, Element, Index};
 
 /// Overflow is excluded by the invariants of the loop IR.
 const NSW: &str = " overflow<nsw>";
@@ -148,108 +144,13 @@ impl Writer<'_, '_> {
         })
     }
 
-    pub(super) fn value(&mut self, value: &Value, element: Element) -> Result<Ssa> {
-        let ty = name_of(element);
-        if element == Element::I64 && !matches!(value, Value::FromIndex(_)) {
-            return Err(self.invalid(format_args!("an integer buffer stores a number")));
-        }
-        Ok(match value {
-            Value::Const(value) => self.float_constant(*value, element),
-            Value::Load(id, index) => {
-                let (buffer, from) = self.buffer(*id)?;
-                let index = self.index(index)?;
-                self.check(*id, &index);
-                let loaded =
-                    self.define(format_args!("memref.load {buffer}[{index}] : {}", memref(from)));
-                self.converted(loaded, from, element)
-            }
-            Value::FromIndex(index) => {
-                let index = self.index(index)?;
-                let integer = self.define(format_args!("arith.index_cast {index} : index to i64"));
-                if element == Element::I64 {
-                    return Ok(integer);
-                }
-                self.define(format_args!("arith.sitofp {integer} : i64 to {ty}"))
-            }
-            Value::Add(left, right) => {
-                let (left, right) = (self.value(left, element)?, self.value(right, element)?);
-                self.add(&left, &right, element)
-            }
-            Value::Mul(left, right) => {
-                let (left, right) = (self.value(left, element)?, self.value(right, element)?);
-                self.define(format_args!("arith.mulf {left}, {right} {FAST} : {ty}"))
-            }
-            Value::Div(left, right) => {
-                let (left, right) = (self.value(left, element)?, self.value(right, element)?);
-                self.define(format_args!("arith.divf {left}, {right} : {ty}"))
-            }
-            Value::Sum(sum) => self.sum(sum, element)?,
-        })
-    }
-
-    /// A value in another type; rounded where that is narrower.
-    pub(super) fn converted(&mut self, value: Ssa, from: Element, to: Element) -> Ssa {
-        let convert = match (from, to) {
-            (Element::F64, Element::F32) => "arith.truncf",
-            (Element::F32, Element::F64) => "arith.extf",
-            (Element::I64, Element::F64 | Element::F32) => "arith.sitofp",
-            _ => return value,
-        };
-        let (from, to) = (name_of(from), name_of(to));
-        self.define(format_args!("{convert} {value} : {from} to {to}"))
-    }
-
-    pub(super) fn add(&mut self, left: &Ssa, right: &Ssa, element: Element) -> Ssa {
-        self.define(format_args!("arith.addf {left}, {right} {FAST} : {}", name_of(element)))
-    }
-
-    /// A loop that carries the partial sum; a term whose condition fails passes it on.
-    fn sum(&mut self, sum: &Sum, element: Element) -> Result<Ssa> {
-        let ty = name_of(element);
-        let zero = self.float_constant(0.0, element);
-        let range = self.range(&sum.lower, &sum.upper, sum.step)?;
-        let (result, partial) = (self.fresh(), self.fresh());
-        let dialect = match range {
-            Range::Affine { .. } => "affine",
-            Range::Values { .. } => "scf",
-        };
-        let carried = (&result, format!(" iter_args({partial} = {zero}) -> ({ty})"));
-        let var = self.loop_head(sum.var, &range, sum.step, Some(carried))?;
-        self.block(|writer| {
-            let Some(condition) = &sum.condition else {
-                let term = writer.value(&sum.body, element)?;
-                let next = writer.add(&partial, &term, element);
-                line!(writer, "{dialect}.yield {next} : {ty}");
-                return Ok(());
-            };
-            let keyword = writer.branch(condition)?;
-            let yields = if keyword.starts_with("affine") { "affine" } else { "scf" };
-            let next = writer.fresh();
-            line!(writer, "{next} = {keyword} -> ({ty}) {{");
-            writer.block(|writer| {
-                let term = writer.value(&sum.body, element)?;
-                let sum = writer.add(&partial, &term, element);
-                line!(writer, "{yields}.yield {sum} : {ty}");
-                Ok(())
-            })?;
-            line!(writer, "}} else {{");
-            line!(writer, "  {yields}.yield {partial} : {ty}");
-            line!(writer, "}}");
-            line!(writer, "{dialect}.yield {next} : {ty}");
-            Ok(())
-        })?;
-        self.vars.remove(&var);
-        line!(self, "}}");
-        Ok(result)
-    }
-
     pub(super) fn index_constant(&mut self, value: i64) -> Ssa {
         let sign = if value < 0 { "m" } else { "" };
         self.constant(format!("{value} : index"), format!("c{sign}{}", value.unsigned_abs()))
     }
 
     /// A floating-point constant by its bits, so that every value has a form that reads back exactly.
-    fn float_constant(&mut self, value: f64, element: Element) -> Ssa {
+    pub(super) fn float_constant(&mut self, value: f64, element: Element) -> Ssa {
         let (bits, plain) = match element {
             Element::F32 => (format!("0x{:08X}", (value as f32).to_bits()), (value as f32).into()),
             _ => (format!("0x{:016X}", value.to_bits()), value),
@@ -260,7 +161,7 @@ impl Writer<'_, '_> {
         self.constant(format!("{text} : {}", name_of(element)), name)
     }
 
-    fn constant(&mut self, text: String, name: String) -> Ssa {
+    pub(super) fn constant(&mut self, text: String, name: String) -> Ssa {
         self.constants.entry(text).or_insert_with(|| Ssa(format!("%{name}"))).clone()
     }
 }

@@ -88,7 +88,14 @@ fn invalid_modules_are_errors() {
         invalid loop module: `a-b` is not a valid name"#]].assert_eq(&found.join("\n"));
 }
 
+/// Compiled for a processor whose vectors are the same on every machine.
+fn plain(module: &Module) -> Compiled {
+    let cpu = Cpu::Named { name: "x86-64".to_owned(), features: Vec::new() };
+    compile(module, &Options { cpu, ..Options::default() }).unwrap()
+}
+
 #[test]
+#[cfg(target_arch = "x86_64")]
 fn mlir_text() {
     expect_test::expect![[r#"
         !f64s = memref<281474976710656xf64>
@@ -96,29 +103,145 @@ fn mlir_text() {
         !i64s = memref<281474976710656xi64>
         module {
           func.func @trmv(%params: !i64s {llvm.noalias, llvm.readonly}, %b0_L: !f64s {llvm.noalias, llvm.readonly}, %b1_x: !f64s {llvm.noalias, llvm.readonly}, %b2_y: !f64s {llvm.noalias}) {
+            %cm16 = arith.constant -16 : index
+            %cm2 = arith.constant -2 : index
             %c0 = arith.constant 0 : index
-            %f64_0000000000000000 = arith.constant 0.0 : f64
             %c1 = arith.constant 1 : index
+            %c10 = arith.constant 10 : index
+            %c12 = arith.constant 12 : index
+            %c14 = arith.constant 14 : index
+            %c16 = arith.constant 16 : index
+            %c2 = arith.constant 2 : index
+            %c4 = arith.constant 4 : index
+            %c6 = arith.constant 6 : index
+            %c8 = arith.constant 8 : index
+            %zvector_2xf64_ = arith.constant dense<0.0> : vector<2xf64>
             %t0 = memref.load %params[%c0] : !i64s
             %s0_n = arith.index_cast %t0 : i64 to index
             affine.for %i_1 = 0 to %s0_n {
-              %t2 = affine.for %j_4 = 0 to affine_map<(d0) -> ((d0 + 1))>(%i_1) iter_args(%t3 = %f64_0000000000000000) -> (f64) {
-                %t5 = arith.addi %i_1, %c1 overflow<nsw> : index
-                %t6 = arith.muli %i_1, %t5 overflow<nsw> : index
-                %t7 = arith.shrsi %t6, %c1 exact : index
-                %t8 = arith.addi %t7, %j_4 overflow<nsw> : index
-                %t9 = memref.load %b0_L[%t8] : !f64s
-                %t10 = memref.load %b1_x[%j_4] : !f64s
-                %t11 = arith.mulf %t9, %t10 fastmath<reassoc,nsz,contract> : f64
-                %t12 = arith.addf %t3, %t11 fastmath<reassoc,nsz,contract> : f64
-                affine.yield %t12 : f64
+              %t2 = arith.addi %i_1, %c1 overflow<nsw> : index
+              %t3 = arith.subi %t2, %c0 : index
+              %t4 = arith.maxsi %t3, %c0 : index
+              %t5 = arith.andi %t4, %cm16 : index
+              %t6 = arith.addi %c0, %t5 : index
+              %t16:8 = scf.for %j_7 = %c0 to %t6 step %c16 iter_args(%t8 = %zvector_2xf64_, %t9 = %zvector_2xf64_, %t10 = %zvector_2xf64_, %t11 = %zvector_2xf64_, %t12 = %zvector_2xf64_, %t13 = %zvector_2xf64_, %t14 = %zvector_2xf64_, %t15 = %zvector_2xf64_) -> (vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>) {
+                %t17 = arith.addi %i_1, %c1 overflow<nsw> : index
+                %t18 = arith.muli %i_1, %t17 overflow<nsw> : index
+                %t19 = arith.shrsi %t18, %c1 exact : index
+                %t20 = arith.addi %t19, %j_7 overflow<nsw> : index
+                %t21 = vector.load %b0_L[%t20] : !f64s, vector<2xf64>
+                %t22 = vector.load %b1_x[%j_7] : !f64s, vector<2xf64>
+                %t23 = arith.mulf %t21, %t22 : vector<2xf64>
+                %t24 = arith.addf %t8, %t23 : vector<2xf64>
+                %t25 = arith.addi %j_7, %c2 : index
+                %t26 = arith.addi %i_1, %c1 overflow<nsw> : index
+                %t27 = arith.muli %i_1, %t26 overflow<nsw> : index
+                %t28 = arith.shrsi %t27, %c1 exact : index
+                %t29 = arith.addi %t28, %t25 overflow<nsw> : index
+                %t30 = vector.load %b0_L[%t29] : !f64s, vector<2xf64>
+                %t31 = vector.load %b1_x[%t25] : !f64s, vector<2xf64>
+                %t32 = arith.mulf %t30, %t31 : vector<2xf64>
+                %t33 = arith.addf %t9, %t32 : vector<2xf64>
+                %t34 = arith.addi %j_7, %c4 : index
+                %t35 = arith.addi %i_1, %c1 overflow<nsw> : index
+                %t36 = arith.muli %i_1, %t35 overflow<nsw> : index
+                %t37 = arith.shrsi %t36, %c1 exact : index
+                %t38 = arith.addi %t37, %t34 overflow<nsw> : index
+                %t39 = vector.load %b0_L[%t38] : !f64s, vector<2xf64>
+                %t40 = vector.load %b1_x[%t34] : !f64s, vector<2xf64>
+                %t41 = arith.mulf %t39, %t40 : vector<2xf64>
+                %t42 = arith.addf %t10, %t41 : vector<2xf64>
+                %t43 = arith.addi %j_7, %c6 : index
+                %t44 = arith.addi %i_1, %c1 overflow<nsw> : index
+                %t45 = arith.muli %i_1, %t44 overflow<nsw> : index
+                %t46 = arith.shrsi %t45, %c1 exact : index
+                %t47 = arith.addi %t46, %t43 overflow<nsw> : index
+                %t48 = vector.load %b0_L[%t47] : !f64s, vector<2xf64>
+                %t49 = vector.load %b1_x[%t43] : !f64s, vector<2xf64>
+                %t50 = arith.mulf %t48, %t49 : vector<2xf64>
+                %t51 = arith.addf %t11, %t50 : vector<2xf64>
+                %t52 = arith.addi %j_7, %c8 : index
+                %t53 = arith.addi %i_1, %c1 overflow<nsw> : index
+                %t54 = arith.muli %i_1, %t53 overflow<nsw> : index
+                %t55 = arith.shrsi %t54, %c1 exact : index
+                %t56 = arith.addi %t55, %t52 overflow<nsw> : index
+                %t57 = vector.load %b0_L[%t56] : !f64s, vector<2xf64>
+                %t58 = vector.load %b1_x[%t52] : !f64s, vector<2xf64>
+                %t59 = arith.mulf %t57, %t58 : vector<2xf64>
+                %t60 = arith.addf %t12, %t59 : vector<2xf64>
+                %t61 = arith.addi %j_7, %c10 : index
+                %t62 = arith.addi %i_1, %c1 overflow<nsw> : index
+                %t63 = arith.muli %i_1, %t62 overflow<nsw> : index
+                %t64 = arith.shrsi %t63, %c1 exact : index
+                %t65 = arith.addi %t64, %t61 overflow<nsw> : index
+                %t66 = vector.load %b0_L[%t65] : !f64s, vector<2xf64>
+                %t67 = vector.load %b1_x[%t61] : !f64s, vector<2xf64>
+                %t68 = arith.mulf %t66, %t67 : vector<2xf64>
+                %t69 = arith.addf %t13, %t68 : vector<2xf64>
+                %t70 = arith.addi %j_7, %c12 : index
+                %t71 = arith.addi %i_1, %c1 overflow<nsw> : index
+                %t72 = arith.muli %i_1, %t71 overflow<nsw> : index
+                %t73 = arith.shrsi %t72, %c1 exact : index
+                %t74 = arith.addi %t73, %t70 overflow<nsw> : index
+                %t75 = vector.load %b0_L[%t74] : !f64s, vector<2xf64>
+                %t76 = vector.load %b1_x[%t70] : !f64s, vector<2xf64>
+                %t77 = arith.mulf %t75, %t76 : vector<2xf64>
+                %t78 = arith.addf %t14, %t77 : vector<2xf64>
+                %t79 = arith.addi %j_7, %c14 : index
+                %t80 = arith.addi %i_1, %c1 overflow<nsw> : index
+                %t81 = arith.muli %i_1, %t80 overflow<nsw> : index
+                %t82 = arith.shrsi %t81, %c1 exact : index
+                %t83 = arith.addi %t82, %t79 overflow<nsw> : index
+                %t84 = vector.load %b0_L[%t83] : !f64s, vector<2xf64>
+                %t85 = vector.load %b1_x[%t79] : !f64s, vector<2xf64>
+                %t86 = arith.mulf %t84, %t85 : vector<2xf64>
+                %t87 = arith.addf %t15, %t86 : vector<2xf64>
+                scf.yield %t24, %t33, %t42, %t51, %t60, %t69, %t78, %t87 : vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>
               }
-              memref.store %t2, %b2_y[%i_1] : !f64s
+              %t88 = arith.addf %t16#0, %t16#4 : vector<2xf64>
+              %t89 = arith.addf %t16#1, %t16#5 : vector<2xf64>
+              %t90 = arith.addf %t16#2, %t16#6 : vector<2xf64>
+              %t91 = arith.addf %t16#3, %t16#7 : vector<2xf64>
+              %t92 = arith.addf %t88, %t90 : vector<2xf64>
+              %t93 = arith.addf %t89, %t91 : vector<2xf64>
+              %t94 = arith.addf %t92, %t93 : vector<2xf64>
+              %t95 = arith.andi %t4, %cm2 : index
+              %t96 = arith.addi %c0, %t95 : index
+              %t99 = scf.for %j_97 = %t6 to %t96 step %c2 iter_args(%t98 = %t94) -> (vector<2xf64>) {
+                %t100 = arith.addi %i_1, %c1 overflow<nsw> : index
+                %t101 = arith.muli %i_1, %t100 overflow<nsw> : index
+                %t102 = arith.shrsi %t101, %c1 exact : index
+                %t103 = arith.addi %t102, %j_97 overflow<nsw> : index
+                %t104 = vector.load %b0_L[%t103] : !f64s, vector<2xf64>
+                %t105 = vector.load %b1_x[%j_97] : !f64s, vector<2xf64>
+                %t106 = arith.mulf %t104, %t105 : vector<2xf64>
+                %t107 = arith.addf %t98, %t106 : vector<2xf64>
+                scf.yield %t107 : vector<2xf64>
+              }
+              %t108 = arith.andi %t4, %c1 : index
+              %t109 = arith.cmpi ne, %t108, %c0 : index
+              %t110 = scf.if %t109 -> (vector<2xf64>) {
+                %t111 = vector.create_mask %t108 : vector<2xi1>
+                %t112 = arith.addi %i_1, %c1 overflow<nsw> : index
+                %t113 = arith.muli %i_1, %t112 overflow<nsw> : index
+                %t114 = arith.shrsi %t113, %c1 exact : index
+                %t115 = arith.addi %t114, %t96 overflow<nsw> : index
+                %t116 = vector.maskedload %b0_L[%t115], %t111, %zvector_2xf64_ : !f64s, vector<2xi1>, vector<2xf64> into vector<2xf64>
+                %t117 = vector.maskedload %b1_x[%t96], %t111, %zvector_2xf64_ : !f64s, vector<2xi1>, vector<2xf64> into vector<2xf64>
+                %t118 = arith.mulf %t116, %t117 : vector<2xf64>
+                %t119 = arith.addf %t99, %t118 : vector<2xf64>
+                %t120 = arith.select %t111, %t119, %t99 : vector<2xi1>, vector<2xf64>
+                scf.yield %t120 : vector<2xf64>
+              } else {
+                scf.yield %t99 : vector<2xf64>
+              }
+              %t121 = vector.reduction <add>, %t110 fastmath<reassoc> : vector<2xf64> into f64
+              memref.store %t121, %b2_y[%i_1] : !f64s
             }
             return
           }
         }
-    "#]].assert_eq(compiled(&kernels::triangular(), false).mlir());
+    "#]].assert_eq(plain(&kernels::triangular()).mlir());
     expect_test::expect![[r#"
         !f64s = memref<281474976710656xf64>
         !f32s = memref<281474976710656xf32>
@@ -134,13 +257,12 @@ fn mlir_text() {
                 %t7 = arith.muli %k_3, %s1_m overflow<nsw> : index
                 %t8 = arith.addi %t7, %j_0 overflow<nsw> : index
                 %t9 = memref.load %b1_B[%t8] : !f32s
-                %t10 = arith.mulf %t6, %t9 fastmath<reassoc,nsz,contract> : f32
-                %t11 = arith.addf %t2, %t10 fastmath<reassoc,nsz,contract> : f32
-                affine.yield %t11 : f32
+                %t10 = llvm.intr.fma(%t6, %t9, %t2) : (f32, f32, f32) -> f32
+                affine.yield %t10 : f32
               }
-              %t12 = arith.muli %i_3, %s1_m overflow<nsw> : index
-              %t13 = arith.addi %t12, %j_0 overflow<nsw> : index
-              memref.store %t1, %b2_C[%t13] : !f32s
+              %t11 = arith.muli %i_3, %s1_m overflow<nsw> : index
+              %t12 = arith.addi %t11, %j_0 overflow<nsw> : index
+              memref.store %t1, %b2_C[%t12] : !f32s
             }
             return
           }

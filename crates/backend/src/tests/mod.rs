@@ -3,12 +3,13 @@
 mod checked;
 mod interface;
 mod kernels;
+mod lanes;
 mod native;
 mod parallel;
 mod random;
 mod share;
 
-use crate::{BufferArg, Compiled, Jit, Options, compile};
+use crate::{BufferArg, Compiled, Cpu, Jit, Options, compile};
 use dastac_loops::*;
 
 /// A module with one function, under construction.

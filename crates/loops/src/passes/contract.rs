@@ -66,7 +66,7 @@ impl Contract<'_> {
 
     /// The statement that `inner` is equal to, if it accumulates into one element.
     fn accumulation(&self, inner: &For) -> Option<Stmt> {
-        if inner.mark == Mark::Parallel {
+        if inner.mark != Mark::Sequential {
             return None;
         }
         let (condition, store) = match &inner.body[..] {

@@ -1,0 +1,691 @@
+//! Floating-point expressions of many instances side by side, and sums in lanes of vectors.
+//!
+//! A store inside of unrolled loops is executed for all of their [`Instance`]s. What does not vary between instances is computed once, and a sum is
+//! one loop with an accumulator for each instance: with `i` and `j` unrolled, `A[..] = sum(k) B[i, k] * C[j, k]` loads `|i| + |j|` elements for
+//! `|i| * |j|` products.
+//!
+//! A sum whose terms load neighbours for neighbouring values of its variable is computed in lanes: a main loop over whole vectors (several at
+//! once while there are few accumulators, since each waits for its last addition), the rest in one vector under a mask, and the
+//! lanes of each accumulator added at the end.
+//!
+//! Additions are neither regrouped nor fused with products by LLVM, but here, so that a result does not depend on the code around it: one thread and
+//! several, with tiles of the same shape, give the same bits.
+//!
+//! Before -> after, `sum(k = 0 to N) b[k] * c[k]` with 4 lanes:
+//! `a = for k = 0 to N - N % 4 step 4 { a += b[k..k + 4] * c[k..k + 4] }  if N % 4 { a += masked(..) }  reduce(a)`.
+
+use std::collections::BTreeSet;
+
+use super::{Range, Ssa, Variable, Writer, line, memref, name_of};
+use crate::Result;
+use dastac_loops::unroll::{self, Instance, at};
+use dastac_loops::{Element, Index, Sum, Value, VarId};
+
+/// So many accumulators hide the latency of an addition (4 cycles, two a cycle).
+const CHAINS: usize = 8;
+
+/// A sum of at most so many terms becomes these terms.
+const SHORT: usize = 8;
+
+/// A value: of one element, or one for each lane.
+#[derive(Clone)]
+pub(super) struct Val {
+    ssa: Ssa,
+    vector: bool,
+}
+
+impl Val {
+    fn scalar(ssa: Ssa) -> Val {
+        Val { ssa, vector: false }
+    }
+}
+
+/// The variable whose values are in lanes, at the current place.
+#[derive(Clone)]
+pub(super) struct Lanes {
+    var: VarId,
+    count: usize,
+    /// Which lanes there are; all if not given.
+    mask: Option<Ssa>,
+}
+
+/// Instances that are computed side by side, and what is known of them already.
+struct Group<'v> {
+    instances: Vec<Instance>,
+    known: Vec<(&'v Value, Instance, Val)>,
+    element: Element,
+}
+
+impl<'v> Group<'v> {
+    fn new(instances: Vec<Instance>, element: Element) -> Self {
+        Group { instances, known: Vec::new(), element }
+    }
+
+    fn find(&self, value: &Value, key: &Instance) -> Option<Val> {
+        let known = self.known.iter();
+        let mut same = known.filter(|(known, at, _)| std::ptr::eq(*known, value) && at == key);
+        same.next().map(|(_, _, val)| val.clone())
+    }
+}
+
+/// What of an instance matters to an expression with these variables.
+fn project(instance: &Instance, vars: &BTreeSet<VarId>) -> Instance {
+    let matters = instance.iter().filter(|(var, _)| vars.contains(var));
+    matters.map(|(var, index)| (*var, index.clone())).collect()
+}
+
+fn projections(instances: &[Instance], vars: &BTreeSet<VarId>) -> Vec<Instance> {
+    let mut distinct: Vec<Instance> = Vec::new();
+    for instance in instances {
+        let key = project(instance, vars);
+        if !distinct.contains(&key) {
+            distinct.push(key);
+        }
+    }
+    distinct
+}
+
+impl Writer<'_, '_> {
+    /// The value at each instance.
+    pub(super) fn values(
+        &mut self,
+        value: &Value,
+        instances: &[Instance],
+        element: Element,
+    ) -> Result<Vec<Ssa>> {
+        let value = associate(value, instances);
+        let mut group = Group::new(instances.to_vec(), element);
+        let mut results = Vec::new();
+        for instance in instances {
+            results.push(self.value(&value, instance, &mut group)?.ssa);
+        }
+        Ok(results)
+    }
+
+    fn value<'v>(
+        &mut self,
+        value: &'v Value,
+        instance: &Instance,
+        group: &mut Group<'v>,
+    ) -> Result<Val> {
+        if group.instances.len() == 1 {
+            return self.fresh_value(value, instance, group);
+        }
+        let key = project(instance, &value.free_vars());
+        if let Some(known) = group.find(value, &key) {
+            return Ok(known);
+        }
+        let val = self.fresh_value(value, &key, group)?;
+        if group.find(value, &key).is_none() {
+            group.known.push((value, key, val.clone()));
+        }
+        Ok(val)
+    }
+
+    fn fresh_value<'v>(
+        &mut self,
+        value: &'v Value,
+        instance: &Instance,
+        group: &mut Group<'v>,
+    ) -> Result<Val> {
+        let element = group.element;
+        if element == Element::I64 && !matches!(value, Value::FromIndex(_)) {
+            return Err(self.invalid(format_args!("an integer buffer stores a number")));
+        }
+        Ok(match value {
+            Value::Const(value) => Val::scalar(self.float_constant(*value, element)),
+            Value::Load(id, index) => {
+                let (buffer, from) = self.buffer(*id)?;
+                let lanes = self.lanes.clone().filter(|lanes| index.mentions(lanes.var));
+                let vector = lanes.is_some();
+                let loaded = match lanes {
+                    None => {
+                        let index = self.index(&at(index, instance))?;
+                        self.check(*id, &index);
+                        let source = memref(from);
+                        self.define(format_args!("memref.load {buffer}[{index}] : {source}"))
+                    }
+                    Some(lanes) => {
+                        self.neighbours((&buffer, from), &at(index, instance), &lanes)?
+                    }
+                };
+                Val { ssa: self.converted(loaded, vector, from, element), vector }
+            }
+            Value::FromIndex(index) => {
+                let index = self.index(&at(index, instance))?;
+                let integer = self.define(format_args!("arith.index_cast {index} : index to i64"));
+                Val::scalar(self.converted(integer, false, Element::I64, element))
+            }
+            Value::Add(left, right) if matches!(**left, Value::Mul(..)) => {
+                let right = self.value(right, instance, group)?;
+                self.plus(right, left, instance, group)?
+            }
+            Value::Add(left, right) => {
+                let left = self.value(left, instance, group)?;
+                self.plus(left, right, instance, group)?
+            }
+            Value::Mul(left, right) => self.binary("arith.mulf", (left, right), instance, group)?,
+            Value::Div(left, right) => self.binary("arith.divf", (left, right), instance, group)?,
+            Value::Sum(sum) => {
+                let vars = value.free_vars();
+                let instances = projections(&group.instances, &vars);
+                let bounds = |instance: &Instance| {
+                    let all = sum.lower.iter().chain(&sum.upper);
+                    all.map(|bound| at(bound, instance)).collect::<Vec<_>>()
+                };
+                // Side by side with those of the same range.
+                let here = bounds(instance);
+                let alone = sum
+                    .condition
+                    .as_ref()
+                    .is_some_and(|condition| instance.keys().any(|var| condition.mentions(*var)));
+                let together: Vec<Instance> = instances
+                    .into_iter()
+                    .filter(|other| other == instance || !alone && bounds(other) == here)
+                    .collect();
+                let totals = self.sums(sum, &together, element)?;
+                let mut own = None;
+                for (other, total) in together.into_iter().zip(totals) {
+                    let val = Val::scalar(total);
+                    if other == *instance {
+                        own = Some(val.clone());
+                    }
+                    group.known.push((value, other, val));
+                }
+                match own {
+                    Some(own) => own,
+                    None => return Err(self.invalid(format_args!("a sum lacks an instance"))),
+                }
+            }
+        })
+    }
+
+    /// An element for each lane, one after the other in memory, or in reverse.
+    fn neighbours(
+        &mut self,
+        (buffer, from): (&Ssa, Element),
+        index: &Index,
+        lanes: &Lanes,
+    ) -> Result<Ssa> {
+        let reversed = index.stride(lanes.var).and_then(|stride| stride.as_const()) == Some(-1);
+        let last = lanes.count as i64 - 1;
+        let first = if reversed { index.clone() - last } else { index.clone() };
+        let first = self.index(&first)?;
+        let (ty, source, bits) = (self.type_of(from, true), memref(from), self.mask_type());
+        let order: Vec<String> = (0..=last).rev().map(|lane| lane.to_string()).collect();
+        let order = order.join(", ");
+        let loaded = match &lanes.mask {
+            None => self.define(format_args!("vector.load {buffer}[{first}] : {source}, {ty}")),
+            Some(mask) => {
+                let mask = match reversed {
+                    true => self.define(format_args!(
+                        "vector.shuffle {mask}, {mask} [{order}] : {bits}, {bits}"
+                    )),
+                    false => mask.clone(),
+                };
+                let none = self.zeros(from);
+                self.define(format_args!(
+                    "vector.maskedload {buffer}[{first}], {mask}, {none} : {source}, {bits}, {ty} into {ty}"
+                ))
+            }
+        };
+        Ok(match reversed {
+            true => self
+                .define(format_args!("vector.shuffle {loaded}, {loaded} [{order}] : {ty}, {ty}")),
+            false => loaded,
+        })
+    }
+
+    fn binary<'v>(
+        &mut self,
+        operation: &str,
+        (left, right): (&'v Value, &'v Value),
+        instance: &Instance,
+        group: &mut Group<'v>,
+    ) -> Result<Val> {
+        let element = group.element;
+        let left = self.value(left, instance, group)?;
+        let right = self.value(right, instance, group)?;
+        let vector = left.vector || right.vector;
+        let (left, right) =
+            (self.spread(left, vector, element), self.spread(right, vector, element));
+        let ty = self.type_of(element, vector);
+        let ssa = self.define(format_args!("{operation} {left}, {right} : {ty}"));
+        Ok(Val { ssa, vector })
+    }
+
+    /// `so_far + term`, in one rounding if the term is a product and the target can.
+    fn plus<'v>(
+        &mut self,
+        so_far: Val,
+        term: &'v Value,
+        instance: &Instance,
+        group: &mut Group<'v>,
+    ) -> Result<Val> {
+        let element = group.element;
+        let factors = match term {
+            Value::Mul(left, right) if self.unit.fuses => {
+                vec![self.value(left, instance, group)?, self.value(right, instance, group)?]
+            }
+            term => vec![self.value(term, instance, group)?],
+        };
+        let vector = so_far.vector || factors.iter().any(|factor| factor.vector);
+        let so_far = self.spread(so_far, vector, element);
+        let mut spread = Vec::new();
+        for factor in factors {
+            spread.push(self.spread(factor, vector, element));
+        }
+        let ty = self.type_of(element, vector);
+        let ssa = match &spread[..] {
+            [left, right] => self.define(format_args!(
+                "llvm.intr.fma({left}, {right}, {so_far}) : ({ty}, {ty}, {ty}) -> {ty}"
+            )),
+            [term] => self.define(format_args!("arith.addf {so_far}, {term} : {ty}")),
+            _ => return Err(self.invalid(format_args!("a term has no factors"))),
+        };
+        Ok(Val { ssa, vector })
+    }
+
+    /// A value as a vector, if one is wanted.
+    fn spread(&mut self, val: Val, vector: bool, element: Element) -> Ssa {
+        if val.vector || !vector {
+            return val.ssa;
+        }
+        let (from, to) = (name_of(element), self.type_of(element, true));
+        self.define(format_args!("vector.broadcast {} : {from} to {to}", val.ssa))
+    }
+
+    /// The total of a sum at each instance; the bounds are the same at all of them.
+    fn sums(&mut self, sum: &Sum, instances: &[Instance], element: Element) -> Result<Vec<Ssa>> {
+        if let Some(totals) = self.short_sums(sum, instances, element)? {
+            return Ok(totals);
+        }
+        let Some(first) = instances.first() else { return Ok(Vec::new()) };
+        let bounds = |list: &[_]| list.iter().map(|bound| at(bound, first)).collect::<Vec<_>>();
+        let (lower, upper) = (bounds(&sum.lower), bounds(&sum.upper));
+        match self.lanes_for(sum, element) {
+            Some(lanes) => {
+                let lower = self.extremum(&lower, "arith.maxsi")?;
+                let upper = self.extremum(&upper, "arith.minsi")?;
+                self.sums_in_lanes(sum, (lower, upper), instances, element, lanes)
+            }
+            None => {
+                let range = self.range(&lower, &upper, sum.step)?;
+                self.sums_one_by_one(sum, &range, instances, element)
+            }
+        }
+    }
+
+    /// Sums of a few terms each.
+    fn short_sums(
+        &mut self,
+        sum: &Sum,
+        instances: &[Instance],
+        element: Element,
+    ) -> Result<Option<Vec<Ssa>>> {
+        if sum.condition.is_some() {
+            return Ok(None);
+        }
+        let mut terms = Vec::new();
+        for instance in instances {
+            match unroll::values(&sum.lower, &sum.upper, sum.step, instance) {
+                Some((first, trips)) if trips <= SHORT => terms.push((first, trips)),
+                _ => return Ok(None),
+            }
+        }
+        let mut totals = Vec::new();
+        for (instance, (first, trips)) in instances.iter().zip(terms) {
+            let mut total: Option<Val> = None;
+            for trip in 0..trips as i64 {
+                let mut instance = instance.clone();
+                instance.insert(sum.var, first.clone() + trip * sum.step);
+                let mut group = Group::new(vec![instance.clone()], element);
+                total = Some(match total {
+                    None => self.value(&sum.body, &instance, &mut group)?,
+                    Some(so_far) => self.plus(so_far, &sum.body, &instance, &mut group)?,
+                });
+            }
+            totals.push(match total {
+                Some(total) => total.ssa,
+                None => self.float_constant(0.0, element),
+            });
+        }
+        Ok(Some(totals))
+    }
+
+    /// How many lanes a sum is computed in, if all of its terms can be.
+    fn lanes_for(&self, sum: &Sum, element: Element) -> Option<usize> {
+        let lanes = self.vector_bytes / if element == Element::F32 { 4 } else { 8 };
+        if lanes < 2 || sum.step != 1 || sum.condition.is_some() || self.checked {
+            return None;
+        }
+        let (mut possible, mut neighbours) = (true, false);
+        sum.body.visit(&mut |value| match value {
+            Value::Load(_, index) => match index.stride(sum.var).and_then(|s| s.as_const()) {
+                Some(0) => {}
+                Some(1 | -1) => neighbours = true,
+                _ => possible = false,
+            },
+            Value::FromIndex(index) => possible &= !index.mentions(sum.var),
+            Value::Sum(_) => possible = false,
+            _ => {}
+        });
+        (possible && neighbours).then_some(lanes)
+    }
+
+    /// `%results = scf.for %var = lower to upper step step iter_args(..)`.
+    fn carry(
+        &mut self,
+        var: VarId,
+        (lower, upper, step): (&Ssa, &Ssa, i64),
+        (initial, ty): (&[Ssa], &str),
+        body: impl FnOnce(&mut Self, &Ssa, &[Ssa]) -> Result<Vec<Ssa>>,
+    ) -> Result<Vec<Ssa>> {
+        let step = self.index_constant(step);
+        let name = self.bind(var, false)?;
+        let partial: Vec<Ssa> = initial.iter().map(|_| self.fresh()).collect();
+        let result = self.fresh();
+        let count = initial.len();
+        let types = vec![ty; count].join(", ");
+        let pairs = partial.iter().zip(initial).map(|(to, from)| format!("{to} = {from}"));
+        let pairs: Vec<String> = pairs.collect();
+        line!(
+            self,
+            "{}{} = scf.for {name} = {lower} to {upper} step {step} iter_args({}) -> ({types}) {{",
+            result,
+            if count == 1 { String::new() } else { format!(":{count}") },
+            pairs.join(", ")
+        );
+        self.block(|writer| {
+            let next = body(writer, &name, &partial)?;
+            let next: Vec<String> = next.iter().map(Ssa::to_string).collect();
+            line!(writer, "scf.yield {} : {types}", next.join(", "));
+            Ok(())
+        })?;
+        self.vars.remove(&var);
+        line!(self, "}}");
+        Ok(results(&result, count))
+    }
+
+    fn sums_in_lanes(
+        &mut self,
+        sum: &Sum,
+        (lower, upper): (Ssa, Ssa),
+        instances: &[Instance],
+        element: Element,
+        lanes: usize,
+    ) -> Result<Vec<Ssa>> {
+        let outer = self.lanes.replace(Lanes { var: sum.var, count: lanes, mask: None });
+        let ty = self.type_of(element, true);
+        let body = associate(&sum.body, instances);
+        let copies = (CHAINS / instances.len()).max(1).next_power_of_two();
+        let width = lanes as i64;
+        let length = self.define(format_args!("arith.subi {upper}, {lower} : index"));
+        let none = self.index_constant(0);
+        let length = self.define(format_args!("arith.maxsi {length}, {none} : index"));
+        let zero = self.zeros(element);
+        let mut partial = vec![zero; instances.len()];
+        let mut start = lower.clone();
+        let mut sizes = vec![copies];
+        if copies > 1 {
+            sizes.push(1);
+        }
+        for copies in sizes {
+            let step = width * copies as i64;
+            let whole = self.index_constant(-step);
+            let whole = self.define(format_args!("arith.andi {length}, {whole} : index"));
+            let end = self.define(format_args!("arith.addi {lower}, {whole} : index"));
+            let zero = self.zeros(element);
+            let mut initial = partial;
+            initial.resize(copies * instances.len(), zero);
+            let carried = (initial.as_slice(), ty.as_str());
+            let chains =
+                self.carry(sum.var, (&start, &end, step), carried, |writer, var, partial| {
+                    let mut next = Vec::new();
+                    for copy in 0..copies {
+                        let offset = writer.index_constant(copy as i64 * width);
+                        let name = match copy {
+                            0 => var.clone(),
+                            _ => writer.define(format_args!("arith.addi {var}, {offset} : index")),
+                        };
+                        writer.vars.insert(sum.var, Variable { name, affine: false });
+                        let partial = &partial[copy * instances.len()..][..instances.len()];
+                        next.extend(writer.accumulate(&body, instances, partial, element)?);
+                    }
+                    Ok(next)
+                })?;
+            // Copies are added pairwise.
+            partial = chains;
+            while partial.len() > instances.len() {
+                let half = partial.split_off(partial.len() / 2);
+                for (left, right) in partial.iter_mut().zip(half) {
+                    *left = self.define(format_args!("arith.addf {left}, {right} : {ty}"));
+                }
+            }
+            start = end;
+        }
+        let mask = self.index_constant(width - 1);
+        let rest = self.define(format_args!("arith.andi {length}, {mask} : index"));
+        let some = self.define(format_args!("arith.cmpi ne, {rest}, {none} : index"));
+        let result = self.fresh();
+        let count = instances.len();
+        let types = vec![ty.as_str(); count].join(", ");
+        let arity = if count == 1 { String::new() } else { format!(":{count}") };
+        line!(self, "{result}{arity} = scf.if {some} -> ({types}) {{");
+        self.block(|writer| {
+            let bits = writer.mask_type();
+            let mask = writer.define(format_args!("vector.create_mask {rest} : {bits}"));
+            if let Some(lanes) = &mut writer.lanes {
+                lanes.mask = Some(mask);
+            }
+            writer.vars.insert(sum.var, Variable { name: start, affine: false });
+            let next = writer.accumulate(&body, instances, &partial, element)?;
+            writer.vars.remove(&sum.var);
+            let next: Vec<String> = next.iter().map(Ssa::to_string).collect();
+            line!(writer, "scf.yield {} : {types}", next.join(", "));
+            Ok(())
+        })?;
+        line!(self, "}} else {{");
+        let partial: Vec<String> = partial.iter().map(Ssa::to_string).collect();
+        line!(self, "  scf.yield {} : {types}", partial.join(", "));
+        line!(self, "}}");
+        let scalar = name_of(element);
+        let totals = results(&result, count);
+        let totals = totals.into_iter().map(|total| {
+            self.define(format_args!(
+                "vector.reduction <add>, {total} fastmath<reassoc> : {ty} into {scalar}"
+            ))
+        });
+        let totals = totals.collect();
+        self.lanes = outer;
+        Ok(totals)
+    }
+
+    /// Partial sums with one more vector of terms.
+    fn accumulate(
+        &mut self,
+        body: &Value,
+        instances: &[Instance],
+        partial: &[Ssa],
+        element: Element,
+    ) -> Result<Vec<Ssa>> {
+        let mut group = Group::new(instances.to_vec(), element);
+        let ty = self.type_of(element, true);
+        let mask = self.lanes.as_ref().and_then(|lanes| lanes.mask.clone());
+        let mut next = Vec::new();
+        for (instance, partial) in instances.iter().zip(partial) {
+            let so_far = Val { ssa: partial.clone(), vector: true };
+            let sum = self.plus(so_far, body, instance, &mut group)?;
+            let mut sum = self.spread(sum, true, element);
+            if let Some(mask) = &mask {
+                // Lanes that are not there may hold anything: a factor may be infinite.
+                let bits = self.mask_type();
+                sum = self
+                    .define(format_args!("arith.select {mask}, {sum}, {partial} : {bits}, {ty}"));
+            }
+            next.push(sum);
+        }
+        Ok(next)
+    }
+
+    /// A loop that carries the partial sums; a term whose condition fails passes them on.
+    fn sums_one_by_one(
+        &mut self,
+        sum: &Sum,
+        range: &Range,
+        instances: &[Instance],
+        element: Element,
+    ) -> Result<Vec<Ssa>> {
+        let ty = name_of(element);
+        let zero = self.float_constant(0.0, element);
+        let body = associate(&sum.body, instances);
+        let count = instances.len();
+        let result = self.fresh();
+        let partial: Vec<Ssa> = instances.iter().map(|_| self.fresh()).collect();
+        let dialect = match range {
+            Range::Affine { .. } => "affine",
+            Range::Values { .. } => "scf",
+        };
+        let types = vec![ty; count].join(", ");
+        let arity = if count == 1 { String::new() } else { format!(":{count}") };
+        let pairs: Vec<String> = partial.iter().map(|to| format!("{to} = {zero}")).collect();
+        let carried =
+            (format!("{result}{arity}"), format!(" iter_args({}) -> ({types})", pairs.join(", ")));
+        let var = self.loop_head(sum.var, range, sum.step, Some(carried))?;
+        self.block(|writer| {
+            let add = |writer: &mut Self| -> Result<String> {
+                let mut group = Group::new(instances.to_vec(), element);
+                let mut next = Vec::new();
+                for (instance, partial) in instances.iter().zip(&partial) {
+                    let so_far = Val::scalar(partial.clone());
+                    next.push(writer.plus(so_far, &body, instance, &mut group)?.ssa.to_string());
+                }
+                Ok(next.join(", "))
+            };
+            let Some(condition) = &sum.condition else {
+                let next = add(writer)?;
+                line!(writer, "{dialect}.yield {next} : {types}");
+                return Ok(());
+            };
+            let first = instances.first().cloned().unwrap_or_default();
+            let keyword = writer.branch(&unroll::holds_at(condition, &first))?;
+            let yields = if keyword.starts_with("affine") { "affine" } else { "scf" };
+            let next = writer.fresh();
+            line!(writer, "{next}{arity} = {keyword} -> ({types}) {{");
+            writer.block(|writer| {
+                let sums = add(writer)?;
+                line!(writer, "{yields}.yield {sums} : {types}");
+                Ok(())
+            })?;
+            line!(writer, "}} else {{");
+            let partial: Vec<String> = partial.iter().map(Ssa::to_string).collect();
+            line!(writer, "  {yields}.yield {} : {types}", partial.join(", "));
+            line!(writer, "}}");
+            let next: Vec<String> = results(&next, count).iter().map(Ssa::to_string).collect();
+            line!(writer, "{dialect}.yield {} : {types}", next.join(", "));
+            Ok(())
+        })?;
+        self.vars.remove(&var);
+        line!(self, "}}");
+        Ok(results(&result, count))
+    }
+
+    /// A value in another type; rounded where that is narrower.
+    pub(super) fn converted(
+        &mut self,
+        value: Ssa,
+        vector: bool,
+        from: Element,
+        to: Element,
+    ) -> Ssa {
+        let convert = match (from, to) {
+            (Element::F64, Element::F32) => "arith.truncf",
+            (Element::F32, Element::F64) => "arith.extf",
+            (Element::I64, Element::F64 | Element::F32) => "arith.sitofp",
+            _ => return value,
+        };
+        let (from, to) = (self.type_of(from, vector), self.type_of(to, vector));
+        self.define(format_args!("{convert} {value} : {from} to {to}"))
+    }
+
+    pub(super) fn add(&mut self, left: &Ssa, right: &Ssa, element: Element) -> Ssa {
+        self.define(format_args!("arith.addf {left}, {right} : {}", name_of(element)))
+    }
+
+    fn type_of(&self, element: Element, vector: bool) -> String {
+        match &self.lanes {
+            Some(lanes) if vector => format!("vector<{}x{}>", lanes.count, name_of(element)),
+            _ => name_of(element).to_owned(),
+        }
+    }
+
+    fn mask_type(&self) -> String {
+        format!("vector<{}xi1>", self.lanes.as_ref().map_or(1, |lanes| lanes.count))
+    }
+
+    /// A vector of zeros.
+    fn zeros(&mut self, element: Element) -> Ssa {
+        let ty = self.type_of(element, true);
+        let name = format!("z{}", ty.replace(['<', '>'], "_"));
+        self.constant(format!("dense<0.0> : {ty}"), name)
+    }
+}
+
+/// The names of the results of an operation.
+fn results(name: &Ssa, count: usize) -> Vec<Ssa> {
+    match count {
+        1 => vec![name.clone()],
+        _ => (0..count).map(|at| Ssa(format!("{name}#{at}"))).collect(),
+    }
+}
+
+/// Regroups products by what their factors vary with, those of fewest instances first, so that little is multiplied in each instance.
+///
+/// Before -> after, with `i` and `k` unrolled: `B[x, i] * B[x, j] * B[x, k]` -> `(B[x, j] * B[x, i]) * B[x, k]` where there are no more `i` than `k`.
+fn associate(value: &Value, instances: &[Instance]) -> Value {
+    if instances.len() < 2 {
+        return value.clone();
+    }
+    let go = |value: &Value| Box::new(associate(value, instances));
+    match value {
+        Value::Const(_) | Value::Load(..) | Value::FromIndex(_) | Value::Sum(_) => value.clone(),
+        Value::Add(left, right) => Value::Add(go(left), go(right)),
+        Value::Div(left, right) => Value::Div(go(left), go(right)),
+        Value::Mul(..) => {
+            let mut factors = Vec::new();
+            flatten(value, &mut factors);
+            let mut kinds: Vec<(usize, Vec<VarId>, Value)> = Vec::new();
+            for factor in factors {
+                let factor = associate(factor, instances);
+                let vars = factor.free_vars();
+                let varies: BTreeSet<VarId> = instances
+                    .iter()
+                    .flat_map(|instance| project(instance, &vars).into_keys())
+                    .collect();
+                let count = projections(instances, &varies).len();
+                let varies = Vec::from_iter(varies);
+                match kinds.iter_mut().find(|(_, known, _)| *known == varies) {
+                    Some((_, _, product)) => {
+                        let so_far = std::mem::replace(product, Value::Const(1.0));
+                        *product = Value::Mul(Box::new(so_far), Box::new(factor));
+                    }
+                    None => kinds.push((count, varies, factor)),
+                }
+            }
+            kinds.sort_by_key(|(count, ..)| *count);
+            let product = kinds.into_iter().map(|(_, _, product)| product);
+            let multiply = |left, right| Value::Mul(Box::new(left), Box::new(right));
+            product.reduce(multiply).unwrap_or(Value::Const(1.0))
+        }
+    }
+}
+
+fn flatten<'v>(value: &'v Value, factors: &mut Vec<&'v Value>) {
+    match value {
+        Value::Mul(left, right) => {
+            flatten(left, factors);
+            flatten(right, factors);
+        }
+        value => factors.push(value),
+    }
+}

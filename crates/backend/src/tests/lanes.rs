@@ -1,0 +1,107 @@
+//! Sums in lanes and unrolled loops: machine code against the interpreter, at every length of a rest.
+
+use super::*;
+use dastac_loops::{interp, parse};
+
+const HEAD: &str = "module(N, M)\nbuffer A : f64[4096]\nbuffer F : f32[4096]\nbuffer B : f64[4096]\nbuffer G : f32[4096]\nbuffer S : i64[4]\n";
+
+/// Runs a body both ways, for every `N` up to some vectors; with checks, too, where nothing is in lanes.
+fn agree(body: &str) {
+    let text = format!("{HEAD}func f(inout A, inout F, in B, in G, inout S) {{ {body} }}");
+    let module = parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let options = |name: Option<&str>, checked| Options {
+        cpu: name
+            .map_or(Cpu::Host, |name| Cpu::Named { name: name.to_owned(), features: Vec::new() }),
+        checked,
+        ..Options::default()
+    };
+    let all = [options(None, false), options(Some("x86-64"), false), options(None, true)];
+    let all = if cfg!(target_arch = "x86_64") { &all[..] } else { &all[..1] };
+    let jits: Vec<Jit> = all
+        .iter()
+        .map(|options| {
+            Jit::load(&compile(&module, options).unwrap_or_else(|e| panic!("{e}\n{text}"))).unwrap()
+        })
+        .collect();
+    let b = numbers(4096);
+    let g: Vec<f32> = b.iter().rev().map(|x| *x as f32).collect();
+    for n in (0..20).chain([31, 32, 33, 63, 64, 65, 67, 100]) {
+        let widened = |list: &[f32]| list.iter().map(|x| f64::from(*x)).collect();
+        let mut data = [
+            interp::Data::Float(b.clone()),
+            interp::Data::Float(widened(&g)),
+            interp::Data::Float(b.clone()),
+            interp::Data::Float(widened(&g)),
+            interp::Data::Int(vec![1; 4]),
+        ];
+        let symbols = [n, 7];
+        interp::run(&module, "f", &symbols, &mut data).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        for jit in &jits {
+            let (mut a, mut f, mut s) = (b.clone(), g.clone(), vec![1; 4]);
+            let buffers = &mut [
+                BufferArg::F64(&mut a),
+                BufferArg::F32(&mut f),
+                BufferArg::F64In(&b),
+                BufferArg::F32In(&g),
+                BufferArg::I64(&mut s),
+            ];
+            jit.call("f", &symbols, buffers).unwrap();
+            let close = |got: f64, want: f64, bound: f64| {
+                got == want
+                    || got.is_nan() && want.is_nan()
+                    || (got - want).abs() <= bound * want.abs().max(1e3)
+            };
+            let want = data[0].as_float().unwrap();
+            let wrong = (0..4096).find(|at| !close(a[*at], want[*at], 1e-9));
+            assert_eq!(wrong.map(|at| (at, a[at], want[at])), None, "N = {n}\n{text}");
+            let want = data[1].as_float().unwrap();
+            let wrong = (0..4096).find(|at| !close(f64::from(f[*at]), want[*at], 1e-4));
+            assert_eq!(wrong.map(|at| (at, f[at], want[at])), None, "N = {n}\n{text}");
+            assert_eq!(Some(&s[..]), data[4].as_int(), "N = {n}\n{text}");
+        }
+    }
+}
+
+#[test]
+fn sums() {
+    for body in [
+        "A[0] = sum(k = 0 to N) B[k] * B[k + 200]",
+        "F[0] = sum(k = 0 to N) G[k] * G[2 * 200 + k]",
+        // Both precisions, one factor that does not vary, one that is no element.
+        "A[0] += sum(k = 3 to N) B[k] * G[k] * B[7]  F[1] += sum(k = 0 to N) B[k] * index(N)",
+        // Not in lanes: strides, conditions, positions, other buffers' order.
+        "A[0] = sum(k = 0 to N) B[2 * k] * B[k]  A[1] = sum(k = 0 to N if k % 3 == 1) B[k]",
+        "A[0] = sum(k = 0 to N) B[k] * index(k)  A[1] = sum(k = 0 to N) B[150 - k]  A[3] = sum(k = 2 to N) B[N - k] * G[k]  A[2] = sum(k = 0 to N step 2) B[k]",
+        // Inside each other, quotients, several terms.
+        "A[0] = sum(l = 0 to M) B[l] * (sum(k = l to N) B[k] / (B[k + 1] + 9.0)) + sum(k = 0 to N) (B[k] + 1.0)",
+        // A factor that is infinite where the sum has no terms.
+        "A[0] = sum(k = 0 to N) B[k] * (1.0 / (0.0 * B[7]))  A[1] = sum(k = N to N - 3) B[k]",
+        // Short sums.
+        "A[0] = sum(k = N to N + 3) B[k] + sum(k = 0 to 5 step 2) B[k * k]",
+    ] {
+        agree(body);
+    }
+}
+
+#[test]
+fn side_by_side() {
+    for body in [
+        // A rectangle, a triangle, both with sums of common and of own ranges.
+        "unroll i = 0 to 4 { unroll j = 0 to 3 { A[i * 10 + j] = sum(k = 0 to N) B[100 * i + k] * B[100 * j + k + 500] } }",
+        "for t = 0 to 5 { unroll i = t to t + 3 { unroll j = i to t + 3 {
+           A[100 * t + 10 * i + j] += sum(k = 0 to N) B[100 * i + k] * B[100 * j + k] * B[k + 9] } } }",
+        "unroll i = 0 to 4 { A[i] = sum(k = i to 4) B[k] * B[100 * i + k] + sum(k = 4 to N) B[k] * B[100 * i + k] }",
+        "unroll i = 0 to 4 { F[i] = sum(k = i to N) G[k] * G[100 * i + k] }",
+        // No common condition, loops inside, several stores, integers.
+        "unroll i = 0 to 4 { if i < N { A[i] = B[i] } else { A[i] = B[0] * 2.0 } }",
+        "unroll i = 0 to 4 { for j = 0 to N { A[100 * i + j] = B[j] * index(i) } for j = i to N { A[100 * i + j] += 1.0 } }",
+        "unroll i = 0 to 2 { A[i] = B[i]  F[i] = B[i + 1]  S[i] = index(3 * i + N)  S[i + 2] += index(i) }",
+        // Nothing at all; a range by steps.
+        "unroll i = 3 to 0 { A[i] = 5.0 }  unroll i = N to N + 7 step 3 { A[i] = index(i) }",
+        // Sums that differ in conditions and in what they do not vary with.
+        "unroll i = 0 to 3 { A[i] = sum(k = 0 to N if k < i + 2) B[k] + B[i] * (sum(k = 0 to N) B[k]) }",
+        "parallel i = 0 to N { parallel j = 0 to 3 { unroll l = 0 to 2 { A[6 * i + 2 * j + l] = sum(k = 0 to i) B[k + l] * B[k + j] } } }",
+    ] {
+        agree(body);
+    }
+}

@@ -1,0 +1,115 @@
+//! Sums cut into blocks, so that what the tiles of a block share stays in a cache.
+//!
+//! Before -> after, with blocks of 256: `A[..] = sum(x = 0 to M) v` ->
+//! `for b = 0 to M step 256 { if b <= 0 { A[..] = 0.0 } A[..] += sum(x = b to min(b + 256, M)) v }`. The loop over blocks stands outside of all loops that its range does not depend on and across which the
+//! tiles load the same elements.
+
+use super::choose::Choice;
+use super::{Level, Nest, Tiler};
+use crate::ir::*;
+
+pub(super) fn blocks(tiler: &mut Tiler<'_>, nest: &Nest, choice: &Choice) -> Vec<Stmt> {
+    let inner = nest.levels.len() - choice.factors.len();
+    let Some((factors, sum)) = cut(&nest.store.value).filter(|_| choice.factors.len() == 2) else {
+        return nested(tiler, &nest.levels, inner, choice, &nest.store);
+    };
+    let tiled: Vec<VarId> = nest.levels[inner..].iter().map(|level| level.var).collect();
+    let depends = |var: VarId| sum.lower.iter().chain(&sum.upper).any(|b| b.mentions(var));
+    if tiled.iter().any(|var| depends(*var)) {
+        return nested(tiler, &nest.levels, inner, choice, &nest.store);
+    }
+    // Outside of the loops across which the tiles load the same.
+    let mut place = inner;
+    while place > 0 {
+        let var = nest.levels[place - 1].var;
+        if depends(var) || !same(&sum.body, var, &tiled) {
+            break;
+        }
+        place -= 1;
+    }
+    let size = block_size(tiler, nest, &sum);
+    let first = sum.lower.iter().cloned().reduce(Index::max).unwrap_or(Index::Const(0));
+    let last = sum.upper.iter().cloned().reduce(Index::min).unwrap_or(Index::Const(0));
+    let block = tiler.fresh(sum.var, "b");
+    let start = Index::Var(block);
+    let mut upper = sum.upper.clone();
+    upper.push(start.clone() + size);
+    let part = Value::Sum(Box::new(Sum { lower: vec![start.clone()], upper, ..sum.clone() }));
+    let value = Value::product(factors.into_iter().chain([part]));
+    let store = Store { value, mode: StoreMode::Add, ..nest.store.clone() };
+    let sets = nest.store.mode == StoreMode::Set;
+    let outer = tiler.first.clone();
+    // A sum without terms is a block without terms: its elements are set all the same.
+    let upper = if sets { vec![last.max(first.clone() + 1)] } else { sum.upper.clone() };
+    if sets {
+        tiler.first = Some(start.at_most(first));
+    }
+    let body = nested(tiler, &nest.levels[place..], inner - place, choice, &store);
+    tiler.first = outer;
+    let (lower, mark) = (sum.lower.clone(), Mark::Sequential);
+    let blocks = Stmt::For(For { var: block, lower, upper, step: size, mark, body });
+    Nest::wrapped(&nest.levels[..place], vec![blocks])
+}
+
+/// Loops as they are around tiles.
+fn nested(
+    tiler: &mut Tiler<'_>,
+    levels: &[Level],
+    inner: usize,
+    choice: &Choice,
+    store: &Store,
+) -> Vec<Stmt> {
+    let len = tiler.facts.len();
+    for level in &levels[..inner] {
+        tiler.facts.assume_range(level.var, &level.lower, &level.upper);
+    }
+    let body = tiler.tiles(&levels[inner..], &choice.factors, store);
+    tiler.facts.truncate(len);
+    Nest::wrapped(&levels[..inner], body)
+}
+
+/// A value as factors and one sum, if adding up parts of the sum adds up the value.
+fn cut(value: &Value) -> Option<(Vec<Value>, Sum)> {
+    match value {
+        Value::Sum(sum) => {
+            (sum.step == 1 && sum.condition.is_none()).then(|| (Vec::new(), (**sum).clone()))
+        }
+        Value::Mul(left, right) => {
+            let with = |factor: &Value, sum: &Value| {
+                let (mut factors, sum) = cut(sum)?;
+                factors.insert(0, factor.clone());
+                Some((factors, sum))
+            };
+            with(left, right).or_else(|| with(right, left))
+        }
+        _ => None,
+    }
+}
+
+/// Whether the loads that vary with a tile do not vary with `var`.
+fn same(body: &Value, var: VarId, tiled: &[VarId]) -> bool {
+    let mut same = true;
+    body.visit(&mut |value| {
+        if let Value::Load(_, index) = value {
+            let varies = tiled.iter().any(|tiled| index.mentions(*tiled));
+            same &= !varies || !index.mentions(var);
+        }
+    });
+    same
+}
+
+/// Terms of a block: a piece of a row for each of the tile's rows fits the nearest cache twice, and is no shorter than pays for
+/// adding up its lanes.
+fn block_size(tiler: &Tiler<'_>, nest: &Nest, sum: &Sum) -> i64 {
+    let bytes = match tiler.buffers.get(nest.store.buffer.0 as usize).map(|b| b.element) {
+        Some(Element::F32) => 4,
+        _ => 8,
+    };
+    let mut rows = 0;
+    sum.body.visit(&mut |value| rows += i64::from(matches!(value, Value::Load(..))));
+    let rows = 4 * rows.max(1);
+    let most = (tiler.tiling.l1 / 2 / bytes / rows).max(1);
+    // A power of two.
+    let size = 1 << (63 - most.leading_zeros());
+    size.clamp(128, 1024)
+}

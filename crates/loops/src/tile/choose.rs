@@ -1,0 +1,147 @@
+//! Which loops are unrolled, and by how much.
+//!
+//! With `f(v)` iterations of loop `v` side by side, a step of the innermost sum does `f(p) * f(q)` products and loads, for each access, as
+//! many elements as the loops that it varies with have iterations. The choice is the one with fewest loads for a product among those
+//! whose accumulators and operands fit the registers. A product costs as much as two loads, so that more than that is not asked for
+//! at the price of rims.
+
+use std::collections::BTreeSet;
+
+use super::reorder::reorder;
+use super::{Nest, Tiling};
+use crate::ir::*;
+use crate::linear::Facts;
+
+/// Loops to unroll.
+#[derive(Clone, Debug)]
+pub(super) struct Choice {
+    /// The nest with these loops innermost.
+    pub(super) nest: Nest,
+    /// By how much the innermost loops are unrolled, the outer of them first: one or two.
+    pub(super) factors: Vec<i64>,
+}
+
+/// Factors that a loop may be unrolled by.
+const FACTORS: [i64; 6] = [2, 3, 4, 6, 8, 12];
+
+/// The loads of the innermost sums, by the loops of the nest that each varies with.
+struct Accesses {
+    loads: Vec<BTreeSet<VarId>>,
+}
+
+impl Accesses {
+    fn of(nest: &Nest) -> Option<Accesses> {
+        let mut loads: Vec<(BufferId, Index)> = Vec::new();
+        collect(&nest.store.value, &mut Vec::new(), &mut loads);
+        let vars = |index: &Index| {
+            let free = index.free_vars();
+            nest.levels.iter().map(|level| level.var).filter(|var| free.contains(var)).collect()
+        };
+        let loads: Vec<BTreeSet<VarId>> = loads.iter().map(|(_, index)| vars(index)).collect();
+        (!loads.is_empty()).then_some(Accesses { loads })
+    }
+
+    /// Loads and products of a step of the sum.
+    fn cost(&self, factors: &[(VarId, i64)]) -> (i64, i64) {
+        let of = |vars: &BTreeSet<VarId>| -> i64 {
+            factors.iter().filter(|(var, _)| vars.contains(var)).map(|(_, factor)| factor).product()
+        };
+        let loads = self.loads.iter().map(of).sum();
+        (loads, factors.iter().map(|(_, factor)| factor).product())
+    }
+}
+
+/// The loads that vary with the variable of a sum, and only once each.
+fn collect(value: &Value, sums: &mut Vec<VarId>, loads: &mut Vec<(BufferId, Index)>) {
+    match value {
+        Value::Const(_) | Value::FromIndex(_) => {}
+        Value::Load(buffer, index) => {
+            let load = (*buffer, index.clone());
+            let innermost = sums.last().is_some_and(|var| index.mentions(*var));
+            if innermost && !loads.contains(&load) {
+                loads.push(load);
+            }
+        }
+        Value::Add(left, right) | Value::Mul(left, right) | Value::Div(left, right) => {
+            collect(left, sums, loads);
+            collect(right, sums, loads);
+        }
+        Value::Sum(sum) => {
+            sums.push(sum.var);
+            collect(&sum.body, sums, loads);
+            sums.pop();
+        }
+    }
+}
+
+/// The loops to unroll, if it is worth it.
+pub(super) fn choose(
+    nest: &Nest,
+    tiling: &Tiling,
+    element: Element,
+    facts: &Facts,
+) -> Option<Choice> {
+    if element == Element::I64 {
+        return None;
+    }
+    let accesses = Accesses::of(nest)?;
+    let (plain, _) = accesses.cost(&[]);
+    // Accumulators; the rest holds what is loaded.
+    let most = (tiling.registers * 3 / 4).max(4);
+    let mut best: Option<(f64, usize, Choice)> = None;
+    let mut consider = |score: f64, rims: usize, choice: Choice| {
+        let better = best.as_ref().is_none_or(|(known, known_rims, _)| {
+            score < known - 1e-9 || (score < known + 1e-9 && rims < *known_rims)
+        });
+        if better {
+            best = Some((score, rims, choice));
+        }
+    };
+    let vars: Vec<VarId> = nest.levels.iter().map(|level| level.var).collect();
+    for (at, &p) in vars.iter().enumerate() {
+        // One loop: what is streamed once stays so, its rows side by side.
+        if at + 1 == vars.len() || vars.len() == 1 {
+            let (loads, products) = accesses.cost(&[(p, 4)]);
+            let ratio = loads as f64 / products as f64;
+            if ratio < plain as f64
+                && let Some(ordered) = reorder(nest, &[p], facts)
+            {
+                consider(ratio, 0, Choice { nest: ordered, factors: vec![4] });
+            }
+        }
+        for &q in vars.iter().filter(|q| **q != p) {
+            let mut pair: Option<(f64, [i64; 2])> = None;
+            for fp in FACTORS {
+                for fq in FACTORS {
+                    let (loads, products) = accesses.cost(&[(p, fp), (q, fq)]);
+                    // All loads of the smaller side are kept while the others pass.
+                    if products > most || products + loads.min(fp.min(fq)) + 1 > tiling.registers {
+                        continue;
+                    }
+                    let ratio = loads as f64 / products as f64;
+                    // Of two shapes the one with the longer side outside.
+                    let better = pair.is_none_or(|(known, [rows, _])| {
+                        ratio < known - 1e-9 || (ratio < known + 1e-9 && fp > rows)
+                    });
+                    if better {
+                        pair = Some((ratio, [fp, fq]));
+                    }
+                }
+            }
+            let Some((ratio, factors)) = pair else { continue };
+            // A second loop has to gain something over one alone.
+            let alone = [p, q].map(|var| {
+                let (loads, products) = accesses.cost(&[(var, 4)]);
+                loads as f64 / products as f64
+            });
+            if ratio >= 0.9 * alone[0].min(alone[1]) {
+                continue;
+            }
+            let Some(ordered) = reorder(nest, &[p, q], facts) else { continue };
+            let Some(inner) = ordered.levels.last() else { continue };
+            let rims = inner.lower.iter().chain(&inner.upper).filter(|b| b.mentions(p)).count();
+            consider(ratio, rims, Choice { nest: ordered, factors: factors.to_vec() });
+        }
+    }
+    best.map(|(_, _, choice)| choice)
+}

@@ -1,0 +1,176 @@
+//! Tiles: nests of independent loops around a sum, for registers and caches.
+//!
+//! The elements that a nest computes may be computed in any order, so its loops may be exchanged and cut into blocks. What is worth it follows
+//! from the accesses alone: a load that does not vary with a loop is shared by that loop's iterations, if they run side by side.
+//!
+//! Before -> after, with tiles of 4 x 3:
+//! ```text
+//! parallel i = 0 to N { parallel j = i to N { A[..] = sum(x = 0 to M) B[M * i + x] * B[M * j + x] } }
+//! ```
+//! becomes, for every block of `x`,
+//! ```text
+//! parallel i' = 0 to N - 3 step 4 {
+//!   unroll i = i' to i' + 4 { unroll j = i to i' + 3 { .. } }                        the rim of the triangle
+//!   parallel j' = i' + 3 to N - 2 step 3 {
+//!     unroll i = i' to i' + 4 { unroll j = j' to j' + 3 { A[..] += sum(x) .. } }     rectangles
+//!   }
+//!   parallel j = .. { unroll i = i' to i' + 4 { .. } }                               columns that are left
+//! }
+//! parallel i = .. { .. }                                                             rows that are left
+//! ```
+//!
+//! Four steps: [`choose`] finds the loops to unroll and by how much, [`reorder`] brings them innermost, [`split`] cuts them into full tiles, rims and
+//! rests, [`block`] cuts sums so that what tiles share stays in a cache.
+//!
+//! Invariant: a store is executed once for each element as before, with the same terms; only the order of additions differs. Elements of
+//! a sum that is cut are set by its first block.
+
+mod block;
+mod choose;
+mod reorder;
+mod split;
+#[cfg(test)]
+mod tests;
+
+use crate::ir::*;
+use crate::linear::Facts;
+
+/// What tiles are made for: a machine, in numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Tiling {
+    /// Bytes of a vector register.
+    pub vector_bytes: i64,
+    /// Vector registers.
+    pub registers: i64,
+    /// Bytes of the cache nearest to a core.
+    pub l1: i64,
+    /// Bytes of the next cache.
+    pub l2: i64,
+}
+
+/// Tiles every nest of a module that gains by it.
+pub fn tile(module: &mut Module, tiling: &Tiling) {
+    let buffers = module.buffers.clone();
+    for function in &mut module.functions {
+        let mut body = std::mem::take(&mut function.body);
+        let facts = Facts::default();
+        let mut tiler = Tiler { tiling, buffers: &buffers, function, facts, first: None };
+        tiler.block(&mut body);
+        function.body = body;
+    }
+}
+
+struct Tiler<'a> {
+    tiling: &'a Tiling,
+    buffers: &'a [Buffer],
+    function: &'a mut Function,
+    facts: Facts,
+    /// Where elements are set before anything is added to them.
+    first: Option<Condition>,
+}
+
+impl Tiler<'_> {
+    fn block(&mut self, body: &mut Vec<Stmt>) {
+        let mut result = Vec::new();
+        for mut stmt in std::mem::take(body) {
+            let nest = Nest::of(&stmt);
+            if let Some(tiled) = nest.and_then(|nest| self.nest(nest)) {
+                result.extend(tiled);
+                continue;
+            }
+            let len = self.facts.len();
+            match &mut stmt {
+                Stmt::For(inner) => {
+                    self.facts.assume_range(inner.var, &inner.lower, &inner.upper);
+                    self.block(&mut inner.body);
+                }
+                Stmt::If(inner) => {
+                    self.facts.assume(&inner.condition);
+                    self.block(&mut inner.then);
+                    self.facts.truncate(len);
+                    self.facts.assume(&inner.condition.clone().negate());
+                    self.block(&mut inner.otherwise);
+                }
+                Stmt::Store(_) => {}
+            }
+            self.facts.truncate(len);
+            result.push(stmt);
+        }
+        *body = result;
+    }
+
+    fn nest(&mut self, nest: Nest) -> Option<Vec<Stmt>> {
+        let element = self.buffers.get(nest.store.buffer.0 as usize)?.element;
+        let choice = choose::choose(&nest, self.tiling, element, &self.facts)?;
+        let nest = choice.nest.clone();
+        Some(block::blocks(self, &nest, &choice))
+    }
+
+    /// What is executed for an element.
+    fn element(&self, store: &Store) -> Vec<Stmt> {
+        let mut body = Vec::new();
+        if let Some(first) = &self.first {
+            let zero = Stmt::set(store.buffer, store.index.clone(), Value::Const(0.0));
+            body.push(Stmt::when(first.clone(), vec![zero]));
+        }
+        body.push(Stmt::Store(store.clone()));
+        body
+    }
+
+    fn fresh(&mut self, like: VarId, mark: &str) -> VarId {
+        let name = self.function.vars.get(like.0 as usize).cloned().unwrap_or_default();
+        self.function.fresh_var(format!("{name}{mark}"))
+    }
+}
+
+/// The range of a loop by steps of 1 whose iterations are independent.
+#[derive(Clone, Debug, PartialEq)]
+struct Level {
+    var: VarId,
+    lower: Vec<Index>,
+    upper: Vec<Index>,
+}
+
+/// Independent loops, each alone in the one around it, and a store in the innermost.
+#[derive(Clone, Debug, PartialEq)]
+struct Nest {
+    levels: Vec<Level>,
+    store: Store,
+}
+
+impl Nest {
+    fn of(stmt: &Stmt) -> Option<Nest> {
+        let mut levels = Vec::new();
+        let mut stmt = stmt;
+        while let Stmt::For(inner) = stmt {
+            let [only] = &inner.body[..] else { return None };
+            if inner.mark != Mark::Parallel || inner.step != 1 {
+                return None;
+            }
+            let (lower, upper) = (inner.lower.clone(), inner.upper.clone());
+            levels.push(Level { var: inner.var, lower, upper });
+            stmt = only;
+        }
+        let Stmt::Store(store) = stmt else { return None };
+        // What is read must not depend on the order of what is written.
+        if levels.is_empty() || store.value.loads(store.buffer) {
+            return None;
+        }
+        Some(Nest { levels, store: store.clone() })
+    }
+
+    /// The loops from `at` on with a body inside.
+    fn wrapped(levels: &[Level], body: Vec<Stmt>) -> Vec<Stmt> {
+        levels.iter().rev().fold(body, |body, level| {
+            let (lower, upper) = (level.lower.clone(), level.upper.clone());
+            vec![Stmt::For(For {
+                var: level.var,
+                lower,
+                upper,
+                step: 1,
+                mark: Mark::Parallel,
+                body,
+            })]
+        })
+    }
+}

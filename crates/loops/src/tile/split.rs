@@ -1,0 +1,306 @@
+//! Loops cut into full tiles, rims and rests.
+//!
+//! A loop is cut into pieces of its factor, the iterations that are left into pieces of 1. Where the range of the inner loop (or of a sum) varies
+//! within a piece of the outer one, what is common to the piece is a rectangle; what only some of its rows have is the rim, a triangle.
+
+use super::Level;
+use super::Tiler;
+use crate::ir::*;
+use crate::linear::Linear;
+use crate::unroll::{self, Instance};
+
+/// One piece of a loop: `var` runs from `start` over `size` iterations.
+pub(super) struct Piece {
+    /// Where the pieces start: the loop over them.
+    pub(super) lower: Vec<Index>,
+    pub(super) upper: Vec<Index>,
+    /// Iterations of a piece.
+    pub(super) size: i64,
+}
+
+/// A range in pieces of `factor`, then of smaller factors, the last of them 1.
+pub(super) fn pieces(lower: &[Index], upper: &[Index], factor: i64) -> Vec<Piece> {
+    let (Some(first), Some(last)) =
+        (lower.iter().cloned().reduce(Index::max), upper.iter().cloned().reduce(Index::min))
+    else {
+        return Vec::new();
+    };
+    let mut pieces = Vec::new();
+    let mut start = lower.to_vec();
+    for size in sizes(factor) {
+        let upper = upper.iter().map(|bound| bound.clone() - (size - 1)).collect();
+        pieces.push(Piece { lower: start, upper, size });
+        // A range that is empty stays so: its end may lie before its start.
+        let done = (last.clone() - first.clone()).floor_div(size) * size;
+        let done = simplified(first.clone() + done);
+        start = lower.to_vec();
+        start.push(done);
+    }
+    pieces
+}
+
+/// Sizes of pieces, each a divisor of the one before.
+fn sizes(factor: i64) -> Vec<i64> {
+    match factor {
+        1 => vec![1],
+        factor if factor % 2 == 0 && factor > 2 => {
+            let mut sizes = vec![factor];
+            sizes.extend(self::sizes(factor / 2));
+            sizes
+        }
+        factor => vec![factor, 1],
+    }
+}
+
+/// The same expression with its sums collected.
+pub(super) fn simplified(index: Index) -> Index {
+    Linear::of(&index).map_or(index, |linear| linear.to_index())
+}
+
+/// What a bound is at most (`largest`) or at least, over a piece: `var` in `start..start + size`; `None` if it is not monotonic in a known direction.
+fn extreme(bound: &Index, var: VarId, start: &Index, size: i64, largest: bool) -> Option<Index> {
+    let stride = bound.stride(var)?.as_const()?;
+    let at = if (stride > 0) == largest { size - 1 } else { 0 };
+    Some(simplified(bound.substitute(var, &(start.clone() + at))))
+}
+
+/// The part of a range that all iterations of a piece have: where it begins and ends.
+fn common(
+    (lower, upper): (&[Index], &[Index]),
+    (var, start, size): (VarId, &Index, i64),
+) -> Option<(Vec<Index>, Vec<Index>)> {
+    let lower = lower.iter().map(|bound| extreme(bound, var, start, size, true));
+    let upper = upper.iter().map(|bound| extreme(bound, var, start, size, false));
+    Some((lower.collect::<Option<_>>()?, upper.collect::<Option<_>>()?))
+}
+
+/// `var` over a piece, side by side.
+fn side_by_side(var: VarId, start: &Index, size: i64, body: Vec<Stmt>) -> Vec<Stmt> {
+    if size == 1 {
+        return body.into_iter().map(|stmt| stmt.substitute(var, start)).collect();
+    }
+    vec![Stmt::For(For::new(var, start.clone(), start.clone() + size, body).unrolled())]
+}
+
+impl Tiler<'_> {
+    /// The innermost loops of a nest in tiles; `levels` as many as `factors`.
+    pub(super) fn tiles(&mut self, levels: &[Level], factors: &[i64], store: &Store) -> Vec<Stmt> {
+        let ([outer, inner @ ..], [factor, rest @ ..]) = (levels, factors) else {
+            return self.element(store);
+        };
+        let mut result = Vec::new();
+        for piece in pieces(&outer.lower, &outer.upper, *factor) {
+            let start = match piece.size {
+                1 => outer.var,
+                _ => self.fresh(outer.var, "t"),
+            };
+            let len = self.facts.len();
+            self.facts.assume_range(start, &piece.lower, &piece.upper);
+            let at = (outer.var, Index::Var(start), piece.size);
+            let body = match inner {
+                [inner] => self.columns((&at.1, at.0, at.2), inner, rest[0], store),
+                _ => {
+                    let store = self.rimmed(store, &[(at.0, &at.1, at.2)]);
+                    side_by_side(at.0, &at.1, at.2, self.element(&store))
+                }
+            };
+            self.facts.truncate(len);
+            let (lower, upper, step) = (piece.lower, piece.upper, piece.size);
+            let mark = Mark::Parallel;
+            result.push(Stmt::For(For { var: start, lower, upper, step, mark, body }));
+        }
+        result
+    }
+
+    /// The inner loop of two, for a piece of the outer one.
+    fn columns(
+        &mut self,
+        (row, var, rows): (&Index, VarId, i64),
+        inner: &Level,
+        factor: i64,
+        store: &Store,
+    ) -> Vec<Stmt> {
+        let varies = inner.lower.iter().chain(&inner.upper).any(|bound| bound.mentions(var));
+        let mut result = Vec::new();
+        let (mut lower, mut upper) = (inner.lower.clone(), inner.upper.clone());
+        if varies && rows == 1 {
+            let here = |list: &[Index]| {
+                list.iter().map(|bound| simplified(bound.substitute(var, row))).collect::<Vec<_>>()
+            };
+            (lower, upper) = (here(&inner.lower), here(&inner.upper));
+        } else if varies {
+            let range = (&inner.lower[..], &inner.upper[..]);
+            let Some((begin, end)) = common(range, (var, row, rows)) else {
+                // Each row on its own.
+                let body = vec![self.plain(inner, store)];
+                return side_by_side(var, row, rows, body);
+            };
+            if begin != inner.lower {
+                let rim = Level {
+                    var: inner.var,
+                    lower: inner.lower.clone(),
+                    upper: self.clipped(&begin, &inner.upper, (var, row, rows)),
+                };
+                result.extend(self.rim((var, row, rows), &rim, store));
+            }
+            if end != inner.upper {
+                let others = inner.lower.iter().chain(&begin).cloned();
+                let last = end.iter().cloned().reduce(Index::min);
+                let lower = match last {
+                    Some(last) => self.beyond(last, others),
+                    None => others.collect(),
+                };
+                let rim = Level { var: inner.var, lower, upper: inner.upper.clone() };
+                result.extend(self.rim((var, row, rows), &rim, store));
+            }
+            (lower, upper) = (begin, end);
+        }
+        for piece in pieces(&lower, &upper, factor) {
+            let start = match piece.size {
+                1 => inner.var,
+                _ => self.fresh(inner.var, "t"),
+            };
+            let column = Index::Var(start);
+            let store = self.rimmed(store, &[(var, row, rows), (inner.var, &column, piece.size)]);
+            let body = side_by_side(inner.var, &column, piece.size, self.element(&store));
+            let body = side_by_side(var, row, rows, body);
+            let (lower, upper, step) = (piece.lower, piece.upper, piece.size);
+            let mark = Mark::Parallel;
+            result.push(Stmt::For(For { var: start, lower, upper, step, mark, body }));
+        }
+        result
+    }
+
+    /// `begin` as an upper bound, together with the range's own where these may lie before it.
+    fn clipped(
+        &self,
+        begin: &[Index],
+        upper: &[Index],
+        (var, row, rows): (VarId, &Index, i64),
+    ) -> Vec<Index> {
+        let Some(begin) = begin.iter().cloned().reduce(Index::max) else { return upper.to_vec() };
+        let mut list = Vec::new();
+        for bound in upper {
+            let lowest = extreme(bound, var, row, rows, false);
+            let known = lowest.is_some_and(|lowest| self.known(&begin.clone().at_most(lowest)));
+            if !known {
+                list.push(bound.clone());
+            }
+        }
+        list.push(begin);
+        list
+    }
+
+    /// The elements that not all rows of a piece have: side by side if they are few, else row by row.
+    fn rim(
+        &mut self,
+        (var, row, rows): (VarId, &Index, i64),
+        level: &Level,
+        store: &Store,
+    ) -> Vec<Stmt> {
+        let inner = For {
+            var: level.var,
+            lower: level.lower.clone(),
+            upper: level.upper.clone(),
+            step: 1,
+            mark: Mark::Unrolled,
+            body: self.element(store),
+        };
+        let around: Vec<Instance> =
+            (0..rows).map(|at| Instance::from([(var, row.clone() + at)])).collect();
+        let few = unroll::expand(&inner, &around)
+            .is_some_and(|all| !all.is_empty() && all.len() <= self.tiling.registers as usize);
+        let column_free =
+            !store.value.mentions_in_ranges(var) && !store.value.mentions_in_ranges(level.var);
+        let inner = match few && column_free {
+            true => Stmt::For(inner),
+            false => Stmt::For(For { mark: Mark::Parallel, ..inner }),
+        };
+        let body = vec![inner];
+        if few && column_free {
+            return side_by_side(var, row, rows, body);
+        }
+        // Row by row: nothing is gained side by side.
+        vec![Stmt::For(For::new(var, row.clone(), row.clone() + rows, body).parallel())]
+    }
+
+    fn plain(&self, level: &Level, store: &Store) -> Stmt {
+        let Level { var, lower, upper } = level.clone();
+        let body = self.element(store);
+        Stmt::For(For { var, lower, upper, step: 1, mark: Mark::Parallel, body })
+    }
+}
+
+impl Tiler<'_> {
+    /// A store whose sums are cut where their ranges vary within a tile: what all iterations have is one sum, of the same range for all.
+    ///
+    /// Before -> after, `i` from `t` in pieces of 4: `sum(j = i to N) v` -> `(sum(j = i to t + 3) v) + (sum(j = t + 3 to N) v)`.
+    fn rimmed(&self, store: &Store, tile: &[(VarId, &Index, i64)]) -> Store {
+        Store { value: self.rimmed_value(&store.value, tile), ..store.clone() }
+    }
+
+    fn rimmed_value(&self, value: &Value, tile: &[(VarId, &Index, i64)]) -> Value {
+        let go = |value: &Value| Box::new(self.rimmed_value(value, tile));
+        match value {
+            Value::Const(_) | Value::Load(..) | Value::FromIndex(_) => value.clone(),
+            Value::Add(left, right) => Value::Add(go(left), go(right)),
+            Value::Mul(left, right) => Value::Mul(go(left), go(right)),
+            Value::Div(left, right) => Value::Div(go(left), go(right)),
+            Value::Sum(sum) => {
+                let sum = Sum { body: self.rimmed_value(&sum.body, tile), ..(**sum).clone() };
+                self.rimmed_sum(&sum, tile).unwrap_or_else(|| Value::Sum(Box::new(sum)))
+            }
+        }
+    }
+
+    fn rimmed_sum(&self, sum: &Sum, tile: &[(VarId, &Index, i64)]) -> Option<Value> {
+        if sum.step != 1 || sum.condition.is_some() {
+            return None;
+        }
+        let (mut begin, mut end) = (sum.lower.clone(), sum.upper.clone());
+        for (var, start, size) in tile.iter().filter(|(.., size)| *size > 1) {
+            (begin, end) = common((&begin, &end), (*var, start, *size))?;
+        }
+        if begin == sum.lower && end == sum.upper {
+            return None;
+        }
+        let first = begin.iter().cloned().reduce(Index::max)?;
+        let last = end.iter().cloned().reduce(Index::min)?;
+        let part = |lower: Vec<Index>, upper: Vec<Index>| {
+            Value::Sum(Box::new(Sum { lower, upper, ..sum.clone() }))
+        };
+        let mut parts = Vec::new();
+        if begin != sum.lower {
+            // A bound that lies after the beginning of the common part in all iterations cannot come first.
+            let pairs = sum.upper.iter().zip(&end);
+            let mut upper: Vec<Index> = pairs
+                .filter(|(_, lowest)| !self.known(&first.clone().at_most((*lowest).clone())))
+                .map(|(bound, _)| bound.clone())
+                .collect();
+            upper.push(first.clone());
+            parts.push(part(sum.lower.clone(), upper));
+        }
+        parts.push(part(begin.clone(), end.clone()));
+        if end != sum.upper {
+            let others = sum.lower.iter().chain(&begin).cloned();
+            let lower = self.beyond(last, others);
+            parts.push(part(lower, sum.upper.clone()));
+        }
+        parts.into_iter().reduce(|left, right| left + right)
+    }
+
+    /// The lower bounds `last` and those of `others` that may lie beyond it.
+    fn beyond(&self, last: Index, others: impl Iterator<Item = Index>) -> Vec<Index> {
+        let mut list = vec![last.clone()];
+        for other in others {
+            if !list.contains(&other) && !self.known(&other.clone().at_most(last.clone())) {
+                list.push(other);
+            }
+        }
+        list
+    }
+
+    fn known(&self, condition: &Condition) -> bool {
+        condition.as_bool() == Some(true) || self.facts.imply(condition)
+    }
+}

@@ -1,0 +1,217 @@
+//! Tiled nests compute what the nests do, and look as they should.
+
+use super::*;
+use crate::interp::{Data, run_steps};
+use crate::{parse, verify};
+use proptest::prelude::*;
+
+/// A machine with few registers, so that tiles are small and full ones occur.
+const SMALL: Tiling = Tiling { vector_bytes: 32, registers: 8, l1: 1 << 10, l2: 4 << 10 };
+
+const HEAD: &str = "module(N, M)\nbuffer A : f64[1000]\nbuffer B : f64[400]\nbuffer C : f64[400]\n";
+
+fn tiled(text: &str, tiling: &Tiling) -> (Module, Module) {
+    let before = parse(text).unwrap();
+    assert_eq!(verify(&before), Ok(()), "{before}");
+    let mut after = before.clone();
+    tile(&mut after, tiling);
+    assert_eq!(verify(&after), Ok(()), "{after}");
+    (before, after)
+}
+
+/// The results of both, and how many elements each wrote.
+fn compare(before: &Module, after: &Module, symbols: &[i64]) {
+    let ramp = |len: i64, seed: i64| {
+        Data::Float((0..len).map(|x| ((x * 7 + seed) % 11 - 4) as f64).collect())
+    };
+    let run = |module: &Module| {
+        let mut data = [ramp(1000, 1), ramp(400, 2), ramp(400, 3)];
+        run_steps(module, "f", symbols, &mut data, 1 << 22)
+            .map_err(|error| format!("{error}\n{module}"))
+            .unwrap();
+        data
+    };
+    // Small integers: exact in any order.
+    assert_eq!(run(before), run(after), "{symbols:?}\n{before}\n{after}");
+}
+
+fn check(body: &str) -> String {
+    let (before, after) = tiled(&format!("{HEAD}func f(inout A, in B, in C) {{ {body} }}"), &SMALL);
+    for symbols in [[0, 0], [1, 1], [2, 5], [5, 2], [7, 9], [9, 0], [0, 9], [9, 9]] {
+        compare(&before, &after, &symbols);
+    }
+    let text = after.to_string();
+    let body = &text[text.find("{\n").unwrap() + 2..text.len() - 2];
+    body.lines().map(|line| format!("{}\n", &line[2..])).collect()
+}
+
+#[test]
+fn a_triangle_of_products() {
+    expect_test::expect![[r#"
+        for xb = 0 to max(M, 1) step 128 {
+          parallel it = 0 to N - 1 step 2 {
+            unroll i = it to it + 2 {
+              unroll j = i to it + 1 {
+                if xb <= 0 {
+                  A[i * 10 + j] = 0.0
+                }
+                A[i * 10 + j] += sum(x = xb to min(M, xb + 128)) B[10 * i + x] * B[10 * j + x]
+              }
+            }
+            parallel jt = it + 1 to N - 1 step 2 {
+              unroll i = it to it + 2 {
+                unroll j = jt to jt + 2 {
+                  if xb <= 0 {
+                    A[i * 10 + j] = 0.0
+                  }
+                  A[i * 10 + j] += sum(x = xb to min(M, xb + 128)) B[10 * i + x] * B[10 * j + x]
+                }
+              }
+            }
+            parallel j = max(it + 1, it + 2 * ((N - (it + 1)) / 2) + 1) to N {
+              unroll i = it to it + 2 {
+                if xb <= 0 {
+                  A[i * 10 + j] = 0.0
+                }
+                A[i * 10 + j] += sum(x = xb to min(M, xb + 128)) B[10 * i + x] * B[10 * j + x]
+              }
+            }
+          }
+          parallel i = max(0, 2 * (N / 2)) to N {
+            parallel jt = i to N - 1 step 2 {
+              unroll j = jt to jt + 2 {
+                if xb <= 0 {
+                  A[i * 10 + j] = 0.0
+                }
+                A[i * 10 + j] += sum(x = xb to min(M, xb + 128)) B[10 * i + x] * B[10 * j + x]
+              }
+            }
+            parallel j = max(i, i + 2 * ((N - i) / 2)) to N {
+              if xb <= 0 {
+                A[i * 10 + j] = 0.0
+              }
+              A[i * 10 + j] += sum(x = xb to min(M, xb + 128)) B[10 * i + x] * B[10 * j + x]
+            }
+          }
+        }
+    "#]].assert_eq(&check(
+        "parallel i = 0 to N { parallel j = i to N { A[i * 10 + j] = sum(x = 0 to M) B[10 * i + x] * B[10 * j + x] } }",
+    ));
+}
+
+#[test]
+fn rows_that_share_a_vector() {
+    expect_test::expect![[r#"
+        parallel it = 0 to N - 3 step 4 {
+          unroll i = it to it + 4 {
+            A[i] = sum(x = i to it + 3) B[10 * i + x] * C[x] + sum(x = it + 3 to N) B[10 * i + x] * C[x]
+          }
+        }
+        parallel it = max(0, 4 * (N / 4)) to N - 1 step 2 {
+          unroll i = it to it + 2 {
+            A[i] = sum(x = i to it + 1) B[10 * i + x] * C[x] + sum(x = it + 1 to N) B[10 * i + x] * C[x]
+          }
+        }
+        parallel i = max(0, 2 * (N / 2)) to N {
+          A[i] = sum(x = i to N) B[10 * i + x] * C[x]
+        }
+    "#]]
+        .assert_eq(&check("parallel i = 0 to N { A[i] = sum(x = i to N) B[10 * i + x] * C[x] }"));
+}
+
+#[test]
+fn the_middle_of_a_simplex_goes_outside() {
+    let text = check(
+        "parallel i = 0 to N { parallel j = i to N { parallel k = j to N {
+           A[i * 100 + j * 10 + k] += sum(x = 0 to M) B[10 * i + x] * B[10 * j + x] * B[10 * k + x] } } }",
+    );
+    let outer: Vec<&str> = text.lines().take(2).map(str::trim).collect();
+    assert_eq!(outer, ["for xb = 0 to M step 128 {", "parallel j = 0 to N {"], "{text}");
+}
+
+#[test]
+fn what_is_not_tiled() {
+    for body in [
+        // Nothing is shared.
+        "parallel i = 0 to N { A[i] = sum(x = 0 to M) B[10 * i + x] * C[10 * i + x] }",
+        // No sum.
+        "parallel i = 0 to N { parallel j = 0 to M { A[i * 10 + j] = B[i] * C[j] } }",
+        // Not known to be independent.
+        "for i = 0 to N { for j = 0 to M { A[i] += sum(x = 0 to M) B[x] * C[10 * j + x] } }",
+        // Reads what it writes.
+        "parallel i = 0 to N { A[i] = sum(x = 0 to M) A[10 * i + x + 10] * B[x] }",
+    ] {
+        // The last of these has a race, so it is not run.
+        let text = format!("{HEAD}func f(inout A, in B, in C) {{ {body} }}");
+        let (before, after) = tiled(&text, &SMALL);
+        assert_eq!(before, after);
+    }
+}
+
+/// A random nest of up to three independent loops around a sum.
+fn nest(mut choose: impl FnMut(usize) -> usize) -> String {
+    let names = ["i", "j", "k"];
+    let depth = 1 + choose(3);
+    let mut text = String::new();
+    for (level, name) in names.iter().enumerate().take(depth) {
+        let mut pick = |upper: bool, text: &mut String| {
+            let outer = if level > 0 { names[choose(level)] } else { "1" };
+            let bound = match choose(7) {
+                0 | 1 if upper => "N".to_owned(),
+                0 | 1 => "0".to_owned(),
+                2 => outer.to_owned(),
+                3 => format!("{outer} - {}", choose(3)),
+                4 => format!("{outer} + {}", choose(4)),
+                5 if upper => format!("N - {outer}"),
+                _ if upper => "M".to_owned(),
+                _ => format!("{}", choose(3)),
+            };
+            text.push_str(&bound);
+        };
+        let (mut lower, mut upper) = (String::new(), String::new());
+        pick(false, &mut lower);
+        pick(true, &mut upper);
+        // Within the buffers, whatever the bounds are.
+        text.push_str(&format!("parallel {name} = max(0, {lower}) to min(10, {upper}) {{ "));
+    }
+    let inner = names[choose(depth)];
+    let lower = ["0", "0", "1", inner][choose(4)].to_owned();
+    let upper = ["M", "M", "N", &format!("{inner} + 3"), &format!("min(M, {inner} + 1)")]
+        [choose(5)]
+    .to_owned();
+    let mut load = |buffer: &str| {
+        let row = names[choose(depth)];
+        match choose(4) {
+            0 => format!("{buffer}[x]"),
+            1 => format!("{buffer}[10 * x + {row}]"),
+            _ => format!("{buffer}[20 * {row} + x]"),
+        }
+    };
+    let mut value = format!("{} * {}", load("B"), load("C"));
+    if choose(3) == 0 {
+        value = format!("{value} * B[20 * {} + x]", names[choose(depth)]);
+    }
+    let factor = ["", "", "2.0 * ", "B[0] * "][choose(4)];
+    let positions = ["i", "i * 10 + j", "i * 100 + j * 10 + k"];
+    let mode = ["=", "+="][choose(2)];
+    let position = positions[depth - 1];
+    text.push_str(&format!("A[{position}] {mode} {factor}(sum(x = {lower} to {upper}) {value}) "));
+    text.push_str(&"} ".repeat(depth));
+    text
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn tiles_keep_the_meaning(choices in prop::collection::vec(0usize..1000, 40), wide: bool) {
+        let mut choices = choices.into_iter().cycle();
+        let body = nest(|n| choices.next().unwrap_or(0) % n);
+        let text = format!("{HEAD}func f(inout A, in B, in C) {{ {body} }}");
+        let tiling = if wide { Tiling { registers: 16, ..SMALL } } else { SMALL };
+        let (before, after) = tiled(&text, &tiling);
+        for symbols in [[0, 0], [1, 1], [3, 8], [8, 3], [10, 10], [7, 0], [0, 7]] {
+            compare(&before, &after, &symbols);
+        }
+    }
+}
