@@ -143,7 +143,7 @@ impl Lowered {
     pub fn tiled(&self, target: Target) -> Result<Module, Error> {
         let mut module = self.kernel.module.clone();
         if !target.untiled {
-            dastac_loops::tile::tile(&mut module, &Cpu::Host.tiling()?);
+            dastac_loops::tile::tile(&mut module, &Cpu::Host.tiling(target.parallel)?);
         }
         Ok(module)
     }

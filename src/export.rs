@@ -70,7 +70,7 @@ impl Library {
     pub fn compile(&self, options: &Options) -> Result<Compiled, Error> {
         let options = Options { prefix: self.header.prefix.clone(), ..options.clone() };
         let mut module = self.module.clone();
-        dastac_loops::tile::tile(&mut module, &options.cpu.tiling()?);
+        dastac_loops::tile::tile(&mut module, &options.cpu.tiling(options.parallel)?);
         Ok(dastac_backend::compile(&module, &options)?)
     }
 }

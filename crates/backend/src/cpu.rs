@@ -144,11 +144,11 @@ impl Cpu {
         Ok(!cfg!(target_arch = "x86_64") || target.lists("fma").unwrap_or(known))
     }
 
-    /// What tiles are made for: this CPU's registers, and its caches if it is the host (else those of most CPUs).
+    /// What tiles are made for, `shared` among threads or not: this CPU's registers, and its caches if it is the host (else those of most CPUs).
     ///
     /// # Errors
     /// A CPU or feature that LLVM does not know.
-    pub fn tiling(&self) -> Result<Tiling> {
+    pub fn tiling(&self, shared: bool) -> Result<Tiling> {
         let vector_bytes = self.vector_bytes()?;
         let cache = |index: usize, usual: i64| match self {
             Cpu::Host => cache(index).unwrap_or(usual),
@@ -164,6 +164,7 @@ impl Cpu {
             },
             l1: cache(0, 32 << 10),
             l2: cache(2, 512 << 10),
+            shared,
         })
     }
 

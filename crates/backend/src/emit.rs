@@ -23,6 +23,7 @@
 mod checked;
 mod expression;
 mod lanes;
+mod parts;
 mod share;
 
 use self::lanes::Lanes;
@@ -69,6 +70,7 @@ pub(crate) fn emit(module: &Module, options: &Options) -> Result<Emitted> {
         outlined: 0,
         parallel: false,
         reports: BTreeSet::new(),
+        asks_threads: false,
         vector_bytes: options.cpu.vector_bytes()?,
         fuses: options.cpu.fuses()?,
     };
@@ -84,6 +86,9 @@ pub(crate) fn emit(module: &Module, options: &Options) -> Result<Emitted> {
         exported.push((name.clone(), function.args.len()));
         let mut writer = Writer::new(module, function, name, (threads, options.checked), &mut unit);
         writer.function()?;
+    }
+    if unit.asks_threads {
+        unit.functions.push_str(parts::DECLARATION);
     }
     Ok(Emitted {
         text: format!("{}module {{\n{}}}\n", aliases(), unit.functions),
@@ -109,6 +114,8 @@ struct Unit {
     parallel: bool,
     /// Functions that report an access outside of a buffer.
     reports: BTreeSet<String>,
+    /// Whether OpenMP is asked for the number of threads.
+    asks_threads: bool,
     vector_bytes: usize,
     /// Whether the target adds a product in one instruction.
     fuses: bool,
@@ -266,6 +273,7 @@ impl<'m, 'u> Writer<'m, 'u> {
                 self.parallel(inner)
             }
             Stmt::For(inner) => self.sequential(inner),
+            Stmt::Share(inner) => self.parts(stmt, inner),
             Stmt::If(inner) => self.conditional(inner),
         }
     }
@@ -278,6 +286,7 @@ impl<'m, 'u> Writer<'m, 'u> {
         };
         match stmt {
             Stmt::For(inner) => !inner.lower.iter().chain(&inner.upper).any(varies),
+            Stmt::Share(inner) => !inner.lower.iter().chain(&inner.upper).any(varies),
             Stmt::If(inner) => {
                 let first = self.instances.first().map(|first| holds_at(&inner.condition, first));
                 let holds = |other| Some(holds_at(&inner.condition, other));
@@ -356,8 +365,14 @@ impl<'m, 'u> Writer<'m, 'u> {
             }
         };
         self.shared_out = true;
-        self.block(|writer| {
-            if writer.threads { writer.outlined(inner) } else { writer.stmts(&inner.body) }
+        self.block(|writer| match writer.threads {
+            true => {
+                let own = [inner.var];
+                writer.outlined(&inner.body, (&own, &[]), uneven(inner), |body| {
+                    body.stmts(&inner.body)
+                })
+            }
+            false => writer.stmts(&inner.body),
         })?;
         self.shared_out = false;
         if let Some(end) = end {
@@ -368,12 +383,18 @@ impl<'m, 'u> Writer<'m, 'u> {
         Ok(())
     }
 
-    /// The body of a parallel loop as a function of its own, and its call.
-    fn outlined(&mut self, inner: &For) -> Result<()> {
+    /// Statements in a parallel loop that binds `own` as a function of its own, and its call, which passes `more` integers.
+    fn outlined(
+        &mut self,
+        stmts: &[Stmt],
+        (own, more): (&[VarId], &[&Ssa]),
+        uneven: bool,
+        write: impl FnOnce(&mut Writer<'m, '_>) -> Result<()>,
+    ) -> Result<()> {
         let mut vars = BTreeSet::new();
         let mut symbols = BTreeSet::new();
         let mut buffers = BTreeSet::new();
-        for stmt in &inner.body {
+        for stmt in stmts {
             stmt.visit_indices(&mut |index| match index {
                 Index::Var(var) => drop(vars.insert(*var)),
                 Index::Symbol(symbol) => drop(symbols.insert(*symbol)),
@@ -399,13 +420,13 @@ impl<'m, 'u> Writer<'m, 'u> {
                 });
             }
         }
-        vars.insert(inner.var);
+        vars.extend(own);
         vars.retain(|var| self.vars.contains_key(var));
 
         let name = format!("{}__parallel{}", self.name, self.unit.outlined);
         self.unit.outlined += 1;
         self.unit.parallel = true;
-        if uneven(inner) {
+        if uneven {
             self.unit.uneven.insert(name.clone());
         }
         let mut body = Writer::new(
@@ -422,6 +443,11 @@ impl<'m, 'u> Writer<'m, 'u> {
             operands.push(outer.to_string());
             types.push("index".to_owned());
             body.vars.insert(var, Variable { name: outer.clone(), affine: true });
+        }
+        for value in more {
+            parameters.push(format!("{value}: index"));
+            operands.push(value.to_string());
+            types.push("index".to_owned());
         }
         for symbol in symbols {
             let Some(outer) = self.symbols.get(&symbol) else {
@@ -443,11 +469,12 @@ impl<'m, 'u> Writer<'m, 'u> {
         }
         body.sizes()?;
         body.shared_out = true;
-        body.stmts(&inner.body)?;
+        body.next = self.next;
+        write(&mut body)?;
         // A body with a loop is worth a call, and inlined it would be copied for every case that LLVM tells
         // apart; one without may vectorise over the parallel loop itself.
         let attributes =
-            if has_loop(&inner.body) { " attributes {passthrough = [\"noinline\"]}" } else { "" };
+            if has_loop(stmts) { " attributes {passthrough = [\"noinline\"]}" } else { "" };
         body.finish("private ", &parameters, attributes);
         let (operands, types) = (operands.join(", "), types.join(", "));
         line!(self, "func.call @{name}({operands}) : ({types}) -> ()");
@@ -681,7 +708,7 @@ fn uneven(parallel: &For) -> bool {
         stmt.visit(&mut |stmt| match stmt {
             Stmt::For(inner) => found |= inner.lower.iter().chain(&inner.upper).any(mentions),
             Stmt::If(inner) => found |= inner.condition.mentions(parallel.var),
-            Stmt::Store(_) => {}
+            Stmt::Share(_) | Stmt::Store(_) => {}
         });
         stmt.visit_values(&mut |value| {
             if let Value::Sum(sum) = value {
@@ -697,7 +724,7 @@ fn uneven(parallel: &For) -> bool {
 fn has_loop(stmts: &[Stmt]) -> bool {
     let mut found = false;
     for stmt in stmts {
-        stmt.visit(&mut |stmt| found |= matches!(stmt, Stmt::For(_)));
+        stmt.visit(&mut |stmt| found |= matches!(stmt, Stmt::For(_) | Stmt::Share(_)));
         stmt.visit_values(&mut |value| found |= matches!(value, Value::Sum(_)));
     }
     found

@@ -53,6 +53,15 @@ impl Renumber<'_> {
                 self.names.unbind();
                 Stmt::For(For { var, lower, upper, body, ..*inner })
             }
+            Stmt::Share(inner) => {
+                let (lower, upper) = self.bounds(&inner.lower, &inner.upper);
+                let (begin, end) = (self.bind(inner.begin), self.bind(inner.end));
+                let work = self.index(&inner.work);
+                let body = self.block(&inner.body);
+                self.names.unbind();
+                self.names.unbind();
+                Stmt::Share(Share { begin, end, lower, upper, work, body, ..*inner })
+            }
             Stmt::If(inner) => Stmt::If(If {
                 condition: self.condition(&inner.condition),
                 then: self.block(&inner.then),

@@ -31,6 +31,10 @@ fn block_depends(body: &[Stmt], var: VarId) -> bool {
             inner.lower.iter().chain(&inner.upper).any(|bound| bound.mentions(var))
                 || block_depends(&inner.body, var)
         }
+        Stmt::Share(inner) => {
+            inner.lower.iter().chain(&inner.upper).any(|bound| bound.mentions(var))
+                || block_depends(&inner.body, var)
+        }
         Stmt::If(inner) => {
             inner.condition.mentions(var)
                 || block_depends(&inner.then, var)
@@ -92,6 +96,17 @@ impl Counter<'_> {
                 let range = (inner.var, inner.step, uniform);
                 let bounds = (&inner.lower[..], &inner.upper[..]);
                 Some(self.range(range, bounds, |counter| counter.block(&inner.body))?.0)
+            }
+            // The same in any number of parts: in one.
+            Stmt::Share(inner) => {
+                let vars = |var: VarId| self.vars.get(var.0 as usize).copied().flatten();
+                let range = eval_range(&inner.lower, &inner.upper, self.symbols, &vars).ok()?;
+                if range.start >= range.end {
+                    return Some(0);
+                }
+                *self.vars.get_mut(inner.begin.0 as usize)? = Some(range.start);
+                *self.vars.get_mut(inner.end.0 as usize)? = Some(range.end);
+                self.block(&inner.body)
             }
             Stmt::If(inner) => {
                 if self.holds(&inner.condition)? {

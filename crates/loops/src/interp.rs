@@ -322,6 +322,7 @@ impl<'a> Machine<'a> {
                 self.parallel.truncate(depth);
                 Ok(())
             }
+            Stmt::Share(inner) => self.share(inner),
             Stmt::If(inner) => {
                 if self.holds(&inner.condition)? {
                     self.block(&inner.then)
@@ -331,6 +332,44 @@ impl<'a> Machine<'a> {
             }
             Stmt::Store(store) => self.store(store),
         }
+    }
+
+    /// In three parts, if there are enough iterations. How much work they are is for machines.
+    fn share(&mut self, share: &Share) -> Result<(), InterpError> {
+        if share.lower.is_empty() || share.upper.is_empty() {
+            return Err(InterpError::Invalid("a range has no bounds"));
+        }
+        let slots = [share.begin, share.end].map(|var| var.0 as usize);
+        if share.step <= 0 || slots.iter().any(|slot| *slot >= self.vars.len()) {
+            return Err(InterpError::Invalid("parts of no size, or variables that do not exist"));
+        }
+        let vars = |var: VarId| self.vars.get(var.0 as usize).copied().flatten();
+        let range = eval_range(&share.lower, &share.upper, self.symbols, &vars)?;
+        let outer = slots.map(|slot| self.vars[slot]);
+        let length = range.end.checked_sub(range.start).ok_or(EvalError::Overflow)?;
+        if length <= 0 {
+            return Ok(());
+        }
+        let third = length / 3 / share.step * share.step;
+        let depth = self.parallel.len();
+        let first = self.stamps + 1;
+        let ends = [range.start + third, range.start + 2 * third, range.start + length];
+        let mut begin = range.start;
+        for end in ends {
+            self.stamps += 1;
+            self.parallel.truncate(depth);
+            self.parallel.push(Parallel { first, current: self.stamps });
+            self.vars[slots[0]] = Some(begin);
+            self.vars[slots[1]] = Some(end);
+            self.index(&share.work)?;
+            self.block(&share.body)?;
+            begin = end;
+        }
+        self.parallel.truncate(depth);
+        for (slot, value) in slots.into_iter().zip(outer) {
+            self.vars[slot] = value;
+        }
+        Ok(())
     }
 
     /// A buffer, and the loops around that touch it.

@@ -5,9 +5,9 @@
 //! - Loop bounds and conditions make no selections. Where they are quasi-affine in enclosing variables and symbols (sums, products with a
 //!   constant, floor division, exact division and remainder by a positive constant, minimum and maximum), the back end makes affine loops and
 //!   conditionals of them. Buffer subscripts may be any [`Index`] (quasi-polynomials, selections between pieces).
-//! - A variable is bound by exactly one enclosing [`For`] or [`Sum`] and used only inside it.
-//! - Iterations of a [`Mark::Parallel`] or [`Mark::Unrolled`] loop write disjoint elements. It may stand anywhere: of parallel loops inside of each
-//!   other the outermost is shared out among threads.
+//! - A variable is bound by exactly one enclosing [`For`], [`Share`] or [`Sum`] and used only inside it.
+//! - Iterations of a [`Mark::Parallel`] or [`Mark::Unrolled`] loop write disjoint elements, and so do the parts of a [`Share`]. They may stand anywhere:
+//!   of those inside of each other the outermost is shared out among threads.
 //! - A [`Mark::Unrolled`] loop has a number of iterations that is known where its bounds are compared as linear combinations.
 //! - Buffers named by a function do not overlap in memory.
 //!
@@ -87,6 +87,8 @@ pub struct Function {
 pub enum Stmt {
     /// A counted loop.
     For(For),
+    /// A range in parts, for several threads.
+    Share(Share),
     /// A conditional.
     If(If),
     /// A write of one element.
@@ -119,6 +121,26 @@ pub struct For {
     /// How iterations may be executed.
     pub mark: Mark,
     /// The statements of one iteration.
+    pub body: Vec<Stmt>,
+}
+
+/// `share begin, end = max(lower..) to min(upper..) step step by work { body }`: the range is cut into parts of about equal work, in any number, and the
+/// body executed for each, in any order and at the same time; `begin` and `end` (exclusive) are the part's. An empty range has no parts; a part may be empty.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Share {
+    /// The variable for where a part begins.
+    pub begin: VarId,
+    /// The variable for where it ends.
+    pub end: VarId,
+    /// Lower bounds; their maximum is where the first part begins. Never empty, no selections.
+    pub lower: Vec<Index>,
+    /// Exclusive upper bounds; their minimum ends the last part. Never empty, no selections.
+    pub upper: Vec<Index>,
+    /// Parts but the last have a multiple of so many iterations: positive.
+    pub step: i64,
+    /// The work of all iterations before `end`, in any unit, without selections and without `begin`. It decides about speed only.
+    pub work: Index,
+    /// The statements of one part.
     pub body: Vec<Stmt>,
 }
 

@@ -224,6 +224,17 @@ impl Facts {
         self.list.extend(uppers.iter().filter_map(|high| Linear::difference(high, &var, 1)));
     }
 
+    /// Learns where the parts of a shared range are.
+    pub fn assume_share(&mut self, share: &Share) {
+        let (begin, end) = (Index::Var(share.begin), Index::Var(share.end));
+        let (mut lowers, mut uppers) = (Vec::new(), Vec::new());
+        share.lower.iter().for_each(|bound| flatten_max(bound, &mut lowers));
+        share.upper.iter().for_each(|bound| flatten_min(bound, &mut uppers));
+        self.list.extend(lowers.iter().filter_map(|low| Linear::difference(&begin, low, 0)));
+        self.list.extend(uppers.iter().filter_map(|high| Linear::difference(high, &end, 0)));
+        self.list.extend(Linear::difference(&end, &begin, 0));
+    }
+
     /// Learns that `condition` holds.
     pub fn assume(&mut self, condition: &Condition) {
         match condition {

@@ -278,6 +278,10 @@ impl<'a> Parser<'a> {
                 self.scope.pop();
                 Ok(Stmt::For(For { var, lower, upper, step, mark, body }))
             }
+            Token::Name("share") if !store => {
+                self.advance();
+                self.share()
+            }
             Token::Name("if") if !store => {
                 self.advance();
                 let condition = self.condition()?;
@@ -308,19 +312,43 @@ impl<'a> Parser<'a> {
         }
     }
 
+    fn share(&mut self) -> Parsed<Stmt> {
+        let begin = self.name("a variable")?.to_owned();
+        self.sign(",")?;
+        let name = self.name("a variable")?.to_owned();
+        self.sign("=")?;
+        let (lower, upper, step) = self.bounds()?;
+        self.word("by")?;
+        let (begin, end) = (self.bind(begin), self.bind(name));
+        let work = self.index()?;
+        let body = self.block()?;
+        self.scope.pop();
+        self.scope.pop();
+        Ok(Stmt::Share(Share { begin, end, lower, upper, step, work, body }))
+    }
+
     /// A range; its variable stays in scope until the caller pops it.
     fn range(&mut self) -> Parsed<(VarId, Vec<Index>, Vec<Index>, i64)> {
         let name = self.name("a variable")?;
         self.sign("=")?;
+        let (lower, upper, step) = self.bounds()?;
+        Ok((self.bind(name.to_owned()), lower, upper, step))
+    }
+
+    fn bounds(&mut self) -> Parsed<(Vec<Index>, Vec<Index>, i64)> {
         let (mut lower, mut upper) = (Vec::new(), Vec::new());
         flatten_max(&self.index()?, &mut lower);
         self.word("to")?;
         flatten_min(&self.index()?, &mut upper);
         let step = if self.skip_word("step") { self.integer()? } else { 1 };
+        Ok((lower, upper, step))
+    }
+
+    fn bind(&mut self, name: String) -> VarId {
         let var = VarId(self.vars.len() as u32);
-        self.vars.push(name.to_owned());
+        self.vars.push(name);
         self.scope.push(var);
-        Ok((var, lower, upper, step))
+        var
     }
 
     fn element(&mut self) -> Parsed<(BufferId, Index)> {

@@ -239,7 +239,7 @@ impl Printer<'_> {
         }
     }
 
-    fn bounds(&mut self, bounds: &[Index], call: &str) {
+    fn extremum(&mut self, bounds: &[Index], call: &str) {
         let mut flat = Vec::new();
         let flatten = if call == "min" { flatten_min } else { flatten_max };
         bounds.iter().for_each(|bound| flatten(bound, &mut flat));
@@ -257,14 +257,18 @@ impl Printer<'_> {
     /// `var = lower to upper step step`, `var` in scope afterwards.
     fn range(&mut self, var: VarId, lower: &[Index], upper: &[Index], step: i64) {
         let start = self.out.len();
-        self.bounds(lower, "max");
+        self.bounds(lower, upper, step);
+        let name = self.names.bind(var);
+        self.out.insert_str(start, &format!("{name} = "));
+    }
+
+    fn bounds(&mut self, lower: &[Index], upper: &[Index], step: i64) {
+        self.extremum(lower, "max");
         self.out.push_str(" to ");
-        self.bounds(upper, "min");
+        self.extremum(upper, "min");
         if step != 1 {
             self.put(format_args!(" step {step}"));
         }
-        let name = self.names.bind(var);
-        self.out.insert_str(start, &format!("{name} = "));
     }
 
     fn value(&mut self, value: &Value, level: Level) {
@@ -331,6 +335,16 @@ impl Printer<'_> {
                 self.range(inner.var, &inner.lower, &inner.upper, inner.step);
                 self.out.push_str(" {");
             }
+            Stmt::Share(inner) => {
+                self.out.push_str("share ");
+                let start = self.out.len();
+                self.bounds(&inner.lower, &inner.upper, inner.step);
+                let (begin, end) = (self.names.bind(inner.begin), self.names.bind(inner.end));
+                self.out.insert_str(start, &format!("{begin}, {end} = "));
+                self.out.push_str(" by ");
+                self.index(&inner.work, Level::Or);
+                self.out.push_str(" {");
+            }
             Stmt::If(inner) => {
                 self.out.push_str("if ");
                 self.condition(&inner.condition, Level::Or);
@@ -360,6 +374,13 @@ impl Printer<'_> {
         match stmt {
             Stmt::For(inner) => {
                 self.block(&inner.body, depth + 1);
+                self.names.unbind();
+                self.indent(depth);
+                self.out.push_str("}\n");
+            }
+            Stmt::Share(inner) => {
+                self.block(&inner.body, depth + 1);
+                self.names.unbind();
                 self.names.unbind();
                 self.indent(depth);
                 self.out.push_str("}\n");

@@ -51,7 +51,7 @@ impl Random {
 
     fn stmt(&mut self, depth: usize) -> Stmt {
         let wild = self.style == Style::Anything;
-        match self.below(if depth == 0 { 2 } else { 7 }) {
+        match self.below(if depth == 0 { 2 } else { 7 + usize::from(wild) }) {
             0 | 1 => Stmt::Store(Store {
                 buffer: BufferId(self.below(2) as u32),
                 index: self.subscript(),
@@ -63,6 +63,16 @@ impl Random {
                 let otherwise =
                     if self.below(3) == 0 { self.block(depth - 1, false) } else { vec![] };
                 Stmt::If(If { condition: self.condition(2), then, otherwise })
+            }
+            7 => {
+                let (lower, upper, step) = self.range();
+                let (begin, end) = (self.bind(), self.bind());
+                let scope = std::mem::replace(&mut self.scope, vec![end]);
+                let work = self.index(2);
+                self.scope = scope;
+                let body = self.block(depth - 1, false);
+                self.scope.truncate(self.scope.len() - 2);
+                Stmt::Share(Share { begin, end, lower, upper, step, work, body })
             }
             _ => {
                 let (lower, mut upper, step) = self.range();

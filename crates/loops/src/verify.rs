@@ -234,6 +234,16 @@ impl<'a> Verifier<'a> {
                 self.scope.pop();
                 self.instances = outer;
             }
+            Stmt::Share(inner) => {
+                self.range(&inner.lower, &inner.upper, inner.step);
+                self.bind(inner.end);
+                self.index(&inner.work);
+                self.plain(&inner.work);
+                self.bind(inner.begin);
+                self.block(&inner.body);
+                self.scope.pop();
+                self.scope.pop();
+            }
             Stmt::If(inner) => {
                 self.condition(&inner.condition);
                 self.block(&inner.then);
@@ -409,6 +419,8 @@ mod tests {
             "A[N / 0] = 1.0",
             "for i = select(N < M, 0, 1) to N { }",
             "parallel i = 0 to N { parallel j = i to i + 2 { unroll k = j to i { } } }",
+            "share a, b = 0 to N step 0 by b * a { }",
+            "share a, b = 0 to N step 2 by select(b < 3, 0, b) { A[b] = 0.0 }",
         ]
         .map(body)
         .concat();
@@ -424,6 +436,9 @@ mod tests {
             function `f`: `A[N / 0] = 1.0`: the divisor 0 is not positive
             function `f`: `for i = select(N < M, 0, 1) to N`: `select(N < M, 0, 1)` selects, in a bound or condition
             function `f`: `unroll k = j to i`: the number of iterations of an unrolled loop is not a small constant
+            function `f`: `share a, b = 0 to N step 0 by b * a`: the step 0 is not positive
+            function `f`: `share a, b = 0 to N step 0 by b * a`: variable `a` is not bound here
+            function `f`: `share a, b = 0 to N step 2 by select(b < 3, 0, b)`: `select(b < 3, 0, b)` selects, in a bound or condition
         "#]].assert_eq(&all);
     }
 

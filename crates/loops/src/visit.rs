@@ -229,6 +229,7 @@ impl Stmt {
         f(self);
         match self {
             Stmt::For(inner) => inner.body.iter().for_each(|stmt| stmt.visit(f)),
+            Stmt::Share(inner) => inner.body.iter().for_each(|stmt| stmt.visit(f)),
             Stmt::If(inner) => {
                 inner.then.iter().chain(&inner.otherwise).for_each(|stmt| stmt.visit(f));
             }
@@ -251,6 +252,10 @@ impl Stmt {
             Stmt::For(inner) => {
                 inner.lower.iter().chain(&inner.upper).for_each(|bound| bound.visit(f));
             }
+            Stmt::Share(inner) => {
+                inner.lower.iter().chain(&inner.upper).for_each(|bound| bound.visit(f));
+                inner.work.visit(f);
+            }
             Stmt::If(inner) => inner.condition.visit(f),
             Stmt::Store(store) => {
                 store.index.visit(f);
@@ -269,6 +274,15 @@ impl Stmt {
                 upper: inner.upper.iter().map(|bound| bound.rebuild(leaf)).collect(),
                 step: inner.step,
                 mark: inner.mark,
+                body: block(&inner.body),
+            }),
+            Stmt::Share(inner) => Stmt::Share(Share {
+                begin: inner.begin,
+                end: inner.end,
+                lower: inner.lower.iter().map(|bound| bound.rebuild(leaf)).collect(),
+                upper: inner.upper.iter().map(|bound| bound.rebuild(leaf)).collect(),
+                step: inner.step,
+                work: inner.work.rebuild(leaf),
                 body: block(&inner.body),
             }),
             Stmt::If(inner) => Stmt::If(If {

@@ -12,8 +12,8 @@
 use super::{Ssa, Writer, has_loop, line, memref};
 use crate::Result;
 use dastac_loops::{
-    BufferId, Condition, For, Function, If, Index, Mode, Module, Stmt, Store, Sum, SymbolId, Value,
-    VarId,
+    BufferId, Condition, For, Function, If, Index, Mode, Module, Share, Stmt, Store, Sum, SymbolId,
+    Value, VarId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -271,6 +271,13 @@ impl Abstraction {
                 let var = self.bind(inner.var);
                 let body = self.stmts(&inner.body);
                 Stmt::For(For { var, lower, upper, body, ..*inner })
+            }
+            Stmt::Share(inner) => {
+                let (lower, upper) = (self.indices(&inner.lower), self.indices(&inner.upper));
+                let (begin, end) = (self.bind(inner.begin), self.bind(inner.end));
+                let work = self.index(&inner.work);
+                let body = self.stmts(&inner.body);
+                Stmt::Share(Share { begin, end, lower, upper, work, body, step: inner.step })
             }
             Stmt::If(inner) => Stmt::If(If {
                 condition: self.condition(&inner.condition),

@@ -52,6 +52,11 @@ impl Contract<'_> {
                     *stmt = sum;
                 }
             }
+            Stmt::Share(inner) => {
+                self.facts.assume_share(inner);
+                self.block(&mut inner.body);
+                self.facts.truncate(len);
+            }
             Stmt::If(inner) => {
                 self.facts.assume(&inner.condition);
                 self.block(&mut inner.then);

@@ -101,6 +101,17 @@ impl Fold {
                 }
                 vec![Stmt::For(For { lower, upper, body, ..*inner })]
             }
+            Stmt::Share(inner) => {
+                let (lower, upper) = self.bounds(&inner.lower, &inner.upper);
+                let work = self.index(&inner.work);
+                let share = Share { lower, upper, work, body: Vec::new(), ..*inner };
+                let body =
+                    self.under(|facts| facts.assume_share(&share), |fold| fold.block(&inner.body));
+                if body.is_empty() {
+                    return Vec::new();
+                }
+                vec![Stmt::Share(Share { body, ..share })]
+            }
             Stmt::If(inner) => self.conditional(inner),
             Stmt::Store(store) => {
                 let value = match &store.value {

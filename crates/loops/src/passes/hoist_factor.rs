@@ -30,6 +30,11 @@ impl Hoist {
                 self.facts.assume_range(inner.var, &inner.lower, &inner.upper);
                 self.block(&mut inner.body);
             }
+            Stmt::Share(inner) => {
+                self.facts.assume_share(inner);
+                self.block(&mut inner.body);
+                self.facts.truncate(len);
+            }
             Stmt::If(inner) => {
                 self.facts.assume(&inner.condition);
                 self.block(&mut inner.then);

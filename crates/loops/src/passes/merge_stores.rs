@@ -17,6 +17,7 @@ fn block(body: &mut Vec<Stmt>, buffers: &[Buffer]) {
     for mut stmt in body.drain(..) {
         match &mut stmt {
             Stmt::For(inner) => block(&mut inner.body, buffers),
+            Stmt::Share(inner) => block(&mut inner.body, buffers),
             Stmt::If(inner) => {
                 block(&mut inner.then, buffers);
                 block(&mut inner.otherwise, buffers);

@@ -56,6 +56,7 @@ fn block(body: &mut [Stmt]) {
                     *stmt = moved;
                 }
             }
+            Stmt::Share(inner) => block(&mut inner.body),
             Stmt::If(inner) => {
                 block(&mut inner.then);
                 block(&mut inner.otherwise);

@@ -8,7 +8,8 @@ use super::choose::Choice;
 use super::{Level, Nest, Tiler};
 use crate::ir::*;
 
-pub(super) fn blocks(tiler: &mut Tiler<'_>, nest: &Nest, choice: &Choice) -> Vec<Stmt> {
+pub(super) fn blocks(tiler: &mut Tiler<'_>, choice: &Choice) -> Vec<Stmt> {
+    let nest = &choice.nest;
     let inner = nest.levels.len() - choice.factors.len();
     let Some((factors, sum)) = cut(&nest.store.value).filter(|_| choice.factors.len() == 2) else {
         return nested(tiler, &nest.levels, inner, choice, &nest.store);

@@ -31,7 +31,9 @@ mod reorder;
 mod split;
 #[cfg(test)]
 mod tests;
+mod work;
 
+use self::choose::Choice;
 use crate::ir::*;
 use crate::linear::Facts;
 
@@ -46,6 +48,8 @@ pub struct Tiling {
     pub l1: i64,
     /// Bytes of the next cache.
     pub l2: i64,
+    /// Whether there are several threads: then nests are cut into parts of equal work, on the outside of everything else.
+    pub shared: bool,
 }
 
 /// Tiles every nest of a module that gains by it.
@@ -54,7 +58,8 @@ pub fn tile(module: &mut Module, tiling: &Tiling) {
     for function in &mut module.functions {
         let mut body = std::mem::take(&mut function.body);
         let facts = Facts::default();
-        let mut tiler = Tiler { tiling, buffers: &buffers, function, facts, first: None };
+        let inside = false;
+        let mut tiler = Tiler { tiling, buffers: &buffers, function, facts, first: None, inside };
         tiler.block(&mut body);
         function.body = body;
     }
@@ -67,6 +72,8 @@ struct Tiler<'a> {
     facts: Facts,
     /// Where elements are set before anything is added to them.
     first: Option<Condition>,
+    /// Whether a parallel loop is around.
+    inside: bool,
 }
 
 impl Tiler<'_> {
@@ -82,8 +89,13 @@ impl Tiler<'_> {
             match &mut stmt {
                 Stmt::For(inner) => {
                     self.facts.assume_range(inner.var, &inner.lower, &inner.upper);
+                    let outer = self.inside;
+                    self.inside |= inner.mark == Mark::Parallel;
                     self.block(&mut inner.body);
+                    self.inside = outer;
                 }
+                // Tiled already.
+                Stmt::Share(_) => {}
                 Stmt::If(inner) => {
                     self.facts.assume(&inner.condition);
                     self.block(&mut inner.then);
@@ -102,8 +114,29 @@ impl Tiler<'_> {
     fn nest(&mut self, nest: Nest) -> Option<Vec<Stmt>> {
         let element = self.buffers.get(nest.store.buffer.0 as usize)?.element;
         let choice = choose::choose(&nest, self.tiling, element, &self.facts)?;
-        let nest = choice.nest.clone();
-        Some(block::blocks(self, &nest, &choice))
+        Some(match self.tiling.shared && !self.inside {
+            true => vec![self.shared(choice)],
+            false => block::blocks(self, &choice),
+        })
+    }
+
+    /// A nest in parts of equal work, each in tiles.
+    fn shared(&mut self, mut choice: Choice) -> Stmt {
+        let outer = choice.nest.levels[0].clone();
+        let (begin, end) = (self.fresh(outer.var, "b"), self.fresh(outer.var, "e"));
+        let work = work::before(&choice.nest.levels, &choice.nest.store.value, end);
+        // Tiles of rows begin where parts do.
+        let rows = choice.nest.levels.len() == choice.factors.len();
+        let step = if rows { choice.factors[0] } else { 1 };
+        let mut share =
+            Share { begin, end, lower: outer.lower, upper: outer.upper, step, work, body: vec![] };
+        let len = self.facts.len();
+        self.facts.assume_share(&share);
+        choice.nest.levels[0].lower = vec![Index::Var(begin)];
+        choice.nest.levels[0].upper = vec![Index::Var(end)];
+        share.body = block::blocks(self, &choice);
+        self.facts.truncate(len);
+        Stmt::Share(share)
     }
 
     /// What is executed for an element.

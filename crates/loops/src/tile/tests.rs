@@ -6,7 +6,8 @@ use crate::{parse, verify};
 use proptest::prelude::*;
 
 /// A machine with few registers, so that tiles are small and full ones occur.
-const SMALL: Tiling = Tiling { vector_bytes: 32, registers: 8, l1: 1 << 10, l2: 4 << 10 };
+const SMALL: Tiling =
+    Tiling { vector_bytes: 32, registers: 8, l1: 1 << 10, l2: 4 << 10, shared: false };
 
 const HEAD: &str = "module(N, M)\nbuffer A : f64[1000]\nbuffer B : f64[400]\nbuffer C : f64[400]\n";
 
@@ -200,15 +201,39 @@ fn nest(mut choose: impl FnMut(usize) -> usize) -> String {
     text
 }
 
+/// What is shared out by how much work.
+#[test]
+fn parts_have_equal_work() {
+    let text = format!(
+        "{HEAD}func f(inout A, in B, in C) {{ parallel i = 0 to N {{ parallel j = i to N {{
+           A[i * 10 + j] = sum(x = 0 to M) B[10 * i + x] * B[10 * j + x] }} }} }}"
+    );
+    let (_, after) = tiled(&text, &Tiling { shared: true, ..SMALL });
+    let [Stmt::Share(share)] = &after.functions[0].body[..] else { panic!("{after}") };
+    assert_eq!(share.step, 2);
+    for n in [1, 2, 5, 40, 1000] {
+        let work = |end: i64| {
+            let end = |var| (var == share.end).then_some(end);
+            share.work.eval(&[n, 10], &end).unwrap() as f64
+        };
+        let exact = |end: i64| (0..end).map(|i| 20 * (n - i) + (n - i)).sum::<i64>() as f64;
+        for end in [0, n / 3, n / 2, n] {
+            let bound = 0.02 * exact(n) + 20.0 * n as f64;
+            assert!((work(end) - exact(end)).abs() <= bound, "{n} {end}: {}", share.work);
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..Default::default() })]
 
     #[test]
-    fn tiles_keep_the_meaning(choices in prop::collection::vec(0usize..1000, 40), wide: bool) {
+    fn tiles_keep_the_meaning(choices in prop::collection::vec(0usize..1000, 40), wide: bool, shared: bool) {
         let mut choices = choices.into_iter().cycle();
         let body = nest(|n| choices.next().unwrap_or(0) % n);
         let text = format!("{HEAD}func f(inout A, in B, in C) {{ {body} }}");
-        let tiling = if wide { Tiling { registers: 16, ..SMALL } } else { SMALL };
+        let registers = if wide { 16 } else { 8 };
+        let tiling = Tiling { registers, shared, ..SMALL };
         let (before, after) = tiled(&text, &tiling);
         for symbols in [[0, 0], [1, 1], [3, 8], [8, 3], [10, 10], [7, 0], [0, 7]] {
             compare(&before, &after, &symbols);

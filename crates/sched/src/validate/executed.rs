@@ -98,6 +98,8 @@ impl<'a> Reader<'a, '_> {
                 path.push(Step::Into(inner.var, inner.mark));
                 self.block(&inner.body, &around, &path)
             }
+            // Nests are proven before they are shared out.
+            Stmt::Share(_) => Err("a range in parts".into()),
             Stmt::If(inner) => {
                 for (condition, body, side) in [
                     (inner.condition.clone(), &inner.then, 0),

@@ -1,0 +1,153 @@
+//! Ranges in parts of equal work, one for each thread.
+//!
+//! The work before a point is an expression (see `dastac_loops::Share`), so each thread finds where its part begins and ends by bisection: no part is
+//! handed out at run time, and a thread computes the same elements in each call.
+//!
+//! Before -> after: `share a, b = 0 to N step 4 by w(b) { body }` ->
+//! `parallel t = 0 to threads { a = edge(t)  b = edge(t + 1)  body(a, b) }` with `edge(t)` the first multiple of 4 before which there are at least `t / threads`
+//! of the work.
+//!
+//! Parts meet whatever the expression gives, even a number that does not grow: two bisections ask the same questions until one goes left
+//! and the other right.
+
+use super::{Ssa, Variable, Writer, line};
+use crate::Result;
+use dastac_loops::{Element, Index, Share, Stmt};
+
+/// OpenMP's number of threads of the next parallel loop.
+pub(super) const DECLARATION: &str = "  func.func private @omp_get_max_threads() -> i32\n";
+
+impl Writer<'_, '_> {
+    pub(super) fn parts(&mut self, stmt: &Stmt, share: &Share) -> Result<()> {
+        let ends = |list: &[Index], extreme: fn(Index, Index) -> Index| {
+            list.iter().map(|bound| self.here(bound)).reduce(extreme)
+        };
+        let (Some(lower), Some(upper)) =
+            (ends(&share.lower, Index::max), ends(&share.upper, Index::min))
+        else {
+            return Err(self.invalid(format_args!("a range has no bounds")));
+        };
+        if !self.threads || self.shared_out {
+            // One part.
+            let body = share
+                .body
+                .iter()
+                .map(|stmt| stmt.substitute(share.begin, &lower).substitute(share.end, &upper));
+            let whole = Stmt::when(lower.clone().less(upper.clone()), body.collect());
+            return self.stmt(&whole);
+        }
+        self.shared_out = true;
+        self.unit.asks_threads = true;
+        let threads = self.define(format_args!("func.call @omp_get_max_threads() : () -> i32"));
+        let threads = self.define(format_args!("arith.index_cast {threads} : i32 to index"));
+        let (zero, one) = (self.index_constant(0), self.index_constant(1));
+        let part = self.fresh();
+        line!(self, "scf.parallel ({part}) = ({zero}) to ({threads}) step ({one}) {{");
+        self.block(|writer| {
+            let these = std::slice::from_ref(stmt);
+            writer.outlined(these, (&[], &[&part, &threads]), false, |body| {
+                let (lower, upper) = (body.index(&lower)?, body.index(&upper)?);
+                let some = body.define(format_args!("arith.cmpi slt, {lower}, {upper} : index"));
+                line!(body, "scf.if {some} {{");
+                body.block(|body| {
+                    let [begin, end] = body.edges(share, (&lower, &upper), (&part, &threads))?;
+                    for (var, name) in [(share.begin, begin), (share.end, end)] {
+                        body.vars.insert(var, Variable { name, affine: false });
+                    }
+                    body.stmts(&share.body)
+                })?;
+                line!(body, "}}");
+                Ok(())
+            })?;
+            line!(writer, "scf.reduce");
+            Ok(())
+        })?;
+        line!(self, "}}");
+        self.shared_out = false;
+        Ok(())
+    }
+
+    /// The work before `end`, as a number that does not overflow in products.
+    fn work_before(&mut self, share: &Share, end: Ssa) -> Result<Ssa> {
+        self.vars.insert(share.end, Variable { name: end, affine: false });
+        let work = self.here(&share.work);
+        let work = self.index(&work)?;
+        self.vars.remove(&share.end);
+        let work = self.define(format_args!("arith.index_cast {work} : index to i64"));
+        Ok(self.define(format_args!("arith.sitofp {work} : i64 to f64")))
+    }
+
+    /// Where a part begins, and where it ends.
+    fn edges(
+        &mut self,
+        share: &Share,
+        (lower, upper): (&Ssa, &Ssa),
+        (part, parts): (&Ssa, &Ssa),
+    ) -> Result<[Ssa; 2]> {
+        // What a part is to have grows from part to part.
+        let total = self.work_before(share, upper.clone())?;
+        let nothing = self.float_constant(0.0, Element::F64);
+        let total = self.define(format_args!("arith.maximumf {total}, {nothing} : f64"));
+        let step = self.step(share.step)?;
+        let [zero, one, two] = [0, 1, 2].map(|value| self.index_constant(value));
+        let (less, step) = (self.index_constant(step - 1), self.index_constant(step));
+        let length = self.define(format_args!("arith.subi {upper}, {lower} : index"));
+        let length = self.define(format_args!("arith.addi {length}, {less} : index"));
+        let units = self.define(format_args!("arith.divui {length}, {step} : index"));
+        let stop = self.define(format_args!("arith.addi {part}, {two} : index"));
+        let [edges, at, before, last] = [(); 4].map(|()| self.fresh());
+        line!(
+            self,
+            "{edges}:2 = scf.for {at} = {part} to {stop} step {one} iter_args({before} = {lower}, {last} = {lower}) -> (index, index) {{"
+        );
+        self.block(|writer| {
+            let float = |writer: &mut Self, value: &Ssa| {
+                let value = writer.define(format_args!("arith.index_cast {value} : index to i64"));
+                writer.define(format_args!("arith.sitofp {value} : i64 to f64"))
+            };
+            let (share_of, all) = (float(writer, &at), float(writer, parts));
+            let goal = writer.define(format_args!("arith.mulf {total}, {share_of} : f64"));
+            let goal = writer.define(format_args!("arith.divf {goal}, {all} : f64"));
+            let [found, low, high, left, right] = [(); 5].map(|()| writer.fresh());
+            line!(
+                writer,
+                "{found}:2 = scf.while ({low} = {zero}, {high} = {units}) : (index, index) -> (index, index) {{"
+            );
+            writer.block(|writer| {
+                let open = writer.define(format_args!("arith.cmpi slt, {low}, {high} : index"));
+                line!(writer, "scf.condition({open}) {low}, {high} : index, index");
+                Ok(())
+            })?;
+            line!(writer, "}} do {{");
+            line!(writer, "^bb0({left}: index, {right}: index):");
+            writer.block(|writer| {
+                let middle = writer.define(format_args!("arith.addi {left}, {right} : index"));
+                let middle = writer.define(format_args!("arith.divui {middle}, {two} : index"));
+                let end = writer.define(format_args!("arith.muli {middle}, {step} : index"));
+                let end = writer.define(format_args!("arith.addi {lower}, {end} : index"));
+                let work = writer.work_before(share, end)?;
+                let enough = writer.define(format_args!("arith.cmpf oge, {work}, {goal} : f64"));
+                let next = writer.define(format_args!("arith.addi {middle}, {one} : index"));
+                let left = writer
+                    .define(format_args!("arith.select {enough}, {left}, {next} : index"));
+                let right = writer
+                    .define(format_args!("arith.select {enough}, {middle}, {right} : index"));
+                line!(writer, "scf.yield {left}, {right} : index, index");
+                Ok(())
+            })?;
+            line!(writer, "}}");
+            let edge = writer.define(format_args!("arith.muli {found}#0, {step} : index"));
+            let edge = writer.define(format_args!("arith.addi {lower}, {edge} : index"));
+            let edge = writer.define(format_args!("arith.minsi {edge}, {upper} : index"));
+            // All there is belongs to a part, however work is rounded.
+            let first = writer.define(format_args!("arith.cmpi eq, {at}, {zero} : index"));
+            let edge = writer.define(format_args!("arith.select {first}, {lower}, {edge} : index"));
+            let end = writer.define(format_args!("arith.cmpi sge, {at}, {parts} : index"));
+            let edge = writer.define(format_args!("arith.select {end}, {upper}, {edge} : index"));
+            line!(writer, "scf.yield {last}, {edge} : index, index");
+            Ok(())
+        })?;
+        line!(self, "}}");
+        Ok([Ssa(format!("{edges}#0")), Ssa(format!("{edges}#1"))])
+    }
+}
