@@ -143,7 +143,8 @@ impl Lowered {
     pub fn tiled(&self, target: Target) -> Result<Module, Error> {
         let mut module = self.kernel.module.clone();
         if !target.untiled {
-            dastac_loops::tile::tile(&mut module, &Cpu::Host.tiling(target.parallel)?);
+            let tiling = Cpu::Host.tiling(target.parallel)?;
+            dastac_loops::tile::tile_as_planned(&mut module, &tiling, &self.kernel.plans);
         }
         Ok(module)
     }

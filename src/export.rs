@@ -6,6 +6,7 @@
 use dastac_backend::header::{HeaderOptions, c_header};
 use dastac_backend::{Compiled, Options, link};
 use dastac_loops::Module;
+use dastac_loops::tile::{Plans, tile_as_planned};
 use dastac_sched::{KERNEL, PREPARE};
 use dastac_stur::Role;
 use dastac_stur::program::Element;
@@ -20,6 +21,8 @@ pub struct Library {
     pub module: Module,
     /// The header's text.
     pub header: HeaderOptions,
+    /// What `schedule:` says about the computation's loops.
+    pub plans: Plans,
 }
 
 impl Library {
@@ -52,7 +55,7 @@ impl Library {
         // Both modules begin with the same packed buffers, so the kernel's handles mean the same in this one.
         module.functions =
             lowered.kernel.module.functions.iter().cloned().chain(sizes).chain(moves).collect();
-        Ok(Library { module, header })
+        Ok(Library { module, header, plans: lowered.kernel.plans.clone() })
     }
 
     /// The C header.
@@ -70,7 +73,7 @@ impl Library {
     pub fn compile(&self, options: &Options) -> Result<Compiled, Error> {
         let options = Options { prefix: self.header.prefix.clone(), ..options.clone() };
         let mut module = self.module.clone();
-        dastac_loops::tile::tile(&mut module, &options.cpu.tiling(options.parallel)?);
+        tile_as_planned(&mut module, &options.cpu.tiling(options.parallel)?, &self.plans);
         Ok(dastac_backend::compile(&module, &options)?)
     }
 }

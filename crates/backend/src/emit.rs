@@ -269,13 +269,18 @@ impl<'m, 'u> Writer<'m, 'u> {
                 self.instances = all;
                 Ok(())
             }
-            Stmt::For(inner) if inner.mark == Mark::Parallel && !self.shared_out => {
+            Stmt::For(inner) if inner.mark == Mark::Parallel && self.can_share() => {
                 self.parallel(inner)
             }
             Stmt::For(inner) => self.sequential(inner),
             Stmt::Share(inner) => self.parts(stmt, inner),
             Stmt::If(inner) => self.conditional(inner),
         }
+    }
+
+    /// Whether iterations can be shared among threads here: not those of a loop that is, nor inside of a tile.
+    fn can_share(&self) -> bool {
+        !self.shared_out && self.instances.iter().all(Instance::is_empty)
     }
 
     /// Whether all instances have the same bounds or condition.

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use dastac_layout::{
     Layout, Resolve, affine_to_index, convert, explicit, expr_to_index, partition,
 };
+use dastac_loops::tile::Plans;
 use dastac_loops::{
     BufferId, Compare, Condition, Element, For, Function, Index, Mode, Module, Stmt, Store,
     StoreMode, Value, VarId, passes,
@@ -23,9 +24,11 @@ use dastac_poly::{Map, Set, ast};
 use dastac_stur::ast::CompareOp;
 use dastac_stur::infer::{Inferred, InferredRule, Statement, Structured};
 use dastac_stur::program::TensorId;
+use dastac_stur::schedule::Schedule;
 use dastac_stur::sets::{Affine, Sets};
 
 use crate::SchedError;
+use crate::arrange::{arranged, block_name, plan, tiles};
 use crate::nest::{Scan, Scope, module_name, symbol};
 
 /// A domain in more parts than this is scanned as a whole.
@@ -38,6 +41,8 @@ pub struct Kernel {
     pub module: Module,
     /// isl's AST of every statement, with its rule's head.
     pub asts: Vec<(TensorId, ast::Node)>,
+    /// What `schedule:` says about loops and is done where they are tiled.
+    pub plans: Plans,
 }
 
 /// A module with the program's symbols and one packed buffer a tensor, in order.
@@ -80,7 +85,10 @@ pub fn kernel(inferred: &Inferred, layouts: &[Layout]) -> Result<Kernel, SchedEr
         let function = builder.function.clone();
         builder.module.functions.push(function);
     }
-    Ok(Kernel { module: builder.module, asts: builder.asts })
+    let rules = &inferred.program.rules;
+    let scheduled = rules.iter().filter(|rule| !rule.schedule.is_empty());
+    let plans = scheduled.map(|rule| (buffer(rule.head), plan(&inferred.sets, rule))).collect();
+    Ok(Kernel { module: builder.module, asts: builder.asts, plans })
 }
 
 /// The name of the computation's function.
@@ -143,8 +151,13 @@ impl Builder<'_> {
         let mut head_vars: Vec<VarId> = Vec::new();
         let mut once = true;
         let iterators = &self.inferred.program.rules[rule.rule.0].iterators;
+        let schedule = &self.inferred.program.rules[rule.rule.0].schedule;
         let statements = self.split(rule)?;
-        let loops = self.loops(&statements)?;
+        let statements: Vec<Statement> = statements
+            .iter()
+            .map(|statement| arranged(&self.inferred.sets, statement, schedule))
+            .collect::<Result<_, _>>()?;
+        let loops = self.loops(&statements, schedule)?;
         for (statement, loops) in statements.iter().zip(loops) {
             let first_var = self.function.vars.len();
             let head = self.head_points(rule, statement)?;
@@ -159,7 +172,10 @@ impl Builder<'_> {
             // One place in the code, whose reduction loops may become a sum, or one point for each element.
             once = once && (instances <= 1 || self.head_map(rule, statement)?.is_injective()?);
             for (k, name) in self.function.vars.iter().enumerate().skip(first_var) {
-                if iterators.iter().any(|i| self.inferred.sets.names.isl(i) == name) {
+                let sets = &self.inferred.sets;
+                let of_head =
+                    |i: &String| sets.names.isl(i) == name || block_name(sets, i) == *name;
+                if iterators.iter().any(of_head) {
                     head_vars.push(VarId(u32::try_from(k).unwrap_or(u32::MAX)));
                 }
             }
@@ -247,7 +263,11 @@ impl Builder<'_> {
     }
 
     /// The loops of each statement; none where it has no points.
-    fn loops(&self, statements: &[Statement]) -> Result<Vec<Option<Loops>>, SchedError> {
+    fn loops(
+        &self,
+        statements: &[Statement],
+        schedule: &Schedule,
+    ) -> Result<Vec<Option<Loops>>, SchedError> {
         let mut all: Vec<Option<Loops>> = vec![None; statements.len()];
         let mut alike: BTreeMap<Vec<String>, Vec<(usize, Set)>> = BTreeMap::new();
         for (k, statement) in statements.iter().enumerate() {
@@ -260,12 +280,14 @@ impl Builder<'_> {
         for (iterators, members) in alike {
             let (places, domains): (Vec<usize>, Vec<Set>) = members.into_iter().unzip();
             let Some(domain) = domains.first() else { continue };
+            let tiles = &tiles(schedule, &iterators);
             let scan = Scan {
                 sets: &self.inferred.sets,
                 module: &self.module,
                 iterators: &iterators,
                 domain,
                 parallel: &[],
+                tiles,
             };
             for ((k, domain), ast) in places.into_iter().zip(&domains).zip(scan.asts(&domains)?) {
                 let (iterators, domain) = (iterators.clone(), domain.clone());
@@ -293,6 +315,7 @@ impl Builder<'_> {
             iterators: &iterators,
             domain: &domain,
             parallel: &parallel,
+            tiles: &[],
         };
         self.asts.push((rule.head, ast.clone()));
         // What is known at a point of the loops, whatever the computed iterators are.
@@ -449,7 +472,7 @@ impl Stored<'_> {
         }
         let Some(domain) = domains.first() else { return Ok(Vec::new()) };
         let parallel = &vec![true; iterators.len()];
-        let scan = Scan { sets, module, iterators: &iterators, domain, parallel };
+        let scan = Scan { sets, module, iterators: &iterators, domain, parallel, tiles: &[] };
         let mut nests = Vec::new();
         for (ast, known) in scan.asts(&domains)?.into_iter().zip(&domains) {
             nests.extend(scan.nest_of(ast, function, &mut |scope, _| {

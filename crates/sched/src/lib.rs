@@ -4,6 +4,7 @@
 //! Invariants: the outermost loop that is not a reduction's is [`dastac_loops::Mark::Parallel`] and distinct iterations of it write distinct
 //! elements; loop bounds are affine; a rule's head is complete before a later rule reads it.
 
+mod arrange;
 mod kernel;
 mod movement;
 mod nest;

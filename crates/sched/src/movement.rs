@@ -186,6 +186,7 @@ impl Mover<'_> {
             iterators: &iterators,
             domain: &domain.permute(order)?,
             parallel: &vec![true; iterators.len()],
+            tiles: &[],
         };
         scan.nest(function, leaf)
     }

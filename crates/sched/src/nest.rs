@@ -6,10 +6,11 @@
 use dastac_layout::{convert, explicit, expr_to_index};
 use dastac_loops::{For, Function, If, Index, Mark, Module, Stmt, VarId};
 use dastac_poly::ast::{Expr, Node, Op};
-use dastac_poly::{AstBuild, Map, Set, UnionMap};
+use dastac_poly::{AstBuild, Set, UnionMap};
 use dastac_stur::sets::Sets;
 
 use crate::SchedError;
+use crate::arrange::{block_name, order_of};
 
 /// What is in scope at a leaf: each iterator's value.
 pub struct Scope<'a> {
@@ -62,6 +63,8 @@ pub struct Scan<'a> {
     pub domain: &'a Set,
     /// Which dimensions' iterations may run at the same time.
     pub parallel: &'a [bool],
+    /// Loops over blocks outside of all others: of which dimension, and of how many iterations.
+    pub tiles: &'a [(usize, i64)],
 }
 
 impl Scan<'_> {
@@ -72,13 +75,14 @@ impl Scan<'_> {
 
     /// isl's AST where the parameters are in a set.
     fn ast_where(&self, context: &Set) -> Result<Node, SchedError> {
-        let names: Vec<&str> =
-            self.iterators.iter().map(|name| self.sets.names.isl(name)).collect();
+        let blocks = self.tiles.iter().map(|(dim, _)| block_name(self.sets, &self.iterators[*dim]));
+        let names = self.iterators.iter().map(|name| self.sets.names.isl(name).to_string());
+        let names: Vec<String> = blocks.chain(names).collect();
         let build = AstBuild::from_context(context)?.set_iterators(&names)?;
         // isl cannot scan every description of a set: some existential dimensions have to be floors, others must not.
         let domain = self.domain.with_tuple_name(None)?;
         let generate = |domain: &Set| -> Result<Node, SchedError> {
-            let schedule: Map = domain.identity()?.with_in_tuple_name(Some("S"))?;
+            let schedule = order_of(domain, self.tiles)?.with_in_tuple_name(Some("S"))?;
             Ok(build.node_from_schedule_map(&UnionMap::from_map(&schedule)?)?)
         };
         generate(&explicit(&domain)?)
@@ -185,8 +189,10 @@ impl Scan<'_> {
                     .map(|b| b + inclusive)
                     .collect();
                 let var: VarId = function.fresh_var(iterator.clone());
-                let position =
-                    self.iterators.iter().position(|name| self.sets.names.isl(name) == iterator);
+                let position = self.iterators.iter().position(|name| {
+                    self.sets.names.isl(name) == iterator
+                        || block_name(self.sets, name) == *iterator
+                });
                 let parallel =
                     position.is_some_and(|p| self.parallel.get(p).copied().unwrap_or(false));
                 let mark = if parallel { Mark::Parallel } else { Mark::Sequential };

@@ -60,6 +60,8 @@ pub enum Item {
     Iters(Vec<IterationOrder>, Span),
     /// `layout: B -> order(j, i), align(8); C -> align(4)`
     Layout(Vec<LayoutItem>, Span),
+    /// `schedule: A -> reorder(i, k, j), tile(k=64); B -> parallel(i)`
+    Schedule(Vec<ScheduleItem>, Span),
     /// `types: B = f32, C = f64`
     Types(Vec<TypeItem>, Span),
     /// `@preprocess_start`
@@ -68,6 +70,23 @@ pub enum Item {
     PreprocessEnd(Span),
     /// `head := sum of products`
     Rule(RuleItem),
+}
+
+impl Item {
+    /// Where it is written.
+    pub fn span(&self) -> Span {
+        match self {
+            Item::Symbols(_, span)
+            | Item::Outputs(_, span)
+            | Item::Iters(_, span)
+            | Item::Layout(_, span)
+            | Item::Schedule(_, span)
+            | Item::Types(_, span)
+            | Item::PreprocessStart(span)
+            | Item::PreprocessEnd(span) => *span,
+            Item::Rule(rule) => rule.span,
+        }
+    }
 }
 
 /// One entry of `iters:`: a head and its loop order.
@@ -95,6 +114,68 @@ pub enum LayoutPart {
     Order(Vec<Name>, Span),
     /// `align(8)`: rows begin at multiples of so many elements.
     Align(i64, Span),
+}
+
+/// One entry of `schedule:`: a head and what is said about the loops that compute it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScheduleItem {
+    /// The head tensor.
+    pub head: Name,
+    /// One or more directives.
+    pub parts: Vec<SchedulePart>,
+}
+
+/// A directive: `tile(i=8, j=24)`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SchedulePart {
+    /// What to do.
+    pub directive: Directive,
+    /// With which loops; all with a size where [`Directive::has_sizes`], else none.
+    pub loops: Vec<(Name, Option<i64>)>,
+    /// The whole directive.
+    pub span: Span,
+}
+
+/// What `schedule:` can do with loops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Directive {
+    /// `reorder(i, k, j)`: loops in this order, outermost first.
+    Reorder,
+    /// `tile(i=64)`: blocks of so many iterations, the loops over blocks outside of all others.
+    Tile,
+    /// `unroll(i=4)`: so many iterations side by side.
+    Unroll,
+    /// `vectorize(j)`: iterations in the lanes of vectors.
+    Vectorize,
+    /// `parallel(i)`: iterations shared among threads.
+    Parallel,
+}
+
+impl Directive {
+    /// All of them.
+    pub const ALL: [Directive; 5] = [
+        Directive::Reorder,
+        Directive::Tile,
+        Directive::Unroll,
+        Directive::Vectorize,
+        Directive::Parallel,
+    ];
+
+    /// The word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Directive::Reorder => "reorder",
+            Directive::Tile => "tile",
+            Directive::Unroll => "unroll",
+            Directive::Vectorize => "vectorize",
+            Directive::Parallel => "parallel",
+        }
+    }
+
+    /// Whether each loop comes with a size.
+    pub fn has_sizes(self) -> bool {
+        matches!(self, Directive::Tile | Directive::Unroll)
+    }
 }
 
 /// One entry of `types:`: a tensor and its element type.

@@ -14,6 +14,7 @@ mod parser;
 mod printer;
 pub mod program;
 pub mod reference;
+pub mod schedule;
 pub mod sets;
 
 pub use check::{check, limits, load};
@@ -21,3 +22,4 @@ pub use coefficient::Coefficient;
 pub use diagnostic::{Diagnostic, Severity};
 pub use parser::parse;
 pub use program::{Program, Role, RuleId, TensorId};
+pub use schedule::Schedule;

@@ -6,7 +6,7 @@ use std::fmt::{self, Display, Formatter};
 
 use crate::ast::{
     Aspect, BinaryOp, CompareOp, Comparison, Expr, ExprKind, File, Item, IterationOrder,
-    LayoutItem, LayoutPart, RuleItem, Term,
+    LayoutItem, LayoutPart, RuleItem, ScheduleItem, SchedulePart, Term,
 };
 
 /// `a, b, c`
@@ -48,6 +48,10 @@ impl Display for Item {
                 f.write_str("layout: ")?;
                 list(f, entries, "; ", |f, entry| write!(f, "{entry}"))
             }
+            Item::Schedule(entries, _) => {
+                f.write_str("schedule: ")?;
+                list(f, entries, "; ", |f, entry| write!(f, "{entry}"))
+            }
             Item::Types(entries, _) => {
                 f.write_str("types: ")?;
                 list(f, entries, ", ", |f, entry| {
@@ -79,6 +83,24 @@ impl Display for LayoutItem {
             }
             LayoutPart::Align(elements, _) => write!(f, "align({elements})"),
         })
+    }
+}
+
+impl Display for ScheduleItem {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} -> ", self.head.text)?;
+        list(f, &self.parts, ", ", |f, part| write!(f, "{part}"))
+    }
+}
+
+impl Display for SchedulePart {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}(", self.directive.word())?;
+        list(f, &self.loops, ", ", |f, (name, size)| {
+            f.write_str(&name.text)?;
+            size.map_or(Ok(()), |size| write!(f, "={size}"))
+        })?;
+        f.write_str(")")
     }
 }
 

@@ -6,6 +6,7 @@
 
 use crate::ast::{CompareOp, Comparison, Expr, Span};
 use crate::coefficient::Coefficient;
+use crate::schedule::Schedule;
 use crate::sets::Affine;
 
 /// Index into [`Program::tensors`].
@@ -178,6 +179,8 @@ pub struct Rule {
     pub iterators: Vec<String>,
     /// Iterators listed for the head in `iters:`, outermost first; empty if none.
     pub order: Vec<String>,
+    /// What `schedule:` says about its loops.
+    pub schedule: Schedule,
     /// The products that are added.
     pub products: Vec<Product>,
     /// Stands between `@preprocess_start` and `@preprocess_end`.

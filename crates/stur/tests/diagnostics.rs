@@ -242,7 +242,7 @@ fn syntax_of_lines() {
               = did you mean `symbols:`?
             E0008 unknown directive `colour:`
               @ 11..17 "colour": not a directive
-              = directives are `symbols:`, `outputs:`, `iters:`, `layout:` and `types:`; a rule has `:=`
+              = directives are `symbols:`, `outputs:`, `iters:`, `layout:`, `schedule:` and `types:`; a rule has `:=`
         "#]],
     );
     errors(
@@ -343,16 +343,13 @@ fn limits() {
 #[test]
 fn not_supported_yet() {
     errors(
-        "types: B = i32\nschedule: O -> reorder(p, q)\nI:F := csr\nJ:F(n, w) := dense(n), compressed(w)",
+        "types: B = i32\nI:F := csr\nJ:F(n, w) := dense(n), compressed(w)",
         expect![[r#"
-            E0900 not supported yet: schedules (`schedule:`)
-              @ 15..43 "schedule: O -> reorder(p, q)": chosen automatically
-              = remove this line; `iters:` gives a loop order
             E0900 not supported yet: storage formats (`:F`)
-              @ 44..54 "I:F := csr": a dynamically sparse tensor
+              @ 15..25 "I:F := csr": a dynamically sparse tensor
               = describe a structure that is known beforehand with `:U` and `:R`
             E0900 not supported yet: storage formats (`:F`)
-              @ 55..91 "J:F(n, w) := dense(n), compressed(w)": a dynamically sparse tensor
+              @ 26..62 "J:F(n, w) := dense(n), compressed(w)": a dynamically sparse tensor
               = describe a structure that is known beforehand with `:U` and `:R`
         "#]],
     );
@@ -766,4 +763,118 @@ fn the_language_reference_has_every_code_and_its_programs_are_right() {
         }
         evaluator.run(&inputs).unwrap();
     }
+}
+
+#[test]
+fn schedules_that_cannot_be_read() {
+    for (text, message) in [
+        ("schedule: A", "expected `->`, found the end of the line"),
+        ("schedule: A -> ", "expected a directive such as `tile(i=64)`, found the end of the line"),
+        ("schedule: A -> tiel(i=4)", "`tiel` is not a directive of a schedule"),
+        ("schedule: A -> skew(i)", "`skew` is not a directive of a schedule"),
+        ("schedule: A -> tile(i)", "expected a size, found `)`"),
+        ("schedule: A -> tile(i=)", "expected an integer, found `)`"),
+        ("schedule: A -> tile(i, 3.5)", "expected an integer, found `3.5`"),
+        ("schedule: A -> reorder(i=4)", "`reorder` takes no sizes"),
+        ("schedule: A -> reorder()", "expected an iterator, found `)`"),
+        ("schedule: A -> parallel(i", "expected `)`, found the end of the line"),
+    ] {
+        let (_, diagnostics) = parse(text);
+        let messages: Vec<&str> = diagnostics.iter().map(|d| d.message.as_str()).collect();
+        assert!(messages.contains(&message), "{text}: {messages:?}");
+    }
+}
+
+#[test]
+fn schedules_of_other_loops() {
+    let rule = "symbols: N\nA(i, j) := B(i, k) * C(k, j)\ns() := x(i)\nB:D(i, k) := (0 <= i < N) * (0 <= k < N)\nC:D(k, j) := (0 <= k < N) * (0 <= j < N)\nx:D(i) := (0 <= i < N)\n";
+    let with = |schedule: &str| format!("{rule}schedule: {schedule}");
+    errors(
+        &with(
+            "B -> reorder(i); D -> parallel(i); A -> tile(x=4), parallel(k); A -> parallel(i); s -> parallel(i)",
+        ),
+        expect![[r#"
+            E0106 `schedule:` names `B`, which no rule computes
+              @ 167..168 "B": an input
+            E0106 `schedule:` names `D`, which no rule computes
+              @ 184..185 "D": unknown
+            E0122 `x` is no loop of the rule for `A`
+              @ 212..215 "x=4": unknown
+              = its loops are `i`, `j`, `k`
+            E0124 `parallel` names `k`, which is summed over
+              @ 227..228 "k": a reduction
+              = its iterations add to the same elements; share one of `i`, `j`
+            E0102 `schedule:` lists `A` twice
+              @ 231..232 "A": again
+              @ 202..203 "A": first here
+            E0124 `parallel` names `i`, which is summed over
+              @ 263..264 "i": a reduction
+              = leave it out: a scalar is one sum
+        "#]],
+    );
+    errors(
+        &with("A -> tile(i=0, k=-4), tile(k=2000000), unroll(i=64), unroll(j=3, j=3)"),
+        expect![[r#"
+            E0123 `tile` cannot take 0 iterations of a loop
+              @ 177..180 "i=0": not from 1 to 1048576
+              = take a size from 1 to 1048576; 1 leaves the loop as it is
+            E0123 `tile` cannot take -4 iterations of a loop
+              @ 182..186 "k=-4": not from 1 to 1048576
+              = take a size from 1 to 1048576; 1 leaves the loop as it is
+            E0102 `tile` names `k` twice
+              @ 194..203 "k=2000000": again
+              @ 182..186 "k=-4": first here
+            E0123 `unroll` cannot take 64 iterations of a loop
+              @ 213..217 "i=64": not from 1 to 32
+              = take a size from 1 to 32; 1 leaves the loop as it is
+            E0102 `unroll` names `j` twice
+              @ 232..235 "j=3": again
+              @ 227..230 "j=3": first here
+        "#]],
+    );
+    errors(
+        &with(
+            "A -> reorder(i, j, i), reorder(k), vectorize(i, j), parallel(i), parallel(j), unroll(i=16, j=8)",
+        ),
+        expect![[r#"
+            E0102 `reorder` names `i` twice
+              @ 186..187 "i": again
+              @ 180..181 "i": first here
+            E0102 `reorder` is given twice for `A`
+              @ 190..200 "reorder(k)": again
+              @ 172..188 "reorder(i, j, i)": first here
+            E0125 `vectorize` names 2 loops
+              @ 202..217 "vectorize(i, j)": more than one
+              = one loop is in the lanes of vectors: keep one of them
+            E0102 `parallel` is given twice for `A`
+              @ 232..243 "parallel(j)": again
+              @ 219..230 "parallel(i)": first here
+            E0123 128 iterations are unrolled side by side
+              @ 245..262 "unroll(i=16, j=8)": more than 64
+              = no machine has so many registers: take smaller factors
+        "#]],
+    );
+}
+
+#[test]
+fn schedules_in_a_file_of_their_own() {
+    let text = "symbols: N\nA(i, j) := B(i, k) * C(k, j) * (0 <= i < N) * (0 <= j < N) * (0 <= k < N)\nschedule: A -> unroll(i=2)\nB:D(i, j) := (0 <= i < N) * (0 <= j < N)\nC:D(i, j) := (0 <= i < N) * (0 <= j < N)";
+    let (mut program, _) = load(text).unwrap();
+    assert_eq!(program.schedule_line().unwrap(), "schedule: A -> unroll(i=2)");
+    let other = "# found\nschedule: A -> reorder(k, i), tile(j, 64), parallel(i), vectorize(j)";
+    program.reschedule(other).unwrap();
+    let line = program.schedule_line().unwrap();
+    assert_eq!(line, "schedule: A -> reorder(k, i), tile(j=64), vectorize(j), parallel(i)");
+    program.reschedule(&line).unwrap();
+    assert_eq!(program.schedule_line().unwrap(), line);
+    program.reschedule("# nothing").unwrap();
+    assert_eq!(program.schedule_line(), None);
+    let codes = |text: &str| -> Vec<&str> {
+        program.clone().reschedule(text).unwrap_err().iter().map(|error| error.code).collect()
+    };
+    assert_eq!(
+        codes("symbols: M\nschedule: A -> tile(q=4)\nschedule: A -> tile(i=4)"),
+        ["E0126", "E0101", "E0122"]
+    );
+    assert_eq!(codes("schedule: A -> tile(i"), ["E0003"]);
 }

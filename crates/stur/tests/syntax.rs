@@ -1,8 +1,8 @@
 //! Properties of the front end: printing and parsing are inverse, and no text makes it panic.
 
 use dastac_stur::ast::{
-    Aspect, BinaryOp, CompareOp, Comparison, Expr, ExprKind, File, Item, IterationOrder,
-    LayoutItem, LayoutPart, Name, RuleItem, Span, Term, TypeItem,
+    Aspect, BinaryOp, CompareOp, Comparison, Directive, Expr, ExprKind, File, Item, IterationOrder,
+    LayoutItem, LayoutPart, Name, RuleItem, ScheduleItem, SchedulePart, Span, Term, TypeItem,
 };
 use dastac_stur::reference::Evaluator;
 use dastac_stur::{Program, Role, load, parse};
@@ -103,9 +103,21 @@ fn item() -> impl Strategy<Value = Item> {
     ];
     let layout = (name(), prop::collection::vec(part, 1..3))
         .prop_map(|(tensor, parts)| LayoutItem { tensor, parts });
+    let sized = prop_oneof![Just(Directive::Tile), Just(Directive::Unroll)];
+    let plain = prop::sample::select(
+        Directive::ALL.into_iter().filter(|directive| !directive.has_sizes()).collect::<Vec<_>>(),
+    );
+    let part = prop_oneof![
+        (sized, prop::collection::vec((name(), (-9..9000i64).prop_map(Some)), 1..4)),
+        (plain, names(1).prop_map(|names| names.into_iter().map(|name| (name, None)).collect())),
+    ]
+    .prop_map(move |(directive, loops)| SchedulePart { directive, loops, span });
+    let schedule = (name(), prop::collection::vec(part, 1..4))
+        .prop_map(|(head, parts)| ScheduleItem { head, parts });
     let types = (name(), name()).prop_map(|(tensor, element)| TypeItem { tensor, element });
     prop_oneof![
         1 => prop::collection::vec(layout, 1..3).prop_map(move |entries| Item::Layout(entries, span)),
+        1 => prop::collection::vec(schedule, 1..3).prop_map(move |entries| Item::Schedule(entries, span)),
         1 => prop::collection::vec(types, 1..3).prop_map(move |entries| Item::Types(entries, span)),
         1 => names(1).prop_map(move |names| Item::Symbols(names, span)),
         1 => names(1).prop_map(move |names| Item::Outputs(names, span)),
@@ -168,6 +180,8 @@ fn soup() -> impl Strategy<Value = String> {
         "symbols: N\n",
         "outputs:",
         "iters:",
+        "schedule: A ->",
+        "tile(i, 4)",
         "é",
         "..",
     ]);

@@ -11,7 +11,10 @@ use crate::ir::*;
 pub(super) fn blocks(tiler: &mut Tiler<'_>, choice: &Choice) -> Vec<Stmt> {
     let nest = &choice.nest;
     let inner = nest.levels.len() - choice.factors.len();
-    let Some((factors, sum)) = cut(&nest.store.value).filter(|_| choice.factors.len() == 2) else {
+    let Some((factors, sum)) = cut(&nest.store.value)
+        .filter(|_| choice.factors.len() == 2)
+        .filter(|(_, sum)| tiler.blocked(nest.store.buffer, sum.var).is_none())
+    else {
         return nested(tiler, &nest.levels, inner, choice, &nest.store);
     };
     let tiled: Vec<VarId> = nest.levels[inner..].iter().map(|level| level.var).collect();

@@ -8,9 +8,8 @@
 use std::collections::BTreeSet;
 
 use super::reorder::reorder;
-use super::{Nest, Tiling};
+use super::{Nest, Tiler};
 use crate::ir::*;
-use crate::linear::Facts;
 
 /// Loops to unroll.
 #[derive(Clone, Debug)]
@@ -30,15 +29,14 @@ struct Accesses {
 }
 
 impl Accesses {
-    fn of(nest: &Nest) -> Option<Accesses> {
+    fn of(nest: &Nest) -> Accesses {
         let mut loads: Vec<(BufferId, Index)> = Vec::new();
         collect(&nest.store.value, &mut Vec::new(), &mut loads);
         let vars = |index: &Index| {
             let free = index.free_vars();
             nest.levels.iter().map(|level| level.var).filter(|var| free.contains(var)).collect()
         };
-        let loads: Vec<BTreeSet<VarId>> = loads.iter().map(|(_, index)| vars(index)).collect();
-        (!loads.is_empty()).then_some(Accesses { loads })
+        Accesses { loads: loads.iter().map(|(_, index)| vars(index)).collect() }
     }
 
     /// Loads and products of a step of the sum.
@@ -75,16 +73,16 @@ fn collect(value: &Value, sums: &mut Vec<VarId>, loads: &mut Vec<(BufferId, Inde
 }
 
 /// The loops to unroll, if it is worth it.
-pub(super) fn choose(
-    nest: &Nest,
-    tiling: &Tiling,
-    element: Element,
-    facts: &Facts,
-) -> Option<Choice> {
+pub(super) fn choose(tiler: &Tiler<'_>, nest: &Nest, element: Element) -> Option<Choice> {
+    let (tiling, facts) = (tiler.tiling, &tiler.facts);
     if element == Element::I64 {
         return None;
     }
-    let accesses = Accesses::of(nest)?;
+    let wishes = Wishes::of(tiler, nest);
+    let accesses = Accesses::of(nest);
+    if accesses.loads.is_empty() && wishes.unrolled.is_empty() {
+        return None;
+    }
     let (plain, _) = accesses.cost(&[]);
     // Accumulators; the rest holds what is loaded.
     let most = (tiling.registers * 3 / 4).max(4);
@@ -101,21 +99,31 @@ pub(super) fn choose(
     for (at, &p) in vars.iter().enumerate() {
         // One loop: what is streamed once stays so, its rows side by side.
         if at + 1 == vars.len() || vars.len() == 1 {
-            let (loads, products) = accesses.cost(&[(p, 4)]);
+            let factor = wishes.factor(p).unwrap_or(4.min(wishes.most(p)));
+            let (loads, products) = accesses.cost(&[(p, factor)]);
             let ratio = loads as f64 / products as f64;
-            if ratio < plain as f64
+            if (ratio < plain as f64 || wishes.unrolled == [p])
+                && factor > 1
+                && wishes.allow(&[p])
                 && let Some(ordered) = reorder(nest, &[p], facts)
+                && wishes.keep(nest, &ordered)
             {
-                consider(ratio, 0, Choice { nest: ordered, factors: vec![4] });
+                consider(ratio, 0, Choice { nest: ordered, factors: vec![factor] });
             }
         }
         for &q in vars.iter().filter(|q| **q != p) {
+            if !wishes.allow(&[p, q]) {
+                continue;
+            }
+            let given = wishes.unrolled.len() == 2;
             let mut pair: Option<(f64, [i64; 2])> = None;
-            for fp in FACTORS {
-                for fq in FACTORS {
+            for fp in wishes.factors(p) {
+                for fq in wishes.factors(q) {
                     let (loads, products) = accesses.cost(&[(p, fp), (q, fq)]);
                     // All loads of the smaller side are kept while the others pass.
-                    if products > most || products + loads.min(fp.min(fq)) + 1 > tiling.registers {
+                    let fits =
+                        products <= most && products + loads.min(fp.min(fq)) < tiling.registers;
+                    if !fits && !given {
                         continue;
                     }
                     let ratio = loads as f64 / products as f64;
@@ -134,14 +142,76 @@ pub(super) fn choose(
                 let (loads, products) = accesses.cost(&[(var, 4)]);
                 loads as f64 / products as f64
             });
-            if ratio >= 0.9 * alone[0].min(alone[1]) {
+            if ratio >= 0.9 * alone[0].min(alone[1]) && !given {
                 continue;
             }
             let Some(ordered) = reorder(nest, &[p, q], facts) else { continue };
+            if !wishes.keep(nest, &ordered) {
+                continue;
+            }
             let Some(inner) = ordered.levels.last() else { continue };
             let rims = inner.lower.iter().chain(&inner.upper).filter(|b| b.mentions(p)).count();
             consider(ratio, rims, Choice { nest: ordered, factors: factors.to_vec() });
         }
     }
     best.map(|(_, _, choice)| choice)
+}
+
+/// What is wanted of a nest's loops.
+struct Wishes {
+    /// Factors that are given.
+    factors: Vec<(VarId, i64)>,
+    /// Loops in blocks of so many iterations.
+    blocked: Vec<(VarId, i64)>,
+    /// Loops with factors of more than 1, the outer of them first.
+    unrolled: Vec<VarId>,
+    /// Other loops stay in their order.
+    ordered: bool,
+}
+
+impl Wishes {
+    fn of(tiler: &Tiler<'_>, nest: &Nest) -> Wishes {
+        let buffer = nest.store.buffer;
+        let vars = || nest.levels.iter().map(|level| level.var);
+        let factors: Vec<(VarId, i64)> =
+            vars().filter_map(|var| Some((var, tiler.wanted(buffer, var)?))).collect();
+        let blocked = vars().filter_map(|var| Some((var, tiler.blocked(buffer, var)?))).collect();
+        let unrolled = factors.iter().filter(|(_, factor)| *factor > 1);
+        let unrolled = unrolled.map(|(var, _)| *var).collect();
+        let ordered = tiler.plans.get(&buffer).is_some_and(|plan| plan.ordered);
+        Wishes { factors, blocked, unrolled, ordered }
+    }
+
+    fn factor(&self, var: VarId) -> Option<i64> {
+        self.factors.iter().find(|(other, _)| *other == var).map(|(_, factor)| *factor)
+    }
+
+    /// How many iterations a loop has at most.
+    fn most(&self, var: VarId) -> i64 {
+        let blocked = self.blocked.iter().find(|(other, _)| *other == var);
+        blocked.map_or(i64::MAX, |(_, size)| *size)
+    }
+
+    /// The factors that a loop may have.
+    fn factors(&self, var: VarId) -> Vec<i64> {
+        let most = self.most(var);
+        let known = FACTORS.into_iter().filter(|factor| *factor <= most);
+        self.factor(var).map_or_else(|| known.collect(), |factor| vec![factor])
+    }
+
+    /// Whether these loops may be unrolled, and all that have to be are among them, in their order.
+    fn allow(&self, vars: &[VarId]) -> bool {
+        let free = vars.iter().all(|var| self.factor(*var) != Some(1));
+        let given = vars.iter().copied().filter(|var| self.unrolled.contains(var));
+        free && given.eq(self.unrolled.iter().copied())
+    }
+
+    /// Whether the loops that are not unrolled as wanted are where they were.
+    fn keep(&self, nest: &Nest, ordered: &Nest) -> bool {
+        let others = |nest: &Nest| -> Vec<VarId> {
+            let vars = nest.levels.iter().map(|level| level.var);
+            vars.filter(|var| !self.unrolled.contains(var)).collect()
+        };
+        !self.ordered || others(nest) == others(ordered)
+    }
 }

@@ -27,15 +27,19 @@
 
 mod block;
 mod choose;
+mod plan;
 mod reorder;
 mod split;
 #[cfg(test)]
 mod tests;
 mod work;
 
+use std::collections::BTreeMap;
+
 use self::choose::Choice;
 use crate::ir::*;
 use crate::linear::Facts;
+pub use plan::{Plan, Plans};
 
 /// What tiles are made for: a machine, in numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -54,19 +58,28 @@ pub struct Tiling {
 
 /// Tiles every nest of a module that gains by it.
 pub fn tile(module: &mut Module, tiling: &Tiling) {
+    tile_as_planned(module, tiling, &Plans::new());
+}
+
+/// Tiles every nest of a module for which there is a plan, or that gains by it.
+pub fn tile_as_planned(module: &mut Module, tiling: &Tiling, plans: &Plans) {
     let buffers = module.buffers.clone();
     for function in &mut module.functions {
         let mut body = std::mem::take(&mut function.body);
         let facts = Facts::default();
-        let inside = false;
-        let mut tiler = Tiler { tiling, buffers: &buffers, function, facts, first: None, inside };
+        let origins = BTreeMap::new();
+        let (first, inside) = (None, false);
+        let mut tiler =
+            Tiler { tiling, plans, buffers: &buffers, function, facts, first, inside, origins };
         tiler.block(&mut body);
+        tiler.share(&mut body);
         function.body = body;
     }
 }
 
 struct Tiler<'a> {
     tiling: &'a Tiling,
+    plans: &'a Plans,
     buffers: &'a [Buffer],
     function: &'a mut Function,
     facts: Facts,
@@ -74,6 +87,8 @@ struct Tiler<'a> {
     first: Option<Condition>,
     /// Whether a parallel loop is around.
     inside: bool,
+    /// The loops that loops over their pieces were cut from.
+    origins: BTreeMap<VarId, VarId>,
 }
 
 impl Tiler<'_> {
@@ -106,18 +121,26 @@ impl Tiler<'_> {
                 Stmt::Store(_) => {}
             }
             self.facts.truncate(len);
-            result.push(stmt);
+            match stmt {
+                Stmt::For(inner) => result.extend(self.unrolled(inner)),
+                stmt => result.push(stmt),
+            }
         }
         *body = result;
     }
 
     fn nest(&mut self, nest: Nest) -> Option<Vec<Stmt>> {
         let element = self.buffers.get(nest.store.buffer.0 as usize)?.element;
-        let choice = choose::choose(&nest, self.tiling, element, &self.facts)?;
-        Some(match self.tiling.shared && !self.inside {
+        let choice = choose::choose(self, &nest, element)?;
+        Some(match self.shares(&choice.nest) {
             true => vec![self.shared(choice)],
             false => block::blocks(self, &choice),
         })
+    }
+
+    /// Whether a nest is cut into parts for several threads.
+    fn shares(&self, nest: &Nest) -> bool {
+        self.tiling.shared && !self.inside && self.shares_outermost(nest)
     }
 
     /// A nest in parts of equal work, each in tiles.
@@ -152,7 +175,9 @@ impl Tiler<'_> {
 
     fn fresh(&mut self, like: VarId, mark: &str) -> VarId {
         let name = self.function.vars.get(like.0 as usize).cloned().unwrap_or_default();
-        self.function.fresh_var(format!("{name}{mark}"))
+        let var = self.function.fresh_var(format!("{name}{mark}"));
+        self.origins.insert(var, self.origins.get(&like).copied().unwrap_or(like));
+        var
     }
 }
 

@@ -75,7 +75,7 @@ fn common(
 }
 
 /// `var` over a piece, side by side.
-fn side_by_side(var: VarId, start: &Index, size: i64, body: Vec<Stmt>) -> Vec<Stmt> {
+pub(super) fn side_by_side(var: VarId, start: &Index, size: i64, body: Vec<Stmt>) -> Vec<Stmt> {
     if size == 1 {
         return body.into_iter().map(|stmt| stmt.substitute(var, start)).collect();
     }

@@ -6,10 +6,11 @@ use crate::{parse, verify};
 use proptest::prelude::*;
 
 /// A machine with few registers, so that tiles are small and full ones occur.
-const SMALL: Tiling =
+pub(super) const SMALL: Tiling =
     Tiling { vector_bytes: 32, registers: 8, l1: 1 << 10, l2: 4 << 10, shared: false };
 
-const HEAD: &str = "module(N, M)\nbuffer A : f64[1000]\nbuffer B : f64[400]\nbuffer C : f64[400]\n";
+pub(super) const HEAD: &str =
+    "module(N, M)\nbuffer A : f64[1000]\nbuffer B : f64[400]\nbuffer C : f64[400]\n";
 
 fn tiled(text: &str, tiling: &Tiling) -> (Module, Module) {
     let before = parse(text).unwrap();
@@ -21,7 +22,7 @@ fn tiled(text: &str, tiling: &Tiling) -> (Module, Module) {
 }
 
 /// The results of both, and how many elements each wrote.
-fn compare(before: &Module, after: &Module, symbols: &[i64]) {
+pub(super) fn compare(before: &Module, after: &Module, symbols: &[i64]) {
     let ramp = |len: i64, seed: i64| {
         Data::Float((0..len).map(|x| ((x * 7 + seed) % 11 - 4) as f64).collect())
     };
@@ -150,7 +151,7 @@ fn what_is_not_tiled() {
 }
 
 /// A random nest of up to three independent loops around a sum.
-fn nest(mut choose: impl FnMut(usize) -> usize) -> String {
+pub(super) fn nest(mut choose: impl FnMut(usize) -> usize) -> String {
     let names = ["i", "j", "k"];
     let depth = 1 + choose(3);
     let mut text = String::new();

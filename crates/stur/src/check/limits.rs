@@ -73,6 +73,12 @@ pub(super) fn of_file(file: &File) -> Vec<Diagnostic> {
             }
             Item::Outputs(names, span) => found.entries("outputs", names.len(), *span),
             Item::Layout(entries, span) => found.entries("layout", entries.len(), *span),
+            Item::Schedule(entries, span) => {
+                found.entries("schedule", entries.len(), *span);
+                for part in entries.iter().flat_map(|entry| &entry.parts) {
+                    found.iterators("the directive", part.loops.len(), part.span);
+                }
+            }
             Item::Types(entries, span) => found.entries("types", entries.len(), *span),
             Item::Iters(orders, span) => {
                 found.entries("iters", orders.len(), *span);

@@ -14,11 +14,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::affine;
 use crate::ast::{
-    Aspect, Expr, ExprKind, File, Item, LayoutItem, Name, RuleItem, Span, Term, TypeItem,
+    Aspect, Expr, ExprKind, File, Item, LayoutItem, Name, RuleItem, ScheduleItem, Span, Term,
+    TypeItem,
 };
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::hint::similar;
 use crate::program::{Element, Program, Role, Rule, RuleId, Tensor, TensorId};
+use crate::schedule;
 
 /// Checks a file; `source` is kept in the program for messages. Warnings come with a program, errors without.
 pub fn check(file: &File, source: &str) -> (Option<Program>, Vec<Diagnostic>) {
@@ -80,6 +82,8 @@ struct Checker<'a> {
     used_symbols: BTreeSet<String>,
     /// Entries of `layout:`.
     layouts: &'a [LayoutItem],
+    /// Entries of `schedule:`.
+    schedules: &'a [ScheduleItem],
     /// Entries of `types:`.
     types: &'a [TypeItem],
 }
@@ -107,6 +111,7 @@ impl<'a> Checker<'a> {
             structures: BTreeMap::new(),
             used_symbols: BTreeSet::new(),
             layouts: &[],
+            schedules: &[],
             types: &[],
         }
     }
@@ -151,6 +156,9 @@ impl<'a> Checker<'a> {
             .filter_map(|value| self.value_rule(&program, value))
             .collect();
         program.rules = self.ordered(&program, rules);
+        let heads: Vec<String> =
+            self.values.iter().map(|value| value.rule.tensor.text.clone()).collect();
+        self.diagnostics.extend(schedule::apply(&mut program, self.schedules, &heads));
         self.roles(&mut program);
         self.unused(&program);
         program
@@ -165,6 +173,7 @@ impl<'a> Checker<'a> {
                 Item::Outputs(_, span) => ("outputs", *span),
                 Item::Iters(_, span) => ("iters", *span),
                 Item::Layout(_, span) => ("layout", *span),
+                Item::Schedule(_, span) => ("schedule", *span),
                 Item::Types(_, span) => ("types", *span),
                 _ => continue,
             };
@@ -205,6 +214,7 @@ impl<'a> Checker<'a> {
                     }
                 }
                 Item::Layout(entries, _) => self.layouts = entries,
+                Item::Schedule(entries, _) => self.schedules = entries,
                 Item::Types(entries, _) => self.types = entries,
                 _ => {}
             }

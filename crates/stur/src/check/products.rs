@@ -8,6 +8,7 @@ use crate::ast::{BinaryOp, CompareOp, Comparison, Expr, ExprKind, Span, Term};
 use crate::diagnostic::Diagnostic;
 use crate::hint::similar;
 use crate::program::{Access, Product, Program, Rule, SymbolFactor};
+use crate::schedule::Schedule;
 
 /// Products that one rule may have after distribution.
 const MAX_PRODUCTS: u64 = 65_536;
@@ -113,6 +114,7 @@ impl Checker<'_> {
             head,
             iterators,
             order,
+            schedule: Schedule::default(),
             products: Vec::new(),
             preprocess: value.preprocess,
             span: item.span,

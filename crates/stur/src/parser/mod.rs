@@ -3,6 +3,7 @@
 //! Any text is accepted: each line gives an item or one error, and reading goes on with the next line. A line goes on after a line
 //! end inside parentheses, unless what follows begins an item of its own (so that one missing parenthesis spoils one line).
 
+mod schedule;
 mod terms;
 
 use terms::{Node, NodeKind, last_call};
@@ -248,17 +249,14 @@ impl Parser<'_> {
                 Item::Types(entries, whole)
             }
             "schedule" => {
-                return Err(Box::new(
-                    Diagnostic::unsupported(
-                        "schedules (`schedule:`)",
-                        whole,
-                        "chosen automatically",
-                    )
-                    .hint("remove this line; `iters:` gives a loop order"),
-                ));
+                let mut entries = vec![self.schedule_item()?];
+                while self.eat(";") && self.peek().is_some() {
+                    entries.push(self.schedule_item()?);
+                }
+                Item::Schedule(entries, whole)
             }
             other => {
-                let known = ["symbols", "outputs", "iters", "layout", "types"];
+                let known = ["symbols", "outputs", "iters", "layout", "schedule", "types"];
                 let mut error = *error(
                     "E0008",
                     format!("unknown directive `{other}:`"),
@@ -268,7 +266,7 @@ impl Parser<'_> {
                 error = match hint::similar(other, known) {
                     Some(close) => error.hint(format!("did you mean `{close}:`?")),
                     None => error.hint(
-                        "directives are `symbols:`, `outputs:`, `iters:`, `layout:` and `types:`; a rule has `:=`",
+                        "directives are `symbols:`, `outputs:`, `iters:`, `layout:`, `schedule:` and `types:`; a rule has `:=`",
                     ),
                 };
                 return Err(Box::new(error));
@@ -336,7 +334,7 @@ impl Parser<'_> {
         if !self.eat("(") {
             let error = self.expected("`(`");
             return Err(match tensor.text.as_str() {
-                word @ ("symbols" | "outputs" | "iters" | "layout" | "types") => {
+                word @ ("symbols" | "outputs" | "iters" | "layout" | "schedule" | "types") => {
                     with_hint(error, format!("a directive has a colon: `{word}: ..`"))
                 }
                 _ => with_hint(

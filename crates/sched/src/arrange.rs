@@ -1,0 +1,78 @@
+//! What `schedule:` says, as isl and the loop IR need it: the order of loops and loops over blocks here, the rest as a plan for tiles.
+//!
+//! Bounds are derived by isl for the order that is wanted, whatever the domain's form is.
+//!
+//! Before -> after, `reorder(j, i), tile(j=64)`: `i = 0 to N, j = i to N` -> `j.block = 0 to N step 64, j = j.block to min(N, j.block + 64), i = 0 to j + 1`.
+
+use dastac_loops::tile::Plan;
+use dastac_poly::{Map, Set};
+use dastac_stur::infer::Statement;
+use dastac_stur::program::Rule;
+use dastac_stur::schedule::Schedule;
+use dastac_stur::sets::Sets;
+
+use crate::SchedError;
+
+/// A statement with its loops in the order of a schedule.
+pub(crate) fn arranged(
+    sets: &Sets,
+    statement: &Statement,
+    schedule: &Schedule,
+) -> Result<Statement, SchedError> {
+    let mut iterators = schedule.ordered(&statement.iterators);
+    // What is in lanes is innermost.
+    if let Some(lanes) = &schedule.vectorize
+        && let Some(at) = iterators.iter().position(|name| name == lanes)
+    {
+        let name = iterators.remove(at);
+        iterators.push(name);
+    }
+    if iterators == statement.iterators {
+        return Ok(statement.clone());
+    }
+    let place = |name: &String| statement.iterators.iter().position(|other| other == name);
+    let order: Vec<usize> = iterators.iter().filter_map(place).collect();
+    let names: Vec<&str> = iterators.iter().map(|name| sets.names.isl(name)).collect();
+    let domain = statement.domain.permute(&order)?.with_dim_names(&names)?;
+    Ok(Statement { iterators, domain, ..statement.clone() })
+}
+
+/// What the loop over blocks of an iterator is called; no iterator has such a name.
+pub(crate) fn block_name(sets: &Sets, iterator: &str) -> String {
+    format!("{}.block", sets.names.isl(iterator))
+}
+
+/// The loops over blocks that a statement with these loops has: of which loop, and of how many iterations.
+pub(crate) fn tiles(schedule: &Schedule, loops: &[String]) -> Vec<(usize, i64)> {
+    let tiles = schedule.tiles.iter().filter(|(_, size)| *size > 1);
+    let place = |name: &String| loops.iter().position(|other| other == name);
+    tiles.filter_map(|(name, size)| Some((place(name)?, *size))).collect()
+}
+
+/// Each point to when it is visited: its blocks, then itself.
+pub(crate) fn order_of(domain: &Set, tiles: &[(usize, i64)]) -> Result<Map, SchedError> {
+    if tiles.is_empty() {
+        return Ok(domain.identity()?);
+    }
+    let dims: Vec<String> = (0..domain.rank()).map(|dim| format!("d{dim}")).collect();
+    let blocks = tiles.iter().map(|(dim, size)| format!("{size} * floor(d{dim}/{size})"));
+    let order: Vec<String> = blocks.chain(dims.iter().cloned()).collect();
+    let text = format!("{{ [{}] -> [{}] }}", dims.join(", "), order.join(", "));
+    Ok(Map::parse(domain.context(), &text)?.intersect_domain(domain)?)
+}
+
+/// What is left to do where the loops are tiled.
+pub(crate) fn plan(sets: &Sets, rule: &Rule) -> Plan {
+    let schedule = &rule.schedule;
+    let isl = |name: &String| sets.names.isl(name).to_string();
+    Plan {
+        ordered: !schedule.order.is_empty() || schedule.vectorize.is_some(),
+        unroll: schedule.unroll.iter().map(|(name, factor)| (isl(name), *factor)).collect(),
+        blocked: schedule.tiles.iter().map(|(name, size)| (isl(name), *size)).collect(),
+        parallel: schedule
+            .parallel
+            .iter()
+            .flat_map(|name| [isl(name), block_name(sets, name)])
+            .collect(),
+    }
+}
