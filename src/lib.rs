@@ -2,7 +2,7 @@
 //!
 //! A program in STUR says what to compute and what is known about the tensors (zeros, redundancy). [`driver`] runs the stages:
 //! parse and check, infer structure, lay out packed buffers, build loops, generate machine code. [`run`] executes the result on dense
-//! arrays and compares it with the reference evaluator. Layout inference alone is in [`layout`].
+//! arrays and compares it with the reference evaluator. [`tune`] searches for schedules that are faster on this machine. Layout inference alone is in [`layout`].
 //!
 //! ```
 //! # fn main() -> Result<(), dastac::Error> {
@@ -26,6 +26,8 @@ pub mod driver;
 mod error;
 pub mod export;
 pub mod run;
+pub mod schedule;
+pub mod tune;
 
 pub use dastac_backend as backend;
 pub use dastac_layout as layout;

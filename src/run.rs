@@ -381,6 +381,22 @@ impl Runner {
         self.call(KERNEL)
     }
 
+    /// Runs other code for the same program and layouts from now on; what ran so far.
+    pub(crate) fn exchange(&mut self, code: Jit) -> Jit {
+        code.set_threads(self.threads);
+        std::mem::replace(&mut self.kernel, code)
+    }
+
+    /// Makes computed tensors not-a-number, so that what is not computed again shows.
+    pub(crate) fn forget_results(&mut self) {
+        self.prepared = false;
+        for (fact, packed) in self.facts.iter().zip(&mut self.packed) {
+            if fact.role != Role::Input {
+                packed.fill(|_| f64::NAN);
+            }
+        }
+    }
+
     /// Calls a function of the computation, if the program has it.
     fn call(&mut self, name: &str) -> Result<Duration, Error> {
         let module = &self.built.lowered.kernel.module;
@@ -502,7 +518,7 @@ impl Runner {
 }
 
 /// Tensors with rounding to 32 bits on the way to them: computed into 32-bit elements, or from such a tensor.
-fn rounded(program: &dastac_stur::Program) -> BTreeSet<TensorId> {
+pub(crate) fn rounded(program: &dastac_stur::Program) -> BTreeSet<TensorId> {
     let mut rounded = BTreeSet::new();
     for rule in &program.rules {
         let mut reads = rule.products.iter().flat_map(|product| &product.accesses);

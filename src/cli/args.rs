@@ -13,6 +13,7 @@ Examples:
   dastac infer spmv.stur                              the structure of every tensor
   dastac layout spmv.stur -p M=512 -p N=512           where elements stand, and what that saves
   dastac run spmv.stur -p M=512 -p N=512 --verify     compute, and compare with a dense reference
+  dastac tune spmv.stur -p M=512 -p N=512             search for a faster schedule on this machine
   dastac verify spmv.stur                             prove the compiled loops right, for all sizes
   dastac build spmv.stur -o libspmv.so --header spmv.h
 
@@ -76,6 +77,12 @@ pub enum Command {
     /// Compile and run a program
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArgs),
+    /// Search for the fastest schedule on this machine
+    ///
+    /// Tries loop orders, tiles, vectors and threads at the given sizes and keeps the best beside the program, in FILE with the extension
+    /// `.schedule`, where `run`, `emit`, `build` and `verify` find it. What is kept is faster than the program as it is, or nothing.
+    #[command(after_help = TUNE_EXAMPLES)]
+    Tune(TuneArgs),
     /// Prove that the compiled loops do what a program says, for all sizes
     ///
     /// Reads the final loops back and decides on sets, not on samples: that they execute every instance of every product once, on the right
@@ -98,6 +105,12 @@ pub enum Command {
         shell: Shell,
     },
 }
+
+const TUNE_EXAMPLES: &str = "\
+Examples:
+  dastac tune ttm.stur -p M=256 -p N=256 -p P=256 -p Q=256
+  dastac tune ttm.stur -p M=64 -p N=64 -p P=64 -p Q=64 --threads 1 --budget 120 -o small.schedule
+  dastac run ttm.stur -p M=64 -p N=64 -p P=64 -p Q=64 --threads 1 --schedule small.schedule";
 
 const VERIFY_EXAMPLES: &str = "\
 Examples:
@@ -163,6 +176,43 @@ pub struct ThreadArgs {
     pub threads: Option<u32>,
 }
 
+/// Which schedules hold.
+#[derive(Debug, Args)]
+pub struct ScheduleArgs {
+    /// Take the `schedule:` line of a file [default: FILE with the extension .schedule if it is there, else the program's own]
+    #[arg(long, value_name = "PATH")]
+    pub schedule: Option<PathBuf>,
+    /// Ignore schedules: everything is chosen by the model of the machine
+    #[arg(long, conflicts_with = "schedule")]
+    pub no_schedule: bool,
+}
+
+/// What `tune` needs.
+#[derive(Debug, Args)]
+pub struct TuneArgs {
+    #[command(flatten)]
+    pub file: FileArgs,
+    #[command(flatten)]
+    pub symbols: SymbolArgs,
+    /// Read an input from a .npy file; inputs without one are drawn at random, on their structure
+    #[arg(long = "input", value_name = "NAME=PATH", value_parser = named_path)]
+    pub inputs: Vec<(String, PathBuf)>,
+    #[command(flatten)]
+    pub threads: ThreadArgs,
+    /// How long to search, about
+    #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = budget)]
+    pub budget: f64,
+    /// Seed of the search and of the random inputs
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Where to keep the result [default: FILE with the extension .schedule]
+    #[arg(short, long, value_name = "PATH")]
+    pub output: Option<PathBuf>,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// What `emit` needs.
 #[derive(Debug, Args)]
 pub struct EmitArgs {
@@ -179,6 +229,8 @@ pub struct EmitArgs {
     pub prefix: String,
     #[command(flatten)]
     pub threads: ThreadArgs,
+    #[command(flatten)]
+    pub schedule: ScheduleArgs,
 }
 
 /// What can be printed, in the order of the stages.
@@ -226,6 +278,8 @@ pub struct RunArgs {
     pub seed: u64,
     #[command(flatten)]
     pub threads: ThreadArgs,
+    #[command(flatten)]
+    pub schedule: ScheduleArgs,
     /// How often to run the computation; all times are reported
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub repeat: u32,
@@ -245,6 +299,8 @@ pub struct RunArgs {
 pub struct VerifyArgs {
     #[command(flatten)]
     pub file: FileArgs,
+    #[command(flatten)]
+    pub schedule: ScheduleArgs,
     /// Exit code 1 also when something could not be decided
     #[arg(long)]
     pub strict: bool,
@@ -275,6 +331,8 @@ pub struct BuildArgs {
     pub checked: bool,
     #[command(flatten)]
     pub threads: ThreadArgs,
+    #[command(flatten)]
+    pub schedule: ScheduleArgs,
 }
 
 /// `NAME=VALUE`.
@@ -296,6 +354,14 @@ fn symbol_value(text: &str) -> Result<(String, i64), String> {
             }
             _ => format!("`{value}` is not an integer; {form}"),
         }),
+    }
+}
+
+/// A positive number of seconds.
+fn budget(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.01..=1e6).contains(&seconds) => Ok(seconds),
+        _ => Err("write seconds, from 0.01 to 1000000".into()),
     }
 }
 

@@ -6,10 +6,10 @@ use dastac::backend::{Cpu, Options};
 use dastac::export::{Library, shared_library};
 
 use super::args::BuildArgs;
-use super::check::analyse;
 use super::emit::parallel;
 use super::failure::Failure;
 use super::progress::Progress;
+use super::schedule::scheduled;
 use super::source::Source;
 use super::{Outcome, Result, Terminal, output};
 
@@ -31,7 +31,7 @@ pub fn build(terminal: &Terminal, args: &BuildArgs) -> Result<Outcome> {
     }
     let failed = |error: dastac::Error| Failure::of(error, &source);
     let progress = Progress::new(terminal.interactive);
-    let analysis = analyse(terminal, &source, &progress)?;
+    let analysis = scheduled(terminal, &source, &args.schedule, &progress)?;
     progress.stage("finding layouts");
     let laid = analysis.lay_out().map_err(failed)?;
     progress.stage("building loops");

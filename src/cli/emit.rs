@@ -9,9 +9,9 @@ use dastac::export::Library;
 use dastac::stur::infer::Inferred;
 
 use super::args::{EmitArgs, Stage, ThreadArgs};
-use super::check::analyse;
 use super::failure::Failure;
 use super::progress::Progress;
+use super::schedule::scheduled;
 use super::source::Source;
 use super::{Outcome, Result, Terminal, infer, layout, output};
 
@@ -42,7 +42,7 @@ fn stage(
     progress: &Progress,
 ) -> Result<Vec<u8>> {
     let failed = |error: dastac::Error| Failure::of(error, source);
-    let analysis = analyse(terminal, source, progress)?;
+    let analysis = scheduled(terminal, source, &args.schedule, progress)?;
     match args.stage {
         Stage::Inferred => return Ok(infer::structures(&analysis.inferred, source)?.into_bytes()),
         Stage::Domain => return Ok(domains(&analysis.inferred).into_bytes()),

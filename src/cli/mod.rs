@@ -19,8 +19,10 @@ mod progress;
 mod prove;
 mod render;
 mod run;
+mod schedule;
 mod source;
 mod table;
+mod tune;
 mod verify;
 mod version;
 mod watchdog;
@@ -87,6 +89,7 @@ pub fn main() -> ExitCode {
         Command::Layout(args) => layout::layout(&terminal, args),
         Command::Emit(args) => emit::emit(&terminal, args),
         Command::Run(args) => run::run(&terminal, args),
+        Command::Tune(args) => tune::tune(&terminal, args),
         Command::Verify(args) => prove::verify(&terminal, args),
         Command::Build(args) => build::build(&terminal, args),
         Command::Completions { shell } => output::completions(*shell).map(|()| Outcome::Done),

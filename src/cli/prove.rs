@@ -6,10 +6,10 @@ use dastac::sched::validate::Check;
 use serde::Serialize;
 
 use super::args::VerifyArgs;
-use super::check::analyse;
 use super::failure::Failure;
 use super::output::stdout;
 use super::progress::Progress;
+use super::schedule::scheduled;
 use super::source::Source;
 use super::table::table;
 use super::{Outcome, Result, Terminal};
@@ -44,7 +44,7 @@ pub fn verify(terminal: &Terminal, args: &VerifyArgs) -> Result<Outcome> {
     let source = Source::read(&args.file.file)?;
     let failed = |error: dastac::Error| Failure::of(error, &source);
     let progress = Progress::new(terminal.interactive && !args.json);
-    let analysis = analyse(terminal, &source, &progress)?;
+    let analysis = scheduled(terminal, &source, &args.schedule, &progress)?;
     progress.stage("finding layouts");
     let laid = analysis.lay_out().map_err(failed)?;
     progress.stage("building loops");

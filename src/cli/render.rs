@@ -53,6 +53,11 @@ impl Renderer {
         to_stderr(&self.diagnostics(warnings, source));
     }
 
+    /// Shows a warning that is not about a place in a text.
+    pub fn warning(&self, text: &str, hint: &str) {
+        to_stderr(&self.message(Level::WARNING, text, &[hint]));
+    }
+
     /// Shows something that is worth knowing but no error.
     pub fn note(&self, text: &str) {
         to_stderr(&self.message(Level::NOTE, text, &[]));

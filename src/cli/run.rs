@@ -9,13 +9,13 @@ use dastac::run::Runner;
 use dastac::stur::TensorId;
 use dastac::stur::reference::Dense;
 
-use super::args::RunArgs;
-use super::check::analyse;
+use super::args::{RunArgs, SymbolArgs, ThreadArgs};
 use super::failure::Failure;
 use super::infer::role;
 use super::json::{Ordered, Report, Tensor};
 use super::npy::{self, Array};
 use super::progress::Progress;
+use super::schedule::scheduled;
 use super::source::Source;
 use super::table::{ratio, table};
 use super::verify::Verdict;
@@ -27,15 +27,16 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     let failed = |error: dastac::Error| Failure::of(error, &source);
     let progress = Progress::new(terminal.interactive && !args.json);
     let warm_up = WarmUp::start();
-    let analysis = analyse(terminal, &source, &progress)?;
-    let plan = Plan::new(&analysis, args, &source)?;
-    let threads = threads(terminal, args);
+    let analysis = scheduled(terminal, &source, &args.schedule, &progress)?;
+    let plan = Plan::new(&analysis, &args.symbols, &args.inputs, &args.outputs, &source)?;
+    let threads = threads(terminal, &args.threads);
     drop(warm_up);
     let target = Target { parallel: threads > 1, checked: args.checked, ..Target::default() };
     let built = compile(analysis, target, &source, &progress)?;
     super::watchdog::stop();
     let mut runner = Runner::new(built, &plan.symbols, threads).map_err(failed)?;
-    let dense = fill(&mut runner, plan.inputs, args, &source, &progress)?;
+    let inputs = Inputs { given: plan.inputs, keep: args.verify, seed: args.seed };
+    let dense = fill(&mut runner, inputs, &source, &progress)?;
     let mut times = Vec::new();
     for repeat in 1..=args.repeat {
         progress.stage(format!("running ({repeat} of {})", args.repeat));
@@ -86,18 +87,27 @@ impl Drop for WarmUp {
 }
 
 /// The command line checked against the program.
-struct Plan {
-    symbols: BTreeMap<String, i64>,
-    inputs: Vec<(TensorId, Array)>,
+pub struct Plan {
+    /// Values of the symbols.
+    pub symbols: BTreeMap<String, i64>,
+    /// Arrays of the inputs that are given.
+    pub inputs: Vec<(TensorId, Array)>,
     outputs: BTreeMap<TensorId, PathBuf>,
 }
 
 impl Plan {
-    fn new(analysis: &Analysis, args: &RunArgs, source: &Source) -> Result<Plan> {
+    /// Checks what is given.
+    pub fn new(
+        analysis: &Analysis,
+        symbols: &SymbolArgs,
+        inputs: &[(String, PathBuf)],
+        outputs: &[(String, PathBuf)],
+        source: &Source,
+    ) -> Result<Plan> {
         let program = &analysis.inferred.program;
-        let values = inputs::symbols(program, &args.symbols)?;
-        let inputs = inputs::input_files(program, &args.inputs)?;
-        let outputs = inputs::output_files(program, &args.outputs)?;
+        let values = inputs::symbols(program, symbols)?;
+        let inputs = inputs::input_files(program, inputs)?;
+        let outputs = inputs::output_files(program, outputs)?;
         for path in outputs.values() {
             output::check(path, source)?;
         }
@@ -111,8 +121,8 @@ impl Plan {
 }
 
 /// The number of threads: what is asked for, or one for each core where OpenMP is there.
-fn threads(terminal: &Terminal, args: &RunArgs) -> usize {
-    if let Some(threads) = args.threads.threads {
+pub fn threads(terminal: &Terminal, args: &ThreadArgs) -> usize {
+    if let Some(threads) = args.threads {
         return threads as usize;
     }
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -138,17 +148,26 @@ fn compile(
     lowered.build(target).map_err(failed)
 }
 
+/// Where inputs come from.
+pub struct Inputs {
+    /// Arrays that are given; the others are drawn at random.
+    pub given: Vec<(TensorId, Array)>,
+    /// Whether somebody looks at the numbers again.
+    pub keep: bool,
+    /// Seed of the random ones.
+    pub seed: u64,
+}
+
 /// Packs the given inputs and draws the others; all that are known as dense arrays, for verification.
-fn fill(
+pub fn fill(
     runner: &mut Runner,
-    inputs: Vec<(TensorId, Array)>,
-    args: &RunArgs,
+    inputs: Inputs,
     source: &Source,
     progress: &Progress,
 ) -> Result<BTreeMap<TensorId, Dense>> {
     let failed = |error: dastac::Error| Failure::of(error, source);
     let mut given = BTreeMap::new();
-    for (id, array) in inputs {
+    for (id, array) in inputs.given {
         let fact = &runner.facts()[id.0];
         progress.stage(format!("reading `{}`", fact.name));
         let (name, packed_shape) = (fact.name.clone(), runner.shape(id).map_err(failed)?);
@@ -168,16 +187,17 @@ fn fill(
         let data = array.read()?;
         runner.set_input(id, &data, &shape).map_err(failed)?;
         // Only a verification looks at the numbers again.
-        let data = if args.verify { data } else { Vec::new() };
+        let data = if inputs.keep { data } else { Vec::new() };
         given.insert(id, Dense { shape, data });
     }
     progress.stage("drawing random inputs");
-    let drawn = runner.random_inputs(args.seed, &given).map_err(failed)?;
+    let drawn = runner.random_inputs(inputs.seed, &given).map_err(failed)?;
     given.extend(drawn);
     Ok(given)
 }
 
-fn nanoseconds(time: Duration) -> u64 {
+/// A time as an integer.
+pub fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
@@ -301,7 +321,7 @@ fn timing(report: &Report, times: &[Duration]) -> String {
 }
 
 /// Nanoseconds for people: three digits.
-fn duration(nanoseconds: u64) -> String {
+pub fn duration(nanoseconds: u64) -> String {
     #[allow(clippy::cast_precision_loss)]
     let seconds = nanoseconds as f64 / 1e9;
     let (value, unit) = match nanoseconds {

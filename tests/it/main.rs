@@ -6,4 +6,5 @@ mod diagnostics;
 mod differential;
 mod examples;
 mod prove;
+mod schedules;
 mod setup_script;

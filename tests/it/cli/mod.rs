@@ -4,6 +4,7 @@ mod build;
 mod counting;
 mod prove;
 mod run;
+mod schedule;
 
 use std::{
     fs,

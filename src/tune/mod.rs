@@ -1,0 +1,375 @@
+//! The search for a schedule on the machine itself: `dastac tune`.
+//!
+//! Every candidate is compiled, compared with the loops as they are without schedule and tiles, and timed. What is promising is timed more often
+//! (successive halving), and its neighbours are tried, until the time is up. In the end the best one runs in turns with the program as it is,
+//! and is kept only where it is faster: nothing is ever slower than what is chosen without a search.
+//!
+//! Candidates follow from the seed; which of them is best follows from the clock.
+
+mod space;
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use dastac_backend::Jit;
+use dastac_stur::Role;
+use dastac_stur::program::{Program, TensorId};
+use dastac_stur::schedule::Schedule;
+use rand::seq::{IndexedRandom, SliceRandom};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::Error;
+use crate::driver::{Laid, Target};
+use crate::run::{Runner, Verification, rounded};
+pub use space::Space;
+
+/// So many candidates are kept to be compared again.
+const KEPT: usize = 8;
+/// Less than this much faster is as fast.
+const MARGIN: f64 = 0.02;
+/// Part of the time for candidates with one choice, and for all of them; the rest decides between the best and the program as it is.
+const SIMPLE: f64 = 0.45;
+const SEARCH: f64 = 0.85;
+/// A time is the least of runs that take at least so long together,
+const LEAST_TIME: Duration = Duration::from_millis(4);
+/// or of so many.
+const MOST_RUNS: usize = 20;
+
+/// How to search.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// For how long, about.
+    pub budget: Duration,
+    /// Chooses candidates.
+    pub seed: u64,
+}
+
+/// A schedule of each rule and how fast it is.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// Schedules in the order of the program's rules; none where it is the program as it is.
+    pub schedules: Option<Vec<Schedule>>,
+    /// The least time of a run.
+    pub time: Duration,
+    /// How often it ran.
+    pub runs: usize,
+}
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The program with the best schedules: its own where nothing is faster.
+    pub program: Program,
+    /// Whether something is faster than the program as it is.
+    pub faster: bool,
+    /// The best schedules, the fastest first; the program as it is among them.
+    pub best: Vec<Trial>,
+    /// How many were tried.
+    pub tried: usize,
+    /// How many of them could not be compiled, or gave other results: defects, which are not kept.
+    pub rejected: usize,
+    /// How long it took.
+    pub elapsed: Duration,
+}
+
+/// What a search has seen so far.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Time since its beginning.
+    pub elapsed: Duration,
+    /// Schedules tried.
+    pub tried: usize,
+    /// The program as it is.
+    pub plain: Duration,
+    /// The fastest so far.
+    pub best: Duration,
+}
+
+/// Searches for the fastest schedules of a program. `runner` runs the program as it is and has its inputs.
+///
+/// # Errors
+/// None that candidates cause; those of a run of the program as it is.
+pub fn tune(
+    laid: &Laid,
+    runner: &mut Runner,
+    options: &Options,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<Found, Error> {
+    let start = Instant::now();
+    let target = runner.built().target;
+    let program = &laid.analysis.inferred.program;
+    let unscheduled = vec![Schedule::default(); program.rules.len()];
+    let untiled = Target { untiled: true, ..target };
+    let own = runner.exchange(code(laid, &unscheduled, untiled)?);
+    runner.forget_results();
+    runner.execute()?;
+    let reference = results(runner, program);
+    runner.exchange(own);
+
+    let inferred = &laid.analysis.inferred;
+    let spaces = inferred.rules.iter().filter(|rule| !program.rules[rule.rule.0].preprocess);
+    let spaces: Vec<(usize, Space)> =
+        spaces.map(|rule| (rule.rule.0, Space::of(program, rule, target.parallel))).collect();
+    let current: Vec<Schedule> = program.rules.iter().map(|rule| rule.schedule.clone()).collect();
+    let rng = ChaCha8Rng::seed_from_u64(options.seed);
+    let mut search = Search {
+        laid,
+        runner,
+        target,
+        reference,
+        spaces,
+        rng,
+        start,
+        budget: options.budget,
+        tried: BTreeSet::from([current.clone()]),
+        rejected: 0,
+        plain: Duration::ZERO,
+        kept: Vec::new(),
+        progress,
+    };
+    search.runner.execute()?;
+    search.plain = search.time()?.0;
+    search.simple(&current)?;
+    search.neighbours(&current)?;
+    search.decide(&current)
+}
+
+/// A candidate that is kept.
+struct Kept {
+    schedules: Vec<Schedule>,
+    code: Jit,
+    time: Duration,
+    runs: usize,
+}
+
+struct Search<'a> {
+    laid: &'a Laid,
+    runner: &'a mut Runner,
+    target: Target,
+    /// Results of the loops as they are.
+    reference: Vec<(TensorId, Vec<f64>, f64)>,
+    /// Rules with their loops.
+    spaces: Vec<(usize, Space)>,
+    rng: ChaCha8Rng,
+    start: Instant,
+    budget: Duration,
+    tried: BTreeSet<Vec<Schedule>>,
+    rejected: usize,
+    plain: Duration,
+    /// The fastest first.
+    kept: Vec<Kept>,
+    progress: &'a mut dyn FnMut(&Progress),
+}
+
+impl Search<'_> {
+    fn over(&self, part: f64) -> bool {
+        self.start.elapsed() >= self.budget.mul_f64(part)
+    }
+
+    /// Candidates with one choice.
+    fn simple(&mut self, current: &[Schedule]) -> Result<(), Error> {
+        let mut candidates = Vec::new();
+        for (rule, space) in &self.spaces {
+            for schedule in space.simple() {
+                let mut schedules = current.to_vec();
+                schedules[*rule] = schedule;
+                candidates.push(schedules);
+            }
+        }
+        candidates.shuffle(&mut self.rng);
+        for schedules in candidates {
+            if self.over(SIMPLE) {
+                break;
+            }
+            self.candidate(schedules)?;
+        }
+        Ok(())
+    }
+
+    /// Neighbours of what is fast.
+    fn neighbours(&mut self, current: &[Schedule]) -> Result<(), Error> {
+        // A search of a small space ends before its time.
+        let mut known = 0;
+        while !self.over(SEARCH) && known < 200 {
+            let parents = &self.kept[..self.kept.len().div_ceil(2)];
+            let parent = parents.choose(&mut self.rng);
+            let mut schedules = parent.map_or(current, |parent| &parent.schedules[..]).to_vec();
+            for _ in 0..self.rng.random_range(1..=2) {
+                let Some((rule, space)) = self.spaces.choose(&mut self.rng) else { return Ok(()) };
+                schedules[*rule] = space.neighbour(&schedules[*rule], &mut self.rng);
+            }
+            if self.tried.contains(&schedules) {
+                known += 1;
+                continue;
+            }
+            known = 0;
+            self.candidate(schedules)?;
+            if self.tried.len().is_multiple_of(KEPT) {
+                self.halve()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Compiles, compares and times a candidate; keeps it if it is among the best.
+    fn candidate(&mut self, schedules: Vec<Schedule>) -> Result<(), Error> {
+        if !self.tried.insert(schedules.clone()) {
+            return Ok(());
+        }
+        let Ok(code) = code(self.laid, &schedules, self.target) else {
+            self.rejected += 1;
+            return Ok(());
+        };
+        let own = self.runner.exchange(code);
+        self.runner.forget_results();
+        self.runner.execute()?;
+        let right = self.agrees();
+        let timed = if right { Some(self.time()?) } else { None };
+        let code = self.runner.exchange(own);
+        match timed {
+            None => self.rejected += 1,
+            Some((time, runs)) => {
+                self.kept.push(Kept { schedules, code, time, runs });
+                self.sort();
+                self.kept.truncate(KEPT);
+            }
+        }
+        self.report();
+        Ok(())
+    }
+
+    fn sort(&mut self) {
+        self.kept.sort_by_key(|kept| kept.time);
+    }
+
+    fn report(&mut self) {
+        let best = self.kept.first().map_or(self.plain, |kept| kept.time.min(self.plain));
+        (self.progress)(&Progress {
+            elapsed: self.start.elapsed(),
+            tried: self.tried.len(),
+            plain: self.plain,
+            best,
+        });
+    }
+
+    /// Times the better half again.
+    fn halve(&mut self) -> Result<(), Error> {
+        for at in 0..self.kept.len().div_ceil(2) {
+            if self.over(SEARCH) {
+                break;
+            }
+            self.again(at)?;
+        }
+        self.sort();
+        Ok(())
+    }
+
+    /// Times a kept candidate again.
+    fn again(&mut self, at: usize) -> Result<(), Error> {
+        let code = self.kept.remove(at);
+        let Kept { schedules, code, time, runs } = code;
+        let own = self.runner.exchange(code);
+        let (again, more) = self.time()?;
+        let code = self.runner.exchange(own);
+        let (time, runs) = (time.min(again), runs + more);
+        self.kept.insert(at, Kept { schedules, code, time, runs });
+        Ok(())
+    }
+
+    /// The least time of some runs of the code that is there.
+    fn time(&mut self) -> Result<(Duration, usize), Error> {
+        let (mut least, mut total, mut runs) = (Duration::MAX, Duration::ZERO, 0);
+        while runs == 0 || total < LEAST_TIME && runs < MOST_RUNS {
+            let time = self.runner.execute()?;
+            (least, total, runs) = (least.min(time), total + time, runs + 1);
+        }
+        Ok((least, runs))
+    }
+
+    /// Whether the results that are there are those of the loops as they are, but for rounding.
+    fn agrees(&self) -> bool {
+        let rounded = rounded(&self.laid.analysis.inferred.program);
+        self.reference.iter().all(|(id, values, scale)| {
+            let tolerance = match rounded.contains(id) {
+                true => Verification::TOLERANCE_F32,
+                false => Verification::TOLERANCE,
+            };
+            let found = self.runner.packed(*id);
+            values.iter().enumerate().all(|(at, wanted)| {
+                let found = found.get(at);
+                let same = found == *wanted || found.is_nan() && wanted.is_nan();
+                same || (found - wanted).abs() <= tolerance * wanted.abs().max(*scale)
+            })
+        })
+    }
+
+    /// The best and the program as it is, in turns.
+    fn decide(mut self, current: &[Schedule]) -> Result<Found, Error> {
+        let mut plain = Trial { schedules: None, time: self.plain, runs: 0 };
+        let mut rounds = 0;
+        while !self.kept.is_empty() && (rounds < 3 || !self.over(1.0) && rounds < 25) {
+            let (time, runs) = self.time()?;
+            (plain.time, plain.runs) = (plain.time.min(time), plain.runs + runs);
+            for at in 0..self.kept.len().min(2) {
+                self.again(at)?;
+            }
+            rounds += 1;
+        }
+        self.sort();
+        let mut program = self.laid.analysis.inferred.program.clone();
+        let best = self.kept.first();
+        let faster = best.is_some_and(|best| {
+            best.time.as_secs_f64() < plain.time.as_secs_f64() * (1.0 - MARGIN)
+        });
+        let chosen = best.filter(|_| faster).map_or(current, |best| &best.schedules[..]);
+        for (rule, schedule) in program.rules.iter_mut().zip(chosen) {
+            rule.schedule = schedule.clone();
+        }
+        let mut best: Vec<Trial> = self
+            .kept
+            .iter()
+            .map(|Kept { schedules, time, runs, .. }| Trial {
+                schedules: Some(schedules.clone()),
+                time: *time,
+                runs: *runs,
+            })
+            .collect();
+        // On a tie the program as it is comes first.
+        let place = best.iter().position(|trial| {
+            trial.time.as_secs_f64() >= plain.time.as_secs_f64() * (1.0 - MARGIN)
+        });
+        best.insert(place.unwrap_or(best.len()), plain);
+        Ok(Found {
+            program,
+            faster,
+            best,
+            tried: self.tried.len(),
+            rejected: self.rejected,
+            elapsed: self.start.elapsed(),
+        })
+    }
+}
+
+/// A program with other schedules as machine code.
+fn code(laid: &Laid, schedules: &[Schedule], target: Target) -> Result<Jit, Error> {
+    let mut laid = laid.clone();
+    for (rule, schedule) in laid.analysis.inferred.program.rules.iter_mut().zip(schedules) {
+        rule.schedule = schedule.clone();
+    }
+    Ok(Jit::load(&laid.lower()?.build(target)?.code)?)
+}
+
+/// What was computed, with the mean magnitude of its elements.
+fn results(runner: &Runner, program: &Program) -> Vec<(TensorId, Vec<f64>, f64)> {
+    let computed = program.tensor_ids().filter(|id| program.tensor(*id).role != Role::Input);
+    let result = |id: TensorId| {
+        let values = runner.packed(id).to_vec();
+        let finite = values.iter().filter(|value| value.is_finite());
+        // A mean is a scale, not a result.
+        #[allow(clippy::cast_precision_loss)]
+        let mean = finite.map(|value| value.abs()).sum::<f64>() / values.len().max(1) as f64;
+        (id, values, mean)
+    };
+    computed.map(result).collect()
+}
