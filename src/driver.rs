@@ -11,8 +11,8 @@ use dastac_loops::Module;
 use dastac_poly::Context;
 use dastac_sched::validate::{Check, validate};
 use dastac_sched::{Kernel, Movement};
-use dastac_stur::Diagnostic;
 use dastac_stur::infer::{Inferred, infer};
+use dastac_stur::{Diagnostic, TensorId};
 
 use crate::Error;
 
@@ -94,11 +94,19 @@ impl Laid {
     ///
     /// # Errors
     /// A box whose extent is a minimum or maximum.
-    pub fn uncompressed(mut self) -> Result<Laid, Error> {
+    pub fn uncompressed(self) -> Result<Laid, Error> {
+        self.uncompressed_where(|_| true)
+    }
+
+    /// The same program with some tensors in their whole boxes.
+    ///
+    /// # Errors
+    /// As [`Laid::uncompressed`].
+    pub fn uncompressed_where(mut self, whole: impl Fn(TensorId) -> bool) -> Result<Laid, Error> {
         let inferred = &self.analysis.inferred;
-        let layouts: Result<Vec<Layout>, _> =
-            inferred.program.tensor_ids().map(|id| Layout::dense(inferred, id)).collect();
-        self.layouts = layouts?;
+        for id in inferred.program.tensor_ids().filter(|id| whole(*id)) {
+            self.layouts[id.0] = Layout::dense(inferred, id)?;
+        }
         Ok(self)
     }
 

@@ -72,6 +72,9 @@ pub enum Error {
         /// What the array has.
         found: f64,
     },
+    /// A system that dastac is compared with failed.
+    #[error("{0}")]
+    Peer(String),
     /// More memory than there is.
     #[error("{what} would take {} of memory, but {} are available", human(*.needed), human(*.available))]
     Memory {

@@ -21,6 +21,7 @@
 //! # }
 //! ```
 
+pub mod bench;
 pub mod buffer;
 pub mod driver;
 mod error;

@@ -303,6 +303,14 @@ impl Runner {
     /// # Errors
     /// Not enough memory for the tensor's box.
     pub fn dense(&mut self, tensor: TensorId) -> Result<AlignedVec<f64>, Error> {
+        self.unpacked(tensor)?.widened()
+    }
+
+    /// As [`Runner::dense`], with elements of the tensor's type.
+    ///
+    /// # Errors
+    /// As [`Runner::dense`].
+    pub fn unpacked(&mut self, tensor: TensorId) -> Result<Buffer, Error> {
         let fact = &self.facts[tensor.0];
         check_memory(&format!("a dense array of `{}`", fact.name), fact.dense_bytes)?;
         let length =
@@ -317,7 +325,22 @@ impl Runner {
                 &mut [self.packed[tensor.0].input(), dense.output()],
             )?;
         }
-        dense.widened()
+        Ok(dense)
+    }
+
+    /// The stored elements of a dense array of any tensor, in the order of its packed buffer, without any check of the others.
+    ///
+    /// # Errors
+    /// A wrong length or element type; not enough memory.
+    pub fn pack(&mut self, tensor: TensorId, dense: &Buffer) -> Result<Buffer, Error> {
+        let fact = &self.facts[tensor.0];
+        let mut packed = Buffer::zeroed(fact.element, self.packed[tensor.0].len())?;
+        self.moves()?;
+        if let Some(moves) = &self.moves {
+            let pack = &moves.functions[tensor.0].0;
+            moves.jit.call(pack, &self.symbols, &mut [dense.input(), packed.output()])?;
+        }
+        Ok(packed)
     }
 
     /// Draws the inputs that are not among `given` at random on their structure: dense while the box is small (and returned, for
@@ -422,6 +445,15 @@ impl Runner {
     /// Floating-point operations of one run, without preprocess rules: iterations of every statement's domain times its multiplications, divisions and additions. Nothing
     /// when Barvinok is not there, the count does not fit, or conditions that are not affine decide.
     pub fn flops(&self) -> Option<u128> {
+        self.iterations()?.into_iter().try_fold(0u128, |total, (count, factors)| {
+            // One addition, and one multiplication between each two factors.
+            total.checked_add(count.checked_mul(u128::try_from(factors.max(1)).ok()?)?)
+        })
+    }
+
+    /// Of every statement of one run, without preprocess rules: points of its iteration domain, and factors of its product. Nothing where
+    /// [`Runner::flops`] knows nothing.
+    pub fn iterations(&self) -> Option<Vec<(u128, usize)>> {
         let inferred = &self.built.lowered.laid.analysis.inferred;
         let names = &inferred.sets.names;
         let values: Vec<(String, i64)> = inferred
@@ -430,24 +462,22 @@ impl Runner {
             .into_iter()
             .map(|(name, value)| (names.isl(&name).to_string(), value))
             .collect();
-        let mut total: u128 = 0;
         let measured =
             inferred.rules.iter().filter(|rule| !inferred.program.rules[rule.rule.0].preprocess);
-        for statement in measured.flat_map(|rule| &rule.statements) {
-            if !statement.is_exact() {
-                return None; // how often its tests hold is not known
-            }
-            let count = statement.domain.fix_params(&values).ok()?.card().ok()?;
-            let count = count.eval(&values, &[]).ok()?;
-            let factors = statement.reads.len()
-                + statement.symbols.len()
-                + usize::from(statement.coefficient != 1.0);
-            // One addition, and one multiplication between each two factors.
-            let each = u128::try_from(factors.max(1)).ok()?;
-            total =
-                total.checked_add(u128::try_from(count.to_integer()).ok()?.checked_mul(each)?)?;
-        }
-        Some(total)
+        let statements = measured.flat_map(|rule| &rule.statements);
+        statements
+            .map(|statement| {
+                if !statement.is_exact() {
+                    return None; // how often its tests hold is not known
+                }
+                let count = statement.domain.fix_params(&values).ok()?.card().ok()?;
+                let count = count.eval(&values, &[]).ok()?;
+                let factors = statement.reads.len()
+                    + statement.symbols.len()
+                    + usize::from(statement.coefficient != 1.0);
+                Some((u128::try_from(count.to_integer()).ok()?, factors))
+            })
+            .collect()
     }
 
     /// Why the reference evaluator should not be run at this size, if so.

@@ -96,6 +96,13 @@ pub enum Command {
     /// `pack_T` and `unpack_T`, which move it between a dense array and its packed buffer. The header explains them.
     #[command(after_help = BUILD_EXAMPLES)]
     Build(BuildArgs),
+    /// Measure all kernels of the paper beside other systems
+    ///
+    /// Every system computes on the same random data, in turns, and its results are compared with dastac's. Times stand beside the bound that the
+    /// machine's multiply-add rate and bandwidth set, measured in the same run. Peers that are not installed are shown as gaps. Results are kept in
+    /// a file: a run that is stopped goes on where it was, as long as program and machine are the same.
+    #[command(after_help = BENCH_EXAMPLES)]
+    Bench(BenchArgs),
     /// Print a completion script for a shell
     #[command(
         after_help = "Example:\n  dastac completions bash > ~/.local/share/bash-completion/completions/dastac"
@@ -111,6 +118,15 @@ Examples:
   dastac tune ttm.stur -p M=256 -p N=256 -p P=256 -p Q=256
   dastac tune ttm.stur -p M=64 -p N=64 -p P=64 -p Q=64 --threads 1 --budget 120 -o small.schedule
   dastac run ttm.stur -p M=64 -p N=64 -p P=64 -p Q=64 --threads 1 --schedule small.schedule";
+
+const BENCH_EXAMPLES: &str = "\
+Examples:
+  dastac bench --quick                      the table, in two minutes
+  dastac bench                              everything; can be stopped and resumed
+  dastac bench --figure table --kernel pr2 --kernel ttm
+  dastac bench --quick --kernel spmv --system mkl
+
+Peers are looked for in the folder `peers` of the output folder, where `./x bench --peers` puts them.";
 
 const VERIFY_EXAMPLES: &str = "\
 Examples:
@@ -307,6 +323,44 @@ pub struct VerifyArgs {
     /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,
+}
+
+/// What `bench` needs.
+#[derive(Debug, Args)]
+pub struct BenchArgs {
+    /// Only the table, each kernel for less than a second and beside few systems
+    #[arg(long)]
+    pub quick: bool,
+    /// Only this figure of the paper, or `table`; may be given again [default: all, with --quick the table]
+    #[arg(long = "figure", value_name = "NAME")]
+    pub figures: Vec<String>,
+    /// Only kernels whose name contains this text; may be given again
+    #[arg(long = "kernel", value_name = "TEXT")]
+    pub kernels: Vec<String>,
+    /// Only this system beside dastac; may be given again
+    #[arg(long = "system", value_name = "NAME")]
+    pub systems: Vec<String>,
+    /// Numbers of threads [default: one, and one for each core]
+    #[arg(long, value_name = "COUNT,..", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub threads: Vec<u32>,
+    /// Seconds that the systems of one case are measured for, together
+    #[arg(long, value_name = "SECONDS")]
+    pub budget: Option<f64>,
+    /// Seed of the random data [default: another one each time]
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Measure everything again
+    #[arg(long)]
+    pub fresh: bool,
+    /// Where results are kept and reports written
+    #[arg(long, value_name = "FOLDER", default_value = "target/bench")]
+    pub output: PathBuf,
+    /// Where peers are [default: `peers` in the output folder]
+    #[arg(long, value_name = "FOLDER")]
+    pub peers: Option<PathBuf>,
+    /// TACO's binary
+    #[arg(long, value_name = "PATH")]
+    pub taco: Option<PathBuf>,
 }
 
 /// What `build` needs.

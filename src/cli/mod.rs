@@ -5,6 +5,7 @@
 //! dastac itself.
 
 mod args;
+mod bench;
 mod build;
 mod check;
 mod emit;
@@ -32,6 +33,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use clap::error::ErrorKind;
+use dastac::bench::job;
 use dastac::poly::counting;
 
 use args::{Cli, Command};
@@ -64,6 +66,13 @@ pub fn main() -> ExitCode {
         counting::serve();
         return ExitCode::SUCCESS;
     }
+    if std::env::args_os().nth(1).is_some_and(|first| first == job::WORKER_ARGUMENT) {
+        return if configure_counting().is_ok() && job::serve() {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        };
+    }
     report_panics();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -92,6 +101,7 @@ pub fn main() -> ExitCode {
         Command::Tune(args) => tune::tune(&terminal, args),
         Command::Verify(args) => prove::verify(&terminal, args),
         Command::Build(args) => build::build(&terminal, args),
+        Command::Bench(args) => bench::bench(&terminal, args),
         Command::Completions { shell } => output::completions(*shell).map(|()| Outcome::Done),
     };
     finish(&terminal.renderer, outcome)

@@ -144,6 +144,14 @@ pub enum Error {
         /// What it said.
         message: String,
     },
+    /// A shared library could not be loaded.
+    #[error("cannot load {}: {message}", .path.display())]
+    Library {
+        /// The file.
+        path: PathBuf,
+        /// What the loader said.
+        message: String,
+    },
     /// A file could not be written.
     #[error("cannot write {}: {source}", .path.display())]
     Write {

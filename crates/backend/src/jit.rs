@@ -14,7 +14,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The packed entry of a function.
-type Entry = unsafe extern "C" fn(*const i64, *const *mut c_void);
+pub(crate) type Entry = unsafe extern "C" fn(*const i64, *const *mut c_void);
 
 /// One buffer of a call.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl BufferArg<'_> {
         }
     }
 
-    fn pointer(&mut self) -> *mut c_void {
+    pub(crate) fn pointer(&mut self) -> *mut c_void {
         match self {
             BufferArg::F64(slice) => slice.as_mut_ptr().cast(),
             BufferArg::F64In(slice) => slice.as_ptr().cast_mut().cast(),
@@ -143,7 +143,7 @@ impl Jit {
     }
 }
 
-fn check_arguments(
+pub(crate) fn check_arguments(
     module: &Module,
     function: &Function,
     params: &[i64],

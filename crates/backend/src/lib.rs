@@ -24,7 +24,10 @@
 #![allow(unsafe_code)]
 
 mod affine;
+pub mod affinity;
 mod aligned;
+pub mod blas;
+pub mod c;
 mod compile;
 mod cpu;
 mod emit;
@@ -35,6 +38,7 @@ pub mod link;
 mod llvm;
 mod mlir;
 pub mod openmp;
+pub mod probe;
 
 #[cfg(test)]
 mod tests;

@@ -606,7 +606,7 @@ fn help_version_and_completions() {
             if d.starts_with("dastac ") && isl.starts_with("isl-") && llvm.starts_with("LLVM 22.")),
         "{version}"
     );
-    for command in ["check", "infer", "layout", "emit", "run", "build", "completions"] {
+    for command in ["check", "infer", "layout", "emit", "run", "build", "bench", "completions"] {
         assert!(folder.works("--help").contains(&format!("  {command} ")), "{command}");
         assert!(folder.works(&format!("{command} --help")).contains("Usage: dastac "), "{command}");
         assert!(folder.works("completions bash").contains(&format!("dastac__subcmd__{command}")));

@@ -1,5 +1,6 @@
 //! Modules built by hand, compiled and run.
 
+mod c;
 mod checked;
 mod interface;
 mod kernels;

@@ -1,0 +1,441 @@
+//! Loops as C, through a C compiler: what to compare generated code with.
+//!
+//! [`source`] prints a module as it stands, loop for loop; [`Compiler`] makes a library of that, which [`Native`] calls in this process, as
+//! [`crate::Jit`] calls compiled modules. Outermost parallel loops become OpenMP loops with a static schedule if they are asked for.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{fs, io};
+
+use dastac_loops::*;
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+
+use crate::jit::{BufferArg, Entry, check_arguments};
+use crate::{Error, Result, openmp};
+
+/// The environment variable that names the C compiler for comparisons.
+pub const VARIABLE: &str = "DASTAC_CLANG";
+
+/// Tried in this order after [`VARIABLE`]: LLVM's of the version that generates code here, any other, the system's.
+const COMPILERS: &[&str] = &[
+    "clang-22",
+    "/usr/lib/llvm-22/bin/clang",
+    "clang",
+    "clang-21",
+    "clang-20",
+    "clang-19",
+    "clang-18",
+    "clang-17",
+    "clang-16",
+    "clang-15",
+    "clang-14",
+    "gcc",
+    "cc",
+];
+
+/// Those of the paper, for C.
+const FLAGS: &[&str] = &[
+    "-std=gnu11",
+    "-O3",
+    "-ffast-math",
+    "-ftree-vectorize",
+    "-march=native",
+    "-mtune=native",
+    "-fPIC",
+    "-w",
+];
+
+const HEAD: &str = "\
+#include <stdint.h>
+static inline int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
+static inline int64_t floor_mod(int64_t a, int64_t b) { int64_t r = a % b; return r < 0 ? r + b : r; }
+static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t greatest(int64_t a, int64_t b) { return a > b ? a : b; }
+";
+
+/// The module as C: function `f` as `f__packed`, which takes the symbols and the addresses of its buffers. With `openmp`, parallel loops are shared
+/// out among threads.
+pub fn source(module: &Module, openmp: bool) -> String {
+    let mut text = HEAD.to_string();
+    for function in &module.functions {
+        let mut printer =
+            Printer { module, function, out: String::new(), depth: 1, openmp, sums: 0 };
+        printer.function();
+        text += &printer.out;
+    }
+    text
+}
+
+struct Printer<'a> {
+    module: &'a Module,
+    function: &'a Function,
+    out: String,
+    depth: usize,
+    /// Outside of any parallel loop that is to be one of OpenMP.
+    openmp: bool,
+    sums: usize,
+}
+
+fn type_of(element: Element) -> &'static str {
+    match element {
+        Element::F64 => "double",
+        Element::F32 => "float",
+        Element::I64 => "int64_t",
+    }
+}
+
+/// A C identifier that ends in a number, so that it is no keyword and none is used twice.
+fn identifier(name: &str, number: u32) -> String {
+    let letters = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
+    format!("{}_{number}", letters.collect::<String>())
+}
+
+impl Printer<'_> {
+    fn symbol(&self, id: SymbolId) -> String {
+        identifier(&self.module.symbols[id.0 as usize], id.0)
+    }
+
+    fn buffer(&self, id: BufferId) -> String {
+        format!("b_{}", identifier(&self.module.buffers[id.0 as usize].name, id.0))
+    }
+
+    fn var(&self, id: VarId) -> String {
+        let name = self.function.vars.get(id.0 as usize).map_or("v", String::as_str);
+        format!("i_{}", identifier(name, id.0))
+    }
+
+    fn line(&mut self, text: &str) {
+        // Writing to a string does not fail.
+        let _ = writeln!(self.out, "{:1$}{text}", "", self.depth * 2);
+    }
+
+    fn function(&mut self) {
+        let symbols = 0..self.module.symbols.len() as u32;
+        let mut parameters: Vec<String> =
+            symbols.clone().map(|s| format!("int64_t {}", self.symbol(SymbolId(s)))).collect();
+        let mut arguments: Vec<String> = symbols.map(|s| format!("p[{s}]")).collect();
+        for (position, (id, mode)) in self.function.args.iter().enumerate() {
+            let element = type_of(self.module.buffers[id.0 as usize].element);
+            let constant = if *mode == Mode::In { "const " } else { "" };
+            parameters.push(format!("{constant}{element} *restrict {}", self.buffer(*id)));
+            arguments.push(format!("({constant}{element} *)b[{position}]"));
+        }
+        let name = &self.function.name;
+        let _ = writeln!(self.out, "static void {name}_({}) {{", parameters.join(", "));
+        self.block(&self.function.body);
+        let _ = writeln!(
+            self.out,
+            "}}\nvoid {name}__packed(const int64_t *p, void *const *b) {{ {name}_({}); }}",
+            arguments.join(", ")
+        );
+    }
+
+    fn block(&mut self, body: &[Stmt]) {
+        for stmt in body {
+            match stmt {
+                Stmt::For(inner) => self.for_loop(inner),
+                Stmt::If(inner) => {
+                    let condition = self.condition(&inner.condition);
+                    self.line(&format!("if ({condition}) {{"));
+                    self.inside(&inner.then);
+                    if !inner.otherwise.is_empty() {
+                        self.line("} else {");
+                        self.inside(&inner.otherwise);
+                    }
+                    self.line("}");
+                }
+                Stmt::Store(store) => {
+                    let element = self.module.buffers[store.buffer.0 as usize].element;
+                    let computed = self.widest(&store.value, element);
+                    let value = self.value(&store.value, computed);
+                    let operator = if store.mode == StoreMode::Add { "+=" } else { "=" };
+                    let (buffer, index) = (self.buffer(store.buffer), self.index(&store.index));
+                    self.line(&format!("{buffer}[{index}] {operator} {value};"));
+                }
+            }
+        }
+    }
+
+    fn inside(&mut self, body: &[Stmt]) {
+        self.depth += 1;
+        self.block(body);
+        self.depth -= 1;
+    }
+
+    fn for_loop(&mut self, inner: &For) {
+        let outermost = self.openmp && inner.mark == Mark::Parallel;
+        if outermost {
+            self.line("#pragma omp parallel for schedule(static)");
+        }
+        let head = self.range(inner.var, &inner.lower, &inner.upper, inner.step);
+        self.line(&format!("{head} {{"));
+        let before = self.openmp;
+        self.openmp = before && !outermost;
+        self.inside(&inner.body);
+        self.openmp = before;
+        self.line("}");
+    }
+
+    fn range(&self, var: VarId, lower: &[Index], upper: &[Index], step: i64) -> String {
+        let bound = |bounds: &[Index], call: &str| {
+            let texts = bounds.iter().map(|bound| self.index(bound));
+            texts.reduce(|all, one| format!("{call}({all}, {one})")).unwrap_or_else(|| "0".into())
+        };
+        let (var, lower, upper) = (self.var(var), bound(lower, "greatest"), bound(upper, "least"));
+        format!("for (int64_t {var} = {lower}; {var} < {upper}; {var} += {step})")
+    }
+
+    fn index(&self, index: &Index) -> String {
+        let two = |operator: &str, left: &Index, right: &Index| {
+            format!("({} {operator} {})", self.index(left), self.index(right))
+        };
+        let call = |name: &str, left: &Index, right: &Index| {
+            format!("{name}({}, {})", self.index(left), self.index(right))
+        };
+        match index {
+            Index::Const(value) => format!("INT64_C({value})"),
+            Index::Symbol(symbol) => self.symbol(*symbol),
+            Index::Var(var) => self.var(*var),
+            Index::Add(left, right) => two("+", left, right),
+            Index::Sub(left, right) => two("-", left, right),
+            Index::Mul(left, right) => two("*", left, right),
+            Index::FloorDiv(value, by) => format!("floor_div({}, {by})", self.index(value)),
+            Index::Mod(value, by) => format!("floor_mod({}, {by})", self.index(value)),
+            Index::Quotient(left, right) => call("floor_div", left, right),
+            Index::ExactDiv(value, by) => format!("({} / {by})", self.index(value)),
+            Index::Min(left, right) => call("least", left, right),
+            Index::Max(left, right) => call("greatest", left, right),
+            Index::Select(condition, then, otherwise) => format!(
+                "({} ? {} : {})",
+                self.condition(condition),
+                self.index(then),
+                self.index(otherwise)
+            ),
+        }
+    }
+
+    fn condition(&self, condition: &Condition) -> String {
+        let join = |list: &[Condition], operator: &str, empty: &str| {
+            let texts: Vec<String> = list.iter().map(|item| self.condition(item)).collect();
+            match texts.is_empty() {
+                true => empty.to_string(),
+                false => format!("({})", texts.join(operator)),
+            }
+        };
+        match condition {
+            Condition::Compare(op, left, right) => {
+                let operator = match op {
+                    Compare::Eq => "==",
+                    Compare::Ne => "!=",
+                    Compare::Lt => "<",
+                    Compare::Le => "<=",
+                    Compare::Gt => ">",
+                    Compare::Ge => ">=",
+                };
+                format!("{} {operator} {}", self.index(left), self.index(right))
+            }
+            Condition::And(list) => join(list, " && ", "1"),
+            Condition::Or(list) => join(list, " || ", "0"),
+        }
+    }
+
+    /// The type to compute in: the widest of what is loaded and where it is stored.
+    fn widest(&self, value: &Value, stored: Element) -> Element {
+        let mut widest = stored;
+        value.visit(&mut |part| {
+            if let Value::Load(buffer, _) = part
+                && self.module.buffers[buffer.0 as usize].element == Element::F64
+                && widest == Element::F32
+            {
+                widest = Element::F64;
+            }
+        });
+        widest
+    }
+
+    fn value(&mut self, value: &Value, element: Element) -> String {
+        let kind = type_of(element);
+        match value {
+            Value::Const(value) if value.is_nan() => format!("({kind})__builtin_nan(\"\")"),
+            Value::Const(value) if value.is_infinite() => {
+                let sign = if *value < 0.0 { "-" } else { "" };
+                format!("({kind})({sign}__builtin_inf())")
+            }
+            Value::Const(value) => format!("({kind}){value:?}"),
+            Value::Load(buffer, index) => {
+                format!("({kind}){}[{}]", self.buffer(*buffer), self.index(index))
+            }
+            Value::FromIndex(index) => format!("({kind}){}", self.index(index)),
+            Value::Add(left, right) => self.operation("+", left, right, element),
+            Value::Mul(left, right) => self.operation("*", left, right, element),
+            Value::Div(left, right) => self.operation("/", left, right, element),
+            Value::Sum(sum) => {
+                let total = format!("sum_{}", self.sums);
+                self.sums += 1;
+                let head = self.range(sum.var, &sum.lower, &sum.upper, sum.step);
+                let condition = sum.condition.as_ref().map(|c| self.condition(c));
+                let guard = condition.map_or(String::new(), |c| format!("if ({c}) "));
+                let body = self.value(&sum.body, element);
+                format!("({{ {kind} {total} = 0; {head} {guard}{total} += {body}; {total}; }})")
+            }
+        }
+    }
+
+    fn operation(&mut self, operator: &str, left: &Value, right: &Value, kind: Element) -> String {
+        format!("({} {operator} {})", self.value(left, kind), self.value(right, kind))
+    }
+}
+
+/// A C compiler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compiler {
+    /// Its name or path.
+    pub program: String,
+    /// The first line of what it says of its version.
+    pub version: String,
+}
+
+impl Compiler {
+    /// The first that there is: what [`VARIABLE`] names, Clang of this LLVM's version, another Clang, GCC.
+    pub fn find() -> Option<Compiler> {
+        let named = std::env::var(VARIABLE).ok().filter(|name| !name.is_empty());
+        let candidates = match &named {
+            Some(name) => vec![name.as_str()],
+            None => COMPILERS.to_vec(),
+        };
+        candidates.into_iter().find_map(Compiler::of)
+    }
+
+    fn of(program: &str) -> Option<Compiler> {
+        let output = Command::new(program)
+            .arg("--version")
+            .stdin(Stdio::null())
+            .output()
+            .ok()
+            .filter(|output| output.status.success())?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        Some(Compiler { program: program.into(), version: text.lines().next()?.trim().into() })
+    }
+
+    /// The flags that it is given.
+    pub fn flags() -> String {
+        FLAGS[1..6].join(" ")
+    }
+
+    /// Compiles `module` in `folder`, under `name`, and loads it. The C text stays there.
+    ///
+    /// # Errors
+    /// A compiler that fails, a file that cannot be written, a library that cannot be loaded; for threads, OpenMP's library not being there.
+    pub fn load(&self, module: &Module, openmp: bool, folder: &Path, name: &str) -> Result<Native> {
+        // The loops rely on these invariants as generated code does.
+        verify(module).map_err(|errors| {
+            let list: Vec<_> = errors.iter().map(ToString::to_string).collect();
+            Error::Invalid(list.join("; "))
+        })?;
+        if openmp {
+            openmp::load()?;
+        }
+        let library = self.compile(&source(module, openmp), openmp, folder, name)?;
+        let names = module.functions.iter().map(|function| function.name.clone());
+        // SAFETY: the library was just made from a printed module: it has no initialisers, and its functions have the type of `Entry`.
+        let loaded = unsafe {
+            Library::open(Some(&library), RTLD_NOW | RTLD_LOCAL).and_then(|loaded| {
+                let entries: std::result::Result<Vec<_>, _> = names
+                    .map(|name| {
+                        let entry = *loaded.get::<Entry>(format!("{name}__packed\0").as_bytes())?;
+                        Ok::<_, libloading::Error>((name, entry))
+                    })
+                    .collect();
+                Ok((entries?, loaded))
+            })
+        };
+        // Loaded or not, the file is not needed any more.
+        let _ = fs::remove_file(&library);
+        let (entries, library) = loaded.map_err(|error| Error::Library {
+            path: library.clone(),
+            message: error.to_string(),
+        })?;
+        let threads = AtomicUsize::new(usize::from(openmp));
+        Ok(Native { entries, module: module.clone(), threads, _library: library })
+    }
+
+    fn compile(&self, text: &str, openmp: bool, folder: &Path, name: &str) -> Result<PathBuf> {
+        let file = |extension: &str| folder.join(format!("{name}.{extension}"));
+        let (source, object, library) = (file("c"), file("o"), file("so"));
+        let cannot = |path: &Path| {
+            let path = path.to_owned();
+            move |source: io::Error| Error::Write { path, source }
+        };
+        fs::create_dir_all(folder).map_err(cannot(folder))?;
+        fs::write(&source, text).map_err(cannot(&source))?;
+        let run = |command: &mut Command| {
+            let output = command
+                .stdin(Stdio::null())
+                .output()
+                .map_err(|source| Error::LinkerMissing { program: self.program.clone(), source })?;
+            match output.status.success() {
+                true => Ok(()),
+                false => Err(Error::Linker {
+                    program: self.program.clone(),
+                    path: library.clone(),
+                    message: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+                }),
+            }
+        };
+        let threads: &[&str] = if openmp { &["-fopenmp"] } else { &[] };
+        run(Command::new(&self.program)
+            .args(FLAGS)
+            .args(threads)
+            .args(["-c", "-o"])
+            .args([&object, &source]))?;
+        // Without OpenMP's library: the one that this process has loaded is to be used.
+        let linked =
+            run(Command::new(&self.program).args(["-shared", "-o"]).args([&library, &object]));
+        let _ = fs::remove_file(&object);
+        linked.map(|()| library)
+    }
+}
+
+/// A module compiled by a C compiler, loaded.
+pub struct Native {
+    entries: Vec<(String, Entry)>,
+    module: Module,
+    /// 0: without OpenMP.
+    threads: AtomicUsize,
+    /// Owns the code that `entries` point into.
+    _library: Library,
+}
+
+impl Native {
+    /// Makes parallel loops run on this many threads; no effect without OpenMP.
+    pub fn set_threads(&self, threads: usize) {
+        if self.threads.load(Ordering::Relaxed) > 0 {
+            self.threads.store(threads.max(1), Ordering::Relaxed);
+        }
+    }
+
+    /// Calls a function, as [`crate::Jit::call`] does.
+    ///
+    /// # Errors
+    /// An unknown function; parameters or buffers that do not fit it.
+    pub fn call(&self, name: &str, params: &[i64], buffers: &mut [BufferArg<'_>]) -> Result<()> {
+        let function = self.module.functions.iter().find(|function| function.name == name);
+        let entry = self.entries.iter().find(|(known, _)| known == name);
+        let Some((function, (_, entry))) = function.zip(entry) else {
+            let known: Vec<&str> = self.entries.iter().map(|(name, _)| name.as_str()).collect();
+            return Err(Error::UnknownFunction { name: name.into(), known: known.join(", ") });
+        };
+        check_arguments(&self.module, function, params, buffers)?;
+        match self.threads.load(Ordering::Relaxed) {
+            0 => {}
+            threads => openmp::set_threads(threads)?,
+        }
+        let pointers: Vec<_> = buffers.iter_mut().map(BufferArg::pointer).collect();
+        // SAFETY: the code is this function of this module, printed and compiled; its buffers were checked to be those it takes, of the sizes
+        // that it accesses, and the library that owns it is borrowed.
+        unsafe { entry(params.as_ptr(), pointers.as_ptr()) };
+        Ok(())
+    }
+}

@@ -1,0 +1,347 @@
+//! Measuring one job: systems take turns, and agree before their times count.
+
+use std::time::{Duration, Instant};
+
+use dastac_backend::affinity;
+use dastac_stur::Role;
+use dastac_stur::program::{Element, TensorId};
+
+use super::job::{Job, analyse, tell};
+use super::peers;
+use super::results::{Case, Footprint, Measured, Outcome};
+use super::stats::{Sample, Summary};
+use crate::Error;
+use crate::buffer::Buffer;
+use crate::driver::{Laid, Target};
+use crate::run::Runner;
+
+/// A system that computes what the program says.
+pub trait System {
+    /// Its name.
+    fn name(&self) -> &str;
+    /// What it does, in a few words.
+    fn detail(&self) -> String {
+        String::new()
+    }
+    /// Computes once; how long that took. Inputs that the system has not laid out for itself are those of `shared`.
+    ///
+    /// # Errors
+    /// Whatever keeps it from computing.
+    fn run(&mut self, shared: &mut Runner) -> Result<Duration, Error>;
+    /// Overwrites the results with what is no number.
+    fn forget(&mut self, shared: &mut Runner);
+    /// A result in the order of dastac's packed buffer.
+    ///
+    /// # Errors
+    /// Not enough memory.
+    fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Buffer, Error>;
+}
+
+/// Samples of one system are taken one after the other for so long, so that caches are its own.
+const TURN: Duration = Duration::from_millis(8);
+
+/// More samples of a system say nothing more.
+const MOST: usize = 200;
+
+/// More turns say nothing more.
+const TURNS: usize = 24;
+
+/// dastac's own kernels, packed, on the shared buffers.
+struct Packed;
+
+impl System for Packed {
+    fn name(&self) -> &str {
+        "dastac"
+    }
+
+    fn run(&mut self, shared: &mut Runner) -> Result<Duration, Error> {
+        shared.execute()
+    }
+
+    fn forget(&mut self, shared: &mut Runner) {
+        for id in outputs(shared) {
+            shared.packed_mut(id).fill(|_| f64::NAN);
+        }
+    }
+
+    fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Buffer, Error> {
+        let packed = shared.packed(tensor);
+        let mut copy = Buffer::zeroed(shared.facts()[tensor.0].element, packed.len())?;
+        copy.fill(|at| packed.get(at));
+        Ok(copy)
+    }
+}
+
+/// Computed tensors.
+pub(super) fn outputs(runner: &Runner) -> Vec<TensorId> {
+    let facts = runner.facts().iter().enumerate();
+    facts.filter(|(_, fact)| fact.role != Role::Input).map(|(at, _)| TensorId(at)).collect()
+}
+
+/// Measures a job in this process.
+///
+/// # Errors
+/// A program that cannot be compiled, or does not fit into memory.
+pub fn measure(job: &Job) -> Result<Case, Error> {
+    tell("its compilation");
+    let target = Target { parallel: job.threads > 1, ..Target::default() };
+    let laid = analyse(job)?;
+    let built = laid.clone().lower()?.build(target)?;
+    let mut case = job.case();
+    case.stages = built
+        .lowered
+        .laid
+        .analysis
+        .timings
+        .0
+        .iter()
+        .map(|(stage, time)| {
+            ((*stage).to_string(), u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+        })
+        .collect();
+    // The first kernel starts OpenMP, which must see all CPUs.
+    if job.threads > 1 {
+        dastac_backend::openmp::set_threads(job.threads)?;
+    }
+    let symbols = job.symbols.iter().cloned().collect();
+    let mut shared = Runner::new(built, &symbols, job.threads)?;
+    let cpus: Vec<usize> = affinity::allowed().into_iter().rev().take(job.threads).collect();
+    count(&mut case, &shared, &laid);
+    tell("its data");
+    fill(&mut shared, job.seed);
+    let mut systems: Vec<Candidate> = Vec::new();
+    for name in &job.systems {
+        tell(name);
+        let made = match name.as_str() {
+            "dastac" => Ok(Box::new(Packed) as Box<dyn System>),
+            name => peers::system(name, job, &laid, &mut shared),
+        };
+        systems.push(Candidate::new(name.clone(), made));
+    }
+    affinity::pin(&cpus);
+    agree(&mut systems, &mut shared);
+    turns(&mut systems, &mut shared, job);
+    case.systems = systems.into_iter().map(Candidate::measured).collect();
+    Ok(case)
+}
+
+/// Points, operations and bytes, from the inferred structure.
+fn count(case: &mut Case, runner: &Runner, laid: &Laid) {
+    let statements = runner.iterations();
+    let sum = |each: &dyn Fn(u128, usize) -> u128| {
+        let counts = statements.as_ref()?.iter();
+        Some(counts.map(|(count, factors)| each(*count, *factors)).sum::<u128>() as f64)
+    };
+    case.points = sum(&|count, _| count);
+    case.flops = sum(&|count, factors| count * factors.max(1) as u128);
+    case.bytes = runner.facts().iter().map(|fact| fact.packed_bytes as f64).sum();
+    let inferred = &laid.analysis.inferred;
+    let values: Vec<(String, i64)> = inferred
+        .parameter_values(runner.symbols())
+        .map(|values| {
+            let names = values.into_iter();
+            names.map(|(name, value)| (inferred.sets.names.isl(&name).to_string(), value)).collect()
+        })
+        .unwrap_or_default();
+    let facts = runner.facts().iter().enumerate();
+    case.tensors = facts
+        .map(|(at, fact)| {
+            // What the declarations alone tell of an input: unique elements, used or not.
+            let declared = || {
+                let unique = inferred.tensors[at].unique.fix_params(&values).ok()?.card().ok()?;
+                let count = unique.eval(&values, &[]).ok()?.to_integer();
+                Some(count as f64 * fact.element.bytes() as f64)
+            };
+            Footprint {
+                name: fact.name.clone(),
+                input: fact.role == Role::Input,
+                packed: fact.packed_bytes as f64,
+                declared: declared().unwrap_or(fact.dense_bytes as f64),
+                dense: fact.dense_bytes as f64,
+            }
+        })
+        .collect();
+}
+
+/// Random inputs: numbers of either sign, none close to zero or so large that sums cancel.
+fn fill(runner: &mut Runner, seed: u64) {
+    let inputs: Vec<usize> =
+        (0..runner.facts().len()).filter(|at| runner.facts()[*at].role == Role::Input).collect();
+    for at in inputs {
+        let mut state = seed ^ (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        runner.packed_mut(TensorId(at)).fill(|_| {
+            // SplitMix64.
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut z = state;
+            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            z ^= z >> 31;
+            let magnitude = 0.25 + (z >> 12) as f64 / (1u64 << 52) as f64 * 0.75;
+            if z & 1 == 0 { magnitude } else { -magnitude }
+        });
+    }
+}
+
+/// A system and its samples.
+struct Candidate {
+    name: String,
+    detail: String,
+    system: Result<Box<dyn System>, String>,
+    error: f64,
+    right: bool,
+    first: Duration,
+    samples: Vec<Sample>,
+}
+
+impl Candidate {
+    fn new(name: String, made: Result<Box<dyn System>, String>) -> Candidate {
+        let detail = made.as_ref().map(|system| system.detail()).unwrap_or_default();
+        Candidate {
+            name,
+            detail,
+            system: made,
+            error: 0.0,
+            right: true,
+            first: Duration::ZERO,
+            samples: Vec::new(),
+        }
+    }
+
+    /// One run.
+    fn sample(&mut self, shared: &mut Runner) -> Option<Sample> {
+        let system = self.system.as_mut().ok()?;
+        let before = affinity::used();
+        match system.run(shared) {
+            Ok(time) => {
+                let disturbed = affinity::used().preemptions > before.preemptions;
+                let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+                Some(Sample { ns, disturbed })
+            }
+            Err(error) => {
+                self.system = Err(error.to_string());
+                None
+            }
+        }
+    }
+
+    fn spent(&self) -> Duration {
+        Duration::from_nanos(self.samples.iter().map(|sample| sample.ns).sum())
+    }
+
+    fn measured(self) -> Measured {
+        let outcome = match (self.system, Summary::of(&self.samples)) {
+            (Err(reason), _) => Outcome::Gap { reason },
+            (Ok(_), None) => Outcome::Gap { reason: "it was not run".into() },
+            (Ok(_), Some(time)) if self.right => Outcome::Time { time, error: self.error },
+            (Ok(_), Some(time)) => Outcome::Wrong { time, error: self.error },
+        };
+        Measured { system: self.name, detail: self.detail, outcome }
+    }
+}
+
+/// Runs every system once, and compares its results with dastac's.
+fn agree(systems: &mut [Candidate], shared: &mut Runner) {
+    let outputs = outputs(shared);
+    tell("dastac");
+    Packed.forget(shared);
+    let mut expected: Vec<Buffer> = Vec::new();
+    if shared.execute().is_ok() {
+        let results = outputs.iter().map(|id| Packed.result(shared, *id));
+        expected = results.collect::<Result<_, _>>().unwrap_or_default();
+    }
+    for candidate in systems {
+        tell(&candidate.name);
+        if let Ok(system) = &mut candidate.system {
+            system.forget(shared);
+        }
+        let Some(first) = candidate.sample(shared) else { continue };
+        candidate.first = Duration::from_nanos(first.ns);
+        let Ok(system) = &mut candidate.system else { continue };
+        for (id, expected) in outputs.iter().zip(&expected) {
+            match system.result(shared, *id) {
+                Ok(found) => {
+                    let element = shared.facts()[id.0].element;
+                    let error = difference(expected, &found);
+                    candidate.error = candidate.error.max(error);
+                    candidate.right &= error <= tolerance(element);
+                }
+                Err(error) => {
+                    candidate.system = Err(error.to_string());
+                    break;
+                }
+            }
+        }
+        if expected.len() < outputs.len() {
+            candidate.right = false; // nothing to compare with
+        }
+    }
+}
+
+/// Differences up to this are rounding.
+fn tolerance(element: Element) -> f64 {
+    match element {
+        Element::F64 => 1e-9,
+        Element::F32 => 1e-3,
+    }
+}
+
+/// The largest difference, relative to the element or to what elements are on average, whichever is larger.
+fn difference(expected: &Buffer, found: &Buffer) -> f64 {
+    if expected.len() != found.len() {
+        return f64::MAX;
+    }
+    let squares: f64 = (0..expected.len()).map(|at| expected.get(at).powi(2)).sum();
+    let usual = (squares / expected.len().max(1) as f64).sqrt().max(f64::MIN_POSITIVE);
+    (0..expected.len())
+        .map(|at| {
+            let (wanted, found) = (expected.get(at), found.get(at));
+            let error = (wanted - found).abs() / wanted.abs().max(usual);
+            // JSON has no infinity, and what is no number must not pass as small.
+            if error.is_finite() { error } else { f64::MAX }
+        })
+        .fold(0.0, f64::max)
+}
+
+/// Samples in turns, until time is up.
+fn turns(systems: &mut [Candidate], shared: &mut Runner, job: &Job) {
+    let running = systems.iter().filter(|candidate| candidate.system.is_ok()).count().max(1);
+    let share = Duration::from_secs_f64(job.budget / running as f64);
+    let patience = Duration::from_secs_f64(job.patience);
+    let end = Instant::now() + Duration::from_secs_f64(job.budget * 4.0) + patience;
+    for turn in 0..TURNS {
+        for at in 0..systems.len() {
+            // Back and forth: what comes after what changes.
+            let at = if turn % 2 == 0 { at } else { systems.len() - 1 - at };
+            let candidate = &mut systems[at];
+            if candidate.system.is_err() {
+                continue;
+            }
+            if candidate.first > patience {
+                let ns = u64::try_from(candidate.first.as_nanos()).unwrap_or(u64::MAX);
+                candidate.samples = vec![Sample { ns, disturbed: false }];
+                continue;
+            }
+            let enough = turn > 0 && candidate.spent() + candidate.first > share && turn > 2;
+            let over = Instant::now() > end && turn > 0;
+            if enough || over || candidate.samples.len() > MOST {
+                continue;
+            }
+            tell(&candidate.name);
+            if job.threads > 1 {
+                // Threads of the one before fall asleep.
+                std::thread::sleep(Duration::from_millis(3));
+            }
+            if candidate.first < Duration::from_millis(60) {
+                // Into the caches again.
+                candidate.sample(shared);
+            }
+            let start = Instant::now();
+            while let Some(sample) = candidate.sample(shared) {
+                candidate.samples.push(sample);
+                if start.elapsed() > TURN {
+                    break;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What dastac is compared with: other forms of its own code, the same loops through a C compiler, libraries, Python packages, TACO.
+
+mod blas;
+mod loops;
+mod python;
+mod taco;
+mod variant;
+
+use super::job::Job;
+use super::measure::System;
+use crate::driver::Laid;
+use crate::run::Runner;
+
+/// What is known of a system.
+#[derive(Clone, Copy, Debug)]
+pub struct About {
+    /// Its name in results.
+    pub name: &'static str,
+    /// Its name in tables and figures.
+    pub label: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// Whether it is somebody else's: dastac is compared with the best of these.
+    pub peer: bool,
+}
+
+/// All systems.
+pub const SYSTEMS: &[About] = &[
+    About { name: "dastac", label: "dastac", about: "packed buffers, in tiles", peer: false },
+    About {
+        name: "untiled",
+        label: "dastac, untiled",
+        about: "packed buffers, loops as they are",
+        peer: false,
+    },
+    About {
+        name: "inputs",
+        label: "dastac, inputs packed",
+        about: "outputs in dense boxes",
+        peer: false,
+    },
+    About {
+        name: "dense",
+        label: "dastac, nothing packed",
+        about: "all tensors in dense boxes",
+        peer: false,
+    },
+    About {
+        name: "small",
+        label: "dastac, small blocks",
+        about: "blocks for caches of a quarter",
+        peer: false,
+    },
+    About {
+        name: "large",
+        label: "dastac, large blocks",
+        about: "blocks for caches of four times the size",
+        peer: false,
+    },
+    About {
+        name: "c-packed",
+        label: "C loops, packed",
+        about: "StructTensor's equivalent: the untiled loops on packed inputs and outputs, in C",
+        peer: true,
+    },
+    About {
+        name: "c-inputs",
+        label: "C loops, inputs packed",
+        about: "StructTensor's equivalent with its manual layout of inputs, in C",
+        peer: true,
+    },
+    About {
+        name: "c-dense",
+        label: "C loops, dense",
+        about: "StructTensor's equivalent: the untiled loops on dense buffers, in C",
+        peer: true,
+    },
+    About { name: "mkl", label: "MKL", about: "the best routines of oneMKL", peer: true },
+    About {
+        name: "openblas",
+        label: "OpenBLAS",
+        about: "the best routines of OpenBLAS",
+        peer: true,
+    },
+    About { name: "numpy", label: "NumPy", about: "the best expression of NumPy", peer: true },
+    About { name: "torch", label: "PyTorch", about: "the best expression of PyTorch", peer: true },
+    About { name: "taco", label: "TACO", about: "TACO's C on its best formats", peer: true },
+];
+
+/// What is known of the system of this name.
+pub fn about(name: &str) -> Option<&'static About> {
+    SYSTEMS.iter().find(|about| about.name == name)
+}
+
+/// How a system is called in tables and figures.
+pub fn label(name: &str) -> &str {
+    about(name).map_or(name, |about| about.label)
+}
+
+/// Names of the systems that dastac is compared with.
+pub fn names() -> Vec<&'static str> {
+    SYSTEMS.iter().filter(|about| about.peer).map(|about| about.name).collect()
+}
+
+/// A system, ready to run; or why it is not.
+pub(super) fn system(
+    name: &str,
+    job: &Job,
+    laid: &Laid,
+    shared: &mut Runner,
+) -> Result<Box<dyn System>, String> {
+    match name {
+        "untiled" | "inputs" | "dense" | "small" | "large" => {
+            variant::system(name, job, laid, shared)
+        }
+        "c-packed" | "c-inputs" | "c-dense" => loops::system(name, job, laid, shared),
+        "mkl" | "openblas" => blas::system(name, job, laid, shared),
+        "numpy" | "torch" => python::system(name, job, shared),
+        "taco" => taco::system(job, shared),
+        other => Err(format!("there is no system `{other}`")),
+    }
+}

@@ -1,0 +1,179 @@
+//! NumPy and PyTorch, in a process of Python's that times itself and speaks JSON, a line each way.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use dastac_stur::Role;
+use dastac_stur::program::{Element, TensorId};
+use serde_json::{Value, json};
+
+use crate::Error;
+use crate::bench::job::Job;
+use crate::bench::kernels::Call;
+use crate::bench::measure::System;
+use crate::buffer::Buffer;
+use crate::run::Runner;
+
+/// What the process runs.
+const SCRIPT: &str = include_str!("peer.py");
+
+pub(super) fn system(
+    name: &str,
+    job: &Job,
+    shared: &mut Runner,
+) -> Result<Box<dyn System>, String> {
+    let call = job.call.ok_or("there is no expression for it")?;
+    let python = job.places.peers.join("bin/python");
+    let python = if python.exists() { python } else { PathBuf::from("python3") };
+    let output = shared.facts().iter().position(|fact| fact.role != Role::Input);
+    let output = TensorId(output.ok_or("nothing is computed")?);
+    let files = write_inputs(job, shared)?;
+    let mut process = Process::start(&python, job.threads)?;
+    let answer = process.ask(&json!({
+        "library": name,
+        "call": call,
+        "element": if job.single { "f32" } else { "f64" },
+        "threads": job.threads,
+        "sizes": job.symbols.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
+        "files": files,
+        "result": shared.facts()[output.0].unique,
+    }));
+    for file in &files {
+        // They are read, or not needed.
+        let _ = std::fs::remove_file(file);
+    }
+    let answer = answer?;
+    let text = |key: &str| answer[key].as_str().unwrap_or_default().to_string();
+    let detail = format!("{} ({})", text("expression"), text("version"));
+    let file = job.places.scratch.join(format!("result-{}.bin", std::process::id()));
+    Ok(Box::new(Python { name: name.into(), detail, process, call, output, file }))
+}
+
+/// Inputs as files of numbers.
+fn write_inputs(job: &Job, shared: &Runner) -> Result<Vec<PathBuf>, String> {
+    let cannot = |error: std::io::Error| format!("cannot write its inputs: {error}");
+    std::fs::create_dir_all(&job.places.scratch).map_err(cannot)?;
+    let mut files = Vec::new();
+    for (at, fact) in shared.facts().iter().enumerate() {
+        if fact.role != Role::Input {
+            continue;
+        }
+        let file = job.places.scratch.join(format!("input-{}-{at}.bin", std::process::id()));
+        let bytes: Vec<u8> = match shared.packed(TensorId(at)) {
+            Buffer::F64(data) => data.iter().flat_map(|value| value.to_le_bytes()).collect(),
+            Buffer::F32(data) => data.iter().flat_map(|value| value.to_le_bytes()).collect(),
+        };
+        std::fs::write(&file, bytes).map_err(cannot)?;
+        files.push(file);
+    }
+    Ok(files)
+}
+
+/// A running process.
+struct Process {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Process {
+    fn start(python: &Path, threads: usize) -> Result<Process, String> {
+        let mut command = Command::new(python);
+        command.args(["-c", SCRIPT]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.stderr(Stdio::null());
+        for variable in ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"] {
+            command.env(variable, threads.to_string());
+        }
+        let mut child =
+            command.spawn().map_err(|error| format!("Python does not start: {error}"))?;
+        match (child.stdin.take(), child.stdout.take()) {
+            (Some(input), Some(output)) => {
+                Ok(Process { child, input, output: BufReader::new(output) })
+            }
+            _ => Err("Python has no input or output".into()),
+        }
+    }
+
+    fn ask(&mut self, question: &Value) -> Result<Value, String> {
+        let gone = |error: std::io::Error| format!("Python does not answer: {error}");
+        writeln!(self.input, "{question}").and_then(|()| self.input.flush()).map_err(gone)?;
+        let mut line = String::new();
+        self.output.read_line(&mut line).map_err(gone)?;
+        let answer: Value =
+            serde_json::from_str(&line).map_err(|_| "Python ended without an answer")?;
+        match answer["error"].as_str() {
+            Some(error) => Err(error.to_string()),
+            None => Ok(answer),
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It holds nothing that would be lost.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+struct Python {
+    name: String,
+    detail: String,
+    process: Process,
+    call: Call,
+    output: TensorId,
+    file: PathBuf,
+}
+
+impl Python {
+    fn ask(&mut self, question: &Value) -> Result<Value, Error> {
+        self.process.ask(question).map_err(Error::Peer)
+    }
+}
+
+impl System for Python {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn detail(&self) -> String {
+        self.detail.clone()
+    }
+
+    fn run(&mut self, _shared: &mut Runner) -> Result<Duration, Error> {
+        let answer = self.ask(&json!({ "run": 1 }))?;
+        Ok(Duration::from_nanos(answer["ns"].as_u64().unwrap_or(0)))
+    }
+
+    fn forget(&mut self, _shared: &mut Runner) {
+        // The process makes a new array for each result.
+    }
+
+    fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Buffer, Error> {
+        if tensor != self.output {
+            return Err(Error::UnknownTensor(shared.facts()[tensor.0].name.clone()));
+        }
+        let file = self.file.display().to_string();
+        self.ask(&json!({ "write": file }))?;
+        let bytes = std::fs::read(&self.file).map_err(|error| Error::Peer(error.to_string()))?;
+        let _ = std::fs::remove_file(&self.file);
+        let element = shared.facts()[tensor.0].element;
+        let numbers: Vec<f64> = match element {
+            Element::F64 => {
+                let each = bytes.as_chunks().0.iter();
+                each.map(|bytes| f64::from_le_bytes(*bytes)).collect()
+            }
+            Element::F32 => {
+                let each = bytes.as_chunks().0.iter();
+                each.map(|bytes| f32::from_le_bytes(*bytes).into()).collect()
+            }
+        };
+        let found = Buffer::of(element, &numbers)?;
+        match self.call {
+            Call::Square => shared.pack(tensor, &found),
+            _ => Ok(found),
+        }
+    }
+}

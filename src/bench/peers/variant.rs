@@ -1,0 +1,114 @@
+//! dastac's own code in other forms: untiled, in other tiles, on dense buffers.
+
+use std::time::Duration;
+
+use dastac_backend::{Cpu, Options};
+use dastac_stur::Role;
+use dastac_stur::program::TensorId;
+
+use crate::Error;
+use crate::bench::job::Job;
+use crate::bench::measure::{System, outputs};
+use crate::buffer::Buffer;
+use crate::driver::{Built, Laid, Target};
+use crate::run::{Runner, available_memory};
+
+/// Buffers of dense boxes may take this many bytes together.
+const MOST: u128 = 8 << 30;
+
+/// Which tensors stand in their whole boxes.
+pub(super) fn whole(laid: Laid, variant: &str, shared: &Runner) -> Result<Laid, String> {
+    let facts = shared.facts();
+    let is_whole = |id: TensorId| match variant {
+        "dense" | "c-dense" => true,
+        "inputs" | "c-inputs" => facts[id.0].role != Role::Input,
+        _ => false,
+    };
+    let dense = facts.iter().enumerate().filter(|(at, _)| is_whole(TensorId(*at)));
+    let bytes: u128 = dense.map(|(_, fact)| fact.dense_bytes).sum();
+    // Comparing takes a second copy.
+    if bytes > MOST || bytes * 2 > u128::from(available_memory()) {
+        return Err(format!("its dense boxes take {}", crate::human(bytes)));
+    }
+    laid.uncompressed_where(is_whole).map_err(|error| error.to_string())
+}
+
+pub(super) fn system(
+    name: &str,
+    job: &Job,
+    laid: &Laid,
+    shared: &mut Runner,
+) -> Result<Box<dyn System>, String> {
+    let text = |error: Error| error.to_string();
+    let laid = whole(laid.clone(), name, shared)?;
+    let parallel = job.threads > 1;
+    let target = Target { parallel, untiled: name == "untiled", ..Target::default() };
+    let lowered = laid.lower().map_err(text)?;
+    let built = match name {
+        "small" | "large" => {
+            let mut tiling = Cpu::Host.tiling().map_err(|error| error.to_string())?;
+            let scale = |bytes: i64| if name == "small" { bytes / 4 } else { bytes * 4 };
+            (tiling.l1, tiling.l2) = (scale(tiling.l1), scale(tiling.l2));
+            let mut module = lowered.kernel.module.clone();
+            dastac_loops::tile::tile(&mut module, &tiling);
+            let options = Options { parallel, ..Options::default() };
+            let code = dastac_backend::compile(&module, &options).map_err(|e| e.to_string())?;
+            Built { lowered, code, target }
+        }
+        _ => lowered.build(target).map_err(text)?,
+    };
+    let symbols = job.symbols.iter().cloned().collect();
+    let mut runner = Runner::new(built, &symbols, job.threads).map_err(text)?;
+    let inputs: Vec<usize> =
+        (0..runner.facts().len()).filter(|at| runner.facts()[*at].role == Role::Input).collect();
+    for id in inputs.into_iter().map(TensorId) {
+        let unpacked = shared.packed(id).len() != runner.packed(id).len();
+        let unpacked = match unpacked {
+            true => Some(shared.unpacked(id).map_err(text)?),
+            false => None,
+        };
+        let source = unpacked.as_ref().unwrap_or_else(|| shared.packed(id));
+        runner.packed_mut(id).fill(|at| source.get(at));
+    }
+    Ok(Box::new(Variant { name: name.into(), runner }))
+}
+
+/// Code on buffers of its own.
+struct Variant {
+    name: String,
+    runner: Runner,
+}
+
+impl System for Variant {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn run(&mut self, _shared: &mut Runner) -> Result<Duration, Error> {
+        self.runner.execute()
+    }
+
+    fn forget(&mut self, _shared: &mut Runner) {
+        for id in outputs(&self.runner) {
+            self.runner.packed_mut(id).fill(|_| f64::NAN);
+        }
+    }
+
+    fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Buffer, Error> {
+        in_order_of(shared, tensor, self.runner.packed(tensor))
+    }
+}
+
+/// A packed buffer, or a dense array of the whole box, in the order of dastac's packed buffer.
+pub(super) fn in_order_of(
+    shared: &mut Runner,
+    tensor: TensorId,
+    found: &Buffer,
+) -> Result<Buffer, Error> {
+    if found.len() != shared.packed(tensor).len() {
+        return shared.pack(tensor, found);
+    }
+    let mut copy = Buffer::zeroed(shared.facts()[tensor.0].element, found.len())?;
+    copy.fill(|at| found.get(at));
+    Ok(copy)
+}
