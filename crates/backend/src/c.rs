@@ -146,6 +146,15 @@ impl Printer<'_> {
                     }
                     self.line("}");
                 }
+                // All in one part.
+                Stmt::Share(share) => {
+                    let begin = self.bound(&share.lower, "greatest");
+                    let end = self.bound(&share.upper, "least");
+                    let (first, last) = (self.var(share.begin), self.var(share.end));
+                    self.line(&format!("{{ const int64_t {first} = {begin}, {last} = {end};"));
+                    self.inside(&share.body);
+                    self.line("}");
+                }
                 Stmt::Store(store) => {
                     let element = self.module.buffers[store.buffer.0 as usize].element;
                     let computed = self.widest(&store.value, element);
@@ -178,12 +187,14 @@ impl Printer<'_> {
         self.line("}");
     }
 
+    fn bound(&self, bounds: &[Index], call: &str) -> String {
+        let texts = bounds.iter().map(|bound| self.index(bound));
+        texts.reduce(|all, one| format!("{call}({all}, {one})")).unwrap_or_else(|| "0".into())
+    }
+
     fn range(&self, var: VarId, lower: &[Index], upper: &[Index], step: i64) -> String {
-        let bound = |bounds: &[Index], call: &str| {
-            let texts = bounds.iter().map(|bound| self.index(bound));
-            texts.reduce(|all, one| format!("{call}({all}, {one})")).unwrap_or_else(|| "0".into())
-        };
-        let (var, lower, upper) = (self.var(var), bound(lower, "greatest"), bound(upper, "least"));
+        let (lower, upper) = (self.bound(lower, "greatest"), self.bound(upper, "least"));
+        let var = self.var(var);
         format!("for (int64_t {var} = {lower}; {var} < {upper}; {var} += {step})")
     }
 

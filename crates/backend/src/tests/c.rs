@@ -14,7 +14,7 @@ func kernel(out A, in B) {
       A[i] = sum(j = max(i, 1) to min(M, 7) if j != 3) B[i * M + j] * 2.5
     } else {
       for k = 0 to 1 {
-        A[i] = select(i / 2 < 1, index(i), index(N)) + -1e-3
+        A[i] = index(select(i / 2 < 1, i, N)) + -1e-3
       }
     }
   }
@@ -23,20 +23,30 @@ func kernel(out A, in B) {
 
 #[test]
 fn text() {
-    let text =
-        MODULE.replace("select(i / 2 < 1, index(i), index(N))", "index(select(i / 2 < 1, i, N))");
-    let module = parse(&text).unwrap();
+    let module = parse(MODULE).unwrap();
     let text = source(&module, true);
-    expect![[r#""#]]
+    expect![[r#"
+        static void kernel_(int64_t N_0, int64_t M_1, double *restrict b_A_0, const float *restrict b_B_1) {
+          #pragma omp parallel for schedule(static)
+          for (int64_t i_i_0 = INT64_C(0); i_i_0 < N_0; i_i_0 += 1) {
+            if ((floor_mod(i_i_0, 2) == INT64_C(0) && i_i_0 < INT64_C(5))) {
+              b_A_0[i_i_0] = ({ double sum_0 = 0; for (int64_t i_j_1 = greatest(i_i_0, INT64_C(1)); i_j_1 < least(M_1, INT64_C(7)); i_j_1 += 1) if (i_j_1 != INT64_C(3)) sum_0 += ((double)b_B_1[((i_i_0 * M_1) + i_j_1)] * (double)2.5); sum_0; });
+            } else {
+              for (int64_t i_k_2 = INT64_C(0); i_k_2 < INT64_C(1); i_k_2 += 1) {
+                b_A_0[i_i_0] = ((double)(floor_div(i_i_0, 2) < INT64_C(1) ? i_i_0 : N_0) + (double)-0.001);
+              }
+            }
+          }
+        }
+        void kernel__packed(const int64_t *p, void *const *b) { kernel_(p[0], p[1], (double *)b[0], (const float *)b[1]); }
+    "#]]
         .assert_eq(text.split_once("greatest(int64_t").unwrap().1.split_once('\n').unwrap().1);
 }
 
 #[test]
 fn calls() {
     let Some(compiler) = Compiler::find() else { return };
-    let text =
-        MODULE.replace("select(i / 2 < 1, index(i), index(N))", "index(select(i / 2 < 1, i, N))");
-    let module = parse(&text).unwrap();
+    let module = parse(MODULE).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let native = compiler.load(&module, false, folder.path(), "test").unwrap();
     let (n, m) = (6usize, 9usize);
