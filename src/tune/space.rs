@@ -24,6 +24,8 @@ const PAIRS: &[(i64, i64)] = &[
 ];
 /// One loop in registers.
 const FACTORS: &[i64] = &[2, 4, 8];
+/// Partial sums side by side.
+const CHAINS: &[i64] = &[1, 2, 4, 8, 16];
 /// Blocks for caches.
 const TILES: &[i64] = &[16, 32, 64, 128, 256, 512, 1024];
 /// A schedule has at most so many loops over blocks.
@@ -73,6 +75,9 @@ impl Space {
         if !self.head.is_empty() {
             all.push(unrolled(self.head.iter().map(|name| (name.clone(), 1)).collect()));
         }
+        for name in self.loops.iter().filter(|name| !self.head.contains(name)) {
+            all.extend(CHAINS.iter().map(|count| unrolled(vec![(name.clone(), *count)])));
+        }
         for name in &self.loops {
             for size in TILES {
                 all.push(Schedule { tiles: vec![(name.clone(), *size)], ..Schedule::default() });
@@ -100,7 +105,8 @@ impl Space {
         let Some(name) = self.loops.choose(rng).cloned() else { return to };
         match rng.random_range(0..10) {
             0..=2 => {
-                to.unroll = match (self.head.choose(rng), self.head.choose(rng)) {
+                to.unroll.retain(|(name, _)| !self.head.contains(name));
+                to.unroll.extend(match (self.head.choose(rng), self.head.choose(rng)) {
                     (Some(one), Some(other)) if one != other => {
                         let (rows, columns) = PAIRS.choose(rng).copied().unwrap_or((4, 4));
                         vec![(one.clone(), rows), (other.clone(), columns)]
@@ -109,9 +115,13 @@ impl Space {
                         vec![(one.clone(), FACTORS.choose(rng).copied().unwrap_or(4))]
                     }
                     _ => Vec::new(),
-                };
+                });
             }
-            3 => to.unroll.clear(),
+            3 if self.head.contains(&name) => to.unroll.clear(),
+            3 => {
+                to.unroll.retain(|(other, _)| *other != name);
+                to.unroll.push((name, CHAINS.choose(rng).copied().unwrap_or(8)));
+            }
             4 | 5 => match to.tiles.iter().position(|(other, _)| *other == name) {
                 Some(at) if rng.random() => drop(to.tiles.remove(at)),
                 Some(at) => to.tiles[at].1 = TILES.choose(rng).copied().unwrap_or(64),

@@ -2,7 +2,7 @@
 //! loops proven.
 //!
 //! What a program promises of a computed tensor (`:U` and `:R` of a head) is taken away before the reference evaluates it: an accepted promise must
-//! be true. In some programs the structure that is inferred is written into the text, and what becomes of that text is compiled and compared.
+//! be true. In some programs every rule has a random schedule; in some the structure that is inferred is written into the text, and what becomes of that text is compiled and compared.
 //!
 //! Every program is interpreted. Of the plain test run, one in [`PROVEN`] is also proven, and one in [`NATIVE`] is also compiled to machine code, which
 //! take most of the time (in a long run all are). What takes too long to compile is left out and counted: Barvinok counts in a process of its own, so
@@ -29,6 +29,7 @@ use dastac::Error;
 use dastac::driver::{Analysis, Lowered, Target, Timings};
 use dastac::layout::{LayoutError, Proof};
 use dastac::loops::interp::{Data, run_steps};
+use dastac::loops::tile::{Tiling, tile_as_planned};
 use dastac::poly::Context;
 use dastac::poly::counting::{Config, configure};
 use dastac::run::{Runner, facts};
@@ -61,6 +62,9 @@ const MAX_STEPS: u64 = 1_000_000;
 
 /// In one of so many, the inferred structure of the computed tensors is declared.
 const DECLARED: u32 = 4;
+
+/// In one of so many, every rule has a random schedule.
+const SCHEDULED: u32 = 3;
 
 /// Simpler programs that are tried for one failure.
 const MAX_SHRINKS: usize = 300;
@@ -222,7 +226,7 @@ fn outcome(source: &str, rng: &mut ChaCha8Rng, effort: Effort) -> Outcome {
         Err(error) => return Outcome::Fails(error.to_string()),
     };
     context.set_deadline(Some(Instant::now() + effort.time));
-    match analysed(source, &context, rng).and_then(lowered) {
+    match analysed(source, &context, rng).and_then(|analysis| lowered(analysis, rng)) {
         Ok(None) => Outcome::Rejected("too many regions".into()),
         Err(error) => match rejection(&error) {
             Some(why) => Outcome::Rejected(why),
@@ -299,8 +303,8 @@ fn declared(source: &str, inferred: &Inferred) -> Result<String, Error> {
     Ok(text)
 }
 
-/// The program as loops, unless it has too many regions.
-fn lowered(analysis: Analysis) -> Result<Option<Lowered>, Error> {
+/// The program as loops, with random schedules in some programs, unless it has too many regions.
+fn lowered(analysis: Analysis, rng: &mut ChaCha8Rng) -> Result<Option<Lowered>, Error> {
     let statements = analysis.inferred.rules.iter().flat_map(|rule| &rule.statements);
     let domains = statements.map(|statement| statement.domain.clone());
     let used = analysis.inferred.program.tensor_ids().map(|id| analysis.inferred.used(id));
@@ -313,7 +317,11 @@ fn lowered(analysis: Analysis) -> Result<Option<Lowered>, Error> {
             return Ok(None);
         }
     }
-    analysis.lay_out()?.lower().map(Some)
+    let mut laid = analysis.lay_out()?;
+    if rng.random_range(0..SCHEDULED) == 0 {
+        crate::schedules::schedule(&mut laid, rng);
+    }
+    laid.lower().map(Some)
 }
 
 /// Sizes to run at: 0, 1, 2 and non-square ones.
@@ -371,6 +379,7 @@ fn runs(
     dastac::loops::verify(kernel).map_err(|errors| format!("kernel: {errors:?}\n{kernel}"))?;
     dastac::loops::verify(&movement.module)
         .map_err(|errors| format!("movement: {errors:?}\n{}", movement.module))?;
+    let tiled = tiled(&lowered, rng.random())?;
     let names: Vec<String> = program.symbols.iter().map(|(name, _)| name.clone()).collect();
     let reciprocals: Vec<usize> = program
         .rules
@@ -417,6 +426,8 @@ fn runs(
             *dense = dense.resized(&shape.collect::<Vec<_>>());
         }
         interpret(&lowered, movement, &wanted, &symbols, &inputs).map_err(context)?;
+        interpret(&tiled, movement, &wanted, &symbols, &inputs)
+            .map_err(|error| context(format!("in tiles: {error}")))?;
         cases.push((symbols, inputs, wanted));
     }
     if !native {
@@ -458,6 +469,16 @@ fn runs(
         }
     }
     Ok(())
+}
+
+/// The same in tiles, for a machine with few registers: at these sizes full tiles occur.
+fn tiled(lowered: &Lowered, shared: bool) -> Result<Lowered, String> {
+    let mut tiled = lowered.clone();
+    let machine = Tiling { vector_bytes: 32, registers: 8, l1: 1 << 10, l2: 4 << 10, shared };
+    tile_as_planned(&mut tiled.kernel.module, &machine, &lowered.kernel.plans);
+    let module = &tiled.kernel.module;
+    dastac::loops::verify(module).map_err(|errors| format!("tiles: {errors:?}\n{module}"))?;
+    Ok(tiled)
 }
 
 /// Takes away what is promised of computed tensors.

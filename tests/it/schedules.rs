@@ -22,7 +22,7 @@ const TRIED: u64 = 4;
 const PROVEN: usize = 7;
 
 /// Gives every rule a few random choices.
-fn schedule(laid: &mut Laid, rng: &mut ChaCha8Rng) {
+pub fn schedule(laid: &mut Laid, rng: &mut ChaCha8Rng) {
     let inferred = &mut laid.analysis.inferred;
     for rule in &inferred.rules {
         let space = Space::of(&inferred.program, rule, true);

@@ -381,7 +381,15 @@ impl Value {
     /// `sum(var = lower to upper) body`.
     pub fn sum(var: VarId, lower: Index, upper: Index, body: Value) -> Value {
         let (lower, upper) = (vec![lower], vec![upper]);
-        Value::Sum(Box::new(Sum { var, lower, upper, step: 1, condition: None, body }))
+        Value::Sum(Box::new(Sum {
+            var,
+            lower,
+            upper,
+            step: 1,
+            unroll: None,
+            condition: None,
+            body,
+        }))
     }
 
     /// The factors of which this is the product, from left to right.

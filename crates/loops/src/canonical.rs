@@ -134,7 +134,7 @@ impl Renumber<'_> {
                 let condition = sum.condition.as_ref().map(|condition| self.condition(condition));
                 let body = self.value(&sum.body);
                 self.names.unbind();
-                Value::Sum(Box::new(Sum { var, lower, upper, condition, body, step: sum.step }))
+                Value::Sum(Box::new(Sum { var, lower, upper, condition, body, ..**sum }))
             }
         }
     }

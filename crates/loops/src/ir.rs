@@ -255,7 +255,7 @@ pub enum Value {
     Sum(Box<Sum>),
 }
 
-/// `sum(var = max(lower..) to min(upper..) step step) body`: a reduction that needs no memory.
+/// `sum(var = max(lower..) to min(upper..) step step unroll unroll if condition) body`: a reduction that needs no memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sum {
     /// The variable that the sum binds.
@@ -266,6 +266,9 @@ pub struct Sum {
     pub upper: Vec<Index>,
     /// Positive step.
     pub step: i64,
+    /// So many terms (vectors of terms, in lanes) are added to as many partial sums side by side; chosen if not given. It decides about speed and
+    /// rounding only.
+    pub unroll: Option<i64>,
     /// Only terms where it holds are added, if given. Without selections.
     pub condition: Option<Condition>,
     /// The summand.

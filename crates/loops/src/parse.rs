@@ -14,7 +14,7 @@
 //!           | "exact" "(" index "," integer ")" | ("min" | "max") "(" index,+ ")"
 //!           | "select" "(" condition "," index "," index ")"
 //! value     = number | name "[" index "]" | "index" "(" index ")" | value ("+" | "*" | "/") value | "(" value ")"
-//!           | "sum" "(" range ("if" condition)? ")" product
+//!           | "sum" "(" range ("unroll" integer)? ("if" condition)? ")" product
 //! ```
 //!
 //! `#` starts a comment. A name means the innermost variable of that name, else the symbol.
@@ -548,11 +548,12 @@ impl<'a> Parser<'a> {
                 self.advance();
                 self.advance();
                 let (var, lower, upper, step) = self.range()?;
+                let unroll = if self.skip_word("unroll") { Some(self.integer()?) } else { None };
                 let condition = if self.skip_word("if") { Some(self.condition()?) } else { None };
                 self.sign(")")?;
                 let body = self.deeper(Self::value_product)?;
                 self.scope.pop();
-                Ok(Value::Sum(Box::new(Sum { var, lower, upper, step, condition, body })))
+                Ok(Value::Sum(Box::new(Sum { var, lower, upper, step, unroll, condition, body })))
             }
             Token::Name(_) => {
                 let (buffer, index) = self.element()?;

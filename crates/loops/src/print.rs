@@ -301,6 +301,9 @@ impl Printer<'_> {
             Value::Sum(sum) => self.group(level > Level::Product, |p| {
                 p.out.push_str("sum(");
                 p.range(sum.var, &sum.lower, &sum.upper, sum.step);
+                if let Some(unroll) = sum.unroll {
+                    p.put(format_args!(" unroll {unroll}"));
+                }
                 if let Some(condition) = &sum.condition {
                     p.out.push_str(" if ");
                     p.condition(condition, Level::Or);

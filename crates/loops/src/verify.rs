@@ -73,6 +73,9 @@ pub enum Violation {
     /// A loop or sum without lower or upper bounds.
     #[error("a range has no bounds")]
     NoBounds,
+    /// A sum is unrolled by what is not positive.
+    #[error("unrolling by {0} is not positive")]
+    Unroll(i64),
     /// A step is not positive.
     #[error("the step {0} is not positive")]
     Step(i64),
@@ -365,6 +368,9 @@ impl<'a> Verifier<'a> {
             }
             Value::Sum(sum) => {
                 self.range(&sum.lower, &sum.upper, sum.step);
+                if let Some(unroll) = sum.unroll.filter(|unroll| *unroll <= 0) {
+                    self.report(Violation::Unroll(unroll));
+                }
                 self.bind(sum.var);
                 if let Some(condition) = &sum.condition {
                     self.condition(condition);
@@ -416,6 +422,7 @@ mod tests {
             "A[0] = s[0]",
             "for i = 0 to N step 0 { }",
             "A[0] = sum(l = 0 to N step -1) 1.0",
+            "A[0] = sum(l = 0 to N unroll 0) 1.0",
             "A[N / 0] = 1.0",
             "for i = select(N < M, 0, 1) to N { }",
             "parallel i = 0 to N { parallel j = i to i + 2 { unroll k = j to i { } } }",
@@ -433,6 +440,7 @@ mod tests {
             function `f`: `A[0] = s[0]`: integer buffer `s` is loaded from in a floating-point expression
             function `f`: `for i = 0 to N step 0`: the step 0 is not positive
             function `f`: `A[0] = sum(l = 0 to N step -1) 1.0`: the step -1 is not positive
+            function `f`: `A[0] = sum(l = 0 to N unroll 0) 1.0`: unrolling by 0 is not positive
             function `f`: `A[N / 0] = 1.0`: the divisor 0 is not positive
             function `f`: `for i = select(N < M, 0, 1) to N`: `select(N < M, 0, 1)` selects, in a bound or condition
             function `f`: `unroll k = j to i`: the number of iterations of an unrolled loop is not a small constant

@@ -167,6 +167,7 @@ impl Value {
                 lower: sum.lower.iter().map(|bound| bound.rebuild(leaf)).collect(),
                 upper: sum.upper.iter().map(|bound| bound.rebuild(leaf)).collect(),
                 step: sum.step,
+                unroll: sum.unroll,
                 condition: sum.condition.as_ref().map(|condition| condition.rebuild(leaf)),
                 body: go(&sum.body),
             })),

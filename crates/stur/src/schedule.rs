@@ -7,7 +7,7 @@ use std::fmt::{self, Display, Formatter};
 use crate::ast::{Directive, Item, ScheduleItem, SchedulePart, Span};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::hint::similar;
-use crate::program::{Program, Rule, TensorId};
+use crate::program::{Program, Rule};
 
 /// Blocks of more iterations than this are none.
 const MAX_TILE: i64 = 1 << 20;
@@ -296,10 +296,4 @@ impl Reader<'_> {
             self.errors.push(error.hint("no machine has so many registers: take smaller factors"));
         }
     }
-}
-
-/// The schedule of the rule that computes a tensor, if anything is said.
-pub fn of(program: &Program, head: TensorId) -> Option<&Schedule> {
-    let rule = program.rules.iter().find(|rule| rule.head == head)?;
-    (!rule.schedule.is_empty()).then_some(&rule.schedule)
 }

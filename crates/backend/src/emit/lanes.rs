@@ -24,6 +24,9 @@ use dastac_loops::{Element, Index, Sum, Value, VarId};
 /// So many accumulators hide the latency of an addition (4 cycles, two a cycle).
 const CHAINS: usize = 8;
 
+/// More partial sums of one sum are never worth it.
+const MOST_COPIES: usize = 32;
+
 /// A sum of at most so many terms becomes these terms.
 const SHORT: usize = 8;
 
@@ -418,7 +421,10 @@ impl Writer<'_, '_> {
         let outer = self.lanes.replace(Lanes { var: sum.var, count: lanes, mask: None });
         let ty = self.type_of(element, true);
         let body = associate(&sum.body, instances);
-        let copies = (CHAINS / instances.len()).max(1).next_power_of_two();
+        let chosen = || (CHAINS / instances.len()).max(1);
+        let wanted = sum.unroll.and_then(|unroll| usize::try_from(unroll).ok());
+        let copies = wanted.map_or_else(chosen, |unroll| unroll.clamp(1, MOST_COPIES));
+        let copies = copies.next_power_of_two();
         let width = lanes as i64;
         let length = self.define(format_args!("arith.subi {upper}, {lower} : index"));
         let none = self.index_constant(0);

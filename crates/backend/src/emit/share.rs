@@ -409,7 +409,7 @@ impl Abstraction {
                 let var = self.bind(sum.var);
                 let condition = sum.condition.as_ref().map(|condition| self.condition(condition));
                 let body = self.value(&sum.body);
-                Value::Sum(Box::new(Sum { var, lower, upper, step: sum.step, condition, body }))
+                Value::Sum(Box::new(Sum { var, lower, upper, condition, body, ..**sum }))
             }
         }
     }

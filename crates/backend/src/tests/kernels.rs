@@ -197,6 +197,7 @@ fn visits(lower: &[Index], upper: &[Index], step: i64, params: &[i64]) -> Vec<f6
         lower: lower.clone(),
         upper: upper.clone(),
         step,
+        unroll: None,
         condition: None,
         body: Value::FromIndex(v(j)),
     };
@@ -247,6 +248,7 @@ fn variables_of_loops_with_other_bounds() {
         lower: vec![v(j)],
         upper: vec![v(k) + 1],
         step: 1,
+        unroll: None,
         condition: Some(Condition::Compare(Compare::Le, v(j) + v(l), n.clone())),
         body: Value::FromIndex(v(l) + 1),
     };
@@ -287,6 +289,7 @@ fn conditional_sum_does_not_load_outside() {
         lower: vec![v(i) - 2],
         upper: vec![v(i) + 3],
         step: 1,
+        unroll: None,
         condition: Some(Condition::And(vec![
             Condition::Compare(Compare::Ge, v(j), c(0)),
             Condition::Compare(Compare::Lt, v(j), n.clone()),

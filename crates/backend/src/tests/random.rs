@@ -120,7 +120,8 @@ impl Random {
                 let condition = (self.below(2) == 0).then(|| self.condition(1));
                 let body = self.value(depth - 1);
                 self.scope.pop();
-                Value::Sum(Box::new(Sum { var, lower, upper, step, condition, body }))
+                let unroll = [None, None, Some(1), Some(3)][self.below(4) as usize];
+                Value::Sum(Box::new(Sum { var, lower, upper, step, unroll, condition, body }))
             }
         }
     }

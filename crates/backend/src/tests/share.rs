@@ -26,6 +26,7 @@ fn strips(count: i64) -> Module {
             lower: vec![c(0)],
             upper: vec![n.clone(), c(k)],
             step: 1,
+            unroll: None,
             condition: Some(Condition::compare(Compare::Ge, v(j), c(k - 9))),
             body: Value::load(if k % 2 == 0 { x } else { z }, v(j)),
         };

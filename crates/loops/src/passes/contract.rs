@@ -111,6 +111,7 @@ impl Contract<'_> {
             lower: narrowed.lower,
             upper: narrowed.upper,
             step: inner.step,
+            unroll: None,
             condition: (!narrowed.rest.is_empty()).then(|| Condition::all(narrowed.rest)),
             body: store.value.clone(),
         };

@@ -250,7 +250,7 @@ impl Fold {
             return Value::Const(0.0);
         }
         let condition = if decided == Some(true) { None } else { condition };
-        Value::Sum(Box::new(Sum { var: sum.var, lower, upper, step: sum.step, condition, body }))
+        Value::Sum(Box::new(Sum { lower, upper, condition, body, ..*sum }))
     }
 }
 

@@ -71,6 +71,7 @@ pub fn tile_as_planned(module: &mut Module, tiling: &Tiling, plans: &Plans) {
         let (first, inside) = (None, false);
         let mut tiler =
             Tiler { tiling, plans, buffers: &buffers, function, facts, first, inside, origins };
+        tiler.unroll_sums(&mut body);
         tiler.block(&mut body);
         tiler.share(&mut body);
         function.body = body;

@@ -40,6 +40,38 @@ impl Tiler<'_> {
         plan.blocked.iter().find(|(other, _)| other == name).map(|(_, size)| *size)
     }
 
+    /// Gives sums the factors that are wanted.
+    pub(super) fn unroll_sums(&self, body: &mut [Stmt]) {
+        for stmt in body {
+            match stmt {
+                Stmt::For(inner) => self.unroll_sums(&mut inner.body),
+                Stmt::Share(inner) => self.unroll_sums(&mut inner.body),
+                Stmt::If(inner) => {
+                    self.unroll_sums(&mut inner.then);
+                    self.unroll_sums(&mut inner.otherwise);
+                }
+                Stmt::Store(store) if self.plans.contains_key(&store.buffer) => {
+                    self.unroll_sums_of(&mut store.value, store.buffer);
+                }
+                Stmt::Store(_) => {}
+            }
+        }
+    }
+
+    fn unroll_sums_of(&self, value: &mut Value, buffer: BufferId) {
+        match value {
+            Value::Const(_) | Value::Load(..) | Value::FromIndex(_) => {}
+            Value::Add(left, right) | Value::Mul(left, right) | Value::Div(left, right) => {
+                self.unroll_sums_of(left, buffer);
+                self.unroll_sums_of(right, buffer);
+            }
+            Value::Sum(sum) => {
+                sum.unroll = self.wanted(buffer, sum.var).or(sum.unroll);
+                self.unroll_sums_of(&mut sum.body, buffer);
+            }
+        }
+    }
+
     /// A loop that is in no nest that can be tiled, in pieces as wanted.
     ///
     /// Before -> after, with a factor of 2: `for i = a to b { s(i) }` ->
@@ -293,18 +325,24 @@ mod tests {
             whole: bool,
             loop_to_share in 0usize..4,
             shared: bool,
+            chains: bool,
         ) {
             let mut choices = choices.into_iter().cycle();
             let body = nest(|n| choices.next().unwrap_or(0) % n);
             let names = ["i", "j", "k"].map(str::to_owned);
             let all = names.iter().cloned().zip(factors).zip(&given);
-            let plan = Plan {
+            let mut plan = Plan {
                 ordered,
                 unroll: all.filter(|(_, given)| **given).map(|(pair, _)| pair).take(2).collect(),
                 blocked: if whole { vec![("x".into(), 64)] } else { Vec::new() },
                 parallel: names.get(loop_to_share).cloned().into_iter().collect(),
             };
+            if chains {
+                plan.unroll.push(("x".into(), 3));
+            }
             let (before, after) = planned(&body, &plan, shared);
+            // Sums are told as well.
+            prop_assert_eq!(after.to_string().contains("unroll 3"), chains);
             for symbols in [[0, 0], [1, 1], [3, 8], [8, 3], [10, 10], [7, 0], [0, 7]] {
                 compare(&before, &after, &symbols);
             }

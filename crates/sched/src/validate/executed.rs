@@ -207,7 +207,7 @@ fn terms(naming: &Naming, value: &Value) -> Result<Vec<Term>, String> {
             go(a)?.iter().map(|term| product(term, &inverse)).collect::<Result<_, _>>()?
         }
         Value::Sum(sum) => {
-            let Sum { var, lower, upper, step, condition, body } = &**sum;
+            let Sum { var, lower, upper, step, condition, body, .. } = &**sum;
             let mut all = go(body)?;
             for term in &mut all {
                 let mut sums = Around::default();
