@@ -1,17 +1,55 @@
 //! What each figure of the paper needs to be measured.
 
 use super::job::{Job, Places};
-use super::kernels::{KERNELS, Kernel};
+use super::kernels::{KERNELS, Kernel, REGRESSIONS};
 
-/// A figure or table.
+/// A figure or table of the paper, or the table of this project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Figure {
     /// All kernels at large sizes beside the best that libraries do, with bounds.
     Table,
+    /// Rates over sizes, with all threads.
+    Threads,
+    /// Rates over sizes, on one thread.
+    OneThread,
+    /// How much smaller packed tensors are.
+    Memory,
+    /// Levels of compression: none, inputs, inputs and outputs.
+    Levels,
+    /// Sums of products of strided diagonals, over the number of summands.
+    Summands,
+    /// Block butterflies, over the number of polyhedra.
+    Polyhedra,
+    /// Strided bands, over the stride.
+    Strides,
+    /// Sub-triangles, over their size.
+    Density,
+    /// Speed-up over threads.
+    Scaling,
+    /// Forms of compression of different systems.
+    Systems,
+    /// Tiles: none, and blocks of several sizes.
+    Tiling,
+    /// Compile times.
+    Compile,
 }
 
-/// All of them, with the names by which they are asked for.
-pub const FIGURES: &[(&str, Figure)] = &[("table", Figure::Table)];
+/// All of them, with the names by which they are asked for: numbers are the paper's.
+pub const FIGURES: &[(&str, Figure)] = &[
+    ("table", Figure::Table),
+    ("10", Figure::Threads),
+    ("11", Figure::OneThread),
+    ("12", Figure::Memory),
+    ("13", Figure::Levels),
+    ("14", Figure::Summands),
+    ("15", Figure::Polyhedra),
+    ("16", Figure::Strides),
+    ("17", Figure::Density),
+    ("18", Figure::Scaling),
+    ("19", Figure::Systems),
+    ("20", Figure::Tiling),
+    ("table1", Figure::Compile),
+];
 
 /// How much is measured.
 #[derive(Clone, Debug)]
@@ -33,8 +71,12 @@ pub struct Scope {
 }
 
 impl Scope {
-    fn has(&self, kernel: &Kernel) -> bool {
-        self.kernels.is_empty() || self.kernels.iter().any(|text| kernel.name.contains(&text[..]))
+    fn has(&self, name: &str) -> bool {
+        self.kernels.is_empty() || self.kernels.iter().any(|text| name.contains(&text[..]))
+    }
+
+    fn kernels(&self) -> impl Iterator<Item = &'static Kernel> {
+        KERNELS.iter().filter(|kernel| self.has(kernel.name))
     }
 
     fn job(&self, kernel: &Kernel, n: i64, threads: usize, systems: &[&str]) -> Job {
@@ -44,7 +86,7 @@ impl Scope {
                 || self.systems.iter().any(|wanted| wanted == system)
         };
         let systems: Vec<&str> = systems.iter().copied().filter(asked).collect();
-        let usual = if self.quick { 0.7 } else { 4.0 };
+        let usual = if self.quick { 0.5 } else { 3.0 };
         Job {
             seed: self.seed,
             places: self.places.clone(),
@@ -70,15 +112,32 @@ const SINGLE: &[(&str, i64)] = &[("ttm_ut", 256), ("spmv_ut", 8192), ("pr2", 64)
 
 /// The jobs that a figure needs, in the order in which they are shown.
 pub fn jobs(figure: Figure, scope: &Scope) -> Vec<Job> {
+    let most = scope.threads.last().copied().unwrap_or(1);
     match figure {
         Figure::Table => table(scope),
+        Figure::Threads => sweep(scope, most),
+        Figure::OneThread => sweep(scope, 1),
+        Figure::Memory => memory(scope),
+        Figure::Levels => at(scope, |kernel| kernel.dense, &["dastac", "inputs", "dense"]),
+        Figure::Summands => families(scope, diagonals, SUMMANDS),
+        Figure::Polyhedra => families(scope, butterfly, BUTTERFLIES),
+        Figure::Strides => families(scope, band, STRIDES),
+        Figure::Density => families(scope, sub_triangle, TRIANGLES),
+        Figure::Scaling => scaling(scope),
+        Figure::Systems => {
+            at(scope, |kernel| kernel.dense, &["dastac", "c-packed", "c-inputs", "c-dense"])
+        }
+        Figure::Tiling => {
+            at(scope, |kernel| kernel.table[0], &["dastac", "untiled", "small", "large"])
+        }
+        Figure::Compile => compile(scope),
     }
 }
 
 fn table(scope: &Scope) -> Vec<Job> {
     let mut jobs = Vec::new();
     let systems = table_systems(scope.quick);
-    let kernels: Vec<&Kernel> = KERNELS.iter().filter(|kernel| scope.has(kernel)).collect();
+    let kernels: Vec<&Kernel> = scope.kernels().collect();
     for &threads in &scope.threads {
         for kernel in &kernels {
             jobs.extend(kernel.table.iter().map(|n| scope.job(kernel, *n, threads, systems)));
@@ -93,6 +152,149 @@ fn table(scope: &Scope) -> Vec<Job> {
         }
     }
     jobs
+}
+
+fn sweep(scope: &Scope, threads: usize) -> Vec<Job> {
+    let systems = ["dastac", "c-packed", "mkl", "openblas", "numpy", "torch", "taco"];
+    let sizes = |kernel: &'static Kernel| kernel.sweep.iter().map(move |n| (kernel, *n));
+    let jobs = scope.kernels().flat_map(sizes).map(|(kernel, n)| {
+        let job = scope.job(kernel, n, threads, &systems);
+        Job { budget: job.budget / 3.0, ..job }
+    });
+    jobs.collect()
+}
+
+/// Every kernel at one size, on one thread.
+fn at(scope: &Scope, n: impl Fn(&Kernel) -> i64, systems: &[&str]) -> Vec<Job> {
+    let jobs = scope.kernels().map(|kernel| {
+        let job = scope.job(kernel, n(kernel), 1, systems);
+        Job { budget: job.budget / 2.0, ..job }
+    });
+    jobs.collect()
+}
+
+fn scaling(scope: &Scope) -> Vec<Job> {
+    let systems = ["dastac", "c-packed", "mkl", "openblas"];
+    let most = scope.threads.last().copied().unwrap_or(1);
+    let sizes = |kernel: &'static Kernel| (1..=most).map(move |threads| (kernel, threads));
+    let jobs = scope.kernels().flat_map(sizes).map(|(kernel, threads)| {
+        let n = kernel.table[kernel.table.len() - 1];
+        scope.job(kernel, n, threads, &systems)
+    });
+    jobs.collect()
+}
+
+/// The kernels whose footprint the paper shows, and their size there.
+pub const FOOTPRINTS: &[&str] = &["ttm_ut", "spmv_ut", "spmv_l", "ttm_j", "thp_dp", "mtt_d"];
+
+/// All dimensions of [`FOOTPRINTS`].
+pub const FOOTPRINT_SIZE: i64 = 10_000;
+
+fn memory(scope: &Scope) -> Vec<Job> {
+    let kernels = scope.kernels().filter(|kernel| FOOTPRINTS.contains(&kernel.name));
+    kernels
+        .map(|kernel| Job { systems: Vec::new(), ..scope.job(kernel, FOOTPRINT_SIZE, 1, &[]) })
+        .collect()
+}
+
+fn compile(scope: &Scope) -> Vec<Job> {
+    let job = |name: &str, title: &str, source: &str| Job {
+        kernel: name.into(),
+        title: title.into(),
+        n: 0,
+        source: source.into(),
+        symbols: Vec::new(),
+        call: None,
+        single: false,
+        threads: 1,
+        systems: Vec::new(),
+        seed: scope.seed,
+        budget: 1.0,
+        patience: 10.0,
+        places: scope.places.clone(),
+    };
+    let kernels = scope.kernels().map(|kernel| job(kernel.name, kernel.title, kernel.source));
+    let regressions = REGRESSIONS.iter().filter(|(name, ..)| scope.has(name));
+    kernels.chain(regressions.map(|(name, title, source)| job(name, title, source))).collect()
+}
+
+/// A program of a family: name, title, and text for a value of its parameter.
+type Family = fn(i64) -> (&'static str, String, String);
+
+/// Parameters of the families.
+pub const SUMMANDS: &[i64] = &[1, 4, 16, 64, 256, 1024];
+/// Blocks of a butterfly.
+pub const BUTTERFLIES: &[i64] = &[2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
+/// Strides of a band.
+pub const STRIDES: &[i64] = &[1, 4, 16, 64, 256, 1024, 4096, 16384];
+/// Sizes of a sub-triangle.
+pub const TRIANGLES: &[i64] = &[64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384];
+
+fn families(scope: &Scope, family: Family, parameters: &[i64]) -> Vec<Job> {
+    let jobs = parameters.iter().map(|parameter| {
+        let (name, title, source) = family(*parameter);
+        let systems = ["dastac", "dense"].map(String::from).to_vec();
+        Job {
+            kernel: name.into(),
+            title,
+            n: *parameter,
+            source,
+            symbols: Vec::new(),
+            call: None,
+            single: false,
+            threads: 1,
+            systems,
+            seed: scope.seed,
+            budget: if scope.quick { 0.3 } else { 1.0 },
+            patience: 10.0,
+            places: scope.places.clone(),
+        }
+    });
+    jobs.filter(|job| scope.has(&job.kernel)).collect()
+}
+
+/// `y(i) := B(i, j) * x(j)` with a square `B` of this unique set.
+fn matvec(size: i64, unique: &str) -> String {
+    format!(
+        "y(i) := B(i, j) * x(j)\nB:D(i, j) := (0 <= i < {size}) * (0 <= j < {size})\n\
+         B:U(i, j) := {unique}\nx:D(j) := (0 <= j < {size})\n"
+    )
+}
+
+fn diagonals(summands: i64) -> (&'static str, String, String) {
+    let n = 1i64 << 14;
+    let products: Vec<String> = (0..summands).map(|w| format!("B{w}(i, j) * C{w}(j, k)")).collect();
+    let mut source = format!("A(i, k) := {}\n", products.join(" + "));
+    for w in 0..summands {
+        for (tensor, step) in [("B", 6_364), ("C", 9_973)] {
+            let stride = (w * step + w * w * 31 + 77) % n;
+            source += &format!("{tensor}{w}:D(i, j) := (0 <= i < {n}) * (0 <= j < {n})\n");
+            source += &format!("{tensor}{w}:U(i, j) := ((j - i) % {n} = {stride})\n");
+        }
+    }
+    ("diagonals", "strided diagonals".into(), source)
+}
+
+fn butterfly(k: i64) -> (&'static str, String, String) {
+    let (n, b) = (1i64 << 10, 1i64 << 4);
+    let (block, half) = (k * b, k * b / 2);
+    let unique = format!(
+        "(0 <= p < {b}) * (0 <= q < {b}) * (0 <= s < {}) * (0 <= c < 2) * (0 <= d < 2) * (0 <= r < {}) * \
+         (i = r * {block} + c * {half} + {b} * s + p) * (j = r * {block} + d * {half} + {b} * s + q)",
+        k / 2,
+        n / k
+    );
+    ("butterfly", "block butterfly".into(), matvec(n * b, &unique))
+}
+
+fn band(stride: i64) -> (&'static str, String, String) {
+    let unique = format!("(j = i) + (j - i = {stride}) + (i - j = {stride})");
+    ("band", "strided band".into(), matvec(1 << 14, &unique))
+}
+
+fn sub_triangle(k: i64) -> (&'static str, String, String) {
+    let unique = format!("(j - i >= {})", (1i64 << 14) - k);
+    ("sub_triangle", "sub-triangle".into(), matvec(1 << 14, &unique))
 }
 
 /// The jobs of several figures, each once, with the systems of all.

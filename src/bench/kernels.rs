@@ -2,6 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+macro_rules! example {
+    ($name:literal) => {
+        include_str!(concat!("../../examples/", $name, ".stur"))
+    };
+}
+
 /// A kernel, of one size parameter `n`.
 #[derive(Clone, Copy, Debug)]
 pub struct Kernel {
@@ -65,15 +71,16 @@ impl Kernel {
     }
 }
 
+/// All moments of a polynomial regression, as the paper's Table 1 defines its last rows: name, title and program. They are compiled, not run.
+pub const REGRESSIONS: &[(&str, &str, &str)] = &[
+    ("polyreg2", "PR2, all moments", example!("polyreg2")),
+    ("polyreg3", "PR3, all moments", example!("polyreg3")),
+    ("polyreg4", "PR4, all moments", example!("polyreg4")),
+];
+
 /// The kernel of this name.
 pub fn find(name: &str) -> Option<&'static Kernel> {
     KERNELS.iter().find(|kernel| kernel.name == name)
-}
-
-macro_rules! example {
-    ($name:literal) => {
-        include_str!(concat!("../../examples/", $name, ".stur"))
-    };
 }
 
 const MNPQ: &[(&str, Size)] = &[("M", Size::N), ("N", Size::N), ("P", Size::N), ("Q", Size::N)];

@@ -8,14 +8,19 @@
 //! Invariants: every system computes on the same random data, and its results are compared with dastac's before its times count; operations and
 //! bytes are counted from the inferred structure, so they are the same for all; what could not be measured says why.
 
+pub mod charts;
 pub mod figures;
+pub mod goals;
 pub mod job;
 pub mod kernels;
 pub mod machine;
 pub mod measure;
+pub mod page;
 pub mod peers;
 pub mod results;
 pub mod stats;
+pub mod summary;
+pub mod svg;
 pub mod table;
 
 pub use job::Job;

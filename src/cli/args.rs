@@ -358,6 +358,12 @@ pub struct BenchArgs {
     /// Where peers are [default: `peers` in the output folder]
     #[arg(long, value_name = "FOLDER")]
     pub peers: Option<PathBuf>,
+    /// Only show what was measured before, and write the reports again
+    #[arg(long, conflicts_with_all = ["fresh", "budget", "seed"])]
+    pub report: bool,
+    /// Write the summary into this document, between its markers
+    #[arg(long, value_name = "PATH")]
+    pub summary: Option<PathBuf>,
     /// TACO's binary
     #[arg(long, value_name = "PATH")]
     pub taco: Option<PathBuf>,

@@ -8,7 +8,7 @@ use dastac::bench::figures::{self, FIGURES, Figure, Scope, table_systems};
 use dastac::bench::job::{Places, measure_apart};
 use dastac::bench::machine::{Machine, Rates};
 use dastac::bench::results::{Case, Results};
-use dastac::bench::{Job, peers, table as rows};
+use dastac::bench::{Job, charts, page, peers, summary, svg, table as rows};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::args::BenchArgs;
@@ -34,28 +34,63 @@ pub fn bench(terminal: &Terminal, args: &BenchArgs) -> Result<Outcome> {
         .then(|| Results::load(&path, &binary, &machine))
         .flatten()
         .unwrap_or_else(|| Results::new(binary, machine));
-    results.command = command(args);
     let jobs = figures::merged(figures.iter().flat_map(|f| figures::jobs(*f, &scope)).collect());
-    let progress = Bar::new(terminal.interactive, jobs.len());
-    probe(&mut results, &scope, &progress)?;
     let save = |results: &Results| {
         results.save(&path).map_err(|error| {
             Failure::user(format!("cannot write `{}`: {}", path.display(), reason(&error)))
         })
     };
-    for (at, job) in jobs.iter().enumerate() {
-        progress.stage(at, &format!("{} {}, {} threads", job.title, job.n, job.threads));
-        let known = results.cases.get(&job.key());
-        let Some(job) = missing(job, known) else { continue };
-        let limit = Duration::from_secs(if scope.quick { 30 } else { 120 });
-        let case = measure_apart(&program, &job, limit);
-        results.cases.insert(job.key(), case);
+    if args.report {
+        results = Results::read(&path).ok_or_else(|| {
+            Failure::user(format!("there are no results in `{}`", path.display()))
+                .hint("measure first, without `--report`")
+        })?;
+    } else {
+        results.command = command(args);
+        let progress = Bar::new(terminal.interactive, jobs.len());
+        probe(&mut results, &scope, &progress)?;
+        for (at, job) in jobs.iter().enumerate() {
+            progress.stage(at, &format!("{} {}, {} threads", job.title, job.n, job.threads));
+            let known = results.cases.get(&job.key());
+            let Some(job) = missing(job, known) else { continue };
+            let limit = Duration::from_secs(if scope.quick { 30 } else { 120 });
+            let case = measure_apart(&program, &job, limit);
+            results.cases.insert(job.key(), case);
+            save(&results)?;
+        }
         save(&results)?;
     }
-    save(&results)?;
-    drop(progress);
-    output::stdout(show(&results, &jobs, &scope).as_bytes())?;
+    let report = reports(&results, args)?;
+    // Figures are for looking at; the table can be read.
+    let table = figures::jobs(Figure::Table, &scope);
+    let shown = if figures.contains(&Figure::Table) { &table } else { &jobs };
+    let shown: Vec<&Job> = shown.iter().filter(|job| !job.systems.is_empty()).collect();
+    output::stdout((show(&results, &shown, &scope) + &report).as_bytes())?;
     Ok(Outcome::Done)
+}
+
+/// Writes the page, the figures and the summary; says where.
+fn reports(results: &Results, args: &BenchArgs) -> Result<String> {
+    let write =
+        |path: &Path, text: &str| output::file(path, &mut |out| out.write_all(text.as_bytes()));
+    let index = args.output.join("index.html");
+    write(&index, &page::page(results))?;
+    for chart in charts::charts(results) {
+        let file = args.output.join(format!("figure-{}.svg", chart.name));
+        write(&file, &svg::svg(&chart, true))?;
+    }
+    if let Some(path) = &args.summary {
+        let cannot = |why: String| Failure::user(format!("`{}`: {why}", path.display()));
+        let document = std::fs::read_to_string(path).map_err(|error| cannot(reason(&error)))?;
+        let document =
+            summary::replace(&document, &summary::markdown(results)).ok_or_else(|| {
+                let [begin, end] = summary::MARKERS;
+                cannot("there is no place for the summary".into())
+                    .hint(format!("it goes between the lines `{begin}` and `{end}`"))
+            })?;
+        write(path, &document)?;
+    }
+    Ok(format!("\nreport: {}\n", index.display()))
 }
 
 /// The job with what is still to be measured: all of it, beside each other, if anything is.
@@ -166,7 +201,7 @@ fn command(args: &BenchArgs) -> String {
 }
 
 /// The table, and why cells are empty.
-fn show(results: &Results, jobs: &[Job], scope: &Scope) -> String {
+fn show(results: &Results, jobs: &[&Job], scope: &Scope) -> String {
     let cases: Vec<&Case> = jobs.iter().filter_map(|job| results.cases.get(&job.key())).collect();
     let rows: Vec<rows::Row> = cases.iter().map(|case| rows::row(results, case)).collect();
     let systems: Vec<&str> = table_systems(scope.quick)

@@ -1,0 +1,171 @@
+//! The part of `docs/performance.md` that a run writes: Markdown between two markers.
+
+use std::fmt::Write;
+
+use super::charts::compile_times;
+use super::goals::goals;
+use super::machine::Machine;
+use super::results::{Case, Results};
+use super::table;
+
+/// What is written stands between these lines.
+pub const MARKERS: [&str; 2] = ["<!-- bench: begin -->", "<!-- bench: end -->"];
+
+/// The days since 1970 as a date.
+pub fn date(seconds: u64) -> String {
+    // Civil from days (H. Hinnant): years begin in March.
+    let days = (seconds / 86_400) as i64 + 719_468;
+    let era = days.div_euclid(146_097);
+    let day = days.rem_euclid(146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let of_year = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year + era * 400 + i64::from(month <= 2);
+    format!("{year}-{month:02}-{day:02}")
+}
+
+/// A machine in a sentence.
+pub fn describe(machine: &Machine) -> String {
+    let caches: Vec<String> =
+        machine.caches.iter().map(|(name, size)| format!("{name} {size}")).collect();
+    let versions: Vec<String> =
+        machine.versions.iter().map(|(name, version)| format!("{name} {version}")).collect();
+    format!(
+        "{} CPUs of {}, {}, {} of memory, Linux {}; {}",
+        machine.cores,
+        machine.cpu,
+        caches.join(", "),
+        crate::human(machine.memory),
+        machine.system,
+        versions.join(", ")
+    )
+}
+
+/// The cases of the table, as it shows them.
+pub fn table_cases(results: &Results) -> Vec<&Case> {
+    let mut cases: Vec<&Case> = Vec::new();
+    let mut threads: Vec<usize> = results.cases.values().map(|case| case.threads).collect();
+    threads.sort_unstable();
+    threads.dedup();
+    for single in [false, true] {
+        for threads in &threads {
+            for kernel in super::kernels::KERNELS {
+                let of = |n: &i64| {
+                    let element = if single { "f32" } else { "f64" };
+                    results.cases.get(&format!("{}/{n}/{element}/{threads}", kernel.name))
+                };
+                cases.extend(kernel.table.iter().filter_map(of));
+            }
+        }
+    }
+    cases
+}
+
+/// The text between the markers.
+pub fn markdown(results: &Results) -> String {
+    let machine = &results.machine;
+    let mut text = format!(
+        "Measured on {} with `{}` on {}.\n",
+        date(machine.time),
+        results.command,
+        describe(machine)
+    );
+    if machine.load > 0.5 {
+        let _ =
+            writeln!(text, "Other processes were at work (load {:.1} at the start).", machine.load);
+    }
+    for rates in &machine.rates {
+        let at = |mib: u64| rates.bandwidth((mib << 20) as f64) / 1e9;
+        let _ = writeln!(
+            text,
+            "\n{} thread{}: {:.0} GFLOP/s (f32 {:.0}); reads {:.1} GB/s of arrays of 8 MiB, {:.1} of 32 MiB, {:.1} of 512 MiB.",
+            rates.threads,
+            if rates.threads == 1 { "" } else { "s" },
+            rates.fma64 * 2e-9,
+            rates.fma32 * 2e-9,
+            at(8),
+            at(32),
+            at(512)
+        );
+    }
+    let cases = table_cases(results);
+    let rows: Vec<table::Row> = cases.iter().map(|case| table::row(results, case)).collect();
+    let systems: Vec<&str> = super::figures::table_systems(false)
+        .iter()
+        .copied()
+        .filter(|name| cases.iter().any(|case| case.time(name).is_some()))
+        .collect();
+    let (headings, cells) = table::cells(&rows, &systems);
+    let names: Vec<&str> = headings.iter().map(|h| h.trim_start_matches('>')).collect();
+    let rule: Vec<&str> =
+        headings.iter().map(|h| if h.starts_with('>') { "--:" } else { "---" }).collect();
+    let _ = writeln!(text, "\n### All kernels\n\nMedians in milliseconds.\n");
+    let _ = writeln!(text, "| {} |\n|{}|", names.join(" | "), rule.join("|"));
+    for row in cells {
+        let _ = writeln!(text, "| {} |", row.join(" | "));
+    }
+    let gaps = table::gaps(cases.iter().copied());
+    if !gaps.is_empty() {
+        let _ = writeln!(text, "\nNot measured:\n");
+        gaps.iter().for_each(|gap| {
+            let _ = writeln!(text, "- {gap}");
+        });
+    }
+    let _ = writeln!(text, "\n### Goals\n\n| goal | reached | farthest from it |\n|---|--:|---|");
+    for goal in goals(results) {
+        let worst = goal.worst().map_or(String::new(), |row| {
+            format!("{}: {:.2}, wanted {:.2}", row.name, row.value, row.wanted)
+        });
+        let _ = writeln!(
+            text,
+            "| {}: {} | {} of {} | {worst} |",
+            goal.title,
+            goal.target,
+            goal.met(),
+            goal.rows.len()
+        );
+    }
+    let times = compile_times(results);
+    if !times.is_empty() {
+        let _ = writeln!(
+            text,
+            "\n### From text to machine code\n\nMilliseconds, the shortest of three.\n\n| program | structure | layout | loops | machine code | all |\n|---|--:|--:|--:|--:|--:|"
+        );
+        for (title, times) in times {
+            let cells: Vec<String> = times.iter().map(|ms| format!("{ms:.0}")).collect();
+            let all: f64 = times.iter().sum();
+            let _ = writeln!(text, "| {title} | {} | {all:.0} |", cells.join(" | "));
+        }
+    }
+    text
+}
+
+/// A document with the text between its markers replaced; nothing if it does not have them.
+pub fn replace(document: &str, text: &str) -> Option<String> {
+    let [begin, end] = MARKERS;
+    let (before, rest) = document.split_once(begin)?;
+    let (_, after) = rest.split_once(end)?;
+    Some(format!("{before}{begin}\n{text}{end}{after}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates() {
+        assert_eq!(date(0), "1970-01-01");
+        assert_eq!(date(951_782_400), "2000-02-29");
+        assert_eq!(date(1_767_225_599), "2025-12-31");
+    }
+
+    #[test]
+    fn only_what_is_between_markers_is_replaced() {
+        let document = format!("a\n{}\nold\n{}\nb\n", MARKERS[0], MARKERS[1]);
+        let expected = format!("a\n{}\nnew\n{}\nb\n", MARKERS[0], MARKERS[1]);
+        assert_eq!(replace(&document, "new\n"), Some(expected));
+        assert_eq!(replace("a", "new"), None);
+    }
+}
