@@ -593,7 +593,7 @@ fn layouts(lowered: &Lowered, symbols: &[i64]) -> Result<(), String> {
         let points = layout
             .stored
             .fix_params(&values)
-            .and_then(|set| set.points(10_000))
+            .and_then(|set| set.points(40_000))
             .map_err(|error| fail(error.to_string()))?;
         if fact.unique != bound.size() {
             return Err(fail(format!("{} elements, size {}", fact.unique, bound.size())));
