@@ -252,13 +252,25 @@ impl<'m, 'u> Writer<'m, 'u> {
     }
 
     fn stmts(&mut self, stmts: &[Stmt]) -> Result<()> {
-        stmts.iter().try_for_each(|stmt| self.stmt(stmt))
+        let mut rest = stmts;
+        while let Some((stmt, after)) = rest.split_first() {
+            rest = after;
+            if let Some((first, store)) = cleared(stmt, after)
+                && self.agree(stmt)
+            {
+                self.store(store, Some(first))?;
+                rest = &after[1..];
+                continue;
+            }
+            self.stmt(stmt)?;
+        }
+        Ok(())
     }
 
     fn stmt(&mut self, stmt: &Stmt) -> Result<()> {
         match stmt {
             Stmt::For(inner) if inner.mark == Mark::Unrolled => self.unrolled(inner),
-            Stmt::Store(inner) => self.store(inner),
+            Stmt::Store(inner) => self.store(inner, None),
             // Where instances differ in what is executed, one after the other.
             stmt if !self.agree(stmt) => {
                 let all = std::mem::take(&mut self.instances);
@@ -515,41 +527,74 @@ impl<'m, 'u> Writer<'m, 'u> {
         })
     }
 
-    fn store(&mut self, store: &Store) -> Result<()> {
+    /// A store at all instances; one that adds does not where `first` holds: then it sets.
+    fn store(&mut self, store: &Store, first: Option<&Condition>) -> Result<()> {
         let (_, element) = self.buffer(store.buffer)?;
         let computed = self.widest(&store.value, element);
         let instances = self.instances.clone();
         let values = self.values(&store.value, &instances, computed)?;
-        for (instance, value) in instances.iter().zip(values) {
-            self.store_one(store, instance, value, (element, computed))?;
+        let (buffer, _) = self.buffer(store.buffer)?;
+        let ty = memref(element);
+        let mut indices = Vec::new();
+        for instance in &instances {
+            let index = self.index(&at(&store.index, instance))?;
+            self.check(store.buffer, &index);
+            indices.push(index);
+        }
+        let Some(first) = first else {
+            // One after the other: two of them may be the same element.
+            for (index, value) in indices.iter().zip(values) {
+                let value = match store.mode {
+                    StoreMode::Set => value,
+                    StoreMode::Add => {
+                        let old = self.define(format_args!("memref.load {buffer}[{index}] : {ty}"));
+                        self.added(old, value, (element, computed))
+                    }
+                };
+                let value = self.converted(value, false, computed, element);
+                line!(self, "memref.store {value}, {buffer}[{index}] : {ty}");
+            }
+            return Ok(());
+        };
+        let first = instances.first().map_or_else(|| first.clone(), |here| holds_at(first, here));
+        let first = self.branch(&first)?;
+        let yields = if first.starts_with("affine") { "affine" } else { "scf" };
+        let old = self.fresh();
+        let types = vec![name_of(element); indices.len()].join(", ");
+        let arity = if indices.len() == 1 { String::new() } else { format!(":{}", indices.len()) };
+        line!(self, "{old}{arity} = {first} -> ({types}) {{");
+        let zero = self.float_constant(0.0, element);
+        let zeros = vec![zero.to_string(); indices.len()].join(", ");
+        line!(self, "  {yields}.yield {zeros} : {types}");
+        line!(self, "}} else {{");
+        self.block(|writer| {
+            let mut loaded = Vec::new();
+            for index in &indices {
+                let old = writer.define(format_args!("memref.load {buffer}[{index}] : {ty}"));
+                loaded.push(old.to_string());
+            }
+            line!(writer, "{yields}.yield {} : {types}", loaded.join(", "));
+            Ok(())
+        })?;
+        line!(self, "}}");
+        let old = lanes::results(&old, indices.len());
+        for ((index, value), old) in indices.iter().zip(values).zip(old) {
+            let value = self.added(old, value, (element, computed));
+            let value = self.converted(value, false, computed, element);
+            line!(self, "memref.store {value}, {buffer}[{index}] : {ty}");
         }
         Ok(())
     }
 
-    fn store_one(
-        &mut self,
-        store: &Store,
-        instance: &Instance,
-        mut value: Ssa,
-        (element, computed): (Element, Element),
-    ) -> Result<()> {
-        let (buffer, _) = self.buffer(store.buffer)?;
-        let index = self.index(&at(&store.index, instance))?;
-        self.check(store.buffer, &index);
-        let ty = memref(element);
-        if store.mode == StoreMode::Add {
-            let old = self.define(format_args!("memref.load {buffer}[{index}] : {ty}"));
-            value = match element {
-                Element::I64 => self.define(format_args!("arith.addi {old}, {value} : i64")),
-                _ => {
-                    let old = self.converted(old, false, element, computed);
-                    self.add(&old, &value, computed)
-                }
-            };
+    /// An element and what is added to it.
+    fn added(&mut self, old: Ssa, value: Ssa, (element, computed): (Element, Element)) -> Ssa {
+        match element {
+            Element::I64 => self.define(format_args!("arith.addi {old}, {value} : i64")),
+            _ => {
+                let old = self.converted(old, false, element, computed);
+                self.add(&old, &value, computed)
+            }
         }
-        let value = self.converted(value, false, computed, element);
-        line!(self, "memref.store {value}, {buffer}[{index}] : {ty}");
-        Ok(())
     }
 
     /// The type in which a value is computed: the widest of what it reads and where it is stored.
@@ -703,6 +748,16 @@ impl<'m, 'u> Writer<'m, 'u> {
     fn invalid(&self, what: fmt::Arguments<'_>) -> Error {
         Error::Invalid(format!("{what}, in `{}`", self.function.name))
     }
+}
+
+/// An element that is cleared under a condition and then added to: the condition, and the addition.
+fn cleared<'s>(stmt: &'s Stmt, after: &'s [Stmt]) -> Option<(&'s Condition, &'s Store)> {
+    let (Stmt::If(clear), Some(Stmt::Store(add))) = (stmt, after.first()) else { return None };
+    let [Stmt::Store(zero)] = &clear.then[..] else { return None };
+    let same = zero.buffer == add.buffer && zero.index == add.index;
+    let clears = zero.mode == StoreMode::Set && zero.value == Value::Const(0.0);
+    let adds = add.mode == StoreMode::Add && !add.value.loads(add.buffer);
+    (same && clears && adds && clear.otherwise.is_empty()).then_some((&clear.condition, add))
 }
 
 /// Whether iterations differ in work: a bound or condition inside mentions the variable.

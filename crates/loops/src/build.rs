@@ -388,6 +388,7 @@ impl Value {
             step: 1,
             unroll: None,
             condition: None,
+            fetch: Vec::new(),
             body,
         }))
     }

@@ -132,9 +132,12 @@ impl Renumber<'_> {
                 let (lower, upper) = self.bounds(&sum.lower, &sum.upper);
                 let var = self.bind(sum.var);
                 let condition = sum.condition.as_ref().map(|condition| self.condition(condition));
+                let fetch = sum.fetch.iter().map(|(buffer, index)| (*buffer, self.index(index)));
+                let fetch = fetch.collect();
                 let body = self.value(&sum.body);
                 self.names.unbind();
-                Value::Sum(Box::new(Sum { var, lower, upper, condition, body, ..**sum }))
+                let (step, unroll) = (sum.step, sum.unroll);
+                Value::Sum(Box::new(Sum { var, lower, upper, step, unroll, condition, fetch, body }))
             }
         }
     }

@@ -255,7 +255,7 @@ pub enum Value {
     Sum(Box<Sum>),
 }
 
-/// `sum(var = max(lower..) to min(upper..) step step unroll unroll if condition) body`: a reduction that needs no memory.
+/// `sum(var = max(lower..) to min(upper..) step step unroll unroll if condition fetch ..) body`: a reduction that needs no memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sum {
     /// The variable that the sum binds.
@@ -271,6 +271,8 @@ pub struct Sum {
     pub unroll: Option<i64>,
     /// Only terms where it holds are added, if given. Without selections.
     pub condition: Option<Condition>,
+    /// Elements that will be read soon after: the machine may fetch them while it adds. They need not exist.
+    pub fetch: Vec<(BufferId, Index)>,
     /// The summand.
     pub body: Value,
 }

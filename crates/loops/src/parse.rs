@@ -550,10 +550,18 @@ impl<'a> Parser<'a> {
                 let (var, lower, upper, step) = self.range()?;
                 let unroll = if self.skip_word("unroll") { Some(self.integer()?) } else { None };
                 let condition = if self.skip_word("if") { Some(self.condition()?) } else { None };
+                let mut fetch = Vec::new();
+                if self.skip_word("fetch") {
+                    fetch.push(self.element()?);
+                    while self.skip(",") {
+                        fetch.push(self.element()?);
+                    }
+                }
                 self.sign(")")?;
                 let body = self.deeper(Self::value_product)?;
                 self.scope.pop();
-                Ok(Value::Sum(Box::new(Sum { var, lower, upper, step, unroll, condition, body })))
+                let sum = Sum { var, lower, upper, step, unroll, condition, fetch, body };
+                Ok(Value::Sum(Box::new(sum)))
             }
             Token::Name(_) => {
                 let (buffer, index) = self.element()?;

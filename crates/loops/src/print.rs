@@ -308,6 +308,10 @@ impl Printer<'_> {
                     p.out.push_str(" if ");
                     p.condition(condition, Level::Or);
                 }
+                if !sum.fetch.is_empty() {
+                    p.out.push_str(" fetch ");
+                    p.list(&sum.fetch, ", ", |p, (buffer, index)| p.element(*buffer, index));
+                }
                 p.out.push_str(") ");
                 p.value(&sum.body, Level::Product);
                 p.names.unbind();

@@ -211,10 +211,12 @@ impl Random {
                 let (lower, upper, step) = self.range();
                 let var = self.bind();
                 let condition = (self.below(3) == 0).then(|| self.condition(1));
+                let fetch = (self.below(4) == 0).then(|| (BufferId(0), self.index(1)));
+                let fetch = fetch.into_iter().collect();
                 let body = self.value(depth - 1);
                 self.scope.pop();
                 let unroll = [None, None, Some(3)][self.below(3)];
-                Value::Sum(Box::new(Sum { var, lower, upper, step, unroll, condition, body }))
+                Value::Sum(Box::new(Sum { var, lower, upper, step, unroll, condition, fetch, body }))
             }
         }
     }

@@ -375,6 +375,10 @@ impl<'a> Verifier<'a> {
                 if let Some(condition) = &sum.condition {
                     self.condition(condition);
                 }
+                for (buffer, index) in &sum.fetch {
+                    self.buffer(*buffer, false);
+                    self.index(index);
+                }
                 self.value(&sum.body);
                 self.scope.pop();
             }

@@ -147,6 +147,7 @@ impl Value {
             Value::Sum(sum) => {
                 sum.lower.iter().chain(&sum.upper).for_each(|bound| bound.visit(f));
                 sum.condition.iter().for_each(|condition| condition.visit(f));
+                sum.fetch.iter().for_each(|(_, index)| index.visit(f));
             }
             _ => {}
         });
@@ -169,6 +170,11 @@ impl Value {
                 step: sum.step,
                 unroll: sum.unroll,
                 condition: sum.condition.as_ref().map(|condition| condition.rebuild(leaf)),
+                fetch: sum
+                    .fetch
+                    .iter()
+                    .map(|(buffer, index)| (*buffer, index.rebuild(leaf)))
+                    .collect(),
                 body: go(&sum.body),
             })),
         }

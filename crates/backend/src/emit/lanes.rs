@@ -457,6 +457,7 @@ impl Writer<'_, '_> {
                         writer.vars.insert(sum.var, Variable { name, affine: false });
                         let partial = &partial[copy * instances.len()..][..instances.len()];
                         next.extend(writer.accumulate(&body, instances, partial, element)?);
+                        writer.fetch(sum, instances)?;
                     }
                     Ok(next)
                 })?;
@@ -495,16 +496,86 @@ impl Writer<'_, '_> {
         let partial: Vec<String> = partial.iter().map(Ssa::to_string).collect();
         line!(self, "  scf.yield {} : {types}", partial.join(", "));
         line!(self, "}}");
-        let scalar = name_of(element);
-        let totals = results(&result, count);
-        let totals = totals.into_iter().map(|total| {
-            self.define(format_args!(
-                "vector.reduction <add>, {total} fastmath<reassoc> : {ty} into {scalar}"
-            ))
-        });
-        let totals = totals.collect();
+        let totals = self.lanes_added(results(&result, count), element, lanes);
         self.lanes = outer;
         Ok(totals)
+    }
+
+    /// The sum of the lanes of each vector: two vectors become one with half of the lanes of each added to the other half, until a lane is left of each.
+    ///
+    /// Before -> after, of 2 vectors with 4 lanes: `[a0 + a2, a1 + a3, b0 + b2, b1 + b3]`, then `[a0 + a2 + a1 + a3, b0 + b2 + b1 + b3]`.
+    fn lanes_added(&mut self, vectors: Vec<Ssa>, element: Element, lanes: usize) -> Vec<Ssa> {
+        let mut totals = Vec::new();
+        for group in vectors.chunks(lanes) {
+            // Vectors, and how many lanes each of the sums in them has.
+            let (mut vectors, mut width, mut each) = (group.to_vec(), lanes, lanes);
+            while each > 1 {
+                let half = each / 2;
+                let mut next = Vec::new();
+                for pair in vectors.chunks(2) {
+                    let (left, right) = (&pair[0], &pair[pair.len() - 1]);
+                    // Alone, half of the lanes are needed.
+                    let total = if pair.len() == 2 { 2 * width } else { width };
+                    let all = (0..total / each).flat_map(|sum| sum * each..sum * each + half);
+                    let list = |shift: usize| {
+                        let lanes: Vec<_> =
+                            all.clone().map(|at| (at + shift).to_string()).collect();
+                        lanes.join(", ")
+                    };
+                    let (low, high) = (list(0), list(half));
+                    let name = name_of(element);
+                    let from = format!("vector<{width}x{name}>");
+                    let to = format!("vector<{}x{name}>", total / 2);
+                    let [low, high] = [low, high].map(|order| {
+                        self.define(format_args!(
+                            "vector.shuffle {left}, {right} [{order}] : {from}, {from}"
+                        ))
+                    });
+                    next.push(self.define(format_args!("arith.addf {low}, {high} : {to}")));
+                }
+                // The last of an odd number is as wide as the others.
+                if next.len() > 1 && vectors.len() % 2 == 1 {
+                    let name = name_of(element);
+                    let from = format!("vector<{}x{name}>", width / 2);
+                    if let Some(last) = next.last_mut() {
+                        let order: Vec<_> =
+                            (0..width).map(|at| (at % (width / 2)).to_string()).collect();
+                        *last = self.define(format_args!(
+                            "vector.shuffle {last}, {last} [{}] : {from}, {from}",
+                            order.join(", ")
+                        ));
+                    }
+                } else if vectors.len() == 1 {
+                    width /= 2;
+                }
+                (vectors, each) = (next, half);
+            }
+            let ty = format!("vector<{width}x{}>", name_of(element));
+            let places = vectors.iter().flat_map(|vector| (0..width).map(move |at| (vector, at)));
+            let places: Vec<_> = places.take(group.len()).collect();
+            for (vector, at) in places {
+                totals.push(self.define(format_args!(
+                    "vector.extract {vector}[{at}] : {} from {ty}",
+                    name_of(element)
+                )));
+            }
+        }
+        totals
+    }
+
+    /// Asks for the elements that will be read soon after, of which the lanes are neighbours.
+    fn fetch(&mut self, sum: &Sum, instances: &[Instance]) -> Result<()> {
+        let Some(first) = instances.first() else { return Ok(()) };
+        for (id, index) in &sum.fetch {
+            if index.stride(sum.var).and_then(|stride| stride.as_const()) != Some(1) {
+                continue;
+            }
+            let (buffer, element) = self.buffer(*id)?;
+            let index = self.index(&at(index, first))?;
+            let source = memref(element);
+            line!(self, "memref.prefetch {buffer}[{index}], read, locality<2>, data : {source}");
+        }
+        Ok(())
     }
 
     /// Partial sums with one more vector of terms.
@@ -638,7 +709,7 @@ impl Writer<'_, '_> {
 }
 
 /// The names of the results of an operation.
-fn results(name: &Ssa, count: usize) -> Vec<Ssa> {
+pub(super) fn results(name: &Ssa, count: usize) -> Vec<Ssa> {
     match count {
         1 => vec![name.clone()],
         _ => (0..count).map(|at| Ssa(format!("{name}#{at}"))).collect(),

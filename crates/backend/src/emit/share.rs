@@ -408,8 +408,12 @@ impl Abstraction {
                 let upper = self.indices(&sum.upper);
                 let var = self.bind(sum.var);
                 let condition = sum.condition.as_ref().map(|condition| self.condition(condition));
+                let fetch = sum.fetch.iter();
+                let fetch = fetch.map(|(buffer, index)| (self.buffer(*buffer), self.index(index)));
+                let fetch = fetch.collect();
                 let body = self.value(&sum.body);
-                Value::Sum(Box::new(Sum { var, lower, upper, condition, body, ..**sum }))
+                let (step, unroll) = (sum.step, sum.unroll);
+                Value::Sum(Box::new(Sum { var, lower, upper, step, unroll, condition, fetch, body }))
             }
         }
     }

@@ -235,8 +235,11 @@ fn mlir_text() {
               } else {
                 scf.yield %t99 : vector<2xf64>
               }
-              %t121 = vector.reduction <add>, %t110 fastmath<reassoc> : vector<2xf64> into f64
-              memref.store %t121, %b2_y[%i_1] : !f64s
+              %t121 = vector.shuffle %t110, %t110 [0] : vector<2xf64>, vector<2xf64>
+              %t122 = vector.shuffle %t110, %t110 [1] : vector<2xf64>, vector<2xf64>
+              %t123 = arith.addf %t121, %t122 : vector<1xf64>
+              %t124 = vector.extract %t123[0] : f64 from vector<1xf64>
+              memref.store %t124, %b2_y[%i_1] : !f64s
             }
             return
           }

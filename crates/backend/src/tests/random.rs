@@ -118,10 +118,12 @@ impl Random {
                 let (lower, upper, step) = self.range();
                 let var = self.bind();
                 let condition = (self.below(2) == 0).then(|| self.condition(1));
+                // Anywhere: what does not exist is not fetched.
+                let fetch = vec![(BufferId(2), self.index(1))];
                 let body = self.value(depth - 1);
                 self.scope.pop();
                 let unroll = [None, None, Some(1), Some(3)][self.below(4) as usize];
-                Value::Sum(Box::new(Sum { var, lower, upper, step, unroll, condition, body }))
+                Value::Sum(Box::new(Sum { var, lower, upper, step, unroll, condition, fetch, body }))
             }
         }
     }

@@ -112,6 +112,7 @@ impl Contract<'_> {
             upper: narrowed.upper,
             step: inner.step,
             unroll: None,
+            fetch: Vec::new(),
             condition: (!narrowed.rest.is_empty()).then(|| Condition::all(narrowed.rest)),
             body: store.value.clone(),
         };

@@ -250,7 +250,8 @@ impl Fold {
             return Value::Const(0.0);
         }
         let condition = if decided == Some(true) { None } else { condition };
-        Value::Sum(Box::new(Sum { lower, upper, condition, body, ..*sum }))
+        let fetch = sum.fetch.clone();
+        Value::Sum(Box::new(Sum { lower, upper, condition, fetch, body, ..*sum }))
     }
 }
 

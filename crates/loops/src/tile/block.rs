@@ -31,7 +31,7 @@ pub(super) fn blocks(tiler: &mut Tiler<'_>, choice: &Choice) -> Vec<Stmt> {
         }
         place -= 1;
     }
-    let size = block_size(tiler, nest, &sum);
+    let size = block_size(tiler, nest, &choice.factors);
     let first = sum.lower.iter().cloned().reduce(Index::max).unwrap_or(Index::Const(0));
     let last = sum.upper.iter().cloned().reduce(Index::min).unwrap_or(Index::Const(0));
     let block = tiler.fresh(sum.var, "b");
@@ -48,7 +48,9 @@ pub(super) fn blocks(tiler: &mut Tiler<'_>, choice: &Choice) -> Vec<Stmt> {
     if sets {
         tiler.first = Some(start.at_most(first));
     }
+    tiler.blocks = Some((sum.var, size));
     let body = nested(tiler, &nest.levels[place..], inner - place, choice, &store);
+    tiler.blocks = None;
     tiler.first = outer;
     let (lower, mark) = (sum.lower.clone(), Mark::Sequential);
     let blocks = Stmt::For(For { var: block, lower, upper, step: size, mark, body });
@@ -102,18 +104,16 @@ fn same(body: &Value, var: VarId, tiled: &[VarId]) -> bool {
     same
 }
 
-/// Terms of a block: a piece of a row for each of the tile's rows fits the nearest cache twice, and is no shorter than pays for
+/// Terms of a block: a piece of a row for each of the tile's rows and columns fits the nearest cache, and is no shorter than pays for
 /// adding up its lanes.
-fn block_size(tiler: &Tiler<'_>, nest: &Nest, sum: &Sum) -> i64 {
+fn block_size(tiler: &Tiler<'_>, nest: &Nest, factors: &[i64]) -> i64 {
     let bytes = match tiler.buffers.get(nest.store.buffer.0 as usize).map(|b| b.element) {
         Some(Element::F32) => 4,
         _ => 8,
     };
-    let mut rows = 0;
-    sum.body.visit(&mut |value| rows += i64::from(matches!(value, Value::Load(..))));
-    let rows = 4 * rows.max(1);
-    let most = (tiler.tiling.l1 / 2 / bytes / rows).max(1);
+    let rows: i64 = factors.iter().sum();
+    let most = (tiler.tiling.l1 / bytes / rows.max(1)).max(1);
     // A power of two.
     let size = 1 << (63 - most.leading_zeros());
-    size.clamp(128, 1024)
+    size.clamp(128, 2048)
 }

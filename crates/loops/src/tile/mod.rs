@@ -27,6 +27,7 @@
 
 mod block;
 mod choose;
+mod fetch;
 mod plan;
 mod reorder;
 mod split;
@@ -67,10 +68,17 @@ pub fn tile_as_planned(module: &mut Module, tiling: &Tiling, plans: &Plans) {
     for function in &mut module.functions {
         let mut body = std::mem::take(&mut function.body);
         let facts = Facts::default();
-        let origins = BTreeMap::new();
-        let (first, inside) = (None, false);
-        let mut tiler =
-            Tiler { tiling, plans, buffers: &buffers, function, facts, first, inside, origins };
+        let mut tiler = Tiler {
+            tiling,
+            plans,
+            buffers: &buffers,
+            function,
+            facts,
+            first: None,
+            blocks: None,
+            inside: false,
+            origins: BTreeMap::new(),
+        };
         tiler.unroll_sums(&mut body);
         tiler.block(&mut body);
         tiler.share(&mut body);
@@ -86,6 +94,8 @@ struct Tiler<'a> {
     facts: Facts,
     /// Where elements are set before anything is added to them.
     first: Option<Condition>,
+    /// The variable of the sum that is cut into blocks, and terms of a block.
+    blocks: Option<(VarId, i64)>,
     /// Whether a parallel loop is around.
     inside: bool,
     /// The loops that loops over their pieces were cut from.

@@ -161,7 +161,12 @@ impl Tiler<'_> {
                 _ => self.fresh(inner.var, "t"),
             };
             let column = Index::Var(start);
-            let store = self.rimmed(store, &[(var, row, rows), (inner.var, &column, piece.size)]);
+            let mut store =
+                self.rimmed(store, &[(var, row, rows), (inner.var, &column, piece.size)]);
+            if rows > 1 && piece.size == factor {
+                let columns = (inner.var, &column, piece.size);
+                store = self.fetching(&store, (var, row, rows), columns);
+            }
             let body = side_by_side(inner.var, &column, piece.size, self.element(&store));
             let body = side_by_side(var, row, rows, body);
             let (lower, upper, step) = (piece.lower, piece.upper, piece.size);

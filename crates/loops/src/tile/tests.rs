@@ -66,7 +66,7 @@ fn a_triangle_of_products() {
                   if xb <= 0 {
                     A[i * 10 + j] = 0.0
                   }
-                  A[i * 10 + j] += sum(x = xb to min(M, xb + 128)) B[10 * i + x] * B[10 * j + x]
+                  A[i * 10 + j] += sum(x = xb to min(M, xb + 128) fetch B[10 * (it + jt / 2 % 2) + (x + 128)], B[10 * (it + jt / 2 % 2 + 2) + x]) B[10 * i + x] * B[10 * j + x]
                 }
               }
             }
