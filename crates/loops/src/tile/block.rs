@@ -1,4 +1,4 @@
-//! Sums cut into blocks, so that what the tiles of a block share stays in a cache.
+//! Sums cut into blocks, and columns into panels, so that what the tiles of a block share stays in a cache.
 //!
 //! Before -> after, with blocks of 256: `A[..] = sum(x = 0 to M) v` ->
 //! `for b = 0 to M step 256 { if b <= 0 { A[..] = 0.0 } A[..] += sum(x = b to min(b + 256, M)) v }`. The loop over blocks stands outside of all loops that its range does not depend on and across which the
@@ -49,12 +49,48 @@ pub(super) fn blocks(tiler: &mut Tiler<'_>, choice: &Choice) -> Vec<Stmt> {
         tiler.first = Some(start.at_most(first));
     }
     tiler.blocks = Some((sum.var, size));
-    let body = nested(tiler, &nest.levels[place..], inner - place, choice, &store);
+    let body = panels(tiler, &nest.levels[place..], inner - place, choice, (&store, size));
     tiler.blocks = None;
     tiler.first = outer;
     let (lower, mark) = (sum.lower.clone(), Mark::Sequential);
     let blocks = Stmt::For(For { var: block, lower, upper, step: size, mark, body });
     Nest::wrapped(&nest.levels[..place], vec![blocks])
+}
+
+/// The columns cut into panels, so that the block of a panel stays in the second cache for all rows.
+///
+/// Before -> after, with panels of 256: `i { k = 0 to P { .. } }` -> `kb = 0 to P step 256 { i { k = kb to min(P, kb + 256) { .. } } }`.
+fn panels(
+    tiler: &mut Tiler<'_>,
+    levels: &[Level],
+    inner: usize,
+    choice: &Choice,
+    (store, size): (&Store, i64),
+) -> Vec<Stmt> {
+    let (Some((columns, around)), Some(factor)) = (levels.split_last(), choice.factors.last())
+    else {
+        return Vec::new();
+    };
+    // A triangle's panels would each have a rim.
+    let Level { lower, upper, .. } = columns.clone();
+    if around.iter().any(|outer| lower.iter().chain(&upper).any(|b| b.mentions(outer.var))) {
+        return nested(tiler, levels, inner, choice, store);
+    }
+    let bytes = element_bytes(tiler, store);
+    let width = (tiler.tiling.l2 / 2 / bytes / size / factor).max(1) * factor;
+    let panel = tiler.fresh(columns.var, "p");
+    let start = Index::Var(panel);
+    let mut level = columns.clone();
+    level.lower = vec![start.clone()];
+    level.upper.push(start + width);
+    let mut levels = levels.to_vec();
+    levels.pop();
+    levels.push(level);
+    let len = tiler.facts.len();
+    tiler.facts.assume_range(panel, &lower, &upper);
+    let body = nested(tiler, &levels, inner, choice, store);
+    tiler.facts.truncate(len);
+    vec![Stmt::For(For { var: panel, lower, upper, step: width, mark: Mark::Sequential, body })]
 }
 
 /// Loops as they are around tiles.
@@ -107,13 +143,17 @@ fn same(body: &Value, var: VarId, tiled: &[VarId]) -> bool {
 /// Terms of a block: a piece of a row for each of the tile's rows and columns fits the nearest cache, and is no shorter than pays for
 /// adding up its lanes.
 fn block_size(tiler: &Tiler<'_>, nest: &Nest, factors: &[i64]) -> i64 {
-    let bytes = match tiler.buffers.get(nest.store.buffer.0 as usize).map(|b| b.element) {
-        Some(Element::F32) => 4,
-        _ => 8,
-    };
+    let bytes = element_bytes(tiler, &nest.store);
     let rows: i64 = factors.iter().sum();
     let most = (tiler.tiling.l1 / bytes / rows.max(1)).max(1);
     // A power of two.
     let size = 1 << (63 - most.leading_zeros());
     size.clamp(128, 2048)
+}
+
+fn element_bytes(tiler: &Tiler<'_>, store: &Store) -> i64 {
+    match tiler.buffers.get(store.buffer.0 as usize).map(|buffer| buffer.element) {
+        Some(Element::F32) => 4,
+        _ => 8,
+    }
 }

@@ -18,8 +18,8 @@ pub(super) struct Piece {
     pub(super) size: i64,
 }
 
-/// A range in pieces of `factor`, then of smaller factors, the last of them 1.
-pub(super) fn pieces(lower: &[Index], upper: &[Index], factor: i64) -> Vec<Piece> {
+/// A range in pieces of these sizes, the last of them 1. Each is code of its own.
+pub(super) fn pieces(lower: &[Index], upper: &[Index], sizes: &[i64]) -> Vec<Piece> {
     let (Some(first), Some(last)) =
         (lower.iter().cloned().reduce(Index::max), upper.iter().cloned().reduce(Index::min))
     else {
@@ -27,7 +27,7 @@ pub(super) fn pieces(lower: &[Index], upper: &[Index], factor: i64) -> Vec<Piece
     };
     let mut pieces = Vec::new();
     let mut start = lower.to_vec();
-    for size in sizes(factor) {
+    for &size in sizes {
         let upper = upper.iter().map(|bound| bound.clone() - (size - 1)).collect();
         pieces.push(Piece { lower: start, upper, size });
         // A range that is empty stays so: its end may lie before its start.
@@ -37,19 +37,6 @@ pub(super) fn pieces(lower: &[Index], upper: &[Index], factor: i64) -> Vec<Piece
         start.push(done);
     }
     pieces
-}
-
-/// Sizes of pieces, each a divisor of the one before.
-fn sizes(factor: i64) -> Vec<i64> {
-    match factor {
-        1 => vec![1],
-        factor if factor % 2 == 0 && factor > 2 => {
-            let mut sizes = vec![factor];
-            sizes.extend(self::sizes(factor / 2));
-            sizes
-        }
-        factor => vec![factor, 1],
-    }
 }
 
 /// The same expression with its sums collected.
@@ -89,7 +76,13 @@ impl Tiler<'_> {
             return self.element(store);
         };
         let mut result = Vec::new();
-        for piece in pieces(&outer.lower, &outer.upper, *factor) {
+        // Where there are columns, a row alone has few products for a load.
+        let sizes = match factor {
+            1 => vec![1],
+            4.. if !inner.is_empty() => vec![*factor, 2, 1],
+            _ => vec![*factor, 1],
+        };
+        for piece in pieces(&outer.lower, &outer.upper, &sizes) {
             let start = match piece.size {
                 1 => outer.var,
                 _ => self.fresh(outer.var, "t"),
@@ -155,7 +148,8 @@ impl Tiler<'_> {
             }
             (lower, upper) = (begin, end);
         }
-        for piece in pieces(&lower, &upper, factor) {
+        let sizes = if factor > 1 { vec![factor, 1] } else { vec![1] };
+        for piece in pieces(&lower, &upper, &sizes) {
             let start = match piece.size {
                 1 => inner.var,
                 _ => self.fresh(inner.var, "t"),

@@ -109,12 +109,7 @@ fn rows_that_share_a_vector() {
             A[i] = sum(x = i to it + 3) B[10 * i + x] * C[x] + sum(x = it + 3 to N) B[10 * i + x] * C[x]
           }
         }
-        parallel it = max(0, 4 * (N / 4)) to N - 1 step 2 {
-          unroll i = it to it + 2 {
-            A[i] = sum(x = i to it + 1) B[10 * i + x] * C[x] + sum(x = it + 1 to N) B[10 * i + x] * C[x]
-          }
-        }
-        parallel i = max(0, 2 * (N / 2)) to N {
+        parallel i = max(0, 4 * (N / 4)) to N {
           A[i] = sum(x = i to N) B[10 * i + x] * C[x]
         }
     "#]]
@@ -129,6 +124,21 @@ fn the_middle_of_a_simplex_goes_outside() {
     );
     let outer: Vec<&str> = text.lines().take(2).map(str::trim).collect();
     assert_eq!(outer, ["for xb = 0 to M step 128 {", "parallel j = 0 to N {"], "{text}");
+}
+
+#[test]
+fn panels_of_columns() {
+    let text = check(
+        "parallel k = 1 to 3 { parallel i = k to N { parallel j = 1 to M {
+           A[k * 100 + i * 10 + j] = sum(x = 0 to M) B[10 * i + x] * C[10 * j + x] } } }",
+    );
+    let loops = text.lines().filter(|line| line.contains("step")).take(4).map(str::trim);
+    expect_test::expect![[r#"
+        for xb = 0 to max(M, 1) step 128 {
+        for jp = 1 to M step 2 {
+        parallel it = k to N - 1 step 2 {
+        parallel jt = jp to min(M - 1, jp + 1) step 2 {"#]]
+    .assert_eq(&loops.collect::<Vec<_>>().join("\n"));
 }
 
 #[test]

@@ -1,0 +1,77 @@
+//! What tiles will need is fetched while others are computed.
+//!
+//! The columns of a tile stay in the second cache from one row of tiles to the next. What comes from memory is the rows: those of the next row of
+//! tiles, and these rows' next block. Each tile of a row fetches a few of them, one element for each step of its sum, so that no step waits.
+//!
+//! Before -> after, of tiles of 6 x 4: `sum(x = b to b + 512) B[M * i + x] * ..` ->
+//! `sum(.. fetch B[M * (it + jt / 4 % 6) + x + 512], B[M * (it + 6 + jt / 4 % 6) + x]) ..`.
+
+use super::Tiler;
+use crate::ir::*;
+
+impl Tiler<'_> {
+    /// A store of full tiles whose cut sum fetches the rows to come.
+    pub(super) fn fetching(
+        &self,
+        store: &Store,
+        (row, start, rows): (VarId, &Index, i64),
+        (column, at, columns): (VarId, &Index, i64),
+    ) -> Store {
+        let Some((cut, size)) = self.blocks else { return store.clone() };
+        let mode: i64 = std::env::var("XF").ok().and_then(|x| x.parse().ok()).unwrap_or(7);
+        if mode == 0 {
+            return store.clone();
+        }
+        // A step of the sum is one vector: it fetches a part of a line, or two.
+        let each = if self.tiling.vector_bytes >= 64 { 2 } else { 1 };
+        let tile = at.clone().floor_div(columns);
+        let value = with_sums(&store.value, &|sum| {
+            if sum.var != cut {
+                return;
+            }
+            let mut loads: Vec<(BufferId, &Index)> = Vec::new();
+            sum.body.visit(&mut |value| {
+                if let Value::Load(buffer, index) = value {
+                    let neighbours = index.stride(cut).and_then(|stride| stride.as_const());
+                    let fits = neighbours == Some(1) && index.mentions(row);
+                    if fits && !index.mentions(column) && !loads.contains(&(*buffer, index)) {
+                        loads.push((*buffer, index));
+                    }
+                }
+            });
+            let mut fetch = Vec::new();
+            for (buffer, index) in loads {
+                for nth in 0..each {
+                    let which = (tile.clone() * each + nth).modulo(rows);
+                    let this = start.clone() + which;
+                    let next = this.clone() + rows;
+                    let later = index.substitute(cut, &(Index::Var(cut) + size));
+                    if mode & 1 != 0 && (nth == 0 || mode & 4 != 0) {
+                        fetch.push((buffer, later.substitute(row, &this)));
+                    }
+                    if nth == 0 && mode & 2 != 0 {
+                        fetch.push((buffer, index.substitute(row, &next)));
+                    }
+                }
+            }
+            sum.fetch = fetch;
+        });
+        Store { value, ..store.clone() }
+    }
+}
+
+/// A value with each of its sums changed.
+fn with_sums(value: &Value, change: &dyn Fn(&mut Sum)) -> Value {
+    let go = |value: &Value| Box::new(with_sums(value, change));
+    match value {
+        Value::Const(_) | Value::Load(..) | Value::FromIndex(_) => value.clone(),
+        Value::Add(left, right) => Value::Add(go(left), go(right)),
+        Value::Mul(left, right) => Value::Mul(go(left), go(right)),
+        Value::Div(left, right) => Value::Div(go(left), go(right)),
+        Value::Sum(sum) => {
+            let mut sum = Sum { body: with_sums(&sum.body, change), ..(**sum).clone() };
+            change(&mut sum);
+            Value::Sum(Box::new(sum))
+        }
+    }
+}
