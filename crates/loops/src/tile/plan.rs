@@ -90,7 +90,7 @@ impl Tiler<'_> {
             return vec![Stmt::For(inner)];
         }
         let mut result = Vec::new();
-        for piece in pieces(&inner.lower, &inner.upper, factor) {
+        for piece in pieces(&inner.lower, &inner.upper, &[factor, 1]) {
             let (var, size) = match piece.size {
                 1 => (inner.var, 1),
                 size => (self.fresh(inner.var, "t"), size),

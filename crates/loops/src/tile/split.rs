@@ -18,7 +18,7 @@ pub(super) struct Piece {
     pub(super) size: i64,
 }
 
-/// A range in pieces of these sizes, the last of them 1. Each is code of its own.
+/// A range in pieces of these sizes, each a divisor of the one before, the last of them 1. Each is code of its own.
 pub(super) fn pieces(lower: &[Index], upper: &[Index], sizes: &[i64]) -> Vec<Piece> {
     let (Some(first), Some(last)) =
         (lower.iter().cloned().reduce(Index::max), upper.iter().cloned().reduce(Index::min))
@@ -79,7 +79,7 @@ impl Tiler<'_> {
         // Where there are columns, a row alone has few products for a load.
         let sizes = match factor {
             1 => vec![1],
-            4.. if !inner.is_empty() => vec![*factor, 2, 1],
+            4.. if factor % 2 == 0 && !inner.is_empty() => vec![*factor, 2, 1],
             _ => vec![*factor, 1],
         };
         for piece in pieces(&outer.lower, &outer.upper, &sizes) {

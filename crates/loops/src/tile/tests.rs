@@ -34,7 +34,11 @@ pub(super) fn compare(before: &Module, after: &Module, symbols: &[i64]) {
         data
     };
     // Small integers: exact in any order.
-    assert_eq!(run(before), run(after), "{symbols:?}\n{before}\n{after}");
+    let (expected, found) = (run(before), run(after));
+    let [expected, found] = [&expected[0], &found[0]].map(|data| data.as_float().unwrap());
+    let wrong = (0..1000).find(|at| expected[*at] != found[*at]);
+    let wrong = wrong.map(|at| format!("A[{at}] is {}, not {}", found[at], expected[at]));
+    assert_eq!(wrong, None, "{symbols:?}\n{before}\n{after}");
 }
 
 fn check(body: &str) -> String {
