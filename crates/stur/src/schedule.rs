@@ -87,7 +87,7 @@ impl Program {
             let Item::Schedule(entries, span) = item else {
                 let span = item.span();
                 let message = "a file of schedules holds nothing but a `schedule:` line";
-                let error = Diagnostic::error("E0126", message, span, "something else");
+                let error = Diagnostic::error("E0003", message, span, "something else");
                 diagnostics.push(error.hint("what is computed stands in the program"));
                 continue;
             };

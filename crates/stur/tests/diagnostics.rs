@@ -874,7 +874,7 @@ fn schedules_in_a_file_of_their_own() {
     };
     assert_eq!(
         codes("symbols: M\nschedule: A -> tile(q=4)\nschedule: A -> tile(i=4)"),
-        ["E0126", "E0101", "E0122"]
+        ["E0003", "E0101", "E0122"]
     );
     assert_eq!(codes("schedule: A -> tile(i"), ["E0003"]);
 }

@@ -68,7 +68,7 @@ fn files_that_are_wrong() {
         "emit p.stur --stage loops --schedule s",
         1,
         &expect![[r#"
-        error[E0126]: a file of schedules holds nothing but a `schedule:` line
+        error[E0003]: a file of schedules holds nothing but a `schedule:` line
          --> s:1:1
           |
         1 | symbols: N
@@ -76,7 +76,7 @@ fn files_that_are_wrong() {
           |
           = help: what is computed stands in the program
 
-        error[E0126]: a file of schedules holds nothing but a `schedule:` line
+        error[E0003]: a file of schedules holds nothing but a `schedule:` line
          --> s:2:1
           |
         2 | A(i, j) := B(i, k) * C(k, j)
@@ -84,7 +84,7 @@ fn files_that_are_wrong() {
           |
           = help: what is computed stands in the program
 
-        error[E0126]: a file of schedules holds nothing but a `schedule:` line
+        error[E0003]: a file of schedules holds nothing but a `schedule:` line
          --> s:3:1
           |
         3 | B:D(i, k) := (0 <= i < N) * (0 <= k < N)
@@ -92,7 +92,7 @@ fn files_that_are_wrong() {
           |
           = help: what is computed stands in the program
 
-        error[E0126]: a file of schedules holds nothing but a `schedule:` line
+        error[E0003]: a file of schedules holds nothing but a `schedule:` line
          --> s:4:1
           |
         4 | C:D(k, j) := (0 <= k < N) * (0 <= j < N)
