@@ -238,8 +238,8 @@ fn roofline(results: &Results) -> Chart {
         let ridge = peak / bandwidth.max(1e-9);
         roof = vec![(0.05, 0.05 * bandwidth), (ridge, peak), (1000.0, peak)];
     }
-    for kernel in KERNELS {
-        for case in kernel.table.iter().filter_map(|n| case(results, kernel.name, *n, 1)) {
+    for case in results.table_cases() {
+        if case.threads == 1 && !case.single {
             let Some(multiply_adds) = case.points else { continue };
             // Two operations each, however the program writes them.
             let at = |time: f64| (2.0 * multiply_adds / case.bytes, 2.0 * multiply_adds / time);

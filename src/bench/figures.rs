@@ -60,6 +60,8 @@ pub struct Scope {
     pub threads: Vec<usize>,
     /// Only kernels whose name contains one of these; all if there are none.
     pub kernels: Vec<String>,
+    /// This size in the table instead of its own.
+    pub size: Option<i64>,
     /// Only these systems beside dastac; all if there are none.
     pub systems: Vec<String>,
     /// Of the random data.
@@ -73,6 +75,11 @@ pub struct Scope {
 impl Scope {
     fn has(&self, name: &str) -> bool {
         self.kernels.is_empty() || self.kernels.iter().any(|text| name.contains(&text[..]))
+    }
+
+    /// The sizes of a kernel in the table.
+    fn sizes(&self, kernel: &Kernel) -> Vec<i64> {
+        self.size.map_or_else(|| kernel.table.to_vec(), |size| vec![size])
     }
 
     fn kernels(&self) -> impl Iterator<Item = &'static Kernel> {
@@ -140,14 +147,15 @@ fn table(scope: &Scope) -> Vec<Job> {
     let kernels: Vec<&Kernel> = scope.kernels().collect();
     for &threads in &scope.threads {
         for kernel in &kernels {
-            jobs.extend(kernel.table.iter().map(|n| scope.job(kernel, *n, threads, systems)));
+            let sizes = scope.sizes(kernel).into_iter();
+            jobs.extend(sizes.map(|n| scope.job(kernel, n, threads, systems)));
         }
     }
     let single = |kernel: &Kernel, n: i64| !scope.quick || SINGLE.contains(&(kernel.name, n));
     for kernel in &kernels {
-        for n in kernel.table.iter().filter(|n| single(kernel, **n)) {
+        for n in scope.sizes(kernel).into_iter().filter(|n| single(kernel, *n)) {
             let threads = scope.threads.first().copied().unwrap_or(1);
-            let job = scope.job(kernel, *n, threads, &["dastac", "mkl"]);
+            let job = scope.job(kernel, n, threads, &["dastac", "mkl"]);
             jobs.push(Job { single: true, ..job });
         }
     }

@@ -1,6 +1,5 @@
 //! What was set out to be reached, and whether it is: ratios of one run.
 
-use super::kernels::KERNELS;
 use super::results::{Case, Results};
 
 /// A goal.
@@ -59,14 +58,8 @@ fn against(case: &Case, systems: &[&str]) -> Option<f64> {
 /// All goals that there are results for.
 pub fn goals(results: &Results) -> Vec<Goal> {
     let mut most = 1;
-    let mut cases: Vec<&Case> = Vec::new();
-    for kernel in KERNELS {
-        for n in kernel.table {
-            let all = results.cases.values();
-            let found = all.filter(|case| case.kernel == kernel.name && case.n == *n);
-            cases.extend(found.filter(|case| case.time("dastac").is_some()));
-        }
-    }
+    let mut cases = results.table_cases();
+    cases.retain(|case| case.time("dastac").is_some());
     cases.iter().for_each(|case| most = most.max(case.threads));
     let wide = |case: &&&Case| !case.single;
     let of = |kernels: &[&str]| -> Vec<&Case> {
@@ -164,4 +157,20 @@ pub fn goals(results: &Results) -> Vec<Goal> {
     });
     goals.retain(|goal| !goal.rows.is_empty());
     goals
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::results::tests::sample;
+
+    #[test]
+    fn only_what_was_measured_is_judged() {
+        let goals = goals(&sample());
+        let titles: Vec<&str> = goals.iter().map(|goal| goal.title.as_str()).collect();
+        assert_eq!(titles, ["TTM as fast as MKL"]);
+        let row = goals[0].worst().unwrap();
+        assert_eq!((row.name.as_str(), row.met()), ("TTM_UT 192, 1 thread", true));
+        assert!((row.value - 1.2).abs() < 1e-9);
+    }
 }

@@ -364,10 +364,108 @@ fn turns(systems: &mut [Candidate], shared: &mut Runner, job: &Job) {
             let start = Instant::now();
             while let Some(sample) = candidate.sample(shared) {
                 candidate.samples.push(sample);
-                if start.elapsed() > TURN {
+                if start.elapsed() > TURN || candidate.samples.len() > MOST {
                     break;
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::kernels::find;
+
+    fn job(kernel: &str, n: i64, systems: &[&str]) -> Job {
+        let mut job = Job::of(find(kernel).unwrap(), n, 1, systems);
+        for (name, value) in &mut job.symbols {
+            // Rows of a regression are many, for times; counts need few.
+            *value = if kernel.starts_with("pr") && name == "M" { 11 } else { *value };
+        }
+        job.budget = 0.01;
+        job.places.peers = "there is no such folder".into();
+        job.places.scratch = std::env::temp_dir();
+        job
+    }
+
+    /// Points among `n^rank` for which the condition holds.
+    fn points(n: i64, rank: u32, condition: impl Fn(&[i64]) -> bool) -> f64 {
+        let all = (0..n.pow(rank)).filter(|at| {
+            let index: Vec<i64> = (0..rank).map(|k| at / n.pow(k) % n).collect();
+            condition(&index)
+        });
+        all.count() as f64
+    }
+
+    #[test]
+    fn counts_are_those_of_brute_force() {
+        let n = 5;
+        let all = |rank: u32| points(n, rank, |_| true);
+        let up = points(n, 2, |x| x[0] <= x[1]);
+        let below = points(n, 2, |x| x[0] < x[1]);
+        let leslie = points(n, 2, |x| x[0] == 0 || x[1] == x[0] - 1);
+        let sorted = |rank: u32| points(n, rank, |x| x.is_sorted());
+        // Points, factors, and elements of all tensors.
+        let expected = [
+            ("ttm_dp", all(3), 2.0, 3.0 * all(2)),
+            ("ttm_ut", up * all(2), 2.0, 2.0 * up * all(1) + all(2)),
+            ("thp_i", all(2), 2.0, 3.0 * all(2)),
+            ("mtt_j", all(3), 3.0, all(3) + 3.0 * all(1)),
+            ("mtt_jut", below * all(1), 3.0, below * all(1) + 2.0 * (all(1) - 1.0) + all(1)),
+            ("mtt_d", all(1), 3.0, 4.0 * all(1)),
+            ("spmv_ut", up, 2.0, up + 2.0 * all(1)),
+            ("spmv_l", leslie, 2.0, leslie + 2.0 * all(1)),
+            ("pr2", 11.0 * sorted(2), 2.0, 11.0 * all(1) + sorted(2)),
+            ("pr4", 11.0 * sorted(4), 4.0, 11.0 * all(1) + sorted(4)),
+        ];
+        for (kernel, points, factors, elements) in expected {
+            let case = measure(&job(kernel, n, &["dastac"])).unwrap();
+            assert_eq!(case.points, Some(points), "{kernel}");
+            assert_eq!(case.flops, Some(points * factors), "{kernel}");
+            assert_eq!(case.bytes, elements * 8.0, "{kernel}");
+            assert!(case.time("dastac").is_some(), "{kernel}");
+        }
+    }
+
+    #[test]
+    fn other_forms_and_c_agree() {
+        let systems =
+            ["dastac", "untiled", "inputs", "dense", "small", "c-packed", "c-inputs", "c-dense"];
+        for (kernel, single) in [("ttm_ut", false), ("pr2", true), ("spmv_l", false)] {
+            let mut job = job(kernel, 6, &systems);
+            job.single = single;
+            let case = measure(&job).unwrap();
+            for measured in &case.systems {
+                let compiled = dastac_backend::c::Compiler::find().is_some();
+                if compiled || !measured.system.starts_with("c-") {
+                    assert!(measured.time().is_some(), "{kernel}: {measured:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_missing_says_how_to_get_it() {
+        let case = measure(&job("spmv_ut", 6, &["dastac", "mkl", "taco"])).unwrap();
+        for system in ["mkl", "taco"] {
+            let Some(Outcome::Gap { reason }) = case.system(system).map(|m| &m.outcome) else {
+                panic!("{system} is there");
+            };
+            assert!(reason.starts_with("not installed") && reason.contains("--"), "{reason}");
+        }
+        let case = measure(&job("pr3", 3, &["dastac", "mkl"])).unwrap();
+        let gap = &case.system("mkl").unwrap().outcome;
+        assert!(matches!(gap, Outcome::Gap { reason } if reason.contains("no routine")));
+    }
+
+    #[test]
+    fn differences_are_relative() {
+        let of = |values: &[f64]| Buffer::of(Element::F64, values).unwrap();
+        assert_eq!(difference(&of(&[1.0, -2.0]), &of(&[1.0, -2.0])), 0.0);
+        assert!(difference(&of(&[100.0, 1e-3]), &of(&[100.0, 2e-3])) < 1e-4);
+        assert!(difference(&of(&[100.0, 100.0]), &of(&[100.0, 101.0])) > 9e-3);
+        assert_eq!(difference(&of(&[1.0]), &of(&[f64::NAN])), f64::MAX);
+        assert_eq!(difference(&of(&[1.0]), &of(&[])), f64::MAX);
     }
 }

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use super::charts::charts;
 use super::goals::{Goal, goals};
 use super::peers::{SYSTEMS, label};
-use super::results::{Case, Outcome, Results};
-use super::summary::{date, describe, table_cases};
+use super::results::{Case, Measured, Outcome, Results};
+use super::summary::{date, describe};
 use super::svg::{STYLE, escape, svg};
 use super::table::{self, Row, milliseconds};
 
@@ -58,7 +58,7 @@ fn head(body: &mut String, results: &Results) {
         escape(&describe(machine))
     );
     let lead = super::stats::geometric_mean(
-        table_cases(results).iter().filter_map(|case| table::row(results, case).against_peer()),
+        results.table_cases().iter().filter_map(|case| table::row(results, case).against_peer()),
     );
     let ahead = lead.map_or(String::new(), |mean| {
         format!(
@@ -115,12 +115,12 @@ fn tile(body: &mut String, goal: &Goal) {
 }
 
 fn kernels(body: &mut String, results: &Results) {
-    let cases = table_cases(results);
+    let cases = results.table_cases();
     let systems: Vec<&str> = super::figures::table_systems(false)
         .iter()
         .copied()
         .filter(|name| *name != "dastac")
-        .filter(|name| cases.iter().any(|case| case.time(name).is_some()))
+        .filter(|name| cases.iter().any(|case| case.system(name).is_some_and(Measured::ran)))
         .collect();
     body.push_str(
         "<h2 id=\"kernels\">Kernels</h2><p class=\"faint\">Medians in milliseconds. The bound is the time that reading inputs and writing outputs once, or one \
@@ -148,7 +148,7 @@ fn kernels(body: &mut String, results: &Results) {
         kernel(body, case, &table::row(results, case), &systems);
     }
     body.push_str("</tbody></table></div>\n");
-    let gaps = table::gaps(table_cases(results));
+    let gaps = table::gaps(results.table_cases());
     if !gaps.is_empty() {
         body.push_str("<details><summary>What could not be measured</summary><ul class=\"faint\">");
         gaps.iter().for_each(|gap| {
@@ -173,7 +173,7 @@ fn kernel(body: &mut String, case: &Case, row: &Row, systems: &[&str]) {
         Some(part) => {
             let _ = write!(
                 body,
-                "<td><span class=\"bar {}\"><i style=\"width:{:.0}%\"></i></span>{:.0}%</td>",
+                "<td><span class=\"meter {}\"><i style=\"width:{:.0}%\"></i></span><span class=\"part\">{:.0}%</span></td>",
                 class(part / 0.9),
                 (part * 100.0).min(100.0),
                 part * 100.0
@@ -232,4 +232,30 @@ fn method(body: &mut String, results: &Results) {
         let _ = writeln!(body, "<li><b>{}</b>: {}</li>", escape(about.label), escape(about.about));
     }
     body.push_str("</ul>\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::results::tests::sample;
+
+    #[test]
+    fn the_page_stands_for_itself() {
+        let page = page(&sample());
+        let text = page.replace("http://www.w3.org/2000/svg", "");
+        for outside in ["http", "src=", "@import", "url("] {
+            assert!(!text.contains(outside), "{outside}");
+        }
+        for part in
+            ["TTM as fast as MKL", "differs by 5e-1", "not &lt;installed&gt;", "1.20&times;", "80%"]
+        {
+            assert!(text.contains(part), "{part}");
+        }
+        assert!(!text.contains("NaN") && !text.contains("inf\""));
+        for tag in ["table", "section", "details", "svg", "g", "div", "ul", "td", "tr"] {
+            let count = |text: &str| page.matches(text).count();
+            let opened = count(&format!("<{tag}>")) + count(&format!("<{tag} "));
+            assert_eq!(opened, count(&format!("</{tag}>")), "{tag}");
+        }
+    }
 }

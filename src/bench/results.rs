@@ -25,6 +25,9 @@ pub struct Results {
     pub command: String,
     /// Versions of peers.
     pub peers: BTreeMap<String, String>,
+    /// Keys of the cases that the table shows.
+    #[serde(default)]
+    pub table: Vec<String>,
     /// Cases, by [`super::Job::key`].
     pub cases: BTreeMap<String, Case>,
 }
@@ -138,6 +141,11 @@ impl Case {
 }
 
 impl Measured {
+    /// Whether it ran, whatever came out.
+    pub fn ran(&self) -> bool {
+        !matches!(self.outcome, Outcome::Gap { .. })
+    }
+
     /// Its times, if its results are right.
     pub fn time(&self) -> Option<&Summary> {
         match &self.outcome {
@@ -151,6 +159,16 @@ impl Results {
     /// None yet.
     pub fn new(binary: String, machine: Machine) -> Results {
         Results { format: FORMAT, binary, machine, ..Results::default() }
+    }
+
+    /// The cases of the table: by type of elements, threads, kernel and size.
+    pub fn table_cases(&self) -> Vec<&Case> {
+        let mut cases: Vec<&Case> =
+            self.table.iter().filter_map(|key| self.cases.get(key)).collect();
+        let place =
+            |case: &Case| super::kernels::KERNELS.iter().position(|k| k.name == case.kernel);
+        cases.sort_by_key(|case| (case.single, case.threads, place(case), case.n));
+        cases
     }
 
     /// Those of a file, if they are of this binary on this machine.
@@ -177,5 +195,100 @@ impl Results {
         let temporary = path.with_extension("json.new");
         std::fs::write(&temporary, text + "\n")?;
         std::fs::rename(temporary, path)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::bench::machine::Rates;
+
+    /// One kernel at two sizes, on a machine of round numbers.
+    pub(crate) fn sample() -> Results {
+        let read = vec![(1 << 20, 50e9), (1 << 30, 10e9)];
+        let machine = Machine {
+            cpu: "a processor".into(),
+            cores: 2,
+            time: 86_400,
+            rates: vec![Rates { threads: 1, fma64: 50e9, fma32: 100e9, read }],
+            ..Machine::default()
+        };
+        let mut results = Results::new("binary".into(), machine);
+        results.command = "dastac bench".into();
+        let time = |ns: f64| Outcome::Time {
+            time: Summary {
+                median_ns: ns,
+                mad_ns: ns / 50.0,
+                min_ns: ns * 0.9,
+                samples: 5,
+                disturbed: 1,
+            },
+            error: 1e-15,
+        };
+        for (n, scale) in [(192, 0.4), (256, 1.0)] {
+            let measured = |system: &str, outcome: Outcome| Measured {
+                system: system.into(),
+                detail: if system == "mkl" { "gemm".into() } else { String::new() },
+                outcome,
+            };
+            let case = Case {
+                kernel: "ttm_ut".into(),
+                title: "TTM_UT".into(),
+                n,
+                threads: 1,
+                points: Some(2e9 * scale),
+                flops: Some(4e9 * scale),
+                bytes: 1e8,
+                stages: vec![("parse".into(), 1_000_000), ("codegen".into(), 20_000_000)],
+                systems: vec![
+                    measured("dastac", time(5e7 * scale)),
+                    measured("c-packed", time(3e8 * scale)),
+                    measured("mkl", time(6e7 * scale)),
+                    measured("openblas", Outcome::Gap { reason: "not <installed>".into() }),
+                    measured(
+                        "numpy",
+                        Outcome::Wrong {
+                            time: Summary {
+                                median_ns: 1e6,
+                                mad_ns: 0.0,
+                                min_ns: 1e6,
+                                samples: 3,
+                                disturbed: 0,
+                            },
+                            error: 0.5,
+                        },
+                    ),
+                ],
+                ..Case::default()
+            };
+            results.cases.insert(format!("ttm_ut/{n}/f64/1"), case);
+            results.table.push(format!("ttm_ut/{n}/f64/1"));
+        }
+        results
+    }
+
+    #[test]
+    fn results_are_read_back_for_the_same_binary_and_machine_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("results.json");
+        let results = sample();
+        results.save(&path).unwrap();
+        assert_eq!(Results::load(&path, "binary", &results.machine), Some(results.clone()));
+        assert_eq!(Results::read(&path), Some(results.clone()));
+        assert_eq!(Results::load(&path, "other", &results.machine), None);
+        let other = Machine { cores: 4, ..results.machine.clone() };
+        assert_eq!(Results::load(&path, "binary", &other), None);
+        std::fs::write(&path, "{").unwrap();
+        assert_eq!(Results::load(&path, "binary", &results.machine), None);
+    }
+
+    #[test]
+    fn wrong_results_and_gaps_have_no_time() {
+        let results = sample();
+        let case = &results.cases["ttm_ut/256/f64/1"];
+        assert_eq!(case.best(&["mkl", "openblas", "numpy", "c-packed"]).unwrap().0, "mkl");
+        assert!(case.time("numpy").is_none() && case.time("openblas").is_none());
+        // 2e9 multiply-adds at 50e9 each second; 1e8 bytes take less.
+        assert_eq!(case.bound(&results.machine), Some((4e7, false)));
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::charts::compile_times;
 use super::goals::goals;
 use super::machine::Machine;
-use super::results::{Case, Results};
+use super::results::{Measured, Results};
 use super::table;
 
 /// What is written stands between these lines.
@@ -43,26 +43,6 @@ pub fn describe(machine: &Machine) -> String {
     )
 }
 
-/// The cases of the table, as it shows them.
-pub fn table_cases(results: &Results) -> Vec<&Case> {
-    let mut cases: Vec<&Case> = Vec::new();
-    let mut threads: Vec<usize> = results.cases.values().map(|case| case.threads).collect();
-    threads.sort_unstable();
-    threads.dedup();
-    for single in [false, true] {
-        for threads in &threads {
-            for kernel in super::kernels::KERNELS {
-                let of = |n: &i64| {
-                    let element = if single { "f32" } else { "f64" };
-                    results.cases.get(&format!("{}/{n}/{element}/{threads}", kernel.name))
-                };
-                cases.extend(kernel.table.iter().filter_map(of));
-            }
-        }
-    }
-    cases
-}
-
 /// The text between the markers.
 pub fn markdown(results: &Results) -> String {
     let machine = &results.machine;
@@ -90,12 +70,12 @@ pub fn markdown(results: &Results) -> String {
             at(512)
         );
     }
-    let cases = table_cases(results);
+    let cases = results.table_cases();
     let rows: Vec<table::Row> = cases.iter().map(|case| table::row(results, case)).collect();
     let systems: Vec<&str> = super::figures::table_systems(false)
         .iter()
         .copied()
-        .filter(|name| cases.iter().any(|case| case.time(name).is_some()))
+        .filter(|name| cases.iter().any(|case| case.system(name).is_some_and(Measured::ran)))
         .collect();
     let (headings, cells) = table::cells(&rows, &systems);
     let names: Vec<&str> = headings.iter().map(|h| h.trim_start_matches('>')).collect();

@@ -353,6 +353,17 @@ fn bars(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::charts::charts;
+    use crate::bench::results::tests::sample;
+    use expect_test::expect_file;
+
+    /// Rewritten with `UPDATE_EXPECT=1`; to look at in a browser.
+    #[test]
+    fn a_figure_on_fixed_data() {
+        let charts = charts(&sample());
+        let chart = charts.iter().find(|chart| chart.name == "11").unwrap();
+        expect_file!["testdata/figure.svg"].assert_eq(&svg(chart, true));
+    }
 
     #[test]
     fn ticks_are_round() {
@@ -361,14 +372,7 @@ mod tests {
         assert_eq!(scale.ticks(6), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
         let axis = Axis { label: String::new(), log: true };
         let scale = Scale::over(&[3.0, 4000.0], &axis, false, (0.0, 1.0));
-        assert_eq!(
-            scale.ticks(6),
-            [3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0][..0]
-                .iter()
-                .copied()
-                .chain([10.0, 100.0, 1000.0])
-                .collect::<Vec<_>>()
-        );
+        assert_eq!(scale.ticks(6), [10.0, 100.0, 1000.0]);
         assert!((scale.at(3.0 / 1.15)).abs() < 1e-9 && (scale.at(4600.0) - 1.0).abs() < 1e-9);
     }
 

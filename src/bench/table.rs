@@ -145,3 +145,33 @@ pub fn gaps<'a>(cases: impl IntoIterator<Item = &'a Case>) -> Vec<String> {
     });
     lines.collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::results::tests::sample;
+    use expect_test::expect;
+
+    #[test]
+    fn a_row_has_ratios_and_says_what_is_missing() {
+        let results = sample();
+        let rows: Vec<Row> = results.cases.values().map(|case| row(&results, case)).collect();
+        let (headings, cells) =
+            cells(&rows, &["dastac", "c-packed", "mkl", "openblas", "numpy", "taco"]);
+        let lines = [headings].into_iter().chain(cells).map(|cells| cells.join(" | ") + "\n");
+        expect![[r#"
+            kernel | >n | type | >threads | >dastac, ms | >+- | >bound, ms | >of bound | >best peer, ms |  | >best/dastac | >C loops, packed | >MKL | >OpenBLAS | >NumPy | >TACO
+            TTM_UT | 192 | f64 | 1 | 20.0 | 2% | 16.0 | 80% | 24.0 | MKL | 1.20 | 120 | 24.0 | - | differs (5e-1) | 
+            TTM_UT | 256 | f64 | 1 | 50.0 | 2% | 40.0 | 80% | 60.0 | MKL | 1.20 | 300 | 60.0 | - | differs (5e-1) | 
+        "#]].assert_eq(&lines.collect::<String>());
+        expect![[r#"
+            OpenBLAS, TTM_UT 192, TTM_UT 256: not <installed>
+            NumPy, TTM_UT 192, TTM_UT 256: its results differ from dastac's by 5.0e-1: the time does not count"#]].assert_eq(&gaps(results.cases.values()).join("\n"));
+    }
+
+    #[test]
+    fn milliseconds_have_three_digits() {
+        let texts = [0.00123, 0.9949, 1.0, 9.994, 12.34, 99.96, 1234.5].map(milliseconds);
+        assert_eq!(texts, ["0.001", "0.995", "1.00", "9.99", "12.3", "100", "1234"]);
+    }
+}

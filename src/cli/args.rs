@@ -337,6 +337,9 @@ pub struct BenchArgs {
     /// Only kernels whose name contains this text; may be given again
     #[arg(long = "kernel", value_name = "TEXT")]
     pub kernels: Vec<String>,
+    /// This size of all kernels in the table, instead of its own
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..=1 << 40))]
+    pub size: Option<i64>,
     /// Only this system beside dastac; may be given again
     #[arg(long = "system", value_name = "NAME")]
     pub systems: Vec<String>,

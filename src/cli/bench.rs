@@ -47,6 +47,12 @@ pub fn bench(terminal: &Terminal, args: &BenchArgs) -> Result<Outcome> {
         })?;
     } else {
         results.command = command(args);
+        if figures.contains(&Figure::Table) {
+            let keys =
+                figures::jobs(Figure::Table, &scope).iter().map(Job::key).collect::<Vec<_>>();
+            results.table.retain(|key| !keys.contains(key));
+            results.table.extend(keys);
+        }
         let progress = Bar::new(terminal.interactive, jobs.len());
         probe(&mut results, &scope, &progress)?;
         for (at, job) in jobs.iter().enumerate() {
@@ -130,6 +136,7 @@ fn scope(args: &BenchArgs) -> Result<Scope> {
         quick: args.quick,
         threads,
         kernels: args.kernels.clone(),
+        size: args.size,
         systems: args.systems.clone(),
         seed: args.seed.unwrap_or(now.as_secs()),
         budget: args.budget.unwrap_or(0.0),
@@ -196,6 +203,7 @@ fn command(args: &BenchArgs) -> String {
     let mut words = vec!["dastac bench".to_string()];
     words.extend(args.quick.then(|| "--quick".to_string()));
     words.extend(args.figures.iter().map(|name| format!("--figure {name}")));
+    words.extend(args.size.map(|size| format!("--size {size}")));
     words.extend(args.kernels.iter().map(|name| format!("--kernel {name}")));
     words.join(" ")
 }

@@ -3,6 +3,7 @@
 //! Both are bounds, so the best of several tries counts. Vector instructions are chosen at run time, the widest that the CPU has.
 
 use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Barrier, Mutex};
 use std::time::{Duration, Instant};
 
@@ -168,36 +169,47 @@ fn kernels(single: bool) -> (Fma, Read, usize) {
     (if single { fma32 } else { fma64 }, read, 0)
 }
 
-/// Runs `work` on `threads` threads at the same time, each on a CPU of its own, `tries` times; the shortest time from the first start to
-/// the last end. `work` is given the thread's number.
-fn best(threads: usize, tries: usize, work: impl Fn(usize) + Sync) -> Duration {
+/// Runs `work` on `threads` threads at the same time, each on a CPU of its own, again and again for [`TRYING`]; the shortest time from the first
+/// start to the last end. `work` is given the thread's number.
+fn best(threads: usize, work: impl Fn(usize) + Sync) -> Duration {
     let cpus = affinity::allowed();
     let barrier = Barrier::new(threads);
     let base = Instant::now();
-    // Of every try: when its first thread began, and its last one ended.
-    let times = Mutex::new(vec![(Duration::MAX, Duration::ZERO); tries]);
+    // Of the running try: when its first thread began, and its last one ended. And the shortest of the others.
+    let times = Mutex::new((Duration::MAX, Duration::ZERO, Duration::MAX));
+    let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for thread in 0..threads {
-            let (barrier, work, cpus, times) = (&barrier, &work, &cpus, &times);
+            let (barrier, work, cpus, times, over) = (&barrier, &work, &cpus, &times, &over);
             scope.spawn(move || {
                 if !cpus.is_empty() {
                     affinity::pin(&[cpus[thread % cpus.len()]]);
                 }
-                for at in 0..tries {
+                while !over.load(Ordering::Relaxed) {
                     barrier.wait();
                     let start = base.elapsed();
                     work(thread);
                     let end = base.elapsed();
                     if let Ok(mut times) = times.lock() {
-                        times[at] = (times[at].0.min(start), times[at].1.max(end));
+                        (times.0, times.1) = (times.0.min(start), times.1.max(end));
                     }
+                    let leads = barrier.wait().is_leader();
+                    if leads && let Ok(mut times) = times.lock() {
+                        let (start, end, shortest) = *times;
+                        let time = end.saturating_sub(start);
+                        *times = (Duration::MAX, Duration::ZERO, shortest.min(time));
+                        over.store(base.elapsed() > TRYING, Ordering::Relaxed);
+                    }
+                    barrier.wait();
                 }
             });
         }
     });
-    let times = times.into_inner().unwrap_or_default();
-    times.iter().map(|(start, end)| end.saturating_sub(*start)).min().unwrap_or(Duration::MAX)
+    times.into_inner().map_or(Duration::MAX, |(_, _, shortest)| shortest)
 }
+
+/// How long a measurement is repeated.
+const TRYING: Duration = Duration::from_millis(90);
 
 /// Makes a value look used.
 fn keep<T>(value: T) {
@@ -209,11 +221,16 @@ pub fn fma_rate(single: bool, threads: usize) -> f64 {
     let (kernel, _, _) = kernels(single);
     // About a millisecond: shorter than a time slice, much longer than a barrier.
     let mut rounds = 1 << 10;
-    while best(1, 3, |_| keep(kernel(black_box(rounds)))) < Duration::from_micros(1500) {
+    let once = |rounds| {
+        let start = Instant::now();
+        keep(kernel(black_box(rounds)));
+        start.elapsed()
+    };
+    while once(rounds) < Duration::from_micros(800) {
         rounds *= 2;
     }
     let each = kernel(1).0 * rounds;
-    let time = best(threads, 60, |_| keep(kernel(black_box(rounds))));
+    let time = best(threads, |_| keep(kernel(black_box(rounds))));
     each as f64 * threads as f64 / time.as_secs_f64()
 }
 
@@ -234,10 +251,9 @@ pub fn read_bandwidth(bytes: usize, threads: usize) -> Result<f64> {
         .collect();
     let parts = parts?;
     let total = (each * threads * 8) as f64;
-    let repeat = (1 << 24) / (each * 8) + 1; // at least 16 MB a try
-    let tries = ((1 << 30) / (each * 8 * repeat)).clamp(4, 24);
+    let repeat = (1 << 22) / (each * 8) + 1; // at least 4 MB a try
     let fastest = [1, 4, 8].into_iter().map(|streams| {
-        best(threads, tries, |thread| {
+        best(threads, |thread| {
             for _ in 0..repeat {
                 keep(kernel(black_box(&parts[thread]), streams));
             }

@@ -9,7 +9,7 @@ use dastac_sched::KERNEL;
 use dastac_stur::Role;
 use dastac_stur::program::TensorId;
 
-use super::variant::{in_order_of, whole};
+use super::variant::{in_order_of, is_whole, whole};
 use crate::Error;
 use crate::bench::job::Job;
 use crate::bench::measure::System;
@@ -46,7 +46,7 @@ pub(super) fn system(
         let length = length.ok_or_else(|| format!("the size of `{}` has no value", fact.name))?;
         let id = TensorId(at);
         own.push(match fact.role {
-            Role::Input if length == shared.packed(id).len() => None,
+            Role::Input if !is_whole(name, Role::Input) => None,
             Role::Input => Some(shared.unpacked(id).map_err(text)?),
             _ => Some(Buffer::zeroed(fact.element, length).map_err(text)?),
         });
@@ -101,7 +101,10 @@ impl System for Loops {
 
     fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Buffer, Error> {
         match &self.own[tensor.0] {
-            Some(buffer) => in_order_of(shared, tensor, buffer),
+            Some(buffer) => {
+                let whole = is_whole(&self.name, shared.facts()[tensor.0].role);
+                in_order_of(shared, tensor, buffer, whole)
+            }
             None => Err(Error::UnknownTensor(shared.facts()[tensor.0].name.clone())),
         }
     }

@@ -16,14 +16,19 @@ use crate::run::{Runner, available_memory};
 /// Buffers of dense boxes may take this many bytes together.
 const MOST: u128 = 8 << 30;
 
-/// Which tensors stand in their whole boxes.
+/// Whether a tensor of this role stands in its whole box.
+pub(super) fn is_whole(variant: &str, role: Role) -> bool {
+    match variant {
+        "dense" | "c-dense" => true,
+        "inputs" | "c-inputs" => role != Role::Input,
+        _ => false,
+    }
+}
+
+/// The program with tensors in the form of a variant.
 pub(super) fn whole(laid: Laid, variant: &str, shared: &Runner) -> Result<Laid, String> {
     let facts = shared.facts();
-    let is_whole = |id: TensorId| match variant {
-        "dense" | "c-dense" => true,
-        "inputs" | "c-inputs" => facts[id.0].role != Role::Input,
-        _ => false,
-    };
+    let is_whole = |id: TensorId| is_whole(variant, facts[id.0].role);
     let dense = facts.iter().enumerate().filter(|(at, _)| is_whole(TensorId(*at)));
     let bytes: u128 = dense.map(|(_, fact)| fact.dense_bytes).sum();
     // Comparing takes a second copy.
@@ -62,8 +67,7 @@ pub(super) fn system(
     let inputs: Vec<usize> =
         (0..runner.facts().len()).filter(|at| runner.facts()[*at].role == Role::Input).collect();
     for id in inputs.into_iter().map(TensorId) {
-        let unpacked = shared.packed(id).len() != runner.packed(id).len();
-        let unpacked = match unpacked {
+        let unpacked = match is_whole(name, Role::Input) {
             true => Some(shared.unpacked(id).map_err(text)?),
             false => None,
         };
@@ -95,17 +99,21 @@ impl System for Variant {
     }
 
     fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Buffer, Error> {
-        in_order_of(shared, tensor, self.runner.packed(tensor))
+        let whole = is_whole(&self.name, shared.facts()[tensor.0].role);
+        in_order_of(shared, tensor, self.runner.packed(tensor), whole)
     }
 }
 
 /// A packed buffer, or a dense array of the whole box, in the order of dastac's packed buffer.
+///
+/// The length does not tell: a tensor without structure may be packed in another order of its dimensions.
 pub(super) fn in_order_of(
     shared: &mut Runner,
     tensor: TensorId,
     found: &Buffer,
+    whole: bool,
 ) -> Result<Buffer, Error> {
-    if found.len() != shared.packed(tensor).len() {
+    if whole {
         return shared.pack(tensor, found);
     }
     let mut copy = Buffer::zeroed(shared.facts()[tensor.0].element, found.len())?;
