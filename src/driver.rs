@@ -143,6 +143,14 @@ pub struct Target {
     pub untiled: bool,
 }
 
+impl Target {
+    /// How code for it is generated.
+    pub fn options(self) -> Options {
+        let Target { parallel, checked, .. } = self;
+        Options { parallel, checked, ..Options::default() }
+    }
+}
+
 impl Lowered {
     /// The computation as it is compiled: in tiles for this machine, unless it is to stay as it is.
     ///
@@ -169,8 +177,7 @@ impl Lowered {
     /// Generates machine code for this machine.
     pub fn build(self, target: Target) -> Result<Built, Error> {
         let mut lowered = self;
-        let Target { parallel, checked, .. } = target;
-        let options = Options { parallel, checked, ..Options::default() };
+        let options = target.options();
         let start = Instant::now();
         let tiled = lowered.tiled(target)?;
         lowered.laid.analysis.timings.0.push(("tile", start.elapsed()));

@@ -139,7 +139,7 @@ fn remarks(found: &Found, symbols: &[(String, i64)], threads: usize) -> Vec<Stri
         symbols.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let threads = format!("{threads} thread{}", if threads == 1 { "" } else { "s" });
     let mut remarks = vec![format!(
-        "Found by `dastac tune` at {}, of {} schedules.",
+        "Found by `dastac tune` at {}; tried: {}.",
         [sizes.join(" "), threads].join(" on ").trim_start_matches(" on "),
         found.tried
     )];
@@ -180,8 +180,9 @@ fn human(report: &Report, found: &Found) -> String {
     });
     let mut text = table(&[">time", ">speed", "schedule"], rows.collect());
     text += &format!(
-        "\n{} schedules tried in {} on {} thread{}\n",
+        "\n{} schedule{} tried in {} on {} thread{}\n",
         report.tried,
+        if report.tried == 1 { "" } else { "s" },
         duration(nanoseconds(found.elapsed)),
         report.threads,
         if report.threads == 1 { "" } else { "s" }

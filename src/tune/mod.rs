@@ -11,7 +11,8 @@ mod space;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use dastac_backend::Jit;
+use dastac_backend::{Compiled, Jit};
+use dastac_loops::Module;
 use dastac_stur::Role;
 use dastac_stur::program::{Program, TensorId};
 use dastac_stur::schedule::Schedule;
@@ -20,7 +21,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::Error;
-use crate::driver::{Laid, Target};
+use crate::driver::{Laid, Lowered, Target};
 use crate::run::{Runner, Verification, rounded};
 pub use space::Space;
 
@@ -103,7 +104,7 @@ pub fn tune(
     let program = &laid.analysis.inferred.program;
     let unscheduled = vec![Schedule::default(); program.rules.len()];
     let untiled = Target { untiled: true, ..target };
-    let own = runner.exchange(code(laid, &unscheduled, untiled)?);
+    let own = runner.exchange(Jit::load(&loops(laid, &unscheduled)?.build(untiled)?.code)?);
     runner.forget_results();
     runner.execute()?;
     let reference = results(runner, program);
@@ -124,7 +125,9 @@ pub fn tune(
         rng,
         start,
         budget: options.budget,
-        tried: BTreeSet::from([current.clone()]),
+        drawn: BTreeSet::from([current.clone()]),
+        tried: 1,
+        together: std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(KEPT),
         rejected: 0,
         plain: Duration::ZERO,
         kept: Vec::new(),
@@ -156,7 +159,11 @@ struct Search<'a> {
     rng: ChaCha8Rng,
     start: Instant,
     budget: Duration,
-    tried: BTreeSet<Vec<Schedule>>,
+    /// What was drawn, so that it is not drawn again.
+    drawn: BTreeSet<Vec<Schedule>>,
+    tried: usize,
+    /// So many candidates are compiled at the same time.
+    together: usize,
     rejected: usize,
     plain: Duration,
     /// The fastest first.
@@ -171,20 +178,26 @@ impl Search<'_> {
 
     /// Candidates with one choice.
     fn simple(&mut self, current: &[Schedule]) -> Result<(), Error> {
-        let mut candidates = Vec::new();
+        let mut tiers = [Vec::new(), Vec::new()];
         for (rule, space) in &self.spaces {
-            for schedule in space.simple() {
-                let mut schedules = current.to_vec();
-                schedules[*rule] = schedule;
-                candidates.push(schedules);
+            for (tier, simple) in tiers.iter_mut().zip(space.simple()) {
+                for schedule in simple {
+                    let mut schedules = current.to_vec();
+                    schedules[*rule] = schedule;
+                    if self.drawn.insert(schedules.clone()) {
+                        tier.push(schedules);
+                    }
+                }
             }
         }
-        candidates.shuffle(&mut self.rng);
-        for schedules in candidates {
-            if self.over(SIMPLE) {
-                break;
+        for mut tier in tiers {
+            tier.shuffle(&mut self.rng);
+            for some in tier.chunks(self.together) {
+                if self.over(SIMPLE) {
+                    return Ok(());
+                }
+                self.candidates(some)?;
             }
-            self.candidate(schedules)?;
         }
         Ok(())
     }
@@ -192,7 +205,7 @@ impl Search<'_> {
     /// Neighbours of what is fast.
     fn neighbours(&mut self, current: &[Schedule]) -> Result<(), Error> {
         // A search of a small space ends before its time.
-        let mut known = 0;
+        let (mut known, mut rounds, mut drawn) = (0, 0, Vec::new());
         while !self.over(SEARCH) && known < 200 {
             let parents = &self.kept[..self.kept.len().div_ceil(2)];
             let parent = parents.choose(&mut self.rng);
@@ -201,28 +214,54 @@ impl Search<'_> {
                 let Some((rule, space)) = self.spaces.choose(&mut self.rng) else { return Ok(()) };
                 schedules[*rule] = space.neighbour(&schedules[*rule], &mut self.rng);
             }
-            if self.tried.contains(&schedules) {
+            if !self.drawn.insert(schedules.clone()) {
                 known += 1;
                 continue;
             }
             known = 0;
-            self.candidate(schedules)?;
-            if self.tried.len().is_multiple_of(KEPT) {
+            drawn.push(schedules);
+            if drawn.len() == self.together {
+                self.candidates(&std::mem::take(&mut drawn))?;
+                rounds += 1;
+            }
+            if rounds * self.together >= KEPT {
+                rounds = 0;
                 self.halve()?;
+            }
+        }
+        self.candidates(&drawn)
+    }
+
+    /// Compiles candidates at the same time, then compares and times one after the other.
+    fn candidates(&mut self, all: &[Vec<Schedule>]) -> Result<(), Error> {
+        let target = self.target;
+        let modules: Vec<Result<Module, Error>> =
+            all.iter().map(|schedules| loops(self.laid, schedules)?.tiled(target)).collect();
+        let options = target.options();
+        let compile = |module: &Module| dastac_backend::compile(module, &options).ok();
+        let compile = &compile;
+        let compiled: Vec<Option<Compiled>> = std::thread::scope(|scope| {
+            let jobs: Vec<_> = modules
+                .iter()
+                .map(|module| {
+                    let module = module.as_ref().ok();
+                    scope.spawn(move || module.and_then(compile))
+                })
+                .collect();
+            jobs.into_iter().map(|job| job.join().ok().flatten()).collect()
+        });
+        for (schedules, compiled) in all.iter().zip(compiled) {
+            self.tried += 1;
+            match compiled.and_then(|compiled| Jit::load(&compiled).ok()) {
+                Some(code) => self.candidate(schedules.clone(), code)?,
+                None => self.rejected += 1,
             }
         }
         Ok(())
     }
 
-    /// Compiles, compares and times a candidate; keeps it if it is among the best.
-    fn candidate(&mut self, schedules: Vec<Schedule>) -> Result<(), Error> {
-        if !self.tried.insert(schedules.clone()) {
-            return Ok(());
-        }
-        let Ok(code) = code(self.laid, &schedules, self.target) else {
-            self.rejected += 1;
-            return Ok(());
-        };
+    /// Compares and times a candidate; keeps it if it is among the best.
+    fn candidate(&mut self, schedules: Vec<Schedule>, code: Jit) -> Result<(), Error> {
         let own = self.runner.exchange(code);
         self.runner.forget_results();
         self.runner.execute()?;
@@ -249,7 +288,7 @@ impl Search<'_> {
         let best = self.kept.first().map_or(self.plain, |kept| kept.time.min(self.plain));
         (self.progress)(&Progress {
             elapsed: self.start.elapsed(),
-            tried: self.tried.len(),
+            tried: self.tried,
             plain: self.plain,
             best,
         });
@@ -354,20 +393,20 @@ impl Search<'_> {
             program,
             faster,
             best,
-            tried: self.tried.len(),
+            tried: self.tried,
             rejected: self.rejected,
             elapsed: self.start.elapsed(),
         })
     }
 }
 
-/// A program with other schedules as machine code.
-fn code(laid: &Laid, schedules: &[Schedule], target: Target) -> Result<Jit, Error> {
+/// A program with other schedules as loops.
+fn loops(laid: &Laid, schedules: &[Schedule]) -> Result<Lowered, Error> {
     let mut laid = laid.clone();
     for (rule, schedule) in laid.analysis.inferred.program.rules.iter_mut().zip(schedules) {
         rule.schedule = schedule.clone();
     }
-    Ok(Jit::load(&laid.lower()?.build(target)?.code)?)
+    laid.lower()
 }
 
 /// What was computed, with the mean magnitude of its elements.

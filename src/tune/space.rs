@@ -56,14 +56,14 @@ impl Space {
         Space { loops, head, threads }
     }
 
-    /// All schedules with one choice.
-    pub fn simple(&self) -> Vec<Schedule> {
-        let mut all = Vec::new();
+    /// All schedules with one choice; in front those that are more likely to be fast.
+    pub fn simple(&self) -> [Vec<Schedule>; 2] {
+        let [mut first, mut all] = [Vec::new(), Vec::new()];
         let unrolled = |unroll: Vec<(String, i64)>| Schedule { unroll, ..Schedule::default() };
         for (at, outer) in self.head.iter().enumerate() {
             for inner in &self.head[at + 1..] {
                 for (rows, columns) in PAIRS {
-                    all.push(unrolled(vec![(outer.clone(), *rows), (inner.clone(), *columns)]));
+                    first.push(unrolled(vec![(outer.clone(), *rows), (inner.clone(), *columns)]));
                 }
             }
             for factor in FACTORS {
@@ -79,8 +79,11 @@ impl Space {
             all.extend(CHAINS.iter().map(|count| unrolled(vec![(name.clone(), *count)])));
         }
         for name in &self.loops {
+            let large = |size: i64| size >= 256 && !self.head.contains(name);
             for size in TILES {
-                all.push(Schedule { tiles: vec![(name.clone(), *size)], ..Schedule::default() });
+                let tiles = vec![(name.clone(), *size)];
+                let list = if large(*size) { &mut first } else { &mut all };
+                list.push(Schedule { tiles, ..Schedule::default() });
             }
             if self.loops.len() > 1 {
                 all.push(Schedule { vectorize: Some(name.clone()), ..Schedule::default() });
@@ -93,10 +96,10 @@ impl Space {
         }
         if self.threads {
             for name in self.head.iter().skip(1) {
-                all.push(Schedule { parallel: Some(name.clone()), ..Schedule::default() });
+                first.push(Schedule { parallel: Some(name.clone()), ..Schedule::default() });
             }
         }
-        all
+        [first, all]
     }
 
     /// A schedule that differs in one choice.

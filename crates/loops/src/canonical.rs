@@ -137,7 +137,16 @@ impl Renumber<'_> {
                 let body = self.value(&sum.body);
                 self.names.unbind();
                 let (step, unroll) = (sum.step, sum.unroll);
-                Value::Sum(Box::new(Sum { var, lower, upper, step, unroll, condition, fetch, body }))
+                Value::Sum(Box::new(Sum {
+                    var,
+                    lower,
+                    upper,
+                    step,
+                    unroll,
+                    condition,
+                    fetch,
+                    body,
+                }))
             }
         }
     }

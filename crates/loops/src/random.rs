@@ -216,7 +216,16 @@ impl Random {
                 let body = self.value(depth - 1);
                 self.scope.pop();
                 let unroll = [None, None, Some(3)][self.below(3)];
-                Value::Sum(Box::new(Sum { var, lower, upper, step, unroll, condition, fetch, body }))
+                Value::Sum(Box::new(Sum {
+                    var,
+                    lower,
+                    upper,
+                    step,
+                    unroll,
+                    condition,
+                    fetch,
+                    body,
+                }))
             }
         }
     }

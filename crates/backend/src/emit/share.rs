@@ -413,7 +413,16 @@ impl Abstraction {
                 let fetch = fetch.collect();
                 let body = self.value(&sum.body);
                 let (step, unroll) = (sum.step, sum.unroll);
-                Value::Sum(Box::new(Sum { var, lower, upper, step, unroll, condition, fetch, body }))
+                Value::Sum(Box::new(Sum {
+                    var,
+                    lower,
+                    upper,
+                    step,
+                    unroll,
+                    condition,
+                    fetch,
+                    body,
+                }))
             }
         }
     }

@@ -123,7 +123,16 @@ impl Random {
                 let body = self.value(depth - 1);
                 self.scope.pop();
                 let unroll = [None, None, Some(1), Some(3)][self.below(4) as usize];
-                Value::Sum(Box::new(Sum { var, lower, upper, step, unroll, condition, fetch, body }))
+                Value::Sum(Box::new(Sum {
+                    var,
+                    lower,
+                    upper,
+                    step,
+                    unroll,
+                    condition,
+                    fetch,
+                    body,
+                }))
             }
         }
     }

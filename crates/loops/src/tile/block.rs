@@ -73,7 +73,10 @@ fn panels(
     };
     // A triangle's panels would each have a rim.
     let Level { lower, upper, .. } = columns.clone();
-    if around.iter().any(|outer| lower.iter().chain(&upper).any(|b| b.mentions(outer.var))) {
+    let blocked = tiler.blocked(store.buffer, columns.var).is_some();
+    if blocked
+        || around.iter().any(|outer| lower.iter().chain(&upper).any(|b| b.mentions(outer.var)))
+    {
         return nested(tiler, levels, inner, choice, store);
     }
     let bytes = element_bytes(tiler, store);
