@@ -55,21 +55,19 @@ fn stage(
     }
     progress.stage("building loops");
     let lowered = laid.lower().map_err(failed)?;
+    // What `run` compiles for as many threads.
+    let target = Target { parallel: parallel(&args.threads), ..Target::default() };
     match args.stage {
         Stage::Ast => return Ok(asts(&lowered).into_bytes()),
         Stage::Loops => return Ok(format!("{}", lowered.kernel.module).into_bytes()),
         Stage::Tiled => {
-            let tiled = lowered.tiled(Target::default()).map_err(failed)?;
+            let tiled = lowered.tiled(target).map_err(failed)?;
             return Ok(format!("{tiled}").into_bytes());
         }
         _ => {}
     }
     progress.stage("generating code");
-    let options = Options {
-        parallel: parallel(&args.threads),
-        prefix: args.prefix.clone(),
-        ..Options::default()
-    };
+    let options = Options { prefix: args.prefix.clone(), ..target.options() };
     let backend = |error: dastac::backend::Error| failed(error.into());
     match args.stage {
         Stage::Object | Stage::Header => {
@@ -80,7 +78,7 @@ fn stage(
             Ok(library.compile(&options).map_err(failed)?.object().to_vec())
         }
         stage => {
-            let tiled = lowered.tiled(Target::default()).map_err(failed)?;
+            let tiled = lowered.tiled(target).map_err(failed)?;
             let code = dastac::backend::compile(&tiled, &options).map_err(backend)?;
             let text = match stage {
                 Stage::Mlir => Ok(code.mlir().to_string()),
