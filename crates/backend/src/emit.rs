@@ -531,6 +531,9 @@ impl<'m, 'u> Writer<'m, 'u> {
     fn store(&mut self, store: &Store, first: Option<&Condition>) -> Result<()> {
         let (_, element) = self.buffer(store.buffer)?;
         let computed = self.widest(&store.value, element);
+        if let Some((var, count, bases)) = self.across(store, computed) {
+            return self.store_across(store, first, ((var, count), &bases), (element, computed));
+        }
         let instances = self.instances.clone();
         let values = self.values(&store.value, &instances, computed)?;
         let (buffer, _) = self.buffer(store.buffer)?;
@@ -582,6 +585,84 @@ impl<'m, 'u> Writer<'m, 'u> {
             let value = self.added(old, value, (element, computed));
             let value = self.converted(value, false, computed, element);
             line!(self, "memref.store {value}, {buffer}[{index}] : {ty}");
+        }
+        Ok(())
+    }
+
+    /// A store of vectors: neighbours at once, others lane by lane.
+    fn store_across(
+        &mut self,
+        store: &Store,
+        first: Option<&Condition>,
+        ((var, count), instances): ((VarId, usize), &[Instance]),
+        (element, computed): (Element, Element),
+    ) -> Result<()> {
+        let values = self.values_across(&store.value, (var, count), instances, computed)?;
+        let (buffer, _) = self.buffer(store.buffer)?;
+        let (ty, name) = (memref(element), name_of(element));
+        let vector = |element: Element| format!("vector<{count}x{}>", name_of(element));
+        let (stored, summed) = (vector(element), vector(computed));
+        let first = match (first, store.mode) {
+            (Some(first), _) => {
+                let here =
+                    instances.first().map_or_else(|| first.clone(), |at| holds_at(first, at));
+                Some(self.condition(&here)?)
+            }
+            (None, _) => None,
+        };
+        let neighbours = store.index.stride(var).and_then(|stride| stride.as_const()) == Some(1);
+        for (instance, value) in instances.iter().zip(values) {
+            let value = match (element, computed) {
+                (Element::F32, Element::F64) => {
+                    self.define(format_args!("arith.truncf {value} : {summed} to {stored}"))
+                }
+                _ => value,
+            };
+            let mut places = Vec::new();
+            for lane in 0..if neighbours { 1 } else { count as i64 } {
+                let mut instance = instance.clone();
+                if let Some(at) = instance.get_mut(&var) {
+                    *at = at.clone() + lane;
+                }
+                let index = self.index(&at(&store.index, &instance))?;
+                places.push(index);
+            }
+            for (lane, place) in places.iter().enumerate() {
+                let (part, kind) = match neighbours {
+                    true => (value.clone(), stored.clone()),
+                    false => {
+                        let part = self.define(format_args!(
+                            "vector.extract {value}[{lane}] : {name} from {stored}"
+                        ));
+                        (part, name.to_owned())
+                    }
+                };
+                let part = match store.mode {
+                    StoreMode::Set => part,
+                    StoreMode::Add => {
+                        let load = if neighbours { "vector.load" } else { "memref.load" };
+                        let tail = if neighbours { format!(", {kind}") } else { String::new() };
+                        let mut old =
+                            self.define(format_args!("{load} {buffer}[{place}] : {ty}{tail}"));
+                        if let Some(first) = &first {
+                            let zero = match neighbours {
+                                true => {
+                                    self.define(format_args!("arith.constant dense<0.0> : {kind}"))
+                                }
+                                false => self.float_constant(0.0, element),
+                            };
+                            old = self.define(format_args!(
+                                "arith.select {first}, {zero}, {old} : {kind}"
+                            ));
+                        }
+                        self.define(format_args!("arith.addf {old}, {part} : {kind}"))
+                    }
+                };
+                match neighbours {
+                    true => line!(self, "vector.store {part}, {buffer}[{place}] : {ty}, {kind}"),
+                    false => line!(self, "memref.store {part}, {buffer}[{place}] : {ty}"),
+                }
+            }
         }
         Ok(())
     }

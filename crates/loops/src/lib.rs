@@ -13,6 +13,7 @@ pub mod count;
 pub mod eval;
 pub mod interp;
 pub mod ir;
+pub mod lanes;
 mod lex;
 pub mod linear;
 pub mod parse;

@@ -11,7 +11,7 @@ use crate::linear::{Linear, flatten_max, flatten_min};
 pub type Instance = BTreeMap<VarId, Index>;
 
 /// More iterations than this are not executed side by side.
-pub const MAX_INSTANCES: usize = 128;
+pub const MAX_INSTANCES: usize = 512;
 
 /// An expression at an instance.
 pub fn at(index: &Index, instance: &Instance) -> Index {

@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 use super::{Range, Ssa, Variable, Writer, line, memref, name_of};
 use crate::Result;
 use dastac_loops::unroll::{self, Instance, at};
-use dastac_loops::{Element, Index, Sum, Value, VarId};
+use dastac_loops::{Element, Index, Store, Sum, Value, VarId, lanes};
 
 /// So many accumulators hide the latency of an addition (4 cycles, two a cycle).
 const CHAINS: usize = 8;
@@ -149,7 +149,9 @@ impl Writer<'_, '_> {
                         self.define(format_args!("memref.load {buffer}[{index}] : {source}"))
                     }
                     Some(lanes) => {
-                        self.neighbours((&buffer, from), &at(index, instance), &lanes)?
+                        let stride = index.stride(lanes.var).and_then(|stride| stride.as_const());
+                        let here = at(index, instance);
+                        self.neighbours((&buffer, from), (&here, stride == Some(-1)), &lanes)?
                     }
                 };
                 Val { ssa: self.converted(loaded, vector, from, element), vector }
@@ -172,6 +174,7 @@ impl Writer<'_, '_> {
             Value::Sum(sum) => {
                 let vars = value.free_vars();
                 let instances = projections(&group.instances, &vars);
+                let vector = self.lanes.is_some();
                 let bounds = |instance: &Instance| {
                     let all = sum.lower.iter().chain(&sum.upper);
                     all.map(|bound| at(bound, instance)).collect::<Vec<_>>()
@@ -186,10 +189,13 @@ impl Writer<'_, '_> {
                     .into_iter()
                     .filter(|other| other == instance || !alone && bounds(other) == here)
                     .collect();
-                let totals = self.sums(sum, &together, element)?;
+                let totals = match vector {
+                    true => self.sums_across(sum, &together, element)?,
+                    false => self.sums(sum, &together, element)?,
+                };
                 let mut own = None;
                 for (other, total) in together.into_iter().zip(totals) {
-                    let val = Val::scalar(total);
+                    let val = Val { ssa: total, vector };
                     if other == *instance {
                         own = Some(val.clone());
                     }
@@ -203,14 +209,148 @@ impl Writer<'_, '_> {
         })
     }
 
+    /// Instances of a store of which each stands for those in the lanes from it on: the variable in lanes, and their number.
+    pub(super) fn across(
+        &self,
+        store: &Store,
+        computed: Element,
+    ) -> Option<(VarId, usize, Vec<Instance>)> {
+        let count = self.vector_bytes / if computed == Element::F32 { 4 } else { 8 };
+        let instances = &self.instances;
+        if count < 2
+            || self.checked
+            || computed == Element::I64
+            || !instances.len().is_multiple_of(count)
+        {
+            return None;
+        }
+        let vars: BTreeSet<VarId> = instances.iter().flat_map(|at| at.keys().copied()).collect();
+        let possible = |var: &VarId| lanes::of_elements(store, *var);
+        // Those that are neighbours where they are stored, too, if there are any.
+        let stored = |var: &VarId| store.index.stride(*var).and_then(|s| s.as_const()) == Some(1);
+        let mut vars: Vec<VarId> = vars.into_iter().filter(possible).collect();
+        vars.sort_by_key(|var| !stored(var));
+        vars.into_iter().find_map(|var| Some((var, count, runs(instances, var, count)?)))
+    }
+
+    /// The value at each instance, in lanes of a variable.
+    pub(super) fn values_across(
+        &mut self,
+        value: &Value,
+        (var, count): (VarId, usize),
+        instances: &[Instance],
+        element: Element,
+    ) -> Result<Vec<Ssa>> {
+        let outer = self.lanes.replace(Lanes { var, count, mask: None });
+        let value = associate(value, instances);
+        let mut group = Group::new(instances.to_vec(), element);
+        let mut results = Vec::new();
+        for instance in instances {
+            let val = self.value(&value, instance, &mut group)?;
+            results.push(self.spread(val, true, element));
+        }
+        self.lanes = outer;
+        Ok(results)
+    }
+
+    /// The totals of a sum for the lanes of each instance. Where its bounds move with the lanes, it extends over the terms of all lanes, and those
+    /// that a lane does not have are masked.
+    fn sums_across(
+        &mut self,
+        sum: &Sum,
+        instances: &[Instance],
+        element: Element,
+    ) -> Result<Vec<Ssa>> {
+        let (Some(first), Some(lanes)) = (instances.first().cloned(), self.lanes.clone()) else {
+            return Ok(Vec::new());
+        };
+        let last = lanes.count as i64 - 1;
+        let stride = |bound: &Index| bound.stride(lanes.var).and_then(|stride| stride.as_const());
+        let mut moving = Vec::new();
+        let mut ends = |list: &[Index], lower: bool| -> Vec<Index> {
+            let mut ends = Vec::new();
+            for bound in list {
+                let here = at(bound, &first);
+                let by = stride(bound).unwrap_or(0);
+                if by != 0 {
+                    moving.push((here.clone(), by, lower));
+                }
+                let farthest = if lower { by.min(0) } else { by.max(0) };
+                ends.push(here + farthest * last);
+            }
+            ends
+        };
+        let (lower, upper) = (ends(&sum.lower, true), ends(&sum.upper, false));
+        let mut bounds = Vec::new();
+        for (bound, by, lower) in moving {
+            let bound = self.index(&bound)?;
+            bounds.push((self.for_each_lane(&bound, by), lower));
+        }
+        let lower = self.extremum(&lower, "arith.maxsi")?;
+        let upper = self.extremum(&upper, "arith.minsi")?;
+        let ty = self.type_of(element, true);
+        let zero = self.zeros(element);
+        let initial = vec![zero; instances.len()];
+        let body = associate(&sum.body, instances);
+        let range = (&lower, &upper, self.step(sum.step)?);
+        let totals = self.carry(sum.var, range, (&initial, &ty), |writer, name, partial| {
+            writer.vars.insert(sum.var, Variable { name: name.clone(), affine: false });
+            let outer = lanes.mask.clone();
+            let mask = writer.lanes_within(name, &bounds, outer.clone());
+            if let Some(lanes) = &mut writer.lanes {
+                lanes.mask = mask;
+            }
+            let next = writer.accumulate(&body, instances, partial, element)?;
+            if let Some(lanes) = &mut writer.lanes {
+                lanes.mask = outer;
+            }
+            Ok(next)
+        })?;
+        Ok(totals)
+    }
+
+    /// `first`, `first + by`, .. for each lane.
+    fn for_each_lane(&mut self, first: &Ssa, by: i64) -> Ssa {
+        let count = self.lanes.as_ref().map_or(1, |lanes| lanes.count);
+        let ty = format!("vector<{count}xindex>");
+        let list: Vec<String> = (0..count as i64).map(|lane| (lane * by).to_string()).collect();
+        let steps = self.define(format_args!("arith.constant dense<[{}]> : {ty}", list.join(", ")));
+        let first = self.define(format_args!("vector.broadcast {first} : index to {ty}"));
+        self.define(format_args!("arith.addi {first}, {steps} : {ty}"))
+    }
+
+    /// Which lanes have the term `at`: those whose bounds it is within, and that there are at all.
+    fn lanes_within(
+        &mut self,
+        at: &Ssa,
+        bounds: &[(Ssa, bool)],
+        outer: Option<Ssa>,
+    ) -> Option<Ssa> {
+        if bounds.is_empty() {
+            return outer;
+        }
+        let count = self.lanes.as_ref().map_or(1, |lanes| lanes.count);
+        let (ty, bits) = (format!("vector<{count}xindex>"), self.mask_type());
+        let at = self.define(format_args!("vector.broadcast {at} : index to {ty}"));
+        let mut mask = outer;
+        for (bound, lower) in bounds {
+            let how = if *lower { "sge" } else { "slt" };
+            let within = self.define(format_args!("arith.cmpi {how}, {at}, {bound} : {ty}"));
+            mask = Some(match mask {
+                Some(mask) => self.define(format_args!("arith.andi {mask}, {within} : {bits}")),
+                None => within,
+            });
+        }
+        mask
+    }
+
     /// An element for each lane, one after the other in memory, or in reverse.
     fn neighbours(
         &mut self,
         (buffer, from): (&Ssa, Element),
-        index: &Index,
+        (index, reversed): (&Index, bool),
         lanes: &Lanes,
     ) -> Result<Ssa> {
-        let reversed = index.stride(lanes.var).and_then(|stride| stride.as_const()) == Some(-1);
         let last = lanes.count as i64 - 1;
         let first = if reversed { index.clone() - last } else { index.clone() };
         let first = self.index(&first)?;
@@ -359,21 +499,10 @@ impl Writer<'_, '_> {
     /// How many lanes a sum is computed in, if all of its terms can be.
     fn lanes_for(&self, sum: &Sum, element: Element) -> Option<usize> {
         let lanes = self.vector_bytes / if element == Element::F32 { 4 } else { 8 };
-        if lanes < 2 || sum.step != 1 || sum.condition.is_some() || self.checked {
+        if lanes < 2 || self.checked || self.lanes.is_some() {
             return None;
         }
-        let (mut possible, mut neighbours) = (true, false);
-        sum.body.visit(&mut |value| match value {
-            Value::Load(_, index) => match index.stride(sum.var).and_then(|s| s.as_const()) {
-                Some(0) => {}
-                Some(1 | -1) => neighbours = true,
-                _ => possible = false,
-            },
-            Value::FromIndex(index) => possible &= !index.mentions(sum.var),
-            Value::Sum(_) => possible = false,
-            _ => {}
-        });
-        (possible && neighbours).then_some(lanes)
+        lanes::of_terms(sum).then_some(lanes)
     }
 
     /// `%results = scf.for %var = lower to upper step step iter_args(..)`.
@@ -706,6 +835,34 @@ impl Writer<'_, '_> {
         let name = format!("z{}", ty.replace(['<', '>'], "_"));
         self.constant(format!("dense<0.0> : {ty}"), name)
     }
+}
+
+/// The instances from which on there are as many for neighbouring values of a variable as there are lanes, if that is all of them.
+fn runs(instances: &[Instance], var: VarId, count: usize) -> Option<Vec<Instance>> {
+    let mut left: Vec<&Instance> = instances.iter().collect();
+    let mut runs = Vec::new();
+    while let Some(first) = left.first().copied() {
+        let base = first.get(&var)?;
+        let mut lanes = vec![false; count];
+        left.retain(|other| {
+            let others =
+                first.iter().all(|(known, index)| *known == var || other.get(known) == Some(index));
+            let lane = other.get(&var).filter(|_| others);
+            let lane = lane.and_then(|index| index.constant_difference(base));
+            match lane.and_then(|lane| lanes.get_mut(usize::try_from(lane).ok()?)) {
+                Some(found) => {
+                    *found = true;
+                    false
+                }
+                None => true,
+            }
+        });
+        if lanes.contains(&false) {
+            return None;
+        }
+        runs.push(first.clone());
+    }
+    Some(runs)
 }
 
 /// The names of the results of an operation.

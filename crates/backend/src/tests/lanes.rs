@@ -126,3 +126,26 @@ fn ranges_in_parts() {
         agree(&body.replace("A[k] = 2.0 ", ""));
     }
 }
+
+#[test]
+fn elements_in_lanes() {
+    for body in [
+        // Stored as neighbours, or not; with a factor that all share, or each has its own.
+        "for b = 0 to 4 { unroll i = 16 * b to 16 * b + 16 { A[i] = sum(k = 0 to N) B[k * 17 + i] * B[k] } }",
+        "for b = 0 to 4 { unroll i = 16 * b to 16 * b + 16 { A[3 * i] += B[i] * (sum(k = 0 to N) B[k * 17 + i] * B[k]) + B[5] } }",
+        "for b = 0 to 4 { unroll i = 16 * b to 16 * b + 16 { F[63 - i] = 2.0 * (sum(k = 0 to N step 2) G[k * 17 + i] * G[k]) } }",
+        // In reverse; two loops, the outer one in lanes; both precisions.
+        "unroll i = 0 to 16 { A[i] = sum(k = 0 to N) B[k * 17 + 16 - i] }",
+        "for b = 0 to 2 { unroll i = 16 * b to 16 * b + 16 { unroll j = 0 to 3 { A[10 * i + j] = sum(k = 0 to N) B[k * 17 + i] * B[k + 100 * j] } } }",
+        "for b = 0 to 2 { unroll i = 16 * b to 16 * b + 16 { F[i] += sum(k = 0 to N) B[k * 17 + i] * G[k]  A[i] += sum(k = 0 to N) G[k * 17 + i] * G[k] } }",
+        // Bounds that move with the lanes; a sum inside of another one, of which one moves.
+        "for b = 0 to 3 { unroll i = 16 * b to 16 * b + 16 { A[i] = sum(k = 0 to min(N, i)) B[k * 17 + i] * B[k] } }",
+        "for b = 0 to 3 { unroll i = 16 * b to 16 * b + 16 { A[i] = sum(k = i to max(N, 50 - 2 * i)) B[k * 17 + i] } }",
+        "for b = 0 to 3 { unroll i = 16 * b to 16 * b + 16 { A[i] = sum(l = 0 to 3) (sum(k = i - l to N) B[k * 17 + i + 60 * l] * B[l]) * B[i] } }",
+        // Elements that are set by the first block.
+        "for b = 0 to max(N, 1) step 7 { unroll i = 0 to 16 { if b <= 0 { A[i] = 0.0 } A[i] += sum(k = b to min(N, b + 7)) B[k * 17 + i] } }",
+        "for b = 0 to max(N, 1) step 7 { unroll i = 0 to 16 { if b <= 0 { F[5 * i] = 0.0 } F[5 * i] += sum(k = b to min(N, b + 7)) G[k * 17 + i] } }",
+    ] {
+        agree(body);
+    }
+}

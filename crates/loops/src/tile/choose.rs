@@ -4,12 +4,16 @@
 //! many elements as the loops that it varies with have iterations. The choice is the one with fewest loads for a product among those
 //! whose accumulators and operands fit the registers. A product costs as much as two loads, so that more than that is not asked for
 //! at the price of rims.
+//!
+//! Where the terms of sums cannot be in the lanes of vectors, but elements can (see [`crate::lanes`]), the loop with these elements is one of the
+//! loops unrolled, by whole vectors, and a vector counts as one load or product.
 
 use std::collections::BTreeSet;
 
 use super::reorder::reorder;
-use super::{Nest, Tiler};
+use super::{Level, Nest, Tiler, Tiling};
 use crate::ir::*;
+use crate::lanes;
 
 /// Loops to unroll.
 #[derive(Clone, Debug)]
@@ -18,6 +22,8 @@ pub(super) struct Choice {
     pub(super) nest: Nest,
     /// By how much the innermost loops are unrolled, the outer of them first: one or two.
     pub(super) factors: Vec<i64>,
+    /// The loop whose elements are in lanes, and their number.
+    pub(super) lanes: Option<(VarId, i64)>,
 }
 
 /// Factors that a loop may be unrolled by.
@@ -96,23 +102,29 @@ pub(super) fn choose(tiler: &Tiler<'_>, nest: &Nest, element: Element) -> Option
         }
     };
     let vars: Vec<VarId> = nest.levels.iter().map(|level| level.var).collect();
+    let lanes = in_lanes(nest, tiling, element);
+    // Factors count vectors where elements are in lanes.
+    let times = |var: VarId| lanes.filter(|(lane, _)| *lane == var).map_or(1, |(_, count)| count);
+    let with_lanes = |vars: &[VarId]| lanes.is_none_or(|(lane, _)| vars.contains(&lane));
     for (at, &p) in vars.iter().enumerate() {
         // One loop: what is streamed once stays so, its rows side by side.
-        if at + 1 == vars.len() || vars.len() == 1 {
+        let alone = lanes.map_or(at + 1 == vars.len(), |(lane, _)| lane == p);
+        if alone {
             let factor = wishes.factor(p).unwrap_or(4.min(wishes.most(p)));
             let (loads, products) = accesses.cost(&[(p, factor)]);
             let ratio = loads as f64 / products as f64;
-            if (ratio < plain as f64 || wishes.unrolled == [p])
+            if (ratio < plain as f64 || wishes.unrolled == [p] || lanes.is_some())
                 && factor > 1
                 && wishes.allow(&[p])
                 && let Some(ordered) = reorder(nest, &[p], facts)
                 && wishes.keep(nest, &ordered)
             {
-                consider(ratio, 0, Choice { nest: ordered, factors: vec![factor] });
+                let factors = vec![wishes.times(p, factor, times(p))];
+                consider(ratio, 0, Choice { nest: ordered, factors, lanes });
             }
         }
         for &q in vars.iter().filter(|q| **q != p) {
-            if !wishes.allow(&[p, q]) {
+            if !wishes.allow(&[p, q]) || !with_lanes(&[p, q]) {
                 continue;
             }
             let given = wishes.unrolled.len() == 2;
@@ -151,10 +163,25 @@ pub(super) fn choose(tiler: &Tiler<'_>, nest: &Nest, element: Element) -> Option
             }
             let Some(inner) = ordered.levels.last() else { continue };
             let rims = inner.lower.iter().chain(&inner.upper).filter(|b| b.mentions(p)).count();
-            consider(ratio, rims, Choice { nest: ordered, factors: factors.to_vec() });
+            let [fp, fq] = factors;
+            let factors = vec![wishes.times(p, fp, times(p)), wishes.times(q, fq, times(q))];
+            consider(ratio, rims, Choice { nest: ordered, factors, lanes });
         }
     }
     best.map(|(_, _, choice)| choice)
+}
+
+/// The loop whose elements are in lanes, those that are stored as neighbours if there are several, and the number of lanes.
+fn in_lanes(nest: &Nest, tiling: &Tiling, element: Element) -> Option<(VarId, i64)> {
+    let count = tiling.vector_bytes / if element == Element::F32 { 4 } else { 8 };
+    let possible = |level: &&Level| lanes::of_elements(&nest.store, level.var);
+    let stored = |level: &&Level| {
+        nest.store.index.stride(level.var).and_then(|stride| stride.as_const()) == Some(1)
+    };
+    let mut levels: Vec<&Level> = nest.levels.iter().rev().filter(possible).collect();
+    levels.sort_by_key(|level| !stored(level));
+    let level = levels.first().filter(|_| count > 1)?;
+    Some((level.var, count))
 }
 
 /// What is wanted of a nest's loops.
@@ -184,6 +211,11 @@ impl Wishes {
 
     fn factor(&self, var: VarId) -> Option<i64> {
         self.factors.iter().find(|(other, _)| *other == var).map(|(_, factor)| *factor)
+    }
+
+    /// A factor in vectors, if it was not given.
+    fn times(&self, var: VarId, factor: i64, count: i64) -> i64 {
+        if self.factor(var).is_some() { factor } else { factor * count }
     }
 
     /// How many iterations a loop has at most.

@@ -76,6 +76,7 @@ pub fn tile_as_planned(module: &mut Module, tiling: &Tiling, plans: &Plans) {
             facts,
             first: None,
             blocks: None,
+            lanes: None,
             inside: false,
             origins: BTreeMap::new(),
         };
@@ -94,6 +95,8 @@ struct Tiler<'a> {
     facts: Facts,
     /// Where elements are set before anything is added to them.
     first: Option<Condition>,
+    /// The loop of the current nest whose elements are in lanes, and their number.
+    lanes: Option<(VarId, i64)>,
     /// The variable of the sum that is cut into blocks, and terms of a block.
     blocks: Option<(VarId, i64)>,
     /// Whether a parallel loop is around.
@@ -143,6 +146,7 @@ impl Tiler<'_> {
     fn nest(&mut self, nest: Nest) -> Option<Vec<Stmt>> {
         let element = self.buffers.get(nest.store.buffer.0 as usize)?.element;
         let choice = choose::choose(self, &nest, element)?;
+        self.lanes = choice.lanes;
         Some(match self.shares(&choice.nest) {
             true => vec![self.shared(choice)],
             false => block::blocks(self, &choice),

@@ -76,12 +76,7 @@ impl Tiler<'_> {
             return self.element(store);
         };
         let mut result = Vec::new();
-        // Where there are columns, a row alone has few products for a load.
-        let sizes = match factor {
-            1 => vec![1],
-            4.. if factor % 2 == 0 && !inner.is_empty() => vec![*factor, 2, 1],
-            _ => vec![*factor, 1],
-        };
+        let sizes = self.sizes(outer.var, *factor, !inner.is_empty());
         for piece in pieces(&outer.lower, &outer.upper, &sizes) {
             let start = match piece.size {
                 1 => outer.var,
@@ -103,6 +98,21 @@ impl Tiler<'_> {
             result.push(Stmt::For(For { var: start, lower, upper, step, mark, body }));
         }
         result
+    }
+
+    /// Sizes of pieces of a loop.
+    fn sizes(&self, var: VarId, factor: i64, with_columns: bool) -> Vec<i64> {
+        let between = match self.lanes.filter(|(lane, _)| *lane == var) {
+            // One vector.
+            Some((_, count)) => count,
+            // Where there are columns, a row alone has few products for a load.
+            None if with_columns => 2,
+            None => 1,
+        };
+        let mut sizes = vec![factor, between, 1];
+        sizes.retain(|size| factor % size == 0);
+        sizes.dedup();
+        sizes
     }
 
     /// The inner loop of two, for a piece of the outer one.
@@ -148,7 +158,7 @@ impl Tiler<'_> {
             }
             (lower, upper) = (begin, end);
         }
-        let sizes = if factor > 1 { vec![factor, 1] } else { vec![1] };
+        let sizes = self.sizes(inner.var, factor, false);
         for piece in pieces(&lower, &upper, &sizes) {
             let start = match piece.size {
                 1 => inner.var,

@@ -1,0 +1,84 @@
+//! What can be computed in the lanes of a vector: terms of a sum, or elements side by side.
+//!
+//! The terms of a sum can be, where what they load are neighbours for neighbouring values of the sum's variable. Else elements
+//! can be, where that holds of the variable of a loop: `A[i] = sum(k) B[N * k + i] * x[k]` loads a vector of `B` for each `k`.
+
+use crate::ir::*;
+
+/// How a load's place moves with a variable: 0, 1 or -1.
+fn moves(index: &Index, var: VarId) -> Option<i64> {
+    index.stride(var)?.as_const().filter(|stride| (-1..=1).contains(stride))
+}
+
+/// Whether the loads of a value are of one element or of neighbours for neighbouring values of a variable, some of them of neighbours,
+/// and nothing else mentions it.
+fn neighbours(value: &Value, var: VarId) -> bool {
+    let (mut possible, mut some) = (true, false);
+    value.visit(&mut |value| match value {
+        Value::Load(_, index) => match moves(index, var) {
+            Some(stride) => some |= stride != 0,
+            None => possible = false,
+        },
+        Value::FromIndex(index) => possible &= !index.mentions(var),
+        _ => {}
+    });
+    possible && some
+}
+
+/// Whether the terms of a sum can be in lanes.
+pub fn of_terms(sum: &Sum) -> bool {
+    let mut inner = false;
+    sum.body.visit(&mut |value| inner |= matches!(value, Value::Sum(_)));
+    sum.step == 1 && sum.condition.is_none() && !inner && neighbours(&sum.body, sum.var)
+}
+
+/// Whether what a store computes for neighbouring values of a variable can be in lanes: it has sums, none of which can have its terms
+/// in lanes, and whose bounds move by a constant with the variable.
+pub fn of_elements(store: &Store, var: VarId) -> bool {
+    let (mut sums, mut possible) = (false, true);
+    store.value.visit(&mut |value| {
+        if let Value::Sum(sum) = value {
+            sums = true;
+            let constant =
+                |bound: &Index| bound.stride(var).is_some_and(|stride| stride.as_const().is_some());
+            possible &= sum.condition.is_none() && !of_terms(sum);
+            possible &= sum.lower.iter().chain(&sum.upper).all(constant);
+        }
+    });
+    sums && possible && !store.value.loads(store.buffer) && neighbours(&store.value, var)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+
+    #[test]
+    fn terms_and_elements() {
+        let of = |sum: &str| {
+            let text = format!(
+                "module(N)\nbuffer A : f64[N]\nbuffer B : f64[N]\nfunc f(out A, in B) {{ for i = 0 to N {{ A[i] = {sum} }} }}"
+            );
+            let module = parse(&text).unwrap();
+            let Stmt::For(outer) = &module.functions[0].body[0] else { panic!() };
+            let Stmt::Store(store) = &outer.body[0] else { panic!() };
+            let mut terms = false;
+            store.value.visit(&mut |value| {
+                if let Value::Sum(sum) = value {
+                    terms |= of_terms(sum);
+                }
+            });
+            (terms, of_elements(store, outer.var))
+        };
+        assert_eq!(of("sum(k = 0 to N) B[k] * B[N * i + k]"), (true, false));
+        assert_eq!(of("sum(k = 0 to N) B[k] * B[N * k + i]"), (false, true));
+        assert_eq!(of("sum(k = i to N) B[3 - k] * B[5]"), (true, false));
+        assert_eq!(of("2.0 * (sum(k = 0 to i) B[N * k - i])"), (false, true));
+        assert_eq!(of("sum(k = 0 to i / 2) B[N * k + i]"), (false, false));
+        assert_eq!(of("sum(k = 0 to N if k < i) B[N * k + i]"), (false, false));
+        assert_eq!(of("sum(k = 0 to N) B[N * k + i] * index(i)"), (false, false));
+        assert_eq!(of("sum(k = 0 to N) B[N * k + 2 * i]"), (false, false));
+        assert_eq!(of("sum(l = 0 to N) sum(k = 0 to N) B[N * k + i + l]"), (false, true));
+        assert_eq!(of("B[i]"), (false, false));
+    }
+}
