@@ -26,6 +26,9 @@ pub(super) struct Choice {
     pub(super) lanes: Option<(VarId, i64)>,
 }
 
+/// A sum of at most so many terms is not worth a rim.
+const SHORT: i64 = 16;
+
 /// Factors that a loop may be unrolled by.
 const FACTORS: [i64; 6] = [2, 3, 4, 6, 8, 12];
 
@@ -106,7 +109,9 @@ pub(super) fn choose(tiler: &Tiler<'_>, nest: &Nest, element: Element) -> Option
     // Factors count vectors where elements are in lanes.
     let times = |var: VarId| lanes.filter(|(lane, _)| *lane == var).map_or(1, |(_, count)| count);
     let with_lanes = |vars: &[VarId]| lanes.is_none_or(|(lane, _)| vars.contains(&lane));
-    for (at, &p) in vars.iter().enumerate() {
+    let short = short(&nest.store.value);
+    let rimless = |var: VarId| !short || !bounds(nest, var) || wishes.unrolled.contains(&var);
+    for (at, &p) in vars.iter().enumerate().filter(|(_, p)| rimless(**p)) {
         // One loop: what is streamed once stays so, its rows side by side.
         let alone = lanes.map_or(at + 1 == vars.len(), |(lane, _)| lane == p);
         if alone {
@@ -123,7 +128,7 @@ pub(super) fn choose(tiler: &Tiler<'_>, nest: &Nest, element: Element) -> Option
                 consider(ratio, 0, Choice { nest: ordered, factors, lanes });
             }
         }
-        for &q in vars.iter().filter(|q| **q != p) {
+        for &q in vars.iter().filter(|q| **q != p && rimless(**q)) {
             if !wishes.allow(&[p, q]) || !with_lanes(&[p, q]) {
                 continue;
             }
@@ -169,6 +174,28 @@ pub(super) fn choose(tiler: &Tiler<'_>, nest: &Nest, element: Element) -> Option
         }
     }
     best.map(|(_, _, choice)| choice)
+}
+
+/// Whether all innermost sums have few terms, whatever the symbols are.
+fn short(value: &Value) -> bool {
+    let mut short = true;
+    value.visit(&mut |value| {
+        if let Value::Sum(sum) = value {
+            let pairs =
+                sum.lower.iter().flat_map(|low| sum.upper.iter().map(move |high| (low, high)));
+            let mut lengths = pairs.filter_map(|(low, high)| high.constant_difference(low));
+            let mut inner = false;
+            sum.body.visit(&mut |value| inner |= matches!(value, Value::Sum(_)));
+            short &= inner || lengths.any(|length| length <= SHORT * sum.step);
+        }
+    });
+    short
+}
+
+/// Whether the range of another loop or of a sum depends on a variable.
+fn bounds(nest: &Nest, var: VarId) -> bool {
+    let ranges = nest.levels.iter().flat_map(|level| level.lower.iter().chain(&level.upper));
+    ranges.into_iter().any(|bound| bound.mentions(var)) || nest.store.value.mentions_in_ranges(var)
 }
 
 /// The loop whose elements are in lanes, those that are stored as neighbours if there are several, and the number of lanes.
