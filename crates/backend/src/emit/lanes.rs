@@ -173,6 +173,7 @@ impl Writer<'_, '_> {
             Value::Div(left, right) => self.binary("arith.divf", (left, right), instance, group)?,
             Value::Sum(sum) => {
                 let vars = value.free_vars();
+                let instance = &project(instance, &vars);
                 let instances = projections(&group.instances, &vars);
                 let vector = self.lanes.is_some();
                 let bounds = |instance: &Instance| {

@@ -65,6 +65,22 @@ fn agree(body: &str) {
 }
 
 #[test]
+fn sums_that_are_the_same_for_all_instances() {
+    for body in [
+        // Instances one after the other, since they differ in what is executed.
+        "unroll i = 0 to 3 { for k = i to N { A[i] += B[k] * (sum(j = 0 to M) B[j]) } }",
+        "unroll i = 0 to 3 { for k = 0 to N { if k >= i { A[i] += B[k] * (sum(j = 0 to 30) B[j]) } } }",
+        "unroll i = 0 to 3 { A[i] = sum(l = i to N) sum(k = l to N) B[k] }",
+        "unroll i = 0 to 2 { unroll j = 0 to 2 { A[2 * i + j] = sum(l = i to M) sum(k = l to N) B[k] } }",
+        // So many partial sums as wanted.
+        "A[0] = sum(k = 0 to N unroll 1) B[k] * B[k + 9]  A[1] = sum(k = 0 to N unroll 5) B[k]",
+        "unroll i = 0 to 3 { A[i] = sum(k = 0 to N unroll 2) B[k] * B[9 * i + k] }",
+    ] {
+        agree(body);
+    }
+}
+
+#[test]
 fn sums() {
     for body in [
         "A[0] = sum(k = 0 to N) B[k] * B[k + 200]",
@@ -98,6 +114,8 @@ fn side_by_side() {
         "unroll i = 0 to 4 { if i < N { A[i] = B[i] } else { A[i] = B[0] * 2.0 } }",
         "unroll i = 0 to 4 { for j = 0 to N { A[100 * i + j] = B[j] * index(i) } for j = i to N { A[100 * i + j] += 1.0 } }",
         "unroll i = 0 to 2 { A[i] = B[i]  F[i] = B[i + 1]  S[i] = index(3 * i + N)  S[i + 2] += index(i) }",
+        // What is independent inside of a tile stays on one thread.
+        "unroll i = 0 to 2 { for k = 0 to M { parallel j = 0 to N { A[100 * i + j] += B[k] * B[j] } } }",
         // Nothing at all; a range by steps.
         "unroll i = 3 to 0 { A[i] = 5.0 }  unroll i = N to N + 7 step 3 { A[i] = index(i) }",
         // Sums that differ in conditions and in what they do not vary with.
