@@ -44,6 +44,8 @@ pub enum Panel {
         y: Axis,
         /// Of each series its points.
         points: Vec<Vec<(f64, f64)>>,
+        /// What the points of the first series are called, if they have names.
+        names: Vec<String>,
     },
     /// Groups of bars.
     Bars {
@@ -172,7 +174,7 @@ fn chart(results: &Results, figure: Figure) -> Option<Chart> {
             "butterfly",
             BUTTERFLIES,
             "Number of polyhedra",
-            "k: half as many polyhedra",
+            "k: a half of the number of polyhedra",
             "A block butterfly matrix of size 2^14 times a vector. The matrix always has the same number of elements. The figure is the paper's 15.",
         )),
         Figure::Strides => Some(family(
@@ -211,7 +213,13 @@ fn rates(results: &Results, threads: usize) -> Chart {
         let mut points: Vec<Vec<(f64, f64)>> =
             systems.iter().map(|system| line(&|case| rate(case, system))).collect();
         points.push(line(&|case| Some(case.flops? / case.bound(&results.machine)?.0)));
-        Panel::Lines { title: kernel.title.into(), x: log("n"), y: linear("GFLOP/s"), points }
+        Panel::Lines {
+            title: kernel.title.into(),
+            x: log("n"),
+            y: linear("GFLOP/s"),
+            points,
+            names: Vec::new(),
+        }
     });
     let mut series = keys(&systems);
     series.push(bound());
@@ -231,12 +239,14 @@ fn rates(results: &Results, threads: usize) -> Chart {
 /// Every kernel of the table in the roofline, on one thread.
 fn roofline(results: &Results) -> Chart {
     let mut points = vec![Vec::new(), Vec::new()];
-    let mut roof = Vec::new();
+    let (mut roof, mut cached, mut names) = (Vec::new(), Vec::new(), Vec::new());
     if let Some(rates) = results.machine.rates(1) {
         let peak = rates.fma64 * 2e-9;
-        let bandwidth = rates.read.last().map_or(0.0, |(_, rate)| rate / 1e9);
-        let ridge = peak / bandwidth.max(1e-9);
-        roof = vec![(0.05, 0.05 * bandwidth), (ridge, peak), (1000.0, peak)];
+        let line = |bytes: u64| {
+            let bandwidth = rates.bandwidth(bytes as f64) / 1e9;
+            vec![(0.05, 0.05 * bandwidth), (peak / bandwidth, peak), (300.0, peak)]
+        };
+        (roof, cached) = (line(1 << 40), line(8 << 20));
     }
     for case in results.table_cases() {
         if case.threads == 1 && !case.single {
@@ -244,7 +254,10 @@ fn roofline(results: &Results) -> Chart {
             // Two operations each, however the program writes them.
             let at = |time: f64| (2.0 * multiply_adds / case.bytes, 2.0 * multiply_adds / time);
             let best = case.best(&super::peers::names());
-            points[0].extend(case.time("dastac").map(|time| at(time.median_ns)));
+            if let Some(time) = case.time("dastac") {
+                points[0].push(at(time.median_ns));
+                names.push(format!("{} {}", case.title, case.n));
+            }
             points[1].extend(best.map(|(_, time)| at(time.median_ns)));
         }
     }
@@ -253,18 +266,20 @@ fn roofline(results: &Results) -> Chart {
         name: String::new(),
         title: "Roofline".into(),
         caption: "Every kernel of the table, on one thread: multiply-adds (two operations each) each second over multiply-adds for each byte. The dashed \
-                  line is reading from memory beyond the caches, then the rate of multiply-adds; smaller arrays are read from caches, so points may be above."
+                  lines are reading, from memory and from arrays of 8 MiB, up to the rate of multiply-adds. Smaller arrays are read from faster caches."
             .into(),
         series: vec![
             Key { label: "dastac".into(), class: "dastac dots".into() },
             Key { label: "best peer".into(), class: "mkl dots".into() },
-            bound(),
+            Key { label: "bound, from memory".into(), class: "bound".into() },
+            Key { label: "from 8 MiB".into(), class: "bound".into() },
         ],
         panels: vec![Panel::Lines {
             title: String::new(),
             x: log("operations for each byte"),
             y: log("GFLOP/s"),
-            points: vec![dastac, peer, roof],
+            points: vec![dastac, peer, roof, cached],
+            names,
         }],
     }
 }
@@ -373,6 +388,7 @@ fn family(
         x: log(x),
         y,
         points,
+        names: Vec::new(),
     };
     let compile = |case: &Case| {
         let total: u64 = case.stages.iter().map(|(_, ns)| ns).sum();

@@ -43,7 +43,7 @@ pub fn svg(chart: &Chart, standalone: bool) -> String {
     let (mut x, mut y, mut column, mut row) = (GAP, top, 0, 0.0f64);
     for panel in &chart.panels {
         let (width, height) = match panel {
-            Panel::Lines { .. } if columns == 1 => (WIDTH * 0.62, 340.0),
+            Panel::Lines { .. } if columns == 1 => (WIDTH - 2.0 * GAP, 400.0),
             Panel::Lines { .. } if columns < 4 => {
                 ((WIDTH - GAP) / columns as f64 - GAP, LINES.1 * 1.25)
             }
@@ -154,12 +154,12 @@ impl Scale {
                     return ticks;
                 }
             }
-            let all: Vec<f64> = decades
-                .map(|d| 10f64.powi(d))
-                .filter(|t| (self.from..=self.to).contains(t))
-                .collect();
+            let all = decades.map(|d| 10f64.powi(d)).filter(|t| (self.from..=self.to).contains(t));
+            let all: Vec<f64> = all.collect();
             let stride = all.len().div_ceil(most).max(1);
-            return all.into_iter().step_by(stride).collect();
+            if all.len() > 1 {
+                return all.into_iter().step_by(stride).collect();
+            }
         }
         let rough = (self.to - self.from) / most as f64;
         let power = 10f64.powf(rough.log10().floor());
@@ -192,7 +192,7 @@ fn short(value: f64) -> String {
 
 fn draw(body: &mut String, panel: &Panel, series: &[Key], width: f64, height: f64) {
     match panel {
-        Panel::Lines { title, x, y, points } => {
+        Panel::Lines { title, x, y, points, names } => {
             let frame = Frame { left: 40.0, right: width - 6.0, top: 22.0, bottom: height - 32.0 };
             let all = || points.iter().flatten();
             let xs: Vec<f64> = all().map(|(x, _)| *x).collect();
@@ -243,6 +243,20 @@ fn draw(body: &mut String, panel: &Panel, series: &[Key], width: f64, height: f6
                     );
                 }
                 body.push('\n');
+            }
+            // Names that would lie over others are left out: the pointer shows them.
+            let mut taken: Vec<(f64, f64)> = Vec::new();
+            for ((x, y), name) in points.iter().flatten().zip(names) {
+                let (x, y) = (across.at(*x) + 8.0, up.at(*y) + 3.5);
+                let near = |(a, b): &(f64, f64)| (a - x).abs() < 62.0 && (b - y).abs() < 11.0;
+                if !taken.iter().any(near) {
+                    let _ = write!(
+                        body,
+                        "<text class=\"faint\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>",
+                        escape(name)
+                    );
+                    taken.push((x, y));
+                }
             }
         }
         Panel::Bars { title, y, groups, line } => {
@@ -305,6 +319,7 @@ fn bars(
     let each = (frame.right - frame.left) / groups.len().max(1) as f64;
     let bar = (each * 0.8 / series.len().max(1) as f64).min(26.0);
     let base = up.at(if y.log { 1.0f64.clamp(up.from, up.to) } else { 0.0 });
+    let turned = groups.iter().any(|(name, _)| each < width_of(name) + 6.0);
     for (at, (name, heights)) in groups.iter().enumerate() {
         let middle = frame.left + each * (at as f64 + 0.5);
         let start = middle - bar * heights.len() as f64 / 2.0;
@@ -323,7 +338,6 @@ fn bars(
                 short(*value)
             );
         }
-        let turned = each < width_of(name) + 6.0;
         let _ = match turned {
             true => writeln!(
                 body,

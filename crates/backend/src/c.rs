@@ -372,6 +372,24 @@ impl Compiler {
         Ok(Native { entries, module: module.clone(), threads, _library: library })
     }
 
+    /// Compiles a text that is trusted as a library's is, and loads it.
+    pub(crate) fn library(
+        &self,
+        text: &str,
+        openmp: bool,
+        folder: &Path,
+        name: &str,
+    ) -> Result<Library> {
+        if openmp {
+            openmp::load()?;
+        }
+        let path = self.compile(text, openmp, folder, name)?;
+        // SAFETY: generated C has no initialisers.
+        let loaded = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL) };
+        let _ = fs::remove_file(&path);
+        loaded.map_err(|error| Error::Library { path, message: error.to_string() })
+    }
+
     fn compile(&self, text: &str, openmp: bool, folder: &Path, name: &str) -> Result<PathBuf> {
         let file = |extension: &str| folder.join(format!("{name}.{extension}"));
         let (source, object, library) = (file("c"), file("o"), file("so"));

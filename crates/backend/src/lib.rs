@@ -39,6 +39,7 @@ mod llvm;
 mod mlir;
 pub mod openmp;
 pub mod probe;
+pub mod taco;
 
 #[cfg(test)]
 mod tests;

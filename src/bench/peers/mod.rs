@@ -115,7 +115,7 @@ pub(super) fn system(
         }
         "c-packed" | "c-inputs" | "c-dense" => loops::system(name, job, laid, shared),
         "mkl" | "openblas" => blas::system(name, job, laid, shared),
-        "numpy" | "torch" => python::system(name, job, shared),
+        "numpy" | "torch" => python::system(name, job, laid, shared),
         "taco" => taco::system(job, shared),
         other => Err(format!("there is no system `{other}`")),
     }

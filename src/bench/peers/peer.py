@@ -88,7 +88,7 @@ def setup(job):
 
         return "dot and multiply", version, leslie
     if call == "square":
-        b = data[0].reshape(m, n)
+        b = data[0].reshape(n, m).T if job["columns"] else data[0].reshape(m, n)
         out = empty((n, n))
         return "matmul", version, lambda: module.matmul(b.T, b, out=out)
     raise ValueError("there is no expression for it")

@@ -14,6 +14,7 @@ use crate::bench::job::Job;
 use crate::bench::kernels::Call;
 use crate::bench::measure::System;
 use crate::buffer::Buffer;
+use crate::driver::Laid;
 use crate::run::Runner;
 
 /// What the process runs.
@@ -22,6 +23,7 @@ const SCRIPT: &str = include_str!("peer.py");
 pub(super) fn system(
     name: &str,
     job: &Job,
+    laid: &Laid,
     shared: &mut Runner,
 ) -> Result<Box<dyn System>, String> {
     let call = job.call.ok_or("there is no expression for it")?;
@@ -38,6 +40,7 @@ pub(super) fn system(
         "threads": job.threads,
         "sizes": job.symbols.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
         "files": files,
+        "columns": files.len() == 1 && laid.layouts.iter().any(|layout| layout.order == [1, 0]),
         "result": shared.facts()[output.0].unique,
     }));
     for file in &files {

@@ -1,12 +1,235 @@
-//! TACO: not measured yet.
+//! TACO: the C that its binary generates for the formats of the paper's Table 2, compiled and run here.
 
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use dastac_backend::c::Compiler;
+use dastac_backend::taco::{Input, Kernel, Level};
+use dastac_stur::Role;
+use dastac_stur::program::TensorId;
+
+use super::variant::MOST;
+use crate::Error;
 use crate::bench::job::Job;
 use crate::bench::measure::System;
+use crate::buffer::Buffer;
 use crate::run::Runner;
 
-pub(super) fn system(job: &Job, _shared: &mut Runner) -> Result<Box<dyn System>, String> {
-    match &job.places.taco {
-        None => Err("not installed: build it, and name its binary with `--taco PATH`".into()),
-        Some(_) => Err("not supported yet".into()),
+/// What TACO is told about a kernel: expression, and formats of the result and the inputs.
+struct Formats {
+    kernel: &'static str,
+    expression: &'static str,
+    formats: &'static [&'static str],
+}
+
+const fn of(
+    kernel: &'static str,
+    expression: &'static str,
+    formats: &'static [&'static str],
+) -> Formats {
+    Formats { kernel, expression, formats }
+}
+
+const TTM: &str = "A(i,j,k)=B(i,j,l)*C(k,l)";
+const THP: &str = "A(i,j,k)=B(i,j,k)*C(i,j,k)";
+const MTT: &str = "A(i,j)=B(i,k,l)*C(k,j)*D(l,j)";
+const SPMV: &str = "A(i)=B(i,j)*C(j)";
+
+/// The paper's Table 2.
+const TABLE: &[Formats] = &[
+    of("ttm_dp", TTM, &["dsd", "dsd", "dd"]),
+    of("ttm_j", TTM, &["dsd", "dsd", "dd"]),
+    of("ttm_ut", TTM, &["dsd", "dsd", "dd"]),
+    of("thp_dp", THP, &["dsd", "dsd", "ddd"]),
+    of("thp_i", THP, &["sdd", "sdd", "ddd"]),
+    of("thp_j", THP, &["dsd", "dsd", "ddd"]),
+    of("mtt_d", MTT, &["ds", "dss", "dd", "ds"]),
+    of("mtt_jut", MTT, &["ds", "dsd", "dd", "ds"]),
+    of("mtt_j", MTT, &["ds", "ddd", "dd", "ds"]),
+    of("spmv_l", SPMV, &["d", "ds", "d"]),
+    of("spmv_ut", SPMV, &["d", "ds", "d"]),
+    of("spmv_d", SPMV, &["d", "ds", "d"]),
+];
+
+pub(super) fn system(job: &Job, shared: &mut Runner) -> Result<Box<dyn System>, String> {
+    let binary = job
+        .places
+        .taco
+        .as_ref()
+        .ok_or("not installed: build it, and name its binary with `--taco PATH`")?;
+    let formats = TABLE.iter().find(|formats| formats.kernel == job.kernel);
+    let formats = formats.ok_or("it has no format for what is symmetric")?;
+    let parallel = job.threads > 1;
+    if parallel && formats.expression != SPMV {
+        return Err("it does not parallelise this".into());
+    }
+    if job.single {
+        return Err("it is measured with 64-bit elements only".into());
+    }
+    let compiler = Compiler::find().ok_or("no C compiler was found: install clang-22")?;
+    let names = ["A", "B", "C", "D"];
+    let mut command = Command::new(binary);
+    command.arg(formats.expression);
+    for (name, format) in names.iter().zip(formats.formats) {
+        command.arg(format!("-f={name}:{format}"));
+    }
+    if parallel {
+        command.arg("-s=parallelize(i,CPUThread,NoRaces)");
+    }
+    let output = command
+        .args(["-print-kernels", "-print-nocolor"])
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("cannot start `{}`: {error}", binary.display()))?;
+    if !output.status.success() {
+        return Err(format!("it failed: {}", String::from_utf8_lossy(&output.stderr).trim()));
+    }
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let facts = shared.facts().to_vec();
+    let find = |name: &str| facts.iter().position(|fact| fact.name == name).map(TensorId);
+    let extents = |id: TensorId| -> Result<Vec<i32>, String> {
+        let extents = facts[id.0].shape.iter().map(|extent| i32::try_from(*extent));
+        extents.collect::<Result<_, _>>().map_err(|_| "its extents do not fit 32 bits".into())
+    };
+    let symbol = |name: &str| {
+        let value = job.symbols.iter().find(|(symbol, _)| symbol == name).map(|(_, value)| *value);
+        value.and_then(|value| i32::try_from(value).ok()).unwrap_or(0)
+    };
+    let mut inputs = Vec::new();
+    for (name, format) in names.iter().zip(formats.formats).skip(1) {
+        let id = find(name).ok_or("a tensor is missing")?;
+        let fact = &facts[id.0];
+        let dimensions = extents(id)?;
+        let levels = levels(&job.kernel, name, format, &dimensions, &symbol);
+        let whole = !format.contains('s');
+        if whole && fact.dense_bytes > MOST {
+            let bytes = crate::human(fact.dense_bytes);
+            return Err(format!("its dense `{name}` takes {bytes}"));
+        }
+        let values = match whole {
+            true => shared.unpacked(id).map_err(|error| error.to_string())?.to_vec(),
+            false => shared.packed(id).to_vec(),
+        };
+        inputs.push((dimensions, levels, values));
+    }
+    let result = find("A").filter(|id| facts[id.0].role != Role::Input);
+    let result = result.ok_or("a tensor is missing")?;
+    let dimensions = extents(result)?;
+    let compressed: Vec<bool> = formats.formats[0].chars().map(|level| level == 's').collect();
+    let scratch = job.places.scratch.clone();
+    let name = format!("{}-taco", job.kernel);
+    let kernel = Owned::new(inputs, |inputs| {
+        let place = (scratch.as_path(), name.as_str());
+        Kernel::new(&compiler, &text, place, parallel, (dimensions, &compressed), inputs)
+            .map_err(|error| error.to_string())
+    })?;
+    if parallel {
+        dastac_backend::openmp::set_threads(job.threads).map_err(|error| error.to_string())?;
+    }
+    let detail = format!("{} {}", formats.expression, formats.formats.join(" "));
+    Ok(Box::new(Taco { detail, result, kernel }))
+}
+
+/// The levels of an input: which coordinates there are follows from the kernel's structure.
+fn levels(
+    kernel: &str,
+    tensor: &str,
+    format: &str,
+    extents: &[i32],
+    symbol: &dyn Fn(&str) -> i32,
+) -> Vec<Level> {
+    let (rows, columns) = (extents[0], extents.get(1).copied().unwrap_or(1));
+    // The coordinates below coordinate `i` of the level before.
+    let below = |i: i32| -> std::ops::Range<i32> {
+        match (kernel, tensor) {
+            ("ttm_ut" | "spmv_ut", _) => i..columns,
+            ("mtt_jut", "B") => i + 1..columns,
+            ("spmv_l", _) if i == 0 => 0..columns,
+            ("spmv_l", _) => i - 1..i,
+            ("ttm_j" | "thp_j", _) | ("mtt_j" | "mtt_jut", "D") => symbol("J")..symbol("J") + 1,
+            _ => i..(i + 1).min(columns),
+        }
+    };
+    let mut levels = Vec::new();
+    for (at, kind) in format.chars().enumerate() {
+        levels.push(match (kind, at) {
+            ('s', 0) => {
+                let only = symbol("I");
+                Level::Compressed { positions: vec![0, 1], coordinates: vec![only] }
+            }
+            ('s', 1) => {
+                let (mut positions, mut coordinates) = (vec![0], Vec::new());
+                for i in 0..rows {
+                    coordinates.extend(below(i));
+                    positions.push(coordinates.len() as i32);
+                }
+                Level::Compressed { positions, coordinates }
+            }
+            // Below the one coordinate of each row, the same again.
+            ('s', _) => Level::Compressed {
+                positions: (0..=rows.min(columns)).collect(),
+                coordinates: (0..rows.min(columns)).collect(),
+            },
+            _ => Level::Dense,
+        });
+    }
+    levels
+}
+
+/// What inputs are made of: extents, levels, values.
+type Parts = (Vec<i32>, Vec<Level>, Vec<f64>);
+
+/// A kernel whose inputs live as long as this process, which measures one job.
+struct Owned(Kernel<'static>);
+
+impl Owned {
+    fn new(
+        parts: Vec<Parts>,
+        make: impl FnOnce(Vec<Input<'static>>) -> Result<Kernel<'static>, String>,
+    ) -> Result<Owned, String> {
+        let inputs = parts.into_iter().map(|(dimensions, levels, values)| Input {
+            dimensions,
+            levels,
+            values: Vec::leak(values),
+        });
+        make(inputs.collect()).map(Owned)
+    }
+}
+
+struct Taco {
+    detail: String,
+    result: TensorId,
+    kernel: Owned,
+}
+
+impl System for Taco {
+    fn name(&self) -> &str {
+        "taco"
+    }
+
+    fn detail(&self) -> String {
+        self.detail.clone()
+    }
+
+    fn run(&mut self, _shared: &mut Runner) -> Result<Duration, Error> {
+        let start = Instant::now();
+        self.kernel.0.run();
+        Ok(start.elapsed())
+    }
+
+    fn forget(&mut self, _shared: &mut Runner) {
+        self.kernel.0.values().fill(f64::NAN);
+    }
+
+    fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Buffer, Error> {
+        if tensor != self.result {
+            return Err(Error::UnknownTensor(shared.facts()[tensor.0].name.clone()));
+        }
+        // Rows without any element are not stored by dastac, and zeros at the end here.
+        let wanted = shared.packed(tensor).len();
+        let values = self.kernel.0.values();
+        let more = values.iter().skip(wanted).all(|value| *value == 0.0);
+        let found = if more { &values[..wanted.min(values.len())] } else { &values[..] };
+        Buffer::of(shared.facts()[tensor.0].element, found)
     }
 }

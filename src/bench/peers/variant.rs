@@ -14,7 +14,7 @@ use crate::driver::{Built, Laid, Target};
 use crate::run::{Runner, available_memory};
 
 /// Buffers of dense boxes may take this many bytes together.
-const MOST: u128 = 8 << 30;
+pub(super) const MOST: u128 = 8 << 30;
 
 /// Whether a tensor of this role stands in its whole box.
 pub(super) fn is_whole(variant: &str, role: Role) -> bool {
