@@ -107,6 +107,7 @@ pub fn markdown(results: &Results) -> String {
             goal.rows.len()
         );
     }
+    levels(&mut text, results);
     let times = compile_times(results);
     if !times.is_empty() {
         let _ = writeln!(
@@ -120,6 +121,30 @@ pub fn markdown(results: &Results) -> String {
         }
     }
     text
+}
+
+/// What packing gains: the table of the figures that compare forms of compression.
+fn levels(text: &mut String, results: &Results) {
+    const FORMS: [&str; 6] = ["dense", "inputs", "dastac", "c-dense", "c-inputs", "c-packed"];
+    let mut rows = Vec::new();
+    for kernel in super::kernels::KERNELS {
+        let key = format!("{}/{}/f64/1", kernel.name, kernel.dense);
+        let Some(case) = results.cases.get(&key) else { continue };
+        let cells = FORMS.map(|form| {
+            case.time(form).map_or_else(|| "-".into(), |t| table::milliseconds(t.median_ns / 1e6))
+        });
+        if case.time("dense").or(case.time("c-dense")).is_some() {
+            rows.push(format!("| {} | {} | {} |", case.title, case.n, cells.join(" | ")));
+        }
+    }
+    if !rows.is_empty() {
+        let names = FORMS.map(super::peers::label).join(" | ");
+        let _ = writeln!(
+            text,
+            "\n### Levels of compression\n\nMedians in milliseconds, one thread.\n\n| kernel | n | {names} |\n|---|--:|--:|--:|--:|--:|--:|--:|\n{}",
+            rows.join("\n")
+        );
+    }
 }
 
 /// A document with the text between its markers replaced; nothing if it does not have them.
