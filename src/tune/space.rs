@@ -6,7 +6,7 @@ use dastac_stur::schedule::Schedule;
 use rand::Rng;
 use rand::seq::IndexedRandom;
 
-/// Tiles in registers by their two sides.
+/// Tiles in registers by their two sides; the larger ones where elements are in lanes.
 const PAIRS: &[(i64, i64)] = &[
     (4, 3),
     (3, 4),
@@ -21,9 +21,17 @@ const PAIRS: &[(i64, i64)] = &[
     (2, 8),
     (12, 2),
     (2, 12),
+    (4, 16),
+    (16, 4),
+    (6, 16),
+    (16, 6),
+    (4, 24),
+    (24, 4),
+    (2, 32),
+    (32, 2),
 ];
 /// One loop in registers.
-const FACTORS: &[i64] = &[2, 4, 8];
+const FACTORS: &[i64] = &[2, 4, 8, 16, 32];
 /// Partial sums side by side.
 const CHAINS: &[i64] = &[1, 2, 4, 8, 16];
 /// Blocks for caches.

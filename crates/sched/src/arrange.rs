@@ -5,6 +5,7 @@
 //! Before -> after, `reorder(j, i), tile(j=64)`: `i = 0 to N, j = i to N` -> `j.block = 0 to N step 64, j = j.block to min(N, j.block + 64), i = 0 to j + 1`.
 
 use dastac_loops::tile::Plan;
+use dastac_loops::{Function, Stmt, Value, VarId, lanes};
 use dastac_poly::{Map, Set};
 use dastac_stur::infer::Statement;
 use dastac_stur::program::Rule;
@@ -13,15 +14,16 @@ use dastac_stur::sets::Sets;
 
 use crate::SchedError;
 
-/// A statement with its loops in the order of a schedule.
+/// A statement with its loops in the order of a schedule, the one in lanes innermost if it is to be.
 pub(crate) fn arranged(
     sets: &Sets,
     statement: &Statement,
     schedule: &Schedule,
+    innermost: bool,
 ) -> Result<Statement, SchedError> {
     let mut iterators = schedule.ordered(&statement.iterators);
-    // What is in lanes is innermost.
-    if let Some(lanes) = &schedule.vectorize
+    if innermost
+        && let Some(lanes) = &schedule.vectorize
         && let Some(at) = iterators.iter().position(|name| name == lanes)
     {
         let name = iterators.remove(at);
@@ -35,6 +37,30 @@ pub(crate) fn arranged(
     let names: Vec<&str> = iterators.iter().map(|name| sets.names.isl(name)).collect();
     let domain = statement.domain.permute(&order)?.with_dim_names(&names)?;
     Ok(Statement { iterators, domain, ..statement.clone() })
+}
+
+/// Whether all that is computed can be in the lanes of a loop with this name, around the sums.
+pub(crate) fn in_lanes(function: &Function, body: &[Stmt], name: &str) -> bool {
+    fn all(function: &Function, body: &[Stmt], (name, around): (&str, Option<VarId>)) -> bool {
+        body.iter().all(|stmt| match stmt {
+            Stmt::For(inner) => {
+                let known = function.vars.get(inner.var.0 as usize).is_some_and(|var| var == name);
+                let around = if known { Some(inner.var) } else { around };
+                all(function, &inner.body, (name, around))
+            }
+            Stmt::Share(inner) => all(function, &inner.body, (name, around)),
+            Stmt::If(inner) => {
+                let parts = [&inner.then, &inner.otherwise];
+                parts.into_iter().all(|part| all(function, part, (name, around)))
+            }
+            // Elements are cleared in any order.
+            Stmt::Store(store) => {
+                matches!(store.value, Value::Const(_))
+                    || around.is_some_and(|var| lanes::of_elements(store, var))
+            }
+        })
+    }
+    all(function, body, (name, None))
 }
 
 /// What the loop over blocks of an iterator is called; no iterator has such a name.
@@ -66,7 +92,8 @@ pub(crate) fn plan(sets: &Sets, rule: &Rule) -> Plan {
     let schedule = &rule.schedule;
     let isl = |name: &String| sets.names.isl(name).to_string();
     Plan {
-        ordered: !schedule.order.is_empty() || schedule.vectorize.is_some(),
+        ordered: !schedule.order.is_empty(),
+        lanes: schedule.vectorize.as_ref().map(isl),
         unroll: schedule.unroll.iter().map(|(name, factor)| (isl(name), *factor)).collect(),
         blocked: schedule.tiles.iter().map(|(name, size)| (isl(name), *size)).collect(),
         parallel: schedule

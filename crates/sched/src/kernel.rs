@@ -28,7 +28,7 @@ use dastac_stur::schedule::Schedule;
 use dastac_stur::sets::{Affine, Sets};
 
 use crate::SchedError;
-use crate::arrange::{arranged, block_name, plan, tiles};
+use crate::arrange::{arranged, block_name, in_lanes, plan, tiles};
 use crate::nest::{Scan, Scope, module_name, symbol};
 
 /// A domain in more parts than this is scanned as a whole.
@@ -145,7 +145,27 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
+    /// The loops of a rule. A loop that is wanted in lanes stays around the sums where elements can be in lanes there, and is the innermost else.
     fn rule(&mut self, rule: &InferredRule) -> Result<Vec<Stmt>, SchedError> {
+        let definition = &self.inferred.program.rules[rule.rule.0];
+        let lanes = definition.schedule.vectorize.as_ref();
+        if let Some(lanes) = lanes.filter(|lanes| definition.iterators.contains(lanes)) {
+            let before = (self.function.vars.clone(), self.asts.len());
+            let body = self.arranged_rule(rule, false)?;
+            if in_lanes(&self.function, &body, self.inferred.sets.names.isl(lanes)) {
+                return Ok(body);
+            }
+            self.function.vars = before.0;
+            self.asts.truncate(before.1);
+        }
+        self.arranged_rule(rule, true)
+    }
+
+    fn arranged_rule(
+        &mut self,
+        rule: &InferredRule,
+        innermost: bool,
+    ) -> Result<Vec<Stmt>, SchedError> {
         let mut nests = Vec::new();
         let mut heads: Vec<Set> = Vec::new();
         let mut head_vars: Vec<VarId> = Vec::new();
@@ -155,7 +175,7 @@ impl Builder<'_> {
         let statements = self.split(rule)?;
         let statements: Vec<Statement> = statements
             .iter()
-            .map(|statement| arranged(&self.inferred.sets, statement, schedule))
+            .map(|statement| arranged(&self.inferred.sets, statement, schedule, innermost))
             .collect::<Result<_, _>>()?;
         let loops = self.loops(&statements, schedule)?;
         for (statement, loops) in statements.iter().zip(loops) {

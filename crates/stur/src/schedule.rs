@@ -12,9 +12,9 @@ use crate::program::{Program, Rule};
 /// Blocks of more iterations than this are none.
 const MAX_TILE: i64 = 1 << 20;
 /// So many iterations of a loop may be side by side,
-const MAX_UNROLL: i64 = 32;
-/// and so many of two loops.
-const MAX_UNROLLED: i64 = 64;
+const MAX_UNROLL: i64 = 128;
+/// and so many of two loops: 32 registers of 16 lanes.
+const MAX_UNROLLED: i64 = 512;
 
 /// What is said about the loops of a rule; what is not said is chosen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -813,7 +813,7 @@ fn schedules_of_other_loops() {
         "#]],
     );
     errors(
-        &with("A -> tile(i=0, k=-4), tile(k=2000000), unroll(i=64), unroll(j=3, j=3)"),
+        &with("A -> tile(i=0, k=-4), tile(k=2000000), unroll(i=200), unroll(j=3, j=3)"),
         expect![[r#"
             E0123 `tile` cannot take 0 iterations of a loop
               @ 177..180 "i=0": not from 1 to 1048576
@@ -824,17 +824,17 @@ fn schedules_of_other_loops() {
             E0102 `tile` names `k` twice
               @ 194..203 "k=2000000": again
               @ 182..186 "k=-4": first here
-            E0123 `unroll` cannot take 64 iterations of a loop
-              @ 213..217 "i=64": not from 1 to 32
-              = take a size from 1 to 32; 1 leaves the loop as it is
+            E0123 `unroll` cannot take 200 iterations of a loop
+              @ 213..218 "i=200": not from 1 to 128
+              = take a size from 1 to 128; 1 leaves the loop as it is
             E0102 `unroll` names `j` twice
-              @ 232..235 "j=3": again
-              @ 227..230 "j=3": first here
+              @ 233..236 "j=3": again
+              @ 228..231 "j=3": first here
         "#]],
     );
     errors(
         &with(
-            "A -> reorder(i, j, i), reorder(k), vectorize(i, j), parallel(i), parallel(j), unroll(i=16, j=8)",
+            "A -> reorder(i, j, i), reorder(k), vectorize(i, j), parallel(i), parallel(j), unroll(i=32, j=32)",
         ),
         expect![[r#"
             E0102 `reorder` names `i` twice
@@ -849,8 +849,8 @@ fn schedules_of_other_loops() {
             E0102 `parallel` is given twice for `A`
               @ 232..243 "parallel(j)": again
               @ 219..230 "parallel(i)": first here
-            E0123 128 iterations are unrolled side by side
-              @ 245..262 "unroll(i=16, j=8)": more than 64
+            E0123 1024 iterations are unrolled side by side
+              @ 245..263 "unroll(i=32, j=32)": more than 512
               = no machine has so many registers: take smaller factors
         "#]],
     );

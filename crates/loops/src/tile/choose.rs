@@ -11,7 +11,7 @@
 use std::collections::BTreeSet;
 
 use super::reorder::reorder;
-use super::{Level, Nest, Tiler, Tiling};
+use super::{Level, Nest, Tiler};
 use crate::ir::*;
 use crate::lanes;
 
@@ -105,7 +105,7 @@ pub(super) fn choose(tiler: &Tiler<'_>, nest: &Nest, element: Element) -> Option
         }
     };
     let vars: Vec<VarId> = nest.levels.iter().map(|level| level.var).collect();
-    let lanes = in_lanes(nest, tiling, element);
+    let lanes = in_lanes(tiler, nest, element);
     // Factors count vectors where elements are in lanes.
     let times = |var: VarId| lanes.filter(|(lane, _)| *lane == var).map_or(1, |(_, count)| count);
     let with_lanes = |vars: &[VarId]| lanes.is_none_or(|(lane, _)| vars.contains(&lane));
@@ -199,9 +199,12 @@ fn bounds(nest: &Nest, var: VarId) -> bool {
 }
 
 /// The loop whose elements are in lanes, those that are stored as neighbours if there are several, and the number of lanes.
-fn in_lanes(nest: &Nest, tiling: &Tiling, element: Element) -> Option<(VarId, i64)> {
-    let count = tiling.vector_bytes / if element == Element::F32 { 4 } else { 8 };
-    let possible = |level: &&Level| lanes::of_elements(&nest.store, level.var);
+fn in_lanes(tiler: &Tiler<'_>, nest: &Nest, element: Element) -> Option<(VarId, i64)> {
+    let count = tiler.tiling.vector_bytes / if element == Element::F32 { 4 } else { 8 };
+    let possible = |level: &&Level| {
+        tiler.may_be_in_lanes(nest.store.buffer, level.var)
+            && lanes::of_elements(&nest.store, level.var)
+    };
     let stored = |level: &&Level| {
         nest.store.index.stride(level.var).and_then(|stride| stride.as_const()) == Some(1)
     };

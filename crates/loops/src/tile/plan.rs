@@ -16,6 +16,8 @@ pub struct Plan {
     pub ordered: bool,
     /// Loops with the number of iterations that are executed side by side; 1 is none.
     pub unroll: Vec<(String, i64)>,
+    /// The loop whose elements, or terms, are to be in the lanes of vectors, where they can be.
+    pub lanes: Option<String>,
     /// Loops and sums that are in blocks of so many iterations already.
     pub blocked: Vec<(String, i64)>,
     /// The loops of which the outermost is shared among threads; the outermost of all where there is none.
@@ -31,6 +33,12 @@ impl Tiler<'_> {
         let plan = self.plans.get(&buffer)?;
         let name = self.function.vars.get(var.0 as usize)?;
         plan.unroll.iter().find(|(other, _)| other == name).map(|(_, factor)| *factor)
+    }
+
+    /// Whether elements of a loop may be in lanes: those of another, or the terms of a sum, may be wanted there.
+    pub(super) fn may_be_in_lanes(&self, buffer: BufferId, var: VarId) -> bool {
+        let wanted = self.plans.get(&buffer).and_then(|plan| plan.lanes.as_ref());
+        wanted.is_none_or(|wanted| self.function.vars.get(var.0 as usize) == Some(wanted))
     }
 
     /// How many iterations at most a loop or sum has that is in blocks.
@@ -324,6 +332,7 @@ mod tests {
             ordered: bool,
             whole: bool,
             loop_to_share in 0usize..4,
+            loop_in_lanes in 0usize..6,
             shared: bool,
             chains: bool,
         ) {
@@ -335,6 +344,7 @@ mod tests {
                 ordered,
                 unroll: all.filter(|(_, given)| **given).map(|(pair, _)| pair).take(2).collect(),
                 blocked: if whole { vec![("x".into(), 64)] } else { Vec::new() },
+                lanes: names.get(loop_in_lanes).cloned(),
                 parallel: names.get(loop_to_share).cloned().into_iter().collect(),
             };
             if chains {
