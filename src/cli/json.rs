@@ -23,6 +23,9 @@ pub struct Report {
     pub file: String,
     /// Values of the symbols, in declaration order.
     pub symbols: Ordered<i64>,
+    /// The `schedule:` line that held, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<String>,
     /// From text to machine code.
     pub compile_ns: u64,
     /// Its stages in order.

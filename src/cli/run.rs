@@ -220,6 +220,7 @@ fn report(
     Report {
         file: source.path.display().to_string(),
         symbols: Ordered(names.zip(runner.symbols().iter().copied()).collect()),
+        schedule: analysis.inferred.program.schedule_line(),
         compile_ns: nanoseconds(analysis.timings.total()),
         stages_ns: Ordered(
             stages.map(|(stage, time)| ((*stage).to_string(), nanoseconds(*time))).collect(),
@@ -270,6 +271,9 @@ fn human(runner: &Runner, report: &Report, times: &[Duration], verdict: &Verdict
         .iter()
         .map(|(stage, time)| format!("{stage} {}", duration(*time)))
         .collect();
+    if let Some(line) = &report.schedule {
+        text += &format!("{line}\n");
+    }
     text += &format!("compiled in {} ({})\n", duration(report.compile_ns), stages.join(", "));
     text += &timing(report, times);
     text += &match verdict {

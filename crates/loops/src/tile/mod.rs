@@ -20,7 +20,7 @@
 //! ```
 //!
 //! Four steps: [`choose`] finds the loops to unroll and by how much, [`reorder`] brings them innermost, [`split`] cuts them into full tiles, rims and
-//! rests, [`block`] cuts sums so that what tiles share stays in a cache.
+//! rests, [`block`] cuts sums so that what tiles share stays in a cache. What a [`Plan`] says goes before what they would choose.
 //!
 //! Invariant: a store is executed once for each element as before, with the same terms; only the order of additions differs. Elements of
 //! a sum that is cut are set by its first block.
