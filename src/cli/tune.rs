@@ -32,7 +32,7 @@ struct Report {
     threads: usize,
     tried: usize,
     rejected: usize,
-    /// The `schedule:` line that was found; none where the program is best as it is.
+    /// The `schedule:` line that was found, empty where its own is best left out; none where the program is best as it is.
     schedule: Option<String>,
     best: Vec<Line>,
     /// Where it was written.
@@ -94,7 +94,7 @@ pub fn tune(terminal: &Terminal, args: &TuneArgs) -> Result<Outcome> {
         threads,
         tried: found.tried,
         rejected: found.rejected,
-        schedule: found.faster.then(|| found.program.schedule_line()).flatten(),
+        schedule: found.faster.then(|| found.program.schedule_line().unwrap_or_default()),
         best: found.best.iter().map(|trial| line(program, trial, plain)).collect(),
         written: path.display().to_string(),
     };
@@ -174,6 +174,7 @@ fn human(report: &Report, found: &Found) -> String {
     let rows = shown.map(|line| {
         let schedule = match &line.schedule {
             None => "the program as it is".to_owned(),
+            Some(line) if line.is_empty() => "no schedule".to_owned(),
             Some(line) => line.trim_start_matches("schedule: ").to_owned(),
         };
         vec![duration(line.time_ns), format!("{:.2}x", line.speedup), schedule]

@@ -34,6 +34,8 @@ const MARGIN: f64 = 0.02;
 /// Part of the time for candidates with one choice, and for all of them; the rest decides between the best and the program as it is.
 const SIMPLE: f64 = 0.45;
 const SEARCH: f64 = 0.85;
+/// LLVM needs as much stack as a main thread has.
+const STACK: usize = 16 << 20;
 /// A time is the least of runs that take at least so long together,
 const LEAST_TIME: Duration = Duration::from_millis(4);
 /// or of so many.
@@ -245,10 +247,11 @@ impl Search<'_> {
                 .iter()
                 .map(|module| {
                     let module = module.as_ref().ok();
-                    scope.spawn(move || module.and_then(compile))
+                    let job = std::thread::Builder::new().stack_size(STACK);
+                    job.spawn_scoped(scope, move || module.and_then(compile)).ok()
                 })
                 .collect();
-            jobs.into_iter().map(|job| job.join().ok().flatten()).collect()
+            jobs.into_iter().map(|job| job?.join().ok().flatten()).collect()
         });
         for (schedules, compiled) in all.iter().zip(compiled) {
             self.tried += 1;

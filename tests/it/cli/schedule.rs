@@ -171,6 +171,12 @@ fn tuning_leaves_a_file_that_is_used() {
     let text = fs::read_to_string(folder.path("p.schedule")).unwrap();
     let line = text.lines().find(|line| line.starts_with("schedule: "));
     assert_eq!(line, report["schedule"].as_str());
+    // Of a program with a line of its own the search starts there; what is not worth it stays as it is.
+    fs::write(folder.path("p.stur"), format!("{PRODUCT}schedule: A -> vectorize(k)\n")).unwrap();
+    folder.works("tune p.stur -p N=3 --budget 0.01 --threads 1 -o own");
+    let own = fs::read_to_string(folder.path("own")).unwrap();
+    assert!(own.contains("schedule: A"), "{own}");
+    fs::write(folder.path("p.stur"), PRODUCT).unwrap();
     // Another schedule in its place is what runs.
     let mark = text.lines().next().unwrap();
     fs::write(folder.path("p.schedule"), format!("{mark}\nschedule: A -> reorder(j, i)\n"))
