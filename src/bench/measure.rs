@@ -256,13 +256,23 @@ impl Candidate {
 
     fn measured(self) -> Measured {
         let outcome = match (self.system, Summary::of(&self.samples)) {
-            (Err(reason), _) => Outcome::Gap { reason },
+            (Err(reason), _) => Outcome::Gap { reason: short(&reason) },
             (Ok(_), None) => Outcome::Gap { reason: "it was not run".into() },
             (Ok(_), Some(time)) if self.right => Outcome::Time { time, error: self.error },
             (Ok(_), Some(time)) => Outcome::Wrong { time, error: self.error },
         };
         Measured { system: self.name, detail: self.detail, outcome }
     }
+}
+
+/// The beginning of a message: a compiler's may have hundreds of lines.
+fn short(reason: &str) -> String {
+    let line = reason.lines().next().unwrap_or_default();
+    let mut text: String = line.chars().take(240).collect();
+    if text.len() < reason.len() {
+        text += " ..";
+    }
+    text
 }
 
 /// Runs every system once, and compares its results with dastac's.

@@ -35,6 +35,27 @@ pub struct Input<'a> {
     pub values: &'a [f64],
 }
 
+/// What TACO's kernels need to be declared: [`Raw`], by its name in C.
+const HEAD: &str = "\
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#define TACO_MIN(a, b) ((a) < (b) ? (a) : (b))
+#define TACO_MAX(a, b) ((a) > (b) ? (a) : (b))
+#ifndef TACO_TENSOR_T_DEFINED
+#define TACO_TENSOR_T_DEFINED
+typedef enum { taco_mode_dense, taco_mode_sparse } taco_mode_t;
+typedef struct {
+  int32_t order, *dimensions, csize, *mode_ordering;
+  taco_mode_t *mode_types;
+  uint8_t ***indices, *vals, *fill_value;
+  int32_t vals_size;
+} taco_tensor_t;
+#endif
+";
+
 /// `taco_tensor_t` of TACO's C headers.
 #[repr(C)]
 struct Raw {
@@ -130,7 +151,7 @@ impl<'a> Kernel<'a> {
         (dimensions, compressed): (Vec<i32>, &[bool]),
         inputs: Vec<Input<'a>>,
     ) -> Result<Kernel<'a>> {
-        let library = compiler.library(text, openmp, folder, name)?;
+        let library = compiler.library(&format!("{HEAD}{text}"), openmp, folder, name)?;
         let path = folder.join(name);
         let failed = |message: &str| Error::Library { path: path.clone(), message: message.into() };
         if !(1..=3).contains(&inputs.len()) {

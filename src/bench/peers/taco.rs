@@ -35,7 +35,8 @@ const THP: &str = "A(i,j,k)=B(i,j,k)*C(i,j,k)";
 const MTT: &str = "A(i,j)=B(i,k,l)*C(k,j)*D(l,j)";
 const SPMV: &str = "A(i)=B(i,j)*C(j)";
 
-/// The paper's Table 2.
+/// The paper's Table 2, but for the results of MTTKRP: with a compressed second level, TACO appends an element for each product instead of
+/// summing them.
 const TABLE: &[Formats] = &[
     of("ttm_dp", TTM, &["dsd", "dsd", "dd"]),
     of("ttm_j", TTM, &["dsd", "dsd", "dd"]),
@@ -43,9 +44,9 @@ const TABLE: &[Formats] = &[
     of("thp_dp", THP, &["dsd", "dsd", "ddd"]),
     of("thp_i", THP, &["sdd", "sdd", "ddd"]),
     of("thp_j", THP, &["dsd", "dsd", "ddd"]),
-    of("mtt_d", MTT, &["ds", "dss", "dd", "ds"]),
-    of("mtt_jut", MTT, &["ds", "dsd", "dd", "ds"]),
-    of("mtt_j", MTT, &["ds", "ddd", "dd", "ds"]),
+    of("mtt_d", MTT, &["dd", "dss", "dd", "ds"]),
+    of("mtt_jut", MTT, &["dd", "dsd", "dd", "ds"]),
+    of("mtt_j", MTT, &["dd", "ddd", "dd", "ds"]),
     of("spmv_l", SPMV, &["d", "ds", "d"]),
     of("spmv_ut", SPMV, &["d", "ds", "d"]),
     of("spmv_d", SPMV, &["d", "ds", "d"]),
@@ -127,7 +128,8 @@ pub(super) fn system(job: &Job, shared: &mut Runner) -> Result<Box<dyn System>, 
         dastac_backend::openmp::set_threads(job.threads).map_err(|error| error.to_string())?;
     }
     let detail = format!("{} {}", formats.expression, formats.formats.join(" "));
-    Ok(Box::new(Taco { detail, result, kernel }))
+    let whole = !compressed.contains(&true);
+    Ok(Box::new(Taco { detail, result, whole, kernel }))
 }
 
 /// The levels of an input: which coordinates there are follows from the kernel's structure.
@@ -199,6 +201,7 @@ impl Owned {
 struct Taco {
     detail: String,
     result: TensorId,
+    whole: bool,
     kernel: Owned,
 }
 
@@ -225,11 +228,9 @@ impl System for Taco {
         if tensor != self.result {
             return Err(Error::UnknownTensor(shared.facts()[tensor.0].name.clone()));
         }
-        // Rows without any element are not stored by dastac, and zeros at the end here.
-        let wanted = shared.packed(tensor).len();
-        let values = self.kernel.0.values();
-        let more = values.iter().skip(wanted).all(|value| *value == 0.0);
-        let found = if more { &values[..wanted.min(values.len())] } else { &values[..] };
-        Buffer::of(shared.facts()[tensor.0].element, found)
+        let element = shared.facts()[tensor.0].element;
+        let found = Buffer::of(element, self.kernel.0.values())?;
+        // All levels dense: the whole box.
+        if self.whole { shared.pack(tensor, &found) } else { Ok(found) }
     }
 }
