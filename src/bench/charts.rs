@@ -102,6 +102,13 @@ pub fn charts(results: &Results) -> Vec<Chart> {
             }
         };
         chart.panels.retain(has_points);
+        if matches!(figure, Figure::Threads | Figure::OneThread) {
+            // The table's sizes alone are no curves.
+            chart.panels.retain(|panel| match panel {
+                Panel::Lines { points, .. } => points.iter().any(|points| points.len() > 1),
+                Panel::Bars { .. } => true,
+            });
+        }
         chart.name = (*name).to_string();
         drop_empty(&mut chart);
         (!chart.panels.is_empty()).then_some(chart)
