@@ -259,3 +259,63 @@ fn run(program: &Path, job: &Job, limit: Duration) -> Result<Case, (String, Opti
 pub(super) fn analyse(job: &Job) -> Result<crate::driver::Laid, Error> {
     Analysis::of(&job.program()?)?.lay_out()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::kernels::find;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn job(systems: &[&str]) -> Job {
+        Job::of(find("spmv_d").unwrap(), 7, 1, systems)
+    }
+
+    fn reason(case: &Case, system: &str) -> String {
+        match &case.system(system).unwrap().outcome {
+            Outcome::Gap { reason } => reason.clone(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// A program that measures nothing: it crashes, or says nothing more, on behalf of one system, and without it answers with a case.
+    fn stand_in(folder: &Path, fate: &str) -> PathBuf {
+        let case = serde_json::to_string(&job(&["dastac"]).failed("not run")).unwrap();
+        let text = format!(
+            "#!/bin/sh\njob=$(cat)\necho '> dastac'\ncase $job in *openblas*) echo '> openblas'; {fate} ;; esac\necho '{case}'\n"
+        );
+        let path = folder.join("stand-in");
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+
+    #[test]
+    fn a_system_that_crashes_or_hangs_is_a_gap_and_the_others_are_measured() {
+        let folder = tempfile::tempdir().unwrap();
+        for (fate, limit, expected) in [
+            ("echo broken >&2; exit 3", 20, "its process ended with exit status: 3: broken"),
+            ("exec sleep 30", 1, "openblas did not end within 1 s"),
+        ] {
+            let program = stand_in(folder.path(), fate);
+            let job = job(&["dastac", "openblas"]);
+            let case = measure_apart(&program, &job, Duration::from_secs(limit));
+            assert_eq!(reason(&case, "openblas"), expected);
+            assert_eq!(reason(&case, "dastac"), "not run");
+        }
+        let case = measure_apart(&folder.path().join("none"), &job(&["dastac"]), Duration::MAX);
+        assert!(reason(&case, "dastac").starts_with("cannot start a process"));
+    }
+
+    #[test]
+    fn a_program_gets_the_types_that_are_asked_for() {
+        let mut job = job(&["dastac"]);
+        assert_eq!(job.program().unwrap(), job.source);
+        job.single = true;
+        let program = job.program().unwrap();
+        assert!(program.contains("\ntypes: A = f32, B = f32, C = f32\n"), "{program}");
+        let (program, _) = dastac_stur::load(&program).unwrap();
+        let single = |tensor: &dastac_stur::program::Tensor| tensor.element.bytes() == 4;
+        assert!(program.tensors.iter().all(single));
+        assert_eq!(job.key(), "spmv_d/7/f32/1");
+    }
+}

@@ -64,3 +64,46 @@ fn calls() {
     assert!(native.call("kernel", &[6, 9], short).is_err());
     assert!(native.call("other", &[6, 9], &mut []).is_err());
 }
+
+/// What TACO writes for a compressed matrix times a vector, with a compressed result of one level more than it needs.
+const TACO: &str = "
+int assemble(taco_tensor_t *A, taco_tensor_t *B, taco_tensor_t *C) {
+  int32_t* pos = (int32_t*)malloc(sizeof(int32_t) * 2);
+  pos[0] = 0;
+  pos[1] = B->dimensions[0];
+  int32_t* crd = (int32_t*)malloc(sizeof(int32_t) * pos[1]);
+  for (int32_t i = 0; i < pos[1]; i++) crd[i] = i;
+  A->indices[0][0] = (uint8_t*)pos;
+  A->indices[0][1] = (uint8_t*)crd;
+  A->vals = (uint8_t*)malloc(sizeof(double) * pos[1]);
+  return 0;
+}
+int compute(taco_tensor_t *A, taco_tensor_t *B, taco_tensor_t *C) {
+  int32_t* pos = (int32_t*)(B->indices[1][0]);
+  int32_t* crd = (int32_t*)(B->indices[1][1]);
+  for (int32_t i = 0; i < *(int32_t*)(B->indices[0][0]); i++) {
+    double sum = 0.0;
+    for (int32_t p = pos[i]; p < pos[i + 1]; p++) sum += ((double*)B->vals)[p] * ((double*)C->vals)[crd[p]];
+    ((double*)A->vals)[i] = sum;
+  }
+  return 0;
+}
+";
+
+#[test]
+fn tensors_go_to_taco_and_back() {
+    use crate::taco::{Input, Kernel, Level};
+    let Some(compiler) = Compiler::find() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let matrix = Level::Compressed { positions: vec![0, 2, 2, 3], coordinates: vec![0, 3, 1] };
+    let (b, c) = ([1.0, 2.0, 5.0], [1.0, 10.0, 100.0, 1000.0]);
+    let inputs = vec![
+        Input { dimensions: vec![3, 4], levels: vec![Level::Dense, matrix], values: &b },
+        Input { dimensions: vec![4], levels: vec![Level::Dense], values: &c },
+    ];
+    let place = (folder.path(), "test");
+    let mut kernel =
+        Kernel::new(&compiler, TACO, place, false, (vec![3], &[true]), inputs).unwrap();
+    kernel.run();
+    assert_eq!(kernel.values(), [2001.0, 0.0, 50.0]);
+}
