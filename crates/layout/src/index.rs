@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use dastac_poly::{Context, Set};
-use dastac_stur::infer::{Inferred, Redundancy, Structured, infer};
+use dastac_stur::infer::{Inferred, Read, Redundancy, Statement, Structured, infer};
 use dastac_stur::program::TensorId;
 use dastac_stur::sets::Affine;
 
@@ -284,7 +284,9 @@ fn regions(inferred: &Inferred, tensor: TensorId) -> Result<Vec<Set>, LayoutErro
 }
 
 /// Positions of a tensor in the order in which their iterators appear in the loop order of the access that decides: the rule that computes it, or else
-/// the first that reads it.
+/// the first that reads it. The position of an operand that the rule's innermost head iterator runs along comes last where this iterator is the
+/// operand's alone and other head iterators read it again: what is contiguous in the result is so in the operand, as `B(k, j)` in
+/// `C(i, j) := A(i, k) * B(k, j)`.
 pub fn appearance_order(inferred: &Inferred, tensor: TensorId) -> Vec<usize> {
     let rank = inferred.tensors[tensor.0].iterators.len();
     let mut order: Vec<usize> = (0..rank).collect();
@@ -303,11 +305,30 @@ pub fn appearance_order(inferred: &Inferred, tensor: TensorId) -> Vec<usize> {
             }
             if let Some(read) = statement.reads.iter().find(|read| read.tensor == tensor) {
                 order.sort_by_key(|&k| position_of(read.subscripts[k].names()));
+                let heads = &inferred.program.rules[rule.rule.0].iterators;
+                if let Some(k) = along_the_result(statement, heads, read) {
+                    order.retain(|other| *other != k);
+                    order.push(k);
+                }
                 return order;
             }
         }
     }
     order
+}
+
+/// The position of an operand along which the innermost head iterator runs, if that is contiguous for the operand's sake: see [`appearance_order`].
+fn along_the_result(statement: &Statement, heads: &[String], read: &Read) -> Option<usize> {
+    let innermost = statement.iterators.iter().rev().find(|name| heads.contains(name))?;
+    let mentions =
+        |read: &Read, name: &String| read.subscripts.iter().any(|s| s.names().contains(name));
+    let alone = statement.reads.iter().filter(|other| mentions(other, innermost)).count() == 1;
+    let again = heads.iter().any(|head| !mentions(read, head));
+    let summed =
+        statement.iterators.iter().any(|name| !heads.contains(name) && mentions(read, name));
+    let place = read.subscripts.iter().position(|s| *s == Affine::name(innermost))?;
+    let once = read.subscripts.iter().filter(|s| s.names().contains(innermost)).count() == 1;
+    (alone && again && summed && once).then_some(place)
 }
 
 /// A layout at given values of its symbols.

@@ -31,7 +31,7 @@ pub(super) fn blocks(tiler: &mut Tiler<'_>, choice: &Choice) -> Vec<Stmt> {
         }
         place -= 1;
     }
-    let size = block_size(tiler, nest, &choice.factors);
+    let size = block_size(tiler, choice);
     let first = sum.lower.iter().cloned().reduce(Index::max).unwrap_or(Index::Const(0));
     let last = sum.upper.iter().cloned().reduce(Index::min).unwrap_or(Index::Const(0));
     let block = tiler.fresh(sum.var, "b");
@@ -145,9 +145,9 @@ fn same(body: &Value, var: VarId, tiled: &[VarId]) -> bool {
 
 /// Terms of a block: a piece of a row for each of the tile's rows and columns fits the nearest cache, and is no shorter than pays for
 /// adding up its lanes.
-fn block_size(tiler: &Tiler<'_>, nest: &Nest, factors: &[i64]) -> i64 {
-    let bytes = element_bytes(tiler, &nest.store);
-    let rows: i64 = factors.iter().sum();
+fn block_size(tiler: &Tiler<'_>, choice: &Choice) -> i64 {
+    let bytes = element_bytes(tiler, &choice.nest.store);
+    let rows: i64 = choice.factors.iter().sum();
     let most = (tiler.tiling.l1 / bytes / rows.max(1)).max(1);
     // A power of two.
     let size = 1 << (63 - most.leading_zeros());

@@ -29,29 +29,36 @@ impl Tiler<'_> {
             if sum.var != cut {
                 return;
             }
-            let mut loads: Vec<(BufferId, &Index)> = Vec::new();
-            sum.body.visit(&mut |value| {
-                if let Value::Load(buffer, index) = value {
-                    let neighbours = index.stride(cut).and_then(|stride| stride.as_const());
-                    let fits = neighbours == Some(1) && index.mentions(row);
-                    if fits && !index.mentions(column) && !loads.contains(&(*buffer, index)) {
-                        loads.push((*buffer, index));
+            let loads = |with: VarId, without: VarId| {
+                let mut loads: Vec<(BufferId, &Index)> = Vec::new();
+                sum.body.visit(&mut |value| {
+                    if let Value::Load(buffer, index) = value {
+                        let neighbours = index.stride(cut).and_then(|stride| stride.as_const());
+                        let fits = neighbours == Some(1) && index.mentions(with);
+                        if fits && !index.mentions(without) && !loads.contains(&(*buffer, index)) {
+                            loads.push((*buffer, index));
+                        }
                     }
-                }
-            });
+                });
+                loads
+            };
+            let later = |index: &Index| index.substitute(cut, &(Index::Var(cut) + size));
             let mut fetch = Vec::new();
-            for (buffer, index) in loads {
+            for (buffer, index) in loads(row, column) {
                 for nth in 0..each {
                     let which = (tile.clone() * each + nth).modulo(rows);
                     let this = start.clone() + which;
-                    let next = this.clone() + rows;
-                    let later = index.substitute(cut, &(Index::Var(cut) + size));
-                    if mode & 1 != 0 && (nth == 0 || mode & 4 != 0) {
-                        fetch.push((buffer, later.substitute(row, &this)));
+                    fetch.push((buffer, later(index).substitute(row, &this)));
+                    if nth == 0 {
+                        fetch.push((buffer, index.substitute(row, &(this + rows))));
                     }
-                    if nth == 0 && mode & 2 != 0 {
-                        fetch.push((buffer, index.substitute(row, &next)));
-                    }
+                }
+            }
+            // A part for one of several threads has more columns than rows.
+            if self.tiling.shared {
+                for (buffer, index) in loads(column, row) {
+                    let which = start.clone().floor_div(rows).modulo(columns);
+                    fetch.push((buffer, later(index).substitute(column, &(at.clone() + which))));
                 }
             }
             sum.fetch = fetch;
