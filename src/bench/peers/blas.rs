@@ -71,6 +71,9 @@ pub(super) fn system(
         square: Square::default(),
         other: None,
     };
+    if call == Call::Contract {
+        library.square.columns = matrix_by_columns(shared, laid);
+    }
     // Two routines do it, on either order of the matrix: the fastest counts.
     if call == Call::Square {
         let input = facts.iter().position(|fact| fact.role == Role::Input).map(TensorId);
@@ -160,7 +163,7 @@ struct Library {
     other: Option<Buffer>,
 }
 
-/// How a square is computed.
+/// How a square is computed, and where the other matrix of a contraction stands.
 #[derive(Clone, Copy, Default)]
 struct Square {
     /// A rank-k update instead of a matrix product.
@@ -222,6 +225,12 @@ impl System for Library {
     }
 }
 
+/// Whether the last input is a matrix that stands column after column.
+pub(super) fn matrix_by_columns(shared: &Runner, laid: &Laid) -> bool {
+    let last = shared.facts().iter().rposition(|fact| fact.role == Role::Input);
+    last.is_some_and(|last| laid.layouts[last].order == [1, 0])
+}
+
 fn f64s(buffer: &Buffer) -> Option<&[f64]> {
     match buffer {
         Buffer::F64(data) => Some(data),
@@ -255,7 +264,8 @@ impl Task {
         match (self.call, inputs) {
             (Call::Contract, [b, c]) => {
                 let rows = result.len() / p.max(1);
-                routines.gemm([rows, p, q], (b, false), (c, true), result)?;
+                let transposed = !self.square.columns;
+                routines.gemm([rows, p, q], (b, false), (c, transposed), result)?;
             }
             (Call::Multiply, [a, b]) => drop(routines.multiply(a, b, result)?),
             (Call::Multiply, [a, b, c]) => {

@@ -25,7 +25,7 @@ def setup(job):
     call = job["call"]
     if call == "contract":
         b, c = data
-        b, c = b.reshape(-1, q), c.reshape(p, q).T
+        b, c = b.reshape(-1, q), c.reshape(q, p) if job["columns"] else c.reshape(p, q).T
         out = empty((b.shape[0], p))
         return "matmul on the packed contraction", version, lambda: module.matmul(b, c, out=out)
     if call == "multiply" and len(data) == 2:

@@ -40,7 +40,7 @@ pub(super) fn system(
         "threads": job.threads,
         "sizes": job.symbols.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
         "files": files,
-        "columns": files.len() == 1 && laid.layouts.iter().any(|layout| layout.order == [1, 0]),
+        "columns": super::blas::matrix_by_columns(shared, laid),
         "result": shared.facts()[output.0].unique,
     }));
     for file in &files {
