@@ -110,7 +110,12 @@ pub(super) fn choose(tiler: &Tiler<'_>, nest: &Nest, element: Element) -> Option
     let times = |var: VarId| lanes.filter(|(lane, _)| *lane == var).map_or(1, |(_, count)| count);
     let with_lanes = |vars: &[VarId]| lanes.is_none_or(|(lane, _)| vars.contains(&lane));
     let short = short(&nest.store.value);
-    let rimless = |var: VarId| !short || !bounds(nest, var) || wishes.unrolled.contains(&var);
+    // Beside elements in lanes, each row whose sums end elsewhere would be loops of its own.
+    let ragged = |var: VarId| {
+        lanes.is_some_and(|(lane, _)| lane != var) && nest.store.value.mentions_in_ranges(var)
+    };
+    let rimless =
+        |var: VarId| !(short && bounds(nest, var) || ragged(var)) || wishes.unrolled.contains(&var);
     for (at, &p) in vars.iter().enumerate().filter(|(_, p)| rimless(**p)) {
         // One loop: what is streamed once stays so, its rows side by side.
         let alone = lanes.map_or(at + 1 == vars.len(), |(lane, _)| lane == p);

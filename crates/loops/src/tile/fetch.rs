@@ -18,10 +18,6 @@ impl Tiler<'_> {
         (column, at, columns): (VarId, &Index, i64),
     ) -> Store {
         let Some((cut, size)) = self.blocks else { return store.clone() };
-        let mode: i64 = std::env::var("XF").ok().and_then(|x| x.parse().ok()).unwrap_or(7);
-        if mode == 0 {
-            return store.clone();
-        }
         // A step of the sum is one vector: it fetches a part of a line, or two.
         let each = if self.tiling.vector_bytes >= 64 { 2 } else { 1 };
         let tile = at.clone().floor_div(columns);
