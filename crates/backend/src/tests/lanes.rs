@@ -16,8 +16,13 @@ fn agree(body: &str) {
         ..Options::default()
     };
     let threads = Options { parallel: true, ..options(None, false) };
-    let all = [options(None, false), threads, options(Some("x86-64"), false), options(None, true)];
-    let all = if cfg!(target_arch = "x86_64") { &all[..] } else { &all[..2] };
+    let mut all = vec![options(None, false), threads, options(None, true)];
+    if cfg!(target_arch = "x86_64") {
+        all.push(options(Some("x86-64"), false));
+        if Cpu::host_has("avx2") && Cpu::host_has("fma") {
+            all.push(options(Some("x86-64-v3"), false));
+        }
+    }
     crate::openmp::set_threads(3).unwrap();
     let jits: Vec<Jit> = all
         .iter()
