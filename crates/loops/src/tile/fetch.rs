@@ -17,7 +17,10 @@ impl Tiler<'_> {
         (row, start, rows): (VarId, &Index, i64),
         (column, at, columns): (VarId, &Index, i64),
     ) -> Store {
-        let Some((cut, size)) = self.blocks else { return store.clone() };
+        // Beside elements in lanes, a step of the sum is one term: most of them would fetch the same line.
+        let Some((cut, size)) = self.blocks.filter(|_| self.lanes.is_none()) else {
+            return store.clone();
+        };
         // A step of the sum is one vector: it fetches a part of a line, or two.
         let each = if self.tiling.vector_bytes >= 64 { 2 } else { 1 };
         let tile = at.clone().floor_div(columns);
