@@ -12,6 +12,7 @@ use std::{fs, io};
 use dastac_loops::*;
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
+use crate::emit::widest;
 use crate::jit::{BufferArg, Entry, check_arguments};
 use crate::{Error, Result, openmp};
 
@@ -157,7 +158,7 @@ impl Printer<'_> {
                 }
                 Stmt::Store(store) => {
                     let element = self.module.buffers[store.buffer.0 as usize].element;
-                    let computed = self.widest(&store.value, element);
+                    let computed = widest(self.module, &store.value, element);
                     let value = self.value(&store.value, computed);
                     let operator = if store.mode == StoreMode::Add { "+=" } else { "=" };
                     let (buffer, index) = (self.buffer(store.buffer), self.index(&store.index));
@@ -237,33 +238,12 @@ impl Printer<'_> {
         };
         match condition {
             Condition::Compare(op, left, right) => {
-                let operator = match op {
-                    Compare::Eq => "==",
-                    Compare::Ne => "!=",
-                    Compare::Lt => "<",
-                    Compare::Le => "<=",
-                    Compare::Gt => ">",
-                    Compare::Ge => ">=",
-                };
+                let operator = op.sign();
                 format!("{} {operator} {}", self.index(left), self.index(right))
             }
             Condition::And(list) => join(list, " && ", "1"),
             Condition::Or(list) => join(list, " || ", "0"),
         }
-    }
-
-    /// The type to compute in: the widest of what is loaded and where it is stored.
-    fn widest(&self, value: &Value, stored: Element) -> Element {
-        let mut widest = stored;
-        value.visit(&mut |part| {
-            if let Value::Load(buffer, _) = part
-                && self.module.buffers[buffer.0 as usize].element == Element::F64
-                && widest == Element::F32
-            {
-                widest = Element::F64;
-            }
-        });
-        widest
     }
 
     fn value(&mut self, value: &Value, element: Element) -> String {

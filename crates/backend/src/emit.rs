@@ -116,6 +116,7 @@ struct Unit {
     reports: BTreeSet<String>,
     /// Whether OpenMP is asked for the number of threads.
     asks_threads: bool,
+    /// Bytes of a vector register of the target.
     vector_bytes: usize,
     /// Whether the target adds a product in one instruction.
     fuses: bool,
@@ -152,8 +153,6 @@ struct Writer<'m, 'u> {
     name: String,
     threads: bool,
     checked: bool,
-    /// Bytes of a vector register of the target.
-    vector_bytes: usize,
     /// Whether a parallel loop is around the current place: those inside run in order.
     shared_out: bool,
     /// The iterations of the unrolled loops around the current place that it is executed for, side by side.
@@ -187,7 +186,6 @@ impl<'m, 'u> Writer<'m, 'u> {
             name,
             threads,
             checked,
-            vector_bytes: unit.vector_bytes,
             shared_out: false,
             instances: vec![Instance::new()],
             lanes: None,
@@ -316,6 +314,12 @@ impl<'m, 'u> Writer<'m, 'u> {
     /// An expression at the instances here, which agree about it.
     fn here(&self, index: &Index) -> Index {
         self.instances.first().map_or_else(|| index.clone(), |instance| at(index, instance))
+    }
+
+    /// A condition at the instances here, which agree about it.
+    fn holds_here(&self, condition: &Condition) -> Condition {
+        let first = self.instances.first();
+        first.map_or_else(|| condition.clone(), |instance| holds_at(condition, instance))
     }
 
     fn unrolled(&mut self, inner: &For) -> Result<()> {
@@ -499,10 +503,7 @@ impl<'m, 'u> Writer<'m, 'u> {
     }
 
     fn conditional(&mut self, inner: &If) -> Result<()> {
-        let condition = match self.instances.first() {
-            Some(instance) => holds_at(&inner.condition, instance),
-            None => inner.condition.clone(),
-        };
+        let condition = self.holds_here(&inner.condition);
         let keyword = self.branch(&condition)?;
         line!(self, "{keyword} {{");
         self.block(|writer| writer.stmts(&inner.then))?;
@@ -530,7 +531,7 @@ impl<'m, 'u> Writer<'m, 'u> {
     /// A store at all instances; one that adds does not where `first` holds: then it sets.
     fn store(&mut self, store: &Store, first: Option<&Condition>) -> Result<()> {
         let (_, element) = self.buffer(store.buffer)?;
-        let computed = self.widest(&store.value, element);
+        let computed = widest(self.module, &store.value, element);
         if let Some((var, count, bases)) = self.across(store, computed) {
             return self.store_across(store, first, ((var, count), &bases), (element, computed));
         }
@@ -551,7 +552,7 @@ impl<'m, 'u> Writer<'m, 'u> {
                     StoreMode::Set => value,
                     StoreMode::Add => {
                         let old = self.define(format_args!("memref.load {buffer}[{index}] : {ty}"));
-                        self.added(old, value, (element, computed))
+                        self.added(old, value, false, (element, computed))
                     }
                 };
                 let value = self.converted(value, false, computed, element);
@@ -559,8 +560,7 @@ impl<'m, 'u> Writer<'m, 'u> {
             }
             return Ok(());
         };
-        let first = instances.first().map_or_else(|| first.clone(), |here| holds_at(first, here));
-        let first = self.branch(&first)?;
+        let first = self.branch(&self.holds_here(first))?;
         let yields = if first.starts_with("affine") { "affine" } else { "scf" };
         let old = self.fresh();
         let types = vec![name_of(element); indices.len()].join(", ");
@@ -582,116 +582,11 @@ impl<'m, 'u> Writer<'m, 'u> {
         line!(self, "}}");
         let old = lanes::results(&old, indices.len());
         for ((index, value), old) in indices.iter().zip(values).zip(old) {
-            let value = self.added(old, value, (element, computed));
+            let value = self.added(old, value, false, (element, computed));
             let value = self.converted(value, false, computed, element);
             line!(self, "memref.store {value}, {buffer}[{index}] : {ty}");
         }
         Ok(())
-    }
-
-    /// A store of vectors: neighbours at once, others lane by lane.
-    fn store_across(
-        &mut self,
-        store: &Store,
-        first: Option<&Condition>,
-        ((var, count), instances): ((VarId, usize), &[Instance]),
-        (element, computed): (Element, Element),
-    ) -> Result<()> {
-        let values = self.values_across(&store.value, (var, count), instances, computed)?;
-        let (buffer, _) = self.buffer(store.buffer)?;
-        let (ty, name) = (memref(element), name_of(element));
-        let vector = |element: Element| format!("vector<{count}x{}>", name_of(element));
-        let (stored, summed) = (vector(element), vector(computed));
-        let first = match (first, store.mode) {
-            (Some(first), _) => {
-                let here =
-                    instances.first().map_or_else(|| first.clone(), |at| holds_at(first, at));
-                Some(self.condition(&here)?)
-            }
-            (None, _) => None,
-        };
-        let neighbours = store.index.stride(var).and_then(|stride| stride.as_const()) == Some(1);
-        for (instance, value) in instances.iter().zip(values) {
-            let value = match (element, computed) {
-                (Element::F32, Element::F64) => {
-                    self.define(format_args!("arith.truncf {value} : {summed} to {stored}"))
-                }
-                _ => value,
-            };
-            let mut places = Vec::new();
-            for lane in 0..if neighbours { 1 } else { count as i64 } {
-                let mut instance = instance.clone();
-                if let Some(at) = instance.get_mut(&var) {
-                    *at = at.clone() + lane;
-                }
-                let index = self.index(&at(&store.index, &instance))?;
-                places.push(index);
-            }
-            for (lane, place) in places.iter().enumerate() {
-                let (part, kind) = match neighbours {
-                    true => (value.clone(), stored.clone()),
-                    false => {
-                        let part = self.define(format_args!(
-                            "vector.extract {value}[{lane}] : {name} from {stored}"
-                        ));
-                        (part, name.to_owned())
-                    }
-                };
-                let part = match store.mode {
-                    StoreMode::Set => part,
-                    StoreMode::Add => {
-                        let load = if neighbours { "vector.load" } else { "memref.load" };
-                        let tail = if neighbours { format!(", {kind}") } else { String::new() };
-                        let mut old =
-                            self.define(format_args!("{load} {buffer}[{place}] : {ty}{tail}"));
-                        if let Some(first) = &first {
-                            let zero = match neighbours {
-                                true => {
-                                    self.define(format_args!("arith.constant dense<0.0> : {kind}"))
-                                }
-                                false => self.float_constant(0.0, element),
-                            };
-                            old = self.define(format_args!(
-                                "arith.select {first}, {zero}, {old} : {kind}"
-                            ));
-                        }
-                        self.define(format_args!("arith.addf {old}, {part} : {kind}"))
-                    }
-                };
-                match neighbours {
-                    true => line!(self, "vector.store {part}, {buffer}[{place}] : {ty}, {kind}"),
-                    false => line!(self, "memref.store {part}, {buffer}[{place}] : {ty}"),
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// An element and what is added to it.
-    fn added(&mut self, old: Ssa, value: Ssa, (element, computed): (Element, Element)) -> Ssa {
-        match element {
-            Element::I64 => self.define(format_args!("arith.addi {old}, {value} : i64")),
-            _ => {
-                let old = self.converted(old, false, element, computed);
-                self.add(&old, &value, computed)
-            }
-        }
-    }
-
-    /// The type in which a value is computed: the widest of what it reads and where it is stored.
-    fn widest(&self, value: &Value, element: Element) -> Element {
-        let mut wide = element != Element::F32;
-        value.visit(&mut |part| {
-            if let Value::Load(id, _) = part {
-                let buffer = self.module.buffers.get(id.0 as usize);
-                wide |= buffer.is_some_and(|buffer| buffer.element != Element::F32);
-            }
-        });
-        match (element, wide) {
-            (Element::I64, _) => Element::I64,
-            (_, true) => Element::F64,
-            (_, false) => Element::F32,
-        }
     }
 
     /// Writes `for var = range {` and binds the variable.
@@ -828,6 +723,22 @@ impl<'m, 'u> Writer<'m, 'u> {
 
     fn invalid(&self, what: fmt::Arguments<'_>) -> Error {
         Error::Invalid(format!("{what}, in `{}`", self.function.name))
+    }
+}
+
+/// The type in which a value is computed: the widest of what it reads and where it is stored.
+pub(crate) fn widest(module: &Module, value: &Value, element: Element) -> Element {
+    let mut wide = element != Element::F32;
+    value.visit(&mut |part| {
+        if let Value::Load(id, _) = part {
+            let buffer = module.buffers.get(id.0 as usize);
+            wide |= buffer.is_some_and(|buffer| buffer.element != Element::F32);
+        }
+    });
+    match (element, wide) {
+        (Element::I64, _) => Element::I64,
+        (_, true) => Element::F64,
+        (_, false) => Element::F32,
     }
 }
 

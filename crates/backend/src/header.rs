@@ -2,7 +2,7 @@
 
 use crate::emit::is_identifier;
 use crate::{Error, Result};
-use dastac_loops::{Compare, Condition, Element, Function, Index, Mode, Module};
+use dastac_loops::{Condition, Element, Function, Index, Mode, Module};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -308,14 +308,7 @@ fn condition_formula(module: &Module, condition: &Condition) -> String {
     };
     match condition {
         Condition::Compare(op, left, right) => {
-            let op = match op {
-                Compare::Eq => "==",
-                Compare::Ne => "!=",
-                Compare::Lt => "<",
-                Compare::Le => "<=",
-                Compare::Gt => ">",
-                Compare::Ge => ">=",
-            };
+            let op = op.sign();
             format!("{} {op} {}", formula(module, left, 1), formula(module, right, 1))
         }
         Condition::And(list) => join(list, " && ", "1"),

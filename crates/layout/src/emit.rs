@@ -330,7 +330,6 @@ impl Printer<'_> {
     }
 
     fn condition(&self, condition: &Condition) -> String {
-        use dastac_loops::Compare;
         let join = |parts: &[Condition], operator: &str, empty: &str| {
             if parts.is_empty() {
                 return empty.to_string();
@@ -343,14 +342,7 @@ impl Printer<'_> {
             Condition::And(parts) => join(parts, " && ", yes),
             Condition::Or(parts) => join(parts, " || ", no),
             Condition::Compare(op, a, b) => {
-                let operator = match op {
-                    Compare::Eq => "==",
-                    Compare::Ne => "!=",
-                    Compare::Lt => "<",
-                    Compare::Le => "<=",
-                    Compare::Gt => ">",
-                    Compare::Ge => ">=",
-                };
+                let operator = op.sign();
                 format!("{} {operator} {}", self.index(a, 1), self.index(b, 1))
             }
         }

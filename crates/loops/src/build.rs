@@ -235,7 +235,29 @@ impl ops::Neg for Index {
     }
 }
 
+impl Element {
+    /// Bytes of an element.
+    pub fn bytes(self) -> usize {
+        match self {
+            Element::F64 | Element::I64 => 8,
+            Element::F32 => 4,
+        }
+    }
+}
+
 impl Compare {
+    /// Its sign, in C and in the text form.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Compare::Eq => "==",
+            Compare::Ne => "!=",
+            Compare::Lt => "<",
+            Compare::Le => "<=",
+            Compare::Gt => ">",
+            Compare::Ge => ">=",
+        }
+    }
+
     /// Whether `left op right`.
     pub fn holds(self, left: i64, right: i64) -> bool {
         match self {

@@ -7,7 +7,7 @@ use crate::ir::*;
 
 /// How a load's place moves with a variable: 0, 1 or -1.
 fn moves(index: &Index, var: VarId) -> Option<i64> {
-    index.stride(var)?.as_const().filter(|stride| (-1..=1).contains(stride))
+    index.constant_stride(var).filter(|stride| (-1..=1).contains(stride))
 }
 
 /// Whether the loads of a value are of one element or of neighbours for neighbouring values of a variable, some of them of neighbours,
@@ -39,13 +39,19 @@ pub fn of_elements(store: &Store, var: VarId) -> bool {
     store.value.visit(&mut |value| {
         if let Value::Sum(sum) = value {
             sums = true;
-            let constant =
-                |bound: &Index| bound.stride(var).is_some_and(|stride| stride.as_const().is_some());
+            let constant = |bound: &Index| bound.constant_stride(var).is_some();
             possible &= sum.condition.is_none() && !of_terms(sum);
             possible &= sum.lower.iter().chain(&sum.upper).all(constant);
         }
     });
     sums && possible && !store.value.loads(store.buffer) && neighbours(&store.value, var)
+}
+
+/// The variables among `vars` of which neighbouring values can be in lanes, first those whose elements are neighbours where they are stored.
+pub fn choices(store: &Store, vars: impl Iterator<Item = VarId>) -> Vec<VarId> {
+    let mut vars: Vec<VarId> = vars.filter(|var| of_elements(store, *var)).collect();
+    vars.sort_by_key(|var| store.index.constant_stride(*var) != Some(1));
+    vars
 }
 
 #[cfg(test)]

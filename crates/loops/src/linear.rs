@@ -131,6 +131,11 @@ impl Index {
         })
     }
 
+    /// [`Index::stride`], if it is a number.
+    pub fn constant_stride(&self, var: VarId) -> Option<i64> {
+        self.stride(var)?.as_const()
+    }
+
     /// `self - other`, if it is the same number whatever the variables and symbols are.
     pub fn constant_difference(&self, other: &Index) -> Option<i64> {
         match (self, other) {

@@ -214,14 +214,7 @@ impl Printer<'_> {
         match peel(condition) {
             Condition::Compare(op, left, right) => {
                 self.index(left, Level::Sum);
-                self.out.push_str(match op {
-                    Compare::Eq => " == ",
-                    Compare::Ne => " != ",
-                    Compare::Lt => " < ",
-                    Compare::Le => " <= ",
-                    Compare::Gt => " > ",
-                    Compare::Ge => " >= ",
-                });
+                self.put(format_args!(" {} ", op.sign()));
                 self.index(right, Level::Sum);
             }
             Condition::And(list) if list.is_empty() => self.out.push_str("true"),

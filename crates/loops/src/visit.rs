@@ -180,6 +180,18 @@ impl Value {
         }
     }
 
+    /// Rebuilds with what `f` gives for each sum, those inside of it first.
+    pub fn map_sums(&self, f: &dyn Fn(Sum) -> Value) -> Value {
+        let go = |value: &Value| Box::new(value.map_sums(f));
+        match self {
+            Value::Const(_) | Value::Load(..) | Value::FromIndex(_) => self.clone(),
+            Value::Add(left, right) => Value::Add(go(left), go(right)),
+            Value::Mul(left, right) => Value::Mul(go(left), go(right)),
+            Value::Div(left, right) => Value::Div(go(left), go(right)),
+            Value::Sum(sum) => f(Sum { body: sum.body.map_sums(f), ..(**sum).clone() }),
+        }
+    }
+
     /// This expression with `by` in place of `var`.
     pub fn substitute(&self, var: VarId, by: &Index) -> Value {
         self.rebuild(&|leaf| if *leaf == Index::Var(var) { by.clone() } else { leaf.clone() })

@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 use super::{Range, Ssa, Variable, Writer, line, memref, name_of};
 use crate::Result;
 use dastac_loops::unroll::{self, Instance, at};
-use dastac_loops::{Element, Index, Store, Sum, Value, VarId, lanes};
+use dastac_loops::{Condition, Element, Index, Store, StoreMode, Sum, Value, VarId, lanes};
 
 /// So many accumulators hide the latency of an addition (4 cycles, two a cycle).
 const CHAINS: usize = 8;
@@ -149,9 +149,9 @@ impl Writer<'_, '_> {
                         self.define(format_args!("memref.load {buffer}[{index}] : {source}"))
                     }
                     Some(lanes) => {
-                        let stride = index.stride(lanes.var).and_then(|stride| stride.as_const());
+                        let reversed = index.constant_stride(lanes.var) == Some(-1);
                         let here = at(index, instance);
-                        self.neighbours((&buffer, from), (&here, stride == Some(-1)), &lanes)?
+                        self.neighbours((&buffer, from), (&here, reversed), &lanes)?
                     }
                 };
                 Val { ssa: self.converted(loaded, vector, from, element), vector }
@@ -216,7 +216,7 @@ impl Writer<'_, '_> {
         store: &Store,
         computed: Element,
     ) -> Option<(VarId, usize, Vec<Instance>)> {
-        let count = self.vector_bytes / if computed == Element::F32 { 4 } else { 8 };
+        let count = self.unit.vector_bytes / computed.bytes();
         let instances = &self.instances;
         if count < 2
             || self.checked
@@ -226,32 +226,73 @@ impl Writer<'_, '_> {
             return None;
         }
         let vars: BTreeSet<VarId> = instances.iter().flat_map(|at| at.keys().copied()).collect();
-        let possible = |var: &VarId| lanes::of_elements(store, *var);
-        // Those that are neighbours where they are stored, too, if there are any.
-        let stored = |var: &VarId| store.index.stride(*var).and_then(|s| s.as_const()) == Some(1);
-        let mut vars: Vec<VarId> = vars.into_iter().filter(possible).collect();
-        vars.sort_by_key(|var| !stored(var));
+        let vars = lanes::choices(store, vars.into_iter());
         vars.into_iter().find_map(|var| Some((var, count, runs(instances, var, count)?)))
     }
 
-    /// The value at each instance, in lanes of a variable.
-    pub(super) fn values_across(
+    /// A store of vectors: neighbours at once, others lane by lane.
+    pub(super) fn store_across(
         &mut self,
-        value: &Value,
-        (var, count): (VarId, usize),
-        instances: &[Instance],
-        element: Element,
-    ) -> Result<Vec<Ssa>> {
+        store: &Store,
+        first: Option<&Condition>,
+        ((var, count), instances): ((VarId, usize), &[Instance]),
+        (element, computed): (Element, Element),
+    ) -> Result<()> {
         let outer = self.lanes.replace(Lanes { var, count, mask: None });
-        let value = associate(value, instances);
-        let mut group = Group::new(instances.to_vec(), element);
-        let mut results = Vec::new();
+        let value = associate(&store.value, instances);
+        let mut group = Group::new(instances.to_vec(), computed);
+        let mut values = Vec::new();
         for instance in instances {
             let val = self.value(&value, instance, &mut group)?;
-            results.push(self.spread(val, true, element));
+            values.push(self.spread(val, true, computed));
+        }
+        let (buffer, _) = self.buffer(store.buffer)?;
+        let source = memref(element);
+        let first = match first {
+            Some(first) => Some(self.condition(&self.holds_here(first))?),
+            None => None,
+        };
+        let together = store.index.constant_stride(var) == Some(1);
+        let (wide, kind) = (self.type_of(computed, true), self.type_of(element, together));
+        let (load, write, tail) = match together {
+            true => ("vector.load", "vector.store", format!(", {kind}")),
+            false => ("memref.load", "memref.store", String::new()),
+        };
+        for (instance, value) in instances.iter().zip(values) {
+            for lane in 0..if together { 1 } else { count } {
+                let mut instance = instance.clone();
+                if let Some(at) = instance.get_mut(&var) {
+                    *at = at.clone() + lane as i64;
+                }
+                let place = self.index(&at(&store.index, &instance))?;
+                let mut part = match together {
+                    true => value.clone(),
+                    false => {
+                        let name = name_of(computed);
+                        self.define(format_args!(
+                            "vector.extract {value}[{lane}] : {name} from {wide}"
+                        ))
+                    }
+                };
+                if store.mode == StoreMode::Add {
+                    let mut old =
+                        self.define(format_args!("{load} {buffer}[{place}] : {source}{tail}"));
+                    if let Some(first) = &first {
+                        let zero = match together {
+                            true => self.zeros(element),
+                            false => self.float_constant(0.0, element),
+                        };
+                        old = self
+                            .define(format_args!("arith.select {first}, {zero}, {old} : {kind}"));
+                    }
+                    part = self.added(old, part, together, (element, computed));
+                }
+                let part = self.converted(part, together, computed, element);
+                line!(self, "{write} {part}, {buffer}[{place}] : {source}{tail}");
+            }
         }
         self.lanes = outer;
-        Ok(results)
+        Ok(())
     }
 
     /// The totals of a sum for the lanes of each instance. Where its bounds move with the lanes, it extends over the terms of all lanes, and those
@@ -266,13 +307,12 @@ impl Writer<'_, '_> {
             return Ok(Vec::new());
         };
         let last = lanes.count as i64 - 1;
-        let stride = |bound: &Index| bound.stride(lanes.var).and_then(|stride| stride.as_const());
         let mut moving = Vec::new();
         let mut ends = |list: &[Index], lower: bool| -> Vec<Index> {
             let mut ends = Vec::new();
             for bound in list {
                 let here = at(bound, &first);
-                let by = stride(bound).unwrap_or(0);
+                let by = bound.constant_stride(lanes.var).unwrap_or(0);
                 if by != 0 {
                     moving.push((here.clone(), by, lower));
                 }
@@ -499,7 +539,7 @@ impl Writer<'_, '_> {
 
     /// How many lanes a sum is computed in, if all of its terms can be.
     fn lanes_for(&self, sum: &Sum, element: Element) -> Option<usize> {
-        let lanes = self.vector_bytes / if element == Element::F32 { 4 } else { 8 };
+        let lanes = self.unit.vector_bytes / element.bytes();
         if lanes < 2 || self.checked || self.lanes.is_some() {
             return None;
         }
@@ -697,7 +737,7 @@ impl Writer<'_, '_> {
     fn fetch(&mut self, sum: &Sum, instances: &[Instance]) -> Result<()> {
         let Some(first) = instances.first() else { return Ok(()) };
         for (id, index) in &sum.fetch {
-            if index.stride(sum.var).and_then(|stride| stride.as_const()) != Some(1) {
+            if index.constant_stride(sum.var) != Some(1) {
                 continue;
             }
             let (buffer, element) = self.buffer(*id)?;
@@ -815,8 +855,20 @@ impl Writer<'_, '_> {
         self.define(format_args!("{convert} {value} : {from} to {to}"))
     }
 
-    pub(super) fn add(&mut self, left: &Ssa, right: &Ssa, element: Element) -> Ssa {
-        self.define(format_args!("arith.addf {left}, {right} : {}", name_of(element)))
+    /// What is stored at a place and what is added to it, in the type that is computed in.
+    pub(super) fn added(
+        &mut self,
+        old: Ssa,
+        value: Ssa,
+        vector: bool,
+        (element, computed): (Element, Element),
+    ) -> Ssa {
+        if element == Element::I64 {
+            return self.define(format_args!("arith.addi {old}, {value} : i64"));
+        }
+        let old = self.converted(old, vector, element, computed);
+        let ty = self.type_of(computed, vector);
+        self.define(format_args!("arith.addf {old}, {value} : {ty}"))
     }
 
     fn type_of(&self, element: Element, vector: bool) -> String {

@@ -155,8 +155,6 @@ fn block_size(tiler: &Tiler<'_>, choice: &Choice) -> i64 {
 }
 
 fn element_bytes(tiler: &Tiler<'_>, store: &Store) -> i64 {
-    match tiler.buffers.get(store.buffer.0 as usize).map(|buffer| buffer.element) {
-        Some(Element::F32) => 4,
-        _ => 8,
-    }
+    let buffer = tiler.buffers.get(store.buffer.0 as usize);
+    buffer.map_or(8, |buffer| buffer.element.bytes() as i64)
 }

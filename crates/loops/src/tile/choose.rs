@@ -11,7 +11,7 @@
 use std::collections::BTreeSet;
 
 use super::reorder::reorder;
-use super::{Level, Nest, Tiler};
+use super::{Nest, Tiler};
 use crate::ir::*;
 use crate::lanes;
 
@@ -205,18 +205,11 @@ fn bounds(nest: &Nest, var: VarId) -> bool {
 
 /// The loop whose elements are in lanes, those that are stored as neighbours if there are several, and the number of lanes.
 fn in_lanes(tiler: &Tiler<'_>, nest: &Nest, element: Element) -> Option<(VarId, i64)> {
-    let count = tiler.tiling.vector_bytes / if element == Element::F32 { 4 } else { 8 };
-    let possible = |level: &&Level| {
-        tiler.may_be_in_lanes(nest.store.buffer, level.var)
-            && lanes::of_elements(&nest.store, level.var)
-    };
-    let stored = |level: &&Level| {
-        nest.store.index.stride(level.var).and_then(|stride| stride.as_const()) == Some(1)
-    };
-    let mut levels: Vec<&Level> = nest.levels.iter().rev().filter(possible).collect();
-    levels.sort_by_key(|level| !stored(level));
-    let level = levels.first().filter(|_| count > 1)?;
-    Some((level.var, count))
+    let count = tiler.tiling.vector_bytes / element.bytes() as i64;
+    let vars = nest.levels.iter().rev().map(|level| level.var);
+    let vars = vars.filter(|var| tiler.may_be_in_lanes(nest.store.buffer, *var));
+    let var = *lanes::choices(&nest.store, vars).first().filter(|_| count > 1)?;
+    Some((var, count))
 }
 
 /// What is wanted of a nest's loops.

@@ -24,16 +24,15 @@ impl Tiler<'_> {
         // A step of the sum is one vector: it fetches a part of a line, or two.
         let each = if self.tiling.vector_bytes >= 64 { 2 } else { 1 };
         let tile = at.clone().floor_div(columns);
-        let value = with_sums(&store.value, &|sum| {
+        let value = store.value.map_sums(&|mut sum| {
             if sum.var != cut {
-                return;
+                return Value::Sum(Box::new(sum));
             }
             let loads = |with: VarId, without: VarId| {
                 let mut loads: Vec<(BufferId, &Index)> = Vec::new();
                 sum.body.visit(&mut |value| {
                     if let Value::Load(buffer, index) = value {
-                        let neighbours = index.stride(cut).and_then(|stride| stride.as_const());
-                        let fits = neighbours == Some(1) && index.mentions(with);
+                        let fits = index.constant_stride(cut) == Some(1) && index.mentions(with);
                         if fits && !index.mentions(without) && !loads.contains(&(*buffer, index)) {
                             loads.push((*buffer, index));
                         }
@@ -61,23 +60,8 @@ impl Tiler<'_> {
                 }
             }
             sum.fetch = fetch;
+            Value::Sum(Box::new(sum))
         });
         Store { value, ..store.clone() }
-    }
-}
-
-/// A value with each of its sums changed.
-fn with_sums(value: &Value, change: &dyn Fn(&mut Sum)) -> Value {
-    let go = |value: &Value| Box::new(with_sums(value, change));
-    match value {
-        Value::Const(_) | Value::Load(..) | Value::FromIndex(_) => value.clone(),
-        Value::Add(left, right) => Value::Add(go(left), go(right)),
-        Value::Mul(left, right) => Value::Mul(go(left), go(right)),
-        Value::Div(left, right) => Value::Div(go(left), go(right)),
-        Value::Sum(sum) => {
-            let mut sum = Sum { body: with_sums(&sum.body, change), ..(**sum).clone() };
-            change(&mut sum);
-            Value::Sum(Box::new(sum))
-        }
     }
 }

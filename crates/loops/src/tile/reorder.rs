@@ -35,7 +35,7 @@ pub(super) fn reorder(nest: &Nest, inner: &[VarId], facts: &Facts) -> Option<Nes
             // With a coefficient the bound would be rounded, and what follows from two of them be less than what holds.
             let unit = match &condition {
                 Condition::Compare(_, left, right) => {
-                    let coefficient = (right.clone() - left.clone()).stride(*var)?.as_const()?;
+                    let coefficient = (right.clone() - left.clone()).constant_stride(*var)?;
                     coefficient.abs() == 1
                 }
                 _ => false,

@@ -46,7 +46,7 @@ pub(super) fn simplified(index: Index) -> Index {
 
 /// What a bound is at most (`largest`) or at least, over a piece: `var` in `start..start + size`; `None` if it is not monotonic in a known direction.
 fn extreme(bound: &Index, var: VarId, start: &Index, size: i64, largest: bool) -> Option<Index> {
-    let stride = bound.stride(var)?.as_const()?;
+    let stride = bound.constant_stride(var)?;
     let at = if (stride > 0) == largest { size - 1 } else { 0 };
     Some(simplified(bound.substitute(var, &(start.clone() + at))))
 }
@@ -245,21 +245,10 @@ impl Tiler<'_> {
     ///
     /// Before -> after, `i` from `t` in pieces of 4: `sum(j = i to N) v` -> `(sum(j = i to t + 3) v) + (sum(j = t + 3 to N) v)`.
     fn rimmed(&self, store: &Store, tile: &[(VarId, &Index, i64)]) -> Store {
-        Store { value: self.rimmed_value(&store.value, tile), ..store.clone() }
-    }
-
-    fn rimmed_value(&self, value: &Value, tile: &[(VarId, &Index, i64)]) -> Value {
-        let go = |value: &Value| Box::new(self.rimmed_value(value, tile));
-        match value {
-            Value::Const(_) | Value::Load(..) | Value::FromIndex(_) => value.clone(),
-            Value::Add(left, right) => Value::Add(go(left), go(right)),
-            Value::Mul(left, right) => Value::Mul(go(left), go(right)),
-            Value::Div(left, right) => Value::Div(go(left), go(right)),
-            Value::Sum(sum) => {
-                let sum = Sum { body: self.rimmed_value(&sum.body, tile), ..(**sum).clone() };
-                self.rimmed_sum(&sum, tile).unwrap_or_else(|| Value::Sum(Box::new(sum)))
-            }
-        }
+        let value = store.value.map_sums(&|sum| {
+            self.rimmed_sum(&sum, tile).unwrap_or_else(|| Value::Sum(Box::new(sum)))
+        });
+        Store { value, ..store.clone() }
     }
 
     fn rimmed_sum(&self, sum: &Sum, tile: &[(VarId, &Index, i64)]) -> Option<Value> {
