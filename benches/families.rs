@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use dastac::bench::figures;
 use dastac::driver::{Analysis, Built, Laid, Target};
 use dastac::layout::Layout;
 use dastac::run::{facts, symbol_values};
@@ -141,10 +142,7 @@ fn matvec(
     Family {
         name: name.into(),
         parameters: parameters.into(),
-        source: format!(
-            "{declared}y(i) := B(i, j) * x(j)\nB:D(i, j) := (0 <= i < {size}) * (0 <= j < {size})\n\
-             B:U(i, j) := {unique}\nx:D(j) := (0 <= j < {size})\n"
-        ),
+        source: declared + &figures::matvec(size, unique),
         tensor: "B",
         symbols: symbols.to_vec(),
     }
@@ -152,36 +150,23 @@ fn matvec(
 
 /// Sums of products of strided diagonals with pseudo-random strides.
 fn diagonals(summands: i64) -> Family {
-    let n = 1i64 << 14;
-    let products: Vec<String> = (0..summands).map(|w| format!("B{w}(i, j) * C{w}(j, k)")).collect();
-    let mut source = format!("A(i, k) := {}\n", products.join(" + "));
-    for w in 0..summands {
-        for (tensor, step) in [("B", 6_364), ("C", 9_973)] {
-            let stride = (w * step + w * w * 31 + 77) % n;
-            source += &format!("{tensor}{w}:D(i, j) := (0 <= i < {n}) * (0 <= j < {n})\n");
-            source += &format!("{tensor}{w}:U(i, j) := ((j - i) % {n} = {stride})\n");
-        }
-    }
     Family {
         name: "sum of strided diagonals".into(),
         parameters: format!("N = 2^14, {summands} summands"),
-        source,
+        source: figures::diagonals_source(summands),
         tensor: "A",
         symbols: Vec::new(),
     }
 }
 
 fn butterfly(k: i64) -> Family {
-    let (n, b) = (1i64 << 10, 1i64 << 4);
-    let (block, half) = (k * b, k * b / 2);
-    let unique = format!(
-        "(0 <= p < {b}) * (0 <= q < {b}) * (0 <= s < {}) * (0 <= c < 2) * (0 <= d < 2) * (0 <= r < {}) * \
-         (i = r * {block} + c * {half} + {b} * s + p) * (j = r * {block} + d * {half} + {b} * s + q)",
-        k / 2,
-        n / k
-    );
-    let size = (n * b).to_string();
-    matvec("block butterfly", &format!("n = 2^10, b = 2^4, k = {k}"), &[], &size, &unique)
+    Family {
+        name: "block butterfly".into(),
+        parameters: format!("n = 2^10, b = 2^4, k = {k}"),
+        source: figures::butterfly_source(k),
+        tensor: "B",
+        symbols: Vec::new(),
+    }
 }
 
 fn simplex(rank: usize) -> Family {

@@ -262,14 +262,15 @@ fn families(scope: &Scope, family: Family, parameters: &[i64]) -> Vec<Job> {
 }
 
 /// `y(i) := B(i, j) * x(j)` with a square `B` of this unique set.
-fn matvec(size: i64, unique: &str) -> String {
+pub fn matvec(size: &str, unique: &str) -> String {
     format!(
         "y(i) := B(i, j) * x(j)\nB:D(i, j) := (0 <= i < {size}) * (0 <= j < {size})\n\
          B:U(i, j) := {unique}\nx:D(j) := (0 <= j < {size})\n"
     )
 }
 
-fn diagonals(summands: i64) -> (&'static str, String, String) {
+/// A sum of products of strided diagonals with pseudo-random strides, of matrices of 2^14 rows.
+pub fn diagonals_source(summands: i64) -> String {
     let n = 1i64 << 14;
     let products: Vec<String> = (0..summands).map(|w| format!("B{w}(i, j) * C{w}(j, k)")).collect();
     let mut source = format!("A(i, k) := {}\n", products.join(" + "));
@@ -280,10 +281,15 @@ fn diagonals(summands: i64) -> (&'static str, String, String) {
             source += &format!("{tensor}{w}:U(i, j) := ((j - i) % {n} = {stride})\n");
         }
     }
-    ("diagonals", "strided diagonals".into(), source)
+    source
 }
 
-fn butterfly(k: i64) -> (&'static str, String, String) {
+fn diagonals(summands: i64) -> (&'static str, String, String) {
+    ("diagonals", "strided diagonals".into(), diagonals_source(summands))
+}
+
+/// A factor `k` of a block butterfly, of n = 2^10 blocks of b = 2^4 rows.
+pub fn butterfly_source(k: i64) -> String {
     let (n, b) = (1i64 << 10, 1i64 << 4);
     let (block, half) = (k * b, k * b / 2);
     let unique = format!(
@@ -292,17 +298,21 @@ fn butterfly(k: i64) -> (&'static str, String, String) {
         k / 2,
         n / k
     );
-    ("butterfly", "block butterfly".into(), matvec(n * b, &unique))
+    matvec(&(n * b).to_string(), &unique)
+}
+
+fn butterfly(k: i64) -> (&'static str, String, String) {
+    ("butterfly", "block butterfly".into(), butterfly_source(k))
 }
 
 fn band(stride: i64) -> (&'static str, String, String) {
     let unique = format!("(j = i) + (j - i = {stride}) + (i - j = {stride})");
-    ("band", "strided band".into(), matvec(1 << 14, &unique))
+    ("band", "strided band".into(), matvec(&(1 << 14).to_string(), &unique))
 }
 
 fn sub_triangle(k: i64) -> (&'static str, String, String) {
     let unique = format!("(j - i >= {})", (1i64 << 14) - k);
-    ("sub_triangle", "sub-triangle".into(), matvec(1 << 14, &unique))
+    ("sub_triangle", "sub-triangle".into(), matvec(&(1 << 14).to_string(), &unique))
 }
 
 /// The jobs of several figures, each once, with the systems of all.
