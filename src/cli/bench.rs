@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use dastac::bench::figures::{self, FIGURES, Figure, Scope, table_systems};
 use dastac::bench::job::{Places, measure_apart};
+use dastac::bench::kernels::KERNELS;
 use dastac::bench::machine::{Machine, Rates};
 use dastac::bench::results::{Case, Results};
 use dastac::bench::{Job, charts, page, peers, summary, svg, table as rows};
@@ -22,6 +23,15 @@ pub fn bench(terminal: &Terminal, args: &BenchArgs) -> Result<Outcome> {
     super::watchdog::stop();
     let scope = scope(args)?;
     let figures = chosen(args)?;
+    let jobs = figures::merged(figures.iter().flat_map(|f| figures::jobs(*f, &scope)).collect());
+    if jobs.is_empty() {
+        let names = KERNELS.iter().map(|kernel| kernel.name).collect::<Vec<_>>();
+        let wanted = args.kernels.join("` or `");
+        return Err(Failure::usage(format!(
+            "no kernel of these figures has `{wanted}` in its name"
+        ))
+        .hint(format!("kernels of the table are {}", names.join(", "))));
+    }
     let program = std::env::current_exe()
         .map_err(|error| Failure::user(format!("cannot find this program: {}", reason(&error))))?;
     std::fs::create_dir_all(&args.output).map_err(|error| {
@@ -34,7 +44,6 @@ pub fn bench(terminal: &Terminal, args: &BenchArgs) -> Result<Outcome> {
         .then(|| Results::load(&path, &binary, &machine))
         .flatten()
         .unwrap_or_else(|| Results::new(binary, machine));
-    let jobs = figures::merged(figures.iter().flat_map(|f| figures::jobs(*f, &scope)).collect());
     let save = |results: &Results| {
         results.save(&path).map_err(|error| {
             Failure::user(format!("cannot write `{}`: {}", path.display(), reason(&error)))

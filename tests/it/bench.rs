@@ -54,6 +54,7 @@ fn what_is_not_known_is_an_error_of_the_command_line() {
     for (arguments, expected) in [
         (["--figure", "99"], "there is no figure `99`"),
         (["--system", "blis"], "there is no system `blis`"),
+        (["--kernel", "PR2"], "no kernel of these figures has `PR2` in its name"),
     ] {
         let run = bench(folder.path(), &arguments);
         assert_eq!(run.status.code(), Some(2));
