@@ -21,6 +21,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
         &["dastac-stur", "dastac-layout", "dastac-poly", "dastac-loops"],
     ),
     ("crates/backend", "dastac-backend", &["dastac-loops"]),
+    ("crates/sparse", "dastac-sparse", &[]),
     (
         "src",
         "dastac",
@@ -31,6 +32,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
             "dastac-layout",
             "dastac-sched",
             "dastac-backend",
+            "dastac-sparse",
         ],
     ),
 ];
