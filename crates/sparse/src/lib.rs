@@ -1,7 +1,21 @@
 //! Dynamically sparse tensors: those whose pattern is known only when they are read.
 //!
 //! - [`format`](mod@format): how a tensor is stored, level by level (`:F` in a program).
+//! - [`storage`]: the arrays of a tensor in a format; building, converting, checking them.
+//!
+//! ```
+//! # fn main() -> Result<(), dastac_sparse::StorageError> {
+//! use dastac_sparse::{Build, Entries, Format, Tensor, Values};
+//! let entries = Entries::new(vec![4, 4], vec![3, 2, 0, 0], Values::F64(vec![8.0, 5.0]))?;
+//! let csr = Tensor::from_entries(&entries, &Format::csr(), Build::default())?;
+//! let csc = csr.convert(&Format::csc(), Build::default())?;
+//! assert_eq!(*csc.values(), Values::F64(vec![5.0, 8.0]));
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod format;
+pub mod storage;
 
 pub use format::{Format, FormatError, Kind, Level};
+pub use storage::{Build, Duplicates, ElementType, Entries, StorageError, Tensor, Values};

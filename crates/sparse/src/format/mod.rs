@@ -24,6 +24,17 @@ pub enum Kind {
     Singleton,
 }
 
+/// As in programs: `dense`.
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Dense => "dense",
+            Kind::Compressed => "compressed",
+            Kind::Singleton => "singleton",
+        })
+    }
+}
+
 /// What may be assumed of a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
@@ -285,11 +296,7 @@ impl Format {
     /// `dense(i), compressed(j)`, with names for the dimensions.
     pub fn spelled(&self, names: &[impl AsRef<str>]) -> String {
         let levels = self.levels.iter().zip(&self.order).map(|(level, dimension)| {
-            let kind = match level.kind {
-                Kind::Dense => "dense",
-                Kind::Compressed => "compressed",
-                Kind::Singleton => "singleton",
-            };
+            let kind = level.kind;
             let name = names.get(*dimension).map_or("?", AsRef::as_ref);
             let nonunique = if level.unique { "" } else { ", nonunique" };
             let unordered = if level.ordered { "" } else { ", unordered" };
@@ -323,4 +330,4 @@ impl fmt::Display for Format {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,0 +1,365 @@
+//! From sorted entries to the arrays of a format, level by level, in time linear in what is written.
+//!
+//! Going down the levels, the entries that share all coordinates so far are one *node*, a range of the sorted entries. A dense level has a
+//! position for every coordinate, so nodes stand at some of its positions; the positions of all other levels are their nodes.
+
+use rayon::prelude::*;
+
+use super::entries::Entries;
+use super::key::{Key, Packing};
+use super::sort::sort;
+use super::values::{ElementType, Value, with_type};
+use super::{Indices, LevelData, StorageError, Tensor};
+use crate::format::{Format, Kind};
+
+/// What several entries of one element become.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Duplicates {
+    /// Their sum; of truth values, whether any is true.
+    #[default]
+    Sum,
+    /// The last one.
+    Last,
+    /// An error.
+    Refuse,
+}
+
+/// How tensors are built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Build {
+    /// What several entries of one element become.
+    pub duplicates: Duplicates,
+    /// The bytes that the arrays of the result may take: more is an error, found before they are allocated.
+    pub memory: u64,
+}
+
+impl Default for Build {
+    fn default() -> Build {
+        Build { duplicates: Duplicates::default(), memory: u64::MAX }
+    }
+}
+
+impl Tensor {
+    /// A tensor of entries in any order.
+    pub fn from_entries(
+        entries: &Entries,
+        format: &Format,
+        build: Build,
+    ) -> Result<Tensor, StorageError> {
+        let packing = Packing::new(entries.shape(), format)?;
+        let shape = entries.shape();
+        let element = entries.values().element();
+        let assembly = Assembly { shape, format, packing: &packing, build, element };
+        if packing.bits <= 64 {
+            assembly.unsorted::<u64>(entries.records(&packing), 0)
+        } else {
+            assembly.unsorted::<u128>(entries.records(&packing), 0)
+        }
+    }
+
+    /// The same tensor in another format. Entries go there directly: they are sorted only by the levels whose order changes.
+    pub fn convert(&self, format: &Format, build: Build) -> Result<Tensor, StorageError> {
+        let packing = Packing::new(&self.shape, format)?;
+        if self.format == *format {
+            return Ok(self.clone());
+        }
+        let low = match self.is_sorted() {
+            true => packing.lowest_unsorted(self.format.order()),
+            false => 0,
+        };
+        let element = self.values.element();
+        let assembly = Assembly { shape: &self.shape, format, packing: &packing, build, element };
+        if packing.bits <= 64 {
+            assembly.unsorted::<u64>(self.records(&packing)?, low)
+        } else {
+            assembly.unsorted::<u128>(self.records(&packing)?, low)
+        }
+    }
+}
+
+/// Room for `count` elements, or an error. Vectors are not zeroed before they are written, but pages of large ones come zeroed anyway.
+pub(super) fn zeroed<T: Copy + Default>(what: &str, count: u64) -> Result<Vec<T>, StorageError> {
+    let full = || StorageError::Memory {
+        what: what.into(),
+        bytes: u128::from(count) * size_of::<T>() as u128,
+    };
+    let count = usize::try_from(count).map_err(|_| full())?;
+    let mut all = Vec::new();
+    all.try_reserve_exact(count).map_err(|_| full())?;
+    all.resize(count, T::default());
+    Ok(all)
+}
+
+/// Where entries become a tensor.
+struct Assembly<'a> {
+    shape: &'a [u64],
+    format: &'a Format,
+    packing: &'a Packing,
+    build: Build,
+    element: ElementType,
+}
+
+/// Nodes of a level, in the order of their entries.
+struct Nodes {
+    /// The first entry of each; nothing if every entry is a node.
+    starts: Option<Vec<usize>>,
+    /// The position of each; nothing if they are numbered.
+    at: Option<Vec<u64>>,
+    /// All positions of the level, with and without a node.
+    positions: u64,
+    entries: usize,
+}
+
+impl Nodes {
+    fn len(&self) -> usize {
+        self.starts.as_ref().map_or(self.entries, Vec::len)
+    }
+
+    /// The first entry of a node; of the one behind the last, the end.
+    fn start(&self, node: usize) -> usize {
+        match &self.starts {
+            None => node,
+            Some(starts) => starts.get(node).copied().unwrap_or(self.entries),
+        }
+    }
+
+    fn position(&self, node: usize) -> u64 {
+        self.at.as_ref().map_or(node as u64, |at| at[node])
+    }
+
+    /// Calls back with the position of each of these nodes and the range of its children.
+    fn each(&self, children: &Nodes, mut call: impl FnMut(u64, std::ops::Range<usize>)) {
+        let mut child = 0;
+        for node in 0..self.len() {
+            let (first, end) = (child, self.start(node + 1));
+            child = match &children.starts {
+                None => end,
+                Some(starts) => {
+                    let mut next = child;
+                    while starts.get(next).is_some_and(|start| *start < end) {
+                        next += 1;
+                    }
+                    next
+                }
+            };
+            call(self.position(node), first..child);
+        }
+    }
+}
+
+impl Assembly<'_> {
+    fn unsorted<K: Key>(&self, records: Vec<(K, u64)>, low: u32) -> Result<Tensor, StorageError> {
+        let records = sort(records, low, self.packing.bits);
+        let records = self.without_duplicates(records)?;
+        self.assemble(&records)
+    }
+
+    fn keeps_duplicates(&self) -> bool {
+        self.format.levels().last().is_some_and(|level| !level.unique)
+            && self.build.duplicates == Duplicates::Sum
+    }
+
+    fn without_duplicates<K: Key>(
+        &self,
+        mut records: Vec<(K, u64)>,
+    ) -> Result<Vec<(K, u64)>, StorageError> {
+        let same = |pair: &[(K, u64)]| pair[0].0 == pair[1].0;
+        if self.keeps_duplicates() {
+            return Ok(records);
+        }
+        let Some(first) = records.par_windows(2).position_first(same) else { return Ok(records) };
+        let element = |key| self.packing.coordinates(key);
+        if self.build.duplicates == Duplicates::Refuse {
+            return Err(StorageError::Duplicate { coordinates: element(records[first].0) });
+        }
+        let mut kept = first;
+        for next in first + 1..records.len() {
+            let (key, value) = records[next];
+            if records[kept].0 != key {
+                kept += 1;
+                records[kept] = (key, value);
+            } else if self.build.duplicates == Duplicates::Last {
+                records[kept].1 = value;
+            } else {
+                let sum = self.plus(records[kept].1, value);
+                let overflow = || StorageError::Overflow { coordinates: element(key) };
+                records[kept].1 = sum.ok_or_else(overflow)?;
+            }
+        }
+        records.truncate(kept + 1);
+        Ok(records)
+    }
+
+    fn assemble<K: Key>(&self, records: &[(K, u64)]) -> Result<Tensor, StorageError> {
+        let root = if records.is_empty() { Vec::new() } else { vec![0] };
+        let mut nodes =
+            Nodes { starts: Some(root), at: None, positions: 1, entries: records.len() };
+        let mut left = Left(self.build.memory);
+        let mut levels = Vec::new();
+        for level in 0..self.format.rank() {
+            let (data, next) = match self.format.levels()[level].kind {
+                Kind::Dense => (LevelData::Dense, self.dense(level, records, &nodes)?),
+                Kind::Compressed => self.compressed(level, records, &nodes, &mut left)?,
+                Kind::Singleton => {
+                    let coordinates = self.coordinates(level, records, &nodes, &mut left)?;
+                    let numbered = Nodes { at: None, positions: nodes.positions, ..nodes };
+                    (LevelData::Singleton { coordinates }, numbered)
+                }
+            };
+            levels.push(data);
+            nodes = next;
+        }
+        left.take("the values", nodes.positions, self.element.bytes())?;
+        let values = with_type!(self.element, V => V::wrap(self.values(records, &nodes)?));
+        Ok(Tensor { shape: self.shape.to_vec(), format: self.format.clone(), levels, values })
+    }
+
+    fn values<V: Value, K: Key>(
+        &self,
+        records: &[(K, u64)],
+        nodes: &Nodes,
+    ) -> Result<Vec<V>, StorageError> {
+        if nodes.at.is_none() && nodes.positions == nodes.len() as u64 {
+            return Ok(records.par_iter().map(|(_, word)| V::from_word(*word)).collect());
+        }
+        let mut values: Vec<V> = zeroed("the values", nodes.positions)?;
+        for (node, (_, word)) in records.iter().enumerate() {
+            values[at(nodes.position(node))] = V::from_word(*word);
+        }
+        Ok(values)
+    }
+
+    fn plus(&self, one: u64, other: u64) -> Option<u64> {
+        with_type!(self.element, V => V::from_word(one).plus(V::from_word(other)).map(V::to_word))
+    }
+
+    /// Nodes below which all coordinates down to this level are the same. Where elements are not unique, every entry is one.
+    fn split<K: Key>(&self, level: usize, records: &[(K, u64)]) -> Nodes {
+        let mut levels = self.format.levels().iter().enumerate().skip(level);
+        let unique = levels.find(|(_, level)| level.unique).map(|(at, _)| at);
+        let shift = match unique {
+            Some(unique) => self.packing.shift(unique),
+            None => 0,
+        };
+        let entries = records.len();
+        let starts = (shift > 0).then(|| {
+            let begins = |at: &usize| {
+                *at == 0 || records[at - 1].0.above(shift) != records[*at].0.above(shift)
+            };
+            (0..entries).into_par_iter().with_min_len(1 << 14).filter(begins).collect::<Vec<_>>()
+        });
+        let starts = starts.filter(|starts| starts.len() < entries);
+        let positions = starts.as_ref().map_or(entries, Vec::len) as u64;
+        Nodes { starts, at: None, positions, entries }
+    }
+
+    fn dense<K: Key>(
+        &self,
+        level: usize,
+        records: &[(K, u64)],
+        parents: &Nodes,
+    ) -> Result<Nodes, StorageError> {
+        let extent = self.shape[self.format.order()[level]];
+        let positions = parents.positions.checked_mul(extent).ok_or_else(|| {
+            let bytes = u128::from(parents.positions) * u128::from(extent);
+            StorageError::Memory { what: self.describe(level), bytes }
+        })?;
+        let children = self.split(level, records);
+        let mut at = Vec::with_capacity(children.len());
+        parents.each(&children, |parent, children_of| {
+            at.extend(children_of.map(|child| {
+                let (key, _) = records[children.start(child)];
+                parent * extent + self.packing.coordinate(key, level)
+            }));
+        });
+        Ok(Nodes { at: Some(at), positions, ..children })
+    }
+
+    fn compressed<K: Key>(
+        &self,
+        level: usize,
+        records: &[(K, u64)],
+        parents: &Nodes,
+        left: &mut Left,
+    ) -> Result<(LevelData, Nodes), StorageError> {
+        let children = self.split(level, records);
+        let coordinates = self.coordinates(level, records, &children, left)?;
+        let what = format!("the positions of {}", self.describe(level));
+        let width = Indices::width_for(children.positions);
+        let count = parents.positions.saturating_add(1);
+        left.take(&what, count, width)?;
+        let positions = if width == 4 {
+            let mut positions = zeroed(&what, count)?;
+            // At most as many as there are children, of which there are at most 2^32 here.
+            #[allow(clippy::cast_possible_truncation)]
+            fill(&mut positions, parents, &children, |child| child as u32);
+            Indices::U32(positions)
+        } else {
+            let mut positions = zeroed(&what, count)?;
+            fill(&mut positions, parents, &children, |child| child as u64);
+            Indices::U64(positions)
+        };
+        Ok((LevelData::Compressed { positions, coordinates }, children))
+    }
+
+    fn coordinates<K: Key>(
+        &self,
+        level: usize,
+        records: &[(K, u64)],
+        nodes: &Nodes,
+        left: &mut Left,
+    ) -> Result<Indices, StorageError> {
+        let largest = self.shape[self.format.order()[level]].saturating_sub(1);
+        let what = format!("the coordinates of {}", self.describe(level));
+        left.take(&what, nodes.len() as u64, Indices::width_for(largest))?;
+        Ok(Indices::collect(nodes.len(), largest, |node| {
+            self.packing.coordinate(records[nodes.start(node)].0, level)
+        }))
+    }
+
+    fn describe(&self, level: usize) -> String {
+        format!("level {} of a tensor of shape {}", level + 1, super::product(self.shape))
+    }
+}
+
+/// Positions are below the length of an array that was allocated.
+#[allow(clippy::cast_possible_truncation)]
+fn at(position: u64) -> usize {
+    position as usize
+}
+
+fn fill<I: Copy>(
+    positions: &mut [I],
+    parents: &Nodes,
+    children: &Nodes,
+    index: impl Fn(usize) -> I,
+) {
+    let mut next = 1;
+    let mut end = 0;
+    parents.each(children, |parent, children_of| {
+        // Positions without a node have no children.
+        positions[next..=at(parent)].fill(index(end));
+        next = at(parent) + 1;
+        end = children_of.end;
+    });
+    positions[next..].fill(index(end));
+}
+
+/// What is left of the memory that may be used.
+struct Left(u64);
+
+impl Left {
+    fn take(&mut self, what: &str, count: u64, width: u64) -> Result<(), StorageError> {
+        let bytes = count.checked_mul(width);
+        match bytes.and_then(|bytes| self.0.checked_sub(bytes)) {
+            Some(left) => {
+                self.0 = left;
+                Ok(())
+            }
+            None => Err(StorageError::Memory {
+                what: what.into(),
+                bytes: u128::from(count) * u128::from(width),
+            }),
+        }
+    }
+}

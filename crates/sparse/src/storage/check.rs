@@ -1,0 +1,191 @@
+//! What holds of the arrays of every tensor.
+//!
+//! 1. There is an array for each level, of its kind.
+//! 2. `positions` begins with 0, never falls, ends with the number of coordinates, and has one element more than the level before has
+//!    positions.
+//! 3. There are as many coordinates of a singleton as the level before has positions.
+//! 4. Coordinates lie in the dimension.
+//! 5. Below one position, the coordinates of a level and of the singletons behind it grow together as tuples, up to the first that is
+//!    not ordered; and no tuple stands twice that ends with a unique level.
+//! 6. There are as many values as positions of the last level.
+
+use std::cmp::Ordering;
+
+use rayon::prelude::*;
+
+use super::{Indices, LevelData, Tensor};
+use crate::format::Kind;
+
+/// Arrays that are no tensor of their format.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("level {level}: {what}")]
+pub struct Invalid {
+    /// The level, from 1; the values count as one more.
+    pub level: usize,
+    /// What does not hold, with the place where it does not.
+    pub what: String,
+}
+
+fn invalid<T>(level: usize, what: String) -> Result<T, Invalid> {
+    Err(Invalid { level: level + 1, what })
+}
+
+impl Tensor {
+    /// Whether the invariants hold, see the [module](self).
+    pub fn check(&self) -> Result<(), Invalid> {
+        let rank = self.format.rank();
+        if self.levels.len() != rank {
+            let what = format!("arrays of {} levels, not {rank}", self.levels.len());
+            return invalid(self.levels.len().min(rank), what);
+        }
+        let mut above = 1u64;
+        for (level, data) in self.levels.iter().enumerate() {
+            above = match (self.kind(level), data) {
+                (Kind::Dense, LevelData::Dense) => match above.checked_mul(self.extent(level)) {
+                    Some(positions) => positions,
+                    None => return invalid(level, "more positions than 64 bits count".into()),
+                },
+                (Kind::Compressed, LevelData::Compressed { positions, coordinates }) => {
+                    check_positions(level, positions, coordinates.len(), above)?;
+                    self.check_coordinates(level, coordinates)?;
+                    coordinates.len() as u64
+                }
+                (Kind::Singleton, LevelData::Singleton { coordinates }) => {
+                    if coordinates.len() as u64 != above {
+                        let what = format!(
+                            "{} coordinates, but the level before has {above} positions",
+                            coordinates.len()
+                        );
+                        return invalid(level, what);
+                    }
+                    self.check_coordinates(level, coordinates)?;
+                    above
+                }
+                (kind, _) => {
+                    return invalid(level, format!("its arrays are not those of a {kind} level"));
+                }
+            };
+        }
+        if self.values.len() as u64 != above {
+            let what = format!("{} values for {above} positions", self.values.len());
+            return invalid(rank, what);
+        }
+        // Everything is where it should be; what remains is the order.
+        (0..rank)
+            .filter(|level| self.kind(*level) == Kind::Compressed)
+            .try_for_each(|level| self.check_order(level))
+    }
+
+    fn check_coordinates(&self, level: usize, coordinates: &Indices) -> Result<(), Invalid> {
+        let extent = self.extent(level);
+        let beyond = |at: &usize| coordinates.at(*at) >= extent;
+        match (0..coordinates.len()).into_par_iter().with_min_len(1 << 14).find_first(beyond) {
+            None => Ok(()),
+            Some(at) => {
+                let coordinate = coordinates.at(at);
+                invalid(level, format!("coordinates[{at}] is {coordinate}, not below {extent}"))
+            }
+        }
+    }
+
+    /// The coordinates of a compressed level and of the singletons right behind it.
+    fn check_order(&self, level: usize) -> Result<(), Invalid> {
+        let LevelData::Compressed { positions, coordinates } = &self.levels[level] else {
+            return Ok(());
+        };
+        let formats = &self.format.levels()[level..];
+        let mut chain = vec![coordinates];
+        for (data, before) in self.levels[level + 1..].iter().zip(formats) {
+            match data {
+                LevelData::Singleton { coordinates } if !before.unique => chain.push(coordinates),
+                _ => break,
+            }
+        }
+        let chain = chain.as_slice();
+        let unique = formats[chain.len() - 1].unique;
+        let ordered = formats.iter().take(chain.len()).take_while(|level| level.ordered).count();
+        let compare = |one: usize, other: usize, levels: usize| {
+            let pairs = chain[..levels].iter().map(|all| all.at(one).cmp(&all.at(other)));
+            pairs.into_iter().find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+        };
+        let tuple =
+            |at: usize| super::tuple(&chain.iter().map(|all| all.at(at)).collect::<Vec<_>>());
+        let falls = |parent: usize| -> Option<(usize, String)> {
+            let range = place(positions.at(parent))..place(positions.at(parent + 1));
+            for at in range.start + 1..range.end.max(1) {
+                match compare(at - 1, at, ordered) {
+                    Ordering::Greater => {
+                        let what = format!(
+                            "the coordinates {} at {at} stand behind {}",
+                            tuple(at),
+                            tuple(at - 1)
+                        );
+                        return Some((at, what));
+                    }
+                    Ordering::Equal if unique && ordered == chain.len() => {
+                        let what = format!("the coordinates {} at {at} are there twice", tuple(at));
+                        return Some((at, what));
+                    }
+                    _ => {}
+                }
+            }
+            if unique && ordered < chain.len() {
+                let mut sorted: Vec<usize> = range.collect();
+                sorted
+                    .sort_by(|one, other| compare(*one, *other, chain.len()).then(one.cmp(other)));
+                let same = sorted
+                    .windows(2)
+                    .find(|pair| compare(pair[0], pair[1], chain.len()) == Ordering::Equal);
+                return same.map(|pair| {
+                    let what = format!(
+                        "the coordinates {} at {} are there twice",
+                        tuple(pair[1]),
+                        pair[1]
+                    );
+                    (pair[1], what)
+                });
+            }
+            None
+        };
+        let parents = positions.len() - 1;
+        match (0..parents).into_par_iter().with_min_len(64).find_map_first(falls) {
+            None => Ok(()),
+            Some((_, what)) => invalid(level, what),
+        }
+    }
+}
+
+fn check_positions(
+    level: usize,
+    positions: &Indices,
+    coordinates: usize,
+    above: u64,
+) -> Result<(), Invalid> {
+    let wanted = above.checked_add(1);
+    if wanted != Some(positions.len() as u64) {
+        let wanted = u128::from(above) + 1;
+        return invalid(level, format!("{} positions, not {wanted}", positions.len()));
+    }
+    if positions.at(0) != 0 {
+        return invalid(level, format!("positions[0] is {}, not 0", positions.at(0)));
+    }
+    let falls = |at: &usize| positions.at(*at) < positions.at(at - 1);
+    if let Some(at) = (1..positions.len()).into_par_iter().with_min_len(1 << 14).find_first(falls) {
+        let (one, other) = (positions.at(at), positions.at(at - 1));
+        return invalid(level, format!("positions[{at}] is {one}, less than {other} before it"));
+    }
+    let last = positions.at(positions.len() - 1);
+    if last != coordinates as u64 {
+        return invalid(
+            level,
+            format!("positions end with {last}, but there are {coordinates} coordinates"),
+        );
+    }
+    Ok(())
+}
+
+/// Positions were found to be within an array.
+#[allow(clippy::cast_possible_truncation)]
+fn place(position: u64) -> usize {
+    position as usize
+}

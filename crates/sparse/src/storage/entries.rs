@@ -1,0 +1,93 @@
+//! Entries in any order, possibly several of one element: what files hold, and what tensors are built from.
+
+use rayon::prelude::*;
+
+use super::StorageError;
+use super::key::{Key, Packing};
+use super::values::Values;
+
+/// Entries with all their coordinates, in order of dimensions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entries {
+    shape: Vec<u64>,
+    coordinates: Vec<u64>,
+    values: Values,
+}
+
+impl Entries {
+    /// Entries of a box: coordinates of all entries, one after the other. They must lie in the box.
+    pub fn new(
+        shape: Vec<u64>,
+        coordinates: Vec<u64>,
+        values: Values,
+    ) -> Result<Entries, StorageError> {
+        let rank = shape.len();
+        if values.len().checked_mul(rank) != Some(coordinates.len()) {
+            return Err(StorageError::Lengths {
+                coordinates: coordinates.len(),
+                values: values.len(),
+                rank,
+            });
+        }
+        let outside = |entry: &[u64]| entry.iter().zip(&shape).any(|(c, extent)| c >= extent);
+        let wrong = match rank {
+            0 => None,
+            _ => coordinates.par_chunks_exact(rank).position_first(outside),
+        };
+        if let Some(entry) = wrong {
+            let coordinates = coordinates[entry * rank..][..rank].to_vec();
+            return Err(StorageError::OutOfRange { entry, coordinates, shape });
+        }
+        Ok(Entries { shape, coordinates, values })
+    }
+
+    /// Extents of the box.
+    pub fn shape(&self) -> &[u64] {
+        &self.shape
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// Coordinates of all entries, one after the other.
+    pub fn coordinates(&self) -> &[u64] {
+        &self.coordinates
+    }
+
+    /// Coordinates of one entry. Panics beyond the end, as slices do.
+    pub fn at(&self, entry: usize) -> &[u64] {
+        let rank = self.shape.len();
+        &self.coordinates[entry * rank..][..rank]
+    }
+
+    /// Values of all entries.
+    pub fn values(&self) -> &Values {
+        &self.values
+    }
+
+    /// The same entries with values of another type.
+    pub fn cast(self, to: super::ElementType) -> Result<Entries, StorageError> {
+        Ok(Entries { values: self.values.cast(to)?, ..self })
+    }
+
+    /// Keys, and values as words.
+    pub(super) fn records<K: Key>(&self, packing: &Packing) -> Vec<(K, u64)> {
+        let words = self.values.words();
+        match self.shape.len() {
+            0 => words.into_iter().map(|word| (K::default(), word)).collect(),
+            rank => self
+                .coordinates
+                .par_chunks_exact(rank)
+                .zip(words)
+                .map(|(coordinates, word)| (packing.pack(coordinates), word))
+                .collect(),
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Storage: a tensor in a format, as arrays.
+//!
+//! Invariants of a [`Tensor`], which [`Tensor::from_parts`] checks and all else keeps: see [`check`](mod@check).
+//!
+//! **Entries and zeros.** An *entry* is an element that is stored. Where the last levels are dense, elements stand in blocks, and one that is zero
+//! is no entry: it cannot be told from padding. Elsewhere a stored zero is an entry like all others and stays one in every conversion, except
+//! through a format with dense levels at its end.
+//!
+//! **Duplicates.** Several entries of one element become one by the rule of [`Duplicates`], in the order in which they were given. A format whose
+//! last level is not unique keeps them.
+
+mod build;
+pub mod check;
+mod entries;
+mod index;
+mod key;
+mod sort;
+mod values;
+mod walk;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+pub use build::{Build, Duplicates};
+pub use check::Invalid;
+pub use entries::Entries;
+pub use index::{Index, Indices};
+pub use values::{CastError, ElementType, Scalar, Value, Values};
+
+use crate::format::{Format, Kind};
+
+/// What cannot be stored.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum StorageError {
+    /// A format of another rank.
+    #[error("a format of rank {format} cannot store a tensor of rank {tensor}")]
+    Rank {
+        /// The tensor's.
+        tensor: usize,
+        /// The format's.
+        format: usize,
+    },
+    /// Coordinates that do not belong to the values.
+    #[error("{coordinates} coordinates for {values} values of a tensor of rank {rank}")]
+    Lengths {
+        /// How many coordinates.
+        coordinates: usize,
+        /// How many values.
+        values: usize,
+        /// Coordinates of each value.
+        rank: usize,
+    },
+    /// An entry outside of the box.
+    #[error("entry {entry} at {} is outside of the shape {}", tuple(coordinates), product(shape))]
+    OutOfRange {
+        /// Which one, from 0.
+        entry: usize,
+        /// Where it stands.
+        coordinates: Vec<u64>,
+        /// The box.
+        shape: Vec<u64>,
+    },
+    /// Two entries of one element, where that is refused.
+    #[error("there are two entries at {}", tuple(coordinates))]
+    Duplicate {
+        /// The element.
+        coordinates: Vec<u64>,
+    },
+    /// Entries of one element whose sum does not fit.
+    #[error("the sum of the entries at {} overflows its type", tuple(coordinates))]
+    Overflow {
+        /// The element.
+        coordinates: Vec<u64>,
+    },
+    /// More than memory holds, or than is allowed.
+    #[error("{what} would take {bytes} bytes")]
+    Memory {
+        /// Which array.
+        what: String,
+        /// How much, at least.
+        bytes: u128,
+    },
+    /// Extents whose product is beyond what keys hold.
+    #[error("a shape whose coordinates take {bits} bits: at most 128 are supported")]
+    Box {
+        /// How many.
+        bits: u32,
+    },
+    /// A value that the wanted type cannot hold.
+    #[error(transparent)]
+    Cast(#[from] CastError),
+    /// Arrays that are no tensor of their format.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+}
+
+/// `(1, 2)`.
+pub fn tuple(coordinates: &[u64]) -> String {
+    let numbers: Vec<String> = coordinates.iter().map(u64::to_string).collect();
+    format!("({})", numbers.join(", "))
+}
+
+/// `3 x 4`.
+pub fn product(shape: &[u64]) -> String {
+    if shape.is_empty() {
+        return "scalar".into();
+    }
+    shape.iter().map(u64::to_string).collect::<Vec<_>>().join(" x ")
+}
+
+/// The arrays of a level.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LevelData {
+    /// None.
+    Dense,
+    /// Of position `p`, the coordinates from `positions[p]` to `positions[p + 1]`.
+    Compressed {
+        /// One more than the level before has positions.
+        positions: Indices,
+        /// One for each position of this level.
+        coordinates: Indices,
+    },
+    /// One coordinate for each position.
+    Singleton {
+        /// As many as the level before has positions.
+        coordinates: Indices,
+    },
+}
+
+/// A tensor in a format.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tensor {
+    shape: Vec<u64>,
+    format: Format,
+    levels: Vec<LevelData>,
+    values: Values,
+}
+
+impl Tensor {
+    /// A tensor of arrays that were made elsewhere; they are checked.
+    pub fn from_parts(
+        shape: Vec<u64>,
+        format: Format,
+        levels: Vec<LevelData>,
+        values: Values,
+    ) -> Result<Tensor, StorageError> {
+        if shape.len() != format.rank() {
+            return Err(StorageError::Rank { tensor: shape.len(), format: format.rank() });
+        }
+        let tensor = Tensor { shape, format, levels, values };
+        tensor.check()?;
+        Ok(tensor)
+    }
+
+    /// A tensor with all its elements, in row-major order.
+    pub fn from_dense(shape: Vec<u64>, values: Values) -> Result<Tensor, StorageError> {
+        let format = Format::dense(shape.len());
+        let levels = vec![LevelData::Dense; shape.len()];
+        Tensor::from_parts(shape, format, levels, values)
+    }
+
+    /// All elements in row-major order.
+    pub fn to_dense(&self, build: Build) -> Result<Values, StorageError> {
+        Ok(self.convert(&Format::dense(self.shape.len()), build)?.values)
+    }
+
+    /// Extents, by dimension.
+    pub fn shape(&self) -> &[u64] {
+        &self.shape
+    }
+
+    /// How it is stored.
+    pub fn format(&self) -> &Format {
+        &self.format
+    }
+
+    /// The arrays of its levels.
+    pub fn levels(&self) -> &[LevelData] {
+        &self.levels
+    }
+
+    /// Its values, by position of the last level.
+    pub fn values(&self) -> &Values {
+        &self.values
+    }
+
+    /// How many entries it has.
+    pub fn entry_count(&self) -> u64 {
+        if self.has_blocks() { self.values.nonzeros() } else { self.values.len() as u64 }
+    }
+
+    /// Whether values stand in blocks, where a zero is no entry.
+    fn has_blocks(&self) -> bool {
+        self.format.rank() == 0 || self.format.dense_block() > 0
+    }
+
+    /// Bytes of all arrays.
+    pub fn bytes(&self) -> u64 {
+        let bytes = |indices: &Indices| indices.len() as u64 * indices.width();
+        let levels = self.levels.iter().map(|level| match level {
+            LevelData::Dense => 0,
+            LevelData::Compressed { positions, coordinates } => {
+                bytes(positions) + bytes(coordinates)
+            }
+            LevelData::Singleton { coordinates } => bytes(coordinates),
+        });
+        levels.sum::<u64>() + self.values.len() as u64 * self.values.element().bytes()
+    }
+
+    /// The same tensor with values of another type.
+    pub fn cast(self, to: ElementType) -> Result<Tensor, StorageError> {
+        Ok(Tensor { values: self.values.cast(to)?, ..self })
+    }
+
+    /// The extent of the dimension that a level stores.
+    fn extent(&self, level: usize) -> u64 {
+        self.shape[self.format.order()[level]]
+    }
+
+    /// The kind of a level.
+    fn kind(&self, level: usize) -> Kind {
+        self.format.levels()[level].kind
+    }
+}

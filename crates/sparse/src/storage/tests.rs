@@ -1,0 +1,351 @@
+//! Tensors against a map from coordinates to values: building, converting, finding, checking.
+
+use std::collections::BTreeMap;
+
+use expect_test::{Expect, expect};
+use proptest::prelude::*;
+
+use super::*;
+use crate::format::tests::any_format;
+
+fn csr(positions: &[u64], coordinates: &[u64], values: usize) -> Result<Tensor, StorageError> {
+    let level = LevelData::Compressed {
+        positions: Indices::of(positions, 0),
+        coordinates: Indices::of(coordinates, 0),
+    };
+    let values = Values::F64(vec![1.0; values]);
+    Tensor::from_parts(vec![4, 4], Format::csr(), vec![LevelData::Dense, level], values)
+}
+
+#[test]
+fn the_example_of_the_manual() {
+    let entries = Entries::new(
+        vec![4, 4],
+        vec![3, 2, 0, 0, 2, 1, 0, 3, 3, 0],
+        Values::F64(vec![8.0, 5.0, 7.0, 1.0, 2.0]),
+    )
+    .unwrap();
+    let tensor = Tensor::from_entries(&entries, &Format::csr(), Build::default()).unwrap();
+    let level = LevelData::Compressed {
+        positions: Indices::U32(vec![0, 2, 2, 3, 5]),
+        coordinates: Indices::U32(vec![0, 3, 1, 0, 2]),
+    };
+    assert_eq!(tensor.levels(), [LevelData::Dense, level]);
+    assert_eq!(*tensor.values(), Values::F64(vec![5.0, 1.0, 7.0, 2.0, 8.0]));
+    assert_eq!(tensor.get(&[3, 2]), Some(Scalar::F64(8.0)));
+    assert_eq!(tensor.get(&[1, 2]), None);
+    assert_eq!(tensor.bytes(), 5 * 4 + 5 * 4 + 5 * 8);
+}
+
+fn wrong(tensor: Result<Tensor, StorageError>, expected: &Expect) {
+    expected.assert_eq(&tensor.unwrap_err().to_string());
+}
+
+#[test]
+fn arrays_that_are_no_tensor() {
+    wrong(csr(&[0, 1, 2, 3], &[0, 1, 2], 3), &expect!["level 2: 4 positions, not 5"]);
+    wrong(csr(&[1, 1, 2, 3, 3], &[0, 1, 2], 3), &expect!["level 2: positions[0] is 1, not 0"]);
+    wrong(
+        csr(&[0, 2, 1, 3, 3], &[0, 1, 2], 3),
+        &expect!["level 2: positions[2] is 1, less than 2 before it"],
+    );
+    wrong(
+        csr(&[0, 1, 2, 3, 4], &[0, 1, 2], 3),
+        &expect!["level 2: positions end with 4, but there are 3 coordinates"],
+    );
+    wrong(
+        csr(&[0, 1, 2, 3, 3], &[0, 4, 2], 3),
+        &expect!["level 2: coordinates[1] is 4, not below 4"],
+    );
+    wrong(
+        csr(&[0, 3, 3, 3, 3], &[0, 2, 1], 3),
+        &expect!["level 2: the coordinates (1) at 2 stand behind (2)"],
+    );
+    wrong(
+        csr(&[0, 1, 3, 3, 3], &[0, 2, 2], 3),
+        &expect!["level 2: the coordinates (2) at 2 are there twice"],
+    );
+    wrong(csr(&[0, 1, 2, 3, 3], &[0, 1, 2], 4), &expect!["level 3: 4 values for 3 positions"]);
+    let levels = vec![LevelData::Dense, LevelData::Dense];
+    let values = Values::Bool(vec![true; 16]);
+    let tensor = Tensor::from_parts(vec![4, 4], Format::csr(), levels.clone(), values.clone());
+    wrong(tensor, &expect!["level 2: its arrays are not those of a compressed level"]);
+    wrong(
+        Tensor::from_parts(vec![4], Format::dense(2), levels, values),
+        &expect!["a format of rank 2 cannot store a tensor of rank 1"],
+    );
+    let coo = |first: Vec<u64>, second: Vec<u64>| {
+        let values = Values::I32(vec![1; first.len()]);
+        let compressed = LevelData::Compressed {
+            positions: Indices::of(&[0, first.len() as u64], 0),
+            coordinates: Indices::of(&first, 0),
+        };
+        let singleton = LevelData::Singleton { coordinates: Indices::of(&second, 0) };
+        Tensor::from_parts(vec![4, 4], Format::coo(2), vec![compressed, singleton], values)
+    };
+    assert!(coo(vec![0, 0, 2], vec![1, 3, 0]).is_ok());
+    wrong(
+        coo(vec![0, 0, 2], vec![3, 1, 0]),
+        &expect!["level 1: the coordinates (0, 1) at 1 stand behind (0, 3)"],
+    );
+    wrong(
+        coo(vec![0, 0, 2], vec![1, 1, 0]),
+        &expect!["level 1: the coordinates (0, 1) at 1 are there twice"],
+    );
+    wrong(
+        coo(vec![0, 0, 2], vec![1, 1]),
+        &expect!["level 2: 2 coordinates, but the level before has 3 positions"],
+    );
+}
+
+#[test]
+fn entries_that_are_refused() {
+    let entries =
+        |coordinates: &[u64], values| Entries::new(vec![4, 4], coordinates.to_vec(), values);
+    let message = |result: Result<Entries, StorageError>| result.unwrap_err().to_string();
+    expect!["entry 1 at (4, 1) is outside of the shape 4 x 4"]
+        .assert_eq(&message(entries(&[0, 0, 4, 1], Values::I32(vec![1, 2]))));
+    expect!["3 coordinates for 2 values of a tensor of rank 2"]
+        .assert_eq(&message(entries(&[0, 0, 4], Values::I32(vec![1, 2]))));
+    let twice = entries(&[1, 2, 1, 2], Values::I32(vec![i32::MAX, 1])).unwrap();
+    let build = |duplicates| Build { duplicates, ..Build::default() };
+    let csr = |duplicates| Tensor::from_entries(&twice, &Format::csr(), build(duplicates));
+    wrong(csr(Duplicates::Refuse), &expect!["there are two entries at (1, 2)"]);
+    wrong(csr(Duplicates::Sum), &expect!["the sum of the entries at (1, 2) overflows its type"]);
+    assert_eq!(*csr(Duplicates::Last).unwrap().values(), Values::I32(vec![1]));
+    let kept = Format::parse("dense(i), compressed(j, nonunique)", &["i", "j"]).unwrap();
+    let kept = Tensor::from_entries(&twice, &kept, Build::default()).unwrap();
+    assert_eq!(kept.positions_of(&[1, 2]), [0, 1]);
+}
+
+#[test]
+fn what_memory_does_not_hold() {
+    let huge = |shape: &[u64], format: &str, memory| {
+        let names: Vec<String> = crate::format::default_names(shape.len());
+        let entries = Entries::new(shape.to_vec(), vec![0; shape.len()], Values::F64(vec![1.0]));
+        let format = Format::parse(format, &names).unwrap();
+        let build = Build { memory, ..Build::default() };
+        Tensor::from_entries(&entries.unwrap(), &format, build)
+    };
+    let large = 1_000_000_000_000_000_000;
+    wrong(
+        huge(&[large, large], "csr", u64::MAX),
+        &expect![
+            "the positions of level 2 of a tensor of shape 1000000000000000000 x 1000000000000000000 would take 4000000000000000004 bytes"
+        ],
+    );
+    wrong(
+        huge(&[large, large], "dense", u64::MAX),
+        &expect![
+            "level 2 of a tensor of shape 1000000000000000000 x 1000000000000000000 would take 1000000000000000000000000000000000000 bytes"
+        ],
+    );
+    wrong(
+        huge(&[1 << 40, 4], "csr", 1 << 30),
+        &expect![
+            "the positions of level 2 of a tensor of shape 1099511627776 x 4 would take 4398046511108 bytes"
+        ],
+    );
+    wrong(
+        huge(&[1 << 20, 1 << 20], "dense", 1 << 30),
+        &expect!["the values would take 8796093022208 bytes"],
+    );
+    wrong(
+        huge(&[u64::MAX, u64::MAX, 2], "coo", 1 << 30),
+        &expect!["a shape whose coordinates take 129 bits: at most 128 are supported"],
+    );
+    let coo = huge(&[u64::MAX, u64::MAX], "coo", 1 << 30).unwrap();
+    assert!(matches!(&coo.levels()[1], LevelData::Singleton { coordinates: Indices::U64(_) }));
+}
+
+#[test]
+fn casts() {
+    let f64s = Values::F64(vec![1.0, -2.0, 0.0]);
+    assert_eq!(f64s.clone().cast(ElementType::I32).unwrap(), Values::I32(vec![1, -2, 0]));
+    assert_eq!(f64s.cast(ElementType::Bool).unwrap(), Values::Bool(vec![true, true, false]));
+    let message = |values: Values, to| values.cast(to).unwrap_err().to_string();
+    expect!["1.5 is no value of type i64"]
+        .assert_eq(&message(Values::F64(vec![1.0, 1.5]), ElementType::I64));
+    expect!["9007199254740993 is no value of type f64"]
+        .assert_eq(&message(Values::I64(vec![(1 << 53) + 1]), ElementType::F64));
+    expect!["2147483648 is no value of type i32"]
+        .assert_eq(&message(Values::I64(vec![1 << 31]), ElementType::I32));
+    expect!["NaN is no value of type i32"]
+        .assert_eq(&message(Values::F64(vec![f64::NAN]), ElementType::I32));
+    expect!["9300000000000000000 is no value of type i64"]
+        .assert_eq(&message(Values::F64(vec![9.3e18]), ElementType::I64));
+}
+
+/// Every type has an empty list of its own.
+#[test]
+fn element_types() {
+    for element in ElementType::ALL {
+        assert_eq!(Values::none(element).element(), element);
+    }
+}
+
+/// Entries of a small box, some twice, some zero.
+pub fn any_entries(rank: std::ops::Range<usize>) -> impl Strategy<Value = Entries> {
+    proptest::collection::vec(0u64..6, rank).prop_flat_map(|shape| {
+        let empty = shape.contains(&0);
+        let extents: Vec<_> = shape.iter().map(|extent| 0..(*extent).max(1)).collect();
+        let entry = (extents, -3i32..4);
+        let count = if empty { 0..1 } else { 0..24 };
+        (Just(shape), proptest::collection::vec(entry, count), 0..5usize).prop_map(
+            |(shape, entries, element)| {
+                let coordinates = entries.iter().flat_map(|(at, _)| at.clone()).collect();
+                let values = Values::I32(entries.iter().map(|(_, value)| *value).collect());
+                let values = values.cast(ElementType::ALL[element]).unwrap();
+                Entries::new(shape, coordinates, values).unwrap()
+            },
+        )
+    })
+}
+
+type Map = BTreeMap<Vec<u64>, f64>;
+
+fn number(value: Scalar) -> f64 {
+    match value {
+        Scalar::F32(value) => f64::from(value),
+        Scalar::F64(value) => value,
+        Scalar::I32(value) => f64::from(value),
+        Scalar::I64(value) => i32::try_from(value).unwrap().into(),
+        Scalar::Bool(value) => f64::from(u8::from(value)),
+    }
+}
+
+/// The sums of entries by element.
+pub fn sums(entries: &Entries) -> Map {
+    let mut map = Map::new();
+    for at in 0..entries.len() {
+        let value = entries.values().get(at).unwrap();
+        let sum = map.entry(entries.at(at).to_vec()).or_default();
+        *sum = match value {
+            Scalar::Bool(value) => number(Scalar::Bool(value || *sum > 0.0)),
+            value => *sum + number(value),
+        };
+    }
+    map
+}
+
+fn without_zeros(mut map: Map) -> Map {
+    map.retain(|_, value| *value != 0.0);
+    map
+}
+
+fn with_formats() -> impl Strategy<Value = (Entries, Format, Format)> {
+    any_entries(0..5).prop_flat_map(|entries| {
+        let rank = entries.shape().len();
+        (Just(entries), any_format(rank), any_format(rank))
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn any_entries_in_any_format((entries, format, other) in with_formats()) {
+        let expected = sums(&entries);
+        let tensor = Tensor::from_entries(&entries, &format, Build::default()).unwrap();
+        tensor.check().unwrap();
+        let blocks = tensor.has_blocks();
+        let wanted = if blocks { without_zeros(expected.clone()) } else { expected.clone() };
+        prop_assert_eq!(&sums(&tensor.to_entries().unwrap()), &wanted);
+        if format.levels().last().is_none_or(|level| level.unique) {
+            prop_assert_eq!(tensor.entry_count(), wanted.len() as u64);
+        }
+
+        let mut seen = 0;
+        tensor.for_each(|element, position| {
+            assert!(tensor.positions_of(element).contains(&position));
+            assert!(wanted.contains_key(element));
+            seen += 1;
+        });
+        prop_assert_eq!(seen, tensor.entry_count());
+
+        let converted = tensor.convert(&other, Build::default()).unwrap();
+        converted.check().unwrap();
+        let lossy = blocks || converted.has_blocks();
+        let wanted = if lossy { without_zeros(expected.clone()) } else { expected.clone() };
+        prop_assert_eq!(sums(&converted.to_entries().unwrap()), wanted);
+
+        let dense = converted.to_dense(Build::default()).unwrap();
+        let dense = Tensor::from_dense(entries.shape().to_vec(), dense).unwrap();
+        prop_assert_eq!(sums(&dense.to_entries().unwrap()), without_zeros(expected));
+    }
+
+    #[test]
+    fn long_keys(entries in any_entries(1..5)) {
+        // The same entries, in a box whose keys take more than 64 bits.
+        let shape: Vec<u64> = entries.shape().iter().map(|_| 1 << 30).collect();
+        let format = Format::csf(shape.len());
+        let far = Entries::new(shape, entries.coordinates().to_vec(), entries.values().clone()).unwrap();
+        let far = Tensor::from_entries(&far, &format, Build::default()).unwrap();
+        let near = Tensor::from_entries(&entries, &format, Build::default()).unwrap();
+        prop_assert_eq!(far.levels(), near.levels());
+        let (far, near) = (far.to_entries().unwrap(), near.to_entries().unwrap());
+        prop_assert_eq!(far.coordinates(), near.coordinates());
+    }
+
+    #[test]
+    fn damaged_arrays_are_found_or_harmless(
+        (entries, format, _) in with_formats(),
+        which in any::<prop::sample::Index>(),
+        place in any::<prop::sample::Index>(),
+        number in 0u64..8,
+    ) {
+        let tensor = Tensor::from_entries(&entries, &format, Build::default()).unwrap();
+        let mut levels = tensor.levels().to_vec();
+        let mut arrays: Vec<&mut Indices> = Vec::new();
+        for level in &mut levels {
+            match level {
+                LevelData::Dense => {}
+                LevelData::Compressed { positions, coordinates } => arrays.extend([positions, coordinates]),
+                LevelData::Singleton { coordinates } => arrays.push(coordinates),
+            }
+        }
+        arrays.retain(|array| !array.is_empty());
+        prop_assume!(!arrays.is_empty());
+        let array = which.index(arrays.len());
+        let mut numbers: Vec<u64> = arrays[array].iter().collect();
+        let place = place.index(numbers.len());
+        numbers[place] = number;
+        *arrays[array] = Indices::of(&numbers, 0);
+        let damaged = Tensor::from_parts(entries.shape().to_vec(), format, levels, tensor.values().clone());
+        if let Ok(damaged) = damaged {
+            let csf = damaged.convert(&Format::csf(damaged.shape().len()), Build::default()).unwrap();
+            csf.check().unwrap();
+        }
+    }
+}
+
+/// Enough entries that all sorting is by digits and in parts.
+#[test]
+fn many_entries() {
+    let mut state = 1u64;
+    let mut random = move |below: u64| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let shape = vec![700, 900, 40];
+    let count = 60_000;
+    let coordinates: Vec<u64> =
+        (0..count).flat_map(|_| [random(700), random(900), random(40)]).collect();
+    let values = Values::I64((0..count).map(|_| i64::try_from(random(9)).unwrap()).collect());
+    let entries = Entries::new(shape, coordinates, values).unwrap();
+    let expected = sums(&entries);
+    let names = ["i", "j", "k"];
+    let formats = ["csf", "coo", "DCC(j, k, i)", "CDC(k, j, i)", "CSC", "DCS(k, j, i)", "DDC"];
+    let formats = formats.map(|text| Format::parse(text, &names).unwrap());
+    for format in &formats {
+        let tensor = Tensor::from_entries(&entries, format, Build::default()).unwrap();
+        tensor.check().unwrap();
+        assert_eq!(sums(&tensor.to_entries().unwrap()), expected, "{format}");
+        for other in &formats {
+            let direct = tensor.convert(other, Build::default()).unwrap();
+            let again = Tensor::from_entries(&entries, other, Build::default()).unwrap();
+            assert_eq!(direct, again, "{format} to {other}");
+        }
+    }
+}
