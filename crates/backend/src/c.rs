@@ -3,6 +3,7 @@
 //! [`source`] prints a module as it stands, loop for loop; [`Compiler`] makes a library of that, which [`Native`] calls in this process, as
 //! [`crate::Jit`] calls compiled modules. Outermost parallel loops become OpenMP loops with a static schedule if they are asked for.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -61,8 +62,15 @@ static inline int64_t greatest(int64_t a, int64_t b) { return a > b ? a : b; }
 pub fn source(module: &Module, openmp: bool) -> String {
     let mut text = HEAD.to_string();
     for function in &module.functions {
-        let mut printer =
-            Printer { module, function, out: String::new(), depth: 1, openmp, sums: 0 };
+        let mut printer = Printer {
+            workspaces: BTreeMap::new(),
+            module,
+            function,
+            out: String::new(),
+            depth: 1,
+            openmp,
+            sums: 0,
+        };
         printer.function();
         text += &printer.out;
     }
@@ -70,6 +78,8 @@ pub fn source(module: &Module, openmp: bool) -> String {
 }
 
 struct Printer<'a> {
+    /// What stands for the workspaces at the current place.
+    workspaces: BTreeMap<BufferId, BufferId>,
     module: &'a Module,
     function: &'a Function,
     out: String,
@@ -99,6 +109,7 @@ impl Printer<'_> {
     }
 
     fn buffer(&self, id: BufferId) -> String {
+        let id = self.workspaces.get(&id).copied().unwrap_or(id);
         format!("b_{}", identifier(&self.module.buffers[id.0 as usize].name, id.0))
     }
 
@@ -154,6 +165,19 @@ impl Printer<'_> {
                     let (first, last) = (self.var(share.begin), self.var(share.end));
                     self.line(&format!("{{ const int64_t {first} = {begin}, {last} = {end};"));
                     self.inside(&share.body);
+                    self.line("}");
+                }
+                // One part, in the buffer itself.
+                Stmt::Partial(partial) => {
+                    let begin = self.bound(&partial.lower, "greatest");
+                    let end = self.bound(&partial.upper, "least");
+                    let [first, last, shift] =
+                        [partial.begin, partial.end, partial.shift].map(|var| self.var(var));
+                    self.line(&format!(
+                        "{{ const int64_t {first} = {begin}, {last} = greatest({first}, {end}), {shift} = 0;"
+                    ));
+                    self.workspaces.insert(partial.workspace, partial.buffer);
+                    self.inside(&partial.body);
                     self.line("}");
                 }
                 Stmt::Store(store) => {

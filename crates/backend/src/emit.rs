@@ -23,10 +23,12 @@
 mod checked;
 mod expression;
 mod lanes;
+mod partial;
 mod parts;
 mod share;
 
 use self::lanes::Lanes;
+use self::parts::Inside;
 use crate::affine::{self, Leaf, List};
 use crate::{Error, Options, Result};
 use dastac_loops::unroll::{Instance, at, expand, holds_at};
@@ -70,6 +72,7 @@ pub(crate) fn emit(module: &Module, options: &Options) -> Result<Emitted> {
         outlined: 0,
         parallel: false,
         reports: BTreeSet::new(),
+        allocates: BTreeMap::new(),
         asks_threads: false,
         vector_bytes: options.cpu.vector_bytes()?,
         fuses: options.cpu.fuses()?,
@@ -114,6 +117,8 @@ struct Unit {
     parallel: bool,
     /// Functions that report an access outside of a buffer.
     reports: BTreeSet<String>,
+    /// The functions that allocate workspaces, by the type of elements.
+    allocates: BTreeMap<&'static str, String>,
     /// Whether OpenMP is asked for the number of threads.
     asks_threads: bool,
     /// Bytes of a vector register of the target.
@@ -144,6 +149,20 @@ struct Variable {
 enum Range {
     Affine { lower: List, upper: List },
     Values { lower: Ssa, upper: Ssa, step: Ssa },
+}
+
+/// A function that statements became.
+struct Outlined {
+    name: String,
+    /// What is passed, with its type.
+    operands: Vec<(Operand, String)>,
+}
+
+/// What a function of the unit is passed.
+enum Operand {
+    Var(VarId),
+    Value(Ssa),
+    Buffer(BufferId),
 }
 
 /// Writes one MLIR function.
@@ -283,7 +302,8 @@ impl<'m, 'u> Writer<'m, 'u> {
                 self.parallel(inner)
             }
             Stmt::For(inner) => self.sequential(inner),
-            Stmt::Share(inner) => self.parts(stmt, inner),
+            Stmt::Share(inner) => self.parts(stmt, inner, &Inside::Body),
+            Stmt::Partial(inner) => self.partial(inner),
             Stmt::If(inner) => self.conditional(inner),
         }
     }
@@ -307,7 +327,7 @@ impl<'m, 'u> Writer<'m, 'u> {
                 let holds = |other| Some(holds_at(&inner.condition, other));
                 self.instances.iter().skip(1).all(|other| holds(other) == first)
             }
-            Stmt::Store(_) => true,
+            Stmt::Partial(_) | Stmt::Store(_) => true,
         }
     }
 
@@ -388,6 +408,7 @@ impl<'m, 'u> Writer<'m, 'u> {
         self.shared_out = true;
         self.block(|writer| match writer.threads {
             true => {
+                writer.unit.parallel = true;
                 let own = [inner.var];
                 writer.outlined(&inner.body, (&own, &[]), uneven(inner), |body| {
                     body.stmts(&inner.body)
@@ -412,6 +433,19 @@ impl<'m, 'u> Writer<'m, 'u> {
         uneven: bool,
         write: impl FnOnce(&mut Writer<'m, '_>) -> Result<()>,
     ) -> Result<()> {
+        let outlined = self.outline(stmts, (own, more), uneven, write)?;
+        self.call_outlined(&outlined);
+        Ok(())
+    }
+
+    /// Statements that use `own` variables and `more` integers as a function of its own.
+    fn outline(
+        &mut self,
+        stmts: &[Stmt],
+        (own, more): (&[VarId], &[&Ssa]),
+        uneven: bool,
+        write: impl FnOnce(&mut Writer<'m, '_>) -> Result<()>,
+    ) -> Result<Outlined> {
         let mut vars = BTreeSet::new();
         let mut symbols = BTreeSet::new();
         let mut buffers = BTreeSet::new();
@@ -421,10 +455,10 @@ impl<'m, 'u> Writer<'m, 'u> {
                 Index::Symbol(symbol) => drop(symbols.insert(*symbol)),
                 _ => {}
             });
-            stmt.visit(&mut |stmt| {
-                if let Stmt::Store(store) = stmt {
-                    buffers.insert(store.buffer);
-                }
+            stmt.visit(&mut |stmt| match stmt {
+                Stmt::Store(store) => drop(buffers.insert(store.buffer)),
+                Stmt::Partial(inner) => drop(buffers.insert(inner.buffer)),
+                _ => {}
             });
             stmt.visit_values(&mut |value| {
                 if let Value::Load(buffer, _) = value {
@@ -432,6 +466,8 @@ impl<'m, 'u> Writer<'m, 'u> {
                 }
             });
         }
+        // Workspaces of what is inside are made there.
+        buffers.retain(|buffer| self.buffers.contains_key(buffer));
         if self.checked {
             for buffer in buffers.iter().filter_map(|id| self.module.buffers.get(id.0 as usize)) {
                 buffer.size.visit(&mut |index| {
@@ -446,7 +482,6 @@ impl<'m, 'u> Writer<'m, 'u> {
 
         let name = format!("{}__parallel{}", self.name, self.unit.outlined);
         self.unit.outlined += 1;
-        self.unit.parallel = true;
         if uneven {
             self.unit.uneven.insert(name.clone());
         }
@@ -457,36 +492,34 @@ impl<'m, 'u> Writer<'m, 'u> {
             (self.threads, self.checked),
             self.unit,
         );
-        let (mut parameters, mut operands, mut types) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut parameters, mut operands) = (Vec::new(), Vec::new());
         for var in vars {
-            let outer = &self.vars[&var].name;
-            parameters.push(format!("{outer}: index"));
-            operands.push(outer.to_string());
-            types.push("index".to_owned());
-            body.vars.insert(var, Variable { name: outer.clone(), affine: true });
+            // A constant stands for a variable in some places, under a name that the function gives to its own.
+            let named = self.function.vars.get(var.0 as usize).map_or("", String::as_str);
+            let name = Ssa(format!("%{}_v{}", sanitized(named), var.0));
+            parameters.push(format!("{name}: index"));
+            operands.push((Operand::Var(var), "index".to_owned()));
+            body.vars.insert(var, Variable { name, affine: true });
         }
-        for value in more {
+        for &value in more {
             parameters.push(format!("{value}: index"));
-            operands.push(value.to_string());
-            types.push("index".to_owned());
+            operands.push((Operand::Value(value.clone()), "index".to_owned()));
         }
         for symbol in symbols {
             let Some(outer) = self.symbols.get(&symbol) else {
                 return Err(body.invalid(format_args!("symbol {} does not exist", symbol.0)));
             };
             parameters.push(format!("{outer}: index"));
-            operands.push(outer.to_string());
-            types.push("index".to_owned());
+            operands.push((Operand::Value(outer.clone()), "index".to_owned()));
             body.symbols.insert(symbol, outer.clone());
         }
         for buffer in buffers {
+            // A workspace is no argument.
             let mode = self.function.args.iter().find(|(known, _)| *known == buffer);
-            let Some(&(_, mode)) = mode else {
-                return Err(body.invalid(format_args!("buffer {} is no argument", buffer.0)));
-            };
+            let mode = mode.map_or(Mode::InOut, |(_, mode)| *mode);
             parameters.push(body.buffer_argument(buffer, mode)?);
-            operands.push(body.buffers[&buffer].to_string());
-            types.push(memref(self.module.buffers[buffer.0 as usize].element));
+            let ty = memref(self.module.buffers[buffer.0 as usize].element);
+            operands.push((Operand::Buffer(buffer), ty));
         }
         body.sizes()?;
         body.shared_out = true;
@@ -497,9 +530,22 @@ impl<'m, 'u> Writer<'m, 'u> {
         let attributes =
             if has_loop(stmts) { " attributes {passthrough = [\"noinline\"]}" } else { "" };
         body.finish("private ", &parameters, attributes);
+        Ok(Outlined { name, operands })
+    }
+
+    /// Calls a function with what its variables and buffers stand for here.
+    fn call_outlined(&mut self, outlined: &Outlined) {
+        let (mut operands, mut types) = (Vec::new(), Vec::new());
+        for (operand, ty) in &outlined.operands {
+            operands.push(match operand {
+                Operand::Var(var) => self.vars[var].name.to_string(),
+                Operand::Value(value) => value.to_string(),
+                Operand::Buffer(buffer) => self.buffers[buffer].to_string(),
+            });
+            types.push(ty.clone());
+        }
         let (operands, types) = (operands.join(", "), types.join(", "));
-        line!(self, "func.call @{name}({operands}) : ({types}) -> ()");
-        Ok(())
+        line!(self, "func.call @{}({operands}) : ({types}) -> ()", outlined.name);
     }
 
     fn conditional(&mut self, inner: &If) -> Result<()> {
@@ -760,7 +806,7 @@ fn uneven(parallel: &For) -> bool {
         stmt.visit(&mut |stmt| match stmt {
             Stmt::For(inner) => found |= inner.lower.iter().chain(&inner.upper).any(mentions),
             Stmt::If(inner) => found |= inner.condition.mentions(parallel.var),
-            Stmt::Share(_) | Stmt::Store(_) => {}
+            Stmt::Share(_) | Stmt::Partial(_) | Stmt::Store(_) => {}
         });
         stmt.visit_values(&mut |value| {
             if let Value::Sum(sum) = value {
@@ -776,7 +822,9 @@ fn uneven(parallel: &For) -> bool {
 fn has_loop(stmts: &[Stmt]) -> bool {
     let mut found = false;
     for stmt in stmts {
-        stmt.visit(&mut |stmt| found |= matches!(stmt, Stmt::For(_) | Stmt::Share(_)));
+        stmt.visit(&mut |stmt| {
+            found |= matches!(stmt, Stmt::For(_) | Stmt::Share(_) | Stmt::Partial(_))
+        });
         stmt.visit_values(&mut |value| found |= matches!(value, Value::Sum(_)));
     }
     found

@@ -62,6 +62,29 @@ impl Renumber<'_> {
                 self.names.unbind();
                 Stmt::Share(Share { begin, end, lower, upper, work, body, ..*inner })
             }
+            Stmt::Partial(inner) => {
+                let (lower, upper) = self.bounds(&inner.lower, &inner.upper);
+                let condition = self.condition(&inner.condition);
+                let (base, extent) = (self.index(&inner.base), self.index(&inner.extent));
+                let [begin, end, shift] =
+                    [inner.begin, inner.end, inner.shift].map(|var| self.bind(var));
+                let body = self.block(&inner.body);
+                (0..3).for_each(|_| self.names.unbind());
+                let finish = self.block(&inner.finish);
+                Stmt::Partial(Partial {
+                    begin,
+                    end,
+                    shift,
+                    lower,
+                    upper,
+                    condition,
+                    base,
+                    extent,
+                    body,
+                    finish,
+                    ..*inner
+                })
+            }
             Stmt::If(inner) => Stmt::If(If {
                 condition: self.condition(&inner.condition),
                 then: self.block(&inner.then),

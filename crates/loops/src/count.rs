@@ -35,6 +35,7 @@ fn block_depends(body: &[Stmt], var: VarId) -> bool {
             inner.lower.iter().chain(&inner.upper).any(|bound| bound.mentions(var))
                 || block_depends(&inner.body, var)
         }
+        Stmt::Partial(inner) => block_depends(&inner.body, var),
         Stmt::If(inner) => {
             inner.condition.mentions(var)
                 || block_depends(&inner.then, var)
@@ -106,6 +107,17 @@ impl Counter<'_> {
                 }
                 *self.vars.get_mut(inner.begin.0 as usize)? = Some(range.start);
                 *self.vars.get_mut(inner.end.0 as usize)? = Some(range.end);
+                self.block(&inner.body)
+            }
+            // The results of parts are few.
+            Stmt::Partial(inner) => {
+                let vars = |var: VarId| self.vars.get(var.0 as usize).copied().flatten();
+                let range = eval_range(&inner.lower, &inner.upper, self.symbols, &vars).ok()?;
+                for (var, value) in
+                    [(inner.begin, range.start), (inner.end, range.end), (inner.shift, 0)]
+                {
+                    *self.vars.get_mut(var.0 as usize)? = Some(value);
+                }
                 self.block(&inner.body)
             }
             Stmt::If(inner) => {

@@ -172,9 +172,11 @@ pub fn run_steps(
             let (expected, found) = (size, data.len());
             return Err(InterpError::Length { buffer: name(), expected, found });
         }
+        let data = Content::Given(data);
         slots[id.0 as usize] = Some(Slot { buffer, len, data, touched: Vec::new() });
     }
     let mut machine = Machine {
+        module,
         symbols,
         slots,
         vars: vec![None; function.vars.len()],
@@ -186,11 +188,39 @@ pub fn run_steps(
     machine.block(&function.body)
 }
 
-/// An argument while a function runs.
+/// Where elements are.
+enum Content<'a> {
+    /// In an argument.
+    Given(&'a mut Data),
+    /// In a workspace.
+    Own(Data),
+}
+
+impl std::ops::Deref for Content<'_> {
+    type Target = Data;
+
+    fn deref(&self) -> &Data {
+        match self {
+            Content::Given(data) => data,
+            Content::Own(data) => data,
+        }
+    }
+}
+
+impl std::ops::DerefMut for Content<'_> {
+    fn deref_mut(&mut self) -> &mut Data {
+        match self {
+            Content::Given(data) => data,
+            Content::Own(data) => data,
+        }
+    }
+}
+
+/// An argument or workspace while a function runs.
 struct Slot<'a> {
     buffer: &'a Buffer,
     len: usize,
-    data: &'a mut Data,
+    data: Content<'a>,
     /// By nesting depth of the loops whose iterations are independent.
     touched: Vec<Touched>,
 }
@@ -209,6 +239,7 @@ struct Parallel {
 }
 
 struct Machine<'a> {
+    module: &'a Module,
     symbols: &'a [i64],
     slots: Vec<Option<Slot<'a>>>,
     vars: Vec<Option<i64>>,
@@ -323,6 +354,7 @@ impl<'a> Machine<'a> {
                 Ok(())
             }
             Stmt::Share(inner) => self.share(inner),
+            Stmt::Partial(inner) => self.partial(inner),
             Stmt::If(inner) => {
                 if self.holds(&inner.condition)? {
                     self.block(&inner.then)
@@ -369,6 +401,63 @@ impl<'a> Machine<'a> {
         for (slot, value) in slots.into_iter().zip(outer) {
             self.vars[slot] = value;
         }
+        Ok(())
+    }
+
+    /// In parts, whether they are worth it or not: that is for machines.
+    fn partial(&mut self, partial: &Partial) -> Result<(), InterpError> {
+        if partial.lower.is_empty() || partial.upper.is_empty() {
+            return Err(InterpError::Invalid("a range has no bounds"));
+        }
+        let slots = [partial.begin, partial.end, partial.shift].map(|var| var.0 as usize);
+        if partial.step <= 0
+            || partial.parts <= 0
+            || slots.iter().any(|slot| *slot >= self.vars.len())
+        {
+            return Err(InterpError::Invalid("parts of no size, or variables that do not exist"));
+        }
+        self.holds(&partial.condition)?;
+        let vars = |var: VarId| self.vars.get(var.0 as usize).copied().flatten();
+        let range = eval_range(&partial.lower, &partial.upper, self.symbols, &vars)?;
+        let (base, extent) = (self.index(&partial.base)?, self.index(&partial.extent)?);
+        let overflow = InterpError::Eval(EvalError::Overflow);
+        let unknown = InterpError::Invalid("a workspace is not a buffer of the module");
+        let module = self.module;
+        let buffer = module.buffers.get(partial.workspace.0 as usize).ok_or(unknown)?;
+        let len = partial.parts.checked_mul(extent).and_then(|len| usize::try_from(len).ok());
+        let len = len.ok_or_else(|| overflow.clone())?;
+        // What is not set shows.
+        let data = match buffer.element {
+            Element::I64 => Data::Int(vec![i64::MIN; len]),
+            Element::F64 | Element::F32 => Data::Float(vec![f64::NAN; len]),
+        };
+        self.slots[partial.workspace.0 as usize] =
+            Some(Slot { buffer, len, data: Content::Own(data), touched: Vec::new() });
+        let length = range.end.checked_sub(range.start).ok_or_else(|| overflow.clone())?.max(0);
+        let units = length / partial.step + i64::from(length % partial.step > 0);
+        let outer = slots.map(|slot| self.vars[slot]);
+        let depth = self.parallel.len();
+        let first = self.stamps + 1;
+        let edge = |part: i64| {
+            let units = part.checked_mul(units)? / partial.parts;
+            Some(range.start + units.checked_mul(partial.step)?.min(length))
+        };
+        for part in 0..partial.parts {
+            self.stamps += 1;
+            self.parallel.truncate(depth);
+            self.parallel.push(Parallel { first, current: self.stamps });
+            self.vars[slots[0]] = edge(part);
+            self.vars[slots[1]] = edge(part + 1);
+            let shift = part.checked_mul(extent).and_then(|shift| shift.checked_sub(base));
+            self.vars[slots[2]] = Some(shift.ok_or_else(|| overflow.clone())?);
+            self.block(&partial.body)?;
+        }
+        self.parallel.truncate(depth);
+        for (slot, value) in slots.into_iter().zip(outer) {
+            self.vars[slot] = value;
+        }
+        self.block(&partial.finish)?;
+        self.slots[partial.workspace.0 as usize] = None;
         Ok(())
     }
 

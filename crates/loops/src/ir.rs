@@ -5,11 +5,12 @@
 //! - Loop bounds and conditions make no selections. Where they are quasi-affine in enclosing variables and symbols (sums, products with a
 //!   constant, floor division, exact division and remainder by a positive constant, minimum and maximum), the back end makes affine loops and
 //!   conditionals of them. Buffer subscripts may be any [`Index`] (quasi-polynomials, selections between pieces).
-//! - A variable is bound by exactly one enclosing [`For`], [`Share`] or [`Sum`] and used only inside it.
-//! - Iterations of a [`Mark::Parallel`] or [`Mark::Unrolled`] loop write disjoint elements, and so do the parts of a [`Share`]. They may stand anywhere:
+//! - A variable is bound by exactly one enclosing [`For`], [`Share`], [`Partial`] or [`Sum`] and used only inside it.
+//! - Iterations of a [`Mark::Parallel`] or [`Mark::Unrolled`] loop write disjoint elements, and so do the parts of a
+//!   [`Share`]; those of a [`Partial`] too, but for its workspace. They may stand anywhere:
 //!   of those inside of each other the outermost is shared out among threads.
 //! - A [`Mark::Unrolled`] loop has a number of iterations that is known where its bounds are compared as linear combinations.
-//! - Buffers named by a function do not overlap in memory.
+//! - Buffers named by a function do not overlap in memory; a [`Partial`]'s workspace is used in it only.
 //!
 //! Both compilation paths meet here (structured and, later, dynamically sparse); a target never does.
 
@@ -89,6 +90,8 @@ pub enum Stmt {
     For(For),
     /// A range in parts, for several threads.
     Share(Share),
+    /// Sums over a range in parts, each with results of its own.
+    Partial(Partial),
     /// A conditional.
     If(If),
     /// A write of one element.
@@ -142,6 +145,47 @@ pub struct Share {
     pub work: Index,
     /// The statements of one part.
     pub body: Vec<Stmt>,
+}
+
+/// `partial begin, end = max(lower..) to min(upper..) step step in parts if condition with buffer as workspace at shift from base of extent { body }
+/// then { finish }`: sums over the range, a part of the terms after the other or at the same time.
+///
+/// Where the condition holds, the range is cut into `parts` parts of about equal length, some of them perhaps empty. Part `p` (terms
+/// `begin..end`) executes `body` with `workspace` a memory of `parts * extent` elements that hold nothing yet, and `shift` the number
+/// `p * extent - base`; then `finish`, where the workspace still stands, adds up the parts. Else `body` is executed once for the whole range, with `buffer`
+/// itself in place of `workspace` and `shift` 0. So `body` uses an element `f` of `buffer` as `workspace[f + shift]`, and no more of `buffer`.
+///
+/// The number of parts depends on the symbols alone: results do not depend on the number of threads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Partial {
+    /// The variable for the first term of a part.
+    pub begin: VarId,
+    /// The variable for the end of its terms.
+    pub end: VarId,
+    /// Lower bounds, in symbols; their maximum is where the first part begins. Never empty, no selections.
+    pub lower: Vec<Index>,
+    /// Exclusive upper bounds, in symbols; their minimum ends the last part. Never empty, no selections.
+    pub upper: Vec<Index>,
+    /// Parts but the last have a multiple of so many terms: positive.
+    pub step: i64,
+    /// Number of parts: positive.
+    pub parts: i64,
+    /// Where parts are worth it, in symbols. It decides about speed and rounding only.
+    pub condition: Condition,
+    /// The buffer with the results.
+    pub buffer: BufferId,
+    /// What stands for it inside: a buffer of the module, of `parts * extent` elements, that no function takes.
+    pub workspace: BufferId,
+    /// The variable for what is added to an index of the buffer.
+    pub shift: VarId,
+    /// The smallest index of an element that `body` stores to, in symbols.
+    pub base: Index,
+    /// More than the largest such index is beyond `base`, in symbols.
+    pub extent: Index,
+    /// The statements of one part.
+    pub body: Vec<Stmt>,
+    /// What makes results of the parts'.
+    pub finish: Vec<Stmt>,
 }
 
 /// `if condition { then } else { otherwise }`.

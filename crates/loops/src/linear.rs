@@ -240,6 +240,15 @@ impl Facts {
         self.list.extend(Linear::difference(&end, &begin, 0));
     }
 
+    /// Learns where the parts of partial sums are.
+    pub fn assume_partial(&mut self, partial: &Partial) {
+        let (begin, end) = (Index::Var(partial.begin), Index::Var(partial.end));
+        self.list.extend(Linear::difference(&end, &begin, 0));
+        let mut lowers = Vec::new();
+        partial.lower.iter().for_each(|bound| flatten_max(bound, &mut lowers));
+        self.list.extend(lowers.iter().filter_map(|low| Linear::difference(&begin, low, 0)));
+    }
+
     /// Learns that `condition` holds.
     pub fn assume(&mut self, condition: &Condition) {
         match condition {

@@ -282,6 +282,10 @@ impl<'a> Parser<'a> {
                 self.advance();
                 self.share()
             }
+            Token::Name("partial") if !store => {
+                self.advance();
+                self.partial()
+            }
             Token::Name("if") if !store => {
                 self.advance();
                 let condition = self.condition()?;
@@ -325,6 +329,49 @@ impl<'a> Parser<'a> {
         self.scope.pop();
         self.scope.pop();
         Ok(Stmt::Share(Share { begin, end, lower, upper, step, work, body }))
+    }
+
+    fn partial(&mut self) -> Parsed<Stmt> {
+        let begin = self.name("a variable")?.to_owned();
+        self.sign(",")?;
+        let end = self.name("a variable")?.to_owned();
+        self.sign("=")?;
+        let (lower, upper, step) = self.bounds()?;
+        self.word("in")?;
+        let parts = self.integer()?;
+        self.word("if")?;
+        let condition = self.condition()?;
+        self.word("with")?;
+        let buffer = self.buffer()?;
+        self.word("as")?;
+        let workspace = self.buffer()?;
+        self.word("at")?;
+        let shift = self.name("a variable")?.to_owned();
+        self.word("from")?;
+        let base = self.index()?;
+        self.word("of")?;
+        let extent = self.index()?;
+        let [begin, end, shift] = [begin, end, shift].map(|name| self.bind(name));
+        let body = self.block()?;
+        self.scope.truncate(self.scope.len() - 3);
+        self.word("then")?;
+        let finish = self.block()?;
+        Ok(Stmt::Partial(Partial {
+            begin,
+            end,
+            lower,
+            upper,
+            step,
+            parts,
+            condition,
+            buffer,
+            workspace,
+            shift,
+            base,
+            extent,
+            body,
+            finish,
+        }))
     }
 
     /// A range; its variable stays in scope until the caller pops it.

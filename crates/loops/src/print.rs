@@ -345,6 +345,26 @@ impl Printer<'_> {
                 self.index(&inner.work, Level::Or);
                 self.out.push_str(" {");
             }
+            Stmt::Partial(inner) => {
+                self.out.push_str("partial ");
+                let start = self.out.len();
+                self.bounds(&inner.lower, &inner.upper, inner.step);
+                self.put(format_args!(" in {} if ", inner.parts));
+                self.condition(&inner.condition, Level::Or);
+                let (buffer, workspace) =
+                    (self.names.buffer(inner.buffer), self.names.buffer(inner.workspace));
+                self.put(format_args!(" with {buffer} as {workspace} at "));
+                let place = self.out.len();
+                self.out.push_str(" from ");
+                self.index(&inner.base, Level::Or);
+                self.out.push_str(" of ");
+                self.index(&inner.extent, Level::Or);
+                let (begin, end) = (self.names.bind(inner.begin), self.names.bind(inner.end));
+                let shift = self.names.bind(inner.shift);
+                self.out.insert_str(place, &shift);
+                self.out.insert_str(start, &format!("{begin}, {end} = "));
+                self.out.push_str(" {");
+            }
             Stmt::If(inner) => {
                 self.out.push_str("if ");
                 self.condition(&inner.condition, Level::Or);
@@ -382,6 +402,15 @@ impl Printer<'_> {
                 self.block(&inner.body, depth + 1);
                 self.names.unbind();
                 self.names.unbind();
+                self.indent(depth);
+                self.out.push_str("}\n");
+            }
+            Stmt::Partial(inner) => {
+                self.block(&inner.body, depth + 1);
+                (0..3).for_each(|_| self.names.unbind());
+                self.indent(depth);
+                self.out.push_str("} then {\n");
+                self.block(&inner.finish, depth + 1);
                 self.indent(depth);
                 self.out.push_str("}\n");
             }

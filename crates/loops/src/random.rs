@@ -51,7 +51,7 @@ impl Random {
 
     fn stmt(&mut self, depth: usize) -> Stmt {
         let wild = self.style == Style::Anything;
-        match self.below(if depth == 0 { 2 } else { 7 + usize::from(wild) }) {
+        match self.below(if depth == 0 { 2 } else { 7 + 2 * usize::from(wild) }) {
             0 | 1 => Stmt::Store(Store {
                 buffer: BufferId(self.below(2) as u32),
                 index: self.subscript(),
@@ -73,6 +73,32 @@ impl Random {
                 let body = self.block(depth - 1, false);
                 self.scope.truncate(self.scope.len() - 2);
                 Stmt::Share(Share { begin, end, lower, upper, step, work, body })
+            }
+            8 => {
+                let (lower, upper, step) = self.range();
+                let (base, extent) = (self.index(1), self.index(1));
+                let condition = self.condition(1);
+                let finish = self.block(depth - 1, false);
+                let [begin, end, shift] = [(); 3].map(|()| self.bind());
+                let body = self.block(depth - 1, false);
+                self.scope.truncate(self.scope.len() - 3);
+                let (buffer, workspace) = (BufferId(0), BufferId(1));
+                Stmt::Partial(Partial {
+                    begin,
+                    end,
+                    lower,
+                    upper,
+                    step,
+                    parts: 4,
+                    condition,
+                    buffer,
+                    workspace,
+                    shift,
+                    base,
+                    extent,
+                    body,
+                    finish,
+                })
             }
             _ => {
                 let (lower, mut upper, step) = self.range();

@@ -151,6 +151,7 @@ pub fn verify_function(module: &Module, function: &Function) -> Result<(), Vec<V
         scope: Vec::new(),
         statement: None,
         instances: vec![Instance::new()],
+        workspaces: Vec::new(),
     };
     verifier.arguments();
     verifier.block(&function.body);
@@ -165,6 +166,8 @@ struct Verifier<'a> {
     statement: Option<&'a Stmt>,
     /// Iterations of the unrolled loops around the current place.
     instances: Vec<Instance>,
+    /// Workspaces at the current place.
+    workspaces: Vec<BufferId>,
 }
 
 impl<'a> Verifier<'a> {
@@ -246,6 +249,21 @@ impl<'a> Verifier<'a> {
                 self.block(&inner.body);
                 self.scope.pop();
                 self.scope.pop();
+            }
+            Stmt::Partial(inner) => {
+                self.range(&inner.lower, &inner.upper, inner.step);
+                if inner.parts <= 0 {
+                    self.report(Violation::Step(inner.parts));
+                }
+                self.condition(&inner.condition);
+                self.index(&inner.base);
+                self.index(&inner.extent);
+                self.workspaces.push(inner.workspace);
+                [inner.begin, inner.end, inner.shift].into_iter().for_each(|var| self.bind(var));
+                self.block(&inner.body);
+                self.scope.truncate(self.scope.len() - 3);
+                self.block(&inner.finish);
+                self.workspaces.pop();
             }
             Stmt::If(inner) => {
                 self.condition(&inner.condition);
@@ -342,6 +360,7 @@ impl<'a> Verifier<'a> {
             return None;
         };
         match self.function.args.iter().find(|(argument, _)| *argument == buffer) {
+            None if self.workspaces.contains(&buffer) => {}
             None => self.report(Violation::NotArgument(known.name.clone())),
             Some((_, Mode::In)) if write => {
                 self.report(Violation::WritesInput(known.name.clone()));

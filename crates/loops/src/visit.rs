@@ -249,6 +249,9 @@ impl Stmt {
         match self {
             Stmt::For(inner) => inner.body.iter().for_each(|stmt| stmt.visit(f)),
             Stmt::Share(inner) => inner.body.iter().for_each(|stmt| stmt.visit(f)),
+            Stmt::Partial(inner) => {
+                inner.body.iter().chain(&inner.finish).for_each(|stmt| stmt.visit(f));
+            }
             Stmt::If(inner) => {
                 inner.then.iter().chain(&inner.otherwise).for_each(|stmt| stmt.visit(f));
             }
@@ -274,6 +277,12 @@ impl Stmt {
             Stmt::Share(inner) => {
                 inner.lower.iter().chain(&inner.upper).for_each(|bound| bound.visit(f));
                 inner.work.visit(f);
+            }
+            Stmt::Partial(inner) => {
+                inner.lower.iter().chain(&inner.upper).for_each(|bound| bound.visit(f));
+                inner.condition.visit(f);
+                inner.base.visit(f);
+                inner.extent.visit(f);
             }
             Stmt::If(inner) => inner.condition.visit(f),
             Stmt::Store(store) => {
@@ -303,6 +312,16 @@ impl Stmt {
                 step: inner.step,
                 work: inner.work.rebuild(leaf),
                 body: block(&inner.body),
+            }),
+            Stmt::Partial(inner) => Stmt::Partial(Partial {
+                lower: inner.lower.iter().map(|bound| bound.rebuild(leaf)).collect(),
+                upper: inner.upper.iter().map(|bound| bound.rebuild(leaf)).collect(),
+                condition: inner.condition.rebuild(leaf),
+                base: inner.base.rebuild(leaf),
+                extent: inner.extent.rebuild(leaf),
+                body: block(&inner.body),
+                finish: block(&inner.finish),
+                ..*inner
             }),
             Stmt::If(inner) => Stmt::If(If {
                 condition: inner.condition.rebuild(leaf),

@@ -543,6 +543,7 @@ fn each_once(statement: &Stmt, head_vars: &[VarId]) -> bool {
             head_vars.contains(&for_.var) && for_.body.iter().all(|s| each_once(s, head_vars))
         }
         Stmt::Share(share) => share.body.iter().all(|s| each_once(s, head_vars)),
+        Stmt::Partial(partial) => partial.finish.iter().all(|s| each_once(s, head_vars)),
         Stmt::If(if_) => if_.then.iter().chain(&if_.otherwise).all(|s| each_once(s, head_vars)),
         Stmt::Store(_) => true,
     }
@@ -552,6 +553,7 @@ fn overwrite(statement: &mut Stmt) {
     match statement {
         Stmt::For(for_) => for_.body.iter_mut().for_each(overwrite),
         Stmt::Share(share) => share.body.iter_mut().for_each(overwrite),
+        Stmt::Partial(partial) => partial.finish.iter_mut().for_each(overwrite),
         Stmt::If(if_) => if_.then.iter_mut().chain(&mut if_.otherwise).for_each(overwrite),
         Stmt::Store(Store { mode, .. }) => *mode = StoreMode::Set,
     }

@@ -10,32 +10,32 @@
 //! Parts meet whatever the expression gives, even a number that does not grow: two bisections ask the same questions until one goes left
 //! and the other right.
 
-use super::{Ssa, Variable, Writer, line};
+use super::{Outlined, Ssa, Variable, Writer, line};
 use crate::Result;
-use dastac_loops::{Element, Index, Share, Stmt};
+use dastac_loops::{Element, Index, Share, Stmt, VarId};
 
 /// OpenMP's number of threads of the next parallel loop.
 pub(super) const DECLARATION: &str = "  func.func private @omp_get_max_threads() -> i32\n";
 
+/// What is executed for a part.
+pub(super) enum Inside<'a> {
+    /// The body that it has.
+    Body,
+    /// A function of this body, and of these variables besides the part's.
+    Call(&'a Outlined, &'a [VarId]),
+}
+
 impl Writer<'_, '_> {
-    pub(super) fn parts(&mut self, stmt: &Stmt, share: &Share) -> Result<()> {
-        let ends = |list: &[Index], extreme: fn(Index, Index) -> Index| {
-            list.iter().map(|bound| self.here(bound)).reduce(extreme)
-        };
-        let (Some(lower), Some(upper)) =
-            (ends(&share.lower, Index::max), ends(&share.upper, Index::min))
-        else {
-            return Err(self.invalid(format_args!("a range has no bounds")));
-        };
+    pub(super) fn parts(&mut self, stmt: &Stmt, share: &Share, inside: &Inside<'_>) -> Result<()> {
         if !self.threads || self.shared_out {
-            // One part.
-            let body = share
-                .body
-                .iter()
-                .map(|stmt| stmt.substitute(share.begin, &lower).substitute(share.end, &upper));
-            let whole = Stmt::when(lower.clone().less(upper.clone()), body.collect());
-            return self.stmt(&whole);
+            return self.whole(share, inside);
         }
+        let (lower, upper) = self.ends(share)?;
+        let own = match inside {
+            Inside::Body => &[],
+            Inside::Call(_, own) => *own,
+        };
+        self.unit.parallel = true;
         self.shared_out = true;
         self.unit.asks_threads = true;
         let threads = self.define(format_args!("func.call @omp_get_max_threads() : () -> i32"));
@@ -45,16 +45,20 @@ impl Writer<'_, '_> {
         line!(self, "scf.parallel ({part}) = ({zero}) to ({threads}) step ({one}) {{");
         self.block(|writer| {
             let these = std::slice::from_ref(stmt);
-            writer.outlined(these, (&[], &[&part, &threads]), false, |body| {
+            writer.outlined(these, (own, &[&part, &threads]), false, |body| {
                 let (lower, upper) = (body.index(&lower)?, body.index(&upper)?);
                 let some = body.define(format_args!("arith.cmpi slt, {lower}, {upper} : index"));
                 line!(body, "scf.if {some} {{");
                 body.block(|body| {
                     let [begin, end] = body.edges(share, (&lower, &upper), (&part, &threads))?;
-                    for (var, name) in [(share.begin, begin), (share.end, end)] {
-                        body.vars.insert(var, Variable { name, affine: false });
+                    body.bind_all(&[share.begin, share.end], &[begin, end]);
+                    match inside {
+                        Inside::Body => body.stmts(&share.body),
+                        Inside::Call(outlined, _) => {
+                            body.call_outlined(outlined);
+                            Ok(())
+                        }
                     }
-                    body.stmts(&share.body)
                 })?;
                 line!(body, "}}");
                 Ok(())
@@ -65,6 +69,41 @@ impl Writer<'_, '_> {
         line!(self, "}}");
         self.shared_out = false;
         Ok(())
+    }
+
+    /// A range as one part.
+    pub(super) fn whole(&mut self, share: &Share, inside: &Inside<'_>) -> Result<()> {
+        let (lower, upper) = self.ends(share)?;
+        match inside {
+            Inside::Body => {
+                let body = share
+                    .body
+                    .iter()
+                    .map(|stmt| stmt.substitute(share.begin, &lower).substitute(share.end, &upper));
+                let whole = Stmt::when(lower.clone().less(upper.clone()), body.collect());
+                self.stmt(&whole)
+            }
+            Inside::Call(outlined, _) => {
+                // A part may be empty.
+                let (lower, upper) = (self.index(&lower)?, self.index(&upper)?);
+                let upper = self.define(format_args!("arith.maxsi {lower}, {upper} : index"));
+                self.bind_all(&[share.begin, share.end], &[lower, upper]);
+                self.call_outlined(outlined);
+                [share.begin, share.end].iter().for_each(|var| drop(self.vars.remove(var)));
+                Ok(())
+            }
+        }
+    }
+
+    /// Where a range begins, and where it ends.
+    fn ends(&self, share: &Share) -> Result<(Index, Index)> {
+        let ends = |list: &[Index], extreme: fn(Index, Index) -> Index| {
+            list.iter().map(|bound| self.here(bound)).reduce(extreme)
+        };
+        let lower = ends(&share.lower, Index::max);
+        lower
+            .zip(ends(&share.upper, Index::min))
+            .ok_or_else(|| self.invalid(format_args!("a range has no bounds")))
     }
 
     /// The work before `end`, as a number that does not overflow in products.

@@ -122,7 +122,7 @@ impl Writer<'_, '_> {
     fn groups(&self, stmts: &[Stmt]) -> Vec<Group> {
         let mut groups: BTreeMap<String, Group> = BTreeMap::new();
         for (position, stmt) in stmts.iter().enumerate() {
-            if !has_loop(std::slice::from_ref(stmt)) {
+            if !has_loop(std::slice::from_ref(stmt)) || matches!(stmt, Stmt::Partial(_)) {
                 continue;
             }
             let mut abstraction = Abstraction {
@@ -279,6 +279,8 @@ impl Abstraction {
                 let body = self.stmts(&inner.body);
                 Stmt::Share(Share { begin, end, lower, upper, work, body, step: inner.step })
             }
+            // Not among those that are looked at: see `groups`.
+            Stmt::Partial(inner) => Stmt::Partial(inner.clone()),
             Stmt::If(inner) => Stmt::If(If {
                 condition: self.condition(&inner.condition),
                 then: self.stmts(&inner.then),

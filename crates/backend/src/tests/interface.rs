@@ -250,11 +250,11 @@ fn mlir_text() {
         !f32s = memref<281474976710656xf32>
         !i64s = memref<281474976710656xi64>
         module {
-          func.func private @matmul__parallel0(%i_3: index, %s1_m: index, %s2_p: index, %b0_A: !f32s {llvm.noalias, llvm.readonly}, %b1_B: !f32s {llvm.noalias, llvm.readonly}, %b2_C: !f32s {llvm.noalias}) attributes {passthrough = ["noinline"]} {
+          func.func private @matmul__parallel0(%i_v0: index, %s1_m: index, %s2_p: index, %b0_A: !f32s {llvm.noalias, llvm.readonly}, %b1_B: !f32s {llvm.noalias, llvm.readonly}, %b2_C: !f32s {llvm.noalias}) attributes {passthrough = ["noinline"]} {
             %f32_00000000 = arith.constant 0.0 : f32
             affine.for %j_4 = 0 to %s1_m {
               %t5 = affine.for %k_7 = 0 to %s2_p iter_args(%t6 = %f32_00000000) -> (f32) {
-                %t8 = arith.muli %i_3, %s2_p overflow<nsw> : index
+                %t8 = arith.muli %i_v0, %s2_p overflow<nsw> : index
                 %t9 = arith.addi %t8, %k_7 overflow<nsw> : index
                 %t10 = memref.load %b0_A[%t9] : !f32s
                 %t11 = arith.muli %k_7, %s1_m overflow<nsw> : index
@@ -263,7 +263,7 @@ fn mlir_text() {
                 %t14 = llvm.intr.fma(%t10, %t13, %t6) : (f32, f32, f32) -> f32
                 affine.yield %t14 : f32
               }
-              %t15 = arith.muli %i_3, %s1_m overflow<nsw> : index
+              %t15 = arith.muli %i_v0, %s1_m overflow<nsw> : index
               %t16 = arith.addi %t15, %j_4 overflow<nsw> : index
               memref.store %t5, %b2_C[%t16] : !f32s
             }

@@ -7,6 +7,7 @@ mod kernels;
 mod lanes;
 mod native;
 mod parallel;
+mod partial;
 mod random;
 mod share;
 

@@ -112,6 +112,19 @@ impl Fold {
                 }
                 vec![Stmt::Share(Share { body, ..share })]
             }
+            Stmt::Partial(inner) => {
+                let (lower, upper) = self.bounds(&inner.lower, &inner.upper);
+                vec![Stmt::Partial(Partial {
+                    lower,
+                    upper,
+                    condition: self.condition(&inner.condition),
+                    base: self.index(&inner.base),
+                    extent: self.index(&inner.extent),
+                    body: self.block(&inner.body),
+                    finish: self.block(&inner.finish),
+                    ..*inner
+                })]
+            }
             Stmt::If(inner) => self.conditional(inner),
             Stmt::Store(store) => {
                 let value = match &store.value {

@@ -35,6 +35,10 @@ impl Hoist {
                 self.block(&mut inner.body);
                 self.facts.truncate(len);
             }
+            Stmt::Partial(inner) => {
+                self.block(&mut inner.body);
+                self.block(&mut inner.finish);
+            }
             Stmt::If(inner) => {
                 self.facts.assume(&inner.condition);
                 self.block(&mut inner.then);

@@ -18,6 +18,10 @@ fn block(body: &mut Vec<Stmt>, buffers: &[Buffer]) {
         match &mut stmt {
             Stmt::For(inner) => block(&mut inner.body, buffers),
             Stmt::Share(inner) => block(&mut inner.body, buffers),
+            Stmt::Partial(inner) => {
+                block(&mut inner.body, buffers);
+                block(&mut inner.finish, buffers);
+            }
             Stmt::If(inner) => {
                 block(&mut inner.then, buffers);
                 block(&mut inner.otherwise, buffers);

@@ -57,6 +57,10 @@ fn block(body: &mut [Stmt]) {
                 }
             }
             Stmt::Share(inner) => block(&mut inner.body),
+            Stmt::Partial(inner) => {
+                block(&mut inner.body);
+                block(&mut inner.finish);
+            }
             Stmt::If(inner) => {
                 block(&mut inner.then);
                 block(&mut inner.otherwise);

@@ -114,7 +114,7 @@ fn nested(
 }
 
 /// A value as factors and one sum, if adding up parts of the sum adds up the value.
-fn cut(value: &Value) -> Option<(Vec<Value>, Sum)> {
+pub(super) fn cut(value: &Value) -> Option<(Vec<Value>, Sum)> {
     match value {
         Value::Sum(sum) => {
             (sum.step == 1 && sum.condition.is_none()).then(|| (Vec::new(), (**sum).clone()))
@@ -145,7 +145,7 @@ fn same(body: &Value, var: VarId, tiled: &[VarId]) -> bool {
 
 /// Terms of a block: a piece of a row for each of the tile's rows and columns fits the nearest cache, and is no shorter than pays for
 /// adding up its lanes.
-fn block_size(tiler: &Tiler<'_>, choice: &Choice) -> i64 {
+pub(super) fn block_size(tiler: &Tiler<'_>, choice: &Choice) -> i64 {
     let bytes = element_bytes(tiler, &choice.nest.store);
     let rows: i64 = choice.factors.iter().sum();
     let most = (tiler.tiling.l1 / bytes / rows.max(1)).max(1);
@@ -154,7 +154,7 @@ fn block_size(tiler: &Tiler<'_>, choice: &Choice) -> i64 {
     size.clamp(128, 2048)
 }
 
-fn element_bytes(tiler: &Tiler<'_>, store: &Store) -> i64 {
+pub(super) fn element_bytes(tiler: &Tiler<'_>, store: &Store) -> i64 {
     let buffer = tiler.buffers.get(store.buffer.0 as usize);
     buffer.map_or(8, |buffer| buffer.element.bytes() as i64)
 }

@@ -19,8 +19,8 @@
 //! parallel i = .. { .. }                                                             rows that are left
 //! ```
 //!
-//! Four steps: [`choose`] finds the loops to unroll and by how much, [`reorder`] brings them innermost, [`split`] cuts them into full tiles, rims and
-//! rests, [`block`] cuts sums so that what tiles share stays in a cache. What a [`Plan`] says goes before what they would choose.
+//! Steps: [`choose`] finds the loops to unroll and by how much, [`reorder`] brings them innermost, [`split`] cuts them into full tiles, rims and
+//! rests, [`block`] cuts sums so that what tiles share stays in a cache, and [`partial`] long sums so that threads share them. What a [`Plan`] says goes before what they would choose.
 //!
 //! Invariant: a store is executed once for each element as before, with the same terms; only the order of additions differs. Elements of
 //! a sum that is cut are set by its first block.
@@ -28,6 +28,7 @@
 mod block;
 mod choose;
 mod fetch;
+mod partial;
 mod plan;
 mod reorder;
 mod split;
@@ -64,19 +65,20 @@ pub fn tile(module: &mut Module, tiling: &Tiling) {
 
 /// Tiles every nest of a module for which there is a plan, or that gains by it.
 pub fn tile_as_planned(module: &mut Module, tiling: &Tiling, plans: &Plans) {
-    let buffers = module.buffers.clone();
+    let mut buffers = module.buffers.clone();
     for function in &mut module.functions {
         let mut body = std::mem::take(&mut function.body);
         let facts = Facts::default();
         let mut tiler = Tiler {
             tiling,
             plans,
-            buffers: &buffers,
+            buffers: &mut buffers,
             function,
             facts,
             first: None,
             blocks: None,
             lanes: None,
+            statements: body.len(),
             inside: false,
             origins: BTreeMap::new(),
         };
@@ -85,12 +87,14 @@ pub fn tile_as_planned(module: &mut Module, tiling: &Tiling, plans: &Plans) {
         tiler.share(&mut body);
         function.body = body;
     }
+    module.buffers = buffers;
 }
 
 struct Tiler<'a> {
     tiling: &'a Tiling,
     plans: &'a Plans,
-    buffers: &'a [Buffer],
+    /// Those of the module, and workspaces after them.
+    buffers: &'a mut Vec<Buffer>,
     function: &'a mut Function,
     facts: Facts,
     /// Where elements are set before anything is added to them.
@@ -99,6 +103,8 @@ struct Tiler<'a> {
     lanes: Option<(VarId, i64)>,
     /// The variable of the sum that is cut into blocks, and terms of a block.
     blocks: Option<(VarId, i64)>,
+    /// Statements of the function.
+    statements: usize,
     /// Whether a parallel loop is around.
     inside: bool,
     /// The loops that loops over their pieces were cut from.
@@ -124,7 +130,7 @@ impl Tiler<'_> {
                     self.inside = outer;
                 }
                 // Tiled already.
-                Stmt::Share(_) => {}
+                Stmt::Share(_) | Stmt::Partial(_) => {}
                 Stmt::If(inner) => {
                     self.facts.assume(&inner.condition);
                     self.block(&mut inner.then);
@@ -145,12 +151,30 @@ impl Tiler<'_> {
 
     fn nest(&mut self, nest: Nest) -> Option<Vec<Stmt>> {
         let element = self.buffers.get(nest.store.buffer.0 as usize)?.element;
-        let choice = choose::choose(self, &nest, element)?;
+        let choice = choose::choose(self, &nest, element);
+        let ordered = choice.as_ref().map_or(&nest, |choice| &choice.nest).clone();
+        match self.partial(&ordered, choice.as_ref()) {
+            Some((mut partial, part)) => {
+                let len = self.facts.len();
+                self.facts.assume_partial(&partial);
+                partial.body = match choice {
+                    Some(choice) => self.tiled(Choice { nest: part, ..choice }),
+                    None => Nest::wrapped(&part.levels, vec![Stmt::Store(part.store)]),
+                };
+                self.facts.truncate(len);
+                Some(vec![Stmt::Partial(partial)])
+            }
+            None => choice.map(|choice| self.tiled(choice)),
+        }
+    }
+
+    /// A nest in tiles, and in parts where there are several threads.
+    fn tiled(&mut self, choice: Choice) -> Vec<Stmt> {
         self.lanes = choice.lanes;
-        Some(match self.shares(&choice.nest) {
+        match self.shares(&choice.nest) {
             true => vec![self.shared(choice)],
             false => block::blocks(self, &choice),
-        })
+        }
     }
 
     /// Whether a nest is cut into parts for several threads.
@@ -226,7 +250,7 @@ impl Nest {
         }
         let Stmt::Store(store) = stmt else { return None };
         // What is read must not depend on the order of what is written.
-        if levels.is_empty() || store.value.loads(store.buffer) {
+        if store.value.loads(store.buffer) {
             return None;
         }
         Some(Nest { levels, store: store.clone() })

@@ -239,14 +239,49 @@ fn parts_have_equal_work() {
     }
 }
 
+/// Elements that few rows have, of a size that only a run knows.
+const SYMBOLIC: &str =
+    "module(N, M)\nbuffer A : f64[max(1000, N)]\nbuffer B : f64[400]\nbuffer C : f64[400]\n";
+
+#[test]
+fn long_sums_are_cut_into_parts() {
+    let text = format!(
+        "{SYMBOLIC}func f(inout A, in B, in C) {{ parallel i = 0 to N {{ A[i] = sum(x = 1 to M) B[10 * i + x] * C[10 * i + x] }}
+           A[500] = 2.0 * (sum(x = 0 to M) B[x] * C[x]) }}"
+    );
+    let (before, after) = tiled(&text, &SMALL);
+    expect_test::expect![[r#"
+        func f(inout b0, in b1, in b2) {
+          partial xb, xe = 1 to p1 step 1024 in 16 if 32768 <= p1 - 1 and p0 * 16 <= p1 - 1 and max(1000, p0) <= 256 with b0 as b3 at xs from 0 of max(1000, p0) {
+            parallel i = 0 to p0 {
+              b3[i + xs] = sum(x = xb to xe) b1[10 * i + x] * b2[10 * i + x]
+            }
+          } then {
+            for i = 0 to p0 {
+              b0[i] = sum(xp = 0 to 16) b3[i + xp * max(1000, p0)]
+            }
+          }
+          partial xb, xe = 0 to p1 step 1024 in 16 if 32768 <= p1 and 16 <= p1 with b0 as b4 at xs from 500 of 1 {
+            b4[xs + 500] = 2.0 * (sum(x = xb to xe) b1[x] * b2[x])
+          } then {
+            b0[500] = sum(xp = 0 to 16) b4[xp]
+          }
+        }
+    "#]].assert_eq(&after.functions[0].to_string());
+    for symbols in [[0, 0], [1, 1], [2, 5], [5, 2], [7, 9], [9, 0], [0, 9], [9, 9], [3, 40]] {
+        compare(&before, &after, &symbols);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..Default::default() })]
 
     #[test]
-    fn tiles_keep_the_meaning(choices in prop::collection::vec(0usize..1000, 40), wide: bool, shared: bool) {
+    fn tiles_keep_the_meaning(choices in prop::collection::vec(0usize..1000, 40), wide: bool, shared: bool, symbolic: bool) {
         let mut choices = choices.into_iter().cycle();
         let body = nest(|n| choices.next().unwrap_or(0) % n);
-        let text = format!("{HEAD}func f(inout A, in B, in C) {{ {body} }}");
+        let head = if symbolic { SYMBOLIC } else { HEAD };
+        let text = format!("{head}func f(inout A, in B, in C) {{ {body} }}");
         let registers = if wide { 16 } else { 8 };
         let tiling = Tiling { registers, shared, ..SMALL };
         let (before, after) = tiled(&text, &tiling);

@@ -99,7 +99,7 @@ impl<'a> Reader<'a, '_> {
                 self.block(&inner.body, &around, &path)
             }
             // Nests are proven before they are shared out.
-            Stmt::Share(_) => Err("a range in parts".into()),
+            Stmt::Share(_) | Stmt::Partial(_) => Err("a range in parts".into()),
             Stmt::If(inner) => {
                 for (condition, body, side) in [
                     (inner.condition.clone(), &inner.then, 0),
