@@ -523,7 +523,7 @@ impl<'m, 'u> Writer<'m, 'u> {
         }
         body.sizes()?;
         body.shared_out = true;
-        body.next = self.next;
+        body.next = body.next.max(self.next);
         write(&mut body)?;
         // A body with a loop is worth a call, and inlined it would be copied for every case that LLVM tells
         // apart; one without may vectorise over the parallel loop itself.
