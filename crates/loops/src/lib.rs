@@ -18,6 +18,7 @@ mod lex;
 pub mod linear;
 pub mod parse;
 pub mod passes;
+pub mod polynomial;
 pub mod print;
 pub mod tile;
 pub mod unroll;

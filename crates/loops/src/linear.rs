@@ -92,6 +92,25 @@ impl Linear {
         Some(())
     }
 
+    /// What is not negative exactly where this is: coefficients without a common divisor.
+    ///
+    /// Before -> after: `2 * k - 1` -> `k - 1`.
+    fn tightened(mut self) -> Linear {
+        let gcd = |left: u64, right: u64| {
+            let (mut left, mut right) = (left, right);
+            while right != 0 {
+                (left, right) = (right, left % right);
+            }
+            left
+        };
+        let common = self.terms.iter().fold(0, |so_far, (_, by)| gcd(so_far, by.unsigned_abs()));
+        if let Ok(common @ 2..) = i64::try_from(common) {
+            self.terms.iter_mut().for_each(|(_, by)| *by /= common);
+            self.constant = self.constant.div_euclid(common);
+        }
+        self
+    }
+
     fn minus(&self, other: &Linear) -> Option<Linear> {
         let mut result = self.clone();
         result.constant = result.constant.checked_sub(other.constant)?;
@@ -253,7 +272,8 @@ impl Facts {
     pub fn assume(&mut self, condition: &Condition) {
         match condition {
             Condition::Compare(op, left, right) => {
-                self.list.extend(differences(*op, left, right).into_iter().flatten());
+                let facts = differences(*op, left, right).into_iter().flatten();
+                self.list.extend(facts.map(Linear::tightened));
             }
             Condition::And(list) => list.iter().for_each(|condition| self.assume(condition)),
             Condition::Or(_) => {}
@@ -269,7 +289,10 @@ impl Facts {
             }
             Condition::Compare(op, left, right) => {
                 let goals = differences(*op, left, right);
-                goals.iter().all(|goal| goal.as_ref().is_some_and(|goal| self.prove(goal, 3)))
+                let proven = |goal: Option<Linear>| {
+                    goal.is_some_and(|goal| self.prove(&goal.tightened(), 3))
+                };
+                goals.into_iter().all(proven)
             }
             Condition::And(list) => list.iter().all(|condition| self.imply(condition)),
             Condition::Or(list) => list.iter().any(|condition| self.imply(condition)),

@@ -192,6 +192,21 @@ impl Value {
         }
     }
 
+    /// Rebuilds with what `f` gives for the place of each element that is loaded.
+    pub fn map_loads(&self, f: &dyn Fn(&Index) -> Index) -> Value {
+        let go = |value: &Value| Box::new(value.map_loads(f));
+        match self {
+            Value::Const(_) | Value::FromIndex(_) => self.clone(),
+            Value::Load(buffer, index) => Value::Load(*buffer, f(index)),
+            Value::Add(left, right) => Value::Add(go(left), go(right)),
+            Value::Mul(left, right) => Value::Mul(go(left), go(right)),
+            Value::Div(left, right) => Value::Div(go(left), go(right)),
+            Value::Sum(sum) => {
+                Value::Sum(Box::new(Sum { body: sum.body.map_loads(f), ..(**sum).clone() }))
+            }
+        }
+    }
+
     /// This expression with `by` in place of `var`.
     pub fn substitute(&self, var: VarId, by: &Index) -> Value {
         self.rebuild(&|leaf| if *leaf == Index::Var(var) { by.clone() } else { leaf.clone() })

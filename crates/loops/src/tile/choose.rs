@@ -11,7 +11,7 @@
 use std::collections::BTreeSet;
 
 use super::reorder::reorder;
-use super::{Nest, Tiler};
+use super::{Nest, Tiler, pieces};
 use crate::ir::*;
 use crate::lanes;
 
@@ -114,8 +114,13 @@ pub(super) fn choose(tiler: &Tiler<'_>, nest: &Nest, element: Element) -> Option
     let ragged = |var: VarId| {
         lanes.is_some_and(|(lane, _)| lane != var) && nest.store.value.mentions_in_ranges(var)
     };
-    let rimless =
-        |var: VarId| !(short && bounds(nest, var) || ragged(var)) || wishes.unrolled.contains(&var);
+    // What a few iterations gain is less than their code costs.
+    let few = |var: VarId| {
+        nest.levels.iter().any(|level| level.var == var && pieces::is_short(level, facts))
+    };
+    let rimless = |var: VarId| {
+        !(short && bounds(nest, var) || ragged(var) || few(var)) || wishes.unrolled.contains(&var)
+    };
     for (at, &p) in vars.iter().enumerate().filter(|(_, p)| rimless(**p)) {
         // One loop: what is streamed once stays so, its rows side by side.
         let alone = lanes.map_or(at + 1 == vars.len(), |(lane, _)| lane == p);

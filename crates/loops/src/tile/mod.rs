@@ -29,6 +29,7 @@ mod block;
 mod choose;
 mod fetch;
 mod partial;
+mod pieces;
 mod plan;
 mod reorder;
 mod split;
@@ -68,6 +69,7 @@ pub fn tile_as_planned(module: &mut Module, tiling: &Tiling, plans: &Plans) {
     let mut buffers = module.buffers.clone();
     for function in &mut module.functions {
         let mut body = std::mem::take(&mut function.body);
+        pieces::split(&mut body, plans);
         let facts = Facts::default();
         let mut tiler = Tiler {
             tiling,

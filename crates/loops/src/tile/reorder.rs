@@ -83,7 +83,7 @@ pub(super) fn reorder(nest: &Nest, inner: &[VarId], facts: &Facts) -> Option<Nes
 }
 
 /// A list without what another of its elements makes superfluous.
-fn fewest(mut list: Vec<Index>, implies: &dyn Fn(&Index, &Index) -> bool) -> Vec<Index> {
+pub(super) fn fewest(mut list: Vec<Index>, implies: &dyn Fn(&Index, &Index) -> bool) -> Vec<Index> {
     let mut at = 0;
     while at < list.len() {
         let superfluous =

@@ -1,0 +1,764 @@
+//! Nests cut where their selections change, so that the sums inside have none.
+//!
+//! A packed tensor's index may come in pieces: `B[select(j + 8 >= N, p, 8 * j + i)]`. Inside of a sum over `j` it keeps everything from being in lanes or tiles,
+//! though nearly all terms are of one piece. What a condition varies with says where to cut:
+//! - nothing of the nest: an `if` outside of it;
+//! - its loops: their ranges;
+//! - a sum's variable: where a threshold lies beyond the sum's range for many iterations of the loops around, these loops are cut there; what is
+//!   left is two sums.
+//!
+//! Selections of which all pieces move alike in the sum need no cut: what moves is written outside of them.
+//!
+//! Before -> after:
+//! ```text
+//! parallel i = 0 to N { A[i] = sum(j = max(0, i - 8) to i) B[select(j + 8 >= N, p, q)] }
+//! ```
+//! becomes
+//! ```text
+//! parallel i = 0 to min(N, N - 7) { A[i] = sum(j = max(0, i - 8) to i) B[q] }
+//! parallel i = max(0, N - 7) to N { A[i] = sum(j = .. to N - 8) B[q] + sum(j = .. to i) B[p] }
+//! ```
+//! A nest of which something could not be decided is left as it was.
+
+use super::{Level, Nest, Plans, reorder::fewest};
+use crate::ir::*;
+use crate::linear::{Facts, Linear, bounds_of};
+use crate::polynomial::Polynomial;
+
+/// A range of at most so many iterations is not worth code of its own.
+pub(super) const SHORT: i64 = 16;
+
+/// A nest is cut so often at most.
+const MOST: usize = 10;
+
+/// Functions of more statements than this share code between them.
+const MANY: usize = 32;
+
+/// Cuts the nests of a function whose sums have selections.
+pub(super) fn split(body: &mut Vec<Stmt>, plans: &Plans) {
+    if body.len() > MANY {
+        return;
+    }
+    let mut pieces = Pieces { plans, facts: Facts::default(), left: 0, undecided: false };
+    *body = pieces.block(std::mem::take(body));
+}
+
+struct Pieces<'a> {
+    plans: &'a Plans,
+    facts: Facts,
+    /// So many more cuts may be made of the current one.
+    left: usize,
+    /// Whether a selection stays within a sum of many elements.
+    undecided: bool,
+}
+
+/// A nest and what has to hold outside of it.
+pub(super) struct Guarded {
+    pub(super) guards: Vec<Condition>,
+    pub(super) nest: Nest,
+    /// Whether conditions stood between its loops.
+    pub(super) moved: bool,
+}
+
+impl Guarded {
+    /// Conditions between the loops of a nest become ranges or guards.
+    pub(super) fn of(stmt: &Stmt) -> Option<Guarded> {
+        let (mut guards, mut levels): (Vec<_>, Vec<Level>) = (Vec::new(), Vec::new());
+        let (mut stmt, mut moved) = (stmt, false);
+        loop {
+            let body = match stmt {
+                Stmt::For(inner) if inner.mark == Mark::Parallel && inner.step == 1 => {
+                    let (lower, upper) = (inner.lower.clone(), inner.upper.clone());
+                    levels.push(Level { var: inner.var, lower, upper });
+                    &inner.body
+                }
+                Stmt::If(inner) if inner.otherwise.is_empty() => {
+                    moved |= !levels.is_empty();
+                    for condition in inner.condition.clone().conjuncts() {
+                        let condition = canonical(condition);
+                        let mut inside = levels.iter_mut().rev();
+                        match inside.find(|level| condition.mentions(level.var)) {
+                            Some(level) => {
+                                let (lower, upper) = bounds_of(&condition, level.var)?;
+                                level.lower.extend(lower);
+                                level.upper.extend(upper);
+                            }
+                            None => guards.push(condition),
+                        }
+                    }
+                    &inner.then
+                }
+                _ => break,
+            };
+            let [only] = &body[..] else { return None };
+            stmt = only;
+        }
+        let Stmt::Store(store) = stmt else { return None };
+        if levels.is_empty() || store.value.loads(store.buffer) {
+            return None;
+        }
+        Some(Guarded { guards, nest: Nest { levels, store: store.clone() }, moved })
+    }
+}
+
+/// A comparison without the variables that stand on both sides: `i - k < i + k` -> `-2 * k < 0`.
+fn canonical(condition: Condition) -> Condition {
+    let Condition::Compare(op, left, right) = &condition else { return condition };
+    let Some(difference) = Linear::difference(left, right, 0) else { return condition };
+    let difference = difference.to_index();
+    let left = &difference.free_vars();
+    match condition.free_vars().iter().all(|var| left.contains(var)) {
+        true => condition,
+        false => Condition::compare(*op, difference, Index::Const(0)),
+    }
+}
+
+/// How a nest is cut.
+enum Cut {
+    /// By a condition that does not vary within it.
+    Outside(Condition),
+    /// A loop, by a bound of it.
+    Level(usize, Condition),
+    /// The sums over a variable, before it reaches these values.
+    Sums(VarId, Vec<Index>),
+}
+
+impl Pieces<'_> {
+    fn block(&mut self, body: Vec<Stmt>) -> Vec<Stmt> {
+        let mut result = Vec::new();
+        for mut stmt in body {
+            if let Some(pieces) = Guarded::of(&stmt).and_then(|nest| self.nest(nest)) {
+                result.extend(pieces);
+                continue;
+            }
+            let len = self.facts.len();
+            match &mut stmt {
+                Stmt::For(inner) => {
+                    self.facts.assume_range(inner.var, &inner.lower, &inner.upper);
+                    inner.body = self.block(std::mem::take(&mut inner.body));
+                }
+                Stmt::If(inner) => {
+                    self.facts.assume(&inner.condition);
+                    inner.then = self.block(std::mem::take(&mut inner.then));
+                    self.facts.truncate(len);
+                    self.facts.assume(&inner.condition.clone().negate());
+                    inner.otherwise = self.block(std::mem::take(&mut inner.otherwise));
+                }
+                Stmt::Share(_) | Stmt::Partial(_) | Stmt::Store(_) => {}
+            }
+            self.facts.truncate(len);
+            result.push(stmt);
+        }
+        result
+    }
+
+    /// The pieces of a nest, if there is something to cut.
+    fn nest(&mut self, Guarded { guards, nest, moved }: Guarded) -> Option<Vec<Stmt>> {
+        let (mut sums, mut selects) = (false, false);
+        nest.store.value.visit(&mut |value| sums |= matches!(value, Value::Sum(_)));
+        nest.store.value.visit_indices(&mut |index| selects |= matches!(index, Index::Select(..)));
+        if !sums || !(selects || moved) || self.plans.contains_key(&nest.store.buffer) {
+            return None;
+        }
+        (self.left, self.undecided) = (MOST, false);
+        let len = self.facts.len();
+        guards.iter().for_each(|guard| self.facts.assume(guard));
+        let body = self.region(&nest.levels, &nest.store);
+        self.facts.truncate(len);
+        if self.undecided {
+            return None;
+        }
+        Some(match guards.is_empty() || body.is_empty() {
+            true => body,
+            false => vec![Stmt::when(Condition::all(guards), body)],
+        })
+    }
+
+    /// The elements of these loops.
+    fn region(&mut self, levels: &[Level], store: &Store) -> Vec<Stmt> {
+        let len = self.facts.len();
+        let Some((levels, store)) = self.reduced(levels, store) else {
+            self.facts.truncate(len);
+            return Vec::new();
+        };
+        let short = levels.iter().any(|level| is_short(level, &self.facts));
+        let cut = self.cut(&levels, &store);
+        self.facts.truncate(len);
+        let cut = match cut {
+            _ if short => None,
+            Ok(Some(cut)) if self.left > 0 => Some(cut),
+            Ok(None) => None,
+            _ => {
+                self.undecided = true;
+                None
+            }
+        };
+        match cut {
+            None => {
+                let value = store.value.map_loads(&|index| written_outside(index, &levels, &store));
+                let store = Store { value, ..store };
+                Nest::wrapped(&levels, vec![Stmt::Store(store)])
+            }
+            Some(Cut::Outside(condition)) => {
+                self.left -= 1;
+                let mut parts = [condition.clone(), condition.clone().negate()].map(|holds| {
+                    self.facts.assume(&holds);
+                    let part = self.region(&levels, &store);
+                    self.facts.truncate(len);
+                    part
+                });
+                let (then, otherwise) =
+                    (std::mem::take(&mut parts[0]), std::mem::take(&mut parts[1]));
+                vec![match then.is_empty() {
+                    true => Stmt::when(condition.negate(), otherwise),
+                    false => Stmt::If(If { condition, then, otherwise }),
+                }]
+            }
+            Some(Cut::Level(at, condition)) => {
+                self.left -= 1;
+                let mut result = Vec::new();
+                for part in parts(&condition) {
+                    let mut levels = levels.clone();
+                    let Some((lower, upper)) = bounds_of(&part, levels[at].var) else {
+                        self.undecided = true;
+                        continue;
+                    };
+                    levels[at].lower.extend(lower);
+                    levels[at].upper.extend(upper);
+                    result.extend(self.region(&levels, &store));
+                }
+                result
+            }
+            Some(Cut::Sums(var, at)) => {
+                self.left -= 1;
+                let value = store.value.map_sums(&|sum| match sum.var == var {
+                    true => in_parts(sum, &at),
+                    false => Value::Sum(Box::new(sum)),
+                });
+                self.region(&levels, &Store { value, ..store })
+            }
+        }
+    }
+
+    /// What of the loops and selections is not decided; leaves what it knows of the loops in the facts.
+    fn reduced(&mut self, levels: &[Level], store: &Store) -> Option<(Vec<Level>, Store)> {
+        let mut reduced = Vec::new();
+        for level in levels {
+            let (lower, upper) = self.range(&level.lower, &level.upper)?;
+            self.facts.assume_range(level.var, &lower, &upper);
+            reduced.push(Level { var: level.var, lower, upper });
+        }
+        let value = self.value(&store.value);
+        let index = self.index(&store.index);
+        Some((reduced, Store { value, index, ..*store }))
+    }
+
+    /// The bounds that matter; `None` if there is nothing between them.
+    fn range(&self, lower: &[Index], upper: &[Index]) -> Option<(Vec<Index>, Vec<Index>)> {
+        let known = |condition: Condition| self.facts.imply(&condition);
+        let empty = lower
+            .iter()
+            .any(|low| upper.iter().any(|high| known(high.clone().at_most(low.clone()))));
+        if empty {
+            return None;
+        }
+        let at_most = |one: &Index, other: &Index| known(one.clone().at_most(other.clone()));
+        let lower = fewest(lower.to_vec(), &|one, other| at_most(other, one));
+        let upper = fewest(upper.to_vec(), &|one, other| at_most(one, other));
+        Some((lower, upper))
+    }
+
+    fn value(&mut self, value: &Value) -> Value {
+        match value {
+            Value::Const(_) => value.clone(),
+            Value::Load(buffer, index) => Value::Load(*buffer, self.index(index)),
+            Value::FromIndex(index) => Value::FromIndex(self.index(index)),
+            Value::Add(left, right) => self.value(left) + self.value(right),
+            Value::Mul(left, right) => self.value(left) * self.value(right),
+            Value::Div(left, right) => self.value(left) / self.value(right),
+            Value::Sum(sum) => {
+                let Some((lower, upper)) = self.range(&sum.lower, &sum.upper) else {
+                    return Value::Const(0.0);
+                };
+                let len = self.facts.len();
+                self.facts.assume_range(sum.var, &lower, &upper);
+                sum.condition.iter().for_each(|condition| self.facts.assume(condition));
+                let body = self.value(&sum.body);
+                self.facts.truncate(len);
+                Value::Sum(Box::new(Sum { lower, upper, body, ..(**sum).clone() }))
+            }
+        }
+    }
+
+    fn index(&mut self, index: &Index) -> Index {
+        let Index::Select(condition, then, otherwise) = index else { return index.clone() };
+        let condition = self.condition(condition);
+        let condition = self.without_meeting_points(condition, then, otherwise);
+        let len = self.facts.len();
+        self.facts.assume(&condition);
+        let then = self.index(then);
+        self.facts.truncate(len);
+        self.facts.assume(&condition.clone().negate());
+        let otherwise = self.index(otherwise);
+        self.facts.truncate(len);
+        Index::select(condition, then, otherwise)
+    }
+
+    /// A condition without what is known.
+    fn condition(&mut self, condition: &Condition) -> Condition {
+        match condition {
+            Condition::Compare(..) => {
+                let known = |condition: &Condition| self.facts.imply(condition);
+                if known(condition) {
+                    return Condition::TRUE;
+                }
+                match known(&condition.clone().negate()) {
+                    true => Condition::FALSE,
+                    false => canonical(condition.clone()),
+                }
+            }
+            Condition::And(list) => Condition::all(self.each(list, false)),
+            Condition::Or(list) => Condition::any(self.each(list, true)),
+        }
+    }
+
+    /// Each part of a conjunction, where the others hold; of a disjunction, where they do not.
+    fn each(&mut self, list: &[Condition], any: bool) -> Vec<Condition> {
+        let mut list = list.to_vec();
+        for at in 0..list.len() {
+            let len = self.facts.len();
+            for (other, condition) in list.iter().enumerate() {
+                match any {
+                    _ if other == at => {}
+                    true => self.facts.assume(&condition.clone().negate()),
+                    false => self.facts.assume(condition),
+                }
+            }
+            list[at] = self.condition(&list[at].clone());
+            self.facts.truncate(len);
+        }
+        list
+    }
+
+    /// A condition without the equalities where both pieces are the same: `select(i == 0, j, 8 * i + j)` is `8 * i + j`.
+    fn without_meeting_points(
+        &mut self,
+        condition: Condition,
+        then: &Index,
+        otherwise: &Index,
+    ) -> Condition {
+        match condition {
+            Condition::Compare(Compare::Eq, ..) => match self.meet(&condition, then, otherwise) {
+                true => Condition::FALSE,
+                false => condition,
+            },
+            Condition::Or(list) => {
+                let mut left = Vec::new();
+                for part in list {
+                    let point = matches!(part, Condition::Compare(Compare::Eq, ..));
+                    if !point || !self.meet(&part, then, otherwise) {
+                        left.push(part);
+                    }
+                }
+                Condition::any(left)
+            }
+            condition => condition,
+        }
+    }
+
+    /// Whether two pieces are the same where an equality holds.
+    fn meet(&mut self, equality: &Condition, then: &Index, otherwise: &Index) -> bool {
+        let len = self.facts.len();
+        self.facts.assume(equality);
+        let mut pieces = [then, otherwise].map(|piece| self.index(piece));
+        self.facts.truncate(len);
+        let vars = equality.free_vars();
+        let solved = vars.iter().rev().find_map(|var| Some((*var, bounds_of(equality, *var)?)));
+        if let Some((var, (lower, _))) = solved
+            && let [value] = &lower[..]
+        {
+            pieces = pieces.map(|piece| piece.substitute(var, value));
+        }
+        let [then, otherwise] = pieces.each_ref().map(Polynomial::of);
+        then.is_some() && then == otherwise
+    }
+
+    /// Where to cut next; `Ok(None)` if no sum has a selection that matters, an error if one stays.
+    fn cut(&mut self, levels: &[Level], store: &Store) -> Result<Option<Cut>, ()> {
+        let mut found = Vec::new();
+        comparisons(&store.value, &mut Vec::new(), &mut found);
+        let mut best: Option<(usize, Cut)> = None;
+        let some = !found.is_empty();
+        for (comparison, sums) in found {
+            if let Some((cost, cut)) = self.cut_at(&comparison, &sums, levels)
+                && best.as_ref().is_none_or(|(known, _)| cost < *known)
+            {
+                best = Some((cost, cut));
+            }
+        }
+        match best {
+            Some((_, cut)) => Ok(Some(cut)),
+            None if some => Err(()),
+            None => Ok(None),
+        }
+    }
+
+    /// The cut that decides a comparison, and a rank among cuts.
+    fn cut_at(
+        &self,
+        comparison: &Condition,
+        sums: &[Sum],
+        levels: &[Level],
+    ) -> Option<(usize, Cut)> {
+        let Condition::Compare(op, ..) = comparison else { return None };
+        let point = usize::from(matches!(op, Compare::Eq | Compare::Ne));
+        if let Some(sum) = sums.iter().rev().find(|sum| comparison.mentions(sum.var)) {
+            let equal = match comparison {
+                Condition::Compare(Compare::Ne, left, right) => {
+                    &Condition::Compare(Compare::Eq, left.clone(), right.clone())
+                }
+                other => other,
+            };
+            let (lower, upper) = bounds_of(equal, sum.var)?;
+            if sum.step != 1 || sum.condition.is_some() {
+                return None;
+            }
+            let at: Vec<Index> = lower.into_iter().chain(upper).collect();
+            let beyond = at.first().filter(|_| point == 0).and_then(|at| {
+                let below = sum.upper.iter().map(|high| high.clone().at_most(at.clone()));
+                let above = sum.lower.iter().map(|low| at.clone().at_most(low.clone()));
+                below.chain(above).find_map(|condition| self.worth(condition, levels))
+            });
+            return Some(match beyond {
+                Some(cut) => (4, cut),
+                None => (5, Cut::Sums(sum.var, at)),
+            });
+        }
+        match levels.iter().rposition(|level| comparison.mentions(level.var)) {
+            Some(at) => {
+                parts(comparison)
+                    .iter()
+                    .try_for_each(|part| bounds_of(part, levels[at].var).map(|_| ()))?;
+                Some((2 + point, Cut::Level(at, comparison.clone())))
+            }
+            None => Some((point, Cut::Outside(comparison.clone()))),
+        }
+    }
+
+    /// The cut of a loop where a sum lies on one side of a threshold, if that is for many of its iterations.
+    fn worth(&self, condition: Condition, levels: &[Level]) -> Option<Cut> {
+        let at = levels.iter().rposition(|level| condition.mentions(level.var))?;
+        let known = |condition: &Condition| self.facts.imply(condition);
+        if known(&condition) || known(&condition.clone().negate()) {
+            return None;
+        }
+        let outside = condition.free_vars();
+        if outside.iter().any(|var| levels.iter().all(|level| level.var != *var)) {
+            return None;
+        }
+        parts(&condition)
+            .iter()
+            .try_for_each(|part| bounds_of(part, levels[at].var).map(|_| ()))?;
+        let (lower, upper) = bounds_of(&condition, levels[at].var)?;
+        let mut one_sided = levels[at].clone();
+        one_sided.lower.extend(lower);
+        one_sided.upper.extend(upper);
+        (!has_few(&one_sided, &self.facts)).then_some(Cut::Level(at, condition))
+    }
+}
+
+/// Whether a range is known to have few iterations.
+fn has_few(level: &Level, facts: &Facts) -> bool {
+    let few = |low: &Index, high: &Index| {
+        let condition = Condition::compare(Compare::Le, high.clone(), low.clone() + SHORT);
+        condition.as_bool() == Some(true) || facts.imply(&condition)
+    };
+    level.lower.iter().any(|low| level.upper.iter().any(|high| few(low, high)))
+}
+
+/// Whether a range is known to have few iterations, though not how many, and no loop around makes them many.
+pub(super) fn is_short(level: &Level, facts: &Facts) -> bool {
+    let bounds = || level.lower.iter().chain(&level.upper);
+    let constant = bounds().all(|bound| matches!(bound, Index::Const(_)));
+    !constant && bounds().all(|bound| bound.free_vars().is_empty()) && has_few(level, facts)
+}
+
+/// Comparisons one of which holds wherever a comparison is decided: it and its negation, or less, equal and greater.
+fn parts(comparison: &Condition) -> Vec<Condition> {
+    match comparison {
+        Condition::Compare(Compare::Eq | Compare::Ne, left, right) => {
+            [Compare::Lt, Compare::Eq, Compare::Gt]
+                .map(|op| Condition::Compare(op, left.clone(), right.clone()))
+                .to_vec()
+        }
+        condition => vec![condition.clone(), condition.clone().negate()],
+    }
+}
+
+/// A sum in parts that begin at `at`, from which on both of two neighbouring parts may be empty.
+fn in_parts(sum: Sum, at: &[Index]) -> Value {
+    let mut parts = Vec::new();
+    let mut lower = sum.lower.clone();
+    for at in at {
+        let mut upper = sum.upper.clone();
+        upper.push(at.clone());
+        parts.push(Value::Sum(Box::new(Sum { lower, upper, ..sum.clone() })));
+        lower = sum.lower.clone();
+        lower.push(at.clone());
+    }
+    let rest = Value::Sum(Box::new(Sum { lower, ..sum }));
+    parts.into_iter().rev().fold(rest, |rest, part| part + rest)
+}
+
+/// The comparisons that matter to sums, each with the sums that it stands in, the outermost first.
+fn comparisons(value: &Value, sums: &mut Vec<Sum>, found: &mut Vec<(Condition, Vec<Sum>)>) {
+    match value {
+        Value::Const(_) => {}
+        Value::Load(_, index) | Value::FromIndex(index) => {
+            if !sums.is_empty() {
+                in_selections(index, sums, found);
+            }
+        }
+        Value::Add(left, right) | Value::Mul(left, right) | Value::Div(left, right) => {
+            comparisons(left, sums, found);
+            comparisons(right, sums, found);
+        }
+        Value::Sum(sum) => {
+            sums.push((**sum).clone());
+            comparisons(&sum.body, sums, found);
+            sums.pop();
+        }
+    }
+}
+
+fn in_selections(index: &Index, sums: &[Sum], found: &mut Vec<(Condition, Vec<Sum>)>) {
+    index.visit(&mut |index| {
+        let Index::Select(condition, then, otherwise) = index else { return };
+        let varies = sums.iter().any(|sum| condition.mentions(sum.var));
+        if varies || !alike(then, otherwise, sums) {
+            each_comparison(condition, &mut |comparison| {
+                found.push((comparison.clone(), sums.to_vec()));
+            });
+        }
+    });
+}
+
+fn each_comparison(condition: &Condition, f: &mut dyn FnMut(&Condition)) {
+    match condition {
+        Condition::Compare(..) => f(condition),
+        Condition::And(list) | Condition::Or(list) => {
+            list.iter().for_each(|condition| each_comparison(condition, f));
+        }
+    }
+}
+
+/// The pieces of nested selections.
+fn leaves<'a>(index: &'a Index, list: &mut Vec<&'a Index>) {
+    match index {
+        Index::Select(_, then, otherwise) => {
+            leaves(then, list);
+            leaves(otherwise, list);
+        }
+        index => list.push(index),
+    }
+}
+
+/// Whether two pieces move alike with the variables of sums.
+fn alike(then: &Index, otherwise: &Index, sums: &[Sum]) -> bool {
+    let mut pieces = Vec::new();
+    leaves(then, &mut pieces);
+    leaves(otherwise, &mut pieces);
+    let mut pieces = pieces.into_iter().map(Polynomial::of);
+    let Some(Some(first)) = pieces.next() else { return false };
+    pieces.all(|piece| {
+        let difference = piece.and_then(|piece| piece.plus(&first, -1));
+        difference.is_some_and(|difference| sums.iter().all(|sum| !difference.mentions(sum.var)))
+    })
+}
+
+/// A selection with what all pieces have outside of it: `select(c, a + j, b + j)` -> `select(c, a, b) + j`.
+fn written_outside(index: &Index, levels: &[Level], store: &Store) -> Index {
+    if !matches!(index, Index::Select(..)) {
+        return index.clone();
+    }
+    let mut order: Vec<VarId> = levels.iter().map(|level| level.var).collect();
+    store.value.visit(&mut |value| {
+        if let Value::Sum(sum) = value {
+            order.push(sum.var);
+        }
+    });
+    let mut pieces = Vec::new();
+    leaves(index, &mut pieces);
+    let pieces: Option<Vec<Polynomial>> = pieces.into_iter().map(Polynomial::of).collect();
+    let Some(pieces) = pieces else { return index.clone() };
+    let common = pieces.iter().cloned().reduce(|left, right| left.common(&right));
+    let Some(common) = common.map(|common| common.whole().0).filter(|common| !common.is_zero())
+    else {
+        return index.clone();
+    };
+    let Some(rest) = without(index, &common, &order) else { return index.clone() };
+    rest + common.to_index(&order)
+}
+
+fn without(index: &Index, common: &Polynomial, order: &[VarId]) -> Option<Index> {
+    Some(match index {
+        Index::Select(condition, then, otherwise) => Index::select(
+            (**condition).clone(),
+            without(then, common, order)?,
+            without(otherwise, common, order)?,
+        ),
+        index => Polynomial::of(index)?.plus(common, -1)?.to_index(order),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{HEAD, SMALL, compare};
+    use super::super::{Tiling, tile};
+    use super::*;
+    use crate::{Module, parse, verify};
+    use proptest::prelude::*;
+
+    /// The nests that are made of a function's body; they compute the same, in tiles too.
+    fn check(body: &str) -> String {
+        let before = parse(&format!("{HEAD}func f(inout A, in B, in C) {{ {body} }}")).unwrap();
+        assert_eq!(verify(&before), Ok(()), "{before}");
+        let mut after = before.clone();
+        split(&mut after.functions[0].body, &Plans::new());
+        assert_eq!(verify(&after), Ok(()), "{after}");
+        let mut tiled: Vec<Module> = Vec::new();
+        for shared in [false, true] {
+            tiled.push(before.clone());
+            tile(tiled.last_mut().unwrap(), &Tiling { shared, ..SMALL });
+        }
+        for symbols in [[0, 0], [1, 1], [2, 5], [5, 2], [7, 9], [9, 0], [0, 9], [10, 3], [10, 10]] {
+            compare(&before, &after, &symbols);
+            for tiled in &tiled {
+                compare(&before, tiled, &symbols);
+            }
+        }
+        let text = after.to_string();
+        let body = &text[text.find("{\n").unwrap() + 2..text.len() - 2];
+        body.lines().map(|line| format!("{}\n", &line[2..])).collect()
+    }
+
+    #[test]
+    fn a_mirrored_band() {
+        // The last rows are shorter than the others, and stored in another way.
+        expect_test::expect![[r#"
+            parallel i = 0 to N - 2 {
+              A[i] = sum(j = max(0, i - 3) to i) B[4 * j + i] * C[j]
+            }
+            parallel i = max(0, N - 2) to N {
+              A[i] = sum(j = max(0, i - 3) to i) B[select(j + 3 >= N, N * j, 4 * j) + i] * C[j]
+            }
+        "#]].assert_eq(&check(
+            "parallel i = 0 to N { A[i] = sum(j = max(0, i - 3) to i) B[select(j + 3 >= N, N * j + i, 4 * j + i)] * C[j] }",
+        ));
+    }
+
+    #[test]
+    fn above_and_below() {
+        expect_test::expect![[r#"
+            if -2 * M - 1 < 0 {
+              parallel i = 0 to N {
+                A[i] = sum(j = max(0, i - M) to i) B[10 * j + 2 * i] * C[j] + sum(j = i to min(N, i + M + 1)) B[10 * i + j] * C[j]
+              }
+            }
+        "#]].assert_eq(&check(
+            "parallel i = 0 to N { if i - M < M + i + 1 {
+               A[i] = sum(j = max(0, i - M) to min(N, i + M + 1)) B[select(j >= i, 10 * i + j, 10 * j + 2 * i)] * C[j]
+             } }",
+        ));
+    }
+
+    #[test]
+    fn pieces_that_move_alike_stay() {
+        expect_test::expect![[r#"
+            parallel i = 0 to N {
+              A[i] = sum(j = 0 to i) B[select(i >= M, N * i, 2 * i + 3) + j] * C[j]
+            }
+        "#]].assert_eq(&check(
+            "parallel i = 0 to N { A[i] = sum(j = 0 to i) B[select(i >= M, N * i + j, 2 * i + j + 3)] * C[j] }",
+        ));
+    }
+
+    #[test]
+    fn a_point_that_both_pieces_have() {
+        expect_test::expect![[r#"
+            if N <= 3 {
+              parallel i = 0 to N {
+                A[i] = sum(j = 0 to N) B[select(j >= 1, N * j, 10 * j) + i] * C[j]
+              }
+            } else {
+              parallel i = 0 to N {
+                A[i] = sum(j = 0 to N) B[10 * j + i] * C[j]
+              }
+            }
+        "#]].assert_eq(&check(
+            "parallel i = 0 to N { A[i] = sum(j = 0 to N) B[select(N <= 3 and j >= 1 or j == 0, N * j + i, 10 * j + i)] * C[j] }",
+        ));
+    }
+
+    #[test]
+    fn what_cannot_be_decided() {
+        let body =
+            "parallel i = 0 to N { A[i] = sum(j = 0 to N) B[select(j * j < i, i, j)] * C[j] }";
+        expect_test::expect![[r#"
+            parallel i = 0 to N {
+              A[i] = sum(j = 0 to N) B[select(j * j < i, i, j)] * C[j]
+            }
+        "#]]
+        .assert_eq(&check(body));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..Default::default() })]
+
+        #[test]
+        fn pieces_keep_the_meaning(choices in prop::collection::vec(0usize..1000, 60)) {
+            let mut choices = choices.into_iter().cycle();
+            let mut choose = |n: usize| choices.next().unwrap_or(0) % n;
+            let term = |choose: &mut dyn FnMut(usize) -> usize| {
+                let name = ["i", "k", "j", "j", "N", "M"][choose(6)];
+                match choose(3) {
+                    0 => format!("{name} + {}", choose(4)),
+                    1 => format!("{name} - {}", choose(4)),
+                    _ => name.to_owned(),
+                }
+            };
+            let compared = |choose: &mut dyn FnMut(usize) -> usize| {
+                let op = ["<", "<=", ">", ">=", "==", "!="][choose(6)];
+                format!("{} {op} {}", term(choose), term(choose))
+            };
+            let mut condition = || match choose(4) {
+                0 => format!("{} and {}", compared(&mut choose), compared(&mut choose)),
+                1 => format!("{} and {} or {}", compared(&mut choose), compared(&mut choose), compared(&mut choose)),
+                _ => compared(&mut choose),
+            };
+            let conditions = [condition(), condition(), condition()];
+            let mut index = |stride: usize| {
+                format!("{} * i + {} * k + {} * j", choose(stride), choose(3), choose(10))
+            };
+            let places = [index(10), index(10), index(9), index(4), index(4)];
+            let bound = |choose: &mut dyn FnMut(usize) -> usize, upper: bool| match choose(5) {
+                0 => term(choose).replace('j', "i"),
+                1 if upper => "M".to_owned(),
+                _ if upper => "N".to_owned(),
+                _ => "0".to_owned(),
+            };
+            let (low, high) = (bound(&mut choose, false), bound(&mut choose, true));
+            let (first, last) = (bound(&mut choose, false), bound(&mut choose, true));
+            let (first, last) = (first.replace('k', "i"), last.replace('k', "i"));
+            check(&format!(
+                "parallel i = 0 to N {{ if {} {{ parallel k = max(0, {first}) to min(10, {last}) {{
+                   A[10 * i + k] += sum(j = max(0, {low}) to min(10, {high}))
+                     B[select({}, {}, select({}, {}, {}))] * C[select({}, {}, {})]
+                 }} }} }}",
+                ["N > 3", "i >= M"][choose(2)],
+                conditions[0], places[0], conditions[1], places[1], places[2],
+                conditions[2], places[3], places[4],
+            ));
+        }
+    }
+}
