@@ -28,6 +28,7 @@
 mod block;
 mod choose;
 mod fetch;
+mod fuse;
 mod partial;
 mod pieces;
 mod plan;
@@ -86,6 +87,7 @@ pub fn tile_as_planned(module: &mut Module, tiling: &Tiling, plans: &Plans) {
         };
         tiler.unroll_sums(&mut body);
         tiler.block(&mut body);
+        tiler.fuse(&mut body);
         tiler.share(&mut body);
         function.body = body;
     }

@@ -298,7 +298,7 @@ impl Tiler<'_> {
         list
     }
 
-    fn known(&self, condition: &Condition) -> bool {
+    pub(super) fn known(&self, condition: &Condition) -> bool {
         condition.as_bool() == Some(true) || self.facts.imply(condition)
     }
 }

@@ -273,6 +273,51 @@ fn long_sums_are_cut_into_parts() {
     }
 }
 
+#[test]
+fn a_loop_that_reads_what_a_sum_does() {
+    let check = |body: &str| {
+        let text = format!("{SYMBOLIC}func f(inout A, in B, in C) {{ {body} }}");
+        let (before, after) = tiled(&text, &SMALL);
+        for symbols in [[0, 0], [1, 1], [2, 5], [5, 2], [7, 9], [9, 0], [0, 9], [9, 9], [3, 40]] {
+            compare(&before, &after, &symbols);
+        }
+        after.functions[0].to_string()
+    };
+    let sum = "if 0 < N { if M >= 1 { A[0] = 2.0 * (sum(j = 0 to N) B[j + 3] * C[j]) } }";
+    expect_test::expect![[r#"
+        func f(inout b0, in b1, in b2) {
+          if 0 < p0 {
+            if p1 >= 1 {
+              partial jb, je = 0 to p0 step 1024 in 16 if 32768 <= p0 and 16 <= p0 with b0 as b3 at js from 0 of 1 {
+                for jt = jb to max(je, jb + 1) step 1024 {
+                  if jt <= jb {
+                    b3[js] = 0.0
+                  }
+                  b3[js] += 2.0 * (sum(j = jt to min(je, jt + 1024)) b1[j + 3] * b2[j])
+                  parallel i = max(1, jt + 1) to min(p1, p0 + 1, je + 1, jt + 1025) {
+                    b0[i] = b1[i + 50] * b2[i - 1]
+                  }
+                }
+              } then {
+                b0[0] = sum(jp = 0 to 16) b3[jp]
+              }
+            }
+          }
+        }
+    "#]].assert_eq(&check(&format!(
+        "{sum} parallel i = 1 to min(M, N + 1) {{ A[i] = B[i + 50] * C[i - 1] }}"
+    )));
+    // There may be more iterations than terms; iterations without terms; one of them stores to what the sum does; they read something else.
+    for next in [
+        "parallel i = 1 to min(M, N + 2) { A[i] = C[i - 1] }",
+        "parallel i = 1 to M + 1 { A[i] = C[i - 1] }",
+        "parallel i = 0 to min(M, N) { A[i] = C[i] }",
+        "parallel i = 1 to min(M, N) { A[i] = B[i + 2 * N] }",
+    ] {
+        assert!(check(&format!("{sum} {next}")).contains(&format!("\n  {}", &next[..8])), "{next}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..Default::default() })]
 
