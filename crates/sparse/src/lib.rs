@@ -2,6 +2,7 @@
 //!
 //! - [`format`](mod@format): how a tensor is stored, level by level (`:F` in a program).
 //! - [`storage`]: the arrays of a tensor in a format; building, converting, checking them.
+//! - [`io`]: files, read and written.
 //!
 //! ```
 //! # fn main() -> Result<(), dastac_sparse::StorageError> {
@@ -15,6 +16,7 @@
 //! ```
 
 pub mod format;
+pub mod io;
 pub mod storage;
 
 pub use format::{Format, FormatError, Kind, Level};

@@ -163,11 +163,13 @@ impl Assembly<'_> {
         &self,
         mut records: Vec<(K, u64)>,
     ) -> Result<Vec<(K, u64)>, StorageError> {
-        let same = |pair: &[(K, u64)]| pair[0].0 == pair[1].0;
+        let same = |at: &usize| records[at - 1].0 == records[*at].0;
         if self.keeps_duplicates() {
             return Ok(records);
         }
-        let Some(first) = records.par_windows(2).position_first(same) else { return Ok(records) };
+        let pairs = (1..records.len()).into_par_iter().with_min_len(1 << 14);
+        let Some(second) = pairs.find_first(same) else { return Ok(records) };
+        let first = second - 1;
         let element = |key| self.packing.coordinates(key);
         if self.build.duplicates == Duplicates::Refuse {
             return Err(StorageError::Duplicate { coordinates: element(records[first].0) });

@@ -35,10 +35,8 @@ pub fn sort<K: Key>(records: Vec<(K, u64)>, low: u32, high: u32) -> Vec<(K, u64)
 }
 
 fn is_sorted<K: Key>(records: &[(K, u64)], low: u32) -> bool {
-    records
-        .par_windows(2)
-        .with_min_len(SMALL)
-        .all(|pair| pair[0].0.above(low) <= pair[1].0.above(low))
+    let grows = |at: usize| records[at - 1].0.above(low) <= records[at].0.above(low);
+    (1..records.len()).into_par_iter().with_min_len(SMALL).all(grows)
 }
 
 /// One pass: from one array to the other, by one digit.

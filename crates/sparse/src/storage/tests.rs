@@ -130,21 +130,21 @@ fn what_memory_does_not_hold() {
     let large = 1_000_000_000_000_000_000;
     wrong(
         huge(&[large, large], "csr", u64::MAX),
-        &expect![
-            "the positions of level 2 of a tensor of shape 1000000000000000000 x 1000000000000000000 would take 4000000000000000004 bytes"
-        ],
+        &expect![[
+            r#"the positions of level 2 of a tensor of shape 1000000000000000000 x 1000000000000000000 would take 4000000000000000004 bytes"#
+        ]],
     );
     wrong(
         huge(&[large, large], "dense", u64::MAX),
-        &expect![
-            "level 2 of a tensor of shape 1000000000000000000 x 1000000000000000000 would take 1000000000000000000000000000000000000 bytes"
-        ],
+        &expect![[
+            r#"level 2 of a tensor of shape 1000000000000000000 x 1000000000000000000 would take 1000000000000000000000000000000000000 bytes"#
+        ]],
     );
     wrong(
         huge(&[1 << 40, 4], "csr", 1 << 30),
-        &expect![
-            "the positions of level 2 of a tensor of shape 1099511627776 x 4 would take 4398046511108 bytes"
-        ],
+        &expect![[
+            r#"the positions of level 2 of a tensor of shape 1099511627776 x 4 would take 4398046511108 bytes"#
+        ]],
     );
     wrong(
         huge(&[1 << 20, 1 << 20], "dense", 1 << 30),

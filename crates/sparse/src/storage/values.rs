@@ -266,18 +266,22 @@ impl Values {
         count as u64
     }
 
+    /// Those at the given places.
+    pub(crate) fn select(&self, places: &[usize]) -> Values {
+        with_values!(self, values => Value::wrap(places.iter().map(|at| values[*at]).collect()))
+    }
+
     /// As words, see [`Value::to_word`].
     pub(super) fn words(&self) -> Vec<u64> {
         with_values!(self, values => values.par_iter().map(|value| value.to_word()).collect())
     }
 
     /// Whether one of them is zero.
-    pub(super) fn is_zero(&self, at: usize) -> bool {
+    pub(crate) fn is_zero(&self, at: usize) -> bool {
         with_values!(self, values => values[at].is_zero())
     }
 
     /// Moves the values of `other`, which are of the same type, to the end.
-    #[allow(dead_code)]
     pub(crate) fn append(&mut self, other: Values) {
         match (self, other) {
             (Values::F32(all), Values::F32(more)) => all.extend(more),
@@ -341,10 +345,9 @@ impl Values {
 fn map<A: Value, B: Value>(
     values: Vec<A>,
     to: ElementType,
-    convert: impl Fn(A) -> Option<B> + Send + Sync,
+    convert: impl Fn(A) -> Option<B>,
 ) -> Result<Values, CastError> {
-    if let Some(at) = values.par_iter().position_first(|value| convert(*value).is_none()) {
-        return Err(CastError { value: values[at].scalar(), at, to });
-    }
-    Ok(B::wrap(values.par_iter().map(|value| convert(*value).unwrap_or_default()).collect()))
+    let fail = |at: usize| CastError { value: values[at].scalar(), at, to };
+    let all = values.iter().enumerate().map(|(at, value)| convert(*value).ok_or_else(|| fail(at)));
+    Ok(B::wrap(all.collect::<Result<Vec<B>, CastError>>()?))
 }

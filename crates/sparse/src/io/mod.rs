@@ -1,0 +1,324 @@
+//! Files: tensors in the formats that others read and write.
+//!
+//! Text is read in blocks that end at line ends, parsed in parallel while the next ones are read (and decompressed), and put together in order.
+//! What a header claims is never allocated, only compared with what follows it. Any bytes give a tensor or a [`ReadError`].
+//!
+//! The rules for all kinds of files: entries may come in any order; coordinates out of range are errors; zeros that are written in a coordinate
+//! file are entries, those in an array are not; several entries of one element follow [`Duplicates`](crate::storage::Duplicates) when a
+//! tensor is built of them.
+
+mod frostt;
+mod matrix_market;
+mod npy;
+mod npz;
+mod numbers;
+mod smtx;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::Path;
+
+use crate::format::Format;
+use crate::storage::{Build, Entries, StorageError, Tensor};
+
+/// A kind of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// MatrixMarket, `.mtx`.
+    MatrixMarket,
+    /// FROSTT, `.tns`.
+    Frostt,
+    /// Deep Learning Matrix Collection, `.smtx`: a pattern in rows.
+    Smtx,
+    /// A dense NumPy array, `.npy`.
+    Npy,
+    /// A sparse SciPy matrix, `.npz`.
+    Npz,
+}
+
+impl FileKind {
+    /// All kinds, by the end of their names.
+    pub const ALL: [(&'static str, FileKind); 5] = [
+        ("mtx", FileKind::MatrixMarket),
+        ("tns", FileKind::Frostt),
+        ("smtx", FileKind::Smtx),
+        ("npy", FileKind::Npy),
+        ("npz", FileKind::Npz),
+    ];
+
+    /// The kind of a file by its name; `.gz` may follow.
+    pub fn of(path: &Path) -> Option<FileKind> {
+        let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+        let name = name.strip_suffix(".gz").unwrap_or(&name);
+        let (_, end) = name.rsplit_once('.')?;
+        FileKind::ALL.iter().find(|(known, _)| *known == end).map(|(_, kind)| *kind)
+    }
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            FileKind::MatrixMarket => "MatrixMarket",
+            FileKind::Frostt => "FROSTT",
+            FileKind::Smtx => "DLMC",
+            FileKind::Npy => "NumPy array",
+            FileKind::Npz => "SciPy sparse matrix",
+        }
+    }
+}
+
+/// Why a file was not read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{}: {reason}", name, line.map(|line| format!(":{line}")).unwrap_or_default())]
+pub struct ReadError {
+    /// The file.
+    pub name: String,
+    /// The line, from 1, of a text file.
+    pub line: Option<u64>,
+    /// What is wrong.
+    pub reason: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+/// What is wrong, without the file.
+#[derive(Debug, PartialEq)]
+struct Fault {
+    line: Option<u64>,
+    reason: String,
+    hint: Option<String>,
+}
+
+impl Fault {
+    fn new(reason: impl Into<String>) -> Fault {
+        Fault { line: None, reason: reason.into(), hint: None }
+    }
+
+    fn at(line: u64, reason: impl Into<String>) -> Fault {
+        Fault { line: Some(line), ..Fault::new(reason) }
+    }
+
+    fn hint(self, hint: impl Into<String>) -> Fault {
+        Fault { hint: Some(hint.into()), ..self }
+    }
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Fault {
+        let text = error.to_string();
+        Fault::new(text.split(" (os error").next().unwrap_or(&text).to_lowercase())
+    }
+}
+
+impl From<StorageError> for Fault {
+    fn from(error: StorageError) -> Fault {
+        Fault::new(error.to_string())
+    }
+}
+
+/// How files are read that do not say everything themselves.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReadOptions {
+    /// `.tns`: coordinates count from 0, not from 1.
+    pub zero_based: bool,
+    /// `.tns`: lines are coordinates without a value.
+    pub pattern: bool,
+    /// `.tns`: the extents; without them, the largest coordinates say them.
+    pub shape: Option<Vec<u64>>,
+}
+
+/// What a file holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Data {
+    /// Entries in the order of the file.
+    Entries(Entries),
+    /// All elements of a dense array.
+    Dense(Tensor),
+}
+
+/// A file that was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Contents {
+    /// What it holds.
+    pub data: Data,
+    /// What it says of itself: `MatrixMarket, real, symmetric`.
+    pub about: String,
+}
+
+impl Contents {
+    /// Extents.
+    pub fn shape(&self) -> &[u64] {
+        match &self.data {
+            Data::Entries(entries) => entries.shape(),
+            Data::Dense(tensor) => tensor.shape(),
+        }
+    }
+
+    /// The format that its contents take when none is asked for: `csr` for matrices, `csf` for other sparse tensors, `dense` for arrays.
+    pub fn natural_format(&self) -> Format {
+        match (&self.data, self.shape().len()) {
+            (Data::Dense(tensor), _) => tensor.format().clone(),
+            (Data::Entries(_), 2) => Format::csr(),
+            (Data::Entries(_), rank) => Format::csf(rank),
+        }
+    }
+
+    /// A tensor of its contents.
+    pub fn tensor(&self, format: &Format, build: Build) -> Result<Tensor, StorageError> {
+        match &self.data {
+            Data::Entries(entries) => Tensor::from_entries(entries, format, build),
+            Data::Dense(tensor) => tensor.convert(format, build),
+        }
+    }
+}
+
+/// Reads a file, whose name says its kind.
+pub fn read(path: &Path, options: &ReadOptions) -> Result<Contents, ReadError> {
+    let name = path.display().to_string();
+    let fail = |fault: Fault| ReadError {
+        name: name.clone(),
+        line: fault.line,
+        reason: fault.reason,
+        hint: fault.hint,
+    };
+    let Some(kind) = FileKind::of(path) else {
+        return Err(fail(
+            Fault::new("the name does not say what kind of file it is").hint(endings()),
+        ));
+    };
+    let open = || {
+        let file = File::open(path)?;
+        if file.metadata()?.is_dir() {
+            return Err(Fault::new("it is a directory"));
+        }
+        Ok(file)
+    };
+    read_file(open().map_err(fail)?, kind, options).map_err(fail)
+}
+
+/// Which endings are known.
+pub fn endings() -> String {
+    let known = FileKind::ALL.map(|(end, kind)| format!(".{end} ({})", kind.name()));
+    format!("known are {}, the texts also with .gz", known.join(", "))
+}
+
+/// Reads bytes as a file of a kind; `.gz` is told from its first bytes.
+pub fn read_bytes(
+    bytes: &[u8],
+    kind: FileKind,
+    options: &ReadOptions,
+) -> Result<Contents, ReadError> {
+    let fail = |fault: Fault| ReadError {
+        name: "<bytes>".into(),
+        line: fault.line,
+        reason: fault.reason,
+        hint: fault.hint,
+    };
+    if kind == FileKind::Npz {
+        return npz::read(io::Cursor::new(bytes)).map_err(fail);
+    }
+    read_stream(bytes, kind, options).map_err(fail)
+}
+
+fn read_file(file: File, kind: FileKind, options: &ReadOptions) -> Result<Contents, Fault> {
+    if kind == FileKind::Npz {
+        return npz::read(BufReader::new(file));
+    }
+    read_stream(file, kind, options)
+}
+
+fn read_stream(
+    stream: impl Read + Send,
+    kind: FileKind,
+    options: &ReadOptions,
+) -> Result<Contents, Fault> {
+    let mut reader = BufReader::with_capacity(1 << 16, stream);
+    let mut reader: Box<dyn BufRead + Send> = if reader.fill_buf()?.starts_with(&[0x1f, 0x8b]) {
+        let unpacked = flate2::bufread::MultiGzDecoder::new(reader);
+        Box::new(BufReader::with_capacity(1 << 16, unpacked))
+    } else {
+        Box::new(reader)
+    };
+    match kind {
+        FileKind::MatrixMarket => matrix_market::read(&mut *reader),
+        FileKind::Frostt => frostt::read(&mut *reader, options),
+        FileKind::Smtx => smtx::read(&mut *reader),
+        FileKind::Npy | FileKind::Npz => {
+            let (shape, values) = npy::read_values(&mut *reader)?;
+            let about = format!("{}, {}", FileKind::Npy.name(), values.element());
+            Ok(Contents { data: Data::Dense(Tensor::from_dense(shape, values)?), about })
+        }
+    }
+}
+
+/// Why a tensor was not written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// The file cannot hold such tensors.
+    #[error("{reason}")]
+    Unsuited {
+        /// Why.
+        reason: String,
+        /// What to do about it.
+        hint: String,
+    },
+    /// The tensor does not fit.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// The operating system's reason.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// Whether a tensor can be written as a file of a kind.
+pub fn check_write(tensor: &Tensor, kind: FileKind) -> Result<(), WriteError> {
+    let rank = tensor.shape().len();
+    let matrices = [FileKind::MatrixMarket, FileKind::Smtx, FileKind::Npz].contains(&kind);
+    if matrices && rank != 2 {
+        return Err(WriteError::Unsuited {
+            reason: format!("a {} file holds a matrix, not a tensor of rank {rank}", kind.name()),
+            hint: "`.tns` files hold sparse tensors of any rank, `.npy` files dense ones".into(),
+        });
+    }
+    if kind == FileKind::Frostt && rank == 0 {
+        return Err(WriteError::Unsuited {
+            reason: "a FROSTT file holds no scalar".into(),
+            hint: "`.npy` files do".into(),
+        });
+    }
+    if kind == FileKind::Smtx && tensor.values().element() != crate::storage::ElementType::Bool {
+        return Err(WriteError::Unsuited {
+            reason: "a DLMC file holds a pattern, and would lose the values".into(),
+            hint: "make it a pattern with the element type `bool`".into(),
+        });
+    }
+    Ok(())
+}
+
+/// Writes a tensor as a file of a kind, compressed if asked for.
+pub fn write(
+    tensor: &Tensor,
+    kind: FileKind,
+    gzip: bool,
+    options: &ReadOptions,
+    build: Build,
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
+    check_write(tensor, kind)?;
+    if gzip && kind != FileKind::Npz {
+        let mut packed = flate2::write::GzEncoder::new(out, flate2::Compression::default());
+        write(tensor, kind, false, options, build, &mut packed)?;
+        packed.finish()?;
+        return Ok(());
+    }
+    match kind {
+        FileKind::MatrixMarket => matrix_market::write(&tensor.to_entries()?, out),
+        FileKind::Frostt => frostt::write(&tensor.to_entries()?, options.zero_based, out),
+        FileKind::Smtx => smtx::write(&tensor.convert(&Format::csr(), build)?, out),
+        FileKind::Npy => npy::write_values(tensor.shape(), &tensor.to_dense(build)?, out),
+        FileKind::Npz => npz::write(tensor, out),
+    }
+}
