@@ -94,6 +94,7 @@ fn type_of(element: Element) -> &'static str {
         Element::F64 => "double",
         Element::F32 => "float",
         Element::I64 => "int64_t",
+        Element::U32 => "uint32_t",
     }
 }
 
@@ -241,6 +242,9 @@ impl Printer<'_> {
             Index::Mod(value, by) => format!("floor_mod({}, {by})", self.index(value)),
             Index::Quotient(left, right) => call("floor_div", left, right),
             Index::ExactDiv(value, by) => format!("({} / {by})", self.index(value)),
+            Index::Load(buffer, index) => {
+                format!("(int64_t){}[{}]", self.buffer(*buffer), self.index(index))
+            }
             Index::Min(left, right) => call("least", left, right),
             Index::Max(left, right) => call("greatest", left, right),
             Index::Select(condition, then, otherwise) => format!(

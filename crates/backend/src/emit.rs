@@ -453,6 +453,7 @@ impl<'m, 'u> Writer<'m, 'u> {
             stmt.visit_indices(&mut |index| match index {
                 Index::Var(var) => drop(vars.insert(*var)),
                 Index::Symbol(symbol) => drop(symbols.insert(*symbol)),
+                Index::Load(buffer, _) => drop(buffers.insert(*buffer)),
                 _ => {}
             });
             stmt.visit(&mut |stmt| match stmt {
@@ -782,7 +783,7 @@ pub(crate) fn widest(module: &Module, value: &Value, element: Element) -> Elemen
         }
     });
     match (element, wide) {
-        (Element::I64, _) => Element::I64,
+        (Element::I64 | Element::U32, _) => Element::I64,
         (_, true) => Element::F64,
         (_, false) => Element::F32,
     }
@@ -835,13 +836,14 @@ fn name_of(element: Element) -> &'static str {
         Element::F64 => "f64",
         Element::F32 => "f32",
         Element::I64 => "i64",
+        Element::U32 => "i32",
     }
 }
 
 /// Names for the types of buffers.
 fn aliases() -> String {
     let alias = |element| format!("{} = memref<{HUGE}x{}>\n", memref(element), name_of(element));
-    [Element::F64, Element::F32, Element::I64].map(alias).concat()
+    [Element::F64, Element::F32, Element::I64, Element::U32].map(alias).concat()
 }
 
 fn memref(element: Element) -> String {

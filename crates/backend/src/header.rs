@@ -266,6 +266,7 @@ fn c_type(element: Element) -> &'static str {
         Element::F64 => "double",
         Element::F32 => "float",
         Element::I64 => "int64_t",
+        Element::U32 => "uint32_t",
     }
 }
 
@@ -288,6 +289,7 @@ fn formula(module: &Module, index: &Index, binding: u8) -> String {
         }
         Index::Mod(value, by) => (format!("{}%{by}", at(value, 3)), 3),
         Index::Quotient(value, by) => (format!("{}/{}", at(value, 3), at(by, 4)), 3),
+        Index::Load(buffer, index) => (format!("buffer {}[{}]", buffer.0, at(index, 0)), 4),
         Index::Min(left, right) => (format!("min({}, {})", at(left, 0), at(right, 0)), 4),
         Index::Max(left, right) => (format!("max({}, {})", at(left, 0), at(right, 0)), 4),
         Index::Select(condition, then, otherwise) => {

@@ -31,6 +31,10 @@ pub enum BufferArg<'a> {
     I64(&'a mut [i64]),
     /// Integers, only read.
     I64In(&'a [i64]),
+    /// Unsigned 32-bit integers, read and written.
+    U32(&'a mut [u32]),
+    /// Unsigned 32-bit integers, only read.
+    U32In(&'a [u32]),
 }
 
 impl BufferArg<'_> {
@@ -39,11 +43,15 @@ impl BufferArg<'_> {
             BufferArg::F64(_) | BufferArg::F64In(_) => Element::F64,
             BufferArg::F32(_) | BufferArg::F32In(_) => Element::F32,
             BufferArg::I64(_) | BufferArg::I64In(_) => Element::I64,
+            BufferArg::U32(_) | BufferArg::U32In(_) => Element::U32,
         }
     }
 
     fn writable(&self) -> bool {
-        matches!(self, BufferArg::F64(_) | BufferArg::F32(_) | BufferArg::I64(_))
+        matches!(
+            self,
+            BufferArg::F64(_) | BufferArg::F32(_) | BufferArg::I64(_) | BufferArg::U32(_)
+        )
     }
 
     fn len(&self) -> usize {
@@ -54,6 +62,8 @@ impl BufferArg<'_> {
             BufferArg::F32In(slice) => slice.len(),
             BufferArg::I64(slice) => slice.len(),
             BufferArg::I64In(slice) => slice.len(),
+            BufferArg::U32(slice) => slice.len(),
+            BufferArg::U32In(slice) => slice.len(),
         }
     }
 
@@ -65,6 +75,8 @@ impl BufferArg<'_> {
             BufferArg::F32In(slice) => slice.as_ptr().cast_mut().cast(),
             BufferArg::I64(slice) => slice.as_mut_ptr().cast(),
             BufferArg::I64In(slice) => slice.as_ptr().cast_mut().cast(),
+            BufferArg::U32(slice) => slice.as_mut_ptr().cast(),
+            BufferArg::U32In(slice) => slice.as_ptr().cast_mut().cast(),
         }
     }
 }
@@ -186,6 +198,7 @@ fn name_of(element: Element) -> &'static str {
         Element::F64 => "f64",
         Element::F32 => "f32",
         Element::I64 => "i64",
+        Element::U32 => "u32",
     }
 }
 

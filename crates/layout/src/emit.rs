@@ -304,6 +304,8 @@ impl Printer<'_> {
                     format!("({a} / {by} - ({a} % {by} < 0))")
                 }
             },
+            // Positions of structured tensors load nothing.
+            Index::Load(buffer, a) => format!("buffer{}[{}]", buffer.0, self.index(a, 0)),
             Index::Quotient(a, by) => match self.language {
                 Language::Rust => {
                     format!("({}).div_euclid({})", self.index(a, 0), self.index(by, 0))

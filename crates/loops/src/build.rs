@@ -240,7 +240,7 @@ impl Element {
     pub fn bytes(self) -> usize {
         match self {
             Element::F64 | Element::I64 => 8,
-            Element::F32 => 4,
+            Element::F32 | Element::U32 => 4,
         }
     }
 }

@@ -119,6 +119,7 @@ impl Renumber<'_> {
             Index::ExactDiv(value, by) => Index::ExactDiv(go(value), *by),
             Index::Min(left, right) => Index::Min(go(left), go(right)),
             Index::Max(left, right) => Index::Max(go(left), go(right)),
+            Index::Load(buffer, index) => Index::Load(*buffer, go(index)),
             Index::Select(condition, then, otherwise) => {
                 Index::Select(Box::new(self.condition(condition)), go(then), go(otherwise))
             }

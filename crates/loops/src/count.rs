@@ -3,7 +3,7 @@
 //! An addition, product, quotient, and the addition of `+=` count as one each, a sum of `n` terms as `n - 1`
 //! additions. A loop whose body does the same work in every iteration is walked once.
 
-use crate::eval::eval_range;
+use crate::eval::{Env, eval_range};
 use crate::ir::*;
 
 /// Iterations walked at most.
@@ -73,7 +73,7 @@ impl Counter<'_> {
         mut each: impl FnMut(&mut Self) -> Option<u64>,
     ) -> Option<(u64, u64)> {
         let vars = |var: VarId| self.vars.get(var.0 as usize).copied().flatten();
-        let range = eval_range(lower, upper, self.symbols, &vars).ok()?;
+        let range = eval_range(lower, upper, &Env::new(self.symbols, &vars)).ok()?;
         let slot = var.0 as usize;
         if range.is_empty() || step <= 0 || slot >= self.vars.len() {
             return range.is_empty().then_some((0, 0));
@@ -101,7 +101,8 @@ impl Counter<'_> {
             // The same in any number of parts: in one.
             Stmt::Share(inner) => {
                 let vars = |var: VarId| self.vars.get(var.0 as usize).copied().flatten();
-                let range = eval_range(&inner.lower, &inner.upper, self.symbols, &vars).ok()?;
+                let range =
+                    eval_range(&inner.lower, &inner.upper, &Env::new(self.symbols, &vars)).ok()?;
                 if range.start >= range.end {
                     return Some(0);
                 }
@@ -112,7 +113,8 @@ impl Counter<'_> {
             // The results of parts are few.
             Stmt::Partial(inner) => {
                 let vars = |var: VarId| self.vars.get(var.0 as usize).copied().flatten();
-                let range = eval_range(&inner.lower, &inner.upper, self.symbols, &vars).ok()?;
+                let range =
+                    eval_range(&inner.lower, &inner.upper, &Env::new(self.symbols, &vars)).ok()?;
                 for (var, value) in
                     [(inner.begin, range.start), (inner.end, range.end), (inner.shift, 0)]
                 {
@@ -129,7 +131,7 @@ impl Counter<'_> {
             }
             Stmt::Store(store) => {
                 let integer =
-                    self.module.buffers.get(store.buffer.0 as usize)?.element == Element::I64;
+                    self.module.buffers.get(store.buffer.0 as usize)?.element.is_integer();
                 let add = u64::from(store.mode == StoreMode::Add && !integer);
                 self.value(&store.value)?.checked_add(add)
             }

@@ -25,6 +25,27 @@ pub enum EvalError {
     /// A variable has no value here.
     #[error("variable {} has no value", .0.0)]
     Variable(VarId),
+    /// An element cannot be loaded here.
+    #[error("element {} of buffer {} cannot be loaded", .1, .0.0)]
+    Load(BufferId, i64),
+}
+
+/// What the leaves of integer expressions are.
+#[derive(Clone, Copy)]
+pub struct Env<'a> {
+    /// The symbols' values, in the module's order.
+    pub symbols: &'a [i64],
+    /// The variables' values, where they have one.
+    pub vars: &'a dyn Fn(VarId) -> Option<i64>,
+    /// The elements of buffers of integers, where there are any.
+    pub loads: &'a dyn Fn(BufferId, i64) -> Option<i64>,
+}
+
+impl<'a> Env<'a> {
+    /// Nothing can be loaded.
+    pub fn new(symbols: &'a [i64], vars: &'a dyn Fn(VarId) -> Option<i64>) -> Env<'a> {
+        Env { symbols, vars, loads: &|_, _| None }
+    }
 }
 
 impl Index {
@@ -34,15 +55,20 @@ impl Index {
         symbols: &[i64],
         vars: &dyn Fn(VarId) -> Option<i64>,
     ) -> Result<i64, EvalError> {
-        let eval = |index: &Index| index.eval(symbols, vars);
+        self.eval_in(&Env::new(symbols, vars))
+    }
+
+    /// The value, given the leaves'.
+    pub fn eval_in(&self, env: &Env<'_>) -> Result<i64, EvalError> {
+        let eval = |index: &Index| index.eval_in(env);
         let divisor = |by: i64| if by > 0 { Ok(by) } else { Err(EvalError::Divisor(by)) };
         let checked = |value: Option<i64>| value.ok_or(EvalError::Overflow);
         match self {
             Index::Const(value) => Ok(*value),
             Index::Symbol(symbol) => {
-                symbols.get(symbol.0 as usize).copied().ok_or(EvalError::Symbol(*symbol))
+                env.symbols.get(symbol.0 as usize).copied().ok_or(EvalError::Symbol(*symbol))
             }
-            Index::Var(var) => vars(*var).ok_or(EvalError::Variable(*var)),
+            Index::Var(var) => (env.vars)(*var).ok_or(EvalError::Variable(*var)),
             Index::Add(left, right) => checked(eval(left)?.checked_add(eval(right)?)),
             Index::Sub(left, right) => checked(eval(left)?.checked_sub(eval(right)?)),
             Index::Mul(left, right) => checked(eval(left)?.checked_mul(eval(right)?)),
@@ -55,8 +81,12 @@ impl Index {
             },
             Index::Min(left, right) => Ok(eval(left)?.min(eval(right)?)),
             Index::Max(left, right) => Ok(eval(left)?.max(eval(right)?)),
+            Index::Load(buffer, index) => {
+                let at = eval(index)?;
+                (env.loads)(*buffer, at).ok_or(EvalError::Load(*buffer, at))
+            }
             Index::Select(condition, then, otherwise) => {
-                if condition.eval(symbols, vars)? {
+                if condition.eval_in(env)? {
                     eval(then)
                 } else {
                     eval(otherwise)
@@ -83,13 +113,18 @@ impl Condition {
         symbols: &[i64],
         vars: &dyn Fn(VarId) -> Option<i64>,
     ) -> Result<bool, EvalError> {
+        self.eval_in(&Env::new(symbols, vars))
+    }
+
+    /// Whether it holds, given the leaves' values. Stops at the first condition that decides.
+    pub fn eval_in(&self, env: &Env<'_>) -> Result<bool, EvalError> {
         match self {
             Condition::Compare(op, left, right) => {
-                Ok(op.holds(left.eval(symbols, vars)?, right.eval(symbols, vars)?))
+                Ok(op.holds(left.eval_in(env)?, right.eval_in(env)?))
             }
             Condition::And(list) => {
                 for condition in list {
-                    if !condition.eval(symbols, vars)? {
+                    if !condition.eval_in(env)? {
                         return Ok(false);
                     }
                 }
@@ -97,7 +132,7 @@ impl Condition {
             }
             Condition::Or(list) => {
                 for condition in list {
-                    if condition.eval(symbols, vars)? {
+                    if condition.eval_in(env)? {
                         return Ok(true);
                     }
                 }
@@ -111,15 +146,14 @@ impl Condition {
 pub fn eval_range(
     lower: &[Index],
     upper: &[Index],
-    symbols: &[i64],
-    vars: &dyn Fn(VarId) -> Option<i64>,
+    env: &Env<'_>,
 ) -> Result<std::ops::Range<i64>, EvalError> {
     let mut range = i64::MIN..i64::MAX;
     for bound in lower {
-        range.start = range.start.max(bound.eval(symbols, vars)?);
+        range.start = range.start.max(bound.eval_in(env)?);
     }
     for bound in upper {
-        range.end = range.end.min(bound.eval(symbols, vars)?);
+        range.end = range.end.min(bound.eval_in(env)?);
     }
     if lower.is_empty() || upper.is_empty() {
         return Ok(0..0);

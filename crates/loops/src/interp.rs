@@ -4,7 +4,7 @@
 //! them writes is an error. Floating-point expressions are evaluated in binary64, whatever the buffers'
 //! elements, and rounded when stored.
 
-use crate::eval::{EvalError, eval_range};
+use crate::eval::{Env, EvalError, eval_range};
 use crate::ir::*;
 
 /// The contents of a buffer.
@@ -12,7 +12,7 @@ use crate::ir::*;
 pub enum Data {
     /// Of an `f64` or `f32` buffer; the latter's elements are rounded when stored.
     Float(Vec<f64>),
-    /// Of an `i64` buffer.
+    /// Of a buffer of integers.
     Int(Vec<i64>),
 }
 
@@ -21,7 +21,7 @@ impl Data {
     pub fn zeros(element: Element, len: usize) -> Data {
         match element {
             Element::F64 | Element::F32 => Data::Float(vec![0.0; len]),
-            Element::I64 => Data::Int(vec![0; len]),
+            Element::I64 | Element::U32 => Data::Int(vec![0; len]),
         }
     }
 
@@ -164,7 +164,7 @@ pub fn run_steps(
         let buffer = module.buffers.get(id.0 as usize).ok_or(unknown)?;
         let size = buffer.size.eval_symbols(symbols)?;
         let name = || buffer.name.clone();
-        if matches!(data, Data::Int(_)) != (buffer.element == Element::I64) {
+        if matches!(data, Data::Int(_)) != buffer.element.is_integer() {
             return Err(InterpError::Kind(name()));
         }
         let len = usize::try_from(size).map_err(|_| InterpError::Size { buffer: name(), size })?;
@@ -287,13 +287,34 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
+    /// Calls `f` with the leaves' values at the current place.
+    fn with_env<T>(
+        &self,
+        f: impl FnOnce(&Env<'_>) -> Result<T, EvalError>,
+    ) -> Result<T, InterpError> {
+        let vars = |var: VarId| self.vars.get(var.0 as usize).copied().flatten();
+        let loads = |buffer: BufferId, at: i64| {
+            let slot = self.slots.get(buffer.0 as usize)?.as_ref()?;
+            let at = usize::try_from(at).ok().filter(|at| *at < slot.len)?;
+            slot.data.as_int().map(|data| data[at])
+        };
+        f(&Env { symbols: self.symbols, vars: &vars, loads: &loads }).map_err(|error| match error {
+            EvalError::Load(buffer, index) => {
+                let buffer = self.module.buffers.get(buffer.0 as usize);
+                let name = buffer.map(|buffer| buffer.name.clone()).unwrap_or_default();
+                let slot = self.slots.iter().flatten().find(|slot| slot.buffer.name == name);
+                InterpError::Bounds { buffer: name, index, size: slot.map_or(0, |slot| slot.len) }
+            }
+            error => InterpError::Eval(error),
+        })
+    }
+
     fn index(&self, index: &Index) -> Result<i64, InterpError> {
-        Ok(index.eval(self.symbols, &|var| self.vars.get(var.0 as usize).copied().flatten())?)
+        self.with_env(|env| index.eval_in(env))
     }
 
     fn holds(&self, condition: &Condition) -> Result<bool, InterpError> {
-        let vars = |var: VarId| self.vars.get(var.0 as usize).copied().flatten();
-        Ok(condition.eval(self.symbols, &vars)?)
+        self.with_env(|env| condition.eval_in(env))
     }
 
     fn block(&mut self, body: &[Stmt]) -> Result<(), InterpError> {
@@ -317,8 +338,7 @@ impl<'a> Machine<'a> {
         if slot >= self.vars.len() {
             return Err(InterpError::Invalid("a variable does not exist"));
         }
-        let vars = |var: VarId| self.vars.get(var.0 as usize).copied().flatten();
-        let range = eval_range(lower, upper, self.symbols, &vars)?;
+        let range = self.with_env(|env| eval_range(lower, upper, env))?;
         let outer = self.vars[slot];
         let mut value = range.start;
         while value < range.end {
@@ -375,8 +395,7 @@ impl<'a> Machine<'a> {
         if share.step <= 0 || slots.iter().any(|slot| *slot >= self.vars.len()) {
             return Err(InterpError::Invalid("parts of no size, or variables that do not exist"));
         }
-        let vars = |var: VarId| self.vars.get(var.0 as usize).copied().flatten();
-        let range = eval_range(&share.lower, &share.upper, self.symbols, &vars)?;
+        let range = self.with_env(|env| eval_range(&share.lower, &share.upper, env))?;
         let outer = slots.map(|slot| self.vars[slot]);
         let length = range.end.checked_sub(range.start).ok_or(EvalError::Overflow)?;
         if length <= 0 {
@@ -417,8 +436,7 @@ impl<'a> Machine<'a> {
             return Err(InterpError::Invalid("parts of no size, or variables that do not exist"));
         }
         self.holds(&partial.condition)?;
-        let vars = |var: VarId| self.vars.get(var.0 as usize).copied().flatten();
-        let range = eval_range(&partial.lower, &partial.upper, self.symbols, &vars)?;
+        let range = self.with_env(|env| eval_range(&partial.lower, &partial.upper, env))?;
         let (base, extent) = (self.index(&partial.base)?, self.index(&partial.extent)?);
         let overflow = InterpError::Eval(EvalError::Overflow);
         let unknown = InterpError::Invalid("a workspace is not a buffer of the module");
@@ -428,7 +446,7 @@ impl<'a> Machine<'a> {
         let len = len.ok_or_else(|| overflow.clone())?;
         // What is not set shows.
         let data = match buffer.element {
-            Element::I64 => Data::Int(vec![i64::MIN; len]),
+            Element::I64 | Element::U32 => Data::Int(vec![i64::MIN; len]),
             Element::F64 | Element::F32 => Data::Float(vec![f64::NAN; len]),
         };
         self.slots[partial.workspace.0 as usize] =
@@ -471,7 +489,7 @@ impl<'a> Machine<'a> {
     fn store(&mut self, store: &Store) -> Result<(), InterpError> {
         let index = self.index(&store.index)?;
         let float = match self.slot(store.buffer)?.0.buffer.element {
-            Element::I64 => None,
+            Element::I64 | Element::U32 => None,
             Element::F64 | Element::F32 => Some(self.value(&store.value)?),
         };
         let int = match (&float, &store.value) {
@@ -494,7 +512,11 @@ impl<'a> Machine<'a> {
             }
             (Data::Int(data), _) => {
                 let old = if add { data[at] } else { 0 };
-                data[at] = old.checked_add(int).ok_or(EvalError::Overflow)?;
+                let new = old.checked_add(int).ok_or(EvalError::Overflow)?;
+                if slot.buffer.element == Element::U32 && u32::try_from(new).is_err() {
+                    return Err(EvalError::Overflow.into());
+                }
+                data[at] = new;
             }
             (Data::Float(_), None) => return Err(InterpError::Kind(slot.buffer.name.clone())),
         }

@@ -33,8 +33,17 @@ pub enum Element {
     F64,
     /// IEEE binary32.
     F32,
-    /// Signed 64-bit integer (sizes).
+    /// Signed 64-bit integer (sizes, positions).
     I64,
+    /// Unsigned 32-bit integer (positions and coordinates of sparse tensors).
+    U32,
+}
+
+impl Element {
+    /// Whether elements are integers: stored as such, and loaded in integer expressions only.
+    pub fn is_integer(self) -> bool {
+        matches!(self, Element::I64 | Element::U32)
+    }
 }
 
 /// A flat, zero-based array of elements.
@@ -215,7 +224,7 @@ pub struct Store {
     pub buffer: BufferId,
     /// Position in the buffer.
     pub index: Index,
-    /// The value; for an [`Element::I64`] buffer it must be a [`Value::FromIndex`].
+    /// The value; for a buffer of integers it must be a [`Value::FromIndex`].
     pub value: Value,
     /// Overwrite or accumulate.
     pub mode: StoreMode,
@@ -250,6 +259,8 @@ pub enum Condition {
 }
 
 /// An integer expression, evaluated in 64-bit two's complement; overflow is excluded by whoever builds it.
+///
+/// Elements that it loads are of buffers that the function only reads: it has one value wherever its variables have theirs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Index {
     /// A constant.
@@ -276,6 +287,8 @@ pub enum Index {
     Min(Box<Index>, Box<Index>),
     /// Larger of two.
     Max(Box<Index>, Box<Index>),
+    /// An element of a buffer of integers.
+    Load(BufferId, Box<Index>),
     /// The first where the condition holds, else the second.
     Select(Box<Condition>, Box<Index>, Box<Index>),
 }

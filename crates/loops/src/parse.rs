@@ -197,6 +197,7 @@ impl<'a> Parser<'a> {
                 Token::Name("f64") => Element::F64,
                 Token::Name("f32") => Element::F32,
                 Token::Name("i64") => Element::I64,
+                Token::Name("u32") => Element::U32,
                 _ => return self.expected("`f64`, `f32` or `i64`"),
             };
             self.advance();
@@ -502,6 +503,10 @@ impl<'a> Parser<'a> {
                 let result = self.deeper(|p| p.call(call))?;
                 self.sign(")")?;
                 Ok(result)
+            }
+            Token::Name(_) if self.after() == Token::Sign("[") => {
+                let (buffer, index) = self.deeper(Self::element)?;
+                Ok(Index::Load(buffer, Box::new(index)))
             }
             Token::Name(_) => {
                 let at = self.at;

@@ -198,6 +198,7 @@ impl Printer<'_> {
                 self.index(right, Level::Or);
                 self.out.push(')');
             }
+            Index::Load(buffer, index) => self.element(*buffer, index),
             Index::Select(condition, then, otherwise) => {
                 self.out.push_str("select(");
                 self.condition(condition, Level::Or);
@@ -462,6 +463,7 @@ pub(crate) fn element_name(element: Element) -> &'static str {
         Element::F64 => "f64",
         Element::F32 => "f32",
         Element::I64 => "i64",
+        Element::U32 => "u32",
     }
 }
 

@@ -97,6 +97,11 @@ pub enum Violation {
     /// A store to an integer buffer of something else than an integer.
     #[error("a value that is not an integer is stored to integer buffer `{0}`")]
     StoresFloat(String),
+    /// A load in an integer expression from something else than a buffer of integers that is only read.
+    #[error(
+        "buffer `{0}` is loaded from in an integer expression, but is not one of integers that are only read"
+    )]
+    LoadsNumber(String),
     /// A load from an integer buffer.
     #[error("integer buffer `{0}` is loaded from in a floating-point expression")]
     LoadsInteger(String),
@@ -275,7 +280,7 @@ impl<'a> Verifier<'a> {
                 self.index(&store.index);
                 match &store.value {
                     Value::FromIndex(_) => {}
-                    _ if element == Some(Element::I64) => {
+                    _ if element.is_some_and(Element::is_integer) => {
                         let name = self.module.buffers[store.buffer.0 as usize].name.clone();
                         self.report(Violation::StoresFloat(name));
                     }
@@ -345,6 +350,7 @@ impl<'a> Verifier<'a> {
             Index::FloorDiv(_, by) | Index::Mod(_, by) | Index::ExactDiv(_, by) if *by <= 0 => {
                 self.report(Violation::Divisor(*by));
             }
+            Index::Load(buffer, _) => self.loads_integer(*buffer),
             Index::Select(condition, _, _) => {
                 let mut sides = Vec::new();
                 comparisons(condition, &mut sides);
@@ -352,6 +358,17 @@ impl<'a> Verifier<'a> {
             }
             _ => {}
         });
+    }
+
+    /// An integer expression has one value wherever its variables have theirs: what it loads is not written.
+    fn loads_integer(&mut self, buffer: BufferId) {
+        let Some(element) = self.buffer(buffer, false) else { return };
+        let mode = self.function.args.iter().find(|(argument, _)| *argument == buffer);
+        let read_only = mode.is_none_or(|(_, mode)| *mode == Mode::In);
+        if !element.is_integer() || !read_only || self.workspaces.contains(&buffer) {
+            let name = self.module.buffers[buffer.0 as usize].name.clone();
+            self.report(Violation::LoadsNumber(name));
+        }
     }
 
     fn buffer(&mut self, buffer: BufferId, write: bool) -> Option<Element> {
@@ -374,7 +391,7 @@ impl<'a> Verifier<'a> {
         match value {
             Value::Const(_) => {}
             Value::Load(buffer, index) => {
-                if self.buffer(*buffer, false) == Some(Element::I64) {
+                if self.buffer(*buffer, false).is_some_and(Element::is_integer) {
                     let name = self.module.buffers[buffer.0 as usize].name.clone();
                     self.report(Violation::LoadsInteger(name));
                 }

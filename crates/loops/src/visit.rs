@@ -22,9 +22,10 @@ impl Index {
                 left.visit(f);
                 right.visit(f);
             }
-            Index::FloorDiv(value, _) | Index::Mod(value, _) | Index::ExactDiv(value, _) => {
-                value.visit(f);
-            }
+            Index::FloorDiv(value, _)
+            | Index::Mod(value, _)
+            | Index::ExactDiv(value, _)
+            | Index::Load(_, value) => value.visit(f),
             Index::Select(condition, then, otherwise) => {
                 condition.visit(f);
                 then.visit(f);
@@ -47,6 +48,7 @@ impl Index {
             Index::ExactDiv(value, by) => go(value).exact_div(*by),
             Index::Min(left, right) => go(left).min(go(right)),
             Index::Max(left, right) => go(left).max(go(right)),
+            Index::Load(buffer, index) => Index::Load(*buffer, Box::new(go(index))),
             Index::Select(condition, then, otherwise) => {
                 Index::select(condition.rebuild(leaf), go(then), go(otherwise))
             }

@@ -1,6 +1,6 @@
 //! Integer expressions, conditions and constants.
 
-use super::{Ssa, Writer, name_of};
+use super::{Ssa, Writer, memref, name_of};
 use crate::Result;
 use dastac_loops::{Compare, Condition, Element, Index};
 
@@ -69,6 +69,24 @@ impl Writer<'_, '_> {
                 let by = self.index_constant(by);
                 let exact = self.promise(" exact");
                 Ok(self.define(format_args!("{operation} {value}, {by}{exact} : index")))
+            }
+            Index::Load(buffer, at) => {
+                let at = self.index(at)?;
+                let (memory, element) = self.buffer(*buffer)?;
+                self.check(*buffer, &at);
+                let ty = memref(element);
+                let value = self.define(format_args!("memref.load {memory}[{at}] : {ty}"));
+                Ok(match element {
+                    Element::U32 => {
+                        self.define(format_args!("arith.index_castui {value} : i32 to index"))
+                    }
+                    Element::I64 => {
+                        self.define(format_args!("arith.index_cast {value} : i64 to index"))
+                    }
+                    Element::F64 | Element::F32 => {
+                        return Err(self.invalid(format_args!("a number is loaded as an integer")));
+                    }
+                })
             }
             Index::Select(condition, then, otherwise) => {
                 let condition = self.condition(condition)?;

@@ -849,6 +849,8 @@ impl Writer<'_, '_> {
             (Element::F64, Element::F32) => "arith.truncf",
             (Element::F32, Element::F64) => "arith.extf",
             (Element::I64, Element::F64 | Element::F32) => "arith.sitofp",
+            (Element::I64, Element::U32) => "arith.trunci",
+            (Element::U32, Element::I64) => "arith.extui",
             _ => return value,
         };
         let (from, to) = (self.type_of(from, vector), self.type_of(to, vector));
@@ -863,7 +865,8 @@ impl Writer<'_, '_> {
         vector: bool,
         (element, computed): (Element, Element),
     ) -> Ssa {
-        if element == Element::I64 {
+        if element.is_integer() {
+            let old = self.converted(old, vector, element, Element::I64);
             return self.define(format_args!("arith.addi {old}, {value} : i64"));
         }
         let old = self.converted(old, vector, element, computed);

@@ -353,6 +353,9 @@ impl Abstraction {
             Index::FloorDiv(value, by) => Index::FloorDiv(Box::new(self.index(value)), *by),
             Index::Mod(value, by) => Index::Mod(Box::new(self.index(value)), *by),
             Index::ExactDiv(value, by) => Index::ExactDiv(Box::new(self.index(value)), *by),
+            Index::Load(buffer, index) => {
+                Index::Load(self.buffer(*buffer), Box::new(self.index(index)))
+            }
             Index::Quotient(left, right) => {
                 let (left, right) = pair(self, left, right);
                 Index::Quotient(left, right)

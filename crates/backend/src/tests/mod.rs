@@ -10,6 +10,7 @@ mod parallel;
 mod partial;
 mod random;
 mod share;
+mod sparse;
 
 use crate::{BufferArg, Compiled, Cpu, Jit, Options, compile};
 use dastac_loops::*;

@@ -90,7 +90,7 @@ impl Contract<'_> {
         };
         let element = self.buffers.get(store.buffer.0 as usize)?.element;
         if store.mode != StoreMode::Add
-            || element == Element::I64
+            || element.is_integer()
             || store.index.mentions(inner.var)
             || store.value.loads(store.buffer)
         {

@@ -192,6 +192,7 @@ impl Fold {
             Index::ExactDiv(value, by) => go(value).exact_div(*by),
             Index::Min(left, right) => go(left).min(go(right)),
             Index::Max(left, right) => go(left).max(go(right)),
+            Index::Load(buffer, index) => Index::Load(*buffer, Box::new(go(index))),
             Index::Select(condition, then, otherwise) => {
                 Index::select(self.condition(condition), go(then), go(otherwise))
             }

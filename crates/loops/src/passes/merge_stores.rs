@@ -48,7 +48,7 @@ fn combines(first: &Store, second: &Store, buffers: &[Buffer]) -> bool {
         && first.buffer == second.buffer
         && first.index == second.index
         && !second.value.loads(first.buffer)
-        && element.is_some_and(|element| element != Element::I64)
+        && element.is_some_and(|element| !element.is_integer())
 }
 
 #[cfg(test)]

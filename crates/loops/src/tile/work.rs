@@ -43,6 +43,9 @@ fn total(var: VarId, (lower, upper): (&[Index], &[Index]), inside: &Index) -> In
     if !inside.mentions(var) {
         return length * inside.clone();
     }
+    if loads(inside, var) {
+        return telescoped(var, (&first, &last), inside, &length).unwrap_or(length);
+    }
     let middle = (first.clone() + last.clone()).floor_div(2);
     let at = |index: &Index| inside.substitute(var, index);
     let mut size = 0;
@@ -51,4 +54,61 @@ fn total(var: VarId, (lower, upper): (&[Index], &[Index]), inside: &Index) -> In
         return length * at(&middle);
     }
     length * (at(&first) + at(&middle) * 4 + at(&last)).floor_div(6)
+}
+
+/// Whether `var` decides about what an expression loads.
+fn loads(index: &Index, var: VarId) -> bool {
+    let mut found = false;
+    index.visit(&mut |part| found |= matches!(part, Index::Load(..)) && part.mentions(var));
+    found
+}
+
+/// The sum over a range of `a * x + b`, where `x` is the length of a segment of positions: `pos[var + 1] - pos[var]`.
+///
+/// Before -> after, of `i` from `f` to `l`: `2 * max(pos[i + 1] - pos[i], 0) + 1` -> `2 * (pos[l] - pos[f]) + (l - f)`.
+fn telescoped(
+    var: VarId,
+    (first, last): (&Index, &Index),
+    inside: &Index,
+    length: &Index,
+) -> Option<Index> {
+    let mut segment: Option<(&Index, BufferId, &Index)> = None;
+    inside.visit(&mut |part| {
+        if let Some((buffer, start)) = segment_of(part)
+            && start.constant_stride(var) == Some(1)
+        {
+            segment = segment.or(Some((part, buffer, start)));
+        }
+    });
+    let (segment, buffer, start) = segment?;
+    let with = |value: i64| replaced(inside, segment, &Index::Const(value));
+    let (one, rest) = (with(1), with(0));
+    if one.mentions(var) || rest.mentions(var) {
+        return None;
+    }
+    let at = |index: &Index| Index::Load(buffer, Box::new(start.substitute(var, index)));
+    let all = (at(last) - at(first)).max(Index::Const(0));
+    Some((one - rest.clone()) * all + rest * length.clone())
+}
+
+/// The buffer and the place of the first position of a segment, if this is a segment's length.
+fn segment_of(index: &Index) -> Option<(BufferId, &Index)> {
+    let Index::Max(difference, zero) = index else { return None };
+    let (Index::Sub(end, start), Index::Const(0)) = (&**difference, &**zero) else { return None };
+    let (Index::Load(one, next), Index::Load(other, this)) = (&**end, &**start) else {
+        return None;
+    };
+    (one == other && next.constant_difference(this) == Some(1)).then_some((*one, &**this))
+}
+
+/// An expression with another in place of a part of it; sums and products are looked into, which is what work is made of.
+fn replaced(index: &Index, part: &Index, by: &Index) -> Index {
+    let go = |index: &Index| replaced(index, part, by);
+    match index {
+        _ if index == part => by.clone(),
+        Index::Add(left, right) => go(left) + go(right),
+        Index::Sub(left, right) => go(left) - go(right),
+        Index::Mul(left, right) => go(left) * go(right),
+        _ => index.clone(),
+    }
 }

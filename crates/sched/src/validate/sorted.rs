@@ -67,6 +67,7 @@ impl Validator<'_> {
             Index::FloorDiv(value, by) => go(value)?.floor_div(*by),
             Index::Mod(value, by) => go(value)?.modulo(*by),
             Index::Quotient(left, right) => go(left)?.quotient(go(right)?),
+            Index::Load(buffer, index) => Index::Load(*buffer, Box::new(go(index)?)),
             Index::ExactDiv(value, by) => go(value)?.exact_div(*by),
             Index::Min(left, right) | Index::Max(left, right) => {
                 let (left, right) = (go(left)?, go(right)?);

@@ -1,0 +1,86 @@
+//! Loops over the positions of sparse tensors: bounds and subscripts that are loaded.
+
+use super::*;
+use dastac_loops::tile;
+
+/// A matrix in rows of positions (`csr`) times a matrix, and times a vector.
+const TEXT: &str = "module(N, M, K, Z)
+buffer C : f64[N * K]
+buffer y : f64[N]
+buffer pos : INT[N + 1]
+buffer crd : INT[Z]
+buffer val : f64[Z]
+buffer B : f64[M * K]
+func f(out C, out y, in pos, in crd, in val, in B) {
+  parallel i = 0 to N {
+    parallel k = 0 to K { C[K * i + k] = sum(p = pos[i] to pos[i + 1]) val[p] * B[K * crd[p] + k] }
+  }
+  parallel i = 0 to N { y[i] = sum(p = pos[i] to pos[i + 1]) val[p] * B[crd[p]] }
+}";
+
+#[test]
+fn rows_of_positions() {
+    for int in ["u32", "i64"] {
+        let module = parse(&TEXT.replace("INT", int)).unwrap();
+        assert_eq!(verify(&module), Ok(()));
+        for (tiled, parallel, checked) in
+            [(false, false, false), (true, false, false), (true, true, false), (true, true, true)]
+        {
+            let mut module = module.clone();
+            let options = Options { parallel, checked, ..Options::default() };
+            if tiled {
+                tile::tile(&mut module, &options.cpu.tiling(parallel).unwrap());
+                assert_eq!(verify(&module), Ok(()));
+            }
+            let jit = Jit::load(&compile(&module, &options).unwrap()).unwrap();
+            for (n, m, k) in [(0, 0, 0), (1, 1, 1), (7, 5, 3), (13, 40, 37), (5, 90, 64)] {
+                check(&jit, &module, int == "u32", (n, m, k));
+            }
+        }
+    }
+}
+
+fn check(jit: &Jit, module: &Module, narrow: bool, (n, m, k): (usize, usize, usize)) {
+    // Rows of 0 to 10 elements.
+    let mut pos = vec![0usize];
+    let mut crd = Vec::new();
+    for i in 0..n {
+        crd.extend((0..m).filter(|j| (i * 7 + j * 5) % (2 + i % 9) == 0).take(10));
+        pos.push(crd.len());
+    }
+    let z = crd.len();
+    let small = |len: usize, by: usize| -> Vec<f64> {
+        (0..len).map(|at| ((at * by) % 11) as f64 - 4.0).collect()
+    };
+    let (val, b) = (small(z, 7), small(m * k, 5));
+    let symbols = [n, m, k, z].map(|x| x as i64);
+    let ints = |list: &[usize]| Data::Int(list.iter().map(|x| *x as i64).collect());
+    let mut expected = [
+        Data::Float(vec![9.0; n * k]),
+        Data::Float(vec![9.0; n]),
+        ints(&pos),
+        ints(&crd),
+        Data::Float(val.clone()),
+        Data::Float(b.clone()),
+    ];
+    interp::run(module, "f", &symbols, &mut expected).unwrap();
+    let (mut c, mut y) = (vec![9.0; n * k], vec![9.0; n]);
+    let [pos32, crd32]: [Vec<u32>; 2] =
+        [&pos, &crd].map(|list| list.iter().map(|x| *x as u32).collect());
+    let [pos64, crd64]: [Vec<i64>; 2] =
+        [&pos, &crd].map(|list| list.iter().map(|x| *x as i64).collect());
+    let (pos, crd) = match narrow {
+        true => (BufferArg::U32In(&pos32), BufferArg::U32In(&crd32)),
+        false => (BufferArg::I64In(&pos64), BufferArg::I64In(&crd64)),
+    };
+    let buffers = &mut [
+        BufferArg::F64(&mut c),
+        BufferArg::F64(&mut y),
+        pos,
+        crd,
+        BufferArg::F64In(&val),
+        BufferArg::F64In(&b),
+    ];
+    jit.call("f", &symbols, buffers).unwrap();
+    assert_eq!([Data::Float(c), Data::Float(y)], [expected[0].clone(), expected[1].clone()]);
+}
