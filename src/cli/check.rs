@@ -24,8 +24,12 @@ pub fn check(terminal: &Terminal, args: &FileArgs) -> Result<Outcome> {
     let analysis = analyse(terminal, &source, &Progress::new(terminal.interactive))?;
     let program = &analysis.inferred.program;
     let inputs = program.tensors.iter().filter(|tensor| tensor.role == Role::Input).count();
+    let dynamic = match program.tensors.iter().filter(|tensor| tensor.format.is_some()).count() {
+        0 => String::new(),
+        some => format!(", {some} dynamic"),
+    };
     let mut text = format!(
-        "ok: {} ({}), {}, {}",
+        "ok: {} ({}{dynamic}), {}, {}",
         count(program.tensors.len(), "tensor"),
         count(inputs, "input"),
         count(program.rules.len(), "rule"),

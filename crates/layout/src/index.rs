@@ -103,6 +103,10 @@ impl Layout {
 
     /// What a program asks of a tensor's layout.
     pub(crate) fn asked(inferred: &Inferred, tensor: TensorId) -> Result<Builder, LayoutError> {
+        let beyond = inferred.program.not_structured();
+        if !beyond.is_empty() {
+            return Err(LayoutError::Program(beyond));
+        }
         let asked = || -> Result<Builder, LayoutError> {
             let mut builder = Layout::builder(&inferred.used(tensor)?)
                 .loop_order(&appearance_order(inferred, tensor))

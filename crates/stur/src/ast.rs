@@ -68,6 +68,8 @@ pub enum Item {
     PreprocessStart(Span),
     /// `@preprocess_end`
     PreprocessEnd(Span),
+    /// `B:F(i, j) := dense(i), compressed(j)`, `B:F := csr`
+    Format(FormatItem),
     /// `head := sum of products`
     Rule(RuleItem),
 }
@@ -84,6 +86,7 @@ impl Item {
             | Item::Types(_, span)
             | Item::PreprocessStart(span)
             | Item::PreprocessEnd(span) => *span,
+            Item::Format(format) => format.span,
             Item::Rule(rule) => rule.span,
         }
     }
@@ -185,6 +188,30 @@ pub struct TypeItem {
     pub tensor: Name,
     /// The type's name.
     pub element: Name,
+}
+
+/// A `:F` line: how a dynamically sparse tensor is stored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FormatItem {
+    /// The tensor.
+    pub tensor: Name,
+    /// Names for its dimensions, if given.
+    pub iterators: Option<Vec<Name>>,
+    /// A named format alone, or one or more levels.
+    pub words: Vec<FormatWord>,
+    /// The whole line.
+    pub span: Span,
+}
+
+/// A format or a level: `csr`, `DC(j, i)`, `compressed(i, nonunique)`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FormatWord {
+    /// What it is called.
+    pub word: Name,
+    /// One or more names in parentheses; none without these.
+    pub arguments: Vec<Name>,
+    /// With the parentheses.
+    pub span: Span,
 }
 
 /// What a rule says about its tensor.

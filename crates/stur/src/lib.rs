@@ -6,6 +6,7 @@ pub mod blame;
 mod check;
 pub mod coefficient;
 pub mod diagnostic;
+pub mod format;
 pub mod hint;
 pub mod infer;
 mod lexer;

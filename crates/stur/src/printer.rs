@@ -5,8 +5,8 @@
 use std::fmt::{self, Display, Formatter};
 
 use crate::ast::{
-    Aspect, BinaryOp, CompareOp, Comparison, Expr, ExprKind, File, Item, IterationOrder,
-    LayoutItem, LayoutPart, RuleItem, ScheduleItem, SchedulePart, Term,
+    Aspect, BinaryOp, CompareOp, Comparison, Expr, ExprKind, File, FormatItem, FormatWord, Item,
+    IterationOrder, LayoutItem, LayoutPart, RuleItem, ScheduleItem, SchedulePart, Term,
 };
 
 /// `a, b, c`
@@ -60,6 +60,7 @@ impl Display for Item {
             }
             Item::PreprocessStart(_) => f.write_str("@preprocess_start"),
             Item::PreprocessEnd(_) => f.write_str("@preprocess_end"),
+            Item::Format(format) => write!(f, "{format}"),
             Item::Rule(rule) => write!(f, "{rule}"),
         }
     }
@@ -100,6 +101,31 @@ impl Display for SchedulePart {
             f.write_str(&name.text)?;
             size.map_or(Ok(()), |size| write!(f, "={size}"))
         })?;
+        f.write_str(")")
+    }
+}
+
+impl Display for FormatItem {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:F", self.tensor.text)?;
+        if let Some(iterators) = &self.iterators {
+            f.write_str("(")?;
+            list(f, iterators, ", ", |f, name| f.write_str(&name.text))?;
+            f.write_str(")")?;
+        }
+        f.write_str(" := ")?;
+        list(f, &self.words, ", ", |f, word| write!(f, "{word}"))
+    }
+}
+
+impl Display for FormatWord {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.word.text)?;
+        if self.arguments.is_empty() {
+            return Ok(());
+        }
+        f.write_str("(")?;
+        list(f, &self.arguments, ", ", |f, name| f.write_str(&name.text))?;
         f.write_str(")")
     }
 }

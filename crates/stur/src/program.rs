@@ -6,6 +6,8 @@
 
 use crate::ast::{CompareOp, Comparison, Expr, Span};
 use crate::coefficient::Coefficient;
+use crate::diagnostic::Diagnostic;
+use crate::format::Format;
 use crate::schedule::Schedule;
 use crate::sets::Affine;
 
@@ -93,10 +95,21 @@ pub struct Tensor {
     pub unique: Option<Structure>,
     /// `:R`, if given; twice `rank` iterators.
     pub redundancy: Option<Structure>,
+    /// `:F`, if given: the tensor is *dynamic*, which of its elements are stored is known only when it is read.
+    pub format: Option<Storage>,
     /// What `layout:` chooses about its packed buffer, if anything.
     pub layout: Option<LayoutChoice>,
     /// The type of its elements.
     pub element: Element,
+}
+
+/// What `:F` says about a tensor: which elements are stored is known only when it is read. It has neither `:U` nor `:R`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Storage {
+    /// Level by level.
+    pub format: Format,
+    /// Where it is said.
+    pub span: Span,
 }
 
 /// What `layout:` says about a packed buffer; at least one part is given.
@@ -255,6 +268,17 @@ impl Program {
             (None, Some(structure)) => structure.span,
             (None, None) => tensor.span,
         }
+    }
+
+    /// What layouts and loops of structured tensors cannot take: dynamic tensors.
+    pub fn not_structured(&self) -> Vec<Diagnostic> {
+        let formats = self.tensors.iter().filter_map(|tensor| {
+            let storage = tensor.format.as_ref()?;
+            let what = format!("computing with dynamically sparse tensors (`{}:F`)", tensor.name);
+            let error = Diagnostic::unsupported(what, storage.span, "known only when it is read");
+            Some(error.hint("`dastac check` and `dastac infer` understand it; without `:F` the tensor is dense, or as `:U` and `:R` say"))
+        });
+        formats.collect()
     }
 
     /// Looks a tensor up by name.

@@ -192,10 +192,10 @@ fn syntax_of_lines() {
     errors(
         "A:Q(i) := (i < 3)",
         expect![[r#"
-        E0003 `Q` is not a kind of structure
-          @ 2..3 "Q": unknown
-          = `:D` gives the dimensions, `:U` the unique set, `:R` the redundancy map
-    "#]],
+            E0003 `Q` is not a kind of structure
+              @ 2..3 "Q": unknown
+              = `:D` gives the dimensions, `:U` the unique set, `:R` the redundancy map, `:F` the format of a dynamically sparse tensor
+        "#]],
     );
     errors(
         "A:D(i) (i < 3)",
@@ -340,18 +340,265 @@ fn limits() {
     }
 }
 
+/// A program about `B` of rank 3 with other lines.
+fn with_b(lines: &str) -> String {
+    let shape = "B:D(i, j, k) := (0 <= i < N) * (0 <= j < N) * (0 <= k < N)";
+    format!("symbols: N\nA(i) := B(i, j, k) * s()\n{shape}\n{lines}")
+}
+
+#[test]
+fn formats() {
+    for fine in [
+        "B:F := csf",
+        "B:F := COO(k, i, j)",
+        "B:F := csc",
+        "B:F(x, y, z) := dense(y), compressed(x), compressed(z, unordered)",
+        "B:F(x, y, z) := compressed(y, nonunique), singleton(x, nonunique), singleton(z)",
+        "B:F := dcc(j, k, i)\nA:F := C",
+    ] {
+        let source = with_b(fine);
+        let (program, warnings) =
+            load(&source).unwrap_or_else(|d| panic!("{}", plain(&source, &d)));
+        assert!(warnings.is_empty(), "{fine}");
+        assert!(program.tensor(program.find("B").unwrap()).format.is_some(), "{fine}");
+    }
+    for (lines, expected) in [
+        (
+            "B:F(i, j) := csr\nC:F := csr\nN:F := csr\ns:F := coo",
+            expect![[r#"
+            E0112 `B` has 3 subscripts, not 2
+              @ 95..96 "B": 2 subscripts
+              @ 36..94 "B:D(i, j, k) := (0 <= i < N) * (0 <= j < N) * (0 <= k < N)": 3 subscripts here
+            W0102 `C` has a format but no rule uses it
+              @ 112..113 "C": unused
+            E0111 the symbol `N` has a format
+              @ 123..124 "N": a symbol, not a tensor
+              = take another name for the tensor
+            E0114 the scalar `s` has a format
+              @ 134..144 "s:F := coo": no subscripts
+        "#]],
+        ),
+        (
+            "B:F := csr",
+            expect![[r#"
+            E0126 `csr` stores tensors of rank 2, this one has rank 3
+              @ 102..105 "csr": another rank
+              = `csf`, `coo` and codes such as `DCC` are for any rank
+        "#]],
+        ),
+        (
+            "B:F := DC",
+            expect![[r#"
+            E0126 `DC` has 2 levels, but the tensor has rank 3
+              @ 102..104 "DC": another rank
+              = one letter for each dimension: D, C and S for dense, compressed and singleton
+        "#]],
+        ),
+        (
+            "B:F := cfs",
+            expect![[r#"
+            E0126 there is no format `cfs`
+              @ 102..105 "cfs": unknown
+              = did you mean `csf`?
+        "#]],
+        ),
+        (
+            "B:F := elliptic",
+            expect![[r#"
+            E0126 there is no format `elliptic`
+              @ 102..110 "elliptic": unknown
+              = formats have names (csr, csc, dcsr, dcsc, dense, csf, coo), codes of one letter a level (`DCC`: dense, compressed, singleton), or are spelled `dense(i), compressed(j)`
+        "#]],
+        ),
+        (
+            "B:F := coo(i, j)",
+            expect![[r#"
+                E0126 no level stores `k`
+                  @ 102..111 "coo(i, j)": not all dimensions
+                  = there is one level for each of i, j, k
+            "#]],
+        ),
+        (
+            "B:F(i, j, k) := dense(i), compresed(j), compressed(k)",
+            expect![[r#"
+            E0126 there is no level `compresed`
+              @ 121..130 "compresed": unknown
+              = did you mean `compressed`?
+        "#]],
+        ),
+        (
+            "B:F(i, j, k) := dense(i), compressed, compressed(k)",
+            expect![[r#"
+            E0126 this level does not say which dimension it stores
+              @ 121..131 "compressed": of which dimension?
+              = such as `compressed(i)`
+        "#]],
+        ),
+        (
+            "B:F(i, j, k) := dense(i), compressed(x), compressed(k)",
+            expect![[r#"
+            E0126 there is no dimension `x`
+              @ 132..133 "x": unknown
+              = the tensor's dimensions: i, j, k
+        "#]],
+        ),
+        (
+            "B:F(i, j, k) := dense(i), compressed(i), compressed(k)",
+            expect![[r#"
+            E0126 `i` is stored twice
+              @ 132..133 "i": again
+              = there is one level for each of i, j, k
+        "#]],
+        ),
+        (
+            "B:F(i, j, k) := dense(i), compressed(j), singleton(k)",
+            expect![[r#"
+                E0126 a singleton behind a level that is unique
+                  @ 136..148 "singleton(k)": this level
+                  = a singleton holds one coordinate for each entry: `compressed(i, nonunique), singleton(j)`
+            "#]],
+        ),
+        (
+            "B:F(i, j, k) := dense(i), compressed(j, nonunique), dense(k)",
+            expect![[r#"
+                E0126 a level that is not unique, with no singleton behind it
+                  @ 121..145 "compressed(j, nonunique)": this level
+                  = leave `nonunique` out, or store the next dimension as a singleton
+            "#]],
+        ),
+        (
+            "B:F(i, j, k) := dense(i, unordered), compressed(j), dense(k)",
+            expect![[r#"
+                E0126 a dense level is always ordered and unique
+                  @ 111..130 "dense(i, unordered)": this level
+                  = leave the word out
+            "#]],
+        ),
+        (
+            "B:F(i, j, k) := dense(i, sorted), compressed(j), dense(k)",
+            expect![[r#"
+            E0126 `sorted` has no meaning here
+              @ 120..126 "sorted": unknown
+              = a level stores one dimension, and may be `nonunique` or `unordered`
+        "#]],
+        ),
+        (
+            "B:F(i, N, i) := dense(i), compressed(j), dense(k)",
+            expect![[r#"
+            E0107 iterator `N` has the name of a symbol
+              @ 102..103 "N": a symbol
+        "#]],
+        ),
+        (
+            "B:F := csf\nB:U(i, j, k) := (i <= j)",
+            expect![[r#"
+            E0127 `B` has both `:F` and `:U`
+              @ 95..105 "B:F := csf": known only when it is read
+              @ 106..130 "B:U(i, j, k) := (i <= j)": its structure
+              = a tensor is either structured, and packed, or dynamically sparse; `:D` goes with both
+        "#]],
+        ),
+        (
+            "B:F := csf\nlayout: B -> align(8)",
+            expect![[r#"
+            E0127 `B` has both `:F` and a place in `layout:`
+              @ 95..105 "B:F := csf": known only when it is read
+              @ 119..127 "align(8)": its layout
+              = a tensor is either structured, and packed, or dynamically sparse; `:D` goes with both
+        "#]],
+        ),
+        (
+            "B:F := csf\nB:F := coo\nB:F := csf",
+            expect![[r#"
+            E0105 `B:F` is given twice
+              @ 106..116 "B:F := coo": different from the first
+              @ 95..105 "B:F := csf": first here
+        "#]],
+        ),
+        (
+            "B:F := csf\ny(i) := B^-1(i, j, k)",
+            expect![[r#"
+            E0313 the reciprocal of a tensor whose structural zeros are not known
+              @ 114..127 "B^-1(i, j, k)": its elements are known only when it is read
+              @ 95..105 "B:F := csf": dynamically sparse
+              = store the reciprocals in `B`, or leave `:F` out
+        "#]],
+        ),
+        (
+            "B:F csr",
+            expect![[r#"
+            E0008 unknown directive `B:`
+              @ 95..96 "B": not a directive
+              = directives are `symbols:`, `outputs:`, `iters:`, `layout:`, `schedule:` and `types:`; a rule has `:=`
+        "#]],
+        ),
+        (
+            "B:F(i := csr\nB:F(i + 1) := csr",
+            expect![[r#"
+            E0003 expected `)`, found `:=`
+              @ 101..103 ":=": expected `)`
+              @ 98..99 "(": opened here
+            E0003 expected `)`, found `+`
+              @ 114..115 "+": expected `)`
+              @ 111..112 "(": opened here
+        "#]],
+        ),
+        (
+            "B:F() := csr",
+            expect![[r#"
+            E0003 expected an iterator, found `)`
+              @ 99..100 ")": expected an iterator
+        "#]],
+        ),
+        (
+            "B:F := csr csf",
+            expect![[r#"
+            E0003 expected the end of the line, found `csf`
+              @ 106..109 "csf": expected the end of the line
+              = a format is a name or levels: `B:F := csr`, `B:F(i, j) := dense(i), compressed(j)`
+        "#]],
+        ),
+        (
+            "B:F :=",
+            expect![[r#"
+            E0003 expected a format or a level, found the end of the line
+              @ 101..101 "": expected a format or a level
+              = a format is a name or levels: `B:F := csr`, `B:F(i, j) := dense(i), compressed(j)`
+        "#]],
+        ),
+        (
+            "B:F := compressed(i, 3)",
+            expect![[r#"
+            E0003 expected a dimension, found `3`
+              @ 116..117 "3": expected a dimension
+        "#]],
+        ),
+    ] {
+        errors(&with_b(lines), expected);
+    }
+}
+
+#[test]
+fn a_format_of_nothing() {
+    warnings(
+        "A(i) := B(i)\nB:D(i) := (0 <= i < 3)\nb:F := C",
+        expect![[r#"
+        W0102 `b` has a format but no rule uses it
+          @ 36..37 "b": unused
+          = did you mean `B`?
+    "#]],
+    );
+}
+
 #[test]
 fn not_supported_yet() {
     errors(
-        "types: B = i32\nI:F := csr\nJ:F(n, w) := dense(n), compressed(w)",
+        "types: B = i32\nA() := B()",
         expect![[r#"
-            E0900 not supported yet: storage formats (`:F`)
-              @ 15..25 "I:F := csr": a dynamically sparse tensor
-              = describe a structure that is known beforehand with `:U` and `:R`
-            E0900 not supported yet: storage formats (`:F`)
-              @ 26..62 "J:F(n, w) := dense(n), compressed(w)": a dynamically sparse tensor
-              = describe a structure that is known beforehand with `:U` and `:R`
-        "#]],
+        E0900 not supported yet: elements of type i32
+          @ 11..14 "i32": this type
+          = element types are f64, the default, and f32
+    "#]],
     );
     errors(
         "Y(i) := max(j) A(i, j) * x(j)",

@@ -378,3 +378,39 @@ fn errors_name_what_is_wrong() {
     "#]]
     .assert_eq(&shown);
 }
+
+#[test]
+fn what_a_dynamic_tensor_does_not_store_is_zero() {
+    let source = "
+        symbols: N
+        y(i) := A(i, j) * x(j) + b(i)
+        A:D(i, j) := (0 <= i < N) * (0 <= j < N)
+        A:F := csr
+        x:D(j) := (0 <= j < N)
+        b:D(i) := (0 <= i < N)
+        b:F := C";
+    let program = program(source);
+    let of = |name: &str| program.find(name).unwrap();
+    let evaluator = Evaluator::new(&program, &[2]).unwrap();
+    let inputs = BTreeMap::from([
+        (of("A"), matrix(2, 2, &[1., f64::NAN, 0., 3.])),
+        (of("x"), vector(&[f64::INFINITY, 10.])),
+        (of("b"), vector(&[5., 7.])),
+    ]);
+    // A stored zero counts, what is not stored does not, whatever the array holds there.
+    let stored =
+        BTreeMap::from([(of("A"), vec![true, false, false, true]), (of("b"), vec![false, true])]);
+    let found = evaluator.run_stored(&inputs, &stored).unwrap().remove(&of("y")).unwrap();
+    assert_eq!(found, vector(&[f64::INFINITY, 37.]));
+    let all = BTreeMap::from([(of("A"), vec![true, false, true, true])]);
+    let found = evaluator.run_stored(&inputs, &all).unwrap().remove(&of("y")).unwrap();
+    assert!(found.data[1].is_nan()); // 0 * infinity
+    // Without a pattern, what is not 0 is stored.
+    let found = evaluator.run(&inputs).unwrap().remove(&of("y")).unwrap();
+    assert!(found.data[0].is_nan() && found.data[1] == 37.);
+    let short = BTreeMap::from([(of("b"), vec![true])]);
+    assert!(matches!(
+        evaluator.run_stored(&inputs, &short),
+        Err(EvalError::WrongShape { tensor, .. }) if tensor == "b"
+    ));
+}

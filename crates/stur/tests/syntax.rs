@@ -1,8 +1,9 @@
 //! Properties of the front end: printing and parsing are inverse, and no text makes it panic.
 
 use dastac_stur::ast::{
-    Aspect, BinaryOp, CompareOp, Comparison, Directive, Expr, ExprKind, File, Item, IterationOrder,
-    LayoutItem, LayoutPart, Name, RuleItem, ScheduleItem, SchedulePart, Span, Term, TypeItem,
+    Aspect, BinaryOp, CompareOp, Comparison, Directive, Expr, ExprKind, File, FormatItem,
+    FormatWord, Item, IterationOrder, LayoutItem, LayoutPart, Name, RuleItem, ScheduleItem,
+    SchedulePart, Span, Term, TypeItem,
 };
 use dastac_stur::reference::Evaluator;
 use dastac_stur::{Program, Role, load, parse};
@@ -115,7 +116,12 @@ fn item() -> impl Strategy<Value = Item> {
     let schedule = (name(), prop::collection::vec(part, 1..4))
         .prop_map(|(head, parts)| ScheduleItem { head, parts });
     let types = (name(), name()).prop_map(|(tensor, element)| TypeItem { tensor, element });
+    let word =
+        (name(), names(0)).prop_map(move |(word, arguments)| FormatWord { word, arguments, span });
+    let format = (name(), prop::option::of(names(1)), prop::collection::vec(word, 1..4))
+        .prop_map(move |(tensor, iterators, words)| FormatItem { tensor, iterators, words, span });
     prop_oneof![
+        1 => format.prop_map(Item::Format),
         1 => prop::collection::vec(layout, 1..3).prop_map(move |entries| Item::Layout(entries, span)),
         1 => prop::collection::vec(schedule, 1..3).prop_map(move |entries| Item::Schedule(entries, span)),
         1 => prop::collection::vec(types, 1..3).prop_map(move |entries| Item::Types(entries, span)),
@@ -154,6 +160,10 @@ fn soup() -> impl Strategy<Value = String> {
         "U",
         "R",
         "F",
+        ":F :=",
+        "csr",
+        "dense(i)",
+        "compressed(j, nonunique)",
         ",",
         ";",
         "->",

@@ -103,6 +103,13 @@ pub(super) fn of_file(file: &File) -> Vec<Diagnostic> {
                 }
                 found.rule(rule, nodes <= MAX_NODES);
             }
+            Item::Format(format) => {
+                let dimensions = format.iterators.as_ref().map_or(0, Vec::len);
+                let most = dimensions.max(format.words.len());
+                let who = format!("`{}:F`", format.tensor.text);
+                let (max, hint) = (MAX_RANK, "use fewer subscripts");
+                found.count(&who, most, max, "subscripts", format.tensor.span, hint);
+            }
             Item::PreprocessStart(_) | Item::PreprocessEnd(_) => {}
         }
     }

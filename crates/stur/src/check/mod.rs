@@ -3,6 +3,7 @@
 //! Every error is collected; a program comes out only where there is none. What needs reasoning about sets (empty or unbounded
 //! domains, `:R` outside `:U`) is left to inference.
 
+mod formats;
 pub mod limits;
 mod order;
 mod products;
@@ -14,8 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::affine;
 use crate::ast::{
-    Aspect, Expr, ExprKind, File, Item, LayoutItem, Name, RuleItem, ScheduleItem, Span, Term,
-    TypeItem,
+    Aspect, Expr, ExprKind, File, FormatItem, Item, LayoutItem, Name, RuleItem, ScheduleItem, Span,
+    Term, TypeItem,
 };
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::hint::similar;
@@ -86,6 +87,8 @@ struct Checker<'a> {
     schedules: &'a [ScheduleItem],
     /// Entries of `types:`.
     types: &'a [TypeItem],
+    /// `:F` lines in source order.
+    formats: Vec<&'a FormatItem>,
 }
 
 /// A key that orders aspects: `:D`, `:U`, `:R`.
@@ -113,6 +116,7 @@ impl<'a> Checker<'a> {
             layouts: &[],
             schedules: &[],
             types: &[],
+            formats: Vec::new(),
         }
     }
 
@@ -149,6 +153,7 @@ impl<'a> Checker<'a> {
         };
         self.declare(&mut program);
         self.storage(&mut program);
+        self.formats(&mut program);
         let rules: Vec<Rule> = self
             .values
             .clone()
@@ -269,6 +274,7 @@ impl<'a> Checker<'a> {
                     self.add_value(Source { rule, preprocess: block.is_some() });
                 }
                 Item::Rule(rule) => self.add_structure(rule),
+                Item::Format(format) => self.formats.push(format),
                 _ => {}
             }
         }
@@ -455,6 +461,7 @@ impl<'a> Checker<'a> {
                     domain: None,
                     unique: None,
                     redundancy: None,
+                    format: None,
                     layout: None,
                     element: Element::default(),
                 });
@@ -526,11 +533,14 @@ impl<'a> Checker<'a> {
             }
         }
         let mut reported = BTreeSet::new();
-        for ((name, _), rule) in &self.structures {
-            if program.find(name).is_none() && self.symbol(name).is_none() && reported.insert(*name)
+        let structures = self.structures.values().map(|rule| (&rule.tensor, "structure"));
+        let formats = self.formats.iter().map(|format| (&format.tensor, "format"));
+        for (tensor, what) in structures.chain(formats) {
+            let name = tensor.text.as_str();
+            if program.find(name).is_none() && self.symbol(name).is_none() && reported.insert(name)
             {
-                let message = format!("`{name}` has a structure but no rule uses it");
-                let mut diagnostic = warning("W0102", message, rule.tensor.span, "unused");
+                let message = format!("`{name}` has a {what} but no rule uses it");
+                let mut diagnostic = warning("W0102", message, tensor.span, "unused");
                 let known = program.tensors.iter().map(|tensor| tensor.name.as_str());
                 if let Some(close) = similar(name, known) {
                     diagnostic = diagnostic.hint(format!("did you mean `{close}`?"));
@@ -573,5 +583,16 @@ fn collect_accesses<'t>(term: &'t Term, visit: &mut dyn FnMut(&'t str, usize, Sp
             visit(&tensor.text, subscripts.len(), *span)
         }
         Term::Number { .. } | Term::Comparison(_) => {}
+    }
+}
+
+/// Calls `visit` with name and span of each reciprocal access, left to right.
+fn collect_reciprocals<'t>(term: &'t Term, visit: &mut dyn FnMut(&'t str, Span)) {
+    match term {
+        Term::Sum(terms, _) | Term::Product(terms, _) => {
+            terms.iter().for_each(|term| collect_reciprocals(term, visit));
+        }
+        Term::Access { tensor, reciprocal: true, span, .. } => visit(&tensor.text, *span),
+        Term::Access { .. } | Term::Number { .. } | Term::Comparison(_) => {}
     }
 }

@@ -40,7 +40,7 @@ pub(crate) fn input(
     inputs: &mut Inputs,
 ) -> Result<Structured, InferError> {
     let tensor = program.tensor(id);
-    let mut key = String::new();
+    let mut key = if tensor.format.is_some() { "dynamic: ".to_string() } else { String::new() };
     for structure in [&tensor.domain, &tensor.unique, &tensor.redundancy] {
         key += &structure.as_ref().map_or(Ok("none".into()), |s| sets.key(s))?;
         key += " | ";
@@ -110,7 +110,8 @@ fn work_out(
         unique,
         redundancy: Vec::new(),
         symmetry: Group::trivial(tensor.rank),
-        exact: true,
+        // All of the box, of which a dynamic tensor has some elements.
+        exact: tensor.format.is_none(),
     };
     if let Some(declared) = &tensor.redundancy {
         redundancy(sets, &tensor.name, declared, &domain, &mut structured)?;

@@ -338,11 +338,13 @@ fn infer_rule(
     check_in_box(program, sets, id, &support, &extents)?;
     let support = as_one(support, &sets.box_set(&rule.iterators, &extents)?)?;
 
+    // What is stored of a dynamic tensor is what is computed of it: redundant elements too.
+    let dynamic = program.tensor(rule.head).format.is_some();
     // Definitions and guards are part of a product, and what they do under a symmetry is not known.
     let affine = rule.products.iter().all(Product::is_affine);
     // A zero that only cancellation makes is not *structurally* zero, which is what a reciprocal asks.
     let signs = !uses.divisors.contains(&rule.head);
-    let group = match affine {
+    let group = match affine && !dynamic {
         true => sets.context.limited(MAX_OPERATIONS, || {
             symmetry::automorphisms(sets, &known, rule, &spaces, signs)
         }),
@@ -354,7 +356,7 @@ fn infer_rule(
         Quotient::symmetric(sets, &rule.iterators, &support, &group, max_pieces)
     });
     let mut quotient = or_lost(quotient, || Ok(Quotient::trivial(&support)))?;
-    if affine {
+    if affine && !dynamic {
         let found = sets.context.limited(MAX_OPERATIONS, || {
             inherit::inherit(sets, &known, rule, &spaces, &mut quotient)
         });
@@ -368,7 +370,9 @@ fn infer_rule(
         redundancy: quotient.redundancy()?,
         cancelled: support.subtract(&quotient.support)?,
         support: named(sets, &quotient.support, &rule.iterators)?,
-        exact: affine && reads.all(|access| known(access.tensor).is_none_or(|t| t.exact)),
+        exact: affine
+            && !dynamic
+            && reads.all(|access| known(access.tensor).is_none_or(|t| t.exact)),
         symmetry: group,
     };
     let structured = declared::head(program, sets, id, structured)?;
@@ -481,7 +485,7 @@ fn approximate_reciprocal(span: Span) -> Diagnostic {
         "E0313",
         "the reciprocal of a tensor whose structural zeros are not known",
         span,
-        "its rule has comparisons or subscripts that are not affine",
+        "its rule reads dynamically sparse tensors, or has comparisons or subscripts that are not affine",
     )
     .hint("a reciprocal is 0 where the structure is zero: read the tensor that the values come from instead, or pass this one in as an input with `:D` and `:U`")
 }

@@ -24,7 +24,7 @@ fn sum(regions: &[String]) -> String {
     if regions.is_empty() { "(0 = 1)".into() } else { regions.join(" + ") }
 }
 
-/// The declarations that say what is known of a tensor: `T:D`, `T:U` unless it is all of `:D`, and `T:R`, each a line. Where the redundancy map
+/// The declarations that say what is known of a tensor: `T:D`, `T:U` unless it is all of `:D`, and `T:R`, each a line, or `T:D` and `T:F`. Where the redundancy map
 /// is a sorting of many positions, it and `:U` are comments. None for a scalar.
 pub fn declarations(inferred: &Inferred, id: TensorId) -> Result<Vec<String>, InferError> {
     let tensor = inferred.program.tensor(id);
@@ -35,6 +35,10 @@ pub fn declarations(inferred: &Inferred, id: TensorId) -> Result<Vec<String>, In
     }
     let head = iterators.join(", ");
     let mut lines = vec![format!("{name}:D({head}) := {}", box_to_stur(sets, structured))];
+    if let Some(storage) = &tensor.format {
+        lines.push(format!("{name}:F({head}) := {}", storage.format.spelled(iterators)));
+        return Ok(lines);
+    }
     let whole = sets.box_set(iterators, &structured.extents)?;
     let unique = shortest(
         sum(&regions(sets, &structured.unique, &sets.universe(iterators)?, iterators)?),

@@ -3,6 +3,7 @@
 //! Any text is accepted: each line gives an item or one error, and reading goes on with the next line. A line goes on after a line
 //! end inside parentheses, unless what follows begins an item of its own (so that one missing parenthesis spoils one line).
 
+mod formats;
 mod schedule;
 mod terms;
 
@@ -187,14 +188,7 @@ impl Parser<'_> {
         let assigns = self.tokens.iter().any(|token| token.is(":="));
         if self.nth_name(0).is_some() && self.nth_is(1, ":") {
             if assigns && self.nth_name(2) == Some("F") {
-                return Err(Box::new(
-                    Diagnostic::unsupported(
-                        "storage formats (`:F`)",
-                        whole,
-                        "a dynamically sparse tensor",
-                    )
-                    .hint("describe a structure that is known beforehand with `:U` and `:R`"),
-                ));
+                return self.format(whole).map(Item::Format);
             }
             if !assigns && !self.nth_is(3, "(") {
                 return self.directive(whole);
@@ -373,7 +367,7 @@ impl Parser<'_> {
                     error("E0003", format!("{found} is not a kind of structure"), span, "unknown");
                 return Err(with_hint(
                     error,
-                    "`:D` gives the dimensions, `:U` the unique set, `:R` the redundancy map",
+                    "`:D` gives the dimensions, `:U` the unique set, `:R` the redundancy map, `:F` the format of a dynamically sparse tensor",
                 ));
             }
         };

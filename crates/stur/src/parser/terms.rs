@@ -235,7 +235,7 @@ impl Parser<'_> {
         Ok(arguments)
     }
 
-    fn close(&mut self, open: Span) -> Result<()> {
+    pub(super) fn close(&mut self, open: Span) -> Result<()> {
         if self.eat(")") {
             return Ok(());
         }

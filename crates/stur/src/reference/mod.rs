@@ -3,7 +3,8 @@
 //!
 //! For a rule `T(x) := sum of products`, every point of every product's iterators at which all comparisons hold adds the product of
 //! its factors to `T(x)`. An access reads the stored unique value, or coefficient times the value that the redundancy map leads to, or 0;
-//! a reciprocal is taken where the tensor is *structurally* non-zero, and makes the product 0 elsewhere. Rules are computed one after
+//! a reciprocal is taken where the tensor is *structurally* non-zero, and makes the product 0 elsewhere. Of a dynamic tensor what is stored is
+//! structurally non-zero. Rules are computed one after
 //! the other, each from finished tensors. Arithmetic is of 64 bits; what a rule computes into 32-bit elements is rounded once, when it is finished.
 //!
 //! Shapes: the extent of a position is the largest over the regions of `:D` (or `:U` where there is no `:D`) of the smallest upper bound
@@ -261,6 +262,19 @@ impl<'a> Evaluator<'a> {
         &self,
         inputs: &BTreeMap<TensorId, Dense>,
     ) -> Result<BTreeMap<TensorId, Dense>, EvalError> {
+        self.run_stored(inputs, &BTreeMap::new())
+    }
+
+    /// Computes every rule; `stored` says which elements of dynamic inputs are stored, in C order. Without it these are the values that are not
+    /// 0. What is not stored is structurally zero, whatever its value in the array.
+    ///
+    /// # Errors
+    /// As [`Evaluator::run`]; a pattern of another size than its tensor.
+    pub fn run_stored(
+        &self,
+        inputs: &BTreeMap<TensorId, Dense>,
+        stored: &BTreeMap<TensorId, Vec<bool>>,
+    ) -> Result<BTreeMap<TensorId, Dense>, EvalError> {
         let mut finished: Vec<Option<Finished>> = Vec::new();
         for id in self.program.tensor_ids() {
             let tensor = self.program.tensor(id);
@@ -278,9 +292,20 @@ impl<'a> Evaluator<'a> {
                     found: input.shape.clone(),
                 });
             }
-            let support = vec![true; input.data.len()];
             let mut values = input.clone();
             values.data.iter_mut().for_each(|value| *value = tensor.element.round(*value));
+            let support = match (&tensor.format, stored.get(&id)) {
+                (None, _) => vec![true; values.data.len()],
+                (Some(_), None) => input.data.iter().map(|value| *value != 0.0).collect(),
+                (Some(_), Some(pattern)) if pattern.len() == values.data.len() => pattern.clone(),
+                (Some(_), Some(pattern)) => {
+                    let (expected, found) = (self.shape(id).to_vec(), vec![pattern.len()]);
+                    return Err(EvalError::WrongShape { tensor: name(), expected, found });
+                }
+            };
+            for (value, stored) in values.data.iter_mut().zip(&support) {
+                *value = if *stored { *value } else { 0.0 };
+            }
             finished.push(Some(self.structured(id, Finished { values, support })?));
         }
         let mut results = BTreeMap::new();

@@ -8,6 +8,7 @@ mod scale;
 use expect_test::{Expect, expect};
 
 use brute_force::{analyse, check, structure};
+use dastac_stur::infer::declarations;
 
 /// Checks a program at the given symbols, and returns the printed structure of a tensor.
 fn inferred(source: &str, samples: &[&[i64]], tensor: &str) -> String {
@@ -660,4 +661,56 @@ fn declared_structures_of_heads() {
               for example at (1, 0) with N = 2
         "#]],
     );
+}
+
+/// Of a dynamic tensor the whole box may be non-zero; what is computed from it has the structure that the other factors give.
+#[test]
+fn dynamic_tensors() {
+    let declared = |rule: &str| {
+        let source = format!(
+            "symbols: N, R
+            {rule}
+            A:D(i, j) := (0 <= i < N) * (0 <= j < N)
+            A:F := csc
+            L:D(i, j) := (0 <= i < N) * (0 <= j < N)
+            L:U(i, j) := (j <= i)
+            I:D(i) := (0 <= i < N)
+            I:F := C
+            F:D(r) := (0 <= r < R)"
+        );
+        let inferred = analyse(&source)?;
+        let ids = inferred.program.tensor_ids();
+        let lines: Result<Vec<_>, _> = ids.map(|id| declarations(&inferred, id)).collect();
+        Ok::<String, String>(lines.unwrap().concat().join("\n"))
+    };
+    expect![[r#"
+        O:D(i, j) := (0 <= i < N) * (0 <= j < N)
+        O:U(i, j) := (j <= i)
+        A:D(i, j) := (0 <= i < N) * (0 <= j < N)
+        A:F(i, j) := dense(j), compressed(i)
+        L:D(i, j) := (0 <= i < N) * (0 <= j < N)
+        L:U(i, j) := (j <= i)"#]]
+    .assert_eq(&declared("O(i, j) := A(i, j) * L(i, j) + L(i, j) * A(j, i)").unwrap());
+    expect![[r#"
+        O:D(p) := (0 <= p < N)
+        O:F(p) := compressed(p)
+        I:D(i) := (0 <= i < N)
+        I:F(i) := compressed(i)
+        F:D(r) := (0 <= r < R)"#]]
+    .assert_eq(&declared("O(p) := I(p + r) * F(r)\nO:D(p) := (0 <= p < N)\nO:F := C").unwrap());
+    // Redundant elements of a dynamic tensor are stored too.
+    expect![[r#"
+        O:D(i, j) := (0 <= i < N) * (0 <= j < N)
+        O:F(i, j) := dense(i), compressed(j)
+        A:D(i, j) := (0 <= i < N) * (0 <= j < N)
+        A:F(i, j) := dense(j), compressed(i)"#]]
+    .assert_eq(&declared("O(i, j) := A(i, j) + A(j, i)\nO:F := csr").unwrap());
+    expect![[r#"
+        O:D(i, j) := (0 <= i < N) * (0 <= j < N)
+        O:U(i, j) := (i <= j)
+        O:R(i, j, ip, jp) := (j < i) * (ip = j) * (jp = i)
+        A:D(i, j) := (0 <= i < N) * (0 <= j < N)
+        A:F(i, j) := dense(j), compressed(i)"#]]
+    .assert_eq(&declared("O(i, j) := A(i, j) + A(j, i)").unwrap());
+    assert!(declared("T(i) := A(i, j)\nO(i) := T^-1(i)").unwrap_err().contains("E0313"));
 }
