@@ -168,6 +168,29 @@ impl Printer<'_> {
                     self.inside(&share.body);
                     self.line("}");
                 }
+                Stmt::While(inner) => {
+                    self.line("{");
+                    for (var, start) in &inner.vars {
+                        let (var, start) = (self.var(*var), self.index(start));
+                        self.line(&format!("int64_t {var} = {start};"));
+                    }
+                    let condition = self.condition(&inner.condition);
+                    self.line(&format!("while ({condition}) {{"));
+                    self.inside(&inner.body);
+                    for ((var, _), next) in inner.vars.iter().zip(&inner.next) {
+                        let (var, next) = (self.var(*var), self.index(next));
+                        self.line(&format!("const int64_t next_{var} = {next};"));
+                    }
+                    for (var, _) in &inner.vars {
+                        let var = self.var(*var);
+                        self.line(&format!("{var} = next_{var};"));
+                    }
+                    self.line("}");
+                    self.inside(&inner.after);
+                    self.line("}");
+                }
+                // Lowered before; what is left is not compiled.
+                Stmt::CoIter(_) => self.line("#error a walk over coordinates is left"),
                 // One part, in the buffer itself.
                 Stmt::Partial(partial) => {
                     let begin = self.bound(&partial.lower, "greatest");

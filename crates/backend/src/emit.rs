@@ -34,7 +34,7 @@ use crate::{Error, Options, Result};
 use dastac_loops::unroll::{Instance, at, expand, holds_at};
 use dastac_loops::{
     BufferId, Condition, Element, For, Function, If, Index, Mark, Mode, Module, Stmt, Store,
-    StoreMode, SymbolId, Value, VarId,
+    StoreMode, SymbolId, Value, VarId, While,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
@@ -304,6 +304,8 @@ impl<'m, 'u> Writer<'m, 'u> {
             Stmt::For(inner) => self.sequential(inner),
             Stmt::Share(inner) => self.parts(stmt, inner, &Inside::Body),
             Stmt::Partial(inner) => self.partial(inner),
+            Stmt::While(inner) => self.while_loop(inner),
+            Stmt::CoIter(_) => Err(self.invalid(format_args!("a walk over coordinates is left"))),
             Stmt::If(inner) => self.conditional(inner),
         }
     }
@@ -327,7 +329,9 @@ impl<'m, 'u> Writer<'m, 'u> {
                 let holds = |other| Some(holds_at(&inner.condition, other));
                 self.instances.iter().skip(1).all(|other| holds(other) == first)
             }
-            Stmt::Partial(_) | Stmt::Store(_) => true,
+            // Its start decides about all of it.
+            Stmt::While(inner) => !inner.vars.iter().any(|(_, start)| varies(start)),
+            Stmt::Partial(_) | Stmt::CoIter(_) | Stmt::Store(_) => true,
         }
     }
 
@@ -365,6 +369,54 @@ impl<'m, 'u> Writer<'m, 'u> {
         self.block(|writer| writer.stmts(&inner.body))?;
         self.vars.remove(&var);
         line!(self, "}}");
+        Ok(())
+    }
+
+    fn while_loop(&mut self, inner: &While) -> Result<()> {
+        let names =
+            |writer: &mut Self| -> Vec<Ssa> { inner.vars.iter().map(|_| writer.fresh()).collect() };
+        let mut starts = Vec::new();
+        for (_, start) in &inner.vars {
+            let start = self.here(start);
+            starts.push(self.index(&start)?);
+        }
+        let vars: Vec<VarId> = inner.vars.iter().map(|(var, _)| *var).collect();
+        let join =
+            |names: &[Ssa]| names.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let types = vec!["index"; vars.len()].join(", ");
+        let (before, inside) = (names(self), names(self));
+        let pairs: Vec<String> =
+            before.iter().zip(&starts).map(|(name, start)| format!("{name} = {start}")).collect();
+        let result = self.fresh();
+        let count = vars.len();
+        let results = if count > 0 { format!("{result}:{count} = ") } else { String::new() };
+        line!(self, "{results}scf.while ({}) : ({types}) -> ({types}) {{", pairs.join(", "));
+        self.block(|writer| {
+            writer.bind_all(&vars, &before);
+            let condition = writer.holds_here(&inner.condition);
+            let condition = writer.condition(&condition)?;
+            line!(writer, "scf.condition({condition}) {} : {types}", join(&before));
+            Ok(())
+        })?;
+        let arguments: Vec<String> = inside.iter().map(|name| format!("{name}: index")).collect();
+        line!(self, "}} do {{");
+        line!(self, "^bb0({}):", arguments.join(", "));
+        self.block(|writer| {
+            writer.bind_all(&vars, &inside);
+            writer.stmts(&inner.body)?;
+            let mut next = Vec::new();
+            for index in &inner.next {
+                let index = writer.here(index);
+                next.push(writer.index(&index)?);
+            }
+            line!(writer, "scf.yield {} : {types}", join(&next));
+            Ok(())
+        })?;
+        line!(self, "}}");
+        let last: Vec<Ssa> = (0..count).map(|at| Ssa(format!("{result}#{at}"))).collect();
+        self.bind_all(&vars, &last);
+        self.stmts(&inner.after)?;
+        vars.iter().for_each(|var| drop(self.vars.remove(var)));
         Ok(())
     }
 
@@ -807,7 +859,8 @@ fn uneven(parallel: &For) -> bool {
         stmt.visit(&mut |stmt| match stmt {
             Stmt::For(inner) => found |= inner.lower.iter().chain(&inner.upper).any(mentions),
             Stmt::If(inner) => found |= inner.condition.mentions(parallel.var),
-            Stmt::Share(_) | Stmt::Partial(_) | Stmt::Store(_) => {}
+            Stmt::While(_) => found = true,
+            Stmt::Share(_) | Stmt::Partial(_) | Stmt::CoIter(_) | Stmt::Store(_) => {}
         });
         stmt.visit_values(&mut |value| {
             if let Value::Sum(sum) = value {
@@ -824,7 +877,8 @@ fn has_loop(stmts: &[Stmt]) -> bool {
     let mut found = false;
     for stmt in stmts {
         stmt.visit(&mut |stmt| {
-            found |= matches!(stmt, Stmt::For(_) | Stmt::Share(_) | Stmt::Partial(_))
+            found |=
+                matches!(stmt, Stmt::For(_) | Stmt::Share(_) | Stmt::Partial(_) | Stmt::While(_))
         });
         stmt.visit_values(&mut |value| found |= matches!(value, Value::Sum(_)));
     }

@@ -62,6 +62,49 @@ impl Renumber<'_> {
                 self.names.unbind();
                 Stmt::Share(Share { begin, end, lower, upper, work, body, ..*inner })
             }
+            Stmt::While(inner) => {
+                let starts: Vec<Index> =
+                    inner.vars.iter().map(|(_, start)| self.index(start)).collect();
+                let vars: Vec<VarId> = inner.vars.iter().map(|(var, _)| self.bind(*var)).collect();
+                let condition = self.condition(&inner.condition);
+                let body = self.block(&inner.body);
+                let next = inner.next.iter().map(|next| self.index(next)).collect();
+                let after = self.block(&inner.after);
+                inner.vars.iter().for_each(|_| self.names.unbind());
+                let vars = vars.into_iter().zip(starts).collect();
+                Stmt::While(While { vars, condition, body, next, after })
+            }
+            Stmt::CoIter(inner) => {
+                let (lower, upper) = (self.index(&inner.lower), self.index(&inner.upper));
+                let ranges: Vec<(Index, Index)> = inner
+                    .cursors
+                    .iter()
+                    .map(|cursor| (self.index(&cursor.start), self.index(&cursor.end)))
+                    .collect();
+                let var = self.bind(inner.var);
+                let positions: Vec<VarId> =
+                    inner.cursors.iter().map(|cursor| self.bind(cursor.position)).collect();
+                let cursors = inner.cursors.iter().zip(positions).zip(ranges);
+                let cursors = cursors
+                    .map(|((cursor, position), (start, end))| Cursor {
+                        position,
+                        start,
+                        end,
+                        coordinate: self.index(&cursor.coordinate),
+                        within: cursor.within,
+                    })
+                    .collect();
+                let cases = inner
+                    .cases
+                    .iter()
+                    .map(|case| Case {
+                        cursors: case.cursors.clone(),
+                        body: self.block(&case.body),
+                    })
+                    .collect();
+                (0..=inner.cursors.len()).for_each(|_| self.names.unbind());
+                Stmt::CoIter(CoIter { var, lower, upper, cursors, cases })
+            }
             Stmt::Partial(inner) => {
                 let (lower, upper) = self.bounds(&inner.lower, &inner.upper);
                 let condition = self.condition(&inner.condition);

@@ -36,6 +36,8 @@ fn block_depends(body: &[Stmt], var: VarId) -> bool {
                 || block_depends(&inner.body, var)
         }
         Stmt::Partial(inner) => block_depends(&inner.body, var),
+        // Whatever it depends on.
+        Stmt::While(_) | Stmt::CoIter(_) => true,
         Stmt::If(inner) => {
             inner.condition.mentions(var)
                 || block_depends(&inner.then, var)
@@ -110,6 +112,8 @@ impl Counter<'_> {
                 *self.vars.get_mut(inner.end.0 as usize)? = Some(range.end);
                 self.block(&inner.body)
             }
+            // What positions are is not known here.
+            Stmt::While(_) | Stmt::CoIter(_) => None,
             // The results of parts are few.
             Stmt::Partial(inner) => {
                 let vars = |var: VarId| self.vars.get(var.0 as usize).copied().flatten();

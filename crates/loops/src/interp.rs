@@ -375,6 +375,8 @@ impl<'a> Machine<'a> {
             }
             Stmt::Share(inner) => self.share(inner),
             Stmt::Partial(inner) => self.partial(inner),
+            Stmt::While(inner) => self.while_loop(inner),
+            Stmt::CoIter(inner) => self.coiter(inner),
             Stmt::If(inner) => {
                 if self.holds(&inner.condition)? {
                     self.block(&inner.then)
@@ -477,6 +479,95 @@ impl<'a> Machine<'a> {
         self.block(&partial.finish)?;
         self.slots[partial.workspace.0 as usize] = None;
         Ok(())
+    }
+
+    fn set(&mut self, var: VarId, value: i64) -> Result<Option<i64>, InterpError> {
+        let slot = self.vars.get_mut(var.0 as usize);
+        let slot = slot.ok_or(InterpError::Invalid("a variable does not exist"))?;
+        Ok(slot.replace(value))
+    }
+
+    fn while_loop(&mut self, inner: &While) -> Result<(), InterpError> {
+        let mut values = Vec::new();
+        for (_, start) in &inner.vars {
+            values.push(self.index(start)?);
+        }
+        if inner.next.len() != values.len() {
+            return Err(InterpError::Invalid("a loop does not carry all of its variables"));
+        }
+        loop {
+            for ((var, _), value) in inner.vars.iter().zip(&values) {
+                self.set(*var, *value)?;
+            }
+            if !self.holds(&inner.condition)? {
+                return self.block(&inner.after);
+            }
+            self.step()?;
+            self.block(&inner.body)?;
+            for (value, next) in values.iter_mut().zip(&inner.next) {
+                *value = self.index(next)?;
+            }
+        }
+    }
+
+    /// As it is defined: coordinate after coordinate, each cursor at its first position that is not before.
+    fn coiter(&mut self, coiter: &CoIter) -> Result<(), InterpError> {
+        let (lower, upper) = (self.index(&coiter.lower)?, self.index(&coiter.upper)?);
+        let mut places = Vec::new();
+        for cursor in &coiter.cursors {
+            places.push((self.index(&cursor.start)?, self.index(&cursor.end)?));
+        }
+        let all = coiter.cases.iter().any(|case| case.cursors.is_empty());
+        let mut coordinate = lower;
+        loop {
+            let mut nearest: Option<i64> = None;
+            let mut here = Vec::new();
+            for (cursor, (place, end)) in coiter.cursors.iter().zip(&mut places) {
+                let mut found = None;
+                let mut before = None;
+                while *place < *end {
+                    self.set(cursor.position, *place)?;
+                    let at = self.index(&cursor.coordinate)?;
+                    if before.is_some_and(|before| at <= before) {
+                        return Err(InterpError::Invalid("a level's coordinates do not ascend"));
+                    }
+                    if at >= coordinate {
+                        found = Some(at);
+                        break;
+                    }
+                    if cursor.within && at < lower {
+                        return Err(InterpError::Invalid("a coordinate is not in the range"));
+                    }
+                    before = Some(at);
+                    self.step()?;
+                    *place += 1;
+                }
+                here.push(found);
+                nearest = nearest.into_iter().chain(found).min();
+            }
+            let Some(next) = (if all { Some(coordinate) } else { nearest }) else { return Ok(()) };
+            if next >= upper {
+                let outside = coiter.cursors.iter().zip(&here);
+                let mut outside = outside.filter(|(cursor, here)| cursor.within && here.is_some());
+                return match outside.next() {
+                    None => Ok(()),
+                    Some(_) => Err(InterpError::Invalid("a coordinate is not in the range")),
+                };
+            }
+            coordinate = next;
+            self.step()?;
+            self.set(coiter.var, coordinate)?;
+            for (cursor, (place, _)) in coiter.cursors.iter().zip(&places) {
+                self.set(cursor.position, *place)?;
+            }
+            let there = |case: &&Case| {
+                case.cursors.iter().all(|cursor| here.get(*cursor) == Some(&Some(coordinate)))
+            };
+            if let Some(case) = coiter.cases.iter().find(there) {
+                self.block(&case.body)?;
+            }
+            coordinate = coordinate.checked_add(1).ok_or(EvalError::Overflow)?;
+        }
     }
 
     /// A buffer, and the loops around that touch it.

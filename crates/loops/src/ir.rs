@@ -5,7 +5,7 @@
 //! - Loop bounds and conditions make no selections. Where they are quasi-affine in enclosing variables and symbols (sums, products with a
 //!   constant, floor division, exact division and remainder by a positive constant, minimum and maximum), the back end makes affine loops and
 //!   conditionals of them. Buffer subscripts may be any [`Index`] (quasi-polynomials, selections between pieces).
-//! - A variable is bound by exactly one enclosing [`For`], [`Share`], [`Partial`] or [`Sum`] and used only inside it.
+//! - A variable is bound by exactly one enclosing [`For`], [`Share`], [`Partial`], [`While`], [`CoIter`] or [`Sum`] and used only inside it.
 //! - Iterations of a [`Mark::Parallel`] or [`Mark::Unrolled`] loop write disjoint elements, and so do the parts of a
 //!   [`Share`]; those of a [`Partial`] too, but for its workspace. They may stand anywhere:
 //!   of those inside of each other the outermost is shared out among threads.
@@ -101,6 +101,10 @@ pub enum Stmt {
     Share(Share),
     /// Sums over a range in parts, each with results of its own.
     Partial(Partial),
+    /// A loop with a condition.
+    While(While),
+    /// A walk over coordinates that several levels have.
+    CoIter(CoIter),
     /// A conditional.
     If(If),
     /// A write of one element.
@@ -195,6 +199,64 @@ pub struct Partial {
     pub body: Vec<Stmt>,
     /// What makes results of the parts'.
     pub finish: Vec<Stmt>,
+}
+
+/// `while x = start, .. if condition { body } then next, .. after { after }`: variables that each iteration gives new values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct While {
+    /// The variables, and what they are at first: expressions without any of them.
+    pub vars: Vec<(VarId, Index)>,
+    /// Without selections. Tested before each iteration, every part of it: what it loads has to exist even where another part decides.
+    pub condition: Condition,
+    /// The statements of one iteration.
+    pub body: Vec<Stmt>,
+    /// What the variables are in the next iteration, in their order: expressions of what they are in this one.
+    pub next: Vec<Index>,
+    /// Statements after the last iteration, where the variables are what the condition failed for.
+    pub after: Vec<Stmt>,
+}
+
+/// `coiter var = lower to upper over p = start to end at coordinate, .. { case p, q { .. } case p { .. } }`: the coordinates of a range that cursors are
+/// at, ascending, as a merge lattice's points say (sparse convolutions, section 5.1).
+///
+/// At each coordinate, the first case all of whose cursors are there is executed; where there is none, nothing is. A case without cursors makes it all
+/// coordinates of the range. `dastac_sparse` lowers it to [`For`], [`While`] and [`If`]; back ends take no other form.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CoIter {
+    /// The variable for the coordinate.
+    pub var: VarId,
+    /// The first coordinate, without selections.
+    pub lower: Index,
+    /// The end of the coordinates, without selections.
+    pub upper: Index,
+    /// What has coordinates.
+    pub cursors: Vec<Cursor>,
+    /// What is executed: cursors, by their places in the list, and statements. Never empty.
+    pub cases: Vec<Case>,
+}
+
+/// Positions of a level, each with a coordinate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cursor {
+    /// The variable for the position; in scope in its coordinate and in cases that name the cursor.
+    pub position: VarId,
+    /// The first position, without selections.
+    pub start: Index,
+    /// The end of the positions, without selections.
+    pub end: Index,
+    /// The coordinate of a position: strictly ascending.
+    pub coordinate: Index,
+    /// Whether all coordinates are known to be in the range that is walked over.
+    pub within: bool,
+}
+
+/// A point of a merge lattice, and what is computed there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// Cursors that are at the coordinate, ascending.
+    pub cursors: Vec<usize>,
+    /// The statements.
+    pub body: Vec<Stmt>,
 }
 
 /// `if condition { then } else { otherwise }`.

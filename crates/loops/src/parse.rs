@@ -283,6 +283,14 @@ impl<'a> Parser<'a> {
                 self.advance();
                 self.share()
             }
+            Token::Name("while") if !store => {
+                self.advance();
+                self.while_loop()
+            }
+            Token::Name("coiter") if !store => {
+                self.advance();
+                self.coiter()
+            }
             Token::Name("partial") if !store => {
                 self.advance();
                 self.partial()
@@ -330,6 +338,94 @@ impl<'a> Parser<'a> {
         self.scope.pop();
         self.scope.pop();
         Ok(Stmt::Share(Share { begin, end, lower, upper, step, work, body }))
+    }
+
+    fn while_loop(&mut self) -> Parsed<Stmt> {
+        let mut starts = Vec::new();
+        while self.token() != Token::Name("if") {
+            if !starts.is_empty() {
+                self.sign(",")?;
+            }
+            let name = self.name("a variable")?.to_owned();
+            self.sign("=")?;
+            starts.push((name, self.index()?));
+        }
+        self.word("if")?;
+        let vars: Vec<(VarId, Index)> =
+            starts.into_iter().map(|(name, start)| (self.bind(name), start)).collect();
+        let condition = self.condition()?;
+        let body = self.block()?;
+        self.word("then")?;
+        let mut next = Vec::new();
+        for at in 0..vars.len() {
+            if at > 0 {
+                self.sign(",")?;
+            }
+            next.push(self.index()?);
+        }
+        let mut after = Vec::new();
+        if self.token() == Token::Name("after") && self.after() == Token::Sign("{") {
+            self.advance();
+            after = self.block()?;
+        }
+        self.scope.truncate(self.scope.len() - vars.len());
+        Ok(Stmt::While(While { vars, condition, body, next, after }))
+    }
+
+    fn coiter(&mut self) -> Parsed<Stmt> {
+        let name = self.name("a variable")?.to_owned();
+        self.sign("=")?;
+        let lower = self.index()?;
+        self.word("to")?;
+        let upper = self.index()?;
+        let var = self.bind(name);
+        let mut cursors: Vec<(String, Cursor)> = Vec::new();
+        let mut more = self.token() == Token::Name("over");
+        while more {
+            self.advance();
+            let name = self.name("a variable")?.to_owned();
+            self.sign("=")?;
+            let start = self.index()?;
+            self.word("to")?;
+            let end = self.index()?;
+            self.word("at")?;
+            let position = self.bind(name.clone());
+            let coordinate = self.index()?;
+            self.scope.pop();
+            let within = self.token() == Token::Name("within");
+            if within {
+                self.advance();
+            }
+            cursors.push((name, Cursor { position, start, end, coordinate, within }));
+            more = self.token() == Token::Sign(",");
+        }
+        self.sign("{")?;
+        let mut cases = Vec::new();
+        while !self.skip("}") {
+            self.word("case")?;
+            let mut chosen: Vec<usize> = Vec::new();
+            while self.token() != Token::Sign("{") {
+                if !chosen.is_empty() {
+                    self.sign(",")?;
+                }
+                let at = self.at;
+                let name = self.name("a cursor")?.to_owned();
+                match cursors.iter().position(|(known, _)| *known == name) {
+                    Some(cursor) => chosen.push(cursor),
+                    None => {
+                        let what = "cursor";
+                        return self.error(at, ParseErrorKind::Unknown { what, name });
+                    }
+                }
+            }
+            chosen.iter().for_each(|cursor| self.scope.push(cursors[*cursor].1.position));
+            let body = self.block()?;
+            self.scope.truncate(self.scope.len() - chosen.len());
+            cases.push(Case { cursors: chosen, body });
+        }
+        self.scope.pop();
+        let cursors = cursors.into_iter().map(|(_, cursor)| cursor).collect();
+        Ok(Stmt::CoIter(CoIter { var, lower, upper, cursors, cases }))
     }
 
     fn partial(&mut self) -> Parsed<Stmt> {

@@ -366,6 +366,51 @@ impl Printer<'_> {
                 self.out.insert_str(start, &format!("{begin}, {end} = "));
                 self.out.push_str(" {");
             }
+            Stmt::While(inner) => {
+                self.out.push_str("while ");
+                let mut starts = Vec::new();
+                for (_, start) in &inner.vars {
+                    let at = self.out.len();
+                    self.index(start, Level::Or);
+                    starts.push(self.out.split_off(at));
+                }
+                for (at, ((var, _), start)) in inner.vars.iter().zip(starts).enumerate() {
+                    let name = self.names.bind(*var);
+                    let separator = if at > 0 { ", " } else { "" };
+                    self.put(format_args!("{separator}{name} = {start}"));
+                }
+                self.out.push_str(if inner.vars.is_empty() { "if " } else { " if " });
+                self.condition(&inner.condition, Level::Or);
+                self.out.push_str(" {");
+            }
+            Stmt::CoIter(inner) => {
+                self.out.push_str("coiter ");
+                let start = self.out.len();
+                self.index(&inner.lower, Level::Or);
+                self.out.push_str(" to ");
+                self.index(&inner.upper, Level::Or);
+                let mut ranges = Vec::new();
+                for cursor in &inner.cursors {
+                    let at = self.out.len();
+                    self.index(&cursor.start, Level::Or);
+                    self.out.push_str(" to ");
+                    self.index(&cursor.end, Level::Or);
+                    ranges.push(self.out.split_off(at));
+                }
+                let name = self.names.bind(inner.var);
+                self.out.insert_str(start, &format!("{name} = "));
+                let names: Vec<String> =
+                    inner.cursors.iter().map(|cursor| self.names.bind(cursor.position)).collect();
+                for (at, (cursor, (name, range))) in
+                    inner.cursors.iter().zip(names.iter().zip(ranges)).enumerate()
+                {
+                    let separator = if at > 0 { ", " } else { " over " };
+                    self.put(format_args!("{separator}{name} = {range} at "));
+                    self.index(&cursor.coordinate, Level::Or);
+                    self.out.push_str(if cursor.within { " within" } else { "" });
+                }
+                self.out.push_str(" {");
+            }
             Stmt::If(inner) => {
                 self.out.push_str("if ");
                 self.condition(&inner.condition, Level::Or);
@@ -403,6 +448,41 @@ impl Printer<'_> {
                 self.block(&inner.body, depth + 1);
                 self.names.unbind();
                 self.names.unbind();
+                self.indent(depth);
+                self.out.push_str("}\n");
+            }
+            Stmt::While(inner) => {
+                self.block(&inner.body, depth + 1);
+                self.indent(depth);
+                self.out.push_str("} then ");
+                self.list(&inner.next, ", ", |p, next| p.index(next, Level::Or));
+                if inner.after.is_empty() {
+                    self.out.push('\n');
+                } else {
+                    self.out.push_str(" after {\n");
+                    self.block(&inner.after, depth + 1);
+                    self.indent(depth);
+                    self.out.push_str("}\n");
+                }
+                inner.vars.iter().for_each(|_| self.names.unbind());
+            }
+            Stmt::CoIter(inner) => {
+                for case in &inner.cases {
+                    self.indent(depth + 1);
+                    self.out.push_str("case ");
+                    self.list(&case.cursors, ", ", |p, cursor| match inner.cursors.get(*cursor) {
+                        Some(cursor) => {
+                            let name = p.names.var(cursor.position);
+                            p.out.push_str(&name);
+                        }
+                        None => p.put(format_args!("{cursor}")),
+                    });
+                    self.out.push_str(if case.cursors.is_empty() { "{\n" } else { " {\n" });
+                    self.block(&case.body, depth + 2);
+                    self.indent(depth + 1);
+                    self.out.push_str("}\n");
+                }
+                (0..=inner.cursors.len()).for_each(|_| self.names.unbind());
                 self.indent(depth);
                 self.out.push_str("}\n");
             }

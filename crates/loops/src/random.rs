@@ -51,7 +51,7 @@ impl Random {
 
     fn stmt(&mut self, depth: usize) -> Stmt {
         let wild = self.style == Style::Anything;
-        match self.below(if depth == 0 { 2 } else { 7 + 2 * usize::from(wild) }) {
+        match self.below(if depth == 0 { 2 } else { 7 + 4 * usize::from(wild) }) {
             0 | 1 => Stmt::Store(Store {
                 buffer: BufferId(self.below(2) as u32),
                 index: self.subscript(),
@@ -73,6 +73,36 @@ impl Random {
                 let body = self.block(depth - 1, false);
                 self.scope.truncate(self.scope.len() - 2);
                 Stmt::Share(Share { begin, end, lower, upper, step, work, body })
+            }
+            9 => {
+                let starts = [self.index(1), self.index(1)];
+                let vars = starts.map(|start| (self.bind(), start)).to_vec();
+                let condition = self.condition(1);
+                let next = vec![self.index(1), self.index(1)];
+                let body = self.block(depth - 1, false);
+                let after = self.block(depth - 1, false);
+                self.scope.truncate(self.scope.len() - 2);
+                Stmt::While(While { vars, condition, body, next, after })
+            }
+            10 => {
+                let (lower, upper) = (self.index(1), self.index(1));
+                let ranges = [(self.index(1), self.index(1)), (self.index(1), self.index(1))];
+                let var = self.bind();
+                let cursors = ranges.map(|(start, end)| {
+                    let position = self.bind();
+                    let coordinate = self.index(1);
+                    self.scope.pop();
+                    Cursor { position, start, end, coordinate, within: self.below(2) > 0 }
+                });
+                let cases = [vec![0, 1], vec![1], vec![]].map(|chosen| {
+                    self.scope.extend(chosen.iter().map(|cursor| cursors[*cursor].position));
+                    let body = self.block(depth - 1, false);
+                    self.scope.truncate(self.scope.len() - chosen.len());
+                    Case { cursors: chosen, body }
+                });
+                self.scope.pop();
+                let (cursors, cases) = (cursors.to_vec(), cases.to_vec());
+                Stmt::CoIter(CoIter { var, lower, upper, cursors, cases })
             }
             8 => {
                 let (lower, upper, step) = self.range();

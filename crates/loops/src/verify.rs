@@ -94,6 +94,15 @@ pub enum Violation {
     /// An unrolled loop whose number of iterations is not known or too large.
     #[error("the number of iterations of an unrolled loop is not a small constant")]
     Unrolled,
+    /// Not one new value for each variable of a loop with a condition.
+    #[error("{0} variables are carried, but {1} new values given")]
+    Carried(usize, usize),
+    /// A walk over coordinates that does nothing anywhere.
+    #[error("a walk over coordinates has no cases")]
+    NoCases,
+    /// A case names a cursor that does not exist, or names them out of order.
+    #[error("a case names cursor {0}, which does not exist or is out of order")]
+    Case(usize),
     /// A store to an integer buffer of something else than an integer.
     #[error("a value that is not an integer is stored to integer buffer `{0}`")]
     StoresFloat(String),
@@ -255,6 +264,19 @@ impl<'a> Verifier<'a> {
                 self.scope.pop();
                 self.scope.pop();
             }
+            Stmt::While(inner) => {
+                inner.vars.iter().for_each(|(_, start)| self.index(start));
+                inner.vars.iter().for_each(|(var, _)| self.bind(*var));
+                self.condition(&inner.condition);
+                inner.next.iter().for_each(|next| self.index(next));
+                if inner.next.len() != inner.vars.len() {
+                    self.report(Violation::Carried(inner.vars.len(), inner.next.len()));
+                }
+                self.block(&inner.body);
+                self.block(&inner.after);
+                self.scope.truncate(self.scope.len() - inner.vars.len());
+            }
+            Stmt::CoIter(inner) => self.coiter(inner),
             Stmt::Partial(inner) => {
                 self.range(&inner.lower, &inner.upper, inner.step);
                 if inner.parts <= 0 {
@@ -289,6 +311,41 @@ impl<'a> Verifier<'a> {
                 self.value(&store.value);
             }
         }
+    }
+
+    fn coiter(&mut self, coiter: &'a CoIter) {
+        let plain = |verifier: &mut Self, index: &'a Index| {
+            verifier.index(index);
+            verifier.plain(index);
+        };
+        plain(self, &coiter.lower);
+        plain(self, &coiter.upper);
+        for cursor in &coiter.cursors {
+            plain(self, &cursor.start);
+            plain(self, &cursor.end);
+        }
+        self.bind(coiter.var);
+        for cursor in &coiter.cursors {
+            self.bind(cursor.position);
+            self.index(&cursor.coordinate);
+            self.scope.pop();
+        }
+        if coiter.cases.is_empty() {
+            self.report(Violation::NoCases);
+        }
+        for case in &coiter.cases {
+            let mut last = None;
+            for cursor in &case.cursors {
+                match coiter.cursors.get(*cursor) {
+                    Some(known) if last < Some(*cursor) => self.bind(known.position),
+                    _ => return self.report(Violation::Case(*cursor)),
+                }
+                last = Some(*cursor);
+            }
+            self.block(&case.body);
+            self.scope.truncate(self.scope.len() - case.cursors.len());
+        }
+        self.scope.pop();
     }
 
     fn bind(&mut self, var: VarId) {

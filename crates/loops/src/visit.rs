@@ -269,6 +269,12 @@ impl Stmt {
             Stmt::Partial(inner) => {
                 inner.body.iter().chain(&inner.finish).for_each(|stmt| stmt.visit(f));
             }
+            Stmt::While(inner) => {
+                inner.body.iter().chain(&inner.after).for_each(|stmt| stmt.visit(f));
+            }
+            Stmt::CoIter(inner) => {
+                inner.cases.iter().flat_map(|case| &case.body).for_each(|stmt| stmt.visit(f));
+            }
             Stmt::If(inner) => {
                 inner.then.iter().chain(&inner.otherwise).for_each(|stmt| stmt.visit(f));
             }
@@ -300,6 +306,20 @@ impl Stmt {
                 inner.condition.visit(f);
                 inner.base.visit(f);
                 inner.extent.visit(f);
+            }
+            Stmt::While(inner) => {
+                inner.vars.iter().for_each(|(_, start)| start.visit(f));
+                inner.condition.visit(f);
+                inner.next.iter().for_each(|next| next.visit(f));
+            }
+            Stmt::CoIter(inner) => {
+                inner.lower.visit(f);
+                inner.upper.visit(f);
+                for cursor in &inner.cursors {
+                    cursor.start.visit(f);
+                    cursor.end.visit(f);
+                    cursor.coordinate.visit(f);
+                }
             }
             Stmt::If(inner) => inner.condition.visit(f),
             Stmt::Store(store) => {
@@ -340,6 +360,24 @@ impl Stmt {
                 finish: block(&inner.finish),
                 ..*inner
             }),
+            Stmt::While(inner) => Stmt::While(While {
+                vars: inner.vars.iter().map(|(var, start)| (*var, start.rebuild(leaf))).collect(),
+                condition: inner.condition.rebuild(leaf),
+                body: block(&inner.body),
+                next: inner.next.iter().map(|next| next.rebuild(leaf)).collect(),
+                after: block(&inner.after),
+            }),
+            Stmt::CoIter(inner) => Stmt::CoIter(CoIter {
+                var: inner.var,
+                lower: inner.lower.rebuild(leaf),
+                upper: inner.upper.rebuild(leaf),
+                cursors: inner.cursors.iter().map(|cursor| cursor.rebuild(leaf)).collect(),
+                cases: inner
+                    .cases
+                    .iter()
+                    .map(|case| Case { cursors: case.cursors.clone(), body: block(&case.body) })
+                    .collect(),
+            }),
             Stmt::If(inner) => Stmt::If(If {
                 condition: inner.condition.rebuild(leaf),
                 then: block(&inner.then),
@@ -364,6 +402,24 @@ impl Stmt {
         let mut found = false;
         self.visit_indices(&mut |index| found |= *index == Index::Var(var));
         found
+    }
+}
+
+impl Cursor {
+    /// Rebuilds with the folding constructors, each leaf of an integer expression replaced by what `leaf` gives.
+    pub fn rebuild(&self, leaf: &dyn Fn(&Index) -> Index) -> Cursor {
+        Cursor {
+            position: self.position,
+            start: self.start.rebuild(leaf),
+            end: self.end.rebuild(leaf),
+            coordinate: self.coordinate.rebuild(leaf),
+            within: self.within,
+        }
+    }
+
+    /// The coordinate of a position.
+    pub fn at(&self, position: &Index) -> Index {
+        self.coordinate.substitute(self.position, position)
     }
 }
 

@@ -122,7 +122,7 @@ impl Writer<'_, '_> {
     fn groups(&self, stmts: &[Stmt]) -> Vec<Group> {
         let mut groups: BTreeMap<String, Group> = BTreeMap::new();
         for (position, stmt) in stmts.iter().enumerate() {
-            if !has_loop(std::slice::from_ref(stmt)) || matches!(stmt, Stmt::Partial(_)) {
+            if !has_loop(std::slice::from_ref(stmt)) || walks(stmt) {
                 continue;
             }
             let mut abstraction = Abstraction {
@@ -280,7 +280,7 @@ impl Abstraction {
                 Stmt::Share(Share { begin, end, lower, upper, work, body, step: inner.step })
             }
             // Not among those that are looked at: see `groups`.
-            Stmt::Partial(inner) => Stmt::Partial(inner.clone()),
+            Stmt::Partial(_) | Stmt::While(_) | Stmt::CoIter(_) => stmt.clone(),
             Stmt::If(inner) => Stmt::If(If {
                 condition: self.condition(&inner.condition),
                 then: self.stmts(&inner.then),
@@ -431,4 +431,13 @@ impl Abstraction {
             }
         }
     }
+}
+
+/// Whether there is something inside that is no plain loop.
+fn walks(stmt: &Stmt) -> bool {
+    let mut found = false;
+    stmt.visit(&mut |stmt| {
+        found |= matches!(stmt, Stmt::Partial(_) | Stmt::While(_) | Stmt::CoIter(_));
+    });
+    found
 }

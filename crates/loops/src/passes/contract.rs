@@ -57,6 +57,13 @@ impl Contract<'_> {
                 self.block(&mut inner.body);
                 self.facts.truncate(len);
             }
+            Stmt::While(inner) => {
+                self.block(&mut inner.body);
+                self.block(&mut inner.after);
+            }
+            Stmt::CoIter(inner) => {
+                inner.cases.iter_mut().for_each(|case| self.block(&mut case.body));
+            }
             Stmt::Partial(inner) => {
                 self.block(&mut inner.body);
                 self.block(&mut inner.finish);

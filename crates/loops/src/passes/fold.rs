@@ -112,6 +112,37 @@ impl Fold {
                 }
                 vec![Stmt::Share(Share { body, ..share })]
             }
+            Stmt::While(inner) => vec![Stmt::While(While {
+                vars: inner.vars.iter().map(|(var, start)| (*var, self.index(start))).collect(),
+                condition: self.condition(&inner.condition),
+                body: self.block(&inner.body),
+                next: inner.next.iter().map(|next| self.index(next)).collect(),
+                after: self.block(&inner.after),
+            })],
+            Stmt::CoIter(inner) => vec![Stmt::CoIter(CoIter {
+                var: inner.var,
+                lower: self.index(&inner.lower),
+                upper: self.index(&inner.upper),
+                cursors: inner
+                    .cursors
+                    .iter()
+                    .map(|cursor| Cursor {
+                        position: cursor.position,
+                        start: self.index(&cursor.start),
+                        end: self.index(&cursor.end),
+                        coordinate: self.index(&cursor.coordinate),
+                        within: cursor.within,
+                    })
+                    .collect(),
+                cases: inner
+                    .cases
+                    .iter()
+                    .map(|case| Case {
+                        cursors: case.cursors.clone(),
+                        body: self.block(&case.body),
+                    })
+                    .collect(),
+            })],
             Stmt::Partial(inner) => {
                 let (lower, upper) = self.bounds(&inner.lower, &inner.upper);
                 vec![Stmt::Partial(Partial {

@@ -35,6 +35,13 @@ impl Hoist {
                 self.block(&mut inner.body);
                 self.facts.truncate(len);
             }
+            Stmt::While(inner) => {
+                self.block(&mut inner.body);
+                self.block(&mut inner.after);
+            }
+            Stmt::CoIter(inner) => {
+                inner.cases.iter_mut().for_each(|case| self.block(&mut case.body));
+            }
             Stmt::Partial(inner) => {
                 self.block(&mut inner.body);
                 self.block(&mut inner.finish);

@@ -18,6 +18,13 @@ fn block(body: &mut Vec<Stmt>, buffers: &[Buffer]) {
         match &mut stmt {
             Stmt::For(inner) => block(&mut inner.body, buffers),
             Stmt::Share(inner) => block(&mut inner.body, buffers),
+            Stmt::While(inner) => {
+                block(&mut inner.body, buffers);
+                block(&mut inner.after, buffers);
+            }
+            Stmt::CoIter(inner) => {
+                inner.cases.iter_mut().for_each(|case| block(&mut case.body, buffers));
+            }
             Stmt::Partial(inner) => {
                 block(&mut inner.body, buffers);
                 block(&mut inner.finish, buffers);

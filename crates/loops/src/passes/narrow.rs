@@ -57,6 +57,13 @@ fn block(body: &mut [Stmt]) {
                 }
             }
             Stmt::Share(inner) => block(&mut inner.body),
+            Stmt::While(inner) => {
+                block(&mut inner.body);
+                block(&mut inner.after);
+            }
+            Stmt::CoIter(inner) => {
+                inner.cases.iter_mut().for_each(|case| block(&mut case.body));
+            }
             Stmt::Partial(inner) => {
                 block(&mut inner.body);
                 block(&mut inner.finish);

@@ -135,6 +135,8 @@ impl Tiler<'_> {
                 }
                 // Tiled already.
                 Stmt::Share(_) | Stmt::Partial(_) => {}
+                // What they are around is never independent.
+                Stmt::While(_) | Stmt::CoIter(_) => {}
                 Stmt::If(inner) => {
                     self.facts.assume(&inner.condition);
                     self.block(&mut inner.then);

@@ -144,7 +144,11 @@ impl Pieces<'_> {
                     self.facts.assume(&inner.condition.clone().negate());
                     inner.otherwise = self.block(std::mem::take(&mut inner.otherwise));
                 }
-                Stmt::Share(_) | Stmt::Partial(_) | Stmt::Store(_) => {}
+                Stmt::Share(_)
+                | Stmt::Partial(_)
+                | Stmt::While(_)
+                | Stmt::CoIter(_)
+                | Stmt::Store(_) => {}
             }
             self.facts.truncate(len);
             result.push(stmt);
