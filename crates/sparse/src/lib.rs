@@ -2,6 +2,7 @@
 //!
 //! - [`format`](mod@format): how a tensor is stored, level by level (`:F` in a program).
 //! - [`storage`]: the arrays of a tensor in a format; building, converting, checking them.
+//! - [`iterate`]: loops over the levels of several tensors together.
 //! - [`io`]: files, read and written.
 //!
 //! ```
@@ -17,6 +18,7 @@
 
 pub mod format;
 pub mod io;
+pub mod iterate;
 pub mod storage;
 
 pub use format::{Format, FormatError, Kind, Level};

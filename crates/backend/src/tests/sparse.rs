@@ -40,6 +40,44 @@ fn rows_of_positions() {
     }
 }
 
+/// Two sorted lists in one: positions that the loop carries, and what is left of each list after it.
+const MERGE: &str = "module(N, P, Q)
+buffer A : f64[N]
+buffer B : u32[P]
+buffer C : i64[Q]
+func f(inout A, in B, in C) {
+  while p = 0, q = 0 if p < P and q < Q {
+    if B[p] == C[q] { A[B[p]] += index(p + q) } else if B[p] < C[q] { A[B[p]] += index(p) } else { A[C[q]] += index(q) }
+  } then select(B[p] <= C[q], p + 1, p), select(C[q] <= B[p], q + 1, q) after {
+    for r = p to P { A[B[r]] += index(r) }
+    for r = q to Q { A[C[r]] += index(r) }
+  }
+}";
+
+#[test]
+fn lists_merge() {
+    let module = parse(MERGE).unwrap();
+    assert_eq!(verify(&module), Ok(()));
+    for (parallel, checked) in [(false, false), (true, true)] {
+        let options = Options { parallel, checked, ..Options::default() };
+        let jit = Jit::load(&compile(&module, &options).unwrap()).unwrap();
+        for (p, q) in [(0, 0), (0, 3), (4, 0), (5, 5), (7, 3), (20, 40)] {
+            let (b, c): (Vec<u32>, Vec<i64>) = (
+                (0..p).map(|at| at * 3).collect(),
+                (0..q).map(|at| i64::from(at) * 2 + 1).collect(),
+            );
+            let symbols = [100, i64::from(p), i64::from(q)];
+            let wide = b.iter().map(|at| i64::from(*at)).collect();
+            let mut expected = [Data::Float(numbers(100)), Data::Int(wide), Data::Int(c.clone())];
+            interp::run(&module, "f", &symbols, &mut expected).unwrap();
+            let mut a = numbers(100);
+            let buffers = &mut [BufferArg::F64(&mut a), BufferArg::U32In(&b), BufferArg::I64In(&c)];
+            jit.call("f", &symbols, buffers).unwrap();
+            assert_eq!(Data::Float(a), expected[0], "{p} {q}");
+        }
+    }
+}
+
 fn check(jit: &Jit, module: &Module, narrow: bool, (n, m, k): (usize, usize, usize)) {
     // Rows of 0 to 10 elements.
     let mut pos = vec![0usize];
