@@ -1,0 +1,105 @@
+//! What a rule adds up with, and joins factors with: sums of products, or other semirings.
+//!
+//! In a semiring, addition is associative and commutative, multiplication is associative and distributes over it, and the zero of addition
+//! annihilates: a product with a factor that is not there is not there either. That is why only stored elements are read. All of these also
+//! have commutative multiplication.
+
+use std::fmt;
+
+use crate::ast::ReduceOp;
+
+/// A semiring of numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Semiring {
+    /// Sums of products.
+    #[default]
+    SumTimes,
+    /// Minima of sums, of numbers and infinity.
+    MinPlus,
+    /// Maxima of sums, of numbers and minus infinity.
+    MaxPlus,
+    /// Maxima of products, of numbers that are not negative.
+    MaxTimes,
+    /// Whether there is a product without a zero factor, of truth values: 0 is false, all else is true.
+    OrAnd,
+}
+
+impl Semiring {
+    /// All of them.
+    pub const ALL: [Semiring; 5] = [
+        Semiring::SumTimes,
+        Semiring::MinPlus,
+        Semiring::MaxPlus,
+        Semiring::MaxTimes,
+        Semiring::OrAnd,
+    ];
+
+    /// The semiring of a reduction whose factors are joined with `+` or with `*`, if there is one. Of a single factor, a minimum is one of sums, and a maximum
+    /// one of products.
+    pub(crate) fn of(operator: ReduceOp, plus: Option<bool>) -> Option<Semiring> {
+        match (operator, plus) {
+            (ReduceOp::Min, Some(true) | None) => Some(Semiring::MinPlus),
+            (ReduceOp::Max, Some(true)) => Some(Semiring::MaxPlus),
+            (ReduceOp::Max, Some(false) | None) => Some(Semiring::MaxTimes),
+            (ReduceOp::Or, Some(false) | None) => Some(Semiring::OrAnd),
+            (ReduceOp::Min, Some(false)) | (ReduceOp::Or, Some(true)) => None,
+        }
+    }
+
+    /// What factors are joined with.
+    pub fn is_plus(self) -> bool {
+        matches!(self, Semiring::MinPlus | Semiring::MaxPlus)
+    }
+
+    /// The zero: the value of an element without products, and what is not stored.
+    pub fn zero(self) -> f64 {
+        match self {
+            Semiring::SumTimes | Semiring::MaxTimes | Semiring::OrAnd => 0.0,
+            Semiring::MinPlus => f64::INFINITY,
+            Semiring::MaxPlus => f64::NEG_INFINITY,
+        }
+    }
+
+    /// The value of a product without factors.
+    pub fn one(self) -> f64 {
+        if self.is_plus() { 0.0 } else { 1.0 }
+    }
+
+    /// Adds two products.
+    pub fn add(self, a: f64, b: f64) -> f64 {
+        match self {
+            Semiring::SumTimes => a + b,
+            // What is no number stays visible.
+            _ if a.is_nan() || b.is_nan() => f64::NAN,
+            Semiring::MinPlus => a.min(b),
+            Semiring::MaxPlus | Semiring::MaxTimes => a.max(b),
+            Semiring::OrAnd => truth(a != 0.0 || b != 0.0),
+        }
+    }
+
+    /// Joins two factors.
+    pub fn multiply(self, a: f64, b: f64) -> f64 {
+        match self {
+            Semiring::SumTimes | Semiring::MaxTimes => a * b,
+            Semiring::MinPlus | Semiring::MaxPlus => a + b,
+            Semiring::OrAnd => truth(a != 0.0 && b != 0.0),
+        }
+    }
+}
+
+fn truth(holds: bool) -> f64 {
+    f64::from(u8::from(holds))
+}
+
+/// `(min, +)`
+impl fmt::Display for Semiring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Semiring::SumTimes => "(+, *)",
+            Semiring::MinPlus => "(min, +)",
+            Semiring::MaxPlus => "(max, +)",
+            Semiring::MaxTimes => "(max, *)",
+            Semiring::OrAnd => "(or, and)",
+        })
+    }
+}
