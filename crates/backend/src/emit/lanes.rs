@@ -165,49 +165,69 @@ impl Writer<'_, '_> {
                 let right = self.value(right, instance, group)?;
                 self.plus(right, left, instance, group)?
             }
-            Value::Add(left, right) => {
-                let left = self.value(left, instance, group)?;
-                self.plus(left, right, instance, group)?
-            }
+            Value::Add(left, right) => match &**right {
+                // The accumulators of one sum are those of the next.
+                Value::Sum(sum) if self.lanes.is_some() => {
+                    self.sum_at(value, (Some(left), sum), instance, group)?
+                }
+                _ => {
+                    let left = self.value(left, instance, group)?;
+                    self.plus(left, right, instance, group)?
+                }
+            },
             Value::Mul(left, right) => self.binary("arith.mulf", (left, right), instance, group)?,
             Value::Div(left, right) => self.binary("arith.divf", (left, right), instance, group)?,
-            Value::Sum(sum) => {
-                let vars = value.free_vars();
-                let instance = &project(instance, &vars);
-                let instances = projections(&group.instances, &vars);
-                let vector = self.lanes.is_some();
-                let bounds = |instance: &Instance| {
-                    let all = sum.lower.iter().chain(&sum.upper);
-                    all.map(|bound| at(bound, instance)).collect::<Vec<_>>()
-                };
-                // Side by side with those of the same range.
-                let here = bounds(instance);
-                let alone = sum
-                    .condition
-                    .as_ref()
-                    .is_some_and(|condition| instance.keys().any(|var| condition.mentions(*var)));
-                let together: Vec<Instance> = instances
-                    .into_iter()
-                    .filter(|other| other == instance || !alone && bounds(other) == here)
-                    .collect();
-                let totals = match vector {
-                    true => self.sums_across(sum, &together, element)?,
-                    false => self.sums(sum, &together, element)?,
-                };
-                let mut own = None;
-                for (other, total) in together.into_iter().zip(totals) {
-                    let val = Val { ssa: total, vector };
-                    if other == *instance {
-                        own = Some(val.clone());
-                    }
-                    group.known.push((value, other, val));
-                }
-                match own {
-                    Some(own) => own,
-                    None => return Err(self.invalid(format_args!("a sum lacks an instance"))),
-                }
-            }
+            Value::Sum(sum) => self.sum_at(value, (None, sum), instance, group)?,
         })
+    }
+
+    /// What a sum is at an instance, added to what is computed before it, if anything is; computed side by side with the instances of the same range.
+    fn sum_at<'v>(
+        &mut self,
+        value: &'v Value,
+        (before, sum): (Option<&'v Value>, &'v Sum),
+        instance: &Instance,
+        group: &mut Group<'v>,
+    ) -> Result<Val> {
+        let element = group.element;
+        let vars = value.free_vars();
+        let instance = &project(instance, &vars);
+        let instances = projections(&group.instances, &vars);
+        let vector = self.lanes.is_some();
+        let bounds = |instance: &Instance| {
+            let all = sum.lower.iter().chain(&sum.upper);
+            all.map(|bound| at(bound, instance)).collect::<Vec<_>>()
+        };
+        // Side by side with those of the same range.
+        let here = bounds(instance);
+        let alone = sum
+            .condition
+            .as_ref()
+            .is_some_and(|condition| instance.keys().any(|var| condition.mentions(*var)));
+        let together: Vec<Instance> = instances
+            .into_iter()
+            .filter(|other| other == instance || !alone && bounds(other) == here)
+            .collect();
+        let mut initial = Vec::new();
+        if let Some(before) = before {
+            for other in &together {
+                let so_far = self.value(before, other, group)?;
+                initial.push(self.spread(so_far, vector, element));
+            }
+        }
+        let totals = match vector {
+            true => self.sums_across(sum, &together, initial, element)?,
+            false => self.sums(sum, &together, element)?,
+        };
+        let mut own = None;
+        for (other, total) in together.into_iter().zip(totals) {
+            let val = Val { ssa: total, vector };
+            if other == *instance {
+                own = Some(val.clone());
+            }
+            group.known.push((value, other, val));
+        }
+        own.ok_or_else(|| self.invalid(format_args!("a sum lacks an instance")))
     }
 
     /// Instances of a store of which each stands for those in the lanes from it on: the variable in lanes, and their number.
@@ -295,12 +315,13 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// The totals of a sum for the lanes of each instance. Where its bounds move with the lanes, it extends over the terms of all lanes, and those
+    /// The totals of a sum for the lanes of each instance, on top of what there is already (nothing where `initial` is empty). Where its bounds move with the lanes, it extends over the terms of all lanes, and those
     /// that a lane does not have are masked.
     fn sums_across(
         &mut self,
         sum: &Sum,
         instances: &[Instance],
+        mut initial: Vec<Ssa>,
         element: Element,
     ) -> Result<Vec<Ssa>> {
         let (Some(first), Some(lanes)) = (instances.first().cloned(), self.lanes.clone()) else {
@@ -331,7 +352,7 @@ impl Writer<'_, '_> {
         let upper = self.extremum(&upper, "arith.minsi")?;
         let ty = self.type_of(element, true);
         let zero = self.zeros(element);
-        let initial = vec![zero; instances.len()];
+        initial.resize(instances.len(), zero);
         let body = associate(&sum.body, instances);
         let range = (&lower, &upper, self.step(sum.step)?);
         let totals = self.carry(sum.var, range, (&initial, &ty), |writer, name, partial| {

@@ -125,7 +125,9 @@ pub(super) fn choose(tiler: &Tiler<'_>, nest: &Nest, element: Element) -> Option
         // One loop: what is streamed once stays so, its rows side by side.
         let alone = lanes.map_or(at + 1 == vars.len(), |(lane, _)| lane == p);
         if alone {
-            let factor = wishes.factor(p).unwrap_or(4.min(wishes.most(p)));
+            // Vectors of elements that share a load wait for each other's last addition, if they are few.
+            let usual = if lanes.is_some() && 8 <= most { 8 } else { 4 };
+            let factor = wishes.factor(p).unwrap_or(usual.min(wishes.most(p)));
             let (loads, products) = accesses.cost(&[(p, factor)]);
             let ratio = loads as f64 / products as f64;
             if (ratio < plain as f64 || wishes.unrolled == [p] || lanes.is_some())

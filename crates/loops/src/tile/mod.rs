@@ -33,9 +33,11 @@ mod partial;
 mod pieces;
 mod plan;
 mod reorder;
+mod skew;
 mod split;
 #[cfg(test)]
 mod tests;
+mod together;
 mod work;
 
 use std::collections::BTreeMap;
@@ -70,7 +72,8 @@ pub fn tile_as_planned(module: &mut Module, tiling: &Tiling, plans: &Plans) {
     let mut buffers = module.buffers.clone();
     for function in &mut module.functions {
         let mut body = std::mem::take(&mut function.body);
-        pieces::split(&mut body, plans);
+        together::merge(&mut body, plans, &buffers);
+        pieces::split(&mut body, &mut function.vars, plans);
         let facts = Facts::default();
         let mut tiler = Tiler {
             tiling,

@@ -20,6 +20,7 @@
 //! ```
 //! A nest of which something could not be decided is left as it was.
 
+use super::skew::along_diagonals;
 use super::{Level, Nest, Plans, reorder::fewest};
 use crate::ir::*;
 use crate::linear::{Facts, Linear, bounds_of};
@@ -35,16 +36,18 @@ const MOST: usize = 10;
 const MANY: usize = 32;
 
 /// Cuts the nests of a function whose sums have selections.
-pub(super) fn split(body: &mut Vec<Stmt>, plans: &Plans) {
+pub(super) fn split(body: &mut Vec<Stmt>, vars: &mut Vec<String>, plans: &Plans) {
     if body.len() > MANY {
         return;
     }
-    let mut pieces = Pieces { plans, facts: Facts::default(), left: 0, undecided: false };
+    let mut pieces = Pieces { plans, vars, facts: Facts::default(), left: 0, undecided: false };
     *body = pieces.block(std::mem::take(body));
 }
 
 struct Pieces<'a> {
     plans: &'a Plans,
+    /// Names of variables.
+    vars: &'a mut Vec<String>,
     facts: Facts,
     /// So many more cuts may be made of the current one.
     left: usize,
@@ -158,10 +161,19 @@ impl Pieces<'_> {
 
     /// The pieces of a nest, if there is something to cut.
     fn nest(&mut self, Guarded { guards, nest, moved }: Guarded) -> Option<Vec<Stmt>> {
-        let (mut sums, mut selects) = (false, false);
-        nest.store.value.visit(&mut |value| sums |= matches!(value, Value::Sum(_)));
+        let (mut sums, mut selects, mut curved) = (false, false, false);
+        nest.store.value.visit(&mut |value| {
+            if let Value::Sum(sum) = value {
+                sums = true;
+                sum.body.visit(&mut |value| {
+                    if let Value::Load(_, index) = value {
+                        curved |= index.stride(sum.var).is_none();
+                    }
+                });
+            }
+        });
         nest.store.value.visit_indices(&mut |index| selects |= matches!(index, Index::Select(..)));
-        if !sums || !(selects || moved) || self.plans.contains_key(&nest.store.buffer) {
+        if !sums || !(selects || moved || curved) || self.plans.contains_key(&nest.store.buffer) {
             return None;
         }
         (self.left, self.undecided) = (MOST, false);
@@ -170,6 +182,9 @@ impl Pieces<'_> {
         let body = self.region(&nest.levels, &nest.store);
         self.facts.truncate(len);
         if self.undecided {
+            return None;
+        }
+        if !moved && body == Nest::wrapped(&nest.levels, vec![Stmt::Store(nest.store)]) {
             return None;
         }
         Some(match guards.is_empty() || body.is_empty() {
@@ -199,8 +214,18 @@ impl Pieces<'_> {
         };
         match cut {
             None => {
-                let value = store.value.map_loads(&|index| written_outside(index, &levels, &store));
-                let store = Store { value, ..store };
+                let along = match short {
+                    true => None,
+                    false => along_diagonals(&levels, &store, self.vars),
+                };
+                let store = along.unwrap_or_else(|| {
+                    let order = in_order(&levels, &store);
+                    let outside = |index: &Index| match index {
+                        Index::Select(..) => written_outside(index, &order),
+                        index => index.clone(),
+                    };
+                    Store { value: store.value.map_loads(&outside), ..store }
+                });
                 Nest::wrapped(&levels, vec![Stmt::Store(store)])
             }
             Some(Cut::Outside(condition)) => {
@@ -580,19 +605,26 @@ fn alike(then: &Index, otherwise: &Index, sums: &[Sum]) -> bool {
     })
 }
 
-/// A selection with what all pieces have outside of it: `select(c, a + j, b + j)` -> `select(c, a, b) + j`.
-fn written_outside(index: &Index, levels: &[Level], store: &Store) -> Index {
-    if !matches!(index, Index::Select(..)) {
-        return index.clone();
-    }
+/// The variables of a nest, those of inner loops later.
+pub(super) fn in_order(levels: &[Level], store: &Store) -> Vec<VarId> {
     let mut order: Vec<VarId> = levels.iter().map(|level| level.var).collect();
     store.value.visit(&mut |value| {
-        if let Value::Sum(sum) = value {
+        if let Value::Sum(sum) = value
+            && !order.contains(&sum.var)
+        {
             order.push(sum.var);
         }
     });
+    order
+}
+
+/// A selection with what all pieces have outside of it: `select(c, a + j, b + j)` -> `select(c, a, b) + j`.
+pub(super) fn written_outside(index: &Index, order: &[VarId]) -> Index {
     let mut pieces = Vec::new();
     leaves(index, &mut pieces);
+    if let [only] = &pieces[..] {
+        return Polynomial::of(only).map_or(index.clone(), |only| only.to_index(order));
+    }
     let pieces: Option<Vec<Polynomial>> = pieces.into_iter().map(Polynomial::of).collect();
     let Some(pieces) = pieces else { return index.clone() };
     let common = pieces.iter().cloned().reduce(|left, right| left.common(&right));
@@ -600,8 +632,8 @@ fn written_outside(index: &Index, levels: &[Level], store: &Store) -> Index {
     else {
         return index.clone();
     };
-    let Some(rest) = without(index, &common, &order) else { return index.clone() };
-    rest + common.to_index(&order)
+    let Some(rest) = without(index, &common, order) else { return index.clone() };
+    rest + common.to_index(order)
 }
 
 fn without(index: &Index, common: &Polynomial, order: &[VarId]) -> Option<Index> {
@@ -616,7 +648,7 @@ fn without(index: &Index, common: &Polynomial, order: &[VarId]) -> Option<Index>
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::tests::{HEAD, SMALL, compare};
     use super::super::{Tiling, tile};
     use super::*;
@@ -624,11 +656,12 @@ mod tests {
     use proptest::prelude::*;
 
     /// The nests that are made of a function's body; they compute the same, in tiles too.
-    fn check(body: &str) -> String {
+    pub(in crate::tile) fn check(body: &str) -> String {
         let before = parse(&format!("{HEAD}func f(inout A, in B, in C) {{ {body} }}")).unwrap();
         assert_eq!(verify(&before), Ok(()), "{before}");
         let mut after = before.clone();
-        split(&mut after.functions[0].body, &Plans::new());
+        let Function { body, vars, .. } = &mut after.functions[0];
+        split(body, vars, &Plans::new());
         assert_eq!(verify(&after), Ok(()), "{after}");
         let mut tiled: Vec<Module> = Vec::new();
         for shared in [false, true] {

@@ -9,6 +9,16 @@ use crate::ir::*;
 use crate::linear::Linear;
 use crate::unroll::{self, Instance};
 
+/// What the pieces of a loop are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Of {
+    /// Rows of tiles, which have columns.
+    Rows,
+    Columns,
+    /// The only loop that is unrolled.
+    Elements,
+}
+
 /// One piece of a loop: `var` runs from `start` over `size` iterations.
 pub(super) struct Piece {
     /// Where the pieces start: the loop over them.
@@ -76,7 +86,8 @@ impl Tiler<'_> {
             return self.element(store);
         };
         let mut result = Vec::new();
-        let sizes = self.sizes(outer.var, *factor, !inner.is_empty());
+        let of = if inner.is_empty() { Of::Elements } else { Of::Rows };
+        let sizes = self.sizes(outer.var, *factor, of);
         for piece in pieces(&outer.lower, &outer.upper, &sizes) {
             let start = match piece.size {
                 1 => outer.var,
@@ -101,16 +112,21 @@ impl Tiler<'_> {
     }
 
     /// Sizes of pieces of a loop.
-    fn sizes(&self, var: VarId, factor: i64, with_columns: bool) -> Vec<i64> {
+    fn sizes(&self, var: VarId, factor: i64, of: Of) -> Vec<i64> {
         let between = match self.lanes.filter(|(lane, _)| *lane == var) {
-            // One vector.
-            Some((_, count)) => count,
+            // Half of them where there is nothing else to wait for, and one vector.
+            Some((_, count)) if of == Of::Elements => vec![factor / 2, count],
+            Some((_, count)) => vec![count],
             // Where there are columns, a row alone has few products for a load.
-            None if with_columns => 2,
-            None => 1,
+            None if of == Of::Rows => vec![2],
+            None => vec![],
         };
-        let mut sizes = vec![factor, between, 1];
-        sizes.retain(|size| factor % size == 0);
+        let mut sizes = vec![factor];
+        for size in between.into_iter().chain([1]) {
+            if sizes.last().is_some_and(|last| size > 0 && last % size == 0) {
+                sizes.push(size);
+            }
+        }
         sizes.dedup();
         sizes
     }
@@ -158,7 +174,7 @@ impl Tiler<'_> {
             }
             (lower, upper) = (begin, end);
         }
-        let sizes = self.sizes(inner.var, factor, false);
+        let sizes = self.sizes(inner.var, factor, Of::Columns);
         for piece in pieces(&lower, &upper, &sizes) {
             let start = match piece.size {
                 1 => inner.var,
