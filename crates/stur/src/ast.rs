@@ -236,10 +236,48 @@ pub struct RuleItem {
     pub aspect: Aspect,
     /// The head's iterators.
     pub iterators: Vec<Name>,
-    /// The right-hand side.
+    /// What the products are reduced with, if it is not a sum.
+    pub reduction: Option<Reduction>,
+    /// The right-hand side, without that.
     pub body: Term,
     /// The whole rule.
     pub span: Span,
+}
+
+/// `max(j)` at the beginning of a right-hand side.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reduction {
+    /// What with.
+    pub operator: ReduceOp,
+    /// Over which iterators: all that are not the head's.
+    pub iterators: Vec<Name>,
+    /// With the parentheses.
+    pub span: Span,
+}
+
+/// What products are reduced with where it is not a sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ReduceOp {
+    /// The least.
+    Min,
+    /// The largest.
+    Max,
+    /// Whether there is one.
+    Or,
+}
+
+impl ReduceOp {
+    /// All of them.
+    pub const ALL: [ReduceOp; 3] = [ReduceOp::Min, ReduceOp::Max, ReduceOp::Or];
+
+    /// The word.
+    pub fn word(self) -> &'static str {
+        match self {
+            ReduceOp::Min => "min",
+            ReduceOp::Max => "max",
+            ReduceOp::Or => "or",
+        }
+    }
 }
 
 /// A sum, product or factor.

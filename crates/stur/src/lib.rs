@@ -16,6 +16,7 @@ mod printer;
 pub mod program;
 pub mod reference;
 pub mod schedule;
+pub mod semiring;
 pub mod sets;
 
 pub use check::{check, limits, load};

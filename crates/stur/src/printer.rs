@@ -135,7 +135,29 @@ impl Display for RuleItem {
         write!(f, "{}{}(", self.tensor.text, self.aspect)?;
         list(f, &self.iterators, ", ", |f, name| f.write_str(&name.text))?;
         f.write_str(") := ")?;
+        let Some(reduction) = &self.reduction else { return term(f, &self.body, Place::Start) };
+        write!(f, "{}(", reduction.operator.word())?;
+        list(f, &reduction.iterators, ", ", |f, name| f.write_str(&name.text))?;
+        f.write_str(") ")?;
+        // `max(j) -1` would be a subtraction.
+        let negative =
+            |it: &Term| matches!(it, Term::Number { value, .. } if value.is_sign_negative());
+        if starts(&self.body, &negative) {
+            f.write_str("(")?;
+            term(f, &self.body, Place::Start)?;
+            return f.write_str(")");
+        }
         term(f, &self.body, Place::Start)
+    }
+}
+
+/// Whether the text of a term begins with such a factor.
+fn starts(it: &Term, with: &dyn Fn(&Term) -> bool) -> bool {
+    match it {
+        Term::Sum(terms, _) | Term::Product(terms, _) => {
+            terms.first().is_some_and(|first| starts(first, with))
+        }
+        leaf => with(leaf),
     }
 }
 

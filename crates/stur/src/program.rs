@@ -9,6 +9,7 @@ use crate::coefficient::Coefficient;
 use crate::diagnostic::Diagnostic;
 use crate::format::Format;
 use crate::schedule::Schedule;
+use crate::semiring::Semiring;
 use crate::sets::Affine;
 
 /// Index into [`Program::tensors`].
@@ -194,7 +195,9 @@ pub struct Rule {
     pub order: Vec<String>,
     /// What `schedule:` says about its loops.
     pub schedule: Schedule,
-    /// The products that are added.
+    /// What products are added with, and factors joined with.
+    pub semiring: Semiring,
+    /// The products that are added; one where they are not summed.
     pub products: Vec<Product>,
     /// Stands between `@preprocess_start` and `@preprocess_end`.
     pub preprocess: bool,
@@ -205,7 +208,7 @@ pub struct Rule {
 /// One product of a rule.
 #[derive(Clone, Debug)]
 pub struct Product {
-    /// Product of its numbers (reciprocals applied).
+    /// Product of its numbers (reciprocals applied); what they are joined to in the rule's semiring.
     pub coefficient: f64,
     /// All its iterators in loop order: those of [`Rule::order`] first, then the head's, then by appearance. An iterator of `order` that occurs
     /// nowhere in this product and not in the head is left out.
@@ -270,7 +273,7 @@ impl Program {
         }
     }
 
-    /// What layouts and loops of structured tensors cannot take: dynamic tensors.
+    /// What layouts and loops of structured tensors cannot take: dynamic tensors, and other reductions than sums.
     pub fn not_structured(&self) -> Vec<Diagnostic> {
         let formats = self.tensors.iter().filter_map(|tensor| {
             let storage = tensor.format.as_ref()?;
@@ -278,7 +281,13 @@ impl Program {
             let error = Diagnostic::unsupported(what, storage.span, "known only when it is read");
             Some(error.hint("`dastac check` and `dastac infer` understand it; without `:F` the tensor is dense, or as `:U` and `:R` say"))
         });
-        formats.collect()
+        let semirings = self.rules.iter().filter(|rule| rule.semiring != Semiring::SumTimes);
+        let semirings = semirings.map(|rule| {
+            let what = format!("computing in the semiring {}", rule.semiring);
+            let error = Diagnostic::unsupported(what, rule.span, "not a sum of products");
+            error.hint("`dastac check` and `dastac infer` understand it")
+        });
+        formats.chain(semirings).collect()
     }
 
     /// Looks a tensor up by name.

@@ -590,6 +590,217 @@ fn a_format_of_nothing() {
     );
 }
 
+/// A program about matrices `A` and `B` and a vector `x` with other lines.
+fn with_matrix(lines: &str) -> String {
+    let shapes = "A:D(i, j) := (0 <= i < N) * (0 <= j < N)\nB:D(i, j) := (0 <= i < N) * (0 <= j < N)\nx:D(i) := (0 <= i < N)";
+    format!("symbols: N\nz() := A(i, j) * B(i, j) * x(i) * s()\n{shapes}\n{lines}")
+}
+
+#[test]
+fn semirings() {
+    for (rule, semiring) in [
+        ("y(i) := min(j) A(i, j) + x(j)", "(min, +)"),
+        ("y(i) := min(j) (A(i, j) + x(j)) * (i < j)", "(min, +)"),
+        ("y(i) := min(j) (-3) + A(i, j) + x(j) * (i < j) + N() + 2^-1", "(min, +)"),
+        ("y(i) := min(j) A(i, j)", "(min, +)"),
+        ("y(i) := min(j) A(i, j) * (i < j) * (j != 3)", "(min, +)"),
+        ("y(i) := max(j) A(i, j) + 0", "(max, +)"),
+        ("y(i) := max(j) A(i, j) * x(j)", "(max, *)"),
+        ("y(i) := max(j) (A(i, j))", "(max, *)"),
+        ("y(i) := or(j) A(i, j) * x(j) * (i <= j)", "(or, and)"),
+        ("y(i) := or(j) (i <= j) * (j < 3)", "(or, and)"),
+        ("y(i) := max() x(i)", "(max, *)"),
+        ("y(i) := max(i)", "(+, *)"),
+        ("y(i) := max(i) * x(i) + min(i)", "(+, *)"),
+    ] {
+        let source =
+            with_matrix(&format!("{rule}\nmax:D(i) := (0 <= i < N)\nmin:D(i) := (0 <= i < N)"));
+        let (program, _) = load(&source).unwrap_or_else(|d| panic!("{}", plain(&source, &d)));
+        let rule = program.rules.iter().find(|rule| rule.iterators == ["i"]).unwrap();
+        assert_eq!(rule.semiring.to_string(), semiring, "{source}");
+        assert_eq!(rule.products.len() == 1, !source.contains("* x(i) + min"));
+    }
+    for (rule, expected) in [
+        (
+            "y(i) := min(j) A(i, j) * x(j)",
+            expect![[r#"
+            E0128 `min` does not go with `*`
+              @ 169..183 "A(i, j) * x(j)": joined with `*`
+              @ 162..168 "min(j)": reduced with this
+              = factors of `min(..)` are joined with `+`; a rule computes sums of products, `min(j) A(i, j) + x(j)`, `max(j) A(i, j) + x(j)`, `max(j) A(i, j) * x(j)` or `or(j) A(i, j) * x(j)`
+        "#]],
+        ),
+        (
+            "y(i) := or(j) A(i, j) + x(j)",
+            expect![[r#"
+            E0128 `or` does not go with `+`
+              @ 168..182 "A(i, j) + x(j)": joined with `+`
+              @ 162..167 "or(j)": reduced with this
+              = factors of `or(..)` are joined with `*`; a rule computes sums of products, `min(j) A(i, j) + x(j)`, `max(j) A(i, j) + x(j)`, `max(j) A(i, j) * x(j)` or `or(j) A(i, j) * x(j)`
+        "#]],
+        ),
+        (
+            "y(i) := min(j) A(i, j) * x(j) + x(j)",
+            expect![[r#"
+            E0128 this is not a product of the semiring (min, +)
+              @ 169..183 "A(i, j) * x(j)": a product of values
+              = a rule computes sums of products, `min(j) A(i, j) + x(j)`, `max(j) A(i, j) + x(j)`, `max(j) A(i, j) * x(j)` or `or(j) A(i, j) * x(j)`
+        "#]],
+        ),
+        (
+            "y(i) := max(j) A(i, j) * (x(j) + x(i))",
+            expect![[r#"
+            E0128 this is not a product of the semiring (max, *)
+              @ 180..191 "x(j) + x(i)": a sum
+              = a rule computes sums of products, `min(j) A(i, j) + x(j)`, `max(j) A(i, j) + x(j)`, `max(j) A(i, j) * x(j)` or `or(j) A(i, j) * x(j)`
+        "#]],
+        ),
+        (
+            "y(i) := min(j) A(i, j) + (i < j)",
+            expect![[r#"
+            E0128 this is not a product of the semiring (min, +)
+              @ 180..185 "i < j": a comparison is joined with `*`
+              = a rule computes sums of products, `min(j) A(i, j) + x(j)`, `max(j) A(i, j) + x(j)`, `max(j) A(i, j) * x(j)` or `or(j) A(i, j) * x(j)`
+        "#]],
+        ),
+        (
+            "y(i) := min(j) (i < j) * (j < N)",
+            expect![[r#"
+            E0128 this is not a product of the semiring (min, +)
+              @ 169..186 "(i < j) * (j < N)": only comparisons
+              = a rule computes sums of products, `min(j) A(i, j) + x(j)`, `max(j) A(i, j) + x(j)`, `max(j) A(i, j) * x(j)` or `or(j) A(i, j) * x(j)`
+        "#]],
+        ),
+        (
+            "y(i) := min(j) A(i, j) + x^-1(j)",
+            expect![[r#"
+            E0128 a reciprocal in the semiring (min, +)
+              @ 179..186 "x^-1(j)": a reciprocal
+              @ 162..168 "min(j)": not a sum
+              = compute it by a rule of its own, a sum of products
+        "#]],
+        ),
+        (
+            "y(i) := max(j) A(i, j) * (-2)",
+            expect![[r#"
+            E0128 a negative number in the semiring (max, *)
+              @ 180..182 "-2": a negative number
+              @ 162..168 "max(j)": not a sum
+              = compute it by a rule of its own, a sum of products
+        "#]],
+        ),
+        (
+            "y(i) := min(j, j) A(i, j) + x(j)",
+            expect![[r#"
+            E0129 `min` goes over `j` twice
+              @ 169..170 "j": again
+              = write `min(j)`
+        "#]],
+        ),
+        (
+            "y(i) := min() A(i, j) + x(j)",
+            expect![[r#"
+            E0129 `min` does not name `j`, which it goes over
+              @ 162..167 "min()": not all iterators
+              = write `min(j)`
+        "#]],
+        ),
+        (
+            "y(i) := min(j, k) A(i, j) + x(j)",
+            expect![[r#"
+            E0129 `min` goes over `k`, which occurs in no factor
+              @ 169..170 "k": unknown
+              = write `min(j)`
+        "#]],
+        ),
+        (
+            "y(i) := min(i, j) A(i, j) + x(j)",
+            expect![[r#"
+            E0129 `min` goes over `i`, an iterator of the head
+              @ 166..167 "i": in the head
+              = write `min(j)`
+        "#]],
+        ),
+        (
+            "y(i) := min(j) A(i, j) + 1e308 + 1e308",
+            expect![[r#"
+            E0007 the sum of the numbers is too large
+              @ 179..192 "1e308 + 1e308": beyond 64-bit floats
+        "#]],
+        ),
+        (
+            "y(i) := or(j) A(i, j) * 0",
+            expect![[r#"
+            W0106 this product is always zero
+              @ 168..179 "A(i, j) * 0": has no effect
+              = leave it out
+        "#]],
+        ),
+        (
+            "y(i) := or(j) A(i, j) and x(j)",
+            expect![[r#"
+            E0003 expected an operator or the end of the line, found `and`
+              @ 176..179 "and": expected an operator or the end of the line
+              = `and` is written `*`: `y(i) := or(j) A(i, j) * x(j)`
+        "#]],
+        ),
+        (
+            "y(i) := A(i, j) max x(j)",
+            expect![[r#"
+            E0003 expected an operator or the end of the line, found `max`
+              @ 170..173 "max": expected an operator or the end of the line
+              = `max` stands at the beginning: `y(i) := max(j) A(i, j) * x(j)`
+        "#]],
+        ),
+        (
+            "y(i) := x(i) + max(j) A(i, j)",
+            expect![[r#"
+            E0003 expected an operator or the end of the line, found `A`
+              @ 176..177 "A": expected an operator or the end of the line
+              = `max(..)` stands at the beginning of a right-hand side, once; compute it by a rule of its own
+        "#]],
+        ),
+        (
+            "y(i) := max(j) max(i) A(i, j)",
+            expect![[r#"
+            E0003 expected an operator or the end of the line, found `A`
+              @ 176..177 "A": expected an operator or the end of the line
+              = `max(..)` stands at the beginning of a right-hand side, once; compute it by a rule of its own
+        "#]],
+        ),
+        (
+            "y(i) := sum(j) A(i, j)",
+            expect![[r#"
+            E0003 expected an operator or the end of the line, found `A`
+              @ 169..170 "A": expected an operator or the end of the line
+              = sums need no word: `y(i) := A(i, j)` sums over `j`
+        "#]],
+        ),
+        (
+            "y(i) := max(3) A(i, j)",
+            expect![[r#"
+            E0003 expected an iterator, found `3`
+              @ 166..167 "3": expected an iterator
+        "#]],
+        ),
+        (
+            "y(i) := max(j) A(i, j)\ny:D(i) := (0 <= i < N)\ny:U(i) := (i < 2)",
+            expect![[r#"
+            E0900 not supported yet: `:U` of a tensor that is not a sum (`y`)
+              @ 200..217 "y:U(i) := (i < 2)": its structure
+              @ 162..168 "max(j)": not a sum
+              = leave it out: where there is no product, the element is not there
+        "#]],
+        ),
+    ] {
+        let source = with_matrix(rule);
+        match load(&source) {
+            Ok((_, diagnostics)) => expected.assert_eq(&plain(&source, &diagnostics)),
+            Err(_) => errors(&source, expected),
+        }
+    }
+}
+
 #[test]
 fn not_supported_yet() {
     errors(
@@ -601,10 +812,11 @@ fn not_supported_yet() {
     "#]],
     );
     errors(
-        "Y(i) := max(j) A(i, j) * x(j)",
+        "Y(i) := prod(j) A(i, j) * x(j)",
         expect![[r#"
-        E0900 not supported yet: reductions other than sums (`max(..)`)
-          @ 8..14 "max(j)": stands before a product
+        E0900 not supported yet: reductions with `prod(..)`
+          @ 8..15 "prod(j)": stands before a product
+          = there are sums, `min(..)`, `max(..)` and `or(..)`
     "#]],
     );
     errors(

@@ -2,8 +2,8 @@
 
 use dastac_stur::ast::{
     Aspect, BinaryOp, CompareOp, Comparison, Directive, Expr, ExprKind, File, FormatItem,
-    FormatWord, Item, IterationOrder, LayoutItem, LayoutPart, Name, RuleItem, ScheduleItem,
-    SchedulePart, Span, Term, TypeItem,
+    FormatWord, Item, IterationOrder, LayoutItem, LayoutPart, Name, ReduceOp, Reduction, RuleItem,
+    ScheduleItem, SchedulePart, Span, Term, TypeItem,
 };
 use dastac_stur::reference::Evaluator;
 use dastac_stur::{Program, Role, load, parse};
@@ -116,6 +116,12 @@ fn item() -> impl Strategy<Value = Item> {
     let schedule = (name(), prop::collection::vec(part, 1..4))
         .prop_map(|(head, parts)| ScheduleItem { head, parts });
     let types = (name(), name()).prop_map(|(tensor, element)| TypeItem { tensor, element });
+    let operator = prop::sample::select(ReduceOp::ALL.to_vec());
+    let reduction = (operator, names(0)).prop_map(move |(operator, iterators)| Reduction {
+        operator,
+        iterators,
+        span,
+    });
     let word =
         (name(), names(0)).prop_map(move |(word, arguments)| FormatWord { word, arguments, span });
     let format = (name(), prop::option::of(names(1)), prop::collection::vec(word, 1..4))
@@ -130,7 +136,11 @@ fn item() -> impl Strategy<Value = Item> {
         1 => prop::collection::vec(order, 1..3).prop_map(move |orders| Item::Iters(orders, span)),
         1 => prop::sample::select(vec![Item::PreprocessStart(span), Item::PreprocessEnd(span)]),
         8 => (name(), aspect, names(0), term()).prop_map(move |(tensor, aspect, iterators, body)| {
-            Item::Rule(RuleItem { tensor, aspect, iterators, body, span })
+            Item::Rule(RuleItem { tensor, aspect, iterators, reduction: None, body, span })
+        }),
+        2 => (name(), names(0), reduction, term()).prop_map(move |(tensor, iterators, reduction, body)| {
+            let (aspect, reduction) = (Aspect::Value, Some(reduction));
+            Item::Rule(RuleItem { tensor, aspect, iterators, reduction, body, span })
         }),
     ]
 }
@@ -161,6 +171,9 @@ fn soup() -> impl Strategy<Value = String> {
         "R",
         "F",
         ":F :=",
+        "max(i) ",
+        "min() ",
+        " and ",
         "csr",
         "dense(i)",
         "compressed(j, nonunique)",
@@ -202,7 +215,8 @@ fn soup() -> impl Strategy<Value = String> {
 fn assert_invariants(program: &Program) {
     for (index, rule) in program.rules.iter().enumerate() {
         for product in &rule.products {
-            assert!(product.coefficient.is_finite() && product.coefficient != 0.0);
+            assert!(product.coefficient.is_finite());
+            assert!(product.coefficient != 0.0 || rule.semiring.is_plus());
             for iterator in &product.iterators {
                 assert!(program.symbols.iter().all(|(symbol, _)| symbol != iterator));
             }

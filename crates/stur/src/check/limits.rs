@@ -171,33 +171,34 @@ impl Found<'_> {
         let rank = if rule.aspect == Aspect::Redundancy { 2 * MAX_RANK } else { MAX_RANK };
         let hint = "use fewer subscripts";
         self.count(&name, rule.iterators.len(), rank, "subscripts", rule.tensor.span, hint);
-        self.factors(&rule.body);
+        let joined = super::semirings::joined(rule);
+        let body = joined.as_ref().unwrap_or(&rule.body);
+        self.factors(body);
         let (who, values) = match rule.aspect {
             Aspect::Value => ("a product", true),
             _ => ("a region", false),
         };
         if !values {
-            let regions = size(&rule.body, &|_| 1).0;
+            let regions = size(body, &|_| 1).0;
             self.count(
                 &name,
                 regions,
                 MAX_REGIONS,
                 "regions",
-                rule.body.span(),
+                body.span(),
                 "join regions that belong together",
             );
         }
-        let (comparisons, span) = most(&rule.body, &|term| match term {
+        let (comparisons, span) = most(body, &|term| match term {
             Term::Comparison(comparison) => comparison.operators.len() as u64,
             _ => 0,
         });
         self.count(who, comparisons, MAX_COMPARISONS, "comparisons", span, SPLIT);
-        let (divisions, span) =
-            most(&rule.body, &|term| expressions(term).iter().map(divisions).sum());
+        let (divisions, span) = most(body, &|term| expressions(term).iter().map(divisions).sum());
         self.count(who, divisions, MAX_DIVISIONS, "divisions and remainders", span, REMAINDER);
         // Sums that are too many products are reported when they are multiplied out.
-        if small && comparisons <= MAX_COMPARISONS && fits(&rule.body) {
-            self.product_iterators(rule, who);
+        if small && comparisons <= MAX_COMPARISONS && fits(body) {
+            self.product_iterators(rule, body, who);
         }
     }
 
@@ -237,8 +238,8 @@ impl Found<'_> {
         }
     }
 
-    fn product_iterators(&mut self, rule: &RuleItem, who: &str) {
-        for factors in distribute(&rule.body) {
+    fn product_iterators(&mut self, rule: &RuleItem, body: &Term, who: &str) {
+        for factors in distribute(body) {
             let mut names: BTreeSet<&str> =
                 rule.iterators.iter().map(|name| name.text.as_str()).collect();
             for expr in factors.iter().flat_map(|factor| expressions(factor)) {

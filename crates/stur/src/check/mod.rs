@@ -8,6 +8,7 @@ pub mod limits;
 mod order;
 mod products;
 mod ranks;
+mod semirings;
 mod storage;
 mod structures;
 

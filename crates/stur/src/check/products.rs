@@ -110,19 +110,21 @@ impl Checker<'_> {
         let head = program.find(&item.tensor.text)?;
         let iterators: Vec<String> = item.iterators.iter().map(|name| name.text.clone()).collect();
         let order = self.loop_order(&item.tensor.text);
+        let (semiring, products) = self.sum_of_products(item)?;
         let mut rule = Rule {
             head,
             iterators,
             order,
             schedule: Schedule::default(),
+            semiring,
             products: Vec::new(),
             preprocess: value.preprocess,
             span: item.span,
         };
         let mut unknown = BTreeSet::new();
-        for factors in self.products(&item.body)? {
+        for factors in products {
             let span = factors.iter().skip(1).fold(factors[0].span(), |all, f| all.to(f.span()));
-            let Some(coefficient) = self.coefficient(&factors) else { continue };
+            let Some(coefficient) = self.constant(semiring, &factors) else { continue };
             let mut product = Product {
                 coefficient: coefficient.value,
                 iterators: Vec::new(),
@@ -156,8 +158,11 @@ impl Checker<'_> {
                 }
             }
             product.iterators = self.product_iterators(&rule, &factors);
+            if let Some(reduction) = &item.reduction {
+                self.reduced(reduction, &rule, &product.iterators);
+            }
             self.bound_iterators(program, &rule, &product, &mut unknown);
-            if coefficient.value == 0.0 {
+            if coefficient.value == 0.0 && !semiring.is_plus() {
                 let message = "this product is always zero".to_string();
                 self.report(warning("W0106", message, span, "has no effect").hint("leave it out"));
             } else {

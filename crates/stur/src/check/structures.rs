@@ -20,6 +20,7 @@ impl Checker<'_> {
                 .into_iter();
             let declared = self.structures.contains_key(&(name.as_str(), 0))
                 || self.structures.contains_key(&(name.as_str(), 1));
+            self.not_of_reductions(&name);
             let tensor = &mut program.tensors[id.0];
             tensor.domain = built.next().flatten();
             tensor.unique = built.next().flatten();
@@ -56,6 +57,20 @@ impl Checker<'_> {
             .collect();
         for (name, aspect) in unused {
             self.structure(&name, aspect);
+        }
+    }
+
+    /// What is proven of a declared structure is proven of sums.
+    fn not_of_reductions(&mut self, name: &str) {
+        let value = self.values.iter().find(|value| value.rule.tensor.text == name);
+        let Some(reduction) = value.and_then(|value| value.rule.reduction.as_ref()) else { return };
+        for (key, word) in [(1, ":U"), (2, ":R")] {
+            let Some(rule) = self.structures.get(&(name, key)) else { continue };
+            let what = format!("`{word}` of a tensor that is not a sum (`{name}`)");
+            let error = Diagnostic::unsupported(what, rule.span, "its structure")
+                .label(reduction.span, "not a sum")
+                .hint("leave it out: where there is no product, the element is not there");
+            self.report(error);
         }
     }
 

@@ -31,7 +31,8 @@ use crate::ast::Span;
 use crate::blame::blame;
 use crate::coefficient::Coefficient;
 use crate::diagnostic::Diagnostic;
-use crate::program::{Definition, Guard, Product, Program, RuleId, TensorId};
+use crate::program::{Definition, Guard, Product, Program, Rule, RuleId, TensorId};
+use crate::semiring::Semiring;
 use crate::sets::{Affine, Extent, SetError, Sets, affine, upper_bounds};
 
 use group::Group;
@@ -340,11 +341,16 @@ fn infer_rule(
 
     // What is stored of a dynamic tensor is what is computed of it: redundant elements too.
     let dynamic = program.tensor(rule.head).format.is_some();
+    // Symmetries and redundancies are those of sums and products: of numbers that have negatives.
+    let other = rule.semiring != Semiring::SumTimes;
+    if other {
+        without_coefficients(program, &known, rule)?;
+    }
     // Definitions and guards are part of a product, and what they do under a symmetry is not known.
     let affine = rule.products.iter().all(Product::is_affine);
     // A zero that only cancellation makes is not *structurally* zero, which is what a reciprocal asks.
     let signs = !uses.divisors.contains(&rule.head);
-    let group = match affine && !dynamic {
+    let group = match affine && !dynamic && !other {
         true => sets.context.limited(MAX_OPERATIONS, || {
             symmetry::automorphisms(sets, &known, rule, &spaces, signs)
         }),
@@ -356,7 +362,7 @@ fn infer_rule(
         Quotient::symmetric(sets, &rule.iterators, &support, &group, max_pieces)
     });
     let mut quotient = or_lost(quotient, || Ok(Quotient::trivial(&support)))?;
-    if affine && !dynamic {
+    if affine && !dynamic && !other {
         let found = sets.context.limited(MAX_OPERATIONS, || {
             inherit::inherit(sets, &known, rule, &spaces, &mut quotient)
         });
@@ -383,6 +389,32 @@ fn infer_rule(
         statements.extend(part);
     }
     Ok((structured, InferredRule { rule: id, head: rule.head, statements }))
+}
+
+/// An element that is a multiple of another one is a product with a number, which is not the semiring's.
+fn without_coefficients<'a>(
+    program: &Program,
+    known: &dyn Fn(TensorId) -> Option<&'a Structured>,
+    rule: &Rule,
+) -> Result<(), InferError> {
+    for access in rule.products.iter().flat_map(|product| &product.accesses) {
+        let pieces = known(access.tensor).map(|tensor| tensor.redundancy.as_slice());
+        let multiple = pieces.unwrap_or_default().iter().any(|piece| match piece {
+            Redundancy::Affine { coefficient, .. } => !coefficient.is_one(),
+            Redundancy::Sorted { .. } => false,
+        });
+        if multiple {
+            let name = &program.tensor(access.tensor).name;
+            let what = format!(
+                "elements of `{name}` that are multiples of others, in the semiring {}",
+                rule.semiring
+            );
+            return Err(Diagnostic::unsupported(what, access.span, "read here")
+                .hint("only equal elements are redundant in all semirings: a coefficient is a factor of a product")
+                .into());
+        }
+    }
+    Ok(())
 }
 
 /// Unions of more basic sets than this are simplified as a whole only.

@@ -10,11 +10,15 @@ mod terms;
 use terms::{Node, NodeKind, last_call};
 
 use crate::ast::{
-    Aspect, File, Item, IterationOrder, LayoutItem, LayoutPart, Name, RuleItem, Span, TypeItem,
+    Aspect, File, Item, IterationOrder, LayoutItem, LayoutPart, Name, ReduceOp, Reduction,
+    RuleItem, Span, TypeItem,
 };
 use crate::diagnostic::Diagnostic;
 use crate::hint;
 use crate::lexer::{Token, TokenKind, lex};
+
+/// Words that other languages join factors with.
+const INFIX: [&str; 4] = ["and", "or", "min", "max"];
 
 type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
@@ -349,10 +353,42 @@ impl Parser<'_> {
             );
             return Err(with_hint(error, "a rule is `head := sum of products`"));
         }
+        let reduction = match aspect {
+            Aspect::Value => self.reduction()?,
+            _ => None,
+        };
         let node = self.comparison()?;
         self.end_of_rule(&node)?;
         let body = self.term(node)?;
-        Ok(RuleItem { tensor, aspect, iterators, body, span: whole })
+        Ok(RuleItem { tensor, aspect, iterators, reduction, body, span: whole })
+    }
+
+    /// `max(j)`, if a term follows it: `max(j) * x(j)` is about a tensor.
+    fn reduction(&mut self) -> Result<Option<Reduction>> {
+        let word = self.nth_name(0);
+        let operator = ReduceOp::ALL.into_iter().find(|operator| Some(operator.word()) == word);
+        let Some(operator) = operator.filter(|_| self.nth_is(1, "(")) else { return Ok(None) };
+        let Some(close) =
+            (2..self.tokens.len()).find(|k| self.nth_is(*k, ")") || self.nth_is(*k, "("))
+        else {
+            return Ok(None);
+        };
+        let follows = self.nth(close + 1).is_some_and(|token| {
+            token.is("(") || matches!(token.kind, TokenKind::Name(_) | TokenKind::Number(_))
+        });
+        let infix = self.nth_name(close + 1).is_some_and(|name| INFIX.contains(&name));
+        let call = self.nth_is(close + 2, "(") || self.nth_is(close + 2, "^");
+        if self.nth_is(close, "(") || !follows || infix && !call {
+            return Ok(None);
+        }
+        let start = self.span();
+        self.at += 2;
+        let iterators = match self.is(")") {
+            true => Vec::new(),
+            false => self.names("an iterator")?,
+        };
+        self.expect(")")?;
+        Ok(Some(Reduction { operator, iterators, span: start.to(self.previous()) }))
     }
 
     fn aspect(&mut self) -> Result<Aspect> {
@@ -388,17 +424,42 @@ impl Parser<'_> {
     /// After a complete right-hand side.
     fn end_of_rule(&self, node: &Node) -> Result<()> {
         let Some(token) = self.peek() else { return Ok(()) };
-        if let Some(call) = last_call(node)
-            && matches!(call, "max" | "min" | "or" | "and" | "any" | "all" | "sum" | "prod")
-        {
-            let what = format!("reductions other than sums (`{call}(..)`)");
-            return Err(Box::new(Diagnostic::unsupported(
-                what,
-                node.span,
-                "stands before a product",
-            )));
-        }
+        let juxtaposed =
+            matches!(&token.kind, TokenKind::Name(_) | TokenKind::Number(_)) || token.is("(");
         let error = self.expected("an operator or the end of the line");
+        if let Some(word) = self.nth_name(0).filter(|word| INFIX.contains(word)) {
+            let hint = match word {
+                "and" => "`and` is written `*`: `y(i) := or(j) A(i, j) * x(j)`".into(),
+                word => {
+                    format!("`{word}` stands at the beginning: `y(i) := {word}(j) A(i, j) * x(j)`")
+                }
+            };
+            return Err(with_hint(error, hint));
+        }
+        if let Some(call) = last_call(node).filter(|_| juxtaposed) {
+            match call {
+                "sum" => {
+                    return Err(with_hint(
+                        error,
+                        "sums need no word: `y(i) := A(i, j)` sums over `j`",
+                    ));
+                }
+                "min" | "max" | "or" => {
+                    let hint = format!(
+                        "`{call}(..)` stands at the beginning of a right-hand side, once; compute it by a rule of its own"
+                    );
+                    return Err(with_hint(error, hint));
+                }
+                "and" | "any" | "all" | "prod" => {
+                    let what = format!("reductions with `{call}(..)`");
+                    let error = Diagnostic::unsupported(what, node.span, "stands before a product");
+                    return Err(Box::new(
+                        error.hint("there are sums, `min(..)`, `max(..)` and `or(..)`"),
+                    ));
+                }
+                _ => {}
+            }
+        }
         Err(match &token.kind {
             TokenKind::Mark(")") => with_hint(error, "there is a `)` too many"),
             TokenKind::Mark("^") => {

@@ -4,7 +4,7 @@
 //! For a rule `T(x) := sum of products`, every point of every product's iterators at which all comparisons hold adds the product of
 //! its factors to `T(x)`. An access reads the stored unique value, or coefficient times the value that the redundancy map leads to, or 0;
 //! a reciprocal is taken where the tensor is *structurally* non-zero, and makes the product 0 elsewhere. Of a dynamic tensor what is stored is
-//! structurally non-zero. Rules are computed one after
+//! structurally non-zero. In another semiring than that of sums and products, `adds`, `product` and 0 are the semiring's. Rules are computed one after
 //! the other, each from finished tensors. Arithmetic is of 64 bits; what a rule computes into 32-bit elements is rounded once, when it is finished.
 //!
 //! Shapes: the extent of a position is the largest over the regions of `:D` (or `:U` where there is no `:D`) of the smallest upper bound
@@ -335,7 +335,8 @@ impl<'a> Evaluator<'a> {
     fn compute(&self, rule: &Rule, finished: &[Option<Finished>]) -> Result<Finished, EvalError> {
         let elements = self.elements(rule.head)?;
         let shape = self.shape(rule.head);
-        let mut values = Dense { shape: shape.to_vec(), data: vec![0.0; elements] };
+        let semiring = rule.semiring;
+        let mut values = Dense { shape: shape.to_vec(), data: vec![semiring.zero(); elements] };
         let mut support = vec![false; elements];
         let inside = match &self.program.tensor(rule.head).domain {
             Some(_) => Some(self.domain(rule.head)?),
@@ -352,7 +353,8 @@ impl<'a> Evaluator<'a> {
             let mut constant = product.coefficient;
             for factor in &product.symbols {
                 let value = self.symbols[factor.symbol].1 as f64;
-                constant *= if factor.reciprocal { value.recip() } else { value };
+                let value = if factor.reciprocal { value.recip() } else { value };
+                constant = semiring.multiply(constant, value);
             }
             self.nest(rule, product)?.for_each(&[], &mut |point| {
                 let index: Vec<i64> = head.iter().map(|slot| point[*slot]).collect();
@@ -377,12 +379,13 @@ impl<'a> Evaluator<'a> {
                         return Ok(()); // structurally zero, as a factor and as a reciprocal
                     };
                     let value = tensor.values.data[at];
-                    term *= if read.reciprocal { value.recip() } else { value };
+                    let value = if read.reciprocal { value.recip() } else { value };
+                    term = semiring.multiply(term, value);
                 }
                 let Some(at) = at else {
                     return Err(EvalError::OutsideBox { tensor: self.name(rule.head), index });
                 };
-                values.data[at] += term;
+                values.data[at] = semiring.add(values.data[at], term);
                 support[at] = true;
                 Ok(())
             })?;

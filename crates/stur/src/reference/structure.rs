@@ -134,7 +134,7 @@ impl Evaluator<'_> {
                 *value = if bits & 1 == 0 { size } else { -size };
             }
         }
-        fill(&cells, &mut data);
+        fill(&cells, &mut data, 0.0);
         Ok(Dense { shape: self.shape(tensor).to_vec(), data })
     }
 
@@ -189,7 +189,9 @@ impl Evaluator<'_> {
             return Ok(it);
         }
         let cells = self.cells(tensor)?;
-        fill(&cells, &mut it.values.data);
+        let rule = declared.rule().map(|rule| &self.program.rules[rule.0]);
+        let zero = rule.map_or(0.0, |rule| rule.semiring.zero());
+        fill(&cells, &mut it.values.data, zero);
         for (at, cell) in cells.iter().enumerate() {
             it.support[at] = match cell {
                 Cell::Zero => false,
@@ -330,10 +332,10 @@ impl Evaluator<'_> {
 }
 
 /// Gives redundant and zero elements their values.
-fn fill(cells: &[Cell], data: &mut [f64]) {
+fn fill(cells: &[Cell], data: &mut [f64], zero: f64) {
     for (at, cell) in cells.iter().enumerate() {
         match cell {
-            Cell::Zero => data[at] = 0.0,
+            Cell::Zero => data[at] = zero,
             Cell::Unique => {}
             Cell::Redundant { target, coefficient } => data[at] = coefficient * data[*target],
         }

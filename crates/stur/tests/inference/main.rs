@@ -714,3 +714,28 @@ fn dynamic_tensors() {
     .assert_eq(&declared("O(i, j) := A(i, j) + A(j, i)").unwrap());
     assert!(declared("T(i) := A(i, j)\nO(i) := T^-1(i)").unwrap_err().contains("E0313"));
 }
+
+/// In other semirings than that of sums and products, products disappear in the same places.
+#[test]
+fn other_semirings() {
+    let structure = |rule: &str| {
+        let source = format!(
+            "symbols: M, N\n{SYMMETRIC}\n{rule}\nz() := V(i, i) * W(i, i) * S(i, j) * A(i, i) * X(x, i) * w(x) * f(i) * T(i, i)"
+        );
+        let inferred = analyse(&source)?;
+        let lines = declarations(&inferred, inferred.program.find("O").unwrap());
+        Ok::<String, String>(lines.unwrap().join("\n"))
+    };
+    expect![[r#"
+        O:D(i, k) := (0 <= i < N) * (0 <= k < N)
+        O:U(i, k) := (0 < k)"#]]
+    .assert_eq(&structure("O(i, k) := min(j) A(i, j) + V(j, k) * (j <= i) * (j < k)").unwrap());
+    // The sum has this symmetry, which is not looked for here.
+    expect!["O:D(i, j) := (0 <= i < N) * (0 <= j < N)"]
+        .assert_eq(&structure("O(i, j) := max() f(i) * f(j)").unwrap());
+    expect![[r#"
+        O:D(i) := (0 <= i < N)
+        O:U(i) := (i < N - 1)"#]]
+    .assert_eq(&structure("O(i) := or(j) T(i, j) * A(i, j) * (i < j)").unwrap());
+    assert!(structure("O(i) := max(j) S(i, j) + f(j)").unwrap_err().contains("E0900"));
+}
