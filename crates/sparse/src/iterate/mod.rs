@@ -1,10 +1,16 @@
 //! Iteration over dynamically sparse tensors.
 //!
-//! What is iterated is a walk over coordinates ([`dastac_loops::CoIter`]): levels of several tensors together, as the points of a merge lattice say.
-//! [`lower()`] makes plain loops of it, which is all that back ends take.
+//! A [`Kernel`] (sums of products of tensors in [formats](crate::format)) becomes loops: [`compile()`] orders its loops so that every tensor is walked from its
+//! first level on, and makes walks over coordinates ([`dastac_loops::CoIter`]) where levels of several tensors meet, as the points of a merge
+//! lattice say. [`lower()`] makes plain loops of these, which is all that back ends take.
 
+mod compile;
+mod graph;
+mod kernel;
 mod lower;
 #[cfg(test)]
 mod tests;
 
+pub use compile::compile;
+pub use kernel::{Factor, IterateError, Kernel, LevelBuffers, MOST_CURSORS, Operand, Product};
 pub use lower::lower;

@@ -1,0 +1,50 @@
+//! The iteration graph: in which order loops walk the levels of all tensors.
+//!
+//! An edge leads from the iterator of a level to that of the next (sparse convolutions, section 4). A dense level behind nothing but dense ones can be
+//! located at any time, so only levels from the first sparse one on are ordered: each comes after all levels before it.
+
+use std::collections::BTreeSet;
+
+use super::kernel::{IterateError, Kernel};
+use crate::format::Kind;
+
+/// The order of loops that is nearest to the wanted one: of the iterators that may come next, the one that is wanted first.
+///
+/// # Errors
+/// Tensors whose levels contradict each other.
+pub(super) fn order(kernel: &Kernel) -> Result<Vec<usize>, IterateError> {
+    let mut edges: BTreeSet<(usize, usize, usize)> = BTreeSet::new();
+    for factor in kernel.products.iter().flat_map(|product| &product.factors) {
+        let format = &kernel.operands[factor.operand].format;
+        let iterator = |level: usize| factor.subscripts[format.order()[level]];
+        for (at, level) in format.levels().iter().enumerate() {
+            if level.kind == Kind::Dense
+                && format.levels()[..at].iter().all(|l| l.kind == Kind::Dense)
+            {
+                continue;
+            }
+            for before in 0..at {
+                if iterator(before) != iterator(at) {
+                    edges.insert((iterator(before), iterator(at), factor.operand));
+                }
+            }
+        }
+    }
+    let mut left: Vec<usize> = kernel.order.clone();
+    let mut order = Vec::new();
+    while !left.is_empty() {
+        let free = left.iter().position(|iterator| {
+            !edges.iter().any(|(before, after, _)| after == iterator && left.contains(before))
+        });
+        let Some(free) = free else {
+            let within = |(before, after, _): &&(usize, usize, usize)| {
+                left.contains(before) && left.contains(after)
+            };
+            let operands: BTreeSet<usize> =
+                edges.iter().filter(within).map(|(.., operand)| *operand).collect();
+            return Err(IterateError::Cycle { operands: operands.into_iter().collect() });
+        };
+        order.push(left.remove(free));
+    }
+    Ok(order)
+}

@@ -1,0 +1,154 @@
+//! What is computed: sums of products of tensors in formats, into a dense result.
+
+use dastac_loops::{BufferId, Element, Index, Module, SymbolId};
+
+use crate::format::{Format, Kind};
+
+/// A tensor in a kernel's module: its levels' arrays and its values are buffers.
+#[derive(Clone, Debug)]
+pub struct Operand {
+    /// How it is stored.
+    pub format: Format,
+    /// The extent of each dimension, in symbols.
+    pub extents: Vec<Index>,
+    /// The arrays of each level.
+    pub levels: Vec<LevelBuffers>,
+    /// The values.
+    pub values: BufferId,
+}
+
+/// The arrays of a level as buffers.
+#[derive(Clone, Debug)]
+pub enum LevelBuffers {
+    /// None.
+    Dense,
+    /// Of position `p`, the coordinates from `positions[p]` to `positions[p + 1]`.
+    Compressed {
+        /// One more than the level before has positions.
+        positions: BufferId,
+        /// One for each position of this level.
+        coordinates: BufferId,
+        /// The symbol for the number of positions.
+        count: SymbolId,
+    },
+    /// One coordinate for each position of the level before.
+    Singleton {
+        /// As many as the level before has positions.
+        coordinates: BufferId,
+    },
+}
+
+impl Operand {
+    /// Adds the buffers of a tensor to a module, and a symbol for the number of positions of each compressed level: `A.pos1`, `A.crd1`, `A.count1`
+    /// for level 1 of `A`, and `A` for its values. `indices` is the type of positions and coordinates.
+    pub fn declare(
+        module: &mut Module,
+        name: &str,
+        (format, extents): (&Format, Vec<Index>),
+        (element, indices): (Element, Element),
+    ) -> Operand {
+        let mut count = Index::Const(1);
+        let mut levels = Vec::new();
+        for (at, level) in format.levels().iter().enumerate() {
+            levels.push(match level.kind {
+                Kind::Dense => {
+                    count = count * extents[format.order()[at]].clone();
+                    LevelBuffers::Dense
+                }
+                Kind::Compressed => {
+                    let size = count.clone() + 1;
+                    let positions = module.buffer(format!("{name}.pos{at}"), indices, size);
+                    let symbol = module.symbol(format!("{name}.count{at}"));
+                    count = Index::Symbol(symbol);
+                    let coordinates =
+                        module.buffer(format!("{name}.crd{at}"), indices, count.clone());
+                    LevelBuffers::Compressed { positions, coordinates, count: symbol }
+                }
+                Kind::Singleton => LevelBuffers::Singleton {
+                    coordinates: module.buffer(format!("{name}.crd{at}"), indices, count.clone()),
+                },
+            });
+        }
+        let values = module.buffer(name, element, count);
+        Operand { format: format.clone(), extents, levels, values }
+    }
+
+    /// Its buffers, in the order in which they were declared.
+    pub fn buffers(&self) -> Vec<BufferId> {
+        let of_level = |level: &LevelBuffers| match level {
+            LevelBuffers::Dense => Vec::new(),
+            LevelBuffers::Compressed { positions, coordinates, .. } => {
+                vec![*positions, *coordinates]
+            }
+            LevelBuffers::Singleton { coordinates } => vec![*coordinates],
+        };
+        let levels = self.levels.iter().flat_map(of_level);
+        levels.chain([self.values]).collect()
+    }
+}
+
+/// `result(head) += products`, over a module's buffers. Iterators are numbers into [`Kernel::iterators`].
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// Name and extent of each iterator; it runs from 0 to its extent.
+    pub iterators: Vec<(String, Index)>,
+    /// The tensors that are read.
+    pub operands: Vec<Operand>,
+    /// The result's buffer, in C order of its subscripts.
+    pub result: BufferId,
+    /// The result's subscripts, distinct.
+    pub head: Vec<usize>,
+    /// What is added up, over all iterators that are not in the head.
+    pub products: Vec<Product>,
+    /// The order of loops that is wanted, outermost first: all iterators.
+    pub order: Vec<usize>,
+}
+
+/// A product of a number and tensors' elements.
+#[derive(Clone, Debug)]
+pub struct Product {
+    /// The number.
+    pub coefficient: f64,
+    /// The elements.
+    pub factors: Vec<Factor>,
+}
+
+/// An element of a tensor.
+#[derive(Clone, Debug)]
+pub struct Factor {
+    /// Index into [`Kernel::operands`].
+    pub operand: usize,
+    /// One iterator a dimension.
+    pub subscripts: Vec<usize>,
+}
+
+/// What cannot be iterated.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum IterateError {
+    /// Levels of some tensors can only be walked in orders that contradict each other.
+    #[error("no order of the loops walks {} from its first level on", operands.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
+    Cycle {
+        /// Operands in the contradiction, in order.
+        operands: Vec<usize>,
+    },
+    /// A level whose coordinates stand several times, or in no order.
+    #[error("level {level} of operand {operand} is not ordered and unique")]
+    Level {
+        /// The operand.
+        operand: usize,
+        /// The level.
+        level: usize,
+    },
+    /// One iterator for several dimensions of a tensor with sparse levels.
+    #[error("an iterator subscripts two dimensions of operand {operand}, which has sparse levels")]
+    Repeated {
+        /// The operand.
+        operand: usize,
+    },
+    /// More levels together than lattices are made for.
+    #[error("{0} sparse levels meet in one loop: at most {MOST_CURSORS} can")]
+    Cursors(usize),
+}
+
+/// The points of a lattice are sets of cursors: their number grows with the power of two of these.
+pub const MOST_CURSORS: usize = 6;

@@ -1,0 +1,2 @@
+mod kernels;
+mod walks;
