@@ -58,7 +58,7 @@ impl Operand {
                 Kind::Compressed => {
                     let size = count.clone() + 1;
                     let positions = module.buffer(format!("{name}.pos{at}"), indices, size);
-                    let symbol = module.symbol(format!("{name}.count{at}"));
+                    let symbol = module.symbol(&format!("{name}.count{at}"));
                     count = Index::Symbol(symbol);
                     let coordinates =
                         module.buffer(format!("{name}.crd{at}"), indices, count.clone());
