@@ -35,5 +35,6 @@ pub use dastac_layout as layout;
 pub use dastac_loops as loops;
 pub use dastac_poly as poly;
 pub use dastac_sched as sched;
+pub use dastac_sparse as sparse;
 pub use dastac_stur as stur;
 pub use error::{Error, human};

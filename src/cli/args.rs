@@ -96,6 +96,18 @@ pub enum Command {
     /// `pack_T` and `unpack_T`, which move it between a dense array and its packed buffer. The header explains them.
     #[command(after_help = BUILD_EXAMPLES)]
     Build(BuildArgs),
+    /// Convert a file of a tensor
+    ///
+    /// The ends of names say what files are: .mtx (MatrixMarket), .tns (FROSTT), .smtx (DLMC), .npy (NumPy), .npz (SciPy); the texts may be compressed
+    /// (.mtx.gz). `docs/formats.md` says what each holds, and by which rules.
+    #[command(after_help = CONVERT_EXAMPLES)]
+    Convert(ConvertArgs),
+    /// Show what a file of a tensor holds
+    ///
+    /// Shape, entries, values, symmetry, bandwidth, how entries are spread over rows and columns, what the tensor takes in several formats, and a picture
+    /// of its pattern.
+    #[command(after_help = INSPECT_EXAMPLES)]
+    Inspect(InspectArgs),
     /// Measure all kernels of the paper beside other systems
     ///
     /// Every system computes on the same random data, in turns, and its results are compared with dastac's. Times stand beside the bound that the
@@ -118,6 +130,19 @@ Examples:
   dastac tune ttm.stur -p M=256 -p N=256 -p P=256 -p Q=256
   dastac tune ttm.stur -p M=64 -p N=64 -p P=64 -p Q=64 --threads 1 --budget 120 -o small.schedule
   dastac run ttm.stur -p M=64 -p N=64 -p P=64 -p Q=64 --threads 1 --schedule small.schedule";
+
+const CONVERT_EXAMPLES: &str = "\
+Examples:
+  dastac convert bcsstk13.mtx.gz bcsstk13.npz
+  dastac convert graph.mtx graph.npz --format csc --type f32
+  dastac convert layer.smtx layer.mtx
+  dastac convert scan.tns scan.tns.gz --zero-based --pattern --shape 512,512,64";
+
+const INSPECT_EXAMPLES: &str = "\
+Examples:
+  dastac inspect bcsstk13.mtx.gz
+  dastac inspect nations.tns --format 'compressed(k), compressed(i), dense(j)'
+  dastac inspect layer.smtx --svg layer.svg --png layer.png";
 
 const BENCH_EXAMPLES: &str = "\
 Examples:
@@ -150,7 +175,8 @@ Examples:
 
 Arrays are .npy files (NumPy) of 64-bit floats in C order: the full, dense array of the tensor's
 box; a scalar is a 0-d array. Packing and unpacking happen inside. An input that contradicts its
-declared structure is an error.";
+declared structure is an error. Inputs may also be sparse: .mtx, .tns, .smtx, .npz, whose zeros
+are filled in.";
 
 const BUILD_EXAMPLES: &str = "\
 Examples:
@@ -210,7 +236,7 @@ pub struct TuneArgs {
     pub file: FileArgs,
     #[command(flatten)]
     pub symbols: SymbolArgs,
-    /// Read an input from a .npy file; inputs without one are drawn at random, on their structure
+    /// Read an input from a .npy (or .mtx, .tns, ..) file; inputs without one are drawn at random, on their structure
     #[arg(long = "input", value_name = "NAME=PATH", value_parser = named_path)]
     pub inputs: Vec<(String, PathBuf)>,
     #[command(flatten)]
@@ -283,7 +309,7 @@ pub struct RunArgs {
     pub file: FileArgs,
     #[command(flatten)]
     pub symbols: SymbolArgs,
-    /// Read an input from a .npy file; inputs without one are drawn at random, on their structure
+    /// Read an input from a .npy (or .mtx, .tns, ..) file; inputs without one are drawn at random, on their structure
     #[arg(long = "input", value_name = "NAME=PATH", value_parser = named_path)]
     pub inputs: Vec<(String, PathBuf)>,
     /// Write a computed tensor to a .npy file, as a dense array
@@ -308,6 +334,86 @@ pub struct RunArgs {
     /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,
+}
+
+/// A file of a tensor, and how it is read.
+#[derive(Debug, Args)]
+pub struct TensorArgs {
+    /// The file; the end of its name says what it is
+    pub file: PathBuf,
+    /// Coordinates in .tns files count from 0, not from 1
+    #[arg(long)]
+    pub zero_based: bool,
+    /// Lines of a .tns file are coordinates without a value
+    #[arg(long)]
+    pub pattern: bool,
+    /// The extents of the tensor in a .tns file [default: those of its largest coordinates]
+    #[arg(long, value_name = "EXTENT,..", value_delimiter = ',')]
+    pub shape: Option<Vec<u64>>,
+    /// What several entries of one element become
+    #[arg(long, value_name = "RULE", default_value = "sum")]
+    pub duplicates: DuplicateRule,
+}
+
+/// What several entries of one element become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DuplicateRule {
+    /// Their sum; of truth values, whether any is true
+    Sum,
+    /// The last one
+    Last,
+    /// An error
+    Refuse,
+}
+
+/// The type of elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TypeName {
+    /// 32-bit floats
+    F32,
+    /// 64-bit floats
+    F64,
+    /// 32-bit integers
+    I32,
+    /// 64-bit integers
+    I64,
+    /// Truth values: a pattern
+    Bool,
+}
+
+/// What `convert` needs.
+#[derive(Debug, Args)]
+pub struct ConvertArgs {
+    #[command(flatten)]
+    pub tensor: TensorArgs,
+    /// What to write; the end of its name says what it is
+    pub output: PathBuf,
+    /// The format to store the tensor in, which is what a .npz file has, and the order of entries in others: a name (csr, csc, coo, csf, ..), a code (DCC), or
+    /// its levels
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<String>,
+    /// The type of the elements [default: that of the file]
+    #[arg(long = "type", value_name = "TYPE")]
+    pub element: Option<TypeName>,
+}
+
+/// What `inspect` needs.
+#[derive(Debug, Args)]
+pub struct InspectArgs {
+    #[command(flatten)]
+    pub tensor: TensorArgs,
+    /// Also show what the tensor takes in this format
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<String>,
+    /// Leave the picture out
+    #[arg(long)]
+    pub no_plot: bool,
+    /// Write the picture as an SVG file
+    #[arg(long, value_name = "PATH")]
+    pub svg: Option<PathBuf>,
+    /// Write the picture as a PNG file
+    #[arg(long, value_name = "PATH")]
+    pub png: Option<PathBuf>,
 }
 
 /// What `verify` needs.

@@ -8,10 +8,12 @@ mod args;
 mod bench;
 mod build;
 mod check;
+mod convert;
 mod emit;
 mod failure;
 mod infer;
 mod inputs;
+mod inspect;
 mod json;
 mod layout;
 mod npy;
@@ -23,6 +25,7 @@ mod run;
 mod schedule;
 mod source;
 mod table;
+mod tensors;
 mod tune;
 mod verify;
 mod version;
@@ -101,6 +104,8 @@ pub fn main() -> ExitCode {
         Command::Tune(args) => tune::tune(&terminal, args),
         Command::Verify(args) => prove::verify(&terminal, args),
         Command::Build(args) => build::build(&terminal, args),
+        Command::Convert(args) => convert::convert(&terminal, args),
+        Command::Inspect(args) => inspect::inspect(&terminal, args),
         Command::Bench(args) => bench::bench(&terminal, args),
         Command::Completions { shell } => output::completions(*shell).map(|()| Outcome::Done),
     };

@@ -179,8 +179,7 @@ pub fn fill(
         if array.element.bytes() > fact.element.bytes() {
             let message =
                 format!("`{name}` has elements of type f32, but the array's are 64-bit floats");
-            return Err(Failure::user(message)
-                .hint("round it in Python with `array.astype(numpy.float32)`"));
+            return Err(Failure::user(message).hint(array.rounding_hint()));
         }
         let what = format!("the dense array of `{name}`");
         dastac::run::check_memory(&what, fact.dense_bytes).map_err(failed)?;

@@ -4,6 +4,7 @@
 //! - [`storage`]: the arrays of a tensor in a format; building, converting, checking them.
 //! - [`iterate`]: loops over the levels of several tensors together.
 //! - [`io`]: files, read and written.
+//! - [`inspect`]: what can be seen of a tensor, and pictures of its pattern.
 //!
 //! ```
 //! # fn main() -> Result<(), dastac_sparse::StorageError> {
@@ -17,6 +18,7 @@
 //! ```
 
 pub mod format;
+pub mod inspect;
 pub mod io;
 pub mod iterate;
 pub mod storage;

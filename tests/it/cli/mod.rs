@@ -5,6 +5,7 @@ mod counting;
 mod prove;
 mod run;
 mod schedule;
+mod sparse;
 
 use std::{
     fs,
@@ -606,7 +607,18 @@ fn help_version_and_completions() {
             if d.starts_with("dastac ") && isl.starts_with("isl-") && llvm.starts_with("LLVM 22.")),
         "{version}"
     );
-    for command in ["check", "infer", "layout", "emit", "run", "build", "bench", "completions"] {
+    for command in [
+        "check",
+        "infer",
+        "layout",
+        "emit",
+        "run",
+        "build",
+        "bench",
+        "completions",
+        "convert",
+        "inspect",
+    ] {
         assert!(folder.works("--help").contains(&format!("  {command} ")), "{command}");
         assert!(folder.works(&format!("{command} --help")).contains("Usage: dastac "), "{command}");
         assert!(folder.works("completions bash").contains(&format!("dastac__subcmd__{command}")));

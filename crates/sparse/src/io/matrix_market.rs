@@ -167,6 +167,8 @@ fn entries(block: &[u8], kind: &Kind) -> Result<(Part, u64), Fault> {
         let zero = match &mut values {
             Values::Bool(all) => {
                 all.extend(std::iter::repeat_n(true, 1 + usize::from(mirrored)));
+                // Some write a value all the same: what a pattern has is only that it is there.
+                let _ = words.float();
                 false
             }
             Values::I64(all) => {

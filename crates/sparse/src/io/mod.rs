@@ -9,7 +9,7 @@
 
 mod frostt;
 mod matrix_market;
-mod npy;
+pub mod npy;
 mod npz;
 mod numbers;
 mod smtx;
@@ -85,11 +85,15 @@ pub struct ReadError {
 }
 
 /// What is wrong, without the file.
-#[derive(Debug, PartialEq)]
-struct Fault {
-    line: Option<u64>,
-    reason: String,
-    hint: Option<String>,
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct Fault {
+    /// The line, from 1, of a text file.
+    pub line: Option<u64>,
+    /// What is wrong.
+    pub reason: String,
+    /// What to do about it.
+    pub hint: Option<String>,
 }
 
 impl Fault {
@@ -292,7 +296,7 @@ pub fn check_write(tensor: &Tensor, kind: FileKind) -> Result<(), WriteError> {
     if kind == FileKind::Smtx && tensor.values().element() != crate::storage::ElementType::Bool {
         return Err(WriteError::Unsuited {
             reason: "a DLMC file holds a pattern, and would lose the values".into(),
-            hint: "make it a pattern with the element type `bool`".into(),
+            hint: "`--type bool` makes it a pattern".into(),
         });
     }
     Ok(())

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 
 use super::{Fault, WriteError};
-use crate::storage::{Indices, Values};
+use crate::storage::{ElementType, Indices, Values};
 
 /// Headers are a line of text; anything beyond this is no array of numbers.
 const MAX_HEADER: u64 = 1 << 16;
@@ -15,12 +15,13 @@ const PART: usize = 1 << 20;
 pub struct Header {
     /// Its extents.
     pub shape: Vec<u64>,
+    /// Its type in NumPy's notation: `<f8`.
+    pub descr: String,
     /// The letter of its type: `f`, `i`, `u`, `b`, ..
     kind: char,
     width: u64,
     big_endian: bool,
     fortran: bool,
-    descr: String,
 }
 
 /// Reads a header.
@@ -77,6 +78,24 @@ fn dictionary(text: &str) -> Option<Header> {
 }
 
 impl Header {
+    /// The type of its elements, if tensors have such.
+    pub fn element(&self) -> Option<ElementType> {
+        match (self.kind, self.width) {
+            ('f', 8) => Some(ElementType::F64),
+            ('f', 4) => Some(ElementType::F32),
+            ('i', 8) => Some(ElementType::I64),
+            ('i', 4) => Some(ElementType::I32),
+            ('b', _) => Some(ElementType::Bool),
+            _ => None,
+        }
+    }
+
+    /// Whether its elements stand in the order of columns.
+    pub fn is_fortran(&self) -> bool {
+        // Both orders are the same for arrays of less than two extents.
+        self.fortran && self.shape.iter().filter(|extent| **extent != 1).count() > 1
+    }
+
     fn count(&self) -> Result<u64, Fault> {
         let product = |product: u64, extent: &u64| product.checked_mul(*extent);
         // An extent of 0 makes an array empty, whatever the others are.
@@ -118,15 +137,17 @@ impl Header {
 
     /// Reads numbers as values.
     pub fn values(&self, reader: &mut dyn Read) -> Result<Values, Fault> {
-        match (self.kind, self.width) {
-            ('f', 8) => Ok(Values::F64(self.elements(reader, f64::from_le_bytes)?)),
-            ('f', 4) => Ok(Values::F32(self.elements(reader, f32::from_le_bytes)?)),
-            ('i', 8) => Ok(Values::I64(self.elements(reader, i64::from_le_bytes)?)),
-            ('i', 4) => Ok(Values::I32(self.elements(reader, i32::from_le_bytes)?)),
-            ('b', _) => Ok(Values::Bool(self.elements(reader, |[byte]| byte != 0)?)),
-            ('c', _) => Err(Fault::new("its values are complex, which dastac does not have")
-                .hint("write the real and the imaginary part into files of their own")),
-            _ => Err(Fault::new(format!(
+        match self.element() {
+            Some(ElementType::F64) => Ok(Values::F64(self.elements(reader, f64::from_le_bytes)?)),
+            Some(ElementType::F32) => Ok(Values::F32(self.elements(reader, f32::from_le_bytes)?)),
+            Some(ElementType::I64) => Ok(Values::I64(self.elements(reader, i64::from_le_bytes)?)),
+            Some(ElementType::I32) => Ok(Values::I32(self.elements(reader, i32::from_le_bytes)?)),
+            Some(ElementType::Bool) => Ok(Values::Bool(self.elements(reader, |[byte]| byte != 0)?)),
+            None if self.kind == 'c' => {
+                Err(Fault::new("its values are complex, which dastac does not have")
+                    .hint("write the real and the imaginary part into files of their own"))
+            }
+            None => Err(Fault::new(format!(
                 "it holds elements of type {}, not of f32, f64, i32, i64 or bool",
                 self.descr
             ))
@@ -135,7 +156,7 @@ impl Header {
     }
 
     /// Reads numbers that are positions or coordinates.
-    pub fn indices(&self, reader: &mut dyn Read, what: &str) -> Result<Vec<u64>, Fault> {
+    pub(super) fn indices(&self, reader: &mut dyn Read, what: &str) -> Result<Vec<u64>, Fault> {
         let signed = |number: i64| u64::try_from(number).ok();
         let all: Vec<Option<u64>> = match (self.kind, self.width) {
             ('i', 8) => self.elements(reader, |bytes| signed(i64::from_le_bytes(bytes)))?,
@@ -154,7 +175,7 @@ impl Header {
     }
 
     /// Reads one word.
-    pub fn text(&self, reader: &mut dyn Read) -> Result<String, Fault> {
+    pub(super) fn text(&self, reader: &mut dyn Read) -> Result<String, Fault> {
         let width = match self.kind {
             'S' => 1,
             'U' => 4,
@@ -168,10 +189,9 @@ impl Header {
 }
 
 /// Reads an array: its extents, and its elements in row-major order.
-pub fn read_values(reader: &mut dyn Read) -> Result<(Vec<u64>, Values), Fault> {
+pub(super) fn read_values(reader: &mut dyn Read) -> Result<(Vec<u64>, Values), Fault> {
     let header = header(reader)?;
-    // Both orders are the same for arrays of less than two extents.
-    if header.fortran && header.shape.iter().filter(|extent| **extent != 1).count() > 1 {
+    if header.is_fortran() {
         return Err(Fault::new("it is in Fortran order, not C order")
             .hint("convert it in Python with `numpy.ascontiguousarray(array)`"));
     }
@@ -180,7 +200,7 @@ pub fn read_values(reader: &mut dyn Read) -> Result<(Vec<u64>, Values), Fault> {
 }
 
 /// Writes a header: version 1.0, padded so that elements begin at a multiple of 64 bytes.
-pub fn write_header(descr: &str, shape: &[u64], out: &mut dyn Write) -> std::io::Result<()> {
+pub(super) fn write_header(descr: &str, shape: &[u64], out: &mut dyn Write) -> std::io::Result<()> {
     let extents: String = shape.iter().map(|extent| format!("{extent},")).collect();
     let extents = if shape.len() > 1 { extents.trim_end_matches(',') } else { &extents };
     let mut text =
@@ -209,7 +229,11 @@ fn write_elements<const N: usize, T: Copy>(
 }
 
 /// Writes an array.
-pub fn write_values(shape: &[u64], values: &Values, out: &mut dyn Write) -> Result<(), WriteError> {
+pub(super) fn write_values(
+    shape: &[u64],
+    values: &Values,
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
     let descr = match values {
         Values::F32(_) => "<f4",
         Values::F64(_) => "<f8",
@@ -228,8 +252,23 @@ pub fn write_values(shape: &[u64], values: &Values, out: &mut dyn Write) -> Resu
     Ok(())
 }
 
+/// Writes an array of floats, rounded to 32 bits if they are not to be `wide`.
+#[allow(clippy::cast_possible_truncation)]
+pub fn write_floats(
+    shape: &[u64],
+    numbers: &[f64],
+    wide: bool,
+    out: &mut dyn Write,
+) -> std::io::Result<()> {
+    write_header(if wide { "<f8" } else { "<f4" }, shape, out)?;
+    if wide {
+        return write_elements(numbers, out, f64::to_le_bytes);
+    }
+    write_elements(numbers, out, |number| (number as f32).to_le_bytes())
+}
+
 /// Writes positions or coordinates, as integers with a sign: SciPy knows no others. Nothing if one does not fit.
-pub fn write_indices(indices: &Indices, out: &mut dyn Write) -> Result<(), WriteError> {
+pub(super) fn write_indices(indices: &Indices, out: &mut dyn Write) -> Result<(), WriteError> {
     let narrow = indices.iter().all(|index| i32::try_from(index).is_ok());
     write_header(if narrow { "<i4" } else { "<i8" }, &[indices.len() as u64], out)?;
     let too_large = |_| WriteError::Unsuited {

@@ -66,11 +66,12 @@ fn matrix_market() {
     "#]],
     );
     mtx(
-        "%%MatrixMarket matrix coordinate pattern general\n2 2 1\n2 1\n",
+        "%%MatrixMarket matrix coordinate pattern general\n2 2 2\n2 1\n2 2 5\n",
         &expect![[r#"
-        MatrixMarket, coordinate, pattern, general: 2 x 2
-        (1, 0) true
-    "#]],
+            MatrixMarket, coordinate, pattern, general: 2 x 2
+            (1, 0) true
+            (1, 1) true
+        "#]],
     );
     mtx(
         "%%MatrixMarket matrix coordinate real hermitian\n2 2 1\n2 1 3\n",
@@ -237,8 +238,8 @@ fn bad_matrix_market() {
         &expect!["<bytes>:3: the value is `99999999999999999999`, not an integer of 64 bits"],
     );
     bad(
-        "%%MatrixMarket matrix coordinate pattern general\n3 3 1\n1 2 3\n",
-        &expect!["<bytes>:3: there is `3` behind the entry"],
+        "%%MatrixMarket matrix coordinate pattern general\n3 3 1\n1 2 3 4\n",
+        &expect!["<bytes>:3: there is `4` behind the entry"],
     );
     bad(
         "%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n",

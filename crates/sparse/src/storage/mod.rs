@@ -61,13 +61,16 @@ pub enum StorageError {
         shape: Vec<u64>,
     },
     /// Two entries of one element, where that is refused.
-    #[error("there are two entries at {}", tuple(coordinates))]
+    #[error("there are two entries of the element {}, counting from 0", tuple(coordinates))]
     Duplicate {
         /// The element.
         coordinates: Vec<u64>,
     },
     /// Entries of one element whose sum does not fit.
-    #[error("the sum of the entries at {} overflows its type", tuple(coordinates))]
+    #[error(
+        "the sum of the entries of the element {}, counting from 0, overflows",
+        tuple(coordinates)
+    )]
     Overflow {
         /// The element.
         coordinates: Vec<u64>,

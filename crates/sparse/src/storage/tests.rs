@@ -110,8 +110,14 @@ fn entries_that_are_refused() {
     let twice = entries(&[1, 2, 1, 2], Values::I32(vec![i32::MAX, 1])).unwrap();
     let build = |duplicates| Build { duplicates, ..Build::default() };
     let csr = |duplicates| Tensor::from_entries(&twice, &Format::csr(), build(duplicates));
-    wrong(csr(Duplicates::Refuse), &expect!["there are two entries at (1, 2)"]);
-    wrong(csr(Duplicates::Sum), &expect!["the sum of the entries at (1, 2) overflows its type"]);
+    wrong(
+        csr(Duplicates::Refuse),
+        &expect!["there are two entries of the element (1, 2), counting from 0"],
+    );
+    wrong(
+        csr(Duplicates::Sum),
+        &expect!["the sum of the entries of the element (1, 2), counting from 0, overflows"],
+    );
     assert_eq!(*csr(Duplicates::Last).unwrap().values(), Values::I32(vec![1]));
     let kept = Format::parse("dense(i), compressed(j, nonunique)", &["i", "j"]).unwrap();
     let kept = Tensor::from_entries(&twice, &kept, Build::default()).unwrap();

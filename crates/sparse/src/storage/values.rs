@@ -266,6 +266,13 @@ impl Values {
         count as u64
     }
 
+    /// Whether each is the other's negative.
+    pub(crate) fn are_negatives_of(&self, other: &Values) -> bool {
+        with_values!(self, values => values.iter().enumerate().all(|(at, value)| {
+            value.negated().map(Value::scalar) == other.get(at)
+        }))
+    }
+
     /// Those at the given places.
     pub(crate) fn select(&self, places: &[usize]) -> Values {
         with_values!(self, values => Value::wrap(places.iter().map(|at| values[*at]).collect()))

@@ -1,0 +1,79 @@
+//! `dastac convert`.
+
+use dastac::human;
+use dastac::sparse::io::{self, WriteError};
+use dastac::sparse::storage::product;
+use dastac::sparse::{Format, Tensor};
+
+use super::args::ConvertArgs;
+use super::failure::Failure;
+use super::progress::Progress;
+use super::tensors::{self, storage_failure};
+use super::{Outcome, Result, Terminal, output};
+
+/// Reads a tensor and writes it as another file.
+pub fn convert(terminal: &Terminal, args: &ConvertArgs) -> Result<Outcome> {
+    super::watchdog::stop();
+    let kind = tensors::kind_of(&args.output)?;
+    let options = tensors::options(&args.tensor);
+    let build = tensors::build(&args.tensor);
+    let (from, to) = (args.tensor.file.display().to_string(), args.output.display().to_string());
+    let progress = Progress::new(terminal.interactive);
+    progress.stage(format!("reading {from}"));
+    let contents = tensors::read(&args.tensor.file, &options)?;
+    let rank = contents.shape().len();
+    let format = match &args.format {
+        Some(text) => tensors::format(text, rank)?,
+        None if kind == io::FileKind::Npy => Format::dense(rank),
+        None if rank == 2 => Format::csr(),
+        None => Format::csf(rank),
+    };
+    progress.stage("converting");
+    let stored = |error| storage_failure(&from, &error);
+    let mut tensor = contents.tensor(&format, build).map_err(stored)?;
+    drop(contents);
+    if let Some(element) = args.element {
+        tensor = tensor.cast(tensors::element(element)).map_err(stored)?;
+    }
+    let unsuited = |error| match error {
+        WriteError::Unsuited { reason, hint } => {
+            Failure::user(format!("cannot write `{to}`: {reason}")).hint(hint)
+        }
+        WriteError::Storage(error) => storage_failure(&to, &error),
+        WriteError::Io(error) => {
+            Failure::user(format!("cannot write `{to}`: {}", super::source::reason(&error)))
+        }
+    };
+    io::check_write(&tensor, kind).map_err(unsuited)?;
+    progress.stage(format!("writing {to}"));
+    let gzip = to.to_ascii_lowercase().ends_with(".gz");
+    let mut failed = None;
+    let written = output::file(&args.output, &mut |out| {
+        io::write(&tensor, kind, gzip, &options, build, out).map_err(|error| match error {
+            WriteError::Io(error) => error,
+            other => {
+                let text = std::io::Error::other(other.to_string());
+                failed = Some(other);
+                text
+            }
+        })
+    });
+    drop(progress);
+    match failed {
+        Some(error) => return Err(unsuited(error)),
+        None => written?,
+    }
+    output::stdout(summary(&to, &tensor).as_bytes())?;
+    Ok(Outcome::Done)
+}
+
+fn summary(name: &str, tensor: &Tensor) -> String {
+    format!(
+        "{name}: {}, {} entries of type {}, stored as {} in {}\n",
+        product(tensor.shape()),
+        tensor.entry_count(),
+        tensor.values().element(),
+        tensor.format(),
+        human(tensor.bytes())
+    )
+}

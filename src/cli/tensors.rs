@@ -1,0 +1,93 @@
+//! Files of tensors: what `convert`, `inspect` and `run --input` read.
+
+use std::path::Path;
+
+use dastac::run::available_memory;
+use dastac::sparse::format::default_names;
+use dastac::sparse::io::{self, Contents, FileKind, ReadError, ReadOptions};
+use dastac::sparse::{Build, Duplicates, ElementType, Format, FormatError, StorageError};
+
+use super::Result;
+use super::args::{DuplicateRule, TensorArgs, TypeName};
+use super::failure::Failure;
+
+/// How a file is read.
+pub fn options(args: &TensorArgs) -> ReadOptions {
+    ReadOptions { zero_based: args.zero_based, pattern: args.pattern, shape: args.shape.clone() }
+}
+
+/// How a tensor is built of its entries: in the memory that there is.
+pub fn build(args: &TensorArgs) -> Build {
+    let duplicates = match args.duplicates {
+        DuplicateRule::Sum => Duplicates::Sum,
+        DuplicateRule::Last => Duplicates::Last,
+        DuplicateRule::Refuse => Duplicates::Refuse,
+    };
+    Build { duplicates, memory: available_memory() }
+}
+
+/// The type of elements that is asked for.
+pub fn element(name: TypeName) -> ElementType {
+    match name {
+        TypeName::F32 => ElementType::F32,
+        TypeName::F64 => ElementType::F64,
+        TypeName::I32 => ElementType::I32,
+        TypeName::I64 => ElementType::I64,
+        TypeName::Bool => ElementType::Bool,
+    }
+}
+
+/// Reads a file.
+pub fn read(path: &Path, options: &ReadOptions) -> Result<Contents> {
+    io::read(path, options).map_err(read_failure)
+}
+
+fn read_failure(error: ReadError) -> Failure {
+    let failure = match error.line {
+        Some(_) => Failure::user(error.to_string()),
+        None => Failure::user(format!("cannot read `{}`: {}", error.name, error.reason)),
+    };
+    match error.hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+/// The kind of a file to write.
+pub fn kind_of(path: &Path) -> Result<FileKind> {
+    FileKind::of(path).ok_or_else(|| {
+        Failure::user(format!(
+            "cannot write `{}`: the name does not say what kind of file it is",
+            path.display()
+        ))
+        .hint(io::endings())
+    })
+}
+
+/// The format that a text names, of a tensor whose dimensions are called `i`, `j`, ..
+pub fn format(text: &str, rank: usize) -> Result<Format> {
+    Format::parse(text, &default_names(rank)).map_err(|error| format_failure(text, error))
+}
+
+fn format_failure(text: &str, error: FormatError) -> Failure {
+    let failure = Failure::user(format!("format `{text}`: {}", error.message));
+    match error.hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+/// Why a tensor could not be made of what a file holds.
+pub fn storage_failure(name: &str, error: &StorageError) -> Failure {
+    let failure = Failure::user(format!("`{name}`: {error}"));
+    match error {
+        StorageError::Memory { .. } => failure.hint(
+            "formats with fewer dense levels take less, such as `--format coo`; docs/formats.md explains them",
+        ),
+        StorageError::Duplicate { .. } => {
+            failure.hint("`--duplicates sum` adds them up, `--duplicates last` takes the last one")
+        }
+        StorageError::Cast(_) => failure.hint("`--type f64` keeps it"),
+        _ => failure,
+    }
+}

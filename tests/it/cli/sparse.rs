@@ -1,0 +1,388 @@
+//! `dastac convert` and `dastac inspect`, and sparse files as inputs.
+
+use std::fs;
+
+use expect_test::{Expect, expect};
+
+use super::{Folder, SYMMETRIC};
+
+const SYMMETRIC_MTX: &str = "%%MatrixMarket matrix coordinate real symmetric
+% five by five
+5 5 7
+1 1 2
+2 2 2.5
+3 1 -1
+4 4 0
+5 1 1e-3
+5 2 4
+5 5 7
+";
+
+const CUBE: &str = "# a comment
+1 1 2 1
+2 3 1 2
+2 3 2 3
+4 1 1 -4.5
+";
+
+fn folder() -> Folder {
+    let folder = Folder::new(SYMMETRIC);
+    fs::write(folder.path("a.mtx"), SYMMETRIC_MTX).unwrap();
+    fs::write(folder.path("cube.tns"), CUBE).unwrap();
+    fs::write(folder.path("layer.smtx"), "3, 8, 4\n0 2 2 4\n3 0 1 2\n").unwrap();
+    folder
+}
+
+fn text(folder: &Folder, name: &str) -> String {
+    fs::read_to_string(folder.path(name)).unwrap()
+}
+
+#[test]
+fn a_matrix_through_all_files() {
+    let folder = folder();
+    let works = |line: &str, expected: &Expect| expected.assert_eq(&folder.works(line));
+    works(
+        "convert a.mtx b.npz --format csc",
+        &expect![[r#"
+        b.npz: 5 x 5, 10 entries of type f64, stored as csc in 144 B
+    "#]],
+    );
+    works(
+        "convert b.npz c.mtx",
+        &expect![[r#"
+        c.mtx: 5 x 5, 10 entries of type f64, stored as csr in 144 B
+    "#]],
+    );
+    expect![[r#"
+        %%MatrixMarket matrix coordinate real general
+        5 5 10
+        1 1 2.0
+        1 3 -1.0
+        1 5 0.001
+        2 2 2.5
+        2 5 4.0
+        3 1 -1.0
+        4 4 0.0
+        5 1 0.001
+        5 2 4.0
+        5 5 7.0
+    "#]]
+    .assert_eq(&text(&folder, "c.mtx"));
+    works(
+        "convert c.mtx d.tns.gz --format dcsc --zero-based",
+        &expect![[r#"
+        d.tns.gz: 5 x 5, 10 entries of type f64, stored as dcsc in 172 B
+    "#]],
+    );
+    works(
+        "convert d.tns.gz e.tns --zero-based",
+        &expect![[r#"
+        e.tns: 5 x 5, 10 entries of type f64, stored as csr in 144 B
+    "#]],
+    );
+    expect![[r#"
+        # shape 5 5
+        0 0 2.0
+        0 2 -1.0
+        0 4 0.001
+        1 1 2.5
+        1 4 4.0
+        2 0 -1.0
+        3 3 0.0
+        4 0 0.001
+        4 1 4.0
+        4 4 7.0
+    "#]]
+    .assert_eq(&text(&folder, "e.tns"));
+    works(
+        "convert e.tns f.npy --zero-based --type f32",
+        &expect![[r#"
+        f.npy: 5 x 5, 9 entries of type f32, stored as dense in 100 B
+    "#]],
+    );
+    works(
+        "convert f.npy g.smtx --type bool --format coo",
+        &expect![[r#"
+        g.smtx: 5 x 5, 9 entries of type bool, stored as coo in 89 B
+    "#]],
+    );
+    expect![[r#"
+        5, 5, 9
+        0 3 5 6 6 9 
+        0 2 4 1 4 0 0 1 4 
+    "#]]
+    .assert_eq(&text(&folder, "g.smtx"));
+    works(
+        "convert g.smtx h.mtx",
+        &expect![[r#"
+        h.mtx: 5 x 5, 9 entries of type bool, stored as csr in 69 B
+    "#]],
+    );
+    works(
+        "convert cube.tns i.tns --format DCC(k,i,j)",
+        &expect![[r#"
+        i.tns: 4 x 3 x 2, 4 entries of type f64, stored as DCC(k, i, j) in 96 B
+    "#]],
+    );
+    expect![[r#"
+        # shape 4 3 2
+        2 3 1 2.0
+        4 1 1 -4.5
+        1 1 2 1.0
+        2 3 2 3.0
+    "#]]
+    .assert_eq(&text(&folder, "i.tns"));
+    assert!(!folder.files().iter().any(|name| name.starts_with('.')));
+}
+
+#[test]
+fn what_cannot_be_converted() {
+    let folder = folder();
+    let fails = |line: &str, expected: &Expect| folder.fails(line, 1, expected);
+    fails(
+        "convert nowhere.mtx b.npz",
+        &expect![[r#"
+        error: cannot read `nowhere.mtx`: no such file or directory
+    "#]],
+    );
+    fails(
+        "convert p.stur b.npz",
+        &expect![[r#"
+        error: cannot read `p.stur`: the name does not say what kind of file it is
+        help: known are .mtx (MatrixMarket), .tns (FROSTT), .smtx (DLMC), .npy (NumPy array), .npz (SciPy sparse matrix), the texts also with .gz
+    "#]],
+    );
+    fails(
+        "convert a.mtx b.txt",
+        &expect![[r#"
+        error: cannot write `b.txt`: the name does not say what kind of file it is
+        help: known are .mtx (MatrixMarket), .tns (FROSTT), .smtx (DLMC), .npy (NumPy array), .npz (SciPy sparse matrix), the texts also with .gz
+    "#]],
+    );
+    fails(
+        "convert a.mtx nowhere/b.npz",
+        &expect![[r#"
+        error: cannot write `nowhere/b.npz`: no such file or directory
+    "#]],
+    );
+    fails(
+        "convert a.mtx b.npz --format csx",
+        &expect![[r#"
+        error: format `csx`: there is no format `csx`
+        help: formats have names (`csr`, `csc`, `dcsr`, `dcsc`, `dense`, `csf`, `coo`), codes of one letter a level (`DCC`: dense, compressed, singleton), or are spelled `dense(i), compressed(j)`
+    "#]],
+    );
+    fails(
+        "convert cube.tns b.npz",
+        &expect![[r#"
+        error: cannot write `b.npz`: a SciPy sparse matrix file holds a matrix, not a tensor of rank 3
+        help: `.tns` files hold sparse tensors of any rank, `.npy` files dense ones
+    "#]],
+    );
+    fails(
+        "convert a.mtx b.smtx",
+        &expect![[r#"
+        error: cannot write `b.smtx`: a DLMC file holds a pattern, and would lose the values
+        help: `--type bool` makes it a pattern
+    "#]],
+    );
+    fails(
+        "convert a.mtx b.npz --type i32",
+        &expect![[r#"
+        error: `a.mtx`: 0.001 is no value of type i32
+        help: `--type f64` keeps it
+    "#]],
+    );
+    fails(
+        "convert cube.tns b.tns --zero-based --shape 3,9,9",
+        &expect![[r#"
+        error: cube.tns:5: coordinate 1 is 4, beyond the extent 3
+    "#]],
+    );
+    fs::write(folder.path("bad.mtx"), SYMMETRIC_MTX.replace("3 1 -1", "3 6 -1")).unwrap();
+    fails(
+        "convert bad.mtx b.npz",
+        &expect![[r#"
+        error: bad.mtx:6: column 6 is not among 1 to 5
+    "#]],
+    );
+    let twice = SYMMETRIC_MTX.replace("3 1 -1", "2 2 -1");
+    fs::write(folder.path("twice.mtx"), twice).unwrap();
+    fails(
+        "convert twice.mtx b.npz --duplicates refuse",
+        &expect![[r#"
+        error: `twice.mtx`: there are two entries of the element (1, 1), counting from 0
+        help: `--duplicates sum` adds them up, `--duplicates last` takes the last one
+    "#]],
+    );
+    let huge = "%%MatrixMarket matrix coordinate real general\n1000000000000000 1000000000000000 1\n7 7 1\n";
+    fs::write(folder.path("huge.mtx"), huge).unwrap();
+    fails(
+        "convert huge.mtx b.npz",
+        &expect![[r#"
+        error: `huge.mtx`: the positions of level 2 of a tensor of shape 1000000000000000 x 1000000000000000 would take 4000000000000004 bytes
+        help: formats with fewer dense levels take less, such as `--format coo`; docs/formats.md explains them
+    "#]],
+    );
+    fails(
+        "convert huge.mtx b.npy",
+        &expect![[r#"
+        error: `huge.mtx`: level 2 of a tensor of shape 1000000000000000 x 1000000000000000 would take 1000000000000000000000000000000 bytes
+        help: formats with fewer dense levels take less, such as `--format coo`; docs/formats.md explains them
+    "#]],
+    );
+    assert!(!folder.files().iter().any(|name| name.starts_with("b.") || name.starts_with('.')));
+    folder.works("convert huge.mtx huge.tns --format coo");
+}
+
+#[test]
+fn inspected() {
+    let folder = folder();
+    let works = |line: &str, expected: &Expect| expected.assert_eq(&folder.works(line));
+    works(
+        "inspect a.mtx",
+        &expect![[r#"
+        a.mtx: MatrixMarket, coordinate, real, symmetric
+          shape       5 x 5
+          entries     10, 40.000% of the elements
+          values      f64, from -1 to 7, 1 of them 0
+          structure   symmetric
+          bandwidth   4 below, 4 above the diagonal
+
+        entries per slice  slices  empty  least  median  mean  most
+        rows                    5      0      1       2  2.00     3
+        columns                 5      0      1       2  2.00     3
+
+        entries  rows
+              1     2  ##########################
+            2-3     3  ########################################
+
+        format  bytes
+        csr     144 B
+        csc     144 B
+        dcsr    172 B
+        coo     168 B
+        dense   200 B
+
+        ┌───┐
+        │⠕⢁⠃│
+        │⠉⠀⠁│
+        └───┘
+        a dot is an element
+    "#]],
+    );
+    works(
+        "inspect layer.smtx --format DD(j,i)",
+        &expect![[r#"
+        layer.smtx: DLMC, pattern
+          shape       3 x 8
+          entries     4, 16.667% of the elements
+          values      bool
+          structure   not square
+          bandwidth   1 below, 3 above the diagonal
+
+        entries per slice  slices  empty  least  median  mean  most
+        rows                    3      1      0       2  1.33     2
+        columns                 8      4      0       1  0.50     1
+
+        entries  rows
+              0     1  ####################
+            2-3     2  ########################################
+
+        format    bytes
+        DD(j, i)   24 B
+        csr        36 B
+        csc        56 B
+        dcsr       48 B
+        coo        44 B
+        dense      24 B
+
+        ┌────┐
+        │⠡⠌⠀⠀│
+        └────┘
+        a dot is an element
+    "#]],
+    );
+    works(
+        "inspect cube.tns --no-plot",
+        &expect![[r#"
+        cube.tns: FROSTT
+          shape       4 x 3 x 2
+          entries     4, 16.667% of the elements
+          values      f64, from -4.5000 to 3
+
+        entries per slice  slices  empty  least  median  mean  most
+        i                       4      1      0       1  1.00     2
+        j                       3      1      0       2  1.33     2
+        k                       2      0      2       2  2.00     2
+
+        format  bytes
+        csf     112 B
+        coo      88 B
+        dense   192 B
+    "#]],
+    );
+    fs::write(folder.path("zero.mtx"), "%%MatrixMarket matrix coordinate real general\n0 5 0\n")
+        .unwrap();
+    works(
+        "inspect zero.mtx",
+        &expect![[r#"
+        zero.mtx: MatrixMarket, coordinate, real, general
+          shape       0 x 5
+          entries     0
+          values      f64
+          structure   not square
+          bandwidth   0 below, 0 above the diagonal
+
+        entries per slice  slices  empty  least  median  mean  most
+        rows                    0      0      0       0  0.00     0
+        columns                 5      5      0       0  0.00     0
+
+        format  bytes
+        csr       4 B
+        csc      24 B
+        dcsr     12 B
+        coo       8 B
+        dense     0 B
+
+        ┌───┐
+        └───┘
+        a dot is an element
+    "#]],
+    );
+    folder.works("inspect a.mtx --svg a.svg --png a.png");
+    assert!(text(&folder, "a.svg").starts_with("<svg "));
+    assert!(fs::read(folder.path("a.png")).unwrap().starts_with(b"\x89PNG"));
+    folder.fails(
+        "inspect nowhere.mtx",
+        1,
+        &expect![[r#"
+        error: cannot read `nowhere.mtx`: no such file or directory
+    "#]],
+    );
+}
+
+#[test]
+fn sparse_inputs_of_programs() {
+    let folder = folder();
+    fs::write(folder.path("x.tns"), "# shape 5\n1 1\n5 2\n").unwrap();
+    folder.works("run p.stur -p N=5 --input B=a.mtx --input x=x.tns --output y=y.npy --verify");
+    folder.works("convert y.npy y.tns");
+    // a is drawn at random: what is compared is the pattern.
+    let pattern: Vec<String> =
+        text(&folder, "y.tns").lines().map(|line| line.split(' ').next().unwrap().into()).collect();
+    assert_eq!(pattern, ["#", "1", "2", "3", "5"]);
+    folder.fails(
+        "run p.stur -p N=6 --input B=a.mtx",
+        1,
+        &expect![[r#"
+        error: `B` must have the shape [6, 6] for these sizes, but the array's is [5, 5]
+    "#]],
+    );
+    let other = SYMMETRIC_MTX.replace("symmetric", "general");
+    fs::write(folder.path("other.mtx"), other).unwrap();
+    folder.fails("run p.stur -p N=5 --input B=other.mtx", 1, &expect![[r#"
+        error: the input contradicts the declared structure of `B`: at [2, 0] it must be 0, but it is -1
+        help: `dastac infer p.stur` shows the structure of `B`
+    "#]]);
+}
