@@ -27,7 +27,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dastac_poly::{Context, Map, Set};
 
 use crate::affine::{ValueError, value};
-use crate::ast::Span;
+use crate::ast::{CompareOp, Comparison, Expr, ExprKind, Span};
 use crate::blame::blame;
 use crate::coefficient::Coefficient;
 use crate::diagnostic::Diagnostic;
@@ -321,7 +321,8 @@ fn infer_rule(
     let known = |tensor: TensorId| tensors[tensor.0].as_ref();
     let mut spaces = Vec::new();
     for product in &rule.products {
-        spaces.push(space(sets, &known, rule, product, declared.as_ref().map(|d| &d.set))?);
+        let head_box = declared.as_ref().map(|declared| &declared.set);
+        spaces.push(space(program, sets, &known, rule, product, head_box)?);
     }
     let extents = match declared {
         Some(declared) => declared.extents,
@@ -468,6 +469,7 @@ pub(crate) fn named(
 
 /// The iteration space of a product: its comparisons, the head's box if declared, and every operand structurally non-zero.
 fn space<'a>(
+    program: &Program,
     sets: &Sets,
     known: &dyn Fn(TensorId) -> Option<&'a Structured>,
     rule: &crate::program::Rule,
@@ -498,11 +500,62 @@ fn space<'a>(
     if !domain.is_bounded()? {
         for (position, iterator) in product.iterators.iter().enumerate() {
             if !product.defines(iterator) && !side(&domain, position)?.is_bounded()? {
-                return Err(unbounded(iterator, product.span).into());
+                let error = unbounded(iterator, product.span);
+                let head = program.tensor(rule.head);
+                return Err(match within_a_box(sets, rule, product, &domain)? {
+                    // Where it ends is what is asked for.
+                    true => error.hint(format!(
+                        "{} would settle it",
+                        dimensions(&head.name, &rule.iterators, &|_| "..".into())
+                    )),
+                    false => error.hint(format!(
+                        "add a comparison such as `(0 <= {iterator} < N)`: dimensions of tensors do not bound it"
+                    )),
+                }
+                .into());
             }
         }
     }
     Ok(Space { domain, subscripts })
+}
+
+/// An extent that no set of a program is beyond.
+const LARGE: i64 = 1 << 40;
+
+/// Whether the head's dimensions, whatever they are, bound all iterators of a product that are loops.
+fn within_a_box(
+    sets: &Sets,
+    rule: &Rule,
+    product: &Product,
+    domain: &Set,
+) -> Result<bool, InferError> {
+    let integer = |value| Expr { kind: ExprKind::Int(value), span: product.span };
+    let large = rule.iterators.iter().map(|iterator| Comparison {
+        operands: vec![
+            integer(0),
+            Expr { kind: ExprKind::Name(iterator.clone()), span: product.span },
+            integer(LARGE),
+        ],
+        operators: vec![CompareOp::Le, CompareOp::Lt],
+        span: product.span,
+    });
+    let fixed = sets.set(&product.iterators, &[], &large.collect::<Vec<_>>())?.intersect(domain)?;
+    for (position, iterator) in product.iterators.iter().enumerate() {
+        if !product.defines(iterator) && !side(&fixed, position)?.is_bounded()? {
+            return Ok(false);
+        }
+    }
+    Ok(!rule.iterators.is_empty())
+}
+
+/// `O:D(p, q) := (0 <= p < N) * (0 <= q < M)`
+fn dimensions(name: &str, iterators: &[String], extent: &dyn Fn(usize) -> String) -> String {
+    let bounds: Vec<String> = iterators
+        .iter()
+        .enumerate()
+        .map(|(k, iterator)| format!("(0 <= {iterator} < {})", extent(k)))
+        .collect();
+    format!("`{name}:D({}) := {}`", iterators.join(", "), bounds.join(" * "))
 }
 
 /// A set projected onto one of its dimensions.
@@ -664,7 +717,14 @@ fn check_in_box(
         rule.span,
         format!("for example {}", witness(sets, &outside)?),
     )
-    .hint("restrict the iterators by comparisons such as `(0 <= i)`, or give the head's `:D`")
+    .hint(format!(
+        "restrict the iterators by comparisons such as `(0 <= {})`, or give the head's dimensions, such as {}",
+        rule.iterators[0],
+        dimensions(name, &rule.iterators, &|position| {
+            let text = extents[position].to_string();
+            if text.contains('(') { "..".into() } else { text }
+        })
+    ))
     .into())
 }
 

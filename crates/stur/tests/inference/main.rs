@@ -739,3 +739,179 @@ fn other_semirings() {
     .assert_eq(&structure("O(i) := or(j) T(i, j) * A(i, j) * (i < j)").unwrap());
     assert!(structure("O(i) := max(j) S(i, j) + f(j)").unwrap_err().contains("E0900"));
 }
+
+const IMAGES: &str = "I:D(h, c) := (0 <= h < N) * (0 <= c < 2)
+L:D(i, j) := (0 <= i < N) * (0 <= j < N)
+L:U(i, j) := (j <= i)
+F:D(r, c) := (0 <= r < M) * (0 <= c < 2)
+G:D(r) := (0 <= r < 3)
+K:D(p) := (0 <= p < M)
+f:D(i) := (0 <= i < N)
+";
+
+fn with_images(rule: &str) -> String {
+    let used = |line: &&str| rule.contains(&format!("{}(", line.split(':').next().unwrap()));
+    let used: Vec<&str> = IMAGES.lines().filter(used).collect();
+    format!("symbols: M, N\n{}\n{rule}\n", used.join("\n"))
+}
+
+/// Subscripts are sums of multiples of several iterators and constants: what is outside of the operands' dimensions is zero.
+#[test]
+fn convolutions() {
+    let cases = [
+        (
+            "O(p) := I(p + r, c) * F(r, c)\nO:D(p) := (0 <= p < N)",
+            expect![[r#"
+            box N
+            U := (0 < M) * (0 <= p < N)
+        "#]],
+        ),
+        (
+            "O(p) := I(2 * p + r - 1, c) * F(r, c)\nO:D(p) := (0 <= p < M)",
+            expect![[r#"
+            box M
+            U := (0 < N) * (0 <= p < M) * (2 <= 2 * p + M) * (2 * p <= N)
+        "#]],
+        ),
+        (
+            "O(p) := I(p + 3 * r, c) * G(r)\nO:D(p) := (0 <= p < N - 6)",
+            expect![[r#"
+            box N - 6
+            U := (0 <= p < N - 6)
+        "#]],
+        ),
+        (
+            "O(p) := I(2 * p + r - 1, c) * G(r) * K(p)",
+            expect![[r#"
+            box M
+            U := (0 < N) * (0 <= p < M) * (2 * p <= N)
+        "#]],
+        ),
+        (
+            "O(p) := I(p + r + s - 2, c) * G(r) * G(s) * (0 <= p < N)",
+            expect![[r#"
+            box N
+            U := (0 <= p < N)
+        "#]],
+        ),
+        (
+            "O(p) := I(p - r, 2 * c - 1) * G(r) * (0 <= p < N + 2) * (0 <= c < 2)",
+            expect![[r#"
+            box N + 2
+            U := (0 < N) * (0 <= p <= N + 1)
+        "#]],
+        ),
+        (
+            "O(p) := I(N - 1 - p, 0) + I(M + p, 1) * (p < N)\nO:D(p) := (0 <= p < N + M)",
+            expect![[r#"
+            box M + N
+            U := (0 <= p < N)
+        "#]],
+        ),
+        (
+            "O(p, q) := L(p + r, q - p + r) * G(r)\nO:D(p, q) := (0 <= p < N) * (0 <= q < N)",
+            expect![[r#"
+                box N x N
+                U := (0 <= q < N) * (2 * p - N < q <= 2 * p) * (p - 2 <= q)
+            "#]],
+        ),
+        (
+            "O(i) := f(i) + f(i + j)\nO:D(i) := (0 <= i < N)",
+            expect![[r#"
+            box N
+            U := (0 <= i < N)
+        "#]],
+        ),
+    ];
+    for (rule, expected) in cases {
+        expected.assert_eq(&inferred(&with_images(rule), SIZES, "O"));
+    }
+}
+
+/// An error says which dimensions would bound an iterator, if any would.
+#[test]
+fn underdetermined_bounds() {
+    let cases = [
+        (
+            "O(i) := f(j) * (i = j - 1)",
+            expect![[r#"
+            E0302 `O` is computed at a negative index or outside its dimensions
+              "O(i) := f(j) * (i = j - 1)": for example at (-1) with M = 0, N = 1
+              = restrict the iterators by comparisons such as `(0 <= i)`, or give the head's dimensions, such as `O:D(i) := (0 <= i < N - 1)`
+        "#]],
+        ),
+        (
+            "O(p) := I(p + r, c) * F(r, c)",
+            expect![[r#"
+            E0302 `O` is computed at a negative index or outside its dimensions
+              "O(p) := I(p + r, c) * F(r, c)": for example at (-1) with M = 2, N = 1
+              = restrict the iterators by comparisons such as `(0 <= p)`, or give the head's dimensions, such as `O:D(p) := (0 <= p < N)`
+        "#]],
+        ),
+        (
+            "O(p, m) := I(p + r - 1, c) * F(r, m) * L(c, m)",
+            expect![[r#"
+            E0302 `O` is computed at a negative index or outside its dimensions
+              "O(p, m) := I(p + r - 1, c) * F(r, m) * L(c, m)": for example at (-1, 1) with M = 3, N = 2
+              = restrict the iterators by comparisons such as `(0 <= p)`, or give the head's dimensions, such as `O:D(p, m) := (0 <= p < N + 1) * (0 <= m < ..)`
+        "#]],
+        ),
+        (
+            "O(p) := I(p + r, c)",
+            expect![[r#"
+            E0301 iterator `p` is unbounded
+              "I(p + r, c)": no comparison, dimension or structure bounds `p` here
+              = `O:D(p) := (0 <= p < ..)` would settle it
+        "#]],
+        ),
+        (
+            "O(p, q) := I(p + r, q - p)",
+            expect![[r#"
+            E0301 iterator `p` is unbounded
+              "I(p + r, q - p)": no comparison, dimension or structure bounds `p` here
+              = `O:D(p, q) := (0 <= p < ..) * (0 <= q < ..)` would settle it
+        "#]],
+        ),
+        (
+            "O(i) := f(i) + f(i + j)",
+            expect![[r#"
+            E0301 iterator `i` is unbounded
+              "f(i + j)": no comparison, dimension or structure bounds `i` here
+              = `O:D(i) := (0 <= i < ..)` would settle it
+        "#]],
+        ),
+        (
+            "O() := I(p + r, c)",
+            expect![[r#"
+            E0301 iterator `p` is unbounded
+              "I(p + r, c)": no comparison, dimension or structure bounds `p` here
+              = add a comparison such as `(0 <= p < N)`: dimensions of tensors do not bound it
+        "#]],
+        ),
+        (
+            "O(p) := K(p) * f(i - j)",
+            expect![[r#"
+            E0301 iterator `i` is unbounded
+              "K(p) * f(i - j)": no comparison, dimension or structure bounds `i` here
+              = add a comparison such as `(0 <= i < N)`: dimensions of tensors do not bound it
+        "#]],
+        ),
+    ];
+    for (rule, expected) in cases {
+        let source = with_images(rule);
+        let (program, _) = dastac_stur::load(&source).unwrap();
+        let context = dastac_poly::Context::new().unwrap();
+        let Err(dastac_stur::infer::InferError::User(errors)) =
+            dastac_stur::infer::infer(&program, &context)
+        else {
+            panic!("{rule}")
+        };
+        let lines = errors.iter().map(|error| {
+            let (span, label) = &error.labels[0];
+            let place = &source[span.start..span.end];
+            let hint = error.hint.as_deref().unwrap_or_default();
+            format!("{} {}\n  \"{place}\": {label}\n  = {hint}\n", error.code, error.message)
+        });
+        expected.assert_eq(&lines.collect::<String>());
+    }
+}
