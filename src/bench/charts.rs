@@ -3,7 +3,7 @@
 use super::figures::{
     BUTTERFLIES, FIGURES, FOOTPRINT_SIZE, FOOTPRINTS, Figure, STRIDES, SUMMANDS, TRIANGLES,
 };
-use super::kernels::{KERNELS, Kernel};
+use super::kernels::{COMBINATIONS, KERNELS, Kernel};
 use super::peers::{about, label};
 use super::results::{Case, Results};
 
@@ -201,6 +201,14 @@ fn chart(results: &Results, figure: Figure) -> Option<Chart> {
             "A triangle in the corner of a matrix of size 2^14, times a vector. The figure is the paper's 17.",
         )),
         Figure::Compile => Some(compile(results)),
+        Figure::Combinations => Some(ratios(
+            results,
+            COMBINATIONS,
+            &["c-packed", "untiled", "dastac"],
+            |kernel| kernel.table[kernel.table.len() - 1],
+            "Combinations",
+            "How many times faster than the same loops in C, on one thread: dastac's loops without tiles, and in tiles.",
+        )),
     }
 }
 
@@ -322,7 +330,7 @@ fn memory(results: &Results) -> Chart {
     }
 }
 
-/// Systems against the first of them.
+/// Systems against the first of them, for the kernels of the paper.
 fn variants(
     results: &Results,
     systems: &[&str],
@@ -330,7 +338,18 @@ fn variants(
     title: &str,
     caption: &str,
 ) -> Chart {
-    let groups = KERNELS.iter().filter_map(|kernel| {
+    ratios(results, KERNELS, systems, n, title, caption)
+}
+
+fn ratios(
+    results: &Results,
+    kernels: &[Kernel],
+    systems: &[&str],
+    n: impl Fn(&Kernel) -> i64,
+    title: &str,
+    caption: &str,
+) -> Chart {
+    let groups = kernels.iter().filter_map(|kernel| {
         let case = case(results, kernel.name, n(kernel), 1)?;
         let first = case.time(systems[0]);
         let ratios =

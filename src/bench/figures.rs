@@ -1,7 +1,7 @@
 //! What each figure of the paper needs to be measured.
 
 use super::job::{Job, Places};
-use super::kernels::{KERNELS, Kernel, REGRESSIONS};
+use super::kernels::{COMBINATIONS, KERNELS, Kernel, REGRESSIONS};
 
 /// A figure or table of the paper, or the table of this project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,6 +32,8 @@ pub enum Figure {
     Tiling,
     /// Compile times.
     Compile,
+    /// Structures in combinations that the paper does not have.
+    Combinations,
 }
 
 /// All of them, with the names by which they are asked for: numbers are the paper's.
@@ -49,6 +51,7 @@ pub const FIGURES: &[(&str, Figure)] = &[
     ("19", Figure::Systems),
     ("20", Figure::Tiling),
     ("table1", Figure::Compile),
+    ("combinations", Figure::Combinations),
 ];
 
 /// How much is measured.
@@ -138,7 +141,22 @@ pub fn jobs(figure: Figure, scope: &Scope) -> Vec<Job> {
             at(scope, |kernel| kernel.table[0], &["dastac", "untiled", "small", "large"])
         }
         Figure::Compile => compile(scope),
+        Figure::Combinations => combinations(scope),
     }
+}
+
+/// Every combination at its sizes, beside its loops in C.
+fn combinations(scope: &Scope) -> Vec<Job> {
+    let systems = ["dastac", "untiled", "c-packed"];
+    let kernels = || COMBINATIONS.iter().filter(|kernel| scope.has(kernel.name));
+    let mut jobs = Vec::new();
+    for &threads in &scope.threads {
+        for kernel in kernels() {
+            let sizes = scope.sizes(kernel).into_iter();
+            jobs.extend(sizes.map(|n| scope.job(kernel, n, threads, &systems)));
+        }
+    }
+    jobs
 }
 
 fn table(scope: &Scope) -> Vec<Job> {

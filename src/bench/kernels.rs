@@ -1,4 +1,4 @@
-//! The kernels of the paper's Tables 1 and 2: programs, sizes, and which routine of a library does the same.
+//! The kernels of the paper's Tables 1 and 2, and combinations of such structures: programs, sizes, and which routine of a library does the same.
 
 use serde::{Deserialize, Serialize};
 
@@ -80,7 +80,7 @@ pub const REGRESSIONS: &[(&str, &str, &str)] = &[
 
 /// The kernel of this name.
 pub fn find(name: &str) -> Option<&'static Kernel> {
-    KERNELS.iter().find(|kernel| kernel.name == name)
+    KERNELS.iter().chain(COMBINATIONS).find(|kernel| kernel.name == name)
 }
 
 const MNPQ: &[(&str, Size)] = &[("M", Size::N), ("N", Size::N), ("P", Size::N), ("Q", Size::N)];
@@ -258,13 +258,75 @@ pub const KERNELS: &[Kernel] = &[
     },
 ];
 
+const BAND: &[(&str, Size)] = &[("N", Size::N), ("K", Size::Is(8))];
+const WIDE: &[(&str, Size)] = &[("N", Size::N), ("K", Size::Is(64))];
+
+/// Structures of the same kinds in other combinations: none of them is in the paper.
+pub const COMBINATIONS: &[Kernel] = &[
+    Kernel {
+        name: "symmetric_band",
+        title: "symmetric band x matrix",
+        formula: "C(i,k) := B(i,j) X(j,k), B(i,j) = B(j,i), |i - j| <= 8, 64 columns",
+        source: example!("symmetric_band_times_matrix"),
+        symbols: WIDE,
+        table: &[1024, 16384],
+        sweep: &[256, 1024, 4096, 16384],
+        dense: 4096,
+        call: None,
+    },
+    Kernel {
+        name: "band_8",
+        title: "band x vector",
+        formula: "y(i) := B(i,j) x(j), |i - j| <= 8",
+        source: example!("banded_matvec"),
+        symbols: BAND,
+        table: &[1 << 20],
+        sweep: &[1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20],
+        dense: 8192,
+        call: None,
+    },
+    Kernel {
+        name: "band_64",
+        title: "wide band x vector",
+        formula: "y(i) := B(i,j) x(j), |i - j| <= 64",
+        source: example!("banded_matvec"),
+        symbols: WIDE,
+        table: &[4096, 1 << 20],
+        sweep: &[1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18],
+        dense: 8192,
+        call: None,
+    },
+    Kernel {
+        name: "block_triangle",
+        title: "block triangle x matrix",
+        formula: "C(i,k) := B(i,j) X(j,k), 16 (i / 16) <= j, 64 columns",
+        source: example!("block_triangle_times_matrix"),
+        symbols: WIDE,
+        table: &[1024],
+        sweep: &[128, 256, 512, 1024, 2048],
+        dense: 2048,
+        call: None,
+    },
+    Kernel {
+        name: "simplex",
+        title: "simplex x matrix",
+        formula: "A(i,j,k) := B(i,j,l) X(l,k), i <= j <= l, 64 columns",
+        source: example!("simplex_times_matrix"),
+        symbols: WIDE,
+        table: &[128],
+        sweep: &[32, 64, 96, 128, 192],
+        dense: 128,
+        call: None,
+    },
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn symbols_are_those_of_the_programs() {
-        for kernel in KERNELS {
+        for kernel in KERNELS.iter().chain(COMBINATIONS) {
             let (program, _) = dastac_stur::load(kernel.source).unwrap();
             let declared: Vec<&str> = program.symbols.iter().map(|(name, _)| &name[..]).collect();
             let given: Vec<&str> = kernel.symbols.iter().map(|(name, _)| *name).collect();

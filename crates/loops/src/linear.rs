@@ -289,14 +289,28 @@ impl Facts {
             }
             Condition::Compare(op, left, right) => {
                 let goals = differences(*op, left, right);
-                let proven = |goal: Option<Linear>| {
-                    goal.is_some_and(|goal| self.prove(&goal.tightened(), 3))
-                };
+                let proven =
+                    |goal: Option<Linear>| goal.is_some_and(|goal| self.holds(&goal.tightened()));
                 goals.into_iter().all(proven)
             }
             Condition::And(list) => list.iter().all(|condition| self.imply(condition)),
             Condition::Or(list) => list.iter().any(|condition| self.imply(condition)),
         }
+    }
+
+    /// Whether `goal` is not negative, by what is known and by what remainders are.
+    fn holds(&self, goal: &Linear) -> bool {
+        let mut known = std::borrow::Cow::Borrowed(self);
+        for (atom, _) in &goal.terms {
+            if let Index::Mod(_, by) = atom {
+                let facts = [
+                    Linear::difference(atom, &Index::Const(0), 0),
+                    Linear::difference(&Index::Const(*by), atom, 1),
+                ];
+                known.to_mut().list.extend(facts.into_iter().flatten());
+            }
+        }
+        known.prove(goal, 3)
     }
 
     /// Whether `goal` is the sum of at most `depth` facts and a constant that is not negative.
@@ -389,6 +403,10 @@ mod tests {
         assert!(facts.imply(&k.clone().less(i.clone() + n.clone())));
         assert!(!facts.imply(&i.clone().less(k.clone())));
         assert!(!facts.imply(&Condition::Compare(Compare::Ne, i, k)));
-        assert!(!facts.imply(&Index::Const(1).less(n)));
+        assert!(!facts.imply(&Index::Const(1).less(n.clone())));
+        let block = || Index::Var(VarId(0)).modulo(4);
+        assert!(facts.imply(&(Index::Var(VarId(0)) - block()).less(n)));
+        assert!(facts.imply(&block().less(Index::Const(4))));
+        assert!(!facts.imply(&block().less(Index::Const(3))));
     }
 }

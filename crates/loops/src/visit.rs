@@ -104,6 +104,15 @@ impl Condition {
         }
     }
 
+    /// Rebuilds the condition with what `f` gives for both sides of its comparisons.
+    pub fn map_indices(&self, f: &dyn Fn(&Index) -> Index) -> Condition {
+        match self {
+            Condition::Compare(op, left, right) => Condition::compare(*op, f(left), f(right)),
+            Condition::And(list) => Condition::all(list.iter().map(|c| c.map_indices(f))),
+            Condition::Or(list) => Condition::any(list.iter().map(|c| c.map_indices(f))),
+        }
+    }
+
     /// This condition with `by` in place of `var`.
     pub fn substitute(&self, var: VarId, by: &Index) -> Condition {
         self.rebuild(&|leaf| if *leaf == Index::Var(var) { by.clone() } else { leaf.clone() })
@@ -191,6 +200,27 @@ impl Value {
             Value::Mul(left, right) => Value::Mul(go(left), go(right)),
             Value::Div(left, right) => Value::Div(go(left), go(right)),
             Value::Sum(sum) => f(Sum { body: sum.body.map_sums(f), ..(**sum).clone() }),
+        }
+    }
+
+    /// Rebuilds with what `f` gives for each integer expression: subscripts, conversions, bounds and both sides of comparisons.
+    pub fn map_indices(&self, f: &dyn Fn(&Index) -> Index) -> Value {
+        let go = |value: &Value| Box::new(value.map_indices(f));
+        match self {
+            Value::Const(_) => self.clone(),
+            Value::Load(buffer, index) => Value::Load(*buffer, f(index)),
+            Value::FromIndex(index) => Value::FromIndex(f(index)),
+            Value::Add(left, right) => Value::Add(go(left), go(right)),
+            Value::Mul(left, right) => Value::Mul(go(left), go(right)),
+            Value::Div(left, right) => Value::Div(go(left), go(right)),
+            Value::Sum(sum) => Value::Sum(Box::new(Sum {
+                lower: sum.lower.iter().map(f).collect(),
+                upper: sum.upper.iter().map(f).collect(),
+                condition: sum.condition.as_ref().map(|condition| condition.map_indices(f)),
+                fetch: sum.fetch.iter().map(|(buffer, index)| (*buffer, f(index))).collect(),
+                body: sum.body.map_indices(f),
+                ..**sum
+            })),
         }
     }
 

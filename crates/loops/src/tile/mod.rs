@@ -27,6 +27,7 @@
 
 mod block;
 mod choose;
+mod digits;
 mod fetch;
 mod fuse;
 mod partial;

@@ -20,6 +20,7 @@
 //! ```
 //! A nest of which something could not be decided is left as it was.
 
+use super::digits::in_digits;
 use super::skew::along_diagonals;
 use super::{Level, Nest, Plans, reorder::fewest};
 use crate::ir::*;
@@ -67,18 +68,23 @@ impl Guarded {
     /// Conditions between the loops of a nest become ranges or guards.
     pub(super) fn of(stmt: &Stmt) -> Option<Guarded> {
         let (mut guards, mut levels): (Vec<_>, Vec<Level>) = (Vec::new(), Vec::new());
-        let (mut stmt, mut moved) = (stmt, false);
+        let (mut stmt, mut moved, mut facts) = (stmt, false, Facts::default());
         loop {
             let body = match stmt {
                 Stmt::For(inner) if inner.mark == Mark::Parallel && inner.step == 1 => {
                     let (lower, upper) = (inner.lower.clone(), inner.upper.clone());
+                    facts.assume_range(inner.var, &lower, &upper);
                     levels.push(Level { var: inner.var, lower, upper });
                     &inner.body
                 }
                 Stmt::If(inner) if inner.otherwise.is_empty() => {
                     moved |= !levels.is_empty();
                     for condition in inner.condition.clone().conjuncts() {
+                        if facts.imply(&condition) {
+                            continue;
+                        }
                         let condition = canonical(condition);
+                        facts.assume(&condition);
                         let mut inside = levels.iter_mut().rev();
                         match inside.find(|level| condition.mentions(level.var)) {
                             Some(level) => {
@@ -161,6 +167,12 @@ impl Pieces<'_> {
 
     /// The pieces of a nest, if there is something to cut.
     fn nest(&mut self, Guarded { guards, nest, moved }: Guarded) -> Option<Vec<Stmt>> {
+        if self.plans.contains_key(&nest.store.buffer) {
+            return None;
+        }
+        let digits = in_digits(&nest, self.vars);
+        let moved = moved || digits.is_some();
+        let nest = digits.unwrap_or(nest);
         let (mut sums, mut selects, mut curved) = (false, false, false);
         nest.store.value.visit(&mut |value| {
             if let Value::Sum(sum) = value {
@@ -173,7 +185,7 @@ impl Pieces<'_> {
             }
         });
         nest.store.value.visit_indices(&mut |index| selects |= matches!(index, Index::Select(..)));
-        if !sums || !(selects || moved || curved) || self.plans.contains_key(&nest.store.buffer) {
+        if !sums || !(selects || moved || curved) {
             return None;
         }
         (self.left, self.undecided) = (MOST, false);
