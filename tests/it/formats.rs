@@ -24,7 +24,10 @@ fn both_readers_agree() {
         }
     }
     assert!(words.iter().skip(NAMES.len()).all(|code| levels_of_code(code).is_some()));
-    words.extend(["elliptic", "csr(j, i)", "coo(j, i)", "DC(j, i)", "DC(i, j)", "dcc(k, i, j)"].map(String::from));
+    words.extend(
+        ["elliptic", "csr(j, i)", "coo(j, i)", "DC(j, i)", "DC(i, j)", "dcc(k, i, j)"]
+            .map(String::from),
+    );
     words.extend(
         [
             "dense(i), compressed(j)",

@@ -6,6 +6,7 @@ mod cli;
 mod diagnostics;
 mod differential;
 mod examples;
+mod formats;
 mod prove;
 mod schedules;
 mod setup_script;
