@@ -725,6 +725,36 @@ fn what_cannot_be_written() {
     assert!(check_write(&cube, FileKind::Npy).is_ok());
 }
 
+/// Public files beside the project, where they are: shape and entries must be those of their list.
+#[test]
+fn real_files() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let Ok(list) = std::fs::read_to_string(folder.join("MANIFEST.tsv")) else {
+        eprintln!("skipped: there are no files in {}", folder.display());
+        return;
+    };
+    let mut rows = list.lines().map(|line| line.split('\t').collect::<Vec<_>>());
+    let headings = rows.next().unwrap();
+    let column = |name: &str| headings.iter().position(|heading| *heading == name).unwrap();
+    let (file, dims, nnz) = (column("file"), column("dims"), column("nnz"));
+    for row in rows {
+        let path = folder.join(row[file]);
+        if FileKind::of(&path).is_none() || !path.exists() {
+            continue;
+        }
+        // Scans count from 0, have no values, and say their shape in a comment of their own.
+        let scan = row[file].starts_with("pointcloud/");
+        let options = ReadOptions { zero_based: scan, pattern: scan, shape: None };
+        let contents = read(&path, &options).unwrap_or_else(|error| panic!("{error}"));
+        let rank = contents.shape().len();
+        let tensor = contents.tensor(&Format::coo(rank), Build::default()).unwrap();
+        assert_eq!(tensor.entry_count().to_string(), row[nnz], "{}", row[file]);
+        let listed: Vec<u64> = row[dims].split('x').map(|extent| extent.parse().unwrap()).collect();
+        let inside = contents.shape().iter().zip(&listed).all(|(found, listed)| found <= listed);
+        assert!(inside && rank == listed.len(), "{}: {:?}", row[file], contents.shape());
+    }
+}
+
 fn written(tensor: &Tensor, kind: FileKind, gzip: bool, options: &ReadOptions) -> Vec<u8> {
     let mut bytes = Vec::new();
     write(tensor, kind, gzip, options, Build::default(), &mut bytes).unwrap();
