@@ -312,7 +312,7 @@ pub struct RunArgs {
     /// Read an input from a .npy (or .mtx, .tns, ..) file; inputs without one are drawn at random, on their structure
     #[arg(long = "input", value_name = "NAME=PATH", value_parser = named_path)]
     pub inputs: Vec<(String, PathBuf)>,
-    /// Write a computed tensor to a .npy file, as a dense array
+    /// Write a computed tensor to a .npy file, as a dense array, or its non-zero elements to a .mtx, .tns, .. file
     #[arg(long = "output", value_name = "NAME=PATH", value_parser = named_path)]
     pub outputs: Vec<(String, PathBuf)>,
     /// Seed of the random inputs

@@ -1,12 +1,11 @@
 //! `dastac convert`.
 
 use dastac::human;
-use dastac::sparse::io::{self, WriteError};
+use dastac::sparse::io::FileKind;
 use dastac::sparse::storage::product;
 use dastac::sparse::{Format, Tensor};
 
 use super::args::ConvertArgs;
-use super::failure::Failure;
 use super::progress::Progress;
 use super::tensors::{self, storage_failure};
 use super::{Outcome, Result, Terminal, output};
@@ -24,7 +23,7 @@ pub fn convert(terminal: &Terminal, args: &ConvertArgs) -> Result<Outcome> {
     let rank = contents.shape().len();
     let format = match &args.format {
         Some(text) => tensors::format(text, rank)?,
-        None if kind == io::FileKind::Npy => Format::dense(rank),
+        None if kind == FileKind::Npy => Format::dense(rank),
         None if rank == 2 => Format::csr(),
         None => Format::csf(rank),
     };
@@ -35,34 +34,9 @@ pub fn convert(terminal: &Terminal, args: &ConvertArgs) -> Result<Outcome> {
     if let Some(element) = args.element {
         tensor = tensor.cast(tensors::element(element)).map_err(stored)?;
     }
-    let unsuited = |error| match error {
-        WriteError::Unsuited { reason, hint } => {
-            Failure::user(format!("cannot write `{to}`: {reason}")).hint(hint)
-        }
-        WriteError::Storage(error) => storage_failure(&to, &error),
-        WriteError::Io(error) => {
-            Failure::user(format!("cannot write `{to}`: {}", super::source::reason(&error)))
-        }
-    };
-    io::check_write(&tensor, kind).map_err(unsuited)?;
     progress.stage(format!("writing {to}"));
-    let gzip = to.to_ascii_lowercase().ends_with(".gz");
-    let mut failed = None;
-    let written = output::file(&args.output, &mut |out| {
-        io::write(&tensor, kind, gzip, &options, build, out).map_err(|error| match error {
-            WriteError::Io(error) => error,
-            other => {
-                let text = std::io::Error::other(other.to_string());
-                failed = Some(other);
-                text
-            }
-        })
-    });
+    tensors::write(&args.output, kind, &tensor, &options, build)?;
     drop(progress);
-    match failed {
-        Some(error) => return Err(unsuited(error)),
-        None => written?,
-    }
     output::stdout(summary(&to, &tensor).as_bytes())?;
     Ok(Outcome::Done)
 }

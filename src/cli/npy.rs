@@ -122,10 +122,27 @@ impl Array {
     }
 }
 
-/// Writes an array of the given type; no extents make it a 0-d array.
+/// Writes an array of the given type; no extents make it a 0-d array. A file of another kind gets the elements that are not zero.
 pub fn write(path: &Path, shape: &[usize], data: &[f64], element: Element) -> Result<()> {
     let extents: Vec<u64> = shape.iter().map(|extent| *extent as u64).collect();
+    if let Some(kind) = FileKind::of(path).filter(|kind| *kind != FileKind::Npy) {
+        let failed = |error| tensors::storage_failure(&path.display().to_string(), &error);
+        let element = match element {
+            Element::F64 => ElementType::F64,
+            Element::F32 => ElementType::F32,
+        };
+        let tensor = Tensor::from_dense(extents, Values::F64(data.to_vec()))
+            .and_then(|tensor| tensor.convert(&natural(shape.len()), Build::default()))
+            .and_then(|tensor| tensor.cast(element))
+            .map_err(failed)?;
+        return tensors::write(path, kind, &tensor, &ReadOptions::default(), Build::default());
+    }
     output::file(path, &mut |out: &mut dyn Write| {
         npy::write_floats(&extents, data, element == Element::F64, out)
     })
+}
+
+/// Rows of matrices, trees of other tensors.
+fn natural(rank: usize) -> Format {
+    if rank == 2 { Format::csr() } else { Format::csf(rank) }
 }

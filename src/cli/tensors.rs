@@ -4,12 +4,14 @@ use std::path::Path;
 
 use dastac::run::available_memory;
 use dastac::sparse::format::default_names;
-use dastac::sparse::io::{self, Contents, FileKind, ReadError, ReadOptions};
-use dastac::sparse::{Build, Duplicates, ElementType, Format, FormatError, StorageError};
+use dastac::sparse::io::{self, Contents, FileKind, ReadError, ReadOptions, WriteError};
+use dastac::sparse::{Build, Duplicates, ElementType, Format, FormatError, StorageError, Tensor};
 
 use super::Result;
 use super::args::{DuplicateRule, TensorArgs, TypeName};
 use super::failure::Failure;
+use super::output;
+use super::source::reason;
 
 /// How a file is read.
 pub fn options(args: &TensorArgs) -> ReadOptions {
@@ -62,6 +64,43 @@ pub fn kind_of(path: &Path) -> Result<FileKind> {
         ))
         .hint(io::endings())
     })
+}
+
+/// Writes a file, compressed if its name says so.
+pub fn write(
+    path: &Path,
+    kind: FileKind,
+    tensor: &Tensor,
+    options: &ReadOptions,
+    build: Build,
+) -> Result<()> {
+    let name = path.display().to_string();
+    let failure = |error| match error {
+        WriteError::Unsuited { reason, hint } => {
+            Failure::user(format!("cannot write `{name}`: {reason}")).hint(hint)
+        }
+        WriteError::Storage(error) => storage_failure(&name, &error),
+        WriteError::Io(error) => {
+            Failure::user(format!("cannot write `{name}`: {}", reason(&error)))
+        }
+    };
+    io::check_write(tensor, kind).map_err(failure)?;
+    let gzip = name.to_ascii_lowercase().ends_with(".gz");
+    let mut failed = None;
+    let written = output::file(path, &mut |out| {
+        io::write(tensor, kind, gzip, options, build, out).map_err(|error| match error {
+            WriteError::Io(error) => error,
+            other => {
+                let error = std::io::Error::other(other.to_string());
+                failed = Some(other);
+                error
+            }
+        })
+    });
+    match failed {
+        Some(error) => Err(failure(error)),
+        None => written,
+    }
 }
 
 /// The format that a text names, of a tensor whose dimensions are called `i`, `j`, ..
