@@ -151,6 +151,8 @@ impl Generator<'_> {
                     2 => format!("{iterator} + {}", names.choose(self.0).unwrap()),
                     3 => format!("{iterator} - {}", names.choose(self.0).unwrap()),
                     4 => format!("{iterator} / 2"),
+                    5 => format!("2 * {iterator} + {} - 1", names.choose(self.0).unwrap()),
+                    6 => format!("{iterator} - 2 * {} + M", names.choose(self.0).unwrap()),
                     _ => iterator.to_string(),
                 }
             });
