@@ -290,26 +290,36 @@ impl Value {
 }
 
 impl Stmt {
+    /// The lists of statements that this one is around, in the order in which they are executed.
+    pub fn bodies(&self) -> Vec<&[Stmt]> {
+        match self {
+            Stmt::For(inner) => vec![&inner.body],
+            Stmt::Share(inner) => vec![&inner.body],
+            Stmt::Partial(inner) => vec![&inner.body, &inner.finish],
+            Stmt::While(inner) => vec![&inner.body, &inner.after],
+            Stmt::CoIter(inner) => inner.cases.iter().map(|case| &case.body[..]).collect(),
+            Stmt::If(inner) => vec![&inner.then, &inner.otherwise],
+            Stmt::Store(_) => Vec::new(),
+        }
+    }
+
+    /// [`Stmt::bodies`], to be changed.
+    pub fn bodies_mut(&mut self) -> Vec<&mut Vec<Stmt>> {
+        match self {
+            Stmt::For(inner) => vec![&mut inner.body],
+            Stmt::Share(inner) => vec![&mut inner.body],
+            Stmt::Partial(inner) => vec![&mut inner.body, &mut inner.finish],
+            Stmt::While(inner) => vec![&mut inner.body, &mut inner.after],
+            Stmt::CoIter(inner) => inner.cases.iter_mut().map(|case| &mut case.body).collect(),
+            Stmt::If(inner) => vec![&mut inner.then, &mut inner.otherwise],
+            Stmt::Store(_) => Vec::new(),
+        }
+    }
+
     /// Calls `f` on this statement and all inside it.
     pub fn visit<'a>(&'a self, f: &mut dyn FnMut(&'a Stmt)) {
         f(self);
-        match self {
-            Stmt::For(inner) => inner.body.iter().for_each(|stmt| stmt.visit(f)),
-            Stmt::Share(inner) => inner.body.iter().for_each(|stmt| stmt.visit(f)),
-            Stmt::Partial(inner) => {
-                inner.body.iter().chain(&inner.finish).for_each(|stmt| stmt.visit(f));
-            }
-            Stmt::While(inner) => {
-                inner.body.iter().chain(&inner.after).for_each(|stmt| stmt.visit(f));
-            }
-            Stmt::CoIter(inner) => {
-                inner.cases.iter().flat_map(|case| &case.body).for_each(|stmt| stmt.visit(f));
-            }
-            Stmt::If(inner) => {
-                inner.then.iter().chain(&inner.otherwise).for_each(|stmt| stmt.visit(f));
-            }
-            Stmt::Store(_) => {}
-        }
+        self.bodies().into_iter().flatten().for_each(|stmt| stmt.visit(f));
     }
 
     /// Calls `f` on all values inside, the whole of each store first.

@@ -57,16 +57,8 @@ impl Contract<'_> {
                 self.block(&mut inner.body);
                 self.facts.truncate(len);
             }
-            Stmt::While(inner) => {
-                self.block(&mut inner.body);
-                self.block(&mut inner.after);
-            }
-            Stmt::CoIter(inner) => {
-                inner.cases.iter_mut().for_each(|case| self.block(&mut case.body));
-            }
-            Stmt::Partial(inner) => {
-                self.block(&mut inner.body);
-                self.block(&mut inner.finish);
+            Stmt::While(_) | Stmt::CoIter(_) | Stmt::Partial(_) => {
+                stmt.bodies_mut().into_iter().for_each(|body| self.block(body));
             }
             Stmt::If(inner) => {
                 self.facts.assume(&inner.condition);

@@ -15,34 +15,14 @@ pub(super) fn run(function: &mut Function, context: &Context) {
 fn block(body: &mut Vec<Stmt>, buffers: &[Buffer]) {
     let mut merged: Vec<Stmt> = Vec::with_capacity(body.len());
     for mut stmt in body.drain(..) {
-        match &mut stmt {
-            Stmt::For(inner) => block(&mut inner.body, buffers),
-            Stmt::Share(inner) => block(&mut inner.body, buffers),
-            Stmt::While(inner) => {
-                block(&mut inner.body, buffers);
-                block(&mut inner.after, buffers);
-            }
-            Stmt::CoIter(inner) => {
-                inner.cases.iter_mut().for_each(|case| block(&mut case.body, buffers));
-            }
-            Stmt::Partial(inner) => {
-                block(&mut inner.body, buffers);
-                block(&mut inner.finish, buffers);
-            }
-            Stmt::If(inner) => {
-                block(&mut inner.then, buffers);
-                block(&mut inner.otherwise, buffers);
-            }
-            Stmt::Store(store) => {
-                if let Some(Stmt::Store(first)) = merged.last_mut()
-                    && combines(first, store, buffers)
-                {
-                    let zero = || Value::Const(0.0);
-                    let left = std::mem::replace(&mut first.value, zero());
-                    first.value = left + std::mem::replace(&mut store.value, zero());
-                    continue;
-                }
-            }
+        stmt.bodies_mut().into_iter().for_each(|body| block(body, buffers));
+        if let (Stmt::Store(store), Some(Stmt::Store(first))) = (&mut stmt, merged.last_mut())
+            && combines(first, store, buffers)
+        {
+            let zero = || Value::Const(0.0);
+            let left = std::mem::replace(&mut first.value, zero());
+            first.value = left + std::mem::replace(&mut store.value, zero());
+            continue;
         }
         merged.push(stmt);
     }

@@ -49,30 +49,15 @@ pub(super) fn narrow(
 
 fn block(body: &mut [Stmt]) {
     for stmt in body {
+        stmt.bodies_mut().into_iter().for_each(|body| block(body));
         match stmt {
             Stmt::For(inner) => {
-                block(&mut inner.body);
                 if let Some(moved) = conditional_body(inner) {
                     *stmt = moved;
                 }
             }
-            Stmt::Share(inner) => block(&mut inner.body),
-            Stmt::While(inner) => {
-                block(&mut inner.body);
-                block(&mut inner.after);
-            }
-            Stmt::CoIter(inner) => {
-                inner.cases.iter_mut().for_each(|case| block(&mut case.body));
-            }
-            Stmt::Partial(inner) => {
-                block(&mut inner.body);
-                block(&mut inner.finish);
-            }
-            Stmt::If(inner) => {
-                block(&mut inner.then);
-                block(&mut inner.otherwise);
-            }
             Stmt::Store(store) => value(&mut store.value),
+            _ => {}
         }
     }
 }

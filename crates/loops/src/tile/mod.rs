@@ -45,7 +45,7 @@ use std::collections::BTreeMap;
 
 use self::choose::Choice;
 use crate::ir::*;
-use crate::linear::Facts;
+use crate::linear::{Facts, flatten_max, flatten_min};
 pub use plan::{Plan, Plans};
 
 /// What tiles are made for: a machine, in numbers.
@@ -236,6 +236,18 @@ struct Level {
     var: VarId,
     lower: Vec<Index>,
     upper: Vec<Index>,
+}
+
+impl Level {
+    /// Adds what the range says of its variable, bound by bound.
+    fn conditions(&self, list: &mut Vec<Condition>) {
+        let (mut lowers, mut uppers) = (Vec::new(), Vec::new());
+        self.lower.iter().for_each(|bound| flatten_max(bound, &mut lowers));
+        self.upper.iter().for_each(|bound| flatten_min(bound, &mut uppers));
+        let var = || Index::Var(self.var);
+        list.extend(lowers.into_iter().map(|low| low.at_most(var())));
+        list.extend(uppers.into_iter().map(|high| var().less(high)));
+    }
 }
 
 /// Independent loops, each alone in the one around it, and a store in the innermost.

@@ -6,7 +6,7 @@
 
 use super::{Level, Nest};
 use crate::ir::*;
-use crate::linear::{Facts, bounds_of, flatten_max, flatten_min};
+use crate::linear::{Facts, bounds_of};
 
 /// The nest with `inner` as its innermost loops; `None` if its bounds cannot be exchanged.
 pub(super) fn reorder(nest: &Nest, inner: &[VarId], facts: &Facts) -> Option<Nest> {
@@ -17,14 +17,7 @@ pub(super) fn reorder(nest: &Nest, inner: &[VarId], facts: &Facts) -> Option<Nes
     let rest = nest.levels.iter().map(|level| level.var).filter(|var| !inner.contains(var));
     let order: Vec<VarId> = rest.chain(inner.iter().copied()).collect();
     let mut conditions: Vec<Condition> = Vec::new();
-    for level in &nest.levels {
-        let (mut lowers, mut uppers) = (Vec::new(), Vec::new());
-        level.lower.iter().for_each(|bound| flatten_max(bound, &mut lowers));
-        level.upper.iter().for_each(|bound| flatten_min(bound, &mut uppers));
-        let var = || Index::Var(level.var);
-        conditions.extend(lowers.into_iter().map(|low| low.at_most(var())));
-        conditions.extend(uppers.into_iter().map(|high| var().less(high)));
-    }
+    nest.levels.iter().for_each(|level| level.conditions(&mut conditions));
     let mut levels = Vec::new();
     for (at, var) in order.iter().enumerate().rev() {
         let (about, others): (Vec<_>, Vec<_>) =

@@ -15,7 +15,7 @@ use super::pieces::Guarded;
 use super::{Level, Nest, Plans};
 use crate::ir::*;
 use crate::lanes;
-use crate::linear::{Facts, flatten_max, flatten_min};
+use crate::linear::Facts;
 use crate::polynomial::Polynomial;
 
 /// Functions of more statements than this share code between them.
@@ -139,14 +139,7 @@ fn same(left: &Index, right: &Index) -> bool {
 /// What holds of the elements of a nest.
 fn domain(guards: &[Condition], levels: &[Level]) -> Vec<Condition> {
     let mut conditions = guards.to_vec();
-    for level in levels {
-        let (mut lowers, mut uppers) = (Vec::new(), Vec::new());
-        level.lower.iter().for_each(|bound| flatten_max(bound, &mut lowers));
-        level.upper.iter().for_each(|bound| flatten_min(bound, &mut uppers));
-        let var = || Index::Var(level.var);
-        conditions.extend(lowers.into_iter().map(|low| low.at_most(var())));
-        conditions.extend(uppers.into_iter().map(|high| var().less(high)));
-    }
+    levels.iter().for_each(|level| level.conditions(&mut conditions));
     conditions
 }
 

@@ -34,28 +34,11 @@ fn block(function: &mut Function, body: Vec<Stmt>) -> Vec<Stmt> {
 }
 
 fn statement(function: &mut Function, mut stmt: Stmt) -> Vec<Stmt> {
-    let mut inside = |body: &mut Vec<Stmt>| *body = block(function, std::mem::take(body));
-    match &mut stmt {
-        Stmt::For(inner) => inside(&mut inner.body),
-        Stmt::Share(inner) => inside(&mut inner.body),
-        Stmt::Partial(inner) => {
-            inside(&mut inner.body);
-            inside(&mut inner.finish);
-        }
-        Stmt::While(inner) => {
-            inside(&mut inner.body);
-            inside(&mut inner.after);
-        }
-        Stmt::If(inner) => {
-            inside(&mut inner.then);
-            inside(&mut inner.otherwise);
-        }
-        Stmt::CoIter(inner) => {
-            inner.cases.iter_mut().for_each(|case| inside(&mut case.body));
-            let Stmt::CoIter(inner) = stmt else { return Vec::new() };
-            return Walk::new(function, &inner).lowered();
-        }
-        Stmt::Store(_) => {}
+    for body in stmt.bodies_mut() {
+        *body = block(function, std::mem::take(body));
+    }
+    if let Stmt::CoIter(inner) = &stmt {
+        return Walk::new(function, inner).lowered();
     }
     vec![stmt]
 }
