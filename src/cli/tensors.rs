@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use dastac::run::available_memory;
-use dastac::sparse::format::default_names;
+use dastac::sparse::format::{default_names, parse};
 use dastac::sparse::io::{self, Contents, FileKind, ReadError, ReadOptions, WriteError};
 use dastac::sparse::{Build, Duplicates, ElementType, Format, FormatError, StorageError, Tensor};
 
@@ -105,7 +105,7 @@ pub fn write(
 
 /// The format that a text names, of a tensor whose dimensions are called `i`, `j`, ..
 pub fn format(text: &str, rank: usize) -> Result<Format> {
-    Format::parse(text, &default_names(rank)).map_err(|error| format_failure(text, error))
+    parse(text, &default_names(rank)).map_err(|error| format_failure(text, error))
 }
 
 fn format_failure(text: &str, error: FormatError) -> Failure {

@@ -21,7 +21,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
         &["dastac-stur", "dastac-layout", "dastac-poly", "dastac-loops"],
     ),
     ("crates/backend", "dastac-backend", &["dastac-loops"]),
-    ("crates/sparse", "dastac-sparse", &["dastac-loops"]),
+    ("crates/sparse", "dastac-sparse", &["dastac-stur", "dastac-loops"]),
     (
         "src",
         "dastac",

@@ -1,8 +1,8 @@
-//! The language's formats and those of storage are two types with one notation: what a program says is what is stored.
+//! Formats have one notation and two readers, of programs and of options: what a program says is what is stored.
 
 use dastac::stur::format::{NAMES, levels_of_code};
 use dastac::stur::load;
-use dastac_sparse::format::{Format, default_names};
+use dastac_sparse::format::{default_names, parse};
 
 /// A format as the language reads it, spelled level by level; nothing for an error.
 fn in_program(text: &str, names: &[String]) -> Option<String> {
@@ -47,7 +47,7 @@ fn both_readers_agree() {
     for rank in 1..5 {
         let names = default_names(rank);
         for word in &words {
-            let stored = Format::parse(word, &names).ok().map(|format| format.spelled(&names));
+            let stored = parse(word, &names).ok().map(|format| format.spelled(&names));
             assert_eq!(in_program(word, &names), stored, "`{word}` of rank {rank}");
         }
     }

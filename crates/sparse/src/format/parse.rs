@@ -11,35 +11,9 @@
 
 use std::ops::Range;
 
-use super::{Format, FormatError, Kind, Level, NAMES, Name};
+use dastac_stur::format::levels_of_code;
 
-/// Names for the dimensions of a tensor that has none: `i, j, k, l, m, n`, or `i1, i2, ..` if these are too few.
-pub fn default_names(rank: usize) -> Vec<String> {
-    if rank <= 6 {
-        return "ijklmn".chars().take(rank).map(String::from).collect();
-    }
-    (1..=rank).map(|at| format!("i{at}")).collect()
-}
-
-/// The levels of a code such as `DCC`.
-pub fn levels_of_code(code: &str) -> Option<Vec<Level>> {
-    let kinds: Option<Vec<Kind>> = code
-        .chars()
-        .map(|letter| match letter.to_ascii_uppercase() {
-            'D' => Some(Kind::Dense),
-            'C' => Some(Kind::Compressed),
-            'S' => Some(Kind::Singleton),
-            _ => None,
-        })
-        .collect();
-    let kinds = kinds?;
-    let levels = kinds.iter().enumerate().map(|(at, kind)| Level {
-        kind: *kind,
-        ordered: true,
-        unique: *kind == Kind::Dense || kinds.get(at + 1) != Some(&Kind::Singleton),
-    });
-    Some(levels.collect())
-}
+use super::{Format, FormatError, FormatName, Impossible, Kind, Level, NAMES, Reason};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Token<'t> {
@@ -69,7 +43,10 @@ fn fail<T>(span: Range<usize>, message: impl Into<String>, hint: Option<String>)
     Err(FormatError { message: message.into(), span, hint })
 }
 
-/// See [`Format::parse`].
+/// Reads `csr`, `DCC`, `coo(k, i, j)` or `dense(i), compressed(j)` for a tensor with these dimensions.
+///
+/// # Errors
+/// What is no format, or none of this rank.
 pub fn parse(text: &str, names: &[impl AsRef<str>]) -> Result<Format> {
     let tokens = lex(text)?;
     let mut parser = Parser { text, tokens, at: 0, names };
@@ -116,12 +93,7 @@ fn is_word(c: char) -> bool {
 }
 
 fn kind(word: &str) -> Option<Kind> {
-    match word.to_ascii_lowercase().as_str() {
-        "dense" => Some(Kind::Dense),
-        "compressed" => Some(Kind::Compressed),
-        "singleton" => Some(Kind::Singleton),
-        _ => None,
-    }
+    Kind::ALL.into_iter().find(|kind| word.eq_ignore_ascii_case(kind.word()))
 }
 
 fn known() -> String {
@@ -219,7 +191,7 @@ impl<'t, N: AsRef<str>> Parser<'t, '_, N> {
         let rank = self.names.len();
         let lower = item.word.to_ascii_lowercase();
         let name = NAMES.iter().find(|entry| entry.name == lower);
-        let fits = |entry: &&Name| entry.rank.is_none_or(|needed| needed == rank);
+        let fits = |entry: &&FormatName| entry.rank.is_none_or(|needed| needed == rank);
         let is_code = || levels_of_code(item.word).is_some_and(|levels| levels.len() == rank);
         let name = name.filter(|entry| fits(entry) || !is_code());
         let format = match name {
@@ -270,7 +242,7 @@ impl<'t, N: AsRef<str>> Parser<'t, '_, N> {
                 Some("`csc` is `csr` with columns first; codes take any order: `DC(j, i)`".into()),
             );
         }
-        self.checked(format.levels, order, item.span.clone())
+        self.checked(format.levels().to_vec(), order, item.span.clone())
     }
 
     /// `dense(i), compressed(j)`.
@@ -346,6 +318,29 @@ impl<'t, N: AsRef<str>> Parser<'t, '_, N> {
     }
 
     fn checked(&self, levels: Vec<Level>, order: Vec<usize>, span: Range<usize>) -> Result<Format> {
-        Format::new(levels, order).map_err(|error| FormatError { span, ..error })
+        Format::new(levels, order).or_else(|error| {
+            let (message, hint) = described(error);
+            fail(span, message, hint.map(Into::into))
+        })
+    }
+}
+
+/// What is wrong with a format, and what to write instead.
+fn described(Impossible { level, reason }: Impossible) -> (String, Option<&'static str>) {
+    let level = level + 1;
+    match reason {
+        Reason::Order => ("the levels do not store every dimension once".into(), None),
+        Reason::Dense => ("a dense level is always ordered and unique".into(), None),
+        Reason::Singleton => (
+            format!("level {level} is a singleton, but the one before it is unique"),
+            Some(
+                "a singleton holds one coordinate for each position of the level before, so that one holds a coordinate for each entry: \
+                 `compressed(i, nonunique), singleton(j)`",
+            ),
+        ),
+        Reason::NotUnique => (
+            format!("level {level} is not unique, but no singleton follows it"),
+            Some("leave `nonunique` out, or store the next dimension as a singleton"),
+        ),
     }
 }

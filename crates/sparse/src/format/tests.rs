@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn parse(text: &str, names: &str) -> Result<Format, FormatError> {
-    Format::parse(text, &names.split_whitespace().collect::<Vec<_>>())
+    super::parse(text, &names.split_whitespace().collect::<Vec<_>>())
 }
 
 #[test]
@@ -288,8 +288,8 @@ proptest! {
     #[test]
     fn print_and_parse(format in (1usize..6).prop_flat_map(any_format)) {
         let names = default_names(format.rank());
-        prop_assert_eq!(&Format::parse(&format.to_string(), &names).unwrap(), &format);
-        prop_assert_eq!(&Format::parse(&format.spelled(&names), &names).unwrap(), &format);
+        prop_assert_eq!(&super::parse(&format.to_string(), &names).unwrap(), &format);
+        prop_assert_eq!(&super::parse(&format.spelled(&names), &names).unwrap(), &format);
     }
 
     #[test]

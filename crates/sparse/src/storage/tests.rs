@@ -119,7 +119,7 @@ fn entries_that_are_refused() {
         &expect!["the sum of the entries of the element (1, 2), counting from 0, overflows"],
     );
     assert_eq!(*csr(Duplicates::Last).unwrap().values(), Values::I32(vec![1]));
-    let kept = Format::parse("dense(i), compressed(j, nonunique)", &["i", "j"]).unwrap();
+    let kept = crate::format::parse("dense(i), compressed(j, nonunique)", &["i", "j"]).unwrap();
     let kept = Tensor::from_entries(&twice, &kept, Build::default()).unwrap();
     assert_eq!(kept.positions_of(&[1, 2]), [0, 1]);
 }
@@ -129,7 +129,7 @@ fn what_memory_does_not_hold() {
     let huge = |shape: &[u64], format: &str, memory| {
         let names: Vec<String> = crate::format::default_names(shape.len());
         let entries = Entries::new(shape.to_vec(), vec![0; shape.len()], Values::F64(vec![1.0]));
-        let format = Format::parse(format, &names).unwrap();
+        let format = crate::format::parse(format, &names).unwrap();
         let build = Build { memory, ..Build::default() };
         Tensor::from_entries(&entries.unwrap(), &format, build)
     };
@@ -343,7 +343,7 @@ fn many_entries() {
     let expected = sums(&entries);
     let names = ["i", "j", "k"];
     let formats = ["csf", "coo", "DCC(j, k, i)", "CDC(k, j, i)", "CSC", "DCS(k, j, i)", "DDC"];
-    let formats = formats.map(|text| Format::parse(text, &names).unwrap());
+    let formats = formats.map(|text| crate::format::parse(text, &names).unwrap());
     for format in &formats {
         let tensor = Tensor::from_entries(&entries, format, Build::default()).unwrap();
         tensor.check().unwrap();

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use super::Checker;
 use crate::ast::{FormatItem, FormatWord, Name, Span};
 use crate::diagnostic::Diagnostic;
-use crate::format::{Format, FormatName, Kind, Level, NAMES, levels_of_code};
+use crate::format::{Format, FormatName, Kind, Level, NAMES, Reason, levels_of_code};
 use crate::hint::similar;
 use crate::program::{Program, Storage, TensorId};
 
@@ -231,7 +231,7 @@ fn named(item: &FormatWord, names: &[String]) -> Result<Format> {
             hint,
         );
     }
-    Ok(format.with_order(order))
+    checked(format.levels().to_vec(), order, &|_| span)
 }
 
 /// `dense(i), compressed(j)`.
@@ -306,6 +306,27 @@ fn order<'n>(
 }
 
 fn checked(levels: Vec<Level>, order: Vec<usize>, span: &dyn Fn(usize) -> Span) -> Result<Format> {
-    Format::new(levels, order)
-        .or_else(|error| fail(span(error.level), error.message, "this level", error.hint))
+    Format::new(levels, order).or_else(|error| {
+        let (message, hint) = described(error.reason);
+        fail(span(error.level), message, "this level", hint)
+    })
+}
+
+/// What is wrong with a level, and what to write instead.
+fn described(reason: Reason) -> (&'static str, &'static str) {
+    match reason {
+        Reason::Order => (
+            "levels that do not store every dimension once",
+            "there is one level for each dimension",
+        ),
+        Reason::Dense => ("a dense level is always ordered and unique", "leave the word out"),
+        Reason::Singleton => (
+            "a singleton behind a level that is unique",
+            "a singleton holds one coordinate for each entry: `compressed(i, nonunique), singleton(j)`",
+        ),
+        Reason::NotUnique => (
+            "a level that is not unique, with no singleton behind it",
+            "leave `nonunique` out, or store the next dimension as a singleton",
+        ),
+    }
 }

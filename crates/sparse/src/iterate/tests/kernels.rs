@@ -218,7 +218,7 @@ fn shown(
 ) -> String {
     let extents = vec![4, 5, 3, 2];
     let operands = operands.iter().map(|(subscripts, code)| {
-        let format = Format::parse(code, &["i", "j"][..subscripts.len()]).unwrap();
+        let format = crate::format::parse(code, &["i", "j"][..subscripts.len()]).unwrap();
         let shape = subscripts.iter().map(|at| extents[*at]).collect();
         (subscripts.to_vec(), format.clone(), tensor(shape, &format, 2))
     });
