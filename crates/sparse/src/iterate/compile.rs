@@ -12,12 +12,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dastac_loops::{
-    Case, CoIter, Cursor, For, Function, Index, Mark, Mode, Module, Stmt, Store, StoreMode, Value,
-    passes,
+    Case, CoIter, Condition, Cursor, For, Function, Index, Mark, Mode, Module, Stmt, Store,
+    StoreMode, Value, passes,
 };
 
 use super::graph;
-use super::kernel::{IterateError, Kernel, LevelBuffers, MOST_CURSORS};
+use super::kernel::{IterateError, Kernel, LevelBuffers, Linear, MOST_CURSORS, Product};
+use crate::format::Kind;
 
 /// Adds the function `name`, which sets the result, to a module. It takes the result, then the operands' buffers, each once, in order.
 ///
@@ -91,9 +92,8 @@ impl Builder<'_> {
             return states.iter().map(|state| self.store(state)).collect();
         };
         let has = |state: &State| {
-            let factors = &self.kernel.products[state.product].factors;
             self.kernel.head.contains(&iterator)
-                || factors.iter().any(|factor| factor.subscripts.contains(&iterator))
+                || self.kernel.products[state.product].mentions(iterator)
         };
         let (inside, outside): (Vec<State>, Vec<State>) = states.into_iter().partition(has);
         let mut body = self.loops(depth + 1, outside)?;
@@ -213,7 +213,8 @@ impl Builder<'_> {
         let operand = &self.kernel.operands[own.operand];
         let (level, place) = &state.places[factor];
         let Some(buffers) = operand.levels.get(*level) else { return Ok(None) };
-        if own.subscripts[operand.format.order()[*level]] != iterator {
+        let subscript = &own.subscripts[operand.format.order()[*level]];
+        if subscript.as_iterator() != Some(iterator) {
             return Ok(None);
         }
         let (start, end, coordinates) = match buffers {
@@ -242,8 +243,8 @@ impl Builder<'_> {
             let operand = &self.kernel.operands[factor.operand];
             while let Some(LevelBuffers::Dense) = operand.levels.get(*level) {
                 let dimension = operand.format.order()[*level];
-                let Some(value) = self.values.get(&factor.subscripts[dimension]) else { break };
-                *place = place.clone() * operand.extents[dimension].clone() + value.clone();
+                let Some(value) = self.value(&factor.subscripts[dimension]) else { break };
+                *place = place.clone() * operand.extents[dimension].clone() + value;
                 *level += 1;
             }
         }
@@ -263,12 +264,51 @@ impl Builder<'_> {
             }
             factors.push(Value::load(operand.values, place.clone()));
         }
+        factors.extend(product.values.iter().map(|value| value.rebuild(&|leaf| self.leaf(leaf))));
         let value = Value::product(factors);
-        Ok(Stmt::add(
-            self.kernel.result,
-            position(self.kernel, &|at| self.values[&at].clone()),
-            value,
-        ))
+        let place = position(self.kernel, &|at| self.values[&at].clone());
+        let store = Stmt::add(self.kernel.result, place, value);
+        let tests = self.tests(product);
+        Ok(if tests.is_empty() { store } else { Stmt::when(Condition::all(tests), vec![store]) })
+    }
+
+    /// The value of a linear expression, where all its iterators have theirs.
+    fn value(&self, linear: &Linear) -> Option<Index> {
+        linear.terms().iter().try_fold(linear.constant.clone(), |sum, (iterator, coefficient)| {
+            Some(self.values.get(iterator)?.clone() * *coefficient + sum)
+        })
+    }
+
+    /// The value of an iterator that stands for it in a factor.
+    fn leaf(&self, leaf: &Index) -> Index {
+        let value = match leaf {
+            Index::Var(var) => self.values.get(&(var.0 as usize)),
+            _ => None,
+        };
+        value.cloned().unwrap_or_else(|| leaf.clone())
+    }
+
+    /// What has to be tested where all iterators are known.
+    fn tests(&self, product: &Product) -> Vec<Condition> {
+        let zero = || Index::Const(0);
+        let mut tests = Vec::new();
+        for condition in &product.conditions {
+            tests.extend(self.value(condition).map(|value| zero().at_most(value)));
+        }
+        for factor in &product.factors {
+            let operand = &self.kernel.operands[factor.operand];
+            for (level, dimension) in operand.format.levels().iter().zip(operand.format.order()) {
+                let subscript = &factor.subscripts[*dimension];
+                if level.kind != Kind::Dense || subscript.as_iterator().is_some() {
+                    continue;
+                }
+                if let Some(value) = self.value(subscript) {
+                    let extent = operand.extents[*dimension].clone();
+                    tests.extend([zero().at_most(value.clone()), value.less(extent)]);
+                }
+            }
+        }
+        tests
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) fn order(kernel: &Kernel) -> Result<Vec<usize>, IterateError> {
     let mut edges: BTreeSet<(usize, usize, usize)> = BTreeSet::new();
     for factor in kernel.products.iter().flat_map(|product| &product.factors) {
         let format = &kernel.operands[factor.operand].format;
-        let iterator = |level: usize| factor.subscripts[format.order()[level]];
+        let iterators = |level: usize| factor.subscripts[format.order()[level]].terms();
         for (at, level) in format.levels().iter().enumerate() {
             if level.kind == Kind::Dense
                 && format.levels()[..at].iter().all(|l| l.kind == Kind::Dense)
@@ -24,8 +24,10 @@ pub(super) fn order(kernel: &Kernel) -> Result<Vec<usize>, IterateError> {
                 continue;
             }
             for before in 0..at {
-                if iterator(before) != iterator(at) {
-                    edges.insert((iterator(before), iterator(at), factor.operand));
+                for (first, _) in iterators(before) {
+                    for (then, _) in iterators(at).iter().filter(|(then, _)| then != first) {
+                        edges.insert((*first, *then, factor.operand));
+                    }
                 }
             }
         }

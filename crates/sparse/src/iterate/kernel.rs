@@ -1,6 +1,8 @@
 //! What is computed: sums of products of tensors in formats, into a dense result.
 
-use dastac_loops::{BufferId, Element, Index, Module, SymbolId};
+use std::collections::BTreeMap;
+
+use dastac_loops::{BufferId, Element, Index, Module, SymbolId, Value, VarId};
 
 use crate::format::{Format, Kind};
 
@@ -104,13 +106,34 @@ pub struct Kernel {
     pub order: Vec<usize>,
 }
 
-/// A product of a number and tensors' elements.
-#[derive(Clone, Debug)]
+/// A product of a number and tensors' elements, over all points of its iterators where its conditions hold.
+///
+/// Elements of operands outside of their extents are zero.
+#[derive(Clone, Debug, Default)]
 pub struct Product {
     /// The number.
     pub coefficient: f64,
-    /// The elements.
+    /// Elements of operands.
     pub factors: Vec<Factor>,
+    /// Other factors, located where all iterators are known: in them the variable `VarId(n)` is iterator `n`.
+    pub values: Vec<Value>,
+    /// What is not negative at its points. Operands' extents need not be among them.
+    pub conditions: Vec<Linear>,
+}
+
+impl Product {
+    /// A product of operands' elements.
+    pub fn of(coefficient: f64, factors: Vec<Factor>) -> Product {
+        Product { coefficient, factors, ..Product::default() }
+    }
+
+    /// Whether its points have an iterator.
+    pub(super) fn mentions(&self, iterator: usize) -> bool {
+        let subscripts = self.factors.iter().flat_map(|factor| &factor.subscripts);
+        let var = VarId(iterator as u32);
+        subscripts.chain(&self.conditions).any(|linear| linear.coefficient(iterator) != 0)
+            || self.values.iter().any(|value| value.mentions(var))
+    }
 }
 
 /// An element of a tensor.
@@ -118,8 +141,53 @@ pub struct Product {
 pub struct Factor {
     /// Index into [`Kernel::operands`].
     pub operand: usize,
-    /// One iterator a dimension.
-    pub subscripts: Vec<usize>,
+    /// One a dimension.
+    pub subscripts: Vec<Linear>,
+}
+
+/// A linear expression of iterators.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Linear {
+    /// Iterators, ascending, each once, with coefficients that are not 0.
+    terms: Vec<(usize, i64)>,
+    /// The rest, in symbols.
+    pub constant: Index,
+}
+
+impl Linear {
+    /// A sum of multiples of iterators, in any order, and a constant.
+    pub fn new(terms: impl IntoIterator<Item = (usize, i64)>, constant: Index) -> Linear {
+        let mut sums = BTreeMap::new();
+        for (iterator, coefficient) in terms {
+            *sums.entry(iterator).or_insert(0) += coefficient;
+        }
+        let terms = sums.into_iter().filter(|(_, coefficient)| *coefficient != 0).collect();
+        Linear { terms, constant }
+    }
+
+    /// An iterator.
+    pub fn iterator(at: usize) -> Linear {
+        Linear { terms: vec![(at, 1)], constant: Index::Const(0) }
+    }
+
+    /// The iterators, ascending, with coefficients that are not 0.
+    pub fn terms(&self) -> &[(usize, i64)] {
+        &self.terms
+    }
+
+    /// The coefficient of an iterator.
+    pub fn coefficient(&self, iterator: usize) -> i64 {
+        let term = self.terms.iter().find(|(at, _)| *at == iterator);
+        term.map_or(0, |(_, coefficient)| *coefficient)
+    }
+
+    /// The iterator, where it is nothing else.
+    pub fn as_iterator(&self) -> Option<usize> {
+        match &self.terms[..] {
+            [(at, 1)] if self.constant == Index::Const(0) => Some(*at),
+            _ => None,
+        }
+    }
 }
 
 /// What cannot be iterated.

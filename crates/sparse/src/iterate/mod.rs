@@ -12,5 +12,7 @@ mod lower;
 mod tests;
 
 pub use compile::compile;
-pub use kernel::{Factor, IterateError, Kernel, LevelBuffers, MOST_CURSORS, Operand, Product};
+pub use kernel::{
+    Factor, IterateError, Kernel, LevelBuffers, Linear, MOST_CURSORS, Operand, Product,
+};
 pub use lower::lower;

@@ -46,11 +46,10 @@ fn module_of(case: &Case) -> (Module, Result<(), IterateError>, Vec<i64>) {
     }
     let factor = |operand: &usize| Factor {
         operand: *operand,
-        subscripts: case.operands[*operand].0.clone(),
+        subscripts: case.operands[*operand].0.iter().map(|at| Linear::iterator(*at)).collect(),
     };
-    let product = |(coefficient, factors): &(f64, Vec<usize>)| Product {
-        coefficient: *coefficient,
-        factors: factors.iter().map(factor).collect(),
+    let product = |(coefficient, factors): &(f64, Vec<usize>)| {
+        Product::of(*coefficient, factors.iter().map(factor).collect())
     };
     let products = case.products.iter().map(product).collect();
     let (head, order) = (case.head.clone(), case.order.clone());
