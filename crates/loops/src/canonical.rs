@@ -76,22 +76,24 @@ impl Renumber<'_> {
             }
             Stmt::CoIter(inner) => {
                 let (lower, upper) = (self.index(&inner.lower), self.index(&inner.upper));
-                let ranges: Vec<(Index, Index)> = inner
+                let ranges: Vec<[Index; 3]> = inner
                     .cursors
                     .iter()
-                    .map(|cursor| (self.index(&cursor.start), self.index(&cursor.end)))
+                    .map(|cursor| [&cursor.start, &cursor.end, &cursor.width])
+                    .map(|indices| indices.map(|index| self.index(index)))
                     .collect();
                 let var = self.bind(inner.var);
                 let positions: Vec<VarId> =
                     inner.cursors.iter().map(|cursor| self.bind(cursor.position)).collect();
                 let cursors = inner.cursors.iter().zip(positions).zip(ranges);
                 let cursors = cursors
-                    .map(|((cursor, position), (start, end))| Cursor {
+                    .map(|((cursor, position), [start, end, width])| Cursor {
                         position,
                         start,
                         end,
-                        coordinate: self.index(&cursor.coordinate),
-                        within: cursor.within,
+                        place: self.index(&cursor.place),
+                        width,
+                        ..cursor.clone()
                     })
                     .collect();
                 let cases = inner

@@ -238,6 +238,14 @@ struct Parallel {
     current: u64,
 }
 
+/// A cursor of a walk on its way.
+struct Walked<'a> {
+    cursor: &'a Cursor,
+    place: i64,
+    end: i64,
+    width: i64,
+}
+
 struct Machine<'a> {
     module: &'a Module,
     symbols: &'a [i64],
@@ -512,53 +520,29 @@ impl<'a> Machine<'a> {
 
     /// As it is defined: coordinate after coordinate, each cursor at its first position that is not before.
     fn coiter(&mut self, coiter: &CoIter) -> Result<(), InterpError> {
-        let (lower, upper) = (self.index(&coiter.lower)?, self.index(&coiter.upper)?);
-        let mut places = Vec::new();
+        let range = (self.index(&coiter.lower)?, self.index(&coiter.upper)?);
+        let mut walked = Vec::new();
         for cursor in &coiter.cursors {
-            places.push((self.index(&cursor.start)?, self.index(&cursor.end)?));
+            let (place, end) = (self.index(&cursor.start)?, self.index(&cursor.end)?);
+            walked.push(Walked { cursor, place, end, width: self.index(&cursor.width)? });
         }
         let all = coiter.cases.iter().any(|case| case.cursors.is_empty());
-        let mut coordinate = lower;
+        let mut coordinate = range.0;
         loop {
-            let mut nearest: Option<i64> = None;
             let mut here = Vec::new();
-            for (cursor, (place, end)) in coiter.cursors.iter().zip(&mut places) {
-                let mut found = None;
-                let mut before = None;
-                while *place < *end {
-                    self.set(cursor.position, *place)?;
-                    let at = self.index(&cursor.coordinate)?;
-                    if before.is_some_and(|before| at <= before) {
-                        return Err(InterpError::Invalid("a level's coordinates do not ascend"));
-                    }
-                    if at >= coordinate {
-                        found = Some(at);
-                        break;
-                    }
-                    if cursor.within && at < lower {
-                        return Err(InterpError::Invalid("a coordinate is not in the range"));
-                    }
-                    before = Some(at);
-                    self.step()?;
-                    *place += 1;
-                }
-                here.push(found);
-                nearest = nearest.into_iter().chain(found).min();
+            for cursor in &mut walked {
+                here.push(self.nearest(cursor, coordinate, range)?);
             }
+            let nearest = here.iter().flatten().min().copied();
             let Some(next) = (if all { Some(coordinate) } else { nearest }) else { return Ok(()) };
-            if next >= upper {
-                let outside = coiter.cursors.iter().zip(&here);
-                let mut outside = outside.filter(|(cursor, here)| cursor.within && here.is_some());
-                return match outside.next() {
-                    None => Ok(()),
-                    Some(_) => Err(InterpError::Invalid("a coordinate is not in the range")),
-                };
+            if next >= range.1 {
+                return Ok(());
             }
             coordinate = next;
             self.step()?;
             self.set(coiter.var, coordinate)?;
-            for (cursor, (place, _)) in coiter.cursors.iter().zip(&places) {
-                self.set(cursor.position, *place)?;
+            for walked in &walked {
+                self.set(walked.cursor.position, walked.place)?;
             }
             let there = |case: &&Case| {
                 case.cursors.iter().all(|cursor| here.get(*cursor) == Some(&Some(coordinate)))
@@ -568,6 +552,42 @@ impl<'a> Machine<'a> {
             }
             coordinate = coordinate.checked_add(1).ok_or(EvalError::Overflow)?;
         }
+    }
+
+    /// The first coordinate from `from` on where a cursor is, which it then stands at.
+    fn nearest(
+        &mut self,
+        walked: &mut Walked<'_>,
+        from: i64,
+        (lower, upper): (i64, i64),
+    ) -> Result<Option<i64>, InterpError> {
+        let Walked { cursor, place: position, end, width } = walked;
+        let outside = InterpError::Invalid("a coordinate is not in the range");
+        let mut before = None;
+        while *position < *end {
+            self.set(cursor.position, *position)?;
+            let place = self.index(&cursor.place)?;
+            if before.is_some_and(|before| place < before || place == before && !cursor.repeats) {
+                return Err(InterpError::Invalid("a level's coordinates do not ascend"));
+            }
+            let past = |at: i64| at.checked_mul(cursor.step).ok_or(EvalError::Overflow);
+            // The first window that ends behind it.
+            let reaches = place.checked_sub(*width).ok_or(EvalError::Overflow)?;
+            let at = (reaches.div_euclid(cursor.step) + 1).max(from);
+            if cursor.above && place < past(lower)? {
+                return Err(outside);
+            }
+            if cursor.below && reaches >= past(upper.saturating_sub(1))? {
+                return Err(outside);
+            }
+            if *width > 0 && past(at)? <= place {
+                return Ok(Some(at));
+            }
+            before = Some(place);
+            self.step()?;
+            *position += 1;
+        }
+        Ok(None)
     }
 
     /// A buffer, and the loops around that touch it.

@@ -216,8 +216,12 @@ pub struct While {
     pub after: Vec<Stmt>,
 }
 
-/// `coiter var = lower to upper over p = start to end at coordinate, .. { case p, q { .. } case p { .. } }`: the coordinates of a range that cursors are
+/// `coiter var = lower to upper over p = start to end at place, .. { case p, q { .. } case p { .. } }`: the coordinates of a range that cursors are
 /// at, ascending, as a merge lattice's points say (sparse convolutions, section 5.1).
+///
+/// A cursor `p = start to end at place step s width w` is at coordinate `x` where it has a position whose place is in `s * x .. s * x + w`: where this
+/// window on a level is not empty (section 3.1). Then `p` is the first position there; the window's others follow. Step and width are 1 where nothing is
+/// said, and the place is the coordinate itself.
 ///
 /// At each coordinate, the first case all of whose cursors are there is executed; where there is none, nothing is. A case without cursors makes it all
 /// coordinates of the range. `dastac_sparse` lowers it to [`For`], [`While`] and [`If`]; back ends take no other form.
@@ -238,16 +242,24 @@ pub struct CoIter {
 /// Positions of a level, each with a coordinate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cursor {
-    /// The variable for the position; in scope in its coordinate and in cases that name the cursor.
+    /// The variable for the position; in scope in its place and in cases that name the cursor.
     pub position: VarId,
     /// The first position, without selections.
     pub start: Index,
     /// The end of the positions, without selections.
     pub end: Index,
-    /// The coordinate of a position: strictly ascending.
-    pub coordinate: Index,
-    /// Whether all coordinates are known to be in the range that is walked over.
-    pub within: bool,
+    /// The place of a position: ascending.
+    pub place: Index,
+    /// How far windows of neighbouring coordinates are apart: positive.
+    pub step: i64,
+    /// How many places a window has, without selections; none where it is not positive.
+    pub width: Index,
+    /// Whether several positions may have the same place.
+    pub repeats: bool,
+    /// No position is known to be before the first window of the range.
+    pub above: bool,
+    /// No position is known to be behind the last window of the range.
+    pub below: bool,
 }
 
 /// A point of a merge lattice, and what is computed there.

@@ -390,13 +390,19 @@ impl<'a> Parser<'a> {
             let end = self.index()?;
             self.word("at")?;
             let position = self.bind(name.clone());
-            let coordinate = self.index()?;
+            let place = self.index()?;
             self.scope.pop();
-            let within = self.token() == Token::Name("within");
-            if within {
-                self.advance();
-            }
-            cursors.push((name, Cursor { position, start, end, coordinate, within }));
+            let step = if self.skip_word("step") { self.integer()? } else { 1 };
+            // What the range is made of does not know its variable.
+            let var = self.scope.pop();
+            let width = if self.skip_word("width") { self.index()? } else { Index::Const(1) };
+            self.scope.extend(var);
+            let repeats = self.skip_word("repeats");
+            let within = self.skip_word("within");
+            let above = within || self.skip_word("above");
+            let below = within || !above && self.skip_word("below");
+            let cursor = Cursor { position, start, end, place, step, width, repeats, above, below };
+            cursors.push((name, cursor));
             more = self.token() == Token::Sign(",");
         }
         self.sign("{")?;

@@ -395,19 +395,33 @@ impl Printer<'_> {
                     self.index(&cursor.start, Level::Or);
                     self.out.push_str(" to ");
                     self.index(&cursor.end, Level::Or);
-                    ranges.push(self.out.split_off(at));
+                    let range = self.out.split_off(at);
+                    self.index(&cursor.width, Level::Or);
+                    ranges.push((range, self.out.split_off(at)));
                 }
                 let name = self.names.bind(inner.var);
                 self.out.insert_str(start, &format!("{name} = "));
                 let names: Vec<String> =
                     inner.cursors.iter().map(|cursor| self.names.bind(cursor.position)).collect();
-                for (at, (cursor, (name, range))) in
+                for (at, (cursor, (name, (range, width)))) in
                     inner.cursors.iter().zip(names.iter().zip(ranges)).enumerate()
                 {
                     let separator = if at > 0 { ", " } else { " over " };
                     self.put(format_args!("{separator}{name} = {range} at "));
-                    self.index(&cursor.coordinate, Level::Or);
-                    self.out.push_str(if cursor.within { " within" } else { "" });
+                    self.index(&cursor.place, Level::Or);
+                    if cursor.step != 1 {
+                        self.put(format_args!(" step {}", cursor.step));
+                    }
+                    if cursor.width != Index::Const(1) {
+                        self.put(format_args!(" width {width}"));
+                    }
+                    self.out.push_str(if cursor.repeats { " repeats" } else { "" });
+                    self.out.push_str(match (cursor.above, cursor.below) {
+                        (true, true) => " within",
+                        (true, false) => " above",
+                        (false, true) => " below",
+                        (false, false) => "",
+                    });
                 }
                 self.out.push_str(" {");
             }

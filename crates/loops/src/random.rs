@@ -86,13 +86,15 @@ impl Random {
             }
             10 => {
                 let (lower, upper) = (self.index(1), self.index(1));
-                let ranges = [(self.index(1), self.index(1)), (self.index(1), self.index(1))];
+                let ranges = [(); 2].map(|()| [(); 3].map(|()| self.index(1)));
                 let var = self.bind();
-                let cursors = ranges.map(|(start, end)| {
+                let cursors = ranges.map(|[start, end, width]| {
                     let position = self.bind();
-                    let coordinate = self.index(1);
+                    let place = self.index(1);
                     self.scope.pop();
-                    Cursor { position, start, end, coordinate, within: self.below(2) > 0 }
+                    let step = 1 + self.below(2) as i64;
+                    let [repeats, above, below] = [(); 3].map(|()| self.below(2) > 0);
+                    Cursor { position, start, end, place, step, width, repeats, above, below }
                 });
                 let cases = [vec![0, 1], vec![1], vec![]].map(|chosen| {
                     self.scope.extend(chosen.iter().map(|cursor| cursors[*cursor].position));

@@ -323,11 +323,15 @@ impl<'a> Verifier<'a> {
         for cursor in &coiter.cursors {
             plain(self, &cursor.start);
             plain(self, &cursor.end);
+            plain(self, &cursor.width);
+            if cursor.step <= 0 {
+                self.report(Violation::Step(cursor.step));
+            }
         }
         self.bind(coiter.var);
         for cursor in &coiter.cursors {
             self.bind(cursor.position);
-            self.index(&cursor.coordinate);
+            self.index(&cursor.place);
             self.scope.pop();
         }
         if coiter.cases.is_empty() {

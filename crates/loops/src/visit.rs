@@ -358,7 +358,8 @@ impl Stmt {
                 for cursor in &inner.cursors {
                     cursor.start.visit(f);
                     cursor.end.visit(f);
-                    cursor.coordinate.visit(f);
+                    cursor.place.visit(f);
+                    cursor.width.visit(f);
                 }
             }
             Stmt::If(inner) => inner.condition.visit(f),
@@ -452,14 +453,15 @@ impl Cursor {
             position: self.position,
             start: self.start.rebuild(leaf),
             end: self.end.rebuild(leaf),
-            coordinate: self.coordinate.rebuild(leaf),
-            within: self.within,
+            place: self.place.rebuild(leaf),
+            width: self.width.rebuild(leaf),
+            ..self.clone()
         }
     }
 
-    /// The coordinate of a position.
+    /// The place of a position.
     pub fn at(&self, position: &Index) -> Index {
-        self.coordinate.substitute(self.position, position)
+        self.place.substitute(self.position, position)
     }
 }
 

@@ -127,11 +127,11 @@ impl Fold {
                     .cursors
                     .iter()
                     .map(|cursor| Cursor {
-                        position: cursor.position,
                         start: self.index(&cursor.start),
                         end: self.index(&cursor.end),
-                        coordinate: self.index(&cursor.coordinate),
-                        within: cursor.within,
+                        place: self.index(&cursor.place),
+                        width: self.index(&cursor.width),
+                        ..cursor.clone()
                     })
                     .collect(),
                 cases: inner

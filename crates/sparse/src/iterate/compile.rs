@@ -232,8 +232,10 @@ impl Builder<'_> {
             return Err(IterateError::Level { operand: own.operand, level: *level });
         }
         let position = self.function.fresh_var(format!("p{}", self.kernel.iterators[iterator].0));
-        let coordinate = Index::Load(coordinates, Box::new(Index::Var(position)));
-        Ok(Some(Cursor { position, start, end, coordinate, within: true }))
+        let place = Index::Load(coordinates, Box::new(Index::Var(position)));
+        let (step, width) = (1, Index::Const(1));
+        let (repeats, above, below) = (false, true, true);
+        Ok(Some(Cursor { position, start, end, place, step, width, repeats, above, below }))
     }
 
     /// Goes down dense levels whose iterators have values.
@@ -315,7 +317,7 @@ impl Builder<'_> {
 /// Whether two cursors walk the same positions.
 fn same_place(one: &Cursor, other: &Cursor) -> bool {
     let position = Index::Var(other.position);
-    one.start == other.start && one.end == other.end && one.at(&position) == other.coordinate
+    one.start == other.start && one.end == other.end && one.at(&position) == other.place
 }
 
 /// Where an element of the result is.

@@ -7,11 +7,15 @@
 //! ```text
 //! while p = a, q = c if p < b and q < d {
 //!   if B[p] == C[q] { s } else { if B[p] <= C[q] { t } }
-//! } then select(B[p] <= C[q], p + 1, p), select(C[q] <= B[p], q + 1, q) after {
+//! } then select(B[p] <= C[q], p + 1, p), select(C[q] <= B[q], q + 1, q) after {
 //!   for p = p to b { t }
 //! }
 //! ```
-//! A point of one cursor is a counted loop. Positions whose coordinates are in doubt are passed over before, and end the walk behind its range.
+//! A point of one cursor is a counted loop, unless it is a window's. Windows need the first coordinate that is not visited yet: cursor `p` with window `w` is next at
+//! the larger of that and the first coordinate whose window ends behind `p` (section 5.2.2). A position that lies before the next window, in a gap
+//! between windows or a repeated place, is *stale*: a step passes over it and does nothing else.
+//!
+//! Where positions may be before the range, the first that is not is searched for; positions that may be behind it end the walk.
 //!
 //! Conditions of loops load nothing, since all parts of a condition are evaluated: a position at the end of its level has no coordinate.
 
@@ -43,7 +47,7 @@ fn statement(function: &mut Function, mut stmt: Stmt) -> Vec<Stmt> {
     vec![stmt]
 }
 
-/// Where a walk is: what stands for each cursor's position, and for the coordinate where it is counted.
+/// Where a walk is: what stands for each cursor's position, and for the first coordinate that was not visited, where it is counted.
 #[derive(Clone)]
 struct Place {
     positions: BTreeMap<usize, Index>,
@@ -57,6 +61,16 @@ struct Walk<'a> {
     all: bool,
     /// Points of the lattice, larger ones first; the one without cursors is not among them.
     points: Vec<BTreeSet<usize>>,
+}
+
+/// Whether a cursor's coordinates follow from its positions alone.
+fn is_plain(cursor: &Cursor) -> bool {
+    cursor.width == Index::Const(1) && !cursor.repeats
+}
+
+/// Whether there may be positions that are in no window, or in one that was visited.
+fn may_be_stale(cursor: &Cursor) -> bool {
+    cursor.step != 1 || cursor.repeats
 }
 
 impl<'a> Walk<'a> {
@@ -78,15 +92,18 @@ impl<'a> Walk<'a> {
 
     fn lowered(mut self) -> Vec<Stmt> {
         let used: BTreeSet<usize> = self.points.iter().flatten().copied().collect();
-        let positions =
-            used.iter().map(|cursor| (*cursor, self.coiter.cursors[*cursor].start.clone()));
-        let place = Place {
-            positions: positions.collect(),
-            coordinate: self.all.then(|| self.coiter.lower.clone()),
-        };
+        let positions = used.iter().map(|at| (*at, self.start(*at))).collect();
+        let counted = self.all || used.iter().any(|cursor| !is_plain(self.cursor(*cursor)));
+        let place = Place { positions, coordinate: counted.then(|| self.coiter.lower.clone()) };
         let doubtful: Vec<usize> =
-            used.into_iter().filter(|cursor| !self.coiter.cursors[*cursor].within).collect();
-        self.passed_over(&doubtful, place)
+            used.into_iter().filter(|cursor| !self.coiter.cursors[*cursor].above).collect();
+        self.searched(&doubtful, place)
+    }
+
+    /// Where a cursor starts: at its end if its windows have no places.
+    fn start(&self, at: usize) -> Index {
+        let Cursor { start, end, width, .. } = self.cursor(at);
+        select(width.clone().at_most(Index::Const(0)), end.clone(), start.clone())
     }
 
     fn fresh(&mut self, like: VarId) -> VarId {
@@ -98,22 +115,21 @@ impl<'a> Walk<'a> {
         &self.coiter.cursors[at]
     }
 
-    /// The walk, after positions before its range are passed over.
-    fn passed_over(&mut self, doubtful: &[usize], mut place: Place) -> Vec<Stmt> {
+    /// The walk, each of some cursors begun at the first position that is not before the range.
+    fn searched(&mut self, doubtful: &[usize], mut place: Place) -> Vec<Stmt> {
         let Some((first, rest)) = doubtful.split_first() else { return self.points(0, place) };
         let cursor = self.cursor(*first);
-        let (position, more) = (self.fresh(cursor.position), self.fresh(cursor.position));
-        let (at, going) = (Index::Var(position), Index::Var(more));
-        let before = || cursor.at(&at).less(self.coiter.lower.clone());
+        let (low, high) = (self.fresh(cursor.position), self.fresh(cursor.position));
+        let middle = (Index::Var(low) + Index::Var(high)).floor_div(2);
+        let before = || cursor.at(&middle).less(self.coiter.lower.clone() * cursor.step);
         let next = vec![
-            select(before(), at.clone() + 1, at.clone()),
-            select(before(), Index::Const(1), Index::Const(0)),
+            select(before(), middle.clone() + 1, Index::Var(low)),
+            select(before(), Index::Var(high), middle.clone()),
         ];
-        let start = place.positions.insert(*first, at.clone());
-        let vars = vec![(position, start.unwrap_or(Index::Const(0))), (more, Index::Const(1))];
-        let condition =
-            Condition::all(vec![at.less(cursor.end.clone()), Index::Const(1).at_most(going)]);
-        let after = self.passed_over(rest, place);
+        let start = place.positions.insert(*first, Index::Var(low));
+        let vars = vec![(low, start.unwrap_or(Index::Const(0))), (high, cursor.end.clone())];
+        let condition = Index::Var(low).less(Index::Var(high));
+        let after = self.searched(rest, place);
         vec![Stmt::While(While { vars, condition, body: Vec::new(), next, after })]
     }
 
@@ -123,6 +139,7 @@ impl<'a> Walk<'a> {
         let mut members = point.iter();
         if let (Some(only), None) = (members.next(), members.next())
             && !self.all
+            && is_plain(self.cursor(*only))
             && !self.points[nth + 1..].iter().any(|later| later.contains(only))
         {
             let mut loops = vec![self.counted(*only, &place)];
@@ -152,12 +169,75 @@ impl<'a> Walk<'a> {
         vec![Stmt::While(While { vars, condition: Condition::all(tests), body, next, after })]
     }
 
+    /// The first coordinate where a cursor may be.
+    fn nearest(&self, at: usize, here: &Place) -> Index {
+        let cursor = self.cursor(at);
+        let place = cursor.at(&here.positions[&at]);
+        let reached = match (cursor.step, &cursor.width) {
+            (1, Index::Const(1)) => place,
+            (step, width) => (place - width.clone()).floor_div(step) + 1,
+        };
+        match &here.coordinate {
+            Some(first) if !is_plain(cursor) => reached.max(first.clone()),
+            _ => reached,
+        }
+    }
+
+    /// That a cursor's position is before its next window, if it may be.
+    fn stale(&self, at: usize, here: &Place) -> Option<Condition> {
+        let cursor = self.cursor(at);
+        let window = || self.nearest(at, here) * cursor.step;
+        may_be_stale(cursor).then(|| cursor.at(&here.positions[&at]).less(window()))
+    }
+
     /// One step of a point's loop, and where its variables are afterwards.
-    fn step(&self, point: &BTreeSet<usize>, here: &Place) -> (Vec<Stmt>, Vec<Index>) {
-        let at = |cursor: usize| self.cursor(cursor).at(&here.positions[&cursor]);
-        let nearest = || point.iter().map(|cursor| at(*cursor)).reduce(Index::min);
-        let coordinate = here.coordinate.clone().or_else(nearest).unwrap_or(Index::Const(0));
-        let counted = here.coordinate.is_some();
+    fn step(&mut self, point: &BTreeSet<usize>, here: &Place) -> (Vec<Stmt>, Vec<Index>) {
+        let nearest = || point.iter().map(|cursor| self.nearest(*cursor, here)).reduce(Index::min);
+        let every = here.coordinate.clone().filter(|_| self.all);
+        let coordinate = every.or_else(nearest).unwrap_or(Index::Const(0));
+        let stale = point.iter().filter_map(|cursor| self.stale(*cursor, here));
+        let stale = Condition::any(stale);
+        let behind = match point.iter().all(|cursor| self.cursor(*cursor).below) || self.all {
+            true => Condition::any([]),
+            false => self.coiter.upper.clone().at_most(coordinate.clone()),
+        };
+        let body = self.visited(point, here, &coordinate);
+        let idle = stale.clone().or(behind.clone());
+        let body = match idle.as_bool() {
+            Some(false) => body,
+            _ => vec![Stmt::when(idle.negate(), body)],
+        };
+        let mut next = Vec::new();
+        for at in point {
+            let cursor = self.cursor(*at);
+            let position = here.positions[at].clone();
+            let past = match cursor.step {
+                1 => cursor.at(&position).at_most(coordinate.clone()),
+                step => cursor.at(&position).less(coordinate.clone() * step + step),
+            };
+            let passed = select(past, position.clone() + 1, position.clone());
+            // Nothing behind the range is looked for.
+            let passed = match here.coordinate {
+                Some(_) => passed,
+                None => select(behind.clone(), cursor.end.clone(), passed),
+            };
+            let own = self.stale(*at, here).unwrap_or_else(|| Condition::any([]));
+            let kept = select(own, position.clone() + 1, position);
+            next.push(select(stale.clone(), kept, passed));
+        }
+        if let Some(first) = &here.coordinate {
+            next.push(select(stale, first.clone(), coordinate + 1));
+        }
+        (body, next)
+    }
+
+    /// What is done at a coordinate, given that no position is stale.
+    fn visited(&mut self, point: &BTreeSet<usize>, here: &Place, coordinate: &Index) -> Vec<Stmt> {
+        let windows = point.iter().any(|cursor| !is_plain(self.cursor(*cursor)));
+        let bound = (windows && !self.all).then(|| self.fresh(self.coiter.var));
+        let value = bound.map_or_else(|| coordinate.clone(), Index::Var);
+        let counted = self.all || windows;
+        let at = |cursor: usize| self.nearest(cursor, here);
         let mut body: Vec<Stmt> = Vec::new();
         let cases = self.coiter.cases.iter();
         let cases: Vec<&Case> =
@@ -165,14 +245,14 @@ impl<'a> Walk<'a> {
         for case in cases.into_iter().rev() {
             let whole = case.cursors.len() == point.len();
             // Of several equal coordinates one is the smallest.
-            let equal: Vec<Condition> = match (whole && !counted, &case.cursors[..]) {
+            let equal: Vec<Condition> = match (whole && !self.all, &case.cursors[..]) {
                 (true, [first, others @ ..]) => {
                     others.iter().map(|other| at(*first).equal(at(*other))).collect()
                 }
-                (_, all) => all.iter().map(|one| at(*one).equal(coordinate.clone())).collect(),
+                (_, all) => all.iter().map(|one| at(*one).equal(value.clone())).collect(),
             };
-            let value = case.cursors.first().filter(|_| !counted).map(|first| at(*first));
-            let value = value.unwrap_or_else(|| coordinate.clone());
+            let plain = case.cursors.first().filter(|_| !counted).map(|first| at(*first));
+            let value = plain.unwrap_or_else(|| value.clone());
             let then = self.at_place(&case.body, here, &value);
             body = match equal.is_empty() {
                 true => then,
@@ -182,26 +262,10 @@ impl<'a> Walk<'a> {
                 }
             };
         }
-        let doubtful = point.iter().any(|cursor| !self.cursor(*cursor).within);
-        let inside = coordinate.clone().less(self.coiter.upper.clone());
-        if doubtful && !counted {
-            body = vec![Stmt::when(inside.clone(), body)];
+        match bound {
+            Some(var) => vec![bind(var, coordinate.clone(), body)],
+            None => body,
         }
-        let mut next: Vec<Index> = point
-            .iter()
-            .map(|cursor| {
-                let position = here.positions[cursor].clone();
-                let passed = at(*cursor).at_most(coordinate.clone());
-                let next = select(passed, position.clone() + 1, position);
-                match self.cursor(*cursor).within || counted {
-                    true => next,
-                    // Nothing behind the range is looked for.
-                    false => select(inside.clone(), next, self.cursor(*cursor).end.clone()),
-                }
-            })
-            .collect();
-        next.extend(here.coordinate.clone().map(|coordinate| coordinate + 1));
-        (body, next)
     }
 
     /// A point of one cursor that no later point has, in a walk that does not visit all coordinates.
@@ -210,12 +274,15 @@ impl<'a> Walk<'a> {
         let position = self.fresh(cursor.position);
         let here =
             Place { positions: BTreeMap::from([(only, Index::Var(position))]), coordinate: None };
-        let coordinate = cursor.at(&Index::Var(position));
+        let coordinate = self.nearest(only, &here);
         let alone = |case: &&Case| case.cursors == [only];
         let body = self.coiter.cases.iter().find(alone).map(|case| &case.body[..]);
         let mut body = self.at_place(body.unwrap_or_default(), &here, &coordinate);
+        if let Some(stale) = self.stale(only, &here) {
+            body = vec![Stmt::when(stale.negate(), body)];
+        }
         let (start, end) = (place.positions[&only].clone(), cursor.end.clone());
-        if cursor.within {
+        if cursor.below {
             return Stmt::For(For::new(position, start, end, body));
         }
         let inside = coordinate.less(self.coiter.upper.clone());
@@ -260,4 +327,10 @@ impl<'a> Walk<'a> {
 
 fn select(condition: Condition, then: Index, otherwise: Index) -> Index {
     Index::select(condition, then, otherwise)
+}
+
+/// Statements with a variable for an expression that would else stand in many places.
+fn bind(var: VarId, value: Index, body: Vec<Stmt>) -> Stmt {
+    let end = value.clone() + 1;
+    Stmt::For(For::new(var, value, end, body))
 }

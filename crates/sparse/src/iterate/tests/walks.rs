@@ -39,8 +39,8 @@ fn a_level_alone() {
         "coiter i = 0 to N over p = pos[0] to pos[1] at crd[p] within { case p { A[i] += index(p) } }",
     ));
     expect_test::expect![[r#"
-        while p = pos[0], p_1 = 1 if p < pos[1] and 1 <= p_1 {
-        } then select(crd[p] - 2 < 0, p + 1, p), select(crd[p] - 2 < 0, 1, 0) after {
+        while p = pos[0], p_1 = pos[1] if p < p_1 {
+        } then select(crd[(p + p_1) / 2] - 2 < 0, (p + p_1) / 2 + 1, p), select(crd[(p + p_1) / 2] - 2 < 0, p_1, (p + p_1) / 2) after {
           while p_2 = p if p_2 < pos[1] {
             if crd[p_2] - 2 < N {
               A[crd[p_2] - 2] += index(p_2)
@@ -111,43 +111,54 @@ fn all_of_a_range() {
 struct Walk {
     segments: Vec<Vec<u32>>,
     offsets: Vec<i64>,
+    /// Step and width of each cursor's windows.
+    windows: Vec<(i64, i64)>,
+    repeats: Vec<bool>,
     lower: i64,
     upper: i64,
     cases: Vec<Vec<usize>>,
 }
 
 fn walk() -> impl Strategy<Value = Walk> {
-    let segment = prop::collection::btree_set(0u32..12, 0..8);
+    let segment = (prop::collection::vec(0u32..12, 0..8), any::<bool>());
     let segments = prop::collection::vec(segment, 3);
+    let windows = prop_oneof![Just((1i64, 1i64)), (1i64..4, 0i64..4)];
+    let windows = prop::collection::vec(windows, 3);
     let cases = prop::sample::subsequence((0..8usize).collect::<Vec<_>>(), 1..=8).prop_shuffle();
-    (segments, prop::collection::vec(-2i64..3, 3), 0i64..4, 0i64..14, cases, 1usize..4).prop_map(
-        |(segments, offsets, lower, upper, cases, count)| {
-            let segments: Vec<Vec<u32>> =
-                segments.into_iter().map(|segment| segment.into_iter().collect()).collect();
+    let offsets = prop::collection::vec(-2i64..3, 3);
+    (segments, offsets, windows, 0i64..4, 0i64..14, cases, 1usize..4).prop_map(
+        |(segments, offsets, windows, lower, upper, cases, count)| {
+            let repeats = segments.iter().map(|(_, repeats)| *repeats).collect();
+            let ascending = |(mut segment, repeats): (Vec<u32>, bool)| {
+                segment.sort_unstable();
+                if !repeats {
+                    segment.dedup();
+                }
+                segment
+            };
+            let segments: Vec<Vec<u32>> = segments.into_iter().map(ascending).collect();
             let members = |mask: usize| (0..count).filter(|at| mask >> at & 1 == 1).collect();
             let mut sets: Vec<Vec<usize>> = cases.into_iter().map(members).collect();
             // A case stands before those that it includes.
             sets.sort_by_key(|set: &Vec<usize>| std::cmp::Reverse(set.len()));
             sets.dedup();
-            Walk { segments, offsets, lower, upper, cases: sets }
+            Walk { segments, offsets, windows, repeats, lower, upper, cases: sets }
         },
     )
 }
 
-fn text_of(walk: &Walk, within: &[bool]) -> String {
+fn text_of(walk: &Walk, known: &[&str]) -> String {
     let names = ["p", "q", "r"];
     let used: std::collections::BTreeSet<usize> = walk.cases.iter().flatten().copied().collect();
     let used: Vec<usize> = used.into_iter().collect();
     let levels: Vec<String> = used
         .iter()
         .map(|at| {
-            let known = if within[*at] { " within" } else { "" };
-            format!(
-                "{0} = pos[{at}] to pos[{1}] at crd[{0}] + {2}{known}",
-                names[*at],
-                at + 1,
-                walk.offsets[*at]
-            )
+            let (step, width) = walk.windows[*at];
+            let repeats = if walk.repeats[*at] { " repeats" } else { "" };
+            let (name, offset, end) = (names[*at], walk.offsets[*at], at + 1);
+            let known = known[*at];
+            format!("{name} = pos[{at}] to pos[{end}] at crd[{name}] + {offset} step {step} width {width}{repeats} {known}")
         })
         .collect();
     let over =
@@ -176,17 +187,22 @@ proptest! {
 
     #[test]
     fn lowered_walks_do_the_same(walk in walk()) {
-        let within: Vec<bool> = walk
-            .segments
-            .iter()
-            .zip(&walk.offsets)
-            .map(|(segment, offset)| {
-                let range = walk.lower..walk.upper;
-                segment.iter().all(|at| range.contains(&(i64::from(*at) + offset)))
-            })
-            .collect();
-        for within in [within, vec![false; 3]] {
-            let (before, after) = lowered(&text_of(&walk, &within));
+        // Nothing is known, or all that is true.
+        let mut knowledge = vec![Vec::new(), vec![""; 3]];
+        for (segment, (offset, (step, _))) in walk.segments.iter().zip(walk.offsets.iter().zip(&walk.windows)) {
+            let width = walk.windows[knowledge[0].len()].1;
+            let places = || segment.iter().map(|at| i64::from(*at) + offset);
+            let above = places().all(|place| place >= step * walk.lower);
+            let below = places().all(|place| (place - width).div_euclid(*step) + 1 < walk.upper);
+            knowledge[0].push(match (above, below) {
+                (true, true) => "within",
+                (true, false) => "above",
+                (false, true) => "below",
+                (false, false) => "",
+            });
+        }
+        for known in &knowledge {
+            let (before, after) = lowered(&text_of(&walk, known));
             let run = |module: &Module| {
                 let mut pos = vec![0i64];
                 for segment in &walk.segments {
@@ -203,7 +219,11 @@ proptest! {
             let mut start = 0usize;
             let starts: Vec<usize> = walk.segments.iter().map(|segment| { let here = start; start += segment.len(); here }).collect();
             for i in walk.lower..walk.upper {
-                let at = |cursor: usize| walk.segments[cursor].iter().position(|at| i64::from(*at) + walk.offsets[cursor] == i);
+                let at = |cursor: usize| {
+                    let (step, width) = walk.windows[cursor];
+                    let window = step * i..step * i + width;
+                    walk.segments[cursor].iter().position(|at| window.contains(&(i64::from(*at) + walk.offsets[cursor])))
+                };
                 let case = walk.cases.iter().enumerate().find(|(_, case)| case.iter().all(|cursor| at(*cursor).is_some()));
                 if let Some((nth, case)) = case {
                     let sum: usize = case.iter().map(|cursor| 100 * (starts[*cursor] + at(*cursor).unwrap())).sum();
