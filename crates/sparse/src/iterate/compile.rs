@@ -25,33 +25,49 @@ use crate::format::Kind;
 /// # Errors
 /// Orders of levels that contradict each other; levels that cannot be walked in order; lattices of too many points.
 pub fn compile(module: &mut Module, name: &str, kernel: &Kernel) -> Result<(), IterateError> {
-    let order = graph::order(kernel)?;
     let mut args = vec![(kernel.result, Mode::Out)];
     for buffer in kernel.operands.iter().flat_map(|operand| operand.buffers()) {
         if !args.iter().any(|(known, _)| *known == buffer) {
             args.push((buffer, Mode::In));
         }
     }
-    let function = Function::new(name, args);
-    let mut builder = Builder { kernel, order, function, values: BTreeMap::new() };
-    let products = 0..kernel.products.len();
-    let products = products.map(|product| State {
-        product,
-        places: kernel.products[product].factors.iter().map(|_| (0, Index::Const(0))).collect(),
-    });
-    let body = builder.loops(0, products.collect())?;
-    let mut function = builder.function;
-    function.body = body;
+    let mut function = Function::new(name, args);
     let context = passes::Context { symbols: &module.symbols, buffers: &module.buffers };
-    for pass in passes::PASSES {
-        (pass.run)(&mut function, &context);
-    }
-    if !set_once(&mut function.body, kernel) {
+    if !fill(&mut function, &context, kernel)? {
         let clear = cleared(&mut function, kernel);
         function.body.insert(0, clear);
     }
     module.functions.push(function);
     Ok(())
+}
+
+/// Fills a function that has no statements yet with those of a kernel. Gives whether they set all of the result; else they add to it, and it has to be
+/// zero before.
+///
+/// # Errors
+/// As [`compile`].
+pub fn fill(
+    function: &mut Function,
+    context: &passes::Context<'_>,
+    kernel: &Kernel,
+) -> Result<bool, IterateError> {
+    let order = graph::order(kernel)?;
+    let vars = std::mem::take(&mut function.vars);
+    let part = Function { vars, ..Function::new(function.name.clone(), Vec::new()) };
+    let mut builder = Builder { kernel, order, function: part, values: BTreeMap::new() };
+    let products = 0..kernel.products.len();
+    let products = products.map(|product| State {
+        product,
+        places: kernel.products[product].factors.iter().map(|_| (0, Index::Const(0))).collect(),
+    });
+    let body = builder.loops(0, products.collect());
+    let mut part = builder.function;
+    part.body = body?;
+    for pass in passes::PASSES {
+        (pass.run)(&mut part, context);
+    }
+    (function.vars, function.body) = (part.vars, part.body);
+    Ok(set_once(&mut function.body, kernel))
 }
 
 /// A product on the way to its elements: of each factor, the levels that are resolved, and the position there.
@@ -268,7 +284,7 @@ impl Builder<'_> {
         }
         factors.extend(product.values.iter().map(|value| value.rebuild(&|leaf| self.leaf(leaf))));
         let value = Value::product(factors);
-        let place = position(self.kernel, &|at| self.values[&at].clone());
+        let place = self.kernel.place.rebuild(&|leaf| self.leaf(leaf));
         let store = Stmt::add(self.kernel.result, place, value);
         let tests = self.tests(product);
         Ok(if tests.is_empty() { store } else { Stmt::when(Condition::all(tests), vec![store]) })
@@ -310,6 +326,7 @@ impl Builder<'_> {
                 }
             }
         }
+        tests.extend(product.tests.iter().map(|test| test.rebuild(&|leaf| self.leaf(leaf))));
         tests
     }
 }
@@ -318,13 +335,6 @@ impl Builder<'_> {
 fn same_place(one: &Cursor, other: &Cursor) -> bool {
     let position = Index::Var(other.position);
     one.start == other.start && one.end == other.end && one.at(&position) == other.place
-}
-
-/// Where an element of the result is.
-fn position(kernel: &Kernel, value: &dyn Fn(usize) -> Index) -> Index {
-    kernel.head.iter().fold(Index::Const(0), |place, iterator| {
-        place * kernel.iterators[*iterator].1.clone() + value(*iterator)
-    })
 }
 
 /// Makes additions to zeros of the result what sets it, if all there is is one nest that comes to each element once.
@@ -356,7 +366,10 @@ fn cleared(function: &mut Function, kernel: &Kernel) -> Stmt {
         .iter()
         .map(|at| (*at, function.fresh_var(kernel.iterators[*at].0.clone())))
         .collect();
-    let place = position(kernel, &|at| Index::Var(vars[&at]));
+    let place = kernel.place.rebuild(&|leaf| match leaf {
+        Index::Var(var) => Index::Var(vars[&(var.0 as usize)]),
+        _ => leaf.clone(),
+    });
     let zero = Stmt::set(kernel.result, place, Value::constant(0.0));
     kernel.head.iter().rev().fold(zero, |body, at| {
         let upper = kernel.iterators[*at].1.clone();

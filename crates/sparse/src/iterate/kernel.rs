@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dastac_loops::{BufferId, Element, Index, Module, SymbolId, Value, VarId};
+use dastac_loops::{BufferId, Condition, Element, Index, Module, SymbolId, Value, VarId};
 
 use crate::format::{Format, Kind};
 
@@ -49,6 +49,18 @@ impl Operand {
         (format, extents): (&Format, Vec<Index>),
         (element, indices): (Element, Element),
     ) -> Operand {
+        let (levels, count) = Operand::levels(module, name, (format, &extents), indices);
+        let values = module.buffer(name, element, count);
+        Operand { format: format.clone(), extents, levels, values }
+    }
+
+    /// Adds the buffers of a tensor's levels to a module, as [`Operand::declare`] does; the number of its values too.
+    pub fn levels(
+        module: &mut Module,
+        name: &str,
+        (format, extents): (&Format, &[Index]),
+        indices: Element,
+    ) -> (Vec<LevelBuffers>, Index) {
         let mut count = Index::Const(1);
         let mut levels = Vec::new();
         for (at, level) in format.levels().iter().enumerate() {
@@ -71,8 +83,7 @@ impl Operand {
                 },
             });
         }
-        let values = module.buffer(name, element, count);
-        Operand { format: format.clone(), extents, levels, values }
+        (levels, count)
     }
 
     /// Its buffers, in the order in which they were declared.
@@ -96,14 +107,25 @@ pub struct Kernel {
     pub iterators: Vec<(String, Index)>,
     /// The tensors that are read.
     pub operands: Vec<Operand>,
-    /// The result's buffer, in C order of its subscripts.
+    /// The result's buffer.
     pub result: BufferId,
     /// The result's subscripts, distinct.
     pub head: Vec<usize>,
+    /// Where an element of the result is in its buffer: in it the variable `VarId(n)` is iterator `n`, one of the head's. No two are at one place.
+    pub place: Index,
     /// What is added up, over all iterators that are not in the head.
     pub products: Vec<Product>,
     /// The order of loops that is wanted, outermost first: all iterators.
     pub order: Vec<usize>,
+}
+
+impl Kernel {
+    /// Where an element of a result in C order of its subscripts is.
+    pub fn in_rows(iterators: &[(String, Index)], head: &[usize]) -> Index {
+        head.iter().fold(Index::Const(0), |place, at| {
+            place * iterators[*at].1.clone() + Index::Var(VarId(*at as u32))
+        })
+    }
 }
 
 /// A product of a number and tensors' elements, over all points of its iterators where its conditions hold.
@@ -119,6 +141,8 @@ pub struct Product {
     pub values: Vec<Value>,
     /// What is not negative at its points. Operands' extents need not be among them.
     pub conditions: Vec<Linear>,
+    /// What must hold too, tested where all iterators are known; variables as in `values`.
+    pub tests: Vec<Condition>,
 }
 
 impl Product {
@@ -133,6 +157,7 @@ impl Product {
         let var = VarId(iterator as u32);
         subscripts.chain(&self.conditions).any(|linear| linear.coefficient(iterator) != 0)
             || self.values.iter().any(|value| value.mentions(var))
+            || self.tests.iter().any(|test| test.mentions(var))
     }
 }
 

@@ -11,7 +11,7 @@ mod lower;
 #[cfg(test)]
 mod tests;
 
-pub use compile::compile;
+pub use compile::{compile, fill};
 pub use kernel::{
     Factor, IterateError, Kernel, LevelBuffers, Linear, MOST_CURSORS, Operand, Product,
 };

@@ -53,7 +53,8 @@ fn module_of(case: &Case) -> (Module, Result<(), IterateError>, Vec<i64>) {
     };
     let products = case.products.iter().map(product).collect();
     let (head, order) = (case.head.clone(), case.order.clone());
-    let kernel = Kernel { iterators, operands, result, head, products, order };
+    let place = Kernel::in_rows(&iterators, &head);
+    let kernel = Kernel { iterators, operands, result, head, place, products, order };
     let compiled = compile(&mut module, "kernel", &kernel);
     (module, compiled, symbols)
 }
