@@ -51,6 +51,12 @@ const FLAGS: &[&str] = &[
 
 const HEAD: &str = "\
 #include <stdint.h>
+#include <stdlib.h>
+static inline void *workspace(int64_t count, size_t bytes) {
+  void *memory = calloc(count > 0 ? count : 1, bytes);
+  if (!memory) abort();
+  return memory;
+}
 static inline int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 static inline int64_t floor_mod(int64_t a, int64_t b) { int64_t r = a % b; return r < 0 ? r + b : r; }
 static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -191,6 +197,22 @@ impl Printer<'_> {
                 }
                 // Lowered before; what is left is not compiled.
                 Stmt::CoIter(_) => self.line("#error a walk over coordinates is left"),
+                Stmt::Workspace(inner) => {
+                    let element = type_of(self.module.buffers[inner.buffer.0 as usize].element);
+                    let (name, size) = (self.buffer(inner.buffer), self.index(&inner.size));
+                    self.line(&format!(
+                        "{{ {element} *restrict {name} = workspace({size}, sizeof({element}));"
+                    ));
+                    self.inside(&inner.body);
+                    self.line(&format!("free({name}); }}"));
+                }
+                Stmt::Let(inner) => {
+                    let (var, buffer) = (self.var(inner.var), self.buffer(inner.buffer));
+                    let index = self.index(&inner.index);
+                    self.line(&format!("{{ const int64_t {var} = (int64_t){buffer}[{index}];"));
+                    self.inside(&inner.body);
+                    self.line("}");
+                }
                 // One part, in the buffer itself.
                 Stmt::Partial(partial) => {
                     let begin = self.bound(&partial.lower, "greatest");

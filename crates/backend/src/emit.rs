@@ -26,6 +26,7 @@ mod lanes;
 mod partial;
 mod parts;
 mod share;
+mod workspace;
 
 use self::lanes::Lanes;
 use self::parts::Inside;
@@ -71,15 +72,13 @@ pub(crate) fn emit(module: &Module, options: &Options) -> Result<Emitted> {
         uneven: BTreeSet::new(),
         outlined: 0,
         parallel: false,
+        reports_any: false,
         reports: BTreeSet::new(),
         allocates: BTreeMap::new(),
         asks_threads: false,
         vector_bytes: options.cpu.vector_bytes()?,
         fuses: options.cpu.fuses()?,
     };
-    if options.checked {
-        unit.functions.push_str(checked::DECLARATIONS);
-    }
     let mut exported = Vec::new();
     for function in &module.functions {
         let name = format!("{prefix}{}", function.name);
@@ -89,6 +88,9 @@ pub(crate) fn emit(module: &Module, options: &Options) -> Result<Emitted> {
         exported.push((name.clone(), function.args.len()));
         let mut writer = Writer::new(module, function, name, (threads, options.checked), &mut unit);
         writer.function()?;
+    }
+    if unit.reports_any {
+        unit.functions.push_str(checked::DECLARATIONS);
     }
     if unit.asks_threads {
         unit.functions.push_str(parts::DECLARATION);
@@ -115,6 +117,8 @@ struct Unit {
     outlined: usize,
     /// Whether a loop runs on several threads.
     parallel: bool,
+    /// Whether there is a function that reports something and ends the process.
+    reports_any: bool,
     /// Functions that report an access outside of a buffer.
     reports: BTreeSet<String>,
     /// The functions that allocate workspaces, by the type of elements.
@@ -163,6 +167,8 @@ enum Operand {
     Var(VarId),
     Value(Ssa),
     Buffer(BufferId),
+    /// The number of elements of a workspace.
+    Size(BufferId),
 }
 
 /// Writes one MLIR function.
@@ -186,6 +192,8 @@ struct Writer<'m, 'u> {
     symbols: BTreeMap<SymbolId, Ssa>,
     /// Constants at the entry, by `value : type`.
     constants: BTreeMap<String, Ssa>,
+    /// What else stands at the entry.
+    entry: String,
     body: String,
     depth: usize,
     next: usize,
@@ -214,6 +222,7 @@ impl<'m, 'u> Writer<'m, 'u> {
             sizes: BTreeMap::new(),
             symbols: BTreeMap::new(),
             constants: BTreeMap::new(),
+            entry: String::new(),
             body: String::new(),
             depth: 2,
             next: 0,
@@ -252,6 +261,7 @@ impl<'m, 'u> Writer<'m, 'u> {
         for (text, constant) in &self.constants {
             let _ = writeln!(out, "    {constant} = arith.constant {text}");
         }
+        out.push_str(&self.entry);
         out.push_str(&self.body);
         out.push_str("    return\n  }\n");
     }
@@ -306,6 +316,8 @@ impl<'m, 'u> Writer<'m, 'u> {
             Stmt::Partial(inner) => self.partial(inner),
             Stmt::While(inner) => self.while_loop(inner),
             Stmt::CoIter(_) => Err(self.invalid(format_args!("a walk over coordinates is left"))),
+            Stmt::Workspace(inner) => self.workspace(inner),
+            Stmt::Let(inner) => self.element(inner),
             Stmt::If(inner) => self.conditional(inner),
         }
     }
@@ -331,6 +343,9 @@ impl<'m, 'u> Writer<'m, 'u> {
             }
             // Its start decides about all of it.
             Stmt::While(inner) => !inner.vars.iter().any(|(_, start)| varies(start)),
+            Stmt::Let(inner) => !varies(&inner.index),
+            // Each has its own.
+            Stmt::Workspace(_) => self.instances.len() < 2,
             Stmt::Partial(_) | Stmt::CoIter(_) | Stmt::Store(_) => true,
         }
     }
@@ -511,6 +526,7 @@ impl<'m, 'u> Writer<'m, 'u> {
             stmt.visit(&mut |stmt| match stmt {
                 Stmt::Store(store) => drop(buffers.insert(store.buffer)),
                 Stmt::Partial(inner) => drop(buffers.insert(inner.buffer)),
+                Stmt::Let(inner) => drop(buffers.insert(inner.buffer)),
                 _ => {}
             });
             stmt.visit_values(&mut |value| {
@@ -569,10 +585,17 @@ impl<'m, 'u> Writer<'m, 'u> {
         for buffer in buffers {
             // A workspace is no argument.
             let mode = self.function.args.iter().find(|(known, _)| *known == buffer);
+            let is_argument = mode.is_some();
             let mode = mode.map_or(Mode::InOut, |(_, mode)| *mode);
             parameters.push(body.buffer_argument(buffer, mode)?);
             let ty = memref(self.module.buffers[buffer.0 as usize].element);
             operands.push((Operand::Buffer(buffer), ty));
+            if self.checked && !is_argument {
+                let size = Ssa(format!("%size{}", buffer.0));
+                parameters.push(format!("{size}: index"));
+                operands.push((Operand::Size(buffer), "index".to_owned()));
+                body.sizes.insert(buffer, size);
+            }
         }
         body.sizes()?;
         body.shared_out = true;
@@ -594,6 +617,7 @@ impl<'m, 'u> Writer<'m, 'u> {
                 Operand::Var(var) => self.vars[var].name.to_string(),
                 Operand::Value(value) => value.to_string(),
                 Operand::Buffer(buffer) => self.buffers[buffer].to_string(),
+                Operand::Size(buffer) => self.sizes[buffer].to_string(),
             });
             types.push(ty.clone());
         }
@@ -859,7 +883,8 @@ fn uneven(parallel: &For) -> bool {
         stmt.visit(&mut |stmt| match stmt {
             Stmt::For(inner) => found |= inner.lower.iter().chain(&inner.upper).any(mentions),
             Stmt::If(inner) => found |= inner.condition.mentions(parallel.var),
-            Stmt::While(_) => found = true,
+            Stmt::While(_) | Stmt::Let(_) => found = true,
+            Stmt::Workspace(inner) => found |= inner.size.mentions(parallel.var),
             Stmt::Share(_) | Stmt::Partial(_) | Stmt::CoIter(_) | Stmt::Store(_) => {}
         });
         stmt.visit_values(&mut |value| {

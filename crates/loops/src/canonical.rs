@@ -130,6 +130,17 @@ impl Renumber<'_> {
                     ..*inner
                 })
             }
+            Stmt::Workspace(inner) => {
+                let size = self.index(&inner.size);
+                Stmt::Workspace(Workspace { size, body: self.block(&inner.body), ..*inner })
+            }
+            Stmt::Let(inner) => {
+                let index = self.index(&inner.index);
+                let var = self.bind(inner.var);
+                let body = self.block(&inner.body);
+                self.names.unbind();
+                Stmt::Let(Let { var, index, body, ..*inner })
+            }
             Stmt::If(inner) => Stmt::If(If {
                 condition: self.condition(&inner.condition),
                 then: self.block(&inner.then),

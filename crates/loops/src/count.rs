@@ -37,7 +37,8 @@ fn block_depends(body: &[Stmt], var: VarId) -> bool {
         }
         Stmt::Partial(inner) => block_depends(&inner.body, var),
         // Whatever it depends on.
-        Stmt::While(_) | Stmt::CoIter(_) => true,
+        Stmt::While(_) | Stmt::CoIter(_) | Stmt::Let(_) => true,
+        Stmt::Workspace(inner) => block_depends(&inner.body, var),
         Stmt::If(inner) => {
             inner.condition.mentions(var)
                 || block_depends(&inner.then, var)
@@ -113,7 +114,8 @@ impl Counter<'_> {
                 self.block(&inner.body)
             }
             // What positions are is not known here.
-            Stmt::While(_) | Stmt::CoIter(_) => None,
+            Stmt::While(_) | Stmt::CoIter(_) | Stmt::Let(_) => None,
+            Stmt::Workspace(inner) => self.block(&inner.body),
             // The results of parts are few.
             Stmt::Partial(inner) => {
                 let vars = |var: VarId| self.vars.get(var.0 as usize).copied().flatten();

@@ -385,6 +385,14 @@ impl<'a> Machine<'a> {
             Stmt::Partial(inner) => self.partial(inner),
             Stmt::While(inner) => self.while_loop(inner),
             Stmt::CoIter(inner) => self.coiter(inner),
+            Stmt::Workspace(inner) => {
+                let size = self.index(&inner.size)?;
+                self.workspace(inner.buffer, size.max(0), inner.zero)?;
+                self.block(&inner.body)?;
+                self.slots[inner.buffer.0 as usize] = None;
+                Ok(())
+            }
+            Stmt::Let(inner) => self.element(inner),
             Stmt::If(inner) => {
                 if self.holds(&inner.condition)? {
                     self.block(&inner.then)
@@ -449,18 +457,8 @@ impl<'a> Machine<'a> {
         let range = self.with_env(|env| eval_range(&partial.lower, &partial.upper, env))?;
         let (base, extent) = (self.index(&partial.base)?, self.index(&partial.extent)?);
         let overflow = InterpError::Eval(EvalError::Overflow);
-        let unknown = InterpError::Invalid("a workspace is not a buffer of the module");
-        let module = self.module;
-        let buffer = module.buffers.get(partial.workspace.0 as usize).ok_or(unknown)?;
-        let len = partial.parts.checked_mul(extent).and_then(|len| usize::try_from(len).ok());
-        let len = len.ok_or_else(|| overflow.clone())?;
-        // What is not set shows.
-        let data = match buffer.element {
-            Element::I64 | Element::U32 => Data::Int(vec![i64::MIN; len]),
-            Element::F64 | Element::F32 => Data::Float(vec![f64::NAN; len]),
-        };
-        self.slots[partial.workspace.0 as usize] =
-            Some(Slot { buffer, len, data: Content::Own(data), touched: Vec::new() });
+        let len = partial.parts.checked_mul(extent).ok_or_else(|| overflow.clone())?;
+        self.workspace(partial.workspace, len, false)?;
         let length = range.end.checked_sub(range.start).ok_or_else(|| overflow.clone())?.max(0);
         let units = length / partial.step + i64::from(length % partial.step > 0);
         let outer = slots.map(|slot| self.vars[slot]);
@@ -486,6 +484,38 @@ impl<'a> Machine<'a> {
         }
         self.block(&partial.finish)?;
         self.slots[partial.workspace.0 as usize] = None;
+        Ok(())
+    }
+
+    /// Memory of so many elements.
+    fn workspace(&mut self, id: BufferId, len: i64, zero: bool) -> Result<(), InterpError> {
+        let unknown = InterpError::Invalid("a workspace is not a buffer of the module");
+        let module = self.module;
+        let buffer = module.buffers.get(id.0 as usize).ok_or(unknown)?;
+        let len = usize::try_from(len).map_err(|_| EvalError::Overflow)?;
+        // What is not set shows.
+        let data = match buffer.element {
+            element if zero => Data::zeros(element, len),
+            Element::I64 | Element::U32 => Data::Int(vec![i64::MIN; len]),
+            Element::F64 | Element::F32 => Data::Float(vec![f64::NAN; len]),
+        };
+        self.slots[id.0 as usize] =
+            Some(Slot { buffer, len, data: Content::Own(data), touched: Vec::new() });
+        Ok(())
+    }
+
+    fn element(&mut self, inner: &Let) -> Result<(), InterpError> {
+        let index = self.index(&inner.index)?;
+        let (slot, loops) = self.slot(inner.buffer)?;
+        let at = slot.position(index)?;
+        slot.touch(at, loops, false)?;
+        let value = match &*slot.data {
+            Data::Int(data) => data[at],
+            Data::Float(_) => return Err(InterpError::Kind(slot.buffer.name.clone())),
+        };
+        let outer = self.set(inner.var, value)?;
+        self.block(&inner.body)?;
+        self.vars[inner.var.0 as usize] = outer;
         Ok(())
     }
 

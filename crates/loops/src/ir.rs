@@ -5,12 +5,12 @@
 //! - Loop bounds and conditions make no selections. Where they are quasi-affine in enclosing variables and symbols (sums, products with a
 //!   constant, floor division, exact division and remainder by a positive constant, minimum and maximum), the back end makes affine loops and
 //!   conditionals of them. Buffer subscripts may be any [`Index`] (quasi-polynomials, selections between pieces).
-//! - A variable is bound by exactly one enclosing [`For`], [`Share`], [`Partial`], [`While`], [`CoIter`] or [`Sum`] and used only inside it.
+//! - A variable is bound by exactly one enclosing [`For`], [`Share`], [`Partial`], [`While`], [`CoIter`], [`Let`] or [`Sum`] and used only inside it.
 //! - Iterations of a [`Mark::Parallel`] or [`Mark::Unrolled`] loop write disjoint elements, and so do the parts of a
 //!   [`Share`]; those of a [`Partial`] too, but for its workspace. They may stand anywhere:
 //!   of those inside of each other the outermost is shared out among threads.
 //! - A [`Mark::Unrolled`] loop has a number of iterations that is known where its bounds are compared as linear combinations.
-//! - Buffers named by a function do not overlap in memory; a [`Partial`]'s workspace is used in it only.
+//! - Buffers named by a function do not overlap in memory; the workspace of a [`Partial`] or [`Workspace`] is used in it only.
 //!
 //! Both compilation paths meet here (structured and, later, dynamically sparse); a target never does.
 
@@ -53,7 +53,7 @@ pub struct Buffer {
     pub name: String,
     /// Type of each element.
     pub element: Element,
-    /// Number of elements: an expression in symbols only.
+    /// Number of elements: an expression in symbols only. That of a workspace is what the statement says that makes it.
     pub size: Index,
 }
 
@@ -105,6 +105,10 @@ pub enum Stmt {
     While(While),
     /// A walk over coordinates that several levels have.
     CoIter(CoIter),
+    /// Memory that statements have to themselves.
+    Workspace(Workspace),
+    /// An integer that is read once.
+    Let(Let),
     /// A conditional.
     If(If),
     /// A write of one element.
@@ -267,6 +271,35 @@ pub struct Cursor {
 pub struct Case {
     /// Cursors that are at the coordinate, ascending.
     pub cursors: Vec<usize>,
+    /// The statements.
+    pub body: Vec<Stmt>,
+}
+
+/// `with buffer of size { body }`, `with buffer of size zero { body }`: memory for the statements inside, gone after them.
+///
+/// Each time that it is executed it has memory of its own: so has each iteration of a parallel loop around it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Workspace {
+    /// A buffer of the module that no function takes.
+    pub buffer: BufferId,
+    /// Number of elements; none if negative.
+    pub size: Index,
+    /// Whether elements are 0 at first; if not, they hold nothing yet.
+    pub zero: bool,
+    /// The statements.
+    pub body: Vec<Stmt>,
+}
+
+/// `let var = buffer[index] { body }`: the element at that moment, whatever is stored to it later. So integers are read that the function writes
+/// itself; [`Index::Load`] is for those that it only reads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Let {
+    /// The variable for the element.
+    pub var: VarId,
+    /// A buffer of integers.
+    pub buffer: BufferId,
+    /// The element's place.
+    pub index: Index,
     /// The statements.
     pub body: Vec<Stmt>,
 }

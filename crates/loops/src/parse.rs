@@ -6,6 +6,8 @@
 //! function  = "func" name "(" (("in" | "out" | "inout") name),* ")" block
 //! block     = "{" stmt* "}"
 //! stmt      = ("for" | "parallel" | "unroll") range block
+//!           | "with" name "of" index "zero"? block
+//!           | "let" name "=" name "[" index "]" block
 //!           | "if" condition block ("else" (block | if))?
 //!           | name "[" index "]" ("=" | "+=") value
 //! range     = name "=" index "to" index ("step" integer)?       maximum (minimum) of lower (upper) bounds
@@ -294,6 +296,24 @@ impl<'a> Parser<'a> {
             Token::Name("partial") if !store => {
                 self.advance();
                 self.partial()
+            }
+            Token::Name("with") if !store => {
+                self.advance();
+                let buffer = self.buffer()?;
+                self.word("of")?;
+                let size = self.index()?;
+                let zero = self.skip_word("zero");
+                Ok(Stmt::Workspace(Workspace { buffer, size, zero, body: self.block()? }))
+            }
+            Token::Name("let") if !store => {
+                self.advance();
+                let name = self.name("a variable")?.to_owned();
+                self.sign("=")?;
+                let (buffer, index) = self.element()?;
+                let var = self.bind(name);
+                let body = self.block()?;
+                self.scope.pop();
+                Ok(Stmt::Let(Let { var, buffer, index, body }))
             }
             Token::Name("if") if !store => {
                 self.advance();

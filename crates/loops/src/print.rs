@@ -425,6 +425,20 @@ impl Printer<'_> {
                 }
                 self.out.push_str(" {");
             }
+            Stmt::Workspace(inner) => {
+                let name = self.names.buffer(inner.buffer);
+                self.put(format_args!("with {name} of "));
+                self.index(&inner.size, Level::Or);
+                self.out.push_str(if inner.zero { " zero {" } else { " {" });
+            }
+            Stmt::Let(inner) => {
+                self.out.push_str("let ");
+                let start = self.out.len();
+                self.element(inner.buffer, &inner.index);
+                let name = self.names.bind(inner.var);
+                self.out.insert_str(start, &format!("{name} = "));
+                self.out.push_str(" {");
+            }
             Stmt::If(inner) => {
                 self.out.push_str("if ");
                 self.condition(&inner.condition, Level::Or);
@@ -448,23 +462,22 @@ impl Printer<'_> {
         }
     }
 
+    /// The rest of a statement that binds so many variables.
+    fn inside(&mut self, body: &[Stmt], bound: usize, depth: usize) {
+        self.block(body, depth + 1);
+        (0..bound).for_each(|_| self.names.unbind());
+        self.indent(depth);
+        self.out.push_str("}\n");
+    }
+
     fn stmt(&mut self, stmt: &Stmt, depth: usize) {
         self.head(stmt);
         self.out.push('\n');
         match stmt {
-            Stmt::For(inner) => {
-                self.block(&inner.body, depth + 1);
-                self.names.unbind();
-                self.indent(depth);
-                self.out.push_str("}\n");
-            }
-            Stmt::Share(inner) => {
-                self.block(&inner.body, depth + 1);
-                self.names.unbind();
-                self.names.unbind();
-                self.indent(depth);
-                self.out.push_str("}\n");
-            }
+            Stmt::For(inner) => self.inside(&inner.body, 1, depth),
+            Stmt::Share(inner) => self.inside(&inner.body, 2, depth),
+            Stmt::Workspace(inner) => self.inside(&inner.body, 0, depth),
+            Stmt::Let(inner) => self.inside(&inner.body, 1, depth),
             Stmt::While(inner) => {
                 self.block(&inner.body, depth + 1);
                 self.indent(depth);

@@ -14,12 +14,18 @@ pub enum Style {
 struct Random {
     state: u64,
     style: Style,
-    /// Buffers: accumulators, an input, integers.
     vars: Vec<String>,
     scope: Vec<VarId>,
+    /// Workspaces in scope.
+    workspaces: Vec<BufferId>,
 }
 
-/// A module with one function `f(inout A, inout C, in B)` over buffers of 16 elements.
+/// A workspace of numbers.
+const NUMBERS: BufferId = BufferId(3);
+/// A workspace of integers.
+const INTEGERS: BufferId = BufferId(4);
+
+/// A module with one function `f(inout A, inout C, in B)` over buffers of 16 elements, with workspaces of as many.
 pub fn module(seed: u64, style: Style) -> Module {
     let mut module = Module::default();
     module.symbol("N");
@@ -27,7 +33,10 @@ pub fn module(seed: u64, style: Style) -> Module {
     let a = module.buffer("A", Element::F64, 16.into());
     let c = module.buffer("C", Element::F64, 16.into());
     let b = module.buffer("B.x", Element::F32, 16.into());
-    let mut random = Random { state: seed, style, vars: Vec::new(), scope: Vec::new() };
+    module.buffer("W", Element::F64, 16.into());
+    module.buffer("K", Element::I64, 16.into());
+    let (vars, scope, workspaces) = (Vec::new(), Vec::new(), Vec::new());
+    let mut random = Random { state: seed, style, vars, scope, workspaces };
     let body = random.block(4, true);
     let args = vec![(a, Mode::InOut), (c, Mode::InOut), (b, Mode::In)];
     module.functions.push(Function { name: "f".to_owned(), args, vars: random.vars, body });
@@ -51,7 +60,9 @@ impl Random {
 
     fn stmt(&mut self, depth: usize) -> Stmt {
         let wild = self.style == Style::Anything;
-        match self.below(if depth == 0 { 2 } else { 7 + 4 * usize::from(wild) }) {
+        match self.below(if depth == 0 { 2 } else { 9 + 4 * usize::from(wild) }) {
+            0 if self.workspaces.contains(&INTEGERS) => self.integer(),
+            0 if self.workspaces.contains(&NUMBERS) => self.through_workspace(),
             0 | 1 => Stmt::Store(Store {
                 buffer: BufferId(self.below(2) as u32),
                 index: self.subscript(),
@@ -64,7 +75,8 @@ impl Random {
                     if self.below(3) == 0 { self.block(depth - 1, false) } else { vec![] };
                 Stmt::If(If { condition: self.condition(2), then, otherwise })
             }
-            7 => {
+            7 | 8 => self.with(depth),
+            9 => {
                 let (lower, upper, step) = self.range();
                 let (begin, end) = (self.bind(), self.bind());
                 let scope = std::mem::replace(&mut self.scope, vec![end]);
@@ -74,7 +86,7 @@ impl Random {
                 self.scope.truncate(self.scope.len() - 2);
                 Stmt::Share(Share { begin, end, lower, upper, step, work, body })
             }
-            9 => {
+            11 => {
                 let starts = [self.index(1), self.index(1)];
                 let vars = starts.map(|start| (self.bind(), start)).to_vec();
                 let condition = self.condition(1);
@@ -84,7 +96,7 @@ impl Random {
                 self.scope.truncate(self.scope.len() - 2);
                 Stmt::While(While { vars, condition, body, next, after })
             }
-            10 => {
+            12 => {
                 let (lower, upper) = (self.index(1), self.index(1));
                 let ranges = [(); 2].map(|()| [(); 3].map(|()| self.index(1)));
                 let var = self.bind();
@@ -106,7 +118,7 @@ impl Random {
                 let (cursors, cases) = (cursors.to_vec(), cases.to_vec());
                 Stmt::CoIter(CoIter { var, lower, upper, cursors, cases })
             }
-            8 => {
+            10 if !self.workspaces.contains(&NUMBERS) => {
                 let (lower, upper, step) = self.range();
                 let (base, extent) = (self.index(1), self.index(1));
                 let condition = self.condition(1);
@@ -114,7 +126,7 @@ impl Random {
                 let [begin, end, shift] = [(); 3].map(|()| self.bind());
                 let body = self.block(depth - 1, false);
                 self.scope.truncate(self.scope.len() - 3);
-                let (buffer, workspace) = (BufferId(0), BufferId(1));
+                let (buffer, workspace) = (BufferId(0), NUMBERS);
                 Stmt::Partial(Partial {
                     begin,
                     end,
@@ -148,6 +160,47 @@ impl Random {
                 Stmt::For(For { var, lower, upper, step, mark, body })
             }
         }
+    }
+
+    /// A workspace, or where there are all of them an integer of one.
+    fn with(&mut self, depth: usize) -> Stmt {
+        let which = self.below(2);
+        let buffer = match self.workspaces[..] {
+            [] => [NUMBERS, INTEGERS][which],
+            [NUMBERS] => INTEGERS,
+            [INTEGERS] if which == 0 => NUMBERS,
+            _ => {
+                let index = self.subscript();
+                let var = self.bind();
+                let body = self.block(depth - 1, true);
+                self.scope.pop();
+                return Stmt::Let(Let { var, buffer: INTEGERS, index, body });
+            }
+        };
+        let zero = self.style == Style::Runnable || self.below(2) == 0;
+        let size = if zero { 16.into() } else { self.index(1) };
+        self.workspaces.push(buffer);
+        let body = self.block(depth - 1, true);
+        self.workspaces.pop();
+        Stmt::Workspace(Workspace { buffer, size, zero, body })
+    }
+
+    /// A small integer, stored to a workspace.
+    fn integer(&mut self) -> Stmt {
+        let value = Index::Mod(Box::new(self.index(1)), 8);
+        let (buffer, index) = (INTEGERS, self.subscript());
+        let mode = [StoreMode::Set, StoreMode::Add][self.below(2)];
+        Stmt::Store(Store { buffer, index, value: Value::FromIndex(value), mode })
+    }
+
+    /// A number, stored to a workspace or taken from it.
+    fn through_workspace(&mut self) -> Stmt {
+        let index = self.subscript();
+        if self.below(2) == 0 {
+            return Stmt::add(NUMBERS, index, self.value(2));
+        }
+        let value = Value::Load(NUMBERS, self.subscript());
+        Stmt::add(BufferId(0), index, value)
     }
 
     fn bind(&mut self) -> VarId {
@@ -252,7 +305,7 @@ impl Random {
         let loads = |random: &mut Random| match random.style {
             // Loads of accumulators stay rare and additive, or values explode.
             Style::Runnable => BufferId(2),
-            Style::Anything => BufferId(random.below(3) as u32),
+            Style::Anything => BufferId(random.below(5) as u32),
         };
         match self.below(if depth == 0 { 3 } else { 9 }) {
             0 => Value::Const([0.0, 1.0, -2.0, 0.5][self.below(4)]),

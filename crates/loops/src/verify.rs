@@ -4,12 +4,14 @@
 //!   `_`, `.`; functions C identifiers; none of `and`, `or`, `true`, `false`.
 //! - Symbols, buffers and variables that are named exist. A buffer's size mentions no variable.
 //! - A function takes a buffer at most once and uses only those that it takes: `In` is not written, `Out` is
-//!   written with `=` somewhere if it is read or added to.
+//!   written with `=` somewhere if it is read or added to. Workspaces are of buffers that it does not take, each used
+//!   inside the statement that makes it only.
 //! - Bounds are given, steps and divisors positive. Bounds and conditions make no selections.
 //! - A variable is used only inside the loop or sum that binds it, and not bound again inside. (Loops beside each
 //!   other may use one variable.)
 //! - The number of iterations of an unrolled loop is a constant, and not too large.
-//! - A store to an `i64` buffer stores an integer, and none is loaded from one in a floating-point expression.
+//! - A store to a buffer of integers stores an integer, and none is loaded from one in a floating-point expression. Integer expressions load from
+//!   those that are only read.
 //!
 //! That iterations of parallel and unrolled loops write disjoint elements is checked by the interpreter, not here.
 
@@ -111,6 +113,12 @@ pub enum Violation {
         "buffer `{0}` is loaded from in an integer expression, but is not one of integers that are only read"
     )]
     LoadsNumber(String),
+    /// A workspace that is an argument, or one around already.
+    #[error("buffer `{0}` cannot be a workspace here: it is in use")]
+    Workspace(String),
+    /// A load of an integer from a buffer of numbers.
+    #[error("buffer `{0}` is not one of integers")]
+    NotIntegers(String),
     /// A load from an integer buffer.
     #[error("integer buffer `{0}` is loaded from in a floating-point expression")]
     LoadsInteger(String),
@@ -205,6 +213,9 @@ impl<'a> Verifier<'a> {
         let (mut seen, mut set, mut read) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         for stmt in &self.function.body {
             stmt.visit(&mut |stmt| {
+                if let Stmt::Let(inner) = stmt {
+                    read.insert(inner.buffer);
+                }
                 if let Stmt::Store(store) = stmt {
                     if store.mode == StoreMode::Set { &mut set } else { &mut read }
                         .insert(store.buffer);
@@ -277,6 +288,22 @@ impl<'a> Verifier<'a> {
                 self.scope.truncate(self.scope.len() - inner.vars.len());
             }
             Stmt::CoIter(inner) => self.coiter(inner),
+            Stmt::Workspace(inner) => {
+                self.index(&inner.size);
+                self.workspace(inner.buffer);
+                self.block(&inner.body);
+                self.workspaces.pop();
+            }
+            Stmt::Let(inner) => {
+                self.index(&inner.index);
+                if self.buffer(inner.buffer, false).is_some_and(|element| !element.is_integer()) {
+                    let name = self.module.buffers[inner.buffer.0 as usize].name.clone();
+                    self.report(Violation::NotIntegers(name));
+                }
+                self.bind(inner.var);
+                self.block(&inner.body);
+                self.scope.pop();
+            }
             Stmt::Partial(inner) => {
                 self.range(&inner.lower, &inner.upper, inner.step);
                 if inner.parts <= 0 {
@@ -285,7 +312,7 @@ impl<'a> Verifier<'a> {
                 self.condition(&inner.condition);
                 self.index(&inner.base);
                 self.index(&inner.extent);
-                self.workspaces.push(inner.workspace);
+                self.workspace(inner.workspace);
                 [inner.begin, inner.end, inner.shift].into_iter().for_each(|var| self.bind(var));
                 self.block(&inner.body);
                 self.scope.truncate(self.scope.len() - 3);
@@ -350,6 +377,19 @@ impl<'a> Verifier<'a> {
             self.scope.truncate(self.scope.len() - case.cursors.len());
         }
         self.scope.pop();
+    }
+
+    /// Makes a buffer a workspace, to be popped.
+    fn workspace(&mut self, buffer: BufferId) {
+        let taken = self.function.args.iter().any(|(argument, _)| *argument == buffer);
+        match self.module.buffers.get(buffer.0 as usize) {
+            None => self.report(Violation::Buffer(buffer)),
+            Some(known) if taken || self.workspaces.contains(&buffer) => {
+                self.report(Violation::Workspace(known.name.clone()));
+            }
+            Some(_) => {}
+        }
+        self.workspaces.push(buffer);
     }
 
     fn bind(&mut self, var: VarId) {
@@ -505,7 +545,7 @@ mod tests {
     }
 
     const HEAD: &str = "module(N, M)\nbuffer A : f64[N]\nbuffer B : f64[N]\nbuffer s : i64[2]\n\
-                        buffer C : f64[1]\n";
+                        buffer C : f64[1]\nbuffer t : i64[1]\n";
 
     fn errors(module: &Module) -> String {
         let errors = verify(module).err().into_iter().flatten();
@@ -529,6 +569,11 @@ mod tests {
             "parallel i = 0 to N { parallel j = i to i + 2 { unroll k = j to i { } } }",
             "share a, b = 0 to N step 0 by b * a { }",
             "share a, b = 0 to N step 2 by select(b < 3, 0, b) { A[b] = 0.0 }",
+            "with A of N { }",
+            "with C of N { with C of N + M { C[0] = 1.0 } }",
+            "with C of N { } A[0] = C[0]",
+            "with t of 1 { A[t[0]] = 1.0 }",
+            "A[0] = 0.0 let v = A[0] { A[v] += 1.0 }",
         ]
         .map(body)
         .concat();
@@ -548,6 +593,11 @@ mod tests {
             function `f`: `share a, b = 0 to N step 0 by b * a`: the step 0 is not positive
             function `f`: `share a, b = 0 to N step 0 by b * a`: variable `a` is not bound here
             function `f`: `share a, b = 0 to N step 2 by select(b < 3, 0, b)`: `select(b < 3, 0, b)` selects, in a bound or condition
+            function `f`: `with A of N`: buffer `A` cannot be a workspace here: it is in use
+            function `f`: `with C of N + M`: buffer `C` cannot be a workspace here: it is in use
+            function `f`: `A[0] = C[0]`: buffer `C` is not an argument
+            function `f`: `A[t[0]] = 1.0`: buffer `t` is loaded from in an integer expression, but is not one of integers that are only read
+            function `f`: `let v = A[0]`: buffer `A` is not one of integers
         "#]].assert_eq(&all);
     }
 

@@ -298,6 +298,8 @@ impl Stmt {
             Stmt::Partial(inner) => vec![&inner.body, &inner.finish],
             Stmt::While(inner) => vec![&inner.body, &inner.after],
             Stmt::CoIter(inner) => inner.cases.iter().map(|case| &case.body[..]).collect(),
+            Stmt::Workspace(inner) => vec![&inner.body],
+            Stmt::Let(inner) => vec![&inner.body],
             Stmt::If(inner) => vec![&inner.then, &inner.otherwise],
             Stmt::Store(_) => Vec::new(),
         }
@@ -311,6 +313,8 @@ impl Stmt {
             Stmt::Partial(inner) => vec![&mut inner.body, &mut inner.finish],
             Stmt::While(inner) => vec![&mut inner.body, &mut inner.after],
             Stmt::CoIter(inner) => inner.cases.iter_mut().map(|case| &mut case.body).collect(),
+            Stmt::Workspace(inner) => vec![&mut inner.body],
+            Stmt::Let(inner) => vec![&mut inner.body],
             Stmt::If(inner) => vec![&mut inner.then, &mut inner.otherwise],
             Stmt::Store(_) => Vec::new(),
         }
@@ -362,6 +366,8 @@ impl Stmt {
                     cursor.width.visit(f);
                 }
             }
+            Stmt::Workspace(inner) => inner.size.visit(f),
+            Stmt::Let(inner) => inner.index.visit(f),
             Stmt::If(inner) => inner.condition.visit(f),
             Stmt::Store(store) => {
                 store.index.visit(f);
@@ -418,6 +424,16 @@ impl Stmt {
                     .iter()
                     .map(|case| Case { cursors: case.cursors.clone(), body: block(&case.body) })
                     .collect(),
+            }),
+            Stmt::Workspace(inner) => Stmt::Workspace(Workspace {
+                size: inner.size.rebuild(leaf),
+                body: block(&inner.body),
+                ..*inner
+            }),
+            Stmt::Let(inner) => Stmt::Let(Let {
+                index: inner.index.rebuild(leaf),
+                body: block(&inner.body),
+                ..*inner
             }),
             Stmt::If(inner) => Stmt::If(If {
                 condition: inner.condition.rebuild(leaf),

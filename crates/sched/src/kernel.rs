@@ -544,7 +544,7 @@ fn each_once(statement: &Stmt, head_vars: &[VarId]) -> bool {
         }
         Stmt::Share(share) => share.body.iter().all(|s| each_once(s, head_vars)),
         Stmt::Partial(partial) => partial.finish.iter().all(|s| each_once(s, head_vars)),
-        Stmt::While(_) | Stmt::CoIter(_) => false,
+        Stmt::While(_) | Stmt::CoIter(_) | Stmt::Workspace(_) | Stmt::Let(_) => false,
         Stmt::If(if_) => if_.then.iter().chain(&if_.otherwise).all(|s| each_once(s, head_vars)),
         Stmt::Store(_) => true,
     }
@@ -559,6 +559,8 @@ fn overwrite(statement: &mut Stmt) {
         Stmt::CoIter(inner) => {
             inner.cases.iter_mut().flat_map(|case| &mut case.body).for_each(overwrite);
         }
+        Stmt::Workspace(inner) => inner.body.iter_mut().for_each(overwrite),
+        Stmt::Let(inner) => inner.body.iter_mut().for_each(overwrite),
         Stmt::If(if_) => if_.then.iter_mut().chain(&mut if_.otherwise).for_each(overwrite),
         Stmt::Store(Store { mode, .. }) => *mode = StoreMode::Set,
     }

@@ -9,7 +9,7 @@
 
 use std::fmt::Write;
 
-use super::{Ssa, Writer, line};
+use super::{Ssa, Unit, Writer, line};
 use crate::Result;
 use dastac_loops::BufferId;
 
@@ -26,8 +26,11 @@ impl Writer<'_, '_> {
         let buffers: Vec<BufferId> = self.buffers.keys().copied().collect();
         for id in buffers {
             let module = self.module;
-            let size = self.index(&module.buffers[id.0 as usize].size)?;
-            self.sizes.insert(id, size);
+            // Those of workspaces are known where they are made.
+            if !self.sizes.contains_key(&id) {
+                let size = self.index(&module.buffers[id.0 as usize].size)?;
+                self.sizes.insert(id, size);
+            }
         }
         Ok(())
     }
@@ -57,19 +60,28 @@ impl Writer<'_, '_> {
         let text = format!(
             "dastac: `{function}` accesses index %ld of buffer `{buffer}`, which has %ld elements"
         );
-        let length = text.len() + 2;
-        let _ = write!(
-            self.unit.functions,
-            "  llvm.mlir.global internal constant @{name}_text(\"{text}\\0A\\00\") : !llvm.array<{length} x i8>
-  llvm.func @{name}(%index: i64, %size: i64) attributes {{passthrough = [\"noinline\", \"cold\", \"noreturn\"]}} {{
+        report(self.unit, &name, &text, &["index", "size"]);
+        name
+    }
+}
+
+/// A function that writes one line with these integers and ends the process.
+pub(super) fn report(unit: &mut Unit, name: &str, text: &str, integers: &[&str]) {
+    unit.reports_any = true;
+    let length = text.len() + 2;
+    let parameters: Vec<String> = integers.iter().map(|one| format!("%{one}: i64")).collect();
+    let values: String = integers.iter().map(|one| format!(", %{one}")).collect();
+    let (parameters, types) = (parameters.join(", "), ", i64".repeat(integers.len()));
+    let _ = write!(
+        unit.functions,
+        "  llvm.mlir.global internal constant @{name}_text(\"{text}\\0A\\00\") : !llvm.array<{length} x i8>
+  llvm.func @{name}({parameters}) attributes {{passthrough = [\"noinline\", \"cold\", \"noreturn\"]}} {{
     %stderr = llvm.mlir.constant(2 : i32) : i32
     %text = llvm.mlir.addressof @{name}_text : !llvm.ptr
-    %written = llvm.call @dprintf(%stderr, %text, %index, %size) vararg(!llvm.func<i32 (i32, ptr, ...)>) : (i32, !llvm.ptr, i64, i64) -> i32
+    %written = llvm.call @dprintf(%stderr, %text{values}) vararg(!llvm.func<i32 (i32, ptr, ...)>) : (i32, !llvm.ptr{types}) -> i32
     llvm.call @abort() : () -> ()
     llvm.unreachable
   }}
 "
-        );
-        name
-    }
+    );
 }

@@ -8,11 +8,9 @@
 //! there are parts of terms, and shared out if there are none.
 
 use super::parts::Inside;
-use super::{Outlined, Ssa, Variable, Writer, line, memref, name_of};
+use super::{Outlined, Ssa, Variable, Writer, line, memref};
 use crate::Result;
-use std::fmt::Write;
-
-use dastac_loops::{Element, Index, Partial, Share, Stmt, VarId};
+use dastac_loops::{Index, Partial, Share, Stmt, VarId};
 
 impl Writer<'_, '_> {
     pub(super) fn partial(&mut self, partial: &Partial) -> Result<()> {
@@ -50,7 +48,7 @@ impl Writer<'_, '_> {
             let size = writer.define(format_args!("arith.muli {extent}, {parts} : index"));
             let workspace = writer.allocated(element, &size);
             let memory = workspace.clone();
-            writer.buffers.insert(partial.workspace, workspace);
+            writer.enter(partial.workspace, workspace, size);
             let length = writer.define(format_args!("arith.subi {upper}, {lower} : index"));
             let units = writer.define(format_args!("arith.addi {length}, {less} : index"));
             let units = writer.define(format_args!("arith.divui {units}, {step} : index"));
@@ -94,8 +92,12 @@ impl Writer<'_, '_> {
         line!(self, "}} else {{");
         self.block(|writer| {
             let zero = writer.index_constant(0);
-            writer.bind_all(&own, &[lower, upper, zero]);
-            writer.buffers.insert(partial.workspace, buffer);
+            writer.bind_all(&own, &[lower, upper, zero.clone()]);
+            let size = match writer.sizes.get(&partial.buffer) {
+                Some(size) => size.clone(),
+                None => zero.clone(),
+            };
+            writer.enter(partial.workspace, buffer, size);
             match shared {
                 Some((stmt, share)) => writer.parts(stmt, share, &Inside::Call(&body, &own)),
                 None => {
@@ -106,32 +108,8 @@ impl Writer<'_, '_> {
         })?;
         line!(self, "}}");
         own.iter().for_each(|var| drop(self.vars.remove(var)));
-        self.buffers.remove(&partial.workspace);
+        self.leave(partial.workspace);
         Ok(())
-    }
-
-    /// Memory for so many elements. A function of its own asks for it: a size that is seen to be a constant would become part of the type.
-    fn allocated(&mut self, element: Element, size: &Ssa) -> Ssa {
-        let (ty, name) = (memref(element), name_of(element));
-        let dynamic = format!("memref<?x{name}>");
-        let function = match self.unit.allocates.get(name) {
-            Some(function) => function.clone(),
-            None => {
-                let function = format!("{}__workspace_{name}", self.name);
-                let _ = write!(
-                    self.unit.functions,
-                    "  func.func private @{function}(%size: index) -> {ty} {{
-    %memory = memref.alloc(%size) {{alignment = 64 : i64}} : {dynamic}
-    %workspace = memref.cast %memory : {dynamic} to {ty}
-    return %workspace : {ty}
-  }}
-"
-                );
-                self.unit.allocates.insert(name, function.clone());
-                function
-            }
-        };
-        self.define(format_args!("func.call @{function}({size}) : (index) -> {ty}"))
     }
 
     /// The function of a part, given by its variables and, if its body is shared out, by those of a share.

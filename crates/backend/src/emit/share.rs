@@ -280,7 +280,11 @@ impl Abstraction {
                 Stmt::Share(Share { begin, end, lower, upper, work, body, step: inner.step })
             }
             // Not among those that are looked at: see `groups`.
-            Stmt::Partial(_) | Stmt::While(_) | Stmt::CoIter(_) => stmt.clone(),
+            Stmt::Partial(_)
+            | Stmt::While(_)
+            | Stmt::CoIter(_)
+            | Stmt::Workspace(_)
+            | Stmt::Let(_) => stmt.clone(),
             Stmt::If(inner) => Stmt::If(If {
                 condition: self.condition(&inner.condition),
                 then: self.stmts(&inner.then),
@@ -437,7 +441,7 @@ impl Abstraction {
 fn walks(stmt: &Stmt) -> bool {
     let mut found = false;
     stmt.visit(&mut |stmt| {
-        found |= matches!(stmt, Stmt::Partial(_) | Stmt::While(_) | Stmt::CoIter(_));
+        found |= !matches!(stmt, Stmt::For(_) | Stmt::Share(_) | Stmt::If(_) | Stmt::Store(_));
     });
     found
 }

@@ -11,6 +11,7 @@ mod partial;
 mod random;
 mod share;
 mod sparse;
+mod workspace;
 
 use crate::{BufferArg, Compiled, Cpu, Jit, Options, compile};
 use dastac_loops::*;

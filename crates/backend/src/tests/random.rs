@@ -13,7 +13,12 @@ struct Random {
     state: u64,
     names: Vec<String>,
     scope: Vec<VarId>,
+    /// Whether the workspaces are in scope.
+    workspaces: bool,
 }
+
+/// Workspaces: of numbers, and of integers.
+const WORKSPACES: [BufferId; 2] = [BufferId(4), BufferId(5)];
 
 impl Random {
     fn below(&mut self, n: u64) -> u64 {
@@ -142,7 +147,18 @@ impl Random {
     }
 
     fn stmt(&mut self, depth: u32) -> Stmt {
-        match self.below(if depth == 0 { 3 } else { 6 }) {
+        match self.below(if depth == 0 { 3 } else { 7 }) {
+            6 => self.with_workspaces(depth),
+            which @ 0..3 if self.workspaces && self.below(2) == 0 => {
+                let index = Index::Mod(Box::new(self.index(1)), BLOCK);
+                let mode = self.pick(&[StoreMode::Set, StoreMode::Add]);
+                let value = match which {
+                    0 => Value::FromIndex(Index::Mod(Box::new(self.index(1)), 32)),
+                    _ => self.value(2),
+                };
+                let buffer = WORKSPACES[usize::from(which == 0)];
+                Stmt::Store(Store { buffer, index, value, mode })
+            }
             which @ 0..3 => {
                 let local = Index::Mod(Box::new(self.index(2)), BLOCK);
                 let index = v(self.scope[0]) * BLOCK + local;
@@ -167,6 +183,33 @@ impl Random {
             }
         }
     }
+
+    /// Both workspaces, or where they are an integer of one and what a number of the other is added to.
+    fn with_workspaces(&mut self, depth: u32) -> Stmt {
+        if self.workspaces {
+            let index = Index::Mod(Box::new(self.index(1)), BLOCK);
+            let var = self.bind();
+            let mut body = self.block(depth - 1);
+            self.scope.pop();
+            let own = |index: Index| Index::Mod(Box::new(index), BLOCK);
+            let value = Value::Load(WORKSPACES[0], own(v(var) + 1));
+            body.push(Stmt::add(BufferId(0), v(self.scope[0]) * BLOCK + own(v(var)), value));
+            return Stmt::Let(Let { var, buffer: WORKSPACES[1], index, body });
+        }
+        self.workspaces = true;
+        let body = self.block(depth - 1);
+        self.workspaces = false;
+        // On the stack, and not.
+        let sizes = [c(BLOCK), Index::Symbol(SymbolId(0)).max(c(BLOCK))];
+        let sizes = if self.below(2) == 0 { sizes } else { [sizes[1].clone(), sizes[0].clone()] };
+        WORKSPACES
+            .into_iter()
+            .zip(sizes)
+            .fold(body, |body, (buffer, size)| {
+                vec![Stmt::Workspace(Workspace { buffer, size, zero: true, body })]
+            })
+            .remove(0)
+    }
 }
 
 /// One parallel loop, each iteration of which writes a block of its own.
@@ -182,7 +225,13 @@ fn module(seed: u64) -> Module {
     ] {
         build.buffer(name, element, mode, c(BLOCK * BLOCKS));
     }
-    let mut random = Random { state: seed, names: Vec::new(), scope: Vec::new() };
+    let sizes = [c(BLOCK), Index::Symbol(SymbolId(0))];
+    let elements = [Element::F64, Element::U32];
+    for (name, (element, size)) in ["W", "K"].into_iter().zip(elements.into_iter().zip(sizes)) {
+        build.module.buffer(name, element, size);
+    }
+    let (names, scope) = (Vec::new(), Vec::new());
+    let mut random = Random { state: seed, names, scope, workspaces: false };
     let var = random.bind();
     let body = random.block(3);
     build.function.vars = random.names;

@@ -156,6 +156,20 @@ impl Fold {
                     ..*inner
                 })]
             }
+            Stmt::Workspace(inner) => match self.block(&inner.body) {
+                body if body.is_empty() => body,
+                body => {
+                    let size = self.index(&inner.size);
+                    vec![Stmt::Workspace(Workspace { size, body, ..*inner })]
+                }
+            },
+            Stmt::Let(inner) => match self.block(&inner.body) {
+                body if body.is_empty() => body,
+                body => {
+                    let index = self.index(&inner.index);
+                    vec![Stmt::Let(Let { index, body, ..*inner })]
+                }
+            },
             Stmt::If(inner) => self.conditional(inner),
             Stmt::Store(store) => {
                 let value = match &store.value {

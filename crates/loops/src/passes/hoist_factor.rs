@@ -35,7 +35,11 @@ impl Hoist {
                 self.block(&mut inner.body);
                 self.facts.truncate(len);
             }
-            Stmt::While(_) | Stmt::CoIter(_) | Stmt::Partial(_) => {
+            Stmt::While(_)
+            | Stmt::CoIter(_)
+            | Stmt::Partial(_)
+            | Stmt::Workspace(_)
+            | Stmt::Let(_) => {
                 stmt.bodies_mut().into_iter().for_each(|body| self.block(body));
             }
             Stmt::If(inner) => {

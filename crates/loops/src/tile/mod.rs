@@ -140,7 +140,7 @@ impl Tiler<'_> {
                 // Tiled already.
                 Stmt::Share(_) | Stmt::Partial(_) => {}
                 // What they are around is never independent.
-                Stmt::While(_) | Stmt::CoIter(_) => {}
+                Stmt::While(_) | Stmt::CoIter(_) | Stmt::Workspace(_) | Stmt::Let(_) => {}
                 Stmt::If(inner) => {
                     self.facts.assume(&inner.condition);
                     self.block(&mut inner.then);

@@ -157,6 +157,8 @@ impl Pieces<'_> {
                 | Stmt::Partial(_)
                 | Stmt::While(_)
                 | Stmt::CoIter(_)
+                | Stmt::Workspace(_)
+                | Stmt::Let(_)
                 | Stmt::Store(_) => {}
             }
             self.facts.truncate(len);

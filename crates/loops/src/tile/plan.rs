@@ -55,7 +55,11 @@ impl Tiler<'_> {
                 Stmt::For(inner) => self.unroll_sums(&mut inner.body),
                 Stmt::Share(inner) => self.unroll_sums(&mut inner.body),
                 // Made later.
-                Stmt::Partial(_) | Stmt::While(_) | Stmt::CoIter(_) => {}
+                Stmt::Partial(_)
+                | Stmt::While(_)
+                | Stmt::CoIter(_)
+                | Stmt::Workspace(_)
+                | Stmt::Let(_) => {}
                 Stmt::If(inner) => {
                     self.unroll_sums(&mut inner.then);
                     self.unroll_sums(&mut inner.otherwise);
@@ -148,7 +152,11 @@ impl Tiler<'_> {
             Stmt::For(inner) => self.share(&mut inner.body),
             Stmt::Share(inner) => self.share(&mut inner.body),
             // Where nothing is planned.
-            Stmt::Partial(_) | Stmt::While(_) | Stmt::CoIter(_) => {}
+            Stmt::Partial(_)
+            | Stmt::While(_)
+            | Stmt::CoIter(_)
+            | Stmt::Workspace(_)
+            | Stmt::Let(_) => {}
             Stmt::If(inner) => {
                 self.share(&mut inner.then);
                 self.share(&mut inner.otherwise);
@@ -164,7 +172,11 @@ impl Tiler<'_> {
                 true
             }
             Stmt::Share(inner) => self.named(inner.begin, names),
-            Stmt::Partial(_) | Stmt::While(_) | Stmt::CoIter(_) => false,
+            Stmt::Partial(_)
+            | Stmt::While(_)
+            | Stmt::CoIter(_)
+            | Stmt::Workspace(_)
+            | Stmt::Let(_) => false,
             // What is inside of a tile is on one thread.
             Stmt::For(inner) if inner.mark == Mark::Unrolled => false,
             Stmt::For(inner) => {
@@ -201,7 +213,7 @@ fn fits(body: &[Stmt], around: &[Instance]) -> bool {
         Stmt::For(inner) => fits(&inner.body, around),
         Stmt::Share(inner) => fits(&inner.body, around),
         Stmt::Partial(inner) => fits(&inner.body, around),
-        Stmt::While(_) | Stmt::CoIter(_) => false,
+        Stmt::While(_) | Stmt::CoIter(_) | Stmt::Workspace(_) | Stmt::Let(_) => false,
         Stmt::If(inner) => fits(&inner.then, around) && fits(&inner.otherwise, around),
         Stmt::Store(_) => true,
     })
@@ -215,7 +227,7 @@ fn stores_to(body: &[Stmt]) -> Option<BufferId> {
             Stmt::For(inner) => stores_to(&inner.body),
             Stmt::Share(inner) => stores_to(&inner.body),
             Stmt::Partial(inner) => Some(inner.buffer),
-            Stmt::While(_) | Stmt::CoIter(_) => None,
+            Stmt::While(_) | Stmt::CoIter(_) | Stmt::Workspace(_) | Stmt::Let(_) => None,
             Stmt::If(inner) if inner.otherwise.is_empty() => stores_to(&inner.then),
             Stmt::If(inner) => {
                 let then = stores_to(&inner.then);

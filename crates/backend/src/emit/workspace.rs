@@ -1,0 +1,126 @@
+//! Memory that statements have to themselves, and integers read from memory that the function writes itself.
+//!
+//! Before -> after: `with W of n { body }` -> `w = alloc(max(n, 0))  body(w)  free(w)`; with few elements, as many each time, `w` is on the stack.
+//! `let v = b[i] { body }` -> `v = load b[i]  body(v)`.
+//!
+//! Where there is no memory, one line says so and the process ends (`abort`): there is no way back from inside of OpenMP's threads.
+
+use super::checked::report;
+use super::{HUGE, Ssa, Writer, line, memref, name_of};
+use crate::Result;
+use dastac_loops::{BufferId, Element, Index, Let, Workspace};
+use std::fmt::Write;
+
+/// Workspaces of at most so many bytes are on the stack.
+const SMALL: i64 = 1 << 12;
+
+impl Writer<'_, '_> {
+    pub(super) fn workspace(&mut self, inner: &Workspace) -> Result<()> {
+        let Some(element) = self.module.buffers.get(inner.buffer.0 as usize) else {
+            return Err(self.invalid(format_args!("buffer {} does not exist", inner.buffer.0)));
+        };
+        let element = element.element;
+        let (ty, count) = (memref(element), self.here(&inner.size).max(Index::Const(0)));
+        let small = count.as_const().filter(|count| *count <= SMALL / element.bytes() as i64);
+        let size = self.index(&count)?;
+        let memory = match small {
+            Some(count) => self.on_the_stack(element, count.max(1)),
+            None => self.allocated(element, &size),
+        };
+        self.enter(inner.buffer, memory.clone(), size.clone());
+        if inner.zero {
+            let zero = match element.is_integer() {
+                true => self.integer_zero(element),
+                false => self.float_constant(0.0, element),
+            };
+            let (first, one, at) = (self.index_constant(0), self.index_constant(1), self.fresh());
+            line!(self, "scf.for {at} = {first} to {size} step {one} {{");
+            line!(self, "  memref.store {zero}, {memory}[{at}] : {ty}");
+            line!(self, "}}");
+        }
+        self.stmts(&inner.body)?;
+        self.leave(inner.buffer);
+        if small.is_none() {
+            line!(self, "memref.dealloc {memory} : {ty}");
+        }
+        Ok(())
+    }
+
+    pub(super) fn element(&mut self, inner: &Let) -> Result<()> {
+        let index = self.here(&inner.index);
+        let value = self.index(&Index::Load(inner.buffer, Box::new(index)))?;
+        self.bind_all(&[inner.var], &[value]);
+        self.stmts(&inner.body)?;
+        self.vars.remove(&inner.var);
+        Ok(())
+    }
+
+    /// Makes memory stand for a workspace.
+    pub(super) fn enter(&mut self, workspace: BufferId, memory: Ssa, size: Ssa) {
+        self.buffers.insert(workspace, memory);
+        if self.checked {
+            self.sizes.insert(workspace, size);
+        }
+    }
+
+    pub(super) fn leave(&mut self, workspace: BufferId) {
+        self.buffers.remove(&workspace);
+        self.sizes.remove(&workspace);
+    }
+
+    fn integer_zero(&mut self, element: Element) -> Ssa {
+        let name = name_of(element);
+        self.constant(format!("0 : {name}"), format!("{name}_0"))
+    }
+
+    /// Memory of the function that is written, the same whenever it is asked for here.
+    fn on_the_stack(&mut self, element: Element, count: i64) -> Ssa {
+        let [memory, all] = [(); 2].map(|()| self.fresh());
+        let own = format!("memref<{count}x{}>", name_of(element));
+        let ty = memref(element);
+        let _ = write!(
+            self.entry,
+            "    {memory} = memref.alloca() {{alignment = 64 : i64}} : {own}
+    {all} = memref.reinterpret_cast {memory} to offset: [0], sizes: [{HUGE}], strides: [1] : {own} to {ty}
+"
+        );
+        all
+    }
+
+    /// Memory for so many elements. A function of its own asks for it: a size that is seen to be a constant would become part of the type.
+    pub(super) fn allocated(&mut self, element: Element, size: &Ssa) -> Ssa {
+        let (ty, name) = (memref(element), name_of(element));
+        let dynamic = format!("memref<?x{name}>");
+        let function = match self.unit.allocates.get(name) {
+            Some(function) => function.clone(),
+            None => {
+                let function = format!("{}__workspace_{name}", self.name);
+                // Memory at the address 0 is none; aligned, it may be a little above.
+                let _ = write!(
+                    self.unit.functions,
+                    "  func.func private @{function}(%size: index) -> {ty} {{
+    %most = arith.constant {HUGE} : index
+    %lowest = arith.constant 64 : index
+    %memory = memref.alloc(%size) {{alignment = 64 : i64}} : {dynamic}
+    %address = memref.extract_aligned_pointer_as_index %memory : {dynamic} -> index
+    %large = arith.cmpi ugt, %size, %most : index
+    %null = arith.cmpi ule, %address, %lowest : index
+    %none = arith.ori %large, %null : i1
+    scf.if %none {{
+      %elements = arith.index_cast %size : index to i64
+      llvm.call @{function}_none(%elements) : (i64) -> ()
+    }}
+    %workspace = memref.cast %memory : {dynamic} to {ty}
+    return %workspace : {ty}
+  }}
+"
+                );
+                let text = format!("dastac: no memory for %ld elements of type {name}");
+                report(self.unit, &format!("{function}_none"), &text, &["elements"]);
+                self.unit.allocates.insert(name, function.clone());
+                function
+            }
+        };
+        self.define(format_args!("func.call @{function}({size}) : (index) -> {ty}"))
+    }
+}

@@ -1,0 +1,153 @@
+//! Memory that statements have to themselves, and integers that a function reads after it wrote them.
+
+use super::*;
+use crate::c::Compiler;
+use dastac_loops::interp::{self, Data};
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
+
+/// A matrix in rows as one in columns: how many elements columns have, where each begins, and its elements in the order of rows.
+const TRANSPOSE: &str = "module(N, M, Z)
+buffer tpos : u32[M + 1]
+buffer tcrd : INT[Z]
+buffer tval : f64[Z]
+buffer pos : u32[N + 1]
+buffer crd : u32[Z]
+buffer val : f64[Z]
+buffer next : INT[0]
+func f(out tpos, out tcrd, out tval, in pos, in crd, in val) {
+  with next of M + 1 zero {
+    for p = 0 to Z { next[crd[p]] += index(1) }
+    tpos[0] = index(0)
+    for j = 0 to M {
+      let first = tpos[j] {
+        let count = next[j] {
+          tpos[j + 1] = index(first + count)
+          next[j] = index(first)
+        }
+      }
+    }
+    for i = 0 to N {
+      for p = pos[i] to pos[i + 1] {
+        let q = next[crd[p]] {
+          tcrd[q] = index(i)
+          tval[q] = val[p]
+        }
+        next[crd[p]] += index(1)
+      }
+    }
+  }
+}";
+
+#[test]
+fn a_transpose() {
+    let compiler = Compiler::find();
+    for int in ["u32", "i64"] {
+        let module = parse(&TRANSPOSE.replace("INT", int)).unwrap();
+        assert_eq!(verify(&module), Ok(()));
+        let (pos, crd) = ([0u32, 2, 2, 5, 6], [0u32, 3, 1, 3, 4, 0]);
+        let (symbols, val) = ([4, 5, 6], numbers(6));
+        let wide = |list: &[u32]| Data::Int(list.iter().map(|at| i64::from(*at)).collect());
+        let mut expected = [
+            Data::Int(vec![9; 6]),
+            Data::Int(vec![9; 6]),
+            Data::Float(vec![9.0; 6]),
+            wide(&pos),
+            wide(&crd),
+            Data::Float(val.clone()),
+        ];
+        interp::run(&module, "f", &symbols, &mut expected).unwrap();
+        assert_eq!(expected[0], Data::Int(vec![0, 2, 3, 3, 5, 6]));
+        let check = |call: &dyn Fn(&mut [BufferArg<'_>])| {
+            let (mut tpos, mut narrow, mut long, mut tval) =
+                ([9u32; 6], [9u32; 6], [9i64; 6], [9.0; 6]);
+            let tcrd = match int {
+                "u32" => BufferArg::U32(&mut narrow),
+                _ => BufferArg::I64(&mut long),
+            };
+            call(&mut [
+                BufferArg::U32(&mut tpos),
+                tcrd,
+                BufferArg::F64(&mut tval),
+                BufferArg::U32In(&pos),
+                BufferArg::U32In(&crd),
+                BufferArg::F64In(&val),
+            ]);
+            let tcrd = if int == "u32" { wide(&narrow) } else { Data::Int(long.to_vec()) };
+            assert_eq!([wide(&tpos), tcrd, Data::Float(tval.to_vec())], expected[..3]);
+        };
+        for checked in [false, true] {
+            let options = Options { checked, ..Options::default() };
+            let jit = Jit::load(&compile(&module, &options).unwrap()).unwrap();
+            check(&|buffers| jit.call("f", &symbols, buffers).unwrap());
+        }
+        if let Some(compiler) = &compiler {
+            let folder = tempfile::tempdir().unwrap();
+            let native = compiler.load(&module, false, folder.path(), int).unwrap();
+            check(&|buffers| native.call("f", &symbols, buffers).unwrap());
+        }
+    }
+}
+
+/// Each row has a workspace, on the stack or not; all share another one.
+const ROWS: &str = "module(N, M)
+buffer A : f64[N]
+buffer B : f64[N * M]
+buffer W : f32[0]
+buffer V : f64[0]
+func f(out A, in B) {
+  with V of M zero {
+    parallel j = 0 to M { V[j] = index(j) }
+    parallel i = 0 to N {
+      with W of SIZE {
+        for j = 0 to M { W[j] = B[M * i + j] * V[j] }
+        A[i] = sum(j = 0 to M) W[M - 1 - j]
+      }
+    }
+  }
+}";
+
+#[test]
+fn each_iteration_has_its_own() {
+    for size in ["M", "40", "M + i"] {
+        let module = parse(&ROWS.replace("SIZE", size)).unwrap();
+        assert_eq!(verify(&module), Ok(()));
+        let (n, m) = (50usize, 40usize);
+        let b = numbers(n * m);
+        let mut expected = [Data::Float(vec![9.0; n]), Data::Float(b.clone())];
+        let symbols = [n as i64, m as i64];
+        interp::run(&module, "f", &symbols, &mut expected).unwrap();
+        for (parallel, checked) in [(false, false), (true, false), (true, true)] {
+            let options = Options { parallel, checked, ..Options::default() };
+            let jit = Jit::load(&compile(&module, &options).unwrap()).unwrap();
+            jit.set_threads(3);
+            let mut a = vec![9.0; n];
+            let buffers = &mut [BufferArg::F64(&mut a), BufferArg::F64In(&b)];
+            jit.call("f", &symbols, buffers).unwrap();
+            assert_eq!(Data::Float(a), expected[0], "{size} {parallel} {checked}");
+        }
+    }
+}
+
+/// Set for the process that shall fail.
+const CASE: &str = "DASTAC_WORKSPACE_CASE";
+
+#[test]
+fn too_little_memory_ends_the_process() {
+    if std::env::var(CASE).is_ok() {
+        let (mut a, b) = ([0.0; 2], [0.0; 2]);
+        let module = parse(&ROWS.replace("SIZE", "N * 4611686018427387")).unwrap();
+        let buffers = &mut [BufferArg::F64(&mut a), BufferArg::F64In(&b)];
+        jit(&module).call("f", &[2, 1], buffers).unwrap();
+        return;
+    }
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "tests::workspace::too_little_memory_ends_the_process", "--nocapture"])
+        .env(CASE, "1")
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.signal(), Some(6), "{stderr}");
+    let text = "dastac: no memory for 9223372036854774 elements of type f32\n";
+    assert!(stderr.contains(text), "{stderr}");
+}
