@@ -148,6 +148,17 @@ pub fn run_steps(
     buffers: &mut [Data],
     steps: u64,
 ) -> Result<(), InterpError> {
+    run_counted(module, function, symbols, buffers, steps).map(drop)
+}
+
+/// As [`run_steps`]. Gives how often the loops and sums ran that bind each of the function's variables, first ones of loops with conditions.
+pub fn run_counted(
+    module: &Module,
+    function: &str,
+    symbols: &[i64],
+    buffers: &mut [Data],
+    steps: u64,
+) -> Result<Vec<u64>, InterpError> {
     let function =
         module.find_function(function).ok_or_else(|| InterpError::Function(function.to_owned()))?;
     if symbols.len() != module.symbols.len() {
@@ -180,12 +191,14 @@ pub fn run_steps(
         symbols,
         slots,
         vars: vec![None; function.vars.len()],
+        trips: vec![0; function.vars.len()],
         left: steps,
         steps,
         parallel: Vec::new(),
         stamps: 0,
     };
-    machine.block(&function.body)
+    machine.block(&function.body)?;
+    Ok(machine.trips)
 }
 
 /// Where elements are.
@@ -251,6 +264,8 @@ struct Machine<'a> {
     symbols: &'a [i64],
     slots: Vec<Option<Slot<'a>>>,
     vars: Vec<Option<i64>>,
+    /// How often loops with a variable ran.
+    trips: Vec<u64>,
     left: u64,
     steps: u64,
     /// Outermost first.
@@ -351,6 +366,7 @@ impl<'a> Machine<'a> {
         let mut value = range.start;
         while value < range.end {
             self.vars[slot] = Some(value);
+            self.trips[slot] += 1;
             self.step()?;
             each(self)?;
             // A value past the largest integer is past the end.
@@ -539,6 +555,9 @@ impl<'a> Machine<'a> {
             }
             if !self.holds(&inner.condition)? {
                 return self.block(&inner.after);
+            }
+            if let Some((var, _)) = inner.vars.first() {
+                self.trips[var.0 as usize] += 1;
             }
             self.step()?;
             self.block(&inner.body)?;

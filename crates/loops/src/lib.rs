@@ -5,6 +5,7 @@
 //!   integer expressions.
 //! - [`print`](mod@print) and [`parse`](mod@parse): the text form, `parse(print(m)) == m.canonical()`.
 //! - [`verify`](mod@verify): the invariants. [`interp`]: the reference interpreter. [`count`]: operations executed.
+//!   [`trips`]: functions that count their loops' iterations.
 //! - [`passes`]: rewrites of a function, as a table.
 
 pub mod build;
@@ -21,6 +22,7 @@ pub mod passes;
 pub mod polynomial;
 pub mod print;
 pub mod tile;
+pub mod trips;
 pub mod unroll;
 pub mod verify;
 pub mod visit;

@@ -122,3 +122,29 @@ fn check(jit: &Jit, module: &Module, narrow: bool, (n, m, k): (usize, usize, usi
     jit.call("f", &symbols, buffers).unwrap();
     assert_eq!([Data::Float(c), Data::Float(y)], [expected[0].clone(), expected[1].clone()]);
 }
+
+#[test]
+fn iterations_are_counted() {
+    let mut module = parse(MERGE).unwrap();
+    let counted = trips::count_trips(&mut module, "f").unwrap();
+    let (b, c, symbols) = ([1u32, 4, 5, 9], [2i64, 4, 7, 8, 9, 11, 12], [20, 4, 7]);
+    let wide = b.iter().map(|at| i64::from(*at)).collect();
+    let mut expected = [
+        Data::Float(vec![0.0; 20]),
+        Data::Int(wide),
+        Data::Int(c.to_vec()),
+        Data::Int(vec![9; counted.len()]),
+    ];
+    interp::run(&module, "f", &symbols, &mut expected).unwrap();
+    let (mut a, mut trips) = (vec![0.0; 20], vec![9i64; counted.len()]);
+    let buffers = &mut [
+        BufferArg::F64(&mut a),
+        BufferArg::U32In(&b),
+        BufferArg::I64In(&c),
+        BufferArg::I64(&mut trips),
+    ];
+    Jit::load(&compiled(&module, true)).unwrap().call("f", &symbols, buffers).unwrap();
+    // Up to 9 in both lists; then there are two more in one.
+    assert_eq!(trips, [7, 0, 2]);
+    assert_eq!([Data::Float(a), Data::Int(trips)], [expected[0].clone(), expected[3].clone()]);
+}

@@ -1,0 +1,272 @@
+//! Functions that count how often their loops run.
+//!
+//! Before -> after, with a buffer `trips` of two elements behind the arguments:
+//! ```text
+//! parallel i = 0 to N { y[i] = sum(p = pos[i] to pos[i + 1]) v }
+//! ```
+//! becomes
+//! ```text
+//! for loop = 0 to 2 { trips[loop] = index(0) }
+//! trips[0] += index(max(0, N))
+//! for i = 0 to N {
+//!   trips[1] += index(max(0, pos[i + 1] - pos[i]))
+//!   y[i] = sum(p = pos[i] to pos[i + 1]) v
+//! }
+//! ```
+//! A counter is shared by all iterations, so loops run in order. Walks over coordinates are lowered before, and tiles are made of
+//! functions that do not count.
+
+use crate::ir::*;
+use crate::linear::only_value;
+
+/// A loop or sum that is counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// Its variable; of a loop with a condition the first one, if it has any.
+    pub var: Option<VarId>,
+    /// The names of its variables.
+    pub name: String,
+    /// How many counted loops and sums are around it.
+    pub depth: usize,
+}
+
+/// A function whose loops cannot be counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TripsError {
+    /// No such function.
+    #[error("there is no such function")]
+    Function,
+    /// A walk over coordinates, which is no loop yet.
+    #[error("a walk over coordinates is not a loop yet")]
+    Walk,
+    /// A range in parts.
+    #[error("a range is in parts, in any number")]
+    Parts,
+}
+
+/// Makes a function count: it takes one more buffer, the last one, of integers, to be written. Gives the loops and sums in the order of the text; the
+/// buffer's element of each is how often its body ran, or how many terms it had, those included for which a sum's condition does not hold.
+/// What is a loop only to bind a variable to its one value is not counted.
+///
+/// # Errors
+/// If there is no such function, or if something in it is not a loop of one thread. Then the module is as it was.
+pub fn count_trips(module: &mut Module, function: &str) -> Result<Vec<Counted>, TripsError> {
+    let found = module.functions.iter().position(|known| known.name == function);
+    let function = found.map(|at| module.functions[at].clone()).ok_or(TripsError::Function)?;
+    let mut result = Ok(());
+    function.body.iter().for_each(|stmt| {
+        stmt.visit(&mut |stmt| match stmt {
+            Stmt::CoIter(_) => result = Err(TripsError::Walk),
+            Stmt::Share(_) | Stmt::Partial(_) => result = Err(TripsError::Parts),
+            _ => {}
+        })
+    });
+    result?;
+    let mut name = "trips".to_owned();
+    while module.find_buffer(&name).is_some() {
+        name.push('_');
+    }
+    let buffer = BufferId(module.buffers.len() as u32);
+    let mut counter = Counter { vars: &function.vars, buffer, counted: Vec::new() };
+    let body = counter.block(function.body.clone(), 0);
+    let counted = counter.counted;
+    let size = Index::Const(counted.len() as i64);
+    module.buffer(name, Element::I64, size.clone());
+    let Some(at) = found else { return Err(TripsError::Function) };
+    let changed = &mut module.functions[at];
+    changed.args.push((buffer, Mode::Out));
+    let each = changed.fresh_var("loop");
+    let clear = Stmt::set(buffer, Index::Var(each), Value::FromIndex(Index::Const(0)));
+    changed.body = vec![Stmt::for_range(each, Index::Const(0), size, vec![clear])];
+    changed.body.extend(body);
+    Ok(counted)
+}
+
+struct Counter<'a> {
+    vars: &'a [String],
+    buffer: BufferId,
+    counted: Vec<Counted>,
+}
+
+/// How many values a range has.
+fn length(lower: &[Index], upper: &[Index], step: i64) -> Index {
+    let first = lower.iter().cloned().reduce(Index::max).unwrap_or(Index::Const(0));
+    let end = upper.iter().cloned().reduce(Index::min).unwrap_or(Index::Const(0));
+    (end - first + (step - 1)).floor_div(step.max(1)).max(Index::Const(0))
+}
+
+impl Counter<'_> {
+    /// A statement that adds to the counter of a new loop.
+    fn count(&mut self, vars: &[VarId], depth: usize, trips: Index) -> Stmt {
+        let name = |var: &VarId| self.vars.get(var.0 as usize).cloned().unwrap_or_default();
+        let name = vars.iter().map(name).collect::<Vec<_>>().join(", ");
+        let at = Index::Const(self.counted.len() as i64);
+        self.counted.push(Counted { var: vars.first().copied(), name, depth });
+        Stmt::add(self.buffer, at, Value::FromIndex(trips))
+    }
+
+    fn block(&mut self, body: Vec<Stmt>, depth: usize) -> Vec<Stmt> {
+        let mut result = Vec::new();
+        for mut stmt in body {
+            let inside = match &mut stmt {
+                Stmt::For(inner) => {
+                    inner.mark = Mark::Sequential;
+                    match only_value(&inner.lower, &inner.upper, inner.step) {
+                        Some(_) => depth,
+                        None => {
+                            let trips = length(&inner.lower, &inner.upper, inner.step);
+                            result.push(self.count(&[inner.var], depth, trips));
+                            depth + 1
+                        }
+                    }
+                }
+                Stmt::While(inner) => {
+                    let vars: Vec<VarId> = inner.vars.iter().map(|(var, _)| *var).collect();
+                    let trip = self.count(&vars, depth, Index::Const(1));
+                    let body = self.block(std::mem::take(&mut inner.body), depth + 1);
+                    inner.body = [vec![trip], body].concat();
+                    inner.after = self.block(std::mem::take(&mut inner.after), depth);
+                    result.push(stmt);
+                    continue;
+                }
+                Stmt::Store(store) => {
+                    self.sums(&store.value, depth, &mut result);
+                    depth
+                }
+                _ => depth,
+            };
+            for body in stmt.bodies_mut() {
+                *body = self.block(std::mem::take(body), inside);
+            }
+            result.push(stmt);
+        }
+        result
+    }
+
+    /// Counts the sums of a value, in statements before it.
+    fn sums(&mut self, value: &Value, depth: usize, counts: &mut Vec<Stmt>) {
+        match value {
+            Value::Const(_) | Value::Load(..) | Value::FromIndex(_) => {}
+            Value::Add(left, right) | Value::Mul(left, right) | Value::Div(left, right) => {
+                self.sums(left, depth, counts);
+                self.sums(right, depth, counts);
+            }
+            Value::Sum(sum) => {
+                let trips = length(&sum.lower, &sum.upper, sum.step);
+                counts.push(self.count(&[sum.var], depth, trips));
+                let mut inside = Vec::new();
+                self.sums(&sum.body, depth + 1, &mut inside);
+                if inside.is_empty() {
+                    return;
+                }
+                let body = match &sum.condition {
+                    Some(condition) => vec![Stmt::when(condition.clone(), inside)],
+                    None => inside,
+                };
+                let (lower, upper) = (sum.lower.clone(), sum.upper.clone());
+                let mark = Mark::Sequential;
+                counts.push(Stmt::For(For {
+                    var: sum.var,
+                    lower,
+                    upper,
+                    step: sum.step,
+                    mark,
+                    body,
+                }));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interp::{Data, InterpError, run_counted, run_steps};
+    use crate::random::{self, Style};
+    use crate::{parse, verify};
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_function_that_counts() {
+        let mut module = parse(
+            "module(N)\nbuffer y : f64[N]\nbuffer pos : u32[N + 1]\nbuffer v : f64[100]\n\
+             func f(out y, in pos, in v) {\n\
+             parallel i = 0 to N { for k = i to i + 1 { y[k] = sum(p = pos[i] to pos[i + 1] step 2) v[p] * (sum(q = 0 to p) 1.0) } }\n\
+             while x = N, z = 0 if x > 3 { y[x - 1] += 1.0 } then x / 2, z after { for i = 0 to N { y[i] += 1.0 } } }",
+        )
+        .unwrap();
+        let counted = count_trips(&mut module, "f").unwrap();
+        assert_eq!(verify(&module), Ok(()));
+        let shown: Vec<String> =
+            counted.iter().map(|one| format!("{}{}", " ".repeat(one.depth), one.name)).collect();
+        assert_eq!(shown, ["i", " p", "  q", "x, z", "i"]);
+        expect_test::expect![[r#"
+            func f(out b0, in b1, in b2, out b3) {
+              for loop = 0 to 5 {
+                b3[loop] = index(0)
+              }
+              b3[0] += index(max(p0, 0))
+              for i = 0 to p0 {
+                for k = i to i + 1 {
+                  b3[1] += index(max((b1[i + 1] - b1[i] + 1) / 2, 0))
+                  for p = b1[i] to b1[i + 1] step 2 {
+                    b3[2] += index(max(p, 0))
+                  }
+                  b0[k] = sum(p = b1[i] to b1[i + 1] step 2) b2[p] * (sum(q = 0 to p) 1.0)
+                }
+              }
+              while x = p0, z = 0 if x > 3 {
+                b3[3] += index(1)
+                b0[x - 1] += 1.0
+              } then x / 2, z after {
+                b3[4] += index(max(p0, 0))
+                for i = 0 to p0 {
+                  b0[i] += 1.0
+                }
+              }
+            }
+        "#]]
+        .assert_eq(&module.functions[0].to_string());
+        let mut data = [
+            Data::Float(vec![0.0; 4]),
+            Data::Int(vec![0, 3, 3, 4, 10]),
+            Data::Float(vec![1.0; 100]),
+            Data::Int(vec![7; 5]),
+        ];
+        run_steps(&module, "f", &[4], &mut data, 10_000).unwrap();
+        // Terms at 0, 2; 3; 4, 6, 8.
+        assert_eq!(data[3].as_int().unwrap(), [4, 6, 2 + 3 + 4 + 6 + 8, 1, 4]);
+        assert_eq!(count_trips(&mut module, "g"), Err(TripsError::Function));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..Default::default() })]
+
+        #[test]
+        fn counts_are_the_interpreters(seed: u64) {
+            let before = random::module(seed, Style::Runnable);
+            let mut after = before.clone();
+            let counted = count_trips(&mut after, "f").unwrap();
+            prop_assert_eq!(verify(&after), Ok(()));
+            let data = || vec![Data::Float(vec![1.0; 16]); 3];
+            let mut plain = data();
+            let trips = match run_counted(&before, "f", &[4, 3], &mut plain, 200_000) {
+                Err(InterpError::Steps(_)) => return Ok(()),
+                trips => trips.unwrap(),
+            };
+            let mut counting = data();
+            counting.push(Data::Int(vec![-1; counted.len()]));
+            run_steps(&after, "f", &[4, 3], &mut counting, 1_000_000).unwrap();
+            prop_assert_eq!(&counting[..3], &plain[..]);
+            let mut sums = vec![0; trips.len()];
+            for (one, count) in counted.iter().zip(counting[3].as_int().unwrap()) {
+                sums[one.var.unwrap().0 as usize] += *count as u64;
+            }
+            let mut found = vec![false; trips.len()];
+            counted.iter().for_each(|one| found[one.var.unwrap().0 as usize] = true);
+            for (var, (sum, trips)) in sums.iter().zip(&trips).enumerate() {
+                prop_assert!(!found[var] || sum == trips, "{}: {} {}\n{}", var, sum, trips, after);
+            }
+        }
+    }
+}
