@@ -4,21 +4,27 @@
 //! all of these are, so the points of the merge lattice are the unions of the products' cursors, and at each the products whose cursors are
 //! among them go on inside (sparse convolutions, section 5.1). Dense levels are located: position `p * n + i`.
 //!
-//! Products that do not have an iterator are computed outside of its loop.
+//! A subscript of several iterators is *reduced* by the loops of all but the last of them: each visits the coordinates where what the others can reach
+//! of the level, a window on it, is not empty (section 3.1). The last one *resolves* it. Positions within a window are walked from its first position on, so
+//! that no level is searched (section 5.2). A level whose subscript is known when its turn comes is searched for its coordinate.
+//!
+//! Products that do not have an iterator are computed outside of its loop. Conditions of products are bounds of the last of their iterators' loops.
 //!
 //! Before -> after, `y(i) += A(i, j) * x(j)`, `A` in rows (`csr`):
 //! `parallel i = 0 to N { for p = A.pos1[i] to A.pos1[i + 1] { y[i] += A[p] * x[A.crd1[p]] } }`; sums are made of reductions as everywhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dastac_loops::linear::Facts;
 use dastac_loops::{
-    Case, CoIter, Condition, Cursor, For, Function, Index, Mark, Mode, Module, Stmt, Store,
-    StoreMode, Value, passes,
+    BufferId, Case, CoIter, Condition, For, Function, Index, Mark, Mode, Module, Stmt, Store,
+    StoreMode, Sum, Value, VarId, While, passes,
 };
 
 use super::graph;
-use super::kernel::{IterateError, Kernel, LevelBuffers, Linear, MOST_CURSORS, Product};
-use crate::format::Kind;
+use super::kernel::{IterateError, Kernel, LevelBuffers, Linear, MOST_CURSORS, Walking};
+use super::level::{Found, Sparse, Turn};
+use super::state::{At, State};
 
 /// Adds the function `name`, which sets the result, to a module. It takes the result, then the operands' buffers, each once, in order.
 ///
@@ -26,7 +32,8 @@ use crate::format::Kind;
 /// Orders of levels that contradict each other; levels that cannot be walked in order; lattices of too many points.
 pub fn compile(module: &mut Module, name: &str, kernel: &Kernel) -> Result<(), IterateError> {
     let mut args = vec![(kernel.result, Mode::Out)];
-    for buffer in kernel.operands.iter().flat_map(|operand| operand.buffers()) {
+    let located = kernel.products.iter().flat_map(|product| &product.values).flat_map(loaded);
+    for buffer in kernel.operands.iter().flat_map(|operand| operand.buffers()).chain(located) {
         if !args.iter().any(|(known, _)| *known == buffer) {
             args.push((buffer, Mode::In));
         }
@@ -54,13 +61,11 @@ pub fn fill(
     let order = graph::order(kernel)?;
     let vars = std::mem::take(&mut function.vars);
     let part = Function { vars, ..Function::new(function.name.clone(), Vec::new()) };
-    let mut builder = Builder { kernel, order, function: part, values: BTreeMap::new() };
-    let products = 0..kernel.products.len();
-    let products = products.map(|product| State {
-        product,
-        places: kernel.products[product].factors.iter().map(|_| (0, Index::Const(0))).collect(),
-    });
-    let body = builder.loops(0, products.collect());
+    let conditions = kernel.products.iter().map(|product| kernel.conditions(product)).collect();
+    let (values, facts) = (BTreeMap::new(), Facts::default());
+    let mut builder = Builder { kernel, order, conditions, function: part, values, facts };
+    let states = (0..kernel.products.len()).map(|product| State::new(kernel, product));
+    let body = builder.loops(0, states.collect());
     let mut part = builder.function;
     part.body = body?;
     for pass in passes::PASSES {
@@ -70,51 +75,100 @@ pub fn fill(
     Ok(set_once(&mut function.body, kernel))
 }
 
-/// A product on the way to its elements: of each factor, the levels that are resolved, and the position there.
-#[derive(Clone)]
-struct State {
-    product: usize,
-    places: Vec<(usize, Index)>,
+/// The buffers that a value loads from.
+fn loaded(value: &Value) -> Vec<BufferId> {
+    let mut buffers = Vec::new();
+    value.visit(&mut |value| {
+        if let Value::Load(buffer, _) = value {
+            buffers.push(*buffer);
+        }
+    });
+    buffers
 }
 
-struct Builder<'a> {
-    kernel: &'a Kernel,
+pub(super) struct Builder<'a> {
+    pub(super) kernel: &'a Kernel,
     order: Vec<usize>,
-    function: Function,
+    /// Of each product.
+    conditions: Vec<Vec<Linear>>,
+    pub(super) function: Function,
     /// What iterators are at the current place.
     values: BTreeMap<usize, Index>,
+    /// What is known of them.
+    pub(super) facts: Facts,
 }
 
-/// A sparse level at an iterator, at one place in a tensor.
-struct Sparse {
-    cursor: Cursor,
-    /// The products' factors that are there.
-    users: Vec<(usize, usize)>,
+/// The range of a loop: from the largest of the first to the smallest of the others.
+pub(super) struct Range {
+    pub(super) lower: Vec<Index>,
+    pub(super) upper: Vec<Index>,
 }
 
-impl Sparse {
-    fn of(&self, product: usize) -> bool {
-        self.users.iter().any(|(user, _)| *user == product)
+impl Range {
+    pub(super) fn first(&self) -> Index {
+        self.lower.iter().cloned().reduce(Index::max).unwrap_or(Index::Const(0))
+    }
+
+    pub(super) fn end(&self) -> Index {
+        self.upper.iter().cloned().reduce(Index::min).unwrap_or(Index::Const(0))
     }
 }
 
 impl Builder<'_> {
     /// The loops of iterators from `depth` on.
     fn loops(&mut self, depth: usize, states: Vec<State>) -> Result<Vec<Stmt>, IterateError> {
-        if states.is_empty() {
-            return Ok(Vec::new());
+        let mut tested: Vec<(Vec<Condition>, Vec<State>)> = Vec::new();
+        for mut state in states {
+            self.locate(&mut state);
+            let tests = self.tests(&mut state);
+            match tested.iter_mut().find(|(known, _)| *known == tests) {
+                Some((_, states)) => states.push(state),
+                None => tested.push((tests, vec![state])),
+            }
         }
+        let mut body = Vec::new();
+        for (tests, states) in tested {
+            let inside = self.searched(depth, states)?;
+            match tests.is_empty() {
+                true => body.extend(inside),
+                false => body.push(Stmt::when(Condition::all(tests), inside)),
+            }
+        }
+        Ok(body)
+    }
+
+    /// The loops of products whose conditions hold, where levels may have to be searched.
+    fn searched(&mut self, depth: usize, states: Vec<State>) -> Result<Vec<Stmt>, IterateError> {
+        let mut body = Vec::new();
+        let mut ready = Vec::new();
+        for state in states {
+            match self.known_level(&state) {
+                Some(factor) => body.extend(self.find(depth, &state, factor)?),
+                None => ready.push(state),
+            }
+        }
+        if !ready.is_empty() {
+            body.extend(self.at_depth(depth, ready)?);
+        }
+        Ok(body)
+    }
+
+    /// The loops of products that have all their places and conditions at a depth.
+    fn at_depth(&mut self, depth: usize, states: Vec<State>) -> Result<Vec<Stmt>, IterateError> {
         let Some(&iterator) = self.order.get(depth) else {
-            return states.iter().map(|state| self.store(state)).collect();
+            return Ok(states.iter().map(|state| self.store(state)).collect());
         };
         let has = |state: &State| {
             self.kernel.head.contains(&iterator)
                 || self.kernel.products[state.product].mentions(iterator)
         };
         let (inside, outside): (Vec<State>, Vec<State>) = states.into_iter().partition(has);
-        let mut body = self.loops(depth + 1, outside)?;
+        let mut body = match outside.is_empty() {
+            true => Vec::new(),
+            false => self.at_depth(depth + 1, outside)?,
+        };
         if !inside.is_empty() {
-            body.push(self.one(depth, iterator, &inside)?);
+            body.extend(self.one(depth, iterator, inside)?);
         }
         Ok(body)
     }
@@ -124,18 +178,16 @@ impl Builder<'_> {
         &mut self,
         depth: usize,
         iterator: usize,
-        states: &[State],
-    ) -> Result<Stmt, IterateError> {
+        mut states: Vec<State>,
+    ) -> Result<Vec<Stmt>, IterateError> {
+        let range = self.range(iterator, &mut states);
         let mut sparse: Vec<Sparse> = Vec::new();
-        for state in states {
-            let factors = &self.kernel.products[state.product].factors;
-            for factor in 0..factors.len() {
-                let Some(cursor) = self.cursor(iterator, state, factor)? else { continue };
-                let user = (state.product, factor);
-                let same = sparse.iter_mut().find(|one| same_place(&one.cursor, &cursor));
-                match same {
-                    Some(same) => same.users.push(user),
-                    None => sparse.push(Sparse { cursor, users: vec![user] }),
+        for state in &states {
+            for factor in 0..state.places.len() {
+                let Some(level) = self.level(iterator, &range, state, factor) else { continue };
+                match sparse.iter_mut().find(|one| one.is_same(&level)) {
+                    Some(same) => same.users.extend(level.users),
+                    None => sparse.push(level),
                 }
             }
         }
@@ -153,148 +205,331 @@ impl Builder<'_> {
             points.extend(unions);
             points.insert(set.clone());
         }
-        let mut points: Vec<BTreeSet<usize>> = points.into_iter().collect();
-        points.sort_by_key(|point| std::cmp::Reverse(point.len()));
-
-        let (name, extent) = self.kernel.iterators[iterator].clone();
-        let head = self.kernel.head.contains(&iterator);
-        let mark = if head { Mark::Parallel } else { Mark::Sequential };
-        let alone = points.len() == 1;
-        let (var, value) = match &sparse[..] {
-            // A level alone is walked by its positions.
-            [only] if alone => {
-                let position = only.cursor.position;
-                (position, only.cursor.at(&Index::Var(position)))
+        match (&sparse[..], points.len()) {
+            ([], _) => self.over_range(depth, iterator, &range, states),
+            ([only], 1) if only.is_each() => {
+                self.over_positions(depth, iterator, &range, states, only)
             }
             _ => {
-                let var = self.function.fresh_var(name);
-                (var, Index::Var(var))
-            }
-        };
-        self.values.insert(iterator, value.clone());
-        let mut cases = Vec::new();
-        for point in points {
-            let mut inside = Vec::new();
-            for (state, set) in states.iter().zip(&sets) {
-                if set.is_subset(&point) {
-                    let mut state = state.clone();
-                    for one in &sparse {
-                        let position = || Index::Var(one.cursor.position);
-                        for (product, factor) in &one.users {
-                            if *product == state.product {
-                                let (level, place) = &mut state.places[*factor];
-                                (*level, *place) = (*level + 1, position());
-                            }
-                        }
-                    }
-                    self.locate(&mut state);
-                    inside.push(state);
+                if let Some(one) = sparse.iter().find(|one| !one.ordered) {
+                    let (operand, level) = one.name;
+                    return Err(IterateError::Level { operand, level });
                 }
+                self.walk(depth, iterator, &range, (&states, &sets), (&sparse, points))
             }
-            let body = self.loops(depth + 1, inside)?;
-            cases.push(Case { cursors: point.into_iter().collect(), body });
         }
-        self.values.remove(&iterator);
-        let range = match &sparse[..] {
-            [] => Some((Index::Const(0), extent.clone())),
-            [only] if alone => Some((only.cursor.start.clone(), only.cursor.end.clone())),
-            _ => None,
-        };
-        Ok(match (range, cases.pop()) {
-            (Some((lower, upper)), Some(case)) => {
-                // A reduction around one addition is a sum.
-                if let ([Stmt::Store(store)], Mark::Sequential) = (&case.body[..], mark) {
-                    let value = Value::sum(var, lower, upper, store.value.clone());
-                    return Ok(Stmt::Store(Store { value, ..store.clone() }));
-                }
-                let (lower, upper) = (vec![lower], vec![upper]);
-                Stmt::For(For { var, lower, upper, step: 1, mark, body: case.body })
-            }
-            (_, last) => {
-                cases.extend(last);
-                let cursors = sparse.into_iter().map(|one| one.cursor).collect();
-                Stmt::CoIter(CoIter { var, lower: Index::Const(0), upper: extent, cursors, cases })
-            }
-        })
     }
 
-    /// The cursor of a factor's next level, if that is a sparse one of this iterator.
-    fn cursor(
+    /// A loop over all of a range.
+    fn over_range(
         &mut self,
+        depth: usize,
         iterator: usize,
+        range: &Range,
+        states: Vec<State>,
+    ) -> Result<Vec<Stmt>, IterateError> {
+        let var = self.iterator_var(iterator);
+        let known = self.facts.len();
+        self.facts.assume_range(var, &range.lower, &range.upper);
+        let body = self.inside(depth, iterator, Index::Var(var), states)?;
+        self.facts.truncate(known);
+        let mark = self.mark(iterator);
+        let (lower, upper) = (range.lower.clone(), range.upper.clone());
+        Ok(vec![repeated(For { var, lower, upper, step: 1, mark, body })])
+    }
+
+    /// A loop over the positions of a level that is alone, each for itself.
+    fn over_positions(
+        &mut self,
+        depth: usize,
+        iterator: usize,
+        range: &Range,
+        states: Vec<State>,
+        level: &Sparse,
+    ) -> Result<Vec<Stmt>, IterateError> {
+        let (cursor, single) = (&level.cursor, level.is_single());
+        let position = match single {
+            true => cursor.start.clone(),
+            false => Index::Var(cursor.position),
+        };
+        let place = cursor.at(&position);
+        let value = place.clone().floor_div(cursor.step);
+        let mut tests = Vec::new();
+        if cursor.step != 1 {
+            tests.push(place.modulo(cursor.step).equal(Index::Const(0)));
+        }
+        if !cursor.above {
+            tests.push(range.first().at_most(value.clone()));
+        }
+        if !cursor.below {
+            tests.push(value.clone().less(range.end()));
+        }
+        let known = self.facts.len();
+        self.facts.assume(&range.first().at_most(value.clone()));
+        self.facts.assume(&value.clone().less(range.end()));
+        let at = At::Position(level.position(&position));
+        let states = states.into_iter().map(|state| level.found(state, &at)).collect();
+        let mut body = self.inside(depth, iterator, value, states)?;
+        self.facts.truncate(known);
+        if !tests.is_empty() {
+            body = vec![Stmt::when(Condition::all(tests), body)];
+        }
+        if single {
+            return Ok(body);
+        }
+        let mark = if level.unique { self.mark(iterator) } else { Mark::Sequential };
+        let (lower, upper) = (vec![cursor.start.clone()], vec![cursor.end.clone()]);
+        Ok(vec![repeated(For { var: cursor.position, lower, upper, step: 1, mark, body })])
+    }
+
+    /// A walk over the coordinates where levels are.
+    fn walk(
+        &mut self,
+        depth: usize,
+        iterator: usize,
+        range: &Range,
+        (states, sets): (&[State], &[BTreeSet<usize>]),
+        (sparse, points): (&[Sparse], BTreeSet<BTreeSet<usize>>),
+    ) -> Result<Vec<Stmt>, IterateError> {
+        let mut points: Vec<BTreeSet<usize>> = points.into_iter().collect();
+        points.sort_by_key(|point| std::cmp::Reverse(point.len()));
+        let every = self.kernel.walking == Walking::Search
+            && sparse.iter().any(|level| level.turn == Turn::Reduces);
+        if every && points.iter().all(|point| !point.is_empty()) {
+            points.push(BTreeSet::new());
+        }
+        let var = self.iterator_var(iterator);
+        let known = self.facts.len();
+        self.facts.assume_range(var, &range.lower, &range.upper);
+        let mut cases = Vec::new();
+        for point in points {
+            // Where positions repeat, those of the coordinate are a segment.
+            let mut ends = Vec::new();
+            let mut found: BTreeMap<usize, At> = BTreeMap::new();
+            for at in &point {
+                let level = &sparse[*at];
+                let position = Index::Var(level.cursor.position);
+                let place = match level.cursor.repeats && level.turn == Turn::Resolves {
+                    true => {
+                        let end = self.function.fresh_var("end");
+                        ends.push((*at, end));
+                        level.segment(&position, &Index::Var(end))
+                    }
+                    false => At::Position(level.position(&position)),
+                };
+                found.insert(*at, place);
+            }
+            let inside = states.iter().zip(sets).filter(|(_, set)| set.is_subset(&point));
+            let inside = inside.map(|(state, _)| {
+                found
+                    .iter()
+                    .fold(state.clone(), |state, (at, place)| sparse[*at].found(state, place))
+            });
+            let inside: Vec<State> = inside.collect();
+            let mut body = match inside.is_empty() {
+                true => Vec::new(),
+                false => self.inside(depth, iterator, Index::Var(var), inside)?,
+            };
+            for (at, end) in ends.into_iter().rev() {
+                body = vec![self.until_other_place(&sparse[at], end, body)];
+            }
+            cases.push(Case { cursors: point.into_iter().collect(), body });
+        }
+        self.facts.truncate(known);
+        let cursors = sparse.iter().map(|one| one.cursor.clone()).collect();
+        let (lower, upper) = (range.first(), range.end());
+        Ok(vec![Stmt::CoIter(CoIter { var, lower, upper, cursors, cases })])
+    }
+
+    /// Statements with a variable for the end of the positions that have the place of a cursor's.
+    fn until_other_place(&mut self, level: &Sparse, end: VarId, after: Vec<Stmt>) -> Stmt {
+        let cursor = &level.cursor;
+        let (position, more) = (Index::Var(cursor.position), self.function.fresh_var("more"));
+        let here = Index::Var(end);
+        let same = || cursor.at(&here).equal(cursor.at(&position));
+        let next = vec![
+            Index::select(same(), here.clone() + 1, here.clone()),
+            Index::select(same(), Index::Const(1), Index::Const(0)),
+        ];
+        let condition = Condition::all(vec![
+            here.clone().less(cursor.end.clone()),
+            Index::Const(1).at_most(Index::Var(more)),
+        ]);
+        let vars = vec![(end, position.clone() + 1), (more, Index::Const(1))];
+        Stmt::While(While { vars, condition, body: Vec::new(), next, after })
+    }
+
+    /// The statements inside of an iterator's loop.
+    fn inside(
+        &mut self,
+        depth: usize,
+        iterator: usize,
+        value: Index,
+        states: Vec<State>,
+    ) -> Result<Vec<Stmt>, IterateError> {
+        self.values.insert(iterator, value);
+        let body = self.loops(depth + 1, states)?;
+        self.values.remove(&iterator);
+        Ok(body)
+    }
+
+    /// A level whose subscript is known is searched for it.
+    fn find(
+        &mut self,
+        depth: usize,
         state: &State,
         factor: usize,
-    ) -> Result<Option<Cursor>, IterateError> {
-        let own = &self.kernel.products[state.product].factors[factor];
-        let operand = &self.kernel.operands[own.operand];
-        let (level, place) = &state.places[factor];
-        let Some(buffers) = operand.levels.get(*level) else { return Ok(None) };
-        let subscript = &own.subscripts[operand.format.order()[*level]];
-        if subscript.as_iterator() != Some(iterator) {
-            return Ok(None);
-        }
-        let (start, end, coordinates) = match buffers {
-            LevelBuffers::Dense => return Ok(None),
-            LevelBuffers::Compressed { positions, coordinates, .. } => {
-                let at = |index: Index| Index::Load(*positions, Box::new(index));
-                (at(place.clone()), at(place.clone() + 1), *coordinates)
-            }
-            LevelBuffers::Singleton { coordinates } => {
-                (place.clone(), place.clone() + 1, *coordinates)
-            }
+    ) -> Result<Vec<Stmt>, IterateError> {
+        let Some(Found { level, value }) = self.search(state, factor) else {
+            return Ok(Vec::new());
         };
-        let kind = operand.format.levels()[*level];
-        if !kind.ordered || !kind.unique {
-            return Err(IterateError::Level { operand: own.operand, level: *level });
+        let cursor = &level.cursor;
+        if !level.ordered || level.is_single() {
+            let position = match level.is_single() {
+                true => cursor.start.clone(),
+                false => Index::Var(cursor.position),
+            };
+            let test = cursor.at(&position).equal(value);
+            let state = level.found(state.clone(), &At::Position(position));
+            let body = vec![Stmt::when(test, self.loops(depth, vec![state])?)];
+            let (start, end) = (cursor.start.clone(), cursor.end.clone());
+            return Ok(match level.is_single() {
+                true => body,
+                false => vec![Stmt::For(For::new(cursor.position, start, end, body))],
+            });
         }
-        let position = self.function.fresh_var(format!("p{}", self.kernel.iterators[iterator].0));
-        let place = Index::Load(coordinates, Box::new(Index::Var(position)));
-        let (step, width) = (1, Index::Const(1));
-        let (repeats, above, below) = (false, true, true);
-        Ok(Some(Cursor { position, start, end, place, step, width, repeats, above, below }))
+        let position = Index::Var(cursor.position);
+        let end = cursor.repeats.then(|| self.function.fresh_var("end"));
+        let at = match end {
+            Some(end) => level.segment(&position, &Index::Var(end)),
+            None => At::Position(position),
+        };
+        let mut body = self.loops(depth, vec![level.found(state.clone(), &at)])?;
+        if let Some(end) = end {
+            body = vec![self.until_other_place(&level, end, body)];
+        }
+        let var = self.function.fresh_var("at");
+        let (lower, upper) = (value.clone(), value + 1);
+        let cases = vec![Case { cursors: vec![0], body }];
+        Ok(vec![Stmt::CoIter(CoIter { var, lower, upper, cursors: vec![level.cursor], cases })])
+    }
+
+    /// The range of an iterator's loop: its extent, and the conditions that it is the last iterator of. Of products that differ in these it is the
+    /// smallest range around, and they keep them as tests.
+    fn range(&self, iterator: usize, states: &mut [State]) -> Range {
+        let mut ranges: Vec<(Range, BTreeSet<usize>)> = Vec::new();
+        for state in &*states {
+            let mut lower = vec![Index::Const(0)];
+            let mut upper = vec![self.kernel.iterators[iterator].1.clone()];
+            let mut used = BTreeSet::new();
+            for (at, condition) in self.conditions[state.product].iter().enumerate() {
+                let coefficient = condition.coefficient(iterator);
+                let Some(rest) = self.value_but(condition, iterator) else { continue };
+                if state.tested.contains(&at) || coefficient == 0 {
+                    continue;
+                }
+                match coefficient {
+                    // c * i + rest >= 0
+                    1.. => {
+                        lower.push((Index::Const(coefficient - 1) - rest).floor_div(coefficient))
+                    }
+                    _ => upper.push(rest.floor_div(-coefficient) + 1),
+                }
+                used.insert(at);
+            }
+            ranges.push((Range { lower, upper }, used));
+        }
+        let Some((first, _)) = ranges.first() else {
+            return Range { lower: Vec::new(), upper: Vec::new() };
+        };
+        let same = |(range, _): &(Range, BTreeSet<usize>)| {
+            range.lower == first.lower && range.upper == first.upper
+        };
+        if ranges.iter().all(same) {
+            for (state, (_, used)) in states.iter_mut().zip(&ranges) {
+                state.tested.extend(used);
+            }
+            return ranges.swap_remove(0).0;
+        }
+        let one = |indices: Option<Index>| indices.into_iter().collect();
+        Range {
+            lower: one(ranges.iter().map(|(range, _)| range.first()).reduce(Index::min)),
+            upper: one(ranges.iter().map(|(range, _)| range.end()).reduce(Index::max)),
+        }
+    }
+
+    /// Conditions of a product that can be decided now, and were not.
+    fn tests(&self, state: &mut State) -> Vec<Condition> {
+        let mut tests = Vec::new();
+        for (at, condition) in self.conditions[state.product].iter().enumerate() {
+            let Some(value) = self.value(condition) else { continue };
+            let test = Index::Const(0).at_most(value);
+            if state.tested.insert(at) && !self.facts.imply(&test) {
+                tests.push(test);
+            }
+        }
+        tests
     }
 
     /// Goes down dense levels whose iterators have values.
     fn locate(&self, state: &mut State) {
         let factors = &self.kernel.products[state.product].factors;
-        for (factor, (level, place)) in factors.iter().zip(&mut state.places) {
+        for (factor, place) in factors.iter().zip(&mut state.places) {
             let operand = &self.kernel.operands[factor.operand];
-            while let Some(LevelBuffers::Dense) = operand.levels.get(*level) {
-                let dimension = operand.format.order()[*level];
+            while let (Some(LevelBuffers::Dense), At::Position(at)) =
+                (operand.levels.get(place.level), &place.at)
+            {
+                let dimension = operand.format.order()[place.level];
                 let Some(value) = self.value(&factor.subscripts[dimension]) else { break };
-                *place = place.clone() * operand.extents[dimension].clone() + value;
-                *level += 1;
+                let at = at.clone() * operand.extents[dimension].clone() + value;
+                place.found(At::Position(at));
             }
         }
     }
 
     /// What is added to an element of the result.
-    fn store(&self, state: &State) -> Result<Stmt, IterateError> {
+    fn store(&self, state: &State) -> Stmt {
         let product = &self.kernel.products[state.product];
         let mut factors = Vec::new();
         if product.coefficient != 1.0 {
             factors.push(Value::constant(product.coefficient));
         }
-        for (factor, (level, place)) in product.factors.iter().zip(&state.places) {
-            let operand = &self.kernel.operands[factor.operand];
-            if *level < operand.levels.len() {
-                return Err(IterateError::Repeated { operand: factor.operand });
-            }
-            factors.push(Value::load(operand.values, place.clone()));
+        for (factor, place) in product.factors.iter().zip(&state.places) {
+            // A level that is not unique has a singleton behind it, so that the last one's place is a position.
+            let At::Position(at) = &place.at else { continue };
+            factors.push(Value::load(self.kernel.operands[factor.operand].values, at.clone()));
         }
         factors.extend(product.values.iter().map(|value| value.rebuild(&|leaf| self.leaf(leaf))));
         let value = Value::product(factors);
         let place = self.kernel.place.rebuild(&|leaf| self.leaf(leaf));
         let store = Stmt::add(self.kernel.result, place, value);
-        let tests = self.tests(product);
-        Ok(if tests.is_empty() { store } else { Stmt::when(Condition::all(tests), vec![store]) })
+        let tests = product.tests.iter().map(|test| test.rebuild(&|leaf| self.leaf(leaf)));
+        let tests: Vec<Condition> = tests.collect();
+        if tests.is_empty() { store } else { Stmt::when(Condition::all(tests), vec![store]) }
     }
 
     /// The value of a linear expression, where all its iterators have theirs.
-    fn value(&self, linear: &Linear) -> Option<Index> {
-        linear.terms().iter().try_fold(linear.constant.clone(), |sum, (iterator, coefficient)| {
-            Some(self.values.get(iterator)?.clone() * *coefficient + sum)
-        })
+    pub(super) fn value(&self, linear: &Linear) -> Option<Index> {
+        self.value_but(linear, usize::MAX)
+    }
+
+    /// The value of all of a linear expression but an iterator's part.
+    pub(super) fn value_but(&self, linear: &Linear, iterator: usize) -> Option<Index> {
+        let terms = linear.terms().iter().filter(|(at, _)| *at != iterator);
+        let mut sum = Index::Const(0);
+        for (at, coefficient) in terms {
+            let value = self.values.get(at)?.clone();
+            sum = match coefficient {
+                -1 => sum - value,
+                _ => sum + value * *coefficient,
+            };
+        }
+        Some(sum + linear.constant.clone())
+    }
+
+    /// Whether an iterator has a value.
+    pub(super) fn is_known(&self, iterator: usize) -> bool {
+        self.values.contains_key(&iterator)
     }
 
     /// The value of an iterator that stands for it in a factor.
@@ -306,35 +541,31 @@ impl Builder<'_> {
         value.cloned().unwrap_or_else(|| leaf.clone())
     }
 
-    /// What has to be tested where all iterators are known.
-    fn tests(&self, product: &Product) -> Vec<Condition> {
-        let zero = || Index::Const(0);
-        let mut tests = Vec::new();
-        for condition in &product.conditions {
-            tests.extend(self.value(condition).map(|value| zero().at_most(value)));
+    fn iterator_var(&mut self, iterator: usize) -> VarId {
+        self.function.fresh_var(self.kernel.iterators[iterator].0.clone())
+    }
+
+    /// Iterations of an iterator of the head set different elements.
+    fn mark(&self, iterator: usize) -> Mark {
+        match self.kernel.head.contains(&iterator) {
+            true => Mark::Parallel,
+            false => Mark::Sequential,
         }
-        for factor in &product.factors {
-            let operand = &self.kernel.operands[factor.operand];
-            for (level, dimension) in operand.format.levels().iter().zip(operand.format.order()) {
-                let subscript = &factor.subscripts[*dimension];
-                if level.kind != Kind::Dense || subscript.as_iterator().is_some() {
-                    continue;
-                }
-                if let Some(value) = self.value(subscript) {
-                    let extent = operand.extents[*dimension].clone();
-                    tests.extend([zero().at_most(value.clone()), value.less(extent)]);
-                }
-            }
-        }
-        tests.extend(product.tests.iter().map(|test| test.rebuild(&|leaf| self.leaf(leaf))));
-        tests
     }
 }
 
-/// Whether two cursors walk the same positions.
-fn same_place(one: &Cursor, other: &Cursor) -> bool {
-    let position = Index::Var(other.position);
-    one.start == other.start && one.end == other.end && one.at(&position) == other.place
+/// A loop; a reduction around one addition is a sum.
+fn repeated(inner: For) -> Stmt {
+    if let ([Stmt::Store(store)], Mark::Sequential) = (&inner.body[..], inner.mark)
+        && !store.index.mentions(inner.var)
+        && store.mode == StoreMode::Add
+    {
+        let For { var, lower, upper, step, .. } = inner;
+        let (unroll, condition, fetch, body) = (None, None, Vec::new(), store.value.clone());
+        let sum = Sum { var, lower, upper, step, unroll, condition, fetch, body };
+        return Stmt::Store(Store { value: Value::Sum(Box::new(sum)), ..store.clone() });
+    }
+    Stmt::For(inner)
 }
 
 /// Makes additions to zeros of the result what sets it, if all there is is one nest that comes to each element once.

@@ -2,6 +2,8 @@
 //!
 //! An edge leads from the iterator of a level to that of the next (sparse convolutions, section 4). A dense level behind nothing but dense ones can be
 //! located at any time, so only levels from the first sparse one on are ordered: each comes after all levels before it.
+//!
+//! Of a subscript of several iterators one is the last, which resolves its level: that which is wanted last. The others reduce it before.
 
 use std::collections::BTreeSet;
 
@@ -16,20 +18,19 @@ pub(super) fn order(kernel: &Kernel) -> Result<Vec<usize>, IterateError> {
     let mut edges: BTreeSet<(usize, usize, usize)> = BTreeSet::new();
     for factor in kernel.products.iter().flat_map(|product| &product.factors) {
         let format = &kernel.operands[factor.operand].format;
-        let iterators = |level: usize| factor.subscripts[format.order()[level]].terms();
-        for (at, level) in format.levels().iter().enumerate() {
-            if level.kind == Kind::Dense
-                && format.levels()[..at].iter().all(|l| l.kind == Kind::Dense)
-            {
-                continue;
+        let mut before: Vec<usize> = Vec::new();
+        let mut dense = true;
+        for (level, dimension) in format.levels().iter().zip(format.order()) {
+            let iterators = || factor.subscripts[*dimension].terms().iter().map(|(at, _)| *at);
+            let wanted = |at: &usize| kernel.order.iter().position(|other| other == at);
+            let Some(last) = iterators().max_by_key(wanted) else { continue };
+            dense &= level.kind == Kind::Dense;
+            if !dense {
+                let others = before.iter().copied().chain(iterators());
+                let others = others.filter(|other| *other != last);
+                edges.extend(others.map(|other| (other, last, factor.operand)));
             }
-            for before in 0..at {
-                for (first, _) in iterators(before) {
-                    for (then, _) in iterators(at).iter().filter(|(then, _)| then != first) {
-                        edges.insert((*first, *then, factor.operand));
-                    }
-                }
-            }
+            before.push(last);
         }
     }
     let mut left: Vec<usize> = kernel.order.clone();

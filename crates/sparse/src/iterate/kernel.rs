@@ -117,6 +117,47 @@ pub struct Kernel {
     pub products: Vec<Product>,
     /// The order of loops that is wanted, outermost first: all iterators.
     pub order: Vec<usize>,
+    /// How subscripts of several iterators are walked on sparse levels.
+    pub walking: Walking,
+}
+
+/// How the loops of a subscript's iterators go over a sparse level: all but the last of them, which can only reduce what the others reach of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Walking {
+    /// Over the coordinates where the level has something within reach (sparse convolutions, section 3).
+    #[default]
+    Subsections,
+    /// Over all coordinates, with the begin of what is within reach carried along (unified convolution framework, section 5).
+    Search,
+    /// Over all coordinates; the level is searched for each.
+    Locate,
+}
+
+impl Kernel {
+    /// Where a product may be other than zero: its conditions, and the extents of dense dimensions where iterators can be outside of them.
+    pub(super) fn conditions(&self, product: &Product) -> Vec<Linear> {
+        let mut conditions = product.conditions.clone();
+        for factor in &product.factors {
+            let operand = &self.operands[factor.operand];
+            for (level, dimension) in operand.format.levels().iter().zip(operand.format.order()) {
+                let subscript = &factor.subscripts[*dimension];
+                let extent = &operand.extents[*dimension];
+                let same = |at: usize| self.iterators[at].1 == *extent;
+                if level.kind != Kind::Dense || subscript.as_iterator().is_some_and(same) {
+                    continue;
+                }
+                let grows = subscript.terms.iter().all(|(_, coefficient)| *coefficient > 0);
+                let zero = Index::Const(0).at_most(subscript.constant.clone());
+                if !(grows && zero.as_bool() == Some(true)) {
+                    conditions.push(subscript.clone());
+                }
+                let negated = subscript.terms.iter().map(|(at, by)| (*at, -by));
+                let rest = extent.clone() - 1 - subscript.constant.clone();
+                conditions.push(Linear::new(negated, rest));
+            }
+        }
+        conditions
+    }
 }
 
 impl Kernel {

@@ -7,12 +7,14 @@
 mod compile;
 mod graph;
 mod kernel;
+mod level;
 mod lower;
+mod state;
 #[cfg(test)]
 mod tests;
 
 pub use compile::{compile, fill};
 pub use kernel::{
-    Factor, IterateError, Kernel, LevelBuffers, Linear, MOST_CURSORS, Operand, Product,
+    Factor, IterateError, Kernel, LevelBuffers, Linear, MOST_CURSORS, Operand, Product, Walking,
 };
 pub use lower::lower;

@@ -10,14 +10,35 @@ use crate::format::{Format, Kind, Level};
 use crate::iterate::*;
 use crate::storage::{Build, Entries, Indices, LevelData, Tensor, Values};
 
+/// A linear expression: iterators with coefficients, and a constant.
+type Sum = (Vec<(usize, i64)>, i64);
+
+/// A tensor: its shape, of each dimension the iterator whose extent it is for certain, and how it is stored.
+#[derive(Clone, Debug)]
+struct Stored {
+    shape: Vec<u64>,
+    iterators: Vec<Option<usize>>,
+    format: Format,
+    tensor: Tensor,
+}
+
+/// A product: a number, elements of operands, and what is not negative.
+#[derive(Clone, Debug)]
+struct Term {
+    number: f64,
+    factors: Vec<(usize, Vec<Sum>)>,
+    conditions: Vec<Sum>,
+}
+
 /// A kernel in numbers: extents of iterators, operands, products.
 #[derive(Clone, Debug)]
 struct Case {
     extents: Vec<u64>,
-    operands: Vec<(Vec<usize>, Format, Tensor)>,
-    products: Vec<(f64, Vec<usize>)>,
+    operands: Vec<Stored>,
+    products: Vec<Term>,
     head: Vec<usize>,
     order: Vec<usize>,
+    walking: Walking,
 }
 
 /// The module of a case, walks not lowered, and the symbols' values.
@@ -33,28 +54,42 @@ fn module_of(case: &Case) -> (Module, Result<(), IterateError>, Vec<i64>) {
     let size = case.head.iter().map(|at| iterators[*at].1.clone()).reduce(|a, b| a * b);
     let result = module.buffer("result", Element::F64, size.unwrap_or(Index::Const(1)));
     let mut operands = Vec::new();
-    for (at, (subscripts, format, tensor)) in case.operands.iter().enumerate() {
-        let extents = subscripts.iter().map(|at| iterators[*at].1.clone()).collect();
+    for (at, stored) in case.operands.iter().enumerate() {
         let name = ["A", "B", "C"][at];
+        let dimensions = stored.shape.iter().zip(&stored.iterators).enumerate();
+        let mut extents = Vec::new();
+        for (dimension, (size, iterator)) in dimensions {
+            extents.push(match iterator {
+                Some(iterator) => iterators[*iterator].1.clone(),
+                None => {
+                    symbols.push(*size as i64);
+                    Index::Symbol(module.symbol(&format!("{name}.size{dimension}")))
+                }
+            });
+        }
         let types = (Element::F64, Element::U32);
-        operands.push(Operand::declare(&mut module, name, (format, extents), types));
-        for level in tensor.levels() {
+        operands.push(Operand::declare(&mut module, name, (&stored.format, extents), types));
+        for level in stored.tensor.levels() {
             if let LevelData::Compressed { coordinates, .. } = level {
                 symbols.push(coordinates.len() as i64);
             }
         }
     }
-    let factor = |operand: &usize| Factor {
+    let linear = |(terms, constant): &Sum| Linear::new(terms.clone(), Index::Const(*constant));
+    let factor = |(operand, subscripts): &(usize, Vec<Sum>)| Factor {
         operand: *operand,
-        subscripts: case.operands[*operand].0.iter().map(|at| Linear::iterator(*at)).collect(),
+        subscripts: subscripts.iter().map(linear).collect(),
     };
-    let product = |(coefficient, factors): &(f64, Vec<usize>)| {
-        Product::of(*coefficient, factors.iter().map(factor).collect())
+    let product = |term: &Term| Product {
+        coefficient: term.number,
+        factors: term.factors.iter().map(factor).collect(),
+        conditions: term.conditions.iter().map(linear).collect(),
+        ..Product::default()
     };
     let products = case.products.iter().map(product).collect();
-    let (head, order) = (case.head.clone(), case.order.clone());
+    let (head, order, walking) = (case.head.clone(), case.order.clone(), case.walking);
     let place = Kernel::in_rows(&iterators, &head);
-    let kernel = Kernel { iterators, operands, result, head, place, products, order };
+    let kernel = Kernel { iterators, operands, result, head, place, products, order, walking };
     let compiled = compile(&mut module, "kernel", &kernel);
     (module, compiled, symbols)
 }
@@ -66,7 +101,7 @@ fn ints(indices: &Indices) -> Data {
 fn run(module: &Module, case: &Case, symbols: &[i64]) -> Vec<f64> {
     let size: u64 = case.head.iter().map(|at| case.extents[*at]).product();
     let mut data = vec![Data::Float(vec![9.0; size as usize])];
-    for (.., tensor) in &case.operands {
+    for Stored { tensor, .. } in &case.operands {
         for level in tensor.levels() {
             match level {
                 LevelData::Dense => {}
@@ -89,11 +124,12 @@ fn run(module: &Module, case: &Case, symbols: &[i64]) -> Vec<f64> {
 fn expected(case: &Case) -> Vec<f64> {
     let size: u64 = case.head.iter().map(|at| case.extents[*at]).product();
     let mut result = vec![0.0; size as usize];
-    for (coefficient, factors) in &case.products {
+    for term in &case.products {
+        let subscripts = term.factors.iter().flat_map(|(_, subscripts)| subscripts);
+        let terms: Vec<(usize, i64)> =
+            subscripts.chain(&term.conditions).flat_map(|(terms, _)| terms.clone()).collect();
         let used: Vec<usize> = (0..case.extents.len())
-            .filter(|at| {
-                case.head.contains(at) || factors.iter().any(|f| case.operands[*f].0.contains(at))
-            })
+            .filter(|at| case.head.contains(at) || terms.iter().any(|(other, _)| other == at))
             .collect();
         let count: u64 = used.iter().map(|at| case.extents[*at]).product();
         for mut nth in 0..count {
@@ -102,11 +138,19 @@ fn expected(case: &Case) -> Vec<f64> {
                 at.insert(*iterator, nth % case.extents[*iterator]);
                 nth /= case.extents[*iterator];
             }
-            let mut value = *coefficient;
-            for factor in factors {
-                let (subscripts, _, tensor) = &case.operands[*factor];
-                let element: Vec<u64> = subscripts.iter().map(|iterator| at[iterator]).collect();
-                value *= match tensor.get(&element) {
+            let value_of = |(terms, constant): &Sum| {
+                terms.iter().fold(*constant, |sum, (it, by)| sum + by * at[it] as i64)
+            };
+            if term.conditions.iter().any(|condition| value_of(condition) < 0) {
+                continue;
+            }
+            let mut value = term.number;
+            for (operand, subscripts) in &term.factors {
+                let Stored { shape, tensor, .. } = &case.operands[*operand];
+                let element: Vec<i64> = subscripts.iter().map(value_of).collect();
+                let inside = element.iter().zip(shape).all(|(at, n)| (0..*n as i64).contains(at));
+                let element: Vec<u64> = element.into_iter().map(|at| at as u64).collect();
+                value *= match inside.then(|| tensor.get(&element)).flatten() {
                     Some(crate::storage::Scalar::F64(value)) => value,
                     None => 0.0,
                     _ => panic!(),
@@ -148,54 +192,97 @@ fn tensor(shape: Vec<u64>, format: &Format, seed: usize) -> Tensor {
 
 fn cases() -> impl Strategy<Value = Case> {
     let extents = prop::collection::vec(0u64..6, 4);
+    // A subscript: mostly an iterator alone.
+    let simple = (0usize..4).prop_map(|at| (vec![(at, 1i64)], 0i64));
+    let term = || (0usize..4, prop::sample::select(vec![-2i64, -1, 1, 1, 1, 2, 3]));
+    let sum = || {
+        (prop::collection::vec(term(), 0..4), -2i64..3).prop_map(|(terms, constant)| {
+            let linear = Linear::new(terms, Index::Const(0));
+            (linear.terms().to_vec(), constant)
+        })
+    };
+    let subscript = prop_oneof![3 => simple, 2 => sum()];
     let operand = (
-        prop::sample::subsequence(vec![0usize, 1, 2, 3], 1..=3).prop_shuffle(),
-        prop::collection::vec(any::<bool>(), 3),
+        prop::collection::vec(subscript, 1..=3),
+        prop::collection::vec(0usize..7, 3),
         Just(vec![0usize, 1, 2]).prop_shuffle(),
+        (prop::collection::vec(0u64..8, 3), prop::collection::vec(0usize..4, 3)),
         0usize..20,
     );
     let operands = prop::collection::vec(operand, 1..4);
-    let product = (prop::sample::select(vec![1.0, -2.0]), prop::collection::vec(0usize..3, 1..4));
+    let conditions = prop_oneof![3 => Just(Vec::new()), 1 => prop::collection::vec(sum(), 1..3)];
+    let factors = prop::collection::vec(0usize..3, 1..4);
+    let product = (prop::sample::select(vec![1.0, -2.0]), factors, conditions);
     let products = prop::collection::vec(product, 1..4);
     let head = prop::sample::subsequence(vec![0usize, 1, 2, 3], 0..=3).prop_shuffle();
     let order = Just(vec![0usize, 1, 2, 3]).prop_shuffle();
-    (extents, operands, products, head, order).prop_map(
-        |(extents, operands, products, head, order)| {
-            let operands: Vec<(Vec<usize>, Format, Tensor)> = operands
-                .into_iter()
-                .map(|(subscripts, sparse, order, seed)| {
-                    let rank = subscripts.len();
-                    let level = |sparse: &bool| Level {
-                        kind: if *sparse { Kind::Compressed } else { Kind::Dense },
-                        ..Level::COMPRESSED
-                    };
-                    let levels = sparse[..rank].iter().map(level).collect();
-                    let order = order.into_iter().filter(|at| *at < rank).collect();
-                    let format = Format::new(levels, order).unwrap();
-                    let shape = subscripts.iter().map(|at| extents[*at]).collect();
-                    let tensor = tensor(shape, &format, seed);
-                    (subscripts, format, tensor)
-                })
-                .collect();
-            let products = products
-                .into_iter()
-                .map(|(number, factors): (f64, Vec<usize>)| {
-                    (number, factors.into_iter().map(|at| at % operands.len()).collect())
-                })
-                .collect();
-            Case { extents, operands, products, head, order }
+    let walking = prop::sample::select(vec![
+        Walking::Subsections,
+        Walking::Subsections,
+        Walking::Search,
+        Walking::Locate,
+    ]);
+    (extents, operands, products, head, order, walking).prop_map(
+        |(extents, operands, products, head, order, walking)| {
+            let mut subscripts = Vec::new();
+            let mut stored = Vec::new();
+            for (sums, kinds, order, (sizes, own), seed) in operands {
+                let rank = sums.len();
+                let order = order.into_iter().filter(|at| *at < rank).collect();
+                let format = Format::new(levels(&kinds[..rank]), order).unwrap();
+                // The extent of an iterator alone, for certain or by chance, or another.
+                let iterator = |at: usize| match &sums[at] {
+                    (terms, 0) if terms.len() == 1 && terms[0].1 == 1 && own[at] > 0 => {
+                        Some(terms[0].0)
+                    }
+                    _ => None,
+                };
+                let iterators: Vec<Option<usize>> = (0..rank).map(iterator).collect();
+                let size = |at: usize| iterators[at].map_or(sizes[at], |it| extents[it]);
+                let shape: Vec<u64> = (0..rank).map(size).collect();
+                let tensor = tensor(shape.clone(), &format, seed);
+                subscripts.push(sums);
+                stored.push(Stored { shape, iterators, format, tensor });
+            }
+            let products = products.into_iter().map(|(number, factors, conditions)| {
+                let factor = |at: usize| (at % stored.len(), subscripts[at % stored.len()].clone());
+                Term { number, factors: factors.into_iter().map(factor).collect(), conditions }
+            });
+            let products = products.collect();
+            Case { extents, operands: stored, products, head, order, walking }
         },
     )
 }
 
+/// Levels that can be above each other, by numbers.
+fn levels(kinds: &[usize]) -> Vec<Level> {
+    let compressed = |ordered, unique| Level { ordered, unique, ..Level::COMPRESSED };
+    let singleton = |ordered, unique| Level { kind: Kind::Singleton, ordered, unique };
+    let mut levels: Vec<Level> = Vec::new();
+    for (at, kind) in kinds.iter().enumerate() {
+        let last = at + 1 == kinds.len();
+        let below_repeated = levels.last().is_some_and(|level| !level.unique);
+        levels.push(match (below_repeated, kind) {
+            (true, 0 | 1) if !last => singleton(true, false),
+            (true, kind) => singleton(*kind != 6, true),
+            (false, 0..=2) => Level::DENSE,
+            (false, 3) if !last => compressed(true, false),
+            (false, 6) if at == 0 => compressed(false, true),
+            _ => Level::COMPRESSED,
+        });
+    }
+    levels
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..Default::default() })]
 
     #[test]
     fn kernels_compute_their_expressions(case in cases()) {
         let (module, compiled, symbols) = module_of(&case);
         match compiled {
             Err(IterateError::Cycle { .. }) => return Ok(()),
+            Err(IterateError::Level { .. }) => return Ok(()),
             Err(IterateError::Cursors(count)) if count > MOST_CURSORS => return Ok(()),
             other => prop_assert_eq!(other, Ok(()), "{:?}", case),
         }
@@ -209,25 +296,47 @@ proptest! {
     }
 }
 
-/// A case of the iterators i, j, k, l, with formats by code, and factors of products by operand.
+/// A subscript: an iterator.
+fn it(at: usize) -> Sum {
+    (vec![(at, 1)], 0)
+}
+
+/// What a product's factors are: operands with subscripts and formats by code. Extents are those that all subscripts reach.
 fn shown(
-    operands: &[(&[usize], &str)],
+    operands: &[(&[Sum], &str)],
     products: &[&[usize]],
     head: &[usize],
     order: &[usize],
 ) -> String {
     let extents = vec![4, 5, 3, 2];
-    let operands = operands.iter().map(|(subscripts, code)| {
-        let format = crate::format::parse(code, &["i", "j"][..subscripts.len()]).unwrap();
-        let shape = subscripts.iter().map(|at| extents[*at]).collect();
-        (subscripts.to_vec(), format.clone(), tensor(shape, &format, 2))
+    let stored = operands.iter().map(|(subscripts, code)| {
+        let format = crate::format::parse(code, &["i", "j", "k"][..subscripts.len()]).unwrap();
+        let reach = |(terms, constant): &Sum| {
+            let most = terms.iter().map(|(at, by)| by.max(&0) * (extents[*at] as i64 - 1));
+            (most.sum::<i64>() + constant + 1) as u64
+        };
+        let shape: Vec<u64> = subscripts.iter().map(reach).collect();
+        let simple = |(terms, constant): &Sum| match (&terms[..], constant) {
+            ([(at, 1)], 0) => Some(*at),
+            _ => None,
+        };
+        let iterators = subscripts.iter().map(simple).collect();
+        let tensor = tensor(shape.clone(), &format, 2);
+        Stored { shape, iterators, format, tensor }
     });
+    let factor = |at: &usize| (*at, operands[*at].0.to_vec());
+    let term = |product: &&[usize]| Term {
+        number: 1.0,
+        factors: product.iter().map(factor).collect(),
+        conditions: Vec::new(),
+    };
     let case = Case {
-        operands: operands.collect(),
-        products: products.iter().map(|product| (1.0, product.to_vec())).collect(),
+        operands: stored.collect(),
+        products: products.iter().map(term).collect(),
         head: head.to_vec(),
         order: order.to_vec(),
         extents: extents.clone(),
+        walking: Walking::default(),
     };
     let (module, compiled, symbols) = module_of(&case);
     if let Err(error) = compiled {
@@ -239,7 +348,7 @@ fn shown(
 
 #[test]
 fn kernels_look_as_they_should() {
-    let csr: (&[usize], &str) = (&[0, 1], "csr");
+    let csr: (&[Sum], &str) = (&[it(0), it(1)], "csr");
     // A matrix times a vector, and times a matrix.
     expect_test::expect![[r#"
         func kernel(out b0, in b1, in b2, in b3, in b4) {
@@ -248,7 +357,7 @@ fn kernels_look_as_they_should() {
           }
         }
     "#]]
-    .assert_eq(&shown(&[csr, (&[1], "D")], &[&[0, 1]], &[0], &[0, 1, 2, 3]));
+    .assert_eq(&shown(&[csr, (&[it(1)], "D")], &[&[0, 1]], &[0], &[0, 1, 2, 3]));
     expect_test::expect![[r#"
         func kernel(out b0, in b1, in b2, in b3, in b4) {
           parallel i = 0 to p0 {
@@ -258,7 +367,7 @@ fn kernels_look_as_they_should() {
           }
         }
     "#]]
-    .assert_eq(&shown(&[csr, (&[1, 2], "DD")], &[&[0, 1]], &[0, 2], &[0, 2, 1, 3]));
+    .assert_eq(&shown(&[csr, (&[it(1), it(2)], "DD")], &[&[0, 1]], &[0, 2], &[0, 2, 1, 3]));
     // Columns first: the loop over columns goes outside.
     expect_test::expect![[r#"
         func kernel(out b0, in b1, in b2, in b3, in b4) {
@@ -272,7 +381,12 @@ fn kernels_look_as_they_should() {
           }
         }
     "#]]
-    .assert_eq(&shown(&[(&[0, 1], "csc"), (&[1], "D")], &[&[0, 1]], &[0], &[0, 1, 2, 3]));
+    .assert_eq(&shown(
+        &[(&[it(0), it(1)], "csc"), (&[it(1)], "D")],
+        &[&[0, 1]],
+        &[0],
+        &[0, 1, 2, 3],
+    ));
     // A sparse vector, and a sum.
     expect_test::expect![[r#"
         func kernel(out b0, in b1, in b2, in b3, in b4, in b5, in b6) {
@@ -288,7 +402,7 @@ fn kernels_look_as_they_should() {
           }
         }
     "#]].assert_eq(&shown(
-        &[csr, (&[1], "C")],
+        &[csr, (&[it(1)], "C")],
         &[&[0, 1]],
         &[0],
         &[0, 1, 2, 3],
@@ -322,12 +436,79 @@ fn kernels_look_as_they_should() {
           }
         }
     "#]].assert_eq(&shown(
-        &[csr, (&[0, 1], "csf")],
+        &[csr, (&[it(0), it(1)], "csf")],
         &[&[0], &[1]],
         &[0, 1],
         &[0, 1, 2, 3],
     ));
+    // Convolutions: `O(i) += I(i + j) * F(j)`, over what is not empty, and with `j` outside.
+    let signal: (&[Sum], &str) = (&[(vec![(0, 1), (1, 1)], 0)], "C");
+    let filter: (&[Sum], &str) = (&[it(1)], "D");
+    expect_test::expect![[r#"
+        func kernel(out b0, in b1, in b2, in b3, in b4) {
+          parallel i = 0 to p0 {
+            b0[i] = 0.0
+          }
+          coiter i = 0 to p0 over pi = b1[0] to b1[1] at b2[pi] width p1 above {
+            case pi {
+              coiter j = 0 to p1 over pj = pi to b1[1] at b2[pj] - i above {
+                case pj {
+                  b0[i] += b3[pj] * b4[j]
+                }
+              }
+            }
+          }
+        }
+    "#]]
+    .assert_eq(&shown(&[signal, filter], &[&[0, 1]], &[0], &[0, 1, 2, 3]));
+    expect_test::expect![[r#"
+        func kernel(out b0, in b1, in b2, in b3, in b4) {
+          parallel i = 0 to p0 {
+            b0[i] = 0.0
+          }
+          coiter j = 0 to p1 over pj = b1[0] to b1[1] at b2[pj] width p0 above {
+            case pj {
+              coiter i = 0 to p0 over pi = pj to b1[1] at b2[pi] - j above {
+                case pi {
+                  b0[i] += b3[pi] * b4[j]
+                }
+              }
+            }
+          }
+        }
+    "#]]
+    .assert_eq(&shown(&[signal, filter], &[&[0, 1]], &[0], &[1, 0, 2, 3]));
+    // The same in two dimensions: rows are resolved before columns are reduced.
+    let image: (&[Sum], &str) = (&[(vec![(0, 1), (2, 1)], 0), (vec![(1, 1), (3, 1)], 0)], "CC");
+    let filter: (&[Sum], &str) = (&[it(2), it(3)], "DD");
+    expect_test::expect![[r#"
+        func kernel(out b0, in b1, in b2, in b3, in b4, in b5, in b6) {
+          parallel i = 0 to p0 {
+            parallel j = 0 to p1 {
+              b0[i * p1 + j] = 0.0
+            }
+          }
+          coiter i = 0 to p0 over pi = b1[0] to b1[1] at b2[pi] width p2 above {
+            case pi {
+              coiter k = 0 to p2 over pk = pi to b1[1] at b2[pk] - i above {
+                case pk {
+                  coiter j = 0 to p1 over pj = b3[pk] to b3[pk + 1] at b4[pj] width p3 above {
+                    case pj {
+                      coiter l = 0 to p3 over pl = pj to b3[pk + 1] at b4[pl] - j above {
+                        case pl {
+                          b0[i * p1 + j] += b5[pl] * b6[k * p3 + l]
+                        }
+                      }
+                    }
+                  }
+                }
+              }
+            }
+          }
+        }
+    "#]]
+    .assert_eq(&shown(&[image, filter], &[&[0, 1]], &[0, 1], &[0, 2, 1, 3]));
     // A contradiction.
     expect_test::expect!["no order of the loops walks 0, 1 from its first level on"]
-        .assert_eq(&shown(&[csr, (&[0, 1], "csc")], &[&[0, 1]], &[0], &[0, 1, 2, 3]));
+        .assert_eq(&shown(&[csr, (&[it(0), it(1)], "csc")], &[&[0, 1]], &[0], &[0, 1, 2, 3]));
 }

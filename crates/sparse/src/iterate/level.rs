@@ -1,0 +1,277 @@
+//! Sparse levels at an iterator: which positions a loop walks, and what it finds there.
+//!
+//! With `c` the iterator's coefficient and `rest` what the subscript's other iterators that have no value yet can add, from `low` to `high` (with the constant),
+//! the loop is at `x` where the level has a coordinate in `c * x + low ..= c * x + high`: the window of a non-empty subsection (sparse
+//! convolutions, sections 3.1 and 5.2). For a negative `c` positions are walked from the last to the first, by `high - coordinate`.
+
+use dastac_loops::{BufferId, Cursor, Index};
+
+use super::compile::{Builder, Range};
+use super::kernel::{LevelBuffers, Linear, Walking};
+use super::state::{At, State, Window};
+
+/// Whether a loop is the last of a subscript's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// Others follow: the loop goes over windows on the level.
+    Reduces,
+    /// The loop goes over coordinates of the level.
+    Resolves,
+}
+
+/// A sparse level at an iterator, at one place in a tensor.
+pub(super) struct Sparse {
+    pub(super) cursor: Cursor,
+    pub(super) turn: Turn,
+    /// The products' factors that are there.
+    pub(super) users: Vec<(usize, usize)>,
+    /// Operand and level.
+    pub(super) name: (usize, usize),
+    pub(super) ordered: bool,
+    pub(super) unique: bool,
+    /// Whether positions are walked from the last one on.
+    reversed: bool,
+}
+
+/// A level that is searched for a coordinate.
+pub(super) struct Found {
+    pub(super) level: Sparse,
+    pub(super) value: Index,
+}
+
+impl Sparse {
+    pub(super) fn of(&self, product: usize) -> bool {
+        self.users.iter().any(|(user, _)| *user == product)
+    }
+
+    /// Whether two walk the same positions in the same way.
+    pub(super) fn is_same(&self, other: &Sparse) -> bool {
+        let position = Index::Var(other.cursor.position);
+        let place = self.cursor.at(&position);
+        let position = other.cursor.position;
+        let cursor = Cursor { position, place, ..self.cursor.clone() };
+        cursor == other.cursor && self.turn == other.turn && self.reversed == other.reversed
+    }
+
+    /// Whether there is one position only.
+    pub(super) fn is_single(&self) -> bool {
+        self.cursor.end == self.cursor.start.clone() + 1
+    }
+
+    /// Whether, with no other level around, its positions are walked one by one: all of a range's, or such as have to be tested each.
+    pub(super) fn is_each(&self) -> bool {
+        let all = self.cursor.above && self.cursor.below && self.cursor.step == 1;
+        self.turn == Turn::Resolves && (all || !self.ordered || !self.unique || self.is_single())
+    }
+
+    /// The level's position that one of the cursor's stands for.
+    pub(super) fn position(&self, position: &Index) -> Index {
+        let Cursor { start, end, .. } = &self.cursor;
+        match self.reversed {
+            false => position.clone(),
+            true => start.clone() + end.clone() - 1 - position.clone(),
+        }
+    }
+
+    /// The positions of one coordinate.
+    pub(super) fn segment(&self, position: &Index, end: &Index) -> At {
+        match self.reversed {
+            false => At::Segment(position.clone(), end.clone()),
+            true => {
+                let last = end.clone() - 1;
+                At::Segment(self.position(&last), self.position(position) + 1)
+            }
+        }
+    }
+
+    /// A product where the cursor is at some positions.
+    pub(super) fn found(&self, mut state: State, at: &At) -> State {
+        let own = self.users.iter().filter(|(product, _)| *product == state.product);
+        for (_, factor) in own {
+            let place = &mut state.places[*factor];
+            match (self.turn, at) {
+                (Turn::Resolves, at) => place.found(at.clone()),
+                (Turn::Reduces, At::Position(first)) => {
+                    let Cursor { start, end, .. } = &self.cursor;
+                    let (start, end) = match self.reversed {
+                        false => (first.clone(), end.clone()),
+                        true => (start.clone(), first.clone() + 1),
+                    };
+                    place.window = Some(Window { start, end, reversed: self.reversed });
+                }
+                (Turn::Reduces, At::Segment(..)) => {}
+            }
+        }
+        state
+    }
+}
+
+impl Builder<'_> {
+    /// A factor whose next level is a sparse one that no loop to come walks.
+    pub(super) fn known_level(&self, state: &State) -> Option<usize> {
+        let factors = &self.kernel.products[state.product].factors;
+        (0..factors.len()).find(|at| {
+            let operand = &self.kernel.operands[factors[*at].operand];
+            let level = state.places[*at].level;
+            match operand.levels.get(level) {
+                None | Some(LevelBuffers::Dense) => false,
+                Some(_) => {
+                    let subscript = &factors[*at].subscripts[operand.format.order()[level]];
+                    subscript.terms().iter().all(|(iterator, _)| self.is_known(*iterator))
+                }
+            }
+        })
+    }
+
+    /// That level, searched for the value of its subscript.
+    pub(super) fn search(&mut self, state: &State, factor: usize) -> Option<Found> {
+        let own = &self.kernel.products[state.product].factors[factor];
+        let operand = &self.kernel.operands[own.operand];
+        let dimension = operand.format.order()[state.places[factor].level];
+        let value = self.value(&own.subscripts[dimension])?;
+        let (start, end, coordinates) = self.positions(state, factor)?;
+        let position = self.function.fresh_var("p");
+        let place = Index::Load(coordinates, Box::new(Index::Var(position)));
+        let kind = operand.format.levels()[state.places[factor].level];
+        let cursor = Cursor {
+            position,
+            start,
+            end,
+            place,
+            step: 1,
+            width: Index::Const(1),
+            repeats: !kind.unique,
+            above: false,
+            below: false,
+        };
+        let level = Sparse {
+            cursor,
+            turn: Turn::Resolves,
+            users: vec![(state.product, factor)],
+            name: (own.operand, state.places[factor].level),
+            ordered: kind.ordered,
+            unique: kind.unique,
+            reversed: false,
+        };
+        Some(Found { level, value })
+    }
+
+    /// The positions that a factor's next level has, and its coordinates; nothing of a dense level.
+    fn positions(&self, state: &State, factor: usize) -> Option<(Index, Index, BufferId)> {
+        let own = &self.kernel.products[state.product].factors[factor];
+        let place = &state.places[factor];
+        let level = self.kernel.operands[own.operand].levels.get(place.level)?;
+        let (start, end, coordinates) = match (level, &place.at) {
+            (LevelBuffers::Compressed { positions, coordinates, .. }, At::Position(at)) => {
+                let load = |index: Index| Index::Load(*positions, Box::new(index));
+                (load(at.clone()), load(at.clone() + 1), *coordinates)
+            }
+            (LevelBuffers::Singleton { coordinates }, At::Position(at)) => {
+                (at.clone(), at.clone() + 1, *coordinates)
+            }
+            (LevelBuffers::Singleton { coordinates }, At::Segment(start, end)) => {
+                (start.clone(), end.clone(), *coordinates)
+            }
+            _ => return None,
+        };
+        Some(match &place.window {
+            Some(window) => (window.start.clone(), window.end.clone(), coordinates),
+            None => (start, end, coordinates),
+        })
+    }
+
+    /// A factor's next level, if it is a sparse one that has this iterator in its subscript.
+    pub(super) fn level(
+        &mut self,
+        iterator: usize,
+        range: &Range,
+        state: &State,
+        factor: usize,
+    ) -> Option<Sparse> {
+        let own = &self.kernel.products[state.product].factors[factor];
+        let operand = &self.kernel.operands[own.operand];
+        let place = &state.places[factor];
+        let dimension = *operand.format.order().get(place.level)?;
+        let subscript = &own.subscripts[dimension];
+        let coefficient = subscript.coefficient(iterator);
+        let simple = subscript.as_iterator().is_some();
+        if coefficient == 0 || self.kernel.walking == Walking::Locate && !simple {
+            return None;
+        }
+        let (start, end, coordinates) = self.positions(state, factor)?;
+        let kind = operand.format.levels()[place.level];
+        let (mut low, mut high) = (subscript.constant.clone(), subscript.constant.clone());
+        let mut turn = Turn::Resolves;
+        for (other, by) in subscript.terms().iter().filter(|(other, _)| *other != iterator) {
+            let own = Linear::new([(*other, *by)], Index::Const(0));
+            match self.value(&own) {
+                Some(value) => {
+                    low = low + value.clone();
+                    high = high + value;
+                }
+                None => {
+                    turn = Turn::Reduces;
+                    let most = (self.kernel.iterators[*other].1.clone() - 1) * *by;
+                    match *by > 0 {
+                        true => high = high + most,
+                        false => low = low + most,
+                    }
+                }
+            }
+        }
+        // Windows are walked where positions ascend one by one.
+        if turn == Turn::Reduces && !(kind.ordered && kind.unique) {
+            return None;
+        }
+        let reversed = coefficient < 0;
+        let step = coefficient.checked_abs()?;
+        let position = self.function.fresh_var(format!("p{}", self.kernel.iterators[iterator].0));
+        let mut level = Sparse {
+            cursor: Cursor {
+                position,
+                start,
+                end,
+                place: Index::Const(0),
+                step,
+                width: Index::Const(1),
+                repeats: !kind.unique,
+                above: false,
+                below: false,
+            },
+            turn,
+            users: vec![(state.product, factor)],
+            name: (own.operand, place.level),
+            ordered: kind.ordered,
+            unique: kind.unique,
+            reversed,
+        };
+        let at = level.position(&Index::Var(position));
+        let coordinate = Index::Load(coordinates, Box::new(at));
+        let extent = operand.extents[dimension].clone();
+        // The place of a position, and the smallest and the largest one that there can be.
+        let (of, least, most) = match reversed {
+            false => {
+                (coordinate - low.clone(), Index::Const(0) - low.clone(), extent - 1 - low.clone())
+            }
+            true => (high.clone() - coordinate, high.clone() + 1 - extent, high.clone()),
+        };
+        level.cursor.place = of;
+        if turn == Turn::Reduces {
+            level.cursor.width = high - low + 1;
+        }
+        let whole = range.lower == [Index::Const(0)];
+        let begun = place.window.as_ref().is_some_and(|window| window.reversed == reversed);
+        let starts = |lower: &Index| (lower.clone() * step).at_most(least.clone());
+        let ends = |upper: &Index| {
+            let last = upper.clone() * step - step;
+            most.clone().less(last + level.cursor.width.clone())
+        };
+        let (above, below) = (
+            whole && begun || range.lower.iter().all(|lower| self.facts.imply(&starts(lower))),
+            range.upper.iter().all(|upper| self.facts.imply(&ends(upper))),
+        );
+        level.cursor.above = above;
+        level.cursor.below = below;
+        Some(level)
+    }
+}

@@ -1,0 +1,62 @@
+//! Where a product is on the way to its elements.
+
+use std::collections::BTreeSet;
+
+use dastac_loops::Index;
+
+use super::kernel::Kernel;
+
+/// A product on the way to its elements.
+#[derive(Clone)]
+pub(super) struct State {
+    pub(super) product: usize,
+    /// Of each factor, how far it is.
+    pub(super) places: Vec<Place>,
+    /// The product's conditions that are known to hold.
+    pub(super) tested: BTreeSet<usize>,
+}
+
+/// How far the way through a tensor's levels is gone.
+#[derive(Clone)]
+pub(super) struct Place {
+    /// Levels that are behind.
+    pub(super) level: usize,
+    /// Where in the last of them.
+    pub(super) at: At,
+    /// Of the next level, what loops around have reduced it to.
+    pub(super) window: Option<Window>,
+}
+
+/// Positions of a level.
+#[derive(Clone)]
+pub(super) enum At {
+    /// One.
+    Position(Index),
+    /// Those of one coordinate, from the first to the second.
+    Segment(Index, Index),
+}
+
+/// Positions that a window begins with on its side, and those behind it.
+#[derive(Clone)]
+pub(super) struct Window {
+    pub(super) start: Index,
+    pub(super) end: Index,
+    /// Whether it begins with the last position.
+    pub(super) reversed: bool,
+}
+
+impl State {
+    /// A product in front of all levels.
+    pub(super) fn new(kernel: &Kernel, product: usize) -> State {
+        let root = Place { level: 0, at: At::Position(Index::Const(0)), window: None };
+        let places = kernel.products[product].factors.iter().map(|_| root.clone()).collect();
+        State { product, places, tested: BTreeSet::new() }
+    }
+}
+
+impl Place {
+    /// Goes one level down.
+    pub(super) fn found(&mut self, at: At) {
+        *self = Place { level: self.level + 1, at, window: None };
+    }
+}
