@@ -57,6 +57,8 @@ static inline void *workspace(int64_t count, size_t bytes) {
   if (!memory) abort();
   return memory;
 }
+static inline double smaller(double a, double b) { return a < b || a != a ? a : b; }
+static inline double larger(double a, double b) { return a > b || a != a ? a : b; }
 static inline int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 static inline int64_t floor_mod(int64_t a, int64_t b) { int64_t r = a % b; return r < 0 ? r + b : r; }
 static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -101,6 +103,16 @@ fn type_of(element: Element) -> &'static str {
         Element::F32 => "float",
         Element::I64 => "int64_t",
         Element::U32 => "uint32_t",
+    }
+}
+
+/// The function for the smaller or larger one of two.
+fn extremum(smaller: bool, integers: bool) -> &'static str {
+    match (smaller, integers) {
+        (true, true) => "least",
+        (false, true) => "greatest",
+        (true, false) => "smaller",
+        (false, false) => "larger",
     }
 }
 
@@ -230,9 +242,16 @@ impl Printer<'_> {
                     let element = self.module.buffers[store.buffer.0 as usize].element;
                     let computed = widest(self.module, &store.value, element);
                     let value = self.value(&store.value, computed);
-                    let operator = if store.mode == StoreMode::Add { "+=" } else { "=" };
                     let (buffer, index) = (self.buffer(store.buffer), self.index(&store.index));
-                    self.line(&format!("{buffer}[{index}] {operator} {value};"));
+                    let place = format!("{buffer}[{index}]");
+                    self.line(&match store.mode {
+                        StoreMode::Set => format!("{place} = {value};"),
+                        StoreMode::Add => format!("{place} += {value};"),
+                        mode => {
+                            let name = extremum(mode == StoreMode::Min, element.is_integer());
+                            format!("{place} = {name}({place}, {value});")
+                        }
+                    });
                 }
             }
         }
@@ -335,6 +354,13 @@ impl Printer<'_> {
             Value::Add(left, right) => self.operation("+", left, right, element),
             Value::Mul(left, right) => self.operation("*", left, right, element),
             Value::Div(left, right) => self.operation("/", left, right, element),
+            Value::Min(left, right) | Value::Max(left, right) => {
+                let name = extremum(matches!(value, Value::Min(..)), false);
+                format!("{name}({}, {})", self.value(left, element), self.value(right, element))
+            }
+            Value::Truth(inside) => {
+                format!("({kind})({} != 0)", self.value(inside, element))
+            }
             Value::Sum(sum) => {
                 let total = format!("sum_{}", self.sums);
                 self.sums += 1;
@@ -342,7 +368,15 @@ impl Printer<'_> {
                 let condition = sum.condition.as_ref().map(|c| self.condition(c));
                 let guard = condition.map_or(String::new(), |c| format!("if ({c}) "));
                 let body = self.value(&sum.body, element);
-                format!("({{ {kind} {total} = 0; {head} {guard}{total} += {body}; {total}; }})")
+                let (start, join) = match sum.kind {
+                    Reduction::Sum => ("0".to_owned(), format!("{total} += {body}")),
+                    kind => {
+                        let name = extremum(kind == Reduction::Min, false);
+                        let start = self.value(&Value::Const(kind.neutral()), element);
+                        (start, format!("{total} = {name}({total}, {body})"))
+                    }
+                };
+                format!("({{ {kind} {total} = {start}; {head} {guard}{join}; {total}; }})")
             }
         }
     }

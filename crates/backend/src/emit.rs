@@ -34,8 +34,8 @@ use crate::affine::{self, Leaf, List};
 use crate::{Error, Options, Result};
 use dastac_loops::unroll::{Instance, at, expand, holds_at};
 use dastac_loops::{
-    BufferId, Condition, Element, For, Function, If, Index, Mark, Mode, Module, Stmt, Store,
-    StoreMode, SymbolId, Value, VarId, While,
+    BufferId, Condition, Element, For, Function, If, Index, Mark, Mode, Module, Reduction, Stmt,
+    Store, StoreMode, SymbolId, Value, VarId, While,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
@@ -671,11 +671,11 @@ impl<'m, 'u> Writer<'m, 'u> {
         let Some(first) = first else {
             // One after the other: two of them may be the same element.
             for (index, value) in indices.iter().zip(values) {
-                let value = match store.mode {
-                    StoreMode::Set => value,
-                    StoreMode::Add => {
+                let value = match store.mode.reduction() {
+                    None => value,
+                    Some(kind) => {
                         let old = self.define(format_args!("memref.load {buffer}[{index}] : {ty}"));
-                        self.added(old, value, false, (element, computed))
+                        self.joined(kind, (old, value), false, (element, computed))
                     }
                 };
                 let value = self.converted(value, false, computed, element);
@@ -705,7 +705,7 @@ impl<'m, 'u> Writer<'m, 'u> {
         line!(self, "}}");
         let old = lanes::results(&old, indices.len());
         for ((index, value), old) in indices.iter().zip(values).zip(old) {
-            let value = self.added(old, value, false, (element, computed));
+            let value = self.joined(Reduction::Sum, (old, value), false, (element, computed));
             let value = self.converted(value, false, computed, element);
             line!(self, "memref.store {value}, {buffer}[{index}] : {ty}");
         }

@@ -402,8 +402,19 @@ impl Value {
 
     /// `sum(var = lower to upper) body`.
     pub fn sum(var: VarId, lower: Index, upper: Index, body: Value) -> Value {
+        Value::reduction(Reduction::Sum, var, (lower, upper), body)
+    }
+
+    /// `sum(var = lower to upper) body`, a minimum or a maximum.
+    pub fn reduction(
+        kind: Reduction,
+        var: VarId,
+        (lower, upper): (Index, Index),
+        body: Value,
+    ) -> Value {
         let (lower, upper) = (vec![lower], vec![upper]);
         Value::Sum(Box::new(Sum {
+            kind,
             var,
             lower,
             upper,
@@ -413,6 +424,25 @@ impl Value {
             fetch: Vec::new(),
             body,
         }))
+    }
+
+    /// The smaller one: `min(1.0, 2.0)` -> `1.0`, `min(x, inf)` -> `x`.
+    pub fn min(self, other: Value) -> Value {
+        Reduction::Min.join(self, other)
+    }
+
+    /// The larger one: `max(1.0, 2.0)` -> `2.0`, `max(x, -inf)` -> `x`.
+    pub fn max(self, other: Value) -> Value {
+        Reduction::Max.join(self, other)
+    }
+
+    /// 0 for 0, else 1: `truth(2.0)` -> `1.0`, `truth(truth(x))` -> `truth(x)`.
+    pub fn truth(self) -> Value {
+        match self {
+            Value::Const(value) => Value::Const(f64::from(value != 0.0)),
+            Value::Truth(_) => self,
+            value => Value::Truth(Box::new(value)),
+        }
     }
 
     /// The factors of which this is the product, from left to right.
@@ -433,6 +463,66 @@ impl Value {
     }
 }
 
+impl Reduction {
+    /// Of no values.
+    pub fn neutral(self) -> f64 {
+        match self {
+            Reduction::Sum => 0.0,
+            Reduction::Min => f64::INFINITY,
+            Reduction::Max => f64::NEG_INFINITY,
+        }
+    }
+
+    /// Of two numbers.
+    pub fn of(self, left: f64, right: f64) -> f64 {
+        match self {
+            Reduction::Sum => left + right,
+            _ if left.is_nan() || right.is_nan() => f64::NAN,
+            Reduction::Min => left.min(right),
+            Reduction::Max => left.max(right),
+        }
+    }
+
+    /// Of two values, folded.
+    pub fn join(self, left: Value, right: Value) -> Value {
+        let neutral = Value::Const(self.neutral());
+        match (left, right) {
+            (Value::Const(left), Value::Const(right)) => Value::Const(self.of(left, right)),
+            (one, other) if other == neutral => one,
+            (one, other) if one == neutral => other,
+            (left, right) => {
+                let (left, right) = (Box::new(left), Box::new(right));
+                match self {
+                    Reduction::Sum => Value::Add(left, right),
+                    Reduction::Min => Value::Min(left, right),
+                    Reduction::Max => Value::Max(left, right),
+                }
+            }
+        }
+    }
+
+    /// The store that joins a value to an element.
+    pub fn mode(self) -> StoreMode {
+        match self {
+            Reduction::Sum => StoreMode::Add,
+            Reduction::Min => StoreMode::Min,
+            Reduction::Max => StoreMode::Max,
+        }
+    }
+}
+
+impl StoreMode {
+    /// How it joins the value to the element, if it does.
+    pub fn reduction(self) -> Option<Reduction> {
+        match self {
+            StoreMode::Set => None,
+            StoreMode::Add => Some(Reduction::Sum),
+            StoreMode::Min => Some(Reduction::Min),
+            StoreMode::Max => Some(Reduction::Max),
+        }
+    }
+}
+
 impl From<f64> for Value {
     fn from(value: f64) -> Value {
         Value::Const(value)
@@ -444,11 +534,7 @@ impl<T: Into<Value>> ops::Add<T> for Value {
 
     /// `1.0 + 2.0` -> `3.0`, `x + 0.0` -> `x` (the sign of a zero is not kept).
     fn add(self, other: T) -> Value {
-        match (self, other.into()) {
-            (Value::Const(left), Value::Const(right)) => Value::Const(left + right),
-            (Value::Const(0.0), value) | (value, Value::Const(0.0)) => value,
-            (left, right) => Value::Add(Box::new(left), Box::new(right)),
-        }
+        Reduction::Sum.join(self, other.into())
     }
 }
 

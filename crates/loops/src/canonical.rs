@@ -196,18 +196,8 @@ impl Renumber<'_> {
 
     fn value(&mut self, value: &Value) -> Value {
         match value {
-            Value::Const(_) => value.clone(),
             Value::Load(buffer, index) => Value::Load(*buffer, self.index(index)),
             Value::FromIndex(index) => Value::FromIndex(self.index(index)),
-            Value::Add(left, right) => {
-                Value::Add(Box::new(self.value(left)), Box::new(self.value(right)))
-            }
-            Value::Mul(left, right) => {
-                Value::Mul(Box::new(self.value(left)), Box::new(self.value(right)))
-            }
-            Value::Div(left, right) => {
-                Value::Div(Box::new(self.value(left)), Box::new(self.value(right)))
-            }
             Value::Sum(sum) => {
                 let (lower, upper) = self.bounds(&sum.lower, &sum.upper);
                 let var = self.bind(sum.var);
@@ -216,18 +206,9 @@ impl Renumber<'_> {
                 let fetch = fetch.collect();
                 let body = self.value(&sum.body);
                 self.names.unbind();
-                let (step, unroll) = (sum.step, sum.unroll);
-                Value::Sum(Box::new(Sum {
-                    var,
-                    lower,
-                    upper,
-                    step,
-                    unroll,
-                    condition,
-                    fetch,
-                    body,
-                }))
+                Value::Sum(Box::new(Sum { var, lower, upper, condition, fetch, body, ..**sum }))
             }
+            _ => value.map_parts(&mut |part| self.value(part)),
         }
     }
 }

@@ -138,7 +138,7 @@ impl Counter<'_> {
             Stmt::Store(store) => {
                 let integer =
                     self.module.buffers.get(store.buffer.0 as usize)?.element.is_integer();
-                let add = u64::from(store.mode == StoreMode::Add && !integer);
+                let add = u64::from(store.mode != StoreMode::Set && !integer);
                 self.value(&store.value)?.checked_add(add)
             }
         }
@@ -147,9 +147,14 @@ impl Counter<'_> {
     fn value(&mut self, value: &Value) -> Option<u64> {
         match value {
             Value::Const(_) | Value::Load(..) | Value::FromIndex(_) => Some(0),
-            Value::Add(left, right) | Value::Mul(left, right) | Value::Div(left, right) => {
+            Value::Add(left, right)
+            | Value::Mul(left, right)
+            | Value::Div(left, right)
+            | Value::Min(left, right)
+            | Value::Max(left, right) => {
                 self.value(left)?.checked_add(self.value(right)?)?.checked_add(1)
             }
+            Value::Truth(inside) => self.value(inside)?.checked_add(1),
             Value::Sum(sum) => {
                 let conditional =
                     sum.condition.as_ref().is_some_and(|condition| condition.mentions(sum.var));

@@ -659,20 +659,24 @@ impl<'a> Machine<'a> {
         };
         let (slot, loops) = self.slot(store.buffer)?;
         let at = slot.position(index)?;
-        if store.mode == StoreMode::Add {
+        let joined = store.mode.reduction();
+        if joined.is_some() {
             slot.touch(at, loops, false)?;
         }
         slot.touch(at, loops, true)?;
-        let add = store.mode == StoreMode::Add;
         match (&mut *slot.data, float) {
             (Data::Float(data), Some(value)) => {
-                let value = if add { data[at] + value } else { value };
+                let value = joined.map_or(value, |kind| kind.of(data[at], value));
                 let narrow = slot.buffer.element == Element::F32;
                 data[at] = if narrow { f64::from(value as f32) } else { value };
             }
             (Data::Int(data), _) => {
-                let old = if add { data[at] } else { 0 };
-                let new = old.checked_add(int).ok_or(EvalError::Overflow)?;
+                let new = match joined {
+                    None => int,
+                    Some(Reduction::Sum) => data[at].checked_add(int).ok_or(EvalError::Overflow)?,
+                    Some(Reduction::Min) => data[at].min(int),
+                    Some(Reduction::Max) => data[at].max(int),
+                };
                 if slot.buffer.element == Element::U32 && u32::try_from(new).is_err() {
                     return Err(EvalError::Overflow.into());
                 }
@@ -700,15 +704,18 @@ impl<'a> Machine<'a> {
             Value::Add(left, right) => Ok(self.value(left)? + self.value(right)?),
             Value::Mul(left, right) => Ok(self.value(left)? * self.value(right)?),
             Value::Div(left, right) => Ok(self.value(left)? / self.value(right)?),
+            Value::Min(left, right) => Ok(Reduction::Min.of(self.value(left)?, self.value(right)?)),
+            Value::Max(left, right) => Ok(Reduction::Max.of(self.value(left)?, self.value(right)?)),
+            Value::Truth(inside) => Ok(f64::from(self.value(inside)? != 0.0)),
             Value::Sum(sum) => {
-                let mut total = 0.0;
+                let mut total = sum.kind.neutral();
                 self.range((sum.var, sum.step), (&sum.lower, &sum.upper), |machine| {
                     let holds = match &sum.condition {
                         Some(condition) => machine.holds(condition)?,
                         None => true,
                     };
                     if holds {
-                        total += machine.value(&sum.body)?;
+                        total = sum.kind.of(total, machine.value(&sum.body)?);
                     }
                     Ok(())
                 })?;

@@ -322,6 +322,22 @@ pub enum StoreMode {
     Set,
     /// Adds to it: `b[i] += v`.
     Add,
+    /// Keeps the smaller one: `b[i] min= v`.
+    Min,
+    /// Keeps the larger one: `b[i] max= v`.
+    Max,
+}
+
+/// How values are joined to one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Reduction {
+    /// They are added up.
+    #[default]
+    Sum,
+    /// The smallest one; not a number where one is not.
+    Min,
+    /// The largest one; not a number where one is not.
+    Max,
 }
 
 /// A write of one element.
@@ -415,13 +431,22 @@ pub enum Value {
     Mul(Box<Value>, Box<Value>),
     /// Quotient.
     Div(Box<Value>, Box<Value>),
-    /// Sum of a body over a range; 0 when the range is empty. The order of additions is not fixed.
+    /// Smaller of two; not a number where one is not.
+    Min(Box<Value>, Box<Value>),
+    /// Larger of two; not a number where one is not.
+    Max(Box<Value>, Box<Value>),
+    /// 0 where the value is 0, else 1.
+    Truth(Box<Value>),
+    /// Sum of a body over a range; 0 when the range is empty. The order of additions is not fixed. Its minimum and its maximum too.
     Sum(Box<Sum>),
 }
 
-/// `sum(var = max(lower..) to min(upper..) step step unroll unroll if condition fetch ..) body`: a reduction that needs no memory.
+/// `sum(var = max(lower..) to min(upper..) step step unroll unroll if condition fetch ..) body`: a reduction that needs no memory. So are
+/// `min(var = ..) body` and `max(var = ..) body`, which are infinite when the range is empty: more, or less, than any number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sum {
+    /// What is done with the terms.
+    pub kind: Reduction,
     /// The variable that the sum binds.
     pub var: VarId,
     /// Lower bounds; their maximum is the first value. Never empty, no selections.
@@ -433,10 +458,10 @@ pub struct Sum {
     /// So many terms (vectors of terms, in lanes) are added to as many partial sums side by side; chosen if not given. It decides about speed and
     /// rounding only.
     pub unroll: Option<i64>,
-    /// Only terms where it holds are added, if given. Without selections.
+    /// Only terms where it holds count, if given. Without selections.
     pub condition: Option<Condition>,
     /// Elements that will be read soon after: the machine may fetch them while it adds. They need not exist.
     pub fetch: Vec<(BufferId, Index)>,
-    /// The summand.
+    /// The term.
     pub body: Value,
 }

@@ -132,6 +132,6 @@ pub(crate) fn tokens(text: &str) -> Vec<Place<'_>> {
 
 /// Whether the parenthesis after `before` encloses the arguments of a call.
 fn calls(before: &[Place]) -> bool {
-    let call = ["min", "max", "exact", "select", "sum", "index"];
+    let call = ["min", "max", "exact", "select", "sum", "index", "truth"];
     matches!(before.last().map(|place| place.token), Some(Token::Name(name)) if call.contains(&name))
 }

@@ -9,14 +9,15 @@
 //!           | "with" name "of" index "zero"? block
 //!           | "let" name "=" name "[" index "]" block
 //!           | "if" condition block ("else" (block | if))?
-//!           | name "[" index "]" ("=" | "+=") value
+//!           | name "[" index "]" ("=" | "+=" | "min" "=" | "max" "=") value
 //! range     = name "=" index "to" index ("step" integer)?       maximum (minimum) of lower (upper) bounds
 //! condition = conditions joined by "and", by "or", in parentheses; "true"; "false"; index ("==" | "!=" | ..) index
 //! index     = integer | name | index ("+" | "-" | "*") index | index ("/" | "%") integer | "(" index ")"
 //!           | "exact" "(" index "," integer ")" | ("min" | "max") "(" index,+ ")"
 //!           | "select" "(" condition "," index "," index ")"
 //! value     = number | name "[" index "]" | "index" "(" index ")" | value ("+" | "*" | "/") value | "(" value ")"
-//!           | "sum" "(" range ("unroll" integer)? ("if" condition)? ")" product
+//!           | ("min" | "max") "(" value "," value ")" | "truth" "(" value ")"
+//!           | ("sum" | "min" | "max") "(" range ("unroll" integer)? ("if" condition)? ")" product
 //! ```
 //!
 //! `#` starts a comment. A name means the innermost variable of that name, else the symbol.
@@ -335,6 +336,12 @@ impl<'a> Parser<'a> {
                     StoreMode::Add
                 } else if self.skip("=") {
                     StoreMode::Set
+                } else if self.skip_word("min") {
+                    self.sign("=")?;
+                    StoreMode::Min
+                } else if self.skip_word("max") {
+                    self.sign("=")?;
+                    StoreMode::Max
                 } else {
                     return self.expected("`=` or `+=`");
                 };
@@ -718,9 +725,28 @@ impl<'a> Parser<'a> {
                 self.sign(")")?;
                 Ok(Value::FromIndex(inside))
             }
-            Token::Name("sum") if call => {
+            Token::Name("truth") if call => {
                 self.advance();
                 self.advance();
+                let inside = self.deeper(Self::value)?;
+                self.sign(")")?;
+                Ok(Value::Truth(Box::new(inside)))
+            }
+            Token::Name(word @ ("sum" | "min" | "max")) if call => {
+                self.advance();
+                self.advance();
+                let (kind, two): (_, fn(_, _) -> _) = match word {
+                    "min" => (Reduction::Min, Value::Min),
+                    "max" => (Reduction::Max, Value::Max),
+                    _ => (Reduction::Sum, Value::Add),
+                };
+                if kind != Reduction::Sum && self.after() != Token::Sign("=") {
+                    let left = Box::new(self.deeper(Self::value)?);
+                    self.sign(",")?;
+                    let right = Box::new(self.deeper(Self::value)?);
+                    self.sign(")")?;
+                    return Ok(two(left, right));
+                }
                 let (var, lower, upper, step) = self.range()?;
                 let unroll = if self.skip_word("unroll") { Some(self.integer()?) } else { None };
                 let condition = if self.skip_word("if") { Some(self.condition()?) } else { None };
@@ -734,7 +760,7 @@ impl<'a> Parser<'a> {
                 self.sign(")")?;
                 let body = self.deeper(Self::value_product)?;
                 self.scope.pop();
-                let sum = Sum { var, lower, upper, step, unroll, condition, fetch, body };
+                let sum = Sum { kind, var, lower, upper, step, unroll, condition, fetch, body };
                 Ok(Value::Sum(Box::new(sum)))
             }
             Token::Name(_) => {

@@ -292,8 +292,24 @@ impl Printer<'_> {
                     p.value(right, Level::Atom);
                 });
             }
+            Value::Min(left, right) | Value::Max(left, right) => {
+                self.out.push_str(if matches!(value, Value::Min(..)) { "min(" } else { "max(" });
+                self.value(left, Level::Or);
+                self.out.push_str(", ");
+                self.value(right, Level::Or);
+                self.out.push(')');
+            }
+            Value::Truth(inside) => {
+                self.out.push_str("truth(");
+                self.value(inside, Level::Or);
+                self.out.push(')');
+            }
             Value::Sum(sum) => self.group(level > Level::Product, |p| {
-                p.out.push_str("sum(");
+                p.out.push_str(match sum.kind {
+                    Reduction::Sum => "sum(",
+                    Reduction::Min => "min(",
+                    Reduction::Max => "max(",
+                });
                 p.range(sum.var, &sum.lower, &sum.upper, sum.step);
                 if let Some(unroll) = sum.unroll {
                     p.put(format_args!(" unroll {unroll}"));
@@ -449,6 +465,8 @@ impl Printer<'_> {
                 self.out.push_str(match store.mode {
                     StoreMode::Set => " = ",
                     StoreMode::Add => " += ",
+                    StoreMode::Min => " min= ",
+                    StoreMode::Max => " max= ",
                 });
                 self.value(&store.value, Level::Or);
             }

@@ -67,7 +67,12 @@ impl Random {
                 buffer: BufferId(self.below(2) as u32),
                 index: self.subscript(),
                 value: self.value(3),
-                mode: if self.below(4) > 0 { StoreMode::Add } else { StoreMode::Set },
+                mode: [
+                    StoreMode::Add,
+                    StoreMode::Add,
+                    StoreMode::Set,
+                    [StoreMode::Min, StoreMode::Max][self.below(2)],
+                ][self.below(4)],
             }),
             2 => {
                 let then = self.block(depth - 1, false);
@@ -189,7 +194,7 @@ impl Random {
     fn integer(&mut self) -> Stmt {
         let value = Index::Mod(Box::new(self.index(1)), 8);
         let (buffer, index) = (INTEGERS, self.subscript());
-        let mode = [StoreMode::Set, StoreMode::Add][self.below(2)];
+        let mode = [StoreMode::Set, StoreMode::Add, StoreMode::Min, StoreMode::Max][self.below(4)];
         Stmt::Store(Store { buffer, index, value: Value::FromIndex(value), mode })
     }
 
@@ -307,11 +312,16 @@ impl Random {
             Style::Runnable => BufferId(2),
             Style::Anything => BufferId(random.below(5) as u32),
         };
-        match self.below(if depth == 0 { 3 } else { 9 }) {
+        match self.below(if depth == 0 { 3 } else { 11 }) {
             0 => Value::Const([0.0, 1.0, -2.0, 0.5][self.below(4)]),
             1 => Value::FromIndex(self.index(1)),
             2 | 3 => Value::Load(loads(self), self.subscript()),
             4 => Value::Add(Box::new(self.value(depth - 1)), Box::new(self.value(depth - 1))),
+            8 => {
+                let two: fn(_, _) -> _ = [Value::Min, Value::Max][self.below(2)];
+                two(Box::new(self.value(depth - 1)), Box::new(self.value(depth - 1)))
+            }
+            9 => Value::Truth(Box::new(self.value(depth - 1))),
             5 | 6 => Value::Mul(Box::new(self.value(depth - 1)), Box::new(self.value(depth - 1))),
             7 => {
                 let by = Value::Const([1.0, 2.0, 4.0][self.below(3)]);
@@ -327,7 +337,9 @@ impl Random {
                 let body = self.value(depth - 1);
                 self.scope.pop();
                 let unroll = [None, None, Some(3)][self.below(3)];
+                let kinds = [Reduction::Sum, Reduction::Sum, Reduction::Min, Reduction::Max];
                 Value::Sum(Box::new(Sum {
+                    kind: kinds[self.below(4)],
                     var,
                     lower,
                     upper,

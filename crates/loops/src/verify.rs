@@ -499,10 +499,6 @@ impl<'a> Verifier<'a> {
                 self.index(index);
             }
             Value::FromIndex(index) => self.index(index),
-            Value::Add(left, right) | Value::Mul(left, right) | Value::Div(left, right) => {
-                self.value(left);
-                self.value(right);
-            }
             Value::Sum(sum) => {
                 self.range(&sum.lower, &sum.upper, sum.step);
                 if let Some(unroll) = sum.unroll.filter(|unroll| *unroll <= 0) {
@@ -519,6 +515,7 @@ impl<'a> Verifier<'a> {
                 self.value(&sum.body);
                 self.scope.pop();
             }
+            _ => value.parts().into_iter().for_each(|part| self.value(part)),
         }
     }
 }

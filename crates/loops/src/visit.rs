@@ -141,13 +141,37 @@ impl Value {
     /// Calls `f` on this expression and all values inside it.
     pub fn visit<'a>(&'a self, f: &mut dyn FnMut(&'a Value)) {
         f(self);
+        self.parts().into_iter().for_each(|part| part.visit(f));
+    }
+
+    /// The values that this one is made of, from left to right.
+    pub fn parts(&self) -> Vec<&Value> {
         match self {
-            Value::Const(_) | Value::Load(..) | Value::FromIndex(_) => {}
-            Value::Add(left, right) | Value::Mul(left, right) | Value::Div(left, right) => {
-                left.visit(f);
-                right.visit(f);
+            Value::Const(_) | Value::Load(..) | Value::FromIndex(_) => Vec::new(),
+            Value::Add(left, right)
+            | Value::Mul(left, right)
+            | Value::Div(left, right)
+            | Value::Min(left, right)
+            | Value::Max(left, right) => vec![left, right],
+            Value::Truth(inside) => vec![inside],
+            Value::Sum(sum) => vec![&sum.body],
+        }
+    }
+
+    /// Rebuilds with what `f` gives for each part, as it stands.
+    pub fn map_parts(&self, f: &mut dyn FnMut(&Value) -> Value) -> Value {
+        let mut go = |part: &Value| Box::new(f(part));
+        match self {
+            Value::Const(_) | Value::Load(..) | Value::FromIndex(_) => self.clone(),
+            Value::Add(left, right) => Value::Add(go(left), go(right)),
+            Value::Mul(left, right) => Value::Mul(go(left), go(right)),
+            Value::Div(left, right) => Value::Div(go(left), go(right)),
+            Value::Min(left, right) => Value::Min(go(left), go(right)),
+            Value::Max(left, right) => Value::Max(go(left), go(right)),
+            Value::Truth(inside) => Value::Truth(go(inside)),
+            Value::Sum(sum) => {
+                Value::Sum(Box::new(Sum { body: *go(&sum.body), ..(**sum).clone() }))
             }
-            Value::Sum(sum) => sum.body.visit(f),
         }
     }
 
@@ -174,7 +198,11 @@ impl Value {
             Value::Add(left, right) => go(left) + go(right),
             Value::Mul(left, right) => go(left) * go(right),
             Value::Div(left, right) => go(left) / go(right),
+            Value::Min(left, right) => go(left).min(go(right)),
+            Value::Max(left, right) => go(left).max(go(right)),
+            Value::Truth(inside) => go(inside).truth(),
             Value::Sum(sum) => Value::Sum(Box::new(Sum {
+                kind: sum.kind,
                 var: sum.var,
                 lower: sum.lower.iter().map(|bound| bound.rebuild(leaf)).collect(),
                 upper: sum.upper.iter().map(|bound| bound.rebuild(leaf)).collect(),
@@ -193,26 +221,17 @@ impl Value {
 
     /// Rebuilds with what `f` gives for each sum, those inside of it first.
     pub fn map_sums(&self, f: &dyn Fn(Sum) -> Value) -> Value {
-        let go = |value: &Value| Box::new(value.map_sums(f));
-        match self {
-            Value::Const(_) | Value::Load(..) | Value::FromIndex(_) => self.clone(),
-            Value::Add(left, right) => Value::Add(go(left), go(right)),
-            Value::Mul(left, right) => Value::Mul(go(left), go(right)),
-            Value::Div(left, right) => Value::Div(go(left), go(right)),
-            Value::Sum(sum) => f(Sum { body: sum.body.map_sums(f), ..(**sum).clone() }),
+        match self.map_parts(&mut |part| part.map_sums(f)) {
+            Value::Sum(sum) => f(*sum),
+            value => value,
         }
     }
 
     /// Rebuilds with what `f` gives for each integer expression: subscripts, conversions, bounds and both sides of comparisons.
     pub fn map_indices(&self, f: &dyn Fn(&Index) -> Index) -> Value {
-        let go = |value: &Value| Box::new(value.map_indices(f));
         match self {
-            Value::Const(_) => self.clone(),
             Value::Load(buffer, index) => Value::Load(*buffer, f(index)),
             Value::FromIndex(index) => Value::FromIndex(f(index)),
-            Value::Add(left, right) => Value::Add(go(left), go(right)),
-            Value::Mul(left, right) => Value::Mul(go(left), go(right)),
-            Value::Div(left, right) => Value::Div(go(left), go(right)),
             Value::Sum(sum) => Value::Sum(Box::new(Sum {
                 lower: sum.lower.iter().map(f).collect(),
                 upper: sum.upper.iter().map(f).collect(),
@@ -221,21 +240,15 @@ impl Value {
                 body: sum.body.map_indices(f),
                 ..**sum
             })),
+            _ => self.map_parts(&mut |part| part.map_indices(f)),
         }
     }
 
     /// Rebuilds with what `f` gives for the place of each element that is loaded.
     pub fn map_loads(&self, f: &dyn Fn(&Index) -> Index) -> Value {
-        let go = |value: &Value| Box::new(value.map_loads(f));
         match self {
-            Value::Const(_) | Value::FromIndex(_) => self.clone(),
             Value::Load(buffer, index) => Value::Load(*buffer, f(index)),
-            Value::Add(left, right) => Value::Add(go(left), go(right)),
-            Value::Mul(left, right) => Value::Mul(go(left), go(right)),
-            Value::Div(left, right) => Value::Div(go(left), go(right)),
-            Value::Sum(sum) => {
-                Value::Sum(Box::new(Sum { body: sum.body.map_loads(f), ..(**sum).clone() }))
-            }
+            _ => self.map_parts(&mut |part| part.map_loads(f)),
         }
     }
 

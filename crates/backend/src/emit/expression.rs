@@ -169,14 +169,20 @@ impl Writer<'_, '_> {
 
     /// A floating-point constant by its bits, so that every value has a form that reads back exactly.
     pub(super) fn float_constant(&mut self, value: f64, element: Element) -> Ssa {
+        let (text, bits) = self.float_text(value, element);
+        let name = name_of(element);
+        self.constant(format!("{text} : {name}"), format!("{name}_{bits}"))
+    }
+
+    /// The text of a constant, and its bits as digits.
+    pub(super) fn float_text(&self, value: f64, element: Element) -> (String, String) {
         let (bits, plain) = match element {
             Element::F32 => (format!("0x{:08X}", (value as f32).to_bits()), (value as f32).into()),
             _ => (format!("0x{:016X}", value.to_bits()), value),
         };
         let readable = format!("{plain:?}");
-        let text = if readable.contains('.') { &readable } else { &bits };
-        let name = format!("{}_{}", name_of(element), &bits[2..]);
-        self.constant(format!("{text} : {}", name_of(element)), name)
+        let digits = bits[2..].to_owned();
+        (if readable.contains('.') { readable } else { bits }, digits)
     }
 
     pub(super) fn constant(&mut self, text: String, name: String) -> Ssa {

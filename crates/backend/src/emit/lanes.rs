@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 use super::{Range, Ssa, Variable, Writer, line, memref, name_of};
 use crate::Result;
 use dastac_loops::unroll::{self, Instance, at};
-use dastac_loops::{Condition, Element, Index, Store, StoreMode, Sum, Value, VarId, lanes};
+use dastac_loops::{Condition, Element, Index, Reduction, Store, Sum, Value, VarId, lanes};
 
 /// So many accumulators hide the latency of an addition (4 cycles, two a cycle).
 const CHAINS: usize = 8;
@@ -68,6 +68,15 @@ impl<'v> Group<'v> {
         let known = self.known.iter();
         let mut same = known.filter(|(known, at, _)| std::ptr::eq(*known, value) && at == key);
         same.next().map(|(_, _, val)| val.clone())
+    }
+}
+
+/// How numbers are joined.
+fn operation(kind: Reduction) -> &'static str {
+    match kind {
+        Reduction::Sum => "arith.addf",
+        Reduction::Min => "arith.minimumf",
+        Reduction::Max => "arith.maximumf",
     }
 }
 
@@ -167,7 +176,7 @@ impl Writer<'_, '_> {
             }
             Value::Add(left, right) => match &**right {
                 // The accumulators of one sum are those of the next.
-                Value::Sum(sum) if self.lanes.is_some() => {
+                Value::Sum(sum) if self.lanes.is_some() && sum.kind == Reduction::Sum => {
                     self.sum_at(value, (Some(left), sum), instance, group)?
                 }
                 _ => {
@@ -177,6 +186,16 @@ impl Writer<'_, '_> {
             },
             Value::Mul(left, right) => self.binary("arith.mulf", (left, right), instance, group)?,
             Value::Div(left, right) => self.binary("arith.divf", (left, right), instance, group)?,
+            Value::Min(left, right) => {
+                self.binary("arith.minimumf", (left, right), instance, group)?
+            }
+            Value::Max(left, right) => {
+                self.binary("arith.maximumf", (left, right), instance, group)?
+            }
+            Value::Truth(inside) => {
+                let inside = self.value(inside, instance, group)?;
+                self.truth(&inside, element)
+            }
             Value::Sum(sum) => self.sum_at(value, (None, sum), instance, group)?,
         })
     }
@@ -294,18 +313,18 @@ impl Writer<'_, '_> {
                         ))
                     }
                 };
-                if store.mode == StoreMode::Add {
+                if let Some(how) = store.mode.reduction() {
                     let mut old =
                         self.define(format_args!("{load} {buffer}[{place}] : {source}{tail}"));
                     if let Some(first) = &first {
                         let zero = match together {
-                            true => self.zeros(element),
+                            true => self.all(0.0, element),
                             false => self.float_constant(0.0, element),
                         };
                         old = self
                             .define(format_args!("arith.select {first}, {zero}, {old} : {kind}"));
                     }
-                    part = self.added(old, part, together, (element, computed));
+                    part = self.joined(how, (old, part), together, (element, computed));
                 }
                 let part = self.converted(part, together, computed, element);
                 line!(self, "{write} {part}, {buffer}[{place}] : {source}{tail}");
@@ -351,8 +370,8 @@ impl Writer<'_, '_> {
         let lower = self.extremum(&lower, "arith.maxsi")?;
         let upper = self.extremum(&upper, "arith.minsi")?;
         let ty = self.type_of(element, true);
-        let zero = self.zeros(element);
-        initial.resize(instances.len(), zero);
+        let nothing = self.all(sum.kind.neutral(), element);
+        initial.resize(instances.len(), nothing);
         let body = associate(&sum.body, instances);
         let range = (&lower, &upper, self.step(sum.step)?);
         let totals = self.carry(sum.var, range, (&initial, &ty), |writer, name, partial| {
@@ -362,7 +381,7 @@ impl Writer<'_, '_> {
             if let Some(lanes) = &mut writer.lanes {
                 lanes.mask = mask;
             }
-            let next = writer.accumulate(&body, instances, partial, element)?;
+            let next = writer.accumulate((sum.kind, &body), instances, partial, element)?;
             if let Some(lanes) = &mut writer.lanes {
                 lanes.mask = outer;
             }
@@ -428,7 +447,7 @@ impl Writer<'_, '_> {
                     )),
                     false => mask.clone(),
                 };
-                let none = self.zeros(from);
+                let none = self.all(0.0, from);
                 self.define(format_args!(
                     "vector.maskedload {buffer}[{first}], {mask}, {none} : {source}, {bits}, {ty} into {ty}"
                 ))
@@ -491,6 +510,43 @@ impl Writer<'_, '_> {
         Ok(Val { ssa, vector })
     }
 
+    /// What there is so far, joined with a term.
+    fn with_term<'v>(
+        &mut self,
+        kind: Reduction,
+        so_far: Val,
+        term: &'v Value,
+        instance: &Instance,
+        group: &mut Group<'v>,
+    ) -> Result<Val> {
+        if kind == Reduction::Sum {
+            return self.plus(so_far, term, instance, group);
+        }
+        let element = group.element;
+        let term = self.value(term, instance, group)?;
+        let vector = so_far.vector || term.vector;
+        let (so_far, term) =
+            (self.spread(so_far, vector, element), self.spread(term, vector, element));
+        let ty = self.type_of(element, vector);
+        let ssa = self.define(format_args!("{} {so_far}, {term} : {ty}", operation(kind)));
+        Ok(Val { ssa, vector })
+    }
+
+    /// 0 where a value is 0, else 1.
+    fn truth(&mut self, val: &Val, element: Element) -> Val {
+        let vector = val.vector;
+        let ty = self.type_of(element, vector);
+        let bits = if vector { self.mask_type() } else { "i1".to_owned() };
+        let [zero, one] = [0.0, 1.0].map(|value| match vector {
+            true => self.all(value, element),
+            false => self.float_constant(value, element),
+        });
+        let holds = self.define(format_args!("arith.cmpf une, {}, {zero} : {ty}", val.ssa));
+        let types = if vector { format!("{bits}, {ty}") } else { ty };
+        let ssa = self.define(format_args!("arith.select {holds}, {one}, {zero} : {types}"));
+        Val { ssa, vector }
+    }
+
     /// A value as a vector, if one is wanted.
     fn spread(&mut self, val: Val, vector: bool, element: Element) -> Ssa {
         if val.vector || !vector {
@@ -547,12 +603,14 @@ impl Writer<'_, '_> {
                 let mut group = Group::new(vec![instance.clone()], element);
                 total = Some(match total {
                     None => self.value(&sum.body, &instance, &mut group)?,
-                    Some(so_far) => self.plus(so_far, &sum.body, &instance, &mut group)?,
+                    Some(so_far) => {
+                        self.with_term(sum.kind, so_far, &sum.body, &instance, &mut group)?
+                    }
                 });
             }
             totals.push(match total {
                 Some(total) => total.ssa,
-                None => self.float_constant(0.0, element),
+                None => self.float_constant(sum.kind.neutral(), element),
             });
         }
         Ok(Some(totals))
@@ -620,8 +678,8 @@ impl Writer<'_, '_> {
         let length = self.define(format_args!("arith.subi {upper}, {lower} : index"));
         let none = self.index_constant(0);
         let length = self.define(format_args!("arith.maxsi {length}, {none} : index"));
-        let zero = self.zeros(element);
-        let mut partial = vec![zero; instances.len()];
+        let nothing = self.all(sum.kind.neutral(), element);
+        let mut partial = vec![nothing.clone(); instances.len()];
         let mut start = lower.clone();
         let mut sizes = vec![copies];
         if copies > 1 {
@@ -632,9 +690,8 @@ impl Writer<'_, '_> {
             let whole = self.index_constant(-step);
             let whole = self.define(format_args!("arith.andi {length}, {whole} : index"));
             let end = self.define(format_args!("arith.addi {lower}, {whole} : index"));
-            let zero = self.zeros(element);
             let mut initial = partial;
-            initial.resize(copies * instances.len(), zero);
+            initial.resize(copies * instances.len(), nothing.clone());
             let carried = (initial.as_slice(), ty.as_str());
             let chains =
                 self.carry(sum.var, (&start, &end, step), carried, |writer, var, partial| {
@@ -647,7 +704,8 @@ impl Writer<'_, '_> {
                         };
                         writer.vars.insert(sum.var, Variable { name, affine: false });
                         let partial = &partial[copy * instances.len()..][..instances.len()];
-                        next.extend(writer.accumulate(&body, instances, partial, element)?);
+                        let term = (sum.kind, &body);
+                        next.extend(writer.accumulate(term, instances, partial, element)?);
                         writer.fetch(sum, instances)?;
                     }
                     Ok(next)
@@ -657,7 +715,8 @@ impl Writer<'_, '_> {
             while partial.len() > instances.len() {
                 let half = partial.split_off(partial.len() / 2);
                 for (left, right) in partial.iter_mut().zip(half) {
-                    *left = self.define(format_args!("arith.addf {left}, {right} : {ty}"));
+                    let join = operation(sum.kind);
+                    *left = self.define(format_args!("{join} {left}, {right} : {ty}"));
                 }
             }
             start = end;
@@ -677,7 +736,7 @@ impl Writer<'_, '_> {
                 lanes.mask = Some(mask);
             }
             writer.vars.insert(sum.var, Variable { name: start, affine: false });
-            let next = writer.accumulate(&body, instances, &partial, element)?;
+            let next = writer.accumulate((sum.kind, &body), instances, &partial, element)?;
             writer.vars.remove(&sum.var);
             let next: Vec<String> = next.iter().map(Ssa::to_string).collect();
             line!(writer, "scf.yield {} : {types}", next.join(", "));
@@ -687,7 +746,7 @@ impl Writer<'_, '_> {
         let partial: Vec<String> = partial.iter().map(Ssa::to_string).collect();
         line!(self, "  scf.yield {} : {types}", partial.join(", "));
         line!(self, "}}");
-        let totals = self.lanes_added(results(&result, count), element, lanes);
+        let totals = self.lanes_joined(sum.kind, results(&result, count), element, lanes);
         self.lanes = outer;
         Ok(totals)
     }
@@ -695,7 +754,14 @@ impl Writer<'_, '_> {
     /// The sum of the lanes of each vector: two vectors become one with half of the lanes of each added to the other half, until a lane is left of each.
     ///
     /// Before -> after, of 2 vectors with 4 lanes: `[a0 + a2, a1 + a3, b0 + b2, b1 + b3]`, then `[a0 + a2 + a1 + a3, b0 + b2 + b1 + b3]`.
-    fn lanes_added(&mut self, vectors: Vec<Ssa>, element: Element, lanes: usize) -> Vec<Ssa> {
+    fn lanes_joined(
+        &mut self,
+        kind: Reduction,
+        vectors: Vec<Ssa>,
+        element: Element,
+        lanes: usize,
+    ) -> Vec<Ssa> {
+        let join = operation(kind);
         let mut totals = Vec::new();
         for group in vectors.chunks(lanes) {
             // Vectors, and how many lanes each of the sums in them has.
@@ -722,7 +788,7 @@ impl Writer<'_, '_> {
                             "vector.shuffle {left}, {right} [{order}] : {from}, {from}"
                         ))
                     });
-                    next.push(self.define(format_args!("arith.addf {low}, {high} : {to}")));
+                    next.push(self.define(format_args!("{join} {low}, {high} : {to}")));
                 }
                 // The last of an odd number is as wide as the others.
                 if next.len() > 1 && vectors.len() % 2 == 1 {
@@ -772,7 +838,7 @@ impl Writer<'_, '_> {
     /// Partial sums with one more vector of terms.
     fn accumulate(
         &mut self,
-        body: &Value,
+        (kind, body): (Reduction, &Value),
         instances: &[Instance],
         partial: &[Ssa],
         element: Element,
@@ -783,7 +849,7 @@ impl Writer<'_, '_> {
         let mut next = Vec::new();
         for (instance, partial) in instances.iter().zip(partial) {
             let so_far = Val { ssa: partial.clone(), vector: true };
-            let sum = self.plus(so_far, body, instance, &mut group)?;
+            let sum = self.with_term(kind, so_far, body, instance, &mut group)?;
             let mut sum = self.spread(sum, true, element);
             if let Some(mask) = &mask {
                 // Lanes that are not there may hold anything: a factor may be infinite.
@@ -805,7 +871,7 @@ impl Writer<'_, '_> {
         element: Element,
     ) -> Result<Vec<Ssa>> {
         let ty = name_of(element);
-        let zero = self.float_constant(0.0, element);
+        let nothing = self.float_constant(sum.kind.neutral(), element);
         let body = associate(&sum.body, instances);
         let count = instances.len();
         let result = self.fresh();
@@ -816,7 +882,7 @@ impl Writer<'_, '_> {
         };
         let types = vec![ty; count].join(", ");
         let arity = if count == 1 { String::new() } else { format!(":{count}") };
-        let pairs: Vec<String> = partial.iter().map(|to| format!("{to} = {zero}")).collect();
+        let pairs: Vec<String> = partial.iter().map(|to| format!("{to} = {nothing}")).collect();
         let carried =
             (format!("{result}{arity}"), format!(" iter_args({}) -> ({types})", pairs.join(", ")));
         let var = self.loop_head(sum.var, range, sum.step, Some(carried))?;
@@ -826,7 +892,8 @@ impl Writer<'_, '_> {
                 let mut next = Vec::new();
                 for (instance, partial) in instances.iter().zip(&partial) {
                     let so_far = Val::scalar(partial.clone());
-                    next.push(writer.plus(so_far, &body, instance, &mut group)?.ssa.to_string());
+                    let joined = writer.with_term(sum.kind, so_far, &body, instance, &mut group)?;
+                    next.push(joined.ssa.to_string());
                 }
                 Ok(next.join(", "))
             };
@@ -878,21 +945,26 @@ impl Writer<'_, '_> {
         self.define(format_args!("{convert} {value} : {from} to {to}"))
     }
 
-    /// What is stored at a place and what is added to it, in the type that is computed in.
-    pub(super) fn added(
+    /// What is stored at a place and what is joined to it, in the type that is computed in.
+    pub(super) fn joined(
         &mut self,
-        old: Ssa,
-        value: Ssa,
+        kind: Reduction,
+        (old, value): (Ssa, Ssa),
         vector: bool,
         (element, computed): (Element, Element),
     ) -> Ssa {
         if element.is_integer() {
             let old = self.converted(old, vector, element, Element::I64);
-            return self.define(format_args!("arith.addi {old}, {value} : i64"));
+            let join = match kind {
+                Reduction::Sum => "arith.addi",
+                Reduction::Min => "arith.minsi",
+                Reduction::Max => "arith.maxsi",
+            };
+            return self.define(format_args!("{join} {old}, {value} : i64"));
         }
         let old = self.converted(old, vector, element, computed);
         let ty = self.type_of(computed, vector);
-        self.define(format_args!("arith.addf {old}, {value} : {ty}"))
+        self.define(format_args!("{} {old}, {value} : {ty}", operation(kind)))
     }
 
     fn type_of(&self, element: Element, vector: bool) -> String {
@@ -906,11 +978,13 @@ impl Writer<'_, '_> {
         format!("vector<{}xi1>", self.lanes.as_ref().map_or(1, |lanes| lanes.count))
     }
 
-    /// A vector of zeros.
-    fn zeros(&mut self, element: Element) -> Ssa {
+    /// A vector of one number.
+    fn all(&mut self, value: f64, element: Element) -> Ssa {
         let ty = self.type_of(element, true);
-        let name = format!("z{}", ty.replace(['<', '>'], "_"));
-        self.constant(format!("dense<0.0> : {ty}"), name)
+        let (text, bits) = self.float_text(value, element);
+        let kind = ty.trim_start_matches("vector<").trim_end_matches('>');
+        let name = format!("v{kind}_{}", bits.trim_end_matches('0'));
+        self.constant(format!("dense<{text}> : {ty}"), name)
     }
 }
 
@@ -957,11 +1031,8 @@ fn associate(value: &Value, instances: &[Instance]) -> Value {
     if instances.len() < 2 {
         return value.clone();
     }
-    let go = |value: &Value| Box::new(associate(value, instances));
     match value {
-        Value::Const(_) | Value::Load(..) | Value::FromIndex(_) | Value::Sum(_) => value.clone(),
-        Value::Add(left, right) => Value::Add(go(left), go(right)),
-        Value::Div(left, right) => Value::Div(go(left), go(right)),
+        Value::Sum(_) => value.clone(),
         Value::Mul(..) => {
             let mut factors = Vec::new();
             flatten(value, &mut factors);
@@ -988,6 +1059,7 @@ fn associate(value: &Value, instances: &[Instance]) -> Value {
             let multiply = |left, right| Value::Mul(Box::new(left), Box::new(right));
             product.reduce(multiply).unwrap_or(Value::Const(1.0))
         }
+        _ => value.map_parts(&mut |part| associate(part, instances)),
     }
 }
 

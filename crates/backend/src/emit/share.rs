@@ -392,26 +392,9 @@ impl Abstraction {
     }
 
     fn value(&mut self, value: &Value) -> Value {
-        let mut pair = |left: &Value, right: &Value| {
-            let left = Box::new(self.value(left));
-            (left, Box::new(self.value(right)))
-        };
         match value {
-            Value::Const(_) => value.clone(),
             Value::Load(buffer, index) => Value::Load(self.buffer(*buffer), self.index(index)),
             Value::FromIndex(index) => Value::FromIndex(self.index(index)),
-            Value::Add(left, right) => {
-                let (left, right) = pair(left, right);
-                Value::Add(left, right)
-            }
-            Value::Mul(left, right) => {
-                let (left, right) = pair(left, right);
-                Value::Mul(left, right)
-            }
-            Value::Div(left, right) => {
-                let (left, right) = pair(left, right);
-                Value::Div(left, right)
-            }
             Value::Sum(sum) => {
                 let lower = self.indices(&sum.lower);
                 let upper = self.indices(&sum.upper);
@@ -421,18 +404,9 @@ impl Abstraction {
                 let fetch = fetch.map(|(buffer, index)| (self.buffer(*buffer), self.index(index)));
                 let fetch = fetch.collect();
                 let body = self.value(&sum.body);
-                let (step, unroll) = (sum.step, sum.unroll);
-                Value::Sum(Box::new(Sum {
-                    var,
-                    lower,
-                    upper,
-                    step,
-                    unroll,
-                    condition,
-                    fetch,
-                    body,
-                }))
+                Value::Sum(Box::new(Sum { var, lower, upper, condition, fetch, body, ..**sum }))
             }
+            _ => value.map_parts(&mut |part| self.value(part)),
         }
     }
 }

@@ -116,7 +116,7 @@ fn mlir_text() {
             %c4 = arith.constant 4 : index
             %c6 = arith.constant 6 : index
             %c8 = arith.constant 8 : index
-            %zvector_2xf64_ = arith.constant dense<0.0> : vector<2xf64>
+            %v2xf64_ = arith.constant dense<0.0> : vector<2xf64>
             %t0 = memref.load %params[%c0] : !i64s
             %s0_n = arith.index_cast %t0 : i64 to index
             affine.for %i_1 = 0 to %s0_n {
@@ -125,7 +125,7 @@ fn mlir_text() {
               %t4 = arith.maxsi %t3, %c0 : index
               %t5 = arith.andi %t4, %cm16 : index
               %t6 = arith.addi %c0, %t5 : index
-              %t16:8 = scf.for %j_7 = %c0 to %t6 step %c16 iter_args(%t8 = %zvector_2xf64_, %t9 = %zvector_2xf64_, %t10 = %zvector_2xf64_, %t11 = %zvector_2xf64_, %t12 = %zvector_2xf64_, %t13 = %zvector_2xf64_, %t14 = %zvector_2xf64_, %t15 = %zvector_2xf64_) -> (vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>) {
+              %t16:8 = scf.for %j_7 = %c0 to %t6 step %c16 iter_args(%t8 = %v2xf64_, %t9 = %v2xf64_, %t10 = %v2xf64_, %t11 = %v2xf64_, %t12 = %v2xf64_, %t13 = %v2xf64_, %t14 = %v2xf64_, %t15 = %v2xf64_) -> (vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>) {
                 %t17 = arith.addi %i_1, %c1 overflow<nsw> : index
                 %t18 = arith.muli %i_1, %t17 overflow<nsw> : index
                 %t19 = arith.shrsi %t18, %c1 exact : index
@@ -227,8 +227,8 @@ fn mlir_text() {
                 %t113 = arith.muli %i_1, %t112 overflow<nsw> : index
                 %t114 = arith.shrsi %t113, %c1 exact : index
                 %t115 = arith.addi %t114, %t96 overflow<nsw> : index
-                %t116 = vector.maskedload %b0_L[%t115], %t111, %zvector_2xf64_ : !f64s, vector<2xi1>, vector<2xf64> into vector<2xf64>
-                %t117 = vector.maskedload %b1_x[%t96], %t111, %zvector_2xf64_ : !f64s, vector<2xi1>, vector<2xf64> into vector<2xf64>
+                %t116 = vector.maskedload %b0_L[%t115], %t111, %v2xf64_ : !f64s, vector<2xi1>, vector<2xf64> into vector<2xf64>
+                %t117 = vector.maskedload %b1_x[%t96], %t111, %v2xf64_ : !f64s, vector<2xi1>, vector<2xf64> into vector<2xf64>
                 %t118 = arith.mulf %t116, %t117 : vector<2xf64>
                 %t119 = arith.addf %t99, %t118 : vector<2xf64>
                 %t120 = arith.select %t111, %t119, %t99 : vector<2xi1>, vector<2xf64>

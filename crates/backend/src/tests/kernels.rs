@@ -193,6 +193,7 @@ fn visits(lower: &[Index], upper: &[Index], step: i64, params: &[i64]) -> Vec<f6
     let (lower, upper) = (lower.to_vec(), upper.to_vec());
     let body = vec![Stmt::add(out, v(i), 1.0.into())];
     let sum = Sum {
+        kind: Reduction::Sum,
         fetch: Vec::new(),
         var: j,
         lower: lower.clone(),
@@ -245,6 +246,7 @@ fn variables_of_loops_with_other_bounds() {
     let out = build.buffer("out", Element::F64, Mode::InOut, c(1));
     let (i, j, k, l) = (build.var("i"), build.var("j"), build.var("k"), build.var("l"));
     let term = Sum {
+        kind: Reduction::Sum,
         fetch: Vec::new(),
         var: l,
         lower: vec![v(j)],
@@ -287,6 +289,7 @@ fn conditional_sum_does_not_load_outside() {
     let y = build.buffer("y", Element::F64, Mode::Out, n.clone());
     let (i, j) = (build.var("i"), build.var("j"));
     let sum = Sum {
+        kind: Reduction::Sum,
         fetch: Vec::new(),
         var: j,
         lower: vec![v(i) - 2],

@@ -9,6 +9,7 @@ mod native;
 mod parallel;
 mod partial;
 mod random;
+mod reductions;
 mod share;
 mod sparse;
 mod workspace;

@@ -22,6 +22,7 @@ fn strips(count: i64) -> Module {
     for k in 0..count {
         let (i, j) = (build.var("i"), build.var("j"));
         let sum = Sum {
+            kind: Reduction::Sum,
             fetch: Vec::new(),
             var: j,
             lower: vec![c(0)],

@@ -2,6 +2,7 @@
 //!
 //! - `for l = 0 to i + 1 { A[i] += v(l) }` -> `A[i] += sum(l = 0 to i + 1) v(l)`
 //! - `for l = 0 to Q { if c(l) { A[i] += v(l) } }` -> `A[i] += sum(l = 0 to Q if c(l)) v(l)`
+//! - `for l = 0 to Q { A[i] min= v(l) }` -> `A[i] min= min(l = 0 to Q) v(l)`
 //!
 //! The element must not vary with `l`, and `v` must not read the buffer. Since the element may not exist where
 //! nothing is added to it, the new statement is executed only where the range is not empty:
@@ -92,8 +93,8 @@ impl Contract<'_> {
             _ => return None,
         };
         let element = self.buffers.get(store.buffer.0 as usize)?.element;
-        if store.mode != StoreMode::Add
-            || element.is_integer()
+        let kind = store.mode.reduction()?;
+        if element.is_integer()
             || store.index.mentions(inner.var)
             || store.value.loads(store.buffer)
         {
@@ -114,6 +115,7 @@ impl Contract<'_> {
         }
         guards.retain(|guard| !self.facts.imply(guard));
         let sum = Sum {
+            kind,
             var: inner.var,
             lower: narrowed.lower,
             upper: narrowed.upper,
@@ -124,7 +126,7 @@ impl Contract<'_> {
             body: store.value.clone(),
         };
         let value = Value::Sum(Box::new(sum));
-        let stmt = Stmt::add(store.buffer, store.index.clone(), value);
+        let stmt = Stmt::Store(Store { value, ..store.clone() });
         Some(if guards.is_empty() { stmt } else { Stmt::when(Condition::all(guards), vec![stmt]) })
     }
 }

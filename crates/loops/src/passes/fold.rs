@@ -7,7 +7,7 @@
 //! - `if 0 < 1 { S } else { T }` -> `S`; `if a { if b { S } }` -> `if a and b { S }`
 //! - `for i = 0 to N { if i >= 0 { S } }` -> `for i = 0 to N { S }`: conditions, selections and bounds that the
 //!   enclosing loops decide
-//! - `A[i] += 0.0` -> nothing
+//! - `A[i] += 0.0`, `A[i] min= inf` -> nothing
 
 use super::Context;
 use crate::ir::*;
@@ -177,7 +177,8 @@ impl Fold {
                     Value::FromIndex(index) => Value::FromIndex(self.index(index)),
                     value => self.value(value),
                 };
-                if store.mode == StoreMode::Add && value == Value::Const(0.0) {
+                let nothing = store.mode.reduction().map(|kind| Value::Const(kind.neutral()));
+                if nothing.is_some_and(|nothing| value == nothing) {
                     return Vec::new();
                 }
                 vec![Stmt::Store(Store { index: self.index(&store.index), value, ..*store })]
@@ -272,6 +273,9 @@ impl Fold {
             Value::Add(left, right) => self.value(left) + self.value(right),
             Value::Mul(left, right) => self.value(left) * self.value(right),
             Value::Div(left, right) => self.value(left) / self.value(right),
+            Value::Min(left, right) => self.value(left).min(self.value(right)),
+            Value::Max(left, right) => self.value(left).max(self.value(right)),
+            Value::Truth(inside) => self.value(inside).truth(),
             Value::Sum(sum) => self.sum(sum),
         }
     }
@@ -284,13 +288,14 @@ impl Fold {
                 sum.body.visit_indices(f);
             })
         };
+        let nothing = Value::Const(sum.kind.neutral());
         match trips(&lower, &upper, sum.step) {
-            Trips::Empty => return Value::Const(0.0),
+            Trips::Empty => return nothing,
             Trips::One(value) if stays_small(&value, places()) => {
                 let at = sum.condition.as_ref().map(|c| c.substitute(sum.var, &value));
                 match at.map_or(Some(true), |condition| self.condition(&condition).as_bool()) {
                     Some(true) => return self.value(&sum.body.substitute(sum.var, &value)),
-                    Some(false) => return Value::Const(0.0),
+                    Some(false) => return nothing,
                     None => {}
                 }
             }
@@ -305,8 +310,8 @@ impl Fold {
             },
         );
         let decided = condition.as_ref().and_then(Condition::as_bool);
-        if decided == Some(false) || body == Value::Const(0.0) {
-            return Value::Const(0.0);
+        if decided == Some(false) || body == nothing {
+            return nothing;
         }
         let condition = if decided == Some(true) { None } else { condition };
         let fetch = sum.fetch.clone();

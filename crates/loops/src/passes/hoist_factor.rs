@@ -59,17 +59,8 @@ impl Hoist {
 
     fn value(&mut self, value: Value) -> Value {
         match value {
-            Value::Const(_) | Value::Load(..) | Value::FromIndex(_) => value,
-            Value::Add(left, right) => {
-                Value::Add(Box::new(self.value(*left)), Box::new(self.value(*right)))
-            }
-            Value::Mul(left, right) => {
-                Value::Mul(Box::new(self.value(*left)), Box::new(self.value(*right)))
-            }
-            Value::Div(left, right) => {
-                Value::Div(Box::new(self.value(*left)), Box::new(self.value(*right)))
-            }
             Value::Sum(sum) => self.sum(*sum),
+            _ => value.map_parts(&mut |part| self.value(part.clone())),
         }
     }
 
@@ -83,6 +74,10 @@ impl Hoist {
         sum.condition.iter().for_each(|condition| self.facts.assume(condition));
         let body = self.value(std::mem::replace(&mut sum.body, Value::Const(0.0)));
         self.facts.truncate(len);
+        // The smallest product is not that of the smallest factor.
+        if sum.kind != Reduction::Sum {
+            return Value::Sum(Box::new(Sum { body, ..sum }));
+        }
 
         let stays = |factor: &Value| factor.mentions(sum.var) || !nonempty && !is_total(factor);
         let (mut factors, mut divisors) = (Vec::new(), Vec::new());

@@ -1,7 +1,7 @@
 //! Combines stores to one element that follow each other.
 //!
 //! - `A[i] = u; A[i] += v` -> `A[i] = u + v`
-//! - `A[i] += u; A[i] += v` -> `A[i] += u + v`
+//! - `A[i] += u; A[i] += v` -> `A[i] += u + v`; minima and maxima too
 //!
 //! `v` must not read the buffer.
 
@@ -17,11 +17,11 @@ fn block(body: &mut Vec<Stmt>, buffers: &[Buffer]) {
     for mut stmt in body.drain(..) {
         stmt.bodies_mut().into_iter().for_each(|body| block(body, buffers));
         if let (Stmt::Store(store), Some(Stmt::Store(first))) = (&mut stmt, merged.last_mut())
-            && combines(first, store, buffers)
+            && let Some(kind) = combines(first, store, buffers)
         {
             let zero = || Value::Const(0.0);
             let left = std::mem::replace(&mut first.value, zero());
-            first.value = left + std::mem::replace(&mut store.value, zero());
+            first.value = kind.join(left, std::mem::replace(&mut store.value, zero()));
             continue;
         }
         merged.push(stmt);
@@ -29,13 +29,15 @@ fn block(body: &mut Vec<Stmt>, buffers: &[Buffer]) {
     *body = merged;
 }
 
-fn combines(first: &Store, second: &Store, buffers: &[Buffer]) -> bool {
+/// How the values of two stores are joined, if they can be.
+fn combines(first: &Store, second: &Store, buffers: &[Buffer]) -> Option<Reduction> {
     let element = buffers.get(first.buffer.0 as usize).map(|buffer| buffer.element);
-    second.mode == StoreMode::Add
-        && first.buffer == second.buffer
+    let same = first.buffer == second.buffer
         && first.index == second.index
+        && (first.mode == StoreMode::Set || first.mode == second.mode)
         && !second.value.loads(first.buffer)
-        && element.is_some_and(|element| !element.is_integer())
+        && element.is_some_and(|element| !element.is_integer());
+    second.mode.reduction().filter(|_| same)
 }
 
 #[cfg(test)]

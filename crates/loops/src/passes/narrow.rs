@@ -84,10 +84,15 @@ fn conditional_body(inner: &mut For) -> Option<Stmt> {
 fn value(value_: &mut Value) {
     match value_ {
         Value::Const(_) | Value::Load(..) | Value::FromIndex(_) => {}
-        Value::Add(left, right) | Value::Mul(left, right) | Value::Div(left, right) => {
+        Value::Add(left, right)
+        | Value::Mul(left, right)
+        | Value::Div(left, right)
+        | Value::Min(left, right)
+        | Value::Max(left, right) => {
             value(left);
             value(right);
         }
+        Value::Truth(inside) => value(inside),
         Value::Sum(sum) => {
             value(&mut sum.body);
             if let Some(condition) = sum.condition.take() {

@@ -117,7 +117,8 @@ fn nested(
 pub(super) fn cut(value: &Value) -> Option<(Vec<Value>, Sum)> {
     match value {
         Value::Sum(sum) => {
-            (sum.step == 1 && sum.condition.is_none()).then(|| (Vec::new(), (**sum).clone()))
+            let plain = sum.kind == Reduction::Sum && sum.condition.is_none();
+            (plain && sum.step == 1).then(|| (Vec::new(), (**sum).clone()))
         }
         Value::Mul(left, right) => {
             let with = |factor: &Value, sum: &Value| {

@@ -61,7 +61,6 @@ impl Accesses {
 /// The loads that vary with the variable of a sum, and only once each.
 fn collect(value: &Value, sums: &mut Vec<VarId>, loads: &mut Vec<(BufferId, Index)>) {
     match value {
-        Value::Const(_) | Value::FromIndex(_) => {}
         Value::Load(buffer, index) => {
             let load = (*buffer, index.clone());
             let innermost = sums.last().is_some_and(|var| index.mentions(*var));
@@ -69,15 +68,12 @@ fn collect(value: &Value, sums: &mut Vec<VarId>, loads: &mut Vec<(BufferId, Inde
                 loads.push(load);
             }
         }
-        Value::Add(left, right) | Value::Mul(left, right) | Value::Div(left, right) => {
-            collect(left, sums, loads);
-            collect(right, sums, loads);
-        }
         Value::Sum(sum) => {
             sums.push(sum.var);
             collect(&sum.body, sums, loads);
             sums.pop();
         }
+        _ => value.parts().into_iter().for_each(|part| collect(part, sums, loads)),
     }
 }
 

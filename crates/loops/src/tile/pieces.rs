@@ -103,11 +103,22 @@ impl Guarded {
             stmt = only;
         }
         let Stmt::Store(store) = stmt else { return None };
-        if levels.is_empty() || store.value.loads(store.buffer) {
+        if levels.is_empty() || store.value.loads(store.buffer) || !adds(store) {
             return None;
         }
         Some(Guarded { guards, nest: Nest { levels, store: store.clone() }, moved })
     }
+}
+
+/// Whether there are no minima or maxima: sums can be cut, and parts of them be zero.
+fn adds(store: &Store) -> bool {
+    let mut adds = matches!(store.mode, StoreMode::Set | StoreMode::Add);
+    store.value.visit(&mut |value| match value {
+        Value::Sum(sum) => adds &= sum.kind == Reduction::Sum,
+        Value::Min(..) | Value::Max(..) | Value::Truth(_) => adds = false,
+        _ => {}
+    });
+    adds
 }
 
 /// A comparison without the variables that stand on both sides: `i - k < i + k` -> `-2 * k < 0`.
@@ -319,9 +330,12 @@ impl Pieces<'_> {
             Value::Add(left, right) => self.value(left) + self.value(right),
             Value::Mul(left, right) => self.value(left) * self.value(right),
             Value::Div(left, right) => self.value(left) / self.value(right),
+            Value::Min(left, right) => self.value(left).min(self.value(right)),
+            Value::Max(left, right) => self.value(left).max(self.value(right)),
+            Value::Truth(inside) => self.value(inside).truth(),
             Value::Sum(sum) => {
                 let Some((lower, upper)) = self.range(&sum.lower, &sum.upper) else {
-                    return Value::Const(0.0);
+                    return Value::Const(sum.kind.neutral());
                 };
                 let len = self.facts.len();
                 self.facts.assume_range(sum.var, &lower, &upper);
@@ -556,21 +570,17 @@ fn in_parts(sum: Sum, at: &[Index]) -> Value {
 /// The comparisons that matter to sums, each with the sums that it stands in, the outermost first.
 fn comparisons(value: &Value, sums: &mut Vec<Sum>, found: &mut Vec<(Condition, Vec<Sum>)>) {
     match value {
-        Value::Const(_) => {}
         Value::Load(_, index) | Value::FromIndex(index) => {
             if !sums.is_empty() {
                 in_selections(index, sums, found);
             }
-        }
-        Value::Add(left, right) | Value::Mul(left, right) | Value::Div(left, right) => {
-            comparisons(left, sums, found);
-            comparisons(right, sums, found);
         }
         Value::Sum(sum) => {
             sums.push((**sum).clone());
             comparisons(&sum.body, sums, found);
             sums.pop();
         }
+        _ => value.parts().into_iter().for_each(|part| comparisons(part, sums, found)),
     }
 }
 

@@ -75,10 +75,15 @@ impl Tiler<'_> {
     fn unroll_sums_of(&self, value: &mut Value, buffer: BufferId) {
         match value {
             Value::Const(_) | Value::Load(..) | Value::FromIndex(_) => {}
-            Value::Add(left, right) | Value::Mul(left, right) | Value::Div(left, right) => {
+            Value::Add(left, right)
+            | Value::Mul(left, right)
+            | Value::Div(left, right)
+            | Value::Min(left, right)
+            | Value::Max(left, right) => {
                 self.unroll_sums_of(left, buffer);
                 self.unroll_sums_of(right, buffer);
             }
+            Value::Truth(inside) => self.unroll_sums_of(inside, buffer),
             Value::Sum(sum) => {
                 sum.unroll = self.wanted(buffer, sum.var).or(sum.unroll);
                 self.unroll_sums_of(&mut sum.body, buffer);

@@ -50,16 +50,16 @@ pub(super) fn along_diagonals(
 
 /// A value whose sums move with a level as lanes do, each as it is or along diagonals.
 fn skewed(value: &Value, level: VarId, vars: &mut Vec<String>) -> Option<Value> {
-    let mut both = |left: &Value, right: &Value| {
-        Some((Box::new(skewed(left, level, vars)?), Box::new(skewed(right, level, vars)?)))
-    };
-    Some(match value {
-        Value::Const(_) | Value::FromIndex(_) | Value::Load(..) => value.clone(),
-        Value::Add(left, right) => both(left, right).map(|(l, r)| Value::Add(l, r))?,
-        Value::Mul(left, right) => both(left, right).map(|(l, r)| Value::Mul(l, r))?,
-        Value::Div(left, right) => both(left, right).map(|(l, r)| Value::Div(l, r))?,
-        Value::Sum(sum) => Value::Sum(Box::new(skewed_sum(sum, level, vars)?)),
-    })
+    if let Value::Sum(sum) = value {
+        return Some(Value::Sum(Box::new(skewed_sum(sum, level, vars)?)));
+    }
+    let mut all = true;
+    let whole = value.map_parts(&mut |part| {
+        let part = skewed(part, level, vars);
+        all &= part.is_some();
+        part.unwrap_or(Value::Const(0.0))
+    });
+    all.then_some(whole)
 }
 
 fn skewed_sum(sum: &Sum, level: VarId, vars: &mut Vec<String>) -> Option<Sum> {

@@ -268,7 +268,7 @@ impl Tiler<'_> {
     }
 
     fn rimmed_sum(&self, sum: &Sum, tile: &[(VarId, &Index, i64)]) -> Option<Value> {
-        if sum.step != 1 || sum.condition.is_some() {
+        if sum.kind != Reduction::Sum || sum.step != 1 || sum.condition.is_some() {
             return None;
         }
         let (mut begin, mut end) = (sum.lower.clone(), sum.upper.clone());

@@ -26,12 +26,9 @@ fn of_levels(levels: &[Level], value: &Value) -> Index {
 /// Of one element: its loads.
 fn of_value(value: &Value) -> Index {
     match value {
-        Value::Const(_) | Value::FromIndex(_) => Index::Const(0),
         Value::Load(..) => Index::Const(1),
-        Value::Add(left, right) | Value::Mul(left, right) | Value::Div(left, right) => {
-            of_value(left) + of_value(right)
-        }
         Value::Sum(sum) => total(sum.var, (&sum.lower, &sum.upper), &of_value(&sum.body)) + 1,
+        _ => value.parts().into_iter().fold(Index::Const(0), |sum, part| sum + of_value(part)),
     }
 }
 

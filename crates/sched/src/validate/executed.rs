@@ -4,7 +4,9 @@
 //! Before -> after, `for i = 0 to N { y[i] += 2.0 * (sum(j = i to N) B[p(i, j)] * x[j]) }` -> at `{ [i, j] : 0 <= i < N and i <= j < N }`,
 //! `y[i]` gets `2 * B[p(i, j)] * x[j]`.
 
-use dastac_loops::{BufferId, Function, Index, Mark, Stmt, Store, StoreMode, Sum, Value, VarId};
+use dastac_loops::{
+    BufferId, Function, Index, Mark, Reduction, Stmt, Store, StoreMode, Sum, Value, VarId,
+};
 
 use dastac_stur::program::TensorId;
 
@@ -116,6 +118,9 @@ impl<'a> Reader<'a, '_> {
                 }
                 Ok(())
             }
+            Stmt::Store(Store { mode: StoreMode::Min | StoreMode::Max, .. }) => {
+                Err("no sum of products".into())
+            }
             Stmt::Store(Store { buffer, index, value, mode }) => {
                 let terms = terms(self.naming, value)?;
                 let (buffer, mode, around) = (*buffer, *mode, around.clone());
@@ -208,6 +213,10 @@ fn terms(naming: &Naming, value: &Value) -> Result<Vec<Term>, String> {
             };
             go(a)?.iter().map(|term| product(term, &inverse)).collect::<Result<_, _>>()?
         }
+        Value::Min(..) | Value::Max(..) | Value::Truth(_) => {
+            return Err("no sum of products".into());
+        }
+        Value::Sum(sum) if sum.kind != Reduction::Sum => return Err("no sum of products".into()),
         Value::Sum(sum) => {
             let Sum { var, lower, upper, step, condition, body, .. } = &**sum;
             let mut all = go(body)?;

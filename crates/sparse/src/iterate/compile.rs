@@ -491,7 +491,7 @@ impl Builder<'_> {
     fn store(&self, state: &State) -> Stmt {
         let product = &self.kernel.products[state.product];
         let mut factors = Vec::new();
-        if product.coefficient != 1.0 {
+        if product.coefficient != self.kernel.semiring.one() {
             factors.push(Value::constant(product.coefficient));
         }
         for (factor, place) in product.factors.iter().zip(&state.places) {
@@ -500,9 +500,10 @@ impl Builder<'_> {
             factors.push(Value::load(self.kernel.operands[factor.operand].values, at.clone()));
         }
         factors.extend(product.values.iter().map(|value| value.rebuild(&|leaf| self.leaf(leaf))));
-        let value = Value::product(factors);
-        let place = self.kernel.place.rebuild(&|leaf| self.leaf(leaf));
-        let store = Stmt::add(self.kernel.result, place, value);
+        let value = self.kernel.product_of(factors);
+        let index = self.kernel.place.rebuild(&|leaf| self.leaf(leaf));
+        let mode = self.kernel.reduction().mode();
+        let store = Stmt::Store(Store { buffer: self.kernel.result, index, value, mode });
         let tests = product.tests.iter().map(|test| test.rebuild(&|leaf| self.leaf(leaf)));
         let tests: Vec<Condition> = tests.collect();
         if tests.is_empty() { store } else { Stmt::when(Condition::all(tests), vec![store]) }
@@ -558,11 +559,11 @@ impl Builder<'_> {
 fn repeated(inner: For) -> Stmt {
     if let ([Stmt::Store(store)], Mark::Sequential) = (&inner.body[..], inner.mark)
         && !store.index.mentions(inner.var)
-        && store.mode == StoreMode::Add
+        && let Some(kind) = store.mode.reduction()
     {
         let For { var, lower, upper, step, .. } = inner;
         let (unroll, condition, fetch, body) = (None, None, Vec::new(), store.value.clone());
-        let sum = Sum { var, lower, upper, step, unroll, condition, fetch, body };
+        let sum = Sum { kind, var, lower, upper, step, unroll, condition, fetch, body };
         return Stmt::Store(Store { value: Value::Sum(Box::new(sum)), ..store.clone() });
     }
     Stmt::For(inner)
@@ -587,6 +588,12 @@ fn set_once(body: &mut [Stmt], kernel: &Kernel) -> bool {
     }
     let Stmt::Store(store) = stmt else { return false };
     store.mode = StoreMode::Set;
+    let zero = kernel.semiring.zero();
+    if zero != kernel.reduction().neutral() {
+        // Without products it is zero.
+        let value = std::mem::replace(&mut store.value, Value::Const(zero));
+        store.value = kernel.reduction().join(Value::Const(zero), value);
+    }
     true
 }
 
@@ -601,7 +608,7 @@ fn cleared(function: &mut Function, kernel: &Kernel) -> Stmt {
         Index::Var(var) => Index::Var(vars[&(var.0 as usize)]),
         _ => leaf.clone(),
     });
-    let zero = Stmt::set(kernel.result, place, Value::constant(0.0));
+    let zero = Stmt::set(kernel.result, place, Value::constant(kernel.semiring.zero()));
     kernel.head.iter().rev().fold(zero, |body, at| {
         let upper = kernel.iterators[*at].1.clone();
         Stmt::For(For::new(vars[at], Index::Const(0), upper, vec![body]).parallel())

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use dastac_loops::{BufferId, Condition, Element, Index, Module, SymbolId, Value, VarId};
+use dastac_loops::{
+    BufferId, Condition, Element, Index, Module, Reduction, SymbolId, Value, VarId,
+};
+use dastac_stur::semiring::Semiring;
 
 use crate::format::{Format, Kind};
 
@@ -100,7 +103,7 @@ impl Operand {
     }
 }
 
-/// `result(head) += products`, over a module's buffers. Iterators are numbers into [`Kernel::iterators`].
+/// `result(head) += products`, over a module's buffers, in a semiring. Iterators are numbers into [`Kernel::iterators`].
 #[derive(Clone, Debug)]
 pub struct Kernel {
     /// Name and extent of each iterator; it runs from 0 to its extent.
@@ -119,6 +122,8 @@ pub struct Kernel {
     pub order: Vec<usize>,
     /// How subscripts of several iterators are walked on sparse levels.
     pub walking: Walking,
+    /// How products are joined, and how factors are. Elements without products are its zero, and so is what operands do not store.
+    pub semiring: Semiring,
 }
 
 /// How the loops of a subscript's iterators go over a sparse level: all but the last of them, which can only reduce what the others reach of it.
@@ -161,6 +166,26 @@ impl Kernel {
 }
 
 impl Kernel {
+    /// How products are joined.
+    pub fn reduction(&self) -> Reduction {
+        match self.semiring {
+            Semiring::SumTimes => Reduction::Sum,
+            Semiring::MinPlus => Reduction::Min,
+            Semiring::MaxPlus | Semiring::MaxTimes | Semiring::OrAnd => Reduction::Max,
+        }
+    }
+
+    /// Factors joined to a product.
+    pub(super) fn product_of(&self, factors: Vec<Value>) -> Value {
+        match self.semiring {
+            Semiring::SumTimes | Semiring::MaxTimes => Value::product(factors),
+            Semiring::OrAnd => Value::product(factors.into_iter().map(Value::truth)),
+            Semiring::MinPlus | Semiring::MaxPlus => {
+                factors.into_iter().reduce(|sum, factor| sum + factor).unwrap_or(Value::Const(0.0))
+            }
+        }
+    }
+
     /// Where an element of a result in C order of its subscripts is.
     pub fn in_rows(iterators: &[(String, Index)], head: &[usize]) -> Index {
         head.iter().fold(Index::Const(0), |place, at| {
@@ -169,7 +194,7 @@ impl Kernel {
     }
 }
 
-/// A product of a number and tensors' elements, over all points of its iterators where its conditions hold.
+/// A product, in the kernel's semiring, of a number and tensors' elements, over all points of its iterators where its conditions hold.
 ///
 /// Elements of operands outside of their extents are zero.
 #[derive(Clone, Debug, Default)]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use dastac_loops::interp::{self, Data};
 use dastac_loops::{Element, Index, Module, verify};
+use dastac_stur::semiring::Semiring;
 use proptest::prelude::*;
 
 use crate::format::{Format, Kind, Level};
@@ -39,6 +40,7 @@ struct Case {
     head: Vec<usize>,
     order: Vec<usize>,
     walking: Walking,
+    semiring: Semiring,
 }
 
 /// The module of a case, walks not lowered, and the symbols' values.
@@ -89,7 +91,9 @@ fn module_of(case: &Case) -> (Module, Result<(), IterateError>, Vec<i64>) {
     let products = case.products.iter().map(product).collect();
     let (head, order, walking) = (case.head.clone(), case.order.clone(), case.walking);
     let place = Kernel::in_rows(&iterators, &head);
-    let kernel = Kernel { iterators, operands, result, head, place, products, order, walking };
+    let semiring = case.semiring;
+    let kernel =
+        Kernel { iterators, operands, result, head, place, products, order, walking, semiring };
     let compiled = compile(&mut module, "kernel", &kernel);
     (module, compiled, symbols)
 }
@@ -123,7 +127,8 @@ fn run(module: &Module, case: &Case, symbols: &[i64]) -> Vec<f64> {
 /// By loops over all iterators of each product and the head.
 fn expected(case: &Case) -> Vec<f64> {
     let size: u64 = case.head.iter().map(|at| case.extents[*at]).product();
-    let mut result = vec![0.0; size as usize];
+    let semiring = case.semiring;
+    let mut result = vec![semiring.zero(); size as usize];
     for term in &case.products {
         let subscripts = term.factors.iter().flat_map(|(_, subscripts)| subscripts);
         let terms: Vec<(usize, i64)> =
@@ -144,20 +149,21 @@ fn expected(case: &Case) -> Vec<f64> {
             if term.conditions.iter().any(|condition| value_of(condition) < 0) {
                 continue;
             }
-            let mut value = term.number;
+            let mut value = semiring.multiply(semiring.one(), term.number);
             for (operand, subscripts) in &term.factors {
                 let Stored { shape, tensor, .. } = &case.operands[*operand];
                 let element: Vec<i64> = subscripts.iter().map(value_of).collect();
                 let inside = element.iter().zip(shape).all(|(at, n)| (0..*n as i64).contains(at));
                 let element: Vec<u64> = element.into_iter().map(|at| at as u64).collect();
-                value *= match inside.then(|| tensor.get(&element)).flatten() {
+                let factor = match inside.then(|| tensor.get(&element)).flatten() {
                     Some(crate::storage::Scalar::F64(value)) => value,
-                    None => 0.0,
+                    None => semiring.zero(),
                     _ => panic!(),
                 };
+                value = semiring.multiply(value, factor);
             }
             let place = case.head.iter().fold(0, |place, it| place * case.extents[*it] + at[it]);
-            result[place as usize] += value;
+            result[place as usize] = semiring.add(result[place as usize], value);
         }
     }
     result
@@ -222,8 +228,12 @@ fn cases() -> impl Strategy<Value = Case> {
         Walking::Search,
         Walking::Locate,
     ]);
-    (extents, operands, products, head, order, walking).prop_map(
-        |(extents, operands, products, head, order, walking)| {
+    let semiring = prop_oneof![
+        2 => Just(Semiring::SumTimes),
+        3 => prop::sample::select(Semiring::ALL.to_vec()),
+    ];
+    (extents, operands, products, head, order, (walking, semiring)).prop_map(
+        |(extents, operands, products, head, order, (walking, semiring))| {
             let mut subscripts = Vec::new();
             let mut stored = Vec::new();
             for (sums, kinds, order, (sizes, own), seed) in operands {
@@ -249,7 +259,7 @@ fn cases() -> impl Strategy<Value = Case> {
                 Term { number, factors: factors.into_iter().map(factor).collect(), conditions }
             });
             let products = products.collect();
-            Case { extents, operands: stored, products, head, order, walking }
+            Case { extents, operands: stored, products, head, order, walking, semiring }
         },
     )
 }
@@ -337,6 +347,7 @@ fn shown(
         order: order.to_vec(),
         extents: extents.clone(),
         walking: Walking::default(),
+        semiring: Semiring::default(),
     };
     let (module, compiled, symbols) = module_of(&case);
     if let Err(error) = compiled {
