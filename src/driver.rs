@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use dastac_backend::{Compiled, Cpu, Options};
 use dastac_layout::Layout;
-use dastac_loops::Module;
+use dastac_loops::{Element, Module};
 use dastac_poly::Context;
 use dastac_sched::validate::{Check, validate};
 use dastac_sched::{Kernel, Movement};
@@ -110,17 +110,39 @@ impl Laid {
         Ok(self)
     }
 
-    /// Builds the loops of the computation.
+    /// Builds the loops of the computation, for dynamic tensors whose positions and coordinates fit 32 bits.
     ///
     /// # Errors
     /// Diagnostics for rules whose loops cannot be found; failures of isl.
     pub fn lower(self) -> Result<Lowered, Error> {
+        self.lower_for(Indices::Narrow)
+    }
+
+    /// Builds the loops of the computation.
+    ///
+    /// # Errors
+    /// As [`Laid::lower`].
+    pub fn lower_for(self, indices: Indices) -> Result<Lowered, Error> {
         let mut laid = self;
         let (inferred, layouts) = (&laid.analysis.inferred, &laid.layouts);
-        let kernel =
-            laid.analysis.timings.measure("loops", || dastac_sched::kernel(inferred, layouts))?;
-        Ok(Lowered { laid, kernel })
+        let element = match indices {
+            Indices::Narrow => Element::U32,
+            Indices::Wide => Element::I64,
+        };
+        let kernel = || dastac_sched::kernel(inferred, layouts, element);
+        let kernel = laid.analysis.timings.measure("loops", kernel)?;
+        Ok(Lowered { laid, kernel, indices })
     }
+}
+
+/// The width of positions and coordinates of dynamic tensors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Indices {
+    /// 32 bits.
+    #[default]
+    Narrow,
+    /// 64 bits.
+    Wide,
 }
 
 /// A program as loops.
@@ -130,6 +152,8 @@ pub struct Lowered {
     pub laid: Laid,
     /// The computation.
     pub kernel: Kernel,
+    /// The width of dynamic tensors' indices.
+    pub indices: Indices,
 }
 
 /// What code to generate.
@@ -158,6 +182,7 @@ impl Lowered {
     /// A processor that LLVM does not know.
     pub fn tiled(&self, target: Target) -> Result<Module, Error> {
         let mut module = self.kernel.module.clone();
+        dastac_sparse::iterate::lower(&mut module);
         if !target.untiled {
             let tiling = Cpu::Host.tiling(target.parallel)?;
             dastac_loops::tile::tile_as_planned(&mut module, &tiling, &self.kernel.plans);
@@ -194,7 +219,7 @@ impl Lowered {
     /// Builds the data movement between dense arrays and packed buffers, as loops.
     pub fn movement(&self) -> Result<Movement, Error> {
         let mut movement =
-            dastac_sched::movement(&self.laid.analysis.inferred, &self.laid.layouts)?;
+            dastac_sched::movement(&self.laid.analysis.inferred, &self.laid.layouts, &self.kernel)?;
         dastac_loops::passes::run_all(&mut movement.module);
         Ok(movement)
     }

@@ -46,6 +46,22 @@ pub enum Error {
     /// An output of a tensor that is not computed.
     #[error("`{0}` is an input, not computed: it cannot be asked for as an output")]
     NotComputed(String),
+    /// A tensor in a format for one that has none.
+    #[error("`{0}` has no `:F`: it is given as an array")]
+    NotDynamic(String),
+    /// A tensor with positions or coordinates beyond 32 bits, for a program that was built for those of 32 bits.
+    #[error(
+        "`{0}` has more elements than 32 bits can count: build the program for indices of 64 bits"
+    )]
+    Wide(String),
+    /// A dynamic tensor that cannot be stored.
+    #[error("`{tensor}`: {source}")]
+    Storage {
+        /// The tensor.
+        tensor: String,
+        /// Why.
+        source: dastac_sparse::StorageError,
+    },
     /// An array of the wrong shape.
     #[error(
         "`{tensor}` must have the shape {expected:?} for these sizes, but the array's is {found:?}"

@@ -73,6 +73,7 @@ impl Library {
     pub fn compile(&self, options: &Options) -> Result<Compiled, Error> {
         let options = Options { prefix: self.header.prefix.clone(), ..options.clone() };
         let mut module = self.module.clone();
+        dastac_sparse::iterate::lower(&mut module);
         tile_as_planned(&mut module, &options.cpu.tiling(options.parallel)?, &self.plans);
         Ok(dastac_backend::compile(&module, &options)?)
     }

@@ -24,6 +24,7 @@
 pub mod bench;
 pub mod buffer;
 pub mod driver;
+pub mod dynamic;
 mod error;
 pub mod export;
 pub mod run;

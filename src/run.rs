@@ -1,15 +1,17 @@
 //! Running a compiled program: symbols, memory, inputs, data movement, verification.
 //!
 //! A [`Runner`] owns the packed buffers. Dense arrays (C order, the tensor's box) come in through [`Runner::set_input`], which checks them
-//! against the declared structure and packs them, and go out through [`Runner::dense`].
+//! against the declared structure and packs them, and go out through [`Runner::dense`]. Tensors with `:F` come in through [`Runner::bind`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use dastac_backend::{AlignedVec, BufferArg, Jit, OptLevel, Options};
 use dastac_loops::Mode;
-use dastac_sched::{KERNEL, PREPARE};
+use dastac_sched::{KERNEL, PREPARE, Stored};
+use dastac_sparse::{Entries, Format, StorageError, Tensor, Values};
 use dastac_stur::Role;
+use dastac_stur::infer::Read;
 use dastac_stur::program::{Element, TensorId};
 use dastac_stur::reference::{Dense, Evaluator};
 use rand::SeedableRng;
@@ -17,7 +19,8 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::Error;
 use crate::buffer::Buffer;
-use crate::driver::Built;
+use crate::driver::{Built, Indices};
+use crate::dynamic::{self, Bound, Conversion};
 
 /// The reference evaluator is refused when the dense boxes of all tensors together hold more elements. Up to this size random inputs are drawn
 /// dense, as it needs them; beyond, directly in packed form.
@@ -25,6 +28,9 @@ pub const MAX_REFERENCE_CELLS: u128 = 1 << 22;
 
 /// The reference evaluator is refused beyond this many iterations.
 pub const MAX_REFERENCE_COST: u128 = 1 << 28;
+
+/// The part of the elements that random dynamic inputs have where nothing else is asked for.
+pub const DEFAULT_DENSITY: f64 = 0.1;
 
 /// What is known of a tensor at the given sizes.
 #[derive(Clone, Debug)]
@@ -47,6 +53,8 @@ pub struct TensorFacts {
     pub index: String,
     /// Pieces of the index.
     pub pieces: usize,
+    /// The format of a dynamic tensor. Its stored elements and bytes are those of what is bound.
+    pub format: Option<String>,
 }
 
 /// Values of the symbols in declaration order.
@@ -94,7 +102,14 @@ pub fn facts(laid: &crate::driver::Laid, symbols: &[i64]) -> Result<Vec<TensorFa
             product.checked_mul(u128::from(extent.unsigned_abs()))
         });
         let bytes = u128::from(tensor.element.bytes());
-        let unique = layout.check_range(&tensor.name, &isl_values)?;
+        let format = tensor.format.as_ref().map(|storage| storage.format.to_string());
+        let unique = match format {
+            None => layout.check_range(&tensor.name, &isl_values)?,
+            Some(_) => 0,
+        };
+        let dense_bytes = elements.and_then(|e| e.checked_mul(bytes));
+        // A sparse tensor may have any box.
+        let dense_bytes = dense_bytes.or_else(|| format.is_some().then_some(u128::MAX));
         facts.push(TensorFacts {
             name: tensor.name.clone(),
             role: tensor.role,
@@ -102,9 +117,10 @@ pub fn facts(laid: &crate::driver::Laid, symbols: &[i64]) -> Result<Vec<TensorFa
             unique,
             element: tensor.element,
             packed_bytes: u128::from(unique.unsigned_abs()) * bytes,
-            dense_bytes: elements.and_then(|e| e.checked_mul(bytes)).ok_or_else(too_large)?,
-            index: layout.index.to_string(),
+            dense_bytes: dense_bytes.ok_or_else(too_large)?,
+            index: format.clone().unwrap_or_else(|| layout.index.to_string()),
             pieces: layout.index.pieces.len().max(1),
+            format,
         });
     }
     Ok(facts)
@@ -125,6 +141,12 @@ pub struct Runner {
     kernel: Jit,
     moves: Option<Moves>,
     packed: Vec<Buffer>,
+    /// Dynamic tensors.
+    bound: BTreeMap<TensorId, Bound>,
+    /// What functions take before their buffers: the symbols, then numbers of positions.
+    parameters: Vec<i64>,
+    /// Of random dynamic inputs.
+    density: f64,
     threads: usize,
     /// The rules of preprocess blocks ran on the inputs that are there.
     prepared: bool,
@@ -155,6 +177,9 @@ impl Runner {
             kernel,
             moves: None,
             packed: Vec::new(),
+            bound: BTreeMap::new(),
+            parameters: Vec::new(),
+            density: DEFAULT_DENSITY,
             threads,
             prepared: false,
         };
@@ -179,9 +204,96 @@ impl Runner {
                 usize::try_from(fact.unique).map_err(|_| Error::TooLarge(fact.name.clone()))?;
             packed.push(Buffer::zeroed(fact.element, length)?);
         }
+        let module = &self.built.lowered.kernel.module;
+        self.parameters = symbols.clone();
+        self.parameters.resize(module.symbols.len(), 0);
         (self.symbols, self.facts, self.packed) = (symbols, facts, packed);
         self.prepared = false;
+        self.bound.clear();
+        let dynamic: BTreeSet<TensorId> =
+            self.built.lowered.kernel.stored.iter().map(|one| one.tensor).collect();
+        for id in dynamic {
+            let shape = self.box_of(id)?;
+            let none = Entries::new(shape, Vec::new(), Values::F64(Vec::new()));
+            self.set_entries(id, none)?;
+        }
         Ok(())
+    }
+
+    /// The formats in which a dynamic tensor is read.
+    fn stored(&self, tensor: TensorId) -> Vec<Stored> {
+        let stored = &self.built.lowered.kernel.stored;
+        stored.iter().filter(|one| one.tensor == tensor).cloned().collect()
+    }
+
+    /// Binds a dynamic input, which is converted to the format of its `:F` (and to others where rules cannot walk it in that one).
+    ///
+    /// # Errors
+    /// A tensor that has no `:F`; another shape; more memory than there is; indices beyond the width that the program was built for.
+    pub fn bind(&mut self, tensor: TensorId, value: Tensor) -> Result<(), Error> {
+        let stored = self.stored(tensor);
+        let fact = &self.facts[tensor.0];
+        if stored.is_empty() {
+            return Err(Error::NotDynamic(fact.name.clone()));
+        }
+        let expected = self.box_of(tensor)?;
+        if value.shape() != expected {
+            let sizes = |shape: &[u64]| shape.iter().map(|e| *e as usize).collect();
+            let (expected, found) = (sizes(&expected), sizes(value.shape()));
+            return Err(Error::Shape { tensor: fact.name.clone(), expected, found });
+        }
+        let wide = self.built.lowered.indices == Indices::Wide;
+        let stored: Vec<&Stored> = stored.iter().collect();
+        let bound = Bound::new(&fact.name, value, fact.element, &stored, wide)?;
+        for (symbol, count) in bound.counts(&stored) {
+            self.parameters[symbol] = count;
+        }
+        let fact = &mut self.facts[tensor.0];
+        fact.unique = i64::try_from(bound.tensor().values().len()).unwrap_or(i64::MAX);
+        fact.packed_bytes = u128::from(bound.bytes());
+        self.bound.insert(tensor, bound);
+        self.prepared = false;
+        Ok(())
+    }
+
+    /// What is bound for a dynamic input; nothing for another tensor.
+    pub fn bound(&self, tensor: TensorId) -> Option<&Tensor> {
+        self.bound.get(&tensor).map(Bound::tensor)
+    }
+
+    /// Copies of dynamic inputs that rules read in place of them, since no order of loops walks these as `:F` says.
+    pub fn conversions(&self) -> Vec<Conversion> {
+        let all = self.bound.iter().map(|(id, bound)| {
+            let stored = self.stored(*id);
+            bound.conversions(&stored.iter().collect::<Vec<_>>())
+        });
+        all.flatten().collect()
+    }
+
+    /// Sets which part of the elements random dynamic inputs have from now on, between 0 and 1; [`DEFAULT_DENSITY`] at first.
+    pub fn set_density(&mut self, density: f64) {
+        self.density = density;
+    }
+
+    /// Binds entries.
+    fn set_entries(
+        &mut self,
+        tensor: TensorId,
+        entries: Result<Entries, StorageError>,
+    ) -> Result<(), Error> {
+        let stored = self.stored(tensor);
+        let Some(first) = stored.first() else { return Ok(()) };
+        let built = entries.and_then(|entries| {
+            Tensor::from_entries(&entries, &first.operand.format, dynamic::build())
+        });
+        let name = &self.facts[tensor.0].name;
+        let built = built.map_err(|source| Error::Storage { tensor: name.clone(), source })?;
+        self.bind(tensor, built)
+    }
+
+    /// The extents of a tensor.
+    fn box_of(&self, tensor: TensorId) -> Result<Vec<u64>, Error> {
+        Ok(self.shape(tensor)?.into_iter().map(|extent| extent as u64).collect())
     }
 
     /// What is known of each tensor, indexed by [`TensorId`].
@@ -260,6 +372,13 @@ impl Runner {
         if shape != expected || dense.len() != expected.iter().product::<usize>() {
             return Err(Error::Shape { tensor: fact.name, expected, found: shape.to_vec() });
         }
+        if fact.format.is_some() {
+            let values = Values::F64(dense.to_vec());
+            let whole = Tensor::from_dense(self.box_of(tensor)?, values);
+            let entries =
+                whole.and_then(|whole| whole.convert(&Format::coo(shape.len()), dynamic::build()));
+            return self.set_entries(tensor, entries.and_then(|tensor| tensor.to_entries()));
+        }
         check_memory(&format!("checking the structure of `{}`", fact.name), fact.dense_bytes)?;
         let rounded = match fact.element {
             Element::F64 => None,
@@ -272,7 +391,7 @@ impl Runner {
         let (pack, _, expand) = &moves.functions[tensor.0];
         if let Some(expand) = expand {
             let mut expanded = Buffer::zeroed(fact.element, dense.len())?;
-            moves.jit.call(expand, &self.symbols, &mut [source(), expanded.output()])?;
+            moves.jit.call(expand, &self.parameters, &mut [source(), expanded.output()])?;
             let tolerance = match fact.element {
                 Element::F64 => 1e-12,
                 Element::F32 => 1e-6,
@@ -294,7 +413,7 @@ impl Runner {
             }
         }
         let packed = &mut self.packed[tensor.0];
-        moves.jit.call(pack, &self.symbols, &mut [source(), packed.output()])?;
+        moves.jit.call(pack, &self.parameters, &mut [source(), packed.output()])?;
         Ok(())
     }
 
@@ -321,7 +440,7 @@ impl Runner {
             let unpack = &moves.functions[tensor.0].1;
             moves.jit.call(
                 unpack,
-                &self.symbols,
+                &self.parameters,
                 &mut [self.packed[tensor.0].input(), dense.output()],
             )?;
         }
@@ -338,12 +457,12 @@ impl Runner {
         self.moves()?;
         if let Some(moves) = &self.moves {
             let pack = &moves.functions[tensor.0].0;
-            moves.jit.call(pack, &self.symbols, &mut [dense.input(), packed.output()])?;
+            moves.jit.call(pack, &self.parameters, &mut [dense.input(), packed.output()])?;
         }
         Ok(packed)
     }
 
-    /// Draws the inputs that are not among `given` at random on their structure: dense while the box is small (and returned, for
+    /// Draws the inputs that are not among `given` at random on their structure, dynamic ones with [`Runner::set_density`]: dense while the box is small (and returned, for
     /// [`Runner::verify`]), else directly in packed form.
     pub fn random_inputs(
         &mut self,
@@ -359,7 +478,11 @@ impl Runner {
             // One stream a tensor: values do not depend on which other inputs are given.
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
             rng.set_stream(u64::try_from(id.0).unwrap_or(0));
-            if self.facts[id.0].cells() <= MAX_REFERENCE_CELLS {
+            if self.bound.contains_key(&id) {
+                let (name, shape) = (self.facts[id.0].name.clone(), self.box_of(id)?);
+                let entries = dynamic::random(&name, &shape, self.density, &mut rng)?;
+                self.set_entries(id, Ok(entries))?;
+            } else if self.facts[id.0].cells() <= MAX_REFERENCE_CELLS {
                 let evaluator = self.evaluator(&program)?;
                 let dense = evaluator
                     .random_input(id, &mut rng)
@@ -368,12 +491,8 @@ impl Runner {
                 self.set_input(id, &dense.data, &dense.shape)?;
                 drawn.insert(id, dense);
             } else {
-                use rand::Rng;
                 self.prepared = false;
-                self.packed[id.0].fill(|_| {
-                    let magnitude: f64 = rng.random_range(0.25..1.0);
-                    if rng.random() { magnitude } else { -magnitude }
-                });
+                self.packed[id.0].fill(|_| dynamic::magnitude(&mut rng));
             }
         }
         Ok(drawn)
@@ -428,7 +547,17 @@ impl Runner {
         };
         let mut buffers: Vec<Option<&mut Buffer>> = self.packed.iter_mut().map(Some).collect();
         let mut arguments: Vec<BufferArg<'_>> = Vec::new();
+        let stored = &self.built.lowered.kernel.stored;
+        let mut arrays = BTreeMap::new();
+        for (id, bound) in &self.bound {
+            let own: Vec<&Stored> = stored.iter().filter(|one| one.tensor == *id).collect();
+            arrays.extend(bound.arguments(&own));
+        }
         for (id, mode) in &function.args {
+            if let Some(array) = arrays.remove(id) {
+                arguments.push(array);
+                continue;
+            }
             let Some(buffer) = buffers.get_mut(id.0 as usize).and_then(Option::take) else {
                 continue; // every buffer is taken once: the loop IR's verifier checks it
             };
@@ -438,7 +567,7 @@ impl Runner {
             });
         }
         let start = Instant::now();
-        self.kernel.call(name, &self.symbols, &mut arguments)?;
+        self.kernel.call(name, &self.parameters, &mut arguments)?;
         Ok(start.elapsed())
     }
 
@@ -467,8 +596,9 @@ impl Runner {
         let statements = measured.flat_map(|rule| &rule.statements);
         statements
             .map(|statement| {
-                if !statement.is_exact() {
-                    return None; // how often its tests hold is not known
+                let dynamic = |read: &Read| self.bound.contains_key(&read.tensor);
+                if !statement.is_exact() || statement.reads.iter().any(dynamic) {
+                    return None; // how often its tests hold, and what is stored, is not known
                 }
                 let count = statement.domain.fix_params(&values).ok()?.card().ok()?;
                 let count = count.eval(&values, &[]).ok()?;
@@ -494,15 +624,42 @@ impl Runner {
             .then(|| format!("it would take {cost} iterations, its limit is {MAX_REFERENCE_COST}")))
     }
 
-    /// Compares all computed tensors with the reference evaluator on the given inputs (all of them): the largest error, relative to
+    /// A dynamic input as an array of the given shape, and which of its elements are stored.
+    fn widened(&self, tensor: &Tensor, shape: &[usize]) -> (Dense, Vec<bool>) {
+        let mut dense = Dense::zeros(shape);
+        let mut stored = vec![false; dense.data.len()];
+        tensor.for_each(|element, position| {
+            let element: Vec<i64> = element.iter().map(|at| *at as i64).collect();
+            let value = match tensor.values() {
+                Values::F64(values) => values[position],
+                Values::F32(values) => values[position].into(),
+                _ => 0.0, // none is bound with such values
+            };
+            if let Some(at) = dense.position(&element) {
+                dense.data[at] += value;
+                stored[at] = true;
+            }
+        });
+        (dense, stored)
+    }
+
+    /// Compares all computed tensors with the reference evaluator on the given inputs (all that are not bound): the largest error, relative to
     /// `max(1, |reference|)`, with where it is.
     pub fn verify(&mut self, inputs: &BTreeMap<TensorId, Dense>) -> Result<Verification, Error> {
         let program = self.built.lowered.laid.analysis.inferred.program.clone();
         let evaluator = self.evaluator(&program)?;
-        let inputs =
-            inputs.iter().map(|(id, dense)| (*id, dense.resized(evaluator.shape(*id)))).collect();
-        let expected =
-            evaluator.run(&inputs).map_err(|error| Error::Reference(error.to_string()))?;
+        let arrays = inputs.iter().filter(|(id, _)| !self.bound.contains_key(id));
+        let mut inputs: BTreeMap<TensorId, Dense> =
+            arrays.map(|(id, dense)| (*id, dense.resized(evaluator.shape(*id)))).collect();
+        let mut stored = BTreeMap::new();
+        for (id, bound) in &self.bound {
+            let (dense, pattern) = self.widened(bound.tensor(), evaluator.shape(*id));
+            inputs.insert(*id, dense);
+            stored.insert(*id, pattern);
+        }
+        let expected = evaluator
+            .run_stored(&inputs, &stored)
+            .map_err(|error| Error::Reference(error.to_string()))?;
         let rounded = rounded(&program);
         let mut worst =
             Verification { max_error: 0.0, tolerance: Verification::TOLERANCE, at: None };

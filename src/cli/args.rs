@@ -318,6 +318,9 @@ pub struct RunArgs {
     /// Seed of the random inputs
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Part of the elements, from 0 to 1, that random inputs with `:F` have
+    #[arg(long, value_name = "PART", default_value_t = dastac::run::DEFAULT_DENSITY, value_parser = density)]
+    pub density: f64,
     #[command(flatten)]
     pub threads: ThreadArgs,
     #[command(flatten)]
@@ -334,6 +337,11 @@ pub struct RunArgs {
     /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,
+}
+
+fn density(text: &str) -> Result<f64, String> {
+    let part = text.parse().ok().filter(|part| (0.0..=1.0).contains(part));
+    part.ok_or_else(|| "a number from 0 to 1, such as 0.05".into())
 }
 
 /// A file of a tensor, and how it is read.

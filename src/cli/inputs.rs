@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use dastac::run::symbol_values;
 use dastac::stur::hint::similar;
+use dastac::stur::infer::Inferred;
 use dastac::stur::{Program, Role, TensorId};
 
 use super::Result;
@@ -12,8 +13,12 @@ use super::args::SymbolArgs;
 use super::failure::{Failure, list};
 use super::output::same_file;
 
-/// Values of the symbols in declaration order.
-pub fn symbols(program: &Program, args: &SymbolArgs) -> Result<Vec<i64>> {
+/// Values of the symbols in declaration order. Those that are not given are what `known_sizes` says.
+pub fn symbols(
+    program: &Program,
+    args: &SymbolArgs,
+    known_sizes: &BTreeMap<String, i64>,
+) -> Result<Vec<i64>> {
     let names: Vec<String> = program.symbols.iter().map(|(name, _)| name.clone()).collect();
     let known: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut given = BTreeMap::new();
@@ -22,6 +27,9 @@ pub fn symbols(program: &Program, args: &SymbolArgs) -> Result<Vec<i64>> {
             return Err(Failure::usage(format!("symbol `{name}` is given twice"))
                 .hint("give each symbol one value, `-p NAME=VALUE`"));
         }
+    }
+    for (name, value) in known_sizes {
+        given.entry(name.clone()).or_insert(*value);
     }
     symbol_values(&names, &given).map_err(|error| {
         let text = error.to_string();
@@ -42,6 +50,25 @@ pub fn symbols(program: &Program, args: &SymbolArgs) -> Result<Vec<i64>> {
             _ => Failure::user(text),
         }
     })
+}
+
+/// The symbols that are extents of inputs, whose arrays have these shapes; the first input decides.
+pub fn sizes<'a>(
+    inferred: &Inferred,
+    shapes: impl IntoIterator<Item = (TensorId, &'a [u64])>,
+) -> BTreeMap<String, i64> {
+    let mut sizes = BTreeMap::new();
+    for (id, shape) in shapes {
+        for (extent, size) in inferred.tensors[id.0].extents.iter().zip(shape) {
+            let [bounds] = extent.regions.as_slice() else { continue };
+            let [bound] = bounds.as_slice() else { continue };
+            let symbol = bound.as_name().filter(|name| inferred.sets.names.is_symbol(name));
+            if let (Some(name), Ok(size)) = (symbol, i64::try_from(*size)) {
+                sizes.entry(name.to_string()).or_insert(size);
+            }
+        }
+    }
+    sizes
 }
 
 /// The files of `--input`, by tensor.

@@ -64,4 +64,7 @@ pub struct Tensor {
     pub index: String,
     /// Pieces of the position's polynomial.
     pub pieces: usize,
+    /// The format of a dynamic tensor, whose stored elements and bytes are those of what was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
 }

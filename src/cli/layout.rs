@@ -1,5 +1,7 @@
 //! `dastac layout`.
 
+use std::collections::BTreeMap;
+
 use dastac::driver::Laid;
 use dastac::human;
 use dastac::layout::{Layout, Piecewise, Proof};
@@ -42,7 +44,7 @@ fn known_sizes(analysis: &dastac::driver::Analysis, args: &SymbolArgs) -> Result
     if args.params.is_empty() && !program.symbols.is_empty() {
         return Ok(None);
     }
-    inputs::symbols(program, args).map(Some)
+    inputs::symbols(program, args, &BTreeMap::new()).map(Some)
 }
 
 /// Index and size polynomials of every tensor, for symbols of at least 1, and whether the index is proven to be a bijection.

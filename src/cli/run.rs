@@ -1,13 +1,16 @@
 //! `dastac run`.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dastac::driver::{Analysis, Built, Target};
+use dastac::driver::{Analysis, Built, Indices, Target};
+use dastac::dynamic::is_wide;
 use dastac::run::Runner;
-use dastac::stur::TensorId;
+use dastac::sparse;
+use dastac::sparse::io::ReadOptions;
 use dastac::stur::reference::Dense;
+use dastac::stur::{Program, TensorId};
 
 use super::args::{RunArgs, SymbolArgs, ThreadArgs};
 use super::failure::Failure;
@@ -19,7 +22,7 @@ use super::schedule::scheduled;
 use super::source::Source;
 use super::table::{ratio, table};
 use super::verify::Verdict;
-use super::{Outcome, Result, Terminal, inputs, layout, output};
+use super::{Outcome, Result, Terminal, inputs, layout, output, tensors};
 
 /// Compiles and runs a program.
 pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
@@ -32,9 +35,11 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     let threads = threads(terminal, &args.threads);
     drop(warm_up);
     let target = Target { parallel: threads > 1, checked: args.checked, ..Target::default() };
-    let built = compile(analysis, target, &source, &progress)?;
+    let indices = indices(&plan.inputs);
+    let built = compile(analysis, (target, indices), &source, &progress)?;
     super::watchdog::stop();
     let mut runner = Runner::new(built, &plan.symbols, threads).map_err(failed)?;
+    runner.set_density(args.density);
     let inputs = Inputs { given: plan.inputs, keep: args.verify, seed: args.seed };
     let dense = fill(&mut runner, inputs, &source, &progress)?;
     let mut times = Vec::new();
@@ -91,7 +96,7 @@ pub struct Plan {
     /// Values of the symbols.
     pub symbols: BTreeMap<String, i64>,
     /// Arrays of the inputs that are given.
-    pub inputs: Vec<(TensorId, Array)>,
+    pub inputs: Vec<(TensorId, Given)>,
     outputs: BTreeMap<TensorId, PathBuf>,
 }
 
@@ -105,18 +110,62 @@ impl Plan {
         source: &Source,
     ) -> Result<Plan> {
         let program = &analysis.inferred.program;
-        let values = inputs::symbols(program, symbols)?;
         let inputs = inputs::input_files(program, inputs)?;
         let outputs = inputs::output_files(program, outputs)?;
         for path in outputs.values() {
             output::check(path, source)?;
         }
-        let arrays = inputs.iter().map(|(id, path)| Ok((*id, npy::open(path)?)));
-        Ok(Plan {
-            symbols: analysis.inferred.symbol_values(&values),
-            inputs: arrays.collect::<Result<_>>()?,
-            outputs,
-        })
+        let given = inputs.iter().map(|(id, path)| Ok((*id, Given::open(program, *id, path)?)));
+        let given: Vec<(TensorId, Given)> = given.collect::<Result<_>>()?;
+        let shapes: Vec<(TensorId, Vec<u64>)> =
+            given.iter().map(|(id, given)| (*id, given.shape())).collect();
+        let shapes = shapes.iter().map(|(id, shape)| (*id, shape.as_slice()));
+        let sizes = inputs::sizes(&analysis.inferred, shapes);
+        let values = inputs::symbols(program, symbols, &sizes)?;
+        let symbols = analysis.inferred.symbol_values(&values);
+        Ok(Plan { symbols, inputs: given, outputs })
+    }
+}
+
+/// An input that is given.
+pub enum Given {
+    /// All elements.
+    Array(Array),
+    /// Those that are stored, of a tensor with `:F`.
+    Sparse(sparse::Tensor),
+}
+
+impl Given {
+    fn open(program: &Program, id: TensorId, path: &Path) -> Result<Given> {
+        let tensor = program.tensor(id);
+        let Some(storage) = &tensor.format else { return npy::open(path).map(Given::Array) };
+        let contents = tensors::read(path, &ReadOptions::default())?;
+        if contents.shape().len() != tensor.rank {
+            let (name, found) = (path.display(), contents.shape().len());
+            return Err(Failure::user(format!(
+                "`{}` has {} dimensions, but the tensor in `{name}` has {found}",
+                tensor.name, tensor.rank
+            )));
+        }
+        let built = contents.tensor(&storage.format, sparse::Build::default());
+        let built = built.map_err(|error| tensors::storage_failure(&tensor.name, &error))?;
+        Ok(Given::Sparse(built))
+    }
+
+    fn shape(&self) -> Vec<u64> {
+        match self {
+            Given::Array(array) => array.shape.iter().map(|extent| *extent as u64).collect(),
+            Given::Sparse(tensor) => tensor.shape().to_vec(),
+        }
+    }
+}
+
+/// The width of indices that all given inputs fit.
+pub fn indices(given: &[(TensorId, Given)]) -> Indices {
+    let wide = |given: &Given| matches!(given, Given::Sparse(tensor) if is_wide(tensor));
+    match given.iter().any(|(_, given)| wide(given)) {
+        true => Indices::Wide,
+        false => Indices::Narrow,
     }
 }
 
@@ -135,7 +184,7 @@ pub fn threads(terminal: &Terminal, args: &ThreadArgs) -> usize {
 
 fn compile(
     analysis: Analysis,
-    target: Target,
+    (target, indices): (Target, Indices),
     source: &Source,
     progress: &Progress,
 ) -> Result<Built> {
@@ -143,7 +192,7 @@ fn compile(
     progress.stage("finding layouts");
     let laid = analysis.lay_out().map_err(failed)?;
     progress.stage("building loops");
-    let lowered = laid.lower().map_err(failed)?;
+    let lowered = laid.lower_for(indices).map_err(failed)?;
     progress.stage("generating code");
     lowered.build(target).map_err(failed)
 }
@@ -151,7 +200,7 @@ fn compile(
 /// Where inputs come from.
 pub struct Inputs {
     /// Arrays that are given; the others are drawn at random.
-    pub given: Vec<(TensorId, Array)>,
+    pub given: Vec<(TensorId, Given)>,
     /// Whether somebody looks at the numbers again.
     pub keep: bool,
     /// Seed of the random ones.
@@ -168,6 +217,14 @@ pub fn fill(
     let failed = |error: dastac::Error| Failure::of(error, source);
     let mut given = BTreeMap::new();
     for (id, array) in inputs.given {
+        let array = match array {
+            Given::Array(array) => array,
+            Given::Sparse(tensor) => {
+                runner.bind(id, tensor).map_err(failed)?;
+                given.insert(id, Dense { shape: Vec::new(), data: Vec::new() });
+                continue;
+            }
+        };
         let fact = &runner.facts()[id.0];
         progress.stage(format!("reading `{}`", fact.name));
         let (name, packed_shape) = (fact.name.clone(), runner.shape(id).map_err(failed)?);
@@ -238,6 +295,7 @@ fn report(
                 dense_bytes: fact.dense_bytes,
                 index: fact.index.clone(),
                 pieces: fact.pieces,
+                format: fact.format.clone(),
             })
             .collect(),
         flops: runner.flops(),

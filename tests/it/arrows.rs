@@ -18,7 +18,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     (
         "crates/sched",
         "dastac-sched",
-        &["dastac-stur", "dastac-layout", "dastac-poly", "dastac-loops"],
+        &["dastac-stur", "dastac-layout", "dastac-poly", "dastac-loops", "dastac-sparse"],
     ),
     ("crates/backend", "dastac-backend", &["dastac-loops"]),
     ("crates/sparse", "dastac-sparse", &["dastac-stur", "dastac-loops"]),

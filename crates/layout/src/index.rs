@@ -103,12 +103,12 @@ impl Layout {
 
     /// What a program asks of a tensor's layout.
     pub(crate) fn asked(inferred: &Inferred, tensor: TensorId) -> Result<Builder, LayoutError> {
-        let beyond = inferred.program.not_structured();
+        let beyond = inferred.program.not_computed();
         if !beyond.is_empty() {
             return Err(LayoutError::Program(beyond));
         }
         let asked = || -> Result<Builder, LayoutError> {
-            let mut builder = Layout::builder(&inferred.used(tensor)?)
+            let mut builder = Layout::builder(&stored(inferred, tensor)?)
                 .loop_order(&appearance_order(inferred, tensor))
                 .regions(regions(inferred, tensor)?);
             if let Some(choice) = &inferred.program.tensor(tensor).layout {
@@ -414,6 +414,17 @@ impl Piecewise {
         }
         Ok(Piecewise { dims: self.dims.clone(), pieces })
     }
+}
+
+/// The elements that have a place. Loops over levels come to all elements of a head, also where there is nothing to add up: it is stored whatever other
+/// extents are.
+fn stored(inferred: &Inferred, tensor: TensorId) -> Result<Set, LayoutError> {
+    let used = inferred.used(tensor)?;
+    if !inferred.program.is_from_dynamic(tensor) {
+        return Ok(used);
+    }
+    let dims = used.dims()?;
+    Ok(used.gist_params(&used.params_set()?)?.with_dim_names(&dims)?)
 }
 
 fn contains(domain: &Set, symbols: &[(String, i64)], point: &[i64]) -> Result<bool, LayoutError> {

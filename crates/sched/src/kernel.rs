@@ -22,13 +22,14 @@ use dastac_loops::{
 };
 use dastac_poly::{Map, Set, ast};
 use dastac_stur::ast::CompareOp;
-use dastac_stur::infer::{Inferred, InferredRule, Statement, Structured};
+use dastac_stur::infer::{Inferred, InferredRule, Read, Statement, Structured};
 use dastac_stur::program::TensorId;
 use dastac_stur::schedule::Schedule;
 use dastac_stur::sets::{Affine, Sets};
 
 use crate::SchedError;
 use crate::arrange::{arranged, block_name, in_lanes, plan, tiles};
+use crate::dynamic::{Dynamic, Stored, declare};
 use crate::nest::{Scan, Scope, module_name, symbol};
 
 /// A domain in more parts than this is scanned as a whole.
@@ -43,10 +44,16 @@ pub struct Kernel {
     pub asts: Vec<(TensorId, ast::Node)>,
     /// What `schedule:` says about loops and is done where they are tiled.
     pub plans: Plans,
+    /// The arrays of dynamic tensors: each in the format of its `:F`, in order, then copies in others.
+    pub stored: Vec<Stored>,
 }
 
-/// A module with the program's symbols and one packed buffer a tensor, in order.
-pub(crate) fn module(inferred: &Inferred, layouts: &[Layout]) -> Result<Module, SchedError> {
+/// A module with the program's symbols and one packed buffer a tensor, in order; then the arrays of dynamic tensors.
+fn module(
+    inferred: &Inferred,
+    layouts: &[Layout],
+    indices: Element,
+) -> Result<(Module, Vec<Stored>), SchedError> {
     let mut module = Module::default();
     for (name, _) in &inferred.program.symbols {
         module.symbol(&module_name(name));
@@ -55,15 +62,23 @@ pub(crate) fn module(inferred: &Inferred, layouts: &[Layout]) -> Result<Module, 
         let size = layout.size_index(&|name| symbol(&module, &inferred.sets, name))?;
         module.buffer(module_name(&tensor.name), element(tensor.element), size);
     }
-    Ok(module)
+    let stored = declare(inferred, &mut module, indices)?;
+    Ok((module, stored))
 }
 
-/// Builds the computation; `layouts` indexed by [`TensorId`].
-pub fn kernel(inferred: &Inferred, layouts: &[Layout]) -> Result<Kernel, SchedError> {
+/// Builds the computation; `layouts` indexed by [`TensorId`]. Positions and coordinates of dynamic tensors are of the type `indices`.
+pub fn kernel(
+    inferred: &Inferred,
+    layouts: &[Layout],
+    indices: Element,
+) -> Result<Kernel, SchedError> {
+    let (module, stored) = module(inferred, layouts, indices)?;
     let mut builder = Builder {
         inferred,
         layouts,
-        module: module(inferred, layouts)?,
+        dynamic: Dynamic { inferred, layouts, indices },
+        module,
+        stored,
         function: Function::new(KERNEL, Vec::new()),
         asts: Vec::new(),
     };
@@ -75,20 +90,20 @@ pub fn kernel(inferred: &Inferred, layouts: &[Layout]) -> Result<Kernel, SchedEr
         }
         let rules: Vec<&InferredRule> =
             inferred.rules.iter().filter(|rule| in_block(rule) == block).collect();
-        let args = arguments(inferred, &rules, has_block);
-        builder.function = Function::new(if block { PREPARE } else { KERNEL }, args);
-        for rule in rules {
+        builder.function = Function::new(if block { PREPARE } else { KERNEL }, Vec::new());
+        for rule in &rules {
             let statements =
                 builder.rule(rule).map_err(|e| e.blamed("the loops", inferred, rule.head))?;
             builder.function.body.extend(statements);
         }
-        let function = builder.function.clone();
+        let args = arguments(inferred, &builder.stored, &rules, has_block);
+        let function = Function { args, ..builder.function.clone() };
         builder.module.functions.push(function);
     }
     let rules = &inferred.program.rules;
     let scheduled = rules.iter().filter(|rule| !rule.schedule.is_empty());
     let plans = scheduled.map(|rule| (buffer(rule.head), plan(&inferred.sets, rule))).collect();
-    Ok(Kernel { module: builder.module, asts: builder.asts, plans })
+    Ok(Kernel { module: builder.module, asts: builder.asts, plans, stored: builder.stored })
 }
 
 /// The name of the computation's function.
@@ -96,9 +111,11 @@ pub const KERNEL: &str = "kernel";
 /// The name of the function with the rules of preprocess blocks.
 pub const PREPARE: &str = "prepare";
 
-/// What a function takes: the tensors of its rules, or all of them where it is the only one.
+/// What a function takes: the tensors of its rules, or all of them where it is the only one. Of a dynamic tensor these are the arrays of all its formats,
+/// its values last.
 fn arguments(
     inferred: &Inferred,
+    stored: &[Stored],
     rules: &[&InferredRule],
     touched_only: bool,
 ) -> Vec<(BufferId, Mode)> {
@@ -111,8 +128,39 @@ fn arguments(
         .program
         .tensor_ids()
         .filter(|id| !touched_only || writes(*id) || reads(*id))
-        .map(|id| (buffer(id), if writes(id) { Mode::Out } else { Mode::In }))
+        .flat_map(|id| {
+            let mode = if writes(id) { Mode::Out } else { Mode::In };
+            let arrays = stored.iter().filter(|one| one.tensor == id);
+            let arrays: Vec<BufferId> = arrays.flat_map(|one| one.operand.buffers()).collect();
+            let own = if arrays.is_empty() { vec![buffer(id)] } else { arrays };
+            own.into_iter().map(move |buffer| (buffer, mode))
+        })
         .collect()
+}
+
+/// The extents of a tensor's box.
+pub(crate) fn extents(
+    inferred: &Inferred,
+    module: &Module,
+    tensor: TensorId,
+) -> Result<Vec<Index>, SchedError> {
+    let mut extents = Vec::new();
+    for extent in &inferred.tensors[tensor.0].extents {
+        let mut regions = Vec::new();
+        for bounds in &extent.regions {
+            let mut values = Vec::new();
+            for bound in bounds {
+                values.push(affine_to_index(bound, &|n| symbol(module, &inferred.sets, n))?);
+            }
+            regions.extend(values.into_iter().reduce(Index::min));
+        }
+        let extent = regions.into_iter().reduce(Index::max).unwrap_or(Index::constant(0));
+        extents.push(match extent {
+            Index::Symbol(_) => extent, // symbols are not negative
+            _ => extent.max(Index::constant(0)),
+        });
+    }
+    Ok(extents)
 }
 
 /// A tensor's element type in the loop IR.
@@ -139,7 +187,9 @@ struct Loops {
 struct Builder<'a> {
     inferred: &'a Inferred,
     layouts: &'a [Layout],
+    dynamic: Dynamic<'a>,
     module: Module,
+    stored: Vec<Stored>,
     function: Function,
     asts: Vec<(TensorId, ast::Node)>,
 }
@@ -147,6 +197,9 @@ struct Builder<'a> {
 impl Builder<'_> {
     /// The loops of a rule. A loop that is wanted in lanes stays around the sums where elements can be in lanes there, and is the innermost else.
     fn rule(&mut self, rule: &InferredRule) -> Result<Vec<Stmt>, SchedError> {
+        if self.inferred.program.is_dynamic(rule.rule) {
+            return self.dynamic_rule(rule);
+        }
         let definition = &self.inferred.program.rules[rule.rule.0];
         let lanes = definition.schedule.vectorize.as_ref();
         if let Some(lanes) = lanes.filter(|lanes| definition.iterators.contains(lanes)) {
@@ -159,6 +212,16 @@ impl Builder<'_> {
             self.asts.truncate(before.1);
         }
         self.arranged_rule(rule, true)
+    }
+
+    /// The loops of a rule that reads dynamic tensors.
+    fn dynamic_rule(&mut self, rule: &InferredRule) -> Result<Vec<Stmt>, SchedError> {
+        let mut part = Function { body: Vec::new(), ..self.function.clone() };
+        let set = self.dynamic.rule(&mut self.module, &mut self.stored, rule, &mut part)?;
+        self.function.vars = part.vars;
+        let mut statements = if set { Vec::new() } else { self.clear(rule.head)? };
+        statements.extend(part.body);
+        Ok(statements)
     }
 
     fn arranged_rule(
@@ -276,7 +339,8 @@ impl Builder<'_> {
     fn clear(&mut self, head: TensorId) -> Result<Vec<Stmt>, SchedError> {
         let layout = &self.layouts[head.0];
         let structured = &self.inferred.tensors[head.0];
-        let stored = Stored { sets: &self.inferred.sets, module: &self.module, layout, structured };
+        let stored =
+            Elements { sets: &self.inferred.sets, module: &self.module, layout, structured };
         stored.nests(&mut self.function, &mut |_, position| {
             Ok(vec![Stmt::set(buffer(head), position, Value::constant(0.0))])
         })
@@ -348,13 +412,7 @@ impl Builder<'_> {
         let known_head = head.permute(&layouts[rule.head.0].order)?;
         let mut known_reads = Vec::new();
         for read in &statement.reads {
-            let layout = &layouts[read.tensor.0];
-            let reached = if read.sorted.is_empty() {
-                statement.domain.apply(&sets.access(&statement.iterators, &read.subscripts)?)?
-            } else {
-                layout.stored.clone()
-            };
-            known_reads.push(reached.permute(&layout.order)?);
+            known_reads.push(reached(sets, &layouts[read.tensor.0], statement, read)?);
         }
         let mut instances = 0;
         let nest = scan.nest_of(ast, &mut self.function, &mut |scope, function| {
@@ -421,6 +479,21 @@ impl Builder<'_> {
     }
 }
 
+/// The elements that a read of a statement reaches, in the order of the layout.
+pub(crate) fn reached(
+    sets: &Sets,
+    layout: &Layout,
+    statement: &Statement,
+    read: &Read,
+) -> Result<Set, SchedError> {
+    let reached = if read.sorted.is_empty() {
+        statement.domain.apply(&sets.access(&statement.iterators, &read.subscripts)?)?
+    } else {
+        layout.stored.clone()
+    };
+    Ok(reached.permute(&layout.order)?)
+}
+
 /// The computed iterators of a statement, by the program's names.
 fn computed(statement: &Statement, scope: &Scope<'_>) -> Result<Vec<(String, Index)>, SchedError> {
     let mut values: Vec<(String, Index)> = Vec::new();
@@ -446,7 +519,7 @@ fn value_of(
     found.map(|(_, value)| value.clone()).or_else(|| scope.resolve(name))
 }
 
-fn comparison(operator: CompareOp) -> Compare {
+pub(crate) fn comparison(operator: CompareOp) -> Compare {
     match operator {
         CompareOp::Eq => Compare::Eq,
         CompareOp::Ne => Compare::Ne,
@@ -465,21 +538,21 @@ fn resolved(names: &[String], resolve: Resolve<'_>) -> Result<Vec<Index>, SchedE
 type AtElement<'a> = dyn FnMut(&Scope<'_>, Index) -> Result<Vec<Stmt>, SchedError> + 'a;
 
 /// The stored elements of a tensor, to be visited.
-pub(crate) struct Stored<'a> {
+pub(crate) struct Elements<'a> {
     pub sets: &'a Sets,
     pub module: &'a Module,
     pub layout: &'a Layout,
     pub structured: &'a Structured,
 }
 
-impl Stored<'_> {
+impl Elements<'_> {
     /// Loops over all elements, one nest for each part of the layout, `leaf` at each element, with its position.
     pub(crate) fn nests(
         &self,
         function: &mut Function,
         leaf: &mut AtElement<'_>,
     ) -> Result<Vec<Stmt>, SchedError> {
-        let Stored { sets, module, layout, structured } = *self;
+        let Elements { sets, module, layout, structured } = *self;
         let iterators: Vec<String> =
             layout.order.iter().map(|&k| structured.iterators[k].clone()).collect();
         let mut domains = Vec::new();
@@ -514,16 +587,25 @@ pub(crate) fn sort(
     function: &mut Function,
     lets: &mut Vec<(VarId, Index)>,
 ) {
+    sorted(classes, subscripts, &mut |low, high| {
+        let vars = (function.fresh_var("low"), function.fresh_var("high"));
+        lets.extend([(vars.0, low), (vars.1, high)]);
+        (Index::var(vars.0), Index::var(vars.1))
+    });
+}
+
+/// Sorts the subscripts of each class ascending by compare-exchange; `bind` says what stands for a minimum and a maximum.
+pub(crate) fn sorted(
+    classes: &[Vec<usize>],
+    subscripts: &mut [Index],
+    bind: &mut dyn FnMut(Index, Index) -> (Index, Index),
+) {
     for class in classes {
         for end in (1..class.len()).rev() {
             for k in 0..end {
                 let (a, b) = (subscripts[class[k]].clone(), subscripts[class[k + 1]].clone());
-                let low = function.fresh_var("low");
-                let high = function.fresh_var("high");
-                lets.push((low, a.clone().min(b.clone())));
-                lets.push((high, a.max(b)));
-                subscripts[class[k]] = Index::var(low);
-                subscripts[class[k + 1]] = Index::var(high);
+                let (low, high) = bind(a.clone().min(b.clone()), a.max(b));
+                (subscripts[class[k]], subscripts[class[k + 1]]) = (low, high);
             }
         }
     }

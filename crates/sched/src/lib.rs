@@ -5,11 +5,13 @@
 //! elements; loop bounds are affine; a rule's head is complete before a later rule reads it.
 
 mod arrange;
+mod dynamic;
 mod kernel;
 mod movement;
 mod nest;
 pub mod validate;
 
+pub use dynamic::Stored;
 pub use kernel::{KERNEL, Kernel, PREPARE, kernel};
 pub use movement::{Movement, movement};
 pub use nest::{Leaf, Scan, Scope};

@@ -12,7 +12,7 @@ use dastac_stur::program::TensorId;
 use dastac_stur::sets::Affine;
 
 use crate::SchedError;
-use crate::kernel::{Stored, buffer, element, module, sort, with_lets};
+use crate::kernel::{Elements, Kernel, buffer, element, extents, sort, with_lets};
 use crate::nest::{Scan, Scope, symbol};
 
 /// Names of the functions that move a tensor.
@@ -27,9 +27,14 @@ pub struct Movement {
 /// `pack`, `unpack` and (inputs) `expand` of a tensor.
 type Names = (String, String, Option<String>);
 
-/// Builds the data movement for all tensors.
-pub fn movement(inferred: &Inferred, layouts: &[Layout]) -> Result<Movement, SchedError> {
-    let mut result = Movement { module: module(inferred, layouts)?, functions: Vec::new() };
+/// Builds the data movement for all tensors of a computation that are packed; of dynamic ones the names lead nowhere.
+pub fn movement(
+    inferred: &Inferred,
+    layouts: &[Layout],
+    kernel: &Kernel,
+) -> Result<Movement, SchedError> {
+    let module = Module { functions: Vec::new(), ..kernel.module.clone() };
+    let mut result = Movement { module, functions: Vec::new() };
     let mut used = ["sizes", crate::KERNEL, crate::PREPARE].map(String::from).to_vec();
     for id in inferred.program.tensor_ids() {
         let mover = Mover { inferred, layout: &layouts[id.0], id };
@@ -45,6 +50,10 @@ pub fn movement(inferred: &Inferred, layouts: &[Layout]) -> Result<Movement, Sch
         let is_input = inferred.program.tensor(id).rule().is_none();
         let expand = is_input.then(|| name("expand", &mut used));
         let functions = (names.0, names.1, expand);
+        if inferred.program.tensor(id).format.is_some() {
+            result.functions.push(functions);
+            continue;
+        }
         mover
             .functions(&mut result.module, &functions)
             .map_err(|error| error.blamed("the data movement", inferred, id))?;
@@ -120,23 +129,7 @@ impl Mover<'_> {
         module: &mut Module,
         suffix: &str,
     ) -> Result<(Vec<Index>, BufferId), SchedError> {
-        let mut extents = Vec::new();
-        for extent in &self.inferred.tensors[self.id.0].extents {
-            let mut regions = Vec::new();
-            for bounds in &extent.regions {
-                let mut values = Vec::new();
-                for bound in bounds {
-                    values
-                        .push(affine_to_index(bound, &|n| symbol(module, &self.inferred.sets, n))?);
-                }
-                regions.extend(values.into_iter().reduce(Index::min));
-            }
-            let extent = regions.into_iter().reduce(Index::max).unwrap_or(Index::constant(0));
-            extents.push(match extent {
-                Index::Symbol(_) => extent, // symbols are not negative
-                _ => extent.max(Index::constant(0)),
-            });
-        }
+        let extents = extents(self.inferred, module, self.id)?;
         let element = element(self.inferred.program.tensor(self.id).element);
         let size = extents.iter().cloned().fold(Index::constant(1), |a, b| a * b);
         let mut name = format!("{}.{suffix}", self.inferred.program.tensor(self.id).name);
@@ -161,9 +154,9 @@ impl Mover<'_> {
         Ok(position)
     }
 
-    fn stored<'b>(&'b self, module: &'b Module) -> Stored<'b> {
+    fn stored<'b>(&'b self, module: &'b Module) -> Elements<'b> {
         let structured = &self.inferred.tensors[self.id.0];
-        Stored { sets: &self.inferred.sets, module, layout: self.layout, structured }
+        Elements { sets: &self.inferred.sets, module, layout: self.layout, structured }
     }
 
     fn here(&self) -> Vec<Affine> {

@@ -273,13 +273,14 @@ impl Program {
         }
     }
 
-    /// What layouts and loops of structured tensors cannot take: dynamic tensors, and other reductions than sums.
-    pub fn not_structured(&self) -> Vec<Diagnostic> {
-        let formats = self.tensors.iter().filter_map(|tensor| {
+    /// What layouts and loops cannot take yet: results with `:F`, and other reductions than sums.
+    pub fn not_computed(&self) -> Vec<Diagnostic> {
+        let computed = self.tensors.iter().filter(|tensor| tensor.rule().is_some());
+        let formats = computed.filter_map(|tensor| {
             let storage = tensor.format.as_ref()?;
-            let what = format!("computing with dynamically sparse tensors (`{}:F`)", tensor.name);
-            let error = Diagnostic::unsupported(what, storage.span, "known only when it is read");
-            Some(error.hint("`dastac check` and `dastac infer` understand it; without `:F` the tensor is dense, or as `:U` and `:R` say"))
+            let what = format!("computing into a dynamically sparse tensor (`{}:F`)", tensor.name);
+            let error = Diagnostic::unsupported(what, storage.span, "which elements it has is known only then");
+            Some(error.hint("`dastac check` and `dastac infer` understand it; without `:F` the result is dense, or as its rule's structure says"))
         });
         let semirings = self.rules.iter().filter(|rule| rule.semiring != Semiring::SumTimes);
         let semirings = semirings.map(|rule| {
@@ -288,6 +289,18 @@ impl Program {
             error.hint("`dastac check` and `dastac infer` understand it")
         });
         formats.chain(semirings).collect()
+    }
+
+    /// Whether a rule reads dynamic tensors.
+    pub fn is_dynamic(&self, rule: RuleId) -> bool {
+        let products = &self.rules[rule.0].products;
+        let mut accesses = products.iter().flat_map(|product| &product.accesses);
+        accesses.any(|access| self.tensor(access.tensor).format.is_some())
+    }
+
+    /// Whether a tensor is computed of dynamic ones.
+    pub fn is_from_dynamic(&self, tensor: TensorId) -> bool {
+        self.tensor(tensor).rule().is_some_and(|rule| self.is_dynamic(rule))
     }
 
     /// Looks a tensor up by name.

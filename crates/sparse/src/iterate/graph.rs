@@ -14,7 +14,7 @@ use crate::format::Kind;
 ///
 /// # Errors
 /// Tensors whose levels contradict each other.
-pub(super) fn order(kernel: &Kernel) -> Result<Vec<usize>, IterateError> {
+pub fn order(kernel: &Kernel) -> Result<Vec<usize>, IterateError> {
     let mut edges: BTreeSet<(usize, usize, usize)> = BTreeSet::new();
     for factor in kernel.products.iter().flat_map(|product| &product.factors) {
         let format = &kernel.operands[factor.operand].format;

@@ -14,6 +14,7 @@ mod state;
 mod tests;
 
 pub use compile::{compile, fill};
+pub use graph::order;
 pub use kernel::{
     Factor, IterateError, Kernel, LevelBuffers, Linear, MOST_CURSORS, Operand, Product, Walking,
 };

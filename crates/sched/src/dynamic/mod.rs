@@ -1,0 +1,162 @@
+//! Rules that read dynamic tensors: their loops walk levels of tensors whose pattern is known only when they are read.
+//!
+//! [`rule`] makes a kernel of [`dastac_sparse::iterate`] of a rule, whose other tensors stay in their packed layouts. A read that contradicts the order of loops is
+//! of a copy of the tensor in another format, which whoever binds the tensor makes ([`Stored`]).
+
+mod linear;
+mod operands;
+mod ranges;
+mod rule;
+
+pub use operands::Stored;
+pub(crate) use operands::declare;
+
+use dastac_layout::{Layout, LayoutError};
+use dastac_loops::{Element, Function, Module, passes};
+use dastac_sparse::iterate::{IterateError, Kernel, fill};
+use dastac_stur::format::{Format, Level};
+use dastac_stur::infer::{Inferred, InferredRule};
+use dastac_stur::program::TensorId;
+use dastac_stur::{Diagnostic, program::Rule};
+
+use crate::SchedError;
+use rule::Translation;
+
+/// What rules that read dynamic tensors are made of.
+pub(crate) struct Dynamic<'a> {
+    pub inferred: &'a Inferred,
+    pub layouts: &'a [Layout],
+    /// The type of positions and coordinates.
+    pub indices: Element,
+}
+
+impl Dynamic<'_> {
+    /// Fills a function without statements with those of a rule. Gives whether they set all of its head; else they add to it.
+    pub(crate) fn rule(
+        &self,
+        module: &mut Module,
+        stored: &mut Vec<Stored>,
+        rule: &InferredRule,
+        function: &mut Function,
+    ) -> Result<bool, SchedError> {
+        let Dynamic { inferred, layouts, indices } = *self;
+        let first = |id: TensorId| {
+            stored.iter().find(|one| one.tensor == id).map(|one| one.operand.clone())
+        };
+        let translation = Translation::new(inferred, layouts, module, rule)?;
+        let (mut kernel, tensors) = translation.kernel(&first)?;
+        // Each conversion makes one more operand follow the wanted order.
+        for _ in 0..=tensors.len() {
+            let context = passes::Context { symbols: &module.symbols, buffers: &module.buffers };
+            let mut filled = function.clone();
+            let error = match fill(&mut filled, &context, &kernel) {
+                Ok(set) => {
+                    *function = filled;
+                    return Ok(set);
+                }
+                Err(error) => error,
+            };
+            let Some((operand, format)) = cheapest(&kernel, &error) else {
+                return Err(refused(inferred, rule, &tensors, &error));
+            };
+            let tensor = tensors[operand];
+            let known = |one: &&Stored| one.tensor == tensor && one.operand.format == format;
+            let copy = match stored.iter().find(known) {
+                Some(known) => known.operand.clone(),
+                None => {
+                    let operand = operands::copy(inferred, module, tensor, &format, indices)?;
+                    let converted_for = Some(rule.head);
+                    stored.push(Stored { tensor, operand: operand.clone(), converted_for });
+                    operand
+                }
+            };
+            kernel.operands[operand] = copy;
+        }
+        Err(SchedError::Ast("of a rule whose tensors no order walks".into()))
+    }
+}
+
+/// The operand whose conversion costs least to mend a contradiction, and its format then: one alone if that is enough, of the lowest rank, the last of
+/// these. Nothing where no conversion helps.
+fn cheapest(kernel: &Kernel, error: &IterateError) -> Option<(usize, Format)> {
+    let IterateError::Cycle { operands } = error else { return None };
+    let mut best: Option<(bool, usize, usize, Format)> = None;
+    for &operand in operands {
+        let own = &kernel.operands[operand].format;
+        let format = reordered(kernel, operand);
+        if format == *own {
+            continue;
+        }
+        let mut changed = kernel.clone();
+        changed.operands[operand].format = format.clone();
+        let open = dastac_sparse::iterate::order(&changed).is_err();
+        let better = best
+            .as_ref()
+            .is_none_or(|(was_open, rank, ..)| (open, format.rank()) <= (*was_open, *rank));
+        if better {
+            best = Some((open, format.rank(), operand, format));
+        }
+    }
+    best.map(|(.., operand, format)| (operand, format))
+}
+
+/// The format of an operand with its levels in the wanted order of loops.
+fn reordered(kernel: &Kernel, operand: usize) -> Format {
+    let own = &kernel.operands[operand].format;
+    let factors = kernel.products.iter().flat_map(|product| &product.factors);
+    let subscripts = factors.filter(|factor| factor.operand == operand).map(|f| &f.subscripts);
+    let Some(subscripts) = subscripts.into_iter().next() else { return own.clone() };
+    let depth = |dimension: &usize| {
+        let terms = subscripts[*dimension].terms().iter();
+        terms.filter_map(|(at, _)| kernel.order.iter().position(|other| other == at)).max()
+    };
+    let mut order = own.order().to_vec();
+    order.sort_by_key(depth);
+    let levels: Vec<Level> = own.levels().to_vec();
+    Format::new(levels, order).unwrap_or_else(|_| own.clone())
+}
+
+/// Why a rule is not compiled, as a diagnostic.
+fn refused(
+    inferred: &Inferred,
+    rule: &InferredRule,
+    tensors: &[TensorId],
+    error: &IterateError,
+) -> SchedError {
+    let program = &inferred.program;
+    let name = |operand: &usize| program.tensor(tensors[*operand]).name.as_str();
+    let Rule { span, .. } = program.rules[rule.rule.0];
+    let (what, label, hint) = match error {
+        IterateError::Cycle { operands } => {
+            let names: Vec<&str> = operands.iter().map(name).collect();
+            let what = format!("walking {} together", names.join(", "));
+            (
+                what,
+                "no order of the loops follows their levels".to_string(),
+                "compute a part of the product in a rule of its own",
+            )
+        }
+        IterateError::Level { operand, level } => {
+            let what = format!("walking level {} of `{}`", level + 1, name(operand));
+            (
+                what,
+                "its coordinates are not ordered and unique".into(),
+                "choose another format in `:F`, such as csr or csf; files are converted when they are read",
+            )
+        }
+        IterateError::Repeated { operand } => {
+            let what = format!("these subscripts of `{}`", name(operand));
+            (
+                what,
+                "its sparse levels are not walked by one iterator each".into(),
+                "store these dimensions as dense levels in `:F`",
+            )
+        }
+        IterateError::Cursors(count) => {
+            let what = format!("{count} sparse levels in one loop");
+            (what, format!("{error}"), "compute a part of the sum in a rule of its own")
+        }
+    };
+    let error = Diagnostic::unsupported(what, span, label).hint(hint);
+    LayoutError::Program(vec![error]).into()
+}

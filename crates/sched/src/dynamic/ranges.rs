@@ -1,0 +1,112 @@
+//! From where to where the iterators of a rule run, by isl's projections of its statements' domains.
+//!
+//! A kernel's iterators run from 0: one that begins elsewhere is shifted, `i = i' + lower`. What the ranges alone guarantee need not be tested.
+
+use dastac_layout::convert::membership;
+use dastac_loops::{Condition, Index};
+use dastac_poly::Set;
+use dastac_stur::infer::Statement;
+use dastac_stur::sets::Sets;
+
+use super::linear::{iterator, linear, not_negative};
+use crate::SchedError;
+
+/// The values of an iterator.
+#[derive(Clone, Debug)]
+pub(super) struct Range {
+    /// The first.
+    pub lower: Index,
+    /// How many; negative where there are none.
+    pub extent: Index,
+    /// What they are known to be in, a set of one dimension.
+    pub known: Option<Set>,
+}
+
+/// What names without the iterator stand for.
+type Resolve<'a> = &'a dyn Fn(&str) -> Option<Index>;
+
+/// The range of an iterator in all statements that have it.
+pub(super) fn range(
+    sets: &Sets,
+    statements: &[Statement],
+    name: &str,
+    resolve: Resolve<'_>,
+) -> Result<Range, SchedError> {
+    let mut sides = Vec::new();
+    for statement in statements {
+        if let Some(at) = statement.iterators.iter().position(|other| other == name) {
+            let after = statement.domain.rank() - at - 1;
+            let side = statement.domain.project_out_at(at + 1, after)?.project_out_at(0, at)?;
+            sides.push(side.with_dim_names(&[sets.names.isl(name)])?);
+        }
+    }
+    let Some(all) = Set::union_of(&sides)? else {
+        let zero = Index::Const(0);
+        return Ok(Range { lower: zero.clone(), extent: zero, known: None });
+    };
+    let all = all.coalesce()?;
+    let mut parts = Vec::new();
+    let mut known = None;
+    for part in all.basic_sets()? {
+        let part =
+            part.gist_params(&part.params_set()?)?.with_dim_names(&[sets.names.isl(name)])?;
+        let bounds = bounds(sets, &part, name, resolve)?;
+        known = bounds.exact.then_some(part);
+        parts.push(bounds);
+    }
+    let lower = parts.iter().filter_map(|part| part.lower.clone()).reduce(Index::min);
+    let upper = parts.iter().filter_map(|part| part.upper.clone()).reduce(Index::max);
+    let bounded = parts.iter().all(|part| part.lower.is_some() && part.upper.is_some());
+    let (Some(lower), Some(upper), true) = (lower, upper, bounded) else {
+        return Err(SchedError::Ast(format!("over `{name}`, whose bounds are not linear")));
+    };
+    // Several parts have gaps between them.
+    let known = known.filter(|_| parts.len() == 1);
+    Ok(Range { extent: upper - lower.clone(), lower, known })
+}
+
+/// The bounds of one dimension.
+struct Bounds {
+    lower: Option<Index>,
+    /// Exclusive.
+    upper: Option<Index>,
+    /// Whether there is nothing else that its points have to be.
+    exact: bool,
+}
+
+fn bounds(sets: &Sets, part: &Set, name: &str, resolve: Resolve<'_>) -> Result<Bounds, SchedError> {
+    let isl = sets.names.isl(name);
+    let value = |other: &str| if other == isl { Some(iterator(0)) } else { resolve(other) };
+    let all = membership(part, &part.universe_like()?, &value)?;
+    let mut bounds = Bounds { lower: None, upper: None, exact: true };
+    for condition in all.conjuncts() {
+        match bounds.with(&condition) {
+            Some(next) => bounds = next,
+            None => bounds.exact = false,
+        }
+    }
+    Ok(bounds)
+}
+
+impl Bounds {
+    /// With a condition that bounds the iterator; nothing for another one.
+    fn with(&self, condition: &Condition) -> Option<Bounds> {
+        let (mut lower, mut upper) = (self.lower.clone(), self.upper.clone());
+        for part in not_negative(condition)? {
+            let part = linear(&part)?;
+            let rest = part.constant.clone();
+            match part.coefficient(0) {
+                0 => return None,
+                by @ 1.. => {
+                    let bound = Index::Const(0) - rest.floor_div(by);
+                    lower = Some(lower.map_or(bound.clone(), |known| known.max(bound)));
+                }
+                by => {
+                    let bound = rest.floor_div(-by) + 1;
+                    upper = Some(upper.map_or(bound.clone(), |known| known.min(bound)));
+                }
+            }
+        }
+        Some(Bounds { lower, upper, exact: self.exact })
+    }
+}

@@ -1,0 +1,253 @@
+//! A rule that reads dynamic tensors as a kernel over levels.
+//!
+//! Each statement becomes products, one for each part of its domain: its dynamic reads are factors that are walked, all others are located by the
+//! index polynomials of their layouts; what its ranges and the dynamic tensors' boxes leave open of the domain are conditions.
+//!
+//! Before -> after, `A` in rows and `L` packed below the diagonal, `y(i, k) := A(i, j) * L(j, k)`:
+//! `y[..] += A(i, j) * L[j*(j+1)/2 + k]` where `j - k >= 0`.
+
+use dastac_layout::convert::membership;
+use dastac_layout::{affine_to_index, expr_to_index};
+use dastac_loops::{Condition, Index, Module, Value};
+use dastac_poly::Set;
+use dastac_sparse::iterate::{Factor, Kernel, Linear, Operand, Product};
+use dastac_stur::Diagnostic;
+use dastac_stur::infer::{Inferred, InferredRule, Read, Statement};
+use dastac_stur::program::{Rule, TensorId};
+use dastac_stur::sets::Affine;
+
+use super::linear::{iterator, linear, split};
+use super::ranges::{Range, range};
+use crate::SchedError;
+use crate::kernel::{buffer, comparison, reached, sorted};
+use crate::nest::symbol;
+use dastac_layout::{Layout, LayoutError};
+
+/// A rule on the way to a kernel.
+pub(super) struct Translation<'a> {
+    inferred: &'a Inferred,
+    layouts: &'a [Layout],
+    module: &'a Module,
+    rule: &'a InferredRule,
+    /// Iterators in the order of loops that is wanted.
+    iterators: Vec<String>,
+    ranges: Vec<Range>,
+    /// The operands' formats, one for each dynamic read in order.
+    operands: Vec<(TensorId, Operand)>,
+}
+
+impl<'a> Translation<'a> {
+    pub(super) fn new(
+        inferred: &'a Inferred,
+        layouts: &'a [Layout],
+        module: &'a Module,
+        rule: &'a InferredRule,
+    ) -> Result<Translation<'a>, SchedError> {
+        let definition = &inferred.program.rules[rule.rule.0];
+        let iterators = order(definition, &rule.statements);
+        let resolve = |name: &str| symbol(module, &inferred.sets, name);
+        let mut ranges = Vec::new();
+        for name in &iterators {
+            ranges.push(range(&inferred.sets, &rule.statements, name, &resolve)?);
+        }
+        let operands = Vec::new();
+        Ok(Translation { inferred, layouts, module, rule, iterators, ranges, operands })
+    }
+
+    /// The kernel, each dynamic read in the format that `operand` gives for its tensor; and which tensors its operands are.
+    pub(super) fn kernel(
+        mut self,
+        operand: &dyn Fn(TensorId) -> Option<Operand>,
+    ) -> Result<(Kernel, Vec<TensorId>), SchedError> {
+        let mut products = Vec::new();
+        for statement in &self.rule.statements {
+            products.extend(self.products(statement, operand)?);
+        }
+        let definition = self.definition();
+        let at = |name: &String| self.iterators.iter().position(|other| other == name);
+        let head: Vec<usize> = definition.iterators.iter().filter_map(at).collect();
+        let subscripts: Vec<Index> = head.iter().map(|at| self.value(*at)).collect();
+        let layout = &self.layouts[self.rule.head.0];
+        let place = layout.position(&subscripts, &|name| self.symbol(name))?;
+        let names = self.iterators.iter().map(|name| self.inferred.sets.names.isl(name).to_owned());
+        let extents = self.ranges.iter().map(|range| range.extent.clone());
+        let (tensors, operands) = self.operands.into_iter().unzip();
+        let kernel = Kernel {
+            iterators: names.zip(extents).collect(),
+            operands,
+            result: buffer(self.rule.head),
+            head,
+            place,
+            products,
+            order: (0..self.iterators.len()).collect(),
+        };
+        Ok((kernel, tensors))
+    }
+
+    fn definition(&self) -> &'a Rule {
+        &self.inferred.program.rules[self.rule.rule.0]
+    }
+
+    /// What an iterator is.
+    fn value(&self, at: usize) -> Index {
+        iterator(at) + self.ranges[at].lower.clone()
+    }
+
+    fn symbol(&self, name: &str) -> Option<Index> {
+        symbol(self.module, &self.inferred.sets, name)
+    }
+
+    /// What a name (the program's or its isl-safe form) stands for.
+    fn resolve(&self, name: &str) -> Option<Index> {
+        let names = &self.inferred.sets.names;
+        let own = |other: &String| other == name || names.isl(other) == name;
+        match self.iterators.iter().position(own) {
+            Some(at) => Some(self.value(at)),
+            None => self.symbol(name),
+        }
+    }
+
+    /// The products of a statement.
+    fn products(
+        &mut self,
+        statement: &Statement,
+        operand: &dyn Fn(TensorId) -> Option<Operand>,
+    ) -> Result<Vec<Product>, SchedError> {
+        if !statement.definitions.is_empty() {
+            let span = self.definition().products[statement.product].span;
+            let what = "iterators that are computed beside dynamically sparse tensors";
+            let error = Diagnostic::unsupported(what, span, "not an affine comparison");
+            return Err(LayoutError::Program(vec![error]).into());
+        }
+        let known = self.known(statement)?;
+        let open = statement.domain.gist(&known)?.coalesce()?;
+        let parts = match open.basic_set_count()? {
+            0 | 1 => vec![open],
+            _ => open.make_disjoint()?.coalesce()?.basic_sets()?,
+        };
+        let mut factors = Vec::new();
+        for read in &statement.reads {
+            if let Some(operand) = operand(read.tensor) {
+                let subscripts = self.linear_subscripts(statement, read)?;
+                factors.push(Factor { operand: self.operands.len(), subscripts });
+                self.operands.push((read.tensor, operand));
+            }
+        }
+        let mut products = Vec::new();
+        for part in parts {
+            let names = statement.domain.dims()?;
+            let part = part.with_dim_names(&names)?;
+            let domain = part.intersect(&statement.domain)?;
+            if domain.is_empty()? {
+                continue;
+            }
+            let here = Statement { domain, ..statement.clone() };
+            let resolve = |name: &str| self.resolve(name);
+            let (conditions, mut tests) = split(membership(&part, &known, &resolve)?);
+            for guard in &statement.guards {
+                tests.push(Condition::compare(
+                    comparison(guard.operator),
+                    expr_to_index(&guard.left, &resolve)?,
+                    expr_to_index(&guard.right, &resolve)?,
+                ));
+            }
+            products.push(Product {
+                coefficient: statement.coefficient,
+                factors: factors.clone(),
+                values: self.values(&here, &|id| operand(id).is_some())?,
+                conditions,
+                tests,
+            });
+        }
+        Ok(products)
+    }
+
+    /// What holds at the points of a statement's loops: the iterators are in their ranges, subscripts of dynamic tensors within these.
+    fn known(&self, statement: &Statement) -> Result<Set, SchedError> {
+        let sets = &self.inferred.sets;
+        let mut known = sets.universe(&statement.iterators)?;
+        for (name, range) in self.iterators.iter().zip(&self.ranges) {
+            if let Some(side) = range.known.as_ref().filter(|_| statement.iterators.contains(name))
+            {
+                let map = sets.access(&statement.iterators, &[Affine::name(name)])?;
+                known = known.intersect(&map.intersect_range(side)?.domain()?)?;
+            }
+        }
+        for read in &statement.reads {
+            if self.inferred.program.tensor(read.tensor).format.is_some() {
+                let structured = &self.inferred.tensors[read.tensor.0];
+                let within = sets.box_set(&structured.iterators, &structured.extents)?;
+                let map = sets.access(&statement.iterators, &read.subscripts)?;
+                known = known.intersect(&map.intersect_range(&within)?.domain()?)?;
+            }
+        }
+        Ok(known)
+    }
+
+    /// The subscripts of a dynamic read.
+    fn linear_subscripts(
+        &self,
+        statement: &Statement,
+        read: &Read,
+    ) -> Result<Vec<Linear>, SchedError> {
+        let mut subscripts = Vec::new();
+        for subscript in &read.subscripts {
+            let index = affine_to_index(subscript, &|name| self.resolve(name))?;
+            subscripts.push(linear(&index).ok_or_else(|| {
+                let span = self.definition().products[statement.product].span;
+                let name = &self.inferred.program.tensor(read.tensor).name;
+                let what =
+                    format!("a quotient in a subscript of `{name}`, which is dynamically sparse");
+                let error = Diagnostic::unsupported(what, span, format!("`{subscript}`"));
+                LayoutError::Program(vec![error])
+            })?);
+        }
+        Ok(subscripts)
+    }
+
+    /// The factors that are not dynamic.
+    fn values(
+        &self,
+        statement: &Statement,
+        dynamic: &dyn Fn(TensorId) -> bool,
+    ) -> Result<Vec<Value>, SchedError> {
+        let sets = &self.inferred.sets;
+        let resolve = |name: &str| self.resolve(name);
+        let factor = |value: Value, reciprocal: bool| match reciprocal {
+            true => Value::constant(1.0) / value,
+            false => value,
+        };
+        let mut values = Vec::new();
+        for (index, reciprocal) in &statement.symbols {
+            let name = &sets.names.parameters()[*index];
+            let value = self.symbol(name).ok_or_else(|| SchedError::Ast(name.clone()))?;
+            values.push(factor(Value::from_index(value), *reciprocal));
+        }
+        for read in statement.reads.iter().filter(|read| !dynamic(read.tensor)) {
+            let layout = &self.layouts[read.tensor.0];
+            let mut subscripts = Vec::new();
+            for subscript in &read.subscripts {
+                subscripts.push(affine_to_index(subscript, &resolve)?);
+            }
+            sorted(&read.sorted, &mut subscripts, &mut |low, high| (low, high));
+            let known = reached(sets, layout, statement, read)?;
+            let position =
+                layout.position_within(&known, &subscripts, &|name| self.symbol(name))?;
+            values.push(factor(Value::load(buffer(read.tensor), position), read.reciprocal));
+        }
+        Ok(values)
+    }
+}
+
+/// The iterators of a rule's statements in the order of loops that is wanted: of `schedule:`, else of `iters:`, then the head's, then by appearance.
+fn order(rule: &Rule, statements: &[Statement]) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    let appearing = || statements.iter().flat_map(|statement| &statement.iterators);
+    let listed = rule.order.iter().filter(|name| appearing().any(|other| other == *name));
+    for name in listed.chain(&rule.iterators).chain(appearing()) {
+        if !all.contains(name) {
+            all.push(name.clone());
+        }
+    }
+    rule.schedule.ordered(&all)
+}

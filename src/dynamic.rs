@@ -1,0 +1,229 @@
+//! Dynamically sparse tensors of a run: their arrays as arguments of a kernel, in every format in which it walks them.
+
+use dastac_backend::BufferArg;
+use dastac_loops::BufferId;
+use dastac_sched::Stored;
+use dastac_sparse::storage::{Indices, LevelData};
+use dastac_sparse::{Build, Duplicates, ElementType, Entries, Tensor, Values};
+use dastac_stur::TensorId;
+use dastac_stur::program::Element;
+use rand::Rng;
+
+use crate::Error;
+use crate::run::{available_memory, check_memory};
+
+/// A tensor that a run reads.
+#[derive(Debug)]
+pub struct Bound {
+    /// In each format in which it is read, that of `:F` first.
+    copies: Vec<Copy>,
+}
+
+/// A tensor in one format.
+#[derive(Debug)]
+struct Copy {
+    tensor: Tensor,
+    /// Its arrays of positions and coordinates, by level, if the kernel takes wider ones.
+    wide: Option<Vec<Vec<i64>>>,
+}
+
+/// A copy that a kernel reads in place of a tensor, since its levels contradict the order of loops.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conversion {
+    /// The tensor.
+    pub tensor: TensorId,
+    /// The head of the rule.
+    pub rule: TensorId,
+    /// The format that `:F` says.
+    pub from: String,
+    /// The copy's.
+    pub to: String,
+    /// Its bytes.
+    pub bytes: u64,
+}
+
+/// How tensors are built: in the memory that there is.
+pub(crate) fn build() -> Build {
+    Build { duplicates: Duplicates::Sum, memory: available_memory() }
+}
+
+fn element_type(element: Element) -> ElementType {
+    match element {
+        Element::F64 => ElementType::F64,
+        Element::F32 => ElementType::F32,
+    }
+}
+
+impl Bound {
+    /// A tensor in all formats of `stored`, which are those of the tensor `name`; where the kernel takes indices of 64 bits, `wide`.
+    pub(crate) fn new(
+        name: &str,
+        tensor: Tensor,
+        element: Element,
+        stored: &[&Stored],
+        wide: bool,
+    ) -> Result<Bound, Error> {
+        let failed = |source| Error::Storage { tensor: name.into(), source };
+        let mut tensor = tensor.cast(element_type(element)).map_err(failed)?;
+        let mut copies = Vec::new();
+        for (at, one) in stored.iter().enumerate() {
+            let format = &one.operand.format;
+            if at == 0 && tensor.format() != format {
+                tensor = tensor.convert(format, build()).map_err(failed)?;
+            } else if at > 0 {
+                copies.push(Copy::new(
+                    name,
+                    tensor.convert(format, build()).map_err(failed)?,
+                    wide,
+                )?);
+            }
+        }
+        copies.insert(0, Copy::new(name, tensor, wide)?);
+        Ok(Bound { copies })
+    }
+
+    /// The tensor in the format that `:F` says.
+    pub fn tensor(&self) -> &Tensor {
+        &self.copies[0].tensor
+    }
+
+    /// Bytes of all its arrays, in all formats.
+    pub fn bytes(&self) -> u64 {
+        self.copies.iter().map(|copy| copy.tensor.bytes()).sum()
+    }
+
+    /// What it was converted to for rules that do not walk it as `:F` says.
+    pub(crate) fn conversions(&self, stored: &[&Stored]) -> Vec<Conversion> {
+        let copies = self.copies.iter().zip(stored);
+        let conversions = copies.filter_map(|(copy, one)| {
+            Some(Conversion {
+                tensor: one.tensor,
+                rule: one.converted_for?,
+                from: self.tensor().format().to_string(),
+                to: one.operand.format.to_string(),
+                bytes: copy.tensor.bytes(),
+            })
+        });
+        conversions.collect()
+    }
+
+    /// Its arrays with the buffers that they are.
+    pub(crate) fn arguments<'a>(&'a self, stored: &[&Stored]) -> Vec<(BufferId, BufferArg<'a>)> {
+        let copies = self.copies.iter().zip(stored);
+        copies
+            .flat_map(|(copy, one)| one.operand.buffers().into_iter().zip(copy.arrays()))
+            .collect()
+    }
+
+    /// Numbers of positions, by symbol.
+    pub(crate) fn counts(&self, stored: &[&Stored]) -> Vec<(usize, i64)> {
+        let mut counts = Vec::new();
+        for (copy, one) in self.copies.iter().zip(stored) {
+            for (level, symbol) in one.counts() {
+                if let LevelData::Compressed { coordinates, .. } = &copy.tensor.levels()[level] {
+                    counts.push((symbol, i64::try_from(coordinates.len()).unwrap_or(i64::MAX)));
+                }
+            }
+        }
+        counts
+    }
+}
+
+/// The arrays of all levels, in the order in which an operand's buffers are declared.
+fn indices(tensor: &Tensor) -> impl Iterator<Item = &Indices> {
+    tensor.levels().iter().flat_map(|level| match level {
+        LevelData::Dense => Vec::new(),
+        LevelData::Compressed { positions, coordinates } => vec![positions, coordinates],
+        LevelData::Singleton { coordinates } => vec![coordinates],
+    })
+}
+
+/// Whether a tensor has positions or coordinates beyond 32 bits.
+pub fn is_wide(tensor: &Tensor) -> bool {
+    indices(tensor).any(|array| matches!(array, Indices::U64(_)))
+}
+
+impl Copy {
+    fn new(name: &str, tensor: Tensor, wide: bool) -> Result<Copy, Error> {
+        if !wide && is_wide(&tensor) {
+            return Err(Error::Wide(name.into()));
+        }
+        let widened = |array: &Indices| {
+            let wide =
+                array.iter().map(|at| i64::try_from(at).map_err(|_| Error::Wide(name.into())));
+            wide.collect::<Result<Vec<i64>, Error>>()
+        };
+        let wide = match wide {
+            true => Some(indices(&tensor).map(widened).collect::<Result<_, _>>()?),
+            false => None,
+        };
+        Ok(Copy { tensor, wide })
+    }
+
+    fn arrays(&self) -> Vec<BufferArg<'_>> {
+        let mut arrays: Vec<BufferArg<'_>> = match &self.wide {
+            Some(wide) => wide.iter().map(|array| BufferArg::I64In(array)).collect(),
+            None => indices(&self.tensor)
+                .filter_map(|array| match array {
+                    Indices::U32(array) => Some(BufferArg::U32In(array)),
+                    Indices::U64(_) => None, // not without `wide`
+                })
+                .collect(),
+        };
+        match self.tensor.values() {
+            Values::F64(values) => arrays.push(BufferArg::F64In(values)),
+            Values::F32(values) => arrays.push(BufferArg::F32In(values)),
+            _ => {} // they were cast
+        }
+        arrays
+    }
+}
+
+/// So many elements are looked at one by one; of larger boxes, entries are thrown.
+const MAX_CELLS: u128 = 1 << 24;
+
+/// A tensor with about `density` of its elements at random places, as the values of [`crate::run::Runner::random_inputs`] are.
+pub(crate) fn random(
+    name: &str,
+    shape: &[u64],
+    density: f64,
+    rng: &mut impl Rng,
+) -> Result<Entries, Error> {
+    let cells = shape.iter().fold(1u128, |all, extent| all.saturating_mul(u128::from(*extent)));
+    #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let wanted = (cells as f64 * density).round() as u128;
+    let bytes = wanted.saturating_mul(8 * (shape.len() as u128 + 1));
+    check_memory(&format!("the random entries of `{name}`"), bytes)?;
+    let mut coordinates = Vec::new();
+    let mut values = Vec::new();
+    let density = density.clamp(0.0, 1.0);
+    if cells <= MAX_CELLS {
+        let mut at = vec![0; shape.len()];
+        for _ in 0..cells {
+            if rng.random_bool(density) {
+                coordinates.extend(&at);
+                values.push(magnitude(rng));
+            }
+            for (place, extent) in at.iter_mut().zip(shape).rev() {
+                *place += 1;
+                if *place < *extent {
+                    break;
+                }
+                *place = 0;
+            }
+        }
+    } else {
+        for _ in 0..wanted {
+            coordinates.extend(shape.iter().map(|extent| rng.random_range(0..*extent)));
+            values.push(magnitude(rng));
+        }
+    }
+    let failed = |source| Error::Storage { tensor: name.into(), source };
+    Entries::new(shape.to_vec(), coordinates, Values::F64(values)).map_err(failed)
+}
+
+/// A number of either sign that is not near 0.
+pub(crate) fn magnitude(rng: &mut impl Rng) -> f64 {
+    let magnitude: f64 = rng.random_range(0.25..1.0);
+    if rng.random() { magnitude } else { -magnitude }
+}
