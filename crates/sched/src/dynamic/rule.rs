@@ -10,7 +10,7 @@ use dastac_layout::convert::membership;
 use dastac_layout::{affine_to_index, expr_to_index};
 use dastac_loops::{Condition, Index, Module, Value};
 use dastac_poly::Set;
-use dastac_sparse::iterate::{Factor, Kernel, Linear, Operand, Product};
+use dastac_sparse::iterate::{Factor, Kernel, Linear, Operand, Product, Walking};
 use dastac_stur::Diagnostic;
 use dastac_stur::infer::{Inferred, InferredRule, Read, Statement};
 use dastac_stur::program::{Rule, TensorId};
@@ -80,6 +80,7 @@ impl<'a> Translation<'a> {
             place,
             products,
             order: (0..self.iterators.len()).collect(),
+            walking: Walking::default(),
         };
         Ok((kernel, tensors))
     }
