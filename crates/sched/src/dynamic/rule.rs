@@ -81,6 +81,7 @@ impl<'a> Translation<'a> {
             products,
             order: (0..self.iterators.len()).collect(),
             walking: Walking::default(),
+            semiring: definition.semiring,
         };
         Ok((kernel, tensors))
     }
