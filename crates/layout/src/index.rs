@@ -416,15 +416,22 @@ impl Piecewise {
     }
 }
 
-/// The elements that have a place. Loops over levels come to all elements of a head, also where there is nothing to add up: it is stored whatever other
-/// extents are.
+/// The elements that have a place. Loops over levels come to all elements of a head, also where there is nothing to add up: they are stored whatever
+/// other extents are. In semirings whose zero is another number, all elements are.
 fn stored(inferred: &Inferred, tensor: TensorId) -> Result<Set, LayoutError> {
+    let program = &inferred.program;
     let used = inferred.used(tensor)?;
-    if !inferred.program.is_from_dynamic(tensor) {
+    let Some(rule) = program.tensor(tensor).rule().filter(|rule| program.is_over_levels(*rule))
+    else {
         return Ok(used);
-    }
+    };
     let dims = used.dims()?;
-    Ok(used.gist_params(&used.params_set()?)?.with_dim_names(&dims)?)
+    let structured = &inferred.tensors[tensor.0];
+    let stored = match program.rules[rule.0].semiring.zero() {
+        0.0 => used.gist_params(&used.params_set()?)?,
+        _ => inferred.sets.box_set(&structured.iterators, &structured.extents)?,
+    };
+    Ok(stored.with_dim_names(&dims)?)
 }
 
 fn contains(domain: &Set, symbols: &[(String, i64)], point: &[i64]) -> Result<bool, LayoutError> {

@@ -197,7 +197,7 @@ struct Builder<'a> {
 impl Builder<'_> {
     /// The loops of a rule. A loop that is wanted in lanes stays around the sums where elements can be in lanes there, and is the innermost else.
     fn rule(&mut self, rule: &InferredRule) -> Result<Vec<Stmt>, SchedError> {
-        if self.inferred.program.is_dynamic(rule.rule) {
+        if self.inferred.program.is_over_levels(rule.rule) {
             return self.dynamic_rule(rule);
         }
         let definition = &self.inferred.program.rules[rule.rule.0];
@@ -335,14 +335,16 @@ impl Builder<'_> {
         Ok(self.head_map(rule, statement)?.range()?)
     }
 
-    /// Sets a head's stored elements to zero.
+    /// Sets a head's stored elements to its semiring's zero.
     fn clear(&mut self, head: TensorId) -> Result<Vec<Stmt>, SchedError> {
+        let rule = self.inferred.program.tensor(head).rule();
+        let zero = rule.map_or(0.0, |rule| self.inferred.program.rules[rule.0].semiring.zero());
         let layout = &self.layouts[head.0];
         let structured = &self.inferred.tensors[head.0];
         let stored =
             Elements { sets: &self.inferred.sets, module: &self.module, layout, structured };
         stored.nests(&mut self.function, &mut |_, position| {
-            Ok(vec![Stmt::set(buffer(head), position, Value::constant(0.0))])
+            Ok(vec![Stmt::set(buffer(head), position, Value::constant(zero))])
         })
     }
 

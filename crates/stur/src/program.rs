@@ -273,34 +273,25 @@ impl Program {
         }
     }
 
-    /// What layouts and loops cannot take yet: results with `:F`, and other reductions than sums.
+    /// What is not computed yet: results with `:F`.
     pub fn not_computed(&self) -> Vec<Diagnostic> {
         let computed = self.tensors.iter().filter(|tensor| tensor.rule().is_some());
         let formats = computed.filter_map(|tensor| {
             let storage = tensor.format.as_ref()?;
             let what = format!("computing into a dynamically sparse tensor (`{}:F`)", tensor.name);
-            let error = Diagnostic::unsupported(what, storage.span, "which elements it has is known only then");
+            let label = "which elements it has is known only then";
+            let error = Diagnostic::unsupported(what, storage.span, label);
             Some(error.hint("`dastac check` and `dastac infer` understand it; without `:F` the result is dense, or as its rule's structure says"))
         });
-        let semirings = self.rules.iter().filter(|rule| rule.semiring != Semiring::SumTimes);
-        let semirings = semirings.map(|rule| {
-            let what = format!("computing in the semiring {}", rule.semiring);
-            let error = Diagnostic::unsupported(what, rule.span, "not a sum of products");
-            error.hint("`dastac check` and `dastac infer` understand it")
-        });
-        formats.chain(semirings).collect()
+        formats.collect()
     }
 
-    /// Whether a rule reads dynamic tensors.
-    pub fn is_dynamic(&self, rule: RuleId) -> bool {
-        let products = &self.rules[rule.0].products;
-        let mut accesses = products.iter().flat_map(|product| &product.accesses);
-        accesses.any(|access| self.tensor(access.tensor).format.is_some())
-    }
-
-    /// Whether a tensor is computed of dynamic ones.
-    pub fn is_from_dynamic(&self, tensor: TensorId) -> bool {
-        self.tensor(tensor).rule().is_some_and(|rule| self.is_dynamic(rule))
+    /// Whether a rule's loops are those of a kernel over levels: it reads dynamic tensors, or is in another semiring than that of sums and products.
+    pub fn is_over_levels(&self, rule: RuleId) -> bool {
+        let rule = &self.rules[rule.0];
+        let mut accesses = rule.products.iter().flat_map(|product| &product.accesses);
+        rule.semiring != Semiring::SumTimes
+            || accesses.any(|access| self.tensor(access.tensor).format.is_some())
     }
 
     /// Looks a tensor up by name.

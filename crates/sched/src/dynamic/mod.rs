@@ -14,7 +14,7 @@ pub(crate) use operands::declare;
 use dastac_layout::{Layout, LayoutError};
 use dastac_loops::{Element, Function, Module, passes};
 use dastac_sparse::iterate::{IterateError, Kernel, fill};
-use dastac_stur::format::{Format, Level};
+use dastac_stur::format::{Format, Kind, Level};
 use dastac_stur::infer::{Inferred, InferredRule};
 use dastac_stur::program::TensorId;
 use dastac_stur::{Diagnostic, program::Rule};
@@ -76,10 +76,18 @@ impl Dynamic<'_> {
     }
 }
 
-/// The operand whose conversion costs least to mend a contradiction, and its format then: one alone if that is enough, of the lowest rank, the last of
-/// these. Nothing where no conversion helps.
+/// The operand whose conversion costs least to mend an error, and its format then. Of a contradiction: one alone if that is enough, of the lowest rank, the
+/// last of these. Nothing where no conversion helps.
 fn cheapest(kernel: &Kernel, error: &IterateError) -> Option<(usize, Format)> {
-    let IterateError::Cycle { operands } = error else { return None };
+    let operands = match error {
+        IterateError::Cycle { operands } => operands,
+        IterateError::Level { operand, .. } => {
+            let format = ordered(&kernel.operands[*operand].format);
+            return Some((*operand, format))
+                .filter(|(_, new)| *new != kernel.operands[*operand].format);
+        }
+        IterateError::Repeated { .. } | IterateError::Cursors(_) => return None,
+    };
     let mut best: Option<(bool, usize, usize, Format)> = None;
     for &operand in operands {
         let own = &kernel.operands[operand].format;
@@ -98,6 +106,15 @@ fn cheapest(kernel: &Kernel, error: &IterateError) -> Option<(usize, Format)> {
         }
     }
     best.map(|(.., operand, format)| (operand, format))
+}
+
+/// A format whose levels' coordinates grow: dense ones stay, all others are compressed.
+fn ordered(format: &Format) -> Format {
+    let levels = format.levels().iter().map(|level| match level.kind {
+        Kind::Dense => *level,
+        Kind::Compressed | Kind::Singleton => Level::COMPRESSED,
+    });
+    Format::new(levels.collect(), format.order().to_vec()).unwrap_or_else(|_| format.clone())
 }
 
 /// The format of an operand with its levels in the wanted order of loops.

@@ -145,7 +145,11 @@ impl<'a> Translation<'a> {
             }
             let here = Statement { domain, ..statement.clone() };
             let resolve = |name: &str| self.resolve(name);
-            let (conditions, mut tests) = split(membership(&part, &known, &resolve)?);
+            let (mut conditions, mut tests) = split(membership(&part, &known, &resolve)?);
+            // Loops of the head stay within what is stored of it, also where there is nothing to add up.
+            let (head, of_head) = split(membership(&self.head(&here)?, &known, &resolve)?);
+            conditions.extend(head);
+            tests.extend(of_head);
             for guard in &statement.guards {
                 tests.push(Condition::compare(
                     comparison(guard.operator),
@@ -162,6 +166,16 @@ impl<'a> Translation<'a> {
             });
         }
         Ok(products)
+    }
+
+    /// The points of a statement's loops at which its head's element is one that it computes.
+    fn head(&self, statement: &Statement) -> Result<Set, SchedError> {
+        let map =
+            self.inferred.sets.access(&statement.iterators, &self.definition().subscripts())?;
+        let head = statement.domain.apply(&map)?;
+        let head = head.gist_params(&head.params_set()?)?;
+        let names = statement.domain.dims()?;
+        Ok(map.intersect_range(&head)?.domain()?.with_dim_names(&names)?)
     }
 
     /// What holds at the points of a statement's loops: the iterators are in their ranges, subscripts of dynamic tensors within these.

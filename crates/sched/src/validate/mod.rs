@@ -159,9 +159,8 @@ impl Stage<'_> {
     /// The four properties of a rule that this function runs.
     fn rule(&self, rule: &InferredRule, stages: &[Stage<'_>]) -> Result<[Proof; 4], SchedError> {
         let validator = &self.validator;
-        if validator.inferred.program.is_dynamic(rule.rule) {
-            let open =
-                Proof::Undecided("what is executed depends on which elements are stored".into());
+        if validator.inferred.program.is_over_levels(rule.rule) {
+            let open = Proof::Undecided("its loops go over levels, or it is not a sum".into());
             return Ok([open.clone(), open.clone(), open.clone(), open]);
         }
         if !rule.statements.iter().all(Statement::is_exact) {
