@@ -26,6 +26,7 @@ mod lanes;
 mod partial;
 mod parts;
 mod share;
+mod stream;
 mod workspace;
 
 use self::lanes::Lanes;
@@ -184,6 +185,8 @@ struct Writer<'m, 'u> {
     instances: Vec<Instance>,
     /// What is in lanes at the current place.
     lanes: Option<Lanes>,
+    /// Whether the function writes past the caches.
+    streams: bool,
     unit: &'u mut Unit,
     vars: BTreeMap<VarId, Variable>,
     buffers: BTreeMap<BufferId, Ssa>,
@@ -216,6 +219,7 @@ impl<'m, 'u> Writer<'m, 'u> {
             shared_out: false,
             instances: vec![Instance::new()],
             lanes: None,
+            streams: false,
             unit,
             vars: BTreeMap::new(),
             buffers: BTreeMap::new(),
@@ -251,6 +255,7 @@ impl<'m, 'u> Writer<'m, 'u> {
 
     /// Appends the function to the unit.
     fn finish(&mut self, visibility: &str, arguments: &[String], attributes: &str) {
+        self.fence();
         let out = &mut self.unit.functions;
         let name = &self.name;
         let _ = writeln!(

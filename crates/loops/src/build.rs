@@ -595,12 +595,12 @@ impl Stmt {
 
     /// `buffer[index] = value`.
     pub fn set(buffer: BufferId, index: Index, value: Value) -> Stmt {
-        Stmt::Store(Store { buffer, index, value, mode: StoreMode::Set })
+        Stmt::Store(Store { buffer, index, value, mode: StoreMode::Set, stream: None })
     }
 
     /// `buffer[index] += value`.
     pub fn add(buffer: BufferId, index: Index, value: Value) -> Stmt {
-        Stmt::Store(Store { buffer, index, value, mode: StoreMode::Add })
+        Stmt::Store(Store { buffer, index, value, mode: StoreMode::Add, stream: None })
     }
 }
 

@@ -149,6 +149,7 @@ impl Renumber<'_> {
             Stmt::Store(store) => Stmt::Store(Store {
                 index: self.index(&store.index),
                 value: self.value(&store.value),
+                stream: store.stream.as_ref().map(|condition| self.condition(condition)),
                 ..*store
             }),
         }

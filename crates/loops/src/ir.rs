@@ -340,7 +340,7 @@ pub enum Reduction {
     Max,
 }
 
-/// A write of one element.
+/// `buffer[index] = value stream if condition`: a write of one element.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Store {
     /// The buffer written to.
@@ -351,6 +351,8 @@ pub struct Store {
     pub value: Value,
     /// Overwrite or accumulate.
     pub mode: StoreMode,
+    /// Where it holds, nothing reads the element soon after: it may go to memory past all caches. It decides about speed only. Without selections.
+    pub stream: Option<Condition>,
 }
 
 /// A comparison operator.

@@ -33,7 +33,7 @@ pub fn of_terms(sum: &Sum) -> bool {
 }
 
 /// Whether what a store computes for neighbouring values of a variable can be in lanes: it has sums, none of which can have its terms
-/// in lanes, and whose bounds move by a constant with the variable.
+/// in lanes, and whose bounds move by a constant with the variable; or it has none, and sets neighbours.
 pub fn of_elements(store: &Store, var: VarId) -> bool {
     let (mut sums, mut possible) = (false, true);
     store.value.visit(&mut |value| {
@@ -44,7 +44,8 @@ pub fn of_elements(store: &Store, var: VarId) -> bool {
             possible &= sum.lower.iter().chain(&sum.upper).all(constant);
         }
     });
-    sums && possible && !store.value.loads(store.buffer) && neighbours(&store.value, var)
+    let sets = store.mode == StoreMode::Set && store.index.constant_stride(var) == Some(1);
+    (sums || sets) && possible && !store.value.loads(store.buffer) && neighbours(&store.value, var)
 }
 
 /// The variables among `vars` of which neighbouring values can be in lanes, first those whose elements are neighbours where they are stored.
@@ -85,6 +86,7 @@ mod tests {
         assert_eq!(of("sum(k = 0 to N) B[N * k + i] * index(i)"), (false, false));
         assert_eq!(of("sum(k = 0 to N) B[N * k + 2 * i]"), (false, false));
         assert_eq!(of("sum(l = 0 to N) sum(k = 0 to N) B[N * k + i + l]"), (false, true));
-        assert_eq!(of("B[i]"), (false, false));
+        assert_eq!(of("B[i]"), (false, true));
+        assert_eq!(of("B[2 * i]"), (false, false));
     }
 }

@@ -346,7 +346,13 @@ impl<'a> Parser<'a> {
                     return self.expected("`=` or `+=`");
                 };
                 let value = self.value()?;
-                Ok(Stmt::Store(Store { buffer, index, value, mode }))
+                let mut stream = None;
+                if self.token() == Token::Name("stream") && self.after() == Token::Name("if") {
+                    self.advance();
+                    self.advance();
+                    stream = Some(self.condition()?);
+                }
+                Ok(Stmt::Store(Store { buffer, index, value, mode, stream }))
             }
             _ => self.expected("a statement or `}`"),
         }

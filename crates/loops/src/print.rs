@@ -469,6 +469,10 @@ impl Printer<'_> {
                     StoreMode::Max => " max= ",
                 });
                 self.value(&store.value, Level::Or);
+                if let Some(stream) = &store.stream {
+                    self.out.push_str(" stream if ");
+                    self.condition(stream, Level::Or);
+                }
             }
         }
     }

@@ -73,6 +73,7 @@ impl Random {
                     StoreMode::Set,
                     [StoreMode::Min, StoreMode::Max][self.below(2)],
                 ][self.below(4)],
+                stream: (self.below(4) == 0).then(|| self.condition(1)),
             }),
             2 => {
                 let then = self.block(depth - 1, false);
@@ -195,7 +196,7 @@ impl Random {
         let value = Index::Mod(Box::new(self.index(1)), 8);
         let (buffer, index) = (INTEGERS, self.subscript());
         let mode = [StoreMode::Set, StoreMode::Add, StoreMode::Min, StoreMode::Max][self.below(4)];
-        Stmt::Store(Store { buffer, index, value: Value::FromIndex(value), mode })
+        Stmt::Store(Store { buffer, index, value: Value::FromIndex(value), mode, stream: None })
     }
 
     /// A number, stored to a workspace or taken from it.

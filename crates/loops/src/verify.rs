@@ -336,6 +336,7 @@ impl<'a> Verifier<'a> {
                     _ => {}
                 }
                 self.value(&store.value);
+                store.stream.iter().for_each(|condition| self.condition(condition));
             }
         }
     }

@@ -385,6 +385,7 @@ impl Stmt {
             Stmt::Store(store) => {
                 store.index.visit(f);
                 store.value.visit_indices(f);
+                store.stream.iter().for_each(|condition| condition.visit(f));
             }
         });
     }
@@ -458,6 +459,7 @@ impl Stmt {
                 index: store.index.rebuild(leaf),
                 value: store.value.rebuild(leaf),
                 mode: store.mode,
+                stream: store.stream.as_ref().map(|condition| condition.rebuild(leaf)),
             }),
         }
     }

@@ -16,6 +16,7 @@
 
 use std::collections::BTreeSet;
 
+use super::stream::Vectors;
 use super::{Range, Ssa, Variable, Writer, line, memref, name_of};
 use crate::Result;
 use dastac_loops::unroll::{self, Instance, at};
@@ -285,18 +286,13 @@ impl Writer<'_, '_> {
             let val = self.value(&value, instance, &mut group)?;
             values.push(self.spread(val, true, computed));
         }
-        let (buffer, _) = self.buffer(store.buffer)?;
-        let source = memref(element);
         let first = match first {
             Some(first) => Some(self.condition(&self.holds_here(first))?),
             None => None,
         };
         let together = store.index.constant_stride(var) == Some(1);
-        let (wide, kind) = (self.type_of(computed, true), self.type_of(element, together));
-        let (load, write, tail) = match together {
-            true => ("vector.load", "vector.store", format!(", {kind}")),
-            false => ("memref.load", "memref.store", String::new()),
-        };
+        let wide = self.type_of(computed, true);
+        let mut parts = Vec::new();
         for (instance, value) in instances.iter().zip(values) {
             for lane in 0..if together { 1 } else { count } {
                 let mut instance = instance.clone();
@@ -304,7 +300,7 @@ impl Writer<'_, '_> {
                     *at = at.clone() + lane as i64;
                 }
                 let place = self.index(&at(&store.index, &instance))?;
-                let mut part = match together {
+                let part = match together {
                     true => value.clone(),
                     false => {
                         let name = name_of(computed);
@@ -313,21 +309,20 @@ impl Writer<'_, '_> {
                         ))
                     }
                 };
-                if let Some(how) = store.mode.reduction() {
-                    let mut old =
-                        self.define(format_args!("{load} {buffer}[{place}] : {source}{tail}"));
-                    if let Some(first) = &first {
-                        let zero = match together {
-                            true => self.all(0.0, element),
-                            false => self.float_constant(0.0, element),
-                        };
-                        old = self
-                            .define(format_args!("arith.select {first}, {zero}, {old} : {kind}"));
-                    }
-                    part = self.joined(how, (old, part), together, (element, computed));
-                }
-                let part = self.converted(part, together, computed, element);
-                line!(self, "{write} {part}, {buffer}[{place}] : {source}{tail}");
+                parts.push((place, part));
+            }
+        }
+        let vectors = Vectors { var, count, instances };
+        let types = (element, computed);
+        match (store.mode.reduction(), &first) {
+            (None, _) => self.set(store, (&parts, together), &vectors, types)?,
+            (Some(how), None) => self.join(how, store.buffer, (&parts, together), types)?,
+            (Some(how), Some(first)) => {
+                line!(self, "scf.if {first} {{");
+                self.block(|writer| writer.set(store, (&parts, together), &vectors, types))?;
+                line!(self, "}} else {{");
+                self.block(|writer| writer.join(how, store.buffer, (&parts, together), types))?;
+                line!(self, "}}");
             }
         }
         self.lanes = outer;
@@ -381,6 +376,7 @@ impl Writer<'_, '_> {
             if let Some(lanes) = &mut writer.lanes {
                 lanes.mask = mask;
             }
+            writer.fetch(sum, instances)?;
             let next = writer.accumulate((sum.kind, &body), instances, partial, element)?;
             if let Some(lanes) = &mut writer.lanes {
                 lanes.mask = outer;
@@ -830,7 +826,7 @@ impl Writer<'_, '_> {
             let (buffer, element) = self.buffer(*id)?;
             let index = self.index(&at(index, first))?;
             let source = memref(element);
-            line!(self, "memref.prefetch {buffer}[{index}], read, locality<2>, data : {source}");
+            line!(self, "memref.prefetch {buffer}[{index}], read, locality<3>, data : {source}");
         }
         Ok(())
     }
@@ -967,7 +963,7 @@ impl Writer<'_, '_> {
         self.define(format_args!("{} {old}, {value} : {ty}", operation(kind)))
     }
 
-    fn type_of(&self, element: Element, vector: bool) -> String {
+    pub(super) fn type_of(&self, element: Element, vector: bool) -> String {
         match &self.lanes {
             Some(lanes) if vector => format!("vector<{}x{}>", lanes.count, name_of(element)),
             _ => name_of(element).to_owned(),

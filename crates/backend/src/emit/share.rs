@@ -295,6 +295,7 @@ impl Abstraction {
                 index: self.index(&inner.index),
                 value: self.value(&inner.value),
                 mode: inner.mode,
+                stream: inner.stream.as_ref().map(|condition| self.condition(condition)),
             }),
         }
     }

@@ -132,6 +132,21 @@ fn side_by_side() {
 }
 
 #[test]
+fn past_the_caches() {
+    for at in 0..8 {
+        // Wherever a buffer begins, one of these begins at a line. Rows of half a line, two lines and a part of one.
+        agree(&format!(
+            "unroll i = 0 to 16 {{ A[{at} + i] = B[i] * 2.0 stream if N >= 3 }}
+             for t = 0 to M {{ unroll i = 32 * t to 32 * t + 32 {{ F[{at} + i] = B[i] * B[t] stream if t < N }} }}
+             unroll i = 0 to 3 {{ unroll j = 0 to 16 {{ A[100 * i + j + 404] = sum(k = 0 to N) B[30 * k + j] * B[i + k] stream if N >= 2 }} }}
+             for l = 0 to N step 40 {{ unroll i = 0 to 2 {{ unroll j = 0 to 16 {{
+               if l <= 0 {{ A[104 * i + j + {at} + 800] = 0.0 }}
+               A[104 * i + j + {at} + 800] += sum(k = l to min(N, l + 40)) B[30 * k + j] * B[i + k] stream if N <= 40 }} }} }}"
+        ));
+    }
+}
+
+#[test]
 fn ranges_in_parts() {
     for body in [
         "share a, b = 0 to N by b { parallel i = a to b { A[i] = B[i] + 1.0 } }",

@@ -168,7 +168,7 @@ impl Random {
                     _ => self.value(2),
                 };
                 let buffer = WORKSPACES[usize::from(which == 0)];
-                Stmt::Store(Store { buffer, index, value, mode })
+                Stmt::Store(Store { buffer, index, value, mode, stream: None })
             }
             which @ 0..3 => {
                 let local = Index::Mod(Box::new(self.index(2)), BLOCK);
@@ -178,7 +178,8 @@ impl Random {
                     0 => (BufferId(1), Value::FromIndex(self.index(2))),
                     _ => (BufferId(0), self.value(3)),
                 };
-                Stmt::Store(Store { buffer, index, value, mode })
+                let stream = (self.below(3) == 0).then(|| self.condition(1));
+                Stmt::Store(Store { buffer, index, value, mode, stream })
             }
             3 => {
                 let condition = self.condition(2);

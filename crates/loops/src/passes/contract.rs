@@ -126,7 +126,9 @@ impl Contract<'_> {
             body: store.value.clone(),
         };
         let value = Value::Sum(Box::new(sum));
-        let stmt = Stmt::Store(Store { value, ..store.clone() });
+        let known = |stream: &Condition| !stream.mentions(inner.var);
+        let stream = store.stream.clone().filter(known);
+        let stmt = Stmt::Store(Store { value, stream, ..store.clone() });
         Some(if guards.is_empty() { stmt } else { Stmt::when(Condition::all(guards), vec![stmt]) })
     }
 }

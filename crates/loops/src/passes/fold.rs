@@ -181,7 +181,13 @@ impl Fold {
                 if nothing.is_some_and(|nothing| value == nothing) {
                     return Vec::new();
                 }
-                vec![Stmt::Store(Store { index: self.index(&store.index), value, ..*store })]
+                let stream = store.stream.as_ref().map(|condition| self.condition(condition));
+                vec![Stmt::Store(Store {
+                    index: self.index(&store.index),
+                    value,
+                    stream,
+                    ..*store
+                })]
             }
         }
     }

@@ -40,7 +40,13 @@ pub(super) fn blocks(tiler: &mut Tiler<'_>, choice: &Choice) -> Vec<Stmt> {
     upper.push(start.clone() + size);
     let part = Value::Sum(Box::new(Sum { lower: vec![start.clone()], upper, ..sum.clone() }));
     let value = Value::product(factors.into_iter().chain([part]));
-    let store = Store { value, mode: StoreMode::Add, ..nest.store.clone() };
+    // What a block sets, the next would read.
+    let whole = |stream: &Condition| {
+        let one = (last.clone() - first.clone()).at_most(Index::Const(size));
+        Condition::all(vec![one, stream.clone()])
+    };
+    let stream = nest.store.stream.as_ref().map(whole);
+    let store = Store { value, mode: StoreMode::Add, stream, ..nest.store.clone() };
     let sets = nest.store.mode == StoreMode::Set;
     let outer = tiler.first.clone();
     // A sum without terms is a block without terms: its elements are set all the same.

@@ -67,7 +67,7 @@ pub(super) fn in_digits(nest: &Nest, vars: &mut Vec<String>) -> Option<Nest> {
     }
     let index = digits.of(&store.index);
     let value = store.value.map_indices(&|index| digits.of(index));
-    Some(Nest { levels: result, store: Store { index, value, ..*store } })
+    Some(Nest { levels: result, store: Store { index, value, ..store.clone() } })
 }
 
 /// By what a variable is divided, 1 if it is not; an error if by several numbers, or in a sum with others.

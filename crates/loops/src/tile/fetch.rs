@@ -17,12 +17,11 @@ impl Tiler<'_> {
         (row, start, rows): (VarId, &Index, i64),
         (column, at, columns): (VarId, &Index, i64),
     ) -> Store {
-        // Beside elements in lanes, a step of the sum is one term: most of them would fetch the same line.
-        let Some((cut, size)) = self.blocks.filter(|_| self.lanes.is_none()) else {
-            return store.clone();
-        };
-        // A step of the sum is one vector: it fetches a part of a line, or two.
-        let each = if self.tiling.vector_bytes >= 64 { 2 } else { 1 };
+        let Some((cut, size)) = self.blocks else { return store.clone() };
+        // A step of the sum is one vector: it fetches a part of a line, or two. Beside elements in lanes it is one term, and few of them
+        // fetch another line: enough for the rows to come.
+        let terms = self.lanes.is_none();
+        let each = if terms && self.tiling.vector_bytes >= 64 { 2 } else { 1 };
         let tile = at.clone().floor_div(columns);
         let value = store.value.map_sums(&|mut sum| {
             if sum.var != cut {
@@ -46,14 +45,16 @@ impl Tiler<'_> {
                 for nth in 0..each {
                     let which = (tile.clone() * each + nth).modulo(rows);
                     let this = start.clone() + which;
-                    fetch.push((buffer, later(index).substitute(row, &this)));
+                    if terms {
+                        fetch.push((buffer, later(index).substitute(row, &this)));
+                    }
                     if nth == 0 {
                         fetch.push((buffer, index.substitute(row, &(this + rows))));
                     }
                 }
             }
             // A part for one of several threads has more columns than rows.
-            if self.tiling.shared {
+            if self.tiling.shared && terms {
                 for (buffer, index) in loads(column, row) {
                     let which = start.clone().floor_div(rows).modulo(columns);
                     fetch.push((buffer, later(index).substitute(column, &(at.clone() + which))));

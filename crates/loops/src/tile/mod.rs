@@ -20,7 +20,8 @@
 //! ```
 //!
 //! Steps: [`choose`] finds the loops to unroll and by how much, [`reorder`] brings them innermost, [`split`] cuts them into full tiles, rims and
-//! rests, [`block`] cuts sums so that what tiles share stays in a cache, and [`partial`] long sums so that threads share them. What a [`Plan`] says goes before what they would choose.
+//! rests, [`block`] cuts sums so that what tiles share stays in a cache, and [`partial`] long sums so that threads share them. What has no sums is put into
+//! vectors by [`stream`]. What a [`Plan`] says goes before what they would choose.
 //!
 //! Invariant: a store is executed once for each element as before, with the same terms; only the order of additions differs. Elements of
 //! a sum that is cut are set by its first block.
@@ -36,6 +37,7 @@ mod plan;
 mod reorder;
 mod skew;
 mod split;
+mod stream;
 #[cfg(test)]
 mod tests;
 mod together;
@@ -92,6 +94,7 @@ pub fn tile_as_planned(module: &mut Module, tiling: &Tiling, plans: &Plans) {
         tiler.unroll_sums(&mut body);
         tiler.block(&mut body);
         tiler.fuse(&mut body);
+        tiler.stream(&mut body);
         tiler.share(&mut body);
         function.body = body;
     }
@@ -179,11 +182,14 @@ impl Tiler<'_> {
     }
 
     /// A nest in tiles, and in parts where there are several threads.
-    fn tiled(&mut self, choice: Choice) -> Vec<Stmt> {
+    fn tiled(&mut self, mut choice: Choice) -> Vec<Stmt> {
         self.lanes = choice.lanes;
         match self.shares(&choice.nest) {
             true => vec![self.shared(choice)],
-            false => block::blocks(self, &choice),
+            false => {
+                self.streamed(&mut choice);
+                block::blocks(self, &choice)
+            }
         }
     }
 
@@ -206,6 +212,7 @@ impl Tiler<'_> {
         self.facts.assume_share(&share);
         choice.nest.levels[0].lower = vec![Index::Var(begin)];
         choice.nest.levels[0].upper = vec![Index::Var(end)];
+        self.streamed(&mut choice);
         share.body = block::blocks(self, &choice);
         self.facts.truncate(len);
         Stmt::Share(share)

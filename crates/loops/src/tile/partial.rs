@@ -129,13 +129,14 @@ impl Tiler<'_> {
             index: store.index.clone() + Index::Var(shift),
             value: Value::product(factors.into_iter().chain([of_part])),
             mode: StoreMode::Set,
+            stream: None,
         };
         Some((partial, Nest { levels: nest.levels.clone(), store }))
     }
 }
 
 /// An expression without selections that is at least as large, if there is one.
-fn largest(index: &Index) -> Option<Index> {
+pub(super) fn largest(index: &Index) -> Option<Index> {
     match index {
         Index::Select(_, one, other) => Some(largest(one)?.max(largest(other)?)),
         index => {

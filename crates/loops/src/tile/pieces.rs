@@ -304,7 +304,7 @@ impl Pieces<'_> {
         }
         let value = self.value(&store.value);
         let index = self.index(&store.index);
-        Some((reduced, Store { value, index, ..*store }))
+        Some((reduced, Store { value, index, ..store.clone() }))
     }
 
     /// The bounds that matter; `None` if there is nothing between them.

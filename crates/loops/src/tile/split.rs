@@ -71,6 +71,11 @@ fn common(
     Some((lower.collect::<Option<_>>()?, upper.collect::<Option<_>>()?))
 }
 
+/// A store at so many iterations side by side: only vectors go past the caches.
+fn apart(store: &Store, size: i64) -> Store {
+    Store { stream: store.stream.clone().filter(|_| size > 1), ..store.clone() }
+}
+
 /// `var` over a piece, side by side.
 pub(super) fn side_by_side(var: VarId, start: &Index, size: i64, body: Vec<Stmt>) -> Vec<Stmt> {
     if size == 1 {
@@ -86,9 +91,21 @@ impl Tiler<'_> {
             return self.element(store);
         };
         let mut result = Vec::new();
-        let of = if inner.is_empty() { Of::Elements } else { Of::Rows };
+        let aligned = self.aligned(outer, store).filter(|_| inner.is_empty());
+        let of = match (&aligned, inner) {
+            (Some(_), _) => Of::Columns,
+            (None, []) => Of::Elements,
+            _ => Of::Rows,
+        };
         let sizes = self.sizes(outer.var, *factor, of);
-        for piece in pieces(&outer.lower, &outer.upper, &sizes) {
+        let mut lower = outer.lower.clone();
+        if let Some(aligned) = aligned {
+            let mut before = outer.clone();
+            before.upper.push(aligned.clone());
+            result.push(self.plain(&before, &apart(store, 1)));
+            lower = vec![aligned];
+        }
+        for piece in pieces(&lower, &outer.upper, &sizes) {
             let start = match piece.size {
                 1 => outer.var,
                 _ => self.fresh(outer.var, "t"),
@@ -99,7 +116,7 @@ impl Tiler<'_> {
             let body = match inner {
                 [inner] => self.columns((&at.1, at.0, at.2), inner, rest[0], store),
                 _ => {
-                    let store = self.rimmed(store, &[(at.0, &at.1, at.2)]);
+                    let store = self.rimmed(&apart(store, at.2), &[(at.0, &at.1, at.2)]);
                     side_by_side(at.0, &at.1, at.2, self.element(&store))
                 }
             };
@@ -181,6 +198,7 @@ impl Tiler<'_> {
                 _ => self.fresh(inner.var, "t"),
             };
             let column = Index::Var(start);
+            let store = &apart(store, rows * piece.size);
             let mut store =
                 self.rimmed(store, &[(var, row, rows), (inner.var, &column, piece.size)]);
             if rows > 1 && piece.size == factor {

@@ -150,8 +150,10 @@ fn what_is_not_tiled() {
     for body in [
         // Nothing is shared.
         "parallel i = 0 to N { A[i] = sum(x = 0 to M) B[10 * i + x] * C[10 * i + x] }",
-        // No sum.
-        "parallel i = 0 to N { parallel j = 0 to M { A[i * 10 + j] = B[i] * C[j] } }",
+        // No sum, and what is written, or read, are no neighbours; too little is.
+        "parallel i = 0 to N { parallel j = 0 to M { A[i + 10 * j] = B[i] * C[j] } }",
+        "parallel i = 0 to N { parallel j = 0 to M { A[i * 10 + j] = B[i] * C[2 * j] } }",
+        "parallel i = 0 to 10 { parallel j = 0 to 10 { A[i * 10 + j] = B[i] * C[j] } }",
         // Not known to be independent.
         "for i = 0 to N { for j = 0 to M { A[i] += sum(x = 0 to M) B[x] * C[10 * j + x] } }",
         // Reads what it writes.
@@ -160,7 +162,40 @@ fn what_is_not_tiled() {
         // The last of these has a race, so it is not run.
         let text = format!("{HEAD}func f(inout A, in B, in C) {{ {body} }}");
         let (before, after) = tiled(&text, &SMALL);
-        assert_eq!(before, after);
+        assert_eq!(before.to_string(), after.to_string());
+    }
+}
+
+#[test]
+fn what_is_only_written() {
+    let text = "func f(inout A, in B, in C) { parallel i = 0 to N { parallel j = i to min(M, i + 40) { A[40 * i + j] = B[i] * C[j] } } }";
+    let (before, after) = tiled(&format!("{HEAD}{text}"), &Tiling { shared: true, ..SMALL });
+    expect_test::expect![[r#"
+        func f(inout b0, in b1, in b2) {
+          share ib, ie = 0 to p0 by max(ie, 0) * ((max(min(p1, 40), 0) * 2 + max(min(p1, ie / 2 + 40) - ie / 2, 0) * 2 * 4 + max(min(p1, ie + 40) - ie, 0) * 2) / 6) {
+            parallel i = ib to ie {
+              parallel j = i to min(p1, i + 40, i + (0 - (40 * i + i)) % 8) {
+                b0[40 * i + j] = b1[i] * b2[j]
+              }
+              parallel jt = i + (0 - (40 * i + i)) % 8 to min(p1 - 15, i + 25) step 16 {
+                unroll j = jt to jt + 16 {
+                  b0[40 * i + j] = b1[i] * b2[j] stream if 256 <= max(ie - ib, 0) * ((max(min(p1, ib + 40) - ib, 0) + max(min(p1, (ib + ie) / 2 + 40) - (ib + ie) / 2, 0) * 4 + max(min(p1, ie + 40) - ie, 0)) / 6)
+                }
+              }
+              parallel jt = max(i + (0 - (40 * i + i)) % 8, i + (0 - (40 * i + i)) % 8 + 16 * ((min(p1, i + 40) - (i + (0 - (40 * i + i)) % 8)) / 16)) to min(p1 - 3, i + 37) step 4 {
+                unroll j = jt to jt + 4 {
+                  b0[40 * i + j] = b1[i] * b2[j] stream if 256 <= max(ie - ib, 0) * ((max(min(p1, ib + 40) - ib, 0) + max(min(p1, (ib + ie) / 2 + 40) - (ib + ie) / 2, 0) * 4 + max(min(p1, ie + 40) - ie, 0)) / 6)
+                }
+              }
+              parallel j = max(i + (0 - (40 * i + i)) % 8, i + (0 - (40 * i + i)) % 8 + 4 * ((min(p1, i + 40) - (i + (0 - (40 * i + i)) % 8)) / 4)) to min(p1, i + 40) {
+                b0[40 * i + j] = b1[i] * b2[j]
+              }
+            }
+          }
+        }
+    "#]].assert_eq(&after.functions[0].to_string());
+    for symbols in [[0, 0], [1, 1], [2, 50], [50, 2], [20, 9], [9, 0], [0, 9], [9, 60]] {
+        compare(&before, &after, &symbols);
     }
 }
 
@@ -294,7 +329,20 @@ fn a_loop_that_reads_what_a_sum_does() {
                     b3[js] = 0.0
                   }
                   b3[js] += 2.0 * (sum(j = jt to min(je, jt + 1024)) b1[j + 3] * b2[j])
-                  parallel i = max(1, jt + 1) to min(p1, p0 + 1, je + 1, jt + 1025) {
+                  parallel i = max(1, jt + 1) to min(p1, p0 + 1, je + 1, jt + 1025, max(1, jt + 1) + (0 - max(1, jt + 1)) % 8) {
+                    b0[i] = b1[i + 50] * b2[i - 1]
+                  }
+                  parallel it = max(1, jt + 1) + (0 - max(1, jt + 1)) % 8 to min(p1 - 15, p0 - 14, je - 14, jt + 1010) step 16 {
+                    unroll i = it to it + 16 {
+                      b0[i] = b1[i + 50] * b2[i - 1] stream if 256 <= max(1000, p0)
+                    }
+                  }
+                  parallel it = max(max(1, jt + 1) + (0 - max(1, jt + 1)) % 8, max(1, jt + 1) + (0 - max(1, jt + 1)) % 8 + 16 * ((min(min(min(p1, p0 + 1), je + 1), jt + 1025) - (max(1, jt + 1) + (0 - max(1, jt + 1)) % 8)) / 16)) to min(p1 - 3, p0 - 2, je - 2, jt + 1022) step 4 {
+                    unroll i = it to it + 4 {
+                      b0[i] = b1[i + 50] * b2[i - 1] stream if 256 <= max(1000, p0)
+                    }
+                  }
+                  parallel i = max(max(1, jt + 1) + (0 - max(1, jt + 1)) % 8, max(1, jt + 1) + (0 - max(1, jt + 1)) % 8 + 4 * ((min(min(min(p1, p0 + 1), je + 1), jt + 1025) - (max(1, jt + 1) + (0 - max(1, jt + 1)) % 8)) / 4)) to min(p1, p0 + 1, je + 1, jt + 1025) {
                     b0[i] = b1[i + 50] * b2[i - 1]
                   }
                 }

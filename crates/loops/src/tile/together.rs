@@ -123,7 +123,7 @@ fn joined(earlier: &Guarded, later: &Guarded) -> Option<Nest> {
     if !inside(&known(&inner), &outer, None) || !inside(&known(&outer), &inner, Some(&value)) {
         return None;
     }
-    let second = Store { value, index: first.store.index.clone(), ..second.store };
+    let second = Store { value, index: first.store.index.clone(), ..second.store.clone() };
     if !alike(&first.store, &second, &first.levels) {
         return None;
     }

@@ -18,6 +18,12 @@ pub(super) fn before(levels: &[Level], value: &Value, end: VarId) -> Index {
     total(first.var, (&first.lower, &[Index::Var(end)]), &of_levels(rest, value))
 }
 
+/// The number of innermost iterations.
+pub(super) fn iterations(levels: &[Level]) -> Index {
+    let Some((first, rest)) = levels.split_first() else { return Index::Const(1) };
+    total(first.var, (&first.lower, &first.upper), &iterations(rest))
+}
+
 fn of_levels(levels: &[Level], value: &Value) -> Index {
     let Some((first, rest)) = levels.split_first() else { return of_value(value) };
     total(first.var, (&first.lower, &first.upper), &of_levels(rest, value))

@@ -121,7 +121,7 @@ impl<'a> Reader<'a, '_> {
             Stmt::Store(Store { mode: StoreMode::Min | StoreMode::Max, .. }) => {
                 Err("no sum of products".into())
             }
-            Stmt::Store(Store { buffer, index, value, mode }) => {
+            Stmt::Store(Store { buffer, index, value, mode, .. }) => {
                 let terms = terms(self.naming, value)?;
                 let (buffer, mode, around) = (*buffer, *mode, around.clone());
                 self.sites.push(Site { buffer, index, mode, around, path, terms });
