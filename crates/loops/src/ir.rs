@@ -214,7 +214,7 @@ pub struct While {
     pub condition: Condition,
     /// The statements of one iteration.
     pub body: Vec<Stmt>,
-    /// What the variables are in the next iteration, in their order: expressions of what they are in this one.
+    /// What the variables are in the next iteration, in their order: expressions of what they are in this one, and of any integers in memory at its end.
     pub next: Vec<Index>,
     /// Statements after the last iteration, where the variables are what the condition failed for.
     pub after: Vec<Stmt>,
@@ -385,7 +385,7 @@ pub enum Condition {
 
 /// An integer expression, evaluated in 64-bit two's complement; overflow is excluded by whoever builds it.
 ///
-/// Elements that it loads are of buffers that the function only reads: it has one value wherever its variables have theirs.
+/// Elements that it loads are of buffers that the function only reads: it has one value wherever its variables have theirs. ([`While::next`] is the exception.)
 #[derive(Clone, Debug, PartialEq)]
 pub enum Index {
     /// A constant.

@@ -174,6 +174,7 @@ pub fn verify_function(module: &Module, function: &Function) -> Result<(), Vec<V
         statement: None,
         instances: vec![Instance::new()],
         workspaces: Vec::new(),
+        moment: false,
     };
     verifier.arguments();
     verifier.block(&function.body);
@@ -190,6 +191,8 @@ struct Verifier<'a> {
     instances: Vec<Instance>,
     /// Workspaces at the current place.
     workspaces: Vec<BufferId>,
+    /// Whether an expression is looked at that is evaluated at one moment only.
+    moment: bool,
 }
 
 impl<'a> Verifier<'a> {
@@ -279,7 +282,10 @@ impl<'a> Verifier<'a> {
                 inner.vars.iter().for_each(|(_, start)| self.index(start));
                 inner.vars.iter().for_each(|(var, _)| self.bind(*var));
                 self.condition(&inner.condition);
+                // Each is evaluated at the end of an iteration, and nowhere else.
+                self.moment = true;
                 inner.next.iter().for_each(|next| self.index(next));
+                self.moment = false;
                 if inner.next.len() != inner.vars.len() {
                     self.report(Violation::Carried(inner.vars.len(), inner.next.len()));
                 }
@@ -462,12 +468,13 @@ impl<'a> Verifier<'a> {
         });
     }
 
-    /// An integer expression has one value wherever its variables have theirs: what it loads is not written.
+    /// An integer expression has one value wherever its variables have theirs: what it loads is not written, unless it is evaluated at one moment only.
     fn loads_integer(&mut self, buffer: BufferId) {
         let Some(element) = self.buffer(buffer, false) else { return };
         let mode = self.function.args.iter().find(|(argument, _)| *argument == buffer);
         let read_only = mode.is_none_or(|(_, mode)| *mode == Mode::In);
-        if !element.is_integer() || !read_only || self.workspaces.contains(&buffer) {
+        let constant = read_only && !self.workspaces.contains(&buffer);
+        if !element.is_integer() || !(constant || self.moment) {
             let name = self.module.buffers[buffer.0 as usize].name.clone();
             self.report(Violation::LoadsNumber(name));
         }

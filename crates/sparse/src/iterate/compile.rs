@@ -39,8 +39,7 @@ pub fn compile(module: &mut Module, name: &str, kernel: &Kernel) -> Result<(), I
         }
     }
     let mut function = Function::new(name, args);
-    let context = passes::Context { symbols: &module.symbols, buffers: &module.buffers };
-    if !fill(&mut function, &context, kernel)? {
+    if !fill(&mut function, module, kernel)? {
         let clear = cleared(&mut function, kernel);
         function.body.insert(0, clear);
     }
@@ -48,14 +47,14 @@ pub fn compile(module: &mut Module, name: &str, kernel: &Kernel) -> Result<(), I
     Ok(())
 }
 
-/// Fills a function that has no statements yet with those of a kernel. Gives whether they set all of the result; else they add to it, and it has to be
+/// Fills a function that has no statements yet with those of a kernel; the module gets its workspaces. Gives whether they set all of the result; else they add to it, and it has to be
 /// zero before.
 ///
 /// # Errors
 /// As [`compile`].
 pub fn fill(
     function: &mut Function,
-    context: &passes::Context<'_>,
+    module: &mut Module,
     kernel: &Kernel,
 ) -> Result<bool, IterateError> {
     let order = graph::order(kernel)?;
@@ -63,13 +62,14 @@ pub fn fill(
     let part = Function { vars, ..Function::new(function.name.clone(), Vec::new()) };
     let conditions = kernel.products.iter().map(|product| kernel.conditions(product)).collect();
     let (values, facts) = (BTreeMap::new(), Facts::default());
-    let mut builder = Builder { kernel, order, conditions, function: part, values, facts };
+    let mut builder = Builder { kernel, order, conditions, module, function: part, values, facts };
     let states = (0..kernel.products.len()).map(|product| State::new(kernel, product));
     let body = builder.loops(0, states.collect());
     let mut part = builder.function;
     part.body = body?;
+    let context = passes::Context { symbols: &module.symbols, buffers: &module.buffers };
     for pass in passes::PASSES {
-        (pass.run)(&mut part, context);
+        (pass.run)(&mut part, &context);
     }
     (function.vars, function.body) = (part.vars, part.body);
     Ok(set_once(&mut function.body, kernel))
@@ -91,6 +91,7 @@ pub(super) struct Builder<'a> {
     order: Vec<usize>,
     /// Of each product.
     conditions: Vec<Vec<Linear>>,
+    pub(super) module: &'a mut Module,
     pub(super) function: Function,
     /// What iterators are at the current place.
     values: BTreeMap<usize, Index>,
@@ -142,6 +143,16 @@ impl Builder<'_> {
         let mut body = Vec::new();
         let mut ready = Vec::new();
         for state in states {
+            if let Some(factor) = self.stored_window(&state) {
+                let mut loops = Ok(Vec::new());
+                let stmts = self.with_stored_window(&state, factor, &mut |builder, state| {
+                    loops = builder.searched(depth, vec![state]);
+                    loops.clone().unwrap_or_default()
+                });
+                loops?;
+                body.extend(stmts);
+                continue;
+            }
             match self.known_level(&state) {
                 Some(factor) => body.extend(self.find(depth, &state, factor)?),
                 None => ready.push(state),
@@ -204,6 +215,12 @@ impl Builder<'_> {
             let unions: Vec<_> = points.iter().map(|point| point | set).collect();
             points.extend(unions);
             points.insert(set.clone());
+        }
+        if sparse.is_empty()
+            && self.kernel.walking == Walking::Subsections
+            && let Some(body) = self.spread(depth, iterator, &range, &states)?
+        {
+            return Ok(body);
         }
         match (&sparse[..], points.len()) {
             ([], _) => self.over_range(depth, iterator, &range, states),
@@ -268,7 +285,7 @@ impl Builder<'_> {
         self.facts.assume(&range.first().at_most(value.clone()));
         self.facts.assume(&value.clone().less(range.end()));
         let at = At::Position(level.position(&position));
-        let states = states.into_iter().map(|state| level.found(state, &at)).collect();
+        let states = states.into_iter().map(|state| level.found(state, &at, &value)).collect();
         let mut body = self.inside(depth, iterator, value, states)?;
         self.facts.truncate(known);
         if !tests.is_empty() {
@@ -321,9 +338,9 @@ impl Builder<'_> {
             }
             let inside = states.iter().zip(sets).filter(|(_, set)| set.is_subset(&point));
             let inside = inside.map(|(state, _)| {
-                found
-                    .iter()
-                    .fold(state.clone(), |state, (at, place)| sparse[*at].found(state, place))
+                found.iter().fold(state.clone(), |state, (at, place)| {
+                    sparse[*at].found(state, place, &Index::Var(var))
+                })
             });
             let inside: Vec<State> = inside.collect();
             let mut body = match inside.is_empty() {
@@ -360,7 +377,7 @@ impl Builder<'_> {
     }
 
     /// The statements inside of an iterator's loop.
-    fn inside(
+    pub(super) fn inside(
         &mut self,
         depth: usize,
         iterator: usize,
@@ -389,8 +406,8 @@ impl Builder<'_> {
                 true => cursor.start.clone(),
                 false => Index::Var(cursor.position),
             };
-            let test = cursor.at(&position).equal(value);
-            let state = level.found(state.clone(), &At::Position(position));
+            let test = cursor.at(&position).equal(value.clone());
+            let state = level.found(state.clone(), &At::Position(position), &value);
             let body = vec![Stmt::when(test, self.loops(depth, vec![state])?)];
             let (start, end) = (cursor.start.clone(), cursor.end.clone());
             return Ok(match level.is_single() {
@@ -404,7 +421,7 @@ impl Builder<'_> {
             Some(end) => level.segment(&position, &Index::Var(end)),
             None => At::Position(position),
         };
-        let mut body = self.loops(depth, vec![level.found(state.clone(), &at)])?;
+        let mut body = self.loops(depth, vec![level.found(state.clone(), &at, &value)])?;
         if let Some(end) = end {
             body = vec![self.until_other_place(&level, end, body)];
         }

@@ -31,6 +31,8 @@ pub(super) struct Sparse {
     pub(super) unique: bool,
     /// Whether positions are walked from the last one on.
     reversed: bool,
+    /// The nearest coordinate within reach at coordinate 0: the smallest, or the largest if positions are walked from the last.
+    near: Index,
 }
 
 /// A level that is searched for a coordinate.
@@ -84,8 +86,8 @@ impl Sparse {
         }
     }
 
-    /// A product where the cursor is at some positions.
-    pub(super) fn found(&self, mut state: State, at: &At) -> State {
+    /// A product where the cursor is at some positions, at a coordinate of the loop.
+    pub(super) fn found(&self, mut state: State, at: &At, value: &Index) -> State {
         let own = self.users.iter().filter(|(product, _)| *product == state.product);
         for (_, factor) in own {
             let place = &mut state.places[*factor];
@@ -97,7 +99,12 @@ impl Sparse {
                         false => (first.clone(), end.clone()),
                         true => (start.clone(), first.clone() + 1),
                     };
-                    place.window = Some(Window { start, end, reversed: self.reversed });
+                    let moved = value.clone() * self.cursor.step;
+                    let near = match self.reversed {
+                        false => self.near.clone() + moved,
+                        true => self.near.clone() - moved,
+                    };
+                    place.window = Some(Window { start, end, near, reversed: self.reversed });
                 }
                 (Turn::Reduces, At::Segment(..)) => {}
             }
@@ -152,6 +159,7 @@ impl Builder<'_> {
             ordered: kind.ordered,
             unique: kind.unique,
             reversed: false,
+            near: Index::Const(0),
         };
         Some(Found { level, value })
     }
@@ -200,25 +208,7 @@ impl Builder<'_> {
         }
         let (start, end, coordinates) = self.positions(state, factor)?;
         let kind = operand.format.levels()[place.level];
-        let (mut low, mut high) = (subscript.constant.clone(), subscript.constant.clone());
-        let mut turn = Turn::Resolves;
-        for (other, by) in subscript.terms().iter().filter(|(other, _)| *other != iterator) {
-            let own = Linear::new([(*other, *by)], Index::Const(0));
-            match self.value(&own) {
-                Some(value) => {
-                    low = low + value.clone();
-                    high = high + value;
-                }
-                None => {
-                    turn = Turn::Reduces;
-                    let most = (self.kernel.iterators[*other].1.clone() - 1) * *by;
-                    match *by > 0 {
-                        true => high = high + most,
-                        false => low = low + most,
-                    }
-                }
-            }
-        }
+        let (low, high, turn) = self.reach(subscript, iterator);
         // Windows are walked where positions ascend one by one.
         if turn == Turn::Reduces && !(kind.ordered && kind.unique) {
             return None;
@@ -244,6 +234,7 @@ impl Builder<'_> {
             ordered: kind.ordered,
             unique: kind.unique,
             reversed,
+            near: if reversed { high.clone() } else { low.clone() },
         };
         let at = level.position(&Index::Var(position));
         let coordinate = Index::Load(coordinates, Box::new(at));
@@ -257,21 +248,52 @@ impl Builder<'_> {
         };
         level.cursor.place = of;
         if turn == Turn::Reduces {
-            level.cursor.width = high - low + 1;
+            level.cursor.width = high.clone() - low.clone() + 1;
         }
-        let whole = range.lower == [Index::Const(0)];
-        let begun = place.window.as_ref().is_some_and(|window| window.reversed == reversed);
-        let starts = |lower: &Index| (lower.clone() * step).at_most(least.clone());
+        let window = place.window.as_ref().filter(|window| window.reversed == reversed);
+        let first = window.map(|window| match reversed {
+            false => window.near.clone() - low.clone(),
+            true => high.clone() - window.near.clone(),
+        });
+        let starts = |lower: &Index, least: &Index| {
+            self.facts.imply(&(lower.clone() * step).at_most(least.clone()))
+        };
         let ends = |upper: &Index| {
             let last = upper.clone() * step - step;
             most.clone().less(last + level.cursor.width.clone())
         };
         let (above, below) = (
-            whole && begun || range.lower.iter().all(|lower| self.facts.imply(&starts(lower))),
+            range.lower.iter().all(|lower| {
+                starts(lower, &least) || first.as_ref().is_some_and(|first| starts(lower, first))
+            }),
             range.upper.iter().all(|upper| self.facts.imply(&ends(upper))),
         );
         level.cursor.above = above;
         level.cursor.below = below;
         Some(level)
+    }
+
+    /// The smallest and the largest value that a subscript without an iterator's part has here, and whether that iterator is the last that has no value.
+    pub(super) fn reach(&self, subscript: &Linear, iterator: usize) -> (Index, Index, Turn) {
+        let (mut low, mut high) = (subscript.constant.clone(), subscript.constant.clone());
+        let mut turn = Turn::Resolves;
+        for (other, by) in subscript.terms().iter().filter(|(other, _)| *other != iterator) {
+            let own = Linear::new([(*other, *by)], Index::Const(0));
+            match self.value(&own) {
+                Some(value) => {
+                    low = low + value.clone();
+                    high = high + value;
+                }
+                None => {
+                    turn = Turn::Reduces;
+                    let most = (self.kernel.iterators[*other].1.clone() - 1) * *by;
+                    match *by > 0 {
+                        true => high = high + most,
+                        false => low = low + most,
+                    }
+                }
+            }
+        }
+        (low, high, turn)
     }
 }

@@ -9,6 +9,7 @@ mod graph;
 mod kernel;
 mod level;
 mod lower;
+mod spread;
 mod state;
 #[cfg(test)]
 mod tests;

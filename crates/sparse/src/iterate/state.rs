@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use dastac_loops::Index;
 
 use super::kernel::Kernel;
+use super::spread::Spread;
 
 /// A product on the way to its elements.
 #[derive(Clone)]
@@ -23,8 +24,12 @@ pub(super) struct Place {
     pub(super) level: usize,
     /// Where in the last of them.
     pub(super) at: At,
+    /// Positions in the root and in each of these levels.
+    pub(super) path: Vec<Index>,
     /// Of the next level, what loops around have reduced it to.
     pub(super) window: Option<Window>,
+    /// Of levels that come later, what loops around have reduced them to.
+    pub(super) spreads: Vec<Spread>,
 }
 
 /// Positions of a level.
@@ -41,6 +46,8 @@ pub(super) enum At {
 pub(super) struct Window {
     pub(super) start: Index,
     pub(super) end: Index,
+    /// The coordinate within reach that it begins with: the smallest, or the largest.
+    pub(super) near: Index,
     /// Whether it begins with the last position.
     pub(super) reversed: bool,
 }
@@ -48,7 +55,13 @@ pub(super) struct Window {
 impl State {
     /// A product in front of all levels.
     pub(super) fn new(kernel: &Kernel, product: usize) -> State {
-        let root = Place { level: 0, at: At::Position(Index::Const(0)), window: None };
+        let root = Place {
+            level: 0,
+            at: At::Position(Index::Const(0)),
+            path: vec![Index::Const(0)],
+            window: None,
+            spreads: Vec::new(),
+        };
         let places = kernel.products[product].factors.iter().map(|_| root.clone()).collect();
         State { product, places, tested: BTreeSet::new() }
     }
@@ -57,6 +70,13 @@ impl State {
 impl Place {
     /// Goes one level down.
     pub(super) fn found(&mut self, at: At) {
-        *self = Place { level: self.level + 1, at, window: None };
+        self.level += 1;
+        self.window = None;
+        match &at {
+            At::Position(position) => self.path.push(position.clone()),
+            // Below there is no window that could ask for it.
+            At::Segment(start, _) => self.path.push(start.clone()),
+        }
+        self.at = at;
     }
 }

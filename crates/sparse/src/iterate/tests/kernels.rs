@@ -519,6 +519,71 @@ fn kernels_look_as_they_should() {
         }
     "#]]
     .assert_eq(&shown(&[image, filter], &[&[0, 1]], &[0, 1], &[0, 2, 1, 3]));
+    // Columns are reduced before rows are resolved: the windows of several rows stand in memory.
+    expect_test::expect![[r#"
+        func kernel(out b0, in b1, in b2, in b3, in b4, in b5, in b6) {
+          parallel i = 0 to p0 {
+            parallel j = 0 to p1 {
+              b0[i * p1 + j] = 0.0
+            }
+          }
+          coiter i = 0 to p0 over pi = b1[0] to b1[1] at b2[pi] width p2 above {
+            case pi {
+              with b7 of i + (p2 - 1) - i + 1 {
+                with b8 of 2 {
+                  while p = pi if p < b1[1] {
+                    if b2[p] <= i + (p2 - 1) {
+                      b7[p - pi] = index(b3[p])
+                    }
+                  } then select(b2[p] <= i + (p2 - 1), p + 1, b1[1])
+                  while j = 0 if j < p1 and 0 < p3 {
+                    b8[0] = index(2305843009213693952)
+                    while p = pi if p < b1[1] {
+                      if b2[p] <= i + (p2 - 1) {
+                        let start = b7[p - pi] {
+                          while p_1 = start, more = 1 if p_1 < b3[p + 1] and 1 <= more {
+                          } then select(b4[p_1] < j, p_1 + 1, p_1), select(b4[p_1] < j, 1, 0) after {
+                            b7[p - pi] = index(p_1)
+                            if p_1 < b3[p + 1] {
+                              let near = b8[0] {
+                                b8[0] = index(min(near, b4[p_1]))
+                              }
+                            }
+                          }
+                        }
+                      }
+                    } then select(b2[p] <= i + (p2 - 1), p + 1, b1[1])
+                    let near = b8[0] {
+                      b8[1] = index(max(j, near - p3 + 1))
+                      let j_1 = b8[1] {
+                        if j_1 < p1 {
+                          coiter k = 0 to p2 over pk = pi to b1[1] at b2[pk] - i above {
+                            case pk {
+                              let start = b7[pk - pi] {
+                                coiter l = 0 to p3 over pl = start to b3[pk + 1] at b4[pl] - j_1 above {
+                                  case pl {
+                                    b0[i * p1 + j_1] += b5[pl] * b6[k * p3 + l]
+                                  }
+                                }
+                              }
+                            }
+                          }
+                        }
+                        b8[1] = index(j_1 + 1)
+                      }
+                    }
+                  } then b8[1]
+                }
+              }
+            }
+          }
+        }
+    "#]].assert_eq(&shown(
+        &[image, filter],
+        &[&[0, 1]],
+        &[0, 1],
+        &[0, 1, 2, 3],
+    ));
     // A contradiction.
     expect_test::expect!["no order of the loops walks 0, 1 from its first level on"]
         .assert_eq(&shown(&[csr, (&[it(0), it(1)], "csc")], &[&[0, 1]], &[0], &[0, 1, 2, 3]));

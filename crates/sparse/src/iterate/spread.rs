@@ -1,0 +1,531 @@
+//! Non-empty subsections of a level below others that are not resolved yet (sparse convolutions, section 5.2, figures 10c, 11 and 13c).
+//!
+//! Of `A(i + r, j + s)` in rows, with the loops in the order i, j, r, s, the loop of `j` is at the coordinates where one of several rows has something
+//! within reach: those that `r` can lead to. What the window begins with in each of these segments stands in memory, one position for each
+//! segment; a step of the loop moves them behind what is out of reach, and the nearest coordinate of all decides about the next step. When a row is
+//! resolved, its position is taken from there, so that nothing is searched.
+//!
+//! The segments are numbered by the places of their ancestors within these levels' own windows, so that a number follows from where the ancestors are
+//! resolved to.
+
+use dastac_loops::{
+    BufferId, Condition, Element, For, Index, Let, Stmt, Store, StoreMode, Value, VarId, While,
+    Workspace,
+};
+
+use super::compile::{Builder, Range};
+use super::kernel::{IterateError, LevelBuffers};
+use super::state::{At, State, Window};
+
+/// Beyond all coordinates.
+const FAR: i64 = 1 << 61;
+
+/// First positions of windows on the segments of a level, in memory.
+#[derive(Clone)]
+pub(super) struct Spread {
+    /// The level.
+    pub(super) level: usize,
+    /// One for each segment.
+    starts: BufferId,
+    /// The smallest coordinate within reach.
+    low: Index,
+    /// What segments are numbered by, outermost first.
+    ancestors: Vec<Ancestor>,
+}
+
+/// A level above segments.
+#[derive(Clone)]
+struct Ancestor {
+    level: usize,
+    /// The place that has number 0.
+    origin: Origin,
+    /// More than the largest number.
+    size: Index,
+}
+
+/// What places of a level are counted from.
+#[derive(Clone)]
+enum Origin {
+    /// A coordinate of a dense level.
+    Coordinate(Index),
+    /// A position.
+    Position(Index),
+    /// The first position behind the level before.
+    First,
+    /// The position at which a window begins, which stands in memory.
+    Stored(Spread),
+}
+
+/// One of the segments.
+struct Segment {
+    /// The positions of its ancestors, of all levels.
+    path: Vec<Index>,
+    /// The coordinates of those of them that are not resolved.
+    coordinates: Vec<(usize, Index)>,
+    number: Index,
+    ancestors: Vec<Ancestor>,
+}
+
+impl Segment {
+    /// One of the segments below this, by its ancestor there: its position and coordinate, and its number among those of this.
+    fn below(
+        &self,
+        ancestor: Ancestor,
+        (position, coordinate): (Index, Index),
+        number: Index,
+    ) -> Segment {
+        let mut path = self.path.clone();
+        path.push(position);
+        let mut coordinates = self.coordinates.clone();
+        coordinates.push((ancestor.level, coordinate));
+        let number = self.number.clone() * ancestor.size.clone() + number;
+        let mut ancestors = self.ancestors.clone();
+        ancestors.push(ancestor);
+        Segment { path, coordinates, number, ancestors }
+    }
+}
+
+/// What to do with a segment.
+type Inside<'a> = &'a mut dyn FnMut(&mut Builder<'_>, &Segment) -> Vec<Stmt>;
+
+impl Builder<'_> {
+    /// The loop of an iterator over windows on a level whose ancestors are not all resolved, where there is one for a product alone.
+    pub(super) fn spread(
+        &mut self,
+        depth: usize,
+        iterator: usize,
+        range: &Range,
+        states: &[State],
+    ) -> Result<Option<Vec<Stmt>>, IterateError> {
+        let [state] = states else { return Ok(None) };
+        let kernel = self.kernel;
+        let factors = &kernel.products[state.product].factors;
+        let level = |factor: usize| {
+            let own = &factors[factor];
+            let operand = &kernel.operands[own.operand];
+            let levels = state.places[factor].level + 1..operand.levels.len();
+            let reduces = |level: &usize| {
+                let subscript = &own.subscripts[operand.format.order()[*level]];
+                let kind = operand.format.levels()[*level];
+                let sparse = matches!(operand.levels[*level], LevelBuffers::Compressed { .. });
+                let others = subscript.terms().iter().filter(|(at, _)| *at != iterator);
+                let open = others.filter(|(at, _)| !self.is_known(*at)).count();
+                let positive = subscript.coefficient(iterator) > 0;
+                sparse && kind.ordered && kind.unique && positive && open > 0
+            };
+            levels.into_iter().find(reduces)
+        };
+        let found = (0..factors.len()).find_map(|factor| Some((factor, level(factor)?)));
+        let Some((factor, level)) = found else { return Ok(None) };
+        self.windows(depth, iterator, range, (state, factor, level))
+    }
+
+    fn windows(
+        &mut self,
+        depth: usize,
+        iterator: usize,
+        range: &Range,
+        (state, factor, level): (&State, usize, usize),
+    ) -> Result<Option<Vec<Stmt>>, IterateError> {
+        let kernel = self.kernel;
+        let own = &kernel.products[state.product].factors[factor];
+        let operand = &kernel.operands[own.operand];
+        let subscript = &own.subscripts[operand.format.order()[level]];
+        let step = subscript.coefficient(iterator);
+        let LevelBuffers::Compressed { coordinates, .. } = operand.levels[level] else {
+            return Ok(None);
+        };
+        let (low, high, _) = self.reach(subscript, iterator);
+        let width = high - low.clone() + 1;
+        let place = |at: Index| Index::Load(coordinates, Box::new(at)) - low.clone();
+        // Segments are numbered first, to know their number.
+        let mut ancestors = None;
+        let first = state.places[factor].level;
+        let probe = self.segments((state, factor), (first, level), &mut |_, segment| {
+            ancestors = Some(segment.ancestors.clone());
+            Vec::new()
+        });
+        let (Some(_), Some(ancestors)) = (probe, ancestors) else { return Ok(None) };
+        let count = ancestors.iter().map(|ancestor| ancestor.size.clone()).reduce(|a, b| a * b);
+        let Some(count) = count else { return Ok(None) };
+        let starts = self.workspace("starts", count.clone());
+        let nearest = self.workspace("nearest", Index::Const(2));
+        let before = state.places[factor].spreads.iter().rev().find(|known| known.level == level);
+        let before = before.cloned();
+
+        // At first, segments begin where they do, or where loops around have come to.
+        let begin = self.segments((state, factor), (first, level), &mut |builder, segment| {
+            let set = |at: Index| store(starts, segment.number.clone(), at);
+            match &before {
+                None => builder
+                    .bounds((state, factor), level, segment)
+                    .map_or_else(Vec::new, |(start, _)| vec![set(start)]),
+                Some(before) => {
+                    builder.stored(before, (state, factor), segment, &mut |_, at| vec![set(at)])
+                }
+            }
+        });
+        let x = self.fresh_of(iterator);
+        let at = Index::Var(x);
+        let passed = self.segments((state, factor), (first, level), &mut |builder, segment| {
+            let Some((_, end)) = builder.bounds((state, factor), level, segment) else {
+                return Vec::new();
+            };
+            let vars = ["start", "p", "more", "near"].map(|name| builder.function.fresh_var(name));
+            let [start, position, more, near] = vars;
+            let here = Index::Var(position);
+            let out = || place(here.clone()).less(at.clone() * step);
+            let nearer = Let {
+                var: near,
+                buffer: nearest,
+                index: Index::Const(0),
+                body: vec![store(
+                    nearest,
+                    Index::Const(0),
+                    Index::Var(near).min(place(here.clone())),
+                )],
+            };
+            let after = vec![
+                store(starts, segment.number.clone(), here.clone()),
+                Stmt::when(here.clone().less(end.clone()), vec![Stmt::Let(nearer)]),
+            ];
+            let walk = While {
+                vars: vec![(position, Index::Var(start)), (more, Index::Const(1))],
+                condition: Condition::all([
+                    here.clone().less(end),
+                    Index::Const(1).at_most(Index::Var(more)),
+                ]),
+                body: Vec::new(),
+                next: vec![
+                    Index::select(out(), here.clone() + 1, here.clone()),
+                    Index::select(out(), Index::Const(1), Index::Const(0)),
+                ],
+                after,
+            };
+            let body = vec![Stmt::While(walk)];
+            vec![Stmt::Let(Let { var: start, buffer: starts, index: segment.number.clone(), body })]
+        });
+        let (Some(begin), Some(passed)) = (begin, passed) else { return Ok(None) };
+
+        let mut inner = state.clone();
+        let (near, value) = (self.function.fresh_var("near"), self.fresh_of(iterator));
+        let low = low + Index::Var(value) * step;
+        inner.places[factor].spreads.push(Spread { level, starts, low, ancestors });
+        let known = self.facts.len();
+        self.facts.assume_range(value, &range.lower, &range.upper);
+        let body = self.inside(depth, iterator, Index::Var(value), vec![inner])?;
+        self.facts.truncate(known);
+        let reached = (Index::Var(near) - width.clone()).floor_div(step) + 1;
+        // What is nearest may lie between two windows: then the second is where to look next.
+        let begun = (Index::Var(value) * step).at_most(Index::Var(near));
+        let inside = Index::Var(value).less(range.end());
+        let next = Index::select(begun.clone(), Index::Var(value) + 1, Index::Var(value));
+        let (there, next) = match step {
+            1 => (inside, Index::Var(value) + 1),
+            _ => (inside.and(begun), next),
+        };
+        let element = |var: VarId, index: i64, body: Vec<Stmt>| {
+            Stmt::Let(Let { var, buffer: nearest, index: Index::Const(index), body })
+        };
+        let set = |index: i64, to: Index| store(nearest, Index::Const(index), to);
+        let visit = element(value, 1, vec![Stmt::when(there, body), set(1, next)]);
+        let mut once = vec![set(0, Index::Const(FAR))];
+        once.extend(passed);
+        once.push(element(near, 0, vec![set(1, at.clone().max(reached)), visit]));
+        let mut body = begin;
+        body.push(Stmt::While(While {
+            vars: vec![(x, range.first())],
+            condition: at.less(range.end()).and(Index::Const(0).less(width)),
+            body: once,
+            next: vec![Index::Load(nearest, Box::new(Index::Const(1)))],
+            after: Vec::new(),
+        }));
+        let of =
+            |buffer, size, body| Stmt::Workspace(Workspace { buffer, size, zero: false, body });
+        Ok(Some(vec![of(starts, count, vec![of(nearest, Index::Const(2), body)])]))
+    }
+
+    /// Statements for each segment of a level below levels that are not resolved; nothing where these cannot be walked.
+    fn segments(
+        &mut self,
+        (state, factor): (&State, usize),
+        (first, level): (usize, usize),
+        inside: Inside<'_>,
+    ) -> Option<Vec<Stmt>> {
+        let place = &state.places[factor];
+        let At::Position(_) = place.at else { return None };
+        let path = place.path.clone();
+        let start = Segment {
+            path,
+            coordinates: Vec::new(),
+            number: Index::Const(0),
+            ancestors: Vec::new(),
+        };
+        self.descend((state, factor), (first, level), start, inside)
+    }
+
+    fn descend(
+        &mut self,
+        (state, factor): (&State, usize),
+        (at, level): (usize, usize),
+        segment: Segment,
+        inside: Inside<'_>,
+    ) -> Option<Vec<Stmt>> {
+        if at == level {
+            return Some(inside(self, &segment));
+        }
+        let kernel = self.kernel;
+        let own = &kernel.products[state.product].factors[factor];
+        let operand = &kernel.operands[own.operand];
+        let dimension = operand.format.order()[at];
+        let kind = operand.format.levels()[at];
+        let (low, high, _) = self.reach(&own.subscripts[dimension], usize::MAX);
+        match &operand.levels[at] {
+            LevelBuffers::Dense => {
+                let var = self.function.fresh_var("row");
+                let extent = operand.extents[dimension].clone();
+                let above = segment.path.last().cloned().unwrap_or(Index::Const(0));
+                let position = above * extent.clone() + Index::Var(var);
+                let next = segment.below(
+                    Ancestor {
+                        level: at,
+                        origin: Origin::Coordinate(low.clone()),
+                        size: high.clone() - low.clone() + 1,
+                    },
+                    (position, Index::Var(var)),
+                    Index::Var(var) - low.clone(),
+                );
+                let body = self.descend((state, factor), (at + 1, level), next, inside)?;
+                let (lower, upper) = (low.max(Index::Const(0)), extent.min(high + 1));
+                Some(vec![Stmt::For(For::new(var, lower, upper, body))])
+            }
+            LevelBuffers::Compressed { .. } if kind.ordered && kind.unique => {
+                let place = &state.places[factor];
+                let window = place.window.as_ref().filter(|_| at == place.level);
+                let spread = place.spreads.iter().rev().find(|spread| spread.level == at);
+                // Nothing that a window begins with may be out of reach: the others would have larger numbers.
+                let least = match (window, spread) {
+                    (Some(window), _) if window.reversed => return None,
+                    (Some(window), _) => window.near.clone(),
+                    (None, Some(spread)) => spread.low.clone(),
+                    (None, None) => Index::Const(0),
+                };
+                if !self.facts.imply(&low.clone().at_most(least)) {
+                    return None;
+                }
+                let Some(spread) = spread.filter(|_| window.is_none()).cloned() else {
+                    let (start, _) = self.bounds((state, factor), at, &segment)?;
+                    let origin = match at == state.places[factor].level {
+                        true => Origin::Position(start.clone()),
+                        false => Origin::First,
+                    };
+                    let from = (start, origin);
+                    return self.over((state, factor), (at, level), &segment, from, inside);
+                };
+                let mut found = false;
+                let stmts =
+                    self.stored(&spread, (state, factor), &segment, &mut |builder, start| {
+                        let from = (start, Origin::Stored(spread.clone()));
+                        let over =
+                            builder.over((state, factor), (at, level), &segment, from, inside);
+                        found = over.is_some();
+                        over.unwrap_or_default()
+                    });
+                found.then_some(stmts)
+            }
+            LevelBuffers::Compressed { .. } | LevelBuffers::Singleton { .. } => None,
+        }
+    }
+
+    /// Statements for the segments below the positions of a compressed level that are within reach.
+    fn over(
+        &mut self,
+        (state, factor): (&State, usize),
+        (at, level): (usize, usize),
+        segment: &Segment,
+        (start, origin): (Index, Origin),
+        inside: Inside<'_>,
+    ) -> Option<Vec<Stmt>> {
+        let kernel = self.kernel;
+        let own = &kernel.products[state.product].factors[factor];
+        let operand = &kernel.operands[own.operand];
+        let LevelBuffers::Compressed { coordinates, .. } = operand.levels[at] else { return None };
+        let subscript = &own.subscripts[operand.format.order()[at]];
+        let (low, high, _) = self.reach(subscript, usize::MAX);
+        let (_, end) = self.bounds((state, factor), at, segment)?;
+        let position = self.function.fresh_var("p");
+        let here = Index::Var(position);
+        let coordinate = Index::Load(coordinates, Box::new(here.clone()));
+        let within = || coordinate.clone().at_most(high.clone());
+        let size = high.clone() - low + 1;
+        let next = segment.below(
+            Ancestor { level: at, origin, size },
+            (here.clone(), coordinate.clone()),
+            here.clone() - start.clone(),
+        );
+        let body = self.descend((state, factor), (at + 1, level), next, inside)?;
+        Some(vec![Stmt::While(While {
+            vars: vec![(position, start)],
+            condition: here.clone().less(end.clone()),
+            body: vec![Stmt::when(within(), body)],
+            next: vec![Index::select(within(), here + 1, end)],
+            after: Vec::new(),
+        })])
+    }
+
+    /// The positions of a level in a segment.
+    fn bounds(
+        &self,
+        (state, factor): (&State, usize),
+        level: usize,
+        segment: &Segment,
+    ) -> Option<(Index, Index)> {
+        let own = &self.kernel.products[state.product].factors[factor];
+        let place = &state.places[factor];
+        if let (true, Some(window)) = (level == place.level, &place.window) {
+            return Some((window.start.clone(), window.end.clone()));
+        }
+        children(&self.kernel.operands[own.operand].levels[level], segment.path.last()?)
+    }
+
+    /// Statements with the position at which a segment's window begins, which stands in memory.
+    fn stored(
+        &mut self,
+        spread: &Spread,
+        (state, factor): (&State, usize),
+        segment: &Segment,
+        inside: &mut dyn FnMut(&mut Builder<'_>, Index) -> Vec<Stmt>,
+    ) -> Vec<Stmt> {
+        self.numbered(
+            spread,
+            (state, factor),
+            segment,
+            0,
+            Index::Const(0),
+            &mut |builder, number| {
+                let var = builder.function.fresh_var("start");
+                let body = inside(builder, Index::Var(var));
+                vec![Stmt::Let(Let { var, buffer: spread.starts, index: number, body })]
+            },
+        )
+    }
+
+    /// Statements with the number of a segment, of whose ancestors `nth` are counted.
+    fn numbered(
+        &mut self,
+        spread: &Spread,
+        (state, factor): (&State, usize),
+        segment: &Segment,
+        nth: usize,
+        number: Index,
+        inside: &mut dyn FnMut(&mut Builder<'_>, Index) -> Vec<Stmt>,
+    ) -> Vec<Stmt> {
+        let Some(ancestor) = spread.ancestors.get(nth) else { return inside(self, number) };
+        let counted = |place: Index| number.clone() * ancestor.size.clone() + place;
+        let position = segment.path[ancestor.level + 1].clone();
+        match &ancestor.origin {
+            Origin::Coordinate(origin) => {
+                let known = segment.coordinates.iter().find(|(level, _)| *level == ancestor.level);
+                let coordinate = known.map(|(_, coordinate)| coordinate.clone());
+                let coordinate =
+                    coordinate.or_else(|| self.coordinate((state, factor), ancestor.level));
+                let number = counted(coordinate.unwrap_or(Index::Const(0)) - origin.clone());
+                self.numbered(spread, (state, factor), segment, nth + 1, number, inside)
+            }
+            Origin::First => {
+                let operand = self.kernel.products[state.product].factors[factor].operand;
+                let level = &self.kernel.operands[operand].levels[ancestor.level];
+                let first = children(level, &segment.path[ancestor.level]);
+                let first = first.map_or(Index::Const(0), |(first, _)| first);
+                let number = counted(position - first);
+                self.numbered(spread, (state, factor), segment, nth + 1, number, inside)
+            }
+            Origin::Position(origin) => {
+                let number = counted(position - origin.clone());
+                self.numbered(spread, (state, factor), segment, nth + 1, number, inside)
+            }
+            Origin::Stored(above) => {
+                self.stored(above, (state, factor), segment, &mut |builder, start| {
+                    let number = counted(position.clone() - start);
+                    builder.numbered(spread, (state, factor), segment, nth + 1, number, inside)
+                })
+            }
+        }
+    }
+
+    /// The coordinate of a factor in a level, where it is resolved.
+    fn coordinate(&self, (state, factor): (&State, usize), level: usize) -> Option<Index> {
+        let own = &self.kernel.products[state.product].factors[factor];
+        let dimension = self.kernel.operands[own.operand].format.order()[level];
+        self.value(&own.subscripts[dimension])
+    }
+
+    /// A factor whose next level's window begins at a position in memory that is not read yet.
+    pub(super) fn stored_window(&self, state: &State) -> Option<usize> {
+        (0..state.places.len()).find(|factor| {
+            let place = &state.places[*factor];
+            place.window.is_none() && place.spreads.iter().any(|spread| spread.level == place.level)
+        })
+    }
+
+    /// Statements inside of which that window is known.
+    pub(super) fn with_stored_window(
+        &mut self,
+        state: &State,
+        factor: usize,
+        inside: &mut dyn FnMut(&mut Builder<'_>, State) -> Vec<Stmt>,
+    ) -> Vec<Stmt> {
+        let place = &state.places[factor];
+        let level = place.level;
+        let spread = place.spreads.iter().rev().find(|spread| spread.level == level).cloned();
+        let segment = Segment {
+            path: place.path.clone(),
+            coordinates: Vec::new(),
+            number: Index::Const(0),
+            ancestors: Vec::new(),
+        };
+        let (Some(spread), Some((_, end))) =
+            (spread, self.bounds((state, factor), level, &segment))
+        else {
+            return Vec::new();
+        };
+        self.stored(&spread, (state, factor), &segment, &mut |builder, start| {
+            let mut state = state.clone();
+            let near = spread.low.clone();
+            let window = Window { start, end: end.clone(), near, reversed: false };
+            state.places[factor].window = Some(window);
+            inside(builder, state)
+        })
+    }
+
+    fn workspace(&mut self, name: &str, size: Index) -> BufferId {
+        let used = |name: &String| self.module.find_buffer(name).is_some();
+        let names = (0..).map(|nth| match nth {
+            0 => name.to_owned(),
+            nth => format!("{name}_{nth}"),
+        });
+        let free = names.into_iter().find(|name| !used(name)).unwrap_or_default();
+        // How many elements it has stands where it is made; its variables are not known outside.
+        let size = if size.free_vars().is_empty() { size } else { Index::Const(0) };
+        self.module.buffer(free, Element::I64, size)
+    }
+
+    fn fresh_of(&mut self, iterator: usize) -> VarId {
+        self.function.fresh_var(self.kernel.iterators[iterator].0.clone())
+    }
+}
+
+fn store(buffer: BufferId, index: Index, value: Index) -> Stmt {
+    Stmt::Store(Store { buffer, index, value: Value::FromIndex(value), mode: StoreMode::Set })
+}
+
+/// The positions of a compressed level behind one of the level before.
+fn children(level: &LevelBuffers, above: &Index) -> Option<(Index, Index)> {
+    match level {
+        LevelBuffers::Compressed { positions, .. } => {
+            let load = |index: Index| Index::Load(*positions, Box::new(index));
+            Some((load(above.clone()), load(above.clone() + 1)))
+        }
+        _ => None,
+    }
+}
