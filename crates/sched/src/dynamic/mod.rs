@@ -12,7 +12,7 @@ pub use operands::Stored;
 pub(crate) use operands::declare;
 
 use dastac_layout::{Layout, LayoutError};
-use dastac_loops::{Element, Function, Module, passes};
+use dastac_loops::{Element, Function, Module};
 use dastac_sparse::iterate::{IterateError, Kernel, fill};
 use dastac_stur::format::{Format, Kind, Level};
 use dastac_stur::infer::{Inferred, InferredRule};
@@ -47,9 +47,8 @@ impl Dynamic<'_> {
         let (mut kernel, tensors) = translation.kernel(&first)?;
         // Each conversion makes one more operand follow the wanted order.
         for _ in 0..=tensors.len() {
-            let context = passes::Context { symbols: &module.symbols, buffers: &module.buffers };
             let mut filled = function.clone();
-            let error = match fill(&mut filled, &context, &kernel) {
+            let error = match fill(&mut filled, module, &kernel) {
                 Ok(set) => {
                     *function = filled;
                     return Ok(set);
@@ -159,14 +158,6 @@ fn refused(
                 what,
                 "its coordinates are not ordered and unique".into(),
                 "choose another format in `:F`, such as csr or csf; files are converted when they are read",
-            )
-        }
-        IterateError::Repeated { operand } => {
-            let what = format!("these subscripts of `{}`", name(operand));
-            (
-                what,
-                "its sparse levels are not walked by one iterator each".into(),
-                "store these dimensions as dense levels in `:F`",
             )
         }
         IterateError::Cursors(count) => {

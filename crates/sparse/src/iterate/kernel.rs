@@ -298,12 +298,6 @@ pub enum IterateError {
         /// The level.
         level: usize,
     },
-    /// One iterator for several dimensions of a tensor with sparse levels.
-    #[error("an iterator subscripts two dimensions of operand {operand}, which has sparse levels")]
-    Repeated {
-        /// The operand.
-        operand: usize,
-    },
     /// More levels together than lattices are made for.
     #[error("{0} sparse levels meet in one loop: at most {MOST_CURSORS} can")]
     Cursors(usize),
