@@ -85,7 +85,7 @@ fn cheapest(kernel: &Kernel, error: &IterateError) -> Option<(usize, Format)> {
             return Some((*operand, format))
                 .filter(|(_, new)| *new != kernel.operands[*operand].format);
         }
-        IterateError::Repeated { .. } | IterateError::Cursors(_) => return None,
+        IterateError::Cursors(_) => return None,
     };
     let mut best: Option<(bool, usize, usize, Format)> = None;
     for &operand in operands {

@@ -520,7 +520,8 @@ impl Builder<'_> {
         let value = self.kernel.product_of(factors);
         let index = self.kernel.place.rebuild(&|leaf| self.leaf(leaf));
         let mode = self.kernel.reduction().mode();
-        let store = Stmt::Store(Store { buffer: self.kernel.result, index, value, mode, stream: None });
+        let store =
+            Stmt::Store(Store { buffer: self.kernel.result, index, value, mode, stream: None });
         let tests = product.tests.iter().map(|test| test.rebuild(&|leaf| self.leaf(leaf)));
         let tests: Vec<Condition> = tests.collect();
         if tests.is_empty() { store } else { Stmt::when(Condition::all(tests), vec![store]) }

@@ -9,8 +9,7 @@
 //! resolved to.
 
 use dastac_loops::{
-    BufferId, Condition, Element, For, Index, Let, Stmt, Store, StoreMode, Value, VarId, While,
-    Workspace,
+    BufferId, Condition, Element, For, Index, Let, Stmt, Value, VarId, While, Workspace,
 };
 
 use super::compile::{Builder, Range};
@@ -516,7 +515,7 @@ impl Builder<'_> {
 }
 
 fn store(buffer: BufferId, index: Index, value: Index) -> Stmt {
-    Stmt::Store(Store { buffer, index, value: Value::FromIndex(value), mode: StoreMode::Set })
+    Stmt::set(buffer, index, Value::from_index(value))
 }
 
 /// The positions of a compressed level behind one of the level before.
