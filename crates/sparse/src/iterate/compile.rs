@@ -17,10 +17,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dastac_loops::linear::Facts;
 use dastac_loops::{
-    BufferId, Case, CoIter, Condition, For, Function, Index, Mark, Mode, Module, Stmt, Store,
-    StoreMode, Sum, Value, VarId, While, passes,
+    Case, CoIter, Condition, For, Function, Index, Mark, Mode, Module, Stmt, Store, StoreMode, Sum,
+    Value, VarId, While, passes,
 };
 
+use super::assemble::Goal;
 use super::graph;
 use super::kernel::{IterateError, Kernel, LevelBuffers, Linear, MOST_CURSORS, Walking};
 use super::level::{Found, Sparse, Turn};
@@ -32,8 +33,7 @@ use super::state::{At, State};
 /// Orders of levels that contradict each other; levels that cannot be walked in order; lattices of too many points.
 pub fn compile(module: &mut Module, name: &str, kernel: &Kernel) -> Result<(), IterateError> {
     let mut args = vec![(kernel.result, Mode::Out)];
-    let located = kernel.products.iter().flat_map(|product| &product.values).flat_map(loaded);
-    for buffer in kernel.operands.iter().flat_map(|operand| operand.buffers()).chain(located) {
+    for buffer in kernel.inputs() {
         if !args.iter().any(|(known, _)| *known == buffer) {
             args.push((buffer, Mode::In));
         }
@@ -57,33 +57,41 @@ pub fn fill(
     module: &mut Module,
     kernel: &Kernel,
 ) -> Result<bool, IterateError> {
-    let order = graph::order(kernel)?;
-    let vars = std::mem::take(&mut function.vars);
-    let part = Function { vars, ..Function::new(function.name.clone(), Vec::new()) };
-    let conditions = kernel.products.iter().map(|product| kernel.conditions(product)).collect();
-    let (values, facts) = (BTreeMap::new(), Facts::default());
-    let mut builder = Builder { kernel, order, conditions, module, function: part, values, facts };
-    let states = (0..kernel.products.len()).map(|product| State::new(kernel, product));
-    let body = builder.loops(0, states.collect());
-    let mut part = builder.function;
-    part.body = body?;
+    let mut part = Function::new(function.name.clone(), Vec::new());
+    part.vars = std::mem::take(&mut function.vars);
+    part.body = statements(&mut part, module, kernel, &mut Goal::Places)?;
     let context = passes::Context { symbols: &module.symbols, buffers: &module.buffers };
     for pass in passes::PASSES {
         (pass.run)(&mut part, &context);
     }
     (function.vars, function.body) = (part.vars, part.body);
-    Ok(set_once(&mut function.body, kernel))
+    // Loops over whole extents, not over positions.
+    let whole = |inner: &&For| {
+        let ends = |iterator: &usize| inner.upper == [kernel.iterators[*iterator].1.clone()];
+        inner.lower == [Index::Const(0)] && kernel.head.iter().any(ends)
+    };
+    let all = |loops: &[&For]| loops.len() == kernel.head.len() && loops.iter().all(whole);
+    Ok(set_once(&mut function.body, kernel, &all))
 }
 
-/// The buffers that a value loads from.
-fn loaded(value: &Value) -> Vec<BufferId> {
-    let mut buffers = Vec::new();
-    value.visit(&mut |value| {
-        if let Value::Load(buffer, _) = value {
-            buffers.push(*buffer);
-        }
-    });
-    buffers
+/// The statements of a kernel, as they are before all passes; the module gets their workspaces.
+pub(super) fn statements(
+    function: &mut Function,
+    module: &mut Module,
+    kernel: &Kernel,
+    goal: &mut Goal,
+) -> Result<Vec<Stmt>, IterateError> {
+    let order = graph::order(kernel)?;
+    let conditions = kernel.products.iter().map(|product| kernel.conditions(product)).collect();
+    let (values, facts) = (BTreeMap::new(), Facts::default());
+    let part = std::mem::replace(function, Function::new("", Vec::new()));
+    let wanted = std::mem::take(goal);
+    let mut builder =
+        Builder { kernel, order, conditions, module, function: part, values, facts, goal: wanted };
+    let states = (0..kernel.products.len()).map(|product| State::new(kernel, product));
+    let body = builder.loops(0, states.collect());
+    (*function, *goal) = (builder.function, builder.goal);
+    body
 }
 
 pub(super) struct Builder<'a> {
@@ -97,6 +105,8 @@ pub(super) struct Builder<'a> {
     values: BTreeMap<usize, Index>,
     /// What is known of them.
     pub(super) facts: Facts,
+    /// What becomes of the result.
+    goal: Goal,
 }
 
 /// The range of a loop: from the largest of the first to the smallest of the others.
@@ -127,6 +137,7 @@ impl Builder<'_> {
                 None => tested.push((tests, vec![state])),
             }
         }
+        self.goal.in_several(depth, tested.len());
         let mut body = Vec::new();
         for (tests, states) in tested {
             let inside = self.searched(depth, states)?;
@@ -141,7 +152,7 @@ impl Builder<'_> {
     /// The loops of products whose conditions hold, where levels may have to be searched.
     fn searched(&mut self, depth: usize, states: Vec<State>) -> Result<Vec<Stmt>, IterateError> {
         let mut body = Vec::new();
-        let mut ready = Vec::new();
+        let (mut ready, count) = (Vec::new(), states.len());
         for state in states {
             if let Some(factor) = self.stored_window(&state) {
                 let mut loops = Ok(Vec::new());
@@ -158,6 +169,7 @@ impl Builder<'_> {
                 None => ready.push(state),
             }
         }
+        self.goal.in_several(depth, count - ready.len() + usize::from(!ready.is_empty()));
         if !ready.is_empty() {
             body.extend(self.at_depth(depth, ready)?);
         }
@@ -224,7 +236,7 @@ impl Builder<'_> {
         }
         match (&sparse[..], points.len()) {
             ([], _) => self.over_range(depth, iterator, &range, states),
-            ([only], 1) if only.is_each() => {
+            ([only], 1) if only.is_each() && !(only.repeats() && self.goal.appends_at(depth)) => {
                 self.over_positions(depth, iterator, &range, states, only)
             }
             _ => {
@@ -252,7 +264,7 @@ impl Builder<'_> {
         self.facts.truncate(known);
         let mark = self.mark(iterator);
         let (lower, upper) = (range.lower.clone(), range.upper.clone());
-        Ok(vec![repeated(For { var, lower, upper, step: 1, mark, body })])
+        Ok(vec![self.repeated(For { var, lower, upper, step: 1, mark, body })])
     }
 
     /// A loop over the positions of a level that is alone, each for itself.
@@ -294,9 +306,14 @@ impl Builder<'_> {
         if single {
             return Ok(body);
         }
-        let mark = if level.unique { self.mark(iterator) } else { Mark::Sequential };
+        if !level.ordered || !level.unique {
+            self.goal.out_of_order(depth);
+        }
+        // Elements that are beside those of a level are at different positions.
+        let distinct = level.unique || self.goal.factor().is_some();
+        let mark = if distinct { self.mark(iterator) } else { Mark::Sequential };
         let (lower, upper) = (vec![cursor.start.clone()], vec![cursor.end.clone()]);
-        Ok(vec![repeated(For { var: cursor.position, lower, upper, step: 1, mark, body })])
+        Ok(vec![self.repeated(For { var: cursor.position, lower, upper, step: 1, mark, body })])
     }
 
     /// A walk over the coordinates where levels are.
@@ -384,10 +401,10 @@ impl Builder<'_> {
         value: Index,
         states: Vec<State>,
     ) -> Result<Vec<Stmt>, IterateError> {
-        self.values.insert(iterator, value);
+        self.values.insert(iterator, value.clone());
         let body = self.loops(depth + 1, states)?;
         self.values.remove(&iterator);
-        Ok(body)
+        Ok(self.goal.marked(&mut self.function, iterator, value, body))
     }
 
     /// A level whose subscript is known is searched for it.
@@ -402,6 +419,9 @@ impl Builder<'_> {
         };
         let cursor = &level.cursor;
         if !level.ordered || level.is_single() {
+            if !level.unique {
+                self.goal.out_of_order(depth);
+            }
             let position = match level.is_single() {
                 true => cursor.start.clone(),
                 false => Index::Var(cursor.position),
@@ -518,7 +538,10 @@ impl Builder<'_> {
         }
         factors.extend(product.values.iter().map(|value| value.rebuild(&|leaf| self.leaf(leaf))));
         let value = self.kernel.product_of(factors);
-        let index = self.kernel.place.rebuild(&|leaf| self.leaf(leaf));
+        let index = match self.goal.factor().map(|factor| &state.places[factor].at) {
+            Some(At::Position(at)) => at.clone(),
+            _ => self.kernel.place.rebuild(&|leaf| self.leaf(leaf)),
+        };
         let mode = self.kernel.reduction().mode();
         let store =
             Stmt::Store(Store { buffer: self.kernel.result, index, value, mode, stream: None });
@@ -571,38 +594,38 @@ impl Builder<'_> {
             false => Mark::Sequential,
         }
     }
-}
 
-/// A loop; a reduction around one addition is a sum.
-fn repeated(inner: For) -> Stmt {
-    if let ([Stmt::Store(store)], Mark::Sequential) = (&inner.body[..], inner.mark)
-        && !store.index.mentions(inner.var)
-        && let Some(kind) = store.mode.reduction()
-    {
-        let For { var, lower, upper, step, .. } = inner;
-        let (unroll, condition, fetch, body) = (None, None, Vec::new(), store.value.clone());
-        let sum = Sum { kind, var, lower, upper, step, unroll, condition, fetch, body };
-        return Stmt::Store(Store { value: Value::Sum(Box::new(sum)), ..store.clone() });
-    }
-    Stmt::For(inner)
-}
-
-/// Makes additions to zeros of the result what sets it, if all there is is one nest that comes to each element once.
-fn set_once(body: &mut [Stmt], kernel: &Kernel) -> bool {
-    let [stmt] = body else { return kernel.products.is_empty() && body.is_empty() };
-    let mut stmt = stmt;
-    for _ in &kernel.head {
-        let Stmt::For(inner) = stmt else { return false };
-        // A loop over a whole extent, not over positions.
-        let whole = |iterator: &usize| inner.upper == [kernel.iterators[*iterator].1.clone()];
-        if inner.mark != Mark::Parallel
-            || inner.lower != [Index::Const(0)]
-            || !kernel.head.iter().any(whole)
+    /// A loop; a reduction around one addition is a sum.
+    fn repeated(&self, inner: For) -> Stmt {
+        if let ([Stmt::Store(store)], Mark::Sequential) = (&inner.body[..], inner.mark)
+            && !self.goal.appends()
+            && !store.index.mentions(inner.var)
+            && let Some(kind) = store.mode.reduction()
         {
-            return false;
+            let For { var, lower, upper, step, .. } = inner;
+            let (unroll, condition, fetch, body) = (None, None, Vec::new(), store.value.clone());
+            let sum = Sum { kind, var, lower, upper, step, unroll, condition, fetch, body };
+            return Stmt::Store(Store { value: Value::Sum(Box::new(sum)), ..store.clone() });
         }
-        let [only] = &mut inner.body[..] else { return false };
+        Stmt::For(inner)
+    }
+}
+
+/// Makes additions to zeros of the result what sets it, if all there is is one nest that comes to each element once, of loops that come to all.
+pub(super) fn set_once(body: &mut [Stmt], kernel: &Kernel, all: &dyn Fn(&[&For]) -> bool) -> bool {
+    let [stmt] = &*body else { return kernel.products.is_empty() && body.is_empty() };
+    let (mut stmt, mut loops) = (stmt, Vec::new());
+    while let Stmt::For(inner) = stmt {
+        let ([only], Mark::Parallel) = (&inner.body[..], inner.mark) else { return false };
+        loops.push(inner);
         stmt = only;
+    }
+    if !matches!(stmt, Stmt::Store(_)) || !all(&loops) {
+        return false;
+    }
+    let mut stmt = &mut body[0];
+    while let Stmt::For(inner) = stmt {
+        stmt = &mut inner.body[0];
     }
     let Stmt::Store(store) = stmt else { return false };
     store.mode = StoreMode::Set;

@@ -175,6 +175,20 @@ impl Kernel {
         }
     }
 
+    /// The buffers that are read, in the order of operands, then those of located factors. Some may be there several times.
+    pub(super) fn inputs(&self) -> Vec<BufferId> {
+        let mut buffers: Vec<BufferId> =
+            self.operands.iter().flat_map(|operand| operand.buffers()).collect();
+        for value in self.products.iter().flat_map(|product| &product.values) {
+            value.visit(&mut |value| {
+                if let Value::Load(buffer, _) = value {
+                    buffers.push(*buffer);
+                }
+            });
+        }
+        buffers
+    }
+
     /// Factors joined to a product.
     pub(super) fn product_of(&self, factors: Vec<Value>) -> Value {
         match self.semiring {
@@ -298,6 +312,20 @@ pub enum IterateError {
         /// The level.
         level: usize,
     },
+    /// A level of the result that is neither dense nor of ordered and unique coordinates.
+    #[error("level {level} of the result can only be copied from a tensor with the same pattern")]
+    Result {
+        /// The level.
+        level: usize,
+    },
+    /// Coordinates of the result that are reached several times, or in another order than that of its levels.
+    #[error(
+        "the loops do not reach the result's elements in the order of its levels: it needs a workspace"
+    )]
+    Workspace,
+    /// More positions than the arrays of a result can hold.
+    #[error("{0} positions do not fit the 32-bit arrays of the result")]
+    Width(u64),
     /// More levels together than lattices are made for.
     #[error("{0} sparse levels meet in one loop: at most {MOST_CURSORS} can")]
     Cursors(usize),

@@ -55,6 +55,11 @@ impl Sparse {
         cursor == other.cursor && self.turn == other.turn && self.reversed == other.reversed
     }
 
+    /// Whether coordinates ascend, and are perhaps repeated.
+    pub(super) fn repeats(&self) -> bool {
+        self.ordered && !self.unique
+    }
+
     /// Whether there is one position only.
     pub(super) fn is_single(&self) -> bool {
         self.cursor.end == self.cursor.start.clone() + 1

@@ -12,39 +12,46 @@ use crate::iterate::*;
 use crate::storage::{Build, Entries, Indices, LevelData, Tensor, Values};
 
 /// A linear expression: iterators with coefficients, and a constant.
-type Sum = (Vec<(usize, i64)>, i64);
+pub(super) type Sum = (Vec<(usize, i64)>, i64);
 
 /// A tensor: its shape, of each dimension the iterator whose extent it is for certain, and how it is stored.
 #[derive(Clone, Debug)]
-struct Stored {
-    shape: Vec<u64>,
-    iterators: Vec<Option<usize>>,
-    format: Format,
-    tensor: Tensor,
+pub(super) struct Stored {
+    pub(super) shape: Vec<u64>,
+    pub(super) iterators: Vec<Option<usize>>,
+    pub(super) format: Format,
+    pub(super) tensor: Tensor,
 }
 
 /// A product: a number, elements of operands, and what is not negative.
 #[derive(Clone, Debug)]
-struct Term {
-    number: f64,
-    factors: Vec<(usize, Vec<Sum>)>,
-    conditions: Vec<Sum>,
+pub(super) struct Term {
+    pub(super) number: f64,
+    pub(super) factors: Vec<(usize, Vec<Sum>)>,
+    pub(super) conditions: Vec<Sum>,
 }
 
 /// A kernel in numbers: extents of iterators, operands, products.
 #[derive(Clone, Debug)]
-struct Case {
-    extents: Vec<u64>,
-    operands: Vec<Stored>,
-    products: Vec<Term>,
-    head: Vec<usize>,
-    order: Vec<usize>,
-    walking: Walking,
-    semiring: Semiring,
+pub(super) struct Case {
+    pub(super) extents: Vec<u64>,
+    pub(super) operands: Vec<Stored>,
+    pub(super) products: Vec<Term>,
+    pub(super) head: Vec<usize>,
+    pub(super) order: Vec<usize>,
+    pub(super) walking: Walking,
+    pub(super) semiring: Semiring,
 }
 
 /// The module of a case, walks not lowered, and the symbols' values.
 fn module_of(case: &Case) -> (Module, Result<(), IterateError>, Vec<i64>) {
+    let (mut module, kernel, symbols) = kernel_of(case);
+    let compiled = compile(&mut module, "kernel", &kernel);
+    (module, compiled, symbols)
+}
+
+/// The kernel of a case, in a module without functions, and the symbols' values.
+pub(super) fn kernel_of(case: &Case) -> (Module, Kernel, Vec<i64>) {
     let mut module = Module::default();
     let mut symbols = Vec::new();
     let mut iterators = Vec::new();
@@ -94,17 +101,26 @@ fn module_of(case: &Case) -> (Module, Result<(), IterateError>, Vec<i64>) {
     let semiring = case.semiring;
     let kernel =
         Kernel { iterators, operands, result, head, place, products, order, walking, semiring };
-    let compiled = compile(&mut module, "kernel", &kernel);
-    (module, compiled, symbols)
+    (module, kernel, symbols)
 }
 
-fn ints(indices: &Indices) -> Data {
+pub(super) fn ints(indices: &Indices) -> Data {
     Data::Int(indices.iter().map(|at| at as i64).collect())
 }
 
 fn run(module: &Module, case: &Case, symbols: &[i64]) -> Vec<f64> {
     let size: u64 = case.head.iter().map(|at| case.extents[*at]).product();
     let mut data = vec![Data::Float(vec![9.0; size as usize])];
+    data.extend(inputs(case));
+    interp::run(module, "kernel", symbols, &mut data)
+        .map_err(|error| format!("{error}\n{module}"))
+        .unwrap();
+    data[0].as_float().unwrap().to_vec()
+}
+
+/// The buffers of the operands.
+pub(super) fn inputs(case: &Case) -> Vec<Data> {
+    let mut data = Vec::new();
     for Stored { tensor, .. } in &case.operands {
         for level in tensor.levels() {
             match level {
@@ -118,10 +134,7 @@ fn run(module: &Module, case: &Case, symbols: &[i64]) -> Vec<f64> {
         let Values::F64(values) = tensor.values() else { panic!() };
         data.push(Data::Float(values.clone()));
     }
-    interp::run(module, "kernel", symbols, &mut data)
-        .map_err(|error| format!("{error}\n{module}"))
-        .unwrap();
-    data[0].as_float().unwrap().to_vec()
+    data
 }
 
 /// By loops over all iterators of each product and the head.
@@ -129,6 +142,17 @@ fn expected(case: &Case) -> Vec<f64> {
     let size: u64 = case.head.iter().map(|at| case.extents[*at]).product();
     let semiring = case.semiring;
     let mut result = vec![semiring.zero(); size as usize];
+    each_point(case, &mut |element, value, _| {
+        let dimensions = element.iter().zip(&case.head);
+        let place = dimensions.fold(0, |place, (at, it)| place * case.extents[*it] + at);
+        result[place as usize] = semiring.add(result[place as usize], value);
+    });
+    result
+}
+
+/// The points of all products: the element of the result, the value, and whether all factors are stored.
+pub(super) fn each_point(case: &Case, call: &mut dyn FnMut(&[u64], f64, bool)) {
+    let semiring = case.semiring;
     for term in &case.products {
         let subscripts = term.factors.iter().flat_map(|(_, subscripts)| subscripts);
         let terms: Vec<(usize, i64)> =
@@ -150,26 +174,28 @@ fn expected(case: &Case) -> Vec<f64> {
                 continue;
             }
             let mut value = semiring.multiply(semiring.one(), term.number);
+            let mut stored = true;
             for (operand, subscripts) in &term.factors {
                 let Stored { shape, tensor, .. } = &case.operands[*operand];
                 let element: Vec<i64> = subscripts.iter().map(value_of).collect();
                 let inside = element.iter().zip(shape).all(|(at, n)| (0..*n as i64).contains(at));
                 let element: Vec<u64> = element.into_iter().map(|at| at as u64).collect();
-                let factor = match inside.then(|| tensor.get(&element)).flatten() {
+                let found = inside.then(|| tensor.get(&element)).flatten();
+                stored &= found.is_some();
+                let factor = match found {
                     Some(crate::storage::Scalar::F64(value)) => value,
                     None => semiring.zero(),
                     _ => panic!(),
                 };
                 value = semiring.multiply(value, factor);
             }
-            let place = case.head.iter().fold(0, |place, it| place * case.extents[*it] + at[it]);
-            result[place as usize] = semiring.add(result[place as usize], value);
+            let element: Vec<u64> = case.head.iter().map(|it| at[it]).collect();
+            call(&element, value, stored);
         }
     }
-    result
 }
 
-fn tensor(shape: Vec<u64>, format: &Format, seed: usize) -> Tensor {
+pub(super) fn tensor(shape: Vec<u64>, format: &Format, seed: usize) -> Tensor {
     let count: u64 = shape.iter().product();
     let (mut coordinates, mut values) = (Vec::new(), Vec::new());
     for at in 0..count {
@@ -196,7 +222,7 @@ fn tensor(shape: Vec<u64>, format: &Format, seed: usize) -> Tensor {
     Tensor::from_entries(&entries, format, Build::default()).unwrap()
 }
 
-fn cases() -> impl Strategy<Value = Case> {
+pub(super) fn cases() -> impl Strategy<Value = Case> {
     let extents = prop::collection::vec(0u64..6, 4);
     // A subscript: mostly an iterator alone.
     let simple = (0usize..4).prop_map(|at| (vec![(at, 1i64)], 0i64));
@@ -307,7 +333,7 @@ proptest! {
 }
 
 /// A subscript: an iterator.
-fn it(at: usize) -> Sum {
+pub(super) fn it(at: usize) -> Sum {
     (vec![(at, 1)], 0)
 }
 

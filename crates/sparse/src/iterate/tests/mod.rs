@@ -1,2 +1,3 @@
+mod assemble;
 mod kernels;
 mod walks;

@@ -1,0 +1,451 @@
+//! Results in formats have the values that loops over everything give, and just the elements where products have points.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dastac_loops::interp::{self, Data};
+use dastac_loops::{Element, Module, verify};
+use dastac_stur::semiring::Semiring;
+use proptest::prelude::*;
+
+use super::kernels::{Case, Stored, Sum, Term, cases, each_point, inputs, it, kernel_of, tensor};
+use crate::format::{Format, Kind, Level};
+use crate::iterate::*;
+use crate::storage::{Scalar, Tensor, Values};
+
+/// What a case with a result in a format became.
+struct Assembled {
+    module: Module,
+    assembly: Assembly,
+    symbols: Vec<i64>,
+}
+
+fn assembled(case: &Case, format: &Format) -> Result<Assembled, IterateError> {
+    let (mut module, kernel, mut symbols) = kernel_of(case);
+    let extents = case.head.iter().map(|at| kernel.iterators[*at].1.clone()).collect();
+    let types = (Element::F64, Element::U32);
+    let result = Operand::declare(&mut module, "R", (format, extents), types);
+    symbols.resize(module.symbols.len(), 0);
+    let assembly = assemble(&mut module, "kernel", &kernel, &result)?;
+    Ok(Assembled { module, assembly, symbols })
+}
+
+fn call(
+    module: &Module,
+    name: &str,
+    symbols: &[i64],
+    mut outputs: Vec<Data>,
+    case: &Case,
+) -> Vec<Data> {
+    let count = outputs.len();
+    outputs.extend(inputs(case));
+    let function = module.find_function(name).unwrap();
+    // A buffer that is taken once is given once.
+    interp::run(module, name, symbols, &mut outputs)
+        .map_err(|error| format!("{error}\n{function:?}\n{module}"))
+        .unwrap();
+    outputs.truncate(count);
+    outputs
+}
+
+/// The result, as a host makes it.
+fn result(all: &Assembled, case: &Case) -> Tensor {
+    let Assembled { module, assembly, symbols } = all;
+    let mut symbols = symbols.clone();
+    let mut starts = Vec::new();
+    if let Structure::Counted { count, starts: buffers } = &assembly.structure {
+        let size = |id: &dastac_loops::BufferId| {
+            module.buffers[id.0 as usize].size.eval_symbols(&symbols).unwrap() as usize
+        };
+        let empty = buffers.iter().map(|id| Data::Int(vec![-1; size(id)])).collect();
+        starts = call(module, count, &symbols, empty, case);
+        let lists: Vec<&[i64]> = starts.iter().filter_map(Data::as_int).collect();
+        for (symbol, value) in assembly.counts(&lists) {
+            symbols[symbol.0 as usize] = value;
+        }
+    }
+    let mut copied = None;
+    if let Structure::Copied { operand } = assembly.structure {
+        copied = Some(&case.operands[operand].tensor);
+        let (_, kernel, given) = kernel_of(case);
+        for (own, other) in assembly.result.levels.iter().zip(&kernel.operands[operand].levels) {
+            if let (
+                LevelBuffers::Compressed { count: own, .. },
+                LevelBuffers::Compressed { count: other, .. },
+            ) = (own, other)
+            {
+                symbols[own.0 as usize] = given[other.0 as usize];
+            }
+        }
+    }
+    let mut arrays = Arrays::new(module, assembly, &symbols).unwrap();
+    let mut outputs: Vec<Data> = arrays
+        .integers
+        .iter()
+        .map(|integers| match integers {
+            Integers::U32(all) => Data::Int(vec![-1; all.len()]),
+            Integers::I64(all) => Data::Int(vec![-1; all.len()]),
+        })
+        .collect();
+    outputs.push(Data::Float(vec![f64::NAN; arrays.values.len()]));
+    let count = outputs.len();
+    outputs.extend(starts);
+    let outputs = call(module, &assembly.name, &symbols, outputs, case);
+    for (integers, data) in arrays.integers.iter_mut().zip(&outputs) {
+        let Integers::U32(all) = integers else { panic!() };
+        *all = data.as_int().unwrap().iter().map(|x| u32::try_from(*x).unwrap()).collect();
+    }
+    arrays.values = Values::F64(outputs[count - 1].as_float().unwrap().to_vec());
+    let shape = case.head.iter().map(|at| case.extents[*at]).collect();
+    arrays.into_tensor(assembly, shape, copied).unwrap()
+}
+
+/// All coordinates of a box.
+fn elements(shape: &[u64]) -> Vec<Vec<u64>> {
+    shape.iter().fold(vec![Vec::new()], |all, extent| {
+        let next =
+            all.iter().flat_map(|head| (0..*extent).map(move |at| [&head[..], &[at]].concat()));
+        next.collect()
+    })
+}
+
+/// Compares a result with what it should be.
+fn check(all: &Assembled, case: &Case, format: &Format) -> Result<(), TestCaseError> {
+    let found = result(all, case);
+    let mut values: BTreeMap<Vec<u64>, f64> = BTreeMap::new();
+    let mut points: BTreeSet<Vec<u64>> = BTreeSet::new();
+    let last = format.levels().iter().rposition(|level| level.kind != Kind::Dense);
+    let kept = last.map_or(0, |last| last + 1);
+    // The coordinates of the levels down to the last one that is not dense.
+    let outer = |element: &[u64]| -> Vec<u64> {
+        format.order()[..kept].iter().map(|dimension| element[*dimension]).collect()
+    };
+    each_point(case, &mut |element, value, stored| {
+        let sum = values.entry(element.to_vec()).or_insert(case.semiring.zero());
+        *sum = case.semiring.add(*sum, value);
+        if stored {
+            points.insert(outer(element));
+        }
+    });
+    let copied = matches!(all.assembly.structure, Structure::Copied { .. });
+    for element in elements(found.shape()) {
+        let expected = values.get(&element).copied().unwrap_or(case.semiring.zero());
+        let value = found.get(&element);
+        let stored = kept == 0 || points.contains(&outer(&element));
+        let right = match value {
+            Some(Scalar::F64(value)) => value == expected && (stored || copied),
+            _ => !stored && expected == case.semiring.zero(),
+        };
+        prop_assert!(right, "{:?} is {:?}, not {}\n{}", element, value, expected, all.module);
+    }
+    Ok(())
+}
+
+/// Makes a case one product of a tensor with dense ones, where there is one whose subscripts are different iterators, and gives its format.
+fn with_mask(case: &mut Case) -> Option<Format> {
+    let dense = |format: &Format| format.levels().iter().all(|level| level.kind == Kind::Dense);
+    let mask = (0..case.operands.len()).find_map(|at| {
+        let factors = case.products.iter().flat_map(|product| &product.factors);
+        let (_, subscripts) = factors.into_iter().find(|(operand, _)| *operand == at)?;
+        let plain: Vec<usize> =
+            case.operands[at].iterators.iter().copied().collect::<Option<_>>()?;
+        let distinct: BTreeSet<usize> = plain.iter().copied().collect();
+        let known = distinct.len() == plain.len() && !dense(&case.operands[at].format);
+        known.then(|| (at, subscripts.clone(), plain))
+    });
+    let (at, subscripts, plain) = mask?;
+    let mut product = case.products[0].clone();
+    product.conditions.clear();
+    let inside = |operand: usize| case.operands[operand].iterators.iter().all(Option::is_some);
+    product.factors.retain(|(other, _)| dense(&case.operands[*other].format) && inside(*other));
+    product.factors.push((at, subscripts));
+    (case.products, case.head) = (vec![product], plain);
+    Some(case.operands[at].format.clone())
+}
+
+/// A format for a result, by numbers.
+fn format_of(case: &Case, sparse: &[bool], order: &[usize]) -> Format {
+    let rank = case.head.len();
+    let level = |sparse: &bool| if *sparse { Level::COMPRESSED } else { Level::DENSE };
+    let order = order.iter().copied().filter(|at| *at < rank).collect();
+    Format::new(sparse[..rank].iter().map(level).collect(), order).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn results_have_the_points_of_products(
+        case in cases(),
+        sparse in prop::collection::vec(any::<bool>(), 3),
+        order in Just(vec![0usize, 1, 2]).prop_shuffle(),
+        masked in 0usize..3,
+    ) {
+        let mut case = case;
+        let mask = if masked == 0 { with_mask(&mut case) } else { None };
+        let format = mask.clone().unwrap_or_else(|| format_of(&case, &sparse, &order));
+        let mut all = match assembled(&case, &format) {
+            Ok(all) => all,
+            Err(IterateError::Cycle { .. } | IterateError::Level { .. }) => return Ok(()),
+            Err(IterateError::Workspace | IterateError::Cursors(_)) => return Ok(()),
+            Err(error) => panic!("{error}"),
+        };
+        let copied = matches!(all.assembly.structure, Structure::Copied { .. });
+        prop_assert!(copied || mask.is_none(), "{:?}", case);
+        prop_assert_eq!(verify(&all.module), Ok(()), "{}", all.module);
+        check(&all, &case, &format)?;
+        lower(&mut all.module);
+        prop_assert_eq!(verify(&all.module), Ok(()), "{}", all.module);
+        check(&all, &case, &format)?;
+    }
+}
+
+/// What a product of operands, with formats by code, becomes.
+fn shown(
+    operands: &[(&[Sum], &str)],
+    products: &[&[usize]],
+    (head, code): (&[usize], &str),
+    order: &[usize],
+) -> String {
+    let extents = vec![4, 5, 3, 2];
+    let stored = operands.iter().map(|(subscripts, code)| {
+        let format = crate::format::parse(code, &["i", "j"][..subscripts.len()]).unwrap();
+        let iterators: Vec<usize> = subscripts.iter().map(|(terms, _)| terms[0].0).collect();
+        let shape: Vec<u64> = iterators.iter().map(|at| extents[*at]).collect();
+        let tensor = tensor(shape.clone(), &format, 2);
+        let iterators = iterators.into_iter().map(Some).collect();
+        Stored { shape, iterators, format, tensor }
+    });
+    let factor = |at: &usize| (*at, operands[*at].0.to_vec());
+    let term = |product: &&[usize]| Term {
+        number: 1.0,
+        factors: product.iter().map(factor).collect(),
+        conditions: Vec::new(),
+    };
+    let case = Case {
+        operands: stored.collect(),
+        products: products.iter().map(term).collect(),
+        head: head.to_vec(),
+        order: order.to_vec(),
+        extents: extents.clone(),
+        walking: Walking::default(),
+        semiring: Semiring::default(),
+    };
+    let format = crate::format::parse(code, &["i", "j"][..head.len()]).unwrap();
+    match assembled(&case, &format) {
+        Ok(all) => {
+            check(&all, &case, &format).unwrap();
+            all.module.functions.iter().map(ToString::to_string).collect()
+        }
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn results_look_as_they_should() {
+    let csr: (&[Sum], &str) = (&[it(0), it(1)], "csr");
+    // The pattern of an operand.
+    expect_test::expect![[r#"
+        func kernel(out b7, in b1, in b2, in b3, in b4) {
+          parallel i = 0 to p0 {
+            parallel pj = b1[i] to b1[i + 1] {
+              b7[pj] = b3[pj] * b4[b2[pj]]
+            }
+          }
+        }
+    "#]]
+    .assert_eq(&shown(&[csr, (&[it(1)], "D")], &[&[0, 1]], (&[0, 1], "csr"), &[0, 1, 2, 3]));
+    // A union.
+    expect_test::expect![[r#"
+        func kernel_count(out b10, in b1, in b2, in b3, in b4, in b5, in b6) {
+          parallel x = 0 to p0 + 1 {
+            b10[x] = index(0)
+          }
+          parallel i = 0 to p0 {
+            with b12 of 2 {
+              b12[0] = index(0)
+              coiter j = 0 to p1 over pj = b1[i] to b1[i + 1] at b2[pj] within, pj_1 = b4[i] to b4[i + 1] at b5[pj_1] within {
+                case pj, pj_1 {
+                  b12[0] += index(1)
+                }
+                case pj {
+                  b12[0] += index(1)
+                }
+                case pj_1 {
+                  b12[0] += index(1)
+                }
+              }
+              let n = b12[0] {
+                b10[i + 1] = index(n)
+              }
+            }
+          }
+          for x = 0 to p0 {
+            let n = b10[x] {
+              b10[x + 1] += index(n)
+            }
+          }
+        }
+        func kernel(out b7, out b8, out b9, in b10, in b1, in b2, in b3, in b4, in b5, in b6) {
+          parallel x = 0 to p0 + 1 {
+            b7[x] = index(b10[x])
+          }
+          parallel i = 0 to p0 {
+            with b12 of 2 {
+              b12[0] = index(b10[i])
+              with b11 of 1 {
+                coiter j = 0 to p1 over pj = b1[i] to b1[i + 1] at b2[pj] within, pj_1 = b4[i] to b4[i + 1] at b5[pj_1] within {
+                  case pj, pj_1 {
+                    b11[0] = b3[pj] + b6[pj_1]
+                    let n = b12[0] {
+                      b8[n] = index(j)
+                      b9[n] = b11[0]
+                      b12[0] += index(1)
+                    }
+                  }
+                  case pj {
+                    b11[0] = b3[pj]
+                    let n = b12[0] {
+                      b8[n] = index(j)
+                      b9[n] = b11[0]
+                      b12[0] += index(1)
+                    }
+                  }
+                  case pj_1 {
+                    b11[0] = b6[pj_1]
+                    let n = b12[0] {
+                      b8[n] = index(j)
+                      b9[n] = b11[0]
+                      b12[0] += index(1)
+                    }
+                  }
+                }
+              }
+            }
+          }
+        }
+    "#]]
+    .assert_eq(&shown(&[csr, csr], &[&[0], &[1]], (&[0, 1], "csr"), &[0, 1, 2, 3]));
+    // A product of matrices, by inner products; rows that have nothing are not stored.
+    let (left, right): ((&[Sum], _), (&[Sum], _)) =
+        ((&[it(0), it(2)], "csr"), (&[it(2), it(1)], "csc"));
+    expect_test::expect![[r#"
+        func kernel_count(out b12, out b13, in b1, in b2, in b3, in b4, in b5, in b6) {
+          parallel x = 0 to 2 {
+            b12[x] = index(0)
+          }
+          parallel x = 0 to 2 {
+            b13[x] = index(0)
+          }
+          with b15 of 3 {
+            b15[0] = index(0)
+            b15[1] = index(0)
+            for i = 0 to p0 {
+              let n = b15[0] {
+                let n_1 = b15[1] {
+                  for j = 0 to p1 {
+                    b15[2] = index(0)
+                    coiter k = 0 to p2 over pk = b1[i] to b1[i + 1] at b2[pk] within, pk_1 = b4[j] to b4[j + 1] at b5[pk_1] within {
+                      case pk, pk_1 {
+                        b15[2] = index(1)
+                      }
+                    }
+                    let n_2 = b15[2] {
+                      if 1 <= n_2 {
+                        b15[1] += index(1)
+                      }
+                    }
+                  }
+                  let n_2 = b15[1] {
+                    if n_1 < n_2 {
+                      b15[0] += index(1)
+                    }
+                  }
+                }
+              }
+            }
+            let n = b15[0] {
+              b12[1] = index(n)
+            }
+            let n = b15[1] {
+              b13[1] = index(n)
+            }
+          }
+          let n = b12[0] {
+            b12[1] += index(n)
+          }
+          let n = b13[0] {
+            b13[1] += index(n)
+          }
+        }
+        func kernel(out b7, out b8, out b9, out b10, out b11, in b12, in b13, in b1, in b2, in b3, in b4, in b5, in b6) {
+          parallel x = 0 to 2 {
+            b7[x] = index(b12[x])
+          }
+          parallel x = 0 to p6 + 1 {
+            b9[x] = index(0)
+          }
+          with b15 of 3 {
+            b15[0] = index(b12[0])
+            b15[1] = index(b13[0])
+            with b14 of 1 {
+              for i = 0 to p0 {
+                let n = b15[0] {
+                  let n_1 = b15[1] {
+                    let n_2 = b15[1] {
+                      for j = 0 to p1 {
+                        b14[0] = 0.0
+                        b15[2] = index(0)
+                        coiter k = 0 to p2 over pk = b1[i] to b1[i + 1] at b2[pk] within, pk_1 = b4[j] to b4[j + 1] at b5[pk_1] within {
+                          case pk, pk_1 {
+                            b15[2] = index(1)
+                            b14[0] += b3[pk] * b6[pk_1]
+                          }
+                        }
+                        let n_3 = b15[2] {
+                          if 1 <= n_3 {
+                            let n_4 = b15[1] {
+                              b10[n_4] = index(j)
+                              b11[n_4] = b14[0]
+                              b15[1] += index(1)
+                            }
+                          }
+                        }
+                      }
+                      let n_3 = b15[1] {
+                        if n_2 < n_3 {
+                          b9[n + 1] = index(n_3 - n_2)
+                        }
+                      }
+                    }
+                    let n_2 = b15[1] {
+                      if n_1 < n_2 {
+                        b8[n] = index(i)
+                        b15[0] += index(1)
+                      }
+                    }
+                  }
+                }
+              }
+            }
+          }
+          for x = 0 to p6 {
+            let n = b9[x] {
+              b9[x + 1] += index(n)
+            }
+          }
+        }
+    "#]]
+    .assert_eq(&shown(&[left, right], &[&[0, 1]], (&[0, 1], "dcsr"), &[0, 1, 2, 3]));
+    // By rows it scatters.
+    let right: (&[Sum], &str) = (&[it(2), it(1)], "csr");
+    expect_test::expect!["the loops do not reach the result's elements in the order of its levels: it needs a workspace"].assert_eq(&shown(
+        &[left, right],
+        &[&[0, 1]],
+        (&[0, 1], "csr"),
+        &[0, 2, 1, 3],
+    ));
+    expect_test::expect![
+        "level 0 of the result can only be copied from a tensor with the same pattern"
+    ]
+    .assert_eq(&shown(&[csr, csr], &[&[0], &[1]], (&[0, 1], "coo"), &[0, 1, 2, 3]));
+}
