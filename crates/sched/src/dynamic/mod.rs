@@ -85,7 +85,10 @@ fn cheapest(kernel: &Kernel, error: &IterateError) -> Option<(usize, Format)> {
             return Some((*operand, format))
                 .filter(|(_, new)| *new != kernel.operands[*operand].format);
         }
-        IterateError::Cursors(_) => return None,
+        IterateError::Cursors(_)
+        | IterateError::Result { .. }
+        | IterateError::Workspace
+        | IterateError::Width(_) => return None,
     };
     let mut best: Option<(bool, usize, usize, Format)> = None;
     for &operand in operands {
@@ -163,6 +166,18 @@ fn refused(
         IterateError::Cursors(count) => {
             let what = format!("{count} sparse levels in one loop");
             (what, format!("{error}"), "compute a part of the sum in a rule of its own")
+        }
+        IterateError::Result { .. } => {
+            let what = "assembling the result".to_string();
+            (what, format!("{error}"), "choose dense and compressed levels in its `:F`")
+        }
+        IterateError::Workspace | IterateError::Width(_) => {
+            let what = "assembling the result".to_string();
+            (
+                what,
+                format!("{error}"),
+                "leave its `:F` out: dense results can be stored to in any order",
+            )
         }
     };
     let error = Diagnostic::unsupported(what, span, label).hint(hint);
