@@ -181,6 +181,8 @@ struct Writer<'m, 'u> {
     checked: bool,
     /// Whether a parallel loop is around the current place: those inside run in order.
     shared_out: bool,
+    /// How many loops around have iterations that follow each other.
+    sequential: usize,
     /// The iterations of the unrolled loops around the current place that it is executed for, side by side.
     instances: Vec<Instance>,
     /// What is in lanes at the current place.
@@ -217,6 +219,7 @@ impl<'m, 'u> Writer<'m, 'u> {
             threads,
             checked,
             shared_out: false,
+            sequential: 0,
             instances: vec![Instance::new()],
             lanes: None,
             streams: false,
@@ -313,7 +316,9 @@ impl<'m, 'u> Writer<'m, 'u> {
                 self.instances = all;
                 Ok(())
             }
-            Stmt::For(inner) if inner.mark == Mark::Parallel && self.can_share() => {
+            Stmt::For(inner)
+                if inner.mark == Mark::Parallel && self.can_share() && !self.is_short(inner) =>
+            {
                 self.parallel(inner)
             }
             Stmt::For(inner) => self.sequential(inner),
@@ -330,6 +335,11 @@ impl<'m, 'u> Writer<'m, 'u> {
     /// Whether iterations can be shared among threads here: not those of a loop that is, nor inside of a tile.
     fn can_share(&self) -> bool {
         !self.shared_out && self.instances.iter().all(Instance::is_empty)
+    }
+
+    /// Whether a loop is one of many over some positions each: too little for several threads.
+    fn is_short(&self, inner: &For) -> bool {
+        self.sequential > 0 && over_positions(inner)
     }
 
     /// Whether all instances have the same bounds or condition.
@@ -386,10 +396,25 @@ impl<'m, 'u> Writer<'m, 'u> {
         );
         let range = self.range(&lower, &upper, inner.step)?;
         let var = self.loop_head(inner.var, &range, inner.step, None)?;
-        self.block(|writer| writer.stmts(&inner.body))?;
+        self.one_by_one(over_positions(inner), |writer| writer.stmts(&inner.body))?;
         self.vars.remove(&var);
         line!(self, "}}");
         Ok(())
+    }
+
+    /// The body of a loop whose iterations follow each other; whether what one does is too little for several threads.
+    fn one_by_one(
+        &mut self,
+        short: bool,
+        body: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<()> {
+        let shared_out = self.shared_out;
+        self.shared_out |= short;
+        self.sequential += 1;
+        let result = self.block(body);
+        self.sequential -= 1;
+        self.shared_out = shared_out;
+        result
     }
 
     fn while_loop(&mut self, inner: &While) -> Result<()> {
@@ -421,7 +446,7 @@ impl<'m, 'u> Writer<'m, 'u> {
         let arguments: Vec<String> = inside.iter().map(|name| format!("{name}: index")).collect();
         line!(self, "}} do {{");
         line!(self, "^bb0({}):", arguments.join(", "));
-        self.block(|writer| {
+        self.one_by_one(true, |writer| {
             writer.bind_all(&vars, &inside);
             writer.stmts(&inner.body)?;
             let mut next = Vec::new();
@@ -942,4 +967,13 @@ fn sanitized(name: &str) -> String {
         text.insert(0, '_');
     }
     text
+}
+
+/// Whether the range of a loop is read from memory: positions of a level.
+fn over_positions(inner: &For) -> bool {
+    let mut found = false;
+    for bound in inner.lower.iter().chain(&inner.upper) {
+        bound.visit(&mut |index| found |= matches!(index, Index::Load(..)));
+    }
+    found
 }

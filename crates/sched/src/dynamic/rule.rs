@@ -72,7 +72,7 @@ impl<'a> Translation<'a> {
         let names = self.iterators.iter().map(|name| self.inferred.sets.names.isl(name).to_owned());
         let extents = self.ranges.iter().map(|range| range.extent.clone());
         let (tensors, operands) = self.operands.into_iter().unzip();
-        let kernel = Kernel {
+        let mut kernel = Kernel {
             iterators: names.zip(extents).collect(),
             operands,
             result: buffer(self.rule.head),
@@ -83,6 +83,10 @@ impl<'a> Translation<'a> {
             walking: Walking::default(),
             semiring: definition.semiring,
         };
+        // What the user wants stands; the rest is chosen.
+        if definition.order.is_empty() && definition.schedule.order.is_empty() {
+            kernel.order = kernel.chosen_order();
+        }
         Ok((kernel, tensors))
     }
 

@@ -17,8 +17,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dastac_loops::linear::Facts;
 use dastac_loops::{
-    Case, CoIter, Condition, For, Function, Index, Mark, Mode, Module, Stmt, Store, StoreMode, Sum,
-    Value, VarId, While, passes,
+    Case, CoIter, Condition, For, Function, Index, Mark, Mode, Module, Share, Stmt, Store,
+    StoreMode, Sum, Value, VarId, While, passes,
 };
 
 use super::assemble::Goal;
@@ -86,8 +86,17 @@ pub(super) fn statements(
     let (values, facts) = (BTreeMap::new(), Facts::default());
     let part = std::mem::replace(function, Function::new("", Vec::new()));
     let wanted = std::mem::take(goal);
-    let mut builder =
-        Builder { kernel, order, conditions, module, function: part, values, facts, goal: wanted };
+    let mut builder = Builder {
+        kernel,
+        order,
+        conditions,
+        module,
+        function: part,
+        values,
+        facts,
+        goal: wanted,
+        sequential: 0,
+    };
     let states = (0..kernel.products.len()).map(|product| State::new(kernel, product));
     let body = builder.loops(0, states.collect());
     (*function, *goal) = (builder.function, builder.goal);
@@ -107,6 +116,8 @@ pub(super) struct Builder<'a> {
     pub(super) facts: Facts,
     /// What becomes of the result.
     goal: Goal,
+    /// How many loops around have iterations that follow each other.
+    pub(super) sequential: usize,
 }
 
 /// The range of a loop: from the largest of the first to the smallest of the others.
@@ -204,16 +215,7 @@ impl Builder<'_> {
         mut states: Vec<State>,
     ) -> Result<Vec<Stmt>, IterateError> {
         let range = self.range(iterator, &mut states);
-        let mut sparse: Vec<Sparse> = Vec::new();
-        for state in &states {
-            for factor in 0..state.places.len() {
-                let Some(level) = self.level(iterator, &range, state, factor) else { continue };
-                match sparse.iter_mut().find(|one| one.is_same(&level)) {
-                    Some(same) => same.users.extend(level.users),
-                    None => sparse.push(level),
-                }
-            }
-        }
+        let sparse = self.levels(iterator, &range, &states);
         if sparse.len() > MOST_CURSORS {
             return Err(IterateError::Cursors(sparse.len()));
         }
@@ -244,9 +246,36 @@ impl Builder<'_> {
                     let (operand, level) = one.name;
                     return Err(IterateError::Level { operand, level });
                 }
-                self.walk(depth, iterator, &range, (&states, &sets), (&sparse, points))
+                let one = self.sequential > 0 || self.goal.appends();
+                if one || !self.kernel.head.contains(&iterator) {
+                    return self.walk(depth, iterator, &range, (&states, &sets), (&sparse, points));
+                }
+                // Any part of the range can be walked, so threads take parts.
+                let [begin, end] = ["begin", "end"].map(|name| self.function.fresh_var(name));
+                let part = Range { lower: vec![Index::Var(begin)], upper: vec![Index::Var(end)] };
+                let sparse = self.levels(iterator, &part, &states);
+                let body =
+                    self.walk(depth, iterator, &part, (&states, &sets), (&sparse, points))?;
+                let (lower, upper, step, work) = (range.lower, range.upper, 1, Index::Var(end));
+                let share = Share { begin, end, lower, upper, step, work, body };
+                Ok(vec![Stmt::Share(share)])
             }
         }
+    }
+
+    /// The sparse levels that products have at an iterator.
+    fn levels(&mut self, iterator: usize, range: &Range, states: &[State]) -> Vec<Sparse> {
+        let mut sparse: Vec<Sparse> = Vec::new();
+        for state in states {
+            for factor in 0..state.places.len() {
+                let Some(level) = self.level(iterator, range, state, factor) else { continue };
+                match sparse.iter_mut().find(|one| one.is_same(&level)) {
+                    Some(same) => same.users.extend(level.users),
+                    None => sparse.push(level),
+                }
+            }
+        }
+        sparse
     }
 
     /// A loop over all of a range.
@@ -260,9 +289,15 @@ impl Builder<'_> {
         let var = self.iterator_var(iterator);
         let known = self.facts.len();
         self.facts.assume_range(var, &range.lower, &range.upper);
-        let body = self.inside(depth, iterator, Index::Var(var), states)?;
+        let mut mark = self.mark(iterator);
+        self.sequential += usize::from(mark == Mark::Sequential);
+        let body = self.inside(depth, iterator, Index::Var(var), states);
+        self.sequential -= usize::from(mark == Mark::Sequential);
         self.facts.truncate(known);
-        let mark = self.mark(iterator);
+        let body = body?;
+        if body.iter().any(is_shared) {
+            mark = Mark::Sequential;
+        }
         let (lower, upper) = (range.lower.clone(), range.upper.clone());
         Ok(vec![self.repeated(For { var, lower, upper, step: 1, mark, body })])
     }
@@ -298,8 +333,11 @@ impl Builder<'_> {
         self.facts.assume(&value.clone().less(range.end()));
         let at = At::Position(level.position(&position));
         let states = states.into_iter().map(|state| level.found(state, &at, &value)).collect();
-        let mut body = self.inside(depth, iterator, value, states)?;
+        self.sequential += 1;
+        let body = self.inside(depth, iterator, value, states);
+        self.sequential -= 1;
         self.facts.truncate(known);
+        let mut body = body?;
         if !tests.is_empty() {
             body = vec![Stmt::when(Condition::all(tests), body)];
         }
@@ -335,12 +373,30 @@ impl Builder<'_> {
         let var = self.iterator_var(iterator);
         let known = self.facts.len();
         self.facts.assume_range(var, &range.lower, &range.upper);
+        self.sequential += 1;
+        let cases = self.cases(depth, iterator, var, (states, sets), (sparse, &points));
+        self.sequential -= 1;
+        self.facts.truncate(known);
+        let cursors = sparse.iter().map(|one| one.cursor.clone()).collect();
+        let (lower, upper, cases) = (range.first(), range.end(), cases?);
+        Ok(vec![Stmt::CoIter(CoIter { var, lower, upper, cursors, cases })])
+    }
+
+    /// What a walk does at the points of its lattice.
+    fn cases(
+        &mut self,
+        depth: usize,
+        iterator: usize,
+        var: VarId,
+        (states, sets): (&[State], &[BTreeSet<usize>]),
+        (sparse, points): (&[Sparse], &[BTreeSet<usize>]),
+    ) -> Result<Vec<Case>, IterateError> {
         let mut cases = Vec::new();
         for point in points {
             // Where positions repeat, those of the coordinate are a segment.
             let mut ends = Vec::new();
             let mut found: BTreeMap<usize, At> = BTreeMap::new();
-            for at in &point {
+            for at in point {
                 let level = &sparse[*at];
                 let position = Index::Var(level.cursor.position);
                 let place = match level.cursor.repeats && level.turn == Turn::Resolves {
@@ -353,7 +409,7 @@ impl Builder<'_> {
                 };
                 found.insert(*at, place);
             }
-            let inside = states.iter().zip(sets).filter(|(_, set)| set.is_subset(&point));
+            let inside = states.iter().zip(sets).filter(|(_, set)| set.is_subset(point));
             let inside = inside.map(|(state, _)| {
                 found.iter().fold(state.clone(), |state, (at, place)| {
                     sparse[*at].found(state, place, &Index::Var(var))
@@ -367,12 +423,9 @@ impl Builder<'_> {
             for (at, end) in ends.into_iter().rev() {
                 body = vec![self.until_other_place(&sparse[at], end, body)];
             }
-            cases.push(Case { cursors: point.into_iter().collect(), body });
+            cases.push(Case { cursors: point.iter().copied().collect(), body });
         }
-        self.facts.truncate(known);
-        let cursors = sparse.iter().map(|one| one.cursor.clone()).collect();
-        let (lower, upper) = (range.first(), range.end());
-        Ok(vec![Stmt::CoIter(CoIter { var, lower, upper, cursors, cases })])
+        Ok(cases)
     }
 
     /// Statements with a variable for the end of the positions that have the place of a cursor's.
@@ -609,6 +662,13 @@ impl Builder<'_> {
         }
         Stmt::For(inner)
     }
+}
+
+/// Whether there is a range in parts.
+fn is_shared(stmt: &Stmt) -> bool {
+    let mut found = false;
+    stmt.visit(&mut |stmt| found |= matches!(stmt, Stmt::Share(_)));
+    found
 }
 
 /// Makes additions to zeros of the result what sets it, if all there is is one nest that comes to each element once, of loops that come to all.

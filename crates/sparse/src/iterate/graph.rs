@@ -51,3 +51,38 @@ pub fn order(kernel: &Kernel) -> Result<Vec<usize>, IterateError> {
     }
     Ok(order)
 }
+
+impl Kernel {
+    /// An order of loops for a kernel of which nobody wants a particular one.
+    ///
+    /// Where a sparse level's subscript has several iterators (a convolution), the levels of that tensor decide: all are resolved from the outside in, so that the
+    /// begins of windows need no memory. Iterators of the result reduce, so that these loops are shared among threads, but for the last such level:
+    /// there the result's iterator resolves, and the innermost loop is along the stored coordinates and elements of the result that follow each other, not
+    /// over the few of a filter.
+    pub fn chosen_order(&self) -> Vec<usize> {
+        let factors = self.products.iter().flat_map(|product| &product.factors);
+        let walked = factors.filter(|factor| {
+            let format = &self.operands[factor.operand].format;
+            format.levels().iter().any(|level| level.kind != Kind::Dense)
+                && factor.subscripts.iter().any(|subscript| subscript.terms().len() > 1)
+        });
+        let Some(factor) = walked.max_by_key(|factor| factor.subscripts.len()) else {
+            return self.order.clone();
+        };
+        let levels = self.operands[factor.operand].format.order();
+        let last = levels.iter().rposition(|at| factor.subscripts[*at].terms().len() > 1);
+        let mut order: Vec<usize> = Vec::new();
+        for (level, dimension) in levels.iter().enumerate() {
+            let terms = factor.subscripts[*dimension].terms();
+            let wanted = self.order.iter().filter(|at| terms.iter().any(|(other, _)| other == *at));
+            let (heads, others): (Vec<usize>, Vec<usize>) =
+                wanted.partition(|at| self.head.contains(at));
+            let [first, then] = if Some(level) == last { [others, heads] } else { [heads, others] };
+            order.extend(first.into_iter().chain(then));
+        }
+        order.extend(&self.order);
+        let mut seen = BTreeSet::new();
+        order.retain(|at| seen.insert(*at));
+        order
+    }
+}

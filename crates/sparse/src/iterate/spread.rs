@@ -212,8 +212,11 @@ impl Builder<'_> {
         inner.places[factor].spreads.push(Spread { level, starts, low, ancestors });
         let known = self.facts.len();
         self.facts.assume_range(value, &range.lower, &range.upper);
-        let body = self.inside(depth, iterator, Index::Var(value), vec![inner])?;
+        self.sequential += 1;
+        let body = self.inside(depth, iterator, Index::Var(value), vec![inner]);
+        self.sequential -= 1;
         self.facts.truncate(known);
+        let body = body?;
         let reached = (Index::Var(near) - width.clone()).floor_div(step) + 1;
         // What is nearest may lie between two windows: then the second is where to look next.
         let begun = (Index::Var(value) * step).at_most(Index::Var(near));
