@@ -451,23 +451,25 @@ fn kernels_look_as_they_should() {
               b0[i * p1 + j] = 0.0
             }
           }
-          coiter i = 0 to p0 over pi = b4[0] to b4[1] at b5[pi] within {
-            case pi {
-              coiter j = 0 to p1 over pj = b1[i] to b1[i + 1] at b2[pj] within, pj_1 = b6[pi] to b6[pi + 1] at b7[pj_1] within {
-                case pj, pj_1 {
-                  b0[i * p1 + j] += b3[pj] + b8[pj_1]
-                }
-                case pj {
-                  b0[i * p1 + j] += b3[pj]
-                }
-                case pj_1 {
-                  b0[i * p1 + j] += b8[pj_1]
+          share begin, end = 0 to p0 by end {
+            coiter i = begin to end over pi = b4[0] to b4[1] at b5[pi] {
+              case pi {
+                coiter j = 0 to p1 over pj = b1[i] to b1[i + 1] at b2[pj] within, pj_1 = b6[pi] to b6[pi + 1] at b7[pj_1] within {
+                  case pj, pj_1 {
+                    b0[i * p1 + j] += b3[pj] + b8[pj_1]
+                  }
+                  case pj {
+                    b0[i * p1 + j] += b3[pj]
+                  }
+                  case pj_1 {
+                    b0[i * p1 + j] += b8[pj_1]
+                  }
                 }
               }
-            }
-            case {
-              parallel pj = b1[i] to b1[i + 1] {
-                b0[i * p1 + b2[pj]] += b3[pj]
+              case {
+                parallel pj = b1[i] to b1[i + 1] {
+                  b0[i * p1 + b2[pj]] += b3[pj]
+                }
               }
             }
           }
@@ -486,11 +488,13 @@ fn kernels_look_as_they_should() {
           parallel i = 0 to p0 {
             b0[i] = 0.0
           }
-          coiter i = 0 to p0 over pi = b1[0] to b1[1] at b2[pi] width p1 above {
-            case pi {
-              coiter j = 0 to p1 over pj = pi to b1[1] at b2[pj] - i above {
-                case pj {
-                  b0[i] += b3[pj] * b4[j]
+          share begin, end = 0 to p0 by end {
+            coiter i = begin to end over pi = b1[0] to b1[1] at b2[pi] width p1 {
+              case pi {
+                coiter j = 0 to p1 over pj = pi to b1[1] at b2[pj] - i above {
+                  case pj {
+                    b0[i] += b3[pj] * b4[j]
+                  }
                 }
               }
             }
@@ -525,15 +529,17 @@ fn kernels_look_as_they_should() {
               b0[i * p1 + j] = 0.0
             }
           }
-          coiter i = 0 to p0 over pi = b1[0] to b1[1] at b2[pi] width p2 above {
-            case pi {
-              coiter k = 0 to p2 over pk = pi to b1[1] at b2[pk] - i above {
-                case pk {
-                  coiter j = 0 to p1 over pj = b3[pk] to b3[pk + 1] at b4[pj] width p3 above {
-                    case pj {
-                      coiter l = 0 to p3 over pl = pj to b3[pk + 1] at b4[pl] - j above {
-                        case pl {
-                          b0[i * p1 + j] += b5[pl] * b6[k * p3 + l]
+          share begin, end = 0 to p0 by end {
+            coiter i = begin to end over pi = b1[0] to b1[1] at b2[pi] width p2 {
+              case pi {
+                coiter k = 0 to p2 over pk = pi to b1[1] at b2[pk] - i above {
+                  case pk {
+                    coiter j = 0 to p1 over pj = b3[pk] to b3[pk + 1] at b4[pj] width p3 above {
+                      case pj {
+                        coiter l = 0 to p3 over pl = pj to b3[pk + 1] at b4[pl] - j above {
+                          case pl {
+                            b0[i * p1 + j] += b5[pl] * b6[k * p3 + l]
+                          }
                         }
                       }
                     }
@@ -553,52 +559,54 @@ fn kernels_look_as_they_should() {
               b0[i * p1 + j] = 0.0
             }
           }
-          coiter i = 0 to p0 over pi = b1[0] to b1[1] at b2[pi] width p2 above {
-            case pi {
-              with b7 of i + (p2 - 1) - i + 1 {
-                with b8 of 2 {
-                  while p = pi if p < b1[1] {
-                    if b2[p] <= i + (p2 - 1) {
-                      b7[p - pi] = index(b3[p])
-                    }
-                  } then select(b2[p] <= i + (p2 - 1), p + 1, b1[1])
-                  while j = 0 if j < p1 and 0 < p3 {
-                    b8[0] = index(2305843009213693952)
+          share begin, end = 0 to p0 by end {
+            coiter i = begin to end over pi = b1[0] to b1[1] at b2[pi] width p2 {
+              case pi {
+                with b7 of i + (p2 - 1) - i + 1 {
+                  with b8 of 2 {
                     while p = pi if p < b1[1] {
                       if b2[p] <= i + (p2 - 1) {
-                        let start = b7[p - pi] {
-                          while p_1 = start, more = 1 if p_1 < b3[p + 1] and 1 <= more {
-                          } then select(b4[p_1] < j, p_1 + 1, p_1), select(b4[p_1] < j, 1, 0) after {
-                            b7[p - pi] = index(p_1)
-                            if p_1 < b3[p + 1] {
-                              let near = b8[0] {
-                                b8[0] = index(min(near, b4[p_1]))
-                              }
-                            }
-                          }
-                        }
+                        b7[p - pi] = index(b3[p])
                       }
                     } then select(b2[p] <= i + (p2 - 1), p + 1, b1[1])
-                    let near = b8[0] {
-                      b8[1] = index(max(j, near - p3 + 1))
-                      let j_1 = b8[1] {
-                        if j_1 < p1 {
-                          coiter k = 0 to p2 over pk = pi to b1[1] at b2[pk] - i above {
-                            case pk {
-                              let start = b7[pk - pi] {
-                                coiter l = 0 to p3 over pl = start to b3[pk + 1] at b4[pl] - j_1 above {
-                                  case pl {
-                                    b0[i * p1 + j_1] += b5[pl] * b6[k * p3 + l]
-                                  }
+                    while j = 0 if j < p1 and 0 < p3 {
+                      b8[0] = index(2305843009213693952)
+                      while p = pi if p < b1[1] {
+                        if b2[p] <= i + (p2 - 1) {
+                          let start = b7[p - pi] {
+                            while p_1 = start, more = 1 if p_1 < b3[p + 1] and 1 <= more {
+                            } then select(b4[p_1] < j, p_1 + 1, p_1), select(b4[p_1] < j, 1, 0) after {
+                              b7[p - pi] = index(p_1)
+                              if p_1 < b3[p + 1] {
+                                let near = b8[0] {
+                                  b8[0] = index(min(near, b4[p_1]))
                                 }
                               }
                             }
                           }
                         }
-                        b8[1] = index(j_1 + 1)
+                      } then select(b2[p] <= i + (p2 - 1), p + 1, b1[1])
+                      let near = b8[0] {
+                        b8[1] = index(max(j, near - p3 + 1))
+                        let j_1 = b8[1] {
+                          if j_1 < p1 {
+                            coiter k = 0 to p2 over pk = pi to b1[1] at b2[pk] - i above {
+                              case pk {
+                                let start = b7[pk - pi] {
+                                  coiter l = 0 to p3 over pl = start to b3[pk + 1] at b4[pl] - j_1 above {
+                                    case pl {
+                                      b0[i * p1 + j_1] += b5[pl] * b6[k * p3 + l]
+                                    }
+                                  }
+                                }
+                              }
+                            }
+                          }
+                          b8[1] = index(j_1 + 1)
+                        }
                       }
-                    }
-                  } then b8[1]
+                    } then b8[1]
+                  }
                 }
               }
             }
