@@ -1,6 +1,7 @@
 //! The integration tests of the project: one binary, because each links LLVM statically and is large.
 
 mod arrows;
+mod assemble;
 mod bench;
 mod cli;
 mod diagnostics;
