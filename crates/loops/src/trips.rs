@@ -13,7 +13,7 @@
 //!   y[i] = sum(p = pos[i] to pos[i + 1]) v
 //! }
 //! ```
-//! A counter is shared by all iterations, so loops run in order. Walks over coordinates are lowered before, and tiles are made of
+//! A counter is shared by all iterations, so loops run in order, and a range in parts is one part. Walks over coordinates are lowered before, and tiles are made of
 //! functions that do not count.
 
 use crate::ir::*;
@@ -39,8 +39,8 @@ pub enum TripsError {
     /// A walk over coordinates, which is no loop yet.
     #[error("a walk over coordinates is not a loop yet")]
     Walk,
-    /// A range in parts.
-    #[error("a range is in parts, in any number")]
+    /// Sums in parts.
+    #[error("sums are in parts, with results of their own")]
     Parts,
 }
 
@@ -57,7 +57,7 @@ pub fn count_trips(module: &mut Module, function: &str) -> Result<Vec<Counted>, 
     function.body.iter().for_each(|stmt| {
         stmt.visit(&mut |stmt| match stmt {
             Stmt::CoIter(_) => result = Err(TripsError::Walk),
-            Stmt::Share(_) | Stmt::Partial(_) => result = Err(TripsError::Parts),
+            Stmt::Partial(_) => result = Err(TripsError::Parts),
             _ => {}
         })
     });
@@ -95,6 +95,15 @@ fn length(lower: &[Index], upper: &[Index], step: i64) -> Index {
     (end - first + (step - 1)).floor_div(step.max(1)).max(Index::Const(0))
 }
 
+/// A range in parts as one part.
+fn whole(share: Share) -> Stmt {
+    let first = share.lower.into_iter().reduce(Index::max).unwrap_or(Index::Const(0));
+    let end = share.upper.into_iter().reduce(Index::min).unwrap_or(Index::Const(0));
+    let part = |stmt: Stmt| stmt.substitute(share.begin, &first).substitute(share.end, &end);
+    let body = share.body.into_iter().map(part).collect();
+    Stmt::when(first.clone().less(end.clone()), body)
+}
+
 impl Counter<'_> {
     /// A statement that adds to the counter of a new loop.
     fn count(&mut self, vars: &[VarId], depth: usize, trips: Index) -> Stmt {
@@ -107,7 +116,11 @@ impl Counter<'_> {
 
     fn block(&mut self, body: Vec<Stmt>, depth: usize) -> Vec<Stmt> {
         let mut result = Vec::new();
-        for mut stmt in body {
+        for stmt in body {
+            let mut stmt = match stmt {
+                Stmt::Share(share) => whole(share),
+                stmt => stmt,
+            };
             let inside = match &mut stmt {
                 Stmt::For(inner) => {
                     inner.mark = Mark::Sequential;

@@ -44,7 +44,7 @@ pub(super) struct Case {
 }
 
 /// The module of a case, walks not lowered, and the symbols' values.
-fn module_of(case: &Case) -> (Module, Result<(), IterateError>, Vec<i64>) {
+pub(super) fn module_of(case: &Case) -> (Module, Result<(), IterateError>, Vec<i64>) {
     let (mut module, kernel, symbols) = kernel_of(case);
     let compiled = compile(&mut module, "kernel", &kernel);
     (module, compiled, symbols)
@@ -108,7 +108,7 @@ pub(super) fn ints(indices: &Indices) -> Data {
     Data::Int(indices.iter().map(|at| at as i64).collect())
 }
 
-fn run(module: &Module, case: &Case, symbols: &[i64]) -> Vec<f64> {
+pub(super) fn run(module: &Module, case: &Case, symbols: &[i64]) -> Vec<f64> {
     let size: u64 = case.head.iter().map(|at| case.extents[*at]).product();
     let mut data = vec![Data::Float(vec![9.0; size as usize])];
     data.extend(inputs(case));
@@ -138,7 +138,7 @@ pub(super) fn inputs(case: &Case) -> Vec<Data> {
 }
 
 /// By loops over all iterators of each product and the head.
-fn expected(case: &Case) -> Vec<f64> {
+pub(super) fn expected(case: &Case) -> Vec<f64> {
     let size: u64 = case.head.iter().map(|at| case.extents[*at]).product();
     let semiring = case.semiring;
     let mut result = vec![semiring.zero(); size as usize];

@@ -1,3 +1,4 @@
 mod assemble;
 mod kernels;
+mod trips;
 mod walks;
