@@ -248,6 +248,20 @@ mod tests {
         assert_eq!(count_trips(&mut module, "g"), Err(TripsError::Function));
     }
 
+    #[test]
+    fn a_range_that_is_shared_is_one_part() {
+        let text = "module(N)\nbuffer y : f64[N]\n\
+                    func f(out y) { share b, e = 2 to N by e { for i = b to e { y[i] = 1.0 } } }";
+        for (n, trips) in [(7, 5), (2, 0), (0, 0)] {
+            let mut module = parse(text).unwrap();
+            assert_eq!(count_trips(&mut module, "f").map(|all| all.len()), Ok(1));
+            assert_eq!(verify(&module), Ok(()));
+            let mut data = [Data::Float(vec![0.0; 7]), Data::Int(vec![7])];
+            run_steps(&module, "f", &[n], &mut data, 10_000).unwrap();
+            assert_eq!(data[1].as_int().unwrap(), [trips]);
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..Default::default() })]
 
