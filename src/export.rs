@@ -5,9 +5,10 @@
 
 use dastac_backend::header::{HeaderOptions, c_header};
 use dastac_backend::{Compiled, Options, link};
-use dastac_loops::Module;
 use dastac_loops::tile::{Plans, tile_as_planned};
-use dastac_sched::{KERNEL, PREPARE};
+use dastac_loops::{BufferId, Module};
+use dastac_sched::{KERNEL, PREPARE, Stored};
+use dastac_sparse::iterate::LevelBuffers;
 use dastac_stur::Role;
 use dastac_stur::program::Element;
 
@@ -35,6 +36,9 @@ impl Library {
         let mut header = documentation(lowered, title, prefix);
         let tensors = &lowered.laid.analysis.inferred.program.tensors;
         for (tensor, (pack, unpack, _)) in tensors.iter().zip(&movement.functions) {
+            if tensor.format.is_some() {
+                continue; // its arrays are what a caller has
+            }
             let name = &tensor.name;
             let from = format!(
                 "Moves the elements of {name} that are stored from a dense array to its packed buffer."
@@ -87,6 +91,33 @@ pub fn shared_library(code: &Compiled, path: &std::path::Path) -> Result<(), Err
     Ok(link::shared_library(code.object(), path, code.needs_openmp())?)
 }
 
+/// What the arrays of a dynamic tensor are.
+fn arrays(name: &str, stored: &Stored) -> Vec<(BufferId, String)> {
+    let format = &stored.operand.format;
+    let what = match stored.converted_for {
+        None => name.to_string(),
+        Some(_) => format!("{name} in the format {format}"),
+    };
+    let mut all = Vec::new();
+    for (at, level) in stored.operand.levels.iter().enumerate() {
+        let coordinates = |buffer: &BufferId| {
+            (*buffer, format!("Coordinates of level {at} of {what}, ascending below each position"))
+        };
+        match level {
+            LevelBuffers::Dense => {}
+            LevelBuffers::Compressed { positions, coordinates: own, .. } => {
+                let text = format!(
+                    "Level {at} of {what}: where the coordinates below each position begin, then where the last ones end"
+                );
+                all.extend([(*positions, text), coordinates(own)]);
+            }
+            LevelBuffers::Singleton { coordinates: own } => all.push(coordinates(own)),
+        }
+    }
+    all.push((stored.operand.values, format!("Values of {what}, by position of its last level")));
+    all
+}
+
 fn documentation(lowered: &Lowered, title: &str, prefix: &str) -> HeaderOptions {
     let inferred = &lowered.laid.analysis.inferred;
     let stem = prefix.trim_end_matches('_').to_uppercase();
@@ -116,6 +147,14 @@ fn documentation(lowered: &Lowered, title: &str, prefix: &str) -> HeaderOptions 
             Element::F64 => "",
             Element::F32 => ", f32",
         };
+        if let Some(storage) = &tensor.format {
+            let levels = storage.format.spelled(&structured.iterators);
+            positions.push_str(&format!(
+                "  {name}({iterators}), {kind}{element}, extents ({}): levels {levels}\n",
+                extents.join(", "),
+            ));
+            continue;
+        }
         let position = match tensor.rank {
             0 => format!("  {name}(), {kind}{element}: a scalar\n"),
             _ => format!(
@@ -131,6 +170,12 @@ fn documentation(lowered: &Lowered, title: &str, prefix: &str) -> HeaderOptions 
     }
     for (name, value) in inferred.sets.names.all_derived() {
         positions.push_str(&format!("  where {name} = {value}\n"));
+    }
+    let module = &lowered.kernel.module;
+    for stored in &lowered.kernel.stored {
+        for (buffer, text) in arrays(&inferred.program.tensor(stored.tensor).name, stored) {
+            header.buffers.insert(module.buffers[buffer.0 as usize].name.clone(), text);
+        }
     }
     let has_block = inferred.program.rules.iter().any(|rule| rule.preprocess);
     let before = if has_block { format!("{prefix}{PREPARE}, ") } else { String::new() };

@@ -21,6 +21,36 @@
 //! # }
 //! ```
 
+//!
+//! Tensors with `:F` are sparse, and bound to a run when they have been read ([`run::Runner::bind`]):
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use std::collections::BTreeMap;
+//! use dastac::driver::{Target, compile};
+//! use dastac::run::Runner;
+//! use dastac::sparse::{Build, Entries, Format, Tensor, Values};
+//! let built = compile(
+//!     "symbols: M, N
+//!      A:D(i, j) := (0 <= i < M) * (0 <= j < N)
+//!      A:F := csr
+//!      x:D(j) := (0 <= j < N)
+//!      y(i) := A(i, j) * x(j)",
+//!     Target::default(),
+//! )?;
+//! let sizes = BTreeMap::from([("M".into(), 2), ("N".into(), 3)]);
+//! let mut runner = Runner::new(built, &sizes, 1)?;
+//! let program = &runner.built().lowered.laid.analysis.inferred.program;
+//! let [a, x, y] = ["A", "x", "y"].map(|name| program.find(name).unwrap());
+//! let entries = Entries::new(vec![2, 3], vec![1, 2, 0, 0], Values::F64(vec![5.0, 2.0]))?;
+//! runner.bind(a, Tensor::from_entries(&entries, &Format::coo(2), Build::default())?)?;
+//! runner.set_input(x, &[1.0, 10.0, 100.0], &[3])?;
+//! runner.execute()?;
+//! assert_eq!(runner.dense(y)?[..], [2.0, 500.0]);
+//! # Ok(())
+//! # }
+//! ```
+
 pub mod bench;
 pub mod buffer;
 pub mod driver;

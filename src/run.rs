@@ -624,22 +624,21 @@ impl Runner {
             .then(|| format!("it would take {cost} iterations, its limit is {MAX_REFERENCE_COST}")))
     }
 
-    /// A dynamic input as an array of the given shape, and which of its elements are stored.
+    /// A dynamic input as an array of the given shape, and which of its elements are stored: those of blocks all are.
     fn widened(&self, tensor: &Tensor, shape: &[usize]) -> (Dense, Vec<bool>) {
         let mut dense = Dense::zeros(shape);
         let mut stored = vec![false; dense.data.len()];
-        tensor.for_each(|element, position| {
-            let element: Vec<i64> = element.iter().map(|at| *at as i64).collect();
-            let value = match tensor.values() {
-                Values::F64(values) => values[position],
-                Values::F32(values) => values[position].into(),
-                _ => 0.0, // none is bound with such values
-            };
-            if let Some(at) = dense.position(&element) {
-                dense.data[at] += value;
-                stored[at] = true;
+        for (at, (value, is_stored)) in dense.data.iter_mut().zip(&mut stored).enumerate() {
+            let element: Vec<u64> = unflatten(at, shape).into_iter().map(|at| at as u64).collect();
+            for position in tensor.positions_of(&element) {
+                *is_stored = true;
+                *value += match tensor.values() {
+                    Values::F64(values) => values[position],
+                    Values::F32(values) => values[position].into(),
+                    _ => 0.0, // none is bound with such values
+                };
             }
-        });
+        }
         (dense, stored)
     }
 

@@ -67,4 +67,18 @@ pub struct Tensor {
     /// The format of a dynamic tensor, whose stored elements and bytes are those of what was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
+    /// Copies of a dynamic tensor for rules whose loops do not walk it in that format.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub copies: Vec<Copy>,
+}
+
+/// A copy of a dynamic tensor.
+#[derive(Serialize)]
+pub struct Copy {
+    /// The head of the rule that reads it.
+    pub rule: String,
+    /// The format.
+    pub format: String,
+    /// Its size.
+    pub bytes: u64,
 }

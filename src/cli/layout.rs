@@ -56,6 +56,12 @@ pub fn polynomials(laid: &Laid) -> std::result::Result<String, dastac::Error> {
         let iterators = &inferred.tensors[id.0].iterators;
         let head =
             if iterators.is_empty() { "()".into() } else { format!("({})", iterators.join(", ")) };
+        if let Some(storage) = &tensor.format {
+            let levels = storage.format.spelled(iterators);
+            let kind = role(tensor.role);
+            parts.push(format!("{}{head}: {kind}, dynamic, levels {levels}\n", tensor.name));
+            continue;
+        }
         let packing = packing(layout);
         let mut text = format!("{}{head}: {}{packing}\n", tensor.name, role(tensor.role));
         text += &parts_of(layout)?;

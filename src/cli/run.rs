@@ -15,7 +15,7 @@ use dastac::stur::{Program, TensorId};
 use super::args::{RunArgs, SymbolArgs, ThreadArgs};
 use super::failure::Failure;
 use super::infer::role;
-use super::json::{Ordered, Report, Tensor};
+use super::json::{Copy, Ordered, Report, Tensor};
 use super::npy::{self, Array};
 use super::progress::Progress;
 use super::schedule::scheduled;
@@ -296,12 +296,20 @@ fn report(
                 index: fact.index.clone(),
                 pieces: fact.pieces,
                 format: fact.format.clone(),
+                copies: copies(runner, &fact.name),
             })
             .collect(),
         flops: runner.flops(),
         max_error,
         verify_note,
     }
+}
+
+/// The copies that are read in place of a tensor.
+fn copies(runner: &Runner, name: &str) -> Vec<Copy> {
+    let tensor = |id: TensorId| runner.facts()[id.0].name.clone();
+    let own = runner.conversions().into_iter().filter(|copy| tensor(copy.tensor) == name);
+    own.map(|copy| Copy { rule: tensor(copy.rule), format: copy.to, bytes: copy.bytes }).collect()
 }
 
 /// The report for people.
@@ -322,6 +330,16 @@ fn human(runner: &Runner, report: &Report, times: &[Duration], verdict: &Verdict
         ["tensor", "role", "shape", ">stored", ">packed", ">dense", ">dense/packed", "position"];
     let mut text = table(&headings, rows.collect());
     text += &format!("\n{}", layout::total(runner.facts()));
+    for tensor in &report.tensors {
+        for copy in &tensor.copies {
+            let (name, from) = (&tensor.name, tensor.format.as_deref().unwrap_or_default());
+            let bytes = dastac::human(copy.bytes);
+            text += &format!(
+                "`{}` reads `{name}` in {}, a copy of {bytes}: no order of its loops walks it in {from}\n",
+                copy.rule, copy.format
+            );
+        }
+    }
     let stages: Vec<String> = report
         .stages_ns
         .0

@@ -11,3 +11,4 @@ mod formats;
 mod prove;
 mod schedules;
 mod setup_script;
+mod sparse;

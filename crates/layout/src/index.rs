@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use dastac_poly::{Context, Set};
-use dastac_stur::infer::{Inferred, Read, Redundancy, Statement, Structured, infer};
+use dastac_stur::infer::{Inferred, InferredRule, Read, Redundancy, Statement, Structured, infer};
 use dastac_stur::program::TensorId;
 use dastac_stur::sets::Affine;
 
@@ -417,16 +417,24 @@ impl Piecewise {
 }
 
 /// The elements that have a place. Loops over levels come to all elements of a head, also where there is nothing to add up: they are stored whatever
-/// other extents are. In semirings whose zero is another number, all elements are.
+/// other extents are. In semirings whose zero is another number, all elements are. Of inputs that such loops read, too: which ones they come to, only
+/// the tensors that they walk know.
 fn stored(inferred: &Inferred, tensor: TensorId) -> Result<Set, LayoutError> {
     let program = &inferred.program;
+    let structured = &inferred.tensors[tensor.0];
+    let read = |rule: &InferredRule| {
+        let mut reads = rule.statements.iter().flat_map(|statement| &statement.reads);
+        program.is_over_levels(rule.rule) && reads.any(|read| read.tensor == tensor)
+    };
+    let computed = program.tensor(tensor).rule();
+    if computed.is_none() && inferred.rules.iter().any(read) {
+        return Ok(structured.unique.clone());
+    }
     let used = inferred.used(tensor)?;
-    let Some(rule) = program.tensor(tensor).rule().filter(|rule| program.is_over_levels(*rule))
-    else {
+    let Some(rule) = computed.filter(|rule| program.is_over_levels(*rule)) else {
         return Ok(used);
     };
     let dims = used.dims()?;
-    let structured = &inferred.tensors[tensor.0];
     let stored = match program.rules[rule.0].semiring.zero() {
         0.0 => used.gist_params(&used.params_set()?)?,
         _ => inferred.sets.box_set(&structured.iterators, &structured.extents)?,

@@ -10,7 +10,7 @@
 //! Each statement accumulates into its head. Where the rule's statements write disjoint parts that together are the whole head, and
 //! every reduction became a sum ([`dastac_loops::passes`], `contract`), elements are set once and nothing is cleared before.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dastac_layout::{
     Layout, Resolve, affine_to_index, convert, explicit, expr_to_index, partition,
@@ -96,7 +96,8 @@ pub fn kernel(
                 builder.rule(rule).map_err(|e| e.blamed("the loops", inferred, rule.head))?;
             builder.function.body.extend(statements);
         }
-        let args = arguments(inferred, &builder.stored, &rules, has_block);
+        let walked = walked(&builder.stored, &builder.function.body);
+        let args = arguments(inferred, &walked, &rules, has_block);
         let function = Function { args, ..builder.function.clone() };
         builder.module.functions.push(function);
     }
@@ -111,11 +112,24 @@ pub const KERNEL: &str = "kernel";
 /// The name of the function with the rules of preprocess blocks.
 pub const PREPARE: &str = "prepare";
 
-/// What a function takes: the tensors of its rules, or all of them where it is the only one. Of a dynamic tensor these are the arrays of all its formats,
-/// its values last.
+/// The formats of dynamic tensors in which statements read them.
+fn walked<'a>(stored: &'a [Stored], body: &[Stmt]) -> Vec<&'a Stored> {
+    let mut read: BTreeSet<BufferId> = BTreeSet::new();
+    for stmt in body {
+        stmt.visit_values(&mut |value| {
+            if let Value::Load(buffer, _) = value {
+                read.insert(*buffer);
+            }
+        });
+    }
+    stored.iter().filter(|one| read.contains(&one.operand.values)).collect()
+}
+
+/// What a function takes: the tensors of its rules, or all of them where it is the only one. Of a dynamic tensor these are the arrays of all formats in which
+/// it is read, its values last.
 fn arguments(
     inferred: &Inferred,
-    stored: &[Stored],
+    stored: &[&Stored],
     rules: &[&InferredRule],
     touched_only: bool,
 ) -> Vec<(BufferId, Mode)> {
@@ -132,7 +146,8 @@ fn arguments(
             let mode = if writes(id) { Mode::Out } else { Mode::In };
             let arrays = stored.iter().filter(|one| one.tensor == id);
             let arrays: Vec<BufferId> = arrays.flat_map(|one| one.operand.buffers()).collect();
-            let own = if arrays.is_empty() { vec![buffer(id)] } else { arrays };
+            let packed = inferred.program.tensor(id).format.is_none();
+            let own = if packed { vec![buffer(id)] } else { arrays };
             own.into_iter().map(move |buffer| (buffer, mode))
         })
         .collect()

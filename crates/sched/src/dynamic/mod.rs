@@ -7,6 +7,8 @@ mod linear;
 mod operands;
 mod ranges;
 mod rule;
+#[cfg(test)]
+mod tests;
 
 pub use operands::Stored;
 pub(crate) use operands::declare;
@@ -48,6 +50,7 @@ impl Dynamic<'_> {
         // Each conversion makes one more operand follow the wanted order.
         for _ in 0..=tensors.len() {
             let mut filled = function.clone();
+            let buffers = module.buffers.len();
             let error = match fill(&mut filled, module, &kernel) {
                 Ok(set) => {
                     *function = filled;
@@ -55,6 +58,7 @@ impl Dynamic<'_> {
                 }
                 Err(error) => error,
             };
+            module.buffers.truncate(buffers); // without its workspaces
             let Some((operand, format)) = cheapest(&kernel, &error) else {
                 return Err(refused(inferred, rule, &tensors, &error));
             };

@@ -71,6 +71,10 @@ impl<'a> Translation<'a> {
         let place = layout.position(&subscripts, &|name| self.symbol(name))?;
         let names = self.iterators.iter().map(|name| self.inferred.sets.names.isl(name).to_owned());
         let extents = self.ranges.iter().map(|range| range.extent.clone());
+        let order = match definition.order.is_empty() && definition.schedule.order.is_empty() {
+            true => settled(&head, &products, self.iterators.len()),
+            false => (0..self.iterators.len()).collect(),
+        };
         let (tensors, operands) = self.operands.into_iter().unzip();
         let mut kernel = Kernel {
             iterators: names.zip(extents).collect(),
@@ -79,7 +83,7 @@ impl<'a> Translation<'a> {
             head,
             place,
             products,
-            order: (0..self.iterators.len()).collect(),
+            order,
             walking: Walking::default(),
             semiring: definition.semiring,
         };
@@ -270,4 +274,26 @@ fn order(rule: &Rule, statements: &[Statement]) -> Vec<String> {
         }
     }
     rule.schedule.ordered(&all)
+}
+
+/// The order of loops where none is asked for: iterators of the head that bound what is walked, but are not walked themselves, come last.
+///
+/// Before -> after, `Y(i, k) := A(i, j) * L(j, k)` where `k <= j`: a walk of a row for each `i, k` -> `i`, the row's `j`, then `k` from 0 to `j`.
+fn settled(head: &[usize], products: &[Product], count: usize) -> Vec<usize> {
+    let walked = |at: usize| {
+        let factors = products.iter().flat_map(|product| &product.factors);
+        let mut subscripts = factors.flat_map(|factor| &factor.subscripts);
+        subscripts.any(|subscript| subscript.coefficient(at) != 0)
+    };
+    let bounds = |at: usize| {
+        let mut conditions = products.iter().flat_map(|product| &product.conditions);
+        conditions.any(|condition| {
+            let mut terms = condition.terms().iter().map(|(other, _)| *other);
+            condition.coefficient(at) != 0
+                && terms.any(|other| !head.contains(&other) && walked(other))
+        })
+    };
+    let (late, first): (Vec<usize>, Vec<usize>) =
+        (0..count).partition(|at| head.contains(at) && !walked(*at) && bounds(*at));
+    first.into_iter().chain(late).collect()
 }

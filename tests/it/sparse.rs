@@ -1,0 +1,218 @@
+//! Programs that read dynamic tensors: rules times formats, compiled and interpreted, compared with the reference evaluator.
+//!
+//! Many rules stand in one program, each with tensors of its own, since compiling a program costs more than computing all of its rules.
+
+use std::collections::BTreeMap;
+
+use dastac::driver::{Analysis, Built, Indices, Target};
+use dastac::loops::Module;
+use dastac::loops::interp::{self, Data};
+use dastac::loops::{Element, Mode};
+use dastac::run::Runner;
+use dastac::sched::KERNEL;
+use dastac::sparse::storage::LevelData;
+use dastac::sparse::{Build, Tensor, Values};
+
+/// Rules, with the dynamic tensors in them by rank. `@` is the number of the case, so that each has tensors of its own.
+const RULES: &[(&str, &[(&str, usize)])] = &[
+    ("y@(i) := A@(i, j) * x(j)", &[("A", 2)]),
+    ("y@(j) := A@(i, j) * z(i) * (i + 1 < j)", &[("A", 2)]),
+    ("y@(i, k) := A@(i, j) * X(j, k)", &[("A", 2)]),
+    ("y@(i, j) := S@(i, j) * U(i, k) * X(j, k)", &[("S", 2)]),
+    ("y@(i, j) := A@(i, j) + 2 * B@(i, j)", &[("A", 2), ("B", 2)]),
+    ("y@(i, j) := A@(i, j) * B@(i, j) + (-1) * U(i, j)", &[("A", 2), ("B", 2)]),
+    ("y@(i) := A@(i, j) * v@(j) + x(i)", &[("A", 2), ("v", 1)]),
+    ("y@() := A@(i, j) * A@(j, i)", &[("A", 2)]),
+    ("y@(i, k) := A@(i, j) * B@(j, k)", &[("A", 2), ("B", 2)]),
+    ("y@(i, j) := T@(i, k, l) * X(k, j) * U(l, j)", &[("T", 3)]),
+    ("y@(l, i) := T@(i, k, l) * v@(k)", &[("T", 3), ("v", 1)]),
+    ("y@(i, k) := A@(i, j) * L(j, k)", &[("A", 2)]),
+    ("y@(i, j) := S@(i, j) * H(j, i)", &[("S", 2)]),
+    ("y@(i) := L(i, j) * A@(i, j) * (i >= j + 2) + N() * A@(i, i)", &[("A", 2)]),
+    ("y@(i, k) := L(i, j) * L(j, k) * A@(i, j)", &[("A", 2)]),
+    ("y@(i) := A@(i, j) * x(j + k) * (-2 <= k < 3)", &[("A", 2)]),
+    ("y@(p) := v@(p + r + -1) * f(r) * (0 <= p < N)", &[("v", 1)]),
+    ("y@(p, q) := A@(p + r, q + s + -1) * G(r, s) * (0 <= p < N) * (0 <= q < N)", &[("A", 2)]),
+    ("y@(p) := v@(2 * p + r) * w@(r) * (0 <= p < N)", &[("v", 1), ("w", 1)]),
+    ("y@(i) := A@(i, j) * z^-1(j)", &[("A", 2)]),
+    ("y@(i) := min(j) A@(i, j) + x(j)", &[("A", 2)]),
+    ("y@(i, k) := max(j) A@(i, j) * B@(j, k)", &[("A", 2), ("B", 2)]),
+    ("y@(i) := or(j) A@(i, j) * v@(j)", &[("A", 2), ("v", 1)]),
+];
+
+/// Tensors that are not dynamic, with their structure.
+const OTHERS: &str = "
+x:D(j) := (0 <= j < N)
+z:D(j) := (0 <= j < N)
+X:D(j, k) := (0 <= j < N) * (0 <= k < N)
+U:D(i, k) := (0 <= i < N) * (0 <= k < N)
+L:D(j, k) := (0 <= j < N) * (0 <= k < N)
+L:U(j, k) := (k <= j)
+H:D(i, j) := (0 <= i < N) * (0 <= j < N)
+H:U(i, j) := (i <= j)
+H:R(i, j, ip, jp) := (i > j) * (ip = j) * (jp = i)
+f:D(r) := (0 <= r < 3)
+G:D(r, s) := (0 <= r < 2) * (0 <= s < 3)
+";
+
+/// Formats, by rank.
+fn formats(rank: usize) -> &'static [&'static str] {
+    match rank {
+        1 => &["C", "D", "coo"],
+        2 => &["csr", "csc", "dcsr", "coo", "CD", "dcsc", "DD", "CD(j, i)", "CC(j, i)"],
+        _ => &["csf", "coo", "DCC", "DDC", "CSS", "CCD", "csf(k, i, j)", "DCC(j, k, i)"],
+    }
+}
+
+/// Rules of one program.
+const TOGETHER: usize = 24;
+
+/// Programs of all rules, each with its tensors in `rounds` combinations of formats.
+fn programs(rounds: usize) -> Vec<String> {
+    let mut cases = Vec::new();
+    for round in 0..rounds {
+        for (at, (rule, tensors)) in RULES.iter().enumerate() {
+            let number = cases.len();
+            let mut text = rule.replace('@', &number.to_string()) + "\n";
+            for (nth, (name, rank)) in tensors.iter().enumerate() {
+                let all = formats(*rank);
+                // All pairs come in the end: the second tensor's formats go at another pace.
+                let format = all[(round + nth * (round / all.len() + at)) % all.len()];
+                let dims = &["i", "j", "k"][..*rank];
+                let bounds: Vec<String> = dims.iter().map(|d| format!("(0 <= {d} < N)")).collect();
+                let (head, bounds) = (dims.join(", "), bounds.join(" * "));
+                text += &format!("{name}{number}:D({head}) := {bounds}\n");
+                text += &format!("{name}{number}:F({head}) := {format}\n");
+            }
+            cases.push(text);
+        }
+    }
+    let whole = |rules: &[String]| format!("symbols: N\n{}{OTHERS}", rules.concat());
+    cases.chunks(TOGETHER).map(whole).collect()
+}
+
+fn built(source: &str, target: Target, indices: Indices) -> Built {
+    let analysis = Analysis::of(source);
+    let lowered = analysis.and_then(|analysis| analysis.lay_out()?.lower_for(indices));
+    let built = lowered.and_then(|lowered| lowered.build(target));
+    built.unwrap_or_else(|error| panic!("{error}\n{source}"))
+}
+
+fn sizes(n: i64) -> BTreeMap<String, i64> {
+    BTreeMap::from([("N".to_string(), n)])
+}
+
+/// What a program says of the case of a head.
+fn rule_of(source: &str, head: &str) -> String {
+    let number = head.trim_start_matches(char::is_alphabetic);
+    let tensors = ["y", "A", "B", "S", "T", "v", "w"].map(|name| format!("{name}{number}"));
+    let own = |line: &&str| {
+        tensors.iter().any(|name| {
+            line.starts_with(&format!("{name}(")) || line.contains(&format!("{name}:F"))
+        })
+    };
+    source.lines().filter(own).collect::<Vec<_>>().join("; ")
+}
+
+/// Runs a program at several sizes and densities, by machine code and by the interpreter.
+fn check(source: &str, target: Target, indices: Indices) {
+    let built = built(source, target, indices);
+    let plain = built.lowered.kernel.module.clone();
+    let tiled = built.lowered.tiled(target).unwrap();
+    let mut runner = Runner::new(built, &sizes(0), 1 + usize::from(target.parallel)).unwrap();
+    for (n, density) in [(0, 0.5), (1, 1.0), (2, 0.5), (7, 0.3), (6, 1.0), (9, 0.05)] {
+        runner.resize(&sizes(n)).unwrap();
+        runner.set_density(density);
+        let inputs = runner.random_inputs(3, &BTreeMap::new()).unwrap();
+        runner.execute().unwrap();
+        let outcome = runner.verify(&inputs).unwrap();
+        let rule = outcome.at.as_ref().map(|at| rule_of(source, &at.0));
+        assert!(outcome.agrees(), "N = {n}, density {density}: {outcome:?}\n{rule:?}");
+        for module in [&plain, &tiled] {
+            interpreted(&runner, module, source);
+        }
+    }
+}
+
+/// Compares the interpreter's results with those of machine code.
+fn interpreted(runner: &Runner, module: &Module, source: &str) {
+    let kernel = &runner.built().lowered.kernel;
+    let function = module.find_function(KERNEL).unwrap();
+    let mut arrays: BTreeMap<u32, Data> = BTreeMap::new();
+    let mut symbols = runner.symbols().to_vec();
+    symbols.resize(module.symbols.len(), 0);
+    for one in &kernel.stored {
+        let tensor = runner.bound(one.tensor).unwrap();
+        let tensor = tensor.convert(&one.operand.format, Build::default()).unwrap();
+        for (level, symbol) in one.counts() {
+            let LevelData::Compressed { coordinates, .. } = &tensor.levels()[level] else {
+                unreachable!()
+            };
+            symbols[symbol] = coordinates.len() as i64;
+        }
+        for (buffer, data) in one.operand.buffers().into_iter().zip(data(&tensor)) {
+            arrays.insert(buffer.0, data);
+        }
+    }
+    let tensors = &runner.built().lowered.laid.analysis.inferred.program.tensors;
+    let argument = |buffer: u32, mode: Mode| match arrays.get(&buffer) {
+        Some(data) => data.clone(),
+        None => {
+            let packed = runner.packed(dastac::stur::TensorId(buffer as usize));
+            match mode {
+                Mode::In => Data::Float(packed.to_vec()),
+                _ => Data::zeros(Element::F64, packed.len()),
+            }
+        }
+    };
+    let mut data: Vec<Data> =
+        function.args.iter().map(|(buffer, mode)| argument(buffer.0, *mode)).collect();
+    interp::run(module, KERNEL, &symbols, &mut data)
+        .unwrap_or_else(|error| panic!("{error}\n{source}\n{module}"));
+    for ((buffer, mode), data) in function.args.iter().zip(&data) {
+        if *mode == Mode::In {
+            continue;
+        }
+        let computed = runner.packed(dastac::stur::TensorId(buffer.0 as usize)).to_vec();
+        let same = |a: &f64, b: &f64| a == b || (a - b).abs() <= 1e-9 * b.abs().max(1.0);
+        let all = data.as_float().unwrap().iter().zip(&computed).all(|(a, b)| same(a, b));
+        let rule = rule_of(source, &tensors[buffer.0 as usize].name);
+        assert!(all, "{data:?} is not {computed:?}\n{rule}");
+    }
+}
+
+/// The arrays of a tensor in the order of an operand's buffers.
+fn data(tensor: &Tensor) -> Vec<Data> {
+    let ints = |indices: &dastac::sparse::storage::Indices| {
+        Data::Int(indices.iter().map(|at| at as i64).collect())
+    };
+    let mut all = Vec::new();
+    for level in tensor.levels() {
+        match level {
+            LevelData::Dense => {}
+            LevelData::Compressed { positions, coordinates } => {
+                all.extend([ints(positions), ints(coordinates)]);
+            }
+            LevelData::Singleton { coordinates } => all.push(ints(coordinates)),
+        }
+    }
+    let Values::F64(values) = tensor.values() else { panic!("not of 64 bits") };
+    all.push(Data::Float(values.clone()));
+    all
+}
+
+#[test]
+fn rules_agree_with_the_reference_in_all_formats() {
+    let programs = programs(9);
+    assert!(programs.len() * TOGETHER >= 200);
+    for (at, source) in programs.iter().enumerate() {
+        check(source, Target { parallel: at % 2 == 0, ..Target::default() }, Indices::Narrow);
+    }
+}
+
+#[test]
+fn accesses_stay_within_buffers_with_indices_of_64_bits() {
+    for source in programs(1) {
+        check(&source, Target { checked: true, ..Target::default() }, Indices::Wide);
+    }
+}
