@@ -71,10 +71,6 @@ impl<'a> Translation<'a> {
         let place = layout.position(&subscripts, &|name| self.symbol(name))?;
         let names = self.iterators.iter().map(|name| self.inferred.sets.names.isl(name).to_owned());
         let extents = self.ranges.iter().map(|range| range.extent.clone());
-        let order = match definition.order.is_empty() && definition.schedule.order.is_empty() {
-            true => settled(&head, &products, self.iterators.len()),
-            false => (0..self.iterators.len()).collect(),
-        };
         let (tensors, operands) = self.operands.into_iter().unzip();
         let mut kernel = Kernel {
             iterators: names.zip(extents).collect(),
@@ -83,13 +79,13 @@ impl<'a> Translation<'a> {
             head,
             place,
             products,
-            order,
+            order: (0..self.iterators.len()).collect(),
             walking: Walking::default(),
             semiring: definition.semiring,
         };
         // What the user wants stands; the rest is chosen.
         if definition.order.is_empty() && definition.schedule.order.is_empty() {
-            kernel.order = kernel.chosen_order();
+            kernel.order = settled(&kernel, kernel.chosen_order());
         }
         Ok((kernel, tensors))
     }
@@ -276,10 +272,11 @@ fn order(rule: &Rule, statements: &[Statement]) -> Vec<String> {
     rule.schedule.ordered(&all)
 }
 
-/// The order of loops where none is asked for: iterators of the head that bound what is walked, but are not walked themselves, come last.
+/// An order of loops with the head's iterators last that bound what is walked, but are not walked themselves.
 ///
 /// Before -> after, `Y(i, k) := A(i, j) * L(j, k)` where `k <= j`: a walk of a row for each `i, k` -> `i`, the row's `j`, then `k` from 0 to `j`.
-fn settled(head: &[usize], products: &[Product], count: usize) -> Vec<usize> {
+fn settled(kernel: &Kernel, order: Vec<usize>) -> Vec<usize> {
+    let Kernel { head, products, .. } = kernel;
     let walked = |at: usize| {
         let factors = products.iter().flat_map(|product| &product.factors);
         let mut subscripts = factors.flat_map(|factor| &factor.subscripts);
@@ -294,6 +291,6 @@ fn settled(head: &[usize], products: &[Product], count: usize) -> Vec<usize> {
         })
     };
     let (late, first): (Vec<usize>, Vec<usize>) =
-        (0..count).partition(|at| head.contains(at) && !walked(*at) && bounds(*at));
+        order.into_iter().partition(|at| head.contains(at) && !walked(*at) && bounds(*at));
     first.into_iter().chain(late).collect()
 }

@@ -59,7 +59,8 @@ fn structured_tensors_are_located_within_their_bounds() {
             }
           }
         }
-    "#]].assert_eq(&kernel("y(i, k) := A(i, j) * L(j, k)"));
+    "#]]
+    .assert_eq(&kernel("y(i, k) := A(i, j) * L(j, k)"));
     expect_test::expect![[r#"
         kernel(out y, in A.pos1, in A.crd1, in A, in L, in x) {
           parallel i = 0 to N {
