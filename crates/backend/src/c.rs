@@ -212,11 +212,19 @@ impl Printer<'_> {
                 Stmt::Workspace(inner) => {
                     let element = type_of(self.module.buffers[inner.buffer.0 as usize].element);
                     let (name, size) = (self.buffer(inner.buffer), self.index(&inner.size));
-                    self.line(&format!(
-                        "{{ {element} *restrict {name} = workspace({size}, sizeof({element}));"
-                    ));
+                    let own = format!("workspace({size}, sizeof({element}))");
+                    let (memory, keeps) = match &inner.instead {
+                        None => (own, String::new()),
+                        Some((other, condition)) => {
+                            let (other, condition) =
+                                (self.buffer(*other), self.condition(condition));
+                            let memory = format!("{condition} ? ({element} *){other} : {own}");
+                            (memory, format!("if (!({condition})) "))
+                        }
+                    };
+                    self.line(&format!("{{ {element} *restrict {name} = {memory};"));
                     self.inside(&inner.body);
-                    self.line(&format!("free({name}); }}"));
+                    self.line(&format!("{keeps}free({name}); }}"));
                 }
                 Stmt::Let(inner) => {
                     let (var, buffer) = (self.var(inner.var), self.buffer(inner.buffer));

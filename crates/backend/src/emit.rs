@@ -557,6 +557,7 @@ impl<'m, 'u> Writer<'m, 'u> {
                 Stmt::Store(store) => drop(buffers.insert(store.buffer)),
                 Stmt::Partial(inner) => drop(buffers.insert(inner.buffer)),
                 Stmt::Let(inner) => drop(buffers.insert(inner.buffer)),
+                Stmt::Workspace(inner) => buffers.extend(inner.instead.iter().map(|(id, _)| *id)),
                 _ => {}
             });
             stmt.visit_values(&mut |value| {

@@ -132,7 +132,10 @@ impl Renumber<'_> {
             }
             Stmt::Workspace(inner) => {
                 let size = self.index(&inner.size);
-                Stmt::Workspace(Workspace { size, body: self.block(&inner.body), ..*inner })
+                let instead = inner.instead.as_ref();
+                let instead = instead.map(|(other, when)| (*other, self.condition(when)));
+                let body = self.block(&inner.body);
+                Stmt::Workspace(Workspace { size, instead, body, ..*inner })
             }
             Stmt::Let(inner) => {
                 let index = self.index(&inner.index);

@@ -404,6 +404,11 @@ impl<'a> Machine<'a> {
             Stmt::Workspace(inner) => {
                 let size = self.index(&inner.size)?;
                 self.workspace(inner.buffer, size.max(0), inner.zero)?;
+                if let Some((other, condition)) = &inner.instead
+                    && self.holds(condition)?
+                {
+                    self.instead(inner.buffer, *other)?;
+                }
                 self.block(&inner.body)?;
                 self.slots[inner.buffer.0 as usize] = None;
                 Ok(())
@@ -514,6 +519,20 @@ impl<'a> Machine<'a> {
             element if zero => Data::zeros(element, len),
             Element::I64 | Element::U32 => Data::Int(vec![i64::MIN; len]),
             Element::F64 | Element::F32 => Data::Float(vec![f64::NAN; len]),
+        };
+        self.slots[id.0 as usize] =
+            Some(Slot { buffer, len, data: Content::Own(data), touched: Vec::new() });
+        Ok(())
+    }
+
+    /// Puts a copy of a buffer in a workspace's place: neither is written to.
+    fn instead(&mut self, id: BufferId, other: BufferId) -> Result<(), InterpError> {
+        let module = self.module;
+        let (slot, _) = self.slot(other)?;
+        let data = (*slot.data).clone();
+        let (len, own) = (slot.len, module.buffers.get(id.0 as usize));
+        let Some(buffer) = own.filter(|own| own.element == slot.buffer.element) else {
+            return Err(InterpError::Invalid("what stands for a workspace is of another type"));
         };
         self.slots[id.0 as usize] =
             Some(Slot { buffer, len, data: Content::Own(data), touched: Vec::new() });

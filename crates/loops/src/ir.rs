@@ -277,6 +277,8 @@ pub struct Case {
 
 /// `with buffer of size { body }`, `with buffer of size zero { body }`: memory for the statements inside, gone after them.
 ///
+/// `with buffer of size or other if condition { body }`: where the condition holds, no memory, but the elements of `other`, which are then only read.
+///
 /// Each time that it is executed it has memory of its own: so has each iteration of a parallel loop around it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workspace {
@@ -286,6 +288,8 @@ pub struct Workspace {
     pub size: Index,
     /// Whether elements are 0 at first; if not, they hold nothing yet.
     pub zero: bool,
+    /// What stands for it, and where, if anything does: a buffer of the same element type. Without selections.
+    pub instead: Option<(BufferId, Condition)>,
     /// The statements.
     pub body: Vec<Stmt>,
 }

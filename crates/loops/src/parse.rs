@@ -304,7 +304,14 @@ impl<'a> Parser<'a> {
                 self.word("of")?;
                 let size = self.index()?;
                 let zero = self.skip_word("zero");
-                Ok(Stmt::Workspace(Workspace { buffer, size, zero, body: self.block()? }))
+                let mut instead = None;
+                if self.skip_word("or") {
+                    let other = self.buffer()?;
+                    self.word("if")?;
+                    instead = Some((other, self.condition()?));
+                }
+                let body = self.block()?;
+                Ok(Stmt::Workspace(Workspace { buffer, size, zero, instead, body }))
             }
             Token::Name("let") if !store => {
                 self.advance();

@@ -445,7 +445,13 @@ impl Printer<'_> {
                 let name = self.names.buffer(inner.buffer);
                 self.put(format_args!("with {name} of "));
                 self.index(&inner.size, Level::Or);
-                self.out.push_str(if inner.zero { " zero {" } else { " {" });
+                self.out.push_str(if inner.zero { " zero" } else { "" });
+                if let Some((other, condition)) = &inner.instead {
+                    let name = self.names.buffer(*other);
+                    self.put(format_args!(" or {name} if "));
+                    self.condition(condition, Level::Or);
+                }
+                self.out.push_str(" {");
             }
             Stmt::Let(inner) => {
                 self.out.push_str("let ");

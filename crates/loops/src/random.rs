@@ -188,7 +188,10 @@ impl Random {
         self.workspaces.push(buffer);
         let body = self.block(depth - 1, true);
         self.workspaces.pop();
-        Stmt::Workspace(Workspace { buffer, size, zero, body })
+        // Whatever stands for it must not be written.
+        let wild = self.style == Style::Anything && buffer == NUMBERS && self.below(3) == 0;
+        let instead = wild.then(|| (BufferId(0), self.condition(1)));
+        Stmt::Workspace(Workspace { buffer, size, zero, instead, body })
     }
 
     /// A small integer, stored to a workspace.

@@ -108,6 +108,9 @@ pub enum Violation {
     /// A store to an integer buffer of something else than an integer.
     #[error("a value that is not an integer is stored to integer buffer `{0}`")]
     StoresFloat(String),
+    /// What stands for a workspace has elements of another type.
+    #[error("what stands for workspace `{0}` has elements of another type")]
+    Instead(String),
     /// A load in an integer expression from something else than a buffer of integers that is only read.
     #[error(
         "buffer `{0}` is loaded from in an integer expression, but is not one of integers that are only read"
@@ -219,6 +222,9 @@ impl<'a> Verifier<'a> {
                 if let Stmt::Let(inner) = stmt {
                     read.insert(inner.buffer);
                 }
+                if let Stmt::Workspace(Workspace { instead: Some((other, _)), .. }) = stmt {
+                    read.insert(*other);
+                }
                 if let Stmt::Store(store) = stmt {
                     if store.mode == StoreMode::Set { &mut set } else { &mut read }
                         .insert(store.buffer);
@@ -296,6 +302,16 @@ impl<'a> Verifier<'a> {
             Stmt::CoIter(inner) => self.coiter(inner),
             Stmt::Workspace(inner) => {
                 self.index(&inner.size);
+                if let Some((other, condition)) = &inner.instead {
+                    self.condition(condition);
+                    let element = self.buffer(*other, false);
+                    let own = self.module.buffers.get(inner.buffer.0 as usize);
+                    if let (Some(element), Some(own)) = (element, own)
+                        && element != own.element
+                    {
+                        self.report(Violation::Instead(own.name.clone()));
+                    }
+                }
                 self.workspace(inner.buffer);
                 self.block(&inner.body);
                 self.workspaces.pop();

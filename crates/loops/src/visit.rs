@@ -246,9 +246,17 @@ impl Value {
 
     /// Rebuilds with what `f` gives for the place of each element that is loaded.
     pub fn map_loads(&self, f: &dyn Fn(&Index) -> Index) -> Value {
+        self.map_elements(&|buffer, index| (buffer, f(index)))
+    }
+
+    /// Rebuilds with what `f` gives for each element that is loaded.
+    pub fn map_elements(&self, f: &dyn Fn(BufferId, &Index) -> (BufferId, Index)) -> Value {
         match self {
-            Value::Load(buffer, index) => Value::Load(*buffer, f(index)),
-            _ => self.map_parts(&mut |part| part.map_loads(f)),
+            Value::Load(buffer, index) => {
+                let (buffer, index) = f(*buffer, index);
+                Value::Load(buffer, index)
+            }
+            _ => self.map_parts(&mut |part| part.map_elements(f)),
         }
     }
 
@@ -379,7 +387,10 @@ impl Stmt {
                     cursor.width.visit(f);
                 }
             }
-            Stmt::Workspace(inner) => inner.size.visit(f),
+            Stmt::Workspace(inner) => {
+                inner.size.visit(f);
+                inner.instead.iter().for_each(|(_, condition)| condition.visit(f));
+            }
             Stmt::Let(inner) => inner.index.visit(f),
             Stmt::If(inner) => inner.condition.visit(f),
             Stmt::Store(store) => {
@@ -441,6 +452,7 @@ impl Stmt {
             }),
             Stmt::Workspace(inner) => Stmt::Workspace(Workspace {
                 size: inner.size.rebuild(leaf),
+                instead: inner.instead.as_ref().map(|(other, when)| (*other, when.rebuild(leaf))),
                 body: block(&inner.body),
                 ..*inner
             }),

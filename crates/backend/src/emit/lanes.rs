@@ -314,15 +314,10 @@ impl Writer<'_, '_> {
         }
         let vectors = Vectors { var, count, instances };
         let types = (element, computed);
-        match (store.mode.reduction(), &first) {
-            (None, _) => self.set(store, (&parts, together), &vectors, types)?,
-            (Some(how), None) => self.join(how, store.buffer, (&parts, together), types)?,
-            (Some(how), Some(first)) => {
-                line!(self, "scf.if {first} {{");
-                self.block(|writer| writer.set(store, (&parts, together), &vectors, types))?;
-                line!(self, "}} else {{");
-                self.block(|writer| writer.join(how, store.buffer, (&parts, together), types))?;
-                line!(self, "}}");
+        match store.mode.reduction() {
+            None => self.set(store, (&parts, together), &vectors, types)?,
+            Some(how) => {
+                self.join((how, store.buffer), (&parts, together), first.as_ref(), types)?
             }
         }
         self.lanes = outer;
@@ -975,7 +970,7 @@ impl Writer<'_, '_> {
     }
 
     /// A vector of one number.
-    fn all(&mut self, value: f64, element: Element) -> Ssa {
+    pub(super) fn all(&mut self, value: f64, element: Element) -> Ssa {
         let ty = self.type_of(element, true);
         let (text, bits) = self.float_text(value, element);
         let kind = ty.trim_start_matches("vector<").trim_end_matches('>');

@@ -100,12 +100,12 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// Joins elements with what is computed.
+    /// Joins elements with what is computed, as if they were 0 where `first` holds.
     pub(super) fn join(
         &mut self,
-        how: Reduction,
-        id: BufferId,
+        (how, id): (Reduction, BufferId),
         (parts, together): (&[(Ssa, Ssa)], bool),
+        first: Option<&Ssa>,
         (element, computed): (Element, Element),
     ) -> Result<()> {
         let (buffer, _) = self.buffer(id)?;
@@ -115,7 +115,14 @@ impl Writer<'_, '_> {
             false => ("memref.load", "memref.store", String::new()),
         };
         for (place, part) in parts {
-            let old = self.define(format_args!("{load} {buffer}[{place}] : {source}{tail}"));
+            let mut old = self.define(format_args!("{load} {buffer}[{place}] : {source}{tail}"));
+            if let Some(first) = first {
+                let zero = match together {
+                    true => self.all(0.0, element),
+                    false => self.float_constant(0.0, element),
+                };
+                old = self.define(format_args!("arith.select {first}, {zero}, {old} : {kind}"));
+            }
             let part = self.joined(how, (old, part.clone()), together, (element, computed));
             let part = self.converted(part, together, computed, element);
             line!(self, "{write} {part}, {buffer}[{place}] : {source}{tail}");

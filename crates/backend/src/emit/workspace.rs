@@ -1,6 +1,7 @@
 //! Memory that statements have to themselves, and integers read from memory that the function writes itself.
 //!
 //! Before -> after: `with W of n { body }` -> `w = alloc(max(n, 0))  body(w)  free(w)`; with few elements, as many each time, `w` is on the stack.
+//! `with W of n or B if c { body }` -> `w = c ? B : alloc(max(n, 0))  body(w)  if !c { free(w) }`.
 //! `let v = b[i] { body }` -> `v = load b[i]  body(v)`.
 //!
 //! Where there is no memory, one line says so and the process ends (`abort`): there is no way back from inside of OpenMP's threads.
@@ -8,7 +9,7 @@
 use super::checked::report;
 use super::{HUGE, Ssa, Writer, line, memref, name_of};
 use crate::Result;
-use dastac_loops::{BufferId, Element, Index, Let, Workspace};
+use dastac_loops::{BufferId, Condition, Element, Index, Let, Workspace};
 use std::fmt::Write;
 
 /// Workspaces of at most so many bytes are on the stack.
@@ -21,6 +22,9 @@ impl Writer<'_, '_> {
         };
         let element = element.element;
         let (ty, count) = (memref(element), self.here(&inner.size).max(Index::Const(0)));
+        if let Some((other, condition)) = &inner.instead {
+            return self.either(inner, &count, (*other, condition));
+        }
         let small = count.as_const().filter(|count| *count <= SMALL / element.bytes() as i64);
         let size = self.index(&count)?;
         let memory = match small {
@@ -43,6 +47,46 @@ impl Writer<'_, '_> {
         if small.is_none() {
             line!(self, "memref.dealloc {memory} : {ty}");
         }
+        Ok(())
+    }
+
+    /// A workspace that another buffer may stand for.
+    fn either(
+        &mut self,
+        inner: &Workspace,
+        count: &Index,
+        (id, condition): (BufferId, &Condition),
+    ) -> Result<()> {
+        if inner.zero {
+            return Err(self.invalid(format_args!("what stands for a workspace is set to 0")));
+        }
+        let (other, element) = self.buffer(id)?;
+        let ty = memref(element);
+        let instead = self.condition(&self.holds_here(condition))?;
+        let size = self.index(count)?;
+        let memory = self.fresh();
+        line!(self, "{memory} = scf.if {instead} -> ({ty}) {{");
+        line!(self, "  scf.yield {other} : {ty}");
+        line!(self, "}} else {{");
+        self.block(|writer| {
+            let own = writer.allocated(element, &size);
+            line!(writer, "scf.yield {own} : {ty}");
+            Ok(())
+        })?;
+        line!(self, "}}");
+        let size = match self.sizes.get(&id).cloned() {
+            Some(others) => {
+                self.define(format_args!("arith.select {instead}, {others}, {size} : index"))
+            }
+            None => size,
+        };
+        self.enter(inner.buffer, memory.clone(), size);
+        self.stmts(&inner.body)?;
+        self.leave(inner.buffer);
+        line!(self, "scf.if {instead} {{");
+        line!(self, "}} else {{");
+        line!(self, "  memref.dealloc {memory} : {ty}");
+        line!(self, "}}");
         Ok(())
     }
 

@@ -218,7 +218,7 @@ impl Random {
             .into_iter()
             .zip(sizes)
             .fold(body, |body, (buffer, size)| {
-                vec![Stmt::Workspace(Workspace { buffer, size, zero: true, body })]
+                vec![Stmt::Workspace(Workspace { buffer, size, zero: true, instead: None, body })]
             })
             .remove(0)
     }

@@ -151,3 +151,39 @@ fn too_little_memory_ends_the_process() {
     let text = "dastac: no memory for 9223372036854774 elements of type f32\n";
     assert!(stderr.contains(text), "{stderr}");
 }
+
+/// A panel of `B` copied for all rows, or read where it is.
+const PANEL: &str = "module(N, M)
+buffer A : f64[N * M]
+buffer B : f64[N * M]
+buffer W : f64[0]
+func f(out A, in B) {
+  parallel i = 0 to N {
+    with W of 2 * M or B if i <= 1 {
+      if i >= 2 { for j = 0 to M { unroll k = 0 to 2 { W[2 * j + k] = B[M * k + j] } } }
+      if i <= 1 { for j = 0 to M { A[M * i + j] = W[M * i + j] } } else { for j = 0 to M { A[M * i + j] = W[2 * j + 1] } }
+    }
+  }
+}";
+
+#[test]
+fn another_buffer_instead() {
+    let module = parse(PANEL).unwrap();
+    assert_eq!(verify(&module), Ok(()));
+    assert_eq!(parse(&module.to_string()).as_ref(), Ok(&module));
+    let (n, m) = (5usize, 300usize);
+    let b = numbers(n * m);
+    let mut expected = [Data::Float(vec![9.0; n * m]), Data::Float(b.clone())];
+    let symbols = [n as i64, m as i64];
+    interp::run(&module, "f", &symbols, &mut expected).unwrap();
+    assert_eq!(expected[0].as_float().unwrap()[..2 * m], b[..2 * m]);
+    for (parallel, checked) in [(false, false), (true, false), (true, true)] {
+        let options = Options { parallel, checked, ..Options::default() };
+        let jit = Jit::load(&compile(&module, &options).unwrap()).unwrap();
+        jit.set_threads(3);
+        let mut a = vec![9.0; n * m];
+        let buffers = &mut [BufferArg::F64(&mut a), BufferArg::F64In(&b)];
+        jit.call("f", &symbols, buffers).unwrap();
+        assert_eq!(Data::Float(a), expected[0], "{parallel} {checked}");
+    }
+}

@@ -160,7 +160,9 @@ impl Fold {
                 body if body.is_empty() => body,
                 body => {
                     let size = self.index(&inner.size);
-                    vec![Stmt::Workspace(Workspace { size, body, ..*inner })]
+                    let instead = inner.instead.as_ref();
+                    let instead = instead.map(|(other, when)| (*other, self.condition(when)));
+                    vec![Stmt::Workspace(Workspace { size, instead, body, ..*inner })]
                 }
             },
             Stmt::Let(inner) => match self.block(&inner.body) {

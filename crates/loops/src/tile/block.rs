@@ -40,13 +40,8 @@ pub(super) fn blocks(tiler: &mut Tiler<'_>, choice: &Choice) -> Vec<Stmt> {
     upper.push(start.clone() + size);
     let part = Value::Sum(Box::new(Sum { lower: vec![start.clone()], upper, ..sum.clone() }));
     let value = Value::product(factors.into_iter().chain([part]));
-    // What a block sets, the next would read.
-    let whole = |stream: &Condition| {
-        let one = (last.clone() - first.clone()).at_most(Index::Const(size));
-        Condition::all(vec![one, stream.clone()])
-    };
-    let stream = nest.store.stream.as_ref().map(whole);
-    let store = Store { value, mode: StoreMode::Add, stream, ..nest.store.clone() };
+    // What a block sets, the next one reads.
+    let store = Store { value, mode: StoreMode::Add, stream: None, ..nest.store.clone() };
     let sets = nest.store.mode == StoreMode::Set;
     let outer = tiler.first.clone();
     // A sum without terms is a block without terms: its elements are set all the same.
@@ -97,7 +92,9 @@ fn panels(
     levels.push(level);
     let len = tiler.facts.len();
     tiler.facts.assume_range(panel, &lower, &upper);
-    let body = nested(tiler, &levels, inner, choice, store);
+    let body = tiler.panel(&levels, choice, (store, size), width, |tiler| {
+        nested(tiler, &levels, inner, choice, store)
+    });
     tiler.facts.truncate(len);
     vec![Stmt::For(For { var: panel, lower, upper, step: width, mark: Mark::Sequential, body })]
 }

@@ -20,8 +20,8 @@
 //! ```
 //!
 //! Steps: [`choose`] finds the loops to unroll and by how much, [`reorder`] brings them innermost, [`split`] cuts them into full tiles, rims and
-//! rests, [`block`] cuts sums so that what tiles share stays in a cache, and [`partial`] long sums so that threads share them. What has no sums is put into
-//! vectors by [`stream`]. What a [`Plan`] says goes before what they would choose.
+//! rests, [`block`] cuts sums so that what tiles share stays in a cache, [`pack`] copies what is read far apart, and [`partial`] cuts long sums so that
+//! threads share them. What has no sums is put into vectors by [`stream`]. What a [`Plan`] says goes before what they would choose.
 //!
 //! Invariant: a store is executed once for each element as before, with the same terms; only the order of additions differs. Elements of
 //! a sum that is cut are set by its first block.
@@ -31,6 +31,7 @@ mod choose;
 mod digits;
 mod fetch;
 mod fuse;
+mod pack;
 mod partial;
 mod pieces;
 mod plan;
@@ -46,6 +47,7 @@ mod work;
 use std::collections::BTreeMap;
 
 use self::choose::Choice;
+use self::pack::Packed;
 use crate::ir::*;
 use crate::linear::{Facts, flatten_max, flatten_min};
 pub use plan::{Plan, Plans};
@@ -86,6 +88,7 @@ pub fn tile_as_planned(module: &mut Module, tiling: &Tiling, plans: &Plans) {
             facts,
             first: None,
             blocks: None,
+            packed: None,
             lanes: None,
             statements: body.len(),
             inside: false,
@@ -114,6 +117,8 @@ struct Tiler<'a> {
     lanes: Option<(VarId, i64)>,
     /// The variable of the sum that is cut into blocks, and terms of a block.
     blocks: Option<(VarId, i64)>,
+    /// What tiles read of a panel.
+    packed: Option<Packed>,
     /// Statements of the function.
     statements: usize,
     /// Whether a parallel loop is around.
@@ -227,6 +232,16 @@ impl Tiler<'_> {
         }
         body.push(Stmt::Store(store.clone()));
         body
+    }
+
+    /// A new buffer of the module, for a workspace.
+    fn workspace(&mut self, mut name: String, element: Element, size: Index) -> Option<BufferId> {
+        let workspace = BufferId(u32::try_from(self.buffers.len()).ok()?);
+        while self.buffers.iter().any(|buffer| buffer.name == name) {
+            name.push('_');
+        }
+        self.buffers.push(Buffer { name, element, size });
+        Some(workspace)
     }
 
     fn fresh(&mut self, like: VarId, mark: &str) -> VarId {

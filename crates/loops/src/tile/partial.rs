@@ -80,15 +80,9 @@ impl Tiler<'_> {
         if condition.as_bool() == Some(false) {
             return None;
         }
-        let workspace = BufferId(u32::try_from(self.buffers.len()).ok()?);
-        let taken = |name: &str| self.buffers.iter().any(|buffer| buffer.name == name);
-        let mut name = format!("{}.parts", buffer.name);
-        while taken(&name) {
-            name.push('_');
-        }
         // The buffer itself may stand for it.
         let size = (extent.clone() * PARTS).max(buffer.size);
-        self.buffers.push(Buffer { name, element: buffer.element, size });
+        let workspace = self.workspace(format!("{}.parts", buffer.name), buffer.element, size)?;
         let (begin, end) = (self.fresh(sum.var, "b"), self.fresh(sum.var, "e"));
         let shift = self.fresh(sum.var, "s");
         let part = self.fresh(sum.var, "p");

@@ -201,6 +201,9 @@ impl Tiler<'_> {
             let store = &apart(store, rows * piece.size);
             let mut store =
                 self.rimmed(store, &[(var, row, rows), (inner.var, &column, piece.size)]);
+            if let Some(packed) = self.packed.as_ref().filter(|_| piece.size == factor) {
+                store = packed.store(&store, &column);
+            }
             if rows > 1 && piece.size == factor {
                 let columns = (inner.var, &column, piece.size);
                 store = self.fetching(&store, (var, row, rows), columns);

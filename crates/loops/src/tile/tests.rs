@@ -167,6 +167,39 @@ fn what_is_not_tiled() {
 }
 
 #[test]
+fn panels_that_are_copied() {
+    let text = "func f(inout A, in B, in C) { parallel i = 0 to N { parallel j = 0 to M { A[40 * i + j] = sum(x = 0 to 10) B[10 * i + x] * C[40 * x + j] } } }";
+    let (before, after) = tiled(&format!("{HEAD}{text}"), &SMALL);
+    let loops = after.functions[0].to_string();
+    let start = loops.find("for jp").unwrap_or_else(|| panic!("{loops}"));
+    let lines: Vec<&str> = loops[start..].lines().take(18).map(str::trim).collect();
+    expect_test::expect![[r#"
+        for jp = 0 to p1 step 8 {
+        for jc = max(min(min(max(p0, 0) / 4, 5), 1), 0) to max(min(min(max(p0, 0) / 4, 5), 1), 0) + 1 {
+        with b3 of 1024 or b2 if jc <= 0 {
+        if 1 <= jc {
+        for jt = jp to min(p1 - 7, jp + 1) step 8 {
+        for x = xb to min(10, xb + 128) {
+        unroll j = jt to jt + 8 {
+        b3[(jt - jp) * 128 + (x - xb) * 8 + (j - jt)] = b2[40 * x + j]
+        }
+        }
+        }
+        }
+        parallel it = 0 to p0 - 1 step 2 {
+        parallel jt = jp to min(p1 - 7, jp + 1) step 8 {
+        unroll i = it to it + 2 {
+        unroll j = jt to jt + 8 {
+        if xb <= 0 {
+        b0[40 * i + j] = 0.0"#]].assert_eq(&lines.join("\n"));
+    for symbols in
+        [[0, 0], [1, 1], [2, 40], [3, 40], [4, 40], [25, 40], [25, 7], [20, 9], [9, 0], [0, 9]]
+    {
+        compare(&before, &after, &symbols);
+    }
+}
+
+#[test]
 fn what_is_only_written() {
     let text = "func f(inout A, in B, in C) { parallel i = 0 to N { parallel j = i to min(M, i + 40) { A[40 * i + j] = B[i] * C[j] } } }";
     let (before, after) = tiled(&format!("{HEAD}{text}"), &Tiling { shared: true, ..SMALL });

@@ -312,6 +312,7 @@ impl Append<'_> {
                 buffer: plan.block,
                 size: plan.size.clone(),
                 zero: false,
+                instead: None,
                 body: inside,
             })),
             false => {
@@ -324,7 +325,13 @@ impl Append<'_> {
             }
         }
         let size = Index::Const((plan.last - plan.first + 2) as i64);
-        vec![Stmt::Workspace(Workspace { buffer: plan.at, size, zero: false, body: all })]
+        vec![Stmt::Workspace(Workspace {
+            buffer: plan.at,
+            size,
+            zero: false,
+            instead: None,
+            body: all,
+        })]
     }
 
     fn statements_below(&mut self, position: &Index, body: Vec<Stmt>) -> Vec<Stmt> {

@@ -242,8 +242,9 @@ impl Builder<'_> {
             next: vec![Index::Load(nearest, Box::new(Index::Const(1)))],
             after: Vec::new(),
         }));
-        let of =
-            |buffer, size, body| Stmt::Workspace(Workspace { buffer, size, zero: false, body });
+        let of = |buffer, size, body| {
+            Stmt::Workspace(Workspace { buffer, size, zero: false, instead: None, body })
+        };
         Ok(Some(vec![of(starts, count, vec![of(nearest, Index::Const(2), body)])]))
     }
 
