@@ -45,6 +45,65 @@ pub(super) fn range(
         return Ok(Range { lower: zero.clone(), extent: zero, known: None });
     };
     let all = all.coalesce()?;
+    if let Some(range) = range_of(sets, &all, name, resolve)? {
+        return Ok(range);
+    }
+    // What other iterators say of it is not linear: what is said of it alone holds more.
+    let mut found: Option<(Index, Index)> = None;
+    for statement in statements.iter().filter(|one| one.iterators.iter().any(|it| it == name)) {
+        for part in statement.domain.basic_sets()? {
+            let bounds = alone(sets, statement, &part, name, resolve)?;
+            let (Some(lower), Some(upper)) = (bounds.lower, bounds.upper) else {
+                return Err(SchedError::Ast(format!("over `{name}`, whose bounds are not linear")));
+            };
+            found = Some(match found {
+                None => (lower, upper),
+                Some((least, most)) => (least.min(lower), most.max(upper)),
+            });
+        }
+    }
+    let (lower, upper) = found.unwrap_or((Index::Const(0), Index::Const(0)));
+    Ok(Range { extent: upper - lower.clone(), lower, known: None })
+}
+
+/// What a part of a statement's domain says of one iterator alone.
+fn alone(
+    sets: &Sets,
+    statement: &Statement,
+    part: &Set,
+    name: &str,
+    resolve: Resolve<'_>,
+) -> Result<Bounds, SchedError> {
+    let names: Vec<&str> = statement.iterators.iter().map(|name| sets.names.isl(name)).collect();
+    let part = part.with_dim_names(&names)?;
+    let own = sets.names.isl(name);
+    // The iterator is the first.
+    let value = |other: &str| match names.iter().position(|known| *known == other) {
+        Some(_) if other == own => Some(iterator(0)),
+        Some(at) => Some(iterator(at + 1)),
+        None => resolve(other),
+    };
+    let all = membership(&part, &part.universe_like()?, &value)?;
+    let mut bounds = Bounds { lower: None, upper: None, exact: false };
+    for condition in all.conjuncts() {
+        let parts = not_negative(&condition).unwrap_or_default();
+        let alone = |part: &Index| part.free_vars().iter().all(|var| var.0 == 0);
+        if parts.iter().all(alone)
+            && let Some(next) = bounds.with(&condition)
+        {
+            bounds = next;
+        }
+    }
+    Ok(bounds)
+}
+
+/// The range of what a set of one dimension holds, where its bounds are linear.
+fn range_of(
+    sets: &Sets,
+    all: &Set,
+    name: &str,
+    resolve: Resolve<'_>,
+) -> Result<Option<Range>, SchedError> {
     let mut parts = Vec::new();
     let mut known = None;
     for part in all.basic_sets()? {
@@ -57,12 +116,10 @@ pub(super) fn range(
     let lower = parts.iter().filter_map(|part| part.lower.clone()).reduce(Index::min);
     let upper = parts.iter().filter_map(|part| part.upper.clone()).reduce(Index::max);
     let bounded = parts.iter().all(|part| part.lower.is_some() && part.upper.is_some());
-    let (Some(lower), Some(upper), true) = (lower, upper, bounded) else {
-        return Err(SchedError::Ast(format!("over `{name}`, whose bounds are not linear")));
-    };
+    let (Some(lower), Some(upper), true) = (lower, upper, bounded) else { return Ok(None) };
     // Several parts have gaps between them.
     let known = known.filter(|_| parts.len() == 1);
-    Ok(Range { extent: upper - lower.clone(), lower, known })
+    Ok(Some(Range { extent: upper - lower.clone(), lower, known }))
 }
 
 /// The bounds of one dimension.

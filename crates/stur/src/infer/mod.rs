@@ -791,10 +791,15 @@ impl Inferred {
         })
     }
 
-    /// The elements of an input that the computation reads; all unique elements of a computed tensor.
+    /// The elements of an input that the computation reads; all unique elements of a computed tensor, and of one that is read beside dynamic tensors:
+    /// which of its elements that are is known only then.
     pub fn used(&self, tensor: TensorId) -> Result<Set, InferError> {
         let structured = &self.tensors[tensor.0];
-        if self.program.tensor(tensor).rule().is_some() {
+        let of_levels = |rule: &InferredRule| {
+            let mut reads = rule.statements.iter().flat_map(|statement| &statement.reads);
+            self.program.is_over_levels(rule.rule) && reads.any(|read| read.tensor == tensor)
+        };
+        if self.program.tensor(tensor).rule().is_some() || self.rules.iter().any(of_levels) {
             return Ok(structured.unique.clone());
         }
         let mut used = self.sets.empty(&structured.iterators)?;
