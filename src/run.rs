@@ -541,6 +541,17 @@ impl Runner {
 
     /// Calls a function of the computation, if the program has it.
     fn call(&mut self, name: &str) -> Result<Duration, Error> {
+        self.call_with(name, |kernel, parameters, arguments| {
+            kernel.call(name, parameters, arguments)
+        })
+    }
+
+    /// Runs `code` on what a function of the computation takes, if the program has it; how long that took.
+    pub(crate) fn call_with(
+        &mut self,
+        name: &str,
+        code: impl FnOnce(&Jit, &[i64], &mut [BufferArg<'_>]) -> dastac_backend::Result<()>,
+    ) -> Result<Duration, Error> {
         let module = &self.built.lowered.kernel.module;
         let Some(function) = module.functions.iter().find(|function| function.name == name) else {
             return Ok(Duration::ZERO);
@@ -567,7 +578,7 @@ impl Runner {
             });
         }
         let start = Instant::now();
-        self.kernel.call(name, &self.parameters, &mut arguments)?;
+        code(&self.kernel, &self.parameters, &mut arguments)?;
         Ok(start.elapsed())
     }
 

@@ -6,6 +6,7 @@ use super::figures::{
 use super::kernels::{COMBINATIONS, KERNELS, Kernel};
 use super::peers::{about, label};
 use super::results::{Case, Results};
+use super::sparse;
 
 /// A figure.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,11 +70,11 @@ pub struct Axis {
     pub log: bool,
 }
 
-fn linear(label: &str) -> Axis {
+pub(super) fn linear(label: &str) -> Axis {
     Axis { label: label.into(), log: false }
 }
 
-fn log(label: &str) -> Axis {
+pub(super) fn log(label: &str) -> Axis {
     Axis { label: label.into(), log: true }
 }
 
@@ -209,6 +210,8 @@ fn chart(results: &Results, figure: Figure) -> Option<Chart> {
             "Combinations",
             "How many times faster than the same loops in C, on one thread: dastac's loops without tiles, and in tiles.",
         )),
+        Figure::SparseConvolutions => Some(sparse::report::curves(results)),
+        Figure::SparseMatrices => Some(sparse::report::bars(results)),
     }
 }
 

@@ -1,7 +1,10 @@
 //! What each figure of the paper needs to be measured.
 
+use std::path::PathBuf;
+
 use super::job::{Job, Places};
 use super::kernels::{COMBINATIONS, KERNELS, Kernel, REGRESSIONS};
+use super::sparse;
 
 /// A figure or table of the paper, or the table of this project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,6 +37,10 @@ pub enum Figure {
     Compile,
     /// Structures in combinations that the paper does not have.
     Combinations,
+    /// Convolutions of sparse inputs, over sparsity and loop orders.
+    SparseConvolutions,
+    /// Sparse matrices times vectors and matrices.
+    SparseMatrices,
 }
 
 /// All of them, with the names by which they are asked for: numbers are the paper's.
@@ -52,6 +59,8 @@ pub const FIGURES: &[(&str, Figure)] = &[
     ("20", Figure::Tiling),
     ("table1", Figure::Compile),
     ("combinations", Figure::Combinations),
+    ("sparse-conv", Figure::SparseConvolutions),
+    ("sparse-matrix", Figure::SparseMatrices),
 ];
 
 /// How much is measured.
@@ -71,12 +80,14 @@ pub struct Scope {
     pub seed: u64,
     /// Seconds for each case; what is usual if 0.
     pub budget: f64,
+    /// A folder of matrices, if there is one.
+    pub matrices: Option<PathBuf>,
     /// Where things are.
     pub places: Places,
 }
 
 impl Scope {
-    fn has(&self, name: &str) -> bool {
+    pub(super) fn has(&self, name: &str) -> bool {
         self.kernels.is_empty() || self.kernels.iter().any(|text| name.contains(&text[..]))
     }
 
@@ -90,19 +101,40 @@ impl Scope {
     }
 
     fn job(&self, kernel: &Kernel, n: i64, threads: usize, systems: &[&str]) -> Job {
+        let source = kernel.source.to_string();
+        Job {
+            title: kernel.title.into(),
+            symbols: kernel.values(n),
+            call: kernel.call,
+            threads,
+            ..self.program(kernel.name, n, source, systems)
+        }
+    }
+
+    /// A program on one thread, without symbols.
+    pub(super) fn program(&self, kernel: &str, n: i64, source: String, systems: &[&str]) -> Job {
         let asked = |system: &&str| {
             *system == "dastac"
                 || self.systems.is_empty()
                 || self.systems.iter().any(|wanted| wanted == system)
         };
-        let systems: Vec<&str> = systems.iter().copied().filter(asked).collect();
+        let systems = systems.iter().copied().filter(asked).map(String::from).collect();
         let usual = if self.quick { 0.5 } else { 3.0 };
         Job {
+            kernel: kernel.into(),
+            title: kernel.into(),
+            n,
+            source,
+            symbols: Vec::new(),
+            inputs: Vec::new(),
+            call: None,
+            single: false,
+            threads: 1,
+            systems,
             seed: self.seed,
-            places: self.places.clone(),
             budget: if self.budget > 0.0 { self.budget } else { usual },
             patience: if self.quick { 0.7 } else { 10.0 },
-            ..Job::of(kernel, n, threads, &systems)
+            places: self.places.clone(),
         }
     }
 }
@@ -142,6 +174,8 @@ pub fn jobs(figure: Figure, scope: &Scope) -> Vec<Job> {
         }
         Figure::Compile => compile(scope),
         Figure::Combinations => combinations(scope),
+        Figure::SparseConvolutions => sparse::convolutions(scope),
+        Figure::SparseMatrices => sparse::products(scope),
     }
 }
 
@@ -225,19 +259,8 @@ fn memory(scope: &Scope) -> Vec<Job> {
 
 fn compile(scope: &Scope) -> Vec<Job> {
     let job = |name: &str, title: &str, source: &str| Job {
-        kernel: name.into(),
         title: title.into(),
-        n: 0,
-        source: source.into(),
-        symbols: Vec::new(),
-        call: None,
-        single: false,
-        threads: 1,
-        systems: Vec::new(),
-        seed: scope.seed,
-        budget: 1.0,
-        patience: 10.0,
-        places: scope.places.clone(),
+        ..scope.program(name, 0, source.into(), &[])
     };
     let kernels = scope.kernels().map(|kernel| job(kernel.name, kernel.title, kernel.source));
     let regressions = REGRESSIONS.iter().filter(|(name, ..)| scope.has(name));
@@ -259,21 +282,11 @@ pub const TRIANGLES: &[i64] = &[64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384
 fn families(scope: &Scope, family: Family, parameters: &[i64]) -> Vec<Job> {
     let jobs = parameters.iter().map(|parameter| {
         let (name, title, source) = family(*parameter);
-        let systems = ["dastac", "dense"].map(String::from).to_vec();
         Job {
-            kernel: name.into(),
             title,
-            n: *parameter,
-            source,
-            symbols: Vec::new(),
-            call: None,
-            single: false,
-            threads: 1,
-            systems,
-            seed: scope.seed,
             budget: if scope.quick { 0.3 } else { 1.0 },
             patience: 10.0,
-            places: scope.places.clone(),
+            ..scope.program(name, *parameter, source, &["dastac", "dense"])
         }
     });
     jobs.filter(|job| scope.has(&job.kernel)).collect()

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::kernels::{Call, Kernel};
+use super::patterns::Pattern;
 use super::results::{Case, Measured, Outcome};
 use crate::Error;
 use crate::driver::Analysis;
@@ -29,6 +30,9 @@ pub struct Job {
     pub source: String,
     /// Values of its symbols.
     pub symbols: Vec<(String, i64)>,
+    /// Dynamic inputs, and which of their elements there are.
+    #[serde(default)]
+    pub inputs: Vec<(String, Pattern)>,
     /// What libraries do.
     pub call: Option<Call>,
     /// 32-bit elements instead of 64-bit ones.
@@ -67,6 +71,7 @@ impl Job {
             n,
             source: kernel.source.into(),
             symbols: kernel.values(n),
+            inputs: Vec::new(),
             call: kernel.call,
             single: false,
             threads,

@@ -58,6 +58,10 @@ pub enum Call {
     Leslie,
     /// `A = B' B`, of which one triangle is needed: rank-k update or matrix product, whichever is faster.
     Square,
+    /// A sparse matrix times a vector.
+    SparseVector,
+    /// A sparse matrix times a matrix.
+    SparseMatrix,
 }
 
 impl Kernel {

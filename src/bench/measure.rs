@@ -1,5 +1,7 @@
 //! Measuring one job: systems take turns, and agree before their times count.
 
+use std::collections::BTreeMap;
+use std::hash::Hasher;
 use std::time::{Duration, Instant};
 
 use dastac_backend::affinity;
@@ -7,6 +9,7 @@ use dastac_stur::Role;
 use dastac_stur::program::{Element, TensorId};
 
 use super::job::{Job, analyse, tell};
+use super::kernels::Call;
 use super::peers;
 use super::results::{Case, Footprint, Measured, Outcome};
 use super::stats::{Sample, Summary};
@@ -59,17 +62,27 @@ impl System for Packed {
     }
 
     fn forget(&mut self, shared: &mut Runner) {
-        for id in outputs(shared) {
-            shared.packed_mut(id).fill(|_| f64::NAN);
-        }
+        forget_packed(shared);
     }
 
     fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Buffer, Error> {
-        let packed = shared.packed(tensor);
-        let mut copy = Buffer::zeroed(shared.facts()[tensor.0].element, packed.len())?;
-        copy.fill(|at| packed.get(at));
-        Ok(copy)
+        packed_result(shared, tensor)
     }
+}
+
+/// Overwrites the packed results with what is no number.
+pub(super) fn forget_packed(shared: &mut Runner) {
+    for id in outputs(shared) {
+        shared.packed_mut(id).fill(|_| f64::NAN);
+    }
+}
+
+/// A copy of a packed result.
+pub(super) fn packed_result(shared: &Runner, tensor: TensorId) -> Result<Buffer, Error> {
+    let packed = shared.packed(tensor);
+    let mut copy = Buffer::zeroed(shared.facts()[tensor.0].element, packed.len())?;
+    copy.fill(|at| packed.get(at));
+    Ok(copy)
 }
 
 /// Computed tensors.
@@ -96,12 +109,16 @@ pub fn measure(job: &Job) -> Result<Case, Error> {
     if job.threads > 1 {
         dastac_backend::openmp::set_threads(job.threads)?;
     }
-    let symbols = job.symbols.iter().cloned().collect();
+    case.loops = digest(&built);
+    tell("its data");
+    let mut symbols: BTreeMap<String, i64> = job.symbols.iter().cloned().collect();
+    for (_, pattern) in &job.inputs {
+        symbols.extend(pattern.sizes()?);
+    }
     let mut shared = Runner::new(built, &symbols, job.threads)?;
     let cpus: Vec<usize> = affinity::allowed().into_iter().rev().take(job.threads).collect();
-    count(&mut case, &shared, &laid);
-    tell("its data");
-    fill(&mut shared, job.seed);
+    fill(&mut shared, job)?;
+    count(&mut case, &shared, &laid, job);
     let mut systems: Vec<Candidate> = Vec::new();
     for name in &job.systems {
         tell(name);
@@ -141,6 +158,13 @@ fn facts_only(job: &Job) -> Result<Case, Error> {
     Ok(case)
 }
 
+/// What tells a program's loops from those of others.
+fn digest(built: &Built) -> String {
+    let mut hasher = std::hash::DefaultHasher::new();
+    hasher.write(built.lowered.kernel.module.to_string().as_bytes());
+    format!("{:016x}", hasher.finish())
+}
+
 /// How long each stage of the compiler took, in nanoseconds.
 fn stages(built: &Built) -> Vec<(String, u64)> {
     let stages = built.lowered.laid.analysis.timings.0.iter();
@@ -149,7 +173,7 @@ fn stages(built: &Built) -> Vec<(String, u64)> {
 }
 
 /// Points, operations and bytes, from the inferred structure.
-fn count(case: &mut Case, runner: &Runner, laid: &Laid) {
+fn count(case: &mut Case, runner: &Runner, laid: &Laid, job: &Job) {
     let statements = runner.iterations();
     let sum = |each: &dyn Fn(u128, usize) -> u128| {
         let counts = statements.as_ref()?.iter();
@@ -157,8 +181,23 @@ fn count(case: &mut Case, runner: &Runner, laid: &Laid) {
     };
     case.points = sum(&|count, _| count);
     case.flops = sum(&|count, factors| count * factors.max(1) as u128);
+    if let Some(points) = stored_points(runner, job) {
+        (case.points, case.flops) = (Some(points), Some(2.0 * points));
+    }
     case.bytes = runner.facts().iter().map(|fact| fact.packed_bytes as f64).sum();
     case.tensors = footprints(laid, runner.symbols(), runner.facts());
+}
+
+/// Points of a product with a sparse matrix: each entry meets each column of the dense factor.
+fn stored_points(runner: &Runner, job: &Job) -> Option<f64> {
+    if !matches!(job.call, Some(Call::SparseVector | Call::SparseMatrix)) {
+        return None;
+    }
+    let ids = || (0..runner.facts().len()).map(TensorId);
+    let entries = ids().find_map(|id| runner.bound(id))?.entry_count();
+    let factors = ids().filter(|id| runner.bound(*id).is_none());
+    let columns = factors.filter_map(|id| runner.facts()[id.0].shape.get(1)).next();
+    Some(entries as f64 * columns.map_or(1.0, |columns| *columns as f64))
 }
 
 /// What tensors take: packed, by their declarations alone, and dense.
@@ -190,11 +229,14 @@ fn footprints(laid: &Laid, symbols: &[i64], facts: &[TensorFacts]) -> Vec<Footpr
 }
 
 /// Random inputs: numbers of either sign, none close to zero or so large that sums cancel.
-fn fill(runner: &mut Runner, seed: u64) {
+fn fill(runner: &mut Runner, job: &Job) -> Result<(), Error> {
+    for (name, pattern) in &job.inputs {
+        pattern.bind(runner, name, job.seed)?;
+    }
     let inputs: Vec<usize> =
         (0..runner.facts().len()).filter(|at| runner.facts()[*at].role == Role::Input).collect();
     for at in inputs {
-        let mut state = seed ^ (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mut state = job.seed ^ (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         runner.packed_mut(TensorId(at)).fill(|_| {
             // SplitMix64.
             state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -206,6 +248,7 @@ fn fill(runner: &mut Runner, seed: u64) {
             if z & 1 == 0 { magnitude } else { -magnitude }
         });
     }
+    Ok(())
 }
 
 /// A system and its samples.
@@ -386,6 +429,8 @@ fn turns(systems: &mut [Candidate], shared: &mut Runner, job: &Job) {
 mod tests {
     use super::*;
     use crate::bench::kernels::find;
+    use crate::bench::patterns::Pattern;
+    use crate::bench::sparse;
 
     fn job(kernel: &str, n: i64, systems: &[&str]) -> Job {
         let mut job = Job::of(find(kernel).unwrap(), n, 1, systems);
@@ -453,6 +498,48 @@ mod tests {
                     assert!(measured.time().is_some(), "{kernel}: {measured:?}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn sparse_tensors_are_measured_beside_other_systems() {
+        let folder = tempfile::tempdir().unwrap();
+        let scope = crate::bench::figures::Scope {
+            quick: true,
+            threads: vec![1],
+            kernels: vec!["conv2-pqij-80".into(), "spmm-band".into()],
+            size: None,
+            systems: Vec::new(),
+            seed: 7,
+            budget: 0.01,
+            matrices: None,
+            places: crate::bench::job::Places {
+                peers: "there is no such folder".into(),
+                scratch: folder.path().into(),
+                taco: None,
+            },
+        };
+        let jobs = sparse::convolutions(&scope).into_iter().chain(sparse::products(&scope));
+        for mut job in jobs {
+            for (_, value) in &mut job.symbols {
+                *value = (*value).min(20);
+            }
+            for (_, pattern) in &mut job.inputs {
+                if let Pattern::Band(entries, _) = pattern {
+                    *entries = 50;
+                }
+            }
+            let case = measure(&job).unwrap();
+            assert!(case.time("dastac").is_some() && !case.loops.is_empty(), "{case:?}");
+            for measured in &case.systems {
+                let there = match &measured.outcome {
+                    Outcome::Gap { reason } => reason.starts_with("not installed"),
+                    outcome => matches!(outcome, Outcome::Time { .. }),
+                };
+                assert!(there || measured.system == "scipy", "{measured:?}");
+            }
+            let points = job.call.map(|_| case.points.unwrap());
+            assert!(points.is_none_or(|points| points > 0.0 && points <= 50.0 * 20.0));
         }
     }
 

@@ -53,6 +53,9 @@ pub struct Case {
     pub bytes: f64,
     /// What tensors take.
     pub tensors: Vec<Footprint>,
+    /// What tells its loops from those of other programs.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub loops: String,
     /// Stages of the compiler, in nanoseconds.
     pub stages: Vec<(String, u64)>,
     /// Systems.

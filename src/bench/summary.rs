@@ -5,11 +5,16 @@ use std::fmt::Write;
 use super::charts::compile_times;
 use super::goals::goals;
 use super::machine::Machine;
-use super::results::{Measured, Results};
+use super::results::{Case, Measured, Results};
+use super::sparse::report;
 use super::table;
 
 /// What is written stands between these lines.
 pub const MARKERS: [&str; 2] = ["<!-- bench: begin -->", "<!-- bench: end -->"];
+
+/// What is written of sparse tensors stands between these.
+pub const SPARSE_MARKERS: [&str; 2] =
+    ["<!-- bench sparse: begin -->", "<!-- bench sparse: end -->"];
 
 /// The days since 1970 as a date.
 pub fn date(seconds: u64) -> String {
@@ -78,21 +83,9 @@ pub fn markdown(results: &Results) -> String {
         .filter(|name| cases.iter().any(|case| case.system(name).is_some_and(Measured::ran)))
         .collect();
     let (headings, cells) = table::cells(&rows, &systems);
-    let names: Vec<&str> = headings.iter().map(|h| h.trim_start_matches('>')).collect();
-    let rule: Vec<&str> =
-        headings.iter().map(|h| if h.starts_with('>') { "--:" } else { "---" }).collect();
     let _ = writeln!(text, "\n### All kernels\n\nMedians in milliseconds.\n");
-    let _ = writeln!(text, "| {} |\n|{}|", names.join(" | "), rule.join("|"));
-    for row in cells {
-        let _ = writeln!(text, "| {} |", row.join(" | "));
-    }
-    let gaps = table::gaps(cases.iter().copied());
-    if !gaps.is_empty() {
-        let _ = writeln!(text, "\nNot measured:\n");
-        gaps.iter().for_each(|gap| {
-            let _ = writeln!(text, "- {gap}");
-        });
-    }
+    write_table(&mut text, &headings, &cells);
+    write_gaps(&mut text, cases.iter().copied());
     let _ = writeln!(text, "\n### Goals\n\n| goal | reached | farthest from it |\n|---|--:|---|");
     for goal in goals(results) {
         let worst = goal.worst().map_or(String::new(), |row| {
@@ -147,9 +140,72 @@ fn levels(text: &mut String, results: &Results) {
     }
 }
 
-/// A document with the text between its markers replaced; nothing if it does not have them.
-pub fn replace(document: &str, text: &str) -> Option<String> {
-    let [begin, end] = MARKERS;
+/// A table in Markdown; headings that begin with `>` are of numbers.
+fn write_table(text: &mut String, headings: &[String], cells: &[Vec<String>]) {
+    let names: Vec<&str> = headings.iter().map(|h| h.trim_start_matches('>')).collect();
+    let rule: Vec<&str> =
+        headings.iter().map(|h| if h.starts_with('>') { "--:" } else { "---" }).collect();
+    let _ = writeln!(text, "| {} |\n|{}|", names.join(" | "), rule.join("|"));
+    for row in cells {
+        let _ = writeln!(text, "| {} |", row.join(" | "));
+    }
+}
+
+/// Why cells are empty.
+fn write_gaps<'a>(text: &mut String, cases: impl IntoIterator<Item = &'a Case>) {
+    let gaps = table::gaps(cases);
+    if !gaps.is_empty() {
+        let _ = writeln!(text, "\nNot measured:\n");
+        gaps.iter().for_each(|gap| {
+            let _ = writeln!(text, "- {gap}");
+        });
+    }
+}
+
+/// The text between [`SPARSE_MARKERS`]; nothing if no tensor with a format was measured.
+pub fn sparse(results: &Results) -> Option<String> {
+    let (headings, convolutions) = report::convolutions(results);
+    let products = report::product_cases(results);
+    if convolutions.is_empty() && products.is_empty() {
+        return None;
+    }
+    let machine = &results.machine;
+    let mut text = format!("Measured on {} on {}.\n", date(machine.time), describe(machine));
+    if machine.load > 0.5 {
+        let load = machine.load;
+        let _ = writeln!(text, "Other processes were at work (load {load:.1} at the start).");
+    }
+    if !convolutions.is_empty() {
+        let _ = writeln!(
+            text,
+            "\n### Convolutions of sparse inputs\n\nA dense filter of three elements in each dimension, one thread. dastac's medians in milliseconds by the \
+             percentage of elements that are not there; in parentheses the time of MLIR's sparse compiler, with loops in the same order, over it. Spatial loops are \
+             `i`, `j`, `k`, the filter's `p`, `q`, `r`. An asterisk marks the order that dastac chooses itself, if it is one of these; MLIR chooses itself beside it.\n"
+        );
+        write_table(&mut text, &headings, &convolutions);
+        if let Some(verdict) = report::verdict(results) {
+            let _ = writeln!(text, "\n{verdict}");
+        }
+    }
+    if !products.is_empty() {
+        let _ = writeln!(
+            text,
+            "\n### Sparse matrices\n\nA matrix in rows times a vector, and times a matrix of 32 columns. `n` is the number of entries of matrices that are made. \
+             Medians in milliseconds.\n"
+        );
+        let rows: Vec<table::Row> = products.iter().map(|case| table::row(results, case)).collect();
+        let (headings, cells) = table::cells(&rows, &report::systems(&products));
+        write_table(&mut text, &headings, &cells);
+        write_gaps(&mut text, products);
+        for line in report::against(results) {
+            let _ = writeln!(text, "\n{line}.");
+        }
+    }
+    Some(text)
+}
+
+/// A document with the text between two markers replaced; nothing if it does not have them.
+pub fn replace(document: &str, [begin, end]: [&str; 2], text: &str) -> Option<String> {
     let (before, rest) = document.split_once(begin)?;
     let (_, after) = rest.split_once(end)?;
     Some(format!("{before}{begin}\n{text}{end}{after}"))
@@ -170,7 +226,7 @@ mod tests {
     fn only_what_is_between_markers_is_replaced() {
         let document = format!("a\n{}\nold\n{}\nb\n", MARKERS[0], MARKERS[1]);
         let expected = format!("a\n{}\nnew\n{}\nb\n", MARKERS[0], MARKERS[1]);
-        assert_eq!(replace(&document, "new\n"), Some(expected));
-        assert_eq!(replace("a", "new"), None);
+        assert_eq!(replace(&document, MARKERS, "new\n"), Some(expected));
+        assert_eq!(replace("a", MARKERS, "new"), None);
     }
 }

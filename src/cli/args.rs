@@ -481,6 +481,9 @@ pub struct BenchArgs {
     /// Write the summary into this document, between its markers
     #[arg(long, value_name = "PATH")]
     pub summary: Option<PathBuf>,
+    /// A folder of matrices (.mtx, .mtx.gz) that sparse matrix products are measured with as well
+    #[arg(long, value_name = "FOLDER")]
+    pub matrices: Option<PathBuf>,
     /// TACO's binary
     #[arg(long, value_name = "PATH")]
     pub taco: Option<PathBuf>,

@@ -9,6 +9,7 @@ use dastac::bench::job::{Places, measure_apart};
 use dastac::bench::kernels::KERNELS;
 use dastac::bench::machine::{Machine, Rates};
 use dastac::bench::results::{Case, Results};
+use dastac::bench::sparse::report as sparse;
 use dastac::bench::{Job, charts, page, peers, summary, svg, table as rows};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -86,7 +87,11 @@ pub fn bench(terminal: &Terminal, args: &BenchArgs) -> Result<Outcome> {
     let table = figures::jobs(Figure::Table, &scope);
     let shown = if figures.contains(&Figure::Table) { &table } else { &jobs };
     let shown: Vec<&Job> = shown.iter().filter(|job| !job.systems.is_empty()).collect();
-    output::stdout((show(&results, &shown, &scope) + &report).as_bytes())?;
+    let mut text = show(&results, &shown, &scope);
+    if figures.contains(&Figure::SparseConvolutions) {
+        text += &convolutions(&results);
+    }
+    output::stdout((text + &report).as_bytes())?;
     Ok(Outcome::Done)
 }
 
@@ -103,12 +108,17 @@ fn reports(results: &Results, args: &BenchArgs) -> Result<String> {
     if let Some(path) = &args.summary {
         let cannot = |why: String| Failure::user(format!("`{}`: {why}", path.display()));
         let document = std::fs::read_to_string(path).map_err(|error| cannot(reason(&error)))?;
-        let document =
-            summary::replace(&document, &summary::markdown(results)).ok_or_else(|| {
-                let [begin, end] = summary::MARKERS;
+        let tables = (!results.table.is_empty()).then(|| summary::markdown(results));
+        let parts =
+            [(summary::MARKERS, tables), (summary::SPARSE_MARKERS, summary::sparse(results))];
+        let mut document = document;
+        for ([begin, end], text) in parts {
+            let Some(text) = text else { continue };
+            document = summary::replace(&document, [begin, end], &text).ok_or_else(|| {
                 cannot("there is no place for the summary".into())
                     .hint(format!("it goes between the lines `{begin}` and `{end}`"))
             })?;
+        }
         write(path, &document)?;
     }
     Ok(format!("\nreport: {}\n", index.display()))
@@ -155,6 +165,7 @@ fn scope(args: &BenchArgs) -> Result<Scope> {
         systems: args.systems.clone(),
         seed: args.seed.unwrap_or(now.as_secs()),
         budget: args.budget.unwrap_or(0.0),
+        matrices: args.matrices.clone(),
         places: Places {
             peers: here(args.peers.clone().unwrap_or_else(|| args.output.join("peers"))),
             scratch: here(args.output.join("scratch")),
@@ -223,15 +234,25 @@ fn command(args: &BenchArgs) -> String {
     words.join(" ")
 }
 
+/// Convolutions of sparse inputs, order by order.
+fn convolutions(results: &Results) -> String {
+    let (headings, cells) = sparse::convolutions(results);
+    let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
+    let verdict = sparse::verdict(results).unwrap_or_default();
+    format!(
+        "\nmilliseconds by sparsity, (MLIR's over these), * the order that is chosen:\n{}{verdict}\n",
+        table(&headings, cells)
+    )
+}
+
 /// The table, and why cells are empty.
 fn show(results: &Results, jobs: &[&Job], scope: &Scope) -> String {
     let cases: Vec<&Case> = jobs.iter().filter_map(|job| results.cases.get(&job.key())).collect();
     let rows: Vec<rows::Row> = cases.iter().map(|case| rows::row(results, case)).collect();
-    let systems: Vec<&str> = table_systems(scope.quick)
-        .iter()
-        .copied()
-        .filter(|name| cases.iter().any(|case| case.system(name).is_some()))
-        .collect();
+    let mut systems = sparse::systems(&cases);
+    if jobs.iter().any(|job| results.table.contains(&job.key())) {
+        systems.retain(|name| table_systems(scope.quick).contains(name));
+    }
     let (headings, cells) = rows::cells(&rows, &systems);
     let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
     let mut text = machine(results);

@@ -2,6 +2,8 @@
 //!
 //! Matrices are contiguous and in C order. Every call checks that its slices are as long as its sizes say.
 
+pub mod sparse;
+
 use std::ffi::{CStr, c_char, c_int};
 use std::path::Path;
 
@@ -23,6 +25,8 @@ pub struct Blas {
     pub f64: Routines<f64>,
     /// Routines for 32-bit numbers.
     pub f32: Routines<f32>,
+    /// Routines for sparse matrices: only MKL has them.
+    pub sparse: Option<sparse::Routines>,
     set_threads: Option<unsafe extern "C" fn(c_int)>,
 }
 
@@ -271,9 +275,10 @@ impl Blas {
         let set_threads = symbol(&library, "MKL_Set_Num_Threads")
             .or_else(|| symbol(&library, "openblas_set_num_threads"));
         let version = version(&library);
+        let sparse = sparse::Routines::load(&library);
         // Never unloaded.
         std::mem::forget(library);
-        Ok(Blas { version, f64, f32, set_threads })
+        Ok(Blas { version, f64, f32, sparse, set_threads })
     }
 
     /// Makes routines run on so many threads from now on; whether the library can be told.

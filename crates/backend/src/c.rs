@@ -444,27 +444,25 @@ impl Compiler {
             openmp::load()?;
         }
         let library = self.compile(&source(module, openmp), openmp, folder, name)?;
-        let names = module.functions.iter().map(|function| function.name.clone());
-        // SAFETY: the library was just made from a printed module: it has no initialisers, and its functions have the type of `Entry`.
-        let loaded = unsafe {
-            Library::open(Some(&library), RTLD_NOW | RTLD_LOCAL).and_then(|loaded| {
-                let entries: std::result::Result<Vec<_>, _> = names
-                    .map(|name| {
-                        let entry = *loaded.get::<Entry>(format!("{name}__packed\0").as_bytes())?;
-                        Ok::<_, libloading::Error>((name, entry))
-                    })
-                    .collect();
-                Ok((entries?, loaded))
-            })
-        };
-        // Loaded or not, the file is not needed any more.
-        let _ = fs::remove_file(&library);
-        let (entries, library) = loaded.map_err(|error| Error::Library {
-            path: library.clone(),
-            message: error.to_string(),
-        })?;
-        let threads = AtomicUsize::new(usize::from(openmp));
-        Ok(Native { entries, module: module.clone(), threads, _library: library })
+        Native::open(module, &library, openmp)
+    }
+
+    /// A library of files that hold the packed entries of `module`'s functions, trusted as a library is; loaded.
+    pub(crate) fn load_files(
+        &self,
+        module: &Module,
+        sources: &[PathBuf],
+        library: &Path,
+    ) -> Result<Native> {
+        self.run(
+            Command::new(&self.program)
+                .args(FLAGS)
+                .args(["-shared", "-o"])
+                .arg(library)
+                .args(sources),
+            library,
+        )?;
+        Native::open(module, library, false)
     }
 
     /// Compiles a text that is trusted as a library's is, and loads it.
@@ -494,31 +492,38 @@ impl Compiler {
         };
         fs::create_dir_all(folder).map_err(cannot(folder))?;
         fs::write(&source, text).map_err(cannot(&source))?;
-        let run = |command: &mut Command| {
-            let output = command
-                .stdin(Stdio::null())
-                .output()
-                .map_err(|source| Error::LinkerMissing { program: self.program.clone(), source })?;
-            match output.status.success() {
-                true => Ok(()),
-                false => Err(Error::Linker {
-                    program: self.program.clone(),
-                    path: library.clone(),
-                    message: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-                }),
-            }
-        };
         let threads: &[&str] = if openmp { &["-fopenmp"] } else { &[] };
-        run(Command::new(&self.program)
-            .args(FLAGS)
-            .args(threads)
-            .args(["-c", "-o"])
-            .args([&object, &source]))?;
+        self.run(
+            Command::new(&self.program)
+                .args(FLAGS)
+                .args(threads)
+                .args(["-c", "-o"])
+                .args([&object, &source]),
+            &library,
+        )?;
         // Without OpenMP's library: the one that this process has loaded is to be used.
-        let linked =
-            run(Command::new(&self.program).args(["-shared", "-o"]).args([&library, &object]));
+        let linked = self.run(
+            Command::new(&self.program).args(["-shared", "-o"]).args([&library, &object]),
+            &library,
+        );
         let _ = fs::remove_file(&object);
         linked.map(|()| library)
+    }
+
+    /// A step towards `library`.
+    fn run(&self, command: &mut Command, library: &Path) -> Result<()> {
+        let output = command
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|source| Error::LinkerMissing { program: self.program.clone(), source })?;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(Error::Linker {
+                program: self.program.clone(),
+                path: library.to_owned(),
+                message: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+            }),
+        }
     }
 }
 
@@ -533,6 +538,31 @@ pub struct Native {
 }
 
 impl Native {
+    /// Loads a library that was just made of `module`, and removes its file.
+    fn open(module: &Module, library: &Path, openmp: bool) -> Result<Native> {
+        let names = module.functions.iter().map(|function| function.name.clone());
+        // SAFETY: the library was just made from a printed module: it has no initialisers, and its functions have the type of `Entry`.
+        let loaded = unsafe {
+            Library::open(Some(library), RTLD_NOW | RTLD_LOCAL).and_then(|loaded| {
+                let entries: std::result::Result<Vec<_>, _> = names
+                    .map(|name| {
+                        let entry = *loaded.get::<Entry>(format!("{name}__packed\0").as_bytes())?;
+                        Ok::<_, libloading::Error>((name, entry))
+                    })
+                    .collect();
+                Ok((entries?, loaded))
+            })
+        };
+        // Loaded or not, the file is not needed any more.
+        let _ = fs::remove_file(library);
+        let (entries, loaded) = loaded.map_err(|error| Error::Library {
+            path: library.to_owned(),
+            message: error.to_string(),
+        })?;
+        let threads = AtomicUsize::new(usize::from(openmp));
+        Ok(Native { entries, module: module.clone(), threads, _library: loaded })
+    }
+
     /// Makes parallel loops run on this many threads; no effect without OpenMP.
     pub fn set_threads(&self, threads: usize) {
         if self.threads.load(Ordering::Relaxed) > 0 {

@@ -39,6 +39,7 @@ mod llvm;
 mod mlir;
 pub mod openmp;
 pub mod probe;
+pub mod sparsifier;
 pub mod taco;
 
 #[cfg(test)]

@@ -17,13 +17,8 @@ use crate::buffer::Buffer;
 use crate::driver::Laid;
 use crate::run::Runner;
 
-pub(super) fn system(
-    name: &str,
-    job: &Job,
-    laid: &Laid,
-    shared: &mut Runner,
-) -> Result<Box<dyn System>, String> {
-    let call = job.call.ok_or("no routine of a library computes it")?;
+/// The library of this name, loaded.
+pub(super) fn library(name: &str, job: &Job) -> Result<Blas, String> {
     let path = match name {
         "mkl" => mkl(&job.places.peers),
         _ => openblas(&job.places.peers),
@@ -31,6 +26,17 @@ pub(super) fn system(
     let path = path.ok_or("not installed: `./x bench --peers` fetches it")?;
     let blas = Blas::load(&path).map_err(|error| error.to_string())?;
     blas.set_threads(job.threads);
+    Ok(blas)
+}
+
+pub(super) fn system(
+    name: &str,
+    job: &Job,
+    laid: &Laid,
+    shared: &mut Runner,
+) -> Result<Box<dyn System>, String> {
+    let call = job.call.ok_or("no routine of a library computes it")?;
+    let blas = library(name, job)?;
     if matches!(call, Call::Multiply | Call::Leslie) && !blas.f64.multiplies() {
         return Err("the library has no element-wise product".into());
     }
@@ -109,6 +115,7 @@ pub(super) fn system(
         Call::Leslie => "dot and vMul",
         Call::Square if library.square.update => "syrk",
         Call::Square => "gemm",
+        Call::SparseVector | Call::SparseMatrix => "",
     };
     Ok(Box::new(library))
 }

@@ -2,11 +2,14 @@
 
 mod blas;
 mod loops;
+mod mlir;
 mod python;
+mod sparse;
 mod taco;
 mod variant;
 
 use super::job::Job;
+use super::kernels::Call;
 use super::measure::System;
 use crate::driver::Laid;
 use crate::run::Runner;
@@ -84,6 +87,13 @@ pub const SYSTEMS: &[About] = &[
     },
     About { name: "numpy", label: "NumPy", about: "the best expression of NumPy", peer: true },
     About { name: "torch", label: "PyTorch", about: "the best expression of PyTorch", peer: true },
+    About { name: "scipy", label: "SciPy", about: "SciPy's sparse matrices", peer: true },
+    About {
+        name: "mlir",
+        label: "MLIR sparse",
+        about: "MLIR's own sparse compiler on the same arrays, its loops in the same order",
+        peer: true,
+    },
     About { name: "taco", label: "TACO", about: "TACO's C on its best formats", peer: true },
 ];
 
@@ -114,8 +124,12 @@ pub(super) fn system(
             variant::system(name, job, laid, shared)
         }
         "c-packed" | "c-inputs" | "c-dense" => loops::system(name, job, laid, shared),
+        "mkl" if matches!(job.call, Some(Call::SparseVector | Call::SparseMatrix)) => {
+            sparse::mkl(job, laid, shared)
+        }
         "mkl" | "openblas" => blas::system(name, job, laid, shared),
-        "numpy" | "torch" => python::system(name, job, laid, shared),
+        "mlir" => mlir::system(job, laid, shared),
+        "numpy" | "torch" | "scipy" => python::system(name, job, laid, shared),
         "taco" => taco::system(job, shared),
         other => Err(format!("there is no system `{other}`")),
     }

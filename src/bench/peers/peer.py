@@ -11,6 +11,16 @@ def setup(job):
 
     dtype = {"f64": numpy.float64, "f32": numpy.float32}[job["element"]]
     data = [numpy.fromfile(name, dtype) for name in job["files"]]
+    if job["sparse"]:
+        import scipy, scipy.sparse
+
+        about, columns = job["sparse"], job["sparse"]["columns"]
+        values, coordinates, positions = about["files"]
+        # SciPy's own choice of integers: 32 bits where they fit.
+        arrays = [numpy.fromfile(name, numpy.int64) for name in (coordinates, positions)]
+        matrix = scipy.sparse.csr_matrix((numpy.fromfile(values, dtype), *arrays), shape=about["shape"])
+        dense = data[0] if columns == 1 else data[0].reshape(-1, columns)
+        return "csr_matrix @", "SciPy " + scipy.__version__, lambda: matrix @ dense
     if job["library"] == "torch":
         import torch
 
@@ -112,7 +122,7 @@ def main():
                 numpy.asarray(last).tofile(question["write"])
                 answer({})
         except ModuleNotFoundError as error:
-            hint = "`./x bench --peers` fetches it" if error.name == "numpy" else "install it for Python"
+            hint = "`./x bench --peers` fetches it" if error.name in ("numpy", "scipy") else "install it for Python"
             answer({"error": f"not installed: Python has no {error.name}; {hint}"})
         except Exception as error:
             answer({"error": f"{type(error).__name__}: {error}"})

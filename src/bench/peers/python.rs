@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
+use dastac_sparse::storage::Indices;
 use dastac_stur::Role;
 use dastac_stur::program::{Element, TensorId};
 use serde_json::{Value, json};
@@ -31,7 +32,16 @@ pub(super) fn system(
     let python = if python.exists() { python } else { PathBuf::from("python3") };
     let output = shared.facts().iter().position(|fact| fact.role != Role::Input);
     let output = TensorId(output.ok_or("nothing is computed")?);
-    let files = write_inputs(job, shared)?;
+    let sparse = match name {
+        "scipy" => {
+            if job.threads > 1 {
+                return Err("it uses one thread only".into());
+            }
+            Some(Sparse::write(job, laid, shared)?)
+        }
+        _ => None,
+    };
+    let mut files = write_inputs(job, shared)?;
     let mut process = Process::start(&python, job.threads)?;
     let answer = process.ask(&json!({
         "library": name,
@@ -40,9 +50,11 @@ pub(super) fn system(
         "threads": job.threads,
         "sizes": job.symbols.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
         "files": files,
+        "sparse": sparse.as_ref().map(|sparse| sparse.question.clone()),
         "columns": super::blas::matrix_by_columns(shared, laid),
         "result": shared.facts()[output.0].unique,
     }));
+    files.extend(sparse.into_iter().flat_map(|sparse| sparse.files));
     for file in &files {
         // They are read, or not needed.
         let _ = std::fs::remove_file(file);
@@ -60,7 +72,7 @@ fn write_inputs(job: &Job, shared: &Runner) -> Result<Vec<PathBuf>, String> {
     std::fs::create_dir_all(&job.places.scratch).map_err(cannot)?;
     let mut files = Vec::new();
     for (at, fact) in shared.facts().iter().enumerate() {
-        if fact.role != Role::Input {
+        if fact.role != Role::Input || fact.format.is_some() {
             continue;
         }
         let file = job.places.scratch.join(format!("input-{}-{at}.bin", std::process::id()));
@@ -72,6 +84,36 @@ fn write_inputs(job: &Job, shared: &Runner) -> Result<Vec<PathBuf>, String> {
         files.push(file);
     }
     Ok(files)
+}
+
+/// The arrays of a sparse matrix, as files.
+struct Sparse {
+    question: Value,
+    files: Vec<PathBuf>,
+}
+
+impl Sparse {
+    fn write(job: &Job, laid: &Laid, shared: &Runner) -> Result<Sparse, String> {
+        let operands = super::sparse::operands(laid, shared)?;
+        let integers =
+            |array: &Indices| array.iter().flat_map(u64::to_le_bytes).collect::<Vec<u8>>();
+        let arrays = [
+            operands.values.iter().flat_map(|value| value.to_le_bytes()).collect(),
+            integers(operands.coordinates),
+            integers(operands.positions),
+        ];
+        let cannot = |error: std::io::Error| format!("cannot write its inputs: {error}");
+        std::fs::create_dir_all(&job.places.scratch).map_err(cannot)?;
+        let mut files = Vec::new();
+        for (at, bytes) in arrays.into_iter().enumerate() {
+            let name = format!("sparse-{}-{at}.bin", std::process::id());
+            files.push(job.places.scratch.join(name));
+            std::fs::write(&files[at], bytes).map_err(cannot)?;
+        }
+        let question =
+            json!({ "shape": operands.shape, "columns": operands.columns, "files": files });
+        Ok(Sparse { question, files })
+    }
 }
 
 /// A running process.

@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use dastac_backend::c::Compiler;
 use dastac_backend::taco::{Input, Kernel, Level};
+use dastac_sparse::storage::{Indices, LevelData};
+use dastac_sparse::{Tensor, Values};
 use dastac_stur::Role;
 use dastac_stur::program::TensorId;
 
@@ -34,6 +36,7 @@ const TTM: &str = "A(i,j,k)=B(i,j,l)*C(k,l)";
 const THP: &str = "A(i,j,k)=B(i,j,k)*C(i,j,k)";
 const MTT: &str = "A(i,j)=B(i,k,l)*C(k,j)*D(l,j)";
 const SPMV: &str = "A(i)=B(i,j)*C(j)";
+const SPMM: &str = "A(i,k)=B(i,j)*C(j,k)";
 
 /// The paper's Table 2, but for the results of MTTKRP: with a compressed second level, TACO appends an element for each product instead of
 /// summing them.
@@ -50,6 +53,8 @@ const TABLE: &[Formats] = &[
     of("spmv_l", SPMV, &["d", "ds", "d"]),
     of("spmv_ut", SPMV, &["d", "ds", "d"]),
     of("spmv_d", SPMV, &["d", "ds", "d"]),
+    of("spmv", SPMV, &["d", "ds", "d"]),
+    of("spmm", SPMM, &["dd", "ds", "dd"]),
 ];
 
 pub(super) fn system(job: &Job, shared: &mut Runner) -> Result<Box<dyn System>, String> {
@@ -58,10 +63,12 @@ pub(super) fn system(job: &Job, shared: &mut Runner) -> Result<Box<dyn System>, 
         .taco
         .as_ref()
         .ok_or("not installed: build it, and name its binary with `--taco PATH`")?;
-    let formats = TABLE.iter().find(|formats| formats.kernel == job.kernel);
+    // What is behind a hyphen is the matrix.
+    let kernel = job.kernel.split('-').next().unwrap_or_default();
+    let formats = TABLE.iter().find(|formats| formats.kernel == kernel);
     let formats = formats.ok_or("it has no format for what is symmetric")?;
     let parallel = job.threads > 1;
-    if parallel && formats.expression != SPMV {
+    if parallel && ![SPMV, SPMM].contains(&formats.expression) {
         return Err("it does not parallelise this".into());
     }
     if job.single {
@@ -101,6 +108,11 @@ pub(super) fn system(job: &Job, shared: &mut Runner) -> Result<Box<dyn System>, 
         let id = find(name).ok_or("a tensor is missing")?;
         let fact = &facts[id.0];
         let dimensions = extents(id)?;
+        if let Some(bound) = shared.bound(id) {
+            let (levels, values) = stored(bound).ok_or("its arrays do not fit 32 bits")?;
+            inputs.push((dimensions, levels, values));
+            continue;
+        }
         let levels = levels(&job.kernel, name, format, &dimensions, &symbol);
         let whole = !format.contains('s');
         if whole && fact.dense_bytes > MOST {
@@ -130,6 +142,23 @@ pub(super) fn system(job: &Job, shared: &mut Runner) -> Result<Box<dyn System>, 
     let detail = format!("{} {}", formats.expression, formats.formats.join(" "));
     let whole = !compressed.contains(&true);
     Ok(Box::new(Taco { detail, result, whole, kernel }))
+}
+
+/// The levels and values of a dynamic tensor, whose levels are TACO's.
+fn stored(tensor: &Tensor) -> Option<(Vec<Level>, Vec<f64>)> {
+    let narrow = |array: &Indices| -> Option<Vec<i32>> {
+        array.iter().map(|at| i32::try_from(at).ok()).collect()
+    };
+    let levels = tensor.levels().iter().map(|level| match level {
+        LevelData::Dense => Some(Level::Dense),
+        LevelData::Compressed { positions, coordinates } => Some(Level::Compressed {
+            positions: narrow(positions)?,
+            coordinates: narrow(coordinates)?,
+        }),
+        LevelData::Singleton { .. } => None,
+    });
+    let Values::F64(values) = tensor.values() else { return None };
+    Some((levels.collect::<Option<_>>()?, values.clone()))
 }
 
 /// The levels of an input: which coordinates there are follows from the kernel's structure.
