@@ -385,3 +385,50 @@ fn sparse_inputs_of_programs() {
         help: `dastac infer p.stur` shows the structure of `B`
     "#]]);
 }
+
+/// Sizes come from files; entries take the format of `:F`, and of copies that the loops want.
+#[test]
+fn inputs_with_formats() {
+    let folder = folder();
+    let program = "symbols: M, N
+C(i, j) := A(i, j) * B(i, j)
+A:D(i, j) := (0 <= i < M) * (0 <= j < N)
+A:F := csr
+B:D(i, j) := (0 <= i < M) * (0 <= j < N)
+B:F := csc
+";
+    fs::write(folder.path("p.stur"), program).unwrap();
+    for threads in [1, 2] {
+        let inputs = "--input A=a.mtx --input B=a.mtx --output C=c.tns --verify";
+        let report = folder.works(&format!("run p.stur {inputs} --threads {threads}"));
+        assert!(report.contains("`C` reads `B` in csr, a copy of "), "{report}");
+        assert!(report.contains("agrees with the reference evaluator"), "{report}");
+        assert!(text(&folder, "c.tns").contains("\n2 2 6.25\n"));
+    }
+    let header = folder.works("emit p.stur --stage header");
+    assert!(header.contains("const uint32_t *A_pos1, const uint32_t *A_crd1, const double *A"));
+    folder.fails(
+        "run p.stur -p N=6 --input A=a.mtx",
+        1,
+        &expect![[r#"
+        error: `A` must have the shape [5, 6] for these sizes, but the array's is [5, 5]
+    "#]],
+    );
+    folder.fails(
+        "run p.stur --input A=cube.tns",
+        1,
+        &expect![[r#"
+        error: `A` has 2 dimensions, but the tensor in `cube.tns` has 3
+    "#]],
+    );
+    fs::write(folder.path("q.stur"), format!("{program}C:F := csr\n")).unwrap();
+    folder.fails("run q.stur -p M=3 -p N=3", 1, &expect![[r#"
+        error[E0900]: not supported yet: computing into a dynamically sparse tensor (`C:F`)
+         --> q.stur:7:1
+          |
+        7 | C:F := csr
+          | ^^^^^^^^^^ which elements it has is known only then
+          |
+          = help: `dastac check` and `dastac infer` understand it; without `:F` the result is dense, or as its rule's structure says
+    "#]]);
+}
