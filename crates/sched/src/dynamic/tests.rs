@@ -99,12 +99,10 @@ fn contradictions_are_mended_by_copies() {
               y[N * i + j] = 0.0
             }
           }
-          for i = 0 to N {
-            share begin, end = 0 to N by end {
-              coiter j = begin to end over pj = A.pos1[i] to A.pos1[i + 1] at A.crd1[pj], pj_1 = B.copy.pos1[i] to B.copy.pos1[i + 1] at B.copy.crd1[pj_1] {
-                case pj, pj_1 {
-                  y[N * i + j] += A[pj] * B.copy[pj_1]
-                }
+          parallel i = 0 to N {
+            coiter j = 0 to N over pj = A.pos1[i] to A.pos1[i + 1] at A.crd1[pj] within, pj_1 = B.copy.pos1[i] to B.copy.pos1[i + 1] at B.copy.crd1[pj_1] within {
+              case pj, pj_1 {
+                y[N * i + j] += A[pj] * B.copy[pj_1]
               }
             }
           }

@@ -96,6 +96,7 @@ pub(super) fn statements(
         facts,
         goal: wanted,
         sequential: 0,
+        parallel: 0,
     };
     let states = (0..kernel.products.len()).map(|product| State::new(kernel, product));
     let body = builder.loops(0, states.collect());
@@ -118,6 +119,8 @@ pub(super) struct Builder<'a> {
     goal: Goal,
     /// How many loops around have iterations that follow each other.
     pub(super) sequential: usize,
+    /// How many loops around are over all of an iterator of the head.
+    parallel: usize,
 }
 
 /// The range of a loop: from the largest of the first to the smallest of the others.
@@ -246,7 +249,10 @@ impl Builder<'_> {
                     let (operand, level) = one.name;
                     return Err(IterateError::Level { operand, level });
                 }
-                let one = self.sequential > 0 || self.goal.appends();
+                // Loops around that threads share are enough, unless they are over a few batches of what windows go over.
+                let enough =
+                    self.parallel > 0 && sparse.iter().all(|one| one.turn == Turn::Resolves);
+                let one = self.sequential > 0 || self.goal.appends() || enough;
                 if one || !self.kernel.head.contains(&iterator) {
                     return self.walk(depth, iterator, &range, (&states, &sets), (&sparse, points));
                 }
@@ -290,9 +296,13 @@ impl Builder<'_> {
         let known = self.facts.len();
         self.facts.assume_range(var, &range.lower, &range.upper);
         let mut mark = self.mark(iterator);
-        self.sequential += usize::from(mark == Mark::Sequential);
+        let around = (self.sequential, self.parallel);
+        match mark {
+            Mark::Sequential => self.sequential += 1,
+            _ => self.parallel += 1,
+        }
         let body = self.inside(depth, iterator, Index::Var(var), states);
-        self.sequential -= usize::from(mark == Mark::Sequential);
+        (self.sequential, self.parallel) = around;
         self.facts.truncate(known);
         let body = body?;
         if body.iter().any(is_shared) {
