@@ -171,7 +171,7 @@ fn format_of(case: &Case, sparse: &[bool], order: &[usize]) -> Format {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(super::config(4000))]
 
     #[test]
     fn results_have_the_points_of_products(

@@ -311,7 +311,7 @@ fn levels(kinds: &[usize]) -> Vec<Level> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(super::config(4000))]
 
     #[test]
     fn kernels_compute_their_expressions(case in cases()) {

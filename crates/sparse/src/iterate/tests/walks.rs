@@ -183,7 +183,7 @@ fn text_of(walk: &Walk, known: &[&str]) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(super::config(600))]
 
     #[test]
     fn lowered_walks_do_the_same(walk in walk()) {
