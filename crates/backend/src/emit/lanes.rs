@@ -25,6 +25,9 @@ use dastac_loops::{Condition, Element, Index, Reduction, Store, Sum, Value, VarI
 /// So many accumulators hide the latency of an addition (4 cycles, two a cycle).
 const CHAINS: usize = 8;
 
+/// So many do for numbers that are loaded one by one (two loads a cycle, three a term).
+const SCALAR_CHAINS: usize = 4;
+
 /// More partial sums of one sum are never worth it.
 const MOST_COPIES: usize = 32;
 
@@ -79,6 +82,15 @@ fn operation(kind: Reduction) -> &'static str {
         Reduction::Min => "arith.minimumf",
         Reduction::Max => "arith.maximumf",
     }
+}
+
+/// Whether a sum is over positions of a level, one after the other and all of them.
+fn over_stored(sum: &Sum) -> bool {
+    let mut found = false;
+    for bound in sum.lower.iter().chain(&sum.upper) {
+        bound.visit(&mut |index| found |= matches!(index, Index::Load(..)));
+    }
+    found && sum.step == 1 && sum.condition.is_none()
 }
 
 /// What of an instance matters to an expression with these variables.
@@ -561,6 +573,11 @@ impl Writer<'_, '_> {
                 let upper = self.extremum(&upper, "arith.minsi")?;
                 self.sums_in_lanes(sum, (lower, upper), instances, element, lanes)
             }
+            None if self.lanes.is_none() && over_stored(sum) => {
+                let lower = self.extremum(&lower, "arith.maxsi")?;
+                let upper = self.extremum(&upper, "arith.minsi")?;
+                self.sums_in_chains(sum, (lower, upper), instances, element)
+            }
             None => {
                 let range = self.range(&lower, &upper, sum.step)?;
                 self.sums_one_by_one(sum, &range, instances, element)
@@ -701,15 +718,7 @@ impl Writer<'_, '_> {
                     }
                     Ok(next)
                 })?;
-            // Copies are added pairwise.
-            partial = chains;
-            while partial.len() > instances.len() {
-                let half = partial.split_off(partial.len() / 2);
-                for (left, right) in partial.iter_mut().zip(half) {
-                    let join = operation(sum.kind);
-                    *left = self.define(format_args!("{join} {left}, {right} : {ty}"));
-                }
-            }
+            partial = self.chains_joined(sum.kind, chains, instances.len(), &ty);
             start = end;
         }
         let mask = self.index_constant(width - 1);
@@ -740,6 +749,75 @@ impl Writer<'_, '_> {
         let totals = self.lanes_joined(sum.kind, results(&result, count), element, lanes);
         self.lanes = outer;
         Ok(totals)
+    }
+
+    /// Partial sums of which there are several for each of `count`, added pairwise.
+    fn chains_joined(
+        &mut self,
+        kind: Reduction,
+        mut partial: Vec<Ssa>,
+        count: usize,
+        ty: &str,
+    ) -> Vec<Ssa> {
+        while partial.len() > count {
+            let half = partial.split_off(partial.len() / 2);
+            for (left, right) in partial.iter_mut().zip(half) {
+                let join = operation(kind);
+                *left = self.define(format_args!("{join} {left}, {right} : {ty}"));
+            }
+        }
+        partial
+    }
+
+    /// Sums over stored elements, whose terms are not neighbours: several partial sums side by side, then the rest one by one.
+    fn sums_in_chains(
+        &mut self,
+        sum: &Sum,
+        (lower, upper): (Ssa, Ssa),
+        instances: &[Instance],
+        element: Element,
+    ) -> Result<Vec<Ssa>> {
+        let ty = name_of(element);
+        let body = associate(&sum.body, instances);
+        let copies = (SCALAR_CHAINS / instances.len()).max(1);
+        let length = self.define(format_args!("arith.subi {upper}, {lower} : index"));
+        let none = self.index_constant(0);
+        let length = self.define(format_args!("arith.maxsi {length}, {none} : index"));
+        let whole = self.index_constant(-(copies as i64));
+        let whole = self.define(format_args!("arith.andi {length}, {whole} : index"));
+        let end = self.define(format_args!("arith.addi {lower}, {whole} : index"));
+        let nothing = self.float_constant(sum.kind.neutral(), element);
+        let mut partial = vec![nothing.clone(); instances.len()];
+        let mut start = lower;
+        for (copies, end) in [(copies, end), (1, upper)] {
+            let mut initial = partial;
+            initial.resize(copies * instances.len(), nothing.clone());
+            let carried = (initial.as_slice(), ty);
+            let range = (&start, &end, copies as i64);
+            let chains = self.carry(sum.var, range, carried, |writer, var, partial| {
+                let mut next = Vec::new();
+                for copy in 0..copies {
+                    let offset = writer.index_constant(copy as i64);
+                    let name = match copy {
+                        0 => var.clone(),
+                        _ => writer.define(format_args!("arith.addi {var}, {offset} : index")),
+                    };
+                    writer.vars.insert(sum.var, Variable { name, affine: false });
+                    let mut group = Group::new(instances.to_vec(), element);
+                    let own = &partial[copy * instances.len()..][..instances.len()];
+                    for (instance, partial) in instances.iter().zip(own) {
+                        let so_far = Val::scalar(partial.clone());
+                        let joined =
+                            writer.with_term(sum.kind, so_far, &body, instance, &mut group)?;
+                        next.push(joined.ssa);
+                    }
+                }
+                Ok(next)
+            })?;
+            partial = self.chains_joined(sum.kind, chains, instances.len(), ty);
+            start = end;
+        }
+        Ok(partial)
     }
 
     /// The sum of the lanes of each vector: two vectors become one with half of the lanes of each added to the other half, until a lane is left of each.
