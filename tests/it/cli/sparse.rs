@@ -430,5 +430,6 @@ B:F := csc
           | ^^^^^^^^^^ which elements it has is known only then
           |
           = help: `dastac check` and `dastac infer` understand it; without `:F` the result is dense, or as its rule's structure says
+
     "#]]);
 }
