@@ -114,6 +114,9 @@ impl Judge<'_> {
         if !support.iter().eq(known.keys()) {
             return Err(format!("the support of {name} is not what is unique or redundant"));
         }
+        let program = &self.inferred.program;
+        let rule = program.tensor(id).rule();
+        let zero = rule.map_or(0.0, |rule| program.rules[rule.0].semiring.zero());
         let dense = &self.values[&id];
         for (position, value) in dense.data.iter().enumerate() {
             let mut index = vec![0i64; dense.shape.len()];
@@ -122,8 +125,8 @@ impl Judge<'_> {
                 *slot = (rest % extent) as i64;
                 rest /= extent;
             }
-            if !known.contains_key(&index) && value.abs() > 1e-12 {
-                return Err(format!("{name}{index:?} = {value}, not 0"));
+            if !known.contains_key(&index) && !close(*value, zero, 1e-3) {
+                return Err(format!("{name}{index:?} = {value}, not {zero}"));
             }
         }
         Ok(())
@@ -152,24 +155,32 @@ impl Judge<'_> {
                 let eval = |all: &[Affine]| -> Option<Vec<i64>> {
                     all.iter().map(|one| one.eval(&value_of)).collect()
                 };
-                let mut value = statement.coefficient;
+                let semiring = head.semiring;
+                let mut value = semiring.multiply(semiring.one(), statement.coefficient);
                 for (symbol, reciprocal) in &statement.symbols {
                     let factor = self.named[*symbol].1 as f64;
-                    value = if *reciprocal { value / factor } else { value * factor };
+                    let factor = if *reciprocal { 1.0 / factor } else { factor };
+                    value = semiring.multiply(value, factor);
                 }
                 for read in &statement.reads {
                     let index = sorted(&read.sorted, &eval(&read.subscripts).unwrap());
-                    let factor = self.at(read.tensor, &index)?;
-                    value = if read.reciprocal { value / factor } else { value * factor };
+                    let stored = self.inferred.program.tensor(read.tensor).format.is_some();
+                    let factor = match self.at(read.tensor, &index)? {
+                        // What is not stored is the zero.
+                        0.0 if stored => semiring.zero(),
+                        factor => factor,
+                    };
+                    let factor = if read.reciprocal { 1.0 / factor } else { factor };
+                    value = semiring.multiply(value, factor);
                 }
                 let head: Option<Vec<i64>> = head.iterators.iter().map(|it| value_of(it)).collect();
-                let sum = sums.entry(head.unwrap()).or_default();
-                *sum = (sum.0 + value, sum.1 + value.abs());
+                let sum = sums.entry(head.unwrap()).or_insert((semiring.zero(), 0.0));
+                *sum = (semiring.add(sum.0, value), sum.1 + value.abs());
             }
         }
         let unique = self.points(&self.inferred.tensors[rule.head.0].unique);
         for point in &unique {
-            let (sum, size) = sums.remove(point).unwrap_or_default();
+            let (sum, size) = sums.remove(point).unwrap_or((head.semiring.zero(), 0.0));
             let wanted = self.at(rule.head, point)?;
             if !close(sum, wanted, size.max(1.0)) {
                 return Err(format!("the statements make {name}{point:?} {sum}, not {wanted}"));
