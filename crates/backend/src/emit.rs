@@ -972,9 +972,5 @@ fn sanitized(name: &str) -> String {
 
 /// Whether the range of a loop is read from memory: positions of a level.
 fn over_positions(inner: &For) -> bool {
-    let mut found = false;
-    for bound in inner.lower.iter().chain(&inner.upper) {
-        bound.visit(&mut |index| found |= matches!(index, Index::Load(..)));
-    }
-    found
+    inner.lower.iter().chain(&inner.upper).any(Index::has_loads)
 }

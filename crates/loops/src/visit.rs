@@ -67,6 +67,20 @@ impl Index {
         found
     }
 
+    /// Whether it loads an element, such as a position of a level.
+    pub fn has_loads(&self) -> bool {
+        let mut found = false;
+        self.visit(&mut |index| found |= matches!(index, Index::Load(..)));
+        found
+    }
+
+    /// Whether it selects.
+    pub fn has_selections(&self) -> bool {
+        let mut found = false;
+        self.visit(&mut |index| found |= matches!(index, Index::Select(..)));
+        found
+    }
+
     /// The variables that occur.
     pub fn free_vars(&self) -> BTreeSet<VarId> {
         let mut vars = BTreeSet::new();
@@ -122,6 +136,20 @@ impl Condition {
     pub fn mentions(&self, var: VarId) -> bool {
         let mut found = false;
         self.visit(&mut |index| found |= *index == Index::Var(var));
+        found
+    }
+
+    /// Whether it loads an element, such as a position of a level.
+    pub fn has_loads(&self) -> bool {
+        let mut found = false;
+        self.visit(&mut |index| found |= matches!(index, Index::Load(..)));
+        found
+    }
+
+    /// Whether it selects.
+    pub fn has_selections(&self) -> bool {
+        let mut found = false;
+        self.visit(&mut |index| found |= matches!(index, Index::Select(..)));
         found
     }
 

@@ -86,11 +86,8 @@ fn operation(kind: Reduction) -> &'static str {
 
 /// Whether a sum is over positions of a level, one after the other and all of them.
 fn over_stored(sum: &Sum) -> bool {
-    let mut found = false;
-    for bound in sum.lower.iter().chain(&sum.upper) {
-        bound.visit(&mut |index| found |= matches!(index, Index::Load(..)));
-    }
-    found && sum.step == 1 && sum.condition.is_none()
+    let stored = sum.lower.iter().chain(&sum.upper).any(Index::has_loads);
+    stored && sum.step == 1 && sum.condition.is_none()
 }
 
 /// What of an instance matters to an expression with these variables.

@@ -183,7 +183,5 @@ impl Tiler<'_> {
 
 /// Whether a bound may say it.
 fn plain(index: &Index) -> bool {
-    let mut plain = true;
-    index.visit(&mut |index| plain &= !matches!(index, Index::Select(..) | Index::Load(..)));
-    plain
+    !index.has_selections() && !index.has_loads()
 }

@@ -101,10 +101,7 @@ impl Tiler<'_> {
         let element = self.buffers.get(store.buffer.0 as usize)?.element;
         let first = level.lower.iter().cloned().reduce(Index::max)?;
         let place = store.index.substitute(level.var, &first);
-        let mut plain = true;
-        place.visit(&mut |index| {
-            plain &= !matches!(index, Index::Select(..) | Index::Load(..));
-        });
+        let plain = !place.has_selections() && !place.has_loads();
         let line = LINE / element.bytes() as i64;
         plain.then(|| first + (Index::Const(0) - place).modulo(line))
     }

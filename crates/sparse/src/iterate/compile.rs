@@ -441,18 +441,28 @@ impl Builder<'_> {
     /// Statements with a variable for the end of the positions that have the place of a cursor's.
     fn until_other_place(&mut self, level: &Sparse, end: VarId, after: Vec<Stmt>) -> Stmt {
         let cursor = &level.cursor;
-        let (position, more) = (Index::Var(cursor.position), self.function.fresh_var("more"));
-        let here = Index::Var(end);
-        let same = || cursor.at(&here).equal(cursor.at(&position));
+        let position = Index::Var(cursor.position);
+        let same = cursor.at(&Index::Var(end)).equal(cursor.at(&position));
+        self.pass_over((end, position + 1), cursor.end.clone(), same, after)
+    }
+
+    /// Statements with a variable for the first position from a start on where a condition of it fails, or the end. The condition may load what is at the
+    /// position: it is not asked at the end.
+    pub(super) fn pass_over(
+        &mut self,
+        (position, start): (VarId, Index),
+        end: Index,
+        passed: Condition,
+        after: Vec<Stmt>,
+    ) -> Stmt {
+        let (here, more) = (Index::Var(position), self.function.fresh_var("more"));
         let next = vec![
-            Index::select(same(), here.clone() + 1, here.clone()),
-            Index::select(same(), Index::Const(1), Index::Const(0)),
+            Index::select(passed.clone(), here.clone() + 1, here.clone()),
+            Index::select(passed, Index::Const(1), Index::Const(0)),
         ];
-        let condition = Condition::all(vec![
-            here.clone().less(cursor.end.clone()),
-            Index::Const(1).at_most(Index::Var(more)),
-        ]);
-        let vars = vec![(end, position.clone() + 1), (more, Index::Const(1))];
+        let condition =
+            Condition::all(vec![here.less(end), Index::Const(1).at_most(Index::Var(more))]);
+        let vars = vec![(position, start), (more, Index::Const(1))];
         Stmt::While(While { vars, condition, body: Vec::new(), next, after })
     }
 
@@ -646,7 +656,7 @@ impl Builder<'_> {
         value.cloned().unwrap_or_else(|| leaf.clone())
     }
 
-    fn iterator_var(&mut self, iterator: usize) -> VarId {
+    pub(super) fn iterator_var(&mut self, iterator: usize) -> VarId {
         self.function.fresh_var(self.kernel.iterators[iterator].0.clone())
     }
 

@@ -43,6 +43,15 @@ pub enum LevelBuffers {
     },
 }
 
+impl LevelBuffers {
+    /// The positions of a compressed level behind one of the level before; nothing for another level.
+    pub(super) fn children(&self, above: &Index) -> Option<(Index, Index)> {
+        let LevelBuffers::Compressed { positions, .. } = self else { return None };
+        let load = |index: Index| Index::Load(*positions, Box::new(index));
+        Some((load(above.clone()), load(above.clone() + 1)))
+    }
+}
+
 impl Operand {
     /// Adds the buffers of a tensor to a module, and a symbol for the number of positions of each compressed level: `A.pos1`, `A.crd1`, `A.count1`
     /// for level 1 of `A`, and `A` for its values. `indices` is the type of positions and coordinates.

@@ -175,9 +175,9 @@ impl Builder<'_> {
         let place = &state.places[factor];
         let level = self.kernel.operands[own.operand].levels.get(place.level)?;
         let (start, end, coordinates) = match (level, &place.at) {
-            (LevelBuffers::Compressed { positions, coordinates, .. }, At::Position(at)) => {
-                let load = |index: Index| Index::Load(*positions, Box::new(index));
-                (load(at.clone()), load(at.clone() + 1), *coordinates)
+            (LevelBuffers::Compressed { coordinates, .. }, At::Position(at)) => {
+                let (start, end) = level.children(at)?;
+                (start, end, *coordinates)
             }
             (LevelBuffers::Singleton { coordinates }, At::Position(at)) => {
                 (at.clone(), at.clone() + 1, *coordinates)

@@ -8,9 +8,7 @@
 //! The segments are numbered by the places of their ancestors within these levels' own windows, so that a number follows from where the ancestors are
 //! resolved to.
 
-use dastac_loops::{
-    BufferId, Condition, Element, For, Index, Let, Stmt, Value, VarId, While, Workspace,
-};
+use dastac_loops::{BufferId, Element, For, Index, Let, Stmt, Value, VarId, While, Workspace};
 
 use super::compile::{Builder, Range};
 use super::kernel::{IterateError, LevelBuffers};
@@ -66,6 +64,16 @@ struct Segment {
 }
 
 impl Segment {
+    /// The one below levels that are resolved.
+    fn resolved(path: &[Index]) -> Segment {
+        Segment {
+            path: path.to_vec(),
+            coordinates: Vec::new(),
+            number: Index::Const(0),
+            ancestors: Vec::new(),
+        }
+    }
+
     /// One of the segments below this, by its ancestor there: its position and coordinate, and its number among those of this.
     fn below(
         &self,
@@ -164,16 +172,16 @@ impl Builder<'_> {
                 }
             }
         });
-        let x = self.fresh_of(iterator);
+        let x = self.iterator_var(iterator);
         let at = Index::Var(x);
         let passed = self.segments((state, factor), (first, level), &mut |builder, segment| {
             let Some((_, end)) = builder.bounds((state, factor), level, segment) else {
                 return Vec::new();
             };
-            let vars = ["start", "p", "more", "near"].map(|name| builder.function.fresh_var(name));
-            let [start, position, more, near] = vars;
+            let vars = ["start", "p", "near"].map(|name| builder.function.fresh_var(name));
+            let [start, position, near] = vars;
             let here = Index::Var(position);
-            let out = || place(here.clone()).less(at.clone() * step);
+            let out = place(here.clone()).less(at.clone() * step);
             let nearer = Let {
                 var: near,
                 buffer: nearest,
@@ -188,26 +196,14 @@ impl Builder<'_> {
                 store(starts, segment.number.clone(), here.clone()),
                 Stmt::when(here.clone().less(end.clone()), vec![Stmt::Let(nearer)]),
             ];
-            let walk = While {
-                vars: vec![(position, Index::Var(start)), (more, Index::Const(1))],
-                condition: Condition::all([
-                    here.clone().less(end),
-                    Index::Const(1).at_most(Index::Var(more)),
-                ]),
-                body: Vec::new(),
-                next: vec![
-                    Index::select(out(), here.clone() + 1, here.clone()),
-                    Index::select(out(), Index::Const(1), Index::Const(0)),
-                ],
-                after,
-            };
-            let body = vec![Stmt::While(walk)];
+            let from = (position, Index::Var(start));
+            let body = vec![builder.pass_over(from, end, out, after)];
             vec![Stmt::Let(Let { var: start, buffer: starts, index: segment.number.clone(), body })]
         });
         let (Some(begin), Some(passed)) = (begin, passed) else { return Ok(None) };
 
         let mut inner = state.clone();
-        let (near, value) = (self.function.fresh_var("near"), self.fresh_of(iterator));
+        let (near, value) = (self.function.fresh_var("near"), self.iterator_var(iterator));
         let low = low + Index::Var(value) * step;
         inner.places[factor].spreads.push(Spread { level, starts, low, ancestors });
         let known = self.facts.len();
@@ -257,13 +253,7 @@ impl Builder<'_> {
     ) -> Option<Vec<Stmt>> {
         let place = &state.places[factor];
         let At::Position(_) = place.at else { return None };
-        let path = place.path.clone();
-        let start = Segment {
-            path,
-            coordinates: Vec::new(),
-            number: Index::Const(0),
-            ancestors: Vec::new(),
-        };
+        let start = Segment::resolved(&place.path);
         self.descend((state, factor), (first, level), start, inside)
     }
 
@@ -388,7 +378,7 @@ impl Builder<'_> {
         if let (true, Some(window)) = (level == place.level, &place.window) {
             return Some((window.start.clone(), window.end.clone()));
         }
-        children(&self.kernel.operands[own.operand].levels[level], segment.path.last()?)
+        self.kernel.operands[own.operand].levels[level].children(segment.path.last()?)
     }
 
     /// Statements with the position at which a segment's window begins, which stands in memory.
@@ -438,7 +428,7 @@ impl Builder<'_> {
             Origin::First => {
                 let operand = self.kernel.products[state.product].factors[factor].operand;
                 let level = &self.kernel.operands[operand].levels[ancestor.level];
-                let first = children(level, &segment.path[ancestor.level]);
+                let first = level.children(&segment.path[ancestor.level]);
                 let first = first.map_or(Index::Const(0), |(first, _)| first);
                 let number = counted(position - first);
                 self.numbered(spread, (state, factor), segment, nth + 1, number, inside)
@@ -481,12 +471,7 @@ impl Builder<'_> {
         let place = &state.places[factor];
         let level = place.level;
         let spread = place.spreads.iter().rev().find(|spread| spread.level == level).cloned();
-        let segment = Segment {
-            path: place.path.clone(),
-            coordinates: Vec::new(),
-            number: Index::Const(0),
-            ancestors: Vec::new(),
-        };
+        let segment = Segment::resolved(&place.path);
         let (Some(spread), Some((_, end))) =
             (spread, self.bounds((state, factor), level, &segment))
         else {
@@ -512,23 +497,8 @@ impl Builder<'_> {
         let size = if size.free_vars().is_empty() { size } else { Index::Const(0) };
         self.module.buffer(free, Element::I64, size)
     }
-
-    fn fresh_of(&mut self, iterator: usize) -> VarId {
-        self.function.fresh_var(self.kernel.iterators[iterator].0.clone())
-    }
 }
 
 fn store(buffer: BufferId, index: Index, value: Index) -> Stmt {
     Stmt::set(buffer, index, Value::from_index(value))
-}
-
-/// The positions of a compressed level behind one of the level before.
-fn children(level: &LevelBuffers, above: &Index) -> Option<(Index, Index)> {
-    match level {
-        LevelBuffers::Compressed { positions, .. } => {
-            let load = |index: Index| Index::Load(*positions, Box::new(index));
-            Some((load(above.clone()), load(above.clone() + 1)))
-        }
-        _ => None,
-    }
 }
