@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use dastac::run::symbol_values;
+use dastac::stur::ast::{Expr, ExprKind};
 use dastac::stur::hint::similar;
 use dastac::stur::infer::Inferred;
 use dastac::stur::{Program, Role, TensorId};
@@ -59,16 +60,52 @@ pub fn sizes<'a>(
 ) -> BTreeMap<String, i64> {
     let mut sizes = BTreeMap::new();
     for (id, shape) in shapes {
-        for (extent, size) in inferred.tensors[id.0].extents.iter().zip(shape) {
-            let [bounds] = extent.regions.as_slice() else { continue };
-            let [bound] = bounds.as_slice() else { continue };
-            let symbol = bound.as_name().filter(|name| inferred.sets.names.is_symbol(name));
-            if let (Some(name), Ok(size)) = (symbol, i64::try_from(*size)) {
-                sizes.entry(name.to_string()).or_insert(size);
+        for (dimension, size) in shape.iter().enumerate() {
+            if let (Some(name), Ok(size)) = (extent(inferred, id, dimension), i64::try_from(*size))
+            {
+                sizes.entry(name).or_insert(size);
             }
         }
     }
     sizes
+}
+
+/// The symbols that are extents of dimensions along which there are positions of inputs' elements: as many as these store.
+pub fn counts(
+    inferred: &Inferred,
+    stored: impl Fn(TensorId) -> Option<usize>,
+) -> BTreeMap<String, i64> {
+    let mut counts = BTreeMap::new();
+    for rule in &inferred.program.rules {
+        for product in &rule.products {
+            for access in &product.accesses {
+                let count = stored(access.tensor).and_then(|count| i64::try_from(count).ok());
+                let (Some(position), Some(count)) = (&access.position, count) else { continue };
+                let is =
+                    |expr: &Expr| matches!(&expr.kind, ExprKind::Name(name) if name == position);
+                let of_head = rule.iterators.iter().position(|name| name == position);
+                let read = product
+                    .accesses
+                    .iter()
+                    .map(|other| (other.tensor, other.subscripts.iter().position(is)));
+                for (tensor, along) in read.chain([(rule.head, of_head)]) {
+                    if let Some(name) = along.and_then(|along| extent(inferred, tensor, along)) {
+                        counts.entry(name).or_insert(count);
+                    }
+                }
+            }
+        }
+    }
+    counts
+}
+
+/// The symbol that a dimension's extent is, if it is one.
+fn extent(inferred: &Inferred, tensor: TensorId, dimension: usize) -> Option<String> {
+    let extent = inferred.tensors[tensor.0].extents.get(dimension)?;
+    let [bounds] = extent.regions.as_slice() else { return None };
+    let [bound] = bounds.as_slice() else { return None };
+    let symbol = bound.as_name().filter(|name| inferred.sets.names.is_symbol(name));
+    symbol.map(str::to_string)
 }
 
 /// The files of `--input`, by tensor.

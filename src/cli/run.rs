@@ -120,7 +120,14 @@ impl Plan {
         let shapes: Vec<(TensorId, Vec<u64>)> =
             given.iter().map(|(id, given)| (*id, given.shape())).collect();
         let shapes = shapes.iter().map(|(id, shape)| (*id, shape.as_slice()));
-        let sizes = inputs::sizes(&analysis.inferred, shapes);
+        let mut sizes = inputs::sizes(&analysis.inferred, shapes);
+        let stored = |id: TensorId| match given.iter().find(|(other, _)| *other == id) {
+            Some((_, Given::Sparse(tensor))) => Some(tensor.values().len()),
+            _ => None,
+        };
+        for (name, count) in inputs::counts(&analysis.inferred, stored) {
+            sizes.entry(name).or_insert(count);
+        }
         let values = inputs::symbols(program, symbols, &sizes)?;
         let symbols = analysis.inferred.symbol_values(&values);
         Ok(Plan { symbols, inputs: given, outputs })

@@ -46,9 +46,9 @@ fn module(case: &Case<'_>) -> (Module, Assembly, Vec<i64>) {
         operands.push(Operand::declare(&mut module, name, dimensions, types));
         symbols.extend(counts(tensor));
     }
-    let factor = |operand: &usize| Factor {
-        operand: *operand,
-        subscripts: case.operands[*operand].0.iter().map(|at| Linear::iterator(*at)).collect(),
+    let factor = |operand: &usize| {
+        let subscripts = case.operands[*operand].0.iter();
+        Factor::value(*operand, subscripts.map(|at| Linear::iterator(*at)).collect())
     };
     let product = |list: &&[usize]| Product::of(1.0, list.iter().map(factor).collect());
     let products = case.products.iter().map(product).collect();

@@ -38,6 +38,19 @@ const RULES: &[(&str, &[(&str, usize)])] = &[
     ("y@(i) := min(j) A@(i, j) + x(j)", &[("A", 2)]),
     ("y@(i, k) := max(j) A@(i, j) * B@(j, k)", &[("A", 2), ("B", 2)]),
     ("y@(i) := or(j) A@(i, j) * v@(j)", &[("A", 2), ("v", 1)]),
+    ("y@(i, k) := (p = pos(A@(i, j))) * X(p, k)", &[("A", 2)]),
+    (
+        "y@(p) := A@(i, j) * (p = pos(B@(i, j + 1))) * x(j) * (0 <= p < 2 * N)",
+        &[("A", 2), ("B", 2)],
+    ),
+    (
+        "y@(p, k) := (p = pos(T@(i, j, l))) * (q = pos(A@(l, j))) * X(q, k) * (1 <= p < N)",
+        &[("T", 3), ("A", 2)],
+    ),
+    (
+        "y@(p) := min(i, q) (p = pos(v@(i))) * (q = pos(w@(2 * i + -1))) * (x(q) + 3) * (0 <= p < N)",
+        &[("v", 1), ("w", 1)],
+    ),
 ];
 
 /// Tensors that are not dynamic, with their structure.

@@ -112,7 +112,7 @@ pub const KERNEL: &str = "kernel";
 /// The name of the function with the rules of preprocess blocks.
 pub const PREPARE: &str = "prepare";
 
-/// The formats of dynamic tensors in which statements read them.
+/// The formats of dynamic tensors in which statements read them: their values, or only where these are.
 fn walked<'a>(stored: &'a [Stored], body: &[Stmt]) -> Vec<&'a Stored> {
     let mut read: BTreeSet<BufferId> = BTreeSet::new();
     for stmt in body {
@@ -121,8 +121,14 @@ fn walked<'a>(stored: &'a [Stored], body: &[Stmt]) -> Vec<&'a Stored> {
                 read.insert(*buffer);
             }
         });
+        stmt.visit_indices(&mut |index| {
+            if let Index::Load(buffer, _) = index {
+                read.insert(*buffer);
+            }
+        });
     }
-    stored.iter().filter(|one| read.contains(&one.operand.values)).collect()
+    let used = |one: &&Stored| one.operand.buffers().iter().any(|buffer| read.contains(buffer));
+    stored.iter().filter(used).collect()
 }
 
 /// What a function takes: the tensors of its rules, or all of them where it is the only one. Of a dynamic tensor these are the arrays of all formats in which

@@ -287,8 +287,10 @@ pub enum Term {
     Sum(Vec<Term>, Span),
     /// `a * b * c`: two or more.
     Product(Vec<Term>, Span),
-    /// `T(i, j)`, `s()`, `T^-1(i)`, `N()`.
+    /// `T(i, j)`, `s()`, `T^-1(i)`, `N()`; `(k = pos(T(i, j)))`.
     Access {
+        /// `k` in `(k = pos(T(i, j)))`: the factor is one where `T(i, j)` is stored as value number `k`, not the element's value.
+        position: Option<Name>,
         /// The tensor, scalar or symbol.
         tensor: Name,
         /// Subscripts; empty for a scalar.
@@ -312,6 +314,11 @@ pub enum Term {
 }
 
 impl Term {
+    /// Whether it is one or zero, whatever the elements of tensors are: a comparison, or a position.
+    pub fn is_condition(&self) -> bool {
+        matches!(self, Term::Comparison(_) | Term::Access { position: Some(_), .. })
+    }
+
     /// Where it is written.
     pub fn span(&self) -> Span {
         match self {

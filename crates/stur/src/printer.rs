@@ -214,10 +214,13 @@ fn term(f: &mut Formatter<'_>, it: &Term, place: Place) -> fmt::Result {
             }
             f.write_str(if nested { ")" } else { "" })
         }
-        Term::Access { tensor, subscripts, reciprocal, .. } => {
+        Term::Access { tensor, subscripts, reciprocal, position, .. } => {
+            if let Some(iterator) = position {
+                write!(f, "({} = pos(", iterator.text)?;
+            }
             write!(f, "{}{}(", tensor.text, if *reciprocal { "^-1" } else { "" })?;
             list(f, subscripts, ", ", |f, subscript| write!(f, "{subscript}"))?;
-            f.write_str(")")
+            f.write_str(if position.is_some() { ")))" } else { ")" })
         }
         Term::Number { value, reciprocal, .. } => {
             let nested = value.is_sign_negative() && !first;

@@ -247,6 +247,8 @@ pub struct Access {
     pub subscripts: Vec<Expr>,
     /// `T^-1(..)`.
     pub reciprocal: bool,
+    /// The iterator that is the element's position among the stored values of its tensor: `k` in `(k = pos(T(i, j)))`. The factor is one then.
+    pub position: Option<String>,
     /// Where it is written.
     pub span: Span,
 }
@@ -308,9 +310,10 @@ impl Rule {
 }
 
 impl Product {
-    /// Whether the comparisons say all: there are no computed iterators and no guards.
+    /// Whether the comparisons say all: there are no computed iterators, no guards and no positions.
     pub fn is_affine(&self) -> bool {
-        self.definitions.is_empty() && self.guards.is_empty()
+        let positions = self.accesses.iter().any(|access| access.position.is_some());
+        self.definitions.is_empty() && self.guards.is_empty() && !positions
     }
 
     /// Whether an iterator is computed from others.

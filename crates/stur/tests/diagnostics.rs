@@ -1174,6 +1174,126 @@ fn harmless_oddities() {
 }
 
 /// All sources of this crate, one after the other.
+#[test]
+fn positions() {
+    for (rule, expected) in [
+        (
+            "y(i) := (k = pos(A(i, j))) * x(k)",
+            expect![[r#"
+                i, j, k
+            "#]],
+        ),
+        (
+            "y(i) := (N = pos(A(i, j))) * x(j)",
+            expect![[r#"
+            E0107 iterator `N` has the name of a symbol
+              @ 163..164 "N": declared as a symbol
+              = the position of an element is an iterator of the rule
+        "#]],
+        ),
+        (
+            "y(i) := (k = pos(x(j))) * A(i, k)",
+            expect![[r#"
+            E0130 the position of an element of `x`
+              @ 163..176 "k = pos(x(j))": not dynamically sparse
+              = positions are those of stored values: give `x` a format, such as `x:F := csf`
+        "#]],
+        ),
+        (
+            "y(i) := (k < pos(A(i, j))) * x(k)",
+            expect![[r#"
+            E0009 a position is the value of one iterator
+              @ 163..179 "k < pos(A(i, j))": something else
+              = `(k = pos(A(i, j)))`: the iterator `k` is where `A` stores its element `(i, j)`
+        "#]],
+        ),
+        (
+            "y(i) := (k = pos(A(i, j)) + 1) * x(k)",
+            expect![[r#"
+            E0009 a position in an integer expression
+              @ 167..179 "pos(A(i, j))": not alone
+              = a position stands alone on its side: `(k = pos(A(i, j)))`, and `k` elsewhere
+        "#]],
+        ),
+        (
+            "y(i) := (k + 1 = pos(A(i, j))) * x(k)",
+            expect![[r#"
+            E0009 a position stands beside an iterator
+              @ 163..168 "k + 1": not an iterator
+              = `(k = pos(A(i, j)))`: the iterator `k` is where `A` stores its element `(i, j)`
+        "#]],
+        ),
+        (
+            "y(i) := (k = pos(i)) * x(k)",
+            expect![[r#"
+            E0009 the position of what is not a tensor's element
+              @ 171..172 "i": not an element
+              = `(k = pos(A(i, j)))`: the iterator `k` is where `A` stores its element `(i, j)`
+        "#]],
+        ),
+        (
+            "y(i) := (k = pos(A(i, j), 1)) * x(k)",
+            expect![[r#"
+            E0009 a position stands beside an iterator
+              @ 167..182 "pos(A(i, j), 1)": not an iterator
+              = `(k = pos(A(i, j)))`: the iterator `k` is where `A` stores its element `(i, j)`
+        "#]],
+        ),
+        (
+            "y(i) := (k = pos(B(i, j))) * x(k)",
+            expect![[r#"
+            E0130 the position of an element of `B`, which is in no order
+              @ 163..179 "k = pos(B(i, j))": known only by search
+              @ 240..281 "B:F := compressed(i, unordered), dense(j)": has a level that is not ordered
+              = leave `unordered` out of its `:F`
+        "#]],
+        ),
+        (
+            "y(k) := (k = pos(A(i, j))) * x(i)",
+            expect![[r#"
+                E0109 iterator `k` of the head is unbound
+                  @ 163..187 "k = pos(A(i, j))) * x(i)": how many positions `k` has is not known
+                  = give the head's dimensions with `y:D`, or bound it here: `(0 <= k < N)`
+            "#]],
+        ),
+        (
+            "y(i) := A(i, j) * (k = pos(A(i, j)))",
+            expect![[r#"
+                i, j, k
+            "#]],
+        ),
+        (
+            "y(i) := min(j, k) (k = pos(A(i, j)))",
+            expect![[r#"
+            E0128 this is not a product of the semiring (min, +)
+              @ 173..189 "k = pos(A(i, j))": only comparisons
+              = a rule computes sums of products, `min(j) A(i, j) + x(j)`, `max(j) A(i, j) + x(j)`, `max(j) A(i, j) * x(j)` or `or(j) A(i, j) * x(j)`
+        "#]],
+        ),
+        (
+            "y(i) := pos(A(i, j)) * x(i)",
+            expect![[r#"
+                E0009 a position as a factor
+                  @ 162..174 "pos(A(i, j))": an integer
+                  = `(k = pos(A(i, j)))`: the iterator `k` is where `A` stores its element `(i, j)`
+            "#]],
+        ),
+    ] {
+        let source = with_matrix(&format!(
+            "{rule}\nA:F := csr\nB:D(i, j) := (0 <= i < N) * (0 <= j < N)\nB:F := compressed(i, unordered), dense(j)"
+        ));
+        let found = match load(&source) {
+            Ok((program, warnings)) => format!(
+                "{}\n{}",
+                program.rules.last().unwrap().products[0].iterators.join(", "),
+                plain(&source, &warnings)
+            ),
+            Err(found) => plain(&source, &found),
+        };
+        expected.assert_eq(&found);
+    }
+}
+
 fn sources(folder: &std::path::Path) -> String {
     let mut text = String::new();
     for entry in std::fs::read_dir(folder).unwrap() {

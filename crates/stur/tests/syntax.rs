@@ -71,8 +71,14 @@ fn term() -> impl Strategy<Value = Term> {
     let subscripts = prop::collection::vec(expr(), 0..4);
     let leaf = prop_oneof![
         (name(), subscripts, any::<bool>()).prop_map(move |(tensor, subscripts, reciprocal)| {
-            Term::Access { tensor, subscripts, reciprocal, span }
+            Term::Access { position: None, tensor, subscripts, reciprocal, span }
         }),
+        (name(), name(), prop::collection::vec(expr(), 0..4)).prop_map(
+            move |(position, tensor, subscripts)| {
+                let (position, reciprocal) = (Some(position), false);
+                Term::Access { position, tensor, subscripts, reciprocal, span }
+            }
+        ),
         (number(), any::<bool>()).prop_map(move |(value, reciprocal)| Term::Number {
             value,
             reciprocal,

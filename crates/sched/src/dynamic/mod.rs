@@ -15,7 +15,7 @@ pub(crate) use operands::declare;
 
 use dastac_layout::{Layout, LayoutError};
 use dastac_loops::{Element, Function, Module};
-use dastac_sparse::iterate::{IterateError, Kernel, fill};
+use dastac_sparse::iterate::{Factor, IterateError, Kernel, fill};
 use dastac_stur::format::{Format, Kind, Level};
 use dastac_stur::infer::{Inferred, InferredRule};
 use dastac_stur::program::TensorId;
@@ -47,8 +47,8 @@ impl Dynamic<'_> {
         };
         let translation = Translation::new(inferred, layouts, module, rule)?;
         let (mut kernel, tensors) = translation.kernel(&first)?;
-        // Each conversion makes one more operand follow the wanted order.
-        for _ in 0..=tensors.len() {
+        // Each time one more operand follows the wanted order, or is searched.
+        for _ in 0..=2 * tensors.len() {
             let mut filled = function.clone();
             let buffers = module.buffers.len();
             let error = match fill(&mut filled, module, &kernel) {
@@ -60,6 +60,9 @@ impl Dynamic<'_> {
             };
             module.buffers.truncate(buffers); // without its workspaces
             let Some((operand, format)) = cheapest(&kernel, &error) else {
+                if search(&mut kernel, &error) {
+                    continue;
+                }
                 return Err(refused(inferred, rule, &tensors, &error));
             };
             let tensor = tensors[operand];
@@ -84,6 +87,7 @@ impl Dynamic<'_> {
 fn cheapest(kernel: &Kernel, error: &IterateError) -> Option<(usize, Format)> {
     let operands = match error {
         IterateError::Cycle { operands } => operands,
+        IterateError::Level { operand, .. } if has_position(kernel, *operand) => return None,
         IterateError::Level { operand, .. } => {
             let format = ordered(&kernel.operands[*operand].format);
             return Some((*operand, format))
@@ -95,7 +99,8 @@ fn cheapest(kernel: &Kernel, error: &IterateError) -> Option<(usize, Format)> {
         | IterateError::Width(_) => return None,
     };
     let mut best: Option<(bool, usize, usize, Format)> = None;
-    for &operand in operands {
+    // A position in a copy is another one.
+    for &operand in operands.iter().filter(|operand| !has_position(kernel, **operand)) {
         let own = &kernel.operands[operand].format;
         let format = reordered(kernel, operand);
         if format == *own {
@@ -112,6 +117,25 @@ fn cheapest(kernel: &Kernel, error: &IterateError) -> Option<(usize, Format)> {
         }
     }
     best.map(|(.., operand, format)| (operand, format))
+}
+
+fn has_position(kernel: &Kernel, operand: usize) -> bool {
+    let mut factors = kernel.products.iter().flat_map(|product| &product.factors);
+    factors.any(|factor| factor.operand == operand && factor.position.is_some())
+}
+
+/// Has the last tensor of a contradiction searched that is not yet. Gives whether there is one.
+fn search(kernel: &mut Kernel, error: &IterateError) -> bool {
+    let IterateError::Cycle { operands } = error else { return false };
+    let mut found = false;
+    let mut factors: Vec<&mut Factor> =
+        kernel.products.iter_mut().flat_map(|product| &mut product.factors).collect();
+    let open = |factor: &&mut Factor| operands.contains(&factor.operand) && !factor.searched;
+    let last = factors.iter().filter(|factor| open(factor)).map(|factor| factor.operand).max();
+    for factor in factors.iter_mut().filter(|factor| Some(factor.operand) == last) {
+        (factor.searched, found) = (true, true);
+    }
+    found
 }
 
 /// A format whose levels' coordinates grow: dense ones stay, all others are compressed.

@@ -22,6 +22,17 @@ pub(super) struct Range {
     pub known: Option<Set>,
 }
 
+impl Range {
+    /// Makes it begin at zero, as positions do: values from zero on that it does not have are tested.
+    pub(super) fn begin_at_zero(&mut self) {
+        if self.lower.as_const() != Some(0) {
+            self.extent = self.extent.clone() + self.lower.clone();
+            self.lower = Index::Const(0);
+            self.known = None;
+        }
+    }
+}
+
 /// What names without the iterator stand for.
 type Resolve<'a> = &'a dyn Fn(&str) -> Option<Index>;
 

@@ -48,7 +48,12 @@ impl<'a> Translation<'a> {
         let resolve = |name: &str| symbol(module, &inferred.sets, name);
         let mut ranges = Vec::new();
         for name in &iterators {
-            ranges.push(range(&inferred.sets, &rule.statements, name, &resolve)?);
+            let mut range = range(&inferred.sets, &rule.statements, name, &resolve)?;
+            let mut reads = rule.statements.iter().flat_map(|statement| &statement.reads);
+            if reads.any(|read| read.position.as_ref() == Some(name)) {
+                range.begin_at_zero();
+            }
+            ranges.push(range);
         }
         let operands = Vec::new();
         Ok(Translation { inferred, layouts, module, rule, iterators, ranges, operands })
@@ -135,7 +140,10 @@ impl<'a> Translation<'a> {
         for read in &statement.reads {
             if let Some(operand) = operand(read.tensor) {
                 let subscripts = self.linear_subscripts(statement, read)?;
-                factors.push(Factor { operand: self.operands.len(), subscripts });
+                let place = |name: &String| self.iterators.iter().position(|other| other == name);
+                let position = read.position.as_ref().and_then(place);
+                let value = Factor::value(self.operands.len(), subscripts);
+                factors.push(Factor { position, ..value });
                 self.operands.push((read.tensor, operand));
             }
         }

@@ -124,6 +124,29 @@ fn contradictions_are_mended_by_copies() {
 }
 
 #[test]
+fn positions_are_not_those_of_copies() {
+    expect_test::expect![[r#"
+        kernel(out y, in A.pos1, in A.crd1, in A, in B.pos1, in B.crd1, in B, in x) {
+          parallel p = 0 to N {
+            y[p] = 0.0
+          }
+          parallel i = 0 to N {
+            parallel pj = A.pos1[i] to A.pos1[i + 1] {
+              coiter at = i to i + 1 over p = B.pos1[A.crd1[pj]] to B.pos1[A.crd1[pj] + 1] at B.crd1[p] {
+                case p {
+                  if pj < N and p < N {
+                    y[pj] += x[p]
+                  }
+                }
+              }
+            }
+          }
+        }
+    "#]]
+        .assert_eq(&kernel("y(p) := (p = pos(A(i, j))) * (q = pos(B(i, j))) * x(q) * (0 <= p < N)"));
+}
+
+#[test]
 fn what_is_not_there_is_refused_with_the_place() {
     let many: Vec<String> = (0..7).map(|k| format!("A(i, j + {k})")).collect();
     expect_test::expect!["not supported yet: 7 sparse levels in one loop at `y(i) := A(i, j + 0) * A(i, j + 1) * A(i, j + 2) * A(i, j + 3) * A(i, j + 4) * A(i, j + 5) * A(i, j + 6)`"].assert_eq(&kernel(&format!("y(i) := {}", many.join(" * "))));

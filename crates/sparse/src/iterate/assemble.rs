@@ -14,6 +14,8 @@
 //! the result's symbols, which are 0 so far. Make [`Arrays`], call `name` with them, then the starts, then the operands' buffers. [`Arrays::into_tensor`] is the
 //! result. In the other cases there is `name` only, and no starts.
 
+use std::collections::BTreeSet;
+
 use dastac_loops::{
     BufferId, Element, For, Function, Index, Let, Mode, Module, Stmt, SymbolId, Value, VarId,
     passes,
@@ -22,7 +24,7 @@ use dastac_loops::{
 use super::append::{self, Plan};
 use super::compile::{compile, set_once, statements};
 use super::graph;
-use super::kernel::{IterateError, Kernel, LevelBuffers, Operand};
+use super::kernel::{Factor, IterateError, Kernel, LevelBuffers, Operand};
 use crate::format::{Format, Kind};
 use crate::storage::{ElementType, Indices, LevelData, StorageError, Tensor, Values, zeroed};
 
@@ -41,6 +43,8 @@ pub(super) enum Goal {
     Appended {
         /// The iterators, by level.
         iterators: Vec<usize>,
+        /// How many loops are theirs, or of what says where the elements are whose positions they are.
+        depth: usize,
         /// Whether coordinates are reached several times, or in another order.
         scattered: bool,
     },
@@ -61,7 +65,7 @@ impl Goal {
 
     /// Whether loops at a depth append.
     pub(super) fn appends_at(&self, depth: usize) -> bool {
-        matches!(self, Goal::Appended { iterators, .. } if depth < iterators.len())
+        matches!(self, Goal::Appended { depth: end, .. } if depth < *end)
     }
 
     pub(super) fn appends(&self) -> bool {
@@ -77,8 +81,8 @@ impl Goal {
 
     /// A loop at a depth does not reach each coordinate once, in order.
     pub(super) fn out_of_order(&mut self, depth: usize) {
-        if let Goal::Appended { iterators, scattered } = self {
-            *scattered |= depth < iterators.len();
+        if let Goal::Appended { depth: end, scattered, .. } = self {
+            *scattered |= depth < *end;
         }
     }
 
@@ -167,22 +171,18 @@ pub fn assemble(
     };
     let of_level = |level: usize| kernel.head[result.format.order()[level]];
     let iterators: Vec<usize> = (0..=last).map(of_level).collect();
-    let inside: Vec<usize> =
-        kernel.order.iter().copied().filter(|at| !iterators.contains(at)).collect();
-    let wanted = [iterators.clone(), inside].concat();
-    kernel.order = wanted;
+    let inside = kernel.order.iter().filter(|at| !iterators.contains(at));
+    kernel.order = iterators.iter().chain(inside).copied().collect();
     let order = graph::order(&kernel)?;
-    if !iterators[..first].iter().all(|at| order[..first].contains(at))
-        || order[first..=last] != iterators[first..]
-    {
+    let Some(depth) = in_order(&kernel, &order, &iterators, first) else {
         return Err(IterateError::Workspace);
-    }
+    };
     kernel.order = order;
     kernel.place = place_in(&kernel, result, last + 1);
     let plan = Plan::new(module, name, (&kernel, result), (first, last));
     kernel.result = plan.block;
     let mut function = Function::new(name, Vec::new());
-    let mut goal = Goal::Appended { iterators, scattered: false };
+    let mut goal = Goal::Appended { iterators, depth, scattered: false };
     let body = statements(&mut function, module, &kernel, &mut goal)?;
     if matches!(goal, Goal::Appended { scattered: true, .. }) {
         return Err(IterateError::Workspace);
@@ -196,6 +196,48 @@ pub fn assemble(
     let given = starts.iter().map(|buffer| (*buffer, Mode::In));
     add(module, fills, outputs(result.buffers()).chain(given).collect(), &kernel);
     Ok(assembly(Structure::Counted { count, starts }))
+}
+
+/// How many loops there are up to the last of the result's iterators, if they reach each coordinate once, in order: those of the levels from `first` on one after
+/// the other, with nothing between them but the loops of a tensor whose positions are coordinates.
+fn in_order(kernel: &Kernel, order: &[usize], iterators: &[usize], first: usize) -> Option<usize> {
+    let depth = 1 + order.iter().rposition(|at| iterators.contains(at))?;
+    let own = order[..depth].iter().filter(|at| iterators.contains(at));
+    let (mut fixed, mut between) = (BTreeSet::new(), Vec::new());
+    for at in &order[..depth] {
+        if !iterators.contains(at) {
+            between.push(*at);
+            continue;
+        }
+        if !between.is_empty()
+            && !kernel.products.iter().all(|product| {
+                let of = |factor: &&Factor| factor.position == Some(*at);
+                product.factors.iter().find(of).is_some_and(|factor| {
+                    ascending(kernel, factor, &fixed).as_ref() == Some(&between)
+                })
+            })
+        {
+            return None;
+        }
+        fixed.extend(between.drain(..).chain([*at]));
+    }
+    let own: Vec<usize> = own.copied().collect();
+    let front = iterators[..first].iter().all(|at| own[..first].contains(at));
+    (front && own[first..] == iterators[first..]).then_some(depth)
+}
+
+/// The iterators along which, one inside of the other, the positions of an element grow while others are fixed.
+fn ascending(kernel: &Kernel, factor: &Factor, fixed: &BTreeSet<usize>) -> Option<Vec<usize>> {
+    let mut all = Vec::new();
+    for dimension in kernel.operands[factor.operand].format.order() {
+        let terms = factor.subscripts[*dimension].terms().iter();
+        match &terms.filter(|(at, _)| !fixed.contains(at)).collect::<Vec<_>>()[..] {
+            [] => {}
+            [(at, 1..)] if !all.contains(at) => all.push(*at),
+            _ => return None,
+        }
+    }
+    Some(all)
 }
 
 /// Adds a function to a module that takes some buffers, and those that the kernel reads.
@@ -229,7 +271,8 @@ fn place_in(kernel: &Kernel, result: &Operand, level: usize) -> Index {
 /// The factor whose pattern the result has, if it has a factor's.
 fn pattern_of(kernel: &Kernel, result: &Operand) -> Option<usize> {
     let [product] = &kernel.products[..] else { return None };
-    if !product.tests.is_empty() || !kernel.conditions(product).is_empty() {
+    let positions = product.factors.iter().any(|factor| factor.position.is_some());
+    if positions || !product.tests.is_empty() || !kernel.conditions(product).is_empty() {
         return None;
     }
     let is_dense = |format: &Format| format.levels().iter().all(|level| level.kind == Kind::Dense);

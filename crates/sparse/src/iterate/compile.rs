@@ -204,10 +204,83 @@ impl Builder<'_> {
             true => Vec::new(),
             false => self.at_depth(depth + 1, outside)?,
         };
-        if !inside.is_empty() {
-            body.extend(self.one(depth, iterator, inside)?);
+        let (mut given, mut free) = (Vec::<(Index, Vec<State>)>::new(), Vec::new());
+        for state in inside {
+            match self.given(&state, iterator).into_iter().next() {
+                None => free.push(state),
+                Some(value) => match given.iter_mut().find(|(known, _)| *known == value) {
+                    Some((_, states)) => states.push(state),
+                    None => given.push((value, vec![state])),
+                },
+            }
+        }
+        self.goal.in_several(depth, given.len() + usize::from(!free.is_empty()));
+        for (value, states) in given {
+            body.extend(self.at_value(depth, iterator, &value, states)?);
+        }
+        if !free.is_empty() {
+            body.extend(self.one(depth, iterator, free)?);
         }
         Ok(body)
+    }
+
+    /// The positions of elements that an iterator is equal to in a product.
+    fn given(&self, state: &State, iterator: usize) -> Vec<Index> {
+        let factors = &self.kernel.products[state.product].factors;
+        let own = factors.iter().zip(&state.places);
+        let own = own.filter(|(factor, _)| factor.position == Some(iterator));
+        own.filter_map(|(_, place)| match &place.at {
+            At::Position(position) => Some(position.clone()),
+            At::Segment(..) => None,
+        })
+        .collect()
+    }
+
+    /// What is inside of an iterator that has one value, the position of an element.
+    fn at_value(
+        &mut self,
+        depth: usize,
+        iterator: usize,
+        value: &Index,
+        mut states: Vec<State>,
+    ) -> Result<Vec<Stmt>, IterateError> {
+        let range = self.range(iterator, &mut states);
+        let never_negative = |lower: &&Index| lower.as_const().is_none_or(|lower| lower > 0);
+        let lower = range.lower.iter().filter(never_negative);
+        let mut tests: Vec<Condition> =
+            lower.map(|lower| lower.clone().at_most(value.clone())).collect();
+        tests.extend(range.upper.iter().map(|upper| value.clone().less(upper.clone())));
+        let known = self.facts.len();
+        tests.iter().for_each(|test| self.facts.assume(test));
+        self.values.insert(iterator, value.clone());
+        let mut body = Ok(Vec::new());
+        let mut inside: Vec<(Vec<Condition>, Vec<State>)> = Vec::new();
+        for state in states {
+            let others = self.given(&state, iterator).into_iter().filter(|other| other != value);
+            let equal: Vec<Condition> = others.map(|other| other.equal(value.clone())).collect();
+            match inside.iter_mut().find(|(known, _)| *known == equal) {
+                Some((_, states)) => states.push(state),
+                None => inside.push((equal, vec![state])),
+            }
+        }
+        self.goal.in_several(depth, inside.len());
+        for (equal, states) in inside {
+            body = body.and_then(|mut body: Vec<Stmt>| {
+                let one = self.loops(depth + 1, states)?;
+                match equal.is_empty() {
+                    true => body.extend(one),
+                    false => body.push(Stmt::when(Condition::all(equal), one)),
+                }
+                Ok(body)
+            });
+        }
+        self.values.remove(&iterator);
+        self.facts.truncate(known);
+        let body = self.goal.marked(&mut self.function, iterator, value.clone(), body?);
+        Ok(match tests.is_empty() {
+            true => body,
+            false => vec![Stmt::when(Condition::all(tests), body)],
+        })
     }
 
     /// The loop of one iterator, around products that have it.
@@ -253,7 +326,7 @@ impl Builder<'_> {
                 let enough =
                     self.parallel > 0 && sparse.iter().all(|one| one.turn == Turn::Resolves);
                 let one = self.sequential > 0 || self.goal.appends() || enough;
-                if one || !self.kernel.head.contains(&iterator) {
+                if one || self.mark(iterator, &states) == Mark::Sequential {
                     return self.walk(depth, iterator, &range, (&states, &sets), (&sparse, points));
                 }
                 // Any part of the range can be walked, so threads take parts.
@@ -295,7 +368,7 @@ impl Builder<'_> {
         let var = self.iterator_var(iterator);
         let known = self.facts.len();
         self.facts.assume_range(var, &range.lower, &range.upper);
-        let mut mark = self.mark(iterator);
+        let mut mark = self.mark(iterator, &states);
         let around = (self.sequential, self.parallel);
         match mark {
             Mark::Sequential => self.sequential += 1,
@@ -342,6 +415,7 @@ impl Builder<'_> {
         self.facts.assume(&range.first().at_most(value.clone()));
         self.facts.assume(&value.clone().less(range.end()));
         let at = At::Position(level.position(&position));
+        let mark = self.mark(iterator, &states);
         let states = states.into_iter().map(|state| level.found(state, &at, &value)).collect();
         self.sequential += 1;
         let body = self.inside(depth, iterator, value, states);
@@ -359,7 +433,7 @@ impl Builder<'_> {
         }
         // Elements that are beside those of a level are at different positions.
         let distinct = level.unique || self.goal.factor().is_some();
-        let mark = if distinct { self.mark(iterator) } else { Mark::Sequential };
+        let mark = if distinct { mark } else { Mark::Sequential };
         let (lower, upper) = (vec![cursor.start.clone()], vec![cursor.end.clone()]);
         Ok(vec![self.repeated(For { var: cursor.position, lower, upper, step: 1, mark, body })])
     }
@@ -606,7 +680,7 @@ impl Builder<'_> {
         }
         for (factor, place) in product.factors.iter().zip(&state.places) {
             // A level that is not unique has a singleton behind it, so that the last one's place is a position.
-            let At::Position(at) = &place.at else { continue };
+            let (At::Position(at), None) = (&place.at, factor.position) else { continue };
             factors.push(Value::load(self.kernel.operands[factor.operand].values, at.clone()));
         }
         factors.extend(product.values.iter().map(|value| value.rebuild(&|leaf| self.leaf(leaf))));
@@ -660,9 +734,10 @@ impl Builder<'_> {
         self.function.fresh_var(self.kernel.iterators[iterator].0.clone())
     }
 
-    /// Iterations of an iterator of the head set different elements.
-    fn mark(&self, iterator: usize) -> Mark {
-        match self.kernel.head.contains(&iterator) {
+    /// Iterations that set different elements may run side by side.
+    fn mark(&self, iterator: usize, states: &[State]) -> Mark {
+        let products = states.iter().map(|state| state.product).collect();
+        match self.kernel.tells_apart(iterator, &products) {
             true => Mark::Parallel,
             false => Mark::Sequential,
         }

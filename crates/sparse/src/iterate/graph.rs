@@ -3,6 +3,10 @@
 //! An edge leads from the iterator of a level to that of the next (sparse convolutions, section 4). A dense level behind nothing but dense ones can be
 //! located at any time, so only levels from the first sparse one on are ordered: each comes after all levels before it.
 //!
+//! A tensor that is searched orders nothing.
+//!
+//! An iterator that is the position of an element comes after all iterators of the element's subscripts.
+//!
 //! Of a subscript of several iterators one is the last, which resolves its level: that which is wanted last. The others reduce it before.
 
 use std::collections::BTreeSet;
@@ -10,7 +14,8 @@ use std::collections::BTreeSet;
 use super::kernel::{IterateError, Kernel};
 use crate::format::Kind;
 
-/// The order of loops that is nearest to the wanted one: of the iterators that may come next, the one that is wanted first.
+/// The order of loops that is nearest to the wanted one: of the iterators that may come next, the one that is wanted first. Where
+/// a position is wanted, so are the iterators of its element.
 ///
 /// # Errors
 /// Tensors whose levels contradict each other.
@@ -25,15 +30,21 @@ pub fn order(kernel: &Kernel) -> Result<Vec<usize>, IterateError> {
             let wanted = |at: &usize| kernel.order.iter().position(|other| other == at);
             let Some(last) = iterators().max_by_key(wanted) else { continue };
             dense &= level.kind == Kind::Dense;
-            if !dense {
+            if !dense && !factor.searched {
                 let others = before.iter().copied().chain(iterators());
                 let others = others.filter(|other| *other != last);
                 edges.extend(others.map(|other| (other, last, factor.operand)));
             }
             before.push(last);
         }
+        if let Some(position) = factor.position {
+            let terms = factor.subscripts.iter().flat_map(|subscript| subscript.terms());
+            edges.extend(terms.map(|(at, _)| (*at, position, factor.operand)));
+        }
     }
-    let mut left: Vec<usize> = kernel.order.clone();
+    let around = kernel.order.iter().flat_map(|at| places(kernel, *at).into_iter().chain([*at]));
+    let mut seen = BTreeSet::new();
+    let mut left: Vec<usize> = around.filter(|at| seen.insert(*at)).collect();
     let mut order = Vec::new();
     while !left.is_empty() {
         let free = left.iter().position(|iterator| {
@@ -50,6 +61,17 @@ pub fn order(kernel: &Kernel) -> Result<Vec<usize>, IterateError> {
         order.push(left.remove(free));
     }
     Ok(order)
+}
+
+/// The iterators that say where the element is whose position an iterator is, in the order of its tensor's levels; none of another iterator.
+fn places(kernel: &Kernel, iterator: usize) -> Vec<usize> {
+    let mut factors = kernel.products.iter().flat_map(|product| &product.factors);
+    let Some(factor) = factors.find(|factor| factor.position == Some(iterator)) else {
+        return Vec::new();
+    };
+    let levels = kernel.operands[factor.operand].format.order().iter();
+    let subscripts = levels.map(|dimension| &factor.subscripts[*dimension]);
+    subscripts.flat_map(|subscript| subscript.terms()).map(|(at, _)| *at).collect()
 }
 
 impl Kernel {

@@ -1,6 +1,6 @@
 //! What is computed: sums of products of tensors in formats, into a dense result.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dastac_loops::{
     BufferId, Condition, Element, Index, Module, Reduction, SymbolId, Value, VarId,
@@ -175,6 +175,25 @@ impl Kernel {
 }
 
 impl Kernel {
+    /// Whether points that differ in an iterator belong to different elements of the result: it is one of the head's, or the head has the position of an
+    /// element, the same in all of some products, whose place has it.
+    pub(super) fn tells_apart(&self, iterator: usize, products: &BTreeSet<usize>) -> bool {
+        let tells = |factor: &&Factor| {
+            let of_head = factor.position.is_some_and(|at| self.head.contains(&at));
+            of_head && factor.subscripts.iter().any(|one| one.is_multiple_of(iterator))
+        };
+        let mut products = products.iter().map(|at| &self.products[*at]);
+        let Some(first) = products.next() else { return self.head.contains(&iterator) };
+        let same = |one: &Factor, other: &Factor| {
+            let [of, with] = [one, other].map(|factor| self.operands[factor.operand].values);
+            of == with && (one.position, &one.subscripts) == (other.position, &other.subscripts)
+        };
+        self.head.contains(&iterator)
+            || first.factors.iter().find(tells).is_some_and(|own| {
+                products.all(|product| product.factors.iter().any(|other| same(own, other)))
+            })
+    }
+
     /// How products are joined.
     pub fn reduction(&self) -> Reduction {
         match self.semiring {
@@ -245,6 +264,7 @@ impl Product {
         let subscripts = self.factors.iter().flat_map(|factor| &factor.subscripts);
         let var = VarId(iterator as u32);
         subscripts.chain(&self.conditions).any(|linear| linear.coefficient(iterator) != 0)
+            || self.factors.iter().any(|factor| factor.position == Some(iterator))
             || self.values.iter().any(|value| value.mentions(var))
             || self.tests.iter().any(|test| test.mentions(var))
     }
@@ -257,6 +277,17 @@ pub struct Factor {
     pub operand: usize,
     /// One a dimension.
     pub subscripts: Vec<Linear>,
+    /// If this is not about the element's value but about where it is: the iterator that is its position among the tensor's values. The factor is one then.
+    pub position: Option<usize>,
+    /// Whether the order of loops need not follow its levels: a level is searched where that has not walked it.
+    pub searched: bool,
+}
+
+impl Factor {
+    /// The value of an element.
+    pub fn value(operand: usize, subscripts: Vec<Linear>) -> Factor {
+        Factor { operand, subscripts, position: None, searched: false }
+    }
 }
 
 /// A linear expression of iterators.
@@ -293,6 +324,11 @@ impl Linear {
     pub fn coefficient(&self, iterator: usize) -> i64 {
         let term = self.terms.iter().find(|(at, _)| *at == iterator);
         term.map_or(0, |(_, coefficient)| *coefficient)
+    }
+
+    /// Whether it has an iterator, and no other.
+    fn is_multiple_of(&self, iterator: usize) -> bool {
+        matches!(self.terms[..], [(at, _)] if at == iterator)
     }
 
     /// The iterator, where it is nothing else.

@@ -46,6 +46,46 @@ impl Checker<'_> {
             }
         }
         self.reciprocals_of_dynamic(program);
+        self.positions(program);
+    }
+
+    /// Positions are iterators, of elements of tensors whose format puts them in order.
+    fn positions(&mut self, program: &Program) {
+        let mut found = Vec::new();
+        for value in &self.values {
+            super::collect_positions(&value.rule.body, &mut |iterator, tensor, span| {
+                found.push((iterator, tensor, span));
+            });
+        }
+        for (iterator, tensor, span) in found {
+            if self.symbol(&iterator.text).is_some() {
+                let message = format!("iterator `{}` has the name of a symbol", iterator.text);
+                let error =
+                    Diagnostic::error("E0107", message, iterator.span, "declared as a symbol");
+                self.report(error.hint("the position of an element is an iterator of the rule"));
+            }
+            let name = &tensor.text;
+            let format = program.find(name).and_then(|id| program.tensor(id).format.as_ref());
+            match format {
+                Some(storage) if storage.format.levels().iter().all(|level| level.ordered) => {}
+                Some(storage) => {
+                    let message =
+                        format!("the position of an element of `{name}`, which is in no order");
+                    self.report(
+                        Diagnostic::error("E0130", message, span, "known only by search")
+                            .label(storage.span, "has a level that is not ordered")
+                            .hint("leave `unordered` out of its `:F`"),
+                    );
+                }
+                None => {
+                    let message = format!("the position of an element of `{name}`");
+                    let label = "not dynamically sparse";
+                    self.report(Diagnostic::error("E0130", message, span, label).hint(format!(
+                        "positions are those of stored values: give `{name}` a format, such as `{name}:F := csf`"
+                    )));
+                }
+            }
+        }
     }
 
     /// A tensor is structured or dynamic, not both.

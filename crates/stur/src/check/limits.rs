@@ -242,6 +242,11 @@ impl Found<'_> {
         for factors in distribute(body) {
             let mut names: BTreeSet<&str> =
                 rule.iterators.iter().map(|name| name.text.as_str()).collect();
+            for factor in &factors {
+                if let Term::Access { position: Some(position), .. } = factor {
+                    names.insert(&position.text);
+                }
+            }
             for expr in factors.iter().flat_map(|factor| expressions(factor)) {
                 if names.len() > MAX_ITERATORS {
                     break;

@@ -587,6 +587,19 @@ fn collect_accesses<'t>(term: &'t Term, visit: &mut dyn FnMut(&'t str, usize, Sp
     }
 }
 
+/// Calls `visit` with the iterator, the tensor and the span of each position, left to right.
+fn collect_positions<'t>(term: &'t Term, visit: &mut dyn FnMut(&'t Name, &'t Name, Span)) {
+    match term {
+        Term::Sum(terms, _) | Term::Product(terms, _) => {
+            terms.iter().for_each(|term| collect_positions(term, visit));
+        }
+        Term::Access { position: Some(iterator), tensor, span, .. } => {
+            visit(iterator, tensor, *span);
+        }
+        Term::Access { .. } | Term::Number { .. } | Term::Comparison(_) => {}
+    }
+}
+
 /// Calls `visit` with name and span of each reciprocal access, left to right.
 fn collect_reciprocals<'t>(term: &'t Term, visit: &mut dyn FnMut(&'t str, Span)) {
     match term {

@@ -137,7 +137,7 @@ impl Checker<'_> {
             };
             for factor in &factors {
                 match factor {
-                    Term::Access { tensor, subscripts, reciprocal, span } => {
+                    Term::Access { tensor, subscripts, reciprocal, position, span } => {
                         if let Some(symbol) = self.symbol(&tensor.text) {
                             product.symbols.push(SymbolFactor {
                                 symbol,
@@ -149,6 +149,7 @@ impl Checker<'_> {
                                 tensor,
                                 subscripts: subscripts.clone(),
                                 reciprocal: *reciprocal,
+                                position: position.as_ref().map(|name| name.text.clone()),
                                 span: *span,
                             });
                         }
@@ -197,11 +198,20 @@ impl Checker<'_> {
                 }
             });
         };
+        let mut positions = Vec::new();
         for factor in factors {
             match factor {
-                Term::Access { subscripts, .. } => subscripts.iter().for_each(&mut add),
+                Term::Access { subscripts, position, .. } => {
+                    subscripts.iter().for_each(&mut add);
+                    positions.extend(position);
+                }
                 Term::Comparison(comparison) => comparison.operands.iter().for_each(&mut add),
                 _ => {}
+            }
+        }
+        for name in positions {
+            if !found.contains(&name.text) {
+                found.push(name.text.clone());
             }
         }
         let mut iterators: Vec<String> =
@@ -242,7 +252,12 @@ impl Checker<'_> {
             }
             if unknown.insert(iterator.clone()) {
                 let message = format!("iterator `{name}` of the head is unbound");
-                let label = format!("`{name}` occurs in no factor of this product");
+                let mut positions =
+                    product.accesses.iter().filter_map(|access| access.position.as_deref());
+                let label = match positions.any(|position| position == name) {
+                    true => format!("how many positions `{name}` has is not known"),
+                    false => format!("`{name}` occurs in no factor of this product"),
+                };
                 self
                     .report(Diagnostic::error("E0109", message, product.span, label).hint(format!(
                     "give the head's dimensions with `{}:D`, or bound it here: `(0 <= {name} < N)`",

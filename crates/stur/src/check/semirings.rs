@@ -29,7 +29,7 @@ pub(super) fn joined(rule: &RuleItem) -> Option<Term> {
 fn core(term: &Term) -> &Term {
     match term {
         Term::Product(factors, _) => {
-            let mut values = factors.iter().filter(|factor| !matches!(factor, Term::Comparison(_)));
+            let mut values = factors.iter().filter(|factor| !factor.is_condition());
             match (values.next(), values.next()) {
                 (Some(only), None) => core(only),
                 _ => term,
@@ -52,7 +52,7 @@ impl Checker<'_> {
             Term::Sum(..) => Some(true),
             Term::Product(factors, _) => {
                 // A product of comparisons alone is a single factor.
-                let values = factors.iter().any(|factor| !matches!(factor, Term::Comparison(_)));
+                let values = factors.iter().any(|factor| !factor.is_condition());
                 values.then_some(false)
             }
             _ => None,
@@ -75,7 +75,7 @@ impl Checker<'_> {
             true => summands(&item.body, &mut factors, false),
             false => times(&item.body, &mut factors),
         };
-        let values = factors.iter().any(|factor| !matches!(factor, Term::Comparison(_)));
+        let values = factors.iter().any(|factor| !factor.is_condition());
         if let Err((span, label)) = mixed.and(match values || reduction.operator == ReduceOp::Or {
             true => Ok(()),
             false => Err((item.body.span(), "only comparisons")),
@@ -176,17 +176,15 @@ type Mixed = Result<(), (Span, &'static str)>;
 fn summands<'t>(term: &'t Term, factors: &mut Vec<&'t Term>, within: bool) -> Mixed {
     match term {
         Term::Sum(terms, _) => terms.iter().try_for_each(|term| match term {
-            Term::Comparison(comparison) => {
-                Err((comparison.span, "a comparison is joined with `*`"))
-            }
+            term if term.is_condition() => Err((term.span(), "a comparison is joined with `*`")),
             term => summands(term, factors, true),
         }),
         Term::Product(terms, span) => {
-            let values = terms.iter().filter(|term| !matches!(term, Term::Comparison(_))).count();
+            let values = terms.iter().filter(|term| !term.is_condition()).count();
             match values {
                 0 if within => Err((*span, "a comparison is joined with `*`")),
                 0 | 1 => terms.iter().try_for_each(|term| match term {
-                    Term::Comparison(_) => {
+                    term if term.is_condition() => {
                         factors.push(term);
                         Ok(())
                     }

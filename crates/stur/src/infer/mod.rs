@@ -132,6 +132,8 @@ pub struct Read {
     pub subscripts: Vec<Affine>,
     /// Classes of positions whose subscripts must be sorted ascending to reach the unique element.
     pub sorted: Vec<Vec<usize>>,
+    /// The iterator that is the element's position; its value is no factor then.
+    pub position: Option<String>,
 }
 
 /// One loop nest: part of a product on which every read is a plain access to unique elements.
@@ -158,7 +160,8 @@ pub struct Statement {
 impl Statement {
     /// Whether it runs at every point of its domain.
     pub fn is_exact(&self) -> bool {
-        self.definitions.is_empty() && self.guards.is_empty()
+        let positions = self.reads.iter().any(|read| read.position.is_some());
+        self.definitions.is_empty() && self.guards.is_empty() && !positions
     }
 
     /// The iterators that are loops.

@@ -114,6 +114,7 @@ fn branches(
         reciprocal: access.reciprocal,
         subscripts: subscripts.to_vec(),
         sorted: Vec::new(),
+        position: access.position.clone(),
     };
     if operand.redundancy.is_empty() {
         return Ok(vec![Branch { domain: None, coefficient: Coefficient::one(), read }]);

@@ -253,9 +253,16 @@ impl Parser<'_> {
         let span = node.span;
         match node.kind {
             NodeKind::Paren(inner) => self.term(*inner),
+            NodeKind::Call { tensor, arguments, .. }
+                if tensor.text == "pos"
+                    && arguments.iter().any(|one| matches!(one.kind, NodeKind::Call { .. })) =>
+            {
+                let error = error("E0009", "a position as a factor", span, "an integer");
+                Err(with_hint(error, POSITION))
+            }
             NodeKind::Call { tensor, arguments, reciprocal } => {
                 let subscripts = arguments.into_iter().map(expression).collect::<Result<_>>()?;
-                Ok(Term::Access { tensor, subscripts, reciprocal, span })
+                Ok(Term::Access { position: None, tensor, subscripts, reciprocal, span })
             }
             NodeKind::Number { text, reciprocal } => {
                 let value: f64 = text.parse().unwrap_or(f64::INFINITY);
@@ -285,6 +292,9 @@ impl Parser<'_> {
                     error,
                     format!("a symbol or scalar is written `{name}()`; a tensor `{name}(i)`"),
                 ))
+            }
+            NodeKind::Compare(operands, operators) if operands.iter().any(is_position) => {
+                position(operands, &operators, span)
             }
             NodeKind::Compare(operands, operators) => {
                 let operands = operands.into_iter().map(expression).collect::<Result<_>>()?;
@@ -320,6 +330,50 @@ pub(super) fn last_call(node: &Node) -> Option<&str> {
         NodeKind::Call { tensor, .. } => Some(&tensor.text),
         NodeKind::Chain(_, rest) => last_call(&rest.last()?.1),
         _ => None,
+    }
+}
+
+const POSITION: &str =
+    "`(k = pos(A(i, j)))`: the iterator `k` is where `A` stores its element `(i, j)`";
+
+/// `pos(..)`
+fn is_position(node: &Node) -> bool {
+    matches!(&node.kind, NodeKind::Call { tensor, .. } if tensor.text == "pos")
+}
+
+/// `k = pos(T(i, j))`, or turned.
+fn position(operands: Vec<Node>, operators: &[CompareOp], span: Span) -> Result<Term> {
+    let wrong =
+        |what: &str, span, label: &str| Err(with_hint(error("E0009", what, span, label), POSITION));
+    let (mut names, mut tensors) = (Vec::new(), Vec::new());
+    for node in operands {
+        match node.kind {
+            NodeKind::Name(text) => names.push(Name { text, span: node.span }),
+            NodeKind::Call { reciprocal: false, mut arguments, .. } if arguments.len() == 1 => {
+                tensors.extend(arguments.pop());
+            }
+            _ => {
+                return wrong("a position stands beside an iterator", node.span, "not an iterator");
+            }
+        }
+    }
+    let (Some(iterator), Some(tensor), 0, 0, [CompareOp::Eq]) =
+        (names.pop(), tensors.pop(), names.len(), tensors.len(), operators)
+    else {
+        return wrong("a position is the value of one iterator", span, "something else");
+    };
+    match tensor.kind {
+        NodeKind::Call { tensor, arguments, reciprocal: false } => {
+            let subscripts = arguments.into_iter().map(expression).collect::<Result<_>>()?;
+            Ok(Term::Access {
+                position: Some(iterator),
+                tensor,
+                subscripts,
+                reciprocal: false,
+                span,
+            })
+        }
+        _ => wrong("the position of what is not a tensor's element", tensor.span, "not an element"),
     }
 }
 
@@ -368,6 +422,13 @@ fn integer(node: Node, operators: &mut usize) -> Result<Expr> {
                 left = Expr { kind: ExprKind::Binary(op, Box::new(left), Box::new(right)), span };
             }
             return Ok(left);
+        }
+        NodeKind::Call { tensor, .. } if tensor.text == "pos" => {
+            let error = error("E0009", "a position in an integer expression", span, "not alone");
+            return Err(with_hint(
+                error,
+                "a position stands alone on its side: `(k = pos(A(i, j)))`, and `k` elsewhere",
+            ));
         }
         NodeKind::Call { tensor, .. } => {
             let message = format!("a tensor (`{}`) in an integer expression", tensor.text);

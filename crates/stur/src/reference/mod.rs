@@ -17,11 +17,12 @@ mod shapes;
 mod structure;
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use crate::ast::CompareOp;
-use crate::program::{Product, Program, Rule, TensorId};
+use crate::program::{Access, Product, Program, Rule, TensorId};
 use interval::{Interval, narrow};
-use nest::{Code, Nest, Relation, relations};
+use nest::{Code, Nest, Positions, Relation, relations};
 
 pub use structure::{Contradiction, InputError, Status};
 
@@ -199,6 +200,8 @@ struct Read {
     tensor: TensorId,
     subscripts: Vec<Code>,
     reciprocal: bool,
+    /// Whether only that it is there counts.
+    position: bool,
 }
 
 impl<'a> Evaluator<'a> {
@@ -245,7 +248,7 @@ impl<'a> Evaluator<'a> {
         let mut cost = elements.fold(0u128, u128::saturating_add);
         for rule in &self.program.rules {
             for product in &rule.products {
-                let count = self.nest(rule, product).map_or(0, |nest| nest.count());
+                let count = self.nest(rule, product, &[]).map_or(0, |nest| nest.count());
                 cost = cost.saturating_add(count);
             }
         }
@@ -356,7 +359,7 @@ impl<'a> Evaluator<'a> {
                 let value = if factor.reciprocal { value.recip() } else { value };
                 constant = semiring.multiply(constant, value);
             }
-            self.nest(rule, product)?.for_each(&[], &mut |point| {
+            self.nest(rule, product, finished)?.for_each(&[], &mut |point| {
                 let index: Vec<i64> = head.iter().map(|slot| point[*slot]).collect();
                 let at = position(shape, &index);
                 if let Some(inside) = &inside
@@ -378,6 +381,9 @@ impl<'a> Evaluator<'a> {
                     else {
                         return Ok(()); // structurally zero, as a factor and as a reciprocal
                     };
+                    if read.position {
+                        continue;
+                    }
                     let value = tensor.values.data[at];
                     let value = if read.reciprocal { value.recip() } else { value };
                     term = semiring.multiply(term, value);
@@ -401,13 +407,41 @@ impl<'a> Evaluator<'a> {
                 .iter()
                 .map(|subscript| Code::new(subscript, &product.iterators, &self.symbols))
                 .collect::<Result<_, _>>()?;
-            reads.push(Read { tensor: access.tensor, subscripts, reciprocal: access.reciprocal });
+            let position = access.position.is_some();
+            let Access { tensor, reciprocal, .. } = *access;
+            reads.push(Read { tensor, subscripts, reciprocal, position });
         }
         Ok(reads)
     }
 
-    /// The loops of a product.
-    fn nest(&self, rule: &Rule, product: &Product) -> Result<Nest, EvalError> {
+    /// Where the elements of a dynamic tensor are among its stored values; nowhere if it is not there yet.
+    fn positions(&self, tensor: TensorId, finished: &[Option<Finished>]) -> Positions {
+        let shape = self.shape(tensor).to_vec();
+        let Some(Some(Finished { support, .. })) = finished.get(tensor.0) else {
+            return Positions { shape, of: Vec::new() };
+        };
+        let mut stored: Vec<usize> = (0..support.len()).filter(|at| support[*at]).collect();
+        if let Some(storage) = &self.program.tensor(tensor).format {
+            stored.sort_by_cached_key(|at| {
+                let index = index_at(&shape, *at);
+                let levels = storage.format.order().iter();
+                levels.map(|dimension| index[*dimension]).collect::<Vec<_>>()
+            });
+        }
+        let mut of = vec![-1; support.len()];
+        for (position, at) in stored.into_iter().enumerate() {
+            of[at] = position as i64;
+        }
+        Positions { shape, of }
+    }
+
+    /// The loops of a product, where some tensors are finished.
+    fn nest(
+        &self,
+        rule: &Rule,
+        product: &Product,
+        finished: &[Option<Finished>],
+    ) -> Result<Nest, EvalError> {
         let (mut ranges, mut limits) = self.limits(product)?;
         if self.program.tensor(rule.head).domain.is_some() {
             for (name, extent) in rule.iterators.iter().zip(self.shape(rule.head)) {
@@ -416,7 +450,21 @@ impl<'a> Evaluator<'a> {
                 }
             }
         }
-        let relations = relations(&product.comparisons, &product.iterators, &self.symbols)?;
+        let mut relations = relations(&product.comparisons, &product.iterators, &self.symbols)?;
+        for (access, read) in product.accesses.iter().zip(self.reads(product)?) {
+            let slot = |name: &String| product.iterators.iter().position(|slot| slot == name);
+            if let Some(slot) = access.position.as_ref().and_then(slot) {
+                let (slot, positions) = (Code::Slot(slot), self.positions(read.tensor, finished));
+                let code = Code::Position(Rc::new(positions), read.subscripts);
+                let (zero, same) = (CompareOp::Ge, CompareOp::Eq);
+                relations.push(Relation {
+                    left: slot.clone(),
+                    operator: zero,
+                    right: Code::Const(0),
+                });
+                relations.push(Relation { left: slot, operator: same, right: code });
+            }
+        }
         // Together: in `I(p + r) * (0 <= p < N)` each of both bounds `r` only with the other.
         limits.extend(relations.iter().cloned());
         narrow(&mut ranges, &limits);

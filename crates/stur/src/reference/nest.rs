@@ -3,6 +3,8 @@
 //! A relation that gives a bound on the loop's own iterator narrows the loop; every other one is tested as soon as all its names have
 //! values. Both only skip points at which a relation is false.
 
+use std::rc::Rc;
+
 use crate::affine::apply;
 use crate::ast::{BinaryOp, CompareOp, Comparison, Expr, ExprKind};
 
@@ -16,6 +18,16 @@ pub(crate) enum Code {
     Slot(usize),
     Neg(Box<Code>),
     Op(BinaryOp, Box<Code>, Box<Code>),
+    /// The position of an element; below 0 where it is not stored.
+    Position(Rc<Positions>, Vec<Code>),
+}
+
+/// Where a tensor's elements are among its stored values.
+#[derive(Debug)]
+pub(crate) struct Positions {
+    pub shape: Vec<usize>,
+    /// Of each element, in C order; -1 where it is not stored.
+    pub of: Vec<i64>,
 }
 
 impl Code {
@@ -50,7 +62,7 @@ impl Code {
     fn is_constant(&self) -> bool {
         match self {
             Code::Const(_) => true,
-            Code::Slot(_) => false,
+            Code::Slot(_) | Code::Position(..) => false,
             Code::Neg(inner) => inner.is_constant(),
             Code::Op(_, left, right) => left.is_constant() && right.is_constant(),
         }
@@ -68,6 +80,12 @@ impl Code {
                 }
                 apply(*op, left, right).ok_or(EvalError::Overflow)
             }
+            Code::Position(positions, subscripts) => {
+                let index: Vec<i64> =
+                    subscripts.iter().map(|code| code.eval(values)).collect::<Result<_, _>>()?;
+                let at = super::position(&positions.shape, &index);
+                Ok(at.and_then(|at| positions.of.get(at)).copied().unwrap_or(-1))
+            }
         }
     }
 
@@ -77,6 +95,7 @@ impl Code {
             Code::Slot(slot) => wanted(*slot),
             Code::Neg(inner) => inner.mentions(wanted),
             Code::Op(_, left, right) => left.mentions(wanted) || right.mentions(wanted),
+            Code::Position(_, subscripts) => subscripts.iter().any(|code| code.mentions(wanted)),
         }
     }
 }

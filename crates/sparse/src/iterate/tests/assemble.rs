@@ -155,6 +155,7 @@ fn with_mask(case: &mut Case) -> Option<Format> {
     let (at, subscripts, plain) = mask?;
     let mut product = case.products[0].clone();
     product.conditions.clear();
+    product.positions.clear();
     let inside = |operand: usize| case.operands[operand].iterators.iter().all(Option::is_some);
     product.factors.retain(|(other, _)| dense(&case.operands[*other].format) && inside(*other));
     product.factors.push((at, subscripts));
@@ -219,7 +220,7 @@ fn shown(
     let term = |product: &&[usize]| Term {
         number: 1.0,
         factors: product.iter().map(factor).collect(),
-        conditions: Vec::new(),
+        ..Term::default()
     };
     let case = Case {
         operands: stored.collect(),

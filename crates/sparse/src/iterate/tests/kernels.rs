@@ -23,11 +23,12 @@ pub(super) struct Stored {
     pub(super) tensor: Tensor,
 }
 
-/// A product: a number, elements of operands, and what is not negative.
-#[derive(Clone, Debug)]
+/// A product: a number, elements of operands, which of these are positions of which iterator, and what is not negative.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Term {
     pub(super) number: f64,
     pub(super) factors: Vec<(usize, Vec<Sum>)>,
+    pub(super) positions: Vec<Option<usize>>,
     pub(super) conditions: Vec<Sum>,
 }
 
@@ -85,13 +86,15 @@ pub(super) fn kernel_of(case: &Case) -> (Module, Kernel, Vec<i64>) {
         }
     }
     let linear = |(terms, constant): &Sum| Linear::new(terms.clone(), Index::Const(*constant));
-    let factor = |(operand, subscripts): &(usize, Vec<Sum>)| Factor {
-        operand: *operand,
-        subscripts: subscripts.iter().map(linear).collect(),
+    let factor = |term: &Term, at: usize| {
+        let (operand, subscripts) = &term.factors[at];
+        let position = term.positions.get(at).copied().flatten();
+        let subscripts = subscripts.iter().map(linear).collect();
+        Factor { position, ..Factor::value(*operand, subscripts) }
     };
     let product = |term: &Term| Product {
         coefficient: term.number,
-        factors: term.factors.iter().map(factor).collect(),
+        factors: (0..term.factors.len()).map(|at| factor(term, at)).collect(),
         conditions: term.conditions.iter().map(linear).collect(),
         ..Product::default()
     };
@@ -158,10 +161,14 @@ pub(super) fn each_point(case: &Case, call: &mut dyn FnMut(&[u64], f64, bool)) {
         let terms: Vec<(usize, i64)> =
             subscripts.chain(&term.conditions).flat_map(|(terms, _)| terms.clone()).collect();
         let used: Vec<usize> = (0..case.extents.len())
-            .filter(|at| case.head.contains(at) || terms.iter().any(|(other, _)| other == at))
+            .filter(|at| {
+                case.head.contains(at)
+                    || terms.iter().any(|(other, _)| other == at)
+                    || term.positions.contains(&Some(*at))
+            })
             .collect();
         let count: u64 = used.iter().map(|at| case.extents[*at]).product();
-        for mut nth in 0..count {
+        'points: for mut nth in 0..count {
             let mut at = BTreeMap::new();
             for iterator in &used {
                 at.insert(*iterator, nth % case.extents[*iterator]);
@@ -175,12 +182,19 @@ pub(super) fn each_point(case: &Case, call: &mut dyn FnMut(&[u64], f64, bool)) {
             }
             let mut value = semiring.multiply(semiring.one(), term.number);
             let mut stored = true;
-            for (operand, subscripts) in &term.factors {
+            for (nth, (operand, subscripts)) in term.factors.iter().enumerate() {
                 let Stored { shape, tensor, .. } = &case.operands[*operand];
                 let element: Vec<i64> = subscripts.iter().map(value_of).collect();
                 let inside = element.iter().zip(shape).all(|(at, n)| (0..*n as i64).contains(at));
                 let element: Vec<u64> = element.into_iter().map(|at| at as u64).collect();
                 let found = inside.then(|| tensor.get(&element)).flatten();
+                if let Some(Some(iterator)) = term.positions.get(nth) {
+                    let positions = inside.then(|| tensor.positions_of(&element));
+                    if positions.unwrap_or_default() != [at[iterator] as usize] {
+                        continue 'points;
+                    }
+                    continue;
+                }
                 stored &= found.is_some();
                 let factor = match found {
                     Some(crate::storage::Scalar::F64(value)) => value,
@@ -244,7 +258,9 @@ pub(super) fn cases() -> impl Strategy<Value = Case> {
     let operands = prop::collection::vec(operand, 1..4);
     let conditions = prop_oneof![3 => Just(Vec::new()), 1 => prop::collection::vec(sum(), 1..3)];
     let factors = prop::collection::vec(0usize..3, 1..4);
-    let product = (prop::sample::select(vec![1.0, -2.0]), factors, conditions);
+    let position = prop_oneof![5 => Just(None), 1 => (0usize..4).prop_map(Some)];
+    let positions = prop::collection::vec(position, 3);
+    let product = (prop::sample::select(vec![1.0, -2.0]), (factors, positions), conditions);
     let products = prop::collection::vec(product, 1..4);
     let head = prop::sample::subsequence(vec![0usize, 1, 2, 3], 0..=3).prop_shuffle();
     let order = Just(vec![0usize, 1, 2, 3]).prop_shuffle();
@@ -280,10 +296,14 @@ pub(super) fn cases() -> impl Strategy<Value = Case> {
                 subscripts.push(sums);
                 stored.push(Stored { shape, iterators, format, tensor });
             }
-            let products = products.into_iter().map(|(number, factors, conditions)| {
-                let factor = |at: usize| (at % stored.len(), subscripts[at % stored.len()].clone());
-                Term { number, factors: factors.into_iter().map(factor).collect(), conditions }
-            });
+            let products =
+                products.into_iter().map(|(number, (factors, positions), conditions)| {
+                    let factor =
+                        |at: usize| (at % stored.len(), subscripts[at % stored.len()].clone());
+                    let factors: Vec<_> = factors.into_iter().map(factor).collect();
+                    let positions = positions[..factors.len()].to_vec();
+                    Term { number, factors, positions, conditions }
+                });
             let products = products.collect();
             Case { extents, operands: stored, products, head, order, walking, semiring }
         },
@@ -364,7 +384,7 @@ fn shown(
     let term = |product: &&[usize]| Term {
         number: 1.0,
         factors: product.iter().map(factor).collect(),
-        conditions: Vec::new(),
+        ..Term::default()
     };
     let case = Case {
         operands: stored.collect(),

@@ -54,7 +54,7 @@ fn convolution(
     Case {
         extents: [outputs, filters].concat(),
         operands,
-        products: vec![Term { number: 1.0, factors, conditions: Vec::new() }],
+        products: vec![Term { number: 1.0, factors, ..Term::default() }],
         head: (0..rank).collect(),
         order: order.to_vec(),
         walking,
