@@ -439,7 +439,7 @@ impl<'m, 'u> Writer<'m, 'u> {
         self.block(|writer| {
             writer.bind_all(&vars, &before);
             let condition = writer.holds_here(&inner.condition);
-            let condition = writer.condition(&condition)?;
+            let condition = writer.in_order(&condition)?;
             line!(writer, "scf.condition({condition}) {} : {types}", join(&before));
             Ok(())
         })?;

@@ -210,7 +210,8 @@ pub struct Partial {
 pub struct While {
     /// The variables, and what they are at first: expressions without any of them.
     pub vars: Vec<(VarId, Index)>,
-    /// Without selections. Tested before each iteration, every part of it: what it loads has to exist even where another part decides.
+    /// Without selections. Tested before each iteration, the parts of a conjunction in order: where one fails those behind it are not asked, and what they load
+    /// need not exist.
     pub condition: Condition,
     /// The statements of one iteration.
     pub body: Vec<Stmt>,

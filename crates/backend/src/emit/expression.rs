@@ -1,6 +1,6 @@
 //! Integer expressions, conditions and constants.
 
-use super::{Ssa, Writer, memref, name_of};
+use super::{Ssa, Writer, line, memref, name_of};
 use crate::Result;
 use dastac_loops::{Compare, Condition, Element, Index};
 
@@ -160,6 +160,33 @@ impl Writer<'_, '_> {
             Some(result) => result,
             None => self.constant(neutral.to_owned(), neutral.to_owned()),
         })
+    }
+
+    /// A condition whose parts are asked in order: nothing is loaded for a part behind one that fails.
+    ///
+    /// Before -> after: `p < n and crd[p] < m` -> `if p < n { crd[p] < m } else { false }`.
+    pub(super) fn in_order(&mut self, condition: &Condition) -> Result<Ssa> {
+        let loading = match condition {
+            Condition::And(list) => list.iter().skip(1).position(Condition::has_loads),
+            Condition::Compare(..) | Condition::Or(_) => None,
+        };
+        let (Condition::And(list), Some(at)) = (condition, loading) else {
+            return self.condition(condition);
+        };
+        let (first, rest) = list.split_at(at + 1);
+        let first = self.condition(&Condition::all(first.to_vec()))?;
+        let result = self.fresh();
+        line!(self, "{result} = scf.if {first} -> (i1) {{");
+        self.block(|writer| {
+            let rest = writer.in_order(&Condition::all(rest.to_vec()))?;
+            line!(writer, "scf.yield {rest} : i1");
+            Ok(())
+        })?;
+        let none = self.constant("false".to_owned(), "false".to_owned());
+        line!(self, "}} else {{");
+        line!(self, "  scf.yield {none} : i1");
+        line!(self, "}}");
+        Ok(result)
     }
 
     pub(super) fn index_constant(&mut self, value: i64) -> Ssa {

@@ -529,14 +529,9 @@ impl Builder<'_> {
         passed: Condition,
         after: Vec<Stmt>,
     ) -> Stmt {
-        let (here, more) = (Index::Var(position), self.function.fresh_var("more"));
-        let next = vec![
-            Index::select(passed.clone(), here.clone() + 1, here.clone()),
-            Index::select(passed, Index::Const(1), Index::Const(0)),
-        ];
-        let condition =
-            Condition::all(vec![here.less(end), Index::Const(1).at_most(Index::Var(more))]);
-        let vars = vec![(position, start), (more, Index::Const(1))];
+        let here = Index::Var(position);
+        let condition = here.clone().less(end).and(passed);
+        let (vars, next) = (vec![(position, start)], vec![here + 1]);
         Stmt::While(While { vars, condition, body: Vec::new(), next, after })
     }
 

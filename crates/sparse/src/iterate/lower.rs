@@ -17,7 +17,7 @@
 //!
 //! Where positions may be before the range, the first that is not is searched for; positions that may be behind it end the walk.
 //!
-//! Conditions of loops load nothing, since all parts of a condition are evaluated: a position at the end of its level has no coordinate.
+//! A position at the end of its level has no coordinate: conditions of loops ask for that first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -286,13 +286,11 @@ impl<'a> Walk<'a> {
             return Stmt::For(For::new(position, start, end, body));
         }
         let inside = coordinate.less(self.coiter.upper.clone());
-        let next = select(inside.clone(), Index::Var(position) + 1, end.clone());
-        body = vec![Stmt::when(inside, body)];
         Stmt::While(While {
             vars: vec![(position, start)],
-            condition: Index::Var(position).less(end),
+            condition: Index::Var(position).less(end).and(inside),
             body,
-            next: vec![next],
+            next: vec![Index::Var(position) + 1],
             after: Vec::new(),
         })
     }

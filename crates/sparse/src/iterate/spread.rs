@@ -349,7 +349,7 @@ impl Builder<'_> {
         let position = self.function.fresh_var("p");
         let here = Index::Var(position);
         let coordinate = Index::Load(coordinates, Box::new(here.clone()));
-        let within = || coordinate.clone().at_most(high.clone());
+        let within = coordinate.clone().at_most(high.clone());
         let size = high.clone() - low + 1;
         let next = segment.below(
             Ancestor { level: at, origin, size },
@@ -359,9 +359,9 @@ impl Builder<'_> {
         let body = self.descend((state, factor), (at + 1, level), next, inside)?;
         Some(vec![Stmt::While(While {
             vars: vec![(position, start)],
-            condition: here.clone().less(end.clone()),
-            body: vec![Stmt::when(within(), body)],
-            next: vec![Index::select(within(), here + 1, end)],
+            condition: here.clone().less(end).and(within),
+            body,
+            next: vec![here + 1],
             after: Vec::new(),
         })])
     }

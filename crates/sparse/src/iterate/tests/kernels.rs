@@ -584,28 +584,24 @@ fn kernels_look_as_they_should() {
               case pi {
                 with b7 of i + (p2 - 1) - i + 1 {
                   with b8 of 2 {
-                    while p = pi if p < b1[1] {
-                      if b2[p] <= i + (p2 - 1) {
-                        b7[p - pi] = index(b3[p])
-                      }
-                    } then select(b2[p] <= i + (p2 - 1), p + 1, b1[1])
+                    while p = pi if p < b1[1] and b2[p] <= i + (p2 - 1) {
+                      b7[p - pi] = index(b3[p])
+                    } then p + 1
                     while j = 0 if j < p1 and 0 < p3 {
                       b8[0] = index(2305843009213693952)
-                      while p = pi if p < b1[1] {
-                        if b2[p] <= i + (p2 - 1) {
-                          let start = b7[p - pi] {
-                            while p_1 = start, more = 1 if p_1 < b3[p + 1] and 1 <= more {
-                            } then select(b4[p_1] < j, p_1 + 1, p_1), select(b4[p_1] < j, 1, 0) after {
-                              b7[p - pi] = index(p_1)
-                              if p_1 < b3[p + 1] {
-                                let near = b8[0] {
-                                  b8[0] = index(min(near, b4[p_1]))
-                                }
+                      while p = pi if p < b1[1] and b2[p] <= i + (p2 - 1) {
+                        let start = b7[p - pi] {
+                          while p_1 = start if p_1 < b3[p + 1] and b4[p_1] < j {
+                          } then p_1 + 1 after {
+                            b7[p - pi] = index(p_1)
+                            if p_1 < b3[p + 1] {
+                              let near = b8[0] {
+                                b8[0] = index(min(near, b4[p_1]))
                               }
                             }
                           }
                         }
-                      } then select(b2[p] <= i + (p2 - 1), p + 1, b1[1])
+                      } then p + 1
                       let near = b8[0] {
                         b8[1] = index(max(j, near - p3 + 1))
                         let j_1 = b8[1] {

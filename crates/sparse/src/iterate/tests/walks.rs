@@ -41,11 +41,9 @@ fn a_level_alone() {
     expect_test::expect![[r#"
         while p = pos[0], p_1 = pos[1] if p < p_1 {
         } then select(crd[(p + p_1) / 2] - 2 < 0, (p + p_1) / 2 + 1, p), select(crd[(p + p_1) / 2] - 2 < 0, p_1, (p + p_1) / 2) after {
-          while p_2 = p if p_2 < pos[1] {
-            if crd[p_2] - 2 < N {
-              A[crd[p_2] - 2] += index(p_2)
-            }
-          } then select(crd[p_2] - 2 < N, p_2 + 1, pos[1])
+          while p_2 = p if p_2 < pos[1] and crd[p_2] - 2 < N {
+            A[crd[p_2] - 2] += index(p_2)
+          } then p_2 + 1
         }
     "#]]
     .assert_eq(&shown(
