@@ -11,6 +11,7 @@ use dastac_loops::{Element, Module};
 use dastac_poly::Context;
 use dastac_sched::validate::{Check, validate};
 use dastac_sched::{Kernel, Movement};
+use dastac_sparse::iterate::Walking;
 use dastac_stur::infer::{Inferred, infer};
 use dastac_stur::{Diagnostic, TensorId};
 
@@ -115,21 +116,22 @@ impl Laid {
     /// # Errors
     /// Diagnostics for rules whose loops cannot be found; failures of isl.
     pub fn lower(self) -> Result<Lowered, Error> {
-        self.lower_for(Indices::Narrow)
+        self.lower_for(Iteration::default())
     }
 
-    /// Builds the loops of the computation.
+    /// Builds the loops of the computation, with a choice of how dynamic tensors are read: [`Indices`] alone, or an [`Iteration`].
     ///
     /// # Errors
     /// As [`Laid::lower`].
-    pub fn lower_for(self, indices: Indices) -> Result<Lowered, Error> {
+    pub fn lower_for(self, iteration: impl Into<Iteration>) -> Result<Lowered, Error> {
+        let Iteration { indices, walking } = iteration.into();
         let mut laid = self;
         let (inferred, layouts) = (&laid.analysis.inferred, &laid.layouts);
         let element = match indices {
             Indices::Narrow => Element::U32,
             Indices::Wide => Element::I64,
         };
-        let kernel = || dastac_sched::kernel(inferred, layouts, element);
+        let kernel = || dastac_sched::kernel(inferred, layouts, (element, walking));
         let kernel = laid.analysis.timings.measure("loops", kernel)?;
         Ok(Lowered { laid, kernel, indices })
     }
@@ -143,6 +145,21 @@ pub enum Indices {
     Narrow,
     /// 64 bits.
     Wide,
+}
+
+/// How loops read dynamic tensors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Iteration {
+    /// The width of their positions and coordinates.
+    pub indices: Indices,
+    /// How subscripts of several iterators, those of convolutions, go over sparse levels.
+    pub walking: Walking,
+}
+
+impl From<Indices> for Iteration {
+    fn from(indices: Indices) -> Iteration {
+        Iteration { indices, ..Iteration::default() }
+    }
 }
 
 /// A program as loops.

@@ -212,6 +212,10 @@ fn chart(results: &Results, figure: Figure) -> Option<Chart> {
         )),
         Figure::SparseConvolutions => Some(sparse::report::curves(results)),
         Figure::SparseMatrices => Some(sparse::report::bars(results)),
+        Figure::SparseStrategies => Some(sparse::pictures::strategies(results)),
+        Figure::SparseLayers => Some(sparse::pictures::layers(results)),
+        Figure::SparseFilters => Some(sparse::pictures::filters(results)),
+        Figure::SparseImages => Some(sparse::pictures::images(results)),
     }
 }
 

@@ -41,6 +41,14 @@ pub enum Figure {
     SparseConvolutions,
     /// Sparse matrices times vectors and matrices.
     SparseMatrices,
+    /// Strategies of convolutions of sparse inputs, over sparsity.
+    SparseStrategies,
+    /// Layers of a network with sparse inputs.
+    SparseLayers,
+    /// Layers of a network with pruned filters, beside sparse inputs.
+    SparseFilters,
+    /// Convolutions of inputs whose patterns are no random ones, over loop orders.
+    SparseImages,
 }
 
 /// All of them, with the names by which they are asked for: numbers are the paper's.
@@ -61,6 +69,10 @@ pub const FIGURES: &[(&str, Figure)] = &[
     ("combinations", Figure::Combinations),
     ("sparse-conv", Figure::SparseConvolutions),
     ("sparse-matrix", Figure::SparseMatrices),
+    ("sparse-strategies", Figure::SparseStrategies),
+    ("sparse-layers", Figure::SparseLayers),
+    ("sparse-filters", Figure::SparseFilters),
+    ("sparse-images", Figure::SparseImages),
 ];
 
 /// How much is measured.
@@ -82,6 +94,8 @@ pub struct Scope {
     pub budget: f64,
     /// A folder of matrices, if there is one.
     pub matrices: Option<PathBuf>,
+    /// A folder of a network's pruned filters, if there is one.
+    pub layers: Option<PathBuf>,
     /// Where things are.
     pub places: Places,
 }
@@ -176,6 +190,10 @@ pub fn jobs(figure: Figure, scope: &Scope) -> Vec<Job> {
         Figure::Combinations => combinations(scope),
         Figure::SparseConvolutions => sparse::convolutions(scope),
         Figure::SparseMatrices => sparse::products(scope),
+        Figure::SparseStrategies => sparse::strategies::jobs(scope),
+        Figure::SparseLayers => sparse::layers::layers(scope),
+        Figure::SparseFilters => sparse::layers::pruned(scope),
+        Figure::SparseImages => sparse::images::jobs(scope),
     }
 }
 

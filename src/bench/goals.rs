@@ -57,6 +57,13 @@ fn against(case: &Case, systems: &[&str]) -> Option<f64> {
 
 /// All goals that there are results for.
 pub fn goals(results: &Results) -> Vec<Goal> {
+    let mut goals = of_table(results);
+    goals.extend(super::sparse::goals::goals(results));
+    goals
+}
+
+/// Those about the kernels of the table.
+pub fn of_table(results: &Results) -> Vec<Goal> {
     let mut most = 1;
     let mut cases = results.table_cases();
     cases.retain(|case| case.time("dastac").is_some());

@@ -60,6 +60,9 @@ pub struct Places {
     pub scratch: PathBuf,
     /// TACO's binary.
     pub taco: Option<PathBuf>,
+    /// The folder of TACO-UCF's sources, built in `build`.
+    #[serde(default)]
+    pub taco_ucf: Option<PathBuf>,
 }
 
 impl Job {

@@ -62,6 +62,8 @@ pub enum Call {
     SparseVector,
     /// A sparse matrix times a matrix.
     SparseMatrix,
+    /// A convolution, with or without batches, channels and several filters.
+    Convolution,
 }
 
 impl Kernel {

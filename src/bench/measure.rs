@@ -513,10 +513,12 @@ mod tests {
             seed: 7,
             budget: 0.01,
             matrices: None,
+            layers: None,
             places: crate::bench::job::Places {
                 peers: "there is no such folder".into(),
                 scratch: folder.path().into(),
                 taco: None,
+                taco_ucf: None,
             },
         };
         let jobs = sparse::convolutions(&scope).into_iter().chain(sparse::products(&scope));

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use dastac_sparse::io::{ReadOptions, read};
+use dastac_sparse::io::{Contents, Data, ReadOptions, read};
 use dastac_sparse::{Entries, StorageError, Tensor, Values};
 use dastac_stur::TensorId;
 use rand::{Rng, SeedableRng};
@@ -25,6 +25,10 @@ pub enum Pattern {
     Band(u64, u64),
     /// A matrix that a file holds.
     File(PathBuf),
+    /// Filters `F(r, q, c, f)` of this many rows and columns, of which a file has those of `f` in a row, `c` outermost.
+    Filters(PathBuf, [i64; 2]),
+    /// A picture of so many strokes, as a pen would draw them.
+    Strokes(u64),
 }
 
 /// The chances of the four quarters of an R-MAT graph, one after the other added up.
@@ -37,7 +41,7 @@ impl Pattern {
     /// A file that cannot be read.
     pub fn sizes(&self) -> Result<Vec<(String, i64)>, Error> {
         let Pattern::File(path) = self else { return Ok(Vec::new()) };
-        let contents = read(path, &ReadOptions::default()).map_err(|error| failed(path, &error))?;
+        let contents = contents(path)?;
         let extents = contents.shape().iter();
         Ok(["M", "N"].map(String::from).into_iter().zip(extents.map(|e| *e as i64)).collect())
     }
@@ -53,11 +57,7 @@ impl Pattern {
         let stored = stored.iter().find(|one| one.tensor == id);
         let format = stored.ok_or_else(|| Error::NotDynamic(name.into()))?.operand.format.clone();
         let tensor = match self {
-            Pattern::File(path) => {
-                let contents =
-                    read(path, &ReadOptions::default()).map_err(|error| failed(path, &error))?;
-                contents.tensor(&format, dynamic::build())
-            }
+            Pattern::File(path) => contents(path)?.tensor(&format, dynamic::build()),
             _ => {
                 let shape = runner.shape(id)?.iter().map(|extent| *extent as u64).collect();
                 let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -72,19 +72,24 @@ impl Pattern {
     /// Entries, drawn.
     fn entries(&self, name: &str, shape: Vec<u64>, rng: &mut impl Rng) -> Result<Entries, Error> {
         let wanted = match self {
-            Pattern::Uniform(density) => return dynamic::random(name, &shape, *density, rng),
             Pattern::RMat(entries) | Pattern::Band(entries, _) => *entries,
-            Pattern::File(_) => 0,
+            _ => 0,
         };
         check_memory(&format!("the random entries of `{name}`"), u128::from(wanted) * 24)?;
-        let (mut coordinates, mut values) = (Vec::new(), Vec::new());
-        for _ in 0..wanted {
-            coordinates.extend(match self {
-                Pattern::Band(_, width) => in_band(&shape, *width, rng),
-                _ => in_graph(&shape, rng),
-            });
-            values.push(magnitude(rng));
-        }
+        let coordinates: Vec<u64> = match self {
+            Pattern::Uniform(density) => return dynamic::random(name, &shape, *density, rng),
+            Pattern::RMat(_) => (0..wanted).flat_map(|_| in_graph(&shape, rng)).collect(),
+            Pattern::Band(_, width) => {
+                (0..wanted).flat_map(|_| in_band(&shape, *width, rng)).collect()
+            }
+            Pattern::Filters(path, window) => of_filters(path, *window)?,
+            Pattern::Strokes(count) => {
+                (0..*count).flat_map(|_| stroke(&shape, rng)).flatten().collect()
+            }
+            Pattern::File(_) => Vec::new(),
+        };
+        let count = coordinates.len() / shape.len().max(1);
+        let values = (0..count).map(|_| magnitude(rng)).collect();
         let failed = |source: StorageError| Error::Storage { tensor: name.into(), source };
         Entries::new(shape, coordinates, Values::F64(values)).map_err(failed)
     }
@@ -114,6 +119,49 @@ fn in_graph(shape: &[u64], rng: &mut impl Rng) -> [u64; 2] {
     }
 }
 
+/// The contents of a file.
+fn contents(path: &Path) -> Result<Contents, Error> {
+    read(path, &ReadOptions::default()).map_err(|error| failed(path, &error))
+}
+
+/// The places of filters `F(r, q, c, f)` that a file has as a matrix of rows `f` and columns `(c, r, q)`.
+fn of_filters(path: &Path, [rows, columns]: [i64; 2]) -> Result<Vec<u64>, Error> {
+    let (rows, columns) = (rows.unsigned_abs().max(1), columns.unsigned_abs().max(1));
+    let Data::Entries(entries) = contents(path)?.data else { return Ok(Vec::new()) };
+    let places = (0..entries.len()).flat_map(|at| {
+        let [filter, column] = [0, 1].map(|part| entries.at(at)[part]);
+        let (channel, within) = (column / (rows * columns), column % (rows * columns));
+        [within / columns, within % columns, channel, filter]
+    });
+    Ok(places.collect())
+}
+
+/// How far a stroke goes, and how wide it is.
+const STROKE: (u64, u64) = (300, 4);
+
+/// The places of a stroke: it turns a little at each step, and ends at the border.
+fn stroke(shape: &[u64], rng: &mut impl Rng) -> Vec<[u64; 2]> {
+    let (length, width) = STROKE;
+    let inside = |at: f64, extent: u64| (0.0..extent as f64).contains(&at);
+    let mut place = [shape[0], shape[1]].map(|extent| rng.random_range(0.0..extent.max(1) as f64));
+    let mut direction: f64 = rng.random_range(0.0..std::f64::consts::TAU);
+    let mut places = Vec::new();
+    for _ in 0..length {
+        if !(inside(place[0], shape[0]) && inside(place[1], shape[1])) {
+            break;
+        }
+        let [row, column] = place.map(|at| at as u64);
+        let pen = (0..width * width).map(|at| [row + at / width, column + at % width]);
+        places.extend(pen.filter(|at| at[0] < shape[0] && at[1] < shape[1]));
+        direction += rng.random_range(-0.1..0.1);
+        place = [place[0] + direction.sin(), place[1] + direction.cos()];
+    }
+    // The pen passes over most places several times.
+    places.sort_unstable();
+    places.dedup();
+    places
+}
+
 fn failed(path: &Path, error: &dyn std::fmt::Display) -> Error {
     Error::Peer(format!("`{}`: {error}", path.display()))
 }
@@ -134,6 +182,28 @@ mod tests {
         assert!((1200..2000).contains(&first), "{first}");
         let entries = Pattern::Uniform(0.5).entries("A", shape, &mut rng).unwrap();
         assert!((3000..4000).contains(&entries.len()));
+    }
+
+    #[test]
+    fn filters_come_out_of_rows() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.smtx");
+        // Two filters of 2 rows and 3 columns, two channels.
+        std::fs::write(&path, "2, 12, 3\n0 1 3\n5 0 9\n").unwrap();
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let filters = Pattern::Filters(path, [2, 3]);
+        let entries = filters.entries("F", vec![2, 3, 2, 2], &mut rng).unwrap();
+        assert_eq!(entries.coordinates(), [1, 2, 0, 0, 0, 0, 0, 1, 1, 0, 1, 1]);
+    }
+
+    #[test]
+    fn strokes_are_drawn_within_the_picture() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let entries = Pattern::Strokes(5).entries("I", vec![200, 300], &mut rng).unwrap();
+        assert!((500..10_000).contains(&entries.len()), "{}", entries.len());
+        let beside = |at: usize| entries.at(at)[0] == entries.at(at + 1)[0];
+        let neighbours = (1..entries.len()).filter(|at| beside(at - 1)).count();
+        assert!(neighbours * 2 > entries.len());
     }
 
     #[test]

@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use super::charts::compile_times;
-use super::goals::goals;
+use super::goals::{self, Goal};
 use super::machine::Machine;
 use super::results::{Case, Measured, Results};
-use super::sparse::report;
+use super::sparse::{self, report};
 use super::table;
 
 /// What is written stands between these lines.
@@ -86,20 +86,7 @@ pub fn markdown(results: &Results) -> String {
     let _ = writeln!(text, "\n### All kernels\n\nMedians in milliseconds.\n");
     write_table(&mut text, &headings, &cells);
     write_gaps(&mut text, cases.iter().copied());
-    let _ = writeln!(text, "\n### Goals\n\n| goal | reached | farthest from it |\n|---|--:|---|");
-    for goal in goals(results) {
-        let worst = goal.worst().map_or(String::new(), |row| {
-            format!("{}: {:.2}, wanted {:.2}", row.name, row.value, row.wanted)
-        });
-        let _ = writeln!(
-            text,
-            "| {}: {} | {} of {} | {worst} |",
-            goal.title,
-            goal.target,
-            goal.met(),
-            goal.rows.len()
-        );
-    }
+    write_goals(&mut text, "Goals", &goals::of_table(results));
     levels(&mut text, results);
     let times = compile_times(results);
     if !times.is_empty() {
@@ -151,6 +138,25 @@ fn write_table(text: &mut String, headings: &[String], cells: &[Vec<String>]) {
     }
 }
 
+/// Goals, and the part of each that is farthest from its aim.
+fn write_goals(text: &mut String, heading: &str, goals: &[Goal]) {
+    let _ =
+        writeln!(text, "\n### {heading}\n\n| goal | reached | farthest from it |\n|---|--:|---|");
+    for goal in goals {
+        let worst = goal.worst().map_or(String::new(), |row| {
+            format!("{}: {:.2}, wanted {:.2}", row.name, row.value, row.wanted)
+        });
+        let _ = writeln!(
+            text,
+            "| {}: {} | {} of {} | {worst} |",
+            goal.title,
+            goal.target,
+            goal.met(),
+            goal.rows.len()
+        );
+    }
+}
+
 /// Why cells are empty.
 fn write_gaps<'a>(text: &mut String, cases: impl IntoIterator<Item = &'a Case>) {
     let gaps = table::gaps(cases);
@@ -166,7 +172,8 @@ fn write_gaps<'a>(text: &mut String, cases: impl IntoIterator<Item = &'a Case>) 
 pub fn sparse(results: &Results) -> Option<String> {
     let (headings, convolutions) = report::convolutions(results);
     let products = report::product_cases(results);
-    if convolutions.is_empty() && products.is_empty() {
+    let others = report::others(results);
+    if convolutions.is_empty() && products.is_empty() && others.is_empty() {
         return None;
     }
     let machine = &results.machine;
@@ -187,6 +194,13 @@ pub fn sparse(results: &Results) -> Option<String> {
             let _ = writeln!(text, "\n{verdict}");
         }
     }
+    for (heading, cases) in others {
+        let _ = writeln!(text, "\n### {heading}\n");
+        let rows: Vec<table::Row> = cases.iter().map(|case| table::row(results, case)).collect();
+        let (headings, cells) = table::times(&rows, &report::systems(&cases));
+        write_table(&mut text, &headings, &cells);
+        write_gaps(&mut text, cases);
+    }
     if !products.is_empty() {
         let _ = writeln!(
             text,
@@ -201,6 +215,7 @@ pub fn sparse(results: &Results) -> Option<String> {
             let _ = writeln!(text, "\n{line}.");
         }
     }
+    write_goals(&mut text, "Goals of sparse tensors", &sparse::goals::goals(results));
     Some(text)
 }
 

@@ -101,6 +101,29 @@ pub fn cells(rows: &[Row], systems: &[&str]) -> (Vec<String>, Vec<Vec<String>>) 
     (headings, cells.collect())
 }
 
+/// Headings and cells of rows that are times alone: of dastac, then of others with what they are over it.
+pub fn times(rows: &[Row], systems: &[&str]) -> (Vec<String>, Vec<Vec<String>>) {
+    let shown: Vec<&str> = systems.iter().copied().filter(|name| *name != "dastac").collect();
+    let mut headings = vec!["kernel".to_string(), ">threads".into(), ">dastac, ms".into()];
+    headings.extend(shown.iter().map(|name| format!(">{}", peers::label(name))));
+    let cells = rows.iter().map(|row| {
+        let own = row.dastac.map_or_else(|| "-".into(), milliseconds);
+        let mut cells = vec![row.title.clone(), row.threads.to_string(), own];
+        cells.extend(shown.iter().map(|name| {
+            match row.systems.iter().find(|(system, _)| system == name) {
+                Some((_, Ok(ms))) => match row.dastac {
+                    Some(own) => format!("{} ({:.2})", milliseconds(*ms), ms / own),
+                    None => milliseconds(*ms),
+                },
+                Some((_, Err(text))) => text.clone(),
+                None => String::new(),
+            }
+        }));
+        cells
+    });
+    (headings, cells.collect())
+}
+
 /// Milliseconds with three digits.
 pub fn milliseconds(ms: f64) -> String {
     match ms {

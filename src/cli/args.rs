@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use dastac::driver::{Indices, Iteration};
+use dastac::sparse::iterate::Walking;
 
 use super::source::is_prefix;
 
@@ -218,6 +220,37 @@ pub struct ThreadArgs {
     pub threads: Option<u32>,
 }
 
+/// How convolutions go over sparse tensors.
+#[derive(Debug, Args)]
+pub struct WalkingArgs {
+    /// How loops go over the stored elements that a subscript of several iterators (a convolution) reaches; for comparison
+    #[arg(long, value_name = "STRATEGY", default_value = "subsections")]
+    pub walking: Strategy,
+}
+
+/// How loops go over sparse levels with sums in their subscripts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Strategy {
+    /// Only where something is stored within reach
+    Subsections,
+    /// Over all of the result, with the window of what is within reach carried along
+    Search,
+    /// Over all of the result and of the filter, each element searched for
+    Locate,
+}
+
+impl WalkingArgs {
+    /// How dynamic tensors are read, with indices of this width.
+    pub fn iteration(&self, indices: Indices) -> Iteration {
+        let walking = match self.walking {
+            Strategy::Subsections => Walking::Subsections,
+            Strategy::Search => Walking::Search,
+            Strategy::Locate => Walking::Locate,
+        };
+        Iteration { indices, walking }
+    }
+}
+
 /// Which schedules hold.
 #[derive(Debug, Args)]
 pub struct ScheduleArgs {
@@ -273,6 +306,8 @@ pub struct EmitArgs {
     pub threads: ThreadArgs,
     #[command(flatten)]
     pub schedule: ScheduleArgs,
+    #[command(flatten)]
+    pub walking: WalkingArgs,
 }
 
 /// What can be printed, in the order of the stages.
@@ -325,6 +360,8 @@ pub struct RunArgs {
     pub threads: ThreadArgs,
     #[command(flatten)]
     pub schedule: ScheduleArgs,
+    #[command(flatten)]
+    pub walking: WalkingArgs,
     /// How often to run the computation; all times are reported
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub repeat: u32,
@@ -484,9 +521,15 @@ pub struct BenchArgs {
     /// A folder of matrices (.mtx, .mtx.gz) that sparse matrix products are measured with as well
     #[arg(long, value_name = "FOLDER")]
     pub matrices: Option<PathBuf>,
+    /// A folder of a network's pruned filters: `conv_shapes.tsv`, and a .smtx.gz file for each layer in `0.8`
+    #[arg(long, value_name = "FOLDER")]
+    pub layers: Option<PathBuf>,
     /// TACO's binary
     #[arg(long, value_name = "PATH")]
     pub taco: Option<PathBuf>,
+    /// The folder of TACO-UCF's sources, built in its `build`
+    #[arg(long, value_name = "FOLDER")]
+    pub taco_ucf: Option<PathBuf>,
 }
 
 /// What `build` needs.
@@ -513,6 +556,8 @@ pub struct BuildArgs {
     pub threads: ThreadArgs,
     #[command(flatten)]
     pub schedule: ScheduleArgs,
+    #[command(flatten)]
+    pub walking: WalkingArgs,
 }
 
 /// `NAME=VALUE`.

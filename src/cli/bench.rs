@@ -166,10 +166,12 @@ fn scope(args: &BenchArgs) -> Result<Scope> {
         seed: args.seed.unwrap_or(now.as_secs()),
         budget: args.budget.unwrap_or(0.0),
         matrices: args.matrices.clone(),
+        layers: args.layers.clone(),
         places: Places {
             peers: here(args.peers.clone().unwrap_or_else(|| args.output.join("peers"))),
             scratch: here(args.output.join("scratch")),
             taco: args.taco.clone().map(here),
+            taco_ucf: args.taco_ucf.clone().map(here),
         },
     })
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use dastac::backend::{Cpu, Options};
+use dastac::driver::Indices;
 use dastac::export::{Library, shared_library};
 
 use super::args::BuildArgs;
@@ -35,7 +36,8 @@ pub fn build(terminal: &Terminal, args: &BuildArgs) -> Result<Outcome> {
     progress.stage("finding layouts");
     let laid = analysis.lay_out().map_err(failed)?;
     progress.stage("building loops");
-    let lowered = laid.lower().map_err(failed)?;
+    let iteration = args.walking.iteration(Indices::Narrow);
+    let lowered = laid.lower_for(iteration).map_err(failed)?;
     let prefix = args.prefix.clone().unwrap_or_else(|| source.prefix());
     let title = source.path.file_name().map_or("A program".into(), |name| name.to_string_lossy());
     let library = Library::new(&lowered, &title, &prefix).map_err(failed)?;

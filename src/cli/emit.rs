@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::io::IsTerminal;
 
 use dastac::backend::Options;
-use dastac::driver::{Lowered, Target};
+use dastac::driver::{Indices, Lowered, Target};
 use dastac::export::Library;
 use dastac::stur::infer::Inferred;
 
@@ -54,7 +54,8 @@ fn stage(
         return Ok(layout::polynomials(&laid).map_err(failed)?.into_bytes());
     }
     progress.stage("building loops");
-    let lowered = laid.lower().map_err(failed)?;
+    let iteration = args.walking.iteration(Indices::Narrow);
+    let lowered = laid.lower_for(iteration).map_err(failed)?;
     // What `run` compiles for as many threads.
     let target = Target { parallel: parallel(&args.threads), ..Target::default() };
     match args.stage {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dastac::driver::{Analysis, Built, Indices, Target};
+use dastac::driver::{Analysis, Built, Indices, Iteration, Target};
 use dastac::dynamic::is_wide;
 use dastac::run::Runner;
 use dastac::sparse;
@@ -35,8 +35,8 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     let threads = threads(terminal, &args.threads);
     drop(warm_up);
     let target = Target { parallel: threads > 1, checked: args.checked, ..Target::default() };
-    let indices = indices(&plan.inputs);
-    let built = compile(analysis, (target, indices), &source, &progress)?;
+    let iteration = args.walking.iteration(indices(&plan.inputs));
+    let built = compile(analysis, (target, iteration), &source, &progress)?;
     super::watchdog::stop();
     let mut runner = Runner::new(built, &plan.symbols, threads).map_err(failed)?;
     runner.set_density(args.density);
@@ -191,7 +191,7 @@ pub fn threads(terminal: &Terminal, args: &ThreadArgs) -> usize {
 
 fn compile(
     analysis: Analysis,
-    (target, indices): (Target, Indices),
+    (target, iteration): (Target, Iteration),
     source: &Source,
     progress: &Progress,
 ) -> Result<Built> {
@@ -199,7 +199,7 @@ fn compile(
     progress.stage("finding layouts");
     let laid = analysis.lay_out().map_err(failed)?;
     progress.stage("building loops");
-    let lowered = laid.lower_for(indices).map_err(failed)?;
+    let lowered = laid.lower_for(iteration).map_err(failed)?;
     progress.stage("generating code");
     lowered.build(target).map_err(failed)
 }

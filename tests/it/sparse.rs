@@ -4,17 +4,18 @@
 
 use std::collections::BTreeMap;
 
-use dastac::driver::{Analysis, Built, Indices, Target};
+use dastac::driver::{Analysis, Built, Indices, Iteration, Target};
 use dastac::loops::Module;
 use dastac::loops::interp::{self, Data};
 use dastac::loops::{Element, Mode};
 use dastac::run::Runner;
 use dastac::sched::KERNEL;
+use dastac::sparse::iterate::Walking;
 use dastac::sparse::storage::LevelData;
 use dastac::sparse::{Build, Tensor, Values};
 
 /// Rules, with the dynamic tensors in them by rank. `@` is the number of the case, so that each has tensors of its own.
-const RULES: &[(&str, &[(&str, usize)])] = &[
+const RULES: &[Rule] = &[
     ("y@(i) := A@(i, j) * x(j)", &[("A", 2)]),
     ("y@(j) := A@(i, j) * z(i) * (i + 1 < j)", &[("A", 2)]),
     ("y@(i, k) := A@(i, j) * X(j, k)", &[("A", 2)]),
@@ -80,11 +81,14 @@ fn formats(rank: usize) -> &'static [&'static str] {
 /// Rules of one program.
 const TOGETHER: usize = 24;
 
-/// Programs of all rules, each with its tensors in `rounds` combinations of formats.
-fn programs(rounds: usize) -> Vec<String> {
+/// A rule, and the dynamic tensors in it by rank.
+type Rule = (&'static str, &'static [(&'static str, usize)]);
+
+/// Programs of rules, each with its tensors in `rounds` combinations of formats.
+fn programs(rules: &[Rule], rounds: usize) -> Vec<String> {
     let mut cases = Vec::new();
     for round in 0..rounds {
-        for (at, (rule, tensors)) in RULES.iter().enumerate() {
+        for (at, (rule, tensors)) in rules.iter().enumerate() {
             let number = cases.len();
             let mut text = rule.replace('@', &number.to_string()) + "\n";
             for (nth, (name, rank)) in tensors.iter().enumerate() {
@@ -100,13 +104,26 @@ fn programs(rounds: usize) -> Vec<String> {
             cases.push(text);
         }
     }
-    let whole = |rules: &[String]| format!("symbols: N\n{}{OTHERS}", rules.concat());
+    let whole = |rules: &[String]| {
+        // A program has one line of orders.
+        let text = rules.concat();
+        let (orders, rest): (Vec<&str>, Vec<&str>) =
+            text.lines().partition(|line| line.starts_with("iters: "));
+        let orders: Vec<&str> =
+            orders.iter().map(|line| line.trim_start_matches("iters: ")).collect();
+        let line = if orders.is_empty() {
+            String::new()
+        } else {
+            format!("iters: {}\n", orders.join("; "))
+        };
+        format!("symbols: N\n{line}{}\n{OTHERS}", rest.join("\n"))
+    };
     cases.chunks(TOGETHER).map(whole).collect()
 }
 
-fn built(source: &str, target: Target, indices: Indices) -> Built {
+fn built(source: &str, target: Target, iteration: Iteration) -> Built {
     let analysis = Analysis::of(source);
-    let lowered = analysis.and_then(|analysis| analysis.lay_out()?.lower_for(indices));
+    let lowered = analysis.and_then(|analysis| analysis.lay_out()?.lower_for(iteration));
     let built = lowered.and_then(|lowered| lowered.build(target));
     built.unwrap_or_else(|error| panic!("{error}\n{source}"))
 }
@@ -128,8 +145,8 @@ fn rule_of(source: &str, head: &str) -> String {
 }
 
 /// Runs a program at several sizes and densities, by machine code and by the interpreter.
-fn check(source: &str, target: Target, indices: Indices) {
-    let built = built(source, target, indices);
+fn check(source: &str, target: Target, iteration: impl Into<Iteration>) {
+    let built = built(source, target, iteration.into());
     let plain = built.lowered.kernel.module.clone();
     let tiled = built.lowered.tiled(target).unwrap();
     let mut runner = Runner::new(built, &sizes(0), 1 + usize::from(target.parallel)).unwrap();
@@ -216,7 +233,7 @@ fn data(tensor: &Tensor) -> Vec<Data> {
 
 #[test]
 fn rules_agree_with_the_reference_in_all_formats() {
-    let programs = programs(9);
+    let programs = programs(RULES, 9);
     assert!(programs.len() * TOGETHER >= 200);
     for (at, source) in programs.iter().enumerate() {
         check(source, Target { parallel: at % 2 == 0, ..Target::default() }, Indices::Narrow);
@@ -225,7 +242,39 @@ fn rules_agree_with_the_reference_in_all_formats() {
 
 #[test]
 fn accesses_stay_within_buffers_with_indices_of_64_bits() {
-    for source in programs(1) {
+    for source in programs(RULES, 1) {
         check(&source, Target { checked: true, ..Target::default() }, Indices::Wide);
+    }
+}
+
+/// Convolutions, with loops in several orders.
+const CONVOLUTIONS: &[Rule] = &[
+    ("iters: y@ -> p, r\ny@(p) := v@(p + r + -1) * f(r) * (0 <= p < N)", &[("v", 1)]),
+    ("iters: y@ -> r, p\ny@(p) := v@(2 * p + r) * f(r) * (0 <= p < N)", &[("v", 1)]),
+    ("y@(p) := v@(p + 2 * r) * w@(r) * (0 <= p < N)", &[("v", 1), ("w", 1)]),
+    ("y@(p) := v@(p + -1 * r) * f(r) + v@(p) * (0 <= p < N)", &[("v", 1)]),
+    ("y@(p) := max(r) v@(p + r) * f(r) * (0 <= p < N)", &[("v", 1)]),
+    (
+        "iters: y@ -> p, q, r, s\ny@(p, q) := A@(p + r, q + s + -1) * G(r, s) * (0 <= p < N) * (0 <= q < N)",
+        &[("A", 2)],
+    ),
+    (
+        "iters: y@ -> p, r, q, s\ny@(p, q) := A@(p + r, 2 * q + s) * G(r, s) * (0 <= p < N) * (0 <= q < N)",
+        &[("A", 2)],
+    ),
+    (
+        "iters: y@ -> r, s, p, q\ny@(p, q) := A@(p + r, q + s) * B@(r, s) * (0 <= p < N) * (0 <= q < N)",
+        &[("A", 2), ("B", 2)],
+    ),
+    ("y@(p, q) := A@(p, q) * T@(p + r + -1, q + s, k) * G(r, s) * X(k, k)", &[("A", 2), ("T", 3)]),
+];
+
+#[test]
+fn rival_strategies_agree_with_the_reference() {
+    for walking in [Walking::Subsections, Walking::Search, Walking::Locate] {
+        for (at, source) in programs(CONVOLUTIONS, 5).iter().enumerate() {
+            let target = Target { parallel: at % 2 == 0, checked: at == 1, ..Target::default() };
+            check(source, target, Iteration { walking, ..Iteration::default() });
+        }
     }
 }

@@ -21,6 +21,7 @@ use dastac_loops::{
     StoreMode, Value, VarId, passes,
 };
 use dastac_poly::{Map, Set, ast};
+use dastac_sparse::iterate::Walking;
 use dastac_stur::ast::CompareOp;
 use dastac_stur::infer::{Inferred, InferredRule, Read, Statement, Structured};
 use dastac_stur::program::TensorId;
@@ -66,17 +67,18 @@ fn module(
     Ok((module, stored))
 }
 
-/// Builds the computation; `layouts` indexed by [`TensorId`]. Positions and coordinates of dynamic tensors are of the type `indices`.
+/// Builds the computation; `layouts` indexed by [`TensorId`]. Positions and coordinates of dynamic tensors are of the type `indices`, and `walking` is how
+/// subscripts of several iterators go over their sparse levels.
 pub fn kernel(
     inferred: &Inferred,
     layouts: &[Layout],
-    indices: Element,
+    (indices, walking): (Element, Walking),
 ) -> Result<Kernel, SchedError> {
     let (module, stored) = module(inferred, layouts, indices)?;
     let mut builder = Builder {
         inferred,
         layouts,
-        dynamic: Dynamic { inferred, layouts, indices },
+        dynamic: Dynamic { inferred, layouts, indices, walking },
         module,
         stored,
         function: Function::new(KERNEL, Vec::new()),

@@ -115,7 +115,7 @@ pub(super) fn system(
         Call::Leslie => "dot and vMul",
         Call::Square if library.square.update => "syrk",
         Call::Square => "gemm",
-        Call::SparseVector | Call::SparseMatrix => "",
+        Call::SparseVector | Call::SparseMatrix | Call::Convolution => "",
     };
     Ok(Box::new(library))
 }

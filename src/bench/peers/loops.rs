@@ -9,7 +9,7 @@ use dastac_sched::KERNEL;
 use dastac_stur::Role;
 use dastac_stur::program::TensorId;
 
-use super::variant::{in_order_of, is_whole, whole};
+use super::variant::{in_order_of, is_whole, unpacked, whole};
 use crate::Error;
 use crate::bench::job::Job;
 use crate::bench::measure::System;
@@ -26,7 +26,7 @@ pub(super) fn system(
     let text = |error: Error| error.to_string();
     let compiler = Compiler::find()
         .ok_or("no C compiler was found: install clang-22, or name one in DASTAC_CLANG")?;
-    let lowered = whole(laid.clone(), name, shared)?.lower().map_err(text)?;
+    let lowered = whole(job, laid, name, shared)?.lower().map_err(text)?;
     let module = &lowered.kernel.module;
     let function = module.functions.iter().find(|function| function.name == KERNEL);
     let arguments = function.map(|function| function.args.clone()).unwrap_or_default();
@@ -47,7 +47,7 @@ pub(super) fn system(
         let id = TensorId(at);
         own.push(match fact.role {
             Role::Input if !is_whole(name, Role::Input) => None,
-            Role::Input => Some(shared.unpacked(id).map_err(text)?),
+            Role::Input => Some(unpacked(shared, id)?),
             _ => Some(Buffer::zeroed(fact.element, length).map_err(text)?),
         });
     }

@@ -1,11 +1,13 @@
 //! What dastac is compared with: other forms of its own code, the same loops through a C compiler, libraries, Python packages, TACO.
 
 mod blas;
+mod convolution;
 mod loops;
 mod mlir;
 mod python;
 mod sparse;
 mod taco;
+mod ucf;
 mod variant;
 
 use super::job::Job;
@@ -94,6 +96,24 @@ pub const SYSTEMS: &[About] = &[
         about: "MLIR's own sparse compiler on the same arrays, its loops in the same order",
         peer: true,
     },
+    About {
+        name: "search",
+        label: "window search",
+        about: "dastac's loops over all of the result, the window of what is within reach carried along or searched for, as TACO-UCF has it",
+        peer: false,
+    },
+    About {
+        name: "locate",
+        label: "locate",
+        about: "dastac's loops over all of the result and of the filter, elements searched for",
+        peer: false,
+    },
+    About {
+        name: "taco-ucf",
+        label: "TACO-UCF",
+        about: "the C that TACO-UCF generates for the same arrays, its loops in the same order",
+        peer: true,
+    },
     About { name: "taco", label: "TACO", about: "TACO's C on its best formats", peer: true },
 ];
 
@@ -120,7 +140,7 @@ pub(super) fn system(
     shared: &mut Runner,
 ) -> Result<Box<dyn System>, String> {
     match name {
-        "untiled" | "inputs" | "dense" | "small" | "large" => {
+        "untiled" | "inputs" | "dense" | "small" | "large" | "search" | "locate" => {
             variant::system(name, job, laid, shared)
         }
         "c-packed" | "c-inputs" | "c-dense" => loops::system(name, job, laid, shared),
@@ -131,6 +151,7 @@ pub(super) fn system(
         "mlir" => mlir::system(job, laid, shared),
         "numpy" | "torch" | "scipy" => python::system(name, job, laid, shared),
         "taco" => taco::system(job, shared),
+        "taco-ucf" => ucf::system(job, laid, shared),
         other => Err(format!("there is no system `{other}`")),
     }
 }

@@ -6,6 +6,24 @@ def answer(value):
     sys.stdout.flush()
 
 
+def ordered(data, about):
+    """A tensor with its dimensions in the library's order; those that it does not have have one element."""
+    axes = about["axes"]
+    data = data.reshape(about["shape"]).permute([axis for axis in axes if axis >= 0]).contiguous()
+    for at, axis in enumerate(axes):
+        data = data.unsqueeze(at) if axis < 0 else data
+    return data
+
+
+def stored(data, about):
+    """A result with its dimensions in the program's order."""
+    axes = about["axes"]
+    for at in reversed(range(len(axes))):
+        data = data.squeeze(at) if axes[at] < 0 else data
+    there = [axis for axis in axes if axis >= 0]
+    return data.permute([there.index(at) for at in range(len(there))])
+
+
 def setup(job):
     import numpy
 
@@ -22,6 +40,7 @@ def setup(job):
         dense = data[0] if columns == 1 else data[0].reshape(-1, columns)
         return "csr_matrix @", "SciPy " + scipy.__version__, lambda: matrix @ dense
     if job["library"] == "torch":
+        global torch
         import torch
 
         torch.set_num_threads(job["threads"])
@@ -97,6 +116,17 @@ def setup(job):
             return out
 
         return "dot and multiply", version, leslie
+    if call == "convolution":
+        about = job["convolution"]
+        tensors = about["tensors"]
+        picture, filters = [ordered(data[tensor["file"]], tensor) for tensor in tensors[:2]]
+        strides, function = about["strides"], getattr(torch.nn.functional, "conv%dd" % len(about["strides"]))
+
+        def convolved():
+            with torch.inference_mode():
+                return stored(function(picture, filters, stride=strides), tensors[2])
+
+        return "conv%dd on dense arrays" % len(strides), version, convolved
     if call == "square":
         b = data[0].reshape(n, m).T if job["columns"] else data[0].reshape(m, n)
         out = empty((n, n))
@@ -119,7 +149,7 @@ def main():
             elif "write" in question:
                 import numpy
 
-                numpy.asarray(last).tofile(question["write"])
+                numpy.ascontiguousarray(last).tofile(question["write"])
                 answer({})
         except ModuleNotFoundError as error:
             hint = "`./x bench --peers` fetches it" if error.name in ("numpy", "scipy") else "install it for Python"

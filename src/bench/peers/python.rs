@@ -14,6 +14,7 @@ use crate::Error;
 use crate::bench::job::Job;
 use crate::bench::kernels::Call;
 use crate::bench::measure::System;
+use crate::bench::peers::variant::unpacked;
 use crate::buffer::Buffer;
 use crate::driver::Laid;
 use crate::run::Runner;
@@ -41,6 +42,10 @@ pub(super) fn system(
         }
         _ => None,
     };
+    let convolution = match call {
+        Call::Convolution => Some(super::convolution::described(laid, shared)?),
+        _ => None,
+    };
     let mut files = write_inputs(job, shared)?;
     let mut process = Process::start(&python, job.threads)?;
     let answer = process.ask(&json!({
@@ -53,6 +58,7 @@ pub(super) fn system(
         "sparse": sparse.as_ref().map(|sparse| sparse.question.clone()),
         "columns": super::blas::matrix_by_columns(shared, laid),
         "result": shared.facts()[output.0].unique,
+        "convolution": convolution,
     }));
     files.extend(sparse.into_iter().flat_map(|sparse| sparse.files));
     for file in &files {
@@ -67,16 +73,23 @@ pub(super) fn system(
 }
 
 /// Inputs as files of numbers.
-fn write_inputs(job: &Job, shared: &Runner) -> Result<Vec<PathBuf>, String> {
+fn write_inputs(job: &Job, shared: &mut Runner) -> Result<Vec<PathBuf>, String> {
     let cannot = |error: std::io::Error| format!("cannot write its inputs: {error}");
     std::fs::create_dir_all(&job.places.scratch).map_err(cannot)?;
     let mut files = Vec::new();
-    for (at, fact) in shared.facts().iter().enumerate() {
-        if fact.role != Role::Input || fact.format.is_some() {
+    let whole = job.call == Some(Call::Convolution);
+    for at in 0..shared.facts().len() {
+        let fact = &shared.facts()[at];
+        if fact.role != Role::Input || (fact.format.is_some() && !whole) {
             continue;
         }
+        let unpacked = match whole {
+            true => Some(unpacked(shared, TensorId(at))?),
+            false => None,
+        };
         let file = job.places.scratch.join(format!("input-{}-{at}.bin", std::process::id()));
-        let bytes: Vec<u8> = match shared.packed(TensorId(at)) {
+        let bytes: Vec<u8> = match unpacked.as_ref().unwrap_or_else(|| shared.packed(TensorId(at)))
+        {
             Buffer::F64(data) => data.iter().flat_map(|value| value.to_le_bytes()).collect(),
             Buffer::F32(data) => data.iter().flat_map(|value| value.to_le_bytes()).collect(),
         };

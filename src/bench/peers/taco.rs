@@ -1,5 +1,6 @@
 //! TACO: the C that its binary generates for the formats of the paper's Table 2, compiled and run here.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -95,10 +96,6 @@ pub(super) fn system(job: &Job, shared: &mut Runner) -> Result<Box<dyn System>, 
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let facts = shared.facts().to_vec();
     let find = |name: &str| facts.iter().position(|fact| fact.name == name).map(TensorId);
-    let extents = |id: TensorId| -> Result<Vec<i32>, String> {
-        let extents = facts[id.0].shape.iter().map(|extent| i32::try_from(*extent));
-        extents.collect::<Result<_, _>>().map_err(|_| "its extents do not fit 32 bits".into())
-    };
     let symbol = |name: &str| {
         let value = job.symbols.iter().find(|(symbol, _)| symbol == name).map(|(_, value)| *value);
         value.and_then(|value| i32::try_from(value).ok()).unwrap_or(0)
@@ -107,12 +104,11 @@ pub(super) fn system(job: &Job, shared: &mut Runner) -> Result<Box<dyn System>, 
     for (name, format) in names.iter().zip(formats.formats).skip(1) {
         let id = find(name).ok_or("a tensor is missing")?;
         let fact = &facts[id.0];
-        let dimensions = extents(id)?;
-        if let Some(bound) = shared.bound(id) {
-            let (levels, values) = stored(bound).ok_or("its arrays do not fit 32 bits")?;
-            inputs.push((dimensions, levels, values));
+        if shared.bound(id).is_some() {
+            inputs.push(parts(shared, id)?);
             continue;
         }
+        let dimensions = extents(shared, id)?;
         let levels = levels(&job.kernel, name, format, &dimensions, &symbol);
         let whole = !format.contains('s');
         if whole && fact.dense_bytes > MOST {
@@ -127,7 +123,7 @@ pub(super) fn system(job: &Job, shared: &mut Runner) -> Result<Box<dyn System>, 
     }
     let result = find("A").filter(|id| facts[id.0].role != Role::Input);
     let result = result.ok_or("a tensor is missing")?;
-    let dimensions = extents(result)?;
+    let dimensions = extents(shared, result)?;
     let compressed: Vec<bool> = formats.formats[0].chars().map(|level| level == 's').collect();
     let scratch = job.places.scratch.clone();
     let name = format!("{}-taco", job.kernel);
@@ -141,7 +137,40 @@ pub(super) fn system(job: &Job, shared: &mut Runner) -> Result<Box<dyn System>, 
     }
     let detail = format!("{} {}", formats.expression, formats.formats.join(" "));
     let whole = !compressed.contains(&true);
-    Ok(Box::new(Taco { detail, result, whole, kernel }))
+    Ok(Box::new(Taco { name: "taco", detail, result, whole, kernel }))
+}
+
+/// A text of TACO's for inputs in the formats that dastac has them in, and a dense result; what is not in a format is whole.
+pub(super) fn compiled(
+    shared: &mut Runner,
+    (compiler, text, place): (&Compiler, &str, (&Path, &str)),
+    (result, inputs): (TensorId, &[TensorId]),
+    (name, detail): (&'static str, String),
+) -> Result<Box<dyn System>, String> {
+    let dimensions = extents(shared, result)?;
+    let dense = vec![false; dimensions.len()];
+    let inputs = inputs.iter().map(|id| parts(shared, *id)).collect::<Result<_, _>>()?;
+    let kernel = Owned::new(inputs, |inputs| {
+        Kernel::new(compiler, text, place, false, (dimensions, &dense), inputs)
+            .map_err(|error| error.to_string())
+    })?;
+    Ok(Box::new(Taco { name, detail, result, whole: true, kernel }))
+}
+
+fn extents(shared: &Runner, id: TensorId) -> Result<Vec<i32>, String> {
+    let extents = shared.facts()[id.0].shape.iter().map(|extent| i32::try_from(*extent));
+    extents.collect::<Result<_, _>>().map_err(|_| "its extents do not fit 32 bits".into())
+}
+
+/// An input in its format, or whole.
+fn parts(shared: &mut Runner, id: TensorId) -> Result<Parts, String> {
+    let dimensions = extents(shared, id)?;
+    if let Some(bound) = shared.bound(id) {
+        let (levels, values) = stored(bound).ok_or("its arrays do not fit 32 bits")?;
+        return Ok((dimensions, levels, values));
+    }
+    let values = shared.unpacked(id).map_err(|error| error.to_string())?.to_vec();
+    Ok((dimensions.clone(), vec![Level::Dense; dimensions.len()], values))
 }
 
 /// The levels and values of a dynamic tensor, whose levels are TACO's.
@@ -228,6 +257,7 @@ impl Owned {
 }
 
 struct Taco {
+    name: &'static str,
     detail: String,
     result: TensorId,
     whole: bool,
@@ -236,7 +266,7 @@ struct Taco {
 
 impl System for Taco {
     fn name(&self) -> &str {
-        "taco"
+        self.name
     }
 
     fn detail(&self) -> String {

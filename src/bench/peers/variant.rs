@@ -3,14 +3,17 @@
 use std::time::Duration;
 
 use dastac_backend::{Cpu, Options};
+use dastac_sparse::Values;
+use dastac_sparse::iterate::Walking;
 use dastac_stur::Role;
 use dastac_stur::program::TensorId;
 
 use crate::Error;
-use crate::bench::job::Job;
+use crate::bench::job::{Job, analyse};
 use crate::bench::measure::{System, outputs};
 use crate::buffer::Buffer;
-use crate::driver::{Built, Laid, Target};
+use crate::driver::{Built, Iteration, Laid, Target};
+use crate::dynamic;
 use crate::run::{Runner, available_memory};
 
 /// Buffers of dense boxes may take this many bytes together.
@@ -25,8 +28,32 @@ pub(super) fn is_whole(variant: &str, role: Role) -> bool {
     }
 }
 
-/// The program with tensors in the form of a variant.
-pub(super) fn whole(laid: Laid, variant: &str, shared: &Runner) -> Result<Laid, String> {
+/// The strategy of a variant that goes over sparse levels in another way.
+fn walking(variant: &str) -> Walking {
+    match variant {
+        "search" => Walking::Search,
+        "locate" => Walking::Locate,
+        _ => Walking::default(),
+    }
+}
+
+/// A job whose tensors have no formats.
+fn without_formats(job: &Job) -> Job {
+    let lines = job.source.lines().filter(|line| !line.contains(":F"));
+    Job { source: lines.map(|line| format!("{line}\n")).collect(), ..job.clone() }
+}
+
+/// The program with tensors in the form of a variant. Those with formats are stored whole where inputs are.
+pub(super) fn whole(
+    job: &Job,
+    laid: &Laid,
+    variant: &str,
+    shared: &Runner,
+) -> Result<Laid, String> {
+    let laid = match is_whole(variant, Role::Input) && !job.inputs.is_empty() {
+        true => analyse(&without_formats(job)).map_err(|error| error.to_string())?,
+        false => laid.clone(),
+    };
     let facts = shared.facts();
     let is_whole = |id: TensorId| is_whole(variant, facts[id.0].role);
     let dense = facts.iter().enumerate().filter(|(at, _)| is_whole(TensorId(*at)));
@@ -45,10 +72,11 @@ pub(super) fn system(
     shared: &mut Runner,
 ) -> Result<Box<dyn System>, String> {
     let text = |error: Error| error.to_string();
-    let laid = whole(laid.clone(), name, shared)?;
+    let laid = whole(job, laid, name, shared)?;
     let parallel = job.threads > 1;
     let target = Target { parallel, untiled: name == "untiled", ..Target::default() };
-    let lowered = laid.lower().map_err(text)?;
+    let iteration = Iteration { walking: walking(name), ..Iteration::default() };
+    let lowered = laid.lower_for(iteration).map_err(text)?;
     let built = match name {
         "small" | "large" => {
             let mut tiling = Cpu::Host.tiling(parallel).map_err(|error| error.to_string())?;
@@ -62,19 +90,35 @@ pub(super) fn system(
         }
         _ => lowered.build(target).map_err(text)?,
     };
-    let symbols = job.symbols.iter().cloned().collect();
+    let names = built.lowered.laid.analysis.inferred.program.symbols.iter();
+    let values = shared.symbols().iter().copied();
+    let symbols = names.map(|(name, _)| name.clone()).zip(values).collect();
     let mut runner = Runner::new(built, &symbols, job.threads).map_err(text)?;
     let inputs: Vec<usize> =
         (0..runner.facts().len()).filter(|at| runner.facts()[*at].role == Role::Input).collect();
     for id in inputs.into_iter().map(TensorId) {
+        if let (Some(tensor), Some(_)) = (shared.bound(id), runner.bound(id)) {
+            runner.bind(id, tensor.clone()).map_err(text)?;
+            continue;
+        }
         let unpacked = match is_whole(name, Role::Input) {
-            true => Some(shared.unpacked(id).map_err(text)?),
+            true => Some(unpacked(shared, id)?),
             false => None,
         };
         let source = unpacked.as_ref().unwrap_or_else(|| shared.packed(id));
         runner.packed_mut(id).fill(|at| source.get(at));
     }
     Ok(Box::new(Variant { name: name.into(), runner }))
+}
+
+/// An input as an array of its whole box, also where it has a format.
+pub(super) fn unpacked(shared: &mut Runner, id: TensorId) -> Result<Buffer, String> {
+    let Some(tensor) = shared.bound(id) else {
+        return shared.unpacked(id).map_err(|error| error.to_string());
+    };
+    let dense = tensor.to_dense(dynamic::build()).map_err(|error| error.to_string())?;
+    let Values::F64(dense) = dense else { return Err("it is given 64-bit numbers".into()) };
+    Buffer::of(shared.facts()[id.0].element, &dense).map_err(|error| error.to_string())
 }
 
 /// Code on buffers of its own.

@@ -1,6 +1,6 @@
 //! What the figures of sparse tensors show: tables and curves.
 
-use super::{CHOSEN, CONVOLUTIONS, Convolution, PRODUCTS, SPARSITIES, case, chosen};
+use super::{CHOSEN, CONVOLUTIONS, Convolution, PRODUCTS, SPARSITIES, case, chosen, images};
 use crate::bench::charts::{Chart, Key, Panel, linear, log};
 use crate::bench::peers::{self, label, names};
 use crate::bench::results::{Case, Results};
@@ -11,7 +11,7 @@ use crate::bench::table::milliseconds;
 type Table = (Vec<String>, Vec<Vec<String>>);
 
 /// The largest extent that a convolution was measured at.
-fn extent(results: &Results, convolution: &Convolution) -> Option<i64> {
+pub(super) fn extent(results: &Results, convolution: &Convolution) -> Option<i64> {
     let measured = |n: &i64| {
         let mut cases = results.cases.values();
         cases.any(|case| case.n == *n && case.kernel.starts_with(&convolution.prefix()))
@@ -20,10 +20,10 @@ fn extent(results: &Results, convolution: &Convolution) -> Option<i64> {
 }
 
 /// dastac's time and MLIR's, in milliseconds.
-type Times = (Option<f64>, Option<f64>);
+pub(super) type Times = (Option<f64>, Option<f64>);
 
 /// A case's times.
-fn times(case: &Case) -> Times {
+pub(super) fn times(case: &Case) -> Times {
     let of = |system| case.time(system).map(|time| time.median_ns / 1e6);
     (of("dastac"), of("mlir"))
 }
@@ -137,7 +137,7 @@ pub fn curves(results: &Results) -> Chart {
     }
 }
 
-fn key(system: &str, class: &str) -> Key {
+pub(super) fn key(system: &str, class: &str) -> Key {
     Key { label: label(system).into(), class: class.into() }
 }
 
@@ -151,6 +151,21 @@ pub fn product_cases(results: &Results) -> Vec<&Case> {
         results.cases.values().filter(|case| place(case).is_some()).collect();
     cases.sort_by_key(|case| (case.threads, place(case), case.n == 0, case.n, case.kernel.clone()));
     cases
+}
+
+/// Cases of the other figures, under what they are headed by.
+pub fn others(results: &Results) -> Vec<(&'static str, Vec<&Case>)> {
+    let parts = [
+        ("Strategies of convolutions", "strategies"),
+        ("Layers with sparse inputs", "layer"),
+        ("Layers with pruned filters", "pruned"),
+        ("Loop orders on images", images::PREFIX),
+    ];
+    let of = |prefix: &'static str| -> Vec<&Case> {
+        results.cases.values().filter(|case| case.kernel.starts_with(prefix)).collect()
+    };
+    let parts = parts.into_iter().map(|(heading, prefix)| (heading, of(prefix)));
+    parts.filter(|(_, cases)| !cases.is_empty()).collect()
 }
 
 /// The systems that ran in any of these cases, in their order.

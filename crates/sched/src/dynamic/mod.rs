@@ -15,7 +15,7 @@ pub(crate) use operands::declare;
 
 use dastac_layout::{Layout, LayoutError};
 use dastac_loops::{Element, Function, Module};
-use dastac_sparse::iterate::{Factor, IterateError, Kernel, fill};
+use dastac_sparse::iterate::{Factor, IterateError, Kernel, Walking, fill};
 use dastac_stur::format::{Format, Kind, Level};
 use dastac_stur::infer::{Inferred, InferredRule};
 use dastac_stur::program::TensorId;
@@ -30,6 +30,8 @@ pub(crate) struct Dynamic<'a> {
     pub layouts: &'a [Layout],
     /// The type of positions and coordinates.
     pub indices: Element,
+    /// How subscripts of several iterators go over sparse levels.
+    pub walking: Walking,
 }
 
 impl Dynamic<'_> {
@@ -41,12 +43,13 @@ impl Dynamic<'_> {
         rule: &InferredRule,
         function: &mut Function,
     ) -> Result<bool, SchedError> {
-        let Dynamic { inferred, layouts, indices } = *self;
+        let Dynamic { inferred, layouts, indices, walking } = *self;
         let first = |id: TensorId| {
             stored.iter().find(|one| one.tensor == id).map(|one| one.operand.clone())
         };
         let translation = Translation::new(inferred, layouts, module, rule)?;
-        let (mut kernel, tensors) = translation.kernel(&first)?;
+        let (kernel, tensors) = translation.kernel(&first)?;
+        let mut kernel = Kernel { walking, ..kernel };
         // Each time one more operand follows the wanted order, or is searched.
         for _ in 0..=2 * tensors.len() {
             let mut filled = function.clone();

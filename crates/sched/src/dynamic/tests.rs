@@ -3,6 +3,7 @@
 use dastac_layout::Layout;
 use dastac_loops::Element;
 use dastac_poly::Context;
+use dastac_sparse::iterate::Walking;
 use dastac_stur::infer::infer;
 
 const TENSORS: &str = "symbols: N, K
@@ -23,7 +24,7 @@ fn kernel(rule: &str) -> String {
     let (program, _) = dastac_stur::load(&source).unwrap();
     let inferred = infer(&program, &Context::new().unwrap()).unwrap();
     let layouts = Layout::all(&inferred).unwrap();
-    match crate::kernel(&inferred, &layouts, Element::U32) {
+    match crate::kernel(&inferred, &layouts, (Element::U32, Walking::default())) {
         Ok(kernel) => {
             let copies = kernel.stored.iter().filter(|one| one.converted_for.is_some());
             let copies = copies.map(|one| {

@@ -1,5 +1,6 @@
 use super::*;
 use dastac_poly::Context;
+use dastac_sparse::iterate::Walking;
 use dastac_stur::infer::infer;
 
 struct Lowered {
@@ -13,7 +14,10 @@ fn lowered(source: &str) -> Lowered {
     let inferred = infer(&program, &Context::new().unwrap()).unwrap();
     let layouts: Vec<Layout> =
         inferred.program.tensor_ids().map(|id| Layout::of(&inferred, id).unwrap()).collect();
-    let module = crate::kernel(&inferred, &layouts, dastac_loops::Element::U32).unwrap().module;
+    let module =
+        crate::kernel(&inferred, &layouts, (dastac_loops::Element::U32, Walking::default()))
+            .unwrap()
+            .module;
     Lowered { inferred, layouts, module }
 }
 
