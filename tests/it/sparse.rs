@@ -272,9 +272,9 @@ const CONVOLUTIONS: &[Rule] = &[
 #[test]
 fn rival_strategies_agree_with_the_reference() {
     for walking in [Walking::Subsections, Walking::Search, Walking::Locate] {
-        for (at, source) in programs(CONVOLUTIONS, 5).iter().enumerate() {
-            let target = Target { parallel: at % 2 == 0, checked: at == 1, ..Target::default() };
-            check(source, target, Iteration { walking, ..Iteration::default() });
+        for source in programs(CONVOLUTIONS, 2) {
+            let target = Target { parallel: walking == Walking::Search, ..Target::default() };
+            check(&source, target, Iteration { walking, ..Iteration::default() });
         }
     }
 }
