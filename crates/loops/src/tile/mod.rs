@@ -147,10 +147,25 @@ impl Tiler<'_> {
                     self.block(&mut inner.body);
                     self.inside = outer;
                 }
+                // Walks over levels, of which each thread has a part.
+                Stmt::Share(inner) => {
+                    self.facts.assume_share(inner);
+                    self.block_inside(&mut inner.body);
+                }
                 // Tiled already.
-                Stmt::Share(_) | Stmt::Partial(_) => {}
-                // What they are around is never independent.
-                Stmt::While(_) | Stmt::CoIter(_) | Stmt::Workspace(_) | Stmt::Let(_) => {}
+                Stmt::Partial(_) => {}
+                // What they are around depends on where they are, but not on itself.
+                Stmt::While(inner) => {
+                    self.block_inside(&mut inner.body);
+                    self.block_inside(&mut inner.after);
+                }
+                Stmt::CoIter(inner) => {
+                    for case in &mut inner.cases {
+                        self.block_inside(&mut case.body);
+                    }
+                }
+                Stmt::Workspace(inner) => self.block_inside(&mut inner.body),
+                Stmt::Let(inner) => self.block_inside(&mut inner.body),
                 Stmt::If(inner) => {
                     self.facts.assume(&inner.condition);
                     self.block(&mut inner.then);
@@ -167,6 +182,13 @@ impl Tiler<'_> {
             }
         }
         *body = result;
+    }
+
+    /// Tiles statements that threads are not to share.
+    fn block_inside(&mut self, body: &mut Vec<Stmt>) {
+        let outer = std::mem::replace(&mut self.inside, true);
+        self.block(body);
+        self.inside = outer;
     }
 
     fn nest(&mut self, nest: Nest) -> Option<Vec<Stmt>> {
