@@ -144,6 +144,15 @@ impl Cpu {
         Ok(!cfg!(target_arch = "x86_64") || target.lists("fma").unwrap_or(known))
     }
 
+    /// Whether it loads elements at any places into the lanes of a vector, in one instruction under a mask: with AVX-512. (On many CPUs without it, LLVM
+    /// makes branches of that.)
+    ///
+    /// # Errors
+    /// A CPU or feature that LLVM does not know.
+    pub(crate) fn gathers(&self) -> Result<bool> {
+        Ok(self.vector_bytes()? == 64)
+    }
+
     /// What tiles are made for, `shared` among threads or not: this CPU's registers, and its caches if it is the host (else those of most CPUs).
     ///
     /// # Errors

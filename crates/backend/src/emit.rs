@@ -22,6 +22,7 @@
 
 mod checked;
 mod expression;
+mod gather;
 mod lanes;
 mod partial;
 mod parts;
@@ -79,6 +80,7 @@ pub(crate) fn emit(module: &Module, options: &Options) -> Result<Emitted> {
         asks_threads: false,
         vector_bytes: options.cpu.vector_bytes()?,
         fuses: options.cpu.fuses()?,
+        gathers: options.cpu.gathers()?,
     };
     let mut exported = Vec::new();
     for function in &module.functions {
@@ -130,6 +132,8 @@ struct Unit {
     vector_bytes: usize,
     /// Whether the target adds a product in one instruction.
     fuses: bool,
+    /// Whether it loads elements at any places into lanes.
+    gathers: bool,
 }
 
 /// The name of an SSA value, with its `%`.

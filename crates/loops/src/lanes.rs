@@ -32,6 +32,33 @@ pub fn of_terms(sum: &Sum) -> bool {
     sum.step == 1 && sum.condition.is_none() && !inner && neighbours(&sum.body, sum.var)
 }
 
+/// Whether the terms of a sum can be in lanes where elements are gathered: what they load are neighbours, or at places that are computed of neighbours, as are the
+/// coordinates of a level's positions.
+pub fn of_stored_terms(sum: &Sum) -> bool {
+    let (mut possible, mut some) = (sum.step == 1 && sum.condition.is_none(), false);
+    sum.body.visit(&mut |value| match value {
+        Value::Load(_, index) => match moves(index, sum.var) {
+            Some(stride) => some |= stride != 0,
+            None => possible &= of_places(index, sum.var),
+        },
+        Value::FromIndex(index) => possible &= !index.mentions(sum.var),
+        Value::Sum(_) => possible = false,
+        _ => {}
+    });
+    possible && some
+}
+
+/// Whether an integer for each of a variable's values can be computed in lanes: of neighbours and of what is the same for all.
+fn of_places(index: &Index, var: VarId) -> bool {
+    match index {
+        Index::Load(_, at) if index.mentions(var) => at.constant_stride(var) == Some(1),
+        Index::Add(left, right) | Index::Sub(left, right) | Index::Mul(left, right) => {
+            of_places(left, var) && of_places(right, var)
+        }
+        index => !index.mentions(var),
+    }
+}
+
 /// Whether what a store computes for neighbouring values of a variable can be in lanes: it has sums, none of which can have its terms
 /// in lanes, and whose bounds move by a constant with the variable; or it has none, and sets neighbours.
 pub fn of_elements(store: &Store, var: VarId) -> bool {
@@ -88,5 +115,30 @@ mod tests {
         assert_eq!(of("sum(l = 0 to N) sum(k = 0 to N) B[N * k + i + l]"), (false, true));
         assert_eq!(of("B[i]"), (false, true));
         assert_eq!(of("B[2 * i]"), (false, false));
+    }
+
+    #[test]
+    fn stored_terms() {
+        let of = |term: &str| {
+            let text = format!(
+                "module(N)\nbuffer y : f64[N]\nbuffer v : f64[N]\nbuffer pos : u32[N]\nbuffer crd : u32[N]\n\
+                 func f(out y, in v, in pos, in crd) {{ for i = 0 to N {{ y[i] = sum(p = pos[i] to pos[i + 1]) {term} }} }}"
+            );
+            let module = parse(&text).unwrap();
+            let Stmt::For(outer) = &module.functions[0].body[0] else { panic!() };
+            let Stmt::Store(Store { value: Value::Sum(sum), .. }) = &outer.body[0] else {
+                panic!()
+            };
+            of_stored_terms(sum)
+        };
+        assert!(of("v[p] * v[crd[p]]"));
+        assert!(of("v[p] * v[N * crd[p + 1] + i] * v[i] * index(i)"));
+        assert!(of("v[p]"));
+        assert!(!of("v[crd[p]]")); // nothing else that is there in lanes
+        assert!(!of("v[p] * v[crd[2 * p]]"));
+        assert!(!of("v[p] * v[crd[crd[p]]]"));
+        assert!(!of("v[p] * v[N * p]"));
+        assert!(!of("v[p] * index(p)"));
+        assert!(!of("v[p] * (sum(q = 0 to 2) v[p + q])"));
     }
 }

@@ -50,10 +50,10 @@ impl Val {
 /// The variable whose values are in lanes, at the current place.
 #[derive(Clone)]
 pub(super) struct Lanes {
-    var: VarId,
-    count: usize,
+    pub(super) var: VarId,
+    pub(super) count: usize,
     /// Which lanes there are; all if not given.
-    mask: Option<Ssa>,
+    pub(super) mask: Option<Ssa>,
 }
 
 /// Instances that are computed side by side, and what is known of them already.
@@ -168,9 +168,13 @@ impl Writer<'_, '_> {
                         self.define(format_args!("memref.load {buffer}[{index}] : {source}"))
                     }
                     Some(lanes) => {
-                        let reversed = index.constant_stride(lanes.var) == Some(-1);
                         let here = at(index, instance);
-                        self.neighbours((&buffer, from), (&here, reversed), &lanes)?
+                        match index.constant_stride(lanes.var) {
+                            None => self.gathered((&buffer, from), &here, &lanes)?,
+                            Some(by) => {
+                                self.neighbours((&buffer, from), (&here, by < 0), &lanes)?
+                            }
+                        }
                     }
                 };
                 Val { ssa: self.converted(loaded, vector, from, element), vector }
@@ -426,7 +430,7 @@ impl Writer<'_, '_> {
     }
 
     /// An element for each lane, one after the other in memory, or in reverse.
-    fn neighbours(
+    pub(super) fn neighbours(
         &mut self,
         (buffer, from): (&Ssa, Element),
         (index, reversed): (&Index, bool),
@@ -447,7 +451,7 @@ impl Writer<'_, '_> {
                     )),
                     false => mask.clone(),
                 };
-                let none = self.all(0.0, from);
+                let none = self.no_elements(from);
                 self.define(format_args!(
                     "vector.maskedload {buffer}[{first}], {mask}, {none} : {source}, {bits}, {ty} into {ty}"
                 ))
@@ -573,7 +577,12 @@ impl Writer<'_, '_> {
             None if self.lanes.is_none() && over_stored(sum) => {
                 let lower = self.extremum(&lower, "arith.maxsi")?;
                 let upper = self.extremum(&upper, "arith.minsi")?;
-                self.sums_in_chains(sum, (lower, upper), instances, element)
+                match self.lanes_to_gather(sum, element) {
+                    Some(lanes) => {
+                        self.sums_gathered(sum, (lower, upper), instances, (element, lanes))
+                    }
+                    None => self.sums_in_chains(sum, (lower, upper), instances, element),
+                }
             }
             None => {
                 let range = self.range(&lower, &upper, sum.step)?;
@@ -631,7 +640,7 @@ impl Writer<'_, '_> {
     }
 
     /// `%results = scf.for %var = lower to upper step step iter_args(..)`.
-    fn carry(
+    pub(super) fn carry(
         &mut self,
         var: VarId,
         (lower, upper, step): (&Ssa, &Ssa, i64),
@@ -820,7 +829,7 @@ impl Writer<'_, '_> {
     /// The sum of the lanes of each vector: two vectors become one with half of the lanes of each added to the other half, until a lane is left of each.
     ///
     /// Before -> after, of 2 vectors with 4 lanes: `[a0 + a2, a1 + a3, b0 + b2, b1 + b3]`, then `[a0 + a2 + a1 + a3, b0 + b2 + b1 + b3]`.
-    fn lanes_joined(
+    pub(super) fn lanes_joined(
         &mut self,
         kind: Reduction,
         vectors: Vec<Ssa>,
@@ -903,7 +912,7 @@ impl Writer<'_, '_> {
     }
 
     /// Partial sums with one more vector of terms.
-    fn accumulate(
+    pub(super) fn accumulate(
         &mut self,
         (kind, body): (Reduction, &Value),
         instances: &[Instance],
@@ -1041,7 +1050,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    fn mask_type(&self) -> String {
+    pub(super) fn mask_type(&self) -> String {
         format!("vector<{}xi1>", self.lanes.as_ref().map_or(1, |lanes| lanes.count))
     }
 
@@ -1094,7 +1103,7 @@ pub(super) fn results(name: &Ssa, count: usize) -> Vec<Ssa> {
 /// Regroups products by what their factors vary with, those of fewest instances first, so that little is multiplied in each instance.
 ///
 /// Before -> after, with `i` and `k` unrolled: `B[x, i] * B[x, j] * B[x, k]` -> `(B[x, j] * B[x, i]) * B[x, k]` where there are no more `i` than `k`.
-fn associate(value: &Value, instances: &[Instance]) -> Value {
+pub(super) fn associate(value: &Value, instances: &[Instance]) -> Value {
     if instances.len() < 2 {
         return value.clone();
     }

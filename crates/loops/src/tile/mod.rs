@@ -21,7 +21,7 @@
 //!
 //! Steps: [`choose`] finds the loops to unroll and by how much, [`reorder`] brings them innermost, [`split`] cuts them into full tiles, rims and
 //! rests, [`block`] cuts sums so that what tiles share stays in a cache, [`pack`] copies what is read far apart, and [`partial`] cuts long sums so that
-//! threads share them. What has no sums is put into vectors by [`stream`]; loops over stored elements that are no sums have registers by [`hold`]. What a [`Plan`] says goes before what they would choose.
+//! threads share them. What has no sums is put into vectors by [`stream`]; loops over stored elements that are no sums have registers by [`hold`], and memory by [`lift`]. What a [`Plan`] says goes before what they would choose.
 //!
 //! Invariant: a store is executed once for each element as before, with the same terms; only the order of additions differs. Elements of
 //! a sum that is cut are set by its first block.
@@ -32,6 +32,7 @@ mod digits;
 mod fetch;
 mod fuse;
 mod hold;
+mod lift;
 mod pack;
 mod partial;
 mod pieces;
@@ -100,6 +101,7 @@ pub fn tile_as_planned(module: &mut Module, tiling: &Tiling, plans: &Plans) {
         tiler.fuse(&mut body);
         tiler.stream(&mut body);
         tiler.share(&mut body);
+        lift::lift(&mut body);
         tiler.hold(&mut body);
         function.body = body;
     }

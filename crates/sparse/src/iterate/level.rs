@@ -278,6 +278,14 @@ impl Builder<'_> {
         Some(level)
     }
 
+    /// How many values a subscript can have here.
+    pub(super) fn width(&self, subscript: &Linear) -> Index {
+        let open = subscript.terms().iter().filter(|(at, _)| !self.is_known(*at));
+        open.fold(Index::Const(1), |width, (at, by)| {
+            width + (self.kernel.iterators[*at].1.clone() - 1) * by.abs()
+        })
+    }
+
     /// The smallest and the largest value that a subscript without an iterator's part has here, and whether that iterator is the last that has no value.
     pub(super) fn reach(&self, subscript: &Linear, iterator: usize) -> (Index, Index, Turn) {
         let (mut low, mut high) = (subscript.constant.clone(), subscript.constant.clone());

@@ -11,7 +11,8 @@
 //!   for p = p to b { t }
 //! }
 //! ```
-//! A point of one cursor is a counted loop, unless it is a window's. Windows need the first coordinate that is not visited yet: cursor `p` with window `w` is next at
+//! A point of one cursor is a counted loop; of a cursor with windows, for each position a loop over the windows in which it is the first:
+//! `while p = a, i = 0 if p < b and i < N { for x = max(B[p] - w + 1, i) to min(B[p] + 1, N) { s } } then p + 1, max(i, B[p] + 1)`. Several cursors with windows need the first coordinate that is not visited yet: cursor `p` with window `w` is next at
 //! the larger of that and the first coordinate whose window ends behind `p` (section 5.2.2). A position that lies before the next window, in a gap
 //! between windows or a repeated place, is *stale*: a step passes over it and does nothing else.
 //!
@@ -139,10 +140,12 @@ impl<'a> Walk<'a> {
         let mut members = point.iter();
         if let (Some(only), None) = (members.next(), members.next())
             && !self.all
-            && is_plain(self.cursor(*only))
             && !self.points[nth + 1..].iter().any(|later| later.contains(only))
         {
-            let mut loops = vec![self.counted(*only, &place)];
+            let mut loops = vec![match is_plain(self.cursor(*only)) {
+                true => self.counted(*only, &place),
+                false => self.windows(*only, &place),
+            }];
             loops.extend(self.points(nth + 1, place));
             return loops;
         }
@@ -275,9 +278,7 @@ impl<'a> Walk<'a> {
         let here =
             Place { positions: BTreeMap::from([(only, Index::Var(position))]), coordinate: None };
         let coordinate = self.nearest(only, &here);
-        let alone = |case: &&Case| case.cursors == [only];
-        let body = self.coiter.cases.iter().find(alone).map(|case| &case.body[..]);
-        let mut body = self.at_place(body.unwrap_or_default(), &here, &coordinate);
+        let mut body = self.at_place(self.alone(only), &here, &coordinate);
         if let Some(stale) = self.stale(only, &here) {
             body = vec![Stmt::when(stale.negate(), body)];
         }
@@ -293,6 +294,44 @@ impl<'a> Walk<'a> {
             next: vec![Index::Var(position) + 1],
             after: Vec::new(),
         })
+    }
+
+    /// A point of one cursor with windows, in a walk that does not visit all coordinates: each position, and the windows in which it is the first. So nothing
+    /// that is loaded decides about the next position.
+    fn windows(&mut self, only: usize, place: &Place) -> Stmt {
+        let cursor = self.cursor(only);
+        let [first, coordinate] = [(); 2].map(|()| self.fresh(self.coiter.var));
+        let (position, begin) = (self.fresh(cursor.position), place.coordinate.clone());
+        let here = Place {
+            positions: BTreeMap::from([(only, Index::Var(position))]),
+            coordinate: Some(Index::Var(first)),
+        };
+        let behind = cursor.at(&Index::Var(position)).floor_div(cursor.step) + 1;
+        let (lower, upper) = (self.nearest(only, &here), self.coiter.upper.clone());
+        let body = self.at_place(self.alone(only), &here, &Index::Var(coordinate));
+        let visited = Stmt::For(For {
+            var: coordinate,
+            lower: vec![lower],
+            upper: vec![behind.clone(), upper.clone()],
+            step: 1,
+            mark: Mark::Sequential,
+            body,
+        });
+        let left = Index::Var(position).less(cursor.end.clone());
+        let begin = begin.unwrap_or_else(|| self.coiter.lower.clone());
+        Stmt::While(While {
+            vars: vec![(position, place.positions[&only].clone()), (first, begin)],
+            condition: left.and(Index::Var(first).less(upper)),
+            body: vec![visited],
+            next: vec![Index::Var(position) + 1, Index::Var(first).max(behind)],
+            after: Vec::new(),
+        })
+    }
+
+    /// What is done where there is one cursor.
+    fn alone(&self, only: usize) -> &'a [Stmt] {
+        let case = self.coiter.cases.iter().find(|case| case.cursors == [only]);
+        case.map_or(&[], |case| &case.body)
     }
 
     /// What is left of the range when no cursor has positions.

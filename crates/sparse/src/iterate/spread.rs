@@ -283,7 +283,7 @@ impl Builder<'_> {
                     Ancestor {
                         level: at,
                         origin: Origin::Coordinate(low.clone()),
-                        size: high.clone() - low.clone() + 1,
+                        size: self.width(&own.subscripts[dimension]),
                     },
                     (position, Index::Var(var)),
                     Index::Var(var) - low.clone(),
@@ -344,13 +344,13 @@ impl Builder<'_> {
         let operand = &kernel.operands[own.operand];
         let LevelBuffers::Compressed { coordinates, .. } = operand.levels[at] else { return None };
         let subscript = &own.subscripts[operand.format.order()[at]];
-        let (low, high, _) = self.reach(subscript, usize::MAX);
+        let (_, high, _) = self.reach(subscript, usize::MAX);
         let (_, end) = self.bounds((state, factor), at, segment)?;
         let position = self.function.fresh_var("p");
         let here = Index::Var(position);
         let coordinate = Index::Load(coordinates, Box::new(here.clone()));
         let within = coordinate.clone().at_most(high.clone());
-        let size = high.clone() - low + 1;
+        let size = self.width(subscript);
         let next = segment.below(
             Ancestor { level: at, origin, size },
             (here.clone(), coordinate.clone()),

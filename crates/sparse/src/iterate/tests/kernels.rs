@@ -582,7 +582,7 @@ fn kernels_look_as_they_should() {
           share begin, end = 0 to p0 by end {
             coiter i = begin to end over pi = b1[0] to b1[1] at b2[pi] width p2 {
               case pi {
-                with b7 of i + (p2 - 1) - i + 1 {
+                with b7 of p2 {
                   with b8 of 2 {
                     while p = pi if p < b1[1] and b2[p] <= i + (p2 - 1) {
                       b7[p - pi] = index(b3[p])
