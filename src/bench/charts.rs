@@ -142,6 +142,7 @@ fn drop_empty(chart: &mut Chart) {
 fn chart(results: &Results, figure: Figure) -> Option<Chart> {
     let most = results.machine.rates.iter().map(|rates| rates.threads).max().unwrap_or(1);
     match figure {
+        Figure::Table if results.table_cases().is_empty() => None,
         Figure::Table => Some(roofline(results)),
         Figure::Threads if most == 1 => None,
         Figure::Threads => Some(rates(results, most)),

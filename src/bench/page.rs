@@ -22,9 +22,13 @@ pub fn page(results: &Results) -> String {
         .iter()
         .map(|chart| format!("<a href=\"#figure-{}\">{}</a>", chart.name, escape(&chart.title)));
     let links: Vec<String> = links.collect();
+    let table = match results.table_cases().is_empty() {
+        true => "",
+        false => "<a href=\"#kernels\">Kernels</a>",
+    };
     let _ = writeln!(
         body,
-        "<nav><a href=\"#kernels\">Kernels</a>{}<a href=\"#method\">Method</a></nav>",
+        "<nav>{table}{}<a href=\"#method\">Method</a></nav>",
         links.concat()
     );
     body.push_str("<div class=\"tiles\">");
@@ -116,6 +120,9 @@ fn tile(body: &mut String, goal: &Goal) {
 
 fn kernels(body: &mut String, results: &Results) {
     let cases = results.table_cases();
+    if cases.is_empty() {
+        return;
+    }
     let systems: Vec<&str> = super::figures::table_systems(false)
         .iter()
         .copied()

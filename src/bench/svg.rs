@@ -39,7 +39,13 @@ const WIDTH: f64 = 4.0 * LINES.0 + 5.0 * GAP;
 pub fn svg(chart: &Chart, standalone: bool) -> String {
     let mut body = String::new();
     let top = legend(&mut body, &chart.series);
-    let columns = chart.panels.len().clamp(1, 4);
+    let is_wide = |panel: &Panel| matches!(panel, Panel::Bars { .. });
+    let narrow = chart.panels.iter().filter(|panel| !is_wide(panel)).count();
+    let columns = match narrow {
+        // Rows of three leave nothing over.
+        many if many > 4 && many % 4 != 0 && many % 3 == 0 => 3,
+        many => many.clamp(1, 4),
+    };
     let (mut x, mut y, mut column, mut row) = (GAP, top, 0, 0.0f64);
     for panel in &chart.panels {
         let (width, height) = match panel {
@@ -50,13 +56,14 @@ pub fn svg(chart: &Chart, standalone: bool) -> String {
             Panel::Lines { .. } => LINES,
             Panel::Bars { .. } => (WIDTH - 2.0 * GAP, BARS),
         };
-        if column == columns {
+        if column == columns || (is_wide(panel) && column > 0) {
             (x, y, column, row) = (GAP, y + row + GAP, 0, 0.0);
         }
         let _ = write!(body, "<g transform=\"translate({x:.0} {y:.0})\">");
         draw(&mut body, panel, &chart.series, width, height);
         body.push_str("</g>\n");
-        (x, column, row) = (x + width + GAP, column + 1, row.max(height));
+        let taken = if is_wide(panel) { columns } else { column + 1 };
+        (x, column, row) = (x + width + GAP, taken, row.max(height));
     }
     let height = y + row + GAP;
     let style = if standalone { format!("<style>{STYLE}</style>") } else { String::new() };

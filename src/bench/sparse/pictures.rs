@@ -200,7 +200,7 @@ pub fn images(results: &Results) -> Chart {
         series: series.collect(),
         panels: vec![Panel::Bars {
             title: String::new(),
-            y: linear("over the best"),
+            y: log("over the best"),
             groups: groups.collect(),
             line: Some(1.0),
         }],
