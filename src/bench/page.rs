@@ -26,11 +26,7 @@ pub fn page(results: &Results) -> String {
         true => "",
         false => "<a href=\"#kernels\">Kernels</a>",
     };
-    let _ = writeln!(
-        body,
-        "<nav>{table}{}<a href=\"#method\">Method</a></nav>",
-        links.concat()
-    );
+    let _ = writeln!(body, "<nav>{table}{}<a href=\"#method\">Method</a></nav>", links.concat());
     body.push_str("<div class=\"tiles\">");
     goals(results).iter().for_each(|goal| tile(&mut body, goal));
     body.push_str("</div>\n");
