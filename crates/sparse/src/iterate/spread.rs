@@ -2,13 +2,13 @@
 //!
 //! Of `A(i + r, j + s)` in rows, with the loops in the order i, j, r, s, the loop of `j` is at the coordinates where one of several rows has something
 //! within reach: those that `r` can lead to. What the window begins with in each of these segments stands in memory, one position for each
-//! segment; a step of the loop moves them behind what is out of reach, and the nearest coordinate of all decides about the next step. When a row is
+//! segment; a step of the loop moves them behind what is out of reach, and the nearest coordinate of all says which windows begin there. When a row is
 //! resolved, its position is taken from there, so that nothing is searched.
 //!
 //! The segments are numbered by the places of their ancestors within these levels' own windows, so that a number follows from where the ancestors are
 //! resolved to.
 
-use dastac_loops::{BufferId, Element, For, Index, Let, Stmt, Value, VarId, While, Workspace};
+use dastac_loops::{BufferId, Element, For, Index, Let, Mark, Stmt, Value, While, Workspace};
 
 use super::compile::{Builder, Range};
 use super::kernel::{IterateError, LevelBuffers};
@@ -172,7 +172,7 @@ impl Builder<'_> {
                 }
             }
         });
-        let x = self.iterator_var(iterator);
+        let x = self.function.fresh_var("from");
         let at = Index::Var(x);
         let passed = self.segments((state, factor), (first, level), &mut |builder, segment| {
             let Some((_, end)) = builder.bounds((state, factor), level, segment) else {
@@ -213,23 +213,24 @@ impl Builder<'_> {
         self.sequential -= 1;
         self.facts.truncate(known);
         let body = body?;
+        // Up to what is nearest, all windows that reach it begin where they do now.
         let reached = (Index::Var(near) - width.clone()).floor_div(step) + 1;
-        // What is nearest may lie between two windows: then the second is where to look next.
-        let begun = (Index::Var(value) * step).at_most(Index::Var(near));
-        let inside = Index::Var(value).less(range.end());
-        let next = Index::select(begun.clone(), Index::Var(value) + 1, Index::Var(value));
-        let (there, next) = match step {
-            1 => (inside, Index::Var(value) + 1),
-            _ => (inside.and(begun), next),
-        };
-        let element = |var: VarId, index: i64, body: Vec<Stmt>| {
-            Stmt::Let(Let { var, buffer: nearest, index: Index::Const(index), body })
-        };
+        let behind = Index::Var(near).floor_div(step) + 1;
+        let mut upper = range.upper.clone();
+        upper.push(behind.clone());
+        let visited = Stmt::For(For {
+            var: value,
+            lower: vec![at.clone(), reached],
+            upper,
+            step: 1,
+            mark: Mark::Sequential,
+            body,
+        });
         let set = |index: i64, to: Index| store(nearest, Index::Const(index), to);
-        let visit = element(value, 1, vec![Stmt::when(there, body), set(1, next)]);
         let mut once = vec![set(0, Index::Const(FAR))];
         once.extend(passed);
-        once.push(element(near, 0, vec![set(1, at.clone().max(reached)), visit]));
+        let body = vec![visited, set(1, behind)];
+        once.push(Stmt::Let(Let { var: near, buffer: nearest, index: Index::Const(0), body }));
         let mut body = begin;
         body.push(Stmt::While(While {
             vars: vec![(x, range.first())],

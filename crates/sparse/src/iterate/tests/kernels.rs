@@ -587,11 +587,11 @@ fn kernels_look_as_they_should() {
                     while p = pi if p < b1[1] and b2[p] <= i + (p2 - 1) {
                       b7[p - pi] = index(b3[p])
                     } then p + 1
-                    while j = 0 if j < p1 and 0 < p3 {
+                    while from = 0 if from < p1 and 0 < p3 {
                       b8[0] = index(2305843009213693952)
                       while p = pi if p < b1[1] and b2[p] <= i + (p2 - 1) {
                         let start = b7[p - pi] {
-                          while p_1 = start if p_1 < b3[p + 1] and b4[p_1] < j {
+                          while p_1 = start if p_1 < b3[p + 1] and b4[p_1] < from {
                           } then p_1 + 1 after {
                             b7[p - pi] = index(p_1)
                             if p_1 < b3[p + 1] {
@@ -603,23 +603,20 @@ fn kernels_look_as_they_should() {
                         }
                       } then p + 1
                       let near = b8[0] {
-                        b8[1] = index(max(j, near - p3 + 1))
-                        let j_1 = b8[1] {
-                          if j_1 < p1 {
-                            coiter k = 0 to p2 over pk = pi to b1[1] at b2[pk] - i above {
-                              case pk {
-                                let start = b7[pk - pi] {
-                                  coiter l = 0 to p3 over pl = start to b3[pk + 1] at b4[pl] - j_1 above {
-                                    case pl {
-                                      b0[i * p1 + j_1] += b5[pl] * b6[k * p3 + l]
-                                    }
+                        for j = max(from, near - p3 + 1) to min(p1, near + 1) {
+                          coiter k = 0 to p2 over pk = pi to b1[1] at b2[pk] - i above {
+                            case pk {
+                              let start = b7[pk - pi] {
+                                coiter l = 0 to p3 over pl = start to b3[pk + 1] at b4[pl] - j above {
+                                  case pl {
+                                    b0[i * p1 + j] += b5[pl] * b6[k * p3 + l]
                                   }
                                 }
                               }
                             }
                           }
-                          b8[1] = index(j_1 + 1)
                         }
+                        b8[1] = index(near + 1)
                       }
                     } then b8[1]
                   }
