@@ -1,10 +1,11 @@
 //! Dynamically sparse tensors of a run: their arrays as arguments of a kernel, in every format in which it walks them.
 
 use dastac_backend::BufferArg;
-use dastac_loops::BufferId;
+use dastac_loops::{BufferId, SymbolId};
 use dastac_sched::Stored;
+use dastac_sparse::iterate::LevelBuffers;
 use dastac_sparse::storage::{Indices, LevelData};
-use dastac_sparse::{Build, Duplicates, ElementType, Entries, Tensor, Values};
+use dastac_sparse::{Build, Duplicates, ElementType, Entries, Format, Tensor, Values};
 use dastac_stur::TensorId;
 use dastac_stur::program::Element;
 use rand::Rng;
@@ -21,8 +22,8 @@ pub struct Bound {
 
 /// A tensor in one format.
 #[derive(Debug)]
-struct Copy {
-    tensor: Tensor,
+pub(crate) struct Copy {
+    pub(crate) tensor: Tensor,
     /// Its arrays of positions and coordinates, by level, if the kernel takes wider ones.
     wide: Option<Vec<Vec<i64>>>,
 }
@@ -47,7 +48,7 @@ pub(crate) fn build() -> Build {
     Build { duplicates: Duplicates::Sum, memory: available_memory() }
 }
 
-fn element_type(element: Element) -> ElementType {
+pub(crate) fn element_type(element: Element) -> ElementType {
     match element {
         Element::F64 => ElementType::F64,
         Element::F32 => ElementType::F32,
@@ -95,37 +96,26 @@ impl Bound {
     /// What it was converted to for rules that do not walk it as `:F` says.
     pub(crate) fn conversions(&self, stored: &[&Stored]) -> Vec<Conversion> {
         let copies = self.copies.iter().zip(stored);
-        let conversions = copies.filter_map(|(copy, one)| {
-            Some(Conversion {
-                tensor: one.tensor,
-                rule: one.converted_for?,
-                from: self.tensor().format().to_string(),
-                to: one.operand.format.to_string(),
-                bytes: copy.tensor.bytes(),
-            })
-        });
-        conversions.collect()
+        let from = self.tensor().format();
+        copies.filter_map(|(copy, one)| copy.conversion(one, from)).collect()
     }
 
     /// Its arrays with the buffers that they are.
     pub(crate) fn arguments<'a>(&'a self, stored: &[&Stored]) -> Vec<(BufferId, BufferArg<'a>)> {
         let copies = self.copies.iter().zip(stored);
-        copies
-            .flat_map(|(copy, one)| one.operand.buffers().into_iter().zip(copy.arrays()))
-            .collect()
+        copies.flat_map(|(copy, one)| copy.arguments(one)).collect()
     }
 
     /// Numbers of positions, by symbol.
-    pub(crate) fn counts(&self, stored: &[&Stored]) -> Vec<(usize, i64)> {
-        let mut counts = Vec::new();
-        for (copy, one) in self.copies.iter().zip(stored) {
-            for (level, symbol) in one.counts() {
-                if let LevelData::Compressed { coordinates, .. } = &copy.tensor.levels()[level] {
-                    counts.push((symbol, i64::try_from(coordinates.len()).unwrap_or(i64::MAX)));
-                }
-            }
-        }
-        counts
+    pub(crate) fn counts(&self, stored: &[&Stored]) -> Vec<(SymbolId, i64)> {
+        let copies = self.copies.iter().zip(stored);
+        copies.flat_map(|(copy, one)| copy.counts(one)).collect()
+    }
+
+    /// The arrays of a level that begin with a buffer, if they are this tensor's.
+    pub(crate) fn level(&self, stored: &[&Stored], first: BufferId) -> Option<&LevelData> {
+        let mut copies = self.copies.iter().zip(stored);
+        copies.find_map(|(copy, one)| copy.level(one, first))
     }
 }
 
@@ -138,13 +128,58 @@ fn indices(tensor: &Tensor) -> impl Iterator<Item = &Indices> {
     })
 }
 
+/// The first array of a level.
+pub(crate) fn first_of(level: &LevelBuffers) -> Option<BufferId> {
+    match level {
+        LevelBuffers::Dense => None,
+        LevelBuffers::Compressed { positions, .. } => Some(*positions),
+        LevelBuffers::Singleton { coordinates } => Some(*coordinates),
+    }
+}
+
 /// Whether a tensor has positions or coordinates beyond 32 bits.
 pub fn is_wide(tensor: &Tensor) -> bool {
     indices(tensor).any(|array| matches!(array, Indices::U64(_)))
 }
 
 impl Copy {
-    fn new(name: &str, tensor: Tensor, wide: bool) -> Result<Copy, Error> {
+    /// What it was converted for, and from.
+    pub(crate) fn conversion(&self, stored: &Stored, from: &Format) -> Option<Conversion> {
+        Some(Conversion {
+            tensor: stored.tensor,
+            rule: stored.converted_for?,
+            from: from.to_string(),
+            to: stored.operand.format.to_string(),
+            bytes: self.tensor.bytes(),
+        })
+    }
+
+    /// Its arrays with the buffers that they are.
+    pub(crate) fn arguments(&self, stored: &Stored) -> Vec<(BufferId, BufferArg<'_>)> {
+        stored.operand.buffers().into_iter().zip(self.arrays()).collect()
+    }
+
+    /// Numbers of positions, by symbol.
+    pub(crate) fn counts(&self, stored: &Stored) -> Vec<(SymbolId, i64)> {
+        let counts = stored.operand.counts().filter_map(|(level, symbol)| {
+            match &self.tensor.levels()[level] {
+                LevelData::Compressed { coordinates, .. } => {
+                    Some((symbol, i64::try_from(coordinates.len()).unwrap_or(i64::MAX)))
+                }
+                _ => None,
+            }
+        });
+        counts.collect()
+    }
+
+    /// The arrays of a level that begin with a buffer, if they are this tensor's.
+    pub(crate) fn level(&self, stored: &Stored, first: BufferId) -> Option<&LevelData> {
+        let mut levels = stored.operand.levels.iter().zip(self.tensor.levels());
+        levels.find_map(|(buffers, data)| (first_of(buffers) == Some(first)).then_some(data))
+    }
+
+    /// A tensor in the width that a kernel takes.
+    pub(crate) fn new(name: &str, tensor: Tensor, wide: bool) -> Result<Copy, Error> {
         if !wide && is_wide(&tensor) {
             return Err(Error::Wide(name.into()));
         }

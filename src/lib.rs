@@ -57,6 +57,7 @@ pub mod driver;
 pub mod dynamic;
 mod error;
 pub mod export;
+mod results;
 pub mod run;
 pub mod schedule;
 pub mod tune;

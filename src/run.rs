@@ -1,14 +1,17 @@
 //! Running a compiled program: symbols, memory, inputs, data movement, verification.
 //!
 //! A [`Runner`] owns the packed buffers. Dense arrays (C order, the tensor's box) come in through [`Runner::set_input`], which checks them
-//! against the declared structure and packs them, and go out through [`Runner::dense`]. Tensors with `:F` come in through [`Runner::bind`].
+//! against the declared structure and packs them, and go out through [`Runner::dense`]. Tensors with `:F` come in through [`Runner::bind`], and go out through
+//! [`Runner::result`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use dastac_backend::{AlignedVec, BufferArg, Jit, OptLevel, Options};
-use dastac_loops::Mode;
-use dastac_sched::{KERNEL, PREPARE, Stored};
+use dastac_loops::{BufferId, Mode};
+use dastac_sched::{Phase, Stored};
+use dastac_sparse::iterate::{LevelBuffers, Structure};
+use dastac_sparse::storage::LevelData;
 use dastac_sparse::{Entries, Format, StorageError, Tensor, Values};
 use dastac_stur::Role;
 use dastac_stur::infer::Read;
@@ -20,7 +23,8 @@ use rand_chacha::ChaCha8Rng;
 use crate::Error;
 use crate::buffer::Buffer;
 use crate::driver::{Built, Indices};
-use crate::dynamic::{self, Bound, Conversion};
+use crate::dynamic::{self, Bound, Conversion, Copy};
+use crate::results::{self, Array, Results};
 
 /// The reference evaluator is refused when the dense boxes of all tensors together hold more elements. Up to this size random inputs are drawn
 /// dense, as it needs them; beyond, directly in packed form.
@@ -141,8 +145,10 @@ pub struct Runner {
     kernel: Jit,
     moves: Option<Moves>,
     packed: Vec<Buffer>,
-    /// Dynamic tensors.
+    /// Dynamic inputs.
     bound: BTreeMap<TensorId, Bound>,
+    /// Dynamic tensors that are computed.
+    results: Results,
     /// What functions take before their buffers: the symbols, then numbers of positions.
     parameters: Vec<i64>,
     /// Of random dynamic inputs.
@@ -178,6 +184,7 @@ impl Runner {
             moves: None,
             packed: Vec::new(),
             bound: BTreeMap::new(),
+            results: Results::default(),
             parameters: Vec::new(),
             density: DEFAULT_DENSITY,
             threads,
@@ -197,6 +204,14 @@ impl Runner {
             laid.analysis.inferred.program.symbols.iter().map(|(name, _)| name.clone()).collect();
         let symbols = symbol_values(&names, symbols)?;
         let facts = facts(laid, &symbols)?;
+        let lowered = &self.built.lowered;
+        if lowered.indices == Indices::Narrow {
+            let too_long = |id: TensorId| facts[id.0].shape.iter().any(|n| *n > 1 << 32);
+            let mut results = lowered.kernel.results.iter().map(|one| one.tensor);
+            if let Some(id) = results.find(|id| too_long(*id)) {
+                return Err(Error::Wide(facts[id.0].name.clone()));
+            }
+        }
         check_memory("the packed tensors", facts.iter().map(|f| f.packed_bytes).sum())?;
         let mut packed = Vec::new();
         for fact in &facts {
@@ -210,9 +225,11 @@ impl Runner {
         (self.symbols, self.facts, self.packed) = (symbols, facts, packed);
         self.prepared = false;
         self.bound.clear();
-        let dynamic: BTreeSet<TensorId> =
-            self.built.lowered.kernel.stored.iter().map(|one| one.tensor).collect();
-        for id in dynamic {
+        self.results = Results::default();
+        let stored = self.built.lowered.kernel.stored.iter().map(|one| one.tensor);
+        let inputs: BTreeSet<TensorId> =
+            stored.filter(|id| self.facts[id.0].role == Role::Input).collect();
+        for id in inputs {
             let shape = self.box_of(id)?;
             let none = Entries::new(shape, Vec::new(), Values::F64(Vec::new()));
             self.set_entries(id, none)?;
@@ -233,6 +250,9 @@ impl Runner {
     pub fn bind(&mut self, tensor: TensorId, value: Tensor) -> Result<(), Error> {
         let stored = self.stored(tensor);
         let fact = &self.facts[tensor.0];
+        if fact.role != Role::Input {
+            return Err(Error::NotAnInput(fact.name.clone()));
+        }
         if stored.is_empty() {
             return Err(Error::NotDynamic(fact.name.clone()));
         }
@@ -246,7 +266,7 @@ impl Runner {
         let stored: Vec<&Stored> = stored.iter().collect();
         let bound = Bound::new(&fact.name, value, fact.element, &stored, wide)?;
         for (symbol, count) in bound.counts(&stored) {
-            self.parameters[symbol] = count;
+            self.parameters[symbol.0 as usize] = count;
         }
         let fact = &mut self.facts[tensor.0];
         fact.unique = i64::try_from(bound.tensor().values().len()).unwrap_or(i64::MAX);
@@ -261,13 +281,19 @@ impl Runner {
         self.bound.get(&tensor).map(Bound::tensor)
     }
 
-    /// Copies of dynamic inputs that rules read in place of them, since no order of loops walks these as `:F` says.
+    /// Copies of dynamic tensors that rules read in place of them, since no order of loops walks these as `:F` says.
     pub fn conversions(&self) -> Vec<Conversion> {
         let all = self.bound.iter().map(|(id, bound)| {
             let stored = self.stored(*id);
             bound.conversions(&stored.iter().collect::<Vec<_>>())
         });
-        all.flatten().collect()
+        let stored = &self.built.lowered.kernel.stored;
+        let of_results = stored.iter().filter_map(|one| {
+            let copy = self.results.copies.get(&one.operand.values)?;
+            let first = stored.iter().find(|other| other.tensor == one.tensor)?;
+            copy.conversion(one, &first.operand.format)
+        });
+        all.flatten().chain(of_results).collect()
     }
 
     /// Sets which part of the elements random dynamic inputs have from now on, between 0 and 1; [`DEFAULT_DENSITY`] at first.
@@ -432,6 +458,11 @@ impl Runner {
     pub fn unpacked(&mut self, tensor: TensorId) -> Result<Buffer, Error> {
         let fact = &self.facts[tensor.0];
         check_memory(&format!("a dense array of `{}`", fact.name), fact.dense_bytes)?;
+        if fact.format.is_some() {
+            let (found, shape) = (self.result(tensor)?, self.shape(tensor)?);
+            let (dense, _) = scattered(&found, &shape, self.zero(tensor));
+            return Buffer::of(self.facts[tensor.0].element, &dense.data);
+        }
         let length =
             usize::try_from(fact.cells()).map_err(|_| Error::TooLarge(fact.name.clone()))?;
         let mut dense = Buffer::zeroed(fact.element, length)?;
@@ -505,9 +536,9 @@ impl Runner {
     /// Runs the rules of preprocess blocks, if there are any; how long that took. Inputs that only they read are not read afterwards.
     ///
     /// # Errors
-    /// None that the user can cause: the buffers are what the code was built for.
+    /// Results with `:F` that memory or indices of 32 bits do not hold. The buffers of all others are what the code was built for.
     pub fn prepare(&mut self) -> Result<Duration, Error> {
-        let taken = self.call(PREPARE)?;
+        let taken = self.block(true)?;
         self.prepared = true;
         Ok(taken)
     }
@@ -520,7 +551,224 @@ impl Runner {
         if !self.prepared {
             self.prepare()?;
         }
-        self.call(KERNEL)
+        self.block(false)
+    }
+
+    /// Calls the functions of a block, and makes the arrays that each asks for.
+    fn block(&mut self, preprocess: bool) -> Result<Duration, Error> {
+        let phases = &self.built.lowered.kernel.phases;
+        let phases: Vec<Phase> =
+            phases.iter().filter(|phase| phase.preprocess == preprocess).cloned().collect();
+        let mut taken = Duration::ZERO;
+        for phase in phases {
+            let start = Instant::now();
+            self.make_room(&phase.name)?;
+            taken += start.elapsed();
+            taken += self.call_with(&phase.name, |kernel, parameters, arguments| {
+                kernel.call(&phase.name, parameters, arguments)
+            })?;
+            if let Some(counted) = phase.counts {
+                self.count(counted);
+            }
+        }
+        self.describe_results();
+        Ok(taken)
+    }
+
+    /// Arrays of the results that a function fills, and copies of those that it reads in other formats.
+    fn make_room(&mut self, function: &str) -> Result<(), Error> {
+        let kernel = &self.built.lowered.kernel;
+        if kernel.results.is_empty() {
+            return Ok(());
+        }
+        let Some(function) = kernel.module.find_function(function) else { return Ok(()) };
+        let mut filled = BTreeSet::new();
+        let mut copied = BTreeSet::new();
+        for (id, mode) in &function.args {
+            if self.is_packed(*id) {
+                continue;
+            }
+            let buffer = &kernel.module.buffers[id.0 as usize];
+            let of_copy = |one: &&Stored| {
+                one.converted_for.is_some()
+                    && one.operand.values == *id
+                    && self.facts[one.tensor.0].role != Role::Input
+            };
+            if let Some(copy) = kernel.stored.iter().find(of_copy) {
+                copied.insert((copy.tensor, *id));
+            } else if *mode != Mode::In {
+                let name = buffer.name.split('.').next().unwrap_or_default();
+                let size = buffer.size.eval_symbols(&self.parameters).ok();
+                let size = size.and_then(|size| usize::try_from(size).ok());
+                let size = size.ok_or_else(|| Error::TooLarge(name.into()))?;
+                let arrays = &mut self.results.arrays;
+                arrays.entry(*id).or_insert_with(|| Array::new(buffer.element)).fit(name, size)?;
+                filled.insert(*id);
+            }
+        }
+        let stale = |one: &&Stored| {
+            filled
+                .iter()
+                .any(|id| self.facts.len() > id.0 as usize && one.tensor.0 == id.0 as usize)
+        };
+        for one in kernel.stored.iter().filter(stale) {
+            self.results.copies.remove(&one.operand.values);
+        }
+        for (tensor, values) in copied {
+            self.copy_result(tensor, values)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a buffer is a packed tensor's.
+    fn is_packed(&self, buffer: BufferId) -> bool {
+        self.facts.get(buffer.0 as usize).is_some_and(|fact| fact.format.is_none())
+    }
+
+    /// Makes a copy of a result whose values are a buffer, if it is not there.
+    fn copy_result(&mut self, tensor: TensorId, values: BufferId) -> Result<(), Error> {
+        if self.results.copies.contains_key(&values) {
+            return Ok(());
+        }
+        let stored = self.stored(tensor);
+        let Some(one) = stored.iter().find(|one| one.operand.values == values) else {
+            return Ok(());
+        };
+        let name = self.facts[tensor.0].name.clone();
+        let found = self.assembled(tensor)?;
+        let found = found.convert(&one.operand.format, dynamic::build());
+        let found = found.map_err(|source| Error::Storage { tensor: name.clone(), source })?;
+        let copy = Copy::new(&name, found, self.built.lowered.indices == Indices::Wide)?;
+        for (symbol, count) in copy.counts(one) {
+            self.parameters[symbol.0 as usize] = count;
+        }
+        self.results.copies.insert(values, copy);
+        Ok(())
+    }
+
+    /// Takes over how many positions a result has, from the arrays in which they were counted.
+    fn count(&mut self, tensor: TensorId) {
+        let kernel = &self.built.lowered.kernel;
+        let result = kernel.results.iter().find(|one| one.tensor == tensor);
+        let stored = kernel.stored.iter().find(|one| one.tensor == tensor);
+        if let (Some(Structure::Counted { starts }), Some(stored)) =
+            (result.map(|one| &one.structure), stored)
+        {
+            for (buffer, (_, symbol)) in starts.iter().zip(stored.operand.counts()) {
+                let count = self.results.arrays.get(buffer).and_then(Array::last);
+                self.parameters[symbol.0 as usize] = count.unwrap_or(0);
+            }
+        }
+    }
+
+    /// What is stored of results.
+    fn describe_results(&mut self) {
+        let kernel = &self.built.lowered.kernel;
+        for result in &kernel.results {
+            let Some(stored) = kernel.stored.iter().find(|one| one.tensor == result.tensor) else {
+                continue;
+            };
+            let Some(values) = self.results.arrays.get(&stored.operand.values) else { continue };
+            let fact = &mut self.facts[result.tensor.0];
+            fact.unique = i64::try_from(values.len()).unwrap_or(i64::MAX);
+            let bytes = |id: &BufferId| {
+                let buffer = &kernel.module.buffers[id.0 as usize];
+                let size = buffer.size.eval_symbols(&self.parameters).unwrap_or(0);
+                u128::from(size.unsigned_abs()) * results::bytes(buffer.element)
+            };
+            fact.packed_bytes = stored.operand.buffers().iter().map(bytes).sum();
+        }
+    }
+
+    /// A computed tensor with `:F`, in that format.
+    ///
+    /// # Errors
+    /// A tensor that is not computed, or has no `:F`; more memory than there is.
+    pub fn result(&self, tensor: TensorId) -> Result<Tensor, Error> {
+        let fact = &self.facts[tensor.0];
+        let program = &self.built.lowered.laid.analysis.inferred.program;
+        let Some(storage) = &program.tensor(tensor).format else {
+            return Err(Error::NotDynamic(fact.name.clone()));
+        };
+        if fact.role == Role::Input {
+            return Err(Error::NotComputed(fact.name.clone()));
+        }
+        let found = self.assembled(tensor)?;
+        if *found.format() == storage.format {
+            return Ok(found);
+        }
+        let converted = found.convert(&storage.format, dynamic::build());
+        converted.map_err(|source| Error::Storage { tensor: fact.name.clone(), source })
+    }
+
+    /// A computed tensor with `:F`, in the format in which it is computed.
+    fn assembled(&self, tensor: TensorId) -> Result<Tensor, Error> {
+        let fact = &self.facts[tensor.0];
+        let failed = |source| Error::Storage { tensor: fact.name.clone(), source };
+        let stored = &self.built.lowered.kernel.stored;
+        let own = stored.iter().find(|one| one.tensor == tensor);
+        let own = own.ok_or_else(|| Error::NotDynamic(fact.name.clone()))?;
+        let array = |id: &BufferId| self.results.arrays.get(id);
+        let Some(values) = array(&own.operand.values).and_then(Array::values) else {
+            // Nothing is computed yet.
+            let values = Values::none(dynamic::element_type(fact.element));
+            let none = Entries::new(self.box_of(tensor)?, Vec::new(), values);
+            let none = none.and_then(|none| {
+                Tensor::from_entries(&none, &own.operand.format, dynamic::build())
+            });
+            return none.map_err(failed);
+        };
+        let indices = |id: &BufferId| array(id).and_then(Array::indices);
+        let level = |level: &LevelBuffers| {
+            let own = match level {
+                LevelBuffers::Dense => Some(LevelData::Dense),
+                LevelBuffers::Compressed { positions, coordinates, .. } => {
+                    indices(positions).zip(indices(coordinates)).map(|(positions, coordinates)| {
+                        LevelData::Compressed { positions, coordinates }
+                    })
+                }
+                LevelBuffers::Singleton { coordinates } => {
+                    indices(coordinates).map(|coordinates| LevelData::Singleton { coordinates })
+                }
+            };
+            // Those of a result with the pattern of another tensor are that one's.
+            own.or_else(|| self.level_of(dynamic::first_of(level)?)).unwrap_or(LevelData::Dense)
+        };
+        let levels = own.operand.levels.iter().map(level).collect();
+        let shape = self.box_of(tensor)?;
+        Tensor::from_parts(shape, own.operand.format.clone(), levels, values).map_err(failed)
+    }
+
+    /// The arrays of a level, of an input or of a copy, that begin with a buffer.
+    fn level_of(&self, first: BufferId) -> Option<LevelData> {
+        let stored = &self.built.lowered.kernel.stored;
+        let of_inputs = self.bound.iter().find_map(|(id, bound)| {
+            let own: Vec<&Stored> = stored.iter().filter(|one| one.tensor == *id).collect();
+            bound.level(&own, first)
+        });
+        let of_copies = || {
+            stored
+                .iter()
+                .find_map(|one| self.results.copies.get(&one.operand.values)?.level(one, first))
+        };
+        of_inputs.or_else(of_copies).cloned()
+    }
+
+    /// What elements of a computed tensor are that nothing is added up for.
+    fn zero(&self, tensor: TensorId) -> f64 {
+        let program = &self.built.lowered.laid.analysis.inferred.program;
+        let rule = program.tensor(tensor).rule();
+        rule.map_or(0.0, |rule| program.rules[rule.0].semiring.zero())
+    }
+
+    /// The values of a computed tensor: of its packed buffer, or those that are stored of one with `:F`.
+    pub(crate) fn values(&self, tensor: TensorId) -> Vec<f64> {
+        let id = BufferId(u32::try_from(tensor.0).unwrap_or(u32::MAX));
+        match self.results.arrays.get(&id) {
+            Some(Array::F64(all)) => all.clone(),
+            Some(Array::F32(all)) => all.iter().map(|value| f64::from(*value)).collect(),
+            _ => self.packed[tensor.0].to_vec(),
+        }
     }
 
     /// Runs other code for the same program and layouts from now on; what ran so far.
@@ -537,13 +785,7 @@ impl Runner {
                 packed.fill(|_| f64::NAN);
             }
         }
-    }
-
-    /// Calls a function of the computation, if the program has it.
-    fn call(&mut self, name: &str) -> Result<Duration, Error> {
-        self.call_with(name, |kernel, parameters, arguments| {
-            kernel.call(name, parameters, arguments)
-        })
+        self.results = Results::default();
     }
 
     /// Runs `code` on what a function of the computation takes, if the program has it; how long that took.
@@ -564,9 +806,22 @@ impl Runner {
             let own: Vec<&Stored> = stored.iter().filter(|one| one.tensor == *id).collect();
             arrays.extend(bound.arguments(&own));
         }
+        for one in stored {
+            if let Some(copy) = self.results.copies.get(&one.operand.values) {
+                arrays.extend(copy.arguments(one));
+            }
+        }
+        let mut results: BTreeMap<&BufferId, &mut Array> = self.results.arrays.iter_mut().collect();
         for (id, mode) in &function.args {
             if let Some(array) = arrays.remove(id) {
                 arguments.push(array);
+                continue;
+            }
+            if let Some(array) = results.remove(id) {
+                arguments.push(match mode {
+                    Mode::In => array.input(),
+                    Mode::Out | Mode::InOut => array.output(),
+                });
                 continue;
             }
             let Some(buffer) = buffers.get_mut(id.0 as usize).and_then(Option::take) else {
@@ -607,7 +862,7 @@ impl Runner {
         let statements = measured.flat_map(|rule| &rule.statements);
         statements
             .map(|statement| {
-                let dynamic = |read: &Read| self.bound.contains_key(&read.tensor);
+                let dynamic = |read: &Read| self.facts[read.tensor.0].format.is_some();
                 if !statement.is_exact() || statement.reads.iter().any(dynamic) {
                     return None; // how often its tests hold, and what is stored, is not known
                 }
@@ -635,24 +890,6 @@ impl Runner {
             .then(|| format!("it would take {cost} iterations, its limit is {MAX_REFERENCE_COST}")))
     }
 
-    /// A dynamic input as an array of the given shape, and which of its elements are stored: those of blocks all are.
-    fn widened(&self, tensor: &Tensor, shape: &[usize]) -> (Dense, Vec<bool>) {
-        let mut dense = Dense::zeros(shape);
-        let mut stored = vec![false; dense.data.len()];
-        for (at, (value, is_stored)) in dense.data.iter_mut().zip(&mut stored).enumerate() {
-            let element: Vec<u64> = unflatten(at, shape).into_iter().map(|at| at as u64).collect();
-            for position in tensor.positions_of(&element) {
-                *is_stored = true;
-                *value += match tensor.values() {
-                    Values::F64(values) => values[position],
-                    Values::F32(values) => values[position].into(),
-                    _ => 0.0, // none is bound with such values
-                };
-            }
-        }
-        (dense, stored)
-    }
-
     /// Compares all computed tensors with the reference evaluator on the given inputs (all that are not bound): the largest error, relative to
     /// `max(1, |reference|)`, with where it is.
     pub fn verify(&mut self, inputs: &BTreeMap<TensorId, Dense>) -> Result<Verification, Error> {
@@ -663,19 +900,24 @@ impl Runner {
             arrays.map(|(id, dense)| (*id, dense.resized(evaluator.shape(*id)))).collect();
         let mut stored = BTreeMap::new();
         for (id, bound) in &self.bound {
-            let (dense, pattern) = self.widened(bound.tensor(), evaluator.shape(*id));
+            let (dense, pattern) = scattered(bound.tensor(), evaluator.shape(*id), 0.0);
             inputs.insert(*id, dense);
             stored.insert(*id, pattern);
         }
         let expected = evaluator
-            .run_stored(&inputs, &stored)
+            .run_patterns(&inputs, &stored)
             .map_err(|error| Error::Reference(error.to_string()))?;
         let rounded = rounded(&program);
-        let mut worst =
-            Verification { max_error: 0.0, tolerance: Verification::TOLERANCE, at: None };
+        let tolerance = Verification::TOLERANCE;
+        let mut worst = Verification { max_error: 0.0, tolerance, at: None, stored: None };
         for id in program.tensor_ids().filter(|id| program.tensor(*id).role != Role::Input) {
             let shape = self.shape(id)?;
-            let Some(reference) = expected.get(&id) else { continue };
+            let Some((reference, pattern)) = expected.get(&id) else { continue };
+            if program.tensor(id).format.is_some()
+                && let Some(other) = self.other_pattern(id, pattern)?
+            {
+                worst = Verification { max_error: f64::INFINITY, stored: Some(other), ..worst };
+            }
             // A box may be larger than needed, on either side; only zeros are outside of the other.
             let resized = reference.resized(&shape);
             if resized.nonzeros() != reference.nonzeros() {
@@ -700,6 +942,7 @@ impl Runner {
                     worst = Verification {
                         max_error: error,
                         tolerance,
+                        stored: worst.stored,
                         at: Some((
                             program.tensor(id).name.clone(),
                             unflatten(position, &shape),
@@ -712,6 +955,55 @@ impl Runner {
         }
         Ok(worst)
     }
+
+    /// The first element of a result with `:F` that is stored and should not be, or the other way round.
+    fn other_pattern(
+        &self,
+        tensor: TensorId,
+        expected: &[bool],
+    ) -> Result<Option<(String, Vec<usize>, bool)>, Error> {
+        let (shape, zero) = (self.shape(tensor)?, self.zero(tensor));
+        let (values, stored) = scattered(&self.result(tensor)?, &shape, zero);
+        let spare = self.may_spare(tensor);
+        let differs = (0..stored.len()).find(|at| match (stored[*at], expected[*at]) {
+            (true, false) => !spare || values.data[*at] != zero,
+            (found, wanted) => found != wanted,
+        });
+        let name = &self.facts[tensor.0].name;
+        Ok(differs.map(|at| (name.clone(), unflatten(at, &shape), stored[at])))
+    }
+
+    /// Whether zeros may be stored where no product has a point: a result with the pattern of an operand has all of it, also where sums are over nothing; and
+    /// what is computed from such a one.
+    fn may_spare(&self, tensor: TensorId) -> bool {
+        let kernel = &self.built.lowered.kernel;
+        let program = &self.built.lowered.laid.analysis.inferred.program;
+        let Some(rule) = program.tensor(tensor).rule() else { return false };
+        let own = kernel.results.iter().find(|one| one.tensor == tensor);
+        let mut reads = program.rules[rule.0].products.iter().flat_map(|product| &product.accesses);
+        matches!(own.map(|one| &one.structure), Some(Structure::Copied { .. }))
+            || reads.any(|access| self.may_spare(access.tensor))
+    }
+}
+
+/// A tensor as an array of the given shape, and which of its elements are stored: those of blocks all are. The others are `zero`.
+fn scattered(tensor: &Tensor, shape: &[usize], zero: f64) -> (Dense, Vec<bool>) {
+    let mut dense = Dense::zeros(shape);
+    dense.data.fill(zero);
+    let mut stored = vec![false; dense.data.len()];
+    tensor.for_each_place(|element, position| {
+        let index: Vec<i64> = element.iter().map(|at| *at as i64).collect();
+        let Some(at) = dense.position(&index) else { return };
+        let value = match tensor.values() {
+            Values::F64(values) => values[position],
+            Values::F32(values) => values[position].into(),
+            _ => 0.0, // there are none with such values
+        };
+        // Entries of one element are added up.
+        dense.data[at] = if stored[at] { dense.data[at] + value } else { value };
+        stored[at] = true;
+    });
+    (dense, stored)
 }
 
 /// Tensors with rounding to 32 bits on the way to them: computed into 32-bit elements, or from such a tensor.
@@ -737,6 +1029,8 @@ pub struct Verification {
     pub tolerance: f64,
     /// Where: tensor, index, reference value, computed value.
     pub at: Option<(String, Vec<usize>, f64, f64)>,
+    /// An element of a result with `:F` that is stored but should not be, or (`false`) is not but should be. The error is infinite then.
+    pub stored: Option<(String, Vec<usize>, bool)>,
 }
 
 impl Verification {

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use dastac::driver::{Analysis, Built, Indices, Iteration, Target};
 use dastac::dynamic::is_wide;
-use dastac::run::Runner;
+use dastac::run::{Runner, Verification};
 use dastac::sparse;
-use dastac::sparse::io::ReadOptions;
+use dastac::sparse::io::{FileKind, ReadOptions};
 use dastac::stur::reference::Dense;
 use dastac::stur::{Program, TensorId};
 
@@ -49,9 +49,7 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     }
     for (id, path) in &plan.outputs {
         progress.stage(format!("writing {}", path.display()));
-        let array = runner.dense(*id).map_err(failed)?;
-        let element = runner.facts()[id.0].element;
-        npy::write(path, &runner.shape(*id).map_err(failed)?, &array, element)?;
+        write(&mut runner, *id, path, &source)?;
     }
     let verdict = if args.verify {
         progress.stage("comparing with the reference evaluator");
@@ -70,6 +68,20 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
         output::stdout(human(&runner, &report, &times, &verdict).as_bytes())?;
     }
     Ok(if verdict.disagrees() { Outcome::Disagreement } else { Outcome::Done })
+}
+
+/// Writes a computed tensor: of one with `:F` what is stored, unless the file is an array.
+fn write(runner: &mut Runner, id: TensorId, path: &Path, source: &Source) -> Result<()> {
+    let failed = |error: dastac::Error| Failure::of(error, source);
+    let kind = FileKind::of(path).filter(|kind| *kind != FileKind::Npy);
+    if let (Some(kind), Some(_)) = (kind, &runner.facts()[id.0].format) {
+        let result = runner.result(id).map_err(failed)?;
+        let (options, build) = (ReadOptions::default(), sparse::Build::default());
+        return tensors::write(path, kind, &result, &options, build);
+    }
+    let array = runner.dense(id).map_err(failed)?;
+    let element = runner.facts()[id.0].element;
+    npy::write(path, &runner.shape(id).map_err(failed)?, &array, element)
 }
 
 /// MLIR and LLVM getting ready on the other core while isl works on this one.
@@ -367,6 +379,12 @@ fn human(runner: &Runner, report: &Report, times: &[Duration], verdict: &Verdict
                 error => format!("{error:.1e}"),
             };
             format!("agrees with the reference evaluator (largest error {error})\n")
+        }
+        Verdict::Compared(Verification { stored: Some((tensor, index, stored)), .. }) => {
+            let (is, should) = if *stored { ("is", "should not") } else { ("is not", "should") };
+            format!(
+                "DISAGREES with the reference evaluator: {tensor}{index:?} {is} stored, but {should} be\n"
+            )
         }
         Verdict::Compared(verification) => match &verification.at {
             Some((tensor, index, wanted, found)) => format!(

@@ -339,12 +339,12 @@ impl Search<'_> {
                 true => Verification::TOLERANCE_F32,
                 false => Verification::TOLERANCE,
             };
-            let found = self.runner.packed(*id);
-            values.iter().enumerate().all(|(at, wanted)| {
-                let found = found.get(at);
-                let same = found == *wanted || found.is_nan() && wanted.is_nan();
-                same || (found - wanted).abs() <= tolerance * wanted.abs().max(*scale)
-            })
+            let found = self.runner.values(*id);
+            found.len() == values.len()
+                && found.iter().zip(values).all(|(found, wanted)| {
+                    let same = found == wanted || found.is_nan() && wanted.is_nan();
+                    same || (found - wanted).abs() <= tolerance * wanted.abs().max(*scale)
+                })
         })
     }
 
@@ -416,7 +416,7 @@ fn loops(laid: &Laid, schedules: &[Schedule]) -> Result<Lowered, Error> {
 fn results(runner: &Runner, program: &Program) -> Vec<(TensorId, Vec<f64>, f64)> {
     let computed = program.tensor_ids().filter(|id| program.tensor(*id).role != Role::Input);
     let result = |id: TensorId| {
-        let values = runner.packed(id).to_vec();
+        let values = runner.values(id);
         let finite = values.iter().filter(|value| value.is_finite());
         // A mean is a scale, not a result.
         #[allow(clippy::cast_precision_loss)]

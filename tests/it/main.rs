@@ -1,7 +1,6 @@
 //! The integration tests of the project: one binary, because each links LLVM statically and is large.
 
 mod arrows;
-mod assemble;
 mod bench;
 mod cli;
 mod diagnostics;
@@ -9,6 +8,7 @@ mod differential;
 mod examples;
 mod formats;
 mod prove;
+mod results;
 mod schedules;
 mod setup_script;
 mod sparse;

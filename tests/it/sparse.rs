@@ -174,11 +174,11 @@ fn interpreted(runner: &Runner, module: &Module, source: &str) {
     for one in &kernel.stored {
         let tensor = runner.bound(one.tensor).unwrap();
         let tensor = tensor.convert(&one.operand.format, Build::default()).unwrap();
-        for (level, symbol) in one.counts() {
+        for (level, symbol) in one.operand.counts() {
             let LevelData::Compressed { coordinates, .. } = &tensor.levels()[level] else {
                 unreachable!()
             };
-            symbols[symbol] = coordinates.len() as i64;
+            symbols[symbol.0 as usize] = coordinates.len() as i64;
         }
         for (buffer, data) in one.operand.buffers().into_iter().zip(data(&tensor)) {
             arrays.insert(buffer.0, data);

@@ -103,10 +103,6 @@ impl Layout {
 
     /// What a program asks of a tensor's layout.
     pub(crate) fn asked(inferred: &Inferred, tensor: TensorId) -> Result<Builder, LayoutError> {
-        let beyond = inferred.program.not_computed();
-        if !beyond.is_empty() {
-            return Err(LayoutError::Program(beyond));
-        }
         let asked = || -> Result<Builder, LayoutError> {
             let mut builder = Layout::builder(&stored(inferred, tensor)?)
                 .loop_order(&appearance_order(inferred, tensor))

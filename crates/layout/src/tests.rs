@@ -169,24 +169,6 @@ fn failures_name_the_tensor() {
     assert!(matches!(blamed(defect.into(), "B"), LayoutError::Poly(_)));
 }
 
-#[test]
-fn dynamic_results_are_refused() {
-    let source = "symbols: N
-        y(i) := A(i, j) * x(j)
-        A:D(i, j) := (0 <= i < N) * (0 <= j < N)
-        A:F := csr
-        x:D(j) := (0 <= j < N)
-        y:F := C";
-    let (program, _) = dastac_stur::load(source).unwrap();
-    let inferred = dastac_stur::infer::infer(&program, &Context::new().unwrap()).unwrap();
-    let x = program.find("x").unwrap();
-    for refused in [Layout::all(&inferred).err(), Layout::of(&inferred, x).err()] {
-        let Some(LayoutError::Program(found)) = refused else { panic!("{refused:?}") };
-        assert_eq!(found[0].code, "E0900");
-        assert!(source[found[0].labels[0].0.start..].starts_with("y:F"));
-    }
-}
-
 /// Tensors that differ in numbers share what is found; each has the layout that it would have alone.
 #[test]
 fn layouts_of_a_family_are_those_of_each() {

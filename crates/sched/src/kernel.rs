@@ -1,7 +1,7 @@
 //! The computation: a function `kernel` over packed tensors, rule after rule; before it, where the program has preprocess blocks, a
-//! function `prepare` with the rules in them.
+//! function `prepare` with the rules in them. Results with `:F` make several functions of each ([`crate::phases`]).
 //!
-//! Each takes the tensors that it reads and writes, in order; without blocks, `kernel` takes all of them.
+//! Each takes the tensors that it reads and writes, in order; where there is only one, `kernel` takes all of them.
 //!
 //! A statement whose product has definitions and guards loops over the other iterators of its domain; at each point the computed ones get
 //! their values, and it runs where they lie in the domain and the guards hold. `s` is no loop in
@@ -10,18 +10,18 @@
 //! Each statement accumulates into its head. Where the rule's statements write disjoint parts that together are the whole head, and
 //! every reduction became a sum ([`dastac_loops::passes`], `contract`), elements are set once and nothing is cleared before.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use dastac_layout::{
     Layout, Resolve, affine_to_index, convert, explicit, expr_to_index, partition,
 };
 use dastac_loops::tile::Plans;
 use dastac_loops::{
-    BufferId, Compare, Condition, Element, For, Function, Index, Mode, Module, Stmt, Store,
-    StoreMode, Value, VarId, passes,
+    BufferId, Compare, Condition, Element, For, Function, Index, Module, Stmt, Store, StoreMode,
+    Value, VarId, passes,
 };
 use dastac_poly::{Map, Set, ast};
-use dastac_sparse::iterate::Walking;
+use dastac_sparse::iterate::{Assembly, Structure, Walking};
 use dastac_stur::ast::CompareOp;
 use dastac_stur::infer::{Inferred, InferredRule, Read, Statement, Structured};
 use dastac_stur::program::TensorId;
@@ -30,8 +30,9 @@ use dastac_stur::sets::{Affine, Sets};
 
 use crate::SchedError;
 use crate::arrange::{arranged, block_name, in_lanes, plan, tiles};
-use crate::dynamic::{Dynamic, Stored, declare};
+use crate::dynamic::{Assembled, Dynamic, Stored, declare};
 use crate::nest::{Scan, Scope, module_name, symbol};
+use crate::phases::{Block, Phase};
 
 /// A domain in more parts than this is scanned as a whole.
 const MAX_PARTS: usize = 8;
@@ -39,14 +40,18 @@ const MAX_PARTS: usize = 8;
 /// The computation as loops.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    /// The function `kernel`, and `prepare` after it if there are preprocess rules; buffer `k` is tensor `k`'s packed buffer.
+    /// The function `kernel`, and `prepare` after it if there are preprocess rules, each behind those that are called before; buffer `k` is tensor `k`'s packed buffer.
     pub module: Module,
+    /// The functions, in the order of the module.
+    pub phases: Vec<Phase>,
     /// isl's AST of every statement, with its rule's head.
     pub asts: Vec<(TensorId, ast::Node)>,
     /// What `schedule:` says about loops and is done where they are tiled.
     pub plans: Plans,
-    /// The arrays of dynamic tensors: each in the format of its `:F`, in order, then copies in others.
+    /// The arrays of dynamic tensors: of inputs in the formats of their `:F`, in order, then results, and copies in other formats.
     pub stored: Vec<Stored>,
+    /// Dynamic tensors that rules compute.
+    pub results: Vec<Assembled>,
 }
 
 /// A module with the program's symbols and one packed buffer a tensor, in order; then the arrays of dynamic tensors.
@@ -81,85 +86,43 @@ pub fn kernel(
         dynamic: Dynamic { inferred, layouts, indices, walking },
         module,
         stored,
+        results: Vec::new(),
         function: Function::new(KERNEL, Vec::new()),
         asts: Vec::new(),
     };
     let in_block = |rule: &InferredRule| inferred.program.rules[rule.rule.0].preprocess;
     let has_block = inferred.rules.iter().any(in_block);
-    for block in [false, true] {
-        if block && !has_block {
+    let mut phases = Vec::new();
+    let mut prepared = 0;
+    for (name, preprocess) in [(PREPARE, true), (KERNEL, false)] {
+        if preprocess && !has_block {
             continue;
         }
-        let rules: Vec<&InferredRule> =
-            inferred.rules.iter().filter(|rule| in_block(rule) == block).collect();
-        builder.function = Function::new(if block { PREPARE } else { KERNEL }, Vec::new());
-        for rule in &rules {
-            let statements =
-                builder.rule(rule).map_err(|e| e.blamed("the loops", inferred, rule.head))?;
-            builder.function.body.extend(statements);
+        builder.function = Function::new(name, Vec::new());
+        let mut block = Block::new(inferred, name, preprocess);
+        for rule in inferred.rules.iter().filter(|rule| in_block(rule) == preprocess) {
+            builder
+                .rule_of(&mut block, rule)
+                .map_err(|e| e.blamed("the loops", inferred, rule.head))?;
         }
-        let walked = walked(&builder.stored, &builder.function.body);
-        let args = arguments(inferred, &walked, &rules, has_block);
-        let function = Function { args, ..builder.function.clone() };
-        builder.module.functions.push(function);
+        let Builder { module, function, stored, results, .. } = &mut builder;
+        prepared = phases.len();
+        phases.extend(block.functions(module, function, (stored, results), has_block));
     }
+    // `prepare` was first, since `kernel` reads what it makes.
+    phases.rotate_left(prepared);
+    builder.module.functions.rotate_left(prepared);
     let rules = &inferred.program.rules;
     let scheduled = rules.iter().filter(|rule| !rule.schedule.is_empty());
     let plans = scheduled.map(|rule| (buffer(rule.head), plan(&inferred.sets, rule))).collect();
-    Ok(Kernel { module: builder.module, asts: builder.asts, plans, stored: builder.stored })
+    let Builder { module, asts, stored, results, .. } = builder;
+    Ok(Kernel { module, phases, asts, plans, stored, results })
 }
 
 /// The name of the computation's function.
 pub const KERNEL: &str = "kernel";
 /// The name of the function with the rules of preprocess blocks.
 pub const PREPARE: &str = "prepare";
-
-/// The formats of dynamic tensors in which statements read them: their values, or only where these are.
-fn walked<'a>(stored: &'a [Stored], body: &[Stmt]) -> Vec<&'a Stored> {
-    let mut read: BTreeSet<BufferId> = BTreeSet::new();
-    for stmt in body {
-        stmt.visit_values(&mut |value| {
-            if let Value::Load(buffer, _) = value {
-                read.insert(*buffer);
-            }
-        });
-        stmt.visit_indices(&mut |index| {
-            if let Index::Load(buffer, _) = index {
-                read.insert(*buffer);
-            }
-        });
-    }
-    let used = |one: &&Stored| one.operand.buffers().iter().any(|buffer| read.contains(buffer));
-    stored.iter().filter(used).collect()
-}
-
-/// What a function takes: the tensors of its rules, or all of them where it is the only one. Of a dynamic tensor these are the arrays of all formats in which
-/// it is read, its values last.
-fn arguments(
-    inferred: &Inferred,
-    stored: &[&Stored],
-    rules: &[&InferredRule],
-    touched_only: bool,
-) -> Vec<(BufferId, Mode)> {
-    let writes = |id: TensorId| rules.iter().any(|rule| rule.head == id);
-    let reads = |id: TensorId| {
-        let accesses = rules.iter().flat_map(|rule| &inferred.program.rules[rule.rule.0].products);
-        accesses.flat_map(|product| &product.accesses).any(|access| access.tensor == id)
-    };
-    inferred
-        .program
-        .tensor_ids()
-        .filter(|id| !touched_only || writes(*id) || reads(*id))
-        .flat_map(|id| {
-            let mode = if writes(id) { Mode::Out } else { Mode::In };
-            let arrays = stored.iter().filter(|one| one.tensor == id);
-            let arrays: Vec<BufferId> = arrays.flat_map(|one| one.operand.buffers()).collect();
-            let packed = inferred.program.tensor(id).format.is_none();
-            let own = if packed { vec![buffer(id)] } else { arrays };
-            own.into_iter().map(move |buffer| (buffer, mode))
-        })
-        .collect()
-}
 
 /// The extents of a tensor's box.
 pub(crate) fn extents(
@@ -213,16 +176,47 @@ struct Builder<'a> {
     dynamic: Dynamic<'a>,
     module: Module,
     stored: Vec<Stored>,
+    results: Vec<Assembled>,
+    /// What variables there are in the functions of a block.
     function: Function,
     asts: Vec<(TensorId, ast::Node)>,
 }
 
 impl Builder<'_> {
+    /// Adds the statements of a rule to its block.
+    fn rule_of<'r>(
+        &mut self,
+        block: &mut Block<'r>,
+        rule: &'r InferredRule,
+    ) -> Result<(), SchedError> {
+        let program = &self.inferred.program;
+        if !program.is_over_levels(rule.rule) {
+            let body = self.rule(rule)?;
+            block.rule(rule, &[], body);
+            return Ok(());
+        }
+        let mut part = Function { body: Vec::new(), ..self.function.clone() };
+        let (module, stored) = (&mut self.module, &mut self.stored);
+        let Some(storage) = &program.tensor(rule.head).format else {
+            let (set, copies) = self.dynamic.rule(module, stored, rule, &mut part)?;
+            self.function.vars = part.vars;
+            let mut statements = if set { Vec::new() } else { self.clear(rule.head)? };
+            statements.extend(part.body);
+            block.rule(rule, &copies, statements);
+            return Ok(());
+        };
+        let function = (&mut part, &storage.format);
+        let (assembly, copies) = self.dynamic.result(module, stored, rule, function)?;
+        self.function.vars = part.vars;
+        let Assembly { structure, count, fill } = assembly;
+        let counted = matches!(structure, Structure::Counted { .. });
+        self.results.push(Assembled { tensor: rule.head, structure });
+        block.result(rule, &copies, counted.then_some(count), fill);
+        Ok(())
+    }
+
     /// The loops of a rule. A loop that is wanted in lanes stays around the sums where elements can be in lanes there, and is the innermost else.
     fn rule(&mut self, rule: &InferredRule) -> Result<Vec<Stmt>, SchedError> {
-        if self.inferred.program.is_over_levels(rule.rule) {
-            return self.dynamic_rule(rule);
-        }
         let definition = &self.inferred.program.rules[rule.rule.0];
         let lanes = definition.schedule.vectorize.as_ref();
         if let Some(lanes) = lanes.filter(|lanes| definition.iterators.contains(lanes)) {
@@ -235,16 +229,6 @@ impl Builder<'_> {
             self.asts.truncate(before.1);
         }
         self.arranged_rule(rule, true)
-    }
-
-    /// The loops of a rule that reads dynamic tensors.
-    fn dynamic_rule(&mut self, rule: &InferredRule) -> Result<Vec<Stmt>, SchedError> {
-        let mut part = Function { body: Vec::new(), ..self.function.clone() };
-        let set = self.dynamic.rule(&mut self.module, &mut self.stored, rule, &mut part)?;
-        self.function.vars = part.vars;
-        let mut statements = if set { Vec::new() } else { self.clear(rule.head)? };
-        statements.extend(part.body);
-        Ok(statements)
     }
 
     fn arranged_rule(

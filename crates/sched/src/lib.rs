@@ -9,12 +9,14 @@ mod dynamic;
 mod kernel;
 mod movement;
 mod nest;
+mod phases;
 pub mod validate;
 
-pub use dynamic::Stored;
+pub use dynamic::{Assembled, Stored};
 pub use kernel::{KERNEL, Kernel, PREPARE, kernel};
 pub use movement::{Movement, movement};
 pub use nest::{Leaf, Scan, Scope};
+pub use phases::Phase;
 
 use dastac_layout::LayoutError;
 use dastac_stur::TensorId;

@@ -35,7 +35,8 @@ pub fn movement(
 ) -> Result<Movement, SchedError> {
     let module = Module { functions: Vec::new(), ..kernel.module.clone() };
     let mut result = Movement { module, functions: Vec::new() };
-    let mut used = ["sizes", crate::KERNEL, crate::PREPARE].map(String::from).to_vec();
+    let mut used: Vec<String> = kernel.phases.iter().map(|phase| phase.name.clone()).collect();
+    used.push("sizes".into());
     for id in inferred.program.tensor_ids() {
         let mover = Mover { inferred, layout: &layouts[id.0], id };
         let name = |kind: &str, used: &mut Vec<String>| {

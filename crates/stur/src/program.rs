@@ -6,7 +6,6 @@
 
 use crate::ast::{CompareOp, Comparison, Expr, Span};
 use crate::coefficient::Coefficient;
-use crate::diagnostic::Diagnostic;
 use crate::format::Format;
 use crate::schedule::Schedule;
 use crate::semiring::Semiring;
@@ -275,24 +274,12 @@ impl Program {
         }
     }
 
-    /// What is not computed yet: results with `:F`.
-    pub fn not_computed(&self) -> Vec<Diagnostic> {
-        let computed = self.tensors.iter().filter(|tensor| tensor.rule().is_some());
-        let formats = computed.filter_map(|tensor| {
-            let storage = tensor.format.as_ref()?;
-            let what = format!("computing into a dynamically sparse tensor (`{}:F`)", tensor.name);
-            let label = "which elements it has is known only then";
-            let error = Diagnostic::unsupported(what, storage.span, label);
-            Some(error.hint("`dastac check` and `dastac infer` understand it; without `:F` the result is dense, or as its rule's structure says"))
-        });
-        formats.collect()
-    }
-
-    /// Whether a rule's loops are those of a kernel over levels: it reads dynamic tensors, or is in another semiring than that of sums and products.
+    /// Whether a rule's loops are those of a kernel over levels: it reads or computes dynamic tensors, or is in another semiring than that of sums and products.
     pub fn is_over_levels(&self, rule: RuleId) -> bool {
         let rule = &self.rules[rule.0];
         let mut accesses = rule.products.iter().flat_map(|product| &product.accesses);
         rule.semiring != Semiring::SumTimes
+            || self.tensor(rule.head).format.is_some()
             || accesses.any(|access| self.tensor(access.tensor).format.is_some())
     }
 

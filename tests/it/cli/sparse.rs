@@ -421,15 +421,34 @@ B:F := csc
         error: `A` has 2 dimensions, but the tensor in `cube.tns` has 3
     "#]],
     );
-    fs::write(folder.path("q.stur"), format!("{program}C:F := csr\n")).unwrap();
-    folder.fails("run q.stur -p M=3 -p N=3", 1, &expect![[r#"
-        error[E0900]: not supported yet: computing into a dynamically sparse tensor (`C:F`)
-         --> q.stur:7:1
-          |
-        7 | C:F := csr
-          | ^^^^^^^^^^ which elements it has is known only then
-          |
-          = help: `dastac check` and `dastac infer` understand it; without `:F` the result is dense, or as its rule's structure says
+}
 
-    "#]]);
+/// Results with `:F` are written as they are stored, and read by later rules.
+#[test]
+fn results_with_formats() {
+    let folder = folder();
+    let program = "symbols: N
+C(i, j) := A(i, j) * A(i, k) * (k < 2)
+A:D(i, j) := (0 <= i < N) * (0 <= j < N)
+A:F := csr
+C:D(i, j) := (0 <= i < N) * (0 <= j < N)
+C:F := csr
+D(i, j) := C(i, j) + A(j, i)
+D:D(i, j) := (0 <= i < N) * (0 <= j < N)
+D:F := coo
+y(i) := D(i, j)
+";
+    fs::write(folder.path("p.stur"), program).unwrap();
+    for threads in [1, 2] {
+        let outputs = "--output C=c.mtx --output D=d.npz --output y=y.npy";
+        let run = format!("run p.stur --input A=a.mtx {outputs} --verify --threads {threads}");
+        let report = folder.works(&run);
+        assert!(report.contains("agrees with the reference evaluator"), "{report}");
+        assert!(report.contains("`D` reads `A` in csc, a copy of "), "{report}");
+        let entries = |file: &str| folder.works(&format!("inspect {file}"));
+        assert!(entries("c.mtx").contains("5 x 5") && entries("d.npz").contains("5 x 5"));
+    }
+    for file in ["c.tns", "c.smtx", "c.npy", "c.npz"] {
+        folder.works(&format!("run p.stur --input A=a.mtx --output C={file}"));
+    }
 }

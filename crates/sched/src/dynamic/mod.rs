@@ -10,18 +10,22 @@ mod rule;
 #[cfg(test)]
 mod tests;
 
-pub use operands::Stored;
 pub(crate) use operands::declare;
+pub use operands::{Assembled, Stored};
 
 use dastac_layout::{Layout, LayoutError};
-use dastac_loops::{Element, Function, Module};
-use dastac_sparse::iterate::{Factor, IterateError, Kernel, Walking, fill};
+use dastac_loops::{Element, Function, Index, Module};
+use dastac_sparse::iterate::{
+    Assembly, Factor, IterateError, Kernel, Operand, Walking, appending, assembly, fill,
+    is_appended, pattern_of,
+};
 use dastac_stur::format::{Format, Kind, Level};
 use dastac_stur::infer::{Inferred, InferredRule};
 use dastac_stur::program::TensorId;
 use dastac_stur::{Diagnostic, program::Rule};
 
 use crate::SchedError;
+use crate::kernel::{buffer, extents};
 use rule::Translation;
 
 /// What rules that read dynamic tensors are made of.
@@ -34,60 +38,156 @@ pub(crate) struct Dynamic<'a> {
     pub walking: Walking,
 }
 
+/// A rule's kernel.
+struct Walked {
+    kernel: Kernel,
+    /// Which tensors its operands are.
+    tensors: Vec<TensorId>,
+    /// So many of its loops append elements of the result.
+    appended: usize,
+}
+
+impl Walked {
+    /// The tensors of which copies are read.
+    fn copied(&self) -> Vec<TensorId> {
+        let operands = self.kernel.operands.iter().zip(&self.tensors);
+        let copies = operands.filter(|(operand, id)| operand.values != buffer(**id));
+        copies.map(|(_, id)| *id).collect()
+    }
+}
+
 impl Dynamic<'_> {
-    /// Fills a function without statements with those of a rule. Gives whether they set all of its head; else they add to it.
+    /// Fills a function without statements with those of a rule. Gives whether they set all of its head, else they add to it; and the tensors of which they read copies.
     pub(crate) fn rule(
         &self,
         module: &mut Module,
         stored: &mut Vec<Stored>,
         rule: &InferredRule,
         function: &mut Function,
-    ) -> Result<bool, SchedError> {
-        let Dynamic { inferred, layouts, indices, walking } = *self;
+    ) -> Result<(bool, Vec<TensorId>), SchedError> {
+        let mut walked = self.walked(module, stored, rule)?;
+        let before = function.clone();
+        let set = self.mended(module, stored, rule, &mut walked, &mut |module, kernel| {
+            *function = before.clone();
+            fill(function, module, kernel)
+        })?;
+        Ok((set, walked.copied()))
+    }
+
+    /// The statements of a rule whose head has a format, for functions that begin with the variables of `function`, which gets theirs; and the tensors of which they read
+    /// copies.
+    pub(crate) fn result(
+        &self,
+        module: &mut Module,
+        stored: &mut Vec<Stored>,
+        rule: &InferredRule,
+        (function, declared): (&mut Function, &Format),
+    ) -> Result<(Assembly, Vec<TensorId>), SchedError> {
+        let Dynamic { inferred, indices, .. } = *self;
+        let extents = extents(inferred, module, rule.head)?;
+        let mut walked = self.walked(module, stored, rule)?;
+        let appended = match declared.levels().iter().all(is_appended) {
+            true => declared.clone(),
+            false => ordered(declared),
+        };
+        let formats = [declared, &appended];
+        if patterned(&walked.kernel, formats, &extents).is_none() {
+            walked.kernel.order = appending(&walked.kernel, &appended);
+            let last = appended.levels().iter().rposition(|level| level.kind != Kind::Dense);
+            walked.appended = last.map_or(0, |last| last + 1);
+        }
+        let before = function.clone();
+        let attempt = &mut |module: &mut Module, kernel: &Kernel| {
+            *function = before.clone();
+            let operand = match patterned(kernel, formats, &extents) {
+                Some(operand) => Operand { values: buffer(rule.head), ..operand.clone() },
+                None => {
+                    let dimensions = (&appended, extents.clone());
+                    operands::own(inferred, module, rule.head, dimensions, indices)
+                }
+            };
+            assembly(function, module, kernel, &operand).map(|assembly| (assembly, operand))
+        };
+        let (assembly, operand) = self.mended(module, stored, rule, &mut walked, attempt)?;
+        stored.push(Stored { tensor: rule.head, operand, converted_for: None });
+        Ok((assembly, walked.copied()))
+    }
+
+    /// A rule's kernel, its tensors in the formats in which they are there.
+    fn walked(
+        &self,
+        module: &Module,
+        stored: &[Stored],
+        rule: &InferredRule,
+    ) -> Result<Walked, SchedError> {
         let first = |id: TensorId| {
             stored.iter().find(|one| one.tensor == id).map(|one| one.operand.clone())
         };
-        let translation = Translation::new(inferred, layouts, module, rule)?;
+        let translation = Translation::new(self.inferred, self.layouts, module, rule)?;
         let (kernel, tensors) = translation.kernel(&first)?;
-        let mut kernel = Kernel { walking, ..kernel };
-        // Each time one more operand follows the wanted order, or is searched.
-        for _ in 0..=2 * tensors.len() {
-            let mut filled = function.clone();
-            let buffers = module.buffers.len();
-            let error = match fill(&mut filled, module, &kernel) {
-                Ok(set) => {
-                    *function = filled;
-                    return Ok(set);
-                }
+        let kernel = Kernel { walking: self.walking, ..kernel };
+        Ok(Walked { kernel, tensors, appended: 0 })
+    }
+
+    /// What `attempt` makes of a kernel in which copies stand for the operands that are in the way.
+    fn mended<T>(
+        &self,
+        module: &mut Module,
+        stored: &mut Vec<Stored>,
+        rule: &InferredRule,
+        walked: &mut Walked,
+        attempt: &mut dyn FnMut(&mut Module, &Kernel) -> Result<T, IterateError>,
+    ) -> Result<T, SchedError> {
+        let Dynamic { inferred, indices, .. } = *self;
+        // Each time one more operand follows the wanted order, has its levels ordered, or is searched.
+        for _ in 0..=2 * walked.tensors.len() {
+            let (buffers, symbols) = (module.buffers.len(), module.symbols.len());
+            let error = match attempt(module, &walked.kernel) {
+                Ok(made) => return Ok(made),
                 Err(error) => error,
             };
-            module.buffers.truncate(buffers); // without its workspaces
-            let Some((operand, format)) = cheapest(&kernel, &error) else {
-                if search(&mut kernel, &error) {
+            // Without what it added.
+            module.buffers.truncate(buffers);
+            module.symbols.truncate(symbols);
+            let Some((operand, format)) = cheapest(walked, &error) else {
+                if search(&mut walked.kernel, &error) {
                     continue;
                 }
-                return Err(refused(inferred, rule, &tensors, &error));
+                return Err(refused(inferred, rule, walked, &error));
             };
-            let tensor = tensors[operand];
+            let tensor = walked.tensors[operand];
             let known = |one: &&Stored| one.tensor == tensor && one.operand.format == format;
             let copy = match stored.iter().find(known) {
                 Some(known) => known.operand.clone(),
                 None => {
-                    let operand = operands::copy(inferred, module, tensor, &format, indices)?;
+                    let extents = walked.kernel.operands[operand].extents.clone();
+                    let dimensions = (&format, extents);
+                    let operand = operands::copy(inferred, module, tensor, dimensions, indices);
                     let converted_for = Some(rule.head);
                     stored.push(Stored { tensor, operand: operand.clone(), converted_for });
                     operand
                 }
             };
-            kernel.operands[operand] = copy;
+            walked.kernel.operands[operand] = copy;
         }
         Err(SchedError::Ast("of a rule whose tensors no order walks".into()))
     }
 }
 
+/// The operand whose pattern a result has, in one of some formats, if it has one's.
+fn patterned<'k>(
+    kernel: &'k Kernel,
+    formats: [&Format; 2],
+    extents: &[Index],
+) -> Option<&'k Operand> {
+    let factor = formats.into_iter().find_map(|format| pattern_of(kernel, format, extents))?;
+    Some(&kernel.operands[kernel.products[0].factors[factor].operand])
+}
+
 /// The operand whose conversion costs least to mend an error, and its format then. Of a contradiction: one alone if that is enough, of the lowest rank, the
 /// last of these. Nothing where no conversion helps.
-fn cheapest(kernel: &Kernel, error: &IterateError) -> Option<(usize, Format)> {
+fn cheapest(walked: &Walked, error: &IterateError) -> Option<(usize, Format)> {
+    let kernel = &walked.kernel;
     let operands = match error {
         IterateError::Cycle { operands } => operands,
         IterateError::Level { operand, .. } if has_position(kernel, *operand) => return None,
@@ -96,10 +196,8 @@ fn cheapest(kernel: &Kernel, error: &IterateError) -> Option<(usize, Format)> {
             return Some((*operand, format))
                 .filter(|(_, new)| *new != kernel.operands[*operand].format);
         }
-        IterateError::Cursors(_)
-        | IterateError::Result { .. }
-        | IterateError::Workspace
-        | IterateError::Width(_) => return None,
+        IterateError::Workspace => return scattering(kernel, walked.appended),
+        IterateError::Cursors(_) | IterateError::Result { .. } => return None,
     };
     let mut best: Option<(bool, usize, usize, Format)> = None;
     // A position in a copy is another one.
@@ -141,6 +239,25 @@ fn search(kernel: &mut Kernel, error: &IterateError) -> bool {
     found
 }
 
+/// An operand that keeps the outermost loops from the order in which they append elements, and a format in which it does not.
+fn scattering(kernel: &Kernel, appended: usize) -> Option<(usize, Format)> {
+    let contradicts = |operand: &usize| {
+        let mut alone = kernel.clone();
+        for (at, other) in alone.operands.iter_mut().enumerate() {
+            if at != *operand {
+                other.format = Format::dense(other.format.rank());
+            }
+        }
+        let order = dastac_sparse::iterate::order(&alone);
+        order.map_or(true, |order| order[..appended] != kernel.order[..appended])
+    };
+    let all = (0..kernel.operands.len()).filter(|at| !has_position(kernel, *at));
+    let new = |(operand, format): &(usize, Format)| *format != kernel.operands[*operand].format;
+    let moved = all.clone().filter(contradicts).map(|at| (at, reordered(kernel, at)));
+    let sorted = all.map(|at| (at, ordered(&kernel.operands[at].format)));
+    moved.chain(sorted).find(new)
+}
+
 /// A format whose levels' coordinates grow: dense ones stay, all others are compressed.
 fn ordered(format: &Format) -> Format {
     let levels = format.levels().iter().map(|level| match level.kind {
@@ -170,12 +287,16 @@ fn reordered(kernel: &Kernel, operand: usize) -> Format {
 fn refused(
     inferred: &Inferred,
     rule: &InferredRule,
-    tensors: &[TensorId],
+    Walked { kernel, tensors, appended }: &Walked,
     error: &IterateError,
 ) -> SchedError {
     let program = &inferred.program;
     let name = |operand: &usize| program.tensor(tensors[*operand]).name.as_str();
     let Rule { span, .. } = program.rules[rule.rule.0];
+    let order = || {
+        let names = kernel.order[..*appended].iter().map(|at| kernel.iterators[*at].0.as_str());
+        names.collect::<Vec<_>>().join(", ")
+    };
     let (what, label, hint) = match error {
         IterateError::Cycle { operands } => {
             let names: Vec<&str> = operands.iter().map(name).collect();
@@ -183,7 +304,7 @@ fn refused(
             (
                 what,
                 "no order of the loops follows their levels".to_string(),
-                "compute a part of the product in a rule of its own",
+                "compute a part of the product in a rule of its own".to_string(),
             )
         }
         IterateError::Level { operand, level } => {
@@ -191,24 +312,25 @@ fn refused(
             (
                 what,
                 "its coordinates are not ordered and unique".into(),
-                "choose another format in `:F`, such as csr or csf; files are converted when they are read",
+                "choose another format in `:F`, such as csr or csf; files are converted when they are read".into(),
             )
         }
         IterateError::Cursors(count) => {
             let what = format!("{count} sparse levels in one loop");
-            (what, format!("{error}"), "compute a part of the sum in a rule of its own")
+            let hint = "compute a part of the sum in a rule of its own";
+            (what, format!("{error}"), hint.into())
         }
         IterateError::Result { .. } => {
-            let what = "assembling the result".to_string();
-            (what, format!("{error}"), "choose dense and compressed levels in its `:F`")
+            let hint = "choose dense and compressed levels in its `:F`";
+            ("assembling the result".into(), format!("{error}"), hint.into())
         }
-        IterateError::Workspace | IterateError::Width(_) => {
-            let what = "assembling the result".to_string();
-            (
-                what,
-                format!("{error}"),
-                "leave its `:F` out: dense results can be stored to in any order",
-            )
+        IterateError::Workspace => {
+            let hint = format!(
+                "elements of `{}` are appended in the order ({}) of its levels: compute what comes to them otherwise in a rule of its own, or leave its `:F` out",
+                program.tensor(rule.head).name,
+                order()
+            );
+            ("a result in a format whose loops scatter".into(), format!("{error}"), hint)
         }
     };
     let error = Diagnostic::unsupported(what, span, label).hint(hint);

@@ -1,10 +1,11 @@
 //! The arrays of dynamic tensors in a module.
 //!
 //! The values of a tensor in the format that `:F` says are the buffer with the tensor's number; the arrays of its levels come after all tensors' buffers.
-//! A tensor that a rule cannot walk in that format has a copy in another one, with a name and values of its own.
+//! A tensor that a rule cannot walk in that format has a copy in another one, with a name and values of its own. A result whose elements cannot be appended in
+//! the format of `:F` is computed in one of ordered levels instead.
 
-use dastac_loops::{BufferId, Element, Module};
-use dastac_sparse::iterate::{LevelBuffers, Operand};
+use dastac_loops::{BufferId, Element, Index, Module};
+use dastac_sparse::iterate::{Operand, Structure};
 use dastac_stur::format::Format;
 use dastac_stur::infer::Inferred;
 use dastac_stur::program::TensorId;
@@ -24,17 +25,16 @@ pub struct Stored {
     pub converted_for: Option<TensorId>,
 }
 
-impl Stored {
-    /// The symbols for numbers of positions, and the number of the level that each is of.
-    pub fn counts(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
-        self.operand.levels.iter().enumerate().filter_map(|(at, level)| match level {
-            LevelBuffers::Compressed { count, .. } => Some((at, count.0 as usize)),
-            LevelBuffers::Dense | LevelBuffers::Singleton { .. } => None,
-        })
-    }
+/// A tensor with `:F` that a rule computes.
+#[derive(Clone, Debug)]
+pub struct Assembled {
+    /// The tensor. The first [`Stored`] of it has its arrays.
+    pub tensor: TensorId,
+    /// Where its levels come from; of a copied structure they are an operand's buffers.
+    pub structure: Structure,
 }
 
-/// Adds the arrays of all dynamic tensors' levels; `indices` is the type of positions and coordinates.
+/// Adds the arrays of all dynamic inputs' levels; `indices` is the type of positions and coordinates.
 pub(crate) fn declare(
     inferred: &Inferred,
     module: &mut Module,
@@ -42,13 +42,31 @@ pub(crate) fn declare(
 ) -> Result<Vec<Stored>, SchedError> {
     let mut all = Vec::new();
     for id in inferred.program.tensor_ids() {
-        let Some(storage) = &inferred.program.tensor(id).format else { continue };
-        let name = module_name(&inferred.program.tensor(id).name);
-        let values = Some(buffer(id));
-        let operand = arrays(inferred, module, id, (&name, &storage.format), values, indices)?;
+        let tensor = inferred.program.tensor(id);
+        let Some(storage) = tensor.format.as_ref().filter(|_| tensor.rule().is_none()) else {
+            continue;
+        };
+        let extents = extents(inferred, module, id)?;
+        let operand = own(inferred, module, id, (&storage.format, extents), indices);
         all.push(Stored { tensor: id, operand, converted_for: None });
     }
     Ok(all)
+}
+
+/// Adds the arrays of a tensor's levels; its values are the buffer with its number.
+pub(super) fn own(
+    inferred: &Inferred,
+    module: &mut Module,
+    tensor: TensorId,
+    (format, extents): (&Format, Vec<Index>),
+    indices: Element,
+) -> Operand {
+    let name = module_name(&inferred.program.tensor(tensor).name);
+    let values = buffer(tensor);
+    let name = free(module, name, Some(values));
+    let (levels, count) = Operand::levels(module, &name, (format, &extents), indices);
+    module.buffers[values.0 as usize].size = count;
+    Operand { format: format.clone(), extents, levels, values }
 }
 
 /// Adds the arrays of a copy of a tensor in another format.
@@ -56,38 +74,21 @@ pub(super) fn copy(
     inferred: &Inferred,
     module: &mut Module,
     tensor: TensorId,
-    format: &Format,
+    (format, extents): (&Format, Vec<Index>),
     indices: Element,
-) -> Result<Operand, SchedError> {
+) -> Operand {
     let name = format!("{}.copy", module_name(&inferred.program.tensor(tensor).name));
-    arrays(inferred, module, tensor, (&name, format), None, indices)
+    let name = free(module, name, None);
+    let types = (element(inferred.program.tensor(tensor).element), indices);
+    Operand::declare(module, &name, (format, extents), types)
 }
 
-fn arrays(
-    inferred: &Inferred,
-    module: &mut Module,
-    tensor: TensorId,
-    (name, format): (&str, &Format),
-    values: Option<BufferId>,
-    indices: Element,
-) -> Result<Operand, SchedError> {
-    let extents = extents(inferred, module, tensor)?;
-    let mut free = name.to_string();
-    while taken(module, &free, values) {
-        free.push('_'); // the program has tensors or symbols of such names
+/// A name that the program's tensors and symbols do not have.
+fn free(module: &Module, mut name: String, values: Option<BufferId>) -> String {
+    while taken(module, &name, values) {
+        name.push('_');
     }
-    let (levels, count) = Operand::levels(module, &free, (format, &extents), indices);
-    let values = match values {
-        Some(values) => {
-            module.buffers[values.0 as usize].size = count;
-            values
-        }
-        None => {
-            let of = element(inferred.program.tensor(tensor).element);
-            module.buffer(free, of, count)
-        }
-    };
-    Ok(Operand { format: format.clone(), extents, levels, values })
+    name
 }
 
 /// Whether a name, or one that begins with it and a point, is there already, but for the buffer of the values themselves.

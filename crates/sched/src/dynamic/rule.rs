@@ -19,7 +19,7 @@ use dastac_stur::sets::Affine;
 use super::linear::{iterator, linear, split};
 use super::ranges::{Range, range};
 use crate::SchedError;
-use crate::kernel::{buffer, comparison, reached, sorted};
+use crate::kernel::{buffer, comparison, extents, reached, sorted};
 use crate::nest::symbol;
 use dastac_layout::{Layout, LayoutError};
 
@@ -46,9 +46,14 @@ impl<'a> Translation<'a> {
         let definition = &inferred.program.rules[rule.rule.0];
         let iterators = order(definition, &rule.statements);
         let resolve = |name: &str| symbol(module, &inferred.sets, name);
+        let in_levels = inferred.program.tensor(rule.head).format.is_some();
         let mut ranges = Vec::new();
         for name in &iterators {
-            let mut range = range(&inferred.sets, &rule.statements, name, &resolve)?;
+            let of_head = definition.iterators.iter().position(|own| own == name);
+            let mut range = match of_head.filter(|_| in_levels) {
+                Some(dimension) => whole(inferred, module, rule.head, dimension)?,
+                None => range(&inferred.sets, &rule.statements, name, &resolve)?,
+            };
             let mut reads = rule.statements.iter().flat_map(|statement| &statement.reads);
             if reads.any(|read| read.position.as_ref() == Some(name)) {
                 range.begin_at_zero();
@@ -72,8 +77,14 @@ impl<'a> Translation<'a> {
         let at = |name: &String| self.iterators.iter().position(|other| other == name);
         let head: Vec<usize> = definition.iterators.iter().filter_map(at).collect();
         let subscripts: Vec<Index> = head.iter().map(|at| self.value(*at)).collect();
-        let layout = &self.layouts[self.rule.head.0];
-        let place = layout.position(&subscripts, &|name| self.symbol(name))?;
+        // Elements of a result in levels are placed by what assembles it.
+        let place = match self.inferred.program.tensor(self.rule.head).format {
+            Some(_) => Index::Const(0),
+            None => {
+                let layout = &self.layouts[self.rule.head.0];
+                layout.position(&subscripts, &|name| self.symbol(name))?
+            }
+        };
         let names = self.iterators.iter().map(|name| self.inferred.sets.names.isl(name).to_owned());
         let extents = self.ranges.iter().map(|range| range.extent.clone());
         let (tensors, operands) = self.operands.into_iter().unzip();
@@ -204,7 +215,10 @@ impl<'a> Translation<'a> {
         for read in &statement.reads {
             if self.inferred.program.tensor(read.tensor).format.is_some() {
                 let structured = &self.inferred.tensors[read.tensor.0];
-                let within = sets.box_set(&structured.iterators, &structured.extents)?;
+                let within = match self.inferred.program.tensor(read.tensor).rule() {
+                    Some(_) => structured.unique.clone(),
+                    None => sets.box_set(&structured.iterators, &structured.extents)?,
+                };
                 let map = sets.access(&statement.iterators, &read.subscripts)?;
                 known = known.intersect(&map.intersect_range(&within)?.domain()?)?;
             }
@@ -265,6 +279,20 @@ impl<'a> Translation<'a> {
         }
         Ok(values)
     }
+}
+
+/// The coordinates of a dimension, all of them: those of a result in levels are stored as they are.
+fn whole(
+    inferred: &Inferred,
+    module: &Module,
+    tensor: TensorId,
+    dimension: usize,
+) -> Result<Range, SchedError> {
+    let structured = &inferred.tensors[tensor.0];
+    let (names, bounds) = (&structured.iterators[dimension..], &structured.extents[dimension..]);
+    let known = Some(inferred.sets.box_set(&names[..1], &bounds[..1])?);
+    let extent = extents(inferred, module, tensor)?.swap_remove(dimension);
+    Ok(Range { lower: Index::Const(0), extent, known })
 }
 
 /// The iterators of a rule's statements in the order of loops that is wanted: of `schedule:`, else of `iters:`, then the head's, then by appearance.

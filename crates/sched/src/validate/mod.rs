@@ -84,8 +84,8 @@ pub struct Check {
     pub proof: Proof,
 }
 
-/// Checks every property of every tensor, for the functions `prepare` (if there is one) and then `kernel` of `module`; in the order of rules, then of
-/// tensors.
+/// Checks every property of every tensor, for the functions `prepare` (if there is one) and then `kernel` of `module`, with those that are called before each; in the
+/// order of rules, then of tensors.
 ///
 /// # Errors
 /// Failures of isl. What is too complex to decide is [`Proof::Undecided`].
@@ -100,8 +100,11 @@ pub fn validate(
         });
     let naming = Naming::new(inferred.sets.names.parameters(), derived.collect());
     let mut stages = Vec::new();
-    for (preprocess, name) in [(true, PREPARE), (false, KERNEL)] {
-        if let Some(function) = module.find_function(name) {
+    let functions = [(true, PREPARE), (false, KERNEL)]
+        .map(|(preprocess, name)| (preprocess, block(module, name)));
+    for (preprocess, function) in &functions {
+        if let Some(function) = function {
+            let preprocess = *preprocess;
             let validator = Validator { inferred, layouts, module, function, naming: &naming };
             stages.push(Stage { preprocess, validator, sites: executed::sites(function, &naming) });
         }
@@ -148,7 +151,17 @@ pub fn validate(
     Ok(checks)
 }
 
-/// One function of the module, and its stores.
+/// A function with all that is called before it in its block, as one: they have the same variables.
+fn block(module: &Module, name: &str) -> Option<Function> {
+    let last = module.functions.iter().position(|function| function.name == name)?;
+    let other = |function: &Function| [KERNEL, PREPARE].contains(&function.name.as_str());
+    let first = module.functions[..last].iter().rposition(other).map_or(0, |at| at + 1);
+    let bodies = module.functions[first..=last].iter().flat_map(|function| &function.body);
+    let body = bodies.cloned().collect();
+    Some(Function { body, ..module.functions[last].clone() })
+}
+
+/// One block of the module, and its stores.
 struct Stage<'a> {
     /// Whether it runs the rules of preprocess blocks.
     preprocess: bool,

@@ -50,7 +50,6 @@ impl Plan {
     /// Adds the buffers that are needed to a module.
     pub(super) fn new(
         module: &mut Module,
-        name: &str,
         (kernel, result): (&Kernel, &Operand),
         (first, last): (usize, usize),
     ) -> Plan {
@@ -59,9 +58,9 @@ impl Plan {
             levels.map(extent).fold(Index::Const(1), |product, extent| product * extent)
         };
         let (size, front) = (product(last + 1..result.format.rank()), product(0..first));
-        let element = module.buffers[result.values.0 as usize].element;
+        let values = module.buffers[result.values.0 as usize].clone();
         let mut buffer = |what: String, element, size| {
-            let mut name = format!("{name}.{what}");
+            let mut name = format!("{}.{what}", values.name);
             while module.find_buffer(&name).is_some() {
                 name.push('_');
             }
@@ -71,7 +70,7 @@ impl Plan {
         let starts = compressed
             .map(|level| buffer(format!("starts{level}"), Element::I64, front.clone() + 1))
             .collect();
-        let block = buffer("block".into(), element, size.clone());
+        let block = buffer("block".into(), values.element, size.clone());
         let at = buffer("at".into(), Element::I64, Index::Const((last - first + 2) as i64));
         let (result, zero) = (result.clone(), kernel.semiring.zero());
         Plan { result, first, last, block, size, at, starts, zero }
@@ -115,30 +114,25 @@ fn is_dense(result: &Operand, level: usize) -> bool {
     result.format.levels()[level].kind == Kind::Dense
 }
 
-/// The functions that count and fill, given one whose statements are marked.
-pub(super) fn functions(plan: &Plan, marked: &Function, count: &str) -> (Function, Function) {
-    let of = |fills: bool| {
-        let mut function = marked.clone();
-        let body = std::mem::take(&mut function.body);
+/// The statements that count, and those that fill, given a function whose statements are marked.
+pub(super) fn bodies(plan: &Plan, function: &mut Function) -> [Vec<Stmt>; 2] {
+    let marked = std::mem::take(&mut function.body);
+    [false, true].map(|fills| {
         let mut append = Append {
             plan,
-            function: &mut function,
+            function,
             fills,
             coordinates: vec![None; plan.first],
             position: Index::Const(0),
         };
         let before = append.before();
         let inside = match plan.first {
-            0 => append.front(body),
-            _ => append.statements(body),
+            0 => append.front(marked.clone()),
+            _ => append.statements(marked.clone()),
         };
         let after = append.after();
-        function.body = [before, inside, after].concat();
-        function
-    };
-    let (mut counts, fills) = (of(false), of(true));
-    counts.name = count.to_owned();
-    (counts, fills)
+        [before, inside, after].concat()
+    })
 }
 
 struct Append<'a> {

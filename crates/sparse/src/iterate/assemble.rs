@@ -9,24 +9,20 @@
 //! - Else elements are appended. The loops of the result's levels, up to the last compressed one, stand outside, in the order of the levels (dense ones in front
 //!   in any order), and reach each coordinate once. One function counts, the host allocates, another fills ([`super::append`]).
 //!
-//! How to call: [`assemble`] adds the functions. With [`Structure::Counted`], call `count` with the arrays of [`Structure::Counted::starts`]
-//! (of 64-bit integers, one more element than the dense levels in front have positions), then the operands' buffers. [`Assembly::counts`] gives the values of
-//! the result's symbols, which are 0 so far. Make [`Arrays`], call `name` with them, then the starts, then the operands' buffers. [`Arrays::into_tensor`] is the
-//! result. In the other cases there is `name` only, and no starts.
+//! How to call, of what [`assemble`] adds: with [`Structure::Counted`], `name_count` with the arrays of [`Structure::Counted::starts`]
+//! (of 64-bit integers, one more element than the dense levels in front have positions), then the operands' buffers. The last element of each is the number of
+//! positions of a level, the value of the result's symbol for it ([`Operand::counts`]). Then `name` with the result's buffers, of the sizes that these symbols give them,
+//! the starts, and the operands' buffers. In the other cases there is `name` only, with the values, and no starts.
 
 use std::collections::BTreeSet;
 
-use dastac_loops::{
-    BufferId, Element, For, Function, Index, Let, Mode, Module, Stmt, SymbolId, Value, VarId,
-    passes,
-};
+use dastac_loops::{BufferId, For, Function, Index, Let, Mode, Module, Stmt, Value, VarId, passes};
 
 use super::append::{self, Plan};
-use super::compile::{compile, set_once, statements};
+use super::compile::{cleared, fill, set_once, statements};
 use super::graph;
-use super::kernel::{Factor, IterateError, Kernel, LevelBuffers, Operand};
-use crate::format::{Format, Kind};
-use crate::storage::{ElementType, Indices, LevelData, StorageError, Tensor, Values, zeroed};
+use super::kernel::{Factor, IterateError, Kernel, Operand};
+use crate::format::{Format, Kind, Level};
 
 /// What becomes of the elements that loops come to.
 #[derive(Clone, Debug, Default)]
@@ -113,89 +109,134 @@ pub enum Structure {
     },
     /// They are counted first.
     Counted {
-        /// The name of the function that counts.
-        count: String,
         /// For each compressed level, the buffer that says where the positions below each position of the dense levels in front begin; the last element is their
         /// number.
         starts: Vec<BufferId>,
     },
 }
 
-/// A result in a format, as functions of a module.
+/// A result in a format, as statements.
 #[derive(Clone, Debug)]
 pub struct Assembly {
-    /// The function that fills it.
-    pub name: String,
-    /// Its buffers.
-    pub result: Operand,
     /// Where its levels come from.
     pub structure: Structure,
+    /// What counts: it sets the starts. Nothing where nothing is counted.
+    pub count: Vec<Stmt>,
+    /// What fills the result.
+    pub fill: Vec<Stmt>,
 }
 
-/// Adds the function `name` to a module, which sets a result in a format, and what it needs besides. The result was declared with [`Operand::declare`]; the
-/// kernel's own result and place do not count.
+/// Adds the function `name` to a module, which sets a result in a format, and `name_count`, which counts, if that is needed. The result was declared with
+/// [`Operand::declare`]; the kernel's own result and place do not count.
 ///
 /// # Errors
-/// As [`compile`]; levels that are not dense or of ordered and unique coordinates, and orders in which elements cannot be appended, unless the result has an
-/// operand's pattern.
+/// As [`assembly`].
 pub fn assemble(
     module: &mut Module,
     name: &str,
     kernel: &Kernel,
     result: &Operand,
+) -> Result<Structure, IterateError> {
+    let mut function = Function::new(name, Vec::new());
+    let Assembly { structure, count, fill } = assembly(&mut function, module, kernel, result)?;
+    let mut own: Vec<(BufferId, Mode)> = vec![(result.values, Mode::Out)];
+    if let Structure::Counted { starts } = &structure {
+        let outputs = |list: &[BufferId]| list.iter().map(|id| (*id, Mode::Out)).collect();
+        let name = format!("{name}_count");
+        add(module, Function { name, body: count, ..function.clone() }, outputs(starts), kernel);
+        own = outputs(&result.buffers());
+        own.extend(starts.iter().map(|id| (*id, Mode::In)));
+    }
+    add(module, Function { body: fill, ..function }, own, kernel);
+    Ok(structure)
+}
+
+/// The statements that assemble a result in a format, for functions that begin with the variables of `function`, which gets those that they need.
+///
+/// # Errors
+/// As [`super::compile()`]; levels that are not dense or of ordered and unique coordinates, and orders in which elements cannot be appended, unless the result has an
+/// operand's pattern.
+pub fn assembly(
+    function: &mut Function,
+    module: &mut Module,
+    kernel: &Kernel,
+    result: &Operand,
 ) -> Result<Assembly, IterateError> {
-    let assembly =
-        |structure| Assembly { name: name.to_owned(), result: result.clone(), structure };
     let mut kernel = Kernel { result: result.values, ..kernel.clone() };
-    if let Some(factor) = pattern_of(&kernel, result) {
-        beside(module, name, &kernel, (result, factor))?;
+    let done = |structure, fill| Ok(Assembly { structure, count: Vec::new(), fill });
+    if let Some(factor) = pattern_of(&kernel, &result.format, &result.extents) {
+        let fill = beside(function, module, &kernel, (result, factor))?;
         let operand = kernel.products[0].factors[factor].operand;
-        return Ok(assembly(Structure::Copied { operand }));
+        return done(Structure::Copied { operand }, fill);
     }
     let levels = result.format.levels();
-    let plain = |at: &usize| match levels[*at].kind {
-        Kind::Dense => true,
-        Kind::Compressed => levels[*at].ordered && levels[*at].unique,
-        Kind::Singleton => false,
-    };
-    if let Some(level) = (0..levels.len()).find(|at| !plain(at)) {
+    if let Some(level) = (0..levels.len()).find(|at| !is_appended(&levels[*at])) {
         return Err(IterateError::Result { level });
     }
-    let sparse = |level: &crate::format::Level| level.kind == Kind::Compressed;
+    let sparse = |level: &Level| level.kind == Kind::Compressed;
     let (Some(first), Some(last)) =
         (levels.iter().position(sparse), levels.iter().rposition(sparse))
     else {
         kernel.place = place_in(&kernel, result, 0);
-        compile(module, name, &kernel)?;
-        return Ok(assembly(Structure::Dense));
+        let set = fill(function, module, &kernel)?;
+        let mut body = std::mem::take(&mut function.body);
+        if !set {
+            body.insert(0, cleared(function, &kernel));
+        }
+        return done(Structure::Dense, body);
     };
-    let of_level = |level: usize| kernel.head[result.format.order()[level]];
-    let iterators: Vec<usize> = (0..=last).map(of_level).collect();
-    let inside = kernel.order.iter().filter(|at| !iterators.contains(at));
-    kernel.order = iterators.iter().chain(inside).copied().collect();
+    kernel.order = appending(&kernel, &result.format);
+    let iterators: Vec<usize> = kernel.order[..=last].to_vec();
     let order = graph::order(&kernel)?;
     let Some(depth) = in_order(&kernel, &order, &iterators, first) else {
         return Err(IterateError::Workspace);
     };
     kernel.order = order;
     kernel.place = place_in(&kernel, result, last + 1);
-    let plan = Plan::new(module, name, (&kernel, result), (first, last));
+    let plan = Plan::new(module, (&kernel, result), (first, last));
     kernel.result = plan.block;
-    let mut function = Function::new(name, Vec::new());
     let mut goal = Goal::Appended { iterators, depth, scattered: false };
-    let body = statements(&mut function, module, &kernel, &mut goal)?;
+    function.body = statements(function, module, &kernel, &mut goal)?;
     if matches!(goal, Goal::Appended { scattered: true, .. }) {
         return Err(IterateError::Workspace);
     }
-    function.body = body;
-    let count = format!("{name}_count");
     let starts = plan.starts.clone();
-    let (counts, fills) = append::functions(&plan, &function, &count);
-    let outputs = |list: Vec<BufferId>| list.into_iter().map(|buffer| (buffer, Mode::Out));
-    add(module, counts, outputs(starts.clone()).collect(), &kernel);
-    let given = starts.iter().map(|buffer| (*buffer, Mode::In));
-    add(module, fills, outputs(result.buffers()).chain(given).collect(), &kernel);
-    Ok(assembly(Structure::Counted { count, starts }))
+    let [count, fill] = append::bodies(&plan, function);
+    let structure = Structure::Counted { starts };
+    Ok(Assembly {
+        structure,
+        count: simplified(function, module, count),
+        fill: simplified(function, module, fill),
+    })
+}
+
+/// Whether positions of a level can be appended.
+pub fn is_appended(level: &Level) -> bool {
+    match level.kind {
+        Kind::Dense => true,
+        Kind::Compressed => level.ordered && level.unique,
+        Kind::Singleton => false,
+    }
+}
+
+/// The order of loops in which elements of a result in a format are appended: those of its levels up to the last one that is not dense, then the others as they are
+/// wanted.
+pub fn appending(kernel: &Kernel, format: &Format) -> Vec<usize> {
+    let last = format.levels().iter().rposition(|level| level.kind != Kind::Dense);
+    let outer = &format.order()[..last.map_or(0, |last| last + 1)];
+    let outer: Vec<usize> = outer.iter().map(|dimension| kernel.head[*dimension]).collect();
+    let inside = kernel.order.iter().filter(|at| !outer.contains(at));
+    outer.iter().chain(inside).copied().collect()
+}
+
+/// Statements after all passes.
+fn simplified(function: &mut Function, module: &Module, body: Vec<Stmt>) -> Vec<Stmt> {
+    function.body = body;
+    let context = passes::Context { symbols: &module.symbols, buffers: &module.buffers };
+    for pass in passes::PASSES {
+        (pass.run)(function, &context);
+    }
+    std::mem::take(&mut function.body)
 }
 
 /// How many loops there are up to the last of the result's iterators, if they reach each coordinate once, in order: those of the levels from `first` on one after
@@ -253,10 +294,6 @@ fn add(
         }
     }
     function.args = args;
-    let context = passes::Context { symbols: &module.symbols, buffers: &module.buffers };
-    for pass in passes::PASSES {
-        (pass.run)(&mut function, &context);
-    }
     module.functions.push(function);
 }
 
@@ -268,8 +305,8 @@ fn place_in(kernel: &Kernel, result: &Operand, level: usize) -> Index {
     })
 }
 
-/// The factor whose pattern the result has, if it has a factor's.
-fn pattern_of(kernel: &Kernel, result: &Operand) -> Option<usize> {
+/// The factor of the kernel's one product whose pattern a result has, given its format and extents, if it has a factor's.
+pub fn pattern_of(kernel: &Kernel, format: &Format, extents: &[Index]) -> Option<usize> {
     let [product] = &kernel.products[..] else { return None };
     let positions = product.factors.iter().any(|factor| factor.position.is_some());
     if positions || !product.tests.is_empty() || !kernel.conditions(product).is_empty() {
@@ -279,9 +316,9 @@ fn pattern_of(kernel: &Kernel, result: &Operand) -> Option<usize> {
     let factor = product.factors.iter().position(|factor| {
         let operand = &kernel.operands[factor.operand];
         let subscripts = factor.subscripts.iter().map(|subscript| subscript.as_iterator());
-        operand.format == result.format
-            && !is_dense(&operand.format)
-            && operand.extents == result.extents
+        operand.format == *format
+            && !is_dense(format)
+            && operand.extents == extents
             && subscripts.eq(kernel.head.iter().map(|at| Some(*at)))
     })?;
     let others = product.factors.iter().enumerate().filter(|(at, _)| *at != factor);
@@ -289,15 +326,14 @@ fn pattern_of(kernel: &Kernel, result: &Operand) -> Option<usize> {
     others.all(is_dense).then_some(factor)
 }
 
-/// Adds the function that puts values where those of a factor are.
+/// The statements that put values where those of a factor are.
 fn beside(
+    function: &mut Function,
     module: &mut Module,
-    name: &str,
     kernel: &Kernel,
     (result, factor): (&Operand, usize),
-) -> Result<(), IterateError> {
-    let mut function = Function::new(name, Vec::new());
-    let mut body = statements(&mut function, module, kernel, &mut Goal::Beside { factor })?;
+) -> Result<Vec<Stmt>, IterateError> {
+    let mut body = statements(function, module, kernel, &mut Goal::Beside { factor })?;
     // There are as many values as the operand has.
     let operand = &kernel.operands[kernel.products[0].factors[factor].operand];
     let size = module.buffers[operand.values.0 as usize].size.clone();
@@ -307,137 +343,8 @@ fn beside(
         let at = function.fresh_var("at");
         let zero = Value::constant(kernel.semiring.zero());
         let clear = vec![Stmt::set(result.values, Index::Var(at), zero)];
-        function.body.push(Stmt::For(For::new(at, Index::Const(0), size, clear).parallel()));
+        let clear = For::new(at, Index::Const(0), size, clear).parallel();
+        body.insert(0, Stmt::For(clear));
     }
-    function.body.extend(body);
-    add(module, function, vec![(result.values, Mode::Out)], kernel);
-    Ok(())
-}
-
-impl Assembly {
-    /// The values of the result's symbols, and so the sizes of its arrays, given what the function that counts has left in the starts.
-    pub fn counts(&self, starts: &[&[i64]]) -> Vec<(SymbolId, i64)> {
-        let symbols = self.result.levels.iter().filter_map(|level| match level {
-            LevelBuffers::Compressed { count, .. } => Some(*count),
-            _ => None,
-        });
-        symbols
-            .zip(starts)
-            .map(|(symbol, list)| (symbol, list.last().copied().unwrap_or(0)))
-            .collect()
-    }
-}
-
-/// Positions or coordinates of a result, as functions take them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Integers {
-    /// In 32 bits.
-    U32(Vec<u32>),
-    /// In 64 bits.
-    I64(Vec<i64>),
-}
-
-impl Integers {
-    fn zeros(of: Element, count: u64) -> Result<Integers, StorageError> {
-        let what = "the positions of a result";
-        Ok(match of {
-            Element::U32 => Integers::U32(zeroed(what, count)?),
-            _ => Integers::I64(zeroed(what, count)?),
-        })
-    }
-
-    fn into_indices(self) -> Indices {
-        match self {
-            Integers::U32(all) => Indices::U32(all),
-            // Functions store numbers that are not negative.
-            Integers::I64(all) => Indices::U64(all.into_iter().map(i64::cast_unsigned).collect()),
-        }
-    }
-}
-
-/// The arrays of a result.
-#[derive(Clone, Debug)]
-pub struct Arrays {
-    /// Positions and coordinates of its levels, in the order of [`Operand::buffers`].
-    pub integers: Vec<Integers>,
-    /// Its values.
-    pub values: Values,
-}
-
-impl Arrays {
-    /// Arrays of the sizes that the result's buffers have, which are `f64` or `f32` and `u32` or `i64`.
-    ///
-    /// # Errors
-    /// Positions that do not fit 32 bits ([`IterateError::Width`]), and more than memory holds.
-    pub fn new(
-        module: &Module,
-        assembly: &Assembly,
-        symbols: &[i64],
-    ) -> Result<Arrays, ArraysError> {
-        let mut integers = Vec::new();
-        let mut values = Values::none(ElementType::F64);
-        for id in assembly.buffers() {
-            let buffer = &module.buffers[id.0 as usize];
-            let size = buffer.size.eval_symbols(symbols).ok();
-            let size = size.and_then(|size| u64::try_from(size).ok()).unwrap_or(u64::MAX);
-            let what = "the values of a result";
-            match buffer.element {
-                Element::F64 => values = Values::F64(zeroed(what, size)?),
-                Element::F32 => values = Values::F32(zeroed(what, size)?),
-                element => {
-                    if element == Element::U32 && size > u64::from(u32::MAX) {
-                        return Err(IterateError::Width(size).into());
-                    }
-                    integers.push(Integers::zeros(element, size)?);
-                }
-            }
-        }
-        Ok(Arrays { integers, values })
-    }
-
-    /// The result, given its extents, and of a copied structure the tensor that has it.
-    ///
-    /// # Errors
-    /// Arrays that are no tensor of the format: then they were not filled.
-    pub fn into_tensor(
-        self,
-        assembly: &Assembly,
-        shape: Vec<u64>,
-        copied: Option<&Tensor>,
-    ) -> Result<Tensor, StorageError> {
-        let format = assembly.result.format.clone();
-        if let Some(tensor) = copied {
-            return Tensor::from_parts(shape, format, tensor.levels().to_vec(), self.values);
-        }
-        let mut integers = self.integers.into_iter().map(Integers::into_indices);
-        let mut next = || integers.next().unwrap_or(Indices::U32(Vec::new()));
-        let levels = format.levels().iter().map(|level| match level.kind {
-            Kind::Dense => LevelData::Dense,
-            Kind::Compressed => LevelData::Compressed { positions: next(), coordinates: next() },
-            Kind::Singleton => LevelData::Singleton { coordinates: next() },
-        });
-        let levels = levels.collect();
-        Tensor::from_parts(shape, format, levels, self.values)
-    }
-}
-
-impl Assembly {
-    /// The buffers that the function which fills the result sets, in order.
-    pub fn buffers(&self) -> Vec<BufferId> {
-        match self.structure {
-            Structure::Counted { .. } => self.result.buffers(),
-            Structure::Dense | Structure::Copied { .. } => vec![self.result.values],
-        }
-    }
-}
-
-/// Why a result has no arrays.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum ArraysError {
-    /// They would be too narrow.
-    #[error(transparent)]
-    Iterate(#[from] IterateError),
-    /// They would be too large.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
+    Ok(simplified(function, module, body))
 }

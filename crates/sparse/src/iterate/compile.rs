@@ -142,14 +142,13 @@ impl Range {
 impl Builder<'_> {
     /// The loops of iterators from `depth` on.
     fn loops(&mut self, depth: usize, states: Vec<State>) -> Result<Vec<Stmt>, IterateError> {
-        let mut tested: Vec<(Vec<Condition>, Vec<State>)> = Vec::new();
-        for mut state in states {
-            self.locate(&mut state);
-            let tests = self.tests(&mut state);
-            match tested.iter_mut().find(|(known, _)| *known == tests) {
-                Some((_, states)) => states.push(state),
-                None => tested.push((tests, vec![state])),
-            }
+        let mut tested = self.tested(&states, &|_, _| true);
+        if tested.len() > 1 && self.goal.appends_at(depth) {
+            // A coordinate that is appended is reached once: what products differ in is tested inside. What keeps places within levels is not put off.
+            let kernel = self.kernel;
+            tested = self.tested(&states, &|product, condition| {
+                condition >= kernel.products[product].conditions.len()
+            });
         }
         self.goal.in_several(depth, tested.len());
         let mut body = Vec::new();
@@ -161,6 +160,25 @@ impl Builder<'_> {
             }
         }
         Ok(body)
+    }
+
+    /// Products at the next dense levels, with those of some conditions that are to be tested: products with the same ones together.
+    fn tested(
+        &self,
+        states: &[State],
+        which: &dyn Fn(usize, usize) -> bool,
+    ) -> Vec<(Vec<Condition>, Vec<State>)> {
+        let mut tested: Vec<(Vec<Condition>, Vec<State>)> = Vec::new();
+        for state in states {
+            let mut state = state.clone();
+            self.locate(&mut state);
+            let tests = self.tests(&mut state, which);
+            match tested.iter_mut().find(|(known, _)| *known == tests) {
+                Some((_, states)) => states.push(state),
+                None => tested.push((tests, vec![state])),
+            }
+        }
+        tested
     }
 
     /// The loops of products whose conditions hold, where levels may have to be searched.
@@ -637,10 +655,13 @@ impl Builder<'_> {
         }
     }
 
-    /// Conditions of a product that can be decided now, and were not.
-    fn tests(&self, state: &mut State) -> Vec<Condition> {
+    /// Conditions of a product, of those that `which` wants, that can be decided now, and were not.
+    fn tests(&self, state: &mut State, which: &dyn Fn(usize, usize) -> bool) -> Vec<Condition> {
         let mut tests = Vec::new();
         for (at, condition) in self.conditions[state.product].iter().enumerate() {
+            if !which(state.product, at) {
+                continue;
+            }
             let Some(value) = self.value(condition) else { continue };
             let test = Index::Const(0).at_most(value);
             if state.tested.insert(at) && !self.facts.imply(&test) {
@@ -789,7 +810,7 @@ pub(super) fn set_once(body: &mut [Stmt], kernel: &Kernel, all: &dyn Fn(&[&For])
 }
 
 /// Sets the result to zero.
-fn cleared(function: &mut Function, kernel: &Kernel) -> Stmt {
+pub(super) fn cleared(function: &mut Function, kernel: &Kernel) -> Stmt {
     let vars: BTreeMap<usize, _> = kernel
         .head
         .iter()

@@ -98,6 +98,14 @@ impl Operand {
         (levels, count)
     }
 
+    /// The symbols for numbers of positions, and the number of the level that each is of.
+    pub fn counts(&self) -> impl Iterator<Item = (usize, SymbolId)> + '_ {
+        self.levels.iter().enumerate().filter_map(|(at, level)| match level {
+            LevelBuffers::Compressed { count, .. } => Some((at, *count)),
+            LevelBuffers::Dense | LevelBuffers::Singleton { .. } => None,
+        })
+    }
+
     /// Its buffers, in the order in which they were declared.
     pub fn buffers(&self) -> Vec<BufferId> {
         let of_level = |level: &LevelBuffers| match level {
@@ -368,9 +376,6 @@ pub enum IterateError {
         "the loops do not reach the result's elements in the order of its levels: it needs a workspace"
     )]
     Workspace,
-    /// More positions than the arrays of a result can hold.
-    #[error("{0} positions do not fit the 32-bit arrays of the result")]
-    Width(u64),
     /// More levels together than lattices are made for.
     #[error("{0} sparse levels meet in one loop: at most {MOST_CURSORS} can")]
     Cursors(usize),

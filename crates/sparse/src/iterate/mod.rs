@@ -2,7 +2,7 @@
 //!
 //! A [`Kernel`] (sums of products of tensors in [formats](crate::format)) becomes loops: [`compile()`] orders its loops so that every tensor is walked from its
 //! first level on, and makes walks over coordinates ([`dastac_loops::CoIter`]) where levels of several tensors meet, as the points of a merge
-//! lattice say. [`assemble()`] makes results in formats of them. [`lower()`] makes plain loops of these, which is all that back ends take.
+//! lattice say. [`assembly()`] makes results in formats of them. [`lower()`] makes plain loops of these, which is all that back ends take.
 
 mod append;
 mod assemble;
@@ -16,7 +16,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-pub use assemble::{Arrays, ArraysError, Assembly, Integers, Structure, assemble};
+pub use assemble::{Assembly, Structure, appending, assemble, assembly, is_appended, pattern_of};
 pub use compile::{compile, fill};
 pub use graph::order;
 pub use kernel::{

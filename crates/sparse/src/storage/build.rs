@@ -78,7 +78,7 @@ impl Tensor {
 }
 
 /// Room for `count` elements, or an error. Vectors are not zeroed before they are written, but pages of large ones come zeroed anyway.
-pub(crate) fn zeroed<T: Copy + Default>(what: &str, count: u64) -> Result<Vec<T>, StorageError> {
+pub(super) fn zeroed<T: Copy + Default>(what: &str, count: u64) -> Result<Vec<T>, StorageError> {
     let full = || StorageError::Memory {
         what: what.into(),
         bytes: u128::from(count) * size_of::<T>() as u128,

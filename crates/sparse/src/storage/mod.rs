@@ -21,7 +21,6 @@ mod walk;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub(crate) use build::zeroed;
 pub use build::{Build, Duplicates};
 pub use check::Invalid;
 pub use entries::Entries;

@@ -42,13 +42,17 @@ impl Tensor {
 
     /// Calls back with the coordinates, in order of dimensions, and the position of every entry, in the order of storage.
     pub fn for_each(&self, mut call: impl FnMut(&[u64], usize)) {
-        let mut coordinates = vec![0; self.shape.len()];
         let blocks = self.has_blocks();
-        self.descend(0, 0, &mut coordinates, &mut |coordinates, position| {
+        self.for_each_place(|coordinates, position| {
             if !(blocks && self.values.is_zero(position)) {
                 call(coordinates, position);
             }
         });
+    }
+
+    /// As [`Tensor::for_each`], for every element that has a position: zeros in blocks too.
+    pub fn for_each_place(&self, mut call: impl FnMut(&[u64], usize)) {
+        self.descend(0, 0, &mut vec![0; self.shape.len()], &mut call);
     }
 
     fn descend(

@@ -31,6 +31,7 @@ use crate::ast::{CompareOp, Comparison, Expr, ExprKind, Span};
 use crate::blame::blame;
 use crate::coefficient::Coefficient;
 use crate::diagnostic::Diagnostic;
+use crate::format::Format;
 use crate::program::{Definition, Guard, Product, Program, Rule, RuleId, TensorId};
 use crate::semiring::Semiring;
 use crate::sets::{Affine, Extent, SetError, Sets, affine, upper_bounds};
@@ -341,7 +342,12 @@ fn infer_rule(
     let support = union(supports)?.map_or_else(|| sets.empty(&rule.iterators), Ok)?;
     let support = named(sets, &support.simplify()?, &rule.iterators)?;
     check_in_box(program, sets, id, &support, &extents)?;
-    let support = as_one(support, &sets.box_set(&rule.iterators, &extents)?)?;
+    let whole = sets.box_set(&rule.iterators, &extents)?;
+    let support = match &program.tensor(rule.head).format {
+        Some(storage) => with_blocks(sets, rule, &storage.format, (support, &whole))?,
+        None => support,
+    };
+    let support = as_one(support, &whole)?;
 
     // What is stored of a dynamic tensor is what is computed of it: redundant elements too.
     let dynamic = program.tensor(rule.head).format.is_some();
@@ -393,6 +399,26 @@ fn infer_rule(
         statements.extend(part);
     }
     Ok((structured, InferredRule { rule: id, head: rule.head, statements }))
+}
+
+/// The elements that are stored of a result whose format ends in dense levels: blocks are whole.
+fn with_blocks(
+    sets: &Sets,
+    rule: &Rule,
+    format: &Format,
+    (support, whole): (Set, &Set),
+) -> Result<Set, InferError> {
+    let outer = &format.order()[..format.rank() - format.dense_block()];
+    if outer.len() == format.rank() {
+        return Ok(support);
+    }
+    let outer: Vec<Affine> = outer.iter().map(|at| Affine::name(&rule.iterators[*at])).collect();
+    let blocks = sets.access(&rule.iterators, &outer)?;
+    let stored = match outer.is_empty() {
+        true => whole.clone(),
+        false => blocks.intersect_range(&support.apply(&blocks)?)?.domain()?.intersect(whole)?,
+    };
+    Ok(named(sets, &stored, &rule.iterators)?)
 }
 
 /// An element that is a multiple of another one is a product with a number, which is not the semiring's.

@@ -16,10 +16,11 @@ mod nest;
 mod shapes;
 mod structure;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::ast::CompareOp;
+use crate::format::Format;
 use crate::program::{Access, Product, Program, Rule, TensorId};
 use interval::{Interval, narrow};
 use nest::{Code, Nest, Positions, Relation, relations};
@@ -278,6 +279,20 @@ impl<'a> Evaluator<'a> {
         inputs: &BTreeMap<TensorId, Dense>,
         stored: &BTreeMap<TensorId, Vec<bool>>,
     ) -> Result<BTreeMap<TensorId, Dense>, EvalError> {
+        let results = self.run_patterns(inputs, stored)?;
+        Ok(results.into_iter().map(|(id, (values, _))| (id, values)).collect())
+    }
+
+    /// As [`Evaluator::run_stored`], with the elements that are structurally not zero: where all factors of some product are stored and its comparisons hold. Of a tensor
+    /// whose `:F` ends in dense levels, these are whole blocks.
+    ///
+    /// # Errors
+    /// As [`Evaluator::run_stored`].
+    pub fn run_patterns(
+        &self,
+        inputs: &BTreeMap<TensorId, Dense>,
+        stored: &BTreeMap<TensorId, Vec<bool>>,
+    ) -> Result<BTreeMap<TensorId, (Dense, Vec<bool>)>, EvalError> {
         let mut finished: Vec<Option<Finished>> = Vec::new();
         for id in self.program.tensor_ids() {
             let tensor = self.program.tensor(id);
@@ -316,8 +331,11 @@ impl<'a> Evaluator<'a> {
             let mut result = self.compute(rule, &finished)?;
             let element = self.program.tensor(rule.head).element;
             result.values.data.iter_mut().for_each(|value| *value = element.round(*value));
-            let result = self.structured(rule.head, result)?;
-            results.insert(rule.head, result.values.clone());
+            let mut result = self.structured(rule.head, result)?;
+            if let Some(storage) = &self.program.tensor(rule.head).format {
+                with_blocks(&storage.format, self.shape(rule.head), &mut result.support);
+            }
+            results.insert(rule.head, (result.values.clone(), result.support.clone()));
             finished[rule.head.0] = Some(result);
         }
         Ok(results)
@@ -490,5 +508,25 @@ impl<'a> Evaluator<'a> {
             }
         }
         Ok((vec![Interval::ALL; product.iterators.len()], relations))
+    }
+}
+
+/// Makes a pattern one of whole blocks: of a format's last dense levels all elements are stored where one is.
+fn with_blocks(format: &Format, shape: &[usize], support: &mut [bool]) {
+    let outer = &format.order()[..format.rank() - format.dense_block()];
+    let block = |at: usize| {
+        let (mut rest, mut index) = (at, vec![0; shape.len()]);
+        for (place, extent) in index.iter_mut().zip(shape).rev() {
+            (*place, rest) = (rest % extent, rest / extent);
+        }
+        outer.iter().map(|dimension| index[*dimension]).collect::<Vec<usize>>()
+    };
+    let stored = (0..support.len()).filter(|at| support[*at]);
+    let mut blocks: BTreeSet<Vec<usize>> = stored.map(block).collect();
+    if outer.is_empty() {
+        blocks.insert(Vec::new());
+    }
+    for (at, stored) in support.iter_mut().enumerate() {
+        *stored = blocks.contains(&block(at));
     }
 }

@@ -3,19 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dastac_loops::interp::{self, Data};
-use dastac_loops::{Element, Module, verify};
+use dastac_loops::{BufferId, Element, Module, verify};
 use dastac_stur::semiring::Semiring;
 use proptest::prelude::*;
 
 use super::kernels::{Case, Stored, Sum, Term, cases, each_point, inputs, it, kernel_of, tensor};
 use crate::format::{Format, Kind, Level};
 use crate::iterate::*;
-use crate::storage::{Scalar, Tensor, Values};
+use crate::storage::{Indices, LevelData, Scalar, Tensor, Values};
 
 /// What a case with a result in a format became.
 struct Assembled {
     module: Module,
-    assembly: Assembly,
+    result: Operand,
+    structure: Structure,
     symbols: Vec<i64>,
 }
 
@@ -25,8 +26,8 @@ fn assembled(case: &Case, format: &Format) -> Result<Assembled, IterateError> {
     let types = (Element::F64, Element::U32);
     let result = Operand::declare(&mut module, "R", (format, extents), types);
     symbols.resize(module.symbols.len(), 0);
-    let assembly = assemble(&mut module, "kernel", &kernel, &result)?;
-    Ok(Assembled { module, assembly, symbols })
+    let structure = assemble(&mut module, "kernel", &kernel, &result)?;
+    Ok(Assembled { module, result, structure, symbols })
 }
 
 fn call(
@@ -49,54 +50,49 @@ fn call(
 
 /// The result, as a host makes it.
 fn result(all: &Assembled, case: &Case) -> Tensor {
-    let Assembled { module, assembly, symbols } = all;
+    let Assembled { module, result, structure, symbols } = all;
     let mut symbols = symbols.clone();
+    let size = |id: &BufferId, symbols: &[i64]| {
+        module.buffers[id.0 as usize].size.eval_symbols(symbols).unwrap() as usize
+    };
+    let ints = |id: &BufferId, symbols: &[i64]| Data::Int(vec![-1; size(id, symbols)]);
     let mut starts = Vec::new();
-    if let Structure::Counted { count, starts: buffers } = &assembly.structure {
-        let size = |id: &dastac_loops::BufferId| {
-            module.buffers[id.0 as usize].size.eval_symbols(&symbols).unwrap() as usize
-        };
-        let empty = buffers.iter().map(|id| Data::Int(vec![-1; size(id)])).collect();
-        starts = call(module, count, &symbols, empty, case);
-        let lists: Vec<&[i64]> = starts.iter().filter_map(Data::as_int).collect();
-        for (symbol, value) in assembly.counts(&lists) {
-            symbols[symbol.0 as usize] = value;
+    if let Structure::Counted { starts: buffers } = structure {
+        let empty = buffers.iter().map(|id| ints(id, &symbols)).collect();
+        starts = call(module, "kernel_count", &symbols, empty, case);
+        for ((_, symbol), list) in result.counts().zip(&starts) {
+            symbols[symbol.0 as usize] = *list.as_int().unwrap().last().unwrap();
         }
     }
-    let mut copied = None;
-    if let Structure::Copied { operand } = assembly.structure {
-        copied = Some(&case.operands[operand].tensor);
-        let (_, kernel, given) = kernel_of(case);
-        for (own, other) in assembly.result.levels.iter().zip(&kernel.operands[operand].levels) {
-            if let (
-                LevelBuffers::Compressed { count: own, .. },
-                LevelBuffers::Compressed { count: other, .. },
-            ) = (own, other)
-            {
-                symbols[own.0 as usize] = given[other.0 as usize];
-            }
+    let arrays = match structure {
+        Structure::Counted { .. } => result.buffers(),
+        Structure::Dense | Structure::Copied { .. } => vec![result.values],
+    };
+    let integers = arrays[..arrays.len() - 1].iter().map(|id| ints(id, &symbols));
+    let values = Data::Float(vec![f64::NAN; size(&result.values, &symbols)]);
+    let outputs = integers.chain([values]).chain(starts).collect();
+    let mut outputs = call(module, "kernel", &symbols, outputs, case).into_iter();
+    let mut next = || outputs.next().unwrap();
+    let indices = |data: Data| {
+        let all = data.as_int().unwrap().iter().map(|x| u32::try_from(*x).unwrap());
+        Indices::U32(all.collect())
+    };
+    let levels = match structure {
+        Structure::Copied { operand } => case.operands[*operand].tensor.levels().to_vec(),
+        _ => {
+            let level = |level: &Level| match level.kind {
+                Kind::Dense => LevelData::Dense,
+                _ => LevelData::Compressed {
+                    positions: indices(next()),
+                    coordinates: indices(next()),
+                },
+            };
+            result.format.levels().iter().map(level).collect()
         }
-    }
-    let mut arrays = Arrays::new(module, assembly, &symbols).unwrap();
-    let mut outputs: Vec<Data> = arrays
-        .integers
-        .iter()
-        .map(|integers| match integers {
-            Integers::U32(all) => Data::Int(vec![-1; all.len()]),
-            Integers::I64(all) => Data::Int(vec![-1; all.len()]),
-        })
-        .collect();
-    outputs.push(Data::Float(vec![f64::NAN; arrays.values.len()]));
-    let count = outputs.len();
-    outputs.extend(starts);
-    let outputs = call(module, &assembly.name, &symbols, outputs, case);
-    for (integers, data) in arrays.integers.iter_mut().zip(&outputs) {
-        let Integers::U32(all) = integers else { panic!() };
-        *all = data.as_int().unwrap().iter().map(|x| u32::try_from(*x).unwrap()).collect();
-    }
-    arrays.values = Values::F64(outputs[count - 1].as_float().unwrap().to_vec());
+    };
+    let values = Values::F64(next().as_float().unwrap().to_vec());
     let shape = case.head.iter().map(|at| case.extents[*at]).collect();
-    arrays.into_tensor(assembly, shape, copied).unwrap()
+    Tensor::from_parts(shape, result.format.clone(), levels, values).unwrap()
 }
 
 /// All coordinates of a box.
@@ -126,7 +122,7 @@ fn check(all: &Assembled, case: &Case, format: &Format) -> Result<(), TestCaseEr
             points.insert(outer(element));
         }
     });
-    let copied = matches!(all.assembly.structure, Structure::Copied { .. });
+    let copied = matches!(all.structure, Structure::Copied { .. });
     for element in elements(found.shape()) {
         let expected = values.get(&element).copied().unwrap_or(case.semiring.zero());
         let value = found.get(&element);
@@ -190,7 +186,7 @@ proptest! {
             Err(IterateError::Workspace | IterateError::Cursors(_)) => return Ok(()),
             Err(error) => panic!("{error}"),
         };
-        let copied = matches!(all.assembly.structure, Structure::Copied { .. });
+        let copied = matches!(all.structure, Structure::Copied { .. });
         prop_assert!(copied || mask.is_none(), "{:?}", case);
         prop_assert_eq!(verify(&all.module), Ok(()), "{}", all.module);
         check(&all, &case, &format)?;

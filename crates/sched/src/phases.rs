@@ -1,0 +1,204 @@
+//! The functions of a computation, and what happens between them.
+//!
+//! The rules of a block are one function, unless results with `:F` are counted: the host makes their arrays when it knows how long they are. A function ends behind
+//! what counts a result, and behind a result that a later rule walks: what is walked is only read, or a copy that the host makes.
+//!
+//! Before -> after, `C` with `:F`, of `t(i) := ..`, `C(i, j) := t(i) * A(i, j) + B(i, j)`, `u(i) := ..` and `y(i) := C(i, j) * x(j)`: `count_C` sets `t` and counts `C`,
+//! `fill_C` fills `C` and sets `u`, `kernel` sets `y`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dastac_loops::{BufferId, Function, Index, Mode, Module, Stmt, Value};
+use dastac_sparse::iterate::Structure;
+use dastac_stur::infer::{Inferred, InferredRule};
+use dastac_stur::program::TensorId;
+
+use crate::dynamic::{Assembled, Stored};
+use crate::kernel::buffer;
+
+/// A function of the computation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Phase {
+    /// Its name.
+    pub name: String,
+    /// Stands for rules of preprocess blocks.
+    pub preprocess: bool,
+    /// The result that it counts at its end: the next one takes the result's arrays.
+    pub counts: Option<TensorId>,
+}
+
+/// The functions of a block, as they grow.
+pub(crate) struct Block<'a> {
+    pub inferred: &'a Inferred,
+    /// The name of the last one.
+    pub name: &'static str,
+    pub preprocess: bool,
+    /// Those that are complete.
+    done: Vec<Part<'a>>,
+    open: Part<'a>,
+}
+
+/// A function and what it is of.
+#[derive(Default)]
+struct Part<'a> {
+    name: String,
+    counts: Option<TensorId>,
+    body: Vec<Stmt>,
+    rules: Vec<&'a InferredRule>,
+    /// Results in formats that it fills, and whether their levels too.
+    fills: BTreeMap<TensorId, bool>,
+}
+
+impl<'a> Block<'a> {
+    pub(crate) fn new(inferred: &'a Inferred, name: &'static str, preprocess: bool) -> Block<'a> {
+        let (done, open) = (Vec::new(), Part::default());
+        Block { inferred, name, preprocess, done, open }
+    }
+
+    /// Ends a function: what follows is another one's.
+    fn end(&mut self, what: &str, tensor: TensorId, counts: Option<TensorId>) {
+        let name = self.inferred.program.tensor(tensor).name.replace('.', "_");
+        let mut part = std::mem::take(&mut self.open);
+        part.name = format!("{what}_{name}");
+        part.counts = counts;
+        while self.done.iter().any(|other| other.name == part.name) {
+            part.name.push('_'); // of `a.b` and `a_b`
+        }
+        self.done.push(part);
+    }
+
+    /// The statements of a rule, which read copies of some tensors.
+    pub(crate) fn rule(&mut self, rule: &'a InferredRule, copies: &[TensorId], body: Vec<Stmt>) {
+        let products = &self.inferred.program.rules[rule.rule.0].products;
+        let mut reads = products.iter().flat_map(|product| &product.accesses);
+        let walked = reads.find_map(|access| {
+            let levels = self.open.fills.get(&access.tensor)?;
+            (*levels || copies.contains(&access.tensor)).then_some(access.tensor)
+        });
+        if let Some(walked) = walked {
+            self.end("fill", walked, None);
+        }
+        self.open.rules.push(rule);
+        self.open.body.extend(body);
+    }
+
+    /// The statements of a rule whose head has a format: those that count it, if any do, and those that fill it.
+    pub(crate) fn result(
+        &mut self,
+        rule: &'a InferredRule,
+        copies: &[TensorId],
+        count: Option<Vec<Stmt>>,
+        fill: Vec<Stmt>,
+    ) {
+        let counted = count.is_some();
+        if let Some(count) = count {
+            self.rule(rule, copies, count);
+            self.end("count", rule.head, Some(rule.head));
+        }
+        self.rule(rule, copies, fill);
+        self.open.fills.insert(rule.head, counted);
+    }
+
+    /// Adds the functions to a module; with the variables of `function`, which all of them begin with.
+    pub(crate) fn functions(
+        self,
+        module: &mut Module,
+        function: &Function,
+        (stored, results): (&[Stored], &[Assembled]),
+        touched_only: bool,
+    ) -> Vec<Phase> {
+        let Block { inferred, name, preprocess, mut done, open } = self;
+        done.push(Part { name: name.into(), ..open });
+        let touched_only = touched_only || done.len() > 1;
+        let mut phases = Vec::new();
+        for part in done {
+            let args = part.arguments(inferred, (stored, results), touched_only);
+            let Part { name, counts, body, .. } = part;
+            phases.push(Phase { name: name.clone(), preprocess, counts });
+            module.functions.push(Function { name, args, body, ..function.clone() });
+        }
+        phases
+    }
+}
+
+impl Part<'_> {
+    /// What a function takes: the tensors of its rules, or all of them where it is the only one. Of a dynamic tensor these are the arrays of all formats in which
+    /// it is read or made, its values last, then what counts it.
+    fn arguments(
+        &self,
+        inferred: &Inferred,
+        (stored, results): (&[Stored], &[Assembled]),
+        touched_only: bool,
+    ) -> Vec<(BufferId, Mode)> {
+        let (read, written) = accessed(&self.body);
+        let used = |id: &BufferId| read.contains(id) || written.contains(id);
+        let writes = |id: TensorId| self.rules.iter().any(|rule| rule.head == id);
+        let reads = |id: TensorId| {
+            let rules = self.rules.iter().map(|rule| &inferred.program.rules[rule.rule.0]);
+            let mut products = rules.flat_map(|rule| &rule.products);
+            products.any(|product| product.accesses.iter().any(|access| access.tensor == id))
+        };
+        let mut args: Vec<(BufferId, Mode)> = Vec::new();
+        let mut add = |id: BufferId, mode: Mode| {
+            if !args.iter().any(|(known, _)| *known == id) {
+                args.push((id, mode));
+            }
+        };
+        for id in inferred.program.tensor_ids() {
+            if inferred.program.tensor(id).format.is_none() {
+                if !touched_only || writes(id) || reads(id) {
+                    add(buffer(id), if writes(id) { Mode::Out } else { Mode::In });
+                }
+                continue;
+            }
+            let result = results.iter().find(|one| one.tensor == id);
+            for operand in stored.iter().filter(|one| one.tensor == id).map(|one| &one.operand) {
+                let own = |array: BufferId| match result.map(|one| &one.structure) {
+                    Some(Structure::Copied { .. }) => array == operand.values,
+                    result => result.is_some(),
+                };
+                let fills = self.fills.contains_key(&id) && operand.values == buffer(id);
+                for array in operand.buffers() {
+                    match fills && own(array) {
+                        true => add(array, Mode::Out),
+                        false if operand.buffers().iter().any(used) => add(array, Mode::In),
+                        false => {}
+                    }
+                }
+            }
+            if let Some(Structure::Counted { starts }) = result.map(|one| &one.structure) {
+                for array in starts.iter().filter(|array| used(array)) {
+                    add(*array, if written.contains(array) { Mode::Out } else { Mode::In });
+                }
+            }
+        }
+        args
+    }
+}
+
+/// The buffers that statements read, and those that they store to.
+fn accessed(body: &[Stmt]) -> (BTreeSet<BufferId>, BTreeSet<BufferId>) {
+    let (mut read, mut written) = (BTreeSet::new(), BTreeSet::new());
+    for stmt in body {
+        stmt.visit_values(&mut |value| {
+            if let Value::Load(buffer, _) = value {
+                read.insert(*buffer);
+            }
+        });
+        stmt.visit_indices(&mut |index| {
+            if let Index::Load(buffer, _) = index {
+                read.insert(*buffer);
+            }
+        });
+        stmt.visit(&mut |stmt| match stmt {
+            Stmt::Store(store) => {
+                written.insert(store.buffer);
+            }
+            Stmt::Let(inner) => {
+                read.insert(inner.buffer);
+            }
+            _ => {}
+        });
+    }
+    (read, written)
+}

@@ -1,0 +1,140 @@
+//! Results with `:F`: rules times formats, compiled and compared with the reference evaluator, values and patterns; on one thread and two.
+//!
+//! As in `sparse`, many rules stand in one program.
+
+use std::collections::BTreeMap;
+
+use dastac::driver::{Analysis, Indices, Target};
+use dastac::run::Runner;
+use dastac::stur::Role;
+
+/// Rules, with the dynamic tensors in them by rank, the result last. `@` is the number of the case.
+const RULES: &[(&str, &[(&str, usize)])] = &[
+    ("C@(i, j) := A@(i, j) + 2 * B@(i, j)", &[("A", 2), ("B", 2), ("C", 2)]),
+    ("C@(i, j) := A@(i, j) * B@(i, j)", &[("A", 2), ("B", 2), ("C", 2)]),
+    ("C@(i, j) := S@(i, j) * U(i, k) * X(k, j)", &[("S", 2), ("C", 2)]),
+    ("C@(i, j) := 3 * A@(j, i)", &[("A", 2), ("C", 2)]),
+    ("C@(i, k) := A@(i, j) * B@(j, k)", &[("A", 2), ("B", 2), ("C", 2)]),
+    ("C@(i, j) := A@(i, j) * (i < j) + B@(i, j) * (2 <= i)", &[("A", 2), ("B", 2), ("C", 2)]),
+    ("C@(i, j) := A@(i, j) * L(i, j) + L(j, i)", &[("A", 2), ("C", 2)]),
+    ("C@(i) := A@(i, j) * x(j)", &[("A", 2), ("C", 1)]),
+    ("C@(p) := v@(p + r + -1) * f(r)", &[("v", 1), ("C", 1)]),
+    ("C@(p, q) := A@(p + r, q + s + -1) * G(r, s)", &[("A", 2), ("C", 2)]),
+    ("C@(i, j, k) := S@(i, j) * X(j, k)", &[("S", 2), ("C", 3)]),
+    ("C@(i, j, k) := T@(i, j, k) + W@(i, j, k)", &[("T", 3), ("W", 3), ("C", 3)]),
+    ("C@(i, k) := T@(i, j, k) * x(j)", &[("T", 3), ("C", 2)]),
+    ("C@(i, k) := max(j) A@(i, j) * B@(j, k)", &[("A", 2), ("B", 2), ("C", 2)]),
+    (
+        "C@(i, j) := A@(i, j)\nD@(i, j) := C@(i, j) * B@(i, j)\ny@(j) := C@(i, j) * D@(i, j)",
+        &[("A", 2), ("B", 2), ("D", 2), ("C", 2)],
+    ),
+    (
+        "t@(i) := A@(i, j)\nC@(i, j) := t@(i) * A@(i, j) + B@(i, j)\ny@(i) := C@(i, j) * x(j) + t@(i)",
+        &[("A", 2), ("B", 2), ("C", 2)],
+    ),
+];
+
+/// Tensors that are not dynamic, with their structure.
+const OTHERS: &str = "
+x:D(j) := (0 <= j < N)
+X:D(j, k) := (0 <= j < N) * (0 <= k < N)
+U:D(i, k) := (0 <= i < N) * (0 <= k < N)
+L:D(j, k) := (0 <= j < N) * (0 <= k < N)
+L:U(j, k) := (k <= j)
+f:D(r) := (0 <= r < 3)
+G:D(r, s) := (0 <= r < 2) * (0 <= s < 3)
+";
+
+/// Formats of operands, by rank.
+fn formats(rank: usize) -> &'static [&'static str] {
+    match rank {
+        1 => &["C", "D", "coo"],
+        2 => &["csr", "csc", "coo", "dcsr", "DD", "CC(j, i)"],
+        _ => &["csf", "coo", "DCC", "DDC", "csf(k, i, j)"],
+    }
+}
+
+/// Formats of results, by rank.
+fn formats_of_results(rank: usize) -> &'static [&'static str] {
+    match rank {
+        1 => &["C", "D", "coo"],
+        2 => &["csr", "csc", "dcsr", "coo", "CD", "CC(j, i)", "DD"],
+        _ => &["csf", "DCC", "CDC", "DDC", "coo", "CCD", "DCC(j, k, i)"],
+    }
+}
+
+/// Rules of one program.
+const TOGETHER: usize = 16;
+
+/// Programs of all rules, each with its tensors in `rounds` combinations of formats.
+fn programs(rounds: usize) -> Vec<String> {
+    let mut cases = Vec::new();
+    for round in 0..rounds {
+        for (at, (rule, tensors)) in RULES.iter().enumerate() {
+            let number = cases.len();
+            let mut text = rule.replace('@', &number.to_string()) + "\n";
+            for (nth, (name, rank)) in tensors.iter().enumerate() {
+                let all = match nth + 1 == tensors.len() {
+                    true => formats_of_results(*rank),
+                    false => formats(*rank),
+                };
+                let format = all[(round + nth * (round / all.len() + at)) % all.len()];
+                let dims = &["i", "j", "k"][..*rank];
+                let bounds: Vec<String> = dims.iter().map(|d| format!("(0 <= {d} < N)")).collect();
+                let (head, bounds) = (dims.join(", "), bounds.join(" * "));
+                text += &format!("{name}{number}:D({head}) := {bounds}\n");
+                text += &format!("{name}{number}:F({head}) := {format}\n");
+            }
+            cases.push(text);
+        }
+    }
+    let whole = |rules: &[String]| format!("symbols: N\n{}{OTHERS}", rules.concat());
+    cases.chunks(TOGETHER).map(whole).collect()
+}
+
+fn sizes(n: i64) -> BTreeMap<String, i64> {
+    BTreeMap::from([("N".to_string(), n)])
+}
+
+/// Runs a program at several sizes and densities, twice each: the second time the arrays of the first are there.
+fn check(source: &str, target: Target, indices: Indices) {
+    let lowered = Analysis::of(source).and_then(|analysis| analysis.lay_out()?.lower_for(indices));
+    let built = lowered.and_then(|lowered| lowered.build(target));
+    let built = built.unwrap_or_else(|error| panic!("{error:?}\n{source}"));
+    let program = built.lowered.laid.analysis.inferred.program.clone();
+    let mut runner = Runner::new(built, &sizes(0), 1 + usize::from(target.parallel)).unwrap();
+    for (n, density) in
+        [(0, 0.5), (1, 1.0), (1, 0.0), (2, 0.5), (7, 0.3), (6, 1.0), (5, 0.0), (9, 0.05)]
+    {
+        runner.resize(&sizes(n)).unwrap();
+        for seed in [3, 4] {
+            runner.set_density(density);
+            let inputs = runner.random_inputs(seed, &BTreeMap::new()).unwrap();
+            runner.execute().unwrap();
+            let outcome = runner.verify(&inputs).unwrap();
+            assert!(outcome.agrees(), "N = {n}, density {density}: {outcome:?}\n{source}");
+            for id in program.tensor_ids() {
+                let tensor = program.tensor(id);
+                if let (Some(storage), Role::Output(_)) = (&tensor.format, tensor.role) {
+                    let result = runner.result(id).unwrap();
+                    assert_eq!(*result.format(), storage.format);
+                    result.check().unwrap();
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn results_agree_with_the_reference_in_all_formats() {
+    for (at, source) in programs(7).iter().enumerate() {
+        check(source, Target { parallel: at % 2 == 0, ..Target::default() }, Indices::Narrow);
+    }
+}
+
+#[test]
+fn arrays_of_results_are_stayed_within_with_indices_of_64_bits() {
+    for source in programs(1) {
+        check(&source, Target { checked: true, ..Target::default() }, Indices::Wide);
+    }
+}
