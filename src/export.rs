@@ -7,8 +7,8 @@ use dastac_backend::header::{HeaderOptions, c_header};
 use dastac_backend::{Compiled, Options, link};
 use dastac_loops::tile::{Plans, tile_as_planned};
 use dastac_loops::{BufferId, Module};
-use dastac_sched::{KERNEL, PREPARE, Stored};
-use dastac_sparse::iterate::LevelBuffers;
+use dastac_sched::{Assembled, KERNEL, Kernel, PREPARE, Stored};
+use dastac_sparse::iterate::{LevelBuffers, Structure};
 use dastac_stur::Role;
 use dastac_stur::program::Element;
 
@@ -118,6 +118,46 @@ fn arrays(name: &str, stored: &Stored) -> Vec<(BufferId, String)> {
     all
 }
 
+/// What the arrays hold in which results are counted, and what a caller does with them.
+fn counting(lowered: &Lowered, prefix: &str) -> (Vec<(BufferId, String)>, String) {
+    let Kernel { module, stored, results, phases, .. } = &lowered.kernel;
+    let program = &lowered.laid.analysis.inferred.program;
+    let (mut buffers, mut about) = (Vec::new(), String::new());
+    for Assembled { tensor, structure } in results {
+        let name = &program.tensor(*tensor).name;
+        let own = stored.iter().find(|one| one.tensor == *tensor);
+        let counting = phases.iter().find(|phase| phase.counts == Some(*tensor));
+        if let (Structure::Counted { starts }, Some(own), Some(phase)) = (structure, own, counting)
+        {
+            let mut sizes = Vec::new();
+            for (start, (level, symbol)) in starts.iter().zip(own.operand.counts()) {
+                let array = &module.buffers[start.0 as usize].name;
+                let parameter = &module.symbols[symbol.0 as usize];
+                sizes.push(format!("{parameter} the last element of {array}"));
+                let text = format!(
+                    "Where the positions of level {level} of {name} begin, and how many there are: its last element is the parameter {parameter}"
+                );
+                buffers.push((*start, text));
+            }
+            about.push_str(&format!(
+                "\n{prefix}{} counts {name}: set the parameter {}. Then the arrays of {name}, which the caller allocates, have the sizes that these parameters say. What is \
+                 not counted yet is 0.\n",
+                phase.name,
+                sizes.join(", ")
+            ));
+        } else if let (Structure::Copied { .. }, Some(own)) = (structure, own) {
+            let mut levels = own.operand.buffers();
+            levels.pop();
+            let names = levels.iter().map(|id| module.buffers[id.0 as usize].name.as_str());
+            about.push_str(&format!(
+                "\n{name} has the pattern of an operand: its levels are {}.\n",
+                names.collect::<Vec<_>>().join(", ")
+            ));
+        }
+    }
+    (buffers, about)
+}
+
 fn documentation(lowered: &Lowered, title: &str, prefix: &str) -> HeaderOptions {
     let inferred = &lowered.laid.analysis.inferred;
     let stem = prefix.trim_end_matches('_').to_uppercase();
@@ -177,9 +217,15 @@ fn documentation(lowered: &Lowered, title: &str, prefix: &str) -> HeaderOptions 
             header.buffers.insert(module.buffers[buffer.0 as usize].name.clone(), text);
         }
     }
-    let has_block = inferred.program.rules.iter().any(|rule| rule.preprocess);
-    let before = if has_block { format!("{prefix}{PREPARE}, ") } else { String::new() };
-    let calls = format!("{before}{prefix}{KERNEL}");
+    let phases = &lowered.kernel.phases;
+    let of = |preprocess: bool| phases.iter().filter(move |phase| phase.preprocess == preprocess);
+    let calls = of(true).chain(of(false)).map(|phase| format!("{prefix}{}", phase.name));
+    let calls = calls.collect::<Vec<_>>().join(", ");
+    let (counted, about) = counting(lowered, prefix);
+    for (buffer, text) in counted {
+        header.buffers.insert(module.buffers[buffer.0 as usize].name.clone(), text);
+    }
+    positions.push_str(&about);
     header.doc = format!(
         "{title}, compiled by dastac {}.\n\nEvery tensor has a packed buffer, which holds its unique elements only. Call {prefix}sizes for \
          the sizes, {prefix}pack_T for the inputs, {calls}, and {prefix}unpack_T for the results. Parameters must not be negative, and \
@@ -215,6 +261,16 @@ fn documentation(lowered: &Lowered, title: &str, prefix: &str) -> HeaderOptions 
         header.functions.insert(PREPARE.into(), prepare);
     }
     header.functions.insert(KERNEL.into(), kernel);
+    for phase in phases.iter().filter(|phase| ![KERNEL, PREPARE].contains(&&phase.name[..])) {
+        let text = match phase.counts {
+            Some(id) => format!(
+                "Counts what {} will hold; computes what comes before it in the program.",
+                inferred.program.tensor(id).name
+            ),
+            None => "Computes what later functions walk: call it before them.".into(),
+        };
+        header.functions.insert(phase.name.clone(), text);
+    }
     let sizes = format!(
         "Tells how many elements each packed buffer has, in this order: {}.",
         names.join(", ")

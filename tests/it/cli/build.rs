@@ -151,6 +151,60 @@ fn a_library_exports_what_prepares() {
     assert_eq!(folder.run_c(PREPARE, &["-L.", "-lblock"]), "right\n");
 }
 
+/// A sum of two sparse matrices: counted, allocated, filled.
+const COUNTED: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include "sum.h"
+
+int main(void) {
+    int64_t params[SUM_PARAMS] = {2, 3};
+    params[SUM_PARAM_A_count1] = 2;
+    params[SUM_PARAM_B_count1] = 2;
+    uint32_t pos_a[] = {0, 2, 2}, crd_a[] = {0, 2}, pos_b[] = {0, 1, 2}, crd_b[] = {2, 1};
+    double a[] = {1, 2}, b[] = {3, 4}, y[2];
+    int64_t starts[3];
+    sum_count_C(params, starts, pos_a, crd_a, a, pos_b, crd_b, b);
+    int64_t count = params[SUM_PARAM_C_count1] = starts[2];
+    uint32_t *pos = malloc(3 * sizeof *pos), *crd = malloc(count * sizeof *crd);
+    double *c = malloc(count * sizeof *c);
+    sum_fill_C(params, pos, crd, c, starts, pos_a, crd_a, a, pos_b, crd_b, b);
+    sum_kernel(params, pos, crd, c, y);
+    if (count != 3 || pos[1] != 2 || crd[1] != 2 || c[1] != 5 || c[2] != 4)
+        return printf("%d positions\n", (int)count), 1;
+    if (y[0] != 6 || y[1] != 4) return printf("%g, %g\n", y[0], y[1]), 1;
+    puts("right");
+    return 0;
+}
+"#;
+
+#[test]
+fn a_library_counts_results_before_it_fills_them() {
+    let folder = Folder::new("");
+    let program = "symbols: M, N
+C(i, j) := A(i, j) + B(i, j)
+A:D(i, j) := (0 <= i < M) * (0 <= j < N)
+A:F := csr
+B:D(i, j) := (0 <= i < M) * (0 <= j < N)
+B:F := csr
+C:D(i, j) := (0 <= i < M) * (0 <= j < N)
+C:F := csr
+y(i) := C(i, j)
+";
+    fs::write(folder.path("sum.stur"), program).unwrap();
+    let text = folder.works("build sum.stur -o sum.o --header sum.h --threads 1");
+    assert!(text.starts_with("sum.o: sum_count_C, sum_fill_C, sum_kernel, "), "{text}");
+    assert_eq!(folder.run_c(COUNTED, &["sum.o"]), "right\n");
+    let header = fs::read_to_string(folder.path("sum.h")).unwrap();
+    let (_, after) = header.split_once("Tensors, and where").unwrap();
+    let (head, _) = after.split_once(" * Each function").unwrap();
+    expect![[r#""#]].assert_eq(head);
+    let (_, after) = header.split_once("SUM_PARAMS = ").unwrap();
+    let (_, after) = after.split_once("};").unwrap();
+    let (function, _) = after.split_once("void sum_count_C__packed").unwrap();
+    expect![[r#""#]].assert_eq(function);
+}
+
 #[test]
 fn header() {
     let folder = symmetric();
