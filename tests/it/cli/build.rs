@@ -198,11 +198,38 @@ y(i) := C(i, j)
     let header = fs::read_to_string(folder.path("sum.h")).unwrap();
     let (_, after) = header.split_once("Tensors, and where").unwrap();
     let (head, _) = after.split_once(" * Each function").unwrap();
-    expect![[r#""#]].assert_eq(head);
+    expect![[r#"
+         the element with these subscripts is in the packed buffer:
+         * C(i, j), output, extents (M, N): levels dense(i), compressed(j)
+         * A(i, j), input, extents (M, N): levels dense(i), compressed(j)
+         * B(i, j), input, extents (M, N): levels dense(i), compressed(j)
+         * y(i), output, extents (M): at i
+         *
+         * sum_count_C counts C: set the parameter C.count1 the last element of C.starts1. Then the arrays
+         * of C, which the caller allocates, have the sizes that these parameters say. What is not counted
+         * yet is 0.
+    "#]].assert_eq(head);
     let (_, after) = header.split_once("SUM_PARAMS = ").unwrap();
     let (_, after) = after.split_once("};").unwrap();
     let (function, _) = after.split_once("void sum_count_C__packed").unwrap();
-    expect![[r#""#]].assert_eq(function);
+    expect![[r#"
+
+
+        /*
+         * Counts what C will hold; computes what comes before it in the program.
+         * C_starts1: written; size M + 1. Where the positions of level 1 of C begin, and how many there
+         * are: its last element is the parameter C.count1
+         * A_pos1: read; size M + 1. Level 1 of A: where the coordinates below each position begin, then
+         * where the last ones end
+         * A_crd1: read; size A.count1. Coordinates of level 1 of A, ascending below each position
+         * A: read; size A.count1. Values of A, by position of its last level
+         * B_pos1: read; size M + 1. Level 1 of B: where the coordinates below each position begin, then
+         * where the last ones end
+         * B_crd1: read; size B.count1. Coordinates of level 1 of B, ascending below each position
+         * B: read; size B.count1. Values of B, by position of its last level
+         */
+        void sum_count_C(const int64_t *params, int64_t *C_starts1, const uint32_t *A_pos1, const uint32_t *A_crd1, const double *A, const uint32_t *B_pos1, const uint32_t *B_crd1, const double *B);
+    "#]].assert_eq(function);
 }
 
 #[test]
