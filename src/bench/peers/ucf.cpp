@@ -34,7 +34,7 @@ static Subscript subscript(const std::string& text) {
 }
 
 struct Read {
-  Tensor<double> tensor;
+  TensorBase tensor;
   std::vector<Subscript> subscripts;
 };
 
@@ -45,7 +45,7 @@ static Read read(char** texts) {
   for (auto& word : words(texts[2], ' ')) extents.push_back(std::stoi(word));
   for (char level : std::string(texts[1])) levels.push_back(level == 's' ? Sparse : Dense);
   for (auto& word : words(texts[3], ' ')) subscripts.push_back(subscript(word));
-  return { Tensor<double>(texts[0], extents, Format(levels)), subscripts };
+  return { TensorBase(texts[0], type<double>(), extents, Format(levels)), subscripts };
 }
 
 int main(int count, char** texts) {

@@ -48,7 +48,9 @@ pub(super) fn system(
         let fact = &shared.facts()[id.0];
         let extents: Vec<String> = fact.shape.iter().map(ToString::to_string).collect();
         let subscripts: Vec<String> = subscripts.iter().map(words).collect::<Result<_, _>>()?;
-        command.args([&fact.name, &format(shared, id), &extents.join(" "), &subscripts.join(" ")]);
+        // `I` is a macro of C's.
+        let name = format!("T{}", id.0);
+        command.args([&name, &format(shared, id), &extents.join(" "), &subscripts.join(" ")]);
         Ok(())
     };
     tensor(rule.head, &head)?;

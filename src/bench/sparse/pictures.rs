@@ -47,13 +47,17 @@ pub fn strategies(results: &Results) -> Chart {
                 names: Vec::new(),
             });
         }
-        let ahead = SPARSITIES.iter().filter_map(|sparsity| {
-            Some((there(*sparsity), strategies::over_search(results, filters, *sparsity)?))
+        let points = STRATEGIES.iter().map(|(system, _)| {
+            let ahead = SPARSITIES.iter().filter(|_| strategies::SEARCHES.contains(system));
+            let ahead = ahead.filter_map(|sparsity| {
+                let ratio = strategies::over_search(results, system, filters, *sparsity)?;
+                Some((there(*sparsity), ratio))
+            });
+            ahead.collect()
         });
-        let mut points = vec![Vec::new(); STRATEGIES.len()];
-        points[0] = ahead.collect();
+        let points = points.collect();
         panels.push(Panel::Lines {
-            title: format!("{many}: times faster than window search"),
+            title: format!("{many}: times faster than window searches"),
             x: log("elements that are there, %"),
             y: log("times faster"),
             points,
