@@ -128,7 +128,8 @@ impl Layer {
         Job {
             symbols: symbols.map(|(name, value)| (name.to_string(), value)).to_vec(),
             call: Some(Call::Convolution),
-            budget: job.budget / 3.0,
+            budget: job.budget / 4.0,
+            patience: 1.0,
             ..job
         }
     }

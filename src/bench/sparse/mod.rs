@@ -90,16 +90,14 @@ impl Convolution {
     fn job(&self, scope: &Scope, order: Option<&str>, sparsity: f64) -> Job {
         let name = order.unwrap_or(CHOSEN);
         let n = self.extents[usize::from(scope.quick)];
+        let kernel = self.kernel(name, sparsity);
+        let job = scope.program(&kernel, n, self.source(order), &["dastac", "mlir"]);
         Job {
             symbols: vec![("N".into(), n - FILTER + 1), ("R".into(), FILTER)],
             inputs: vec![("I".into(), Pattern::Uniform(1.0 - sparsity / 100.0))],
             title: format!("{}-D {name}, {sparsity}%", self.rank),
-            ..scope.program(
-                &self.kernel(name, sparsity),
-                n,
-                self.source(order),
-                &["dastac", "mlir"],
-            )
+            budget: job.budget / 2.0,
+            ..job
         }
     }
 }
