@@ -1,6 +1,8 @@
-//! Buffers of a run, each with its tensor's element type. Outside of them values are 64-bit floats, which hold those of 32 bits exactly.
+//! Buffers of a run, each with its tensor's element type. Outside of them values are 64-bit floats, which hold all others exactly but for integers beyond 2^53.
 
 use dastac_backend::{AlignedVec, BufferArg};
+use dastac_sparse::ElementType;
+use dastac_sparse::storage::Slice;
 use dastac_stur::program::Element;
 
 use crate::Error;
@@ -12,6 +14,36 @@ pub enum Buffer {
     F64(AlignedVec<f64>),
     /// Of 32-bit floats.
     F32(AlignedVec<f32>),
+    /// Of 32-bit integers.
+    I32(AlignedVec<i32>),
+    /// Of 64-bit integers.
+    I64(AlignedVec<i64>),
+    /// Of truth values.
+    Bool(AlignedVec<bool>),
+}
+
+/// Does the same with a buffer of every type.
+macro_rules! with_buffer {
+    ($buffer:expr, $data:ident => $body:expr) => {
+        match $buffer {
+            Buffer::F64($data) => $body,
+            Buffer::F32($data) => $body,
+            Buffer::I32($data) => $body,
+            Buffer::I64($data) => $body,
+            Buffer::Bool($data) => $body,
+        }
+    };
+}
+
+/// The type of stored elements.
+pub fn stored_type(element: Element) -> ElementType {
+    match element {
+        Element::F64 => ElementType::F64,
+        Element::F32 => ElementType::F32,
+        Element::I32 => ElementType::I32,
+        Element::I64 => ElementType::I64,
+        Element::Bool => ElementType::Bool,
+    }
 }
 
 impl Buffer {
@@ -23,10 +55,13 @@ impl Buffer {
         Ok(match element {
             Element::F64 => Buffer::F64(AlignedVec::zeroed(length)?),
             Element::F32 => Buffer::F32(AlignedVec::zeroed(length)?),
+            Element::I32 => Buffer::I32(AlignedVec::zeroed(length)?),
+            Element::I64 => Buffer::I64(AlignedVec::zeroed(length)?),
+            Element::Bool => Buffer::Bool(AlignedVec::zeroed(length)?),
         })
     }
 
-    /// The values, rounded to the element type.
+    /// The values, as the element type holds them.
     ///
     /// # Errors
     /// No memory for them.
@@ -36,22 +71,41 @@ impl Buffer {
         Ok(buffer)
     }
 
-    /// Sets every element by its position, rounded to the element type.
+    /// Its type.
+    pub fn element(&self) -> Element {
+        match self {
+            Buffer::F64(_) => Element::F64,
+            Buffer::F32(_) => Element::F32,
+            Buffer::I32(_) => Element::I32,
+            Buffer::I64(_) => Element::I64,
+            Buffer::Bool(_) => Element::Bool,
+        }
+    }
+
+    /// Sets every element by its position, as the element type holds it.
     pub fn fill(&mut self, mut value: impl FnMut(usize) -> f64) {
+        let element = self.element();
+        let mut value = |at| element.round(value(at));
         match self {
             Buffer::F64(data) => data.iter_mut().enumerate().for_each(|(k, v)| *v = value(k)),
             Buffer::F32(data) => {
                 data.iter_mut().enumerate().for_each(|(k, v)| *v = value(k) as f32);
+            }
+            Buffer::I32(data) => {
+                data.iter_mut().enumerate().for_each(|(k, v)| *v = value(k) as i32);
+            }
+            Buffer::I64(data) => {
+                data.iter_mut().enumerate().for_each(|(k, v)| *v = value(k) as i64);
+            }
+            Buffer::Bool(data) => {
+                data.iter_mut().enumerate().for_each(|(k, v)| *v = value(k) != 0.0);
             }
         }
     }
 
     /// Number of elements.
     pub fn len(&self) -> usize {
-        match self {
-            Buffer::F64(data) => data.len(),
-            Buffer::F32(data) => data.len(),
-        }
+        with_buffer!(self, data => data.len())
     }
 
     /// Whether there are none.
@@ -64,6 +118,20 @@ impl Buffer {
         match self {
             Buffer::F64(data) => data[at],
             Buffer::F32(data) => data[at].into(),
+            Buffer::I32(data) => data[at].into(),
+            Buffer::I64(data) => data[at] as f64,
+            Buffer::Bool(data) => u8::from(data[at]).into(),
+        }
+    }
+
+    /// All elements.
+    pub fn as_slice(&self) -> Slice<'_> {
+        match self {
+            Buffer::F64(data) => Slice::F64(data),
+            Buffer::F32(data) => Slice::F32(data),
+            Buffer::I32(data) => Slice::I32(data),
+            Buffer::I64(data) => Slice::I64(data),
+            Buffer::Bool(data) => Slice::Bool(data),
         }
     }
 
@@ -79,9 +147,9 @@ impl Buffer {
     pub fn widened(self) -> Result<AlignedVec<f64>, Error> {
         match self {
             Buffer::F64(data) => Ok(data),
-            Buffer::F32(data) => {
-                let mut wide = AlignedVec::zeroed(data.len())?;
-                wide.iter_mut().zip(data.iter()).for_each(|(to, from)| *to = (*from).into());
+            other => {
+                let mut wide = AlignedVec::zeroed(other.len())?;
+                wide.iter_mut().enumerate().for_each(|(at, to)| *to = other.get(at));
                 Ok(wide)
             }
         }
@@ -89,10 +157,7 @@ impl Buffer {
 
     /// As an argument that is only read.
     pub(crate) fn input(&self) -> BufferArg<'_> {
-        match self {
-            Buffer::F64(data) => BufferArg::F64In(data),
-            Buffer::F32(data) => BufferArg::F32In(data),
-        }
+        argument(self.as_slice())
     }
 
     /// As an argument that is written to.
@@ -100,6 +165,20 @@ impl Buffer {
         match self {
             Buffer::F64(data) => BufferArg::F64(data),
             Buffer::F32(data) => BufferArg::F32(data),
+            Buffer::I32(data) => BufferArg::I32(data),
+            Buffer::I64(data) => BufferArg::I64(data),
+            Buffer::Bool(data) => BufferArg::Bool(data),
         }
+    }
+}
+
+/// Elements as an argument that is only read.
+pub(crate) fn argument(slice: Slice<'_>) -> BufferArg<'_> {
+    match slice {
+        Slice::F64(data) => BufferArg::F64In(data),
+        Slice::F32(data) => BufferArg::F32In(data),
+        Slice::I32(data) => BufferArg::I32In(data),
+        Slice::I64(data) => BufferArg::I64In(data),
+        Slice::Bool(data) => BufferArg::BoolIn(data),
     }
 }

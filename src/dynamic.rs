@@ -5,12 +5,13 @@ use dastac_loops::{BufferId, SymbolId};
 use dastac_sched::Stored;
 use dastac_sparse::iterate::LevelBuffers;
 use dastac_sparse::storage::{Indices, LevelData};
-use dastac_sparse::{Build, Duplicates, ElementType, Entries, Format, Tensor, Values};
+use dastac_sparse::{Build, Duplicates, Entries, Format, Tensor, Values};
 use dastac_stur::TensorId;
 use dastac_stur::program::Element;
 use rand::Rng;
 
 use crate::Error;
+use crate::buffer::{argument, stored_type};
 use crate::run::{available_memory, check_memory};
 
 /// A tensor that a run reads.
@@ -48,13 +49,6 @@ pub(crate) fn build() -> Build {
     Build { duplicates: Duplicates::Sum, memory: available_memory() }
 }
 
-pub(crate) fn element_type(element: Element) -> ElementType {
-    match element {
-        Element::F64 => ElementType::F64,
-        Element::F32 => ElementType::F32,
-    }
-}
-
 impl Bound {
     /// A tensor in all formats of `stored`, which are those of the tensor `name`; where the kernel takes indices of 64 bits, `wide`.
     pub(crate) fn new(
@@ -65,7 +59,7 @@ impl Bound {
         wide: bool,
     ) -> Result<Bound, Error> {
         let failed = |source| Error::Storage { tensor: name.into(), source };
-        let mut tensor = tensor.cast(element_type(element)).map_err(failed)?;
+        let mut tensor = tensor.cast(stored_type(element)).map_err(failed)?;
         let mut copies = Vec::new();
         for (at, one) in stored.iter().enumerate() {
             let format = &one.operand.format;
@@ -205,11 +199,7 @@ impl Copy {
                 })
                 .collect(),
         };
-        match self.tensor.values() {
-            Values::F64(values) => arrays.push(BufferArg::F64In(values)),
-            Values::F32(values) => arrays.push(BufferArg::F32In(values)),
-            _ => {} // they were cast
-        }
+        arrays.push(argument(self.tensor.values().as_slice()));
         arrays
     }
 }
@@ -221,7 +211,7 @@ const MAX_CELLS: u128 = 1 << 24;
 pub(crate) fn random(
     name: &str,
     shape: &[u64],
-    density: f64,
+    (element, density): (Element, f64),
     rng: &mut impl Rng,
 ) -> Result<Entries, Error> {
     let cells = shape.iter().fold(1u128, |all, extent| all.saturating_mul(u128::from(*extent)));
@@ -237,7 +227,7 @@ pub(crate) fn random(
         for _ in 0..cells {
             if rng.random_bool(density) {
                 coordinates.extend(&at);
-                values.push(magnitude(rng));
+                values.push(stored(element, rng));
             }
             for (place, extent) in at.iter_mut().zip(shape).rev() {
                 *place += 1;
@@ -250,11 +240,24 @@ pub(crate) fn random(
     } else {
         for _ in 0..wanted {
             coordinates.extend(shape.iter().map(|extent| rng.random_range(0..*extent)));
-            values.push(magnitude(rng));
+            values.push(stored(element, rng));
         }
     }
     let failed = |source| Error::Storage { tensor: name.into(), source };
     Entries::new(shape.to_vec(), coordinates, Values::F64(values)).map_err(failed)
+}
+
+/// An element that is not 0.
+fn stored(element: Element, rng: &mut impl Rng) -> f64 {
+    if element == Element::Bool { 1.0 } else { sample(element, rng) }
+}
+
+/// An element of a type: a number that is not near 0, a small integer, or a truth value.
+pub(crate) fn sample(element: Element, rng: &mut impl Rng) -> f64 {
+    match element.is_float() {
+        true => magnitude(rng),
+        false => element.sample(rng.random(), rng.random()),
+    }
 }
 
 /// A number of either sign that is not near 0.

@@ -184,8 +184,8 @@ fn documentation(lowered: &Lowered, title: &str, prefix: &str) -> HeaderOptions 
         let extents: Vec<String> = structured.extents.iter().map(ToString::to_string).collect();
         let iterators = structured.iterators.join(", ");
         let element = match tensor.element {
-            Element::F64 => "",
-            Element::F32 => ", f32",
+            Element::F64 => String::new(),
+            element => format!(", {}", element.name()),
         };
         if let Some(storage) = &tensor.format {
             let levels = storage.format.spelled(&structured.iterators);

@@ -28,13 +28,16 @@ pub(crate) enum Array {
     F32(Vec<f32>),
     I64(Vec<i64>),
     U32(Vec<u32>),
+    I32(Vec<i32>),
+    Bool(Vec<bool>),
 }
 
 /// Bytes of an element.
 pub(crate) fn bytes(element: Element) -> u128 {
     match element {
         Element::F64 | Element::I64 => 8,
-        Element::F32 | Element::U32 => 4,
+        Element::F32 | Element::U32 | Element::I32 => 4,
+        Element::Bool => 1,
     }
 }
 
@@ -46,6 +49,8 @@ impl Array {
             Element::F32 => Array::F32(Vec::new()),
             Element::I64 => Array::I64(Vec::new()),
             Element::U32 => Array::U32(Vec::new()),
+            Element::I32 => Array::I32(Vec::new()),
+            Element::Bool => Array::Bool(Vec::new()),
         }
     }
 
@@ -60,6 +65,8 @@ impl Array {
             Array::I64(all) => fit(all, name, length),
             Array::U32(_) if u32::try_from(length).is_err() => Err(Error::Wide(name.into())),
             Array::U32(all) => fit(all, name, length),
+            Array::I32(all) => fit(all, name, length),
+            Array::Bool(all) => fit(all, name, length),
         }
     }
 
@@ -70,6 +77,8 @@ impl Array {
             Array::F32(all) => all.len(),
             Array::I64(all) => all.len(),
             Array::U32(all) => all.len(),
+            Array::I32(all) => all.len(),
+            Array::Bool(all) => all.len(),
         }
     }
 
@@ -80,6 +89,8 @@ impl Array {
             Array::F32(all) => BufferArg::F32In(all),
             Array::I64(all) => BufferArg::I64In(all),
             Array::U32(all) => BufferArg::U32In(all),
+            Array::I32(all) => BufferArg::I32In(all),
+            Array::Bool(all) => BufferArg::BoolIn(all),
         }
     }
 
@@ -90,6 +101,8 @@ impl Array {
             Array::F32(all) => BufferArg::F32(all),
             Array::I64(all) => BufferArg::I64(all),
             Array::U32(all) => BufferArg::U32(all),
+            Array::I32(all) => BufferArg::I32(all),
+            Array::Bool(all) => BufferArg::Bool(all),
         }
     }
 
@@ -98,7 +111,10 @@ impl Array {
         match self {
             Array::F64(all) => Some(Values::F64(all.clone())),
             Array::F32(all) => Some(Values::F32(all.clone())),
-            Array::I64(_) | Array::U32(_) => None,
+            Array::I64(all) => Some(Values::I64(all.clone())),
+            Array::I32(all) => Some(Values::I32(all.clone())),
+            Array::Bool(all) => Some(Values::Bool(all.clone())),
+            Array::U32(_) => None,
         }
     }
 
@@ -110,7 +126,7 @@ impl Array {
             Array::I64(all) => {
                 Some(Indices::U64(all.iter().map(|at| at.cast_unsigned()).collect()))
             }
-            Array::F64(_) | Array::F32(_) => None,
+            Array::F64(_) | Array::F32(_) | Array::I32(_) | Array::Bool(_) => None,
         }
     }
 

@@ -11,7 +11,7 @@ use dastac_backend::{AlignedVec, BufferArg, Jit, OptLevel, Options};
 use dastac_loops::{BufferId, Mode};
 use dastac_sched::{Phase, Stored};
 use dastac_sparse::iterate::{LevelBuffers, Structure};
-use dastac_sparse::storage::LevelData;
+use dastac_sparse::storage::{LevelData, Scalar};
 use dastac_sparse::{Entries, Format, StorageError, Tensor, Values};
 use dastac_stur::Role;
 use dastac_stur::infer::Read;
@@ -21,7 +21,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use crate::Error;
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, stored_type};
 use crate::driver::{Built, Indices};
 use crate::dynamic::{self, Bound, Conversion, Copy};
 use crate::results::{self, Array, Results};
@@ -421,6 +421,7 @@ impl Runner {
             let tolerance = match fact.element {
                 Element::F64 => 1e-12,
                 Element::F32 => 1e-6,
+                Element::I32 | Element::I64 | Element::Bool => 0.0,
             };
             let same = |a: f64, b: f64| {
                 a == b
@@ -511,7 +512,12 @@ impl Runner {
             rng.set_stream(u64::try_from(id.0).unwrap_or(0));
             if self.bound.contains_key(&id) {
                 let (name, shape) = (self.facts[id.0].name.clone(), self.box_of(id)?);
-                let entries = dynamic::random(&name, &shape, self.density, &mut rng)?;
+                let entries = dynamic::random(
+                    &name,
+                    &shape,
+                    (self.facts[id.0].element, self.density),
+                    &mut rng,
+                )?;
                 self.set_entries(id, Ok(entries))?;
             } else if self.facts[id.0].cells() <= MAX_REFERENCE_CELLS {
                 let evaluator = self.evaluator(&program)?;
@@ -523,7 +529,8 @@ impl Runner {
                 drawn.insert(id, dense);
             } else {
                 self.prepared = false;
-                self.packed[id.0].fill(|_| dynamic::magnitude(&mut rng));
+                let element = self.facts[id.0].element;
+                self.packed[id.0].fill(|_| dynamic::sample(element, &mut rng));
             }
         }
         Ok(drawn)
@@ -711,7 +718,7 @@ impl Runner {
         let array = |id: &BufferId| self.results.arrays.get(id);
         let Some(values) = array(&own.operand.values).and_then(Array::values) else {
             // Nothing is computed yet.
-            let values = Values::none(dynamic::element_type(fact.element));
+            let values = Values::none(stored_type(fact.element));
             let none = Entries::new(self.box_of(tensor)?, Vec::new(), values);
             let none = none.and_then(|none| {
                 Tensor::from_entries(&none, &own.operand.format, dynamic::build())
@@ -994,11 +1001,7 @@ fn scattered(tensor: &Tensor, shape: &[usize], zero: f64) -> (Dense, Vec<bool>) 
     tensor.for_each_place(|element, position| {
         let index: Vec<i64> = element.iter().map(|at| *at as i64).collect();
         let Some(at) = dense.position(&index) else { return };
-        let value = match tensor.values() {
-            Values::F64(values) => values[position],
-            Values::F32(values) => values[position].into(),
-            _ => 0.0, // there are none with such values
-        };
+        let value = tensor.values().get(position).map_or(0.0, Scalar::to_f64);
         // Entries of one element are added up.
         dense.data[at] = if stored[at] { dense.data[at] + value } else { value };
         stored[at] = true;

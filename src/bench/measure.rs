@@ -361,6 +361,7 @@ fn tolerance(element: Element) -> f64 {
     match element {
         Element::F64 => 1e-9,
         Element::F32 => 1e-3,
+        Element::I32 | Element::I64 | Element::Bool => 0.0,
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use dastac_sparse::io::{Contents, Data, ReadOptions, read};
 use dastac_sparse::{Entries, StorageError, Tensor, Values};
 use dastac_stur::TensorId;
+use dastac_stur::program::Element;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -77,7 +78,9 @@ impl Pattern {
         };
         check_memory(&format!("the random entries of `{name}`"), u128::from(wanted) * 24)?;
         let coordinates: Vec<u64> = match self {
-            Pattern::Uniform(density) => return dynamic::random(name, &shape, *density, rng),
+            Pattern::Uniform(density) => {
+                return dynamic::random(name, &shape, (Element::F64, *density), rng);
+            }
             Pattern::RMat(_) => (0..wanted).flat_map(|_| in_graph(&shape, rng)).collect(),
             Pattern::Band(_, width) => {
                 (0..wanted).flat_map(|_| in_band(&shape, *width, rng)).collect()

@@ -433,6 +433,9 @@ pub struct ConvertArgs {
     pub tensor: TensorArgs,
     /// What to write; the end of its name says what it is
     pub output: PathBuf,
+    /// Extents of another box with as many elements, which stand in the same order: columns of a matrix become several dimensions
+    #[arg(long, value_name = "EXTENT,..", value_delimiter = ',')]
+    pub reshape: Option<Vec<u64>>,
     /// The format to store the tensor in, which is what a .npz file has, and the order of entries in others: a name (csr, csc, coo, csf, ..), a code (DCC), or
     /// its levels
     #[arg(long, value_name = "FORMAT")]

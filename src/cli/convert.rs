@@ -20,7 +20,7 @@ pub fn convert(terminal: &Terminal, args: &ConvertArgs) -> Result<Outcome> {
     let progress = Progress::new(terminal.interactive);
     progress.stage(format!("reading {from}"));
     let contents = tensors::read(&args.tensor.file, &options)?;
-    let rank = contents.shape().len();
+    let rank = args.reshape.as_ref().map_or(contents.shape().len(), Vec::len);
     let format = match &args.format {
         Some(text) => tensors::format(text, rank)?,
         None if kind == FileKind::Npy => Format::dense(rank),
@@ -29,7 +29,14 @@ pub fn convert(terminal: &Terminal, args: &ConvertArgs) -> Result<Outcome> {
     };
     progress.stage("converting");
     let stored = |error| storage_failure(&from, &error);
-    let mut tensor = contents.tensor(&format, build).map_err(stored)?;
+    let mut tensor = match &args.reshape {
+        None => contents.tensor(&format, build).map_err(stored)?,
+        Some(shape) => {
+            let entries = contents.tensor(&Format::coo(contents.shape().len()), build);
+            let entries = entries.and_then(|tensor| tensor.to_entries()?.reshaped(shape.clone()));
+            Tensor::from_entries(&entries.map_err(stored)?, &format, build).map_err(stored)?
+        }
+    };
     drop(contents);
     if let Some(element) = args.element {
         tensor = tensor.cast(tensors::element(element)).map_err(stored)?;

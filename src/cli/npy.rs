@@ -1,10 +1,11 @@
-//! Arrays of 64-bit or 32-bit floats that programs are given and give back: `.npy` files in C order, and files of sparse tensors, whose zeros are
+//! Arrays that programs are given and give back: `.npy` files in C order, and files of sparse tensors, whose zeros are
 //! filled in.
 
 use std::fs::File;
 use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 
+use dastac::buffer::{Buffer, stored_type};
 use dastac::sparse::io::npy::{self, Header};
 use dastac::sparse::io::{FileKind, ReadOptions};
 use dastac::sparse::{Build, ElementType, Format, Tensor, Values};
@@ -20,7 +21,7 @@ use super::tensors;
 pub struct Array {
     path: PathBuf,
     /// The type of its numbers.
-    pub element: Element,
+    pub element: ElementType,
     /// Its extents.
     pub shape: Vec<usize>,
     numbers: Numbers,
@@ -31,7 +32,7 @@ enum Numbers {
     Sparse(Tensor),
 }
 
-/// Opens an array and checks that it holds floats in C order.
+/// Opens an array and checks that it holds numbers or truth values in C order.
 pub fn open(path: &Path) -> Result<Array> {
     if FileKind::of(path).is_some_and(|kind| kind != FileKind::Npy) {
         return open_sparse(path);
@@ -47,16 +48,12 @@ pub fn open(path: &Path) -> Result<Array> {
         Failure::user(format!("`{name}` is not a .npy file"))
             .hint(format!("write it in Python with `numpy.save(\"{name}\", array)`"))
     })?;
-    let element = match header.element() {
-        Some(ElementType::F64) => Element::F64,
-        Some(ElementType::F32) => Element::F32,
-        _ => {
-            let kind = &header.descr;
-            return Err(Failure::user(format!(
-                "`{name}` holds elements of type '{kind}', not 64-bit ('<f8') or 32-bit ('<f4') floats"
-            ))
-            .hint("convert it in Python with `array.astype(numpy.float64)`"));
-        }
+    let Some(element) = header.element() else {
+        let kind = &header.descr;
+        return Err(Failure::user(format!(
+            "`{name}` holds elements of type '{kind}', not floats ('<f8', '<f4'), integers ('<i8', '<i4') or truth values ('|b1')"
+        ))
+        .hint("convert it in Python with `array.astype(numpy.float64)`"));
     };
     if header.is_fortran() {
         return Err(Failure::user(format!("`{name}` is in Fortran order, not C order"))
@@ -74,32 +71,45 @@ fn extents(path: &Path, shape: &[u64]) -> Result<Vec<usize>> {
     })
 }
 
-/// Reads the entries of a sparse tensor. Integers and patterns become floats.
+/// Reads the entries of a sparse tensor.
 fn open_sparse(path: &Path) -> Result<Array> {
     let failed = |error| tensors::storage_failure(&path.display().to_string(), &error);
     let contents = tensors::read(path, &ReadOptions::default())?;
-    let tensor = contents
-        .tensor(&Format::coo(contents.shape().len()), Build::default())
-        .and_then(|tensor| match tensor.values().element() {
-            ElementType::F32 => Ok(tensor),
-            _ => tensor.cast(ElementType::F64),
-        })
-        .map_err(failed)?;
-    let element = match tensor.values() {
-        Values::F32(_) => Element::F32,
-        _ => Element::F64,
-    };
+    let tensor = contents.tensor(&Format::coo(contents.shape().len()), Build::default());
+    let tensor = tensor.map_err(failed)?;
+    let element = tensor.values().element();
     let shape = extents(path, tensor.shape())?;
     Ok(Array { path: path.into(), element, shape, numbers: Numbers::Sparse(tensor) })
 }
 
 impl Array {
-    /// How to make its numbers 32 bits long.
-    pub fn rounding_hint(&self) -> String {
+    /// Whether a tensor holds the file's elements as they are. Those of texts are as wide as they are written: what does not fit is an error when it is read.
+    pub fn fits(&self, element: Element) -> bool {
+        let to = stored_type(element);
+        match (self.element, to) {
+            (ElementType::Bool, _) => true,
+            (from, to) if from == to => true,
+            (ElementType::I32, ElementType::I64 | ElementType::F64) => true,
+            (ElementType::I64, ElementType::F64) => true,
+            (ElementType::F32, ElementType::F64) => true,
+            (ElementType::I64, ElementType::I32) => matches!(self.numbers, Numbers::Sparse(_)),
+            _ => false,
+        }
+    }
+
+    /// How to make its elements those of a tensor.
+    pub fn conversion_hint(&self, element: Element) -> String {
+        let (verb, kind, name) = match element {
+            Element::F32 => ("round", "float32", "f32"),
+            Element::F64 => ("convert", "float64", "f64"),
+            Element::I32 => ("convert", "int32", "i32"),
+            Element::I64 => ("convert", "int64", "i64"),
+            Element::Bool => ("convert", "bool_", "bool"),
+        };
         match &self.numbers {
-            Numbers::File(..) => "round it in Python with `array.astype(numpy.float32)`".into(),
+            Numbers::File(..) => format!("{verb} it in Python with `array.astype(numpy.{kind})`"),
             Numbers::Sparse(_) => {
-                format!("`dastac convert {} a.npz --type f32` rounds it", self.path.display())
+                format!("`dastac convert {} a.npz --type {name}` {verb}s it", self.path.display())
             }
         }
     }
@@ -117,29 +127,24 @@ impl Array {
         };
         match values.cast(ElementType::F64) {
             Ok(Values::F64(numbers)) => Ok(numbers),
-            _ => Err(Failure::Defect(format!("`{name}` does not hold floats"))),
+            Err(error) => Err(Failure::user(format!("`{name}`: {error}"))
+                .hint("arrays hold integers up to 2^53; files of tensors with `:F` any others")),
+            _ => Err(Failure::Defect(format!("`{name}` does not hold numbers"))),
         }
     }
 }
 
-/// Writes an array of the given type; no extents make it a 0-d array. A file of another kind gets the elements that are not zero.
-pub fn write(path: &Path, shape: &[usize], data: &[f64], element: Element) -> Result<()> {
+/// Writes an array; no extents make it a 0-d array. A file of another kind gets the elements that are not zero.
+pub fn write(path: &Path, shape: &[usize], data: &Buffer) -> Result<()> {
     let extents: Vec<u64> = shape.iter().map(|extent| *extent as u64).collect();
     if let Some(kind) = FileKind::of(path).filter(|kind| *kind != FileKind::Npy) {
         let failed = |error| tensors::storage_failure(&path.display().to_string(), &error);
-        let element = match element {
-            Element::F64 => ElementType::F64,
-            Element::F32 => ElementType::F32,
-        };
-        let tensor = Tensor::from_dense(extents, Values::F64(data.to_vec()))
+        let tensor = Tensor::from_dense(extents, data.as_slice().to_values())
             .and_then(|tensor| tensor.convert(&natural(shape.len()), Build::default()))
-            .and_then(|tensor| tensor.cast(element))
             .map_err(failed)?;
         return tensors::write(path, kind, &tensor, &ReadOptions::default(), Build::default());
     }
-    output::file(path, &mut |out: &mut dyn Write| {
-        npy::write_floats(&extents, data, element == Element::F64, out)
-    })
+    output::file(path, &mut |out: &mut dyn Write| npy::write_slice(&extents, data.as_slice(), out))
 }
 
 /// Rows of matrices, trees of other tensors.

@@ -79,9 +79,8 @@ fn write(runner: &mut Runner, id: TensorId, path: &Path, source: &Source) -> Res
         let (options, build) = (ReadOptions::default(), sparse::Build::default());
         return tensors::write(path, kind, &result, &options, build);
     }
-    let array = runner.dense(id).map_err(failed)?;
-    let element = runner.facts()[id.0].element;
-    npy::write(path, &runner.shape(id).map_err(failed)?, &array, element)
+    let array = runner.unpacked(id).map_err(failed)?;
+    npy::write(path, &runner.shape(id).map_err(failed)?, &array)
 }
 
 /// MLIR and LLVM getting ready on the other core while isl works on this one.
@@ -252,10 +251,11 @@ pub fn fill(
             let error = dastac::Error::Shape { tensor: name, expected: packed_shape, found: shape };
             return Err(failed(error));
         }
-        if array.element.bytes() > fact.element.bytes() {
+        if !array.fits(fact.element) {
+            let (own, other) = (fact.element.name(), array.element);
             let message =
-                format!("`{name}` has elements of type f32, but the array's are 64-bit floats");
-            return Err(Failure::user(message).hint(array.rounding_hint()));
+                format!("`{name}` has elements of type {own}, but the array's are of type {other}");
+            return Err(Failure::user(message).hint(array.conversion_hint(fact.element)));
         }
         let what = format!("the dense array of `{name}`");
         dastac::run::check_memory(&what, fact.dense_bytes).map_err(failed)?;

@@ -7,6 +7,7 @@ mod diagnostics;
 mod differential;
 mod examples;
 mod formats;
+mod kernels;
 mod prove;
 mod results;
 mod schedules;

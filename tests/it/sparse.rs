@@ -175,10 +175,7 @@ fn interpreted(runner: &Runner, module: &Module, source: &str) {
         let tensor = runner.bound(one.tensor).unwrap();
         let tensor = tensor.convert(&one.operand.format, Build::default()).unwrap();
         for (level, symbol) in one.operand.counts() {
-            let LevelData::Compressed { coordinates, .. } = &tensor.levels()[level] else {
-                unreachable!()
-            };
-            symbols[symbol.0 as usize] = coordinates.len() as i64;
+            symbols[symbol.0 as usize] = positions(&tensor, level);
         }
         for (buffer, data) in one.operand.buffers().into_iter().zip(data(&tensor)) {
             arrays.insert(buffer.0, data);
@@ -211,8 +208,14 @@ fn interpreted(runner: &Runner, module: &Module, source: &str) {
     }
 }
 
+/// The number of positions of a compressed level.
+pub fn positions(tensor: &Tensor, level: usize) -> i64 {
+    let LevelData::Compressed { coordinates, .. } = &tensor.levels()[level] else { unreachable!() };
+    coordinates.len() as i64
+}
+
 /// The arrays of a tensor in the order of an operand's buffers.
-fn data(tensor: &Tensor) -> Vec<Data> {
+pub fn data(tensor: &Tensor) -> Vec<Data> {
     let ints = |indices: &dastac::sparse::storage::Indices| {
         Data::Int(indices.iter().map(|at| at as i64).collect())
     };
@@ -226,8 +229,13 @@ fn data(tensor: &Tensor) -> Vec<Data> {
             LevelData::Singleton { coordinates } => all.push(ints(coordinates)),
         }
     }
-    let Values::F64(values) = tensor.values() else { panic!("not of 64 bits") };
-    all.push(Data::Float(values.clone()));
+    all.push(match tensor.values() {
+        Values::F64(values) => Data::Float(values.clone()),
+        Values::F32(values) => Data::Float(values.iter().map(|value| f64::from(*value)).collect()),
+        Values::I32(values) => Data::Int(values.iter().map(|value| i64::from(*value)).collect()),
+        Values::I64(values) => Data::Int(values.clone()),
+        Values::Bool(values) => Data::Int(values.iter().map(|value| i64::from(*value)).collect()),
+    });
     all
 }
 

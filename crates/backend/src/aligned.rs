@@ -14,13 +14,17 @@ mod sealed {
     impl Sealed for f64 {}
     impl Sealed for f32 {}
     impl Sealed for i64 {}
+    impl Sealed for i32 {}
+    impl Sealed for bool {}
 }
 
-/// An element type of a buffer: `f64`, `f32` or `i64`. Its value of all zero bits is 0.
+/// An element type of a buffer. Its value of all zero bits is 0.
 pub trait Scalar: sealed::Sealed + Copy + fmt::Debug + 'static {}
 impl Scalar for f64 {}
 impl Scalar for f32 {}
 impl Scalar for i64 {}
+impl Scalar for i32 {}
+impl Scalar for bool {}
 
 /// A slice on the heap of fixed length, aligned to 64 bytes and zero at first.
 ///

@@ -13,7 +13,6 @@ use std::{fs, io};
 use dastac_loops::*;
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
-use crate::emit::widest;
 use crate::jit::{BufferArg, Entry, check_arguments};
 use crate::{Error, Result, openmp};
 
@@ -103,6 +102,8 @@ fn type_of(element: Element) -> &'static str {
         Element::F32 => "float",
         Element::I64 => "int64_t",
         Element::U32 => "uint32_t",
+        Element::I32 => "int32_t",
+        Element::Bool => "_Bool",
     }
 }
 
@@ -248,15 +249,18 @@ impl Printer<'_> {
                 }
                 Stmt::Store(store) => {
                     let element = self.module.buffers[store.buffer.0 as usize].element;
-                    let computed = widest(self.module, &store.value, element);
+                    let computed = self.module.computed_in(&store.value, element);
                     let value = self.value(&store.value, computed);
                     let (buffer, index) = (self.buffer(store.buffer), self.index(&store.index));
                     let place = format!("{buffer}[{index}]");
                     self.line(&match store.mode {
                         StoreMode::Set => format!("{place} = {value};"),
-                        StoreMode::Add => format!("{place} += {value};"),
+                        StoreMode::Add => {
+                            let sum = operation("+", &place, &value, computed);
+                            format!("{place} = {sum};")
+                        }
                         mode => {
-                            let name = extremum(mode == StoreMode::Min, element.is_integer());
+                            let name = extremum(mode == StoreMode::Min, computed.is_integer());
                             format!("{place} = {name}({place}, {value});")
                         }
                     });
@@ -350,10 +354,14 @@ impl Printer<'_> {
         let kind = type_of(element);
         match value {
             Value::Const(value) if value.is_nan() => format!("({kind})__builtin_nan(\"\")"),
+            Value::Const(value) if value.is_infinite() && element.is_integer() => {
+                if *value < 0.0 { "INT64_MIN" } else { "INT64_MAX" }.to_owned()
+            }
             Value::Const(value) if value.is_infinite() => {
                 let sign = if *value < 0.0 { "-" } else { "" };
                 format!("({kind})({sign}__builtin_inf())")
             }
+            Value::Const(value) if element.is_integer() => format!("INT64_C({})", *value as i64),
             Value::Const(value) => format!("({kind}){value:?}"),
             Value::Load(buffer, index) => {
                 format!("({kind}){}[{}]", self.buffer(*buffer), self.index(index))
@@ -363,7 +371,7 @@ impl Printer<'_> {
             Value::Mul(left, right) => self.operation("*", left, right, element),
             Value::Div(left, right) => self.operation("/", left, right, element),
             Value::Min(left, right) | Value::Max(left, right) => {
-                let name = extremum(matches!(value, Value::Min(..)), false);
+                let name = extremum(matches!(value, Value::Min(..)), element.is_integer());
                 format!("{name}({}, {})", self.value(left, element), self.value(right, element))
             }
             Value::Truth(inside) => {
@@ -377,9 +385,12 @@ impl Printer<'_> {
                 let guard = condition.map_or(String::new(), |c| format!("if ({c}) "));
                 let body = self.value(&sum.body, element);
                 let (start, join) = match sum.kind {
-                    Reduction::Sum => ("0".to_owned(), format!("{total} += {body}")),
+                    Reduction::Sum => {
+                        let sum = operation("+", &total, &body, element);
+                        ("0".to_owned(), format!("{total} = {sum}"))
+                    }
                     kind => {
-                        let name = extremum(kind == Reduction::Min, false);
+                        let name = extremum(kind == Reduction::Min, element.is_integer());
                         let start = self.value(&Value::Const(kind.neutral()), element);
                         (start, format!("{total} = {name}({total}, {body})"))
                     }
@@ -390,7 +401,15 @@ impl Printer<'_> {
     }
 
     fn operation(&mut self, operator: &str, left: &Value, right: &Value, kind: Element) -> String {
-        format!("({} {operator} {})", self.value(left, kind), self.value(right, kind))
+        operation(operator, &self.value(left, kind), &self.value(right, kind), kind)
+    }
+}
+
+/// Two numbers joined. Integers wrap around: C says so of those without a sign.
+fn operation(operator: &str, left: &str, right: &str, kind: Element) -> String {
+    match kind.is_integer() {
+        true => format!("((int64_t)((uint64_t){left} {operator} (uint64_t){right}))"),
+        false => format!("({left} {operator} {right})"),
     }
 }
 

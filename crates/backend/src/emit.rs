@@ -689,7 +689,7 @@ impl<'m, 'u> Writer<'m, 'u> {
     /// A store at all instances; one that adds does not where `first` holds: then it sets.
     fn store(&mut self, store: &Store, first: Option<&Condition>) -> Result<()> {
         let (_, element) = self.buffer(store.buffer)?;
-        let computed = widest(self.module, &store.value, element);
+        let computed = self.module.computed_in(&store.value, element);
         if let Some((var, count, bases)) = self.across(store, computed) {
             return self.store_across(store, first, ((var, count), &bases), (element, computed));
         }
@@ -724,7 +724,7 @@ impl<'m, 'u> Writer<'m, 'u> {
         let types = vec![name_of(element); indices.len()].join(", ");
         let arity = if indices.len() == 1 { String::new() } else { format!(":{}", indices.len()) };
         line!(self, "{old}{arity} = {first} -> ({types}) {{");
-        let zero = self.float_constant(0.0, element);
+        let zero = self.number(0.0, element);
         let zeros = vec![zero.to_string(); indices.len()].join(", ");
         line!(self, "  {yields}.yield {zeros} : {types}");
         line!(self, "}} else {{");
@@ -884,22 +884,6 @@ impl<'m, 'u> Writer<'m, 'u> {
     }
 }
 
-/// The type in which a value is computed: the widest of what it reads and where it is stored.
-pub(crate) fn widest(module: &Module, value: &Value, element: Element) -> Element {
-    let mut wide = element != Element::F32;
-    value.visit(&mut |part| {
-        if let Value::Load(id, _) = part {
-            let buffer = module.buffers.get(id.0 as usize);
-            wide |= buffer.is_some_and(|buffer| buffer.element != Element::F32);
-        }
-    });
-    match (element, wide) {
-        (Element::I64 | Element::U32, _) => Element::I64,
-        (_, true) => Element::F64,
-        (_, false) => Element::F32,
-    }
-}
-
 /// An element that is cleared under a condition and then added to: the condition, and the addition.
 fn cleared<'s>(stmt: &'s Stmt, after: &'s [Stmt]) -> Option<(&'s Condition, &'s Store)> {
     let (Stmt::If(clear), Some(Stmt::Store(add))) = (stmt, after.first()) else { return None };
@@ -950,14 +934,15 @@ fn name_of(element: Element) -> &'static str {
         Element::F64 => "f64",
         Element::F32 => "f32",
         Element::I64 => "i64",
-        Element::U32 => "i32",
+        Element::U32 | Element::I32 => "i32",
+        Element::Bool => "i8",
     }
 }
 
 /// Names for the types of buffers.
 fn aliases() -> String {
     let alias = |element| format!("{} = memref<{HUGE}x{}>\n", memref(element), name_of(element));
-    [Element::F64, Element::F32, Element::I64, Element::U32].map(alias).concat()
+    [Element::F64, Element::F32, Element::I64, Element::U32, Element::Bool].map(alias).concat()
 }
 
 fn memref(element: Element) -> String {

@@ -267,6 +267,8 @@ fn c_type(element: Element) -> &'static str {
         Element::F32 => "float",
         Element::I64 => "int64_t",
         Element::U32 => "uint32_t",
+        Element::I32 => "int32_t",
+        Element::Bool => "uint8_t",
     }
 }
 

@@ -31,6 +31,14 @@ pub enum BufferArg<'a> {
     I64(&'a mut [i64]),
     /// Integers, only read.
     I64In(&'a [i64]),
+    /// 32-bit integers, read and written.
+    I32(&'a mut [i32]),
+    /// 32-bit integers, only read.
+    I32In(&'a [i32]),
+    /// Truth values, read and written.
+    Bool(&'a mut [bool]),
+    /// Truth values, only read.
+    BoolIn(&'a [bool]),
     /// Unsigned 32-bit integers, read and written.
     U32(&'a mut [u32]),
     /// Unsigned 32-bit integers, only read.
@@ -44,13 +52,20 @@ impl BufferArg<'_> {
             BufferArg::F32(_) | BufferArg::F32In(_) => Element::F32,
             BufferArg::I64(_) | BufferArg::I64In(_) => Element::I64,
             BufferArg::U32(_) | BufferArg::U32In(_) => Element::U32,
+            BufferArg::I32(_) | BufferArg::I32In(_) => Element::I32,
+            BufferArg::Bool(_) | BufferArg::BoolIn(_) => Element::Bool,
         }
     }
 
     fn writable(&self) -> bool {
         matches!(
             self,
-            BufferArg::F64(_) | BufferArg::F32(_) | BufferArg::I64(_) | BufferArg::U32(_)
+            BufferArg::F64(_)
+                | BufferArg::F32(_)
+                | BufferArg::I64(_)
+                | BufferArg::U32(_)
+                | BufferArg::I32(_)
+                | BufferArg::Bool(_)
         )
     }
 
@@ -64,6 +79,10 @@ impl BufferArg<'_> {
             BufferArg::I64In(slice) => slice.len(),
             BufferArg::U32(slice) => slice.len(),
             BufferArg::U32In(slice) => slice.len(),
+            BufferArg::I32(slice) => slice.len(),
+            BufferArg::I32In(slice) => slice.len(),
+            BufferArg::Bool(slice) => slice.len(),
+            BufferArg::BoolIn(slice) => slice.len(),
         }
     }
 
@@ -77,6 +96,11 @@ impl BufferArg<'_> {
             BufferArg::I64In(slice) => slice.as_ptr().cast_mut().cast(),
             BufferArg::U32(slice) => slice.as_mut_ptr().cast(),
             BufferArg::U32In(slice) => slice.as_ptr().cast_mut().cast(),
+            BufferArg::I32(slice) => slice.as_mut_ptr().cast(),
+            BufferArg::I32In(slice) => slice.as_ptr().cast_mut().cast(),
+            // Code stores nothing but 0 and 1.
+            BufferArg::Bool(slice) => slice.as_mut_ptr().cast(),
+            BufferArg::BoolIn(slice) => slice.as_ptr().cast_mut().cast(),
         }
     }
 }
@@ -199,6 +223,8 @@ fn name_of(element: Element) -> &'static str {
         Element::F32 => "f32",
         Element::I64 => "i64",
         Element::U32 => "u32",
+        Element::I32 => "i32",
+        Element::Bool => "bool",
     }
 }
 

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use dastac_poly::{Family, Set, families};
+use dastac_stur::TensorId;
 use dastac_stur::infer::Inferred;
 use dastac_stur::sets::Affine;
 
@@ -122,7 +123,17 @@ impl Layout {
     /// # Errors
     /// As [`Layout::of`].
     pub fn all(inferred: &Inferred) -> Result<Vec<Layout>, LayoutError> {
-        let tensors: Vec<_> = inferred.program.tensor_ids().collect();
+        // Arrays of dynamic tensors are what their formats say: nothing is packed, and nothing has to be counted.
+        let dynamic = |id: &TensorId| {
+            let tensor = inferred.program.tensor(*id);
+            tensor.format.is_some() && tensor.rule().is_none()
+        };
+        let (boxes, tensors): (Vec<TensorId>, Vec<TensorId>) =
+            inferred.program.tensor_ids().partition(dynamic);
+        let mut known = Vec::new();
+        for id in boxes {
+            known.push((id, Layout::dense(inferred, id).or_else(|_| Layout::of(inferred, id))?));
+        }
         let mut builders: Vec<Builder> = Vec::new();
         for id in &tensors {
             builders.push(Layout::asked(inferred, *id)?);
@@ -154,13 +165,14 @@ impl Layout {
                 layouts[*k] = layout;
             }
         }
-        let mut all = Vec::new();
+        let mut all = known;
         for ((id, builder), layout) in tensors.iter().zip(builders).zip(layouts) {
             let blamed = |error: LayoutError| error.blamed("the layout", &inferred.program, *id);
             let layout = layout.map_or_else(|| builder.build(), Ok).map_err(blamed)?;
-            all.push(layout.with_structure(&inferred.tensors[id.0]));
+            all.push((*id, layout.with_structure(&inferred.tensors[id.0])));
         }
-        Ok(all)
+        all.sort_by_key(|(id, _)| *id);
+        Ok(all.into_iter().map(|(_, layout)| layout).collect())
     }
 }
 

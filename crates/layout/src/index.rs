@@ -431,9 +431,14 @@ fn stored(inferred: &Inferred, tensor: TensorId) -> Result<Set, LayoutError> {
         return Ok(used);
     };
     let dims = used.dims()?;
+    let all = inferred.sets.box_set(&structured.iterators, &structured.extents)?;
     let stored = match program.rules[rule.0].semiring.zero() {
-        0.0 => used.gist_params(&used.params_set()?)?,
-        _ => inferred.sets.box_set(&structured.iterators, &structured.extents)?,
+        0.0 if used.is_empty()? => used,
+        0.0 => {
+            let used = used.gist_params(&used.params_set()?)?.with_dim_names(&all.dims()?)?;
+            used.intersect(&all)?.simplify()?
+        }
+        _ => all,
     };
     Ok(stored.with_dim_names(&dims)?)
 }

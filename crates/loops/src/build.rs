@@ -240,7 +240,8 @@ impl Element {
     pub fn bytes(self) -> usize {
         match self {
             Element::F64 | Element::I64 => 8,
-            Element::F32 | Element::U32 => 4,
+            Element::F32 | Element::U32 | Element::I32 => 4,
+            Element::Bool => 1,
         }
     }
 }
@@ -478,6 +479,15 @@ impl Reduction {
         match self {
             Reduction::Sum => left + right,
             _ if left.is_nan() || right.is_nan() => f64::NAN,
+            Reduction::Min => left.min(right),
+            Reduction::Max => left.max(right),
+        }
+    }
+
+    /// Of two integers.
+    pub fn of_integers(self, left: i64, right: i64) -> i64 {
+        match self {
+            Reduction::Sum => left.wrapping_add(right),
             Reduction::Min => left.min(right),
             Reduction::Max => left.max(right),
         }

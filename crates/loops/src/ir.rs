@@ -33,16 +33,31 @@ pub enum Element {
     F64,
     /// IEEE binary32.
     F32,
-    /// Signed 64-bit integer (sizes, positions).
+    /// Signed 64-bit integer (sizes, positions, numbers).
     I64,
     /// Unsigned 32-bit integer (positions and coordinates of sparse tensors).
     U32,
+    /// Signed 32-bit integer.
+    I32,
+    /// A truth value: a byte that is 0 or 1.
+    Bool,
 }
 
 impl Element {
-    /// Whether elements are integers: stored as such, and loaded in integer expressions only.
+    /// Whether elements are integers: those of read-only buffers may be loaded in integer expressions, and a value that is stored to one is computed in
+    /// 64-bit integers, which wrap around.
     pub fn is_integer(self) -> bool {
-        matches!(self, Element::I64 | Element::U32)
+        !matches!(self, Element::F64 | Element::F32)
+    }
+
+    /// What an integer becomes when it is stored: what does not fit wraps around, and all but 0 is true.
+    pub fn wrapped(self, value: i64) -> i64 {
+        match self {
+            Element::F64 | Element::F32 | Element::I64 => value,
+            Element::U32 => i64::from(value as u32),
+            Element::I32 => i64::from(value as i32),
+            Element::Bool => i64::from(value != 0),
+        }
     }
 }
 
@@ -66,6 +81,27 @@ pub struct Module {
     pub buffers: Vec<Buffer>,
     /// Functions, each with a unique name.
     pub functions: Vec<Function>,
+}
+
+impl Module {
+    /// The type in which a value is computed that is stored as an element: 64-bit integers for integers; else the widest float of the element and of what is
+    /// loaded, where integers count as wide. A truth value is that of a number of either kind.
+    pub fn computed_in(&self, value: &Value, element: Element) -> Element {
+        let (mut floats, mut wide) = (!element.is_integer(), element == Element::F64);
+        value.visit(&mut |part| {
+            if let Value::Load(id, _) = part {
+                let loaded = self.buffers.get(id.0 as usize).map(|buffer| buffer.element);
+                floats |=
+                    element == Element::Bool && loaded.is_some_and(|loaded| !loaded.is_integer());
+                wide |= loaded.is_some_and(|loaded| loaded != Element::F32);
+            }
+        });
+        match (floats, wide) {
+            (false, _) => Element::I64,
+            (true, true) => Element::F64,
+            (true, false) => Element::F32,
+        }
+    }
 }
 
 /// How a function uses a buffer.
@@ -352,12 +388,19 @@ pub struct Store {
     pub buffer: BufferId,
     /// Position in the buffer.
     pub index: Index,
-    /// The value; for a buffer of integers it must be a [`Value::FromIndex`].
+    /// The value. For a buffer of integers it has no quotients, fractions or elements that are not integers, unless it is one of truth values.
     pub value: Value,
     /// Overwrite or accumulate.
     pub mode: StoreMode,
     /// Where it holds, nothing reads the element soon after: it may go to memory past all caches. It decides about speed only. Without selections.
     pub stream: Option<Condition>,
+}
+
+impl Store {
+    /// Whether what is stored is an integer expression, such as a position.
+    pub fn is_index(&self) -> bool {
+        matches!(self.value, Value::FromIndex(_))
+    }
 }
 
 /// A comparison operator.
@@ -423,7 +466,7 @@ pub enum Index {
     Select(Box<Condition>, Box<Index>, Box<Index>),
 }
 
-/// A floating-point expression; computed in the widest type of what it loads and where it is stored.
+/// A number; computed in the type that [`Module::computed_in`] says: the widest of what it loads and where it is stored.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// A constant.

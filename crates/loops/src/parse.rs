@@ -201,7 +201,9 @@ impl<'a> Parser<'a> {
                 Token::Name("f32") => Element::F32,
                 Token::Name("i64") => Element::I64,
                 Token::Name("u32") => Element::U32,
-                _ => return self.expected("`f64`, `f32` or `i64`"),
+                Token::Name("i32") => Element::I32,
+                Token::Name("bool") => Element::Bool,
+                _ => return self.expected("`f64`, `f32`, `i64`, `i32`, `u32` or `bool`"),
             };
             self.advance();
             self.sign("[")?;
@@ -871,7 +873,7 @@ func sizes(inout s) {
             1:1: expected `module`, found the end of the text
             1:11: symbol `N` is defined twice
             1:11: expected `buffer` or `func`, found `what`
-            2:12: expected `f64`, `f32` or `i64`, found `f16`
+            2:12: expected `f64`, `f32`, `i64`, `i32`, `u32` or `bool`, found `f16`
             4:5: unknown variable or symbol `i`
             4:3: unknown buffer `B`
             4:8: expected `=` or `+=`, found `-`

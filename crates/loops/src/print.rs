@@ -599,6 +599,8 @@ pub(crate) fn element_name(element: Element) -> &'static str {
         Element::F32 => "f32",
         Element::I64 => "i64",
         Element::U32 => "u32",
+        Element::I32 => "i32",
+        Element::Bool => "bool",
     }
 }
 

@@ -122,9 +122,6 @@ pub enum Violation {
     /// A load of an integer from a buffer of numbers.
     #[error("buffer `{0}` is not one of integers")]
     NotIntegers(String),
-    /// A load from an integer buffer.
-    #[error("integer buffer `{0}` is loaded from in a floating-point expression")]
-    LoadsInteger(String),
 }
 
 /// Checks a module.
@@ -349,13 +346,9 @@ impl<'a> Verifier<'a> {
             Stmt::Store(store) => {
                 let element = self.buffer(store.buffer, true);
                 self.index(&store.index);
-                match &store.value {
-                    Value::FromIndex(_) => {}
-                    _ if element.is_some_and(Element::is_integer) => {
-                        let name = self.module.buffers[store.buffer.0 as usize].name.clone();
-                        self.report(Violation::StoresFloat(name));
-                    }
-                    _ => {}
+                if element.is_some_and(|element| !self.fits(&store.value, element)) {
+                    let name = self.module.buffers[store.buffer.0 as usize].name.clone();
+                    self.report(Violation::StoresFloat(name));
                 }
                 self.value(&store.value);
                 store.stream.iter().for_each(|condition| self.condition(condition));
@@ -512,14 +505,30 @@ impl<'a> Verifier<'a> {
         Some(known.element)
     }
 
+    /// Whether a value that is computed in integers is one.
+    fn fits(&self, value: &Value, element: Element) -> bool {
+        let mut fits = true;
+        let integers = self.module.computed_in(value, element).is_integer();
+        value.visit(&mut |part| {
+            fits &= !integers
+                || match part {
+                    Value::Load(id, _) => {
+                        let buffer = self.module.buffers.get(id.0 as usize);
+                        buffer.is_none_or(|buffer| buffer.element.is_integer())
+                    }
+                    Value::Const(value) => value.is_infinite() || value.fract() == 0.0,
+                    Value::Div(..) => false,
+                    _ => true,
+                };
+        });
+        fits
+    }
+
     fn value(&mut self, value: &'a Value) {
         match value {
             Value::Const(_) => {}
             Value::Load(buffer, index) => {
-                if self.buffer(*buffer, false).is_some_and(Element::is_integer) {
-                    let name = self.module.buffers[buffer.0 as usize].name.clone();
-                    self.report(Violation::LoadsInteger(name));
-                }
+                self.buffer(*buffer, false);
                 self.index(index);
             }
             Value::FromIndex(index) => self.index(index),
@@ -581,7 +590,6 @@ mod tests {
             "B[0] = 1.0",
             "A[0] += 1.0",
             "A[0] = 1.0 s[0] = 1.5",
-            "A[0] = s[0]",
             "for i = 0 to N step 0 { }",
             "A[0] = sum(l = 0 to N step -1) 1.0",
             "A[0] = sum(l = 0 to N unroll 0) 1.0",
@@ -604,7 +612,6 @@ mod tests {
             function `f`: `B[0] = 1.0`: input `B` is written to
             function `f`: output `A` is read or added to but never set
             function `f`: `s[0] = 1.5`: a value that is not an integer is stored to integer buffer `s`
-            function `f`: `A[0] = s[0]`: integer buffer `s` is loaded from in a floating-point expression
             function `f`: `for i = 0 to N step 0`: the step 0 is not positive
             function `f`: `A[0] = sum(l = 0 to N step -1) 1.0`: the step -1 is not positive
             function `f`: `A[0] = sum(l = 0 to N unroll 0) 1.0`: unrolling by 0 is not positive

@@ -154,6 +154,9 @@ pub(crate) fn element(element: dastac_stur::program::Element) -> Element {
     match element {
         dastac_stur::program::Element::F64 => Element::F64,
         dastac_stur::program::Element::F32 => Element::F32,
+        dastac_stur::program::Element::I32 => Element::I32,
+        dastac_stur::program::Element::I64 => Element::I64,
+        dastac_stur::program::Element::Bool => Element::Bool,
     }
 }
 

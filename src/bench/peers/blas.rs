@@ -241,14 +241,14 @@ pub(super) fn matrix_by_columns(shared: &Runner, laid: &Laid) -> bool {
 fn f64s(buffer: &Buffer) -> Option<&[f64]> {
     match buffer {
         Buffer::F64(data) => Some(data),
-        Buffer::F32(_) => None,
+        _ => None,
     }
 }
 
 fn f32s(buffer: &Buffer) -> Option<&[f32]> {
     match buffer {
         Buffer::F32(data) => Some(data),
-        Buffer::F64(_) => None,
+        _ => None,
     }
 }
 

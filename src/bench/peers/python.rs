@@ -92,6 +92,7 @@ fn write_inputs(job: &Job, shared: &mut Runner) -> Result<Vec<PathBuf>, String> 
         {
             Buffer::F64(data) => data.iter().flat_map(|value| value.to_le_bytes()).collect(),
             Buffer::F32(data) => data.iter().flat_map(|value| value.to_le_bytes()).collect(),
+            _ => return Err("it computes in floats".into()),
         };
         std::fs::write(&file, bytes).map_err(cannot)?;
         files.push(file);
@@ -226,6 +227,9 @@ impl System for Python {
             Element::F32 => {
                 let each = bytes.as_chunks().0.iter();
                 each.map(|bytes| f32::from_le_bytes(*bytes).into()).collect()
+            }
+            element => {
+                return Err(Error::Peer(format!("it has no elements of type {}", element.name())));
             }
         };
         let found = Buffer::of(element, &numbers)?;

@@ -283,12 +283,12 @@ fn wrong_tensors_and_arrays() {
         bytes[at..at + to.len()].copy_from_slice(to);
         fs::write(folder.path("b.npy"), bytes).unwrap();
     };
-    changed(b"<f8", b"<i8");
+    changed(b"<f8", b"<i2");
     folder.fails(
         "run p.stur -p N=3 --input B=b.npy",
         1,
         &expect![[r#"
-        error: `b.npy` holds elements of type '<i8', not 64-bit ('<f8') or 32-bit ('<f4') floats
+        error: `b.npy` holds elements of type '<i2', not floats ('<f8', '<f4'), integers ('<i8', '<i4') or truth values ('|b1')
         help: convert it in Python with `array.astype(numpy.float64)`
     "#]],
     );
@@ -369,7 +369,7 @@ fn arrays_of_another_element_type() {
         "run p.stur -p N=2 --input x=x.npy",
         1,
         &expect![[r#"
-        error: `x` has elements of type f32, but the array's are 64-bit floats
+        error: `x` has elements of type f32, but the array's are of type f64
         help: round it in Python with `array.astype(numpy.float32)`
     "#]],
     );

@@ -77,11 +77,13 @@ impl Writer<'_, '_> {
                 let ty = memref(element);
                 let value = self.define(format_args!("memref.load {memory}[{at}] : {ty}"));
                 Ok(match element {
-                    Element::U32 => {
-                        self.define(format_args!("arith.index_castui {value} : i32 to index"))
+                    Element::U32 | Element::Bool => {
+                        let ty = name_of(element);
+                        self.define(format_args!("arith.index_castui {value} : {ty} to index"))
                     }
-                    Element::I64 => {
-                        self.define(format_args!("arith.index_cast {value} : i64 to index"))
+                    Element::I64 | Element::I32 => {
+                        let ty = name_of(element);
+                        self.define(format_args!("arith.index_cast {value} : {ty} to index"))
                     }
                     Element::F64 | Element::F32 => {
                         return Err(self.invalid(format_args!("a number is loaded as an integer")));
@@ -194,15 +196,19 @@ impl Writer<'_, '_> {
         self.constant(format!("{value} : index"), format!("c{sign}{}", value.unsigned_abs()))
     }
 
-    /// A floating-point constant by its bits, so that every value has a form that reads back exactly.
-    pub(super) fn float_constant(&mut self, value: f64, element: Element) -> Ssa {
-        let (text, bits) = self.float_text(value, element);
+    /// A constant by its bits, so that every value has a form that reads back exactly. Of integers, infinities are the largest and the smallest one.
+    pub(super) fn number(&mut self, value: f64, element: Element) -> Ssa {
+        let (text, bits) = self.number_text(value, element);
         let name = name_of(element);
         self.constant(format!("{text} : {name}"), format!("{name}_{bits}"))
     }
 
     /// The text of a constant, and its bits as digits.
-    pub(super) fn float_text(&self, value: f64, element: Element) -> (String, String) {
+    pub(super) fn number_text(&self, value: f64, element: Element) -> (String, String) {
+        if element.is_integer() {
+            let value = value as i64;
+            return (value.to_string(), format!("{value:016X}"));
+        }
         let (bits, plain) = match element {
             Element::F32 => (format!("0x{:08X}", (value as f32).to_bits()), (value as f32).into()),
             _ => (format!("0x{:016X}", value.to_bits()), value),

@@ -75,12 +75,15 @@ impl<'v> Group<'v> {
     }
 }
 
-/// How numbers are joined.
-fn operation(kind: Reduction) -> &'static str {
-    match kind {
-        Reduction::Sum => "arith.addf",
-        Reduction::Min => "arith.minimumf",
-        Reduction::Max => "arith.maximumf",
+/// How numbers are joined. Integers wrap around.
+fn operation(kind: Reduction, element: Element) -> &'static str {
+    match (kind, element.is_integer()) {
+        (Reduction::Sum, false) => "arith.addf",
+        (Reduction::Min, false) => "arith.minimumf",
+        (Reduction::Max, false) => "arith.maximumf",
+        (Reduction::Sum, true) => "arith.addi",
+        (Reduction::Min, true) => "arith.minsi",
+        (Reduction::Max, true) => "arith.maxsi",
     }
 }
 
@@ -151,13 +154,13 @@ impl Writer<'_, '_> {
         group: &mut Group<'v>,
     ) -> Result<Val> {
         let element = group.element;
-        if element == Element::I64 && !matches!(value, Value::FromIndex(_)) {
-            return Err(self.invalid(format_args!("an integer buffer stores a number")));
-        }
         Ok(match value {
-            Value::Const(value) => Val::scalar(self.float_constant(*value, element)),
+            Value::Const(value) => Val::scalar(self.number(*value, element)),
             Value::Load(id, index) => {
                 let (buffer, from) = self.buffer(*id)?;
+                if element.is_integer() && !from.is_integer() {
+                    return Err(self.invalid(format_args!("an integer buffer stores a number")));
+                }
                 let lanes = self.lanes.clone().filter(|lanes| index.mentions(lanes.var));
                 let vector = lanes.is_some();
                 let loaded = match lanes {
@@ -198,13 +201,21 @@ impl Writer<'_, '_> {
                     self.plus(left, right, instance, group)?
                 }
             },
-            Value::Mul(left, right) => self.binary("arith.mulf", (left, right), instance, group)?,
+            Value::Mul(left, right) => {
+                let multiply = if element.is_integer() { "arith.muli" } else { "arith.mulf" };
+                self.binary(multiply, (left, right), instance, group)?
+            }
+            Value::Div(..) if element.is_integer() => {
+                return Err(self.invalid(format_args!("an integer buffer stores a quotient")));
+            }
             Value::Div(left, right) => self.binary("arith.divf", (left, right), instance, group)?,
             Value::Min(left, right) => {
-                self.binary("arith.minimumf", (left, right), instance, group)?
+                let smaller = operation(Reduction::Min, element);
+                self.binary(smaller, (left, right), instance, group)?
             }
             Value::Max(left, right) => {
-                self.binary("arith.maximumf", (left, right), instance, group)?
+                let larger = operation(Reduction::Max, element);
+                self.binary(larger, (left, right), instance, group)?
             }
             Value::Truth(inside) => {
                 let inside = self.value(inside, instance, group)?;
@@ -273,7 +284,7 @@ impl Writer<'_, '_> {
         let instances = &self.instances;
         if count < 2
             || self.checked
-            || computed == Element::I64
+            || store.is_index() && computed.is_integer()
             || !instances.len().is_multiple_of(count)
         {
             return None;
@@ -492,7 +503,7 @@ impl Writer<'_, '_> {
     ) -> Result<Val> {
         let element = group.element;
         let factors = match term {
-            Value::Mul(left, right) if self.unit.fuses => {
+            Value::Mul(left, right) if self.unit.fuses && !element.is_integer() => {
                 vec![self.value(left, instance, group)?, self.value(right, instance, group)?]
             }
             term => vec![self.value(term, instance, group)?],
@@ -508,7 +519,10 @@ impl Writer<'_, '_> {
             [left, right] => self.define(format_args!(
                 "llvm.intr.fma({left}, {right}, {so_far}) : ({ty}, {ty}, {ty}) -> {ty}"
             )),
-            [term] => self.define(format_args!("arith.addf {so_far}, {term} : {ty}")),
+            [term] => {
+                let add = operation(Reduction::Sum, element);
+                self.define(format_args!("{add} {so_far}, {term} : {ty}"))
+            }
             _ => return Err(self.invalid(format_args!("a term has no factors"))),
         };
         Ok(Val { ssa, vector })
@@ -532,23 +546,41 @@ impl Writer<'_, '_> {
         let (so_far, term) =
             (self.spread(so_far, vector, element), self.spread(term, vector, element));
         let ty = self.type_of(element, vector);
-        let ssa = self.define(format_args!("{} {so_far}, {term} : {ty}", operation(kind)));
+        let join = operation(kind, element);
+        let ssa = self.define(format_args!("{join} {so_far}, {term} : {ty}"));
         Ok(Val { ssa, vector })
     }
 
     /// 0 where a value is 0, else 1.
     fn truth(&mut self, val: &Val, element: Element) -> Val {
         let vector = val.vector;
-        let ty = self.type_of(element, vector);
-        let bits = if vector { self.mask_type() } else { "i1".to_owned() };
-        let [zero, one] = [0.0, 1.0].map(|value| match vector {
-            true => self.all(value, element),
-            false => self.float_constant(value, element),
-        });
-        let holds = self.define(format_args!("arith.cmpf une, {}, {zero} : {ty}", val.ssa));
+        let (ty, bits) = (self.type_of(element, vector), self.bits(vector));
+        let [zero, one] = [0.0, 1.0].map(|value| self.everywhere(value, vector, element));
+        let holds = self.nonzero(&val.ssa, vector, element);
         let types = if vector { format!("{bits}, {ty}") } else { ty };
         let ssa = self.define(format_args!("arith.select {holds}, {one}, {zero} : {types}"));
         Val { ssa, vector }
+    }
+
+    /// Whether a value is not 0; what is no number is not.
+    fn nonzero(&mut self, value: &Ssa, vector: bool, element: Element) -> Ssa {
+        let zero = self.everywhere(0.0, vector, element);
+        let differs = if element.is_integer() { "arith.cmpi ne" } else { "arith.cmpf une" };
+        let ty = self.type_of(element, vector);
+        self.define(format_args!("{differs}, {value}, {zero} : {ty}"))
+    }
+
+    /// A number, in every lane if a vector is wanted.
+    fn everywhere(&mut self, value: f64, vector: bool, element: Element) -> Ssa {
+        match vector {
+            true => self.all(value, element),
+            false => self.number(value, element),
+        }
+    }
+
+    /// The type of truth values.
+    fn bits(&self, vector: bool) -> String {
+        if vector { self.mask_type() } else { "i1".to_owned() }
     }
 
     /// A value as a vector, if one is wanted.
@@ -624,7 +656,7 @@ impl Writer<'_, '_> {
             }
             totals.push(match total {
                 Some(total) => total.ssa,
-                None => self.float_constant(sum.kind.neutral(), element),
+                None => self.number(sum.kind.neutral(), element),
             });
         }
         Ok(Some(totals))
@@ -724,7 +756,7 @@ impl Writer<'_, '_> {
                     }
                     Ok(next)
                 })?;
-            partial = self.chains_joined(sum.kind, chains, instances.len(), &ty);
+            partial = self.chains_joined((sum.kind, element), chains, instances.len(), &ty);
             start = end;
         }
         let mask = self.index_constant(width - 1);
@@ -760,7 +792,7 @@ impl Writer<'_, '_> {
     /// Partial sums of which there are several for each of `count`, added pairwise.
     fn chains_joined(
         &mut self,
-        kind: Reduction,
+        (kind, element): (Reduction, Element),
         mut partial: Vec<Ssa>,
         count: usize,
         ty: &str,
@@ -768,7 +800,7 @@ impl Writer<'_, '_> {
         while partial.len() > count {
             let half = partial.split_off(partial.len() / 2);
             for (left, right) in partial.iter_mut().zip(half) {
-                let join = operation(kind);
+                let join = operation(kind, element);
                 *left = self.define(format_args!("{join} {left}, {right} : {ty}"));
             }
         }
@@ -792,7 +824,7 @@ impl Writer<'_, '_> {
         let whole = self.index_constant(-(copies as i64));
         let whole = self.define(format_args!("arith.andi {length}, {whole} : index"));
         let end = self.define(format_args!("arith.addi {lower}, {whole} : index"));
-        let nothing = self.float_constant(sum.kind.neutral(), element);
+        let nothing = self.number(sum.kind.neutral(), element);
         let mut partial = vec![nothing.clone(); instances.len()];
         let mut start = lower;
         for (copies, end) in [(copies, end), (1, upper)] {
@@ -820,7 +852,7 @@ impl Writer<'_, '_> {
                 }
                 Ok(next)
             })?;
-            partial = self.chains_joined(sum.kind, chains, instances.len(), ty);
+            partial = self.chains_joined((sum.kind, element), chains, instances.len(), ty);
             start = end;
         }
         Ok(partial)
@@ -836,7 +868,7 @@ impl Writer<'_, '_> {
         element: Element,
         lanes: usize,
     ) -> Vec<Ssa> {
-        let join = operation(kind);
+        let join = operation(kind, element);
         let mut totals = Vec::new();
         for group in vectors.chunks(lanes) {
             // Vectors, and how many lanes each of the sums in them has.
@@ -947,7 +979,7 @@ impl Writer<'_, '_> {
         element: Element,
     ) -> Result<Vec<Ssa>> {
         let ty = name_of(element);
-        let nothing = self.float_constant(sum.kind.neutral(), element);
+        let nothing = self.number(sum.kind.neutral(), element);
         let body = associate(&sum.body, instances);
         let count = instances.len();
         let result = self.fresh();
@@ -1009,12 +1041,19 @@ impl Writer<'_, '_> {
         from: Element,
         to: Element,
     ) -> Ssa {
+        if to == Element::Bool && from != to {
+            let bit = self.nonzero(&value, vector, from);
+            let (bits, to) = (self.bits(vector), self.type_of(to, vector));
+            return self.define(format_args!("arith.extui {bit} : {bits} to {to}"));
+        }
         let convert = match (from, to) {
             (Element::F64, Element::F32) => "arith.truncf",
             (Element::F32, Element::F64) => "arith.extf",
-            (Element::I64, Element::F64 | Element::F32) => "arith.sitofp",
-            (Element::I64, Element::U32) => "arith.trunci",
-            (Element::U32, Element::I64) => "arith.extui",
+            (Element::I64 | Element::I32, Element::F64 | Element::F32) => "arith.sitofp",
+            (Element::U32 | Element::Bool, Element::F64 | Element::F32) => "arith.uitofp",
+            (Element::I64, Element::U32 | Element::I32) => "arith.trunci",
+            (Element::U32 | Element::Bool, Element::I64) => "arith.extui",
+            (Element::I32, Element::I64) => "arith.extsi",
             _ => return value,
         };
         let (from, to) = (self.type_of(from, vector), self.type_of(to, vector));
@@ -1029,18 +1068,10 @@ impl Writer<'_, '_> {
         vector: bool,
         (element, computed): (Element, Element),
     ) -> Ssa {
-        if element.is_integer() {
-            let old = self.converted(old, vector, element, Element::I64);
-            let join = match kind {
-                Reduction::Sum => "arith.addi",
-                Reduction::Min => "arith.minsi",
-                Reduction::Max => "arith.maxsi",
-            };
-            return self.define(format_args!("{join} {old}, {value} : i64"));
-        }
         let old = self.converted(old, vector, element, computed);
         let ty = self.type_of(computed, vector);
-        self.define(format_args!("{} {old}, {value} : {ty}", operation(kind)))
+        let join = operation(kind, computed);
+        self.define(format_args!("{join} {old}, {value} : {ty}"))
     }
 
     pub(super) fn type_of(&self, element: Element, vector: bool) -> String {
@@ -1057,7 +1088,7 @@ impl Writer<'_, '_> {
     /// A vector of one number.
     pub(super) fn all(&mut self, value: f64, element: Element) -> Ssa {
         let ty = self.type_of(element, true);
-        let (text, bits) = self.float_text(value, element);
+        let (text, bits) = self.number_text(value, element);
         let kind = ty.trim_start_matches("vector<").trim_end_matches('>');
         let name = format!("v{kind}_{}", bits.trim_end_matches('0'));
         self.constant(format!("dense<{text}> : {ty}"), name)

@@ -125,7 +125,7 @@ impl Writer<'_, '_> {
     ) -> Result<[Ssa; 2]> {
         // What a part is to have grows from part to part.
         let total = self.work_before(share, upper.clone())?;
-        let nothing = self.float_constant(0.0, Element::F64);
+        let nothing = self.number(0.0, Element::F64);
         let total = self.define(format_args!("arith.maximumf {total}, {nothing} : f64"));
         let step = self.step(share.step)?;
         let [zero, one, two] = [0, 1, 2].map(|value| self.index_constant(value));

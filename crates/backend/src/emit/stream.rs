@@ -119,7 +119,7 @@ impl Writer<'_, '_> {
             if let Some(first) = first {
                 let zero = match together {
                     true => self.all(0.0, element),
-                    false => self.float_constant(0.0, element),
+                    false => self.number(0.0, element),
                 };
                 old = self.define(format_args!("arith.select {first}, {zero}, {old} : {kind}"));
             }

@@ -33,10 +33,7 @@ impl Writer<'_, '_> {
         };
         self.enter(inner.buffer, memory.clone(), size.clone());
         if inner.zero {
-            let zero = match element.is_integer() {
-                true => self.integer_zero(element),
-                false => self.float_constant(0.0, element),
-            };
+            let zero = self.number(0.0, element);
             let (first, one, at) = (self.index_constant(0), self.index_constant(1), self.fresh());
             line!(self, "scf.for {at} = {first} to {size} step {one} {{");
             line!(self, "  memref.store {zero}, {memory}[{at}] : {ty}");
@@ -110,11 +107,6 @@ impl Writer<'_, '_> {
     pub(super) fn leave(&mut self, workspace: BufferId) {
         self.buffers.remove(&workspace);
         self.sizes.remove(&workspace);
-    }
-
-    fn integer_zero(&mut self, element: Element) -> Ssa {
-        let name = name_of(element);
-        self.constant(format!("0 : {name}"), format!("{name}_0"))
     }
 
     /// Memory of the function that is written, the same whenever it is asked for here.

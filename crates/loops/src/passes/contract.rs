@@ -94,7 +94,7 @@ impl Contract<'_> {
         };
         let element = self.buffers.get(store.buffer.0 as usize)?.element;
         let kind = store.mode.reduction()?;
-        if element.is_integer()
+        if element.is_integer() && store.is_index()
             || store.index.mentions(inner.var)
             || store.value.loads(store.buffer)
         {

@@ -175,7 +175,7 @@ impl Fold {
             Stmt::If(inner) => self.conditional(inner),
             Stmt::Store(store) => {
                 let value = match &store.value {
-                    // An integer buffer takes nothing else.
+                    // Which is what it stays: its overflow is excluded.
                     Value::FromIndex(index) => Value::FromIndex(self.index(index)),
                     value => self.value(value),
                 };

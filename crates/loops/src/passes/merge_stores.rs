@@ -36,7 +36,7 @@ fn combines(first: &Store, second: &Store, buffers: &[Buffer]) -> Option<Reducti
         && first.index == second.index
         && (first.mode == StoreMode::Set || first.mode == second.mode)
         && !second.value.loads(first.buffer)
-        && element.is_some_and(|element| !element.is_integer());
+        && element.is_some_and(|element| !element.is_integer() || !second.is_index());
     second.mode.reduction().filter(|_| same)
 }
 

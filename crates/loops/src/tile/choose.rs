@@ -80,7 +80,7 @@ fn collect(value: &Value, sums: &mut Vec<VarId>, loads: &mut Vec<(BufferId, Inde
 /// The loops to unroll, if it is worth it.
 pub(super) fn choose(tiler: &Tiler<'_>, nest: &Nest, element: Element) -> Option<Choice> {
     let (tiling, facts) = (tiler.tiling, &tiler.facts);
-    if element.is_integer() {
+    if element.is_integer() && nest.store.is_index() {
         return None;
     }
     let wishes = Wishes::of(tiler, nest);

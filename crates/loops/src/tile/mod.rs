@@ -194,7 +194,11 @@ impl Tiler<'_> {
     }
 
     fn nest(&mut self, nest: Nest) -> Option<Vec<Stmt>> {
-        let element = self.buffers.get(nest.store.buffer.0 as usize)?.element;
+        // In which type it is computed.
+        let element = match self.buffers.get(nest.store.buffer.0 as usize)?.element {
+            element if element.is_integer() => Element::I64,
+            element => element,
+        };
         let choice = choose::choose(self, &nest, element);
         let ordered = choice.as_ref().map_or(&nest, |choice| &choice.nest).clone();
         match self.partial(&ordered, choice.as_ref()) {

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 
 use super::{Fault, WriteError};
-use crate::storage::{ElementType, Indices, Values};
+use crate::storage::{ElementType, Indices, Slice, Values};
 
 /// Headers are a line of text; anything beyond this is no array of numbers.
 const MAX_HEADER: u64 = 1 << 16;
@@ -229,42 +229,31 @@ fn write_elements<const N: usize, T: Copy>(
 }
 
 /// Writes an array.
+pub fn write_slice(shape: &[u64], values: Slice<'_>, out: &mut dyn Write) -> std::io::Result<()> {
+    let descr = match values {
+        Slice::F32(_) => "<f4",
+        Slice::F64(_) => "<f8",
+        Slice::I32(_) => "<i4",
+        Slice::I64(_) => "<i8",
+        Slice::Bool(_) => "|b1",
+    };
+    write_header(descr, shape, out)?;
+    match values {
+        Slice::F32(all) => write_elements(all, out, f32::to_le_bytes),
+        Slice::F64(all) => write_elements(all, out, f64::to_le_bytes),
+        Slice::I32(all) => write_elements(all, out, i32::to_le_bytes),
+        Slice::I64(all) => write_elements(all, out, i64::to_le_bytes),
+        Slice::Bool(all) => write_elements(all, out, |value| [u8::from(value)]),
+    }
+}
+
+/// Writes an array.
 pub(super) fn write_values(
     shape: &[u64],
     values: &Values,
     out: &mut dyn Write,
 ) -> Result<(), WriteError> {
-    let descr = match values {
-        Values::F32(_) => "<f4",
-        Values::F64(_) => "<f8",
-        Values::I32(_) => "<i4",
-        Values::I64(_) => "<i8",
-        Values::Bool(_) => "|b1",
-    };
-    write_header(descr, shape, out)?;
-    match values {
-        Values::F32(all) => write_elements(all, out, f32::to_le_bytes)?,
-        Values::F64(all) => write_elements(all, out, f64::to_le_bytes)?,
-        Values::I32(all) => write_elements(all, out, i32::to_le_bytes)?,
-        Values::I64(all) => write_elements(all, out, i64::to_le_bytes)?,
-        Values::Bool(all) => write_elements(all, out, |value| [u8::from(value)])?,
-    }
-    Ok(())
-}
-
-/// Writes an array of floats, rounded to 32 bits if they are not to be `wide`.
-#[allow(clippy::cast_possible_truncation)]
-pub fn write_floats(
-    shape: &[u64],
-    numbers: &[f64],
-    wide: bool,
-    out: &mut dyn Write,
-) -> std::io::Result<()> {
-    write_header(if wide { "<f8" } else { "<f4" }, shape, out)?;
-    if wide {
-        return write_elements(numbers, out, f64::to_le_bytes);
-    }
-    write_elements(numbers, out, |number| (number as f32).to_le_bytes())
+    Ok(write_slice(shape, values.as_slice(), out)?)
 }
 
 /// Writes positions or coordinates, as integers with a sign: SciPy knows no others. Nothing if one does not fit.

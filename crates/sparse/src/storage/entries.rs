@@ -77,6 +77,33 @@ impl Entries {
         Ok(Entries { values: self.values.cast(to)?, ..self })
     }
 
+    /// The same elements, counted in C order, of another box.
+    ///
+    /// # Errors
+    /// Boxes of different numbers of elements, or of more than 128 bits count.
+    pub fn reshaped(self, shape: Vec<u64>) -> Result<Entries, StorageError> {
+        let count = |shape: &[u64]| {
+            let extents = shape.iter().map(|extent| u128::from(*extent));
+            extents.clone().try_fold(1u128, u128::checked_mul)
+        };
+        let both = count(&self.shape).zip(count(&shape));
+        if both.is_none_or(|(own, other)| own != other) {
+            return Err(StorageError::Reshape { from: self.shape, to: shape });
+        }
+        let mut coordinates = vec![0; self.len() * shape.len()];
+        let entries = coordinates.chunks_exact_mut(shape.len().max(1));
+        for (entry, to) in entries.enumerate() {
+            let from = self.at(entry).iter().zip(&self.shape);
+            let mut number = from
+                .fold(0u128, |number, (at, extent)| number * u128::from(*extent) + u128::from(*at));
+            for (at, extent) in to.iter_mut().zip(&shape).rev() {
+                *at = (number % u128::from(*extent)) as u64;
+                number /= u128::from(*extent);
+            }
+        }
+        Ok(Entries { shape, coordinates, values: self.values })
+    }
+
     /// Keys, and values as words.
     pub(super) fn records<K: Key>(&self, packing: &Packing) -> Vec<(K, u64)> {
         let words = self.values.words();

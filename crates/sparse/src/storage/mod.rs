@@ -25,7 +25,7 @@ pub use build::{Build, Duplicates};
 pub use check::Invalid;
 pub use entries::Entries;
 pub use index::{Index, Indices};
-pub use values::{CastError, ElementType, Scalar, Value, Values};
+pub use values::{CastError, ElementType, Scalar, Slice, Value, Values};
 
 use crate::format::{Format, Kind};
 
@@ -59,6 +59,14 @@ pub enum StorageError {
         coordinates: Vec<u64>,
         /// The box.
         shape: Vec<u64>,
+    },
+    /// A box with another number of elements.
+    #[error("a tensor of shape {} does not fill the shape {}", product(from), product(to))]
+    Reshape {
+        /// The tensor's.
+        from: Vec<u64>,
+        /// What was asked for.
+        to: Vec<u64>,
     },
     /// Two entries of one element, where that is refused.
     #[error("there are two entries of the element {}, counting from 0", tuple(coordinates))]

@@ -64,6 +64,20 @@ pub enum Scalar {
     Bool(bool),
 }
 
+impl Scalar {
+    /// As a 64-bit float, to which large integers are rounded.
+    #[allow(clippy::cast_precision_loss)]
+    pub fn to_f64(self) -> f64 {
+        match self {
+            Scalar::F32(value) => value.into(),
+            Scalar::F64(value) => value,
+            Scalar::I32(value) => value.into(),
+            Scalar::I64(value) => value as f64,
+            Scalar::Bool(value) => u8::from(value).into(),
+        }
+    }
+}
+
 impl std::fmt::Display for Scalar {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -197,6 +211,34 @@ pub enum Values {
     Bool(Vec<bool>),
 }
 
+/// Elements in a row that somebody else has, all of one type.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Slice<'a> {
+    /// 32-bit floats.
+    F32(&'a [f32]),
+    /// 64-bit floats.
+    F64(&'a [f64]),
+    /// 32-bit integers.
+    I32(&'a [i32]),
+    /// 64-bit integers.
+    I64(&'a [i64]),
+    /// Truth values.
+    Bool(&'a [bool]),
+}
+
+impl Slice<'_> {
+    /// A copy.
+    pub fn to_values(self) -> Values {
+        match self {
+            Slice::F32(values) => Values::F32(values.to_vec()),
+            Slice::F64(values) => Values::F64(values.to_vec()),
+            Slice::I32(values) => Values::I32(values.to_vec()),
+            Slice::I64(values) => Values::I64(values.to_vec()),
+            Slice::Bool(values) => Values::Bool(values.to_vec()),
+        }
+    }
+}
+
 /// Does the same with values of every type.
 macro_rules! with_values {
     ($values:expr, $name:ident => $body:expr) => {
@@ -231,6 +273,17 @@ impl Values {
             ElementType::I32 => Values::I32(Vec::new()),
             ElementType::I64 => Values::I64(Vec::new()),
             ElementType::Bool => Values::Bool(Vec::new()),
+        }
+    }
+
+    /// All of them.
+    pub fn as_slice(&self) -> Slice<'_> {
+        match self {
+            Values::F32(values) => Slice::F32(values),
+            Values::F64(values) => Slice::F64(values),
+            Values::I32(values) => Slice::I32(values),
+            Values::I64(values) => Slice::I64(values),
+            Values::Bool(values) => Slice::Bool(values),
         }
     }
 

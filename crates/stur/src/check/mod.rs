@@ -11,6 +11,7 @@ mod ranks;
 mod semirings;
 mod storage;
 mod structures;
+mod types;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -166,6 +167,7 @@ impl<'a> Checker<'a> {
             self.values.iter().map(|value| value.rule.tensor.text.clone()).collect();
         self.diagnostics.extend(schedule::apply(&mut program, self.schedules, &heads));
         self.roles(&mut program);
+        self.element_types(&program);
         self.unused(&program);
         program
     }

@@ -19,13 +19,10 @@ const LATER: &[&str] = &[
     "i1",
     "i8",
     "i16",
-    "i32",
-    "i64",
     "u8",
     "u16",
     "u32",
     "u64",
-    "bool",
 ];
 
 impl Checker<'_> {
@@ -43,23 +40,23 @@ impl Checker<'_> {
             let Some(id) = self.stored(program, "types", &entry.tensor, &mut seen) else {
                 continue;
             };
-            program.tensors[id.0].element = match entry.element.text.as_str() {
-                "f64" => Element::F64,
-                "f32" => Element::F32,
-                other => {
-                    let span = entry.element.span;
-                    let error = if LATER.contains(&other) {
-                        let what = format!("elements of type {other}");
-                        Diagnostic::unsupported(what, span, "this type")
-                    } else {
-                        let message = format!("unknown element type `{other}`");
-                        Diagnostic::error("E0120", message, span, "unknown")
-                    };
-                    self.report(error.hint("element types are f64, the default, and f32"));
-                    continue;
-                }
-            };
+            let known = Element::ALL.iter().find(|known| known.name() == entry.element.text);
+            match known {
+                Some(element) => program.tensors[id.0].element = *element,
+                None => self.unknown_element(&entry.element),
+            }
         }
+    }
+
+    fn unknown_element(&mut self, name: &Name) {
+        let error = if LATER.contains(&name.text.as_str()) {
+            let what = format!("elements of type {}", name.text);
+            Diagnostic::unsupported(what, name.span, "this type")
+        } else {
+            let message = format!("unknown element type `{}`", name.text);
+            Diagnostic::error("E0120", message, name.span, "unknown")
+        };
+        self.report(error.hint("element types are f64, the default, f32, i32, i64 and bool"));
     }
 
     /// The tensor that an entry names, each at most once.

@@ -129,9 +129,7 @@ impl Evaluator<'_> {
                     continue;
                 }
                 let unit = (bits >> 11) as f64 / (1u64 << 53) as f64;
-                let size = 0.25 + 0.75 * unit;
-                let size = self.program.tensor(tensor).element.round(size);
-                *value = if bits & 1 == 0 { size } else { -size };
+                *value = self.program.tensor(tensor).element.sample(unit, bits & 1 != 0);
             }
         }
         fill(&cells, &mut data, 0.0);
@@ -160,6 +158,7 @@ impl Evaluator<'_> {
             let tolerance = match self.program.tensor(tensor).element {
                 Element::F64 => TOLERANCE,
                 Element::F32 => TOLERANCE_F32,
+                Element::I32 | Element::I64 | Element::Bool => 0.0,
             };
             let close = (found - expected).abs() <= tolerance * expected.abs();
             if !(close || *found == expected || found.is_nan() && expected.is_nan()) {

@@ -1,0 +1,95 @@
+//! What is computed into integers and truth values: only what has one as its value.
+//!
+//! Integers have no quotients, fractions or infinities, so that a rule with such a head has none either. Truth values are what `or(..)` gives.
+
+use super::Checker;
+use crate::ast::Span;
+use crate::coefficient::Coefficient;
+use crate::diagnostic::Diagnostic;
+use crate::program::{Element, Product, Program, Rule, Structure, Tensor};
+use crate::semiring::Semiring;
+
+/// Larger integers are not exact in 64-bit floats, which numbers of programs are.
+const MOST: f64 = (1u64 << 53) as f64;
+
+/// What is wrong: where, and what it is.
+type Wrong = (Span, String);
+
+impl Checker<'_> {
+    /// Rules whose heads are integers or truth values, and redundancy maps of such tensors.
+    pub(super) fn element_types(&mut self, program: &Program) {
+        for rule in &program.rules {
+            let head = program.tensor(rule.head);
+            let found = match head.element {
+                Element::F64 | Element::F32 => None,
+                Element::Bool => truth(rule),
+                Element::I32 | Element::I64 => integers(program, rule),
+            };
+            if let Some(((span, label), hint)) = found {
+                let Tensor { name, element, .. } = head;
+                let message = format!("`{name}` has elements of type {}", element.name());
+                self.report(Diagnostic::error("E0131", message, span, label).hint(hint));
+            }
+        }
+        for tensor in program.tensors.iter().filter(|tensor| !tensor.element.is_float()) {
+            let signed = tensor.element != Element::Bool;
+            let Some((span, label)) = tensor.redundancy.as_ref().and_then(|r| scaled(r, signed))
+            else {
+                continue;
+            };
+            let message =
+                format!("`{}` has elements of type {}", tensor.name, tensor.element.name());
+            let hint = match signed {
+                true => "redundant integers equal unique ones or their negatives",
+                false => "redundant truth values equal unique ones",
+            };
+            self.report(Diagnostic::error("E0131", message, span, label).hint(hint));
+        }
+    }
+}
+
+fn truth(rule: &Rule) -> Option<(Wrong, &'static str)> {
+    let wrong = (rule.span, format!("a rule of {}", rule.semiring));
+    let hint = "truth values are computed with `or(..)`: whether a product has no factor that is 0";
+    (rule.semiring != Semiring::OrAnd).then_some((wrong, hint))
+}
+
+fn integers(program: &Program, rule: &Rule) -> Option<(Wrong, &'static str)> {
+    if rule.semiring.zero().is_infinite() {
+        let label = format!("the zero of {} is infinite", rule.semiring);
+        return Some(((rule.span, label), "elements of type f64 can be infinite"));
+    }
+    let wrong = rule.products.iter().find_map(|product| fraction(program, product))?;
+    Some((wrong, "integers are sums and products of integers: make its elements f64"))
+}
+
+/// What of a product is no integer.
+fn fraction(program: &Program, product: &Product) -> Option<Wrong> {
+    if product.coefficient.fract() != 0.0 || product.coefficient.abs() > MOST {
+        return Some((
+            product.span,
+            format!("the number {} among its factors", product.coefficient),
+        ));
+    }
+    let reciprocal = product.symbols.iter().find(|factor| factor.reciprocal);
+    if let Some(factor) = reciprocal {
+        return Some((factor.span, "a reciprocal".into()));
+    }
+    product.accesses.iter().find_map(|access| {
+        let Tensor { name, element, .. } = program.tensor(access.tensor);
+        if access.reciprocal {
+            return Some((access.span, "a reciprocal".into()));
+        }
+        let label = || format!("`{name}` has elements of type {}", element.name());
+        element.is_float().then(|| (access.span, label()))
+    })
+}
+
+/// What a redundancy map multiplies by that is not 1 or, where there are signs, -1.
+fn scaled(redundancy: &Structure, signed: bool) -> Option<Wrong> {
+    let allowed = |coefficient: &Coefficient| {
+        coefficient.is_one() || signed && *coefficient == Coefficient::sign(true)
+    };
+    let region = redundancy.regions.iter().find(|region| !allowed(&region.coefficient))?;
+    Some((region.span, "a multiple".into()))
+}

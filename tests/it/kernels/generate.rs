@@ -1,0 +1,297 @@
+//! Random programs of one rule over dynamic tensors: semirings, element types, formats and orders of loops, several products, subscripts of several iterators,
+//! masks, structured and dense operands beside dynamic ones, conditions.
+//!
+//! Not every program means something, or is supported: the checker's answer is part of the test.
+
+use rand::Rng;
+use rand::seq::{IndexedRandom, SliceRandom};
+use rand_chacha::ChaCha8Rng;
+
+/// Names of dimensions.
+const DIMENSIONS: [&str; 3] = ["a", "b", "c"];
+
+/// Tensors that are not dynamic, with their structure.
+const OTHERS: &[(&str, usize, &str)] = &[
+    ("x", 1, ""),
+    ("X", 2, ""),
+    ("L", 2, "L:U(a, b) := (b <= a)\n"),
+    ("H", 2, "H:U(a, b) := (a <= b)\nH:R(a, b, ap, bp) := (a > b) * (ap = b) * (bp = a)\n"),
+    ("K", 2, "K:U(a, b) := (a < b)\nK:R(a, b, ap, bp) := -1 * (a > b) * (ap = b) * (bp = a)\n"),
+    ("W", 2, "W:U(a, b) := (a <= b + 1) * (b <= a + 1)\n"),
+    ("s", 0, ""),
+];
+
+/// What a program is drawn from.
+pub struct Generator<'a> {
+    rng: &'a mut ChaCha8Rng,
+    /// The iterators of the head, then the others.
+    iterators: Vec<&'static str>,
+    extents: Vec<&'static str>,
+    head: usize,
+    /// `+`, `min`, `max` or `or`, and what joins factors.
+    semiring: (&'static str, char),
+    /// Names of inputs that were declared.
+    inputs: Vec<String>,
+    lines: Vec<String>,
+}
+
+/// A program's text.
+pub fn program(rng: &mut ChaCha8Rng) -> String {
+    let head = *[0, 1, 1, 2, 2, 2, 3].choose(rng).expect("not empty");
+    let reduced = *[0, 1, 1, 1, 2, 2].choose(rng).expect("not empty");
+    let count = (head + reduced).clamp(1, 4);
+    let iterators = ["i", "j", "k", "l"][..count].to_vec();
+    let extents = (0..count).map(|_| *["N", "N", "M", "3"].choose(rng).expect("not empty"));
+    let extents = extents.collect();
+    let semirings = [('+', '*'); 6].map(|_| ("+", '*')).to_vec();
+    let others = [("min", '+'), ("max", '+'), ("max", '*'), ("or", '*')];
+    let semiring = *[semirings, others.to_vec()].concat().choose(rng).expect("not empty");
+    let (inputs, lines) = (Vec::new(), Vec::new());
+    let head = head.min(count);
+    Generator { rng, iterators, extents, head, semiring, inputs, lines }.build()
+}
+
+impl Generator<'_> {
+    fn chance(&mut self, percent: u32) -> bool {
+        self.rng.random_range(0..100) < percent
+    }
+
+    fn pick<T: Clone>(&mut self, from: &[T]) -> T {
+        from.choose(self.rng).expect("not empty").clone()
+    }
+
+    fn build(mut self) -> String {
+        let sums = self.semiring.0 == "+";
+        let products = if sums { self.pick(&[1, 1, 1, 2, 2, 3]) } else { 1 };
+        let products: Vec<String> = (0..products).map(|_| self.product()).collect();
+        let body = products.join(" + ");
+        let (own, reduced) = self.iterators.split_at(self.head);
+        let (own, reduced) = (own.join(", "), reduced.to_vec());
+        let mentioned = |name: &&&str| uses(&body, name);
+        let reduced: Vec<&str> = reduced.iter().filter(mentioned).copied().collect();
+        let word = match sums {
+            true => String::new(),
+            false => format!("{}({}) ", self.semiring.0, reduced.join(", ")),
+        };
+        let mut text = String::from("symbols: N, M\n");
+        text += &self.types();
+        if self.chance(60) {
+            let mut order = self.iterators.clone();
+            order.retain(|name| own.contains(name) || reduced.contains(name));
+            order.shuffle(self.rng);
+            if !order.is_empty() {
+                text += &format!("iters: y -> {}\n", order.join(", "));
+            }
+        }
+        text += &format!("y({own}) := {word}{body}\n");
+        if self.head > 0 {
+            let bounds: Vec<String> = (0..self.head).map(|at| self.bound(at)).collect();
+            text += &format!("y:D({own}) := {}\n", bounds.join(" * "));
+        }
+        text + &self.lines.concat()
+    }
+
+    fn bound(&self, at: usize) -> String {
+        format!("(0 <= {} < {})", self.iterators[at], self.extents[at])
+    }
+
+    /// Element types that go together, in some programs.
+    fn types(&mut self) -> String {
+        if self.chance(60) {
+            return String::new();
+        }
+        let integers = ["i32", "i64", "bool"];
+        let all = ["f64", "f32", "i32", "i64", "bool"];
+        let (word, times) = self.semiring;
+        let head = match (word, times) {
+            ("or", _) => self.pick(&["bool", "bool", "f64", "i32"]),
+            (_, '+') => self.pick(&["f64", "f64", "f32"]),
+            _ => self.pick(&["i32", "i64", "i32", "f64"]),
+        };
+        let mut types = vec![format!("y = {head}")];
+        for name in self.inputs.clone() {
+            let from: &[&str] = if head.starts_with('i') { &integers } else { &all };
+            // Redundant truth values are no negatives.
+            let known = self.pick(from);
+            let own = if name == "K" && known == "bool" { "i32" } else { known };
+            types.push(format!("{name} = {own}"));
+        }
+        format!("types: {}\n", types.join(", "))
+    }
+
+    /// A product, with at least one dynamic tensor. All iterators of the head are in it, and all others that are have bounds.
+    fn product(&mut self) -> String {
+        let join = format!(" {} ", self.semiring.1);
+        let mut factors = Vec::new();
+        let mut dynamic = 0;
+        for at in 0..self.pick(&[1, 1, 2, 2, 3]) {
+            if at == 0 || self.chance(50) {
+                dynamic += 1;
+                factors.push(self.dynamic());
+            } else {
+                factors.push(self.other());
+            }
+        }
+        debug_assert!(dynamic > 0);
+        // Every iterator of the head is bound by something.
+        for at in 0..self.head {
+            let name = self.iterators[at];
+            if !factors.iter().any(|factor| uses(factor, name)) {
+                let other = self.input("x", 1, "");
+                factors.push(format!("{other}({name})"));
+            }
+        }
+        if self.semiring.0 == "+" && self.chance(25) {
+            factors.push(self.pick(&["2", "(-1)", "3", "N()"]).into());
+        }
+        let values = factors.join(&join);
+        let mut conditions = Vec::new();
+        for at in self.head..self.iterators.len() {
+            let name = self.iterators[at];
+            let alone = factors.iter().any(|factor| bare(factor, name));
+            if uses(&values, name) && (!alone || self.chance(20)) {
+                conditions.push(self.bound(at));
+            }
+        }
+        if self.chance(25) {
+            conditions.extend(self.condition(&values));
+        }
+        let several = factors.len() > 1 && self.semiring.1 == '+';
+        let values = if several && !conditions.is_empty() { format!("({values})") } else { values };
+        [vec![values], conditions].concat().join(" * ")
+    }
+
+    fn condition(&mut self, values: &str) -> Option<String> {
+        let used: Vec<&str> =
+            self.iterators.iter().filter(|name| uses(values, name)).copied().collect();
+        let i = *used.choose(self.rng)?;
+        let j = *used.choose(self.rng)?;
+        if i == j {
+            return Some(match self.rng.random_range(0..4) {
+                0 => format!("({i} >= 1)"),
+                1 => format!("({i} < M)"),
+                2 => format!("({i} % 2 = 0)"),
+                _ => format!("({i} != 2)"),
+            });
+        }
+        Some(match self.rng.random_range(0..6) {
+            0 => format!("({i} <= {j})"),
+            1 => format!("({i} + 1 < {j})"),
+            2 => format!("({i} + {j} < N)"),
+            3 => format!("({i} != {j})"),
+            4 => format!("(({i} + {j}) % 2 = 0)"),
+            _ => format!("({i} <= {j} + 1)"),
+        })
+    }
+
+    /// A dynamic tensor of its own or, rarely, one that was there before.
+    fn dynamic(&mut self) -> String {
+        let rank = self.pick(&[1, 2, 2, 2, 3]);
+        let letter = ["D", "A", "T"][rank - 1];
+        let old: Vec<String> =
+            self.inputs.iter().filter(|name| name.starts_with(letter)).cloned().collect();
+        let name = match old.choose(self.rng) {
+            Some(name) if self.rng.random_range(0..100) < 25 => name.clone(),
+            _ => self.declared(&format!("{letter}{}", self.inputs.len()), rank),
+        };
+        let subscripts: Vec<String> = (0..rank).map(|_| self.subscript()).collect();
+        format!("{name}({})", subscripts.join(", "))
+    }
+
+    fn declared(&mut self, name: &str, rank: usize) -> String {
+        let dims = &DIMENSIONS[..rank];
+        let bounds: Vec<String> =
+            dims.iter().map(|dim| format!("(0 <= {dim} < {})", self.extent())).collect();
+        let format = self.format(rank);
+        let head = dims.join(", ");
+        self.lines.push(format!(
+            "{name}:D({head}) := {}\n{name}:F({head}) := {format}\n",
+            bounds.join(" * ")
+        ));
+        self.inputs.push(name.into());
+        name.into()
+    }
+
+    fn extent(&mut self) -> &'static str {
+        self.pick(&["N", "N", "N", "M", "M", "4", "N + 1", "2 * M"])
+    }
+
+    /// Levels of any kinds in any order.
+    fn format(&mut self, rank: usize) -> String {
+        let mut order = DIMENSIONS[..rank].to_vec();
+        if self.chance(35) {
+            order.shuffle(self.rng);
+        }
+        let order = order.join(", ");
+        match self.rng.random_range(0..10) {
+            0 => format!("coo({order})"),
+            1 => format!("csf({order})"),
+            2 if rank == 2 => self.pick(&["csr", "csc", "dcsr", "dcsc"]).into(),
+            _ => {
+                let mut letters: String = (0..rank).map(|_| self.pick(&['D', 'C', 'C'])).collect();
+                // Which zeros dense levels store differs between a tensor and its copies, and shows where zero is another number.
+                if self.semiring.1 == '+' {
+                    letters = letters.replace('D', "C");
+                }
+                format!("{letters}({order})")
+            }
+        }
+    }
+
+    fn subscript(&mut self) -> String {
+        let i = self.pick(&self.iterators.clone());
+        let j = self.pick(&self.iterators.clone());
+        match self.rng.random_range(0..20) {
+            0 => format!("{i} + 1"),
+            1 => format!("{i} + -1"),
+            2 => format!("2 * {i}"),
+            3 => "1".into(),
+            4 if i != j => format!("{i} + {j}"),
+            5 if i != j => format!("{i} + {j} + -1"),
+            6 if i != j => format!("2 * {i} + {j}"),
+            7 if i != j => format!("{i} + -1 * {j}"),
+            8 if i != j => format!("{i} + 2 * {j} + -2"),
+            _ => i.into(),
+        }
+    }
+
+    /// A dense or structured operand.
+    fn other(&mut self) -> String {
+        let &(name, rank, structure) = OTHERS.choose(self.rng).expect("not empty");
+        let scaled = structure.contains("-1 *") && self.semiring.0 != "+";
+        let (name, rank, structure) = if scaled { ("x", 1, "") } else { (name, rank, structure) };
+        let name = self.input(name, rank, structure);
+        let subscripts: Vec<String> = (0..rank)
+            .map(|_| match self.chance(15) {
+                true => self.subscript(),
+                false => self.pick(&self.iterators.clone()).into(),
+            })
+            .collect();
+        format!("{name}({})", subscripts.join(", "))
+    }
+
+    fn input(&mut self, name: &str, rank: usize, structure: &str) -> String {
+        if !self.inputs.iter().any(|known| known == name) {
+            let dims = &DIMENSIONS[..rank];
+            if rank > 0 {
+                let bounds: Vec<String> =
+                    dims.iter().map(|dim| format!("(0 <= {dim} < N)")).collect();
+                let head = dims.join(", ");
+                self.lines.push(format!("{name}:D({head}) := {}\n{structure}", bounds.join(" * ")));
+            }
+            self.inputs.push(name.into());
+        }
+        name.into()
+    }
+}
+
+/// Whether a text has a name in it.
+fn uses(text: &str, name: &str) -> bool {
+    text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == name)
+}
+
+/// Whether an iterator stands alone in a subscript: then the tensor bounds it.
+fn bare(factor: &str, name: &str) -> bool {
+    let inside = factor.split_once('(').map_or("", |(_, rest)| rest.trim_end_matches(')'));
+    inside.split(", ").any(|subscript| subscript == name)
+}

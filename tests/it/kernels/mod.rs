@@ -1,0 +1,337 @@
+//! Random rules over dynamic tensors, interpreted and compared with the reference evaluator: every operation with every format in every order.
+//!
+//! A case is one rule with its tensors' formats and order of loops, at several sizes and densities. Its loops are executed as they are made, lowered, and in tiles
+//! for a small machine; one in [`NATIVE`] is also compiled.
+//!
+//! `DASTAC_FUZZ_KERNELS=n` tries `n` cases, `DASTAC_FUZZ_SEED=k` begins at another seed. `./x fuzz kernels` sets these.
+
+mod generate;
+
+use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use dastac::Error;
+use dastac::buffer::stored_type;
+use dastac::driver::{Analysis, Lowered, Target};
+use dastac::loops::interp::{Data, run_steps};
+use dastac::loops::tile::{Tiling, tile_as_planned};
+use dastac::loops::{BufferId, Mode, Module, verify};
+use dastac::run::{Runner, facts};
+use dastac::sched::{KERNEL, Movement};
+use dastac::sparse::iterate::lower;
+use dastac::sparse::{Build, Format, Tensor, Values};
+use dastac::stur::program::{Element, TensorId};
+use dastac::stur::reference::{Dense, Evaluator};
+use dastac::stur::{Program, Role, Severity};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::sparse::data;
+
+/// Cases of the plain test run.
+const CASES: u64 = 500;
+
+/// One in so many is also compiled to machine code.
+const NATIVE: u64 = 50;
+
+/// Values of the symbols, and the part of the elements that dynamic tensors have.
+const SIZES: [(i64, i64, f64); 5] =
+    [(0, 0, 0.5), (1, 1, 1.0), (2, 3, 0.5), (6, 4, 0.3), (7, 5, 0.7)];
+
+/// Iterations of the reference that a case may take.
+const MAX_COST: u128 = 20_000;
+
+/// What is in inputs of one size.
+struct Inputs {
+    dense: BTreeMap<TensorId, Dense>,
+    stored: BTreeMap<TensorId, Vec<bool>>,
+    tensors: BTreeMap<TensorId, Tensor>,
+}
+
+/// What became of a case: nothing where it is right, else why it was rejected.
+type Outcome = Result<Option<String>, String>;
+
+#[test]
+fn random_rules_agree_with_the_reference() {
+    let setting = |name: &str| std::env::var(name).ok().and_then(|value| value.parse().ok());
+    let cases = setting("DASTAC_FUZZ_KERNELS").unwrap_or(CASES);
+    let first: u64 = setting("DASTAC_FUZZ_SEED").unwrap_or(0);
+    let next = AtomicU64::new(0);
+    let rejected: Mutex<BTreeMap<String, u64>> = Mutex::default();
+    let failures: Mutex<Vec<String>> = Mutex::default();
+    // What is rejected is no case: another one takes its place.
+    let accepted = AtomicU64::new(0);
+    let work = || {
+        while accepted.load(Ordering::Relaxed) < cases {
+            let seed = first + next.fetch_add(1, Ordering::Relaxed);
+            match case(seed) {
+                Ok(None) => drop(accepted.fetch_add(1, Ordering::Relaxed)),
+                Ok(Some(why)) => *rejected.lock().unwrap().entry(why).or_default() += 1,
+                Err(why) => {
+                    accepted.fetch_add(1, Ordering::Relaxed);
+                    eprintln!("{why}");
+                    failures.lock().unwrap().push(why);
+                }
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from).min(8) {
+            std::thread::Builder::new().stack_size(8 << 20).spawn_scoped(scope, work).unwrap();
+        }
+    });
+    let (rejected, failures) = (rejected.into_inner().unwrap(), failures.into_inner().unwrap());
+    eprintln!("{} cases accepted; rejected: {rejected:#?}", accepted.into_inner());
+    assert!(failures.is_empty(), "{} failures, the first: {}", failures.len(), failures[0]);
+    let all: u64 = rejected.values().sum();
+    assert!(all < cases, "too many cases are rejected: {rejected:?}");
+}
+
+/// Compiles and runs the case of a seed.
+fn case(seed: u64) -> Outcome {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let source = generate::program(&mut rng);
+    let native = seed.is_multiple_of(NATIVE);
+    let checked = std::panic::catch_unwind(AssertUnwindSafe(|| check(&source, &mut rng, native)));
+    let outcome = checked.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
+        Err(format!("panic: {}", text.unwrap_or_default()))
+    });
+    outcome.map_err(|why| format!("seed {seed}: {why}\nprogram:\n{source}"))
+}
+
+fn check(source: &str, rng: &mut ChaCha8Rng, native: bool) -> Outcome {
+    let lowered = Analysis::of(source).and_then(|analysis| analysis.lay_out()?.lower());
+    let lowered = match lowered {
+        Ok(lowered) => lowered,
+        Err(error) => return rejection(&error),
+    };
+    let movement = lowered.movement().map_err(|error| error.to_string())?;
+    let versions = versions(&lowered)?;
+    let program = &lowered.laid.analysis.inferred.program;
+    let runner = match native {
+        true => {
+            let target = Target { parallel: rng.random(), ..Target::default() };
+            let built = lowered.clone().build(target).map_err(|error| error.to_string())?;
+            let threads = 1 + usize::from(target.parallel);
+            let sizes = symbols(program, 0, 0);
+            Some(Runner::new(built, &sizes, threads).map_err(|error| error.to_string())?)
+        }
+        false => None,
+    };
+    let mut runner = runner;
+    for (n, m, density) in SIZES {
+        let at = |error: String| format!("N = {n}, M = {m}: {error}");
+        let evaluator = Evaluator::new(program, &[n, m]).map_err(|error| at(error.to_string()))?;
+        if evaluator.cost() > MAX_COST {
+            continue;
+        }
+        let inputs = inputs(&evaluator, program, density, rng).map_err(at)?;
+        let wanted = evaluator.run_stored(&inputs.dense, &inputs.stored);
+        let wanted = wanted.map_err(|error| at(error.to_string()))?;
+        for (name, module) in &versions {
+            let failed = |error: String| at(format!("{name}: {error}\n{module}"));
+            interpret(&lowered, module, &movement, (&inputs, &wanted), &[n, m]).map_err(failed)?;
+        }
+        if let Some(runner) = &mut runner {
+            compiled(runner, &symbols(program, n, m), &inputs)
+                .map_err(|error| at(format!("compiled: {error}\n{}", versions[0].1)))?;
+        }
+    }
+    Ok(None)
+}
+
+fn symbols(program: &Program, n: i64, m: i64) -> BTreeMap<String, i64> {
+    program.symbols.iter().map(|(name, _)| name.clone()).zip([n, m]).collect()
+}
+
+/// Why a case is no defect of dastac, if it is none.
+fn rejection(error: &Error) -> Outcome {
+    let diagnostics = match error {
+        Error::Program(diagnostics) => diagnostics,
+        Error::Layout(dastac::layout::LayoutError::Program(diagnostics))
+        | Error::Sched(dastac::sched::SchedError::Layout(dastac::layout::LayoutError::Program(
+            diagnostics,
+        ))) => diagnostics,
+        error => return Err(format!("not lowered: {error}")),
+    };
+    let first = diagnostics.iter().find(|d| d.severity == Severity::Error);
+    let first = first.unwrap_or(&diagnostics[0]);
+    let message: Vec<&str> = first.message.split('`').step_by(2).collect();
+    Ok(Some(format!("{} {}", first.code, message.join("_"))))
+}
+
+/// The loops as they are made, lowered, and in tiles for a machine with few registers.
+fn versions(lowered: &Lowered) -> Result<Vec<(&'static str, Module)>, String> {
+    let made = lowered.kernel.module.clone();
+    let mut plain = made.clone();
+    lower(&mut plain);
+    let mut tiled = plain.clone();
+    let machine = Tiling { vector_bytes: 32, registers: 8, l1: 1 << 10, l2: 4 << 10, shared: true };
+    tile_as_planned(&mut tiled, &machine, &lowered.kernel.plans);
+    let all = vec![("walks", made), ("loops", plain), ("tiles", tiled)];
+    for (name, module) in &all {
+        verify(module).map_err(|errors| format!("{name}: {errors:?}\n{module}"))?;
+    }
+    Ok(all)
+}
+
+fn inputs(
+    evaluator: &Evaluator<'_>,
+    program: &Program,
+    density: f64,
+    rng: &mut ChaCha8Rng,
+) -> Result<Inputs, String> {
+    let mut inputs =
+        Inputs { dense: BTreeMap::new(), stored: BTreeMap::new(), tensors: BTreeMap::new() };
+    for id in program.tensor_ids().filter(|id| program.tensor(*id).role == Role::Input) {
+        let tensor = program.tensor(id);
+        let Some(storage) = &tensor.format else {
+            let dense = evaluator.random_input(id, rng).map_err(|error| error.to_string())?;
+            inputs.dense.insert(id, dense);
+            continue;
+        };
+        let shape = evaluator.shape(id).to_vec();
+        let count = shape.iter().product();
+        let mut data = vec![0.0; count];
+        for value in &mut data {
+            if rng.random_bool(density) {
+                *value = tensor.element.sample(rng.random(), rng.random());
+            }
+        }
+        let extents: Vec<u64> = shape.iter().map(|extent| *extent as u64).collect();
+        let whole = Tensor::from_dense(extents, Values::F64(data.clone()))
+            .and_then(|whole| whole.convert(&Format::coo(shape.len()), Build::default()))
+            .and_then(|entries| entries.cast(stored_type(tensor.element)))
+            .and_then(|entries| entries.convert(&storage.format, Build::default()))
+            .map_err(|error| error.to_string())?;
+        // Dense levels store zeros too.
+        let stored = (0..count).map(|at| {
+            let mut rest = at as u64;
+            let mut place = vec![0; shape.len()];
+            for (slot, extent) in place.iter_mut().zip(&shape).rev() {
+                *slot = rest % *extent as u64;
+                rest /= *extent as u64;
+            }
+            !whole.positions_of(&place).is_empty()
+        });
+        inputs.stored.insert(id, stored.collect());
+        inputs.dense.insert(id, Dense { shape, data });
+        inputs.tensors.insert(id, whole);
+    }
+    Ok(inputs)
+}
+
+/// Numbers as an argument of the interpreter.
+fn numbers(element: Element, values: &[f64]) -> Data {
+    match element.is_float() {
+        true => Data::Float(values.to_vec()),
+        false => Data::Int(values.iter().map(|value| *value as i64).collect()),
+    }
+}
+
+fn values(data: &Data) -> Vec<f64> {
+    match data {
+        Data::Float(data) => data.clone(),
+        Data::Int(data) => data.iter().map(|value| *value as f64).collect(),
+    }
+}
+
+/// Packs what is packed, computes and unpacks by the interpreter, and compares with the reference.
+fn interpret(
+    lowered: &Lowered,
+    module: &Module,
+    movement: &Movement,
+    (inputs, wanted): (&Inputs, &BTreeMap<TensorId, Dense>),
+    sizes: &[i64],
+) -> Result<(), String> {
+    const STEPS: u64 = 10_000_000;
+    let program = &lowered.laid.analysis.inferred.program;
+    let facts = facts(&lowered.laid, sizes).map_err(|error| error.to_string())?;
+    let mut symbols = sizes.to_vec();
+    symbols.resize(module.symbols.len().max(movement.module.symbols.len()), 0);
+    let mut arrays: BTreeMap<BufferId, Data> = BTreeMap::new();
+    for one in &lowered.kernel.stored {
+        let tensor = &inputs.tensors[&one.tensor];
+        let converted = tensor.convert(&one.operand.format, Build::default());
+        let tensor = converted.map_err(|error| error.to_string())?;
+        for (level, symbol) in one.operand.counts() {
+            symbols[symbol.0 as usize] = crate::sparse::positions(&tensor, level);
+        }
+        arrays.extend(one.operand.buffers().into_iter().zip(data(&tensor)));
+    }
+    let run = |module: &Module, function: &str, data: &mut [Data]| {
+        let symbols = &symbols[..module.symbols.len()];
+        run_steps(module, function, symbols, data, STEPS)
+            .map_err(|error| format!("{function}: {error}"))
+    };
+    let rubbish =
+        |id: TensorId, count: i64| numbers(program.tensor(id).element, &vec![7.0; count as usize]);
+    for id in program.tensor_ids().filter(|id| program.tensor(*id).format.is_none()) {
+        let mut packed = rubbish(id, facts[id.0].unique);
+        if let Some(dense) = inputs.dense.get(&id) {
+            let shape: Vec<usize> = facts[id.0].shape.iter().map(|e| *e as usize).collect();
+            let dense = numbers(program.tensor(id).element, &dense.resized(&shape).data);
+            let mut both = [dense, packed];
+            run(&movement.module, &movement.functions[id.0].0, &mut both)?;
+            [_, packed] = both;
+        }
+        arrays.insert(BufferId(id.0 as u32), packed);
+    }
+    let Some(function) = module.find_function(KERNEL) else { return Err("no kernel".into()) };
+    let mut arguments: Vec<Data> = function.args.iter().map(|(id, _)| arrays[id].clone()).collect();
+    run(module, KERNEL, &mut arguments)?;
+    for ((id, mode), data) in function.args.iter().zip(arguments) {
+        if *mode != Mode::In {
+            arrays.insert(*id, data);
+        }
+    }
+    for (id, wanted) in wanted {
+        let name = &facts[id.0].name;
+        let elements = facts[id.0].shape.iter().product();
+        let mut both = [arrays[&BufferId(id.0 as u32)].clone(), rubbish(*id, elements)];
+        run(&movement.module, &movement.functions[id.0].1, &mut both)?;
+        let found = values(&both[1]);
+        let shape: Vec<usize> = facts[id.0].shape.iter().map(|extent| *extent as usize).collect();
+        let wanted = wanted.resized(&shape);
+        let error = match program.tensor(*id).element {
+            Element::F32 => 1e-4,
+            _ => 1e-9,
+        };
+        let same = |found: f64, wanted: f64| {
+            found == wanted
+                || found.is_nan() && wanted.is_nan()
+                || (found - wanted).abs() <= error * wanted.abs().max(1.0)
+        };
+        let agrees = found.iter().zip(&wanted.data).all(|(found, wanted)| same(*found, *wanted));
+        if !agrees || found.len() != wanted.data.len() {
+            return Err(format!("{name} is {found:?}\nnot {wanted:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// The same by machine code.
+fn compiled(
+    runner: &mut Runner,
+    sizes: &BTreeMap<String, i64>,
+    inputs: &Inputs,
+) -> Result<(), String> {
+    let text = |error: Error| error.to_string();
+    runner.resize(sizes).map_err(text)?;
+    for (id, dense) in &inputs.dense {
+        match inputs.tensors.get(id) {
+            Some(tensor) => runner.bind(*id, tensor.clone()).map_err(text)?,
+            None => {
+                let dense = dense.resized(&runner.shape(*id).map_err(text)?);
+                runner.set_input(*id, &dense.data, &dense.shape).map_err(text)?;
+            }
+        }
+    }
+    runner.execute().map_err(text)?;
+    let outcome = runner.verify(&inputs.dense).map_err(text)?;
+    if outcome.agrees() { Ok(()) } else { Err(format!("{outcome:?}")) }
+}
