@@ -124,10 +124,7 @@ impl Layout {
     /// As [`Layout::of`].
     pub fn all(inferred: &Inferred) -> Result<Vec<Layout>, LayoutError> {
         // Arrays of dynamic tensors are what their formats say: nothing is packed, and nothing has to be counted.
-        let dynamic = |id: &TensorId| {
-            let tensor = inferred.program.tensor(*id);
-            tensor.format.is_some() && tensor.rule().is_none()
-        };
+        let dynamic = |id: &TensorId| inferred.program.tensor(*id).format.is_some();
         let (boxes, tensors): (Vec<TensorId>, Vec<TensorId>) =
             inferred.program.tensor_ids().partition(dynamic);
         let mut known = Vec::new();

@@ -804,12 +804,12 @@ fn semirings() {
 #[test]
 fn not_supported_yet() {
     errors(
-        "types: B = i32\nA() := B()",
+        "types: B = f16\nA() := B()",
         expect![[r#"
-        E0900 not supported yet: elements of type i32
-          @ 11..14 "i32": this type
-          = element types are f64, the default, and f32
-    "#]],
+            E0900 not supported yet: elements of type f16
+              @ 11..14 "f16": this type
+              = element types are f64, the default, f32, i32, i64 and bool
+        "#]],
     );
     errors(
         "Y(i) := prod(j) A(i, j) * x(j)",

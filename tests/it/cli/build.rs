@@ -198,6 +198,7 @@ y(i) := C(i, j)
     let header = fs::read_to_string(folder.path("sum.h")).unwrap();
     let (_, after) = header.split_once("Tensors, and where").unwrap();
     let (head, _) = after.split_once(" * Each function").unwrap();
+    let head: String = head.lines().map(|line| format!("{}\n", line.trim())).collect();
     expect![[r#"
          the element with these subscripts is in the packed buffer:
          * C(i, j), output, extents (M, N): levels dense(i), compressed(j)
@@ -208,7 +209,7 @@ y(i) := C(i, j)
          * sum_count_C counts C: set the parameter C.count1 the last element of C.starts1. Then the arrays
          * of C, which the caller allocates, have the sizes that these parameters say. What is not counted
          * yet is 0.
-    "#]].assert_eq(head);
+    "#]].assert_eq(&head);
     let (_, after) = header.split_once("SUM_PARAMS = ").unwrap();
     let (_, after) = after.split_once("};").unwrap();
     let (function, _) = after.split_once("void sum_count_C__packed").unwrap();

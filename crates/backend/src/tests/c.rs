@@ -30,7 +30,7 @@ fn text() {
           #pragma omp parallel for schedule(static)
           for (int64_t i_i_0 = INT64_C(0); i_i_0 < N_0; i_i_0 += 1) {
             if ((floor_mod(i_i_0, 2) == INT64_C(0) && i_i_0 < INT64_C(5))) {
-              b_A_0[i_i_0] = ({ double sum_0 = 0; for (int64_t i_j_1 = greatest(i_i_0, INT64_C(1)); i_j_1 < least(M_1, INT64_C(7)); i_j_1 += 1) if (i_j_1 != INT64_C(3)) sum_0 += ((double)b_B_1[((i_i_0 * M_1) + i_j_1)] * (double)2.5); sum_0; });
+              b_A_0[i_i_0] = ({ double sum_0 = 0; for (int64_t i_j_1 = greatest(i_i_0, INT64_C(1)); i_j_1 < least(M_1, INT64_C(7)); i_j_1 += 1) if (i_j_1 != INT64_C(3)) sum_0 = (sum_0 + ((double)b_B_1[((i_i_0 * M_1) + i_j_1)] * (double)2.5)); sum_0; });
             } else {
               for (int64_t i_k_2 = INT64_C(0); i_k_2 < INT64_C(1); i_k_2 += 1) {
                 b_A_0[i_i_0] = ((double)(floor_div(i_i_0, 2) < INT64_C(1) ? i_i_0 : N_0) + (double)-0.001);

@@ -102,6 +102,7 @@ fn mlir_text() {
         !f32s = memref<281474976710656xf32>
         !i64s = memref<281474976710656xi64>
         !i32s = memref<281474976710656xi32>
+        !i8s = memref<281474976710656xi8>
         module {
           func.func @trmv(%params: !i64s {llvm.noalias, llvm.readonly}, %b0_L: !f64s {llvm.noalias, llvm.readonly}, %b1_x: !f64s {llvm.noalias, llvm.readonly}, %b2_y: !f64s {llvm.noalias}) {
             %cm16 = arith.constant -16 : index
@@ -251,6 +252,7 @@ fn mlir_text() {
         !f32s = memref<281474976710656xf32>
         !i64s = memref<281474976710656xi64>
         !i32s = memref<281474976710656xi32>
+        !i8s = memref<281474976710656xi8>
         module {
           func.func private @matmul__parallel0(%i_v0: index, %s1_m: index, %s2_p: index, %b0_A: !f32s {llvm.noalias, llvm.readonly}, %b1_B: !f32s {llvm.noalias, llvm.readonly}, %b2_C: !f32s {llvm.noalias}) attributes {passthrough = ["noinline"]} {
             %f32_00000000 = arith.constant 0.0 : f32

@@ -170,7 +170,7 @@ impl<'a> Translation<'a> {
             let resolve = |name: &str| self.resolve(name);
             let (mut conditions, mut tests) = split(membership(&part, &known, &resolve)?);
             // Loops of the head stay within what is stored of it, also where there is nothing to add up.
-            let (head, of_head) = split(membership(&self.head(&here)?, &known, &resolve)?);
+            let (head, of_head) = split(self.within_head(&here, &known)?);
             conditions.extend(head);
             tests.extend(of_head);
             for guard in &statement.guards {
@@ -191,27 +191,31 @@ impl<'a> Translation<'a> {
         Ok(products)
     }
 
-    /// The points of a statement's loops at which its head's element is one that it computes.
-    fn head(&self, statement: &Statement) -> Result<Set, SchedError> {
+    /// Where a statement's head's element is one that it computes, if points of its loops are in a set.
+    fn within_head(&self, statement: &Statement, known: &Set) -> Result<Condition, SchedError> {
         let map =
             self.inferred.sets.access(&statement.iterators, &self.definition().subscripts())?;
         let head = statement.domain.apply(&map)?;
-        let head = head.gist_params(&head.params_set()?)?;
+        let simple = head.gist_params(&head.params_set()?)?;
+        let of_head = &self.inferred.tensors[self.rule.head.0];
+        let within = self.inferred.sets.box_set(&of_head.iterators, &of_head.extents)?;
+        let stored = &self.layouts[self.rule.head.0].stored;
+        let anywhere = simple.intersect(&within)?.is_subset(stored)?;
+        // At sizes at which a statement does nothing, its outer loops may go on over elements that are not stored then, and what inner loops say is not known there.
+        let outer = match anywhere {
+            true => None,
+            false => Some(self.in_ranges(statement, &self.definition().iterators)?),
+        };
+        let head = if anywhere { simple } else { head };
         let names = statement.domain.dims()?;
-        Ok(map.intersect_range(&head)?.domain()?.with_dim_names(&names)?)
+        let head = map.intersect_range(&head)?.domain()?.with_dim_names(&names)?;
+        Ok(membership(&head, outer.as_ref().unwrap_or(known), &|name| self.resolve(name))?)
     }
 
     /// What holds at the points of a statement's loops: the iterators are in their ranges, subscripts of dynamic tensors within these.
     fn known(&self, statement: &Statement) -> Result<Set, SchedError> {
         let sets = &self.inferred.sets;
-        let mut known = sets.universe(&statement.iterators)?;
-        for (name, range) in self.iterators.iter().zip(&self.ranges) {
-            if let Some(side) = range.known.as_ref().filter(|_| statement.iterators.contains(name))
-            {
-                let map = sets.access(&statement.iterators, &[Affine::name(name)])?;
-                known = known.intersect(&map.intersect_range(side)?.domain()?)?;
-            }
-        }
+        let mut known = self.in_ranges(statement, &self.iterators)?;
         for read in &statement.reads {
             if self.inferred.program.tensor(read.tensor).format.is_some() {
                 let structured = &self.inferred.tensors[read.tensor.0];
@@ -221,6 +225,20 @@ impl<'a> Translation<'a> {
                 };
                 let map = sets.access(&statement.iterators, &read.subscripts)?;
                 known = known.intersect(&map.intersect_range(&within)?.domain()?)?;
+            }
+        }
+        Ok(known)
+    }
+
+    /// Where some iterators of a statement are in their ranges.
+    fn in_ranges(&self, statement: &Statement, iterators: &[String]) -> Result<Set, SchedError> {
+        let sets = &self.inferred.sets;
+        let mut known = sets.universe(&statement.iterators)?;
+        for (name, range) in self.iterators.iter().zip(&self.ranges) {
+            let own = statement.iterators.contains(name) && iterators.contains(name);
+            if let Some(side) = range.known.as_ref().filter(|_| own) {
+                let map = sets.access(&statement.iterators, &[Affine::name(name)])?;
+                known = known.intersect(&map.intersect_range(side)?.domain()?)?;
             }
         }
         Ok(known)

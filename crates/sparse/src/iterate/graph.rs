@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use super::kernel::{IterateError, Kernel};
 use crate::format::Kind;
 
-/// The order of loops that is nearest to the wanted one: of the iterators that may come next, the one that is wanted first. Where
+/// The order of loops that is nearest to the wanted one: one after the other as they are wanted, each behind those that have to come before it. Where
 /// a position is wanted, so are the iterators of its element.
 ///
 /// # Errors
@@ -47,8 +47,18 @@ pub fn order(kernel: &Kernel) -> Result<Vec<usize>, IterateError> {
     let mut left: Vec<usize> = around.filter(|at| seen.insert(*at)).collect();
     let mut order = Vec::new();
     while !left.is_empty() {
+        // What has to come before the first one, and itself.
+        let mut needed = BTreeSet::from([left[0]]);
+        loop {
+            let mut before = edges.iter().filter(|(before, after, _)| {
+                needed.contains(after) && left.contains(before) && !needed.contains(before)
+            });
+            let Some((before, ..)) = before.next() else { break };
+            needed.insert(*before);
+        }
         let free = left.iter().position(|iterator| {
-            !edges.iter().any(|(before, after, _)| after == iterator && left.contains(before))
+            let waits = |(before, after, _): &_| after == iterator && left.contains(before);
+            needed.contains(iterator) && !edges.iter().any(waits)
         });
         let Some(free) = free else {
             let within = |(before, after, _): &&(usize, usize, usize)| {

@@ -61,7 +61,8 @@ pub fn pasted_back(source: &str, inferred: &dastac_stur::infer::Inferred) -> Res
         let tensor = program.tensor(id);
         for line in declarations(inferred, id).map_err(|error| format!("{error:?}"))? {
             // Said twice in other words is an error of its own.
-            if !(tensor.domain.is_some() && line.starts_with(&format!("{}:D", tensor.name))) {
+            let said = |aspect: &str| line.starts_with(&format!("{}:{aspect}", tensor.name));
+            if !(tensor.domain.is_some() && said("D") || said("F")) {
                 let _ = write!(text, "\n{line}");
             }
         }
