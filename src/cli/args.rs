@@ -350,6 +350,8 @@ pub struct RunArgs {
     /// Write a computed tensor to a .npy file, as a dense array, or its non-zero elements to a .mtx, .tns, .. file
     #[arg(long = "output", value_name = "NAME=PATH", value_parser = named_path)]
     pub outputs: Vec<(String, PathBuf)>,
+    #[command(flatten)]
+    pub lists: ListArgs,
     /// Seed of the random inputs
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -386,18 +388,25 @@ fn density(text: &str) -> Result<f64, String> {
 pub struct TensorArgs {
     /// The file; the end of its name says what it is
     pub file: PathBuf,
-    /// Coordinates in .tns files count from 0, not from 1
-    #[arg(long)]
-    pub zero_based: bool,
-    /// Lines of a .tns file are coordinates without a value
-    #[arg(long)]
-    pub pattern: bool,
+    #[command(flatten)]
+    pub lists: ListArgs,
     /// The extents of the tensor in a .tns file [default: those of its largest coordinates]
     #[arg(long, value_name = "EXTENT,..", value_delimiter = ',')]
     pub shape: Option<Vec<u64>>,
     /// What several entries of one element become
     #[arg(long, value_name = "RULE", default_value = "sum")]
     pub duplicates: DuplicateRule,
+}
+
+/// What `.tns` files look like, which do not say it themselves.
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Coordinates in .tns files count from 0, not from 1
+    #[arg(long)]
+    pub zero_based: bool,
+    /// Lines of a .tns file are coordinates without a value
+    #[arg(long)]
+    pub pattern: bool,
 }
 
 /// What several entries of one element become.

@@ -33,9 +33,9 @@ enum Numbers {
 }
 
 /// Opens an array and checks that it holds numbers or truth values in C order.
-pub fn open(path: &Path) -> Result<Array> {
+pub fn open(path: &Path, options: &ReadOptions) -> Result<Array> {
     if FileKind::of(path).is_some_and(|kind| kind != FileKind::Npy) {
-        return open_sparse(path);
+        return open_sparse(path, options);
     }
     let name = path.display();
     let unreadable = |why: String| Failure::user(format!("cannot read `{name}`: {why}"));
@@ -72,9 +72,9 @@ fn extents(path: &Path, shape: &[u64]) -> Result<Vec<usize>> {
 }
 
 /// Reads the entries of a sparse tensor.
-fn open_sparse(path: &Path) -> Result<Array> {
+fn open_sparse(path: &Path, options: &ReadOptions) -> Result<Array> {
     let failed = |error| tensors::storage_failure(&path.display().to_string(), &error);
-    let contents = tensors::read(path, &ReadOptions::default())?;
+    let contents = tensors::read(path, options)?;
     let tensor = contents.tensor(&Format::coo(contents.shape().len()), Build::default());
     let tensor = tensor.map_err(failed)?;
     let element = tensor.values().element();
@@ -135,14 +135,14 @@ impl Array {
 }
 
 /// Writes an array; no extents make it a 0-d array. A file of another kind gets the elements that are not zero.
-pub fn write(path: &Path, shape: &[usize], data: &Buffer) -> Result<()> {
+pub fn write(path: &Path, shape: &[usize], data: &Buffer, options: &ReadOptions) -> Result<()> {
     let extents: Vec<u64> = shape.iter().map(|extent| *extent as u64).collect();
     if let Some(kind) = FileKind::of(path).filter(|kind| *kind != FileKind::Npy) {
         let failed = |error| tensors::storage_failure(&path.display().to_string(), &error);
         let tensor = Tensor::from_dense(extents, data.as_slice().to_values())
             .and_then(|tensor| tensor.convert(&natural(shape.len()), Build::default()))
             .map_err(failed)?;
-        return tensors::write(path, kind, &tensor, &ReadOptions::default(), Build::default());
+        return tensors::write(path, kind, &tensor, options, Build::default());
     }
     output::file(path, &mut |out: &mut dyn Write| npy::write_slice(&extents, data.as_slice(), out))
 }

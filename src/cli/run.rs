@@ -31,7 +31,8 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     let progress = Progress::new(terminal.interactive && !args.json);
     let warm_up = WarmUp::start();
     let analysis = scheduled(terminal, &source, &args.schedule, &progress)?;
-    let plan = Plan::new(&analysis, &args.symbols, &args.inputs, &args.outputs, &source)?;
+    let files = (args.inputs.as_slice(), args.outputs.as_slice(), &tensors::lists(&args.lists));
+    let plan = Plan::new(&analysis, &args.symbols, files, &source)?;
     let threads = threads(terminal, &args.threads);
     drop(warm_up);
     let target = Target { parallel: threads > 1, checked: args.checked, ..Target::default() };
@@ -49,7 +50,7 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     }
     for (id, path) in &plan.outputs {
         progress.stage(format!("writing {}", path.display()));
-        write(&mut runner, *id, path, &source)?;
+        write(&mut runner, *id, path, (&source, files.2))?;
     }
     let verdict = if args.verify {
         progress.stage("comparing with the reference evaluator");
@@ -71,16 +72,20 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
 }
 
 /// Writes a computed tensor: of one with `:F` what is stored, unless the file is an array.
-fn write(runner: &mut Runner, id: TensorId, path: &Path, source: &Source) -> Result<()> {
+fn write(
+    runner: &mut Runner,
+    id: TensorId,
+    path: &Path,
+    (source, options): (&Source, &ReadOptions),
+) -> Result<()> {
     let failed = |error: dastac::Error| Failure::of(error, source);
     let kind = FileKind::of(path).filter(|kind| *kind != FileKind::Npy);
     if let (Some(kind), Some(_)) = (kind, &runner.facts()[id.0].format) {
         let result = runner.result(id).map_err(failed)?;
-        let (options, build) = (ReadOptions::default(), sparse::Build::default());
-        return tensors::write(path, kind, &result, &options, build);
+        return tensors::write(path, kind, &result, options, sparse::Build::default());
     }
     let array = runner.unpacked(id).map_err(failed)?;
-    npy::write(path, &runner.shape(id).map_err(failed)?, &array)
+    npy::write(path, &runner.shape(id).map_err(failed)?, &array, options)
 }
 
 /// MLIR and LLVM getting ready on the other core while isl works on this one.
@@ -116,8 +121,7 @@ impl Plan {
     pub fn new(
         analysis: &Analysis,
         symbols: &SymbolArgs,
-        inputs: &[(String, PathBuf)],
-        outputs: &[(String, PathBuf)],
+        (inputs, outputs, options): Files<'_>,
         source: &Source,
     ) -> Result<Plan> {
         let program = &analysis.inferred.program;
@@ -126,7 +130,8 @@ impl Plan {
         for path in outputs.values() {
             output::check(path, source)?;
         }
-        let given = inputs.iter().map(|(id, path)| Ok((*id, Given::open(program, *id, path)?)));
+        let given =
+            inputs.iter().map(|(id, path)| Ok((*id, Given::open(program, *id, path, options)?)));
         let given: Vec<(TensorId, Given)> = given.collect::<Result<_>>()?;
         let shapes: Vec<(TensorId, Vec<u64>)> =
             given.iter().map(|(id, given)| (*id, given.shape())).collect();
@@ -145,6 +150,9 @@ impl Plan {
     }
 }
 
+/// The files of inputs and outputs by names, and how those of them are read that do not say it themselves.
+pub type Files<'a> = (&'a [(String, PathBuf)], &'a [(String, PathBuf)], &'a ReadOptions);
+
 /// An input that is given.
 pub enum Given {
     /// All elements.
@@ -154,10 +162,12 @@ pub enum Given {
 }
 
 impl Given {
-    fn open(program: &Program, id: TensorId, path: &Path) -> Result<Given> {
+    fn open(program: &Program, id: TensorId, path: &Path, options: &ReadOptions) -> Result<Given> {
         let tensor = program.tensor(id);
-        let Some(storage) = &tensor.format else { return npy::open(path).map(Given::Array) };
-        let contents = tensors::read(path, &ReadOptions::default())?;
+        let Some(storage) = &tensor.format else {
+            return npy::open(path, options).map(Given::Array);
+        };
+        let contents = tensors::read(path, options)?;
         if contents.shape().len() != tensor.rank {
             let (name, found) = (path.display(), contents.shape().len());
             return Err(Failure::user(format!(

@@ -8,14 +8,19 @@ use dastac::sparse::io::{self, Contents, FileKind, ReadError, ReadOptions, Write
 use dastac::sparse::{Build, Duplicates, ElementType, Format, FormatError, StorageError, Tensor};
 
 use super::Result;
-use super::args::{DuplicateRule, TensorArgs, TypeName};
+use super::args::{DuplicateRule, ListArgs, TensorArgs, TypeName};
 use super::failure::Failure;
 use super::output;
 use super::source::reason;
 
 /// How a file is read.
 pub fn options(args: &TensorArgs) -> ReadOptions {
-    ReadOptions { zero_based: args.zero_based, pattern: args.pattern, shape: args.shape.clone() }
+    ReadOptions { shape: args.shape.clone(), ..lists(&args.lists) }
+}
+
+/// How `.tns` files are read and written.
+pub fn lists(args: &ListArgs) -> ReadOptions {
+    ReadOptions { zero_based: args.zero_based, pattern: args.pattern, shape: None }
 }
 
 /// How a tensor is built of its entries: in the memory that there is.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use dastac::driver::{Built, Target};
 use dastac::run::Runner;
+use dastac::sparse::io::ReadOptions;
 use dastac::stur::Program;
 use dastac::tune::{self, Found, Options, Trial};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -57,7 +58,8 @@ pub fn tune(terminal: &Terminal, args: &TuneArgs) -> Result<Outcome> {
     output::check(&path, &source)?;
     let progress = Progress::new(terminal.interactive && !args.json);
     let analysis = analyse(terminal, &source, &progress)?;
-    let plan = Plan::new(&analysis, &args.symbols, &args.inputs, &[], &source)?;
+    let plan =
+        Plan::new(&analysis, &args.symbols, (&args.inputs, &[], &ReadOptions::default()), &source)?;
     let threads = threads(terminal, &args.threads);
     let target = Target { parallel: threads > 1, ..Target::default() };
     progress.stage("finding layouts");

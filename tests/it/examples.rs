@@ -116,6 +116,35 @@ fn examples_agree_with_the_reference() {
 }
 
 /// Every access is asserted, those of packing and unpacking too; one outside of its buffer would end the test's process with a message.
+/// What examples say of real data works, where that lies beside the project: examples name it in lines `# dastac run ..`.
+#[test]
+fn examples_run_on_real_data() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut missing = 0;
+    for path in examples() {
+        let source = std::fs::read_to_string(&path).unwrap();
+        for line in source.lines().filter_map(|line| line.strip_prefix("# dastac run ")) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let files = words.iter().filter_map(|word| Some(word.split_once('=')?.1));
+            let mut files = files.filter(|file| file.starts_with("../")).peekable();
+            if files.peek().is_none() {
+                continue;
+            }
+            if files.any(|file| !root.join(file).exists()) {
+                missing += 1;
+                continue;
+            }
+            let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_dastac"));
+            let output = command.arg("run").args(&words).current_dir(root).output().unwrap();
+            let error = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "dastac run {line}\n{error}");
+        }
+    }
+    if missing > 0 {
+        eprintln!("skipped: {missing} examples on real data, which is not there");
+    }
+}
+
 #[test]
 fn checked_examples_stay_within_their_buffers() {
     for path in examples() {

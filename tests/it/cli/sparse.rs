@@ -183,7 +183,7 @@ fn what_cannot_be_converted() {
         "convert a.mtx b.smtx",
         &expect![[r#"
         error: cannot write `b.smtx`: a DLMC file holds a pattern, and would lose the values
-        help: `--type bool` makes it a pattern
+        help: `dastac convert .. --type bool` makes it a pattern; `.mtx` and `.npz` files keep values
     "#]],
     );
     fails(
@@ -384,6 +384,63 @@ fn sparse_inputs_of_programs() {
         error: the input contradicts the declared structure of `B`: at [2, 0] it must be 0, but it is -1
         help: `dastac infer p.stur` shows the structure of `B`
     "#]]);
+}
+
+/// Lists that do not say how they count are read as the command line says.
+#[test]
+fn lists_that_count_from_zero() {
+    let folder = Folder::new(
+        "symbols: M, N, K\nV(i) := (i = pos(P(x, y))) * (k = pos(P(x, y + 1))) * X(k)\nP:D(x, y) := (0 <= x < M) * (0 <= y < N)\nP:F := coo\nV:D(i) := (0 <= i < K)\nX:D(k) := (0 <= k < K)\n",
+    );
+    fs::write(folder.path("scan.tns"), "# shape 3 4\n2 3\n0 0\n2 2\n0 1\n").unwrap();
+    fs::write(folder.path("x.tns"), "# shape 4\n0 1\n1 10\n2 100\n3 1000\n").unwrap();
+    let line = "run p.stur --input P=scan.tns --input X=x.tns --output V=v.tns --verify";
+    folder.fails(
+        line,
+        1,
+        &expect![[r#"
+        error: scan.tns:2: 2 words on a line are not 2 coordinates and a value
+    "#]],
+    );
+    fs::write(
+        folder.path("scan.mtx"),
+        "%%MatrixMarket matrix coordinate pattern general\n3 4 4\n3 4\n1 1\n3 3\n1 2\n",
+    )
+    .unwrap();
+    folder.works(
+        "run p.stur --input P=scan.mtx --input X=x.tns --output V=v.tns --zero-based --verify",
+    );
+    expect![[r#"
+        # shape 4
+        0 10.0
+        2 1000.0
+    "#]].assert_eq(&text(&folder, "v.tns"));
+    // There are as many positions as points: nobody has to say it.
+    let points = "run p.stur --input P=scan.tns --output V=w.tns --zero-based --pattern --verify";
+    assert!(folder.works(points).contains("agrees"));
+}
+
+/// Columns of a matrix become several dimensions, and one again.
+#[test]
+fn boxes_of_other_extents() {
+    let folder = folder();
+    let filter =
+        "%%MatrixMarket matrix coordinate real general\n2 12 3\n1 1 1.5\n1 12 2.0\n2 6 3.0\n";
+    fs::write(folder.path("filter.mtx"), filter).unwrap();
+    folder.works("convert filter.mtx filter.tns --reshape 2,3,4");
+    expect![[r#"
+        # shape 2 3 4
+        1 1 1 1.5
+        1 3 4 2.0
+        2 2 2 3.0
+    "#]]
+    .assert_eq(&text(&folder, "filter.tns"));
+    folder.works("convert filter.tns back.mtx --reshape 2,12");
+    assert_eq!(text(&folder, "back.mtx"), filter);
+    folder.fails("convert filter.mtx other.tns --reshape 2,5", 1, &expect![[r#"
+        error: `filter.mtx`: a tensor of shape 2 x 12 does not fill the shape 2 x 5
+    "#]]);
+    assert!(!folder.path("other.tns").exists());
 }
 
 /// Sizes come from files; entries take the format of `:F`, and of copies that the loops want.

@@ -161,6 +161,15 @@ mod tests {
         if x.iter().any(|x| !x.is_finite() || x.abs() > 1e9) {
             return Ok(());
         }
+        // Products may have been too large on the way: of small numbers they are not, while what is divided by zero stays so.
+        let tiny = |x: &f64| x * f64::powi(2.0, -40);
+        let large =
+            |data: &Data| data.as_float().is_some_and(|all| all.iter().any(|x| x.abs() >= 0.5));
+        if y.iter().any(|y| !y.is_finite()) && data.iter().any(large) {
+            let floats = |data: &Data| data.as_float().map(|all| all.iter().map(tiny).collect());
+            let scaled = data.iter().map(|data| floats(data).map_or(data.clone(), Data::Float));
+            return compare(before, after, symbols, &scaled.collect::<Vec<_>>());
+        }
         let close = |(x, y): (&f64, &f64)| (x - y).abs() <= 1e-6 * x.abs().max(1.0);
         if x.len() != y.len() || !x.iter().zip(&y).all(close) {
             return Err(format!("{x:?}\n{y:?}\n{symbols:?}\n{before}\n{after}"));

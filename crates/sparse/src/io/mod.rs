@@ -296,7 +296,7 @@ pub fn check_write(tensor: &Tensor, kind: FileKind) -> Result<(), WriteError> {
     if kind == FileKind::Smtx && tensor.values().element() != crate::storage::ElementType::Bool {
         return Err(WriteError::Unsuited {
             reason: "a DLMC file holds a pattern, and would lose the values".into(),
-            hint: "`--type bool` makes it a pattern".into(),
+            hint: "`dastac convert .. --type bool` makes it a pattern; `.mtx` and `.npz` files keep values".into(),
         });
     }
     Ok(())

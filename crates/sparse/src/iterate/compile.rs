@@ -332,7 +332,11 @@ impl Builder<'_> {
         }
         match (&sparse[..], points.len()) {
             ([], _) => self.over_range(depth, iterator, &range, states),
-            ([only], 1) if only.is_each() && !(only.repeats() && self.goal.appends_at(depth)) => {
+            ([only], 1)
+                if only.is_each()
+                    && self.is_one_entry(only)
+                    && !(only.repeats() && self.goal.appends_at(depth)) =>
+            {
                 self.over_positions(depth, iterator, &range, states, only)
             }
             _ => {
@@ -373,6 +377,19 @@ impl Builder<'_> {
             }
         }
         sparse
+    }
+
+    /// Whether a position stands for one element of each tensor, of which no other has the coordinate too: tensors whose entries repeat coordinates may be
+    /// read at several elements that have one in common.
+    fn is_one_entry(&self, level: &Sparse) -> bool {
+        let subscripts = |(product, factor): &(usize, usize)| {
+            &self.kernel.products[*product].factors[*factor].subscripts
+        };
+        level.unique
+            || level.users.iter().all(|user| {
+                let mut others = level.users.iter().filter(|other| other.0 == user.0);
+                others.all(|other| subscripts(other) == subscripts(user))
+            })
     }
 
     /// A loop over all of a range.

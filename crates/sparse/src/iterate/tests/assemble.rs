@@ -136,12 +136,19 @@ fn check(all: &Assembled, case: &Case, format: &Format) -> Result<(), TestCaseEr
     Ok(())
 }
 
+/// Whether subscripts are the iterators whose extents an operand has.
+fn is_inside(case: &Case, operand: usize, subscripts: &[Sum]) -> bool {
+    let own = case.operands[operand].iterators.iter();
+    own.zip(subscripts).all(|(iterator, sum)| iterator.is_some_and(|at| *sum == it(at)))
+}
+
 /// Makes a case one product of a tensor with dense ones, where there is one whose subscripts are different iterators, and gives its format.
 fn with_mask(case: &mut Case) -> Option<Format> {
     let dense = |format: &Format| format.levels().iter().all(|level| level.kind == Kind::Dense);
     let mask = (0..case.operands.len()).find_map(|at| {
-        let factors = case.products.iter().flat_map(|product| &product.factors);
-        let (_, subscripts) = factors.into_iter().find(|(operand, _)| *operand == at)?;
+        let mut factors = case.products.iter().flat_map(|product| &product.factors);
+        let (_, subscripts) =
+            factors.find(|(operand, own)| *operand == at && is_inside(case, at, own))?;
         let plain: Vec<usize> =
             case.operands[at].iterators.iter().copied().collect::<Option<_>>()?;
         let distinct: BTreeSet<usize> = plain.iter().copied().collect();
@@ -152,8 +159,9 @@ fn with_mask(case: &mut Case) -> Option<Format> {
     let mut product = case.products[0].clone();
     product.conditions.clear();
     product.positions.clear();
-    let inside = |operand: usize| case.operands[operand].iterators.iter().all(Option::is_some);
-    product.factors.retain(|(other, _)| dense(&case.operands[*other].format) && inside(*other));
+    product.factors.retain(|(other, own)| {
+        dense(&case.operands[*other].format) && is_inside(case, *other, own)
+    });
     product.factors.push((at, subscripts));
     (case.products, case.head) = (vec![product], plain);
     Some(case.operands[at].format.clone())

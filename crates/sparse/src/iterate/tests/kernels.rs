@@ -257,7 +257,9 @@ pub(super) fn cases() -> impl Strategy<Value = Case> {
     );
     let operands = prop::collection::vec(operand, 1..4);
     let conditions = prop_oneof![3 => Just(Vec::new()), 1 => prop::collection::vec(sum(), 1..3)];
-    let factors = prop::collection::vec(0usize..3, 1..4);
+    // Mostly at the operand's own subscripts.
+    let at = prop_oneof![3 => Just(None), 1 => (0usize..3).prop_map(Some)];
+    let factors = prop::collection::vec((0usize..3, at), 1..4);
     let position = prop_oneof![5 => Just(None), 1 => (0usize..4).prop_map(Some)];
     let positions = prop::collection::vec(position, 3);
     let product = (prop::sample::select(vec![1.0, -2.0]), (factors, positions), conditions);
@@ -298,8 +300,11 @@ pub(super) fn cases() -> impl Strategy<Value = Case> {
             }
             let products =
                 products.into_iter().map(|(number, (factors, positions), conditions)| {
-                    let factor =
-                        |at: usize| (at % stored.len(), subscripts[at % stored.len()].clone());
+                    let factor = |(at, of): (usize, Option<usize>)| {
+                        let (at, of) = (at % stored.len(), of.unwrap_or(at) % stored.len());
+                        let fits = subscripts[of].len() == subscripts[at].len();
+                        (at, subscripts[if fits { of } else { at }].clone())
+                    };
                     let factors: Vec<_> = factors.into_iter().map(factor).collect();
                     let positions = positions[..factors.len()].to_vec();
                     Term { number, factors, positions, conditions }
