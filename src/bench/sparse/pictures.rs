@@ -57,7 +57,7 @@ pub fn strategies(results: &Results) -> Chart {
         });
         let points = points.collect();
         panels.push(Panel::Lines {
-            title: format!("{many}: times faster than window searches"),
+            title: format!("{many}: beside window searches"),
             x: log("elements that are there, %"),
             y: log("times faster"),
             points,

@@ -414,7 +414,8 @@ fn lists_that_count_from_zero() {
         # shape 4
         0 10.0
         2 1000.0
-    "#]].assert_eq(&text(&folder, "v.tns"));
+    "#]]
+    .assert_eq(&text(&folder, "v.tns"));
     // There are as many positions as points: nobody has to say it.
     let points = "run p.stur --input P=scan.tns --output V=w.tns --zero-based --pattern --verify";
     assert!(folder.works(points).contains("agrees"));
@@ -437,9 +438,13 @@ fn boxes_of_other_extents() {
     .assert_eq(&text(&folder, "filter.tns"));
     folder.works("convert filter.tns back.mtx --reshape 2,12");
     assert_eq!(text(&folder, "back.mtx"), filter);
-    folder.fails("convert filter.mtx other.tns --reshape 2,5", 1, &expect![[r#"
+    folder.fails(
+        "convert filter.mtx other.tns --reshape 2,5",
+        1,
+        &expect![[r#"
         error: `filter.mtx`: a tensor of shape 2 x 12 does not fill the shape 2 x 5
-    "#]]);
+    "#]],
+    );
     assert!(!folder.path("other.tns").exists());
 }
 
