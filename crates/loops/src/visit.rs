@@ -60,25 +60,26 @@ impl Index {
         self.rebuild(&|leaf| if *leaf == Index::Var(var) { by.clone() } else { leaf.clone() })
     }
 
+    /// Whether an integer expression inside is such a one.
+    fn some(&self, test: &dyn Fn(&Index) -> bool) -> bool {
+        let mut found = false;
+        self.visit(&mut |index| found |= test(index));
+        found
+    }
+
     /// Whether `var` occurs.
     pub fn mentions(&self, var: VarId) -> bool {
-        let mut found = false;
-        self.visit(&mut |index| found |= *index == Index::Var(var));
-        found
+        self.some(&|index| *index == Index::Var(var))
     }
 
     /// Whether it loads an element, such as a position of a level.
     pub fn has_loads(&self) -> bool {
-        let mut found = false;
-        self.visit(&mut |index| found |= matches!(index, Index::Load(..)));
-        found
+        self.some(&|index| matches!(index, Index::Load(..)))
     }
 
     /// Whether it selects.
     pub fn has_selections(&self) -> bool {
-        let mut found = false;
-        self.visit(&mut |index| found |= matches!(index, Index::Select(..)));
-        found
+        self.some(&|index| matches!(index, Index::Select(..)))
     }
 
     /// The variables that occur.
@@ -132,25 +133,26 @@ impl Condition {
         self.rebuild(&|leaf| if *leaf == Index::Var(var) { by.clone() } else { leaf.clone() })
     }
 
+    /// Whether an integer expression inside is such a one.
+    fn some(&self, test: &dyn Fn(&Index) -> bool) -> bool {
+        let mut found = false;
+        self.visit(&mut |index| found |= test(index));
+        found
+    }
+
     /// Whether `var` occurs.
     pub fn mentions(&self, var: VarId) -> bool {
-        let mut found = false;
-        self.visit(&mut |index| found |= *index == Index::Var(var));
-        found
+        self.some(&|index| *index == Index::Var(var))
     }
 
     /// Whether it loads an element, such as a position of a level.
     pub fn has_loads(&self) -> bool {
-        let mut found = false;
-        self.visit(&mut |index| found |= matches!(index, Index::Load(..)));
-        found
+        self.some(&|index| matches!(index, Index::Load(..)))
     }
 
     /// Whether it selects.
     pub fn has_selections(&self) -> bool {
-        let mut found = false;
-        self.visit(&mut |index| found |= matches!(index, Index::Select(..)));
-        found
+        self.some(&|index| matches!(index, Index::Select(..)))
     }
 
     /// The variables that occur.

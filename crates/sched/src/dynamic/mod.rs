@@ -228,15 +228,14 @@ fn has_position(kernel: &Kernel, operand: usize) -> bool {
 /// Has the last tensor of a contradiction searched that is not yet. Gives whether there is one.
 fn search(kernel: &mut Kernel, error: &IterateError) -> bool {
     let IterateError::Cycle { operands } = error else { return false };
-    let mut found = false;
     let mut factors: Vec<&mut Factor> =
         kernel.products.iter_mut().flat_map(|product| &mut product.factors).collect();
     let open = |factor: &&mut Factor| operands.contains(&factor.operand) && !factor.searched;
     let last = factors.iter().filter(|factor| open(factor)).map(|factor| factor.operand).max();
     for factor in factors.iter_mut().filter(|factor| Some(factor.operand) == last) {
-        (factor.searched, found) = (true, true);
+        factor.searched = true;
     }
-    found
+    last.is_some()
 }
 
 /// An operand that keeps the outermost loops from the order in which they append elements, and a format in which it does not.

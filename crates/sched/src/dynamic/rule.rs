@@ -202,14 +202,17 @@ impl<'a> Translation<'a> {
         let stored = &self.layouts[self.rule.head.0].stored;
         let anywhere = simple.intersect(&within)?.is_subset(stored)?;
         // At sizes at which a statement does nothing, its outer loops may go on over elements that are not stored then, and what inner loops say is not known there.
-        let outer = match anywhere {
-            true => None,
-            false => Some(self.in_ranges(statement, &self.definition().iterators)?),
+        let outer;
+        let (head, known) = match anywhere {
+            true => (simple, known),
+            false => {
+                outer = self.in_ranges(statement, &self.definition().iterators)?;
+                (head, &outer)
+            }
         };
-        let head = if anywhere { simple } else { head };
         let names = statement.domain.dims()?;
         let head = map.intersect_range(&head)?.domain()?.with_dim_names(&names)?;
-        Ok(membership(&head, outer.as_ref().unwrap_or(known), &|name| self.resolve(name))?)
+        Ok(membership(&head, known, &|name| self.resolve(name))?)
     }
 
     /// What holds at the points of a statement's loops: the iterators are in their ranges, subscripts of dynamic tensors within these.
