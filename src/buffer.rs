@@ -1,8 +1,8 @@
 //! Buffers of a run, each with its tensor's element type. Outside of them values are 64-bit floats, which hold all others exactly but for integers beyond 2^53.
 
 use dastac_backend::{AlignedVec, BufferArg};
-use dastac_sparse::ElementType;
 use dastac_sparse::storage::Slice;
+use dastac_sparse::{ElementType, Values};
 use dastac_stur::program::Element;
 
 use crate::Error;
@@ -69,6 +69,20 @@ impl Buffer {
         let mut buffer = Buffer::zeroed(element, values.len())?;
         buffer.fill(|at| values[at]);
         Ok(buffer)
+    }
+
+    /// Values of their own type.
+    ///
+    /// # Errors
+    /// No memory for them.
+    pub fn of_values(values: &Values) -> Result<Buffer, Error> {
+        Ok(match values {
+            Values::F64(all) => Buffer::F64(AlignedVec::from_slice(all)?),
+            Values::F32(all) => Buffer::F32(AlignedVec::from_slice(all)?),
+            Values::I32(all) => Buffer::I32(AlignedVec::from_slice(all)?),
+            Values::I64(all) => Buffer::I64(AlignedVec::from_slice(all)?),
+            Values::Bool(all) => Buffer::Bool(AlignedVec::from_slice(all)?),
+        })
     }
 
     /// Its type.

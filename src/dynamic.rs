@@ -44,9 +44,14 @@ pub struct Conversion {
     pub bytes: u64,
 }
 
-/// How tensors are built: in the memory that there is.
+/// How tensors are built of entries: in the memory that there is.
 pub(crate) fn build() -> Build {
-    Build { duplicates: Duplicates::Sum, memory: available_memory() }
+    Build { duplicates: Duplicates::Sum, memory: available_memory(), ..Build::default() }
+}
+
+/// How copies are built that are computed with: of all elements that are stored, zeros of blocks too.
+pub(crate) fn copying() -> Build {
+    Build { padding: None, ..build() }
 }
 
 impl Bound {
@@ -68,7 +73,7 @@ impl Bound {
             } else if at > 0 {
                 copies.push(Copy::new(
                     name,
-                    tensor.convert(format, build()).map_err(failed)?,
+                    tensor.convert(format, copying()).map_err(failed)?,
                     wide,
                 )?);
             }

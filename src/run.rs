@@ -12,7 +12,7 @@ use dastac_loops::{BufferId, Mode};
 use dastac_sched::{Phase, Stored};
 use dastac_sparse::iterate::{LevelBuffers, Structure};
 use dastac_sparse::storage::{LevelData, Scalar};
-use dastac_sparse::{Entries, Format, StorageError, Tensor, Values};
+use dastac_sparse::{Build, Entries, Format, StorageError, Tensor, Values};
 use dastac_stur::Role;
 use dastac_stur::infer::Read;
 use dastac_stur::program::{Element, TensorId};
@@ -460,9 +460,9 @@ impl Runner {
         let fact = &self.facts[tensor.0];
         check_memory(&format!("a dense array of `{}`", fact.name), fact.dense_bytes)?;
         if fact.format.is_some() {
-            let (found, shape) = (self.result(tensor)?, self.shape(tensor)?);
-            let (dense, _) = scattered(&found, &shape, self.zero(tensor));
-            return Buffer::of(self.facts[tensor.0].element, &dense.data);
+            let found = self.result(tensor)?;
+            let whole = Format::dense(found.shape().len());
+            return Buffer::of_values(self.without_padding(&found, tensor, &whole)?.values());
         }
         let length =
             usize::try_from(fact.cells()).map_err(|_| Error::TooLarge(fact.name.clone()))?;
@@ -643,7 +643,7 @@ impl Runner {
         };
         let name = self.facts[tensor.0].name.clone();
         let found = self.assembled(tensor)?;
-        let found = found.convert(&one.operand.format, dynamic::build());
+        let found = found.convert(&one.operand.format, dynamic::copying());
         let found = found.map_err(|source| Error::Storage { tensor: name.clone(), source })?;
         let copy = Copy::new(&name, found, self.built.lowered.indices == Indices::Wide)?;
         for (symbol, count) in copy.counts(one) {
@@ -704,8 +704,34 @@ impl Runner {
         if *found.format() == storage.format {
             return Ok(found);
         }
-        let converted = found.convert(&storage.format, dynamic::build());
+        let converted = found.convert(&storage.format, dynamic::copying());
         converted.map_err(|source| Error::Storage { tensor: fact.name.clone(), source })
+    }
+
+    /// A computed tensor with `:F` for a file: blocks have places for elements that no product reaches, which have the value of a sum over nothing; these are no
+    /// entries.
+    ///
+    /// # Errors
+    /// As [`Runner::result`].
+    pub fn result_entries(&self, tensor: TensorId) -> Result<Tensor, Error> {
+        let result = self.result(tensor)?;
+        match result.format().dense_block() {
+            0 => Ok(result),
+            _ => self.without_padding(&result, tensor, &Format::coo(result.shape().len())),
+        }
+    }
+
+    /// A computed tensor in another format, in which what blocks are filled up with is not stored, or fills up blocks again.
+    fn without_padding(
+        &self,
+        found: &Tensor,
+        tensor: TensorId,
+        format: &Format,
+    ) -> Result<Tensor, Error> {
+        let padding = Some(self.zero(tensor));
+        let converted = found.convert(format, Build { padding, ..dynamic::build() });
+        let name = &self.facts[tensor.0].name;
+        converted.map_err(|source| Error::Storage { tensor: name.clone(), source })
     }
 
     /// A computed tensor with `:F`, in the format in which it is computed.
@@ -771,10 +797,9 @@ impl Runner {
     /// The values of a computed tensor: of its packed buffer, or those that are stored of one with `:F`.
     pub(crate) fn values(&self, tensor: TensorId) -> Vec<f64> {
         let id = BufferId(u32::try_from(tensor.0).unwrap_or(u32::MAX));
-        match self.results.arrays.get(&id) {
-            Some(Array::F64(all)) => all.clone(),
-            Some(Array::F32(all)) => all.iter().map(|value| f64::from(*value)).collect(),
-            _ => self.packed[tensor.0].to_vec(),
+        match self.results.arrays.get(&id).and_then(Array::values) {
+            Some(all) => (0..all.len()).filter_map(|at| all.get(at)).map(Scalar::to_f64).collect(),
+            None => self.packed[tensor.0].to_vec(),
         }
     }
 

@@ -81,7 +81,7 @@ fn write(
     let failed = |error: dastac::Error| Failure::of(error, source);
     let kind = FileKind::of(path).filter(|kind| *kind != FileKind::Npy);
     if let (Some(kind), Some(_)) = (kind, &runner.facts()[id.0].format) {
-        let result = runner.result(id).map_err(failed)?;
+        let result = runner.result_entries(id).map_err(failed)?;
         return tensors::write(path, kind, &result, options, sparse::Build::default());
     }
     let array = runner.unpacked(id).map_err(failed)?;

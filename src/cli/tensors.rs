@@ -30,7 +30,7 @@ pub fn build(args: &TensorArgs) -> Build {
         DuplicateRule::Last => Duplicates::Last,
         DuplicateRule::Refuse => Duplicates::Refuse,
     };
-    Build { duplicates, memory: available_memory() }
+    Build { duplicates, memory: available_memory(), ..Build::default() }
 }
 
 /// The type of elements that is asked for.

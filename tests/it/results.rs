@@ -4,9 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use dastac::driver::{Analysis, Indices, Target};
+use dastac::driver::{Analysis, Indices, Target, compile};
 use dastac::run::Runner;
+use dastac::sparse::{Build, Entries, Format, Tensor, Values};
 use dastac::stur::Role;
+use dastac::stur::reference::Dense;
 
 /// Rules, with the dynamic tensors in them by rank, the result last. `@` is the number of the case.
 const RULES: &[(&str, &[(&str, usize)])] = &[
@@ -130,6 +132,38 @@ fn results_agree_with_the_reference_in_all_formats() {
     for (at, source) in programs(5).iter().enumerate() {
         check(source, Target { parallel: at % 2 == 0, ..Target::default() }, Indices::Narrow);
     }
+}
+
+/// In blocks of a minimum of sums, 0 is a value and infinity is what no product reaches: also in a copy that another rule reads, and in entries.
+#[test]
+fn zeros_of_minima_in_blocks_stay_when_they_are_converted() {
+    let source = "symbols: N
+        C(i, j) := min() A(i, j) + x(j)
+        y(j) := min(i) C(i, j)
+        A:D(i, j) := (0 <= i < N) * (0 <= j < N)
+        A:F := csr
+        x:D(j) := (0 <= j < N)
+        C:D(i, j) := (0 <= i < N) * (0 <= j < N)
+        C:F := CD
+        y:D(j) := (0 <= j < N)
+        y:F := C
+        outputs: C, y";
+    let built = compile(source, Target::default()).unwrap();
+    let mut runner = Runner::new(built, &sizes(2), 1).unwrap();
+    let program = runner.built().lowered.laid.analysis.inferred.program.clone();
+    let [a, x, c, y] = ["A", "x", "C", "y"].map(|name| program.find(name).unwrap());
+    let entries = Entries::new(vec![2, 2], vec![1, 1], Values::F64(vec![3.0])).unwrap();
+    let sparse = Tensor::from_entries(&entries, &Format::csr(), Build::default()).unwrap();
+    runner.bind(a, sparse).unwrap();
+    runner.set_input(x, &[-3.0, -3.0], &[2]).unwrap();
+    runner.execute().unwrap();
+    assert_eq!(runner.conversions().len(), 1, "the rule of y reads a copy");
+    let inputs = BTreeMap::from([(x, Dense { shape: vec![2], data: vec![-3.0, -3.0] })]);
+    assert!(runner.verify(&inputs).unwrap().agrees());
+    assert_eq!(runner.dense(y).unwrap()[..], [f64::INFINITY, 0.0]);
+    let stored = runner.result_entries(c).unwrap().to_entries().unwrap();
+    let expected = Entries::new(vec![2, 2], vec![1, 1], Values::F64(vec![0.0])).unwrap();
+    assert_eq!(stored, expected);
 }
 
 #[test]

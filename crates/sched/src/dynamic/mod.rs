@@ -266,7 +266,8 @@ fn ordered(format: &Format) -> Format {
     Format::new(levels.collect(), format.order().to_vec()).unwrap_or_else(|_| format.clone())
 }
 
-/// The format of an operand with its levels in the wanted order of loops.
+/// The format of an operand with its levels in the wanted order of loops, for just the same elements: where a dense level came to the end, it would store elements that
+/// the operand does not, unless all of its dimension are stored in the operand's blocks.
 fn reordered(kernel: &Kernel, operand: usize) -> Format {
     let own = &kernel.operands[operand].format;
     let factors = kernel.products.iter().flat_map(|product| &product.factors);
@@ -278,7 +279,13 @@ fn reordered(kernel: &Kernel, operand: usize) -> Format {
     };
     let mut order = own.order().to_vec();
     order.sort_by_key(depth);
-    let levels: Vec<Level> = own.levels().to_vec();
+    let mut levels: Vec<Level> = own.levels().to_vec();
+    let blocks = &own.order()[own.rank() - own.dense_block()..];
+    let dense = |(level, _): &(&mut Level, &usize)| level.kind == Kind::Dense;
+    let mut last = levels.iter_mut().zip(&order).rev().take_while(dense);
+    if let Some((level, _)) = last.find(|(_, dimension)| !blocks.contains(dimension)) {
+        *level = Level::COMPRESSED;
+    }
     Format::new(levels, order).unwrap_or_else(|_| own.clone())
 }
 

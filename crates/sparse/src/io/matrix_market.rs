@@ -321,7 +321,7 @@ pub fn write(entries: &Entries, out: &mut dyn Write) -> Result<(), WriteError> {
     writeln!(out, "{} {} {kept}", shape[0], shape[1])?;
     let pattern = values.element() == ElementType::Bool;
     write_parts(entries.len(), out, &|at, text| {
-        if pattern && values.is_zero(at) {
+        if pattern && values.is(at, 0.0) {
             return;
         }
         let element = entries.at(at);

@@ -158,7 +158,7 @@ fn blocks_of(
     if blocks != values.len() as u128 {
         return Err(Fault::new(format!("{} values, but the blocks take {blocks}", values.len())));
     }
-    let entries = (0..values.len()).filter(|at| !values.is_zero(*at));
+    let entries = (0..values.len()).filter(|at| !values.is(*at, 0.0));
     let size = height * width;
     let mut coordinates = Vec::new();
     let mut kept = Vec::new();

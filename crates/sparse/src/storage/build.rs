@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::entries::Entries;
 use super::key::{Key, Packing};
 use super::sort::sort;
-use super::values::{ElementType, Value, with_type};
+use super::values::{ElementType, Value, Values, with_type};
 use super::{Indices, LevelData, StorageError, Tensor};
 use crate::format::{Format, Kind};
 
@@ -25,17 +25,20 @@ pub enum Duplicates {
 }
 
 /// How tensors are built.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Build {
     /// What several entries of one element become.
     pub duplicates: Duplicates,
+    /// What stands in blocks (dense levels at the end of a format) where there is no entry: an element of that value is none. Without it all elements of blocks are
+    /// entries, and a block that is built has zeros where it has none.
+    pub padding: Option<f64>,
     /// The bytes that the arrays of the result may take: more is an error, found before they are allocated.
     pub memory: u64,
 }
 
 impl Default for Build {
     fn default() -> Build {
-        Build { duplicates: Duplicates::default(), memory: u64::MAX }
+        Build { duplicates: Duplicates::default(), padding: Some(0.0), memory: u64::MAX }
     }
 }
 
@@ -70,9 +73,9 @@ impl Tensor {
         let element = self.values.element();
         let assembly = Assembly { shape: &self.shape, format, packing: &packing, build, element };
         if packing.bits <= 64 {
-            assembly.unsorted::<u64>(self.records(&packing)?, low)
+            assembly.unsorted::<u64>(self.records(&packing, build.padding)?, low)
         } else {
-            assembly.unsorted::<u128>(self.records(&packing)?, low)
+            assembly.unsorted::<u128>(self.records(&packing, build.padding)?, low)
         }
     }
 }
@@ -225,6 +228,10 @@ impl Assembly<'_> {
             return Ok(records.par_iter().map(|(_, word)| V::from_word(*word)).collect());
         }
         let mut values: Vec<V> = zeroed("the values", nodes.positions)?;
+        if let Some(padding) = self.build.padding.filter(|padding| *padding != 0.0) {
+            let padding = Values::F64(vec![padding]).cast(V::TYPE)?.words();
+            values.fill(V::from_word(padding[0]));
+        }
         for (node, (_, word)) in records.iter().enumerate() {
             values[at(nodes.position(node))] = V::from_word(*word);
         }

@@ -4,7 +4,7 @@
 //!
 //! **Entries and zeros.** An *entry* is an element that is stored. Where the last levels are dense, elements stand in blocks, and one that is zero
 //! is no entry: it cannot be told from padding. Elsewhere a stored zero is an entry like all others and stays one in every conversion, except
-//! through a format with dense levels at its end.
+//! through a format with dense levels at its end. What computes with a tensor takes whole blocks, and converts them so ([`Build::padding`]).
 //!
 //! **Duplicates.** Several entries of one element become one by the rule of [`Duplicates`], in the order in which they were given. A format whose
 //! last level is not unique keeps them.

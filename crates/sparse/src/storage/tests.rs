@@ -220,6 +220,32 @@ fn number(value: Scalar) -> f64 {
     }
 }
 
+/// What fills up blocks is no entry, and fills them up again; without padding all of a block is.
+#[test]
+fn padding_of_blocks() {
+    let format = crate::format::parse("CD", &["i", "j"]).unwrap();
+    let blocks = |padding, values: [f64; 2]| {
+        let levels = vec![
+            LevelData::Compressed {
+                positions: Indices::U32(vec![0, 1]),
+                coordinates: Indices::U32(vec![1]),
+            },
+            LevelData::Dense,
+        ];
+        let whole =
+            Tensor::from_parts(vec![2, 2], format.clone(), levels, Values::F64(values.to_vec()));
+        let build = Build { padding, ..Build::default() };
+        let entries = whole.unwrap().convert(&Format::csf(2), build).unwrap();
+        let back = entries.convert(&format, build).unwrap();
+        (entries.values().clone(), back.values().clone())
+    };
+    let f64s = |values: &[f64]| Values::F64(values.to_vec());
+    let far = f64::INFINITY;
+    assert_eq!(blocks(Some(0.0), [0.0, far]), (f64s(&[far]), f64s(&[0.0, far])));
+    assert_eq!(blocks(Some(far), [0.0, far]), (f64s(&[0.0]), f64s(&[0.0, far])));
+    assert_eq!(blocks(None, [0.0, far]), (f64s(&[0.0, far]), f64s(&[0.0, far])));
+}
+
 /// The sums of entries by element.
 pub fn sums(entries: &Entries) -> Map {
     let mut map = Map::new();

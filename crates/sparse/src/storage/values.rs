@@ -113,9 +113,9 @@ pub trait Value: Copy + Default + PartialEq + Send + Sync + 'static {
     /// Many, of any type.
     fn wrap(values: Vec<Self>) -> Values;
 
-    /// Whether it is the fill value.
-    fn is_zero(self) -> bool {
-        self == Self::default()
+    /// Whether it is this number.
+    fn is(self, number: f64) -> bool {
+        self.scalar().to_f64() == number
     }
 }
 
@@ -315,7 +315,8 @@ impl Values {
 
     /// How many are not zero.
     pub fn nonzeros(&self) -> u64 {
-        let count = with_values!(self, values => values.par_iter().filter(|value| !value.is_zero()).count());
+        let count =
+            with_values!(self, values => values.par_iter().filter(|value| !value.is(0.0)).count());
         count as u64
     }
 
@@ -336,9 +337,9 @@ impl Values {
         with_values!(self, values => values.par_iter().map(|value| value.to_word()).collect())
     }
 
-    /// Whether one of them is zero.
-    pub(crate) fn is_zero(&self, at: usize) -> bool {
-        with_values!(self, values => values[at].is_zero())
+    /// Whether one of them is this number.
+    pub(crate) fn is(&self, at: usize, number: f64) -> bool {
+        with_values!(self, values => values[at].is(number))
     }
 
     /// Moves the values of `other`, which are of the same type, to the end.
@@ -397,7 +398,7 @@ impl Values {
             }
             (Values::Bool(values), ElementType::I32) => map(values, to, |v| Some(i32::from(v))),
             (Values::Bool(values), ElementType::I64) => map(values, to, |v| Some(i64::from(v))),
-            (values, _) => with_values!(values, values => map(values, to, |v| Some(!v.is_zero()))),
+            (values, _) => with_values!(values, values => map(values, to, |v| Some(!v.is(0.0)))),
         }
     }
 }

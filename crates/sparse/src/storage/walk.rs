@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::build::zeroed;
+use super::build::{Build, zeroed};
 use super::entries::Entries;
 use super::index::{Index, with_indices};
 use super::key::{Key, Packing};
@@ -26,7 +26,7 @@ impl Tensor {
     }
 
     fn entries_of<K: Key>(&self, packing: &Packing) -> Result<Entries, StorageError> {
-        let records = self.records::<K>(packing)?;
+        let records = self.records::<K>(packing, Build::default().padding)?;
         let rank = self.shape.len();
         let mut coordinates: Vec<u64> =
             zeroed("the coordinates of all entries", (records.len() * rank) as u64)?;
@@ -44,7 +44,7 @@ impl Tensor {
     pub fn for_each(&self, mut call: impl FnMut(&[u64], usize)) {
         let blocks = self.has_blocks();
         self.for_each_place(|coordinates, position| {
-            if !(blocks && self.values.is_zero(position)) {
+            if !(blocks && self.values.is(position, 0.0)) {
                 call(coordinates, position);
             }
         });
@@ -126,8 +126,12 @@ impl Tensor {
         self.values.get(*self.positions_of(element).first()?)
     }
 
-    /// Keys in the order of `packing`, and values as words, of all entries in the order of storage.
-    pub(super) fn records<K: Key>(&self, packing: &Packing) -> Result<Vec<(K, u64)>, StorageError> {
+    /// Keys in the order of `packing`, and values as words, of all entries in the order of storage; elements of blocks are entries where they are not `padding`.
+    pub(super) fn records<K: Key>(
+        &self,
+        packing: &Packing,
+        padding: Option<f64>,
+    ) -> Result<Vec<(K, u64)>, StorageError> {
         let mut keys = vec![K::default()];
         for (level, data) in self.levels.iter().enumerate() {
             let shift = packing.shift_of(self.format.order()[level]);
@@ -149,11 +153,12 @@ impl Tensor {
             };
         }
         let pairs = keys.into_par_iter().zip(self.values.words()).enumerate();
-        Ok(match self.has_blocks() {
-            true => {
-                pairs.filter(|(at, _)| !self.values.is_zero(*at)).map(|(_, pair)| pair).collect()
-            }
-            false => pairs.map(|(_, pair)| pair).collect(),
+        Ok(match padding.filter(|_| self.has_blocks()) {
+            Some(padding) => pairs
+                .filter(|(at, _)| !self.values.is(*at, padding))
+                .map(|(_, pair)| pair)
+                .collect(),
+            None => pairs.map(|(_, pair)| pair).collect(),
         })
     }
 }

@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 
 use super::Checker;
+use crate::affine::names;
 use crate::ast::{FormatItem, FormatWord, Name, Span};
 use crate::diagnostic::Diagnostic;
 use crate::format::{Format, FormatName, Kind, Level, NAMES, Reason, levels_of_code};
@@ -49,15 +50,24 @@ impl Checker<'_> {
         self.positions(program);
     }
 
-    /// Positions are iterators, of elements of tensors whose format puts them in order.
+    /// Positions are iterators, of elements that other iterators choose, of tensors whose format puts them in order.
     fn positions(&mut self, program: &Program) {
         let mut found = Vec::new();
         for value in &self.values {
-            super::collect_positions(&value.rule.body, &mut |iterator, tensor, span| {
-                found.push((iterator, tensor, span));
-            });
+            super::collect_positions(&value.rule.body, &mut |position| found.push(position));
         }
-        for (iterator, tensor, span) in found {
+        for (iterator, tensor, subscripts, span) in found {
+            let inside = subscripts.iter().any(|one| names(one).contains(iterator.text.as_str()));
+            if inside {
+                let (name, tensor) = (&iterator.text, &tensor.text);
+                let message = format!(
+                    "the position `{name}` of an element of `{tensor}` is in its subscripts"
+                );
+                let label = "which element that is is not known before its position";
+                self.report(Diagnostic::error("E0132", message, span, label).hint(format!(
+                    "take another iterator for the position, and compare it with `{name}` in a factor of its own"
+                )));
+            }
             if self.symbol(&iterator.text).is_some() {
                 let message = format!("iterator `{}` has the name of a symbol", iterator.text);
                 let error =

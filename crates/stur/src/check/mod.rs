@@ -589,14 +589,17 @@ fn collect_accesses<'t>(term: &'t Term, visit: &mut dyn FnMut(&'t str, usize, Sp
     }
 }
 
-/// Calls `visit` with the iterator, the tensor and the span of each position, left to right.
-fn collect_positions<'t>(term: &'t Term, visit: &mut dyn FnMut(&'t Name, &'t Name, Span)) {
+/// What `visit` of a position is called with: its iterator, the tensor, the subscripts, and where it stands.
+type Position<'t> = (&'t Name, &'t Name, &'t [Expr], Span);
+
+/// Calls `visit` with each position, left to right.
+fn collect_positions<'t>(term: &'t Term, visit: &mut dyn FnMut(Position<'t>)) {
     match term {
         Term::Sum(terms, _) | Term::Product(terms, _) => {
             terms.iter().for_each(|term| collect_positions(term, visit));
         }
-        Term::Access { position: Some(iterator), tensor, span, .. } => {
-            visit(iterator, tensor, *span);
+        Term::Access { position: Some(iterator), tensor, subscripts, span, .. } => {
+            visit((iterator, tensor, subscripts, *span));
         }
         Term::Access { .. } | Term::Number { .. } | Term::Comparison(_) => {}
     }
