@@ -228,11 +228,7 @@ impl Generator<'_> {
             1 => format!("csf({order})"),
             2 if rank == 2 => self.pick(&["csr", "csc", "dcsr", "dcsc"]).into(),
             _ => {
-                let mut letters: String = (0..rank).map(|_| self.pick(&['D', 'C', 'C'])).collect();
-                // Which zeros dense levels store differs between a tensor and its copies, and shows where zero is another number.
-                if self.semiring.1 == '+' {
-                    letters = letters.replace('D', "C");
-                }
+                let letters: String = (0..rank).map(|_| self.pick(&['D', 'C', 'C'])).collect();
                 format!("{letters}({order})")
             }
         }

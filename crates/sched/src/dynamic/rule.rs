@@ -170,7 +170,7 @@ impl<'a> Translation<'a> {
             let resolve = |name: &str| self.resolve(name);
             let (mut conditions, mut tests) = split(membership(&part, &known, &resolve)?);
             // Loops of the head stay within what is stored of it, also where there is nothing to add up.
-            let (head, of_head) = split(self.within_head(&here, &known)?);
+            let (head, of_head) = split(self.within_head(&here)?);
             conditions.extend(head);
             tests.extend(of_head);
             for guard in &statement.guards {
@@ -191,28 +191,26 @@ impl<'a> Translation<'a> {
         Ok(products)
     }
 
-    /// Where a statement's head's element is one that it computes, if points of its loops are in a set.
-    fn within_head(&self, statement: &Statement, known: &Set) -> Result<Condition, SchedError> {
+    /// Where a statement's head's element is stored, as far as the ranges of the head's iterators leave that open: loops inside may be over nothing, so that what they
+    /// are over says nothing of the head, and its loops may go on at sizes at which the statement has no points. Results in levels have a place for every element.
+    fn within_head(&self, statement: &Statement) -> Result<Condition, SchedError> {
+        if self.inferred.program.tensor(self.rule.head).format.is_some() {
+            return Ok(Condition::TRUE);
+        }
         let map =
             self.inferred.sets.access(&statement.iterators, &self.definition().subscripts())?;
+        let stored = &self.layouts[self.rule.head.0].stored;
+        let outer = self.in_ranges(statement, &self.definition().iterators)?;
+        let reached = outer.apply(&map)?;
+        if reached.is_subset(stored)? {
+            return Ok(Condition::TRUE);
+        }
         let head = statement.domain.apply(&map)?;
         let simple = head.gist_params(&head.params_set()?)?;
-        let of_head = &self.inferred.tensors[self.rule.head.0];
-        let within = self.inferred.sets.box_set(&of_head.iterators, &of_head.extents)?;
-        let stored = &self.layouts[self.rule.head.0].stored;
-        let anywhere = simple.intersect(&within)?.is_subset(stored)?;
-        // At sizes at which a statement does nothing, its outer loops may go on over elements that are not stored then, and what inner loops say is not known there.
-        let outer;
-        let (head, known) = match anywhere {
-            true => (simple, known),
-            false => {
-                outer = self.in_ranges(statement, &self.definition().iterators)?;
-                (head, &outer)
-            }
-        };
+        let head = if reached.intersect(&simple)?.is_subset(stored)? { simple } else { head };
         let names = statement.domain.dims()?;
         let head = map.intersect_range(&head)?.domain()?.with_dim_names(&names)?;
-        Ok(membership(&head, known, &|name| self.resolve(name))?)
+        Ok(membership(&head, &outer, &|name| self.resolve(name))?)
     }
 
     /// What holds at the points of a statement's loops: the iterators are in their ranges, subscripts of dynamic tensors within these.
