@@ -202,7 +202,7 @@ fn run(program: &Path, job: &Job, limit: Duration) -> Result<Case, (String, Opti
         .env("OPENBLAS_THREAD_TIMEOUT", "4")
         .env("MKL_DYNAMIC", "FALSE");
     let intel = job.places.peers.join("lib/libiomp5.so");
-    if job.systems.iter().any(|system| system == "mkl") && intel.exists() {
+    if job.systems.iter().any(|system| system.starts_with("mkl")) && intel.exists() {
         // One OpenMP for all: two of them in one process would share cores badly.
         command.env(dastac_backend::openmp::VARIABLE, intel);
     }

@@ -96,7 +96,7 @@ pub(crate) fn emit(module: &Module, options: &Options) -> Result<Emitted> {
         unit.functions.push_str(checked::DECLARATIONS);
     }
     if unit.asks_threads {
-        unit.functions.push_str(parts::DECLARATION);
+        unit.functions.push_str(&parts::declarations());
     }
     Ok(Emitted {
         text: format!("{}module {{\n{}}}\n", aliases(), unit.functions),

@@ -56,7 +56,7 @@ impl Renumber<'_> {
             Stmt::Share(inner) => {
                 let (lower, upper) = self.bounds(&inner.lower, &inner.upper);
                 let (begin, end) = (self.bind(inner.begin), self.bind(inner.end));
-                let work = self.index(&inner.work);
+                let work = inner.work.as_ref().map(|work| self.index(work));
                 let body = self.block(&inner.body);
                 self.names.unbind();
                 self.names.unbind();

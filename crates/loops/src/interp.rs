@@ -457,7 +457,7 @@ impl<'a> Machine<'a> {
             self.parallel.push(Parallel { first, current: self.stamps });
             self.vars[slots[0]] = Some(begin);
             self.vars[slots[1]] = Some(end);
-            self.index(&share.work)?;
+            share.work.as_ref().map(|work| self.index(work)).transpose()?;
             self.block(&share.body)?;
             begin = end;
         }

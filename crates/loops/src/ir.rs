@@ -182,6 +182,7 @@ pub struct For {
 
 /// `share begin, end = max(lower..) to min(upper..) step step by work { body }`: the range is cut into parts of about equal work, in any number, and the
 /// body executed for each, in any order and at the same time; `begin` and `end` (exclusive) are the part's. An empty range has no parts; a part may be empty.
+/// Without `by work` parts have about equally many iterations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Share {
     /// The variable for where a part begins.
@@ -194,8 +195,9 @@ pub struct Share {
     pub upper: Vec<Index>,
     /// Parts but the last have a multiple of so many iterations: positive.
     pub step: i64,
-    /// The work of all iterations before `end`, in any unit, without selections and without `begin`. It decides about speed only.
-    pub work: Index,
+    /// The work of all iterations before `end`, in elements that are loaded, without selections and without `begin`; none if what an iteration does is not
+    /// known. It decides about speed only: where parts end, and whether there is enough for more than one.
+    pub work: Option<Index>,
     /// The statements of one part.
     pub body: Vec<Stmt>,
 }

@@ -373,9 +373,12 @@ impl<'a> Parser<'a> {
         let name = self.name("a variable")?.to_owned();
         self.sign("=")?;
         let (lower, upper, step) = self.bounds()?;
-        self.word("by")?;
         let (begin, end) = (self.bind(begin), self.bind(name));
-        let work = self.index()?;
+        let mut work = None;
+        if self.token() == Token::Name("by") {
+            self.advance();
+            work = Some(self.index()?);
+        }
         let body = self.block()?;
         self.scope.pop();
         self.scope.pop();

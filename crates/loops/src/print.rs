@@ -358,8 +358,10 @@ impl Printer<'_> {
                 self.bounds(&inner.lower, &inner.upper, inner.step);
                 let (begin, end) = (self.names.bind(inner.begin), self.names.bind(inner.end));
                 self.out.insert_str(start, &format!("{begin}, {end} = "));
-                self.out.push_str(" by ");
-                self.index(&inner.work, Level::Or);
+                if let Some(work) = &inner.work {
+                    self.out.push_str(" by ");
+                    self.index(work, Level::Or);
+                }
                 self.out.push_str(" {");
             }
             Stmt::Partial(inner) => {

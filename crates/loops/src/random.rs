@@ -86,7 +86,7 @@ impl Random {
                 let (lower, upper, step) = self.range();
                 let (begin, end) = (self.bind(), self.bind());
                 let scope = std::mem::replace(&mut self.scope, vec![end]);
-                let work = self.index(2);
+                let work = (self.below(4) > 0).then(|| self.index(2));
                 self.scope = scope;
                 let body = self.block(depth - 1, false);
                 self.scope.truncate(self.scope.len() - 2);

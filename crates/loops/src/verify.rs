@@ -274,8 +274,10 @@ impl<'a> Verifier<'a> {
             Stmt::Share(inner) => {
                 self.range(&inner.lower, &inner.upper, inner.step);
                 self.bind(inner.end);
-                self.index(&inner.work);
-                self.plain(&inner.work);
+                if let Some(work) = &inner.work {
+                    self.index(work);
+                    self.plain(work);
+                }
                 self.bind(inner.begin);
                 self.block(&inner.body);
                 self.scope.pop();

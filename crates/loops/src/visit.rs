@@ -314,6 +314,17 @@ impl Value {
         found
     }
 
+    /// Whether the range of a sum is loaded, such as a row's of a sparse matrix.
+    pub fn has_stored_ranges(&self) -> bool {
+        let mut found = false;
+        self.visit(&mut |value| {
+            if let Value::Sum(sum) = value {
+                found |= sum.lower.iter().chain(&sum.upper).any(Index::has_loads);
+            }
+        });
+        found
+    }
+
     /// Whether an element of `buffer` is loaded.
     pub fn loads(&self, buffer: BufferId) -> bool {
         let mut found = false;
@@ -394,7 +405,7 @@ impl Stmt {
             }
             Stmt::Share(inner) => {
                 inner.lower.iter().chain(&inner.upper).for_each(|bound| bound.visit(f));
-                inner.work.visit(f);
+                inner.work.iter().for_each(|work| work.visit(f));
             }
             Stmt::Partial(inner) => {
                 inner.lower.iter().chain(&inner.upper).for_each(|bound| bound.visit(f));
@@ -449,7 +460,7 @@ impl Stmt {
                 lower: inner.lower.iter().map(|bound| bound.rebuild(leaf)).collect(),
                 upper: inner.upper.iter().map(|bound| bound.rebuild(leaf)).collect(),
                 step: inner.step,
-                work: inner.work.rebuild(leaf),
+                work: inner.work.as_ref().map(|work| work.rebuild(leaf)),
                 body: block(&inner.body),
             }),
             Stmt::Partial(inner) => Stmt::Partial(Partial {

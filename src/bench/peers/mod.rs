@@ -82,6 +82,12 @@ pub const SYSTEMS: &[About] = &[
     },
     About { name: "mkl", label: "MKL", about: "the best routines of oneMKL", peer: true },
     About {
+        name: "mkl-rows",
+        label: "MKL, rows",
+        about: "oneMKL's products of sparse matrices on the rows as they stand; without this mark it has stored the matrix anew, in diagonals or blocks if it likes",
+        peer: true,
+    },
+    About {
         name: "openblas",
         label: "OpenBLAS",
         about: "the best routines of OpenBLAS",
@@ -145,8 +151,9 @@ pub(super) fn system(
         }
         "c-packed" | "c-inputs" | "c-dense" => loops::system(name, job, laid, shared),
         "mkl" if matches!(job.call, Some(Call::SparseVector | Call::SparseMatrix)) => {
-            sparse::mkl(job, laid, shared)
+            sparse::mkl("mkl", job, laid, shared)
         }
+        "mkl-rows" => sparse::mkl("mkl-rows", job, laid, shared),
         "mkl" | "openblas" => blas::system(name, job, laid, shared),
         "mlir" => mlir::system(job, laid, shared),
         "numpy" | "torch" | "scipy" => python::system(name, job, laid, shared),

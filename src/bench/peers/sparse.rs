@@ -67,8 +67,13 @@ fn in_rows(tensor: &Tensor) -> bool {
     tensor.format().order().is_sorted()
 }
 
-/// MKL's.
-pub(super) fn mkl(job: &Job, laid: &Laid, shared: &Runner) -> Result<Box<dyn System>, String> {
+/// MKL's, on rows as they stand (`mkl-rows`) or stored anew as it likes (`mkl`).
+pub(super) fn mkl(
+    name: &'static str,
+    job: &Job,
+    laid: &Laid,
+    shared: &Runner,
+) -> Result<Box<dyn System>, String> {
     let library = blas::library("mkl", job)?;
     let routines = library.sparse.ok_or("the library has no sparse matrices")?;
     let operands = operands(laid, shared)?;
@@ -78,17 +83,22 @@ pub(super) fn mkl(job: &Job, laid: &Laid, shared: &Runner) -> Result<Box<dyn Sys
     };
     let (positions, coordinates) = (narrow(operands.positions)?, narrow(operands.coordinates)?);
     let Operands { shape, columns, dense, output, .. } = operands;
+    let (prepared, how) = match name {
+        "mkl" => (Some(columns), "optimized"),
+        _ => (None, "on rows as they stand"),
+    };
     let matrix = routines
-        .matrix(shape, positions, coordinates, operands.values.to_vec(), columns)
+        .matrix(shape, positions, coordinates, operands.values.to_vec(), prepared)
         .map_err(|error| error.to_string())?;
     let result = Buffer::zeroed(Element::F64, shape[0] * columns);
     let result = result.map_err(|error| error.to_string())?;
     let routine = if columns == 1 { "mkl_sparse_d_mv" } else { "mkl_sparse_d_mm" };
-    let detail = format!("{routine}, optimized ({})", library.version);
-    Ok(Box::new(Mkl { detail, matrix, columns, dense, output, result }))
+    let detail = format!("{routine}, {how} ({})", library.version);
+    Ok(Box::new(Mkl { name, detail, matrix, columns, dense, output, result }))
 }
 
 struct Mkl {
+    name: &'static str,
     detail: String,
     matrix: Matrix,
     columns: usize,
@@ -99,7 +109,7 @@ struct Mkl {
 
 impl System for Mkl {
     fn name(&self) -> &str {
-        "mkl"
+        self.name
     }
 
     fn detail(&self) -> String {

@@ -207,7 +207,7 @@ pub fn products(scope: &Scope) -> Vec<Job> {
                 let sizes = rows.iter().flat_map(|rows| [("M", *rows), ("N", *rows)]);
                 let columns = (*call == Call::SparseMatrix).then_some(("K", COLUMNS));
                 let symbols = sizes.chain(columns).map(|(name, value)| (name.to_string(), value));
-                let systems = ["dastac", "mkl", "scipy", "taco", "mlir"];
+                let systems = ["dastac", "mkl-rows", "mkl", "scipy", "taco", "mlir"];
                 let job =
                     scope.program(&format!("{kernel}-{name}"), *n, (*source).into(), &systems);
                 // Files are many, and small.

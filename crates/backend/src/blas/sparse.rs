@@ -98,8 +98,8 @@ impl Routines {
         })
     }
 
-    /// A matrix that is prepared for products with matrices of so many columns, or with vectors if there is one column. The coordinates of row `i` are those
-    /// from `positions[i]` to `positions[i + 1]`.
+    /// A matrix; the coordinates of row `i` are those from `positions[i]` to `positions[i + 1]`. If `columns` are given, it is prepared for products with
+    /// matrices of so many columns, or with vectors if there is one column: MKL may store it anew in a form of its own. Else its rows are used as they stand.
     ///
     /// # Errors
     /// Arrays that are no matrix of this shape; whatever MKL reports.
@@ -109,7 +109,7 @@ impl Routines {
         mut positions: Vec<c_int>,
         mut coordinates: Vec<c_int>,
         mut values: Vec<c_double>,
-        columns: usize,
+        columns: Option<usize>,
     ) -> Result<Matrix> {
         let ends = positions.last().map(|end| usize::try_from(*end).unwrap_or(usize::MAX));
         let inside = |at: &c_int| usize::try_from(*at).is_ok_and(|at| at < shape[1]);
@@ -122,7 +122,7 @@ impl Routines {
         if !fits {
             return Err(Error::Invalid("these arrays are no sparse matrix of this shape".into()));
         }
-        let [rows, width, columns] = super::sizes([shape[0], shape[1], columns])?;
+        let [rows, width] = super::sizes(shape)?;
         let mut handle = std::ptr::null_mut();
         let starts = positions.as_mut_ptr();
         // SAFETY: the arrays are a matrix of this shape, checked above; they live as long as the handle, beside which they are kept.
@@ -140,15 +140,18 @@ impl Routines {
             _coordinates: coordinates,
             _values: values,
         };
-        // SAFETY: the handle is that of a matrix. That MKL does not follow a hint is no error.
-        let status = unsafe {
-            match columns {
-                1 => (self.hint)(handle, PLAIN, GENERAL, CALLS),
-                _ => (self.hint_many)(handle, PLAIN, GENERAL, ROW_MAJOR, columns, CALLS),
+        if let Some(columns) = columns {
+            let [columns] = super::sizes([columns])?;
+            // SAFETY: the handle is that of a matrix. That MKL does not follow a hint is no error.
+            let status = unsafe {
+                match columns {
+                    1 => (self.hint)(handle, PLAIN, GENERAL, CALLS),
+                    _ => (self.hint_many)(handle, PLAIN, GENERAL, ROW_MAJOR, columns, CALLS),
+                };
+                (self.optimize)(handle)
             };
-            (self.optimize)(handle)
-        };
-        done("optimize", status)?;
+            done("optimize", status)?;
+        }
         Ok(matrix)
     }
 }

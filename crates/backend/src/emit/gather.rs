@@ -4,13 +4,24 @@
 //! from one entry to a whole vector, is computed under a mask, without asking.
 //!
 //! Before -> after, `sum(p = a to b) v[p] * x[crd[p]]` with 8 lanes:
-//! `s = for p = a to a + (b - a - 1) / 8 * 8 step 8 { s += v[p..p + 8] * gather(x, crd[p..p + 8]) }  s += masked(..)  reduce(s)`.
+//! `if b - a <= 8 { reduce(masked(..)) } else { s = for p = a to a + (b - a - 1) / 8 * 8 step 8 { s += v[p..p + 8] * gather(x, crd[p..p + 8]) }  reduce(s + masked(..)) }`.
+//! Rows of at most a vector have code of their own, which waits for no loop.
 
-use super::lanes::Lanes;
-use super::{Ssa, Variable, Writer, memref};
+use super::lanes::{Lanes, associate, results};
+use super::{Ssa, Variable, Writer, line, memref};
 use crate::Result;
 use dastac_loops::unroll::Instance;
-use dastac_loops::{Element, Index, Sum, lanes};
+use dastac_loops::{Element, Index, Sum, Value, lanes};
+
+/// The terms of a sum at each instance.
+#[derive(Clone, Copy)]
+struct Terms<'a> {
+    sum: &'a Sum,
+    body: &'a Value,
+    instances: &'a [Instance],
+    element: Element,
+    count: usize,
+}
 
 impl Writer<'_, '_> {
     /// How many lanes a sum's terms are gathered in, if they can be.
@@ -28,29 +39,80 @@ impl Writer<'_, '_> {
         instances: &[Instance],
         (element, count): (Element, usize),
     ) -> Result<Vec<Ssa>> {
-        let outer = self.lanes.replace(Lanes { var: sum.var, count, mask: None });
-        let (ty, width) = (self.type_of(element, true), count as i64);
-        let [one, whole] = [1, -width].map(|value| self.index_constant(value));
+        let ty = self.type_of(element, false);
+        let [nothing, whole] = [0, count as i64].map(|value| self.index_constant(value));
         let length = self.define(format_args!("arith.subi {upper}, {lower} : index"));
-        let before = self.define(format_args!("arith.maxsi {length}, {one} : index"));
-        let before = self.define(format_args!("arith.subi {before}, {one} : index"));
-        let before = self.define(format_args!("arith.andi {before}, {whole} : index"));
-        let last = self.define(format_args!("arith.addi {lower}, {before} : index"));
-        let nothing = vec![self.all(sum.kind.neutral(), element); instances.len()];
-        let (body, range) = (super::lanes::associate(&sum.body, instances), (&lower, &last, width));
-        let term = (sum.kind, &body);
-        let partial = self.carry(sum.var, range, (&nothing, &ty), |writer, _, partial| {
-            writer.accumulate(term, instances, partial, element)
+        let short = self.define(format_args!("arith.cmpi sle, {length}, {whole} : index"));
+        let result = self.fresh();
+        let types = vec![ty; instances.len()].join(", ");
+        let arity = match instances.len() {
+            1 => String::new(),
+            several => format!(":{several}"),
+        };
+        line!(self, "{result}{arity} = scf.if {short} -> ({types}) {{");
+        let outer = self.lanes.replace(Lanes { var: sum.var, count, mask: None });
+        let none = vec![self.all(sum.kind.neutral(), element); instances.len()];
+        let body = associate(&sum.body, instances);
+        let terms = Terms { sum, body: &body, instances, element, count };
+        self.block(|writer| {
+            let rest = writer.define(format_args!("arith.maxsi {length}, {nothing} : index"));
+            writer.rest_gathered(&terms, (lower.clone(), rest), None)
         })?;
-        let rest = self.define(format_args!("arith.subi {length}, {before} : index"));
-        let mask = self.define(format_args!("vector.create_mask {rest} : {}", self.mask_type()));
-        self.lanes = Some(Lanes { var: sum.var, count, mask: Some(mask) });
-        self.vars.insert(sum.var, Variable { name: last, affine: false });
-        let vectors = self.accumulate(term, instances, &partial, element)?;
+        line!(self, "}} else {{");
+        self.block(|writer| {
+            let (one, mask) = (writer.index_constant(1), writer.index_constant(-(count as i64)));
+            let before = writer.define(format_args!("arith.subi {length}, {one} : index"));
+            let before = writer.define(format_args!("arith.andi {before}, {mask} : index"));
+            let last = writer.define(format_args!("arith.addi {lower}, {before} : index"));
+            let rest = writer.define(format_args!("arith.subi {length}, {before} : index"));
+            let (range, ty) = ((&lower, &last, count as i64), writer.type_of(element, true));
+            let partial = writer.carry(sum.var, range, (&none, &ty), |writer, _, partial| {
+                writer.accumulate((sum.kind, &body), instances, partial, element)
+            })?;
+            writer.rest_gathered(&terms, (last, rest), Some(&partial))
+        })?;
+        line!(self, "}}");
+        self.lanes = outer;
+        Ok(results(&result, instances.len()))
+    }
+
+    /// Yields the totals of so many terms from a place on, and of what is known.
+    fn rest_gathered(
+        &mut self,
+        terms: &Terms<'_>,
+        (place, rest): (Ssa, Ssa),
+        known: Option<&[Ssa]>,
+    ) -> Result<()> {
+        let Terms { sum, body, instances, element, count } = *terms;
+        let mask = self.first_lanes(&rest, count);
+        let lanes = Lanes { var: sum.var, count, mask: Some(mask.clone()) };
+        let outer = self.lanes.replace(lanes);
+        self.vars.insert(sum.var, Variable { name: place, affine: false });
+        let vectors = match known {
+            Some(known) => self.accumulate((sum.kind, body), instances, known, element)?,
+            None => self.masked_terms((sum.kind, body), instances, &mask, element)?,
+        };
         self.vars.remove(&sum.var);
         let totals = self.lanes_joined(sum.kind, vectors, element, count);
         self.lanes = outer;
-        Ok(totals)
+        let list: Vec<String> = totals.iter().map(Ssa::to_string).collect();
+        let types = vec![self.type_of(element, false); totals.len()].join(", ");
+        line!(self, "scf.yield {} : {types}", list.join(", "));
+        Ok(())
+    }
+
+    /// A mask of the first `many` lanes, at most all of `count`: the bits of a number, which takes less of what gathers are short of than comparing lanes.
+    fn first_lanes(&mut self, many: &Ssa, count: usize) -> Ssa {
+        let bits = format!("i{count}");
+        let many = self.define(format_args!("arith.index_cast {many} : index to i32"));
+        let one = self.constant("1 : i32".into(), "bit".into());
+        let beyond = self.define(format_args!("arith.shli {one}, {many} : i32"));
+        let within = self.define(format_args!("arith.subi {beyond}, {one} : i32"));
+        let within = self.define(format_args!("arith.trunci {within} : i32 to {bits}"));
+        let within =
+            self.define(format_args!("vector.broadcast {within} : {bits} to vector<1x{bits}>"));
+        let ty = self.mask_type();
+        self.define(format_args!("vector.bitcast {within} : vector<1x{bits}> to {ty}"))
     }
 
     /// An element for each lane, at places that are elements of other buffers.

@@ -943,6 +943,28 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
+    /// A vector of terms under a mask, and nothing in lanes that are not there.
+    pub(super) fn masked_terms(
+        &mut self,
+        (kind, body): (Reduction, &Value),
+        instances: &[Instance],
+        mask: &Ssa,
+        element: Element,
+    ) -> Result<Vec<Ssa>> {
+        let mut group = Group::new(instances.to_vec(), element);
+        let (ty, bits) = (self.type_of(element, true), self.mask_type());
+        let nothing = self.all(kind.neutral(), element);
+        let mut terms = Vec::new();
+        for instance in instances {
+            let term = self.value(body, instance, &mut group)?;
+            let term = self.spread(term, true, element);
+            terms.push(
+                self.define(format_args!("arith.select {mask}, {term}, {nothing} : {bits}, {ty}")),
+            );
+        }
+        Ok(terms)
+    }
+
     /// Partial sums with one more vector of terms.
     pub(super) fn accumulate(
         &mut self,

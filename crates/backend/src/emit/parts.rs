@@ -4,7 +4,7 @@
 //! handed out at run time, and a thread computes the same elements in each call.
 //!
 //! Before -> after: `share a, b = 0 to N step 4 by w(b) { body }` ->
-//! `parallel t = 0 to threads { a = edge(t)  b = edge(t + 1)  body(a, b) }` with `edge(t)` the first multiple of 4 before which there are at least `t / threads`
+//! `if w(N) is little { a = 0  b = N  body(a, b) } else { parallel t = 0 to threads { a = edge(t)  b = edge(t + 1)  body(a, b) } }` with `edge(t)` the first multiple of 4 before which there are at least `t / threads`
 //! of the work.
 //!
 //! Parts meet whatever the expression gives, even a number that does not grow: two bisections ask the same questions until one goes left
@@ -14,8 +14,17 @@ use super::{Outlined, Ssa, Variable, Writer, line};
 use crate::Result;
 use dastac_loops::{Element, Index, Share, Stmt, VarId};
 
-/// OpenMP's number of threads of the next parallel loop.
-pub(super) const DECLARATION: &str = "  func.func private @omp_get_max_threads() -> i32\n";
+/// OpenMP's number of a thread among those that a parallel region has, and how many it has.
+const THIS_THREAD: &str = "omp_get_thread_num";
+const THREADS: &str = "omp_get_num_threads";
+
+pub(super) fn declarations() -> String {
+    let declare = |name: &str| format!("  func.func private @{name}() -> i32\n");
+    [THIS_THREAD, THREADS].map(declare).concat()
+}
+
+/// Elements loaded that are worth waking threads, which takes microseconds.
+const ENOUGH: f64 = 16384.0;
 
 /// What is executed for a part.
 pub(super) enum Inside<'a> {
@@ -36,39 +45,79 @@ impl Writer<'_, '_> {
             Inside::Call(_, own) => *own,
         };
         self.unit.parallel = true;
-        self.shared_out = true;
         self.unit.asks_threads = true;
-        let threads = self.define(format_args!("func.call @omp_get_max_threads() : () -> i32"));
-        let threads = self.define(format_args!("arith.index_cast {threads} : i32 to index"));
-        let (zero, one) = (self.index_constant(0), self.index_constant(1));
-        let part = self.fresh();
-        line!(self, "scf.parallel ({part}) = ({zero}) to ({threads}) step ({one}) {{");
-        self.block(|writer| {
-            let these = std::slice::from_ref(stmt);
-            writer.outlined(these, (own, &[&part, &threads]), false, |body| {
-                let (lower, upper) = (body.index(&lower)?, body.index(&upper)?);
-                let some = body.define(format_args!("arith.cmpi slt, {lower}, {upper} : index"));
-                line!(body, "scf.if {some} {{");
-                body.block(|body| {
-                    let [begin, end] = body.edges(share, (&lower, &upper), (&part, &threads))?;
-                    body.bind_all(&[share.begin, share.end], &[begin, end]);
-                    match inside {
-                        Inside::Body => body.stmts(&share.body),
-                        Inside::Call(outlined, _) => {
-                            body.call_outlined(outlined);
-                            Ok(())
-                        }
+        let little = self.little(share, (&lower, &upper))?;
+        let [part, parts] = [(); 2].map(|()| self.fresh());
+        let these = std::slice::from_ref(stmt);
+        self.shared_out = true;
+        let outlined = self.outline(these, (own, &[&part, &parts]), false, |body| {
+            let (lower, upper) = (body.index(&lower)?, body.index(&upper)?);
+            let some = body.define(format_args!("arith.cmpi slt, {lower}, {upper} : index"));
+            line!(body, "scf.if {some} {{");
+            body.block(|body| {
+                let [begin, end] = body.edges(share, (&lower, &upper), (&part, &parts))?;
+                body.bind_all(&[share.begin, share.end], &[begin, end]);
+                match inside {
+                    Inside::Body => body.stmts(&share.body),
+                    Inside::Call(outlined, _) => {
+                        body.call_outlined(outlined);
+                        Ok(())
                     }
-                })?;
-                line!(body, "}}");
+                }
+            })?;
+            line!(body, "}}");
+            Ok(())
+        })?;
+        self.shared_out = false;
+        if let Some(little) = &little {
+            line!(self, "scf.if {little} {{");
+            self.block(|writer| {
+                line!(writer, "{part} = arith.constant 0 : index");
+                line!(writer, "{parts} = arith.constant 1 : index");
+                writer.call_outlined(&outlined);
                 Ok(())
             })?;
-            line!(writer, "scf.reduce");
+            line!(self, "}} else {{");
+        }
+        line!(self, "omp.parallel {{");
+        self.block(|writer| {
+            for (name, function) in [(&part, THIS_THREAD), (&parts, THREADS)] {
+                let number = writer.define(format_args!("func.call @{function}() : () -> i32"));
+                line!(writer, "{name} = arith.index_cast {number} : i32 to index");
+            }
+            writer.call_outlined(&outlined);
+            line!(writer, "omp.terminator");
             Ok(())
         })?;
         line!(self, "}}");
-        self.shared_out = false;
+        if little.is_some() {
+            line!(self, "}}");
+        }
         Ok(())
+    }
+
+    /// Whether there is less to do than waking threads is worth; none if that is not known. Checked code, which is to find mistakes, shares out all there is.
+    fn little(&mut self, share: &Share, (lower, upper): (&Index, &Index)) -> Result<Option<Ssa>> {
+        if share.work.is_none() || self.checked {
+            return Ok(None);
+        }
+        let (lower, upper) = (self.index(lower)?, self.index(upper)?);
+        let some = self.define(format_args!("arith.cmpi slt, {lower}, {upper} : index"));
+        let little = self.fresh();
+        // Where there is nothing to do there is nothing to load either.
+        line!(self, "{little} = scf.if {some} -> (i1) {{");
+        self.block(|writer| {
+            let work = writer.work_before(share, (&lower, upper))?;
+            let enough = writer.number(ENOUGH, Element::F64);
+            let less = writer.define(format_args!("arith.cmpf olt, {work}, {enough} : f64"));
+            line!(writer, "scf.yield {less} : i1");
+            Ok(())
+        })?;
+        line!(self, "}} else {{");
+        let nothing = self.define(format_args!("arith.constant true"));
+        line!(self, "scf.yield {nothing} : i1");
+        line!(self, "}}");
+        Ok(Some(little))
     }
 
     /// A range as one part.
@@ -106,12 +155,18 @@ impl Writer<'_, '_> {
             .ok_or_else(|| self.invalid(format_args!("a range has no bounds")))
     }
 
-    /// The work before `end`, as a number that does not overflow in products.
-    fn work_before(&mut self, share: &Share, end: Ssa) -> Result<Ssa> {
-        self.vars.insert(share.end, Variable { name: end, affine: false });
-        let work = self.here(&share.work);
-        let work = self.index(&work)?;
-        self.vars.remove(&share.end);
+    /// The work between the begin of a range and `end`, as a number that does not overflow in products.
+    fn work_before(&mut self, share: &Share, (lower, end): (&Ssa, Ssa)) -> Result<Ssa> {
+        let work = match &share.work {
+            Some(work) => {
+                self.vars.insert(share.end, Variable { name: end, affine: false });
+                let work = self.here(work);
+                let work = self.index(&work)?;
+                self.vars.remove(&share.end);
+                work
+            }
+            None => self.define(format_args!("arith.subi {end}, {lower} : index")),
+        };
         let work = self.define(format_args!("arith.index_cast {work} : index to i64"));
         Ok(self.define(format_args!("arith.sitofp {work} : i64 to f64")))
     }
@@ -124,7 +179,7 @@ impl Writer<'_, '_> {
         (part, parts): (&Ssa, &Ssa),
     ) -> Result<[Ssa; 2]> {
         // What a part is to have grows from part to part.
-        let total = self.work_before(share, upper.clone())?;
+        let total = self.work_before(share, (lower, upper.clone()))?;
         let nothing = self.number(0.0, Element::F64);
         let total = self.define(format_args!("arith.maximumf {total}, {nothing} : f64"));
         let step = self.step(share.step)?;
@@ -164,7 +219,7 @@ impl Writer<'_, '_> {
                 let middle = writer.define(format_args!("arith.divui {middle}, {two} : index"));
                 let end = writer.define(format_args!("arith.muli {middle}, {step} : index"));
                 let end = writer.define(format_args!("arith.addi {lower}, {end} : index"));
-                let work = writer.work_before(share, end)?;
+                let work = writer.work_before(share, (lower, end))?;
                 let enough = writer.define(format_args!("arith.cmpf oge, {work}, {goal} : f64"));
                 let next = writer.define(format_args!("arith.addi {middle}, {one} : index"));
                 let left = writer

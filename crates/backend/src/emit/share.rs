@@ -275,7 +275,7 @@ impl Abstraction {
             Stmt::Share(inner) => {
                 let (lower, upper) = (self.indices(&inner.lower), self.indices(&inner.upper));
                 let (begin, end) = (self.bind(inner.begin), self.bind(inner.end));
-                let work = self.index(&inner.work);
+                let work = inner.work.as_ref().map(|work| self.index(work));
                 let body = self.stmts(&inner.body);
                 Stmt::Share(Share { begin, end, lower, upper, work, body, step: inner.step })
             }

@@ -103,7 +103,7 @@ impl Fold {
             }
             Stmt::Share(inner) => {
                 let (lower, upper) = self.bounds(&inner.lower, &inner.upper);
-                let work = self.index(&inner.work);
+                let work = inner.work.as_ref().map(|work| self.index(work));
                 let share = Share { lower, upper, work, body: Vec::new(), ..*inner };
                 let body =
                     self.under(|facts| facts.assume_share(&share), |fold| fold.block(&inner.body));

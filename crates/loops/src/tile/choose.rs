@@ -39,13 +39,14 @@ struct Accesses {
 
 impl Accesses {
     fn of(nest: &Nest) -> Accesses {
-        let mut loads: Vec<(BufferId, Index)> = Vec::new();
-        collect(&nest.store.value, &mut Vec::new(), &mut loads);
-        let vars = |index: &Index| {
-            let free = index.free_vars();
-            nest.levels.iter().map(|level| level.var).filter(|var| free.contains(var)).collect()
-        };
-        Accesses { loads: loads.iter().map(|(_, index)| vars(index)).collect() }
+        let mut found = Found::default();
+        found.collect(&nest.store.value);
+        let levels = || nest.levels.iter().map(|level| level.var);
+        let loads = found.loads.iter().map(|(_, index, apart)| {
+            let vars = index.free_vars();
+            levels().filter(|var| vars.contains(var) || apart.contains(var)).collect()
+        });
+        Accesses { loads: loads.collect() }
     }
 
     /// Loads and products of a step of the sum.
@@ -58,22 +59,38 @@ impl Accesses {
     }
 }
 
-/// The loads that vary with the variable of a sum, and only once each.
-fn collect(value: &Value, sums: &mut Vec<VarId>, loads: &mut Vec<(BufferId, Index)>) {
-    match value {
-        Value::Load(buffer, index) => {
-            let load = (*buffer, index.clone());
-            let innermost = sums.last().is_some_and(|var| index.mentions(*var));
-            if innermost && !loads.contains(&load) {
-                loads.push(load);
+/// The loads that vary with the variable of an innermost sum, only once each, with what keeps their ranges apart.
+#[derive(Default)]
+struct Found {
+    sums: Vec<VarId>,
+    /// What the stored ranges of the sums around depend on: stored ranges, such as the rows of a matrix, have no element in common.
+    apart: BTreeSet<VarId>,
+    loads: Vec<(BufferId, Index, BTreeSet<VarId>)>,
+}
+
+impl Found {
+    fn collect(&mut self, value: &Value) {
+        match value {
+            Value::Load(buffer, index) => {
+                let load = (*buffer, index.clone(), self.apart.clone());
+                let innermost = self.sums.last().is_some_and(|var| index.mentions(*var));
+                if innermost && !self.loads.contains(&load) {
+                    self.loads.push(load);
+                }
             }
+            Value::Sum(sum) => {
+                let outer = self.apart.clone();
+                let bounds = sum.lower.iter().chain(&sum.upper);
+                bounds
+                    .filter(|bound| bound.has_loads())
+                    .for_each(|b| self.apart.extend(b.free_vars()));
+                self.sums.push(sum.var);
+                self.collect(&sum.body);
+                self.sums.pop();
+                self.apart = outer;
+            }
+            _ => value.parts().into_iter().for_each(|part| self.collect(part)),
         }
-        Value::Sum(sum) => {
-            sums.push(sum.var);
-            collect(&sum.body, sums, loads);
-            sums.pop();
-        }
-        _ => value.parts().into_iter().for_each(|part| collect(part, sums, loads)),
     }
 }
 

@@ -212,7 +212,13 @@ impl Tiler<'_> {
                 self.facts.truncate(len);
                 Some(vec![Stmt::Partial(partial)])
             }
-            None => choice.map(|choice| self.tiled(choice)),
+            None => {
+                // Rows of stored elements are as long as they are: parts of as many rows are not parts of equal work.
+                let uneven = || self.shares(&nest) && nest.store.value.has_stored_ranges();
+                let plain = || Choice { nest: nest.clone(), factors: Vec::new(), lanes: None };
+                let choice = choice.or_else(|| uneven().then(plain));
+                choice.map(|choice| self.tiled(choice))
+            }
         }
     }
 
@@ -230,14 +236,14 @@ impl Tiler<'_> {
 
     /// Whether a nest is cut into parts for several threads.
     fn shares(&self, nest: &Nest) -> bool {
-        self.tiling.shared && !self.inside && self.shares_outermost(nest)
+        self.tiling.shared && !self.inside && !nest.levels.is_empty() && self.shares_outermost(nest)
     }
 
     /// A nest in parts of equal work, each in tiles.
     fn shared(&mut self, mut choice: Choice) -> Stmt {
         let outer = choice.nest.levels[0].clone();
         let (begin, end) = (self.fresh(outer.var, "b"), self.fresh(outer.var, "e"));
-        let work = work::before(&choice.nest.levels, &choice.nest.store.value, end);
+        let work = Some(work::before(&choice.nest.levels, &choice.nest.store.value, end));
         // Tiles of rows begin where parts do.
         let rows = choice.nest.levels.len() == choice.factors.len();
         let step = if rows { choice.factors[0] } else { 1 };

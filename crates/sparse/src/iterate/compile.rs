@@ -357,7 +357,7 @@ impl Builder<'_> {
                 let sparse = self.levels(iterator, &part, &states);
                 let body =
                     self.walk(depth, iterator, &part, (&states, &sets), (&sparse, points))?;
-                let (lower, upper, step, work) = (range.lower, range.upper, 1, Index::Var(end));
+                let (lower, upper, step, work) = (range.lower, range.upper, 1, None);
                 let share = Share { begin, end, lower, upper, step, work, body };
                 Ok(vec![Stmt::Share(share)])
             }
