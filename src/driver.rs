@@ -9,6 +9,7 @@ use dastac_backend::{Compiled, Cpu, Options};
 use dastac_layout::Layout;
 use dastac_loops::{Element, Module};
 use dastac_poly::Context;
+use dastac_sched::trips::Counting;
 use dastac_sched::validate::{Check, validate};
 use dastac_sched::{Kernel, Movement};
 use dastac_sparse::iterate::Walking;
@@ -205,6 +206,14 @@ impl Lowered {
             dastac_loops::tile::tile_as_planned(&mut module, &tiling, &self.kernel.plans);
         }
         Ok(module)
+    }
+
+    /// The computation with a counter for each loop ([`crate::run::Runner::trips`] runs it).
+    ///
+    /// # Errors
+    /// Loops that cannot be counted.
+    pub fn counting(&self) -> Result<Counting, Error> {
+        Ok(dastac_sched::trips::counting(&self.laid.analysis.inferred, &self.kernel)?)
     }
 
     /// Proves, for all values of the symbols, that the loops compute what the program says: every property of every rule and tensor.

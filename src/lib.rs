@@ -60,6 +60,7 @@ pub mod export;
 mod results;
 pub mod run;
 pub mod schedule;
+pub mod trips;
 pub mod tune;
 
 pub use dastac_backend as backend;

@@ -25,6 +25,7 @@ use crate::buffer::{Buffer, stored_type};
 use crate::driver::{Built, Indices};
 use crate::dynamic::{self, Bound, Conversion, Copy};
 use crate::results::{self, Array, Results};
+use crate::trips::Counters;
 
 /// The reference evaluator is refused when the dense boxes of all tensors together hold more elements. Up to this size random inputs are drawn
 /// dense, as it needs them; beyond, directly in packed form.
@@ -156,7 +157,13 @@ pub struct Runner {
     threads: usize,
     /// The rules of preprocess blocks ran on the inputs that are there.
     prepared: bool,
+    /// Code that counts, once it was asked for.
+    pub(crate) counters: Option<Counters>,
 }
+
+/// Code for a function of a computation, by its name, that takes what the function takes.
+pub(crate) type Code<'a> =
+    dyn FnMut(&str, &[i64], Vec<BufferArg<'_>>) -> dastac_backend::Result<()> + 'a;
 
 struct Moves {
     jit: Jit,
@@ -189,6 +196,7 @@ impl Runner {
             density: DEFAULT_DENSITY,
             threads,
             prepared: false,
+            counters: None,
         };
         runner.resize(symbols)?;
         Ok(runner)
@@ -330,6 +338,11 @@ impl Runner {
     /// Values of the symbols in declaration order.
     pub fn symbols(&self) -> &[i64] {
         &self.symbols
+    }
+
+    /// What functions take before their buffers.
+    pub(crate) fn parameters(&self) -> &[i64] {
+        &self.parameters
     }
 
     /// The program.
@@ -545,7 +558,7 @@ impl Runner {
     /// # Errors
     /// Results with `:F` that memory or indices of 32 bits do not hold. The buffers of all others are what the code was built for.
     pub fn prepare(&mut self) -> Result<Duration, Error> {
-        let taken = self.block(true)?;
+        let taken = self.block(true, None)?;
         self.prepared = true;
         Ok(taken)
     }
@@ -558,11 +571,23 @@ impl Runner {
         if !self.prepared {
             self.prepare()?;
         }
-        self.block(false)
+        self.block(false, None)
     }
 
-    /// Calls the functions of a block, and makes the arrays that each asks for.
-    fn block(&mut self, preprocess: bool) -> Result<Duration, Error> {
+    /// Runs all of the computation once, preprocess blocks too, with other code for its functions; those blocks run again before the next run.
+    pub(crate) fn execute_with(&mut self, code: &mut Code<'_>) -> Result<(), Error> {
+        self.prepared = false;
+        self.block(true, Some(code))?;
+        self.block(false, Some(code))?;
+        Ok(())
+    }
+
+    /// Calls the functions of a block, which other code may stand for, and makes the arrays that each asks for.
+    fn block(
+        &mut self,
+        preprocess: bool,
+        mut code: Option<&mut Code<'_>>,
+    ) -> Result<Duration, Error> {
         let phases = &self.built.lowered.kernel.phases;
         let phases: Vec<Phase> =
             phases.iter().filter(|phase| phase.preprocess == preprocess).cloned().collect();
@@ -571,9 +596,11 @@ impl Runner {
             let start = Instant::now();
             self.make_room(&phase.name)?;
             taken += start.elapsed();
-            taken += self.call_with(&phase.name, |kernel, parameters, arguments| {
-                kernel.call(&phase.name, parameters, arguments)
-            })?;
+            taken +=
+                self.call_with(&phase.name, |kernel, parameters, mut arguments| match &mut code {
+                    Some(code) => code(&phase.name, parameters, arguments),
+                    None => kernel.call(&phase.name, parameters, &mut arguments),
+                })?;
             if let Some(counted) = phase.counts {
                 self.count(counted);
             }
@@ -824,7 +851,7 @@ impl Runner {
     pub(crate) fn call_with(
         &mut self,
         name: &str,
-        code: impl FnOnce(&Jit, &[i64], &mut [BufferArg<'_>]) -> dastac_backend::Result<()>,
+        code: impl FnOnce(&Jit, &[i64], Vec<BufferArg<'_>>) -> dastac_backend::Result<()>,
     ) -> Result<Duration, Error> {
         let module = &self.built.lowered.kernel.module;
         let Some(function) = module.functions.iter().find(|function| function.name == name) else {
@@ -865,7 +892,7 @@ impl Runner {
             });
         }
         let start = Instant::now();
-        code(&self.kernel, &self.parameters, &mut arguments)?;
+        code(&self.kernel, &self.parameters, arguments)?;
         Ok(start.elapsed())
     }
 

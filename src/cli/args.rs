@@ -367,6 +367,9 @@ pub struct RunArgs {
     /// How often to run the computation; all times are reported
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub repeat: u32,
+    /// Run once more before, on one thread, and count how often each loop runs: beside, how often it needs to on sparse tensors
+    #[arg(long)]
+    pub trips: bool,
     /// Compare all results with the reference evaluator; exit code 1 when they disagree
     #[arg(long)]
     pub verify: bool,

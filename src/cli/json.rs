@@ -36,6 +36,9 @@ pub struct Report {
     pub threads: usize,
     /// All tensors, in order of first appearance.
     pub tensors: Vec<Tensor>,
+    /// How often loops ran, with `--trips`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trips: Option<Vec<Function>>,
     /// Floating-point operations of one run; null when they could not be counted.
     pub flops: Option<u128>,
     /// Largest error relative to max(1, |reference|); null without `--verify`. An error that is no number is the largest float.
@@ -81,4 +84,59 @@ pub struct Copy {
     pub format: String,
     /// Its size.
     pub bytes: u64,
+}
+
+/// The loops of a function of the computation.
+#[derive(Serialize)]
+pub struct Function {
+    /// Its name.
+    pub function: String,
+    /// The result that it counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counts: Option<String>,
+    /// Its loops, as they stand in the text.
+    pub loops: Vec<Loop>,
+}
+
+/// A loop that was counted.
+#[derive(Serialize)]
+pub struct Loop {
+    /// Its variables.
+    pub name: String,
+    /// How many loops are around it.
+    pub depth: usize,
+    /// `range`, `elements`, `subsections`, `search`, `clear` or `upkeep`.
+    pub over: &'static str,
+    /// The iterator whose values it finds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub iterator: Option<String>,
+    /// The tensors whose stored elements say where it comes to.
+    pub tensors: Vec<String>,
+    /// How often its body ran.
+    pub trips: u64,
+    /// How often it needs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound: Option<Bound>,
+}
+
+/// How often a loop needs to run.
+#[derive(Serialize)]
+pub struct Bound {
+    /// In all: the smaller of the two.
+    pub value: u128,
+    /// Over all of its range.
+    pub all: u128,
+    /// Over what is stored, to be added up; empty where nothing that is stored decides.
+    pub stored: Vec<Stored>,
+}
+
+/// A multiple of a tensor's stored elements.
+#[derive(Serialize)]
+pub struct Stored {
+    /// The tensor.
+    pub tensor: String,
+    /// How often each may be reached.
+    pub times: u128,
+    /// How many there are.
+    pub elements: u128,
 }

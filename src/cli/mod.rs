@@ -26,6 +26,7 @@ mod schedule;
 mod source;
 mod table;
 mod tensors;
+mod trips;
 mod tune;
 mod verify;
 mod version;

@@ -22,7 +22,7 @@ use super::schedule::scheduled;
 use super::source::Source;
 use super::table::{ratio, table};
 use super::verify::Verdict;
-use super::{Outcome, Result, Terminal, inputs, layout, output, tensors};
+use super::{Outcome, Result, Terminal, inputs, layout, output, tensors, trips};
 
 /// Compiles and runs a program.
 pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
@@ -43,6 +43,13 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     runner.set_density(args.density);
     let inputs = Inputs { given: plan.inputs, keep: args.verify, seed: args.seed };
     let dense = fill(&mut runner, inputs, &source, &progress)?;
+    let trips = match args.trips {
+        true => {
+            progress.stage("counting trips of loops");
+            Some(runner.trips().map_err(failed)?)
+        }
+        false => None,
+    };
     let mut times = Vec::new();
     for repeat in 1..=args.repeat {
         progress.stage(format!("running ({repeat} of {})", args.repeat));
@@ -59,14 +66,19 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
         Verdict::NotAsked
     };
     drop(progress);
-    let report = report(&runner, &source, &times, threads, &verdict);
+    let mut report = report(&runner, &source, &times, threads, &verdict);
+    report.trips = trips.as_deref().map(trips::report);
     if args.json {
         let mut text = serde_json::to_string_pretty(&report)
             .map_err(|error| Failure::Defect(error.to_string()))?;
         text.push('\n');
         output::stdout(text.as_bytes())?;
     } else {
-        output::stdout(human(&runner, &report, &times, &verdict).as_bytes())?;
+        let mut text = human(&runner, &report, &times, &verdict);
+        text += &trips
+            .as_deref()
+            .map_or_else(String::new, |trips| format!("\n{}", trips::human(trips)));
+        output::stdout(text.as_bytes())?;
     }
     Ok(if verdict.disagrees() { Outcome::Disagreement } else { Outcome::Done })
 }
@@ -328,6 +340,7 @@ fn report(
                 copies: copies(runner, &fact.name),
             })
             .collect(),
+        trips: None,
         flops: runner.flops(),
         max_error,
         verify_note,

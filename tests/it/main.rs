@@ -13,3 +13,4 @@ mod results;
 mod schedules;
 mod setup_script;
 mod sparse;
+mod trips;

@@ -15,7 +15,7 @@ use dastac::sparse::storage::LevelData;
 use dastac::sparse::{Build, Tensor, Values};
 
 /// Rules, with the dynamic tensors in them by rank. `@` is the number of the case, so that each has tensors of its own.
-const RULES: &[Rule] = &[
+pub const RULES: &[Rule] = &[
     ("y@(i) := A@(i, j) * x(j)", &[("A", 2)]),
     ("y@(j) := A@(i, j) * z(i) * (i + 1 < j)", &[("A", 2)]),
     ("y@(i, k) := A@(i, j) * X(j, k)", &[("A", 2)]),
@@ -83,10 +83,10 @@ fn formats(rank: usize) -> &'static [&'static str] {
 const TOGETHER: usize = 24;
 
 /// A rule, and the dynamic tensors in it by rank.
-type Rule = (&'static str, &'static [(&'static str, usize)]);
+pub type Rule = (&'static str, &'static [(&'static str, usize)]);
 
 /// Programs of rules, each with its tensors in `rounds` combinations of formats.
-fn programs(rules: &[Rule], rounds: usize) -> Vec<String> {
+pub fn programs(rules: &[Rule], rounds: usize) -> Vec<String> {
     let mut cases = Vec::new();
     for round in 0..rounds {
         for (at, (rule, tensors)) in rules.iter().enumerate() {
@@ -257,7 +257,7 @@ fn accesses_stay_within_buffers_with_indices_of_64_bits() {
 }
 
 /// Convolutions, with loops in several orders.
-const CONVOLUTIONS: &[Rule] = &[
+pub const CONVOLUTIONS: &[Rule] = &[
     ("iters: y@ -> p, r\ny@(p) := v@(p + r + -1) * f(r) * (0 <= p < N)", &[("v", 1)]),
     ("iters: y@ -> r, p\ny@(p) := v@(2 * p + r) * f(r) * (0 <= p < N)", &[("v", 1)]),
     ("y@(p) := v@(p + 2 * r) * w@(r) * (0 <= p < N)", &[("v", 1), ("w", 1)]),

@@ -16,18 +16,35 @@
 //! A counter is shared by all iterations, so loops run in order, and a range in parts is one part. Walks over coordinates are lowered before, and tiles are made of
 //! functions that do not count.
 
+use std::collections::BTreeSet;
+
 use crate::ir::*;
 use crate::linear::only_value;
 
 /// A loop or sum that is counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counted {
-    /// Its variable; of a loop with a condition the first one, if it has any.
-    pub var: Option<VarId>,
+    /// Its variable; a loop with a condition may have several, or none.
+    pub vars: Vec<VarId>,
     /// The names of its variables.
     pub name: String,
     /// How many counted loops and sums are around it.
     pub depth: usize,
+    /// The buffers that are stored to in it.
+    pub stores: BTreeSet<BufferId>,
+    /// What is in its body.
+    pub body: Body,
+}
+
+/// What a counted loop does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// Nothing: it only looks for where its condition fails.
+    Empty,
+    /// It sets elements to constants, and nothing else.
+    Clears,
+    /// Anything else.
+    Other,
 }
 
 /// A function whose loops cannot be counted.
@@ -95,6 +112,28 @@ fn length(lower: &[Index], upper: &[Index], step: i64) -> Index {
     (end - first + (step - 1)).floor_div(step.max(1)).max(Index::Const(0))
 }
 
+/// What statements store to, and what they do.
+fn described(stmts: &[Stmt]) -> (BTreeSet<BufferId>, Body) {
+    let (mut stores, mut clears) = (BTreeSet::new(), true);
+    let constant =
+        |value: &Value| matches!(value, Value::Const(_) | Value::FromIndex(Index::Const(_)));
+    let mut look = |stmt: &Stmt| match stmt {
+        Stmt::Store(store) => {
+            stores.insert(store.buffer);
+            clears &= store.mode == StoreMode::Set && constant(&store.value);
+        }
+        Stmt::For(_) => {}
+        _ => clears = false,
+    };
+    stmts.iter().for_each(|stmt| stmt.visit(&mut look));
+    let body = match (stmts.is_empty(), clears) {
+        (true, _) => Body::Empty,
+        (false, true) => Body::Clears,
+        (false, false) => Body::Other,
+    };
+    (stores, body)
+}
+
 /// A range in parts as one part.
 fn whole(share: Share) -> Stmt {
     let first = share.lower.into_iter().reduce(Index::max).unwrap_or(Index::Const(0));
@@ -105,12 +144,18 @@ fn whole(share: Share) -> Stmt {
 }
 
 impl Counter<'_> {
-    /// A statement that adds to the counter of a new loop.
-    fn count(&mut self, vars: &[VarId], depth: usize, trips: Index) -> Stmt {
+    /// A statement that adds to the counter of a new loop, of what is in it.
+    fn count(
+        &mut self,
+        vars: Vec<VarId>,
+        depth: usize,
+        trips: Index,
+        (stores, body): (BTreeSet<BufferId>, Body),
+    ) -> Stmt {
         let name = |var: &VarId| self.vars.get(var.0 as usize).cloned().unwrap_or_default();
         let name = vars.iter().map(name).collect::<Vec<_>>().join(", ");
         let at = Index::Const(self.counted.len() as i64);
-        self.counted.push(Counted { var: vars.first().copied(), name, depth });
+        self.counted.push(Counted { vars, name, depth, stores, body });
         Stmt::add(self.buffer, at, Value::FromIndex(trips))
     }
 
@@ -128,14 +173,16 @@ impl Counter<'_> {
                         Some(_) => depth,
                         None => {
                             let trips = length(&inner.lower, &inner.upper, inner.step);
-                            result.push(self.count(&[inner.var], depth, trips));
+                            let inside = described(&inner.body);
+                            result.push(self.count(vec![inner.var], depth, trips, inside));
                             depth + 1
                         }
                     }
                 }
                 Stmt::While(inner) => {
                     let vars: Vec<VarId> = inner.vars.iter().map(|(var, _)| *var).collect();
-                    let trip = self.count(&vars, depth, Index::Const(1));
+                    let inside = described(&inner.body);
+                    let trip = self.count(vars, depth, Index::Const(1), inside);
                     let body = self.block(std::mem::take(&mut inner.body), depth + 1);
                     inner.body = [vec![trip], body].concat();
                     inner.after = self.block(std::mem::take(&mut inner.after), depth);
@@ -143,7 +190,7 @@ impl Counter<'_> {
                     continue;
                 }
                 Stmt::Store(store) => {
-                    self.sums(&store.value, depth, &mut result);
+                    self.sums((store.buffer, &store.value), depth, &mut result);
                     depth
                 }
                 _ => depth,
@@ -156,14 +203,15 @@ impl Counter<'_> {
         result
     }
 
-    /// Counts the sums of a value, in statements before it.
-    fn sums(&mut self, value: &Value, depth: usize, counts: &mut Vec<Stmt>) {
+    /// Counts the sums of a value that is stored, in statements before it.
+    fn sums(&mut self, (to, value): (BufferId, &Value), depth: usize, counts: &mut Vec<Stmt>) {
         match value {
             Value::Sum(sum) => {
                 let trips = length(&sum.lower, &sum.upper, sum.step);
-                counts.push(self.count(&[sum.var], depth, trips));
+                let body = (BTreeSet::from([to]), Body::Other);
+                counts.push(self.count(vec![sum.var], depth, trips, body));
                 let mut inside = Vec::new();
-                self.sums(&sum.body, depth + 1, &mut inside);
+                self.sums((to, &sum.body), depth + 1, &mut inside);
                 if inside.is_empty() {
                     return;
                 }
@@ -182,7 +230,7 @@ impl Counter<'_> {
                     body,
                 }));
             }
-            _ => value.parts().into_iter().for_each(|part| self.sums(part, depth, counts)),
+            _ => value.parts().into_iter().for_each(|part| self.sums((to, part), depth, counts)),
         }
     }
 }
@@ -209,6 +257,9 @@ mod tests {
         let shown: Vec<String> =
             counted.iter().map(|one| format!("{}{}", " ".repeat(one.depth), one.name)).collect();
         assert_eq!(shown, ["i", " p", "  q", "x, z", "i"]);
+        assert!(counted.iter().all(|one| one.body == Body::Other));
+        let y = BTreeSet::from([BufferId(0)]);
+        assert!(counted.iter().all(|one| one.stores == y));
         expect_test::expect![[r#"
             func f(out b0, in b1, in b2, out b3) {
               for loop = 0 to 5 {
@@ -249,6 +300,20 @@ mod tests {
     }
 
     #[test]
+    fn loops_that_compute_nothing() {
+        let mut module = parse(
+            "module(N)\nbuffer y : f64[N]\nbuffer k : i64[N]\n\
+             func f(out y, out k) { for i = 0 to N { for j = 0 to 2 { y[i + j] = 0.0 } k[i] = index(0) }\n\
+             while i = 0 if i < N { } then i + 1 after { for j = 0 to N { y[j] += 1.0 } } }",
+        )
+        .unwrap();
+        let counted = count_trips(&mut module, "f").unwrap();
+        let bodies: Vec<Body> = counted.iter().map(|one| one.body).collect();
+        assert_eq!(bodies, [Body::Clears, Body::Clears, Body::Empty, Body::Other]);
+        assert_eq!(counted[0].stores, BTreeSet::from([BufferId(0), BufferId(1)]));
+    }
+
+    #[test]
     fn a_range_that_is_shared_is_one_part() {
         let text = "module(N)\nbuffer y : f64[N]\n\
                     func f(out y) { share b, e = 2 to N by e { for i = b to e { y[i] = 1.0 } } }";
@@ -284,10 +349,10 @@ mod tests {
             prop_assert_eq!(format!("{:?}", &counting[..3]), format!("{plain:?}"));
             let mut sums = vec![0; trips.len()];
             for (one, count) in counted.iter().zip(counting[3].as_int().unwrap()) {
-                sums[one.var.unwrap().0 as usize] += *count as u64;
+                sums[one.vars[0].0 as usize] += *count as u64;
             }
             let mut found = vec![false; trips.len()];
-            counted.iter().for_each(|one| found[one.var.unwrap().0 as usize] = true);
+            counted.iter().for_each(|one| found[one.vars[0].0 as usize] = true);
             for (var, (sum, trips)) in sums.iter().zip(&trips).enumerate() {
                 prop_assert!(!found[var] || sum == trips, "{}: {} {}\n{}", var, sum, trips, after);
             }

@@ -30,7 +30,7 @@ use dastac_stur::sets::{Affine, Sets};
 
 use crate::SchedError;
 use crate::arrange::{arranged, block_name, in_lanes, plan, tiles};
-use crate::dynamic::{Assembled, Dynamic, Stored, declare};
+use crate::dynamic::{Assembled, Dynamic, Stored, Walked, declare};
 use crate::nest::{Scan, Scope, module_name, symbol};
 use crate::phases::{Block, Phase};
 
@@ -52,6 +52,8 @@ pub struct Kernel {
     pub stored: Vec<Stored>,
     /// Dynamic tensors that rules compute.
     pub results: Vec<Assembled>,
+    /// The rules with dynamic tensors, those of preprocess blocks first.
+    pub walked: Vec<Walked>,
 }
 
 /// A module with the program's symbols and one packed buffer a tensor, in order; then the arrays of dynamic tensors.
@@ -87,6 +89,7 @@ pub fn kernel(
         module,
         stored,
         results: Vec::new(),
+        walked: Vec::new(),
         function: Function::new(KERNEL, Vec::new()),
         asts: Vec::new(),
     };
@@ -115,8 +118,8 @@ pub fn kernel(
     let rules = &inferred.program.rules;
     let scheduled = rules.iter().filter(|rule| !rule.schedule.is_empty());
     let plans = scheduled.map(|rule| (buffer(rule.head), plan(&inferred.sets, rule))).collect();
-    let Builder { module, asts, stored, results, .. } = builder;
-    Ok(Kernel { module, phases, asts, plans, stored, results })
+    let Builder { module, asts, stored, results, walked, .. } = builder;
+    Ok(Kernel { module, phases, asts, plans, stored, results, walked })
 }
 
 /// The name of the computation's function.
@@ -180,6 +183,7 @@ struct Builder<'a> {
     module: Module,
     stored: Vec<Stored>,
     results: Vec<Assembled>,
+    walked: Vec<Walked>,
     /// What variables there are in the functions of a block.
     function: Function,
     asts: Vec<(TensorId, ast::Node)>,
@@ -201,20 +205,22 @@ impl Builder<'_> {
         let mut part = Function { body: Vec::new(), ..self.function.clone() };
         let (module, stored) = (&mut self.module, &mut self.stored);
         let Some(storage) = &program.tensor(rule.head).format else {
-            let (set, copies) = self.dynamic.rule(module, stored, rule, &mut part)?;
+            let (set, walked) = self.dynamic.rule(module, stored, rule, &mut part)?;
             self.function.vars = part.vars;
             let mut statements = if set { Vec::new() } else { self.clear(rule.head)? };
             statements.extend(part.body);
-            block.rule(rule, &copies, statements);
+            block.rule(rule, &walked.copied(), statements);
+            self.walked.push(walked);
             return Ok(());
         };
         let function = (&mut part, &storage.format);
-        let (assembly, copies) = self.dynamic.result(module, stored, rule, function)?;
+        let (assembly, walked) = self.dynamic.result(module, stored, rule, function)?;
         self.function.vars = part.vars;
-        let Assembly { structure, count, fill } = assembly;
+        let Assembly { structure, count, fill, .. } = assembly;
         let counted = matches!(structure, Structure::Counted { .. });
         self.results.push(Assembled { tensor: rule.head, structure });
-        block.result(rule, &copies, counted.then_some(count), fill);
+        block.result(rule, &walked.copied(), counted.then_some(count), fill);
+        self.walked.push(walked);
         Ok(())
     }
 

@@ -10,9 +10,10 @@ mod kernel;
 mod movement;
 mod nest;
 mod phases;
+pub mod trips;
 pub mod validate;
 
-pub use dynamic::{Assembled, Stored};
+pub use dynamic::{Assembled, Stored, Walked};
 pub use kernel::{KERNEL, Kernel, PREPARE, kernel};
 pub use movement::{Movement, movement};
 pub use nest::{Leaf, Scan, Scope};
@@ -34,6 +35,9 @@ pub enum SchedError {
     /// isl's AST has a form that the loop IR does not have.
     #[error("not supported yet: the loop {0}")]
     Ast(String),
+    /// Loops cannot be counted.
+    #[error("counting loops: {0}")]
+    Trips(#[from] dastac_loops::trips::TripsError),
     /// A set could not be built.
     #[error("{0}")]
     Set(String),
@@ -46,7 +50,7 @@ impl SchedError {
             SchedError::Poly(error) => LayoutError::Poly(error),
             SchedError::Layout(error) => error,
             SchedError::Ast(form) => LayoutError::Unsupported(format!("the loop {form}")),
-            error @ SchedError::Set(_) => return error,
+            error @ (SchedError::Set(_) | SchedError::Trips(_)) => return error,
         };
         match error.blamed(what, &inferred.program, tensor) {
             LayoutError::Poly(error) => SchedError::Poly(error),

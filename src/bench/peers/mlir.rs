@@ -62,8 +62,8 @@ impl System for Sparse {
 
     fn run(&mut self, shared: &mut Runner) -> Result<Duration, Error> {
         let native = &self.native;
-        shared.call_with(KERNEL, |_, parameters, arguments| {
-            native.call(KERNEL, parameters, arguments)
+        shared.call_with(KERNEL, |_, parameters, mut arguments| {
+            native.call(KERNEL, parameters, &mut arguments)
         })
     }
 

@@ -6,6 +6,7 @@ mod prove;
 mod run;
 mod schedule;
 mod sparse;
+mod trips;
 
 use std::{
     fs,

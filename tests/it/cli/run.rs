@@ -32,7 +32,7 @@ impl Folder {
         read(&fs::read(self.path(name)).unwrap())
     }
 
-    fn json(&self, line: &str) -> Value {
+    pub(super) fn json(&self, line: &str) -> Value {
         serde_json::from_str(&self.works(line)).unwrap()
     }
 }

@@ -16,7 +16,7 @@ pub use operands::{Assembled, Stored};
 use dastac_layout::{Layout, LayoutError};
 use dastac_loops::{Element, Function, Index, Module};
 use dastac_sparse::iterate::{
-    Assembly, Factor, IterateError, Kernel, Operand, Walking, appending, assembly, fill,
+    Assembly, Factor, IterateError, Kernel, Operand, Walking, Walks, appending, assembly, fill,
     is_appended, pattern_of,
 };
 use dastac_stur::format::{Format, Kind, Level};
@@ -38,18 +38,24 @@ pub(crate) struct Dynamic<'a> {
     pub walking: Walking,
 }
 
-/// A rule's kernel.
-struct Walked {
-    kernel: Kernel,
-    /// Which tensors its operands are.
-    tensors: Vec<TensorId>,
+/// A rule that reads dynamic tensors, or makes one.
+#[derive(Clone, Debug)]
+pub struct Walked {
+    /// Its head.
+    pub head: TensorId,
+    /// What is computed.
+    pub kernel: Kernel,
+    /// Which tensors the kernel's operands are.
+    pub tensors: Vec<TensorId>,
+    /// What its loops go over.
+    pub walks: Walks,
     /// So many of its loops append elements of the result.
     appended: usize,
 }
 
 impl Walked {
     /// The tensors of which copies are read.
-    fn copied(&self) -> Vec<TensorId> {
+    pub(crate) fn copied(&self) -> Vec<TensorId> {
         let operands = self.kernel.operands.iter().zip(&self.tensors);
         let copies = operands.filter(|(operand, id)| operand.values != buffer(**id));
         copies.map(|(_, id)| *id).collect()
@@ -57,32 +63,32 @@ impl Walked {
 }
 
 impl Dynamic<'_> {
-    /// Fills a function without statements with those of a rule. Gives whether they set all of its head, else they add to it; and the tensors of which they read copies.
+    /// Fills a function without statements with those of a rule. Gives whether they set all of its head, else they add to it.
     pub(crate) fn rule(
         &self,
         module: &mut Module,
         stored: &mut Vec<Stored>,
         rule: &InferredRule,
         function: &mut Function,
-    ) -> Result<(bool, Vec<TensorId>), SchedError> {
+    ) -> Result<(bool, Walked), SchedError> {
         let mut walked = self.walked(module, stored, rule)?;
         let before = function.clone();
-        let set = self.mended(module, stored, rule, &mut walked, &mut |module, kernel| {
+        let filled = self.mended(module, stored, rule, &mut walked, &mut |module, kernel| {
             *function = before.clone();
             fill(function, module, kernel)
         })?;
-        Ok((set, walked.copied()))
+        walked.walks = filled.walks;
+        Ok((filled.whole, walked))
     }
 
-    /// The statements of a rule whose head has a format, for functions that begin with the variables of `function`, which gets theirs; and the tensors of which they read
-    /// copies.
+    /// The statements of a rule whose head has a format, for functions that begin with the variables of `function`, which gets theirs.
     pub(crate) fn result(
         &self,
         module: &mut Module,
         stored: &mut Vec<Stored>,
         rule: &InferredRule,
         (function, declared): (&mut Function, &Format),
-    ) -> Result<(Assembly, Vec<TensorId>), SchedError> {
+    ) -> Result<(Assembly, Walked), SchedError> {
         let Dynamic { inferred, indices, .. } = *self;
         let extents = extents(inferred, module, rule.head)?;
         let mut walked = self.walked(module, stored, rule)?;
@@ -110,7 +116,8 @@ impl Dynamic<'_> {
         };
         let (assembly, operand) = self.mended(module, stored, rule, &mut walked, attempt)?;
         stored.push(Stored { tensor: rule.head, operand, converted_for: None });
-        Ok((assembly, walked.copied()))
+        walked.walks = assembly.walks.clone();
+        Ok((assembly, walked))
     }
 
     /// A rule's kernel, its tensors in the formats in which they are there.
@@ -126,7 +133,7 @@ impl Dynamic<'_> {
         let translation = Translation::new(self.inferred, self.layouts, module, rule)?;
         let (kernel, tensors) = translation.kernel(&first)?;
         let kernel = Kernel { walking: self.walking, ..kernel };
-        Ok(Walked { kernel, tensors, appended: 0 })
+        Ok(Walked { head: rule.head, kernel, tensors, walks: Walks::new(), appended: 0 })
     }
 
     /// What `attempt` makes of a kernel in which copies stand for the operands that are in the way.
@@ -293,7 +300,7 @@ fn reordered(kernel: &Kernel, operand: usize) -> Format {
 fn refused(
     inferred: &Inferred,
     rule: &InferredRule,
-    Walked { kernel, tensors, appended }: &Walked,
+    Walked { kernel, tensors, appended, .. }: &Walked,
     error: &IterateError,
 ) -> SchedError {
     let program = &inferred.program;

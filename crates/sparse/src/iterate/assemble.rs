@@ -19,9 +19,10 @@ use std::collections::BTreeSet;
 use dastac_loops::{BufferId, For, Function, Index, Let, Mode, Module, Stmt, Value, VarId, passes};
 
 use super::append::{self, Plan};
-use super::compile::{cleared, fill, set_once, statements};
+use super::compile::{Filled, cleared, fill, set_once, statements};
 use super::graph;
 use super::kernel::{Factor, IterateError, Kernel, Operand};
+use super::walks::Walks;
 use crate::format::{Format, Kind, Level};
 
 /// What becomes of the elements that loops come to.
@@ -124,6 +125,8 @@ pub struct Assembly {
     pub count: Vec<Stmt>,
     /// What fills the result.
     pub fill: Vec<Stmt>,
+    /// What the loops of both go over.
+    pub walks: Walks,
 }
 
 /// Adds the function `name` to a module, which sets a result in a format, and `name_count`, which counts, if that is needed. The result was declared with
@@ -138,7 +141,7 @@ pub fn assemble(
     result: &Operand,
 ) -> Result<Structure, IterateError> {
     let mut function = Function::new(name, Vec::new());
-    let Assembly { structure, count, fill } = assembly(&mut function, module, kernel, result)?;
+    let Assembly { structure, count, fill, .. } = assembly(&mut function, module, kernel, result)?;
     let mut own: Vec<(BufferId, Mode)> = vec![(result.values, Mode::Out)];
     if let Structure::Counted { starts } = &structure {
         let outputs = |list: &[BufferId]| list.iter().map(|id| (*id, Mode::Out)).collect();
@@ -163,11 +166,11 @@ pub fn assembly(
     result: &Operand,
 ) -> Result<Assembly, IterateError> {
     let mut kernel = Kernel { result: result.values, ..kernel.clone() };
-    let done = |structure, fill| Ok(Assembly { structure, count: Vec::new(), fill });
+    let done = |structure, fill, walks| Ok(Assembly { structure, count: Vec::new(), fill, walks });
     if let Some(factor) = pattern_of(&kernel, &result.format, &result.extents) {
-        let fill = beside(function, module, &kernel, (result, factor))?;
+        let (fill, walks) = beside(function, module, &kernel, (result, factor))?;
         let operand = kernel.products[0].factors[factor].operand;
-        return done(Structure::Copied { operand }, fill);
+        return done(Structure::Copied { operand }, fill, walks);
     }
     let levels = result.format.levels();
     if let Some(level) = (0..levels.len()).find(|at| !is_appended(&levels[*at])) {
@@ -178,12 +181,12 @@ pub fn assembly(
         (levels.iter().position(sparse), levels.iter().rposition(sparse))
     else {
         kernel.place = place_in(&kernel, result, 0);
-        let set = fill(function, module, &kernel)?;
+        let Filled { whole, walks } = fill(function, module, &kernel)?;
         let mut body = std::mem::take(&mut function.body);
-        if !set {
+        if !whole {
             body.insert(0, cleared(function, &kernel));
         }
-        return done(Structure::Dense, body);
+        return done(Structure::Dense, body, walks);
     };
     kernel.order = appending(&kernel, &result.format);
     let iterators: Vec<usize> = kernel.order[..=last].to_vec();
@@ -196,7 +199,8 @@ pub fn assembly(
     let plan = Plan::new(module, (&kernel, result), (first, last));
     kernel.result = plan.block;
     let mut goal = Goal::Appended { iterators, depth, scattered: false };
-    function.body = statements(function, module, &kernel, &mut goal)?;
+    let (body, walks) = statements(function, module, &kernel, &mut goal)?;
+    function.body = body;
     if matches!(goal, Goal::Appended { scattered: true, .. }) {
         return Err(IterateError::Workspace);
     }
@@ -207,6 +211,7 @@ pub fn assembly(
         structure,
         count: simplified(function, module, count),
         fill: simplified(function, module, fill),
+        walks,
     })
 }
 
@@ -332,8 +337,9 @@ fn beside(
     module: &mut Module,
     kernel: &Kernel,
     (result, factor): (&Operand, usize),
-) -> Result<Vec<Stmt>, IterateError> {
-    let mut body = statements(function, module, kernel, &mut Goal::Beside { factor })?;
+) -> Result<(Vec<Stmt>, Walks), IterateError> {
+    let goal = &mut Goal::Beside { factor };
+    let (mut body, walks) = statements(function, module, kernel, goal)?;
     // There are as many values as the operand has.
     let operand = &kernel.operands[kernel.products[0].factors[factor].operand];
     let size = module.buffers[operand.values.0 as usize].size.clone();
@@ -346,5 +352,5 @@ fn beside(
         let clear = For::new(at, Index::Const(0), size, clear).parallel();
         body.insert(0, Stmt::For(clear));
     }
-    Ok(simplified(function, module, body))
+    Ok((simplified(function, module, body), walks))
 }

@@ -26,6 +26,7 @@ use super::graph;
 use super::kernel::{IterateError, Kernel, LevelBuffers, Linear, MOST_CURSORS, Walking};
 use super::level::{Found, Sparse, Turn};
 use super::state::{At, State};
+use super::walks::{Over, Walk, Walks};
 
 /// Adds the function `name`, which sets the result, to a module. It takes the result, then the operands' buffers, each once, in order.
 ///
@@ -39,7 +40,7 @@ pub fn compile(module: &mut Module, name: &str, kernel: &Kernel) -> Result<(), I
         }
     }
     let mut function = Function::new(name, args);
-    if !fill(&mut function, module, kernel)? {
+    if !fill(&mut function, module, kernel)?.whole {
         let clear = cleared(&mut function, kernel);
         function.body.insert(0, clear);
     }
@@ -47,8 +48,16 @@ pub fn compile(module: &mut Module, name: &str, kernel: &Kernel) -> Result<(), I
     Ok(())
 }
 
-/// Fills a function that has no statements yet with those of a kernel; the module gets its workspaces. Gives whether they set all of the result; else they add to it, and it has to be
-/// zero before.
+/// What the statements of a kernel do.
+#[derive(Clone, Debug)]
+pub struct Filled {
+    /// They set all of the result; else they add to it, and it has to be zero before.
+    pub whole: bool,
+    /// What their loops go over.
+    pub walks: Walks,
+}
+
+/// Fills a function that has no statements yet with those of a kernel; the module gets its workspaces.
 ///
 /// # Errors
 /// As [`compile`].
@@ -56,10 +65,11 @@ pub fn fill(
     function: &mut Function,
     module: &mut Module,
     kernel: &Kernel,
-) -> Result<bool, IterateError> {
+) -> Result<Filled, IterateError> {
     let mut part = Function::new(function.name.clone(), Vec::new());
     part.vars = std::mem::take(&mut function.vars);
-    part.body = statements(&mut part, module, kernel, &mut Goal::Places)?;
+    let (body, walks) = statements(&mut part, module, kernel, &mut Goal::Places)?;
+    part.body = body;
     let context = passes::Context { symbols: &module.symbols, buffers: &module.buffers };
     for pass in passes::PASSES {
         (pass.run)(&mut part, &context);
@@ -71,16 +81,16 @@ pub fn fill(
         inner.lower == [Index::Const(0)] && kernel.head.iter().any(ends)
     };
     let all = |loops: &[&For]| loops.len() == kernel.head.len() && loops.iter().all(whole);
-    Ok(set_once(&mut function.body, kernel, &all))
+    Ok(Filled { whole: set_once(&mut function.body, kernel, &all), walks })
 }
 
-/// The statements of a kernel, as they are before all passes; the module gets their workspaces.
+/// The statements of a kernel, as they are before all passes, and what their loops go over; the module gets their workspaces.
 pub(super) fn statements(
     function: &mut Function,
     module: &mut Module,
     kernel: &Kernel,
     goal: &mut Goal,
-) -> Result<Vec<Stmt>, IterateError> {
+) -> Result<(Vec<Stmt>, Walks), IterateError> {
     let order = graph::order(kernel)?;
     let conditions = kernel.products.iter().map(|product| kernel.conditions(product)).collect();
     let (values, facts) = (BTreeMap::new(), Facts::default());
@@ -95,13 +105,14 @@ pub(super) fn statements(
         values,
         facts,
         goal: wanted,
+        walks: Walks::new(),
         sequential: 0,
         parallel: 0,
     };
     let states = (0..kernel.products.len()).map(|product| State::new(kernel, product));
     let body = builder.loops(0, states.collect());
     (*function, *goal) = (builder.function, builder.goal);
-    body
+    Ok((body?, builder.walks))
 }
 
 pub(super) struct Builder<'a> {
@@ -117,6 +128,8 @@ pub(super) struct Builder<'a> {
     pub(super) facts: Facts,
     /// What becomes of the result.
     goal: Goal,
+    /// What loops go over.
+    pub(super) walks: Walks,
     /// How many loops around have iterations that follow each other.
     pub(super) sequential: usize,
     /// How many loops around are over all of an iterator of the head.
@@ -401,6 +414,7 @@ impl Builder<'_> {
         states: Vec<State>,
     ) -> Result<Vec<Stmt>, IterateError> {
         let var = self.iterator_var(iterator);
+        self.walks.insert(var, Walk::new(Some(iterator), Over::Range, []));
         let known = self.facts.len();
         self.facts.assume_range(var, &range.lower, &range.upper);
         let mut mark = self.mark(iterator, &states);
@@ -467,6 +481,7 @@ impl Builder<'_> {
             self.goal.out_of_order(depth);
         }
         // Elements that are beside those of a level are at different positions.
+        self.walks.insert(cursor.position, level.walk(iterator));
         let distinct = level.unique || self.goal.factor().is_some();
         let mark = if distinct { mark } else { Mark::Sequential };
         let (lower, upper) = (vec![cursor.start.clone()], vec![cursor.end.clone()]);
@@ -490,6 +505,8 @@ impl Builder<'_> {
             points.push(BTreeSet::new());
         }
         let var = self.iterator_var(iterator);
+        let all = points.iter().any(|point| point.is_empty());
+        self.walked(iterator, var, all, sparse);
         let known = self.facts.len();
         self.facts.assume_range(var, &range.lower, &range.upper);
         self.sequential += 1;
@@ -499,6 +516,17 @@ impl Builder<'_> {
         let cursors = sparse.iter().map(|one| one.cursor.clone()).collect();
         let (lower, upper, cases) = (range.first(), range.end(), cases?);
         Ok(vec![Stmt::CoIter(CoIter { var, lower, upper, cursors, cases })])
+    }
+
+    /// Keeps what the loops of a walk will go over, `all` coordinates or those where levels are.
+    fn walked(&mut self, iterator: usize, var: VarId, all: bool, sparse: &[Sparse]) {
+        let reducing = sparse.iter().filter(|one| one.turn == Turn::Reduces);
+        let over = if all { Over::Range } else { Over::Subsections };
+        let operands = reducing.map(|one| one.name.0);
+        self.walks.insert(var, Walk::new(Some(iterator), over, operands));
+        for one in sparse {
+            self.walks.insert(one.cursor.position, one.walk(iterator));
+        }
     }
 
     /// What a walk does at the points of its lattice.
@@ -595,6 +623,7 @@ impl Builder<'_> {
             return Ok(Vec::new());
         };
         let cursor = &level.cursor;
+        self.walks.insert(cursor.position, Walk::new(None, Over::Search, [level.name.0]));
         if !level.ordered || level.is_single() {
             if !level.unique {
                 self.goal.out_of_order(depth);

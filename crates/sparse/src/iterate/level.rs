@@ -9,6 +9,7 @@ use dastac_loops::{BufferId, Cursor, Index};
 use super::compile::{Builder, Range};
 use super::kernel::{LevelBuffers, Linear, Walking};
 use super::state::{At, State, Window};
+use super::walks::{Over, Walk};
 
 /// Whether a loop is the last of a subscript's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +45,15 @@ pub(super) struct Found {
 impl Sparse {
     pub(super) fn of(&self, product: usize) -> bool {
         self.users.iter().any(|(user, _)| *user == product)
+    }
+
+    /// What a loop over its positions goes over.
+    pub(super) fn walk(&self, iterator: usize) -> Walk {
+        let over = match self.turn {
+            Turn::Reduces => Over::Subsections,
+            Turn::Resolves => Over::Elements,
+        };
+        Walk::new(Some(iterator), over, [self.name.0])
     }
 
     /// Whether two walk the same positions in the same way.

@@ -26,24 +26,32 @@ use dastac_loops::{
     Case, CoIter, Condition, Cursor, For, Function, If, Index, Mark, Module, Stmt, VarId, While,
 };
 
-/// Lowers all walks of a module.
-pub fn lower(module: &mut Module) {
-    for function in &mut module.functions {
+/// New variables of loops, with those of the walks, coordinates and positions, that they stand for.
+pub type Renamed = BTreeMap<VarId, VarId>;
+
+/// Lowers all walks of a module. Gives the new variables of each function.
+pub fn lower(module: &mut Module) -> Vec<Renamed> {
+    let functions = module.functions.iter_mut();
+    let lowered = functions.map(|function| {
         let body = std::mem::take(&mut function.body);
-        function.body = block(function, body);
-    }
+        let mut renamed = Renamed::new();
+        function.body = block((function, &mut renamed), body);
+        renamed
+    });
+    lowered.collect()
 }
 
-fn block(function: &mut Function, body: Vec<Stmt>) -> Vec<Stmt> {
-    body.into_iter().flat_map(|stmt| statement(function, stmt)).collect()
+fn block((function, renamed): (&mut Function, &mut Renamed), body: Vec<Stmt>) -> Vec<Stmt> {
+    let lowered = body.into_iter().flat_map(|stmt| statement((function, renamed), stmt));
+    lowered.collect()
 }
 
-fn statement(function: &mut Function, mut stmt: Stmt) -> Vec<Stmt> {
+fn statement((function, renamed): (&mut Function, &mut Renamed), mut stmt: Stmt) -> Vec<Stmt> {
     for body in stmt.bodies_mut() {
-        *body = block(function, std::mem::take(body));
+        *body = block((function, renamed), std::mem::take(body));
     }
     if let Stmt::CoIter(inner) = &stmt {
-        return Walk::new(function, inner).lowered();
+        return Walk::new((function, renamed), inner).lowered();
     }
     vec![stmt]
 }
@@ -57,6 +65,7 @@ struct Place {
 
 struct Walk<'a> {
     function: &'a mut Function,
+    renamed: &'a mut Renamed,
     coiter: &'a CoIter,
     /// Whether all coordinates of the range are visited.
     all: bool,
@@ -75,7 +84,7 @@ fn may_be_stale(cursor: &Cursor) -> bool {
 }
 
 impl<'a> Walk<'a> {
-    fn new(function: &'a mut Function, coiter: &'a CoIter) -> Self {
+    fn new((function, renamed): (&'a mut Function, &'a mut Renamed), coiter: &'a CoIter) -> Self {
         let sets: BTreeSet<BTreeSet<usize>> =
             coiter.cases.iter().map(|case| case.cursors.iter().copied().collect()).collect();
         let all = sets.contains(&BTreeSet::new());
@@ -88,7 +97,7 @@ impl<'a> Walk<'a> {
         points.remove(&BTreeSet::new());
         let mut points: Vec<_> = points.into_iter().collect();
         points.sort_by_key(|point| std::cmp::Reverse(point.len()));
-        Walk { function, coiter, all, points }
+        Walk { function, renamed, coiter, all, points }
     }
 
     fn lowered(mut self) -> Vec<Stmt> {
@@ -109,7 +118,9 @@ impl<'a> Walk<'a> {
 
     fn fresh(&mut self, like: VarId) -> VarId {
         let name = self.function.vars.get(like.0 as usize).cloned().unwrap_or_default();
-        self.function.fresh_var(name)
+        let var = self.function.fresh_var(name);
+        self.renamed.insert(var, like);
+        var
     }
 
     fn cursor(&self, at: usize) -> &'a Cursor {

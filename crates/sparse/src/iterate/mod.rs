@@ -6,6 +6,7 @@
 
 mod append;
 mod assemble;
+mod bounds;
 mod compile;
 mod graph;
 mod kernel;
@@ -15,11 +16,14 @@ mod spread;
 mod state;
 #[cfg(test)]
 mod tests;
+mod walks;
 
 pub use assemble::{Assembly, Structure, appending, assemble, assembly, is_appended, pattern_of};
-pub use compile::{compile, fill};
+pub use bounds::{Bound, Bounds, Term};
+pub use compile::{Filled, compile, fill};
 pub use graph::order;
 pub use kernel::{
     Factor, IterateError, Kernel, LevelBuffers, Linear, MOST_CURSORS, Operand, Product, Walking,
 };
-pub use lower::lower;
+pub use lower::{Renamed, lower};
+pub use walks::{Over, Walk, Walks};

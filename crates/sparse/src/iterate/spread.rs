@@ -13,6 +13,7 @@ use dastac_loops::{BufferId, Element, For, Index, Let, Mark, Stmt, Value, While,
 use super::compile::{Builder, Range};
 use super::kernel::{IterateError, LevelBuffers};
 use super::state::{At, State, Window};
+use super::walks::{Over, Walk};
 
 /// Beyond all coordinates.
 const FAR: i64 = 1 << 61;
@@ -204,6 +205,10 @@ impl Builder<'_> {
 
         let mut inner = state.clone();
         let (near, value) = (self.function.fresh_var("near"), self.iterator_var(iterator));
+        for var in [x, value] {
+            let walk = Walk::new(Some(iterator), Over::Subsections, [own.operand]);
+            self.walks.insert(var, walk);
+        }
         let low = low + Index::Var(value) * step;
         inner.places[factor].spreads.push(Spread { level, starts, low, ancestors });
         let known = self.facts.len();

@@ -1,0 +1,169 @@
+//! Computations that count how often their loops run, and what these loops go over.
+//!
+//! What is counted is the module before it is cut into tiles: all loops that it has, on one thread. So counts of different machines, thread counts and schedules of tiles
+//! are the same.
+
+use dastac_loops::trips::{Body, Counted, count_trips};
+use dastac_loops::{Module, VarId};
+use dastac_sparse::iterate::{self, Bound, Bounds, Over, Renamed, Walk};
+use dastac_stur::infer::Inferred;
+use dastac_stur::program::TensorId;
+
+use crate::SchedError;
+use crate::kernel::{Kernel, buffer};
+use crate::phases::Phase;
+
+/// A computation whose functions count.
+#[derive(Clone, Debug)]
+pub struct Counting {
+    /// Each function takes one more buffer, the last one, of as many 64-bit integers as it has loops.
+    pub module: Module,
+    /// The loops of each function, in the order of the phases: as they stand in the text.
+    pub loops: Vec<Vec<Loop>>,
+}
+
+/// A loop that is counted.
+#[derive(Clone, Debug)]
+pub struct Loop {
+    /// The names of its variables.
+    pub name: String,
+    /// How many loops are around it.
+    pub depth: usize,
+    /// What it goes over.
+    pub over: LoopOver,
+}
+
+/// What a loop goes over.
+#[derive(Clone, Debug)]
+pub enum LoopOver {
+    /// A range, in a rule without dynamic tensors.
+    Range,
+    /// Elements that become zero before others are added to them: those of a buffer with this name.
+    Cleared(String),
+    /// Values of an iterator in a rule with dynamic tensors, or positions among which one is looked for.
+    Walk {
+        /// Which one of [`Kernel::walked`].
+        rule: usize,
+        /// What it is.
+        walk: Walk,
+        /// The iterators of the loops around, and its own, outermost first.
+        iterators: Vec<usize>,
+    },
+    /// What a walk needs beside: windows of several segments move on, positions of a result are added up.
+    Upkeep,
+}
+
+/// Makes the functions of a computation count their loops.
+///
+/// # Errors
+/// If a function has loops that cannot be counted, which those of computations do not have.
+pub fn counting(inferred: &Inferred, kernel: &Kernel) -> Result<Counting, SchedError> {
+    let mut module = kernel.module.clone();
+    let renamed = iterate::lower(&mut module);
+    let mut loops = Vec::new();
+    for (phase, renamed) in kernel.phases.iter().zip(&renamed) {
+        let rules = Rules { inferred, kernel, phase, renamed };
+        loops.push(rules.described(count_trips(&mut module, &phase.name)?));
+    }
+    Ok(Counting { module, loops })
+}
+
+impl Loop {
+    /// How often it needs to run at given values of the module's symbols and numbers of stored elements, if it is an iterator's in a rule with dynamic tensors. The operands of
+    /// the bound are those of that rule.
+    pub fn bound(
+        &self,
+        kernel: &Kernel,
+        symbols: &[i64],
+        stored: &dyn Fn(TensorId) -> u128,
+    ) -> Option<Bound> {
+        let LoopOver::Walk { rule, walk, iterators } = &self.over else { return None };
+        walk.iterator?;
+        let walked = &kernel.walked[*rule];
+        let stored = |operand: usize| stored(walked.tensors[operand]);
+        Some(Bounds::new(&walked.kernel, symbols, &stored)?.of(iterators))
+    }
+}
+
+/// The rules of a function.
+struct Rules<'a> {
+    inferred: &'a Inferred,
+    kernel: &'a Kernel,
+    phase: &'a Phase,
+    renamed: &'a Renamed,
+}
+
+impl Rules<'_> {
+    fn described(&self, counted: Vec<Counted>) -> Vec<Loop> {
+        // The iterators of the loops around, by depth.
+        let mut around: Vec<Option<usize>> = Vec::new();
+        let mut loops = Vec::new();
+        for one in counted {
+            around.truncate(one.depth);
+            let over = self.over(&one, &around);
+            around.push(match &over {
+                LoopOver::Walk { walk, .. } => walk.iterator,
+                _ => None,
+            });
+            loops.push(Loop { name: one.name, depth: one.depth, over });
+        }
+        loops
+    }
+
+    fn over(&self, one: &Counted, around: &[Option<usize>]) -> LoopOver {
+        if let Some((rule, walk)) = self.walk(&one.vars) {
+            let walk = match (one.body, walk.over) {
+                (Body::Empty, Over::Elements | Over::Subsections) => {
+                    Walk { iterator: None, over: Over::Search, ..walk }
+                }
+                _ => walk,
+            };
+            let mut iterators: Vec<usize> = Vec::new();
+            for iterator in around.iter().copied().chain([walk.iterator]).flatten() {
+                if !iterators.contains(&iterator) {
+                    iterators.push(iterator);
+                }
+            }
+            return LoopOver::Walk { rule, walk, iterators };
+        }
+        let buffers = &self.kernel.module.buffers;
+        match (one.body, one.stores.first()) {
+            (Body::Clears, Some(cleared)) => {
+                LoopOver::Cleared(buffers[cleared.0 as usize].name.clone())
+            }
+            _ if self.has_structured(one) => LoopOver::Range,
+            _ => LoopOver::Upkeep,
+        }
+    }
+
+    /// What a loop with some variables goes over, and for which rule.
+    fn walk(&self, vars: &[VarId]) -> Option<(usize, Walk)> {
+        let rules = self.kernel.walked.iter().enumerate();
+        let mut own = rules.filter(|(_, walked)| self.is_here(walked.head));
+        own.find_map(|(at, walked)| {
+            let walks = vars.iter().filter_map(|var| {
+                let origin = self.renamed.get(var).unwrap_or(var);
+                walked.walks.get(origin)
+            });
+            let walk = walks.fold(None, |all: Option<Walk>, walk| match all {
+                None => Some(walk.clone()),
+                Some(all) => Some(all.join(walk)),
+            });
+            Some((at, walk?))
+        })
+    }
+
+    /// Whether the rule of a tensor is in the function's block: each block has variables of its own.
+    fn is_here(&self, head: TensorId) -> bool {
+        let program = &self.inferred.program;
+        let rule = program.tensor(head).rule();
+        rule.is_some_and(|rule| program.rules[rule.0].preprocess == self.phase.preprocess)
+    }
+
+    /// Whether a rule without dynamic tensors stores elements in a loop.
+    fn has_structured(&self, one: &Counted) -> bool {
+        let walked = |id: TensorId| self.kernel.walked.iter().any(|other| other.head == id);
+        let mut tensors = self.inferred.program.tensor_ids();
+        tensors.any(|id| one.stores.contains(&buffer(id)) && !walked(id))
+    }
+}

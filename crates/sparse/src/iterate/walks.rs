@@ -1,0 +1,52 @@
+//! What the loops of a kernel go over, for those who count how often they run.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dastac_loops::VarId;
+
+/// What loops go over, by their variables; a walk's variable is the one of its coordinates, and of its cursors' positions.
+pub type Walks = BTreeMap<VarId, Walk>;
+
+/// What a loop goes over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Walk {
+    /// The iterator whose values it finds; nothing where it looks for one value.
+    pub iterator: Option<usize>,
+    /// Which values.
+    pub over: Over,
+    /// The operands whose levels say so, ascending.
+    pub operands: BTreeSet<usize>,
+}
+
+/// Which values of an iterator a loop finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Over {
+    /// The position of one coordinate.
+    Search,
+    /// Those at which something is stored.
+    Elements,
+    /// Those at which something within reach is stored: non-empty subsections (sparse convolutions, section 3.1).
+    Subsections,
+    /// All of a range.
+    Range,
+}
+
+impl Walk {
+    /// A walk over levels of some operands.
+    pub fn new(
+        iterator: Option<usize>,
+        over: Over,
+        operands: impl IntoIterator<Item = usize>,
+    ) -> Walk {
+        Walk { iterator, over, operands: operands.into_iter().collect() }
+    }
+
+    /// What a loop with several variables goes over: where one of them finds more values than another, so does the loop.
+    pub fn join(self, other: &Walk) -> Walk {
+        Walk {
+            iterator: self.iterator.or(other.iterator),
+            over: self.over.max(other.over),
+            operands: &self.operands | &other.operands,
+        }
+    }
+}
