@@ -1,7 +1,10 @@
-//! Random programs of one rule over dynamic tensors: semirings, element types, formats and orders of loops, several products, subscripts of several iterators,
-//! masks, structured and dense operands beside dynamic ones, conditions.
+//! Random programs of a rule over dynamic tensors: semirings, element types, formats and orders of loops, several products, subscripts of several iterators,
+//! masks, structured and dense operands beside dynamic ones, conditions. Its result may have a format, and some of its operands are results of rules before it, also of
+//! preprocess blocks.
 //!
 //! Not every program means something, or is supported: the checker's answer is part of the test.
+
+use std::collections::BTreeMap;
 
 use rand::Rng;
 use rand::seq::{IndexedRandom, SliceRandom};
@@ -30,9 +33,21 @@ pub struct Generator<'a> {
     head: usize,
     /// `+`, `min`, `max` or `or`, and what joins factors.
     semiring: (&'static str, char),
-    /// Names of inputs that were declared.
+    /// Names of operands that were declared.
     inputs: Vec<String>,
+    /// Those that rules compute, and how.
+    computed: BTreeMap<String, Way>,
     lines: Vec<String>,
+}
+
+/// How an operand is computed.
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    Sum,
+    Product,
+    Transposed,
+    Minimum,
+    Disjunction,
 }
 
 /// A program's text.
@@ -46,9 +61,9 @@ pub fn program(rng: &mut ChaCha8Rng) -> String {
     let semirings = [('+', '*'); 6].map(|_| ("+", '*')).to_vec();
     let others = [("min", '+'), ("max", '+'), ("max", '*'), ("or", '*')];
     let semiring = *[semirings, others.to_vec()].concat().choose(rng).expect("not empty");
-    let (inputs, lines) = (Vec::new(), Vec::new());
+    let (inputs, computed, lines) = (Vec::new(), BTreeMap::new(), Vec::new());
     let head = head.min(count);
-    Generator { rng, iterators, extents, head, semiring, inputs, lines }.build()
+    Generator { rng, iterators, extents, head, semiring, inputs, computed, lines }.build()
 }
 
 impl Generator<'_> {
@@ -87,6 +102,10 @@ impl Generator<'_> {
         if self.head > 0 {
             let bounds: Vec<String> = (0..self.head).map(|at| self.bound(at)).collect();
             text += &format!("y:D({own}) := {}\n", bounds.join(" * "));
+            if self.chance(30) {
+                let names = self.iterators[..self.head].to_vec();
+                text += &format!("y:F({own}) := {}\n", self.format(&names));
+            }
         }
         text + &self.lines.concat()
     }
@@ -108,14 +127,24 @@ impl Generator<'_> {
             (_, '+') => self.pick(&["f64", "f64", "f32"]),
             _ => self.pick(&["i32", "i64", "i32", "f64"]),
         };
-        let mut types = vec![format!("y = {head}")];
+        let mut types: Vec<(String, &str)> = vec![("y".into(), head)];
         for name in self.inputs.clone() {
-            let from: &[&str] = if head.starts_with('i') { &integers } else { &all };
-            // Redundant truth values are no negatives.
-            let known = self.pick(from);
-            let own = if name == "K" && known == "bool" { "i32" } else { known };
-            types.push(format!("{name} = {own}"));
+            // An operand of a rule before is named after that one's head.
+            let reader = types.iter().find(|(known, _)| name.ends_with(known.as_str()));
+            let into = reader.map_or(head, |(_, own)| own);
+            let own = self.computed.get(&name).copied();
+            let from: Vec<&str> = match own {
+                Some(Way::Minimum) => vec!["f64", "f32"],
+                _ if into.starts_with('i') => integers.to_vec(),
+                _ => all.to_vec(),
+            };
+            // Truth values are neither sums nor, where they are redundant, negatives.
+            let whole = name == "K" || own.is_some_and(|way| way != Way::Disjunction);
+            let known = self.pick(&from);
+            types.push((name, if whole && known == "bool" { "i32" } else { known }));
         }
+        let types: Vec<String> =
+            types.into_iter().map(|(name, own)| format!("{name} = {own}")).collect();
         format!("types: {}\n", types.join(", "))
     }
 
@@ -202,14 +231,59 @@ impl Generator<'_> {
         let dims = &DIMENSIONS[..rank];
         let bounds: Vec<String> =
             dims.iter().map(|dim| format!("(0 <= {dim} < {})", self.extent())).collect();
-        let format = self.format(rank);
-        let head = dims.join(", ");
-        self.lines.push(format!(
-            "{name}:D({head}) := {}\n{name}:F({head}) := {format}\n",
-            bounds.join(" * ")
-        ));
-        self.inputs.push(name.into());
+        self.dimensions(name, dims, &bounds);
+        if self.chance(15) {
+            self.compute(name, dims, &bounds);
+        }
         name.into()
+    }
+
+    /// Declares a tensor with a format.
+    fn dimensions(&mut self, name: &str, dims: &[&str], bounds: &[String]) {
+        let (head, bounds, format) = (dims.join(", "), bounds.join(" * "), self.format(dims));
+        self.lines.push(format!("{name}:D({head}) := {bounds}\n{name}:F({head}) := {format}\n"));
+        self.inputs.push(name.into());
+    }
+
+    /// A rule for an operand, in a preprocess block or before the rule that reads it.
+    fn compute(&mut self, name: &str, dims: &[&str], bounds: &[String]) {
+        let mut ways = vec![Way::Sum, Way::Sum, Way::Product, Way::Transposed, Way::Disjunction];
+        // Sums of infinities depend on the order of their terms.
+        if self.semiring.0 == "min" {
+            ways.extend([Way::Minimum; 4]);
+        }
+        let way = self.pick(&ways);
+        let (one, other) = (format!("S{name}"), format!("R{name}"));
+        let own = dims.join(", ");
+        let mut source = dims.to_vec();
+        let mut extents = bounds.to_vec();
+        match way {
+            Way::Transposed => source.reverse(),
+            Way::Minimum => {
+                source.push("t");
+                extents.push("(0 <= t < 3)".into());
+            }
+            Way::Sum | Way::Product | Way::Disjunction => {}
+        }
+        let read = format!("{one}({})", source.join(", "));
+        let body = match way {
+            Way::Sum => format!("{read} + 2 * {other}({own})"),
+            Way::Product => format!("{read} * {other}({own})"),
+            Way::Transposed => read,
+            Way::Minimum => format!("min(t) {read} + {other}({own})"),
+            Way::Disjunction => format!("or() {read} * {other}({own})"),
+        };
+        let rule = format!("{name}({own}) := {body}\n");
+        let line = match self.chance(50) {
+            true => format!("@preprocess_start\n{rule}@preprocess_end\n"),
+            false => rule,
+        };
+        self.lines.push(line);
+        self.computed.insert(name.into(), way);
+        self.dimensions(&one, &source, &extents);
+        if way != Way::Transposed {
+            self.dimensions(&other, dims, bounds);
+        }
     }
 
     fn extent(&mut self) -> &'static str {
@@ -217,8 +291,9 @@ impl Generator<'_> {
     }
 
     /// Levels of any kinds in any order.
-    fn format(&mut self, rank: usize) -> String {
-        let mut order = DIMENSIONS[..rank].to_vec();
+    fn format(&mut self, dims: &[&str]) -> String {
+        let rank = dims.len();
+        let mut order = dims.to_vec();
         if self.chance(35) {
             order.shuffle(self.rng);
         }

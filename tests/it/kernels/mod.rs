@@ -1,11 +1,12 @@
 //! Random rules over dynamic tensors, interpreted and compared with the reference evaluator: every operation with every format in every order.
 //!
-//! A case is one rule with its tensors' formats and order of loops, at several sizes and densities. Its loops are executed as they are made, lowered, and in tiles
+//! A case is one rule with its tensors' formats and order of loops, and the rules that compute some of these, at several sizes and densities. Its loops are executed as they are made, lowered, and in tiles
 //! for a small machine; one in [`NATIVE`] is also compiled.
 //!
 //! `DASTAC_FUZZ_KERNELS=n` tries `n` cases, `DASTAC_FUZZ_SEED=k` begins at another seed. `./x fuzz kernels` sets these.
 
 mod generate;
+mod host;
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
@@ -16,11 +17,11 @@ use dastac::Error;
 use dastac::buffer::stored_type;
 use dastac::driver::{Analysis, Laid, Lowered, Target};
 use dastac::layout::Layout;
-use dastac::loops::interp::{Data, run_steps};
+use dastac::loops::interp::Data;
 use dastac::loops::tile::{Tiling, tile_as_planned};
-use dastac::loops::{BufferId, Mode, Module, verify};
+use dastac::loops::{BufferId, Module, verify};
 use dastac::run::{Runner, facts};
-use dastac::sched::{KERNEL, Movement};
+use dastac::sched::Movement;
 use dastac::sparse::iterate::lower;
 use dastac::sparse::{Build, Entries, Tensor, Values};
 use dastac::stur::program::{Element, TensorId};
@@ -29,7 +30,7 @@ use dastac::stur::{Program, Role, Severity};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::sparse::data;
+use host::Host;
 
 /// Cases of the plain test run.
 const CASES: u64 = 2_000;
@@ -140,7 +141,7 @@ fn check(source: &str, rng: &mut ChaCha8Rng, seed: u64) -> Outcome {
             continue;
         }
         let inputs = inputs(&evaluator, program, density, rng).map_err(at)?;
-        let wanted = evaluator.run_stored(&inputs.dense, &inputs.stored);
+        let wanted = evaluator.run_patterns(&inputs.dense, &inputs.stored);
         let wanted = wanted.map_err(|error| at(error.to_string()))?;
         for (name, module) in &versions {
             let failed = |error: String| at(format!("{name}: {error}\n{module}"));
@@ -265,79 +266,96 @@ fn values(data: &Data) -> Vec<f64> {
     }
 }
 
+/// What the reference computes, and which elements are stored.
+type Wanted = BTreeMap<TensorId, (Dense, Vec<bool>)>;
+
 /// Packs what is packed, computes and unpacks by the interpreter, and compares with the reference.
 fn interpret(
     lowered: &Lowered,
     module: &Module,
     movement: &Movement,
-    (inputs, wanted): (&Inputs, &BTreeMap<TensorId, Dense>),
+    (inputs, wanted): (&Inputs, &Wanted),
     sizes: &[i64],
 ) -> Result<(), String> {
-    const STEPS: u64 = 10_000_000;
     let program = &lowered.laid.analysis.inferred.program;
     let facts = facts(&lowered.laid, sizes).map_err(|error| error.to_string())?;
-    let mut symbols = sizes.to_vec();
-    symbols.resize(module.symbols.len().max(movement.module.symbols.len()), 0);
-    let mut arrays: BTreeMap<BufferId, Data> = BTreeMap::new();
+    let shape =
+        |id: TensorId| facts[id.0].shape.iter().map(|e| *e as usize).collect::<Vec<usize>>();
+    let mut host = Host::new(lowered, module, sizes);
     for one in &lowered.kernel.stored {
-        let tensor = &inputs.tensors[&one.tensor];
-        let copying = Build { padding: None, ..Build::default() };
-        let converted = tensor.convert(&one.operand.format, copying);
-        let tensor = converted.map_err(|error| error.to_string())?;
-        for (level, symbol) in one.operand.counts() {
-            symbols[symbol.0 as usize] = crate::sparse::positions(&tensor, level);
+        if let Some(tensor) = inputs.tensors.get(&one.tensor) {
+            host.store(one, tensor)?;
         }
-        arrays.extend(one.operand.buffers().into_iter().zip(data(&tensor)));
     }
-    let run = |module: &Module, function: &str, data: &mut [Data]| {
-        let symbols = &symbols[..module.symbols.len()];
-        run_steps(module, function, symbols, data, STEPS)
-            .map_err(|error| format!("{function}: {error}"))
-    };
     let rubbish =
         |id: TensorId, count: i64| numbers(program.tensor(id).element, &vec![7.0; count as usize]);
     for id in program.tensor_ids().filter(|id| program.tensor(*id).format.is_none()) {
         let mut packed = rubbish(id, facts[id.0].unique);
         if let Some(dense) = inputs.dense.get(&id) {
-            let shape: Vec<usize> = facts[id.0].shape.iter().map(|e| *e as usize).collect();
-            let dense = numbers(program.tensor(id).element, &dense.resized(&shape).data);
+            let dense = numbers(program.tensor(id).element, &dense.resized(&shape(id)).data);
             let mut both = [dense, packed];
-            run(&movement.module, &movement.functions[id.0].0, &mut both)?;
+            host.call(&movement.module, &movement.functions[id.0].0, &mut both)?;
             [_, packed] = both;
         }
-        arrays.insert(BufferId(id.0 as u32), packed);
+        host.arrays.insert(buffer(id), packed);
     }
-    let Some(function) = module.find_function(KERNEL) else { return Err("no kernel".into()) };
-    let mut arguments: Vec<Data> = function.args.iter().map(|(id, _)| arrays[id].clone()).collect();
-    run(module, KERNEL, &mut arguments)?;
-    for ((id, mode), data) in function.args.iter().zip(arguments) {
-        if *mode != Mode::In {
-            arrays.insert(*id, data);
-        }
-    }
-    for (id, wanted) in wanted {
-        let name = &facts[id.0].name;
-        let elements = facts[id.0].shape.iter().product();
-        let mut both = [arrays[&BufferId(id.0 as u32)].clone(), rubbish(*id, elements)];
-        run(&movement.module, &movement.functions[id.0].1, &mut both)?;
-        let found = values(&both[1]);
-        let shape: Vec<usize> = facts[id.0].shape.iter().map(|extent| *extent as usize).collect();
-        let wanted = wanted.resized(&shape);
-        let error = match program.tensor(*id).element {
-            Element::F32 => 1e-4,
-            _ => 1e-9,
+    host.run()?;
+    for (id, (wanted, pattern)) in wanted {
+        let tensor = program.tensor(*id);
+        let found = match tensor.format {
+            Some(_) => found_in_levels(&host, *id, pattern)?,
+            None => {
+                let elements = facts[id.0].shape.iter().product();
+                let mut both = [host.arrays[&buffer(*id)].clone(), rubbish(*id, elements)];
+                host.call(&movement.module, &movement.functions[id.0].1, &mut both)?;
+                values(&both[1])
+            }
         };
-        let same = |found: f64, wanted: f64| {
+        let wanted = wanted.resized(&shape(*id));
+        let same = |(found, wanted): (&f64, &f64)| {
+            let error = if has_f32(program) { 1e-4 } else { 1e-9 };
             found == wanted
                 || found.is_nan() && wanted.is_nan()
                 || (found - wanted).abs() <= error * wanted.abs().max(1.0)
         };
-        let agrees = found.iter().zip(&wanted.data).all(|(found, wanted)| same(*found, *wanted));
-        if !agrees || found.len() != wanted.data.len() {
-            return Err(format!("{name} is {found:?}\nnot {wanted:?}"));
+        if found.len() != wanted.data.len() || !found.iter().zip(&wanted.data).all(same) {
+            return Err(format!("{} is {found:?}\nnot {wanted:?}", tensor.name));
         }
     }
     Ok(())
+}
+
+/// Whether something is rounded to 32 bits, at which partial sums may be, too.
+fn has_f32(program: &Program) -> bool {
+    program.rules.iter().any(|rule| program.tensor(rule.head).element == Element::F32)
+}
+
+/// All elements of a result with a format, of which just those of a pattern have to be stored.
+fn found_in_levels(host: &Host, id: TensorId, pattern: &[bool]) -> Result<Vec<f64>, String> {
+    let program = &host.lowered.laid.analysis.inferred.program;
+    let rule = program.tensor(id).rule().expect("it is computed");
+    let zero = program.rules[rule.0].semiring.zero();
+    let tensor = host.tensor(id)?;
+    let shape: Vec<usize> = tensor.shape().iter().map(|extent| *extent as usize).collect();
+    let mut found = vec![zero; pattern.len()];
+    for at in 0..found.len() {
+        let position = tensor.positions_of(&place(&shape, at)).first().copied();
+        if let Some(value) = position.and_then(|position| tensor.values().get(position)) {
+            found[at] = value.to_f64();
+        }
+        // A result with the levels of an operand has all of them, also where it adds up nothing.
+        let spare = host.copies_levels() && found[at] == zero;
+        if position.is_some() != pattern[at] && !(spare && position.is_some()) {
+            let name = &program.tensor(id).name;
+            let what = if pattern[at] { "not stored" } else { "stored" };
+            return Err(format!("{name} at {:?} is {what}", place(&shape, at)));
+        }
+    }
+    Ok(found)
+}
+
+fn buffer(id: TensorId) -> BufferId {
+    BufferId(id.0 as u32)
 }
 
 /// The same by machine code.

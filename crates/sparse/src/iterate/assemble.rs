@@ -183,7 +183,8 @@ pub fn assembly(
         kernel.place = place_in(&kernel, result, 0);
         let Filled { whole, walks } = fill(function, module, &kernel)?;
         let mut body = std::mem::take(&mut function.body);
-        if !whole {
+        // Without products nothing is set, and there are elements all the same.
+        if !whole || kernel.products.is_empty() {
             body.insert(0, cleared(function, &kernel));
         }
         return done(Structure::Dense, body, walks);
