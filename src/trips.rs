@@ -2,6 +2,34 @@
 //!
 //! [`Runner::trips`] runs the computation once more, compiled with a counter for each loop. Work on sparse tensors is to be proportional to what is stored within reach:
 //! that is seen here, on one's own inputs, and for every strategy ([`crate::driver::Iteration`]) and order of loops.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use std::collections::BTreeMap;
+//! use dastac::driver::{Target, compile};
+//! use dastac::run::Runner;
+//! use dastac::sparse::{Build, Entries, Format, Tensor, Values};
+//! let built = compile(
+//!     "symbols: N
+//!      iters: O -> p, r
+//!      O(p) := I(p + r) * F(r)
+//!      O:D(p) := (0 <= p < N)
+//!      I:D(x) := (0 <= x < N + 2)
+//!      I:F := csf
+//!      F:D(r) := (0 <= r < 3)",
+//!     Target::default(),
+//! )?;
+//! let mut runner = Runner::new(built, &BTreeMap::from([("N".into(), 1000)]), 1)?;
+//! let signal = runner.built().lowered.laid.analysis.inferred.program.find("I").unwrap();
+//! let entries = Entries::new(vec![1002], vec![10, 500], Values::F64(vec![1.0, 2.0]))?;
+//! runner.bind(signal, Tensor::from_entries(&entries, &Format::coo(1), Build::default())?)?;
+//! let kernel = &runner.trips()?[0];
+//! // Two elements, which three windows each have within reach, of 1000.
+//! let innermost = kernel.loops.last().unwrap();
+//! assert_eq!((innermost.trips, innermost.bound.as_ref().unwrap().value), (6, 6));
+//! # Ok(())
+//! # }
+//! ```
 
 use std::collections::BTreeSet;
 
@@ -116,7 +144,7 @@ impl Counters {
 impl Runner {
     /// Runs the computation once, preprocess blocks too, and counts how often each of its loops runs. What is counted are the loops before they are cut into tiles for
     /// registers and caches, on one thread: they do the same work, so counts do not depend on the machine. The results are those of [`Runner::execute`], but that a
-    /// sum in tiles may be rounded otherwise. The first call compiles the code that counts.
+    /// sum in tiles may be rounded otherwise. The first call compiles the code that counts. Functions are in the order in which they are called.
     ///
     /// # Errors
     /// As [`Runner::execute`]; code that cannot be generated.
@@ -142,8 +170,9 @@ impl Runner {
             let mut arguments: Vec<BufferArg<'_>> = arguments.into_iter().chain(counters).collect();
             code.call(name, parameters, &mut arguments)
         })?;
-        let functions = phases.iter().zip(&counting.loops).zip(&counts);
-        let functions = functions.map(|((phase, loops), counts)| FunctionTrips {
+        let mut functions: Vec<_> = phases.iter().zip(&counting.loops).zip(&counts).collect();
+        functions.sort_by_key(|((phase, _), _)| !phase.preprocess);
+        let functions = functions.into_iter().map(|((phase, loops), counts)| FunctionTrips {
             function: phase.name.clone(),
             counts: phase.counts.map(|id| self.facts()[id.0].name.clone()),
             loops: loops.iter().zip(counts).map(|(one, trips)| self.counted(one, *trips)).collect(),

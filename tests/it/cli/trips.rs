@@ -110,6 +110,23 @@ fn rules_without_sparse_tensors() {
 }
 
 #[test]
+fn a_preprocess_block_is_counted_too() {
+    let folder = Folder::new(&example("manual_packed.stur"));
+    expect![[r#"
+        loop      goes over    trips  bound  min(n, k nnz)
+        prepare:
+          s       clears `B2`     21      -
+          i       range            6      -
+            j     range           21      -
+        kernel:
+          i       clears `y`       6      -
+          i       range            6      -
+            j     range           21      -
+        81 trips in all, counted on one thread
+    "#]].assert_eq(&table(&folder, "-p N=6"));
+}
+
+#[test]
 fn trips_as_json() {
     let folder = Folder::new(&example("spmv_csr.stur"));
     let report = folder.json("run p.stur -p M=4 -p N=6 --density 0.5 --trips --json");
