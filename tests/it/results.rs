@@ -2,7 +2,7 @@
 //!
 //! As in `sparse`, many rules stand in one program.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dastac::driver::{Analysis, Indices, Target, compile};
 use dastac::run::Runner;
@@ -10,29 +10,37 @@ use dastac::sparse::{Build, Entries, Format, Tensor, Values};
 use dastac::stur::Role;
 use dastac::stur::reference::Dense;
 
-/// Rules, with the dynamic tensors in them by rank, the result last. `@` is the number of the case.
+/// Rules, with the dynamic tensors in them by rank, the result last. `$` is the number of the case.
 const RULES: &[(&str, &[(&str, usize)])] = &[
-    ("C@(i, j) := A@(i, j) + 2 * B@(i, j)", &[("A", 2), ("B", 2), ("C", 2)]),
-    ("C@(i, j) := A@(i, j) * B@(i, j)", &[("A", 2), ("B", 2), ("C", 2)]),
-    ("C@(i, j) := S@(i, j) * U(i, k) * X(k, j)", &[("S", 2), ("C", 2)]),
-    ("C@(i, j) := 3 * A@(j, i)", &[("A", 2), ("C", 2)]),
-    ("C@(i, k) := A@(i, j) * B@(j, k)", &[("A", 2), ("B", 2), ("C", 2)]),
-    ("C@(i, j) := A@(i, j) * (i < j) + B@(i, j) * (2 <= i)", &[("A", 2), ("B", 2), ("C", 2)]),
-    ("C@(i, j) := A@(i, j) * L(i, j) + L(j, i)", &[("A", 2), ("C", 2)]),
-    ("C@(i) := A@(i, j) * x(j)", &[("A", 2), ("C", 1)]),
-    ("C@(p) := v@(p + r + -1) * f(r)", &[("v", 1), ("C", 1)]),
-    ("C@(p, q) := A@(p + r, q + s + -1) * G(r, s)", &[("A", 2), ("C", 2)]),
-    ("C@(i, j, k) := S@(i, j) * X(j, k)", &[("S", 2), ("C", 3)]),
-    ("C@(i, j, k) := T@(i, j, k) + W@(i, j, k)", &[("T", 3), ("W", 3), ("C", 3)]),
-    ("C@(i, k) := T@(i, j, k) * x(j)", &[("T", 3), ("C", 2)]),
-    ("C@(i, k) := max(j) A@(i, j) * B@(j, k)", &[("A", 2), ("B", 2), ("C", 2)]),
+    ("C$(i, j) := A$(i, j) + 2 * B$(i, j)", &[("A", 2), ("B", 2), ("C", 2)]),
+    ("C$(i, j) := A$(i, j) * B$(i, j)", &[("A", 2), ("B", 2), ("C", 2)]),
+    ("C$(i, j) := S$(i, j) * U(i, k) * X(k, j)", &[("S", 2), ("C", 2)]),
+    ("C$(i, j) := 3 * A$(j, i)", &[("A", 2), ("C", 2)]),
+    ("C$(i, k) := A$(i, j) * B$(j, k)", &[("A", 2), ("B", 2), ("C", 2)]),
+    ("C$(i, j) := A$(i, j) * (i < j) + B$(i, j) * (2 <= i)", &[("A", 2), ("B", 2), ("C", 2)]),
+    ("C$(i, j) := A$(i, j) * L(i, j) + L(j, i)", &[("A", 2), ("C", 2)]),
+    ("C$(i) := A$(i, j) * x(j)", &[("A", 2), ("C", 1)]),
+    ("C$(p) := v$(p + r + -1) * f(r)", &[("v", 1), ("C", 1)]),
+    ("C$(p, q) := A$(p + r, q + s + -1) * G(r, s)", &[("A", 2), ("C", 2)]),
+    ("C$(i, j, k) := S$(i, j) * X(j, k)", &[("S", 2), ("C", 3)]),
+    ("C$(i, j, k) := T$(i, j, k) + W$(i, j, k)", &[("T", 3), ("W", 3), ("C", 3)]),
+    ("C$(i, k) := T$(i, j, k) * x(j)", &[("T", 3), ("C", 2)]),
+    ("C$(i, k) := max(j) A$(i, j) * B$(j, k)", &[("A", 2), ("B", 2), ("C", 2)]),
     (
-        "C@(i, j) := A@(i, j)\nD@(i, j) := C@(i, j) * B@(i, j)\ny@(j) := C@(i, j) * D@(i, j)",
+        "C$(i, j) := A$(i, j)\nD$(i, j) := C$(i, j) * B$(i, j)\ny$(j) := C$(i, j) * D$(i, j)",
         &[("A", 2), ("B", 2), ("D", 2), ("C", 2)],
     ),
     (
-        "t@(i) := A@(i, j)\nC@(i, j) := t@(i) * A@(i, j) + B@(i, j)\ny@(i) := C@(i, j) * x(j) + t@(i)",
+        "t$(i) := A$(i, j)\nC$(i, j) := t$(i) * A$(i, j) + B$(i, j)\ny$(i) := C$(i, j) * x(j) + t$(i)",
         &[("A", 2), ("B", 2), ("C", 2)],
+    ),
+    (
+        "@preprocess_start\nC$(i, j) := A$(i, j) * B$(i, j)\n@preprocess_end\ny$(j) := C$(i, j) * x(i)",
+        &[("A", 2), ("B", 2), ("C", 2)],
+    ),
+    (
+        "@preprocess_start\nt$(i) := A$(i, j)\nC$(i, j) := t$(i) * A$(i, j)\n@preprocess_end\nD$(j, i) := C$(i, j) + A$(j, i)",
+        &[("A", 2), ("D", 2), ("C", 2)],
     ),
 ];
 
@@ -65,8 +73,12 @@ fn formats_of_results(rank: usize) -> &'static [&'static str] {
     }
 }
 
-/// Rules of one program.
-const TOGETHER: usize = 16;
+/// The types of operands and results of a program.
+const TYPES: [Option<(&str, &str)>; 4] =
+    [None, Some(("i32", "i32")), Some(("i32", "i64")), Some(("bool", "i32"))];
+
+/// Rules of one program: all of them.
+const TOGETHER: usize = RULES.len();
 
 /// Programs of all rules, each with its tensors in `rounds` combinations of formats.
 fn programs(rounds: usize) -> Vec<String> {
@@ -74,7 +86,7 @@ fn programs(rounds: usize) -> Vec<String> {
     for round in 0..rounds {
         for (at, (rule, tensors)) in RULES.iter().enumerate() {
             let number = cases.len();
-            let mut text = rule.replace('@', &number.to_string()) + "\n";
+            let mut text = rule.replace('$', &number.to_string()) + "\n";
             for (nth, (name, rank)) in tensors.iter().enumerate() {
                 let all = match nth + 1 == tensors.len() {
                     true => formats_of_results(*rank),
@@ -90,8 +102,29 @@ fn programs(rounds: usize) -> Vec<String> {
             cases.push(text);
         }
     }
-    let whole = |rules: &[String]| format!("symbols: N\n{}{OTHERS}", rules.concat());
-    cases.chunks(TOGETHER).map(whole).collect()
+    let whole = |(round, rules): (usize, &[String])| {
+        let text = rules.concat() + OTHERS;
+        format!("symbols: N\n{}{text}", types(&text, TYPES[round % TYPES.len()]))
+    };
+    cases.chunks(TOGETHER).enumerate().map(whole).collect()
+}
+
+/// `types:` of all tensors of a program.
+fn types(text: &str, of: Option<(&str, &str)>) -> String {
+    let Some((operand, result)) = of else { return String::new() };
+    let heads = text.lines().filter(|line| line.contains(":="));
+    let names = heads.filter_map(|line| line.split(['(', ':']).next().zip(Some(line)));
+    let is_rule = |line: &str| line.split_once('(').is_some_and(|(name, _)| !name.contains(':'));
+    let (mut all, mut computed) = (BTreeSet::new(), BTreeSet::new());
+    for (name, line) in names {
+        all.insert(name);
+        if is_rule(line) {
+            computed.insert(name);
+        }
+    }
+    let own = |name: &&str| if computed.contains(name) { result } else { operand };
+    let all: Vec<String> = all.iter().map(|name| format!("{name} = {}", own(name))).collect();
+    format!("types: {}\n", all.join(", "))
 }
 
 fn sizes(n: i64) -> BTreeMap<String, i64> {

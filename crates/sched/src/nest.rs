@@ -88,6 +88,11 @@ impl Scan<'_> {
         generate(&explicit(&domain)?)
             .or_else(|_| generate(&domain))
             .or_else(|_| generate(&domain.compute_divs()?))
+            .or_else(|_| {
+                // One part after the other: its points may come in any order.
+                let parts = domain.make_disjoint()?.basic_sets()?;
+                Ok(Node::Block(parts.iter().map(generate).collect::<Result<_, SchedError>>()?))
+            })
     }
 
     /// isl's ASTs of many sets over the same dimensions. Sets that differ in numbers only share one, unless it has more cases than a set's own.
