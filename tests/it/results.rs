@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dastac::driver::{Analysis, Indices, Target, compile};
 use dastac::run::Runner;
+use dastac::sparse::storage::Slice;
 use dastac::sparse::{Build, Entries, Format, Tensor, Values};
 use dastac::stur::Role;
 use dastac::stur::reference::Dense;
@@ -197,6 +198,28 @@ fn zeros_of_minima_in_blocks_stay_when_they_are_converted() {
     let stored = runner.result_entries(c).unwrap().to_entries().unwrap();
     let expected = Entries::new(vec![2, 2], vec![1, 1], Values::F64(vec![0.0])).unwrap();
     assert_eq!(stored, expected);
+}
+
+/// Integers that floats do not hold, in an array of all elements.
+#[test]
+fn large_integers_of_results_stay_what_they_are() {
+    let source = "symbols: N
+        types: A = i64, C = i64
+        C(i) := A(i)
+        A:D(i) := (0 <= i < N)
+        A:F := C
+        C:D(i) := (0 <= i < N)
+        C:F := C";
+    let mut runner =
+        Runner::new(compile(source, Target::default()).unwrap(), &sizes(2), 1).unwrap();
+    let program = runner.built().lowered.laid.analysis.inferred.program.clone();
+    let [a, c] = ["A", "C"].map(|name| program.find(name).unwrap());
+    let large = (1 << 53) + 1;
+    let entries = Entries::new(vec![2], vec![1], Values::I64(vec![large])).unwrap();
+    let sparse = Tensor::from_entries(&entries, &Format::csf(1), Build::default()).unwrap();
+    runner.bind(a, sparse).unwrap();
+    runner.execute().unwrap();
+    assert_eq!(runner.unpacked(c).unwrap().as_slice(), Slice::I64(&[0, large]));
 }
 
 #[test]

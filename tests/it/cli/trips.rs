@@ -123,7 +123,8 @@ fn a_preprocess_block_is_counted_too() {
           i       range            6      -
             j     range           21      -
         81 trips in all, counted on one thread
-    "#]].assert_eq(&table(&folder, "-p N=6"));
+    "#]]
+    .assert_eq(&table(&folder, "-p N=6"));
 }
 
 #[test]
