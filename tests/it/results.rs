@@ -11,8 +11,10 @@ use dastac::sparse::{Build, Entries, Format, Tensor, Values};
 use dastac::stur::Role;
 use dastac::stur::reference::Dense;
 
+use crate::sparse::{Rule, declared};
+
 /// Rules, with the dynamic tensors in them by rank, the result last. `$` is the number of the case.
-const RULES: &[(&str, &[(&str, usize)])] = &[
+const RULES: &[Rule] = &[
     ("C$(i, j) := A$(i, j) + 2 * B$(i, j)", &[("A", 2), ("B", 2), ("C", 2)]),
     ("C$(i, j) := A$(i, j) * B$(i, j)", &[("A", 2), ("B", 2), ("C", 2)]),
     ("C$(i, j) := S$(i, j) * U(i, k) * X(k, j)", &[("S", 2), ("C", 2)]),
@@ -83,26 +85,11 @@ const TOGETHER: usize = RULES.len();
 
 /// Programs of all rules, each with its tensors in `rounds` combinations of formats.
 fn programs(rounds: usize) -> Vec<String> {
-    let mut cases = Vec::new();
-    for round in 0..rounds {
-        for (at, (rule, tensors)) in RULES.iter().enumerate() {
-            let number = cases.len();
-            let mut text = rule.replace('$', &number.to_string()) + "\n";
-            for (nth, (name, rank)) in tensors.iter().enumerate() {
-                let all = match nth + 1 == tensors.len() {
-                    true => formats_of_results(*rank),
-                    false => formats(*rank),
-                };
-                let format = all[(round + nth * (round / all.len() + at)) % all.len()];
-                let dims = &["i", "j", "k"][..*rank];
-                let bounds: Vec<String> = dims.iter().map(|d| format!("(0 <= {d} < N)")).collect();
-                let (head, bounds) = (dims.join(", "), bounds.join(" * "));
-                text += &format!("{name}{number}:D({head}) := {bounds}\n");
-                text += &format!("{name}{number}:F({head}) := {format}\n");
-            }
-            cases.push(text);
-        }
-    }
+    // Results come last.
+    let cases = declared(RULES, rounds, &|last, rank| match last {
+        true => formats_of_results(rank),
+        false => formats(rank),
+    });
     let whole = |(round, rules): (usize, &[String])| {
         let text = rules.concat() + OTHERS;
         format!("symbols: N\n{}{text}", types(&text, TYPES[round % TYPES.len()]))

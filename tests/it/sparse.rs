@@ -14,43 +14,43 @@ use dastac::sparse::iterate::Walking;
 use dastac::sparse::storage::LevelData;
 use dastac::sparse::{Build, Tensor, Values};
 
-/// Rules, with the dynamic tensors in them by rank. `@` is the number of the case, so that each has tensors of its own.
+/// Rules, with the dynamic tensors in them by rank. `$` is the number of the case, so that each has tensors of its own.
 pub const RULES: &[Rule] = &[
-    ("y@(i) := A@(i, j) * x(j)", &[("A", 2)]),
-    ("y@(j) := A@(i, j) * z(i) * (i + 1 < j)", &[("A", 2)]),
-    ("y@(i, k) := A@(i, j) * X(j, k)", &[("A", 2)]),
-    ("y@(i, j) := S@(i, j) * U(i, k) * X(j, k)", &[("S", 2)]),
-    ("y@(i, j) := A@(i, j) + 2 * B@(i, j)", &[("A", 2), ("B", 2)]),
-    ("y@(i, j) := A@(i, j) * B@(i, j) + (-1) * U(i, j)", &[("A", 2), ("B", 2)]),
-    ("y@(i) := A@(i, j) * v@(j) + x(i)", &[("A", 2), ("v", 1)]),
-    ("y@() := A@(i, j) * A@(j, i)", &[("A", 2)]),
-    ("y@(i) := A@(i, j) * A@(i, j + 1)", &[("A", 2)]),
-    ("y@(i, k) := A@(i, j) * B@(j, k)", &[("A", 2), ("B", 2)]),
-    ("y@(i, j) := T@(i, k, l) * X(k, j) * U(l, j)", &[("T", 3)]),
-    ("y@(l, i) := T@(i, k, l) * v@(k)", &[("T", 3), ("v", 1)]),
-    ("y@(i, k) := A@(i, j) * L(j, k)", &[("A", 2)]),
-    ("y@(i, j) := S@(i, j) * H(j, i)", &[("S", 2)]),
-    ("y@(i) := L(i, j) * A@(i, j) * (i >= j + 2) + N() * A@(i, i)", &[("A", 2)]),
-    ("y@(i, k) := L(i, j) * L(j, k) * A@(i, j)", &[("A", 2)]),
-    ("y@(i) := A@(i, j) * x(j + k) * (-2 <= k < 3)", &[("A", 2)]),
-    ("y@(p) := v@(p + r + -1) * f(r) * (0 <= p < N)", &[("v", 1)]),
-    ("y@(p, q) := A@(p + r, q + s + -1) * G(r, s) * (0 <= p < N) * (0 <= q < N)", &[("A", 2)]),
-    ("y@(p) := v@(2 * p + r) * w@(r) * (0 <= p < N)", &[("v", 1), ("w", 1)]),
-    ("y@(i) := A@(i, j) * z^-1(j)", &[("A", 2)]),
-    ("y@(i) := min(j) A@(i, j) + x(j)", &[("A", 2)]),
-    ("y@(i, k) := max(j) A@(i, j) * B@(j, k)", &[("A", 2), ("B", 2)]),
-    ("y@(i) := or(j) A@(i, j) * v@(j)", &[("A", 2), ("v", 1)]),
-    ("y@(i, k) := (p = pos(A@(i, j))) * X(p, k)", &[("A", 2)]),
+    ("y$(i) := A$(i, j) * x(j)", &[("A", 2)]),
+    ("y$(j) := A$(i, j) * z(i) * (i + 1 < j)", &[("A", 2)]),
+    ("y$(i, k) := A$(i, j) * X(j, k)", &[("A", 2)]),
+    ("y$(i, j) := S$(i, j) * U(i, k) * X(j, k)", &[("S", 2)]),
+    ("y$(i, j) := A$(i, j) + 2 * B$(i, j)", &[("A", 2), ("B", 2)]),
+    ("y$(i, j) := A$(i, j) * B$(i, j) + (-1) * U(i, j)", &[("A", 2), ("B", 2)]),
+    ("y$(i) := A$(i, j) * v$(j) + x(i)", &[("A", 2), ("v", 1)]),
+    ("y$() := A$(i, j) * A$(j, i)", &[("A", 2)]),
+    ("y$(i) := A$(i, j) * A$(i, j + 1)", &[("A", 2)]),
+    ("y$(i, k) := A$(i, j) * B$(j, k)", &[("A", 2), ("B", 2)]),
+    ("y$(i, j) := T$(i, k, l) * X(k, j) * U(l, j)", &[("T", 3)]),
+    ("y$(l, i) := T$(i, k, l) * v$(k)", &[("T", 3), ("v", 1)]),
+    ("y$(i, k) := A$(i, j) * L(j, k)", &[("A", 2)]),
+    ("y$(i, j) := S$(i, j) * H(j, i)", &[("S", 2)]),
+    ("y$(i) := L(i, j) * A$(i, j) * (i >= j + 2) + N() * A$(i, i)", &[("A", 2)]),
+    ("y$(i, k) := L(i, j) * L(j, k) * A$(i, j)", &[("A", 2)]),
+    ("y$(i) := A$(i, j) * x(j + k) * (-2 <= k < 3)", &[("A", 2)]),
+    ("y$(p) := v$(p + r + -1) * f(r) * (0 <= p < N)", &[("v", 1)]),
+    ("y$(p, q) := A$(p + r, q + s + -1) * G(r, s) * (0 <= p < N) * (0 <= q < N)", &[("A", 2)]),
+    ("y$(p) := v$(2 * p + r) * w$(r) * (0 <= p < N)", &[("v", 1), ("w", 1)]),
+    ("y$(i) := A$(i, j) * z^-1(j)", &[("A", 2)]),
+    ("y$(i) := min(j) A$(i, j) + x(j)", &[("A", 2)]),
+    ("y$(i, k) := max(j) A$(i, j) * B$(j, k)", &[("A", 2), ("B", 2)]),
+    ("y$(i) := or(j) A$(i, j) * v$(j)", &[("A", 2), ("v", 1)]),
+    ("y$(i, k) := (p = pos(A$(i, j))) * X(p, k)", &[("A", 2)]),
     (
-        "y@(p) := A@(i, j) * (p = pos(B@(i, j + 1))) * x(j) * (0 <= p < 2 * N)",
+        "y$(p) := A$(i, j) * (p = pos(B$(i, j + 1))) * x(j) * (0 <= p < 2 * N)",
         &[("A", 2), ("B", 2)],
     ),
     (
-        "y@(p, k) := (p = pos(T@(i, j, l))) * (q = pos(A@(l, j))) * X(q, k) * (1 <= p < N)",
+        "y$(p, k) := (p = pos(T$(i, j, l))) * (q = pos(A$(l, j))) * X(q, k) * (1 <= p < N)",
         &[("T", 3), ("A", 2)],
     ),
     (
-        "y@(p) := min(i, q) (p = pos(v@(i))) * (q = pos(w@(2 * i + -1))) * (x(q) + 3) * (0 <= p < N)",
+        "y$(p) := min(i, q) (p = pos(v$(i))) * (q = pos(w$(2 * i + -1))) * (x(q) + 3) * (0 <= p < N)",
         &[("v", 1), ("w", 1)],
     ),
 ];
@@ -85,15 +85,19 @@ const TOGETHER: usize = 24;
 /// A rule, and the dynamic tensors in it by rank.
 pub type Rule = (&'static str, &'static [(&'static str, usize)]);
 
-/// Programs of rules, each with its tensors in `rounds` combinations of formats.
-pub fn programs(rules: &[Rule], rounds: usize) -> Vec<String> {
+/// Rules with declarations of their dynamic tensors, in `rounds` combinations of the formats that there are for a rank, those of its last tensor apart.
+pub fn declared(
+    rules: &[Rule],
+    rounds: usize,
+    formats: &dyn Fn(bool, usize) -> &'static [&'static str],
+) -> Vec<String> {
     let mut cases = Vec::new();
     for round in 0..rounds {
         for (at, (rule, tensors)) in rules.iter().enumerate() {
             let number = cases.len();
-            let mut text = rule.replace('@', &number.to_string()) + "\n";
+            let mut text = rule.replace('$', &number.to_string()) + "\n";
             for (nth, (name, rank)) in tensors.iter().enumerate() {
-                let all = formats(*rank);
+                let all = formats(nth + 1 == tensors.len(), *rank);
                 // All pairs come in the end: the second tensor's formats go at another pace.
                 let format = all[(round + nth * (round / all.len() + at)) % all.len()];
                 let dims = &["i", "j", "k"][..*rank];
@@ -105,6 +109,12 @@ pub fn programs(rules: &[Rule], rounds: usize) -> Vec<String> {
             cases.push(text);
         }
     }
+    cases
+}
+
+/// Programs of rules, each with its tensors in `rounds` combinations of formats.
+pub fn programs(rules: &[Rule], rounds: usize) -> Vec<String> {
+    let cases = declared(rules, rounds, &|_, rank| formats(rank));
     let whole = |rules: &[String]| {
         // A program has one line of orders.
         let text = rules.concat();
@@ -258,24 +268,24 @@ fn accesses_stay_within_buffers_with_indices_of_64_bits() {
 
 /// Convolutions, with loops in several orders.
 pub const CONVOLUTIONS: &[Rule] = &[
-    ("iters: y@ -> p, r\ny@(p) := v@(p + r + -1) * f(r) * (0 <= p < N)", &[("v", 1)]),
-    ("iters: y@ -> r, p\ny@(p) := v@(2 * p + r) * f(r) * (0 <= p < N)", &[("v", 1)]),
-    ("y@(p) := v@(p + 2 * r) * w@(r) * (0 <= p < N)", &[("v", 1), ("w", 1)]),
-    ("y@(p) := v@(p + -1 * r) * f(r) + v@(p) * (0 <= p < N)", &[("v", 1)]),
-    ("y@(p) := max(r) v@(p + r) * f(r) * (0 <= p < N)", &[("v", 1)]),
+    ("iters: y$ -> p, r\ny$(p) := v$(p + r + -1) * f(r) * (0 <= p < N)", &[("v", 1)]),
+    ("iters: y$ -> r, p\ny$(p) := v$(2 * p + r) * f(r) * (0 <= p < N)", &[("v", 1)]),
+    ("y$(p) := v$(p + 2 * r) * w$(r) * (0 <= p < N)", &[("v", 1), ("w", 1)]),
+    ("y$(p) := v$(p + -1 * r) * f(r) + v$(p) * (0 <= p < N)", &[("v", 1)]),
+    ("y$(p) := max(r) v$(p + r) * f(r) * (0 <= p < N)", &[("v", 1)]),
     (
-        "iters: y@ -> p, q, r, s\ny@(p, q) := A@(p + r, q + s + -1) * G(r, s) * (0 <= p < N) * (0 <= q < N)",
+        "iters: y$ -> p, q, r, s\ny$(p, q) := A$(p + r, q + s + -1) * G(r, s) * (0 <= p < N) * (0 <= q < N)",
         &[("A", 2)],
     ),
     (
-        "iters: y@ -> p, r, q, s\ny@(p, q) := A@(p + r, 2 * q + s) * G(r, s) * (0 <= p < N) * (0 <= q < N)",
+        "iters: y$ -> p, r, q, s\ny$(p, q) := A$(p + r, 2 * q + s) * G(r, s) * (0 <= p < N) * (0 <= q < N)",
         &[("A", 2)],
     ),
     (
-        "iters: y@ -> r, s, p, q\ny@(p, q) := A@(p + r, q + s) * B@(r, s) * (0 <= p < N) * (0 <= q < N)",
+        "iters: y$ -> r, s, p, q\ny$(p, q) := A$(p + r, q + s) * B$(r, s) * (0 <= p < N) * (0 <= q < N)",
         &[("A", 2), ("B", 2)],
     ),
-    ("y@(p, q) := A@(p, q) * T@(p + r + -1, q + s, k) * G(r, s) * X(k, k)", &[("A", 2), ("T", 3)]),
+    ("y$(p, q) := A$(p, q) * T$(p + r + -1, q + s, k) * G(r, s) * X(k, k)", &[("A", 2), ("T", 3)]),
 ];
 
 #[test]

@@ -366,6 +366,39 @@ fn differences(op: Compare, left: &Index, right: &Index) -> Vec<Option<Linear>> 
     }
 }
 
+/// A rewrite that goes from the outside in, with what the loops and conditions around say.
+pub(crate) trait Within {
+    /// What is known where it is.
+    fn facts(&mut self) -> &mut Facts;
+
+    /// Rewrites statements one after the other.
+    fn block(&mut self, body: &mut [Stmt]);
+
+    /// Rewrites what stands inside of a statement.
+    fn inside(&mut self, stmt: &mut Stmt) {
+        let len = self.facts().len();
+        match stmt {
+            Stmt::For(inner) => {
+                self.facts().assume_range(inner.var, &inner.lower, &inner.upper);
+                self.block(&mut inner.body);
+            }
+            Stmt::Share(inner) => {
+                self.facts().assume_share(inner);
+                self.block(&mut inner.body);
+            }
+            Stmt::If(inner) => {
+                self.facts().assume(&inner.condition);
+                self.block(&mut inner.then);
+                self.facts().truncate(len);
+                self.facts().assume(&inner.condition.clone().negate());
+                self.block(&mut inner.otherwise);
+            }
+            _ => stmt.bodies_mut().into_iter().for_each(|body| self.block(body)),
+        }
+        self.facts().truncate(len);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

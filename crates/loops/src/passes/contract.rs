@@ -15,7 +15,7 @@
 use super::Context;
 use super::narrow::narrow;
 use crate::ir::*;
-use crate::linear::{Facts, range_conditions};
+use crate::linear::{Facts, Within, range_conditions};
 
 pub(super) fn run(function: &mut Function, context: &Context) {
     let mut contract =
@@ -30,53 +30,29 @@ struct Contract<'a> {
     stored: Vec<(BufferId, Index)>,
 }
 
-impl Contract<'_> {
+impl Within for Contract<'_> {
+    fn facts(&mut self) -> &mut Facts {
+        &mut self.facts
+    }
+
     fn block(&mut self, body: &mut [Stmt]) {
         let stored = self.stored.len();
         for stmt in body {
-            self.stmt(stmt);
+            self.inside(stmt);
+            if let Stmt::For(inner) = stmt
+                && let Some(sum) = self.accumulation(inner)
+            {
+                *stmt = sum;
+            }
             if let Stmt::Store(store) = stmt {
                 self.stored.push((store.buffer, store.index.clone()));
             }
         }
         self.stored.truncate(stored);
     }
+}
 
-    fn stmt(&mut self, stmt: &mut Stmt) {
-        let len = self.facts.len();
-        match stmt {
-            Stmt::For(inner) => {
-                self.facts.assume_range(inner.var, &inner.lower, &inner.upper);
-                self.block(&mut inner.body);
-                self.facts.truncate(len);
-                if let Some(sum) = self.accumulation(inner) {
-                    *stmt = sum;
-                }
-            }
-            Stmt::Share(inner) => {
-                self.facts.assume_share(inner);
-                self.block(&mut inner.body);
-                self.facts.truncate(len);
-            }
-            Stmt::While(_)
-            | Stmt::CoIter(_)
-            | Stmt::Partial(_)
-            | Stmt::Workspace(_)
-            | Stmt::Let(_) => {
-                stmt.bodies_mut().into_iter().for_each(|body| self.block(body));
-            }
-            Stmt::If(inner) => {
-                self.facts.assume(&inner.condition);
-                self.block(&mut inner.then);
-                self.facts.truncate(len);
-                self.facts.assume(&inner.condition.clone().negate());
-                self.block(&mut inner.otherwise);
-                self.facts.truncate(len);
-            }
-            Stmt::Store(_) => {}
-        }
-    }
-
+impl Contract<'_> {
     /// The statement that `inner` is equal to, if it accumulates into one element.
     fn accumulation(&self, inner: &For) -> Option<Stmt> {
         if inner.mark != Mark::Sequential {

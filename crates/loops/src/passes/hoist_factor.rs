@@ -8,7 +8,7 @@
 
 use super::Context;
 use crate::ir::*;
-use crate::linear::{Facts, range_conditions};
+use crate::linear::{Facts, Within, range_conditions};
 
 pub(super) fn run(function: &mut Function, _: &Context) {
     Hoist { facts: Facts::default() }.block(&mut function.body);
@@ -18,45 +18,23 @@ struct Hoist {
     facts: Facts,
 }
 
-impl Hoist {
-    fn block(&mut self, body: &mut [Stmt]) {
-        body.iter_mut().for_each(|stmt| self.stmt(stmt));
+impl Within for Hoist {
+    fn facts(&mut self) -> &mut Facts {
+        &mut self.facts
     }
 
-    fn stmt(&mut self, stmt: &mut Stmt) {
-        let len = self.facts.len();
-        match stmt {
-            Stmt::For(inner) => {
-                self.facts.assume_range(inner.var, &inner.lower, &inner.upper);
-                self.block(&mut inner.body);
-            }
-            Stmt::Share(inner) => {
-                self.facts.assume_share(inner);
-                self.block(&mut inner.body);
-                self.facts.truncate(len);
-            }
-            Stmt::While(_)
-            | Stmt::CoIter(_)
-            | Stmt::Partial(_)
-            | Stmt::Workspace(_)
-            | Stmt::Let(_) => {
-                stmt.bodies_mut().into_iter().for_each(|body| self.block(body));
-            }
-            Stmt::If(inner) => {
-                self.facts.assume(&inner.condition);
-                self.block(&mut inner.then);
-                self.facts.truncate(len);
-                self.facts.assume(&inner.condition.clone().negate());
-                self.block(&mut inner.otherwise);
-            }
-            Stmt::Store(store) => {
+    fn block(&mut self, body: &mut [Stmt]) {
+        for stmt in body {
+            self.inside(stmt);
+            if let Stmt::Store(store) = stmt {
                 let value = std::mem::replace(&mut store.value, Value::Const(0.0));
                 store.value = self.value(value);
             }
         }
-        self.facts.truncate(len);
     }
+}
 
+impl Hoist {
     fn value(&mut self, value: Value) -> Value {
         match value {
             Value::Sum(sum) => self.sum(*sum),
