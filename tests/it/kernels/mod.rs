@@ -316,7 +316,7 @@ fn interpret(
             let error = if has_f32(program) { 1e-4 } else { 1e-9 };
             found == wanted
                 || found.is_nan() && wanted.is_nan()
-                || (found - wanted).abs() <= error * wanted.abs().max(1.0)
+                || wanted.is_finite() && (found - wanted).abs() <= error * wanted.abs().max(1.0)
         };
         if found.len() != wanted.data.len() || !found.iter().zip(&wanted.data).all(same) {
             return Err(format!("{} is {found:?}\nnot {wanted:?}", tensor.name));

@@ -51,6 +51,8 @@ pub struct Walked {
     pub walks: Walks,
     /// So many of its loops append elements of the result.
     appended: usize,
+    /// Whether loops over its ranges come to all elements of the head that are stored.
+    covered: bool,
 }
 
 impl Walked {
@@ -78,7 +80,7 @@ impl Dynamic<'_> {
             fill(function, module, kernel)
         })?;
         walked.walks = filled.walks;
-        Ok((filled.whole, walked))
+        Ok((filled.whole && walked.covered, walked))
     }
 
     /// The statements of a rule whose head has a format, for functions that begin with the variables of `function`, which gets theirs.
@@ -131,9 +133,10 @@ impl Dynamic<'_> {
             stored.iter().find(|one| one.tensor == id).map(|one| one.operand.clone())
         };
         let translation = Translation::new(self.inferred, self.layouts, module, rule)?;
+        let covered = translation.covers_head()?;
         let (kernel, tensors) = translation.kernel(&first)?;
         let kernel = Kernel { walking: self.walking, ..kernel };
-        Ok(Walked { head: rule.head, kernel, tensors, walks: Walks::new(), appended: 0 })
+        Ok(Walked { head: rule.head, kernel, tensors, walks: Walks::new(), appended: 0, covered })
     }
 
     /// What `attempt` makes of a kernel in which copies stand for the operands that are in the way.

@@ -200,7 +200,7 @@ impl<'a> Translation<'a> {
         let map =
             self.inferred.sets.access(&statement.iterators, &self.definition().subscripts())?;
         let stored = &self.layouts[self.rule.head.0].stored;
-        let outer = self.in_ranges(statement, &self.definition().iterators)?;
+        let outer = self.in_ranges(&statement.iterators, &self.definition().iterators)?;
         let reached = outer.apply(&map)?;
         if reached.is_subset(stored)? {
             return Ok(Condition::TRUE);
@@ -216,7 +216,7 @@ impl<'a> Translation<'a> {
     /// What holds at the points of a statement's loops: the iterators are in their ranges, subscripts of dynamic tensors within these.
     fn known(&self, statement: &Statement) -> Result<Set, SchedError> {
         let sets = &self.inferred.sets;
-        let mut known = self.in_ranges(statement, &self.iterators)?;
+        let mut known = self.in_ranges(&statement.iterators, &self.iterators)?;
         for read in &statement.reads {
             if self.inferred.program.tensor(read.tensor).format.is_some() {
                 let structured = &self.inferred.tensors[read.tensor.0];
@@ -231,18 +231,31 @@ impl<'a> Translation<'a> {
         Ok(known)
     }
 
-    /// Where some iterators of a statement are in their ranges.
-    fn in_ranges(&self, statement: &Statement, iterators: &[String]) -> Result<Set, SchedError> {
+    /// The points over some iterators at which those that are `wanted` are in their ranges.
+    fn in_ranges(&self, iterators: &[String], wanted: &[String]) -> Result<Set, SchedError> {
         let sets = &self.inferred.sets;
-        let mut known = sets.universe(&statement.iterators)?;
+        let mut known = sets.universe(iterators)?;
         for (name, range) in self.iterators.iter().zip(&self.ranges) {
-            let own = statement.iterators.contains(name) && iterators.contains(name);
+            let own = iterators.contains(name) && wanted.contains(name);
             if let Some(side) = range.known.as_ref().filter(|_| own) {
-                let map = sets.access(&statement.iterators, &[Affine::name(name)])?;
+                let map = sets.access(iterators, &[Affine::name(name)])?;
                 known = known.intersect(&map.intersect_range(side)?.domain()?)?;
             }
         }
         Ok(known)
+    }
+
+    /// Whether the ranges of the head's iterators hold all that is stored of it. That may be more than what products reach where elements without products are infinite.
+    pub(super) fn covers_head(&self) -> Result<bool, SchedError> {
+        let Rule { head, iterators, semiring, .. } = self.definition();
+        if semiring.zero() == 0.0 {
+            return Ok(true);
+        }
+        let ranges = self.iterators.iter().zip(&self.ranges);
+        let mut of_head = ranges.filter(|(name, _)| iterators.contains(name));
+        let known = of_head.all(|(_, range)| range.known.is_some());
+        let within = self.in_ranges(iterators, iterators)?;
+        Ok(known && self.layouts[head.0].stored.is_subset(&within)?)
     }
 
     /// The subscripts of a dynamic read.
