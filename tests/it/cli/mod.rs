@@ -533,7 +533,7 @@ fn stages() {
     assert_eq!(folder.works("emit p.stur --stage layout"), folder.works("layout p.stur"));
     for (stage, needle) in [
         ("loops", "func kernel(out y, in a, in B, in x)"),
-        ("mlir", "scf.parallel"),
+        ("mlir", "omp.parallel"),
         ("llvm", "define void @kernel("),
         ("asm", ".globl\tkernel"),
         ("header", "void kernel(const int64_t *params, double *y, "),

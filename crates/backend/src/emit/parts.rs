@@ -69,30 +69,35 @@ impl Writer<'_, '_> {
             Ok(())
         })?;
         self.shared_out = false;
-        if let Some(little) = &little {
-            line!(self, "scf.if {little} {{");
-            self.block(|writer| {
-                line!(writer, "{part} = arith.constant 0 : index");
-                line!(writer, "{parts} = arith.constant 1 : index");
-                writer.call_outlined(&outlined);
-                Ok(())
-            })?;
-            line!(self, "}} else {{");
-        }
+        let Some(little) = little else {
+            return self.parallel_parts(&outlined, (&part, &parts));
+        };
+        line!(self, "scf.if {little} {{");
+        self.block(|writer| {
+            line!(writer, "{part} = arith.constant 0 : index");
+            line!(writer, "{parts} = arith.constant 1 : index");
+            writer.call_outlined(&outlined);
+            Ok(())
+        })?;
+        line!(self, "}} else {{");
+        self.block(|writer| writer.parallel_parts(&outlined, (&part, &parts)))?;
+        line!(self, "}}");
+        Ok(())
+    }
+
+    /// Calls a function for the part of each thread.
+    fn parallel_parts(&mut self, outlined: &Outlined, (part, parts): (&Ssa, &Ssa)) -> Result<()> {
         line!(self, "omp.parallel {{");
         self.block(|writer| {
-            for (name, function) in [(&part, THIS_THREAD), (&parts, THREADS)] {
+            for (name, function) in [(part, THIS_THREAD), (parts, THREADS)] {
                 let number = writer.define(format_args!("func.call @{function}() : () -> i32"));
                 line!(writer, "{name} = arith.index_cast {number} : i32 to index");
             }
-            writer.call_outlined(&outlined);
+            writer.call_outlined(outlined);
             line!(writer, "omp.terminator");
             Ok(())
         })?;
         line!(self, "}}");
-        if little.is_some() {
-            line!(self, "}}");
-        }
         Ok(())
     }
 
@@ -114,8 +119,11 @@ impl Writer<'_, '_> {
             Ok(())
         })?;
         line!(self, "}} else {{");
-        let nothing = self.define(format_args!("arith.constant true"));
-        line!(self, "scf.yield {nothing} : i1");
+        self.block(|writer| {
+            let nothing = writer.define(format_args!("arith.constant true"));
+            line!(writer, "scf.yield {nothing} : i1");
+            Ok(())
+        })?;
         line!(self, "}}");
         Ok(Some(little))
     }
