@@ -12,6 +12,7 @@ use dastac_poly::{AstBuild, Map, Set};
 use super::{InferError, Inferred, Redundancy};
 use crate::coefficient::Coefficient;
 use crate::program::TensorId;
+use crate::semiring::Semiring;
 use crate::sets::{Affine, Atom, Extent, Sets};
 
 /// A set as a sum of products of comparisons over `iterators`; `(0 = 1)` when empty.
@@ -25,7 +26,7 @@ fn sum(regions: &[String]) -> String {
 }
 
 /// The declarations that say what is known of a tensor: `T:D`, `T:U` unless it is all of `:D`, and `T:R`, each a line, or `T:D` and `T:F`. Where the redundancy map
-/// is a sorting of many positions, it and `:U` are comments. None for a scalar.
+/// is a sorting of many positions, or the tensor is computed by a reduction that is no sum, it and `:U` are comments. None for a scalar.
 pub fn declarations(inferred: &Inferred, id: TensorId) -> Result<Vec<String>, InferError> {
     let tensor = inferred.program.tensor(id);
     let structured = &inferred.tensors[id.0];
@@ -59,8 +60,12 @@ pub fn declarations(inferred: &Inferred, id: TensorId) -> Result<Vec<String>, In
         lines.push(format!("# {name}:U({head}) := {unique}"));
         return Ok(lines);
     }
+    // Of reductions that are no sums these say what is known, and cannot be declared.
+    let rule = tensor.rule().map(|id| &inferred.program.rules[id.0]);
+    let is_sum = rule.is_none_or(|rule| rule.semiring == Semiring::SumTimes);
+    let mark = if is_sum { "" } else { "# " };
     if unique != ALL || !structured.redundancy.is_empty() {
-        lines.push(format!("{name}:U({head}) := {unique}"));
+        lines.push(format!("{mark}{name}:U({head}) := {unique}"));
     }
     let mut products = Vec::new();
     for piece in &structured.redundancy {
@@ -72,7 +77,7 @@ pub fn declarations(inferred: &Inferred, id: TensorId) -> Result<Vec<String>, In
     }
     if !products.is_empty() {
         let targets = targets(sets, iterators).join(", ");
-        lines.push(format!("{name}:R({head}, {targets}) := {}", products.join(" + ")));
+        lines.push(format!("{mark}{name}:R({head}, {targets}) := {}", products.join(" + ")));
     }
     Ok(lines)
 }
