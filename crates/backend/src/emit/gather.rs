@@ -85,12 +85,11 @@ impl Writer<'_, '_> {
     ) -> Result<()> {
         let Terms { sum, body, instances, element, count } = *terms;
         let mask = self.first_lanes(&rest, count);
-        let lanes = Lanes { var: sum.var, count, mask: Some(mask.clone()) };
-        let outer = self.lanes.replace(lanes);
+        let outer = self.lanes.replace(Lanes { var: sum.var, count, mask: Some(mask) });
         self.vars.insert(sum.var, Variable { name: place, affine: false });
         let vectors = match known {
             Some(known) => self.accumulate((sum.kind, body), instances, known, element)?,
-            None => self.masked_terms((sum.kind, body), instances, &mask, element)?,
+            None => self.first_terms((sum.kind, body), instances, element)?,
         };
         self.vars.remove(&sum.var);
         let totals = self.lanes_joined(sum.kind, vectors, element, count);

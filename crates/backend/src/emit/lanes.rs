@@ -943,26 +943,30 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// A vector of terms under a mask, and nothing in lanes that are not there.
-    pub(super) fn masked_terms(
+    /// The first vector of terms, and nothing in lanes that are not there.
+    pub(super) fn first_terms(
         &mut self,
         (kind, body): (Reduction, &Value),
         instances: &[Instance],
-        mask: &Ssa,
         element: Element,
     ) -> Result<Vec<Ssa>> {
         let mut group = Group::new(instances.to_vec(), element);
-        let (ty, bits) = (self.type_of(element, true), self.mask_type());
         let nothing = self.all(kind.neutral(), element);
         let mut terms = Vec::new();
         for instance in instances {
             let term = self.value(body, instance, &mut group)?;
             let term = self.spread(term, true, element);
-            terms.push(
-                self.define(format_args!("arith.select {mask}, {term}, {nothing} : {bits}, {ty}")),
-            );
+            terms.push(self.where_there(term, &nothing, element));
         }
         Ok(terms)
+    }
+
+    /// A vector in the lanes that are there, another one in the others, which may hold anything: a factor may be infinite.
+    fn where_there(&mut self, vector: Ssa, other: &Ssa, element: Element) -> Ssa {
+        let mask = self.lanes.as_ref().and_then(|lanes| lanes.mask.clone());
+        let Some(mask) = mask else { return vector };
+        let (ty, bits) = (self.type_of(element, true), self.mask_type());
+        self.define(format_args!("arith.select {mask}, {vector}, {other} : {bits}, {ty}"))
     }
 
     /// Partial sums with one more vector of terms.
@@ -974,20 +978,12 @@ impl Writer<'_, '_> {
         element: Element,
     ) -> Result<Vec<Ssa>> {
         let mut group = Group::new(instances.to_vec(), element);
-        let ty = self.type_of(element, true);
-        let mask = self.lanes.as_ref().and_then(|lanes| lanes.mask.clone());
         let mut next = Vec::new();
         for (instance, partial) in instances.iter().zip(partial) {
             let so_far = Val { ssa: partial.clone(), vector: true };
             let sum = self.with_term(kind, so_far, body, instance, &mut group)?;
-            let mut sum = self.spread(sum, true, element);
-            if let Some(mask) = &mask {
-                // Lanes that are not there may hold anything: a factor may be infinite.
-                let bits = self.mask_type();
-                sum = self
-                    .define(format_args!("arith.select {mask}, {sum}, {partial} : {bits}, {ty}"));
-            }
-            next.push(sum);
+            let sum = self.spread(sum, true, element);
+            next.push(self.where_there(sum, partial, element));
         }
         Ok(next)
     }

@@ -4,8 +4,8 @@
 //! handed out at run time, and a thread computes the same elements in each call.
 //!
 //! Before -> after: `share a, b = 0 to N step 4 by w(b) { body }` ->
-//! `if w(N) is little { a = 0  b = N  body(a, b) } else { parallel t = 0 to threads { a = edge(t)  b = edge(t + 1)  body(a, b) } }` with `edge(t)` the first multiple of 4 before which there are at least `t / threads`
-//! of the work.
+//! `if w(N) is little { body(0, N) } else { parallel t = 0 to threads { a = edge(t)  b = edge(t + 1)  body(a, b) } }` with `edge(t)` the first
+//! multiple of 4 before which there are at least `t / threads` of the work.
 //!
 //! Parts meet whatever the expression gives, even a number that does not grow: two bisections ask the same questions until one goes left
 //! and the other right.
