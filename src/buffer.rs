@@ -1,8 +1,8 @@
 //! Buffers of a run, each with its tensor's element type. Outside of them values are 64-bit floats, which hold all others exactly but for integers beyond 2^53.
 
 use dastac_backend::{AlignedVec, BufferArg};
-use dastac_sparse::storage::Slice;
-use dastac_sparse::{ElementType, Values};
+use dastac_formats::storage::Slice;
+use dastac_formats::{ElementType, Values};
 use dastac_stur::program::Element;
 
 use crate::Error;

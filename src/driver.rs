@@ -6,13 +6,13 @@
 use std::time::{Duration, Instant};
 
 use dastac_backend::{Compiled, Cpu, Options};
+use dastac_iterate::Walking;
 use dastac_layout::Layout;
 use dastac_loops::{Element, Module};
 use dastac_poly::Context;
 use dastac_sched::trips::Counting;
 use dastac_sched::validate::{Check, validate};
 use dastac_sched::{Kernel, Movement};
-use dastac_sparse::iterate::Walking;
 use dastac_stur::infer::{Inferred, infer};
 use dastac_stur::{Diagnostic, TensorId};
 
@@ -200,7 +200,7 @@ impl Lowered {
     /// A processor that LLVM does not know.
     pub fn tiled(&self, target: Target) -> Result<Module, Error> {
         let mut module = self.kernel.module.clone();
-        dastac_sparse::iterate::lower(&mut module);
+        dastac_iterate::lower(&mut module);
         if !target.untiled {
             let tiling = Cpu::Host.tiling(target.parallel)?;
             dastac_loops::tile::tile_as_planned(&mut module, &tiling, &self.kernel.plans);

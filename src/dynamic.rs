@@ -1,11 +1,11 @@
 //! Dynamically sparse tensors of a run: their arrays as arguments of a kernel, in every format in which it walks them.
 
 use dastac_backend::BufferArg;
+use dastac_formats::storage::{Indices, LevelData};
+use dastac_formats::{Build, Duplicates, Entries, Format, Tensor, Values};
+use dastac_iterate::LevelBuffers;
 use dastac_loops::{BufferId, SymbolId};
 use dastac_sched::Stored;
-use dastac_sparse::iterate::LevelBuffers;
-use dastac_sparse::storage::{Indices, LevelData};
-use dastac_sparse::{Build, Duplicates, Entries, Format, Tensor, Values};
 use dastac_stur::TensorId;
 use dastac_stur::program::Element;
 use rand::Rng;

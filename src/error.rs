@@ -60,7 +60,7 @@ pub enum Error {
         /// The tensor.
         tensor: String,
         /// Why.
-        source: dastac_sparse::StorageError,
+        source: dastac_formats::StorageError,
     },
     /// An array of the wrong shape.
     #[error(

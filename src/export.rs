@@ -5,10 +5,10 @@
 
 use dastac_backend::header::{HeaderOptions, c_header};
 use dastac_backend::{Compiled, Options, link};
+use dastac_iterate::{LevelBuffers, Structure};
 use dastac_loops::tile::{Plans, tile_as_planned};
 use dastac_loops::{BufferId, Module};
 use dastac_sched::{Assembled, KERNEL, Kernel, PREPARE, Stored};
-use dastac_sparse::iterate::{LevelBuffers, Structure};
 use dastac_stur::Role;
 use dastac_stur::program::Element;
 
@@ -77,7 +77,7 @@ impl Library {
     pub fn compile(&self, options: &Options) -> Result<Compiled, Error> {
         let options = Options { prefix: self.header.prefix.clone(), ..options.clone() };
         let mut module = self.module.clone();
-        dastac_sparse::iterate::lower(&mut module);
+        dastac_iterate::lower(&mut module);
         tile_as_planned(&mut module, &options.cpu.tiling(options.parallel)?, &self.plans);
         Ok(dastac_backend::compile(&module, &options)?)
     }

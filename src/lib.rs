@@ -29,7 +29,7 @@
 //! use std::collections::BTreeMap;
 //! use dastac::driver::{Target, compile};
 //! use dastac::run::Runner;
-//! use dastac::sparse::{Build, Entries, Format, Tensor, Values};
+//! use dastac::formats::{Build, Entries, Format, Tensor, Values};
 //! let built = compile(
 //!     "symbols: M, N
 //!      A:D(i, j) := (0 <= i < M) * (0 <= j < N)
@@ -64,10 +64,11 @@ pub mod trips;
 pub mod tune;
 
 pub use dastac_backend as backend;
+pub use dastac_formats as formats;
+pub use dastac_iterate as iterate;
 pub use dastac_layout as layout;
 pub use dastac_loops as loops;
 pub use dastac_poly as poly;
 pub use dastac_sched as sched;
-pub use dastac_sparse as sparse;
 pub use dastac_stur as stur;
 pub use error::{Error, human};

@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 
 use dastac_backend::BufferArg;
+use dastac_formats::storage::Indices;
+use dastac_formats::{StorageError, Values};
 use dastac_loops::{BufferId, Element};
-use dastac_sparse::storage::Indices;
-use dastac_sparse::{StorageError, Values};
 
 use crate::Error;
 use crate::dynamic::Copy;

@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use dastac_backend::{AlignedVec, BufferArg, Jit, OptLevel, Options};
+use dastac_formats::storage::{LevelData, Scalar};
+use dastac_formats::{Build, Entries, Format, StorageError, Tensor, Values};
+use dastac_iterate::{LevelBuffers, Structure};
 use dastac_loops::{BufferId, Mode};
 use dastac_sched::{Phase, Stored};
-use dastac_sparse::iterate::{LevelBuffers, Structure};
-use dastac_sparse::storage::{LevelData, Scalar};
-use dastac_sparse::{Build, Entries, Format, StorageError, Tensor, Values};
 use dastac_stur::Role;
 use dastac_stur::infer::Read;
 use dastac_stur::program::{Element, TensorId};

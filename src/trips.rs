@@ -8,7 +8,7 @@
 //! use std::collections::BTreeMap;
 //! use dastac::driver::{Target, compile};
 //! use dastac::run::Runner;
-//! use dastac::sparse::{Build, Entries, Format, Tensor, Values};
+//! use dastac::formats::{Build, Entries, Format, Tensor, Values};
 //! let built = compile(
 //!     "symbols: N
 //!      iters: O -> p, r
@@ -34,9 +34,9 @@
 use std::collections::BTreeSet;
 
 use dastac_backend::{BufferArg, Jit, Options};
+use dastac_iterate::{Over, Walk};
 use dastac_sched::Walked;
 use dastac_sched::trips::{Counting, Loop, LoopOver};
-use dastac_sparse::iterate::{Over, Walk};
 use dastac_stur::TensorId;
 
 use crate::Error;

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use dastac_sparse::io::{Contents, Data, ReadOptions, read};
-use dastac_sparse::{Entries, StorageError, Tensor, Values};
+use dastac_formats::io::{Contents, Data, ReadOptions, read};
+use dastac_formats::{Entries, StorageError, Tensor, Values};
 use dastac_stur::TensorId;
 use dastac_stur::program::Element;
 use rand::{Rng, SeedableRng};

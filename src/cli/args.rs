@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use dastac::driver::{Indices, Iteration};
-use dastac::sparse::iterate::Walking;
+use dastac::iterate::Walking;
 
 use super::source::is_prefix;
 

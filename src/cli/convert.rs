@@ -1,9 +1,9 @@
 //! `dastac convert`.
 
+use dastac::formats::io::FileKind;
+use dastac::formats::storage::product;
+use dastac::formats::{Format, Tensor};
 use dastac::human;
-use dastac::sparse::io::FileKind;
-use dastac::sparse::storage::product;
-use dastac::sparse::{Format, Tensor};
 
 use super::args::ConvertArgs;
 use super::progress::Progress;

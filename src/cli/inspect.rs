@@ -3,10 +3,10 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use dastac::formats::inspect::{Facts, MatrixFacts, Picture, Spread, Spy, Symmetry};
+use dastac::formats::storage::product;
+use dastac::formats::{Build, Format, StorageError, Tensor};
 use dastac::human;
-use dastac::sparse::inspect::{Facts, MatrixFacts, Picture, Spread, Spy, Symmetry};
-use dastac::sparse::storage::product;
-use dastac::sparse::{Build, Format, StorageError, Tensor};
 
 use super::args::InspectArgs;
 use super::progress::Progress;
@@ -138,7 +138,7 @@ fn spreads(facts: &Facts) -> String {
     }
     let names: Vec<String> = match facts.matrix {
         Some(_) => vec!["rows".into(), "columns".into()],
-        None => dastac::sparse::format::default_names(facts.spreads.len()),
+        None => dastac::formats::format::default_names(facts.spreads.len()),
     };
     let rows = facts.spreads.iter().zip(&names).map(|(spread, name)| {
         // Shown, not computed with.

@@ -6,9 +6,9 @@ use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use dastac::buffer::{Buffer, stored_type};
-use dastac::sparse::io::npy::{self, Header};
-use dastac::sparse::io::{FileKind, ReadOptions};
-use dastac::sparse::{Build, ElementType, Format, Tensor, Values};
+use dastac::formats::io::npy::{self, Header};
+use dastac::formats::io::{FileKind, ReadOptions};
+use dastac::formats::{Build, ElementType, Format, Tensor, Values};
 use dastac::stur::program::Element;
 
 use super::Result;

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use dastac::driver::{Analysis, Built, Indices, Iteration, Target};
 use dastac::dynamic::is_wide;
+use dastac::formats;
+use dastac::formats::io::{FileKind, ReadOptions};
 use dastac::run::{Runner, Verification};
-use dastac::sparse;
-use dastac::sparse::io::{FileKind, ReadOptions};
 use dastac::stur::reference::Dense;
 use dastac::stur::{Program, TensorId};
 
@@ -94,7 +94,7 @@ fn write(
     let kind = FileKind::of(path).filter(|kind| *kind != FileKind::Npy);
     if let (Some(kind), Some(_)) = (kind, &runner.facts()[id.0].format) {
         let result = runner.result_entries(id).map_err(failed)?;
-        return tensors::write(path, kind, &result, options, sparse::Build::default());
+        return tensors::write(path, kind, &result, options, formats::Build::default());
     }
     let array = runner.unpacked(id).map_err(failed)?;
     npy::write(path, &runner.shape(id).map_err(failed)?, &array, options)
@@ -170,7 +170,7 @@ pub enum Given {
     /// All elements.
     Array(Array),
     /// Those that are stored, of a tensor with `:F`.
-    Sparse(sparse::Tensor),
+    Sparse(formats::Tensor),
 }
 
 impl Given {
@@ -187,7 +187,7 @@ impl Given {
                 tensor.name, tensor.rank
             )));
         }
-        let built = contents.tensor(&storage.format, sparse::Build::default());
+        let built = contents.tensor(&storage.format, formats::Build::default());
         let built = built.map_err(|error| tensors::storage_failure(&tensor.name, &error))?;
         Ok(Given::Sparse(built))
     }

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use dastac::formats::format::{default_names, parse};
+use dastac::formats::io::{self, Contents, FileKind, ReadError, ReadOptions, WriteError};
+use dastac::formats::{Build, Duplicates, ElementType, Format, FormatError, StorageError, Tensor};
 use dastac::run::available_memory;
-use dastac::sparse::format::{default_names, parse};
-use dastac::sparse::io::{self, Contents, FileKind, ReadError, ReadOptions, WriteError};
-use dastac::sparse::{Build, Duplicates, ElementType, Format, FormatError, StorageError, Tensor};
 
 use super::Result;
 use super::args::{DuplicateRule, ListArgs, TensorArgs, TypeName};

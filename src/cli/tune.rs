@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use dastac::driver::{Built, Target};
+use dastac::formats::io::ReadOptions;
 use dastac::run::Runner;
-use dastac::sparse::io::ReadOptions;
 use dastac::stur::Program;
 use dastac::tune::{self, Found, Options, Trial};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};

@@ -18,10 +18,18 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     (
         "crates/sched",
         "dastac-sched",
-        &["dastac-stur", "dastac-layout", "dastac-poly", "dastac-loops", "dastac-sparse"],
+        &[
+            "dastac-stur",
+            "dastac-layout",
+            "dastac-poly",
+            "dastac-loops",
+            "dastac-formats",
+            "dastac-iterate",
+        ],
     ),
     ("crates/backend", "dastac-backend", &["dastac-loops"]),
-    ("crates/sparse", "dastac-sparse", &["dastac-stur", "dastac-loops"]),
+    ("crates/formats", "dastac-formats", &["dastac-stur"]),
+    ("crates/iterate", "dastac-iterate", &["dastac-formats", "dastac-stur", "dastac-loops"]),
     (
         "src",
         "dastac",
@@ -32,7 +40,8 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
             "dastac-layout",
             "dastac-sched",
             "dastac-backend",
-            "dastac-sparse",
+            "dastac-formats",
+            "dastac-iterate",
         ],
     ),
 ];

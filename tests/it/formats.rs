@@ -2,7 +2,7 @@
 
 use dastac::stur::format::{NAMES, levels_of_code};
 use dastac::stur::load;
-use dastac_sparse::format::{default_names, parse};
+use dastac_formats::format::{default_names, parse};
 
 /// A format as the language reads it, spelled level by level; nothing for an error.
 fn in_program(text: &str, names: &[String]) -> Option<String> {

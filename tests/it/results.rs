@@ -5,9 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dastac::driver::{Analysis, Indices, Target, compile};
+use dastac::formats::storage::Slice;
+use dastac::formats::{Build, Entries, Format, Tensor, Values};
 use dastac::run::Runner;
-use dastac::sparse::storage::Slice;
-use dastac::sparse::{Build, Entries, Format, Tensor, Values};
 use dastac::stur::Role;
 use dastac::stur::reference::Dense;
 

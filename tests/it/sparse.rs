@@ -5,14 +5,14 @@
 use std::collections::BTreeMap;
 
 use dastac::driver::{Analysis, Built, Indices, Iteration, Target};
+use dastac::formats::storage::LevelData;
+use dastac::formats::{Build, Tensor, Values};
+use dastac::iterate::Walking;
 use dastac::loops::Module;
 use dastac::loops::interp::{self, Data};
 use dastac::loops::{Element, Mode};
 use dastac::run::Runner;
 use dastac::sched::KERNEL;
-use dastac::sparse::iterate::Walking;
-use dastac::sparse::storage::LevelData;
-use dastac::sparse::{Build, Tensor, Values};
 
 /// Rules, with the dynamic tensors in them by rank. `$` is the number of the case, so that each has tensors of its own.
 pub const RULES: &[Rule] = &[
@@ -227,7 +227,7 @@ pub fn positions(tensor: &Tensor, level: usize) -> i64 {
 
 /// The arrays of a tensor in the order of an operand's buffers.
 pub fn data(tensor: &Tensor) -> Vec<Data> {
-    let ints = |indices: &dastac::sparse::storage::Indices| {
+    let ints = |indices: &dastac::formats::storage::Indices| {
         Data::Int(indices.iter().map(|at| at as i64).collect())
     };
     let mut all = Vec::new();

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use dastac::driver::{Analysis, Indices, Iteration, Target};
+use dastac::iterate::Walking;
 use dastac::run::Runner;
-use dastac::sparse::iterate::Walking;
 use dastac::stur::Role;
 use dastac::trips::{FunctionTrips, GoesOver, LoopTrips};
 

@@ -267,7 +267,7 @@ pub struct While {
 /// said, and the place is the coordinate itself.
 ///
 /// At each coordinate, the first case all of whose cursors are there is executed; where there is none, nothing is. A case without cursors makes it all
-/// coordinates of the range. `dastac_sparse` lowers it to [`For`], [`While`] and [`If`]; back ends take no other form.
+/// coordinates of the range. `dastac_formats` lowers it to [`For`], [`While`] and [`If`]; back ends take no other form.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CoIter {
     /// The variable for the coordinate.

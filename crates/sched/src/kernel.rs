@@ -12,6 +12,7 @@
 
 use std::collections::BTreeMap;
 
+use dastac_iterate::{Assembly, Structure, Walking};
 use dastac_layout::{
     Layout, Resolve, affine_to_index, convert, explicit, expr_to_index, partition,
 };
@@ -21,7 +22,6 @@ use dastac_loops::{
     Value, VarId, passes,
 };
 use dastac_poly::{Map, Set, ast};
-use dastac_sparse::iterate::{Assembly, Structure, Walking};
 use dastac_stur::ast::CompareOp;
 use dastac_stur::infer::{Inferred, InferredRule, Read, Statement, Structured};
 use dastac_stur::program::TensorId;

@@ -8,8 +8,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dastac_iterate::Structure;
 use dastac_loops::{BufferId, Function, Index, Mode, Module, Stmt, Value};
-use dastac_sparse::iterate::Structure;
 use dastac_stur::infer::{Inferred, InferredRule};
 use dastac_stur::program::TensorId;
 

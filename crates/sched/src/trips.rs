@@ -3,9 +3,9 @@
 //! What is counted is the module before it is cut into tiles: all loops that it has, on one thread. So counts of different machines, thread counts and schedules of tiles
 //! are the same.
 
+use dastac_iterate::{Bound, Bounds, Over, Renamed, Walk};
 use dastac_loops::trips::{Body, Counted, count_trips};
 use dastac_loops::{Module, VarId};
-use dastac_sparse::iterate::{self, Bound, Bounds, Over, Renamed, Walk};
 use dastac_stur::infer::Inferred;
 use dastac_stur::program::TensorId;
 
@@ -59,7 +59,7 @@ pub enum LoopOver {
 /// If a function has loops that cannot be counted, which those of computations do not have.
 pub fn counting(inferred: &Inferred, kernel: &Kernel) -> Result<Counting, SchedError> {
     let mut module = kernel.module.clone();
-    let renamed = iterate::lower(&mut module);
+    let renamed = dastac_iterate::lower(&mut module);
     let mut loops = Vec::new();
     for (phase, renamed) in kernel.phases.iter().zip(&renamed) {
         let rules = Rules { inferred, kernel, phase, renamed };

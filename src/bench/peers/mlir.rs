@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use dastac_backend::c::{Compiler, Native};
 use dastac_backend::sparsifier::Sparsifier;
+use dastac_formats::Tensor;
+use dastac_formats::storage::LevelData;
 use dastac_loops::BufferId;
 use dastac_sched::KERNEL;
-use dastac_sparse::Tensor;
-use dastac_sparse::storage::LevelData;
 use dastac_stur::program::{Access, Element, TensorId};
 
 use crate::Error;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use dastac_sparse::storage::Indices;
+use dastac_formats::storage::Indices;
 use dastac_stur::Role;
 use dastac_stur::program::{Element, TensorId};
 use serde_json::{Value, json};

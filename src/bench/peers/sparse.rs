@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use dastac_backend::blas::sparse::Matrix;
-use dastac_sparse::storage::{Indices, LevelData};
-use dastac_sparse::{Tensor, Values};
+use dastac_formats::storage::{Indices, LevelData};
+use dastac_formats::{Tensor, Values};
 use dastac_stur::program::{Element, TensorId};
 
 use super::blas;

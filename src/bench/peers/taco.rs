@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use dastac_backend::c::Compiler;
 use dastac_backend::taco::{Input, Kernel, Level};
-use dastac_sparse::storage::{Indices, LevelData};
-use dastac_sparse::{Tensor, Values};
+use dastac_formats::storage::{Indices, LevelData};
+use dastac_formats::{Tensor, Values};
 use dastac_stur::Role;
 use dastac_stur::program::TensorId;
 

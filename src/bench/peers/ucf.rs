@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use dastac_backend::c::Compiler;
-use dastac_sparse::storage::LevelData;
+use dastac_formats::storage::LevelData;
 use dastac_stur::infer::Statement;
 use dastac_stur::program::TensorId;
 use dastac_stur::sets::{Affine, Atom};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use dastac_backend::{Cpu, Options};
-use dastac_sparse::Values;
-use dastac_sparse::iterate::Walking;
+use dastac_formats::Values;
+use dastac_iterate::Walking;
 use dastac_stur::Role;
 use dastac_stur::program::TensorId;
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dastac_sparse::io::{Data, ReadOptions, read};
+use dastac_formats::io::{Data, ReadOptions, read};
 
 use super::{CHOSEN, FILTER, files};
 use crate::bench::Job;

@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use dastac::driver::Lowered;
+use dastac::formats::storage::{Indices, LevelData};
+use dastac::formats::{Build, Tensor, Values};
+use dastac::iterate::{LevelBuffers, Structure};
 use dastac::loops::interp::{Data, run_steps};
 use dastac::loops::{BufferId, Mode, Module};
 use dastac::sched::{Phase, Stored};
-use dastac::sparse::iterate::{LevelBuffers, Structure};
-use dastac::sparse::storage::{Indices, LevelData};
-use dastac::sparse::{Build, Tensor, Values};
 use dastac::stur::program::TensorId;
 
 use crate::sparse::{data, positions};

@@ -1,7 +1,7 @@
 //! Integer expressions and conditions of the loop IR as linear ones of a kernel's iterators, which are `VarId(n)` in them.
 
+use dastac_iterate::Linear;
 use dastac_loops::{Compare, Condition, Index, VarId};
-use dastac_sparse::iterate::Linear;
 
 /// A linear expression of iterators, if it is one.
 pub(super) fn linear(index: &Index) -> Option<Linear> {

@@ -1,6 +1,6 @@
 //! Rules that read dynamic tensors: their loops walk levels of tensors whose pattern is known only when they are read.
 //!
-//! [`rule`] makes a kernel of [`dastac_sparse::iterate`] of a rule, whose other tensors stay in their packed layouts. A read that contradicts the order of loops is
+//! [`rule`] makes a kernel of [`dastac_iterate`] of a rule, whose other tensors stay in their packed layouts. A read that contradicts the order of loops is
 //! of a copy of the tensor in another format, which whoever binds the tensor makes ([`Stored`]).
 
 mod linear;
@@ -13,12 +13,12 @@ mod tests;
 pub(crate) use operands::declare;
 pub use operands::{Assembled, Stored};
 
-use dastac_layout::{Layout, LayoutError};
-use dastac_loops::{Element, Function, Index, Module};
-use dastac_sparse::iterate::{
+use dastac_iterate::{
     Assembly, Factor, IterateError, Kernel, Operand, Walking, Walks, appending, assembly, fill,
     is_appended, pattern_of,
 };
+use dastac_layout::{Layout, LayoutError};
+use dastac_loops::{Element, Function, Index, Module};
 use dastac_stur::format::{Format, Kind, Level};
 use dastac_stur::infer::{Inferred, InferredRule};
 use dastac_stur::program::TensorId;
@@ -219,7 +219,7 @@ fn cheapest(walked: &Walked, error: &IterateError) -> Option<(usize, Format)> {
         }
         let mut changed = kernel.clone();
         changed.operands[operand].format = format.clone();
-        let open = dastac_sparse::iterate::order(&changed).is_err();
+        let open = dastac_iterate::order(&changed).is_err();
         let better = best
             .as_ref()
             .is_none_or(|(was_open, rank, ..)| (open, format.rank()) <= (*was_open, *rank));
@@ -257,7 +257,7 @@ fn scattering(kernel: &Kernel, appended: usize) -> Option<(usize, Format)> {
                 other.format = Format::dense(other.format.rank());
             }
         }
-        let order = dastac_sparse::iterate::order(&alone);
+        let order = dastac_iterate::order(&alone);
         order.map_or(true, |order| order[..appended] != kernel.order[..appended])
     };
     let all = (0..kernel.operands.len()).filter(|at| !has_position(kernel, *at));

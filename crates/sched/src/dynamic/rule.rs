@@ -6,11 +6,11 @@
 //! Before -> after, `A` in rows and `L` packed below the diagonal, `y(i, k) := A(i, j) * L(j, k)`:
 //! `y[..] += A(i, j) * L[j*(j+1)/2 + k]` where `j - k >= 0`.
 
+use dastac_iterate::{Factor, Kernel, Linear, Operand, Product, Walking};
 use dastac_layout::convert::membership;
 use dastac_layout::{affine_to_index, expr_to_index};
 use dastac_loops::{Condition, Index, Module, Value};
 use dastac_poly::Set;
-use dastac_sparse::iterate::{Factor, Kernel, Linear, Operand, Product, Walking};
 use dastac_stur::Diagnostic;
 use dastac_stur::infer::{Inferred, InferredRule, Read, Statement};
 use dastac_stur::program::{Rule, TensorId};

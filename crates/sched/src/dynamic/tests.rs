@@ -1,9 +1,9 @@
 //! Rules that read dynamic tensors, as loops; those that are refused, with the place.
 
+use dastac_iterate::Walking;
 use dastac_layout::Layout;
 use dastac_loops::Element;
 use dastac_poly::Context;
-use dastac_sparse::iterate::Walking;
 use dastac_stur::infer::infer;
 
 const TENSORS: &str = "symbols: N, K

@@ -1,6 +1,6 @@
 use super::*;
+use dastac_iterate::Walking;
 use dastac_poly::Context;
-use dastac_sparse::iterate::Walking;
 use dastac_stur::infer::infer;
 
 struct Lowered {

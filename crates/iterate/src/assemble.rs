@@ -23,7 +23,7 @@ use super::compile::{Filled, cleared, fill, set_once, statements};
 use super::graph;
 use super::kernel::{Factor, IterateError, Kernel, Operand};
 use super::walks::Walks;
-use crate::format::{Format, Kind, Level};
+use dastac_formats::format::{Format, Kind, Level};
 
 /// What becomes of the elements that loops come to.
 #[derive(Clone, Debug, Default)]

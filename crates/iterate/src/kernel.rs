@@ -7,7 +7,7 @@ use dastac_loops::{
 };
 use dastac_stur::semiring::Semiring;
 
-use crate::format::{Format, Kind};
+use dastac_formats::format::{Format, Kind};
 
 /// A tensor in a kernel's module: its levels' arrays and its values are buffers.
 #[derive(Clone, Debug)]

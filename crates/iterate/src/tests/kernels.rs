@@ -7,9 +7,9 @@ use dastac_loops::{Element, Index, Module, verify};
 use dastac_stur::semiring::Semiring;
 use proptest::prelude::*;
 
-use crate::format::{Format, Kind, Level};
-use crate::iterate::*;
-use crate::storage::{Build, Entries, Indices, LevelData, Tensor, Values};
+use crate::*;
+use dastac_formats::format::{Format, Kind, Level};
+use dastac_formats::storage::{Build, Entries, Indices, LevelData, Tensor, Values};
 
 /// A linear expression: iterators with coefficients, and a constant.
 pub(super) type Sum = (Vec<(usize, i64)>, i64);
@@ -197,7 +197,7 @@ pub(super) fn each_point(case: &Case, call: &mut dyn FnMut(&[u64], f64, bool)) {
                 }
                 stored &= found.is_some();
                 let factor = match found {
-                    Some(crate::storage::Scalar::F64(value)) => value,
+                    Some(dastac_formats::storage::Scalar::F64(value)) => value,
                     None => semiring.zero(),
                     _ => panic!(),
                 };
@@ -371,7 +371,8 @@ fn shown(
 ) -> String {
     let extents = vec![4, 5, 3, 2];
     let stored = operands.iter().map(|(subscripts, code)| {
-        let format = crate::format::parse(code, &["i", "j", "k"][..subscripts.len()]).unwrap();
+        let format =
+            dastac_formats::format::parse(code, &["i", "j", "k"][..subscripts.len()]).unwrap();
         let reach = |(terms, constant): &Sum| {
             let most = terms.iter().map(|(at, by)| by.max(&0) * (extents[*at] as i64 - 1));
             (most.sum::<i64>() + constant + 1) as u64

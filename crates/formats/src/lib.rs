@@ -2,13 +2,12 @@
 //!
 //! - [`format`](mod@format): how a tensor is stored, level by level (`:F` in a program).
 //! - [`storage`]: the arrays of a tensor in a format; building, converting, checking them.
-//! - [`iterate`]: loops over the levels of several tensors together.
 //! - [`io`]: files, read and written.
 //! - [`inspect`]: what can be seen of a tensor, and pictures of its pattern.
 //!
 //! ```
-//! # fn main() -> Result<(), dastac_sparse::StorageError> {
-//! use dastac_sparse::{Build, Entries, Format, Tensor, Values};
+//! # fn main() -> Result<(), dastac_formats::StorageError> {
+//! use dastac_formats::{Build, Entries, Format, Tensor, Values};
 //! let entries = Entries::new(vec![4, 4], vec![3, 2, 0, 0], Values::F64(vec![8.0, 5.0]))?;
 //! let csr = Tensor::from_entries(&entries, &Format::csr(), Build::default())?;
 //! let csc = csr.convert(&Format::csc(), Build::default())?;
@@ -20,7 +19,6 @@
 pub mod format;
 pub mod inspect;
 pub mod io;
-pub mod iterate;
 pub mod storage;
 
 pub use format::{Format, FormatError, Kind, Level};

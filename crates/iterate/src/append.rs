@@ -26,7 +26,7 @@ use dastac_loops::{
 
 use super::assemble::marker;
 use super::kernel::{Kernel, LevelBuffers, Operand};
-use crate::format::Kind;
+use dastac_formats::format::Kind;
 
 /// What is to be assembled.
 pub(super) struct Plan {

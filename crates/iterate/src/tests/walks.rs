@@ -4,7 +4,7 @@ use dastac_loops::interp::{self, Data};
 use dastac_loops::{Module, parse, verify};
 use proptest::prelude::*;
 
-use crate::iterate::lower;
+use crate::lower;
 
 fn lowered(text: &str) -> (Module, Module) {
     let before = parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"));

@@ -9,7 +9,7 @@
 use dastac_loops::Index;
 
 use super::kernel::{Factor, Kernel, Linear, Operand, Product};
-use crate::format::Kind;
+use dastac_formats::format::Kind;
 
 /// The numbers that the bounds of a kernel's loops depend on.
 #[derive(Clone, Debug)]
@@ -206,8 +206,8 @@ impl<'a> Bounds<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format;
-    use crate::iterate::Walking;
+    use crate::Walking;
+    use dastac_formats::format;
     use dastac_loops::{Element, Module};
     use dastac_stur::semiring::Semiring;
 

@@ -8,9 +8,9 @@ use dastac_stur::semiring::Semiring;
 use proptest::prelude::*;
 
 use super::kernels::{Case, Stored, Sum, Term, cases, each_point, inputs, it, kernel_of, tensor};
-use crate::format::{Format, Kind, Level};
-use crate::iterate::*;
-use crate::storage::{Indices, LevelData, Scalar, Tensor, Values};
+use crate::*;
+use dastac_formats::format::{Format, Kind, Level};
+use dastac_formats::storage::{Indices, LevelData, Scalar, Tensor, Values};
 
 /// What a case with a result in a format became.
 struct Assembled {
@@ -213,7 +213,7 @@ fn shown(
 ) -> String {
     let extents = vec![4, 5, 3, 2];
     let stored = operands.iter().map(|(subscripts, code)| {
-        let format = crate::format::parse(code, &["i", "j"][..subscripts.len()]).unwrap();
+        let format = dastac_formats::format::parse(code, &["i", "j"][..subscripts.len()]).unwrap();
         let iterators: Vec<usize> = subscripts.iter().map(|(terms, _)| terms[0].0).collect();
         let shape: Vec<u64> = iterators.iter().map(|at| extents[*at]).collect();
         let tensor = tensor(shape.clone(), &format, 2);
@@ -235,7 +235,7 @@ fn shown(
         walking: Walking::default(),
         semiring: Semiring::default(),
     };
-    let format = crate::format::parse(code, &["i", "j"][..head.len()]).unwrap();
+    let format = dastac_formats::format::parse(code, &["i", "j"][..head.len()]).unwrap();
     match assembled(&case, &format) {
         Ok(all) => {
             check(&all, &case, &format).unwrap();

@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 
 use super::kernel::{IterateError, Kernel};
-use crate::format::Kind;
+use dastac_formats::format::Kind;
 
 /// The order of loops that is nearest to the wanted one: one after the other as they are wanted, each behind those that have to come before it. Where
 /// a position is wanted, so are the iterators of its element.
