@@ -276,7 +276,7 @@ impl Printer<'_> {
     }
 
     fn for_loop(&mut self, inner: &For) {
-        let outermost = self.openmp && inner.mark == Mark::Parallel;
+        let outermost = self.openmp && inner.mark.is_parallel();
         if outermost {
             self.line("#pragma omp parallel for schedule(static)");
         }

@@ -321,7 +321,7 @@ impl<'m, 'u> Writer<'m, 'u> {
                 Ok(())
             }
             Stmt::For(inner)
-                if inner.mark == Mark::Parallel && self.can_share() && !self.is_short(inner) =>
+                if inner.mark.is_parallel() && self.can_share() && !self.is_short(inner) =>
             {
                 self.parallel(inner)
             }

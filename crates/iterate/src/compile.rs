@@ -800,7 +800,7 @@ impl Builder<'_> {
     fn mark(&self, iterator: usize, states: &[State]) -> Mark {
         let products = states.iter().map(|state| state.product).collect();
         match self.kernel.tells_apart(iterator, &products) {
-            true => Mark::Parallel,
+            true => Mark::THREADS,
             false => Mark::Sequential,
         }
     }
@@ -833,7 +833,7 @@ pub(super) fn set_once(body: &mut [Stmt], kernel: &Kernel, all: &dyn Fn(&[&For])
     let [stmt] = &*body else { return kernel.products.is_empty() && body.is_empty() };
     let (mut stmt, mut loops) = (stmt, Vec::new());
     while let Stmt::For(inner) = stmt {
-        let ([only], Mark::Parallel) = (&inner.body[..], inner.mark) else { return false };
+        let ([only], Mark::Parallel(_)) = (&inner.body[..], inner.mark) else { return false };
         loops.push(inner);
         stmt = only;
     }

@@ -583,7 +583,7 @@ impl For {
 
     /// The same loop, its iterations in any order.
     pub fn parallel(self) -> For {
-        For { mark: Mark::Parallel, ..self }
+        For { mark: Mark::THREADS, ..self }
     }
 
     /// The same loop with its iterations side by side.
@@ -639,7 +639,7 @@ impl Module {
 
     /// A new buffer.
     pub fn buffer(&mut self, name: impl Into<String>, element: Element, size: Index) -> BufferId {
-        self.buffers.push(Buffer { name: name.into(), element, size });
+        self.buffers.push(Buffer { name: name.into(), element, size, space: Space::Main });
         BufferId(self.buffers.len() as u32 - 1)
     }
 

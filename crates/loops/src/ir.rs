@@ -12,7 +12,12 @@
 //! - A [`Mark::Unrolled`] loop has a number of iterations that is known where its bounds are compared as linear combinations.
 //! - Buffers named by a function do not overlap in memory; the workspace of a [`Partial`] or [`Workspace`] is used in it only.
 //!
-//! Both compilation paths meet here (structured and, later, dynamically sparse); a target never does.
+//! - A parallel loop at a level other than threads does not stand inside of another one at that level.
+//!
+//! Both compilation paths meet here, structured and dynamically sparse. Of targets there are only two words: the memory
+//! [`Space`] of a buffer and the [`ParallelLevel`] of a parallel loop.
+
+pub use crate::place::{ParallelLevel, Space};
 
 /// A loop variable of one [`Function`]; indexes [`Function::vars`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -70,6 +75,8 @@ pub struct Buffer {
     pub element: Element,
     /// Number of elements: an expression in symbols only. That of a workspace is what the statement says that makes it.
     pub size: Index,
+    /// The memory that it stands in. A function's caller knows main memory only: all others hold workspaces.
+    pub space: Space,
 }
 
 /// A compilation unit: functions over common symbols and buffers.
@@ -156,11 +163,21 @@ pub enum Stmt {
 pub enum Mark {
     /// In order.
     Sequential,
-    /// In any order and at the same time.
-    Parallel,
+    /// In any order and at the same time, shared out among the processors of a level.
+    Parallel(ParallelLevel),
     /// Side by side: each statement for all iterations before the next one, sums for all iterations in one loop. The elements that
     /// iterations share are loaded once: this is a tile in registers.
     Unrolled,
+}
+
+impl Mark {
+    /// The mark of a parallel loop before a target maps it to its machine.
+    pub const THREADS: Mark = Mark::Parallel(ParallelLevel::Threads);
+
+    /// Whether iterations may be executed in any order and at the same time, at whatever level.
+    pub fn is_parallel(self) -> bool {
+        matches!(self, Mark::Parallel(_))
+    }
 }
 
 /// `for var = max(lower..) to min(upper..) step step { body }`, the upper bound exclusive.

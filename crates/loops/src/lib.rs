@@ -1,6 +1,7 @@
 //! The loop IR of dastac, where structured and sparse compilation meet.
 //!
 //! - [`ir`]: the data types and their invariants, re-exported here.
+//! - [`place`]: memory spaces and levels of parallelism.
 //! - [`build`]: constructors that fold constants. [`visit`]: traversal and substitution. [`eval`]: values of
 //!   integer expressions.
 //! - [`print`](mod@print) and [`parse`](mod@parse): the text form, `parse(print(m)) == m.canonical()`.
@@ -19,6 +20,7 @@ mod lex;
 pub mod linear;
 pub mod parse;
 pub mod passes;
+pub mod place;
 pub mod polynomial;
 pub mod print;
 pub mod tile;

@@ -2,10 +2,12 @@
 //!
 //! ```text
 //! module    = "module" "(" names ")" buffer* function*
-//! buffer    = "buffer" name ":" ("f64" | "f32" | "i64") "[" index "]"
+//! buffer    = "buffer" name ":" ("f64" | "f32" | "i64") "[" index "]" ("in" space)?
 //! function  = "func" name "(" (("in" | "out" | "inout") name),* ")" block
 //! block     = "{" stmt* "}"
-//! stmt      = ("for" | "parallel" | "unroll") range block
+//! space     = "main" | "stack" | "shared" | "scratchpad"
+//! level     = "threads" | "blocks" | "cores" | "lanes"
+//! stmt      = ("for" | "parallel" ("(" level ")")? | "unroll") range block
 //!           | "with" name "of" index "zero"? block
 //!           | "let" name "=" name "[" index "]" block
 //!           | "if" condition block ("else" (block | if))?
@@ -209,7 +211,8 @@ impl<'a> Parser<'a> {
             self.sign("[")?;
             let size = self.index()?;
             self.sign("]")?;
-            self.module.buffers.push(Buffer { name, element, size });
+            let space = if self.skip_word("in") { self.space()? } else { Space::Main };
+            self.module.buffers.push(Buffer { name, element, size, space });
         }
         while self.skip_word("func") {
             self.function()?;
@@ -260,6 +263,28 @@ impl<'a> Parser<'a> {
         }
     }
 
+    fn space(&mut self) -> Parsed<Space> {
+        let Token::Name(name) = self.token() else { return self.expected("a memory space") };
+        let Some(space) = Space::find(name) else { return self.expected("a memory space") };
+        self.advance();
+        Ok(space)
+    }
+
+    /// The level of a parallel loop, which stands in parentheses where it is not threads.
+    fn level(&mut self) -> Parsed<ParallelLevel> {
+        if !self.skip("(") {
+            return Ok(ParallelLevel::Threads);
+        }
+        let level = match self.token() {
+            Token::Name(name) => ParallelLevel::find(name),
+            _ => None,
+        };
+        let Some(level) = level else { return self.expected("a level of parallelism") };
+        self.advance();
+        self.sign(")")?;
+        Ok(level)
+    }
+
     fn block(&mut self) -> Parsed<Vec<Stmt>> {
         self.sign("{")?;
         let mut body = Vec::new();
@@ -276,7 +301,7 @@ impl<'a> Parser<'a> {
                 self.advance();
                 let mark = match word {
                     "for" => Mark::Sequential,
-                    "parallel" => Mark::Parallel,
+                    "parallel" => Mark::Parallel(self.level()?),
                     _ => Mark::Unrolled,
                 };
                 let (var, lower, upper, step) = self.range()?;

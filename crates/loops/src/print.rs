@@ -346,9 +346,14 @@ impl Printer<'_> {
             Stmt::For(inner) => {
                 self.out.push_str(match inner.mark {
                     Mark::Sequential => "for ",
-                    Mark::Parallel => "parallel ",
+                    Mark::Parallel(_) => "parallel",
                     Mark::Unrolled => "unroll ",
                 });
+                if let Mark::Parallel(level) = inner.mark {
+                    let suffix = format!("({})", level.name());
+                    self.out.push_str(if inner.mark == Mark::THREADS { "" } else { &suffix });
+                    self.out.push(' ');
+                }
                 self.range(inner.var, &inner.lower, &inner.upper, inner.step);
                 self.out.push_str(" {");
             }
@@ -651,7 +656,12 @@ impl fmt::Display for Module {
         writeln!(f, "module({})", self.symbols.join(", "))?;
         for buffer in &self.buffers {
             let size = part(Names::new(Some(self), None), Part::Index(&buffer.size));
-            writeln!(f, "buffer {} : {}[{size}]", buffer.name, element_name(buffer.element))?;
+            let space = match buffer.space {
+                Space::Main => String::new(),
+                space => format!(" in {}", space.name()),
+            };
+            let element = element_name(buffer.element);
+            writeln!(f, "buffer {} : {element}[{size}]{space}", buffer.name)?;
         }
         for function in &self.functions {
             f.write_str(&named(self, function, Part::Function(function)))?;

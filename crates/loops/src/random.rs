@@ -35,6 +35,7 @@ pub fn module(seed: u64, style: Style) -> Module {
     let b = module.buffer("B.x", Element::F32, 16.into());
     module.buffer("W", Element::F64, 16.into());
     module.buffer("K", Element::I64, 16.into());
+    module.buffers[NUMBERS.0 as usize].space = Space::ALL[seed as usize % Space::ALL.len()].0;
     let (vars, scope, workspaces) = (Vec::new(), Vec::new(), Vec::new());
     let mut random = Random { state: seed, style, vars, scope, workspaces };
     let body = random.block(4, true);
@@ -153,7 +154,7 @@ impl Random {
             _ => {
                 let (lower, mut upper, step) = self.range();
                 let mark = match self.below(9) {
-                    0 if wild => Mark::Parallel,
+                    0 if wild => Mark::Parallel(ParallelLevel::ALL[self.below(4)].0),
                     1 if wild && lower.len() == 1 => {
                         upper = vec![lower[0].clone() + 2];
                         Mark::Unrolled

@@ -9,6 +9,7 @@
 //! - Bounds are given, steps and divisors positive. Bounds and conditions make no selections.
 //! - A variable is used only inside the loop or sum that binds it, and not bound again inside. (Loops beside each
 //!   other may use one variable.)
+//! - No parallel loop of a level other than threads stands inside of another one at that level.
 //! - The number of iterations of an unrolled loop is a constant, and not too large.
 //! - A store to a buffer of integers stores an integer, and none is loaded from one in a floating-point expression. Integer expressions load from
 //!   those that are only read.
@@ -96,6 +97,9 @@ pub enum Violation {
     /// An unrolled loop whose number of iterations is not known or too large.
     #[error("the number of iterations of an unrolled loop is not a small constant")]
     Unrolled,
+    /// A loop inside of another one at the same level of parallelism.
+    #[error("a parallel loop on {0} stands inside of another one")]
+    Level(&'static str),
     /// Not one new value for each variable of a loop with a condition.
     #[error("{0} variables are carried, but {1} new values given")]
     Carried(usize, usize),
@@ -174,6 +178,7 @@ pub fn verify_function(module: &Module, function: &Function) -> Result<(), Vec<V
         statement: None,
         instances: vec![Instance::new()],
         workspaces: Vec::new(),
+        levels: Vec::new(),
         moment: false,
     };
     verifier.arguments();
@@ -191,6 +196,8 @@ struct Verifier<'a> {
     instances: Vec<Instance>,
     /// Workspaces at the current place.
     workspaces: Vec<BufferId>,
+    /// Levels of the parallel loops around the current place.
+    levels: Vec<ParallelLevel>,
     /// Whether an expression is looked at that is evaluated at one moment only.
     moment: bool,
 }
@@ -255,6 +262,15 @@ impl<'a> Verifier<'a> {
         }
     }
 
+    /// Enters a loop.
+    fn level(&mut self, mark: Mark) {
+        let Mark::Parallel(level) = mark else { return };
+        if level != ParallelLevel::Threads && self.levels.contains(&level) {
+            self.report(Violation::Level(level.name()));
+        }
+        self.levels.push(level);
+    }
+
     fn stmt(&mut self, stmt: &'a Stmt) {
         match stmt {
             Stmt::For(inner) => {
@@ -267,7 +283,10 @@ impl<'a> Verifier<'a> {
                     }
                 }
                 self.bind(inner.var);
+                let levels = self.levels.len();
+                self.level(inner.mark);
                 self.block(&inner.body);
+                self.levels.truncate(levels);
                 self.scope.pop();
                 self.instances = outer;
             }

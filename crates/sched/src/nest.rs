@@ -200,7 +200,7 @@ impl Scan<'_> {
                 });
                 let parallel =
                     position.is_some_and(|p| self.parallel.get(p).copied().unwrap_or(false));
-                let mark = if parallel { Mark::Parallel } else { Mark::Sequential };
+                let mark = if parallel { Mark::THREADS } else { Mark::Sequential };
                 values.push((iterator.clone(), Index::var(var)));
                 let body = self.node(body, values, function, leaf);
                 values.pop();

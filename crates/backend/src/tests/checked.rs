@@ -44,7 +44,7 @@ fn cases() -> Vec<(&'static str, Module, &'static str)> {
             copy(|i| i, |i| i - 1, Mark::Sequential),
             "dastac: `copy` accesses index -1 of buffer `in.put`, which has 10 elements\n",
         ),
-        ("parallel", copy(|i| i + 5, last, Mark::Parallel), "dastac: `copy` accesses index 1"),
+        ("parallel", copy(|i| i + 5, last, Mark::THREADS), "dastac: `copy` accesses index 1"),
     ]
 }
 
@@ -70,7 +70,7 @@ fn accesses_outside_end_the_process() {
 #[test]
 fn checked_code_computes_the_same() {
     for (parallel, mark) in
-        [(false, Mark::Sequential), (false, Mark::Parallel), (true, Mark::Parallel)]
+        [(false, Mark::Sequential), (false, Mark::THREADS), (true, Mark::THREADS)]
     {
         let module = copy(|i| i, |i| c(9) - i, mark);
         let mut expected = numbers(10);

@@ -145,7 +145,7 @@ impl Tiler<'_> {
                 Stmt::For(inner) => {
                     self.facts.assume_range(inner.var, &inner.lower, &inner.upper);
                     let outer = self.inside;
-                    self.inside |= inner.mark == Mark::Parallel;
+                    self.inside |= inner.mark.is_parallel();
                     self.block(&mut inner.body);
                     self.inside = outer;
                 }
@@ -276,7 +276,7 @@ impl Tiler<'_> {
         while self.buffers.iter().any(|buffer| buffer.name == name) {
             name.push('_');
         }
-        self.buffers.push(Buffer { name, element, size });
+        self.buffers.push(Buffer { name, element, size, space: Space::Main });
         Some(workspace)
     }
 
@@ -321,7 +321,7 @@ impl Nest {
         let mut stmt = stmt;
         while let Stmt::For(inner) = stmt {
             let [only] = &inner.body[..] else { return None };
-            if inner.mark != Mark::Parallel || inner.step != 1 {
+            if !inner.mark.is_parallel() || inner.step != 1 {
                 return None;
             }
             let (lower, upper) = (inner.lower.clone(), inner.upper.clone());
@@ -345,7 +345,7 @@ impl Nest {
                 lower,
                 upper,
                 step: 1,
-                mark: Mark::Parallel,
+                mark: Mark::THREADS,
                 body,
             })]
         })

@@ -105,7 +105,7 @@ impl Tiler<'_> {
         let around: Vec<Instance> = (0..factor)
             .map(|at| Instance::from([(inner.var, Index::Var(inner.var) + at)]))
             .collect();
-        if inner.mark == Mark::Parallel && !fits(&inner.body, &around) {
+        if inner.mark.is_parallel() && !fits(&inner.body, &around) {
             return vec![Stmt::For(inner)];
         }
         let mut result = Vec::new();
@@ -116,7 +116,7 @@ impl Tiler<'_> {
             };
             let start = Index::Var(var);
             let body = match inner.mark {
-                Mark::Parallel => side_by_side(inner.var, &start, size, inner.body.clone()),
+                Mark::Parallel(_) => side_by_side(inner.var, &start, size, inner.body.clone()),
                 // One after the other, in the same order.
                 _ => (0..size)
                     .flat_map(|at| {
@@ -173,7 +173,7 @@ impl Tiler<'_> {
     /// Whether there is such a loop in it.
     fn share_as(&self, stmt: &mut Stmt, names: &[String]) -> bool {
         match stmt {
-            Stmt::For(inner) if self.named(inner.var, names) && inner.mark == Mark::Parallel => {
+            Stmt::For(inner) if self.named(inner.var, names) && inner.mark.is_parallel() => {
                 true
             }
             Stmt::Share(inner) => self.named(inner.begin, names),
@@ -187,7 +187,7 @@ impl Tiler<'_> {
             Stmt::For(inner) => {
                 let mut found = false;
                 inner.body.iter_mut().for_each(|stmt| found |= self.share_as(stmt, names));
-                if found && inner.mark == Mark::Parallel {
+                if found && inner.mark.is_parallel() {
                     inner.mark = Mark::Sequential;
                 }
                 found

@@ -122,7 +122,7 @@ impl Tiler<'_> {
             };
             self.facts.truncate(len);
             let (lower, upper, step) = (piece.lower, piece.upper, piece.size);
-            let mark = Mark::Parallel;
+            let mark = Mark::THREADS;
             result.push(Stmt::For(For { var: start, lower, upper, step, mark, body }));
         }
         result
@@ -211,7 +211,7 @@ impl Tiler<'_> {
             let body = side_by_side(inner.var, &column, piece.size, self.element(&store));
             let body = side_by_side(var, row, rows, body);
             let (lower, upper, step) = (piece.lower, piece.upper, piece.size);
-            let mark = Mark::Parallel;
+            let mark = Mark::THREADS;
             result.push(Stmt::For(For { var: start, lower, upper, step, mark, body }));
         }
         result
@@ -260,7 +260,7 @@ impl Tiler<'_> {
             !store.value.mentions_in_ranges(var) && !store.value.mentions_in_ranges(level.var);
         let inner = match few && column_free {
             true => Stmt::For(inner),
-            false => Stmt::For(For { mark: Mark::Parallel, ..inner }),
+            false => Stmt::For(For { mark: Mark::THREADS, ..inner }),
         };
         let body = vec![inner];
         if few && column_free {
@@ -273,7 +273,7 @@ impl Tiler<'_> {
     fn plain(&self, level: &Level, store: &Store) -> Stmt {
         let Level { var, lower, upper } = level.clone();
         let body = self.element(store);
-        Stmt::For(For { var, lower, upper, step: 1, mark: Mark::Parallel, body })
+        Stmt::For(For { var, lower, upper, step: 1, mark: Mark::THREADS, body })
     }
 }
 

@@ -18,7 +18,7 @@ impl Validator<'_> {
             for other in &elements[position..] {
                 let common = common(one.site, other.site);
                 for (depth, step) in common.iter().enumerate() {
-                    let Step::Into(var, Mark::Parallel | Mark::Unrolled) = step else { continue };
+                    let Step::Into(var, Mark::Parallel(_) | Mark::Unrolled) = step else { continue };
                     let before = loops(&common[..depth]);
                     let apart = [
                         self.pairs(
@@ -47,7 +47,7 @@ impl Validator<'_> {
             for other in elements {
                 let reads = other.site.reads(TensorId(one.site.buffer.0 as usize));
                 let parallel =
-                    |step: &Step| matches!(step, Step::Into(_, Mark::Parallel | Mark::Unrolled));
+                    |step: &Step| matches!(step, Step::Into(_, Mark::Parallel(_) | Mark::Unrolled));
                 if reads && common(one.site, other.site).iter().any(parallel) {
                     return Err(Stop::undecided("a parallel loop reads what it writes"));
                 }

@@ -1,0 +1,90 @@
+//! Where a machine keeps data and runs iterations: memory spaces and levels of parallelism.
+//!
+//! These are words of the loop IR, not of a machine. Whoever builds loops uses the defaults, [`Space::Main`] and
+//! [`ParallelLevel::Threads`], and passes that are not about machines keep whatever is there. The passes of a target
+//! replace the defaults by what its machine has.
+
+/// The memory that a buffer stands in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Space {
+    /// The memory that the caller and all threads see: RAM of a CPU, global memory of a GPU, the bank of a core.
+    #[default]
+    Main,
+    /// Memory of one thread, reserved while the statement that makes the buffer is executed.
+    Stack,
+    /// Memory of a block of threads, addressed apart from main memory.
+    Shared,
+    /// Memory of one core, addressed apart from main memory: data are copied in and out.
+    Scratchpad,
+}
+
+impl Space {
+    /// All spaces, each with its word in the text form.
+    pub const ALL: &[(Space, &str)] = &[
+        (Space::Main, "main"),
+        (Space::Stack, "stack"),
+        (Space::Shared, "shared"),
+        (Space::Scratchpad, "scratchpad"),
+    ];
+
+    /// The word for it in the text form.
+    pub fn name(self) -> &'static str {
+        Space::ALL.iter().find(|(space, _)| *space == self).map_or("main", |(_, name)| name)
+    }
+
+    /// The space of that name.
+    pub fn find(name: &str) -> Option<Space> {
+        Space::ALL.iter().find(|(_, known)| *known == name).map(|(space, _)| *space)
+    }
+}
+
+/// The processors that share out the iterations of a parallel loop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ParallelLevel {
+    /// Threads that see one main memory. Of such loops inside each other the outermost is shared out.
+    #[default]
+    Threads,
+    /// Blocks of threads: a block has a shared memory, and blocks do not wait for each other.
+    Blocks,
+    /// Cores, each with a scratchpad of its own.
+    Cores,
+    /// Lanes of one processor that execute the same instruction at the same time.
+    Lanes,
+}
+
+impl ParallelLevel {
+    /// All levels, each with its word in the text form.
+    pub const ALL: &[(ParallelLevel, &str)] = &[
+        (ParallelLevel::Threads, "threads"),
+        (ParallelLevel::Blocks, "blocks"),
+        (ParallelLevel::Cores, "cores"),
+        (ParallelLevel::Lanes, "lanes"),
+    ];
+
+    /// The word for it in the text form.
+    pub fn name(self) -> &'static str {
+        let found = ParallelLevel::ALL.iter().find(|(level, _)| *level == self);
+        found.map_or("threads", |(_, name)| name)
+    }
+
+    /// The level of that name.
+    pub fn find(name: &str) -> Option<ParallelLevel> {
+        ParallelLevel::ALL.iter().find(|(_, known)| *known == name).map(|(level, _)| *level)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_found_again() {
+        for (space, name) in Space::ALL {
+            assert_eq!((space.name(), Space::find(name)), (*name, Some(*space)));
+        }
+        for (level, name) in ParallelLevel::ALL {
+            assert_eq!((level.name(), ParallelLevel::find(name)), (*name, Some(*level)));
+        }
+        assert_eq!((Space::find("disk"), ParallelLevel::find("moons")), (None, None));
+    }
+}
