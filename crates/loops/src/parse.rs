@@ -870,13 +870,43 @@ func sizes(inout s) {
     }
 
     #[test]
+    fn spaces_and_levels() {
+        let text = "\
+module(N)
+buffer A : f32[N]
+buffer W : f32[16] in scratchpad
+func f(out A) {
+  parallel(cores) i = 0 to N {
+    with W of 16 {
+      parallel(lanes) j = 0 to 16 {
+        W[j] = 1.0
+      }
+      A[i] = W[3]
+    }
+  }
+}
+";
+        let module = parse(text).unwrap();
+        assert_eq!(crate::verify(&module), Ok(()));
+        assert_eq!(module.to_string(), text);
+        let spelled = text.replace("f32[N]", "f32[N] in main");
+        assert_eq!(parse(&spelled).unwrap(), module);
+    }
+
+    #[test]
     fn errors_name_the_place() {
         let report = |text: &str| parse(text).unwrap_err().to_string();
         let body = |text: &str| {
             report(&format!("module(N)\nbuffer A : f64[N]\nfunc f(out A) {{\n  {text}\n}}\n"))
         };
         let mut all = String::new();
-        for text in ["", "module(N, N)", "module(N) what", "module()\nbuffer A : f16[2]"] {
+        for text in [
+            "",
+            "module(N, N)",
+            "module(N) what",
+            "module()\nbuffer A : f16[2]",
+            "module()\nbuffer A : f32[2] in attic",
+        ] {
             all += &format!("{}\n", report(text));
         }
         for text in [
@@ -884,6 +914,7 @@ func sizes(inout s) {
             "B[0] = 1.0",
             "A[0] - 1.0",
             "for i = 0 { }",
+            "parallel(moons) i = 0 to N { }",
             "A[99999999999999999999] = 0.0",
             "A[0] = 1.0 + ",
             "A[0] = x",
@@ -902,10 +933,12 @@ func sizes(inout s) {
             1:11: symbol `N` is defined twice
             1:11: expected `buffer` or `func`, found `what`
             2:12: expected `f64`, `f32`, `i64`, `i32`, `u32` or `bool`, found `f16`
+            2:22: expected a memory space, found `attic`
             4:5: unknown variable or symbol `i`
             4:3: unknown buffer `B`
             4:8: expected `=` or `+=`, found `-`
             4:13: expected `to`, found `{`
+            4:12: expected a level of parallelism, found `moons`
             4:5: the integer 99999999999999999999 does not fit 64 bits
             5:1: expected a value, found `}`
             4:10: unknown buffer `x`

@@ -624,6 +624,7 @@ mod tests {
             "with C of N { } A[0] = C[0]",
             "with t of 1 { A[t[0]] = 1.0 }",
             "A[0] = 0.0 let v = A[0] { A[v] += 1.0 }",
+            "parallel(cores) i = 0 to N { parallel(cores) j = i to i + 1 { A[j] = 0.0 } }",
         ]
         .map(body)
         .concat();
@@ -647,6 +648,7 @@ mod tests {
             function `f`: `A[0] = C[0]`: buffer `C` is not an argument
             function `f`: `A[t[0]] = 1.0`: buffer `t` is loaded from in an integer expression, but is not one of integers that are only read
             function `f`: `let v = A[0]`: buffer `A` is not one of integers
+            function `f`: `parallel(cores) j = i to i + 1`: a parallel loop on cores stands inside of another one
         "#]].assert_eq(&all);
     }
 

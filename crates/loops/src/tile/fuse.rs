@@ -64,7 +64,7 @@ impl Tiler<'_> {
         let (factors, sum) = cut(&total.value)?;
         let mut sums = false;
         store.value.visit(&mut |value| sums |= matches!(value, Value::Sum(_)));
-        let independent = next.mark.is_parallel() && next.step == 1;
+        let independent = next.mark == Mark::THREADS && next.step == 1;
         let reads = |value: &Value| {
             value.loads(store.buffer) || value.loads(partial.buffer) || value.loads(total.buffer)
         };

@@ -321,7 +321,7 @@ impl Nest {
         let mut stmt = stmt;
         while let Stmt::For(inner) = stmt {
             let [only] = &inner.body[..] else { return None };
-            if !inner.mark.is_parallel() || inner.step != 1 {
+            if inner.mark != Mark::THREADS || inner.step != 1 {
                 return None;
             }
             let (lower, upper) = (inner.lower.clone(), inner.upper.clone());

@@ -71,7 +71,7 @@ impl Guarded {
         let (mut stmt, mut moved, mut facts) = (stmt, false, Facts::default());
         loop {
             let body = match stmt {
-                Stmt::For(inner) if inner.mark.is_parallel() && inner.step == 1 => {
+                Stmt::For(inner) if inner.mark == Mark::THREADS && inner.step == 1 => {
                     let (lower, upper) = (inner.lower.clone(), inner.upper.clone());
                     facts.assume_range(inner.var, &lower, &upper);
                     levels.push(Level { var: inner.var, lower, upper });

@@ -105,7 +105,7 @@ impl Tiler<'_> {
         let around: Vec<Instance> = (0..factor)
             .map(|at| Instance::from([(inner.var, Index::Var(inner.var) + at)]))
             .collect();
-        if inner.mark.is_parallel() && !fits(&inner.body, &around) {
+        if inner.mark == Mark::THREADS && !fits(&inner.body, &around) {
             return vec![Stmt::For(inner)];
         }
         let mut result = Vec::new();
@@ -173,9 +173,7 @@ impl Tiler<'_> {
     /// Whether there is such a loop in it.
     fn share_as(&self, stmt: &mut Stmt, names: &[String]) -> bool {
         match stmt {
-            Stmt::For(inner) if self.named(inner.var, names) && inner.mark.is_parallel() => {
-                true
-            }
+            Stmt::For(inner) if self.named(inner.var, names) && inner.mark == Mark::THREADS => true,
             Stmt::Share(inner) => self.named(inner.begin, names),
             Stmt::Partial(_)
             | Stmt::While(_)
@@ -187,7 +185,7 @@ impl Tiler<'_> {
             Stmt::For(inner) => {
                 let mut found = false;
                 inner.body.iter_mut().for_each(|stmt| found |= self.share_as(stmt, names));
-                if found && inner.mark.is_parallel() {
+                if found && inner.mark == Mark::THREADS {
                     inner.mark = Mark::Sequential;
                 }
                 found

@@ -39,7 +39,7 @@ impl Tiler<'_> {
             }
             let outer = self.inside;
             self.inside |= match &stmt {
-                Stmt::For(inner) => inner.mark.is_parallel(),
+                Stmt::For(inner) => inner.mark == Mark::THREADS,
                 Stmt::Share(_) | Stmt::Partial(_) => true,
                 Stmt::If(_) | Stmt::Store(_) => false,
                 // What they are around is never independent.

@@ -18,7 +18,9 @@ impl Validator<'_> {
             for other in &elements[position..] {
                 let common = common(one.site, other.site);
                 for (depth, step) in common.iter().enumerate() {
-                    let Step::Into(var, Mark::Parallel(_) | Mark::Unrolled) = step else { continue };
+                    let Step::Into(var, Mark::Parallel(_) | Mark::Unrolled) = step else {
+                        continue;
+                    };
                     let before = loops(&common[..depth]);
                     let apart = [
                         self.pairs(
