@@ -195,7 +195,7 @@ pub(crate) fn check_arguments(
         return Err(Error::BufferCount { function: named(), expected, found });
     }
     for (argument, &(id, mode)) in buffers.iter().zip(&function.args) {
-        let Buffer { name, element, size } = &module.buffers[id.0 as usize];
+        let Buffer { name, element, size, .. } = &module.buffers[id.0 as usize];
         if argument.element() != *element {
             let (expected, found) = (name_of(*element), name_of(argument.element()));
             return Err(Error::ElementType { buffer: name.clone(), expected, found });
