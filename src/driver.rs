@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use dastac_backend::{Compiled, Cpu, Options};
 use dastac_iterate::Walking;
 use dastac_layout::Layout;
+use dastac_loops::passes::{self, Flow, Observer, Pipeline, Registry};
 use dastac_loops::{Element, Module};
 use dastac_poly::Context;
 use dastac_sched::trips::Counting;
@@ -174,6 +175,11 @@ pub struct Lowered {
     pub indices: Indices,
 }
 
+/// All passes over loops, of all crates.
+pub fn registry() -> Registry {
+    Registry::of(&[passes::PASSES, dastac_iterate::PASSES])
+}
+
 /// What code to generate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Target {
@@ -191,6 +197,16 @@ impl Target {
         let Target { parallel, checked, .. } = self;
         Options { parallel, checked, ..Options::default() }
     }
+
+    /// What becomes of the loops before code is generated.
+    ///
+    /// # Errors
+    /// A sequence that names a pass that does not exist.
+    pub fn pipeline(self) -> Result<Pipeline, Error> {
+        let tile = [dastac_iterate::LOWER, passes::TILE];
+        let sequences = if self.untiled { &tile[..1] } else { &tile[..] };
+        Ok(Pipeline::of(&registry(), sequences)?)
+    }
 }
 
 impl Lowered {
@@ -199,13 +215,23 @@ impl Lowered {
     /// # Errors
     /// A processor that LLVM does not know.
     pub fn tiled(&self, target: Target) -> Result<Module, Error> {
+        Ok(self.tiled_under(target, &mut ())?.0)
+    }
+
+    /// As [`Lowered::tiled`], while an observer looks on, which may stop it: then the passes so far have run.
+    ///
+    /// # Errors
+    /// As [`Lowered::tiled`]; what the observer finds.
+    pub fn tiled_under(
+        &self,
+        target: Target,
+        observer: &mut dyn Observer,
+    ) -> Result<(Module, Flow), Error> {
         let mut module = self.kernel.module.clone();
-        dastac_iterate::lower(&mut module);
-        if !target.untiled {
-            let tiling = Cpu::Host.tiling(target.parallel)?;
-            dastac_loops::tile::tile_as_planned(&mut module, &tiling, &self.kernel.plans);
-        }
-        Ok(module)
+        let machine = Cpu::Host.tiling(target.parallel)?;
+        let context = passes::Context { machine, plans: &self.kernel.plans };
+        let flow = target.pipeline()?.run(&mut module, &context, observer)?;
+        Ok((module, flow))
     }
 
     /// The computation with a counter for each loop ([`crate::run::Runner::trips`] runs it).
@@ -246,7 +272,7 @@ impl Lowered {
     pub fn movement(&self) -> Result<Movement, Error> {
         let mut movement =
             dastac_sched::movement(&self.laid.analysis.inferred, &self.laid.layouts, &self.kernel)?;
-        dastac_loops::passes::run_all(&mut movement.module);
+        dastac_loops::passes::simplify(&mut movement.module);
         Ok(movement)
     }
 }

@@ -20,6 +20,12 @@ pub enum Error {
     /// Code could not be generated or run.
     #[error(transparent)]
     Backend(#[from] dastac_backend::Error),
+    /// A pass left loops that violate the invariants of the loop IR.
+    #[error(transparent)]
+    Pass(#[from] dastac_loops::passes::PassError),
+    /// A name that no pass has.
+    #[error(transparent)]
+    UnknownPass(#[from] dastac_loops::passes::UnknownPass),
     /// The reference evaluator could not run.
     #[error("the reference evaluator: {0}")]
     Reference(String),

@@ -238,10 +238,7 @@ pub fn appending(kernel: &Kernel, format: &Format) -> Vec<usize> {
 /// Statements after all passes.
 fn simplified(function: &mut Function, module: &Module, body: Vec<Stmt>) -> Vec<Stmt> {
     function.body = body;
-    let context = passes::Context { symbols: &module.symbols, buffers: &module.buffers };
-    for pass in passes::PASSES {
-        (pass.run)(function, &context);
-    }
+    passes::simplify_function(function, module);
     std::mem::take(&mut function.body)
 }
 

@@ -70,10 +70,7 @@ pub fn fill(
     part.vars = std::mem::take(&mut function.vars);
     let (body, walks) = statements(&mut part, module, kernel, &mut Goal::Places)?;
     part.body = body;
-    let context = passes::Context { symbols: &module.symbols, buffers: &module.buffers };
-    for pass in passes::PASSES {
-        (pass.run)(&mut part, &context);
-    }
+    passes::simplify_function(&mut part, module);
     (function.vars, function.body) = (part.vars, part.body);
     // Loops over whole extents, not over positions.
     let whole = |inner: &&For| {

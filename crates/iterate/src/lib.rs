@@ -25,5 +25,5 @@ pub use graph::order;
 pub use kernel::{
     Factor, IterateError, Kernel, LevelBuffers, Linear, MOST_CURSORS, Operand, Product, Walking,
 };
-pub use lower::{Renamed, lower};
+pub use lower::{LOWER, PASSES, Renamed, lower};
 pub use walks::{Over, Walk, Walks};

@@ -22,12 +22,29 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dastac_loops::passes::{Example, Pass, Sequence};
 use dastac_loops::{
     Case, CoIter, Condition, Cursor, For, Function, If, Index, Mark, Module, Stmt, VarId, While,
 };
 
 /// New variables of loops, with those of the walks, coordinates and positions, that they stand for.
 pub type Renamed = BTreeMap<VarId, VarId>;
+
+/// The passes of this crate.
+pub const PASSES: &[Pass] = &[Pass {
+    name: "lower-coiter",
+    about: "turn walks over coordinates that several levels have into loops",
+    example: Example {
+        before: "coiter i = 0 to N over p = a to b at crd[p] within { case p { A[i] += B[p] } }",
+        after: "for p = a to b { let i = crd[p] { A[i] += B[p] } }",
+    },
+    run: |module, _| {
+        lower(module);
+    },
+}];
+
+/// The loops that targets take: no walks over coordinates.
+pub const LOWER: Sequence = Sequence { name: "lower", passes: &["lower-coiter"] };
 
 /// Lowers all walks of a module. Gives the new variables of each function.
 pub fn lower(module: &mut Module) -> Vec<Renamed> {

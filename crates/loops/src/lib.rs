@@ -7,7 +7,7 @@
 //! - [`print`](mod@print) and [`parse`](mod@parse): the text form, `parse(print(m)) == m.canonical()`.
 //! - [`verify`](mod@verify): the invariants. [`interp`]: the reference interpreter. [`count`]: operations executed.
 //!   [`trips`]: functions that count their loops' iterations.
-//! - [`passes`]: rewrites of a function, as a table.
+//! - [`passes`]: rewrites of a module, in one registry.
 
 pub mod build;
 pub mod canonical;

@@ -282,11 +282,7 @@ impl Builder<'_> {
         // `contract` works on a function: give it just this rule's nests.
         let body = nests.into_iter().flatten().collect();
         let mut part = Function { body, ..self.function.clone() };
-        let context =
-            passes::Context { symbols: &self.module.symbols, buffers: &self.module.buffers };
-        for pass in passes::PASSES {
-            (pass.run)(&mut part, &context);
-        }
+        passes::simplify_function(&mut part, &self.module);
         self.function.vars = part.vars;
         let mut body = part.body;
         // Its parts are disjoint, and all that is stored.

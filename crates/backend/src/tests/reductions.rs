@@ -37,7 +37,7 @@ fn each_kind() {
         {
             let options = Options { parallel, checked, ..Options::default() };
             let mut module = module.clone();
-            passes::run_all(&mut module);
+            passes::simplify(&mut module);
             if tiled {
                 tile::tile(&mut module, &options.cpu.tiling(parallel).unwrap());
                 assert_eq!(verify(&module), Ok(()));

@@ -12,14 +12,12 @@
 //! The guard is left out where enclosing loops imply it or an earlier statement stores to the same element. A
 //! condition that varies with `l` and is not a bound on it cannot be such a guard: without an earlier store, the loop stays.
 
-use super::Context;
 use super::narrow::narrow;
 use crate::ir::*;
 use crate::linear::{Facts, Within, range_conditions};
 
-pub(super) fn run(function: &mut Function, context: &Context) {
-    let mut contract =
-        Contract { buffers: context.buffers, facts: Facts::default(), stored: Vec::new() };
+pub(super) fn run(function: &mut Function, buffers: &[Buffer]) {
+    let mut contract = Contract { buffers, facts: Facts::default(), stored: Vec::new() };
     contract.block(&mut function.body);
 }
 

@@ -9,11 +9,10 @@
 //!   enclosing loops decide
 //! - `A[i] += 0.0`, `A[i] min= inf` -> nothing
 
-use super::Context;
 use crate::ir::*;
 use crate::linear::{Facts, flatten_max, flatten_min, only_value};
 
-pub(super) fn run(function: &mut Function, _: &Context) {
+pub(super) fn run(function: &mut Function, _: &[Buffer]) {
     let mut fold = Fold { facts: Facts::default() };
     function.body = fold.block(&function.body);
 }

@@ -6,11 +6,10 @@
 //! A factor that reads an element, or divides, moves only out of a range that enclosing loops and conditions show
 //! not to be empty: elsewhere the element might not exist.
 
-use super::Context;
 use crate::ir::*;
 use crate::linear::{Facts, Within, range_conditions};
 
-pub(super) fn run(function: &mut Function, _: &Context) {
+pub(super) fn run(function: &mut Function, _: &[Buffer]) {
     Hoist { facts: Facts::default() }.block(&mut function.body);
 }
 

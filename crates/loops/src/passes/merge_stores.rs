@@ -5,11 +5,10 @@
 //!
 //! `v` must not read the buffer.
 
-use super::Context;
 use crate::ir::*;
 
-pub(super) fn run(function: &mut Function, context: &Context) {
-    block(&mut function.body, context.buffers);
+pub(super) fn run(function: &mut Function, buffers: &[Buffer]) {
+    block(&mut function.body, buffers);
 }
 
 fn block(body: &mut Vec<Stmt>, buffers: &[Buffer]) {

@@ -1,4 +1,9 @@
-//! Rewrites of a function that keep its meaning, as a table.
+//! Passes: rewrites of a module that keep its meaning, in one registry.
+//!
+//! A [`Pass`] has a name, one line that says what it does, an example and a function. Crates that have passes of their
+//! own export a list of them; a [`Registry`] joins these lists. A [`Sequence`] is a named list of names of passes: what
+//! a stage needs ([`SIMPLIFY`]), or what a target wants. A [`Pipeline`] is a sequence whose passes were found, and runs
+//! them one after the other while an [`Observer`] looks on: it measures times, verifies the module, prints it or stops.
 //!
 //! A pass may reorder floating-point additions and products. It never makes a function access an element that the
 //! function did not access before: what moves out of a loop is guarded where the loop may be empty. Each leaves
@@ -9,105 +14,148 @@ mod fold;
 mod hoist_factor;
 mod merge_stores;
 mod narrow;
+mod observe;
+mod pipeline;
+
+pub use observe::{Flow, Observer, StopAfter, Times, Verified};
+pub use pipeline::{PassError, Pipeline, Registry, Sequence, UnknownPass};
 
 use crate::ir::*;
+use crate::tile::{self, Plans, Tiling};
 
-/// What a pass may know of the module around a function.
+/// What passes know beside the module.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
-    /// The module's symbols.
-    pub symbols: &'a [String],
-    /// The module's buffers.
-    pub buffers: &'a [Buffer],
+    /// The machine that code is made for.
+    pub machine: Tiling,
+    /// What is wanted of loops.
+    pub plans: &'a Plans,
 }
 
-/// A rewrite of a function.
+impl Context<'_> {
+    /// A context in which nothing is planned.
+    pub fn of(machine: Tiling) -> Context<'static> {
+        static NOTHING: Plans = Plans::new();
+        Context { machine, plans: &NOTHING }
+    }
+}
+
+/// A rewrite of a module.
 #[derive(Clone, Copy, Debug)]
 pub struct Pass {
-    /// Its name on the command line.
+    /// Its name on the command line: unique, lower case, with hyphens.
     pub name: &'static str,
     /// What it does, in one line.
     pub about: &'static str,
+    /// What it makes of what: statements in the loop IR's text form, or a piece of them.
+    pub example: Example,
     /// Does it.
-    pub run: fn(&mut Function, &Context),
+    pub run: fn(&mut Module, &Context<'_>),
 }
 
-/// All passes, in the order in which [`run_all`] runs them.
+/// What a pass does, shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Example {
+    /// What there was.
+    pub before: &'static str,
+    /// What the pass makes of it.
+    pub after: &'static str,
+}
+
+/// The passes of this crate.
 pub const PASSES: &[Pass] = &[
     Pass {
         name: "fold",
         about: "fold constants, drop what never or always happens",
-        run: fold::run,
+        example: Example { before: "if 1 < 2 { A[i + 0] += 1.0 * B[i] }", after: "A[i] += B[i]" },
+        run: |module, _| on_functions(module, fold::run),
     },
     Pass {
         name: "contract",
         about: "turn loops that accumulate into one element into sums",
-        run: contract::run,
+        example: Example {
+            before: "for l = 0 to 3 { A[i] += B[l] }",
+            after: "A[i] += sum(l = 0 to 3) B[l]",
+        },
+        run: |module, _| on_functions(module, contract::run),
     },
     Pass {
         name: "merge-stores",
         about: "combine stores to one element that follow each other",
-        run: merge_stores::run,
+        example: Example { before: "A[i] = B[i] A[i] += C[i]", after: "A[i] = B[i] + C[i]" },
+        run: |module, _| on_functions(module, merge_stores::run),
     },
     Pass {
         name: "narrow",
         about: "turn conditions into loop bounds or move them out of loops",
-        run: narrow::run,
+        example: Example {
+            before: "for i = 0 to N { if i < M { A[i] = 0.0 } }",
+            after: "for i = 0 to min(N, M) { A[i] = 0.0 }",
+        },
+        run: |module, _| on_functions(module, narrow::run),
     },
     Pass {
         name: "hoist-factor",
         about: "move factors that do not vary out of sums",
-        run: hoist_factor::run,
+        example: Example {
+            before: "A[i] = sum(k = 0 to M) C[i] * B[k]",
+            after: "A[i] = C[i] * (sum(k = 0 to M) B[k])",
+        },
+        run: |module, _| on_functions(module, hoist_factor::run),
+    },
+    Pass {
+        name: "tile",
+        about: "cut nests into tiles for registers and caches, and into parts for threads",
+        example: Example {
+            before: "parallel i = 0 to N { A[i] = sum(k = 0 to M) B[M * i + k] * C[k] }",
+            after: "parallel it = 0 to N - 3 step 4 { unroll i = it to it + 4 { .. } } ..",
+        },
+        run: tile::run,
     },
 ];
 
+/// What lowering leaves behind, made simple: the loops that everything else takes.
+pub const SIMPLIFY: Sequence = Sequence {
+    name: "simplify",
+    passes: &["fold", "contract", "merge-stores", "narrow", "hoist-factor"],
+};
+
+/// What a CPU wants of plain loops.
+pub const TILE: Sequence = Sequence { name: "tile", passes: &["tile"] };
+
+/// Runs a rewrite of functions that reads the module's buffers and makes none.
+fn on_functions(module: &mut Module, run: fn(&mut Function, &[Buffer])) {
+    module.functions.iter_mut().for_each(|function| run(function, &module.buffers));
+}
+
 impl Pass {
-    /// The pass of that name.
+    /// The pass of this crate that has that name.
     pub fn find(name: &str) -> Option<&'static Pass> {
         PASSES.iter().find(|pass| pass.name == name)
     }
-
-    /// Runs the pass on all functions of a module.
-    pub fn apply(&self, module: &mut Module) {
-        let context = Context { symbols: &module.symbols, buffers: &module.buffers };
-        for function in &mut module.functions {
-            (self.run)(function, &context);
-        }
-    }
 }
 
-/// Runs all passes on all functions of a module.
-pub fn run_all(module: &mut Module) {
-    PASSES.iter().for_each(|pass| pass.apply(module));
+/// Runs [`SIMPLIFY`] on a module.
+pub fn simplify(module: &mut Module) {
+    let passes = PASSES.iter().filter(|pass| SIMPLIFY.passes.contains(&pass.name));
+    passes.for_each(|pass| (pass.run)(module, &Context::of(Tiling::PLAIN)));
 }
 
-/// A pass left a module that violates the invariants.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("after pass `{pass}`: {}", .errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
-pub struct PassError {
-    /// The pass; `input` if it was so before.
-    pub pass: &'static str,
-    /// All violations.
-    pub errors: Vec<crate::VerifyError>,
-}
-
-/// As [`run_all`], verifying the module before, and after each pass.
-pub fn run_all_verified(module: &mut Module) -> Result<(), PassError> {
-    let check =
-        |module: &Module, pass| crate::verify(module).map_err(|errors| PassError { pass, errors });
-    check(module, "input")?;
-    for pass in PASSES {
-        pass.apply(module);
-        check(module, pass.name)?;
-    }
-    Ok(())
+/// Runs [`SIMPLIFY`] on a function that is not part of a module yet.
+pub fn simplify_function(function: &mut Function, module: &Module) {
+    let (symbols, buffers) = (module.symbols.clone(), module.buffers.clone());
+    let taken = std::mem::replace(function, Function::new("", Vec::new()));
+    let mut module = Module { symbols, buffers, functions: vec![taken] };
+    simplify(&mut module);
+    module.functions.into_iter().for_each(|simplified| *function = simplified);
 }
 
 #[cfg(test)]
 mod tests {
     use crate::interp::{Data, InterpError, run_steps};
-    use crate::passes::{PASSES, Pass, run_all_verified};
+    use crate::passes::{Context, PASSES, Pass, Pipeline, Registry, SIMPLIFY, Verified};
     use crate::random::{self, Style};
+    use crate::tile::Tiling;
     use crate::*;
     use proptest::prelude::*;
 
@@ -121,7 +169,7 @@ mod tests {
         verify(&module).unwrap();
         let before = module.clone();
         for name in passes {
-            Pass::find(name).unwrap().apply(&mut module);
+            (Pass::find(name).unwrap().run)(&mut module, &Context::of(Tiling::PLAIN));
             assert_eq!(verify(&module), Ok(()), "{module}");
         }
         for (n, m) in [(0, 0), (1, 3), (5, 2), (4, 5), (3, 0)] {
@@ -197,7 +245,6 @@ mod tests {
               }
               for l = 0 to N { if l <= i { C[i] += B[i * M] * B[l * M] * B[l * M] } }
             }";
-        let names: Vec<&str> = PASSES.iter().map(|pass| pass.name).collect();
         expect_test::expect![[r#"
               parallel i = 0 to min(N, M) {
                 for j = i to N {
@@ -206,7 +253,7 @@ mod tests {
                 C[i] += B[i * M] * (sum(l = 0 to min(N, i + 1)) B[l * M] * B[l * M])
               }
         "#]]
-        .assert_eq(&check(&names, body));
+        .assert_eq(&check(SIMPLIFY.passes, body));
     }
 
     proptest! {
@@ -220,13 +267,15 @@ mod tests {
             for symbols in [[4, 3], [0, 2]] {
                 for pass in PASSES {
                     let mut after = before.clone();
-                    pass.apply(&mut after);
+                    (pass.run)(&mut after, &Context::of(Tiling::PLAIN));
                     prop_assert_eq!(verify(&after), Ok(()), "{}", pass.name);
                     compare(&before, &after, &symbols, &data)
                         .map_err(|why| TestCaseError::fail(format!("{}: {why}", pass.name)))?;
                 }
                 let mut after = before.clone();
-                run_all_verified(&mut after).unwrap();
+                let registry = Registry::of(&[PASSES]);
+                let pipeline = Pipeline::of(&registry, &[SIMPLIFY]).unwrap();
+                pipeline.run(&mut after, &Context::of(Tiling::PLAIN), &mut Verified).unwrap();
                 compare(&before, &after, &symbols, &data).map_err(TestCaseError::fail)?;
             }
         }

@@ -4,11 +4,10 @@
 //! - `for i = 0 to N { if M > 2 { S } }` -> `if M > 2 { for i = 0 to N { S } }`
 //! - `sum(l = 0 to N if l <= i) v` -> `sum(l = 0 to min(N, i + 1)) v`
 
-use super::Context;
 use crate::ir::*;
 use crate::linear::bounds_of;
 
-pub(super) fn run(function: &mut Function, _: &Context) {
+pub(super) fn run(function: &mut Function, _: &[Buffer]) {
     block(&mut function.body);
 }
 

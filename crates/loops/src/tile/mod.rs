@@ -52,6 +52,7 @@ use self::choose::Choice;
 use self::pack::Packed;
 use crate::ir::*;
 use crate::linear::{Facts, flatten_max, flatten_min};
+use crate::passes::Context;
 pub use plan::{Plan, Plans};
 
 /// What tiles are made for: a machine, in numbers.
@@ -69,13 +70,25 @@ pub struct Tiling {
     pub shared: bool,
 }
 
+impl Tiling {
+    /// A machine without vectors and threads that has few registers and small caches.
+    pub const PLAIN: Tiling =
+        Tiling { vector_bytes: 8, registers: 8, l1: 16 << 10, l2: 64 << 10, shared: false };
+}
+
 /// Tiles every nest of a module that gains by it.
 pub fn tile(module: &mut Module, tiling: &Tiling) {
-    tile_as_planned(module, tiling, &Plans::new());
+    run(module, &Context::of(*tiling));
 }
 
 /// Tiles every nest of a module for which there is a plan, or that gains by it.
 pub fn tile_as_planned(module: &mut Module, tiling: &Tiling, plans: &Plans) {
+    run(module, &Context { machine: *tiling, plans });
+}
+
+/// The pass `tile`.
+pub(crate) fn run(module: &mut Module, context: &Context<'_>) {
+    let (tiling, plans) = (&context.machine, context.plans);
     let mut buffers = module.buffers.clone();
     for function in &mut module.functions {
         let mut body = std::mem::take(&mut function.body);
