@@ -11,8 +11,9 @@ use std::{
 /// Each crate's folder, its name, and which crates of this project it may use.
 const ARROWS: &[(&str, &str, &[&str])] = &[
     ("isl-vendor", "isl-vendor", &[]),
+    ("crates/elements", "dastac-elements", &[]),
     ("crates/poly", "dastac-poly", &["isl-vendor"]),
-    ("crates/loops", "dastac-loops", &[]),
+    ("crates/loops", "dastac-loops", &["dastac-elements"]),
     ("crates/stur", "dastac-stur", &["dastac-poly"]),
     ("crates/layout", "dastac-layout", &["dastac-stur", "dastac-poly", "dastac-loops"]),
     (
@@ -55,7 +56,7 @@ const RESERVED: &[(&str, &[&str])] = &[
 ];
 
 /// The crates whose job it is to call C.
-const UNSAFE: &[&str] = &["isl-vendor", "dastac-poly", "dastac-backend"];
+const UNSAFE: &[&str] = &["isl-vendor", "dastac-elements", "dastac-poly", "dastac-backend"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

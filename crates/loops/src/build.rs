@@ -235,17 +235,6 @@ impl ops::Neg for Index {
     }
 }
 
-impl Element {
-    /// Bytes of an element.
-    pub fn bytes(self) -> usize {
-        match self {
-            Element::F64 | Element::I64 => 8,
-            Element::F32 | Element::U32 | Element::I32 => 4,
-            Element::Bool => 1,
-        }
-    }
-}
-
 impl Compare {
     /// Its sign, in C and in the text form.
     pub fn sign(self) -> &'static str {

@@ -18,6 +18,7 @@
 //! [`Space`] of a buffer and the [`ParallelLevel`] of a parallel loop.
 
 pub use crate::place::{ParallelLevel, Space};
+pub use dastac_elements::Element;
 
 /// A loop variable of one [`Function`]; indexes [`Function::vars`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,41 +31,6 @@ pub struct SymbolId(pub u32);
 /// A buffer of the [`Module`]; indexes [`Module::buffers`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BufferId(pub u32);
-
-/// Element type of a buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Element {
-    /// IEEE binary64.
-    F64,
-    /// IEEE binary32.
-    F32,
-    /// Signed 64-bit integer (sizes, positions, numbers).
-    I64,
-    /// Unsigned 32-bit integer (positions and coordinates of sparse tensors).
-    U32,
-    /// Signed 32-bit integer.
-    I32,
-    /// A truth value: a byte that is 0 or 1.
-    Bool,
-}
-
-impl Element {
-    /// Whether elements are integers: those of read-only buffers may be loaded in integer expressions, and a value that is stored to one is computed in
-    /// 64-bit integers, which wrap around.
-    pub fn is_integer(self) -> bool {
-        !matches!(self, Element::F64 | Element::F32)
-    }
-
-    /// What an integer becomes when it is stored: what does not fit wraps around, and all but 0 is true.
-    pub fn wrapped(self, value: i64) -> i64 {
-        match self {
-            Element::F64 | Element::F32 | Element::I64 => value,
-            Element::U32 => i64::from(value as u32),
-            Element::I32 => i64::from(value as i32),
-            Element::Bool => i64::from(value != 0),
-        }
-    }
-}
 
 /// A flat, zero-based array of elements.
 #[derive(Clone, Debug, PartialEq)]

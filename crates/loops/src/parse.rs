@@ -198,14 +198,12 @@ impl<'a> Parser<'a> {
                 return self.error(at, ParseErrorKind::Twice { what: "buffer", name });
             }
             self.sign(":")?;
-            let element = match self.token() {
-                Token::Name("f64") => Element::F64,
-                Token::Name("f32") => Element::F32,
-                Token::Name("i64") => Element::I64,
-                Token::Name("u32") => Element::U32,
-                Token::Name("i32") => Element::I32,
-                Token::Name("bool") => Element::Bool,
-                _ => return self.expected("`f64`, `f32`, `i64`, `i32`, `u32` or `bool`"),
+            let named = match self.token() {
+                Token::Name(name) => Element::named(name),
+                _ => None,
+            };
+            let Some(element) = named else {
+                return self.expected("`f64`, `f32`, `i64`, `i32`, `u32` or `bool`");
             };
             self.advance();
             self.sign("[")?;

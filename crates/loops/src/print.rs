@@ -599,18 +599,6 @@ pub(crate) fn mode_name(mode: Mode) -> &'static str {
     }
 }
 
-/// `f64`, `f32` or `i64`.
-pub(crate) fn element_name(element: Element) -> &'static str {
-    match element {
-        Element::F64 => "f64",
-        Element::F32 => "f32",
-        Element::I64 => "i64",
-        Element::U32 => "u32",
-        Element::I32 => "i32",
-        Element::Bool => "bool",
-    }
-}
-
 /// A part of the IR that [`named`] prints.
 #[derive(Clone, Copy, Debug)]
 pub enum Part<'a> {
@@ -660,7 +648,7 @@ impl fmt::Display for Module {
                 Space::Main => String::new(),
                 space => format!(" in {}", space.name()),
             };
-            let element = element_name(buffer.element);
+            let element = buffer.element;
             writeln!(f, "buffer {} : {element}[{size}]{space}", buffer.name)?;
         }
         for function in &self.functions {

@@ -1,0 +1,103 @@
+//! Memory of a length and an alignment that are known when it is made.
+//!
+//! This and `view.rs` are the crate's only files with `unsafe`.
+
+#![allow(unsafe_code)]
+
+use crate::Native;
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+
+/// Alignment of memory that is made here: one cache line, one 512-bit vector. Kernels run without it too, but vector
+/// loads that are split between cache lines cost up to half of their speed.
+const ALIGNMENT: usize = 64;
+
+/// Memory could not be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no memory for a buffer of {bytes} bytes")]
+pub struct NoMemory {
+    /// How much was asked for; saturated.
+    pub bytes: usize,
+}
+
+/// Bytes on the heap. Invariants: `pointer` is allocated with `layout` (or dangling and aligned where its size is 0), and
+/// the first `length` bytes, at most as many as the layout has, are initialised.
+pub(crate) struct Bytes {
+    pointer: NonNull<u8>,
+    length: usize,
+    layout: Layout,
+}
+
+impl Bytes {
+    /// `count` times `size` zeros, aligned to [`ALIGNMENT`].
+    pub(crate) fn zeroed(count: usize, size: usize) -> Result<Bytes, NoMemory> {
+        let bytes = count.saturating_mul(size);
+        let layout = Layout::from_size_align(bytes, ALIGNMENT).map_err(|_| NoMemory { bytes })?;
+        if bytes == 0 {
+            let pointer = NonNull::<Aligned>::dangling().cast();
+            return Ok(Bytes { pointer, length: 0, layout });
+        }
+        // SAFETY: the layout's size is not zero.
+        let pointer = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(NoMemory { bytes })?;
+        Ok(Bytes { pointer, length: bytes, layout })
+    }
+
+    /// The bytes of a vector's elements, which stay where they are.
+    pub(crate) fn from_vec<T: Native>(all: Vec<T>) -> Bytes {
+        let mut all = ManuallyDrop::new(all);
+        let (length, capacity) = (size_of_val(&all[..]), all.capacity() * size_of::<T>());
+        let pointer = NonNull::from(all.as_mut_slice()).cast();
+        // SAFETY: a vector's memory has this layout, so it does not overflow. Elements are native types, without padding.
+        let layout = unsafe { Layout::from_size_align_unchecked(capacity, align_of::<T>()) };
+        Bytes { pointer, length, layout }
+    }
+
+    /// Makes it `length` bytes long, where its memory suffices: bytes that come to it hold anything that they held, or zero.
+    pub(crate) fn fit(&mut self, length: usize) -> bool {
+        if length > self.layout.size() {
+            return false;
+        }
+        if let Some(more) = length.checked_sub(self.length) {
+            // SAFETY: `self.length + more` bytes are within the allocation, which is owned.
+            unsafe { self.pointer.add(self.length).write_bytes(0, more) };
+        }
+        self.length = length;
+        true
+    }
+
+    /// How many.
+    pub(crate) fn len(&self) -> usize {
+        self.length
+    }
+
+    /// All of them.
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        // SAFETY: `length` bytes are initialised, or the pointer is dangling and the length 0.
+        unsafe { std::slice::from_raw_parts(self.pointer.as_ptr(), self.length) }
+    }
+
+    /// All of them. Whoever writes them must leave values of the element type.
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [u8] {
+        // SAFETY: as in `as_slice`; `self` owns the memory and is borrowed mutably.
+        unsafe { std::slice::from_raw_parts_mut(self.pointer.as_ptr(), self.length) }
+    }
+}
+
+/// Something of the alignment of memory that is made here.
+#[repr(align(64))]
+struct Aligned;
+
+impl Drop for Bytes {
+    fn drop(&mut self) {
+        if self.layout.size() > 0 {
+            // SAFETY: allocated with this layout, in `zeroed` or by a vector, whose allocator is the global one too.
+            unsafe { dealloc(self.pointer.as_ptr(), self.layout) };
+        }
+    }
+}
+
+// SAFETY: it owns its bytes, which belong to elements that are `Send`.
+unsafe impl Send for Bytes {}
+// SAFETY: a shared reference only reads the bytes, which belong to elements that are `Sync`.
+unsafe impl Sync for Bytes {}

@@ -1,0 +1,174 @@
+//! Rust's types for elements.
+
+use crate::{Element, Number, Scalar};
+use std::fmt::{Debug, Display};
+
+/// What the table of element types says about a Rust type.
+pub trait Named: Sized {
+    /// Which element type it is.
+    const ELEMENT: Element;
+
+    /// As an element of any type.
+    fn scalar(self) -> Scalar;
+}
+
+/// A Rust type that elements have. Its default, the value of all zero bits, is zero.
+pub trait Native:
+    Named + Copy + Debug + Default + Display + PartialEq + Send + Sync + 'static
+{
+    /// The sum of two entries of one element, if there is one: integers can overflow. Truth values are joined by `or`.
+    fn plus(self, other: Self) -> Option<Self>;
+
+    /// The negated value, if there is one.
+    fn negated(self) -> Option<Self>;
+
+    /// The same number, whatever it is stored as.
+    fn number(self) -> Number;
+
+    /// A number as this type holds it. Floats are rounded to shorter ones; there is none for a number that an integer type
+    /// cannot hold, or for an integer that a float type would round. Truth values become 0 and 1; what is not 0 is true.
+    fn from_number(number: Number) -> Option<Self>;
+
+    /// Of a number that this type holds, as [`Element::round`] makes them. Integers from 2^53 on are exact too.
+    fn from_rounded(value: f64) -> Self;
+
+    /// In the lowest bits of a word.
+    fn to_word(self) -> u64;
+
+    /// The inverse of [`Native::to_word`].
+    fn from_word(word: u64) -> Self;
+
+    /// Of its bytes, the lowest first; there must be as many as an element has.
+    fn from_le(bytes: &[u8]) -> Self {
+        let mut word = [0; 8];
+        word[..bytes.len()].copy_from_slice(bytes);
+        Self::from_word(u64::from_le_bytes(word))
+    }
+
+    /// Whether it is this number.
+    fn is(self, number: f64) -> bool {
+        self.number().to_f64() == number
+    }
+}
+
+macro_rules! float {
+    ($type:ty, $word:ty) => {
+        impl Native for $type {
+            fn plus(self, other: Self) -> Option<Self> {
+                Some(self + other)
+            }
+
+            fn negated(self) -> Option<Self> {
+                Some(-self)
+            }
+
+            fn number(self) -> Number {
+                Number::Float(self.into())
+            }
+
+            #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
+            fn from_number(number: Number) -> Option<Self> {
+                let value = number.to_f64() as $type;
+                match number {
+                    Number::Integer(integer) => {
+                        // Beyond 2^53 the conversion to a 64-bit float may have rounded already.
+                        let value = integer as $type;
+                        (value as i128 == i128::from(integer)).then_some(value)
+                    }
+                    Number::Float(_) | Number::Truth(_) => Some(value),
+                }
+            }
+
+            #[allow(clippy::cast_possible_truncation)]
+            fn from_rounded(value: f64) -> Self {
+                value as $type
+            }
+
+            fn to_word(self) -> u64 {
+                self.to_bits().into()
+            }
+
+            #[allow(clippy::cast_possible_truncation)]
+            fn from_word(word: u64) -> Self {
+                Self::from_bits(word as $word)
+            }
+        }
+    };
+}
+
+macro_rules! integer {
+    ($type:ty, $word:ty) => {
+        impl Native for $type {
+            fn plus(self, other: Self) -> Option<Self> {
+                self.checked_add(other)
+            }
+
+            fn negated(self) -> Option<Self> {
+                self.checked_neg()
+            }
+
+            fn number(self) -> Number {
+                Number::Integer(self.into())
+            }
+
+            fn from_number(number: Number) -> Option<Self> {
+                number.to_i64()?.try_into().ok()
+            }
+
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            fn from_rounded(value: f64) -> Self {
+                value as $type
+            }
+
+            #[allow(clippy::cast_sign_loss)]
+            fn to_word(self) -> u64 {
+                u64::from(self as $word)
+            }
+
+            #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
+            fn from_word(word: u64) -> Self {
+                word as $word as $type
+            }
+        }
+    };
+}
+
+float!(f64, u64);
+float!(f32, u32);
+integer!(i32, u32);
+integer!(i64, u64);
+integer!(u32, u32);
+
+impl Native for bool {
+    fn plus(self, other: Self) -> Option<Self> {
+        Some(self || other)
+    }
+
+    fn negated(self) -> Option<Self> {
+        None
+    }
+
+    fn number(self) -> Number {
+        Number::Truth(self)
+    }
+
+    fn from_number(number: Number) -> Option<Self> {
+        Some(match number {
+            Number::Float(value) => value != 0.0,
+            Number::Integer(value) => value != 0,
+            Number::Truth(value) => value,
+        })
+    }
+
+    fn from_rounded(value: f64) -> Self {
+        value != 0.0
+    }
+
+    fn to_word(self) -> u64 {
+        self.into()
+    }
+
+    fn from_word(word: u64) -> Self {
+        word != 0
+    }
+}
