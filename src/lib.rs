@@ -51,19 +51,10 @@
 //! # }
 //! ```
 
-pub mod bench;
-pub mod buffer;
-pub mod driver;
-pub mod dynamic;
-mod error;
-pub mod export;
-mod results;
-pub mod run;
-pub mod schedule;
-pub mod trips;
-pub mod tune;
-
 pub use dastac_backend as backend;
+pub use dastac_driver::{
+    Error, buffer, driver, dynamic, export, human, run, schedule, trips, tune,
+};
 pub use dastac_formats as formats;
 pub use dastac_iterate as iterate;
 pub use dastac_layout as layout;
@@ -71,4 +62,3 @@ pub use dastac_loops as loops;
 pub use dastac_poly as poly;
 pub use dastac_sched as sched;
 pub use dastac_stur as stur;
-pub use error::{Error, human};

@@ -32,18 +32,52 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("crates/formats", "dastac-formats", &["dastac-stur"]),
     ("crates/iterate", "dastac-iterate", &["dastac-formats", "dastac-stur", "dastac-loops"]),
     (
-        "src",
-        "dastac",
+        "crates/driver",
+        "dastac-driver",
         &[
-            "dastac-poly",
-            "dastac-loops",
-            "dastac-stur",
-            "dastac-layout",
-            "dastac-sched",
             "dastac-backend",
             "dastac-formats",
             "dastac-iterate",
+            "dastac-layout",
+            "dastac-loops",
+            "dastac-poly",
+            "dastac-sched",
+            "dastac-stur",
         ],
+    ),
+    (
+        "crates/bench",
+        "dastac-bench",
+        &[
+            "dastac-driver",
+            "dastac-backend",
+            "dastac-formats",
+            "dastac-iterate",
+            "dastac-layout",
+            "dastac-loops",
+            "dastac-sched",
+            "dastac-stur",
+        ],
+    ),
+    (
+        "src",
+        "dastac",
+        &[
+            "dastac-driver",
+            "dastac-backend",
+            "dastac-formats",
+            "dastac-iterate",
+            "dastac-layout",
+            "dastac-loops",
+            "dastac-poly",
+            "dastac-sched",
+            "dastac-stur",
+        ],
+    ),
+    (
+        "crates/cli",
+        "dastac-cli",
+        &["dastac", "dastac-bench", "dastac-formats", "dastac-poly", "dastac-stur"],
     ),
 ];
 
@@ -52,14 +86,15 @@ const RESERVED: &[(&str, &[&str])] = &[
     ("melior", &["dastac-backend"]),
     ("mlir-sys", &["dastac-backend"]),
     ("llvm-sys", &["dastac-backend"]),
-    ("libloading", &["isl-vendor", "dastac-backend"]),
+    ("libloading", &["isl-vendor", "dastac-backend", "dastac-bench"]),
 ];
 
 /// The crates whose job it is to call C.
-const UNSAFE: &[&str] = &["isl-vendor", "dastac-elements", "dastac-poly", "dastac-backend"];
+const UNSAFE: &[&str] =
+    &["isl-vendor", "dastac-elements", "dastac-poly", "dastac-backend", "dastac-bench"];
 
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    crate::root()
 }
 
 fn read(path: &Path) -> String {

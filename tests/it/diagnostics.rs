@@ -11,7 +11,7 @@ use std::{
 use expect_test::expect_file;
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/bad")
+    crate::root().join("tests/it/bad")
 }
 
 /// File names without their extension, in order.
@@ -55,7 +55,7 @@ fn snapshots() {
 #[test]
 fn every_code_has_a_snapshot() {
     let mut codes = BTreeSet::new();
-    let stur = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/stur/src");
+    let stur = crate::root().join("crates/stur/src");
     codes_under(&stur, &mut codes);
     assert!(codes.len() > 25, "{codes:?}");
     let covered: BTreeSet<String> = cases().iter().map(|case| code(case)).collect();

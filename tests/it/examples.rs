@@ -18,7 +18,7 @@ const MAX_COST: u128 = 3_000_000;
 
 /// The examples, and `tests/it/programs`: what would not make a good example.
 pub fn examples() -> Vec<PathBuf> {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let root = crate::root();
     let mut files: Vec<PathBuf> = ["examples", "tests/it/programs"]
         .iter()
         .flat_map(|folder| std::fs::read_dir(root.join(folder)).unwrap())
@@ -119,7 +119,7 @@ fn examples_agree_with_the_reference() {
 /// What examples say of real data works, where that lies beside the project: examples name it in lines `# dastac run ..`.
 #[test]
 fn examples_run_on_real_data() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = crate::root();
     let mut missing = 0;
     for path in examples() {
         let source = std::fs::read_to_string(&path).unwrap();

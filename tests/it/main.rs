@@ -1,5 +1,7 @@
 //! The integration tests of the project: one binary, because each links LLVM statically and is large.
 
+use std::path::Path;
+
 mod arrows;
 mod bench;
 mod cli;
@@ -14,3 +16,11 @@ mod schedules;
 mod setup_script;
 mod sparse;
 mod trips;
+
+/// The folder of the repository.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .expect("crates/cli is two folders deep")
+}

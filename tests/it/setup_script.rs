@@ -4,7 +4,7 @@
 use std::{
     env, fs,
     os::unix::fs::{PermissionsExt, symlink},
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Command, Stdio},
 };
 use tempfile::TempDir;
@@ -98,7 +98,7 @@ struct Outcome {
 impl Machine {
     fn new() -> Machine {
         let machine = Machine { folder: tempfile::tempdir().unwrap(), variables: Vec::new() };
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let root = crate::root();
         for folder in ["bin", "state/libraries", "repo/isl-vendor"] {
             fs::create_dir_all(machine.path(folder)).unwrap();
         }

@@ -24,10 +24,7 @@
 #![allow(unsafe_code)]
 
 mod affine;
-pub mod affinity;
 mod aligned;
-pub mod blas;
-pub mod c;
 mod compile;
 mod cpu;
 mod emit;
@@ -37,10 +34,8 @@ mod jit;
 pub mod link;
 mod llvm;
 mod mlir;
+mod native;
 pub mod openmp;
-pub mod probe;
-pub mod sparsifier;
-pub mod taco;
 
 #[cfg(test)]
 mod tests;
@@ -51,6 +46,7 @@ pub use cpu::Cpu;
 pub use error::Error;
 pub use jit::{BufferArg, Jit};
 pub use llvm::llvm_version;
+pub use native::Native;
 
 /// Ends the process at once: no destructors, no `atexit` handlers. For a thread that must stop the process while
 /// another is inside of a library whose destructors would then pull the ground away.

@@ -24,7 +24,7 @@ fn text(name: &str) -> String {
 
 /// A folder with libisl and what it needs, but without Barvinok.
 fn isl_alone() -> TempDir {
-    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("isl-vendor/lib");
+    let from = crate::root().join("isl-vendor/lib");
     let folder = tempfile::tempdir().unwrap();
     for entry in fs::read_dir(&from).unwrap() {
         let (path, name) = entry.map(|entry| (entry.path(), entry.file_name())).unwrap();

@@ -93,7 +93,7 @@ impl Folder {
 }
 
 fn example(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(name);
+    let path = crate::root().join("examples").join(name);
     fs::read_to_string(path).unwrap()
 }
 

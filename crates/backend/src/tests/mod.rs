@@ -1,6 +1,5 @@
 //! Modules built by hand, compiled and run.
 
-mod c;
 mod checked;
 mod interface;
 mod kernels;

@@ -1,0 +1,572 @@
+//! Measuring one job: systems take turns, and agree before their times count.
+
+use std::collections::BTreeMap;
+use std::hash::Hasher;
+use std::time::{Duration, Instant};
+
+use crate::affinity;
+use dastac_stur::Role;
+use dastac_stur::program::{Element, TensorId};
+
+use super::job::{Job, analyse, tell};
+use super::kernels::Call;
+use super::peers;
+use super::results::{Case, Footprint, Measured, Outcome};
+use super::stats::{Sample, Summary};
+use dastac_driver::Error;
+use dastac_driver::buffer::Buffer;
+use dastac_driver::driver::{Built, Laid, Target};
+use dastac_driver::run::{Runner, TensorFacts, facts, symbol_values};
+
+/// A system that computes what the program says.
+pub trait System {
+    /// Its name.
+    fn name(&self) -> &str;
+    /// What it does, in a few words.
+    fn detail(&self) -> String {
+        String::new()
+    }
+    /// Computes once; how long that took. Inputs that the system has not laid out for itself are those of `shared`.
+    ///
+    /// # Errors
+    /// Whatever keeps it from computing.
+    fn run(&mut self, shared: &mut Runner) -> Result<Duration, Error>;
+    /// Overwrites the results with what is no number.
+    fn forget(&mut self, shared: &mut Runner);
+    /// A result in the order of dastac's packed buffer.
+    ///
+    /// # Errors
+    /// Not enough memory.
+    fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Buffer, Error>;
+}
+
+/// Samples of one system are taken one after the other for so long, so that caches are its own.
+const TURN: Duration = Duration::from_millis(8);
+
+/// More samples of a system say nothing more.
+const MOST: usize = 200;
+
+/// More turns say nothing more.
+const TURNS: usize = 24;
+
+/// dastac's own kernels, packed, on the shared buffers.
+struct Packed;
+
+impl System for Packed {
+    fn name(&self) -> &str {
+        "dastac"
+    }
+
+    fn run(&mut self, shared: &mut Runner) -> Result<Duration, Error> {
+        shared.execute()
+    }
+
+    fn forget(&mut self, shared: &mut Runner) {
+        forget_packed(shared);
+    }
+
+    fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Buffer, Error> {
+        packed_result(shared, tensor)
+    }
+}
+
+/// Overwrites the packed results with what is no number.
+pub(super) fn forget_packed(shared: &mut Runner) {
+    for id in outputs(shared) {
+        shared.packed_mut(id).fill(|_| f64::NAN);
+    }
+}
+
+/// A copy of a packed result.
+pub(super) fn packed_result(shared: &Runner, tensor: TensorId) -> Result<Buffer, Error> {
+    let packed = shared.packed(tensor);
+    let mut copy = Buffer::zeroed(shared.facts()[tensor.0].element, packed.len())?;
+    copy.fill(|at| packed.get(at));
+    Ok(copy)
+}
+
+/// Computed tensors.
+pub(super) fn outputs(runner: &Runner) -> Vec<TensorId> {
+    let facts = runner.facts().iter().enumerate();
+    facts.filter(|(_, fact)| fact.role != Role::Input).map(|(at, _)| TensorId(at)).collect()
+}
+
+/// Measures a job in this process.
+///
+/// # Errors
+/// A program that cannot be compiled, or does not fit into memory.
+pub fn measure(job: &Job) -> Result<Case, Error> {
+    tell("its compilation");
+    if job.systems.is_empty() {
+        return facts_only(job);
+    }
+    let target = Target { parallel: job.threads > 1, ..Target::default() };
+    let laid = analyse(job)?;
+    let built = laid.clone().lower()?.build(target)?;
+    let mut case = job.case();
+    case.stages = stages(&built);
+    // The first kernel starts OpenMP, which must see all CPUs.
+    if job.threads > 1 {
+        dastac_backend::openmp::set_threads(job.threads)?;
+    }
+    case.loops = digest(&built);
+    tell("its data");
+    let mut symbols: BTreeMap<String, i64> = job.symbols.iter().cloned().collect();
+    for (_, pattern) in &job.inputs {
+        symbols.extend(pattern.sizes()?);
+    }
+    let mut shared = Runner::new(built, &symbols, job.threads)?;
+    let cpus: Vec<usize> = affinity::allowed().into_iter().rev().take(job.threads).collect();
+    fill(&mut shared, job)?;
+    count(&mut case, &shared, &laid, job);
+    let mut systems: Vec<Candidate> = Vec::new();
+    for name in &job.systems {
+        tell(name);
+        let made = match name.as_str() {
+            "dastac" => Ok(Box::new(Packed) as Box<dyn System>),
+            name => peers::system(name, job, &laid, &mut shared),
+        };
+        systems.push(Candidate::new(name.clone(), made));
+    }
+    affinity::pin(&cpus);
+    agree(&mut systems, &mut shared);
+    turns(&mut systems, &mut shared, job);
+    case.systems = systems.into_iter().map(Candidate::measured).collect();
+    Ok(case)
+}
+
+/// Compiles only: footprints at the given sizes, and how long the stages take, the shortest of some tries.
+fn facts_only(job: &Job) -> Result<Case, Error> {
+    let mut case = job.case();
+    for _ in 0..3 {
+        let laid = analyse(job)?;
+        if case.tensors.is_empty() && !job.symbols.is_empty() {
+            let inferred = &laid.analysis.inferred;
+            let names: Vec<String> =
+                inferred.program.symbols.iter().map(|(name, _)| name.clone()).collect();
+            let symbols = symbol_values(&names, &job.symbols.iter().cloned().collect())?;
+            case.tensors = footprints(&laid, &symbols, &facts(&laid, &symbols)?);
+            case.bytes = case.tensors.iter().map(|tensor| tensor.packed).sum();
+        }
+        let built = laid.lower()?.build(Target::default())?;
+        let stages = stages(&built);
+        let total = |stages: &[(String, u64)]| stages.iter().map(|(_, ns)| ns).sum::<u64>();
+        if case.stages.is_empty() || total(&stages) < total(&case.stages) {
+            case.stages = stages;
+        }
+    }
+    Ok(case)
+}
+
+/// What tells a program's loops from those of others.
+fn digest(built: &Built) -> String {
+    let mut hasher = std::hash::DefaultHasher::new();
+    hasher.write(built.lowered.kernel.module.to_string().as_bytes());
+    format!("{:016x}", hasher.finish())
+}
+
+/// How long each stage of the compiler took, in nanoseconds.
+fn stages(built: &Built) -> Vec<(String, u64)> {
+    let stages = built.lowered.laid.analysis.timings.0.iter();
+    let nanoseconds = |time: &Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    stages.map(|(stage, time)| ((*stage).to_string(), nanoseconds(time))).collect()
+}
+
+/// Points, operations and bytes, from the inferred structure.
+fn count(case: &mut Case, runner: &Runner, laid: &Laid, job: &Job) {
+    let statements = runner.iterations();
+    let sum = |each: &dyn Fn(u128, usize) -> u128| {
+        let counts = statements.as_ref()?.iter();
+        Some(counts.map(|(count, factors)| each(*count, *factors)).sum::<u128>() as f64)
+    };
+    case.points = sum(&|count, _| count);
+    case.flops = sum(&|count, factors| count * factors.max(1) as u128);
+    if let Some(points) = stored_points(runner, job) {
+        (case.points, case.flops) = (Some(points), Some(2.0 * points));
+    }
+    case.bytes = runner.facts().iter().map(|fact| fact.packed_bytes as f64).sum();
+    case.tensors = footprints(laid, runner.symbols(), runner.facts());
+}
+
+/// Points of a product with a sparse matrix: each entry meets each column of the dense factor.
+fn stored_points(runner: &Runner, job: &Job) -> Option<f64> {
+    if !matches!(job.call, Some(Call::SparseVector | Call::SparseMatrix)) {
+        return None;
+    }
+    let ids = || (0..runner.facts().len()).map(TensorId);
+    let entries = ids().find_map(|id| runner.bound(id))?.entry_count();
+    let factors = ids().filter(|id| runner.bound(*id).is_none());
+    let columns = factors.filter_map(|id| runner.facts()[id.0].shape.get(1)).next();
+    Some(entries as f64 * columns.map_or(1.0, |columns| *columns as f64))
+}
+
+/// What tensors take: packed, by their declarations alone, and dense.
+fn footprints(laid: &Laid, symbols: &[i64], facts: &[TensorFacts]) -> Vec<Footprint> {
+    let inferred = &laid.analysis.inferred;
+    let values: Vec<(String, i64)> = inferred
+        .parameter_values(symbols)
+        .map(|values| {
+            let names = values.into_iter();
+            names.map(|(name, value)| (inferred.sets.names.isl(&name).to_string(), value)).collect()
+        })
+        .unwrap_or_default();
+    let each = facts.iter().enumerate().map(|(at, fact)| {
+        // What the declarations alone tell of an input: unique elements, used or not.
+        let declared = || {
+            let unique = inferred.tensors[at].unique.fix_params(&values).ok()?.card().ok()?;
+            let count = unique.eval(&values, &[]).ok()?.to_integer();
+            Some(count as f64 * fact.element.bytes() as f64)
+        };
+        Footprint {
+            name: fact.name.clone(),
+            input: fact.role == Role::Input,
+            packed: fact.packed_bytes as f64,
+            declared: declared().unwrap_or(fact.dense_bytes as f64),
+            dense: fact.dense_bytes as f64,
+        }
+    });
+    each.collect()
+}
+
+/// Random inputs: numbers of either sign, none close to zero or so large that sums cancel.
+fn fill(runner: &mut Runner, job: &Job) -> Result<(), Error> {
+    for (name, pattern) in &job.inputs {
+        pattern.bind(runner, name, job.seed)?;
+    }
+    let inputs: Vec<usize> =
+        (0..runner.facts().len()).filter(|at| runner.facts()[*at].role == Role::Input).collect();
+    for at in inputs {
+        let mut state = job.seed ^ (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        runner.packed_mut(TensorId(at)).fill(|_| {
+            // SplitMix64.
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut z = state;
+            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            z ^= z >> 31;
+            let magnitude = 0.25 + (z >> 12) as f64 / (1u64 << 52) as f64 * 0.75;
+            if z & 1 == 0 { magnitude } else { -magnitude }
+        });
+    }
+    Ok(())
+}
+
+/// A system and its samples.
+struct Candidate {
+    name: String,
+    detail: String,
+    system: Result<Box<dyn System>, String>,
+    error: f64,
+    right: bool,
+    first: Duration,
+    samples: Vec<Sample>,
+}
+
+impl Candidate {
+    fn new(name: String, made: Result<Box<dyn System>, String>) -> Candidate {
+        let detail = made.as_ref().map(|system| system.detail()).unwrap_or_default();
+        Candidate {
+            name,
+            detail,
+            system: made,
+            error: 0.0,
+            right: true,
+            first: Duration::ZERO,
+            samples: Vec::new(),
+        }
+    }
+
+    /// One run.
+    fn sample(&mut self, shared: &mut Runner) -> Option<Sample> {
+        let system = self.system.as_mut().ok()?;
+        let before = affinity::used();
+        match system.run(shared) {
+            Ok(time) => {
+                let disturbed = affinity::used().preemptions > before.preemptions;
+                let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+                Some(Sample { ns, disturbed })
+            }
+            Err(error) => {
+                self.system = Err(error.to_string());
+                None
+            }
+        }
+    }
+
+    fn spent(&self) -> Duration {
+        Duration::from_nanos(self.samples.iter().map(|sample| sample.ns).sum())
+    }
+
+    fn measured(self) -> Measured {
+        let outcome = match (self.system, Summary::of(&self.samples)) {
+            (Err(reason), _) => Outcome::Gap { reason: short(&reason) },
+            (Ok(_), None) => Outcome::Gap { reason: "it was not run".into() },
+            (Ok(_), Some(time)) if self.right => Outcome::Time { time, error: self.error },
+            (Ok(_), Some(time)) => Outcome::Wrong { time, error: self.error },
+        };
+        Measured { system: self.name, detail: self.detail, outcome }
+    }
+}
+
+/// The beginning of a message: a compiler's may have hundreds of lines.
+fn short(reason: &str) -> String {
+    let line = reason.lines().next().unwrap_or_default();
+    let mut text: String = line.chars().take(240).collect();
+    if text.len() < reason.len() {
+        text += " ..";
+    }
+    text
+}
+
+/// Runs every system once, and compares its results with dastac's.
+fn agree(systems: &mut [Candidate], shared: &mut Runner) {
+    let outputs = outputs(shared);
+    tell("dastac");
+    Packed.forget(shared);
+    let mut expected: Vec<Buffer> = Vec::new();
+    if shared.execute().is_ok() {
+        let results = outputs.iter().map(|id| Packed.result(shared, *id));
+        expected = results.collect::<Result<_, _>>().unwrap_or_default();
+    }
+    for candidate in systems {
+        tell(&candidate.name);
+        if let Ok(system) = &mut candidate.system {
+            system.forget(shared);
+        }
+        let Some(first) = candidate.sample(shared) else { continue };
+        candidate.first = Duration::from_nanos(first.ns);
+        let Ok(system) = &mut candidate.system else { continue };
+        for (id, expected) in outputs.iter().zip(&expected) {
+            match system.result(shared, *id) {
+                Ok(found) => {
+                    let element = shared.facts()[id.0].element;
+                    let error = difference(expected, &found);
+                    candidate.error = candidate.error.max(error);
+                    candidate.right &= error <= tolerance(element);
+                }
+                Err(error) => {
+                    candidate.system = Err(error.to_string());
+                    break;
+                }
+            }
+        }
+        if expected.len() < outputs.len() {
+            candidate.right = false; // nothing to compare with
+        }
+    }
+}
+
+/// Differences up to this are rounding.
+fn tolerance(element: Element) -> f64 {
+    match element {
+        Element::F64 => 1e-9,
+        Element::F32 => 1e-3,
+        Element::I32 | Element::I64 | Element::Bool => 0.0,
+    }
+}
+
+/// The largest difference, relative to the element or to what elements are on average, whichever is larger.
+fn difference(expected: &Buffer, found: &Buffer) -> f64 {
+    if expected.len() != found.len() {
+        return f64::MAX;
+    }
+    let squares: f64 = (0..expected.len()).map(|at| expected.get(at).powi(2)).sum();
+    let usual = (squares / expected.len().max(1) as f64).sqrt().max(f64::MIN_POSITIVE);
+    (0..expected.len())
+        .map(|at| {
+            let (wanted, found) = (expected.get(at), found.get(at));
+            let error = (wanted - found).abs() / wanted.abs().max(usual);
+            // JSON has no infinity, and what is no number must not pass as small.
+            if error.is_finite() { error } else { f64::MAX }
+        })
+        .fold(0.0, f64::max)
+}
+
+/// Samples in turns, until time is up.
+fn turns(systems: &mut [Candidate], shared: &mut Runner, job: &Job) {
+    let running = systems.iter().filter(|candidate| candidate.system.is_ok()).count().max(1);
+    let share = Duration::from_secs_f64(job.budget / running as f64);
+    let patience = Duration::from_secs_f64(job.patience);
+    let end = Instant::now() + Duration::from_secs_f64(job.budget * 4.0) + patience;
+    for turn in 0..TURNS {
+        for at in 0..systems.len() {
+            // Back and forth: what comes after what changes.
+            let at = if turn % 2 == 0 { at } else { systems.len() - 1 - at };
+            let candidate = &mut systems[at];
+            if candidate.system.is_err() {
+                continue;
+            }
+            if candidate.first > patience {
+                let ns = u64::try_from(candidate.first.as_nanos()).unwrap_or(u64::MAX);
+                candidate.samples = vec![Sample { ns, disturbed: false }];
+                continue;
+            }
+            let enough = turn > 0 && candidate.spent() + candidate.first > share && turn > 2;
+            let over = Instant::now() > end && turn > 0;
+            if enough || over || candidate.samples.len() > MOST {
+                continue;
+            }
+            tell(&candidate.name);
+            if job.threads > 1 {
+                // Threads of the one before fall asleep.
+                std::thread::sleep(Duration::from_millis(3));
+            }
+            if candidate.first < Duration::from_millis(60) {
+                // Into the caches again.
+                candidate.sample(shared);
+            }
+            let start = Instant::now();
+            while let Some(sample) = candidate.sample(shared) {
+                candidate.samples.push(sample);
+                if start.elapsed() > TURN || candidate.samples.len() > MOST {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::find;
+    use crate::patterns::Pattern;
+    use crate::sparse;
+
+    fn job(kernel: &str, n: i64, systems: &[&str]) -> Job {
+        let mut job = Job::of(find(kernel).unwrap(), n, 1, systems);
+        for (name, value) in &mut job.symbols {
+            // Rows of a regression are many, for times; counts need few.
+            *value = if kernel.starts_with("pr") && name == "M" { 11 } else { *value };
+        }
+        job.budget = 0.01;
+        job.places.peers = "there is no such folder".into();
+        job
+    }
+
+    /// Points among `n^rank` for which the condition holds.
+    fn points(n: i64, rank: u32, condition: impl Fn(&[i64]) -> bool) -> f64 {
+        let all = (0..n.pow(rank)).filter(|at| {
+            let index: Vec<i64> = (0..rank).map(|k| at / n.pow(k) % n).collect();
+            condition(&index)
+        });
+        all.count() as f64
+    }
+
+    #[test]
+    fn counts_are_those_of_brute_force() {
+        let n = 5;
+        let all = |rank: u32| points(n, rank, |_| true);
+        let up = points(n, 2, |x| x[0] <= x[1]);
+        let below = points(n, 2, |x| x[0] < x[1]);
+        let leslie = points(n, 2, |x| x[0] == 0 || x[1] == x[0] - 1);
+        let sorted = |rank: u32| points(n, rank, |x| x.is_sorted());
+        // Points, factors, and elements of all tensors.
+        let expected = [
+            ("ttm_dp", all(3), 2.0, 3.0 * all(2)),
+            ("ttm_ut", up * all(2), 2.0, 2.0 * up * all(1) + all(2)),
+            ("thp_i", all(2), 2.0, 3.0 * all(2)),
+            ("mtt_j", all(3), 3.0, all(3) + 3.0 * all(1)),
+            ("mtt_jut", below * all(1), 3.0, below * all(1) + 2.0 * (all(1) - 1.0) + all(1)),
+            ("mtt_d", all(1), 3.0, 4.0 * all(1)),
+            ("spmv_ut", up, 2.0, up + 2.0 * all(1)),
+            ("spmv_l", leslie, 2.0, leslie + 2.0 * all(1)),
+            ("pr2", 11.0 * sorted(2), 2.0, 11.0 * all(1) + sorted(2)),
+            ("pr4", 11.0 * sorted(4), 4.0, 11.0 * all(1) + sorted(4)),
+        ];
+        for (kernel, points, factors, elements) in expected {
+            let case = measure(&job(kernel, n, &["dastac"])).unwrap();
+            assert_eq!(case.points, Some(points), "{kernel}");
+            assert_eq!(case.flops, Some(points * factors), "{kernel}");
+            assert_eq!(case.bytes, elements * 8.0, "{kernel}");
+            assert!(case.time("dastac").is_some(), "{kernel}");
+        }
+    }
+
+    #[test]
+    fn other_forms_and_c_agree() {
+        let systems =
+            ["dastac", "untiled", "inputs", "dense", "small", "c-packed", "c-inputs", "c-dense"];
+        let folder = tempfile::tempdir().unwrap();
+        for (kernel, single) in [("ttm_ut", false), ("pr2", true), ("spmv_l", false)] {
+            let mut job = job(kernel, 6, &systems);
+            job.places.scratch = folder.path().into();
+            job.single = single;
+            let case = measure(&job).unwrap();
+            for measured in &case.systems {
+                let compiled = crate::bindings::c::Compiler::find().is_some();
+                if compiled || !measured.system.starts_with("c-") {
+                    assert!(measured.time().is_some(), "{kernel}: {measured:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn sparse_tensors_are_measured_beside_other_systems() {
+        let folder = tempfile::tempdir().unwrap();
+        let scope = crate::figures::Scope {
+            quick: true,
+            threads: vec![1],
+            kernels: vec!["conv2-pqij-80".into(), "spmm-band".into()],
+            size: None,
+            systems: Vec::new(),
+            seed: 7,
+            budget: 0.01,
+            matrices: None,
+            layers: None,
+            places: crate::job::Places {
+                peers: "there is no such folder".into(),
+                scratch: folder.path().into(),
+                taco: None,
+                taco_ucf: None,
+            },
+        };
+        let jobs = sparse::convolutions(&scope).into_iter().chain(sparse::products(&scope));
+        for mut job in jobs {
+            for (_, value) in &mut job.symbols {
+                *value = (*value).min(20);
+            }
+            for (_, pattern) in &mut job.inputs {
+                if let Pattern::Band(entries, _) = pattern {
+                    *entries = 50;
+                }
+            }
+            let case = measure(&job).unwrap();
+            assert!(case.time("dastac").is_some() && !case.loops.is_empty(), "{case:?}");
+            for measured in &case.systems {
+                let there = match &measured.outcome {
+                    Outcome::Gap { reason } => reason.starts_with("not installed"),
+                    outcome => matches!(outcome, Outcome::Time { .. }),
+                };
+                assert!(there || measured.system == "scipy", "{measured:?}");
+            }
+            let points = job.call.map(|_| case.points.unwrap());
+            assert!(points.is_none_or(|points| points > 0.0 && points <= 50.0 * 20.0));
+        }
+    }
+
+    #[test]
+    fn what_is_missing_says_how_to_get_it() {
+        let case = measure(&job("spmv_ut", 6, &["dastac", "mkl", "taco"])).unwrap();
+        for system in ["mkl", "taco"] {
+            let Some(Outcome::Gap { reason }) = case.system(system).map(|m| &m.outcome) else {
+                panic!("{system} is there");
+            };
+            assert!(reason.starts_with("not installed") && reason.contains("--"), "{reason}");
+        }
+        let case = measure(&job("pr3", 3, &["dastac", "mkl"])).unwrap();
+        let gap = &case.system("mkl").unwrap().outcome;
+        assert!(matches!(gap, Outcome::Gap { reason } if reason.contains("no routine")));
+    }
+
+    #[test]
+    fn differences_are_relative() {
+        let of = |values: &[f64]| Buffer::of(Element::F64, values).unwrap();
+        assert_eq!(difference(&of(&[1.0, -2.0]), &of(&[1.0, -2.0])), 0.0);
+        assert!(difference(&of(&[100.0, 1e-3]), &of(&[100.0, 2e-3])) < 1e-4);
+        assert!(difference(&of(&[100.0, 100.0]), &of(&[100.0, 101.0])) > 9e-3);
+        assert_eq!(difference(&of(&[1.0]), &of(&[f64::NAN])), f64::MAX);
+        assert_eq!(difference(&of(&[1.0]), &of(&[])), f64::MAX);
+    }
+}

@@ -1,0 +1,166 @@
+//! dastac's own code in other forms: untiled, in other tiles, on dense buffers.
+
+use std::time::Duration;
+
+use dastac_backend::{Cpu, Options};
+use dastac_formats::Values;
+use dastac_iterate::Walking;
+use dastac_stur::Role;
+use dastac_stur::program::TensorId;
+
+use crate::job::{Job, analyse};
+use crate::measure::{System, outputs};
+use dastac_driver::Error;
+use dastac_driver::buffer::Buffer;
+use dastac_driver::driver::{Built, Iteration, Laid, Target};
+use dastac_driver::dynamic;
+use dastac_driver::run::{Runner, available_memory};
+
+/// Buffers of dense boxes may take this many bytes together.
+pub(super) const MOST: u128 = 8 << 30;
+
+/// Whether a tensor of this role stands in its whole box.
+pub(super) fn is_whole(variant: &str, role: Role) -> bool {
+    match variant {
+        "dense" | "c-dense" => true,
+        "inputs" | "c-inputs" => role != Role::Input,
+        _ => false,
+    }
+}
+
+/// The strategy of a variant that goes over sparse levels in another way.
+fn walking(variant: &str) -> Walking {
+    match variant {
+        "search" => Walking::Search,
+        "locate" => Walking::Locate,
+        _ => Walking::default(),
+    }
+}
+
+/// A job whose tensors have no formats.
+fn without_formats(job: &Job) -> Job {
+    let lines = job.source.lines().filter(|line| !line.contains(":F"));
+    Job { source: lines.map(|line| format!("{line}\n")).collect(), ..job.clone() }
+}
+
+/// The program with tensors in the form of a variant. Those with formats are stored whole where inputs are.
+pub(super) fn whole(
+    job: &Job,
+    laid: &Laid,
+    variant: &str,
+    shared: &Runner,
+) -> Result<Laid, String> {
+    let laid = match is_whole(variant, Role::Input) && !job.inputs.is_empty() {
+        true => analyse(&without_formats(job)).map_err(|error| error.to_string())?,
+        false => laid.clone(),
+    };
+    let facts = shared.facts();
+    let is_whole = |id: TensorId| is_whole(variant, facts[id.0].role);
+    let dense = facts.iter().enumerate().filter(|(at, _)| is_whole(TensorId(*at)));
+    let bytes: u128 = dense.map(|(_, fact)| fact.dense_bytes).sum();
+    // Comparing takes a second copy.
+    if bytes > MOST || bytes * 2 > u128::from(available_memory()) {
+        return Err(format!("its dense boxes take {}", dastac_driver::human(bytes)));
+    }
+    laid.uncompressed_where(is_whole).map_err(|error| error.to_string())
+}
+
+pub(super) fn system(
+    name: &str,
+    job: &Job,
+    laid: &Laid,
+    shared: &mut Runner,
+) -> Result<Box<dyn System>, String> {
+    let text = |error: Error| error.to_string();
+    let laid = whole(job, laid, name, shared)?;
+    let parallel = job.threads > 1;
+    let target = Target { parallel, untiled: name == "untiled", ..Target::default() };
+    let iteration = Iteration { walking: walking(name), ..Iteration::default() };
+    let lowered = laid.lower_for(iteration).map_err(text)?;
+    let built = match name {
+        "small" | "large" => {
+            let mut tiling = Cpu::Host.tiling(parallel).map_err(|error| error.to_string())?;
+            let scale = |bytes: i64| if name == "small" { bytes / 4 } else { bytes * 4 };
+            (tiling.l1, tiling.l2) = (scale(tiling.l1), scale(tiling.l2));
+            let mut module = lowered.kernel.module.clone();
+            dastac_loops::tile::tile_as_planned(&mut module, &tiling, &lowered.kernel.plans);
+            let options = Options { parallel, ..Options::default() };
+            let code = dastac_backend::compile(&module, &options).map_err(|e| e.to_string())?;
+            Built { lowered, code, target }
+        }
+        _ => lowered.build(target).map_err(text)?,
+    };
+    let names = built.lowered.laid.analysis.inferred.program.symbols.iter();
+    let values = shared.symbols().iter().copied();
+    let symbols = names.map(|(name, _)| name.clone()).zip(values).collect();
+    let mut runner = Runner::new(built, &symbols, job.threads).map_err(text)?;
+    let inputs: Vec<usize> =
+        (0..runner.facts().len()).filter(|at| runner.facts()[*at].role == Role::Input).collect();
+    for id in inputs.into_iter().map(TensorId) {
+        if let (Some(tensor), Some(_)) = (shared.bound(id), runner.bound(id)) {
+            runner.bind(id, tensor.clone()).map_err(text)?;
+            continue;
+        }
+        let unpacked = match is_whole(name, Role::Input) {
+            true => Some(unpacked(shared, id)?),
+            false => None,
+        };
+        let source = unpacked.as_ref().unwrap_or_else(|| shared.packed(id));
+        runner.packed_mut(id).fill(|at| source.get(at));
+    }
+    Ok(Box::new(Variant { name: name.into(), runner }))
+}
+
+/// An input as an array of its whole box, also where it has a format.
+pub(super) fn unpacked(shared: &mut Runner, id: TensorId) -> Result<Buffer, String> {
+    let Some(tensor) = shared.bound(id) else {
+        return shared.unpacked(id).map_err(|error| error.to_string());
+    };
+    let dense = tensor.to_dense(dynamic::build()).map_err(|error| error.to_string())?;
+    let Values::F64(dense) = dense else { return Err("it is given 64-bit numbers".into()) };
+    Buffer::of(shared.facts()[id.0].element, &dense).map_err(|error| error.to_string())
+}
+
+/// Code on buffers of its own.
+struct Variant {
+    name: String,
+    runner: Runner,
+}
+
+impl System for Variant {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn run(&mut self, _shared: &mut Runner) -> Result<Duration, Error> {
+        self.runner.execute()
+    }
+
+    fn forget(&mut self, _shared: &mut Runner) {
+        for id in outputs(&self.runner) {
+            self.runner.packed_mut(id).fill(|_| f64::NAN);
+        }
+    }
+
+    fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Buffer, Error> {
+        let whole = is_whole(&self.name, shared.facts()[tensor.0].role);
+        in_order_of(shared, tensor, self.runner.packed(tensor), whole)
+    }
+}
+
+/// A packed buffer, or a dense array of the whole box, in the order of dastac's packed buffer.
+///
+/// The length does not tell: a tensor without structure may be packed in another order of its dimensions.
+pub(super) fn in_order_of(
+    shared: &mut Runner,
+    tensor: TensorId,
+    found: &Buffer,
+    whole: bool,
+) -> Result<Buffer, Error> {
+    if whole {
+        return shared.pack(tensor, found);
+    }
+    let mut copy = Buffer::zeroed(shared.facts()[tensor.0].element, found.len())?;
+    copy.fill(|at| found.get(at));
+    Ok(copy)
+}

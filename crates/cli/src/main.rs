@@ -1,0 +1,147 @@
+//! The `dastac` command: the only part of the project that touches the terminal.
+//!
+//! Invariants: results go to stdout and everything else to stderr; stdout holds a complete result or nothing; files appear whole or not at
+//! all. Exit codes: 0 done, 1 the program or the given data are at fault (or a verification disagrees), 2 the command line is, 101 a defect of
+//! dastac itself.
+
+mod args;
+mod bench;
+mod build;
+mod check;
+mod convert;
+mod emit;
+mod failure;
+mod infer;
+mod inputs;
+mod inspect;
+mod json;
+mod layout;
+mod npy;
+mod output;
+mod progress;
+mod prove;
+mod render;
+mod run;
+mod schedule;
+mod source;
+mod table;
+mod tensors;
+mod trips;
+mod tune;
+mod verify;
+mod version;
+mod watchdog;
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+use dastac::poly::counting;
+use dastac_bench::job;
+
+use args::{Cli, Command};
+use failure::Failure;
+use render::Renderer;
+
+/// What a command says when it went as wished.
+pub enum Outcome {
+    /// All is well.
+    Done,
+    /// A result that is not the expected one, already reported.
+    Disagreement,
+}
+
+/// The result of a command.
+pub type Result<T> = std::result::Result<T, Failure>;
+
+/// How this process talks to its user.
+pub struct Terminal {
+    /// Renders diagnostics and errors for stderr.
+    pub renderer: Renderer,
+    /// Whether a moving picture may be shown on stderr.
+    pub interactive: bool,
+}
+
+/// Parses the command line, runs the command and reports.
+fn main() -> ExitCode {
+    // What this process is asked to do when it is started by another one of it, which reads and writes pipes: no command for people.
+    if std::env::args_os().nth(1).is_some_and(|first| first == counting::WORKER_ARGUMENT) {
+        counting::serve();
+        return ExitCode::SUCCESS;
+    }
+    if std::env::args_os().nth(1).is_some_and(|first| first == job::WORKER_ARGUMENT) {
+        return if configure_counting().is_ok() && job::serve() {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        };
+    }
+    report_panics();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if error.kind() == ErrorKind::DisplayVersion => {
+            return finish(
+                &Renderer::new(args::Color::Auto),
+                version::print().map(|()| Outcome::Done),
+            );
+        }
+        Err(error) => error.exit(),
+    };
+    let terminal = Terminal {
+        renderer: Renderer::new(cli.color),
+        interactive: std::io::stderr().is_terminal(),
+    };
+    if let Err(failure) = configure_counting() {
+        return finish(&terminal.renderer, Err(failure));
+    }
+    watchdog::start(cli.compile_limit);
+    let outcome = match &cli.command {
+        Command::Check(args) => check::check(&terminal, args),
+        Command::Infer(args) => infer::infer(&terminal, args),
+        Command::Layout(args) => layout::layout(&terminal, args),
+        Command::Emit(args) => emit::emit(&terminal, args),
+        Command::Run(args) => run::run(&terminal, args),
+        Command::Tune(args) => tune::tune(&terminal, args),
+        Command::Verify(args) => prove::verify(&terminal, args),
+        Command::Build(args) => build::build(&terminal, args),
+        Command::Convert(args) => convert::convert(&terminal, args),
+        Command::Inspect(args) => inspect::inspect(&terminal, args),
+        Command::Bench(args) => bench::bench(&terminal, args),
+        Command::Completions { shell } => output::completions(*shell).map(|()| Outcome::Done),
+    };
+    finish(&terminal.renderer, outcome)
+}
+
+/// Counts in processes of this program, and remembers counts in the user's cache folder; variables of the environment say otherwise.
+fn configure_counting() -> Result<()> {
+    let mut config = counting::Config::of_program(std::env::current_exe().ok());
+    config.memory = config.memory.min(dastac::run::available_memory() / 4 * 3);
+    counting::configure(config.with_env().map_err(Failure::usage)?);
+    Ok(())
+}
+
+fn finish(renderer: &Renderer, outcome: Result<Outcome>) -> ExitCode {
+    match outcome {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Disagreement) => ExitCode::from(1),
+        Err(failure) => {
+            let code = failure.exit_code();
+            renderer.failure(&failure);
+            ExitCode::from(code)
+        }
+    }
+}
+
+/// A defect shows as one line that asks for a report, not as a backtrace (unless `RUST_BACKTRACE` asks for one).
+fn report_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let what = panic.payload_as_str().unwrap_or("unknown");
+        let place = panic.location().map(|at| format!(" ({}:{})", at.file(), at.line()));
+        let what = format!("{what}{}", place.unwrap_or_default());
+        render::to_stderr(&failure::defect(&what));
+        if std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0") {
+            render::to_stderr(&format!("{}\n", std::backtrace::Backtrace::force_capture()));
+        }
+    }));
+}

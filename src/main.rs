@@ -1,7 +1,0 @@
-//! The `dastac` command: see [`cli`].
-
-mod cli;
-
-fn main() -> std::process::ExitCode {
-    cli::main()
-}
