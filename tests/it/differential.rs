@@ -29,7 +29,8 @@ use dastac::Error;
 use dastac::driver::{Analysis, Lowered, Target, Timings};
 use dastac::layout::{LayoutError, Proof};
 use dastac::loops::interp::{Data, run_steps};
-use dastac::loops::tile::{Tiling, tile_as_planned};
+use dastac::loops::machine::Machine;
+use dastac::loops::tile::tile_as_planned;
 use dastac::poly::Context;
 use dastac::poly::counting::{Config, configure};
 use dastac::run::{Runner, facts};
@@ -474,7 +475,8 @@ fn runs(
 /// The same in tiles, for a machine with few registers: at these sizes full tiles occur.
 fn tiled(lowered: &Lowered, shared: bool) -> Result<Lowered, String> {
     let mut tiled = lowered.clone();
-    let machine = Tiling { vector_bytes: 32, registers: 8, l1: 1 << 10, l2: 4 << 10, shared };
+    let machine = Machine { vector_bytes: 32, l1: 1 << 10, l2: 4 << 10, ..Machine::PLAIN }
+        .with_threads(shared);
     tile_as_planned(&mut tiled.kernel.module, &machine, &lowered.kernel.plans);
     let module = &tiled.kernel.module;
     dastac::loops::verify(module).map_err(|errors| format!("tiles: {errors:?}\n{module}"))?;

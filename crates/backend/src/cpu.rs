@@ -2,7 +2,7 @@
 
 use crate::llvm;
 use crate::{Error, Result};
-use dastac_loops::tile::Tiling;
+use dastac_loops::machine::Machine;
 
 /// The CPU to compile for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -153,28 +153,30 @@ impl Cpu {
         Ok(self.vector_bytes()? == 64)
     }
 
-    /// What tiles are made for, `shared` among threads or not: this CPU's registers, and its caches if it is the host (else those of most CPUs).
+    /// What passes may know of this CPU, with `threads` or not: its registers, and its caches if it is the host (else
+    /// those of most CPUs).
     ///
     /// # Errors
     /// A CPU or feature that LLVM does not know.
-    pub fn tiling(&self, shared: bool) -> Result<Tiling> {
+    pub fn machine(&self, threads: bool) -> Result<Machine> {
         let vector_bytes = self.vector_bytes()?;
         let cache = |index: usize, usual: i64| match self {
             Cpu::Host => cache(index).unwrap_or(usual),
             Cpu::Named { .. } => usual,
         };
-        Ok(Tiling {
+        let few = if cfg!(target_arch = "x86_64") { vector_bytes < 64 } else { vector_bytes == 32 };
+        let machine = Machine {
             vector_bytes: vector_bytes as i64,
             // 32 with AVX-512 and on other architectures.
-            registers: if vector_bytes == 32 || cfg!(target_arch = "x86_64") && vector_bytes < 64 {
-                16
-            } else {
-                32
-            },
+            registers: if few { 16 } else { 32 },
+            fuses: self.fuses()?,
+            gathers: self.gathers()?,
             l1: cache(0, 32 << 10),
             l2: cache(2, 512 << 10),
-            shared,
-        })
+            memories: Vec::new(),
+            levels: Vec::new(),
+        };
+        Ok(machine.with_threads(threads))
     }
 
     /// Whether `feature` (LLVM's name, such as `avx512f`) is one of the host's.

@@ -228,8 +228,8 @@ impl Lowered {
         observer: &mut dyn Observer,
     ) -> Result<(Module, Flow), Error> {
         let mut module = self.kernel.module.clone();
-        let machine = Cpu::Host.tiling(target.parallel)?;
-        let context = passes::Context { machine, plans: &self.kernel.plans };
+        let machine = Cpu::Host.machine(target.parallel)?;
+        let context = passes::Context { machine: &machine, plans: &self.kernel.plans };
         let flow = target.pipeline()?.run(&mut module, &context, observer)?;
         Ok((module, flow))
     }

@@ -78,7 +78,7 @@ impl Library {
         let options = Options { prefix: self.header.prefix.clone(), ..options.clone() };
         let mut module = self.module.clone();
         dastac_iterate::lower(&mut module);
-        tile_as_planned(&mut module, &options.cpu.tiling(options.parallel)?, &self.plans);
+        tile_as_planned(&mut module, &options.cpu.machine(options.parallel)?, &self.plans);
         Ok(dastac_backend::compile(&module, &options)?)
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! - [`ir`]: the data types and their invariants, re-exported here.
 //! - [`place`]: memory spaces and levels of parallelism.
+//! - [`machine`]: what passes know of the machine.
 //! - [`build`]: constructors that fold constants. [`visit`]: traversal and substitution. [`eval`]: values of
 //!   integer expressions.
 //! - [`print`](mod@print) and [`parse`](mod@parse): the text form, `parse(print(m)) == m.canonical()`.
@@ -18,6 +19,7 @@ pub mod ir;
 pub mod lanes;
 mod lex;
 pub mod linear;
+pub mod machine;
 pub mod parse;
 pub mod passes;
 pub mod place;

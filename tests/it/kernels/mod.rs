@@ -20,7 +20,8 @@ use dastac::formats::{Build, Entries, Tensor, Values};
 use dastac::iterate::lower;
 use dastac::layout::Layout;
 use dastac::loops::interp::Data;
-use dastac::loops::tile::{Tiling, tile_as_planned};
+use dastac::loops::machine::Machine;
+use dastac::loops::tile::tile_as_planned;
 use dastac::loops::{BufferId, Module, verify};
 use dastac::run::{Runner, facts};
 use dastac::sched::Movement;
@@ -192,7 +193,8 @@ fn versions(lowered: &Lowered) -> Result<Vec<(&'static str, Module)>, String> {
     let mut plain = made.clone();
     lower(&mut plain);
     let mut tiled = plain.clone();
-    let machine = Tiling { vector_bytes: 32, registers: 8, l1: 1 << 10, l2: 4 << 10, shared: true };
+    let machine =
+        Machine { vector_bytes: 32, l1: 1 << 10, l2: 4 << 10, ..Machine::PLAIN }.with_threads(true);
     tile_as_planned(&mut tiled, &machine, &lowered.kernel.plans);
     let all = vec![("walks", made), ("loops", plain), ("tiles", tiled)];
     for (name, module) in &all {

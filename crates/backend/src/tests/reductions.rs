@@ -39,7 +39,7 @@ fn each_kind() {
             let mut module = module.clone();
             passes::simplify(&mut module);
             if tiled {
-                tile::tile(&mut module, &options.cpu.tiling(parallel).unwrap());
+                tile::tile(&mut module, &options.cpu.machine(parallel).unwrap());
                 assert_eq!(verify(&module), Ok(()));
             }
             let jit = Jit::load(&compile(&module, &options).unwrap()).unwrap();

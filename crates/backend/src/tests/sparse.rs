@@ -29,7 +29,7 @@ fn rows_of_positions() {
             let mut module = module.clone();
             let options = Options { parallel, checked, ..Options::default() };
             if tiled {
-                tile::tile(&mut module, &options.cpu.tiling(parallel).unwrap());
+                tile::tile(&mut module, &options.cpu.machine(parallel).unwrap());
                 assert_eq!(verify(&module), Ok(()));
             }
             let jit = Jit::load(&compile(&module, &options).unwrap()).unwrap();

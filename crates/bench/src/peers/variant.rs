@@ -79,11 +79,11 @@ pub(super) fn system(
     let lowered = laid.lower_for(iteration).map_err(text)?;
     let built = match name {
         "small" | "large" => {
-            let mut tiling = Cpu::Host.tiling(parallel).map_err(|error| error.to_string())?;
+            let mut machine = Cpu::Host.machine(parallel).map_err(|error| error.to_string())?;
             let scale = |bytes: i64| if name == "small" { bytes / 4 } else { bytes * 4 };
-            (tiling.l1, tiling.l2) = (scale(tiling.l1), scale(tiling.l2));
+            (machine.l1, machine.l2) = (scale(machine.l1), scale(machine.l2));
             let mut module = lowered.kernel.module.clone();
-            dastac_loops::tile::tile_as_planned(&mut module, &tiling, &lowered.kernel.plans);
+            dastac_loops::tile::tile_as_planned(&mut module, &machine, &lowered.kernel.plans);
             let options = Options { parallel, ..Options::default() };
             let code = dastac_backend::compile(&module, &options).map_err(|e| e.to_string())?;
             Built { lowered, code, target }

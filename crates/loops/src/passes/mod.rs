@@ -21,20 +21,21 @@ pub use observe::{Flow, Observer, StopAfter, Times, Verified};
 pub use pipeline::{PassError, Pipeline, Registry, Sequence, UnknownPass};
 
 use crate::ir::*;
-use crate::tile::{self, Plans, Tiling};
+use crate::machine::Machine;
+use crate::tile::{self, Plans};
 
 /// What passes know beside the module.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
     /// The machine that code is made for.
-    pub machine: Tiling,
+    pub machine: &'a Machine,
     /// What is wanted of loops.
     pub plans: &'a Plans,
 }
 
-impl Context<'_> {
+impl<'a> Context<'a> {
     /// A context in which nothing is planned.
-    pub fn of(machine: Tiling) -> Context<'static> {
+    pub fn of(machine: &'a Machine) -> Context<'a> {
         static NOTHING: Plans = Plans::new();
         Context { machine, plans: &NOTHING }
     }
@@ -138,7 +139,7 @@ impl Pass {
 /// Runs [`SIMPLIFY`] on a module.
 pub fn simplify(module: &mut Module) {
     let passes = PASSES.iter().filter(|pass| SIMPLIFY.passes.contains(&pass.name));
-    passes.for_each(|pass| (pass.run)(module, &Context::of(Tiling::PLAIN)));
+    passes.for_each(|pass| (pass.run)(module, &Context::of(&Machine::PLAIN)));
 }
 
 /// Runs [`SIMPLIFY`] on a function that is not part of a module yet.
@@ -153,9 +154,9 @@ pub fn simplify_function(function: &mut Function, module: &Module) {
 #[cfg(test)]
 mod tests {
     use crate::interp::{Data, InterpError, run_steps};
+    use crate::machine::Machine;
     use crate::passes::{Context, PASSES, Pass, Pipeline, Registry, SIMPLIFY, Verified};
     use crate::random::{self, Style};
-    use crate::tile::Tiling;
     use crate::*;
     use proptest::prelude::*;
 
@@ -169,7 +170,7 @@ mod tests {
         verify(&module).unwrap();
         let before = module.clone();
         for name in passes {
-            (Pass::find(name).unwrap().run)(&mut module, &Context::of(Tiling::PLAIN));
+            (Pass::find(name).unwrap().run)(&mut module, &Context::of(&Machine::PLAIN));
             assert_eq!(verify(&module), Ok(()), "{module}");
         }
         for (n, m) in [(0, 0), (1, 3), (5, 2), (4, 5), (3, 0)] {
@@ -267,7 +268,7 @@ mod tests {
             for symbols in [[4, 3], [0, 2]] {
                 for pass in PASSES {
                     let mut after = before.clone();
-                    (pass.run)(&mut after, &Context::of(Tiling::PLAIN));
+                    (pass.run)(&mut after, &Context::of(&Machine::PLAIN));
                     prop_assert_eq!(verify(&after), Ok(()), "{}", pass.name);
                     compare(&before, &after, &symbols, &data)
                         .map_err(|why| TestCaseError::fail(format!("{}: {why}", pass.name)))?;
@@ -275,7 +276,7 @@ mod tests {
                 let mut after = before.clone();
                 let registry = Registry::of(&[PASSES]);
                 let pipeline = Pipeline::of(&registry, &[SIMPLIFY]).unwrap();
-                pipeline.run(&mut after, &Context::of(Tiling::PLAIN), &mut Verified).unwrap();
+                pipeline.run(&mut after, &Context::of(&Machine::PLAIN), &mut Verified).unwrap();
                 compare(&before, &after, &symbols, &data).map_err(TestCaseError::fail)?;
             }
         }

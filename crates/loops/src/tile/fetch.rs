@@ -54,7 +54,7 @@ impl Tiler<'_> {
                 }
             }
             // A part for one of several threads has more columns than rows.
-            if self.tiling.shared && terms {
+            if self.tiling.has_threads() && terms {
                 for (buffer, index) in loads(column, row) {
                     let which = start.clone().floor_div(rows).modulo(columns);
                     fetch.push((buffer, later(index).substitute(column, &(at.clone() + which))));

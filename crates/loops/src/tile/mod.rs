@@ -52,43 +52,23 @@ use self::choose::Choice;
 use self::pack::Packed;
 use crate::ir::*;
 use crate::linear::{Facts, flatten_max, flatten_min};
+use crate::machine::Machine;
 use crate::passes::Context;
 pub use plan::{Plan, Plans};
 
-/// What tiles are made for: a machine, in numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Tiling {
-    /// Bytes of a vector register.
-    pub vector_bytes: i64,
-    /// Vector registers.
-    pub registers: i64,
-    /// Bytes of the cache nearest to a core.
-    pub l1: i64,
-    /// Bytes of the next cache.
-    pub l2: i64,
-    /// Whether there are several threads: then nests are cut into parts of equal work, on the outside of everything else.
-    pub shared: bool,
-}
-
-impl Tiling {
-    /// A machine without vectors and threads that has few registers and small caches.
-    pub const PLAIN: Tiling =
-        Tiling { vector_bytes: 8, registers: 8, l1: 16 << 10, l2: 64 << 10, shared: false };
-}
-
 /// Tiles every nest of a module that gains by it.
-pub fn tile(module: &mut Module, tiling: &Tiling) {
-    run(module, &Context::of(*tiling));
+pub fn tile(module: &mut Module, machine: &Machine) {
+    run(module, &Context::of(machine));
 }
 
 /// Tiles every nest of a module for which there is a plan, or that gains by it.
-pub fn tile_as_planned(module: &mut Module, tiling: &Tiling, plans: &Plans) {
-    run(module, &Context { machine: *tiling, plans });
+pub fn tile_as_planned(module: &mut Module, machine: &Machine, plans: &Plans) {
+    run(module, &Context { machine, plans });
 }
 
 /// The pass `tile`.
 pub(crate) fn run(module: &mut Module, context: &Context<'_>) {
-    let (tiling, plans) = (&context.machine, context.plans);
+    let (tiling, plans) = (context.machine, context.plans);
     let mut buffers = module.buffers.clone();
     for function in &mut module.functions {
         let mut body = std::mem::take(&mut function.body);
@@ -122,7 +102,7 @@ pub(crate) fn run(module: &mut Module, context: &Context<'_>) {
 }
 
 struct Tiler<'a> {
-    tiling: &'a Tiling,
+    tiling: &'a Machine,
     plans: &'a Plans,
     /// Those of the module, and workspaces after them.
     buffers: &'a mut Vec<Buffer>,
@@ -249,7 +229,10 @@ impl Tiler<'_> {
 
     /// Whether a nest is cut into parts for several threads.
     fn shares(&self, nest: &Nest) -> bool {
-        self.tiling.shared && !self.inside && !nest.levels.is_empty() && self.shares_outermost(nest)
+        self.tiling.has_threads()
+            && !self.inside
+            && !nest.levels.is_empty()
+            && self.shares_outermost(nest)
     }
 
     /// A nest in parts of equal work, each in tiles.

@@ -674,7 +674,7 @@ fn without(index: &Index, common: &Polynomial, order: &[VarId]) -> Option<Index>
 #[cfg(test)]
 pub(super) mod tests {
     use super::super::tests::{HEAD, SMALL, compare};
-    use super::super::{Tiling, tile};
+    use super::super::tile;
     use super::*;
     use crate::{Module, parse, verify};
     use proptest::prelude::*;
@@ -690,7 +690,7 @@ pub(super) mod tests {
         let mut tiled: Vec<Module> = Vec::new();
         for shared in [false, true] {
             tiled.push(before.clone());
-            tile(tiled.last_mut().unwrap(), &Tiling { shared, ..SMALL });
+            tile(tiled.last_mut().unwrap(), &SMALL.with_threads(shared));
         }
         for symbols in [[0, 0], [1, 1], [2, 5], [5, 2], [7, 9], [9, 0], [0, 9], [10, 3], [10, 10]] {
             compare(&before, &after, &symbols);

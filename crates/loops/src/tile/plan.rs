@@ -256,8 +256,8 @@ mod tests {
     fn planned(body: &str, plan: &Plan, shared: bool) -> (Module, Module) {
         let before = parse(&format!("{HEAD}func f(inout A, in B, in C) {{ {body} }}")).unwrap();
         let mut after = before.clone();
-        let tiling = Tiling { shared, ..SMALL };
-        tile_as_planned(&mut after, &tiling, &Plans::from([(BufferId(0), plan.clone())]));
+        let machine = SMALL.with_threads(shared);
+        tile_as_planned(&mut after, &machine, &Plans::from([(BufferId(0), plan.clone())]));
         assert_eq!(verify(&after), Ok(()), "{after}");
         (before, after)
     }

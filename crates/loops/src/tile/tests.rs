@@ -6,17 +6,25 @@ use crate::{parse, verify};
 use proptest::prelude::*;
 
 /// A machine with few registers, so that tiles are small and full ones occur.
-pub(super) const SMALL: Tiling =
-    Tiling { vector_bytes: 32, registers: 8, l1: 1 << 10, l2: 4 << 10, shared: false };
+pub(super) const SMALL: Machine = Machine {
+    vector_bytes: 32,
+    registers: 8,
+    fuses: false,
+    gathers: false,
+    l1: 1 << 10,
+    l2: 4 << 10,
+    memories: Vec::new(),
+    levels: Vec::new(),
+};
 
 pub(super) const HEAD: &str =
     "module(N, M)\nbuffer A : f64[1000]\nbuffer B : f64[400]\nbuffer C : f64[400]\n";
 
-fn tiled(text: &str, tiling: &Tiling) -> (Module, Module) {
+fn tiled(text: &str, machine: &Machine) -> (Module, Module) {
     let before = parse(text).unwrap();
     assert_eq!(verify(&before), Ok(()), "{before}");
     let mut after = before.clone();
-    tile(&mut after, tiling);
+    tile(&mut after, machine);
     assert_eq!(verify(&after), Ok(()), "{after}");
     (before, after)
 }
@@ -202,7 +210,7 @@ fn panels_that_are_copied() {
 #[test]
 fn what_is_only_written() {
     let text = "func f(inout A, in B, in C) { parallel i = 0 to N { parallel j = i to min(M, i + 40) { A[40 * i + j] = B[i] * C[j] } } }";
-    let (before, after) = tiled(&format!("{HEAD}{text}"), &Tiling { shared: true, ..SMALL });
+    let (before, after) = tiled(&format!("{HEAD}{text}"), &SMALL.with_threads(true));
     expect_test::expect![[r#"
         func f(inout b0, in b1, in b2) {
           share ib, ie = 0 to p0 by max(ie, 0) * ((max(min(p1, 40), 0) * 2 + max(min(p1, ie / 2 + 40) - ie / 2, 0) * 2 * 4 + max(min(p1, ie + 40) - ie, 0) * 2) / 6) {
@@ -291,7 +299,7 @@ fn parts_have_equal_work() {
         "{HEAD}func f(inout A, in B, in C) {{ parallel i = 0 to N {{ parallel j = i to N {{
            A[i * 10 + j] = sum(x = 0 to M) B[10 * i + x] * B[10 * j + x] }} }} }}"
     );
-    let (_, after) = tiled(&text, &Tiling { shared: true, ..SMALL });
+    let (_, after) = tiled(&text, &SMALL.with_threads(true));
     let [Stmt::Share(share)] = &after.functions[0].body[..] else { panic!("{after}") };
     assert_eq!(share.step, 2);
     for n in [1, 2, 5, 40, 1000] {
@@ -409,8 +417,8 @@ proptest! {
         let head = if symbolic { SYMBOLIC } else { HEAD };
         let text = format!("{head}func f(inout A, in B, in C) {{ {body} }}");
         let registers = if wide { 16 } else { 8 };
-        let tiling = Tiling { registers, shared, ..SMALL };
-        let (before, after) = tiled(&text, &tiling);
+        let machine = Machine { registers, ..SMALL }.with_threads(shared);
+        let (before, after) = tiled(&text, &machine);
         for symbols in [[0, 0], [1, 1], [3, 8], [8, 3], [10, 10], [7, 0], [0, 7]] {
             compare(&before, &after, &symbols);
         }

@@ -235,7 +235,7 @@ fn alike(first: &Store, second: &Store, levels: &[Level]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{HEAD, SMALL, compare};
-    use super::super::{Tiling, tile};
+    use super::super::tile;
     use super::*;
     use crate::{parse, verify};
     use proptest::prelude::*;
@@ -248,7 +248,7 @@ mod tests {
         merge(&mut after.functions[0].body, &Plans::new(), &before.buffers);
         assert_eq!(verify(&after), Ok(()), "{after}");
         let mut tiled = before.clone();
-        tile(&mut tiled, &Tiling { ..SMALL });
+        tile(&mut tiled, &SMALL);
         for symbols in [[0, 0], [1, 1], [2, 5], [5, 2], [7, 9], [9, 0], [0, 9], [10, 3], [10, 10]] {
             compare(&before, &after, &symbols);
             compare(&before, &tiled, &symbols);

@@ -1,0 +1,87 @@
+//! The machine that loops are made for, as passes see it.
+//!
+//! A target describes itself as a [`Machine`]; a pass reads from it what is worth its while. Nothing here decides what
+//! is computed: loops made for one machine are right on every other.
+
+use crate::place::{ParallelLevel, Space};
+
+/// A machine: the sizes and abilities that passes decide by.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Machine {
+    /// Bytes of a vector register; of a scalar one, where there are no vectors.
+    pub vector_bytes: i64,
+    /// Number of vector registers.
+    pub registers: i64,
+    /// Whether one instruction multiplies and adds.
+    pub fuses: bool,
+    /// Whether one instruction loads elements at any places into the lanes of a vector, under a mask.
+    pub gathers: bool,
+    /// Bytes of what is nearest to a core: its first cache, or its scratchpad.
+    pub l1: i64,
+    /// Bytes of what is next: the second cache, or a core's part of main memory.
+    pub l2: i64,
+    /// Memories beside the main one.
+    pub memories: Vec<Memory>,
+    /// Levels of parallelism, the outermost first. None of them means that loops run one iteration after the other.
+    pub levels: Vec<Processors>,
+}
+
+/// A memory that is not the main one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Memory {
+    /// Which one.
+    pub space: Space,
+    /// Bytes of each.
+    pub bytes: i64,
+    /// The level whose processors have one each.
+    pub level: ParallelLevel,
+}
+
+/// Processors that share out the iterations of a parallel loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Processors {
+    /// Their level.
+    pub level: ParallelLevel,
+    /// Their number, inside of one processor of the level outside; none if only known when the code runs.
+    pub count: Option<i64>,
+}
+
+impl Machine {
+    /// A machine without vectors and threads that has few registers and small caches.
+    pub const PLAIN: Machine = Machine {
+        vector_bytes: 8,
+        registers: 8,
+        fuses: false,
+        gathers: false,
+        l1: 16 << 10,
+        l2: 64 << 10,
+        memories: Vec::new(),
+        levels: Vec::new(),
+    };
+
+    /// This machine with threads, whose number is known when the code runs, as its only level, or with none.
+    pub fn with_threads(self, threads: bool) -> Machine {
+        let level = Processors { level: ParallelLevel::Threads, count: None };
+        Machine { levels: threads.then_some(level).into_iter().collect(), ..self }
+    }
+
+    /// Whether it has processors at this level.
+    pub fn has(&self, level: ParallelLevel) -> bool {
+        self.levels.iter().any(|known| known.level == level)
+    }
+
+    /// Whether there are threads: then nests are cut into parts of equal work, on the outside of everything else.
+    pub fn has_threads(&self) -> bool {
+        self.has(ParallelLevel::Threads)
+    }
+
+    /// Elements of so many bytes in a vector.
+    pub fn lanes(&self, bytes: i64) -> i64 {
+        self.vector_bytes / bytes
+    }
+
+    /// Bytes of a memory beside the main one; 0 if there is no such memory.
+    pub fn bytes_of(&self, space: Space) -> i64 {
+        self.memories.iter().find(|memory| memory.space == space).map_or(0, |memory| memory.bytes)
+    }
+}
