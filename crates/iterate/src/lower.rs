@@ -134,8 +134,7 @@ impl<'a> Walk<'a> {
     }
 
     fn fresh(&mut self, like: VarId) -> VarId {
-        let name = self.function.vars.get(like.0 as usize).cloned().unwrap_or_default();
-        let var = self.function.fresh_var(name);
+        let var = self.function.fresh_like(like, "");
         self.renamed.insert(var, like);
         var
     }

@@ -3,6 +3,7 @@
 //! Meaning is kept exactly: a fold whose constants would overflow is not done. A divisor that is not positive is
 //! left as it is for [`crate::verify`](mod@crate::verify) to report.
 
+use crate::hints::Hints;
 use crate::ir::*;
 use std::ops;
 
@@ -606,13 +607,27 @@ impl Stmt {
 impl Function {
     /// An empty function.
     pub fn new(name: impl Into<String>, args: Vec<(BufferId, Mode)>) -> Function {
-        Function { name: name.into(), args, vars: Vec::new(), body: Vec::new() }
+        Function {
+            name: name.into(),
+            args,
+            vars: Vec::new(),
+            hints: Hints::default(),
+            body: Vec::new(),
+        }
     }
 
     /// A new variable, not bound yet.
     pub fn fresh_var(&mut self, name: impl Into<String>) -> VarId {
         self.vars.push(name.into());
         VarId(self.vars.len() as u32 - 1)
+    }
+
+    /// A new variable with the name and the hint of another, and `mark` behind the name.
+    pub fn fresh_like(&mut self, like: VarId, mark: &str) -> VarId {
+        let name = self.vars.get(like.0 as usize).cloned().unwrap_or_default();
+        let var = self.fresh_var(format!("{name}{mark}"));
+        self.hints.copy(like, var);
+        var
     }
 }
 

@@ -5,6 +5,7 @@
 //! - Minima in upper and maxima in lower bounds are lists of bounds.
 //! - A conjunction or disjunction of one condition is that condition.
 
+use crate::hints::Hints;
 use crate::ir::*;
 use crate::linear::{flatten_max, flatten_min};
 use crate::print::{Names, peel};
@@ -18,9 +19,12 @@ impl Module {
                 names: Names::new(Some(self), Some(function)),
                 numbers: BTreeMap::new(),
                 vars: Vec::new(),
+                given: &function.hints,
+                hints: Hints::default(),
             };
             let body = renumber.block(&function.body);
-            Function { vars: renumber.vars, body, ..function.clone() }
+            let Renumber { vars, hints, .. } = renumber;
+            Function { vars, hints, body, ..function.clone() }
         });
         Module { functions: functions.collect(), ..self.clone() }
     }
@@ -30,6 +34,8 @@ struct Renumber<'a> {
     names: Names<'a>,
     numbers: BTreeMap<VarId, VarId>,
     vars: Vec<String>,
+    given: &'a Hints,
+    hints: Hints,
 }
 
 impl Renumber<'_> {
@@ -38,6 +44,12 @@ impl Renumber<'_> {
         self.vars.push(self.names.bind(var));
         self.numbers.insert(var, new);
         new
+    }
+
+    /// Gives the new variable the hint of the old one: only some statements have hints.
+    fn hint(&mut self, old: VarId, new: VarId) {
+        let hint = self.given.get(old);
+        self.hints.update(new, |other| *other = hint);
     }
 
     fn block(&mut self, body: &[Stmt]) -> Vec<Stmt> {
@@ -49,6 +61,7 @@ impl Renumber<'_> {
             Stmt::For(inner) => {
                 let (lower, upper) = self.bounds(&inner.lower, &inner.upper);
                 let var = self.bind(inner.var);
+                self.hint(inner.var, var);
                 let body = self.block(&inner.body);
                 self.names.unbind();
                 Stmt::For(For { var, lower, upper, body, ..*inner })
@@ -56,6 +69,7 @@ impl Renumber<'_> {
             Stmt::Share(inner) => {
                 let (lower, upper) = self.bounds(&inner.lower, &inner.upper);
                 let (begin, end) = (self.bind(inner.begin), self.bind(inner.end));
+                self.hint(inner.begin, begin);
                 let work = inner.work.as_ref().map(|work| self.index(work));
                 let body = self.block(&inner.body);
                 self.names.unbind();
@@ -83,6 +97,7 @@ impl Renumber<'_> {
                     .map(|indices| indices.map(|index| self.index(index)))
                     .collect();
                 let var = self.bind(inner.var);
+                self.hint(inner.var, var);
                 let positions: Vec<VarId> =
                     inner.cursors.iter().map(|cursor| self.bind(cursor.position)).collect();
                 let cursors = inner.cursors.iter().zip(positions).zip(ranges);
@@ -205,6 +220,7 @@ impl Renumber<'_> {
             Value::Sum(sum) => {
                 let (lower, upper) = self.bounds(&sum.lower, &sum.upper);
                 let var = self.bind(sum.var);
+                self.hint(sum.var, var);
                 let condition = sum.condition.as_ref().map(|condition| self.condition(condition));
                 let fetch = sum.fetch.iter().map(|(buffer, index)| (*buffer, self.index(index)));
                 let fetch = fetch.collect();

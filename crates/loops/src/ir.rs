@@ -20,6 +20,8 @@
 pub use crate::place::{ParallelLevel, Space};
 pub use dastac_elements::Element;
 
+use crate::hints::Hints;
+
 /// A loop variable of one [`Function`]; indexes [`Function::vars`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VarId(pub u32);
@@ -97,6 +99,8 @@ pub struct Function {
     pub args: Vec<(BufferId, Mode)>,
     /// Names of the variables (for printing; need not be unique).
     pub vars: Vec<String>,
+    /// What is wanted of the loops that bind them; says nothing about what they compute.
+    pub hints: Hints,
     /// The statements, executed in order.
     pub body: Vec<Stmt>,
 }

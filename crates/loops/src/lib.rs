@@ -8,12 +8,14 @@
 //! - [`print`](mod@print) and [`parse`](mod@parse): the text form, `parse(print(m)) == m.canonical()`.
 //! - [`verify`](mod@verify): the invariants. [`interp`]: the reference interpreter. [`count`]: operations executed.
 //!   [`trips`]: functions that count their loops' iterations.
+//! - [`hints`]: what schedules and passes say about loops.
 //! - [`passes`]: rewrites of a module, in one registry.
 
 pub mod build;
 pub mod canonical;
 pub mod count;
 pub mod eval;
+pub mod hints;
 pub mod interp;
 pub mod ir;
 pub mod lanes;
@@ -35,6 +37,7 @@ pub mod visit;
 mod random;
 
 pub use eval::EvalError;
+pub use hints::{Hint, Hints};
 pub use interp::{Data, InterpError};
 pub use ir::*;
 pub use parse::{ParseError, parse};

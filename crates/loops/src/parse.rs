@@ -24,6 +24,7 @@
 //!
 //! `#` starts a comment. A name means the innermost variable of that name, else the symbol.
 
+use crate::hints::Hints;
 use crate::ir::*;
 use crate::lex::{COMPARISONS, Place, Token, tokens};
 use crate::linear::{flatten_max, flatten_min};
@@ -89,6 +90,7 @@ pub fn parse(text: &str) -> Result<Module, ParseError> {
         depth: 0,
         module: Module::default(),
         vars: Vec::new(),
+        hints: Hints::default(),
         scope: Vec::new(),
     };
     parser.module()?;
@@ -102,6 +104,8 @@ struct Parser<'a> {
     module: Module,
     /// Names of the variables of the function being read.
     vars: Vec<String>,
+    /// Their hints.
+    hints: Hints,
     /// Those in scope.
     scope: Vec<VarId>,
 }
@@ -245,7 +249,8 @@ impl<'a> Parser<'a> {
         }
         let body = self.block()?;
         let vars = std::mem::take(&mut self.vars);
-        self.module.functions.push(Function { name, args, vars, body });
+        let hints = std::mem::take(&mut self.hints);
+        self.module.functions.push(Function { name, args, vars, hints, body });
         Ok(())
     }
 
@@ -283,6 +288,34 @@ impl<'a> Parser<'a> {
         Ok(level)
     }
 
+    /// The hint of a variable, if there is one.
+    fn hint(&mut self, var: VarId) -> Parsed<()> {
+        if !(self.token() == Token::Name("hint") && self.after() == Token::Sign("(")) {
+            return Ok(());
+        }
+        self.advance();
+        self.advance();
+        let mut hint = self.hints.get(var);
+        loop {
+            let Token::Name(word) = self.token() else { return self.expected("a hint") };
+            if matches!(word, "unroll" | "block" | "tile" | "lanes") {
+                self.advance();
+                let number = self.integer()?;
+                hint.set_number(word, number);
+            } else if hint.set_flag(word) {
+                self.advance();
+            } else {
+                return self.expected("a hint");
+            }
+            if self.skip(")") {
+                break;
+            }
+            self.sign(",")?;
+        }
+        self.hints.update(var, |known| *known = hint);
+        Ok(())
+    }
+
     fn block(&mut self) -> Parsed<Vec<Stmt>> {
         self.sign("{")?;
         let mut body = Vec::new();
@@ -303,6 +336,7 @@ impl<'a> Parser<'a> {
                     _ => Mark::Unrolled,
                 };
                 let (var, lower, upper, step) = self.range()?;
+                self.hint(var)?;
                 let body = self.block()?;
                 self.scope.pop();
                 Ok(Stmt::For(For { var, lower, upper, step, mark, body }))
@@ -402,6 +436,7 @@ impl<'a> Parser<'a> {
             self.advance();
             work = Some(self.index()?);
         }
+        self.hint(begin)?;
         let body = self.block()?;
         self.scope.pop();
         self.scope.pop();
@@ -447,6 +482,7 @@ impl<'a> Parser<'a> {
         self.word("to")?;
         let upper = self.index()?;
         let var = self.bind(name);
+        self.hint(var)?;
         let mut cursors: Vec<(String, Cursor)> = Vec::new();
         let mut more = self.token() == Token::Name("over");
         while more {
@@ -789,6 +825,7 @@ impl<'a> Parser<'a> {
                     return Ok(two(left, right));
                 }
                 let (var, lower, upper, step) = self.range()?;
+                self.hint(var)?;
                 let unroll = if self.skip_word("unroll") { Some(self.integer()?) } else { None };
                 let condition = if self.skip_word("if") { Some(self.condition()?) } else { None };
                 let mut fetch = Vec::new();

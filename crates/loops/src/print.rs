@@ -7,6 +7,7 @@
 //!
 //! A sum extends over the products to its right and ends before a `+`.
 
+use crate::hints::Hints;
 use crate::ir::*;
 use crate::linear::{flatten_max, flatten_min};
 use std::fmt::{self, Write};
@@ -27,6 +28,7 @@ pub(crate) struct Names<'a> {
     symbols: Option<&'a [String]>,
     buffers: Option<&'a [Buffer]>,
     vars: Option<&'a [String]>,
+    hints: Option<&'a Hints>,
     scope: Vec<(VarId, String)>,
 }
 
@@ -36,6 +38,7 @@ impl<'a> Names<'a> {
             symbols: module.map(|module| &module.symbols[..]),
             buffers: module.map(|module| &module.buffers[..]),
             vars: function.map(|function| &function.vars[..]),
+            hints: function.map(|function| &function.hints),
             scope: Vec::new(),
         }
     }
@@ -311,6 +314,7 @@ impl Printer<'_> {
                     Reduction::Max => "max(",
                 });
                 p.range(sum.var, &sum.lower, &sum.upper, sum.step);
+                p.hint(sum.var);
                 if let Some(unroll) = sum.unroll {
                     p.put(format_args!(" unroll {unroll}"));
                 }
@@ -326,6 +330,19 @@ impl Printer<'_> {
                 p.value(&sum.body, Level::Product);
                 p.names.unbind();
             }),
+        }
+    }
+
+    /// The hint of a variable, if it has one.
+    fn hint(&mut self, var: VarId) {
+        let words = self.names.hints.map(|hints| hints.get(var).words()).unwrap_or_default();
+        if !words.is_empty() {
+            self.out.push_str(" hint(");
+            self.list(&words, ", ", |p, (word, number)| match number {
+                Some(number) => p.put(format_args!("{word} {number}")),
+                None => p.out.push_str(word),
+            });
+            self.out.push(')');
         }
     }
 
@@ -355,6 +372,7 @@ impl Printer<'_> {
                     self.out.push(' ');
                 }
                 self.range(inner.var, &inner.lower, &inner.upper, inner.step);
+                self.hint(inner.var);
                 self.out.push_str(" {");
             }
             Stmt::Share(inner) => {
@@ -367,6 +385,7 @@ impl Printer<'_> {
                     self.out.push_str(" by ");
                     self.index(work, Level::Or);
                 }
+                self.hint(inner.begin);
                 self.out.push_str(" {");
             }
             Stmt::Partial(inner) => {
@@ -424,6 +443,7 @@ impl Printer<'_> {
                 }
                 let name = self.names.bind(inner.var);
                 self.out.insert_str(start, &format!("{name} = "));
+                self.hint(inner.var);
                 let names: Vec<String> =
                     inner.cursors.iter().map(|cursor| self.names.bind(cursor.position)).collect();
                 for (at, (cursor, (name, (range, width)))) in

@@ -15,6 +15,7 @@ struct Random {
     state: u64,
     style: Style,
     vars: Vec<String>,
+    hints: Hints,
     scope: Vec<VarId>,
     /// Workspaces in scope.
     workspaces: Vec<BufferId>,
@@ -37,10 +38,12 @@ pub fn module(seed: u64, style: Style) -> Module {
     module.buffer("K", Element::I64, 16.into());
     module.buffers[NUMBERS.0 as usize].space = Space::ALL[seed as usize % Space::ALL.len()].0;
     let (vars, scope, workspaces) = (Vec::new(), Vec::new(), Vec::new());
-    let mut random = Random { state: seed, style, vars, scope, workspaces };
+    let hints = Hints::default();
+    let mut random = Random { state: seed, style, vars, hints, scope, workspaces };
     let body = random.block(4, true);
     let args = vec![(a, Mode::InOut), (c, Mode::InOut), (b, Mode::In)];
-    module.functions.push(Function { name: "f".to_owned(), args, vars: random.vars, body });
+    let Random { vars, hints, .. } = random;
+    module.functions.push(Function { name: "f".to_owned(), args, vars, hints, body });
     module
 }
 
@@ -85,7 +88,7 @@ impl Random {
             7 | 8 => self.with(depth),
             9 => {
                 let (lower, upper, step) = self.range();
-                let (begin, end) = (self.bind(), self.bind());
+                let (begin, end) = (self.bind_loop(), self.bind());
                 let scope = std::mem::replace(&mut self.scope, vec![end]);
                 let work = (self.below(4) > 0).then(|| self.index(2));
                 self.scope = scope;
@@ -106,7 +109,7 @@ impl Random {
             12 => {
                 let (lower, upper) = (self.index(1), self.index(1));
                 let ranges = [(); 2].map(|()| [(); 3].map(|()| self.index(1)));
-                let var = self.bind();
+                let var = self.bind_loop();
                 let cursors = ranges.map(|[start, end, width]| {
                     let position = self.bind();
                     let place = self.index(1);
@@ -161,7 +164,7 @@ impl Random {
                     }
                     _ => Mark::Sequential,
                 };
-                let var = self.bind();
+                let var = self.bind_loop();
                 let body = self.block(depth - 1, false);
                 self.scope.pop();
                 Stmt::For(For { var, lower, upper, step, mark, body })
@@ -211,6 +214,36 @@ impl Random {
         }
         let value = Value::Load(NUMBERS, self.subscript());
         Stmt::add(BufferId(0), index, value)
+    }
+
+    /// A loop's variable, perhaps with a hint.
+    fn bind_loop(&mut self) -> VarId {
+        let var = self.bind();
+        if self.below(5) == 0 {
+            let numbers = [1, 2, 3, 64].map(|n| (self.below(4) == 0).then_some(n));
+            let [unroll, block, tile, lanes] = numbers;
+            let [scheduled, ordered, threads, nest] = [(); 4].map(|()| self.below(3) == 0);
+            let vectorize = [None, None, Some(true), Some(false)][self.below(4)];
+            let [block, tile, lanes, nest] = match self.style {
+                Style::Anything => [block, tile, lanes, nest.then_some(1)],
+                Style::Runnable => [None; 4],
+            };
+            let nest = nest.is_some();
+            self.hints.update(var, |hint| {
+                *hint = Hint {
+                    scheduled,
+                    ordered,
+                    unroll,
+                    vectorize,
+                    block,
+                    threads,
+                    nest,
+                    tile,
+                    lanes,
+                };
+            });
+        }
+        var
     }
 
     fn bind(&mut self) -> VarId {
@@ -335,7 +368,7 @@ impl Random {
             }
             _ => {
                 let (lower, upper, step) = self.range();
-                let var = self.bind();
+                let var = self.bind_loop();
                 let condition = (self.below(3) == 0).then(|| self.condition(1));
                 let fetch = (self.below(4) == 0).then(|| (BufferId(0), self.index(1)));
                 let fetch = fetch.into_iter().collect();
