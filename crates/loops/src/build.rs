@@ -609,6 +609,7 @@ impl Function {
     pub fn new(name: impl Into<String>, args: Vec<(BufferId, Mode)>) -> Function {
         Function {
             name: name.into(),
+            private: None,
             args,
             vars: Vec::new(),
             hints: Hints::default(),

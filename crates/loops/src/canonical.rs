@@ -22,9 +22,13 @@ impl Module {
                 given: &function.hints,
                 hints: Hints::default(),
             };
+            let private = function.private.as_ref().map(|private| Private {
+                integers: private.integers.iter().map(|var| renumber.bind(*var)).collect(),
+                ..private.clone()
+            });
             let body = renumber.block(&function.body);
             let Renumber { vars, hints, .. } = renumber;
-            Function { vars, hints, body, ..function.clone() }
+            Function { private, vars, hints, body, ..function.clone() }
         });
         Module { functions: functions.collect(), ..self.clone() }
     }
@@ -145,6 +149,16 @@ impl Renumber<'_> {
                     ..*inner
                 })
             }
+            Stmt::Team(inner) => {
+                let (part, parts) = (self.bind(inner.part), self.bind(inner.parts));
+                let body = self.block(&inner.body);
+                (0..2).for_each(|_| self.names.unbind());
+                Stmt::Team(Team { part, parts, body })
+            }
+            Stmt::Call(inner) => Stmt::Call(Call {
+                integers: inner.integers.iter().map(|integer| self.index(integer)).collect(),
+                ..inner.clone()
+            }),
             Stmt::Workspace(inner) => {
                 let size = self.index(&inner.size);
                 let instead = inner.instead.as_ref();

@@ -37,7 +37,7 @@ fn block_depends(body: &[Stmt], var: VarId) -> bool {
         }
         Stmt::Partial(inner) => block_depends(&inner.body, var),
         // Whatever it depends on.
-        Stmt::While(_) | Stmt::CoIter(_) | Stmt::Let(_) => true,
+        Stmt::While(_) | Stmt::CoIter(_) | Stmt::Let(_) | Stmt::Team(_) | Stmt::Call(_) => true,
         Stmt::Workspace(inner) => block_depends(&inner.body, var),
         Stmt::If(inner) => {
             inner.condition.mentions(var)
@@ -113,8 +113,8 @@ impl Counter<'_> {
                 *self.vars.get_mut(inner.end.0 as usize)? = Some(range.end);
                 self.block(&inner.body)
             }
-            // What positions are is not known here.
-            Stmt::While(_) | Stmt::CoIter(_) | Stmt::Let(_) => None,
+            // What positions are is not known here; teams and calls are made after counting.
+            Stmt::While(_) | Stmt::CoIter(_) | Stmt::Let(_) | Stmt::Team(_) | Stmt::Call(_) => None,
             Stmt::Workspace(inner) => self.block(&inner.body),
             // The results of parts are few.
             Stmt::Partial(inner) => {

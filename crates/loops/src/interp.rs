@@ -1,6 +1,6 @@
 //! The reference interpreter: what a function means, checked at every step.
 //!
-//! Iterations run in order, parallel and unrolled ones too; that two iterations of such a loop touch an element that one of
+//! Iterations run in order, parallel and unrolled ones too, and the threads of a team one after the other; that two of them touch an element that one of
 //! them writes is an error. Numbers are evaluated in binary64, whatever the buffers' elements, and rounded when stored; those that are stored as
 //! integers in 64-bit integers, which wrap around.
 
@@ -407,6 +407,8 @@ impl<'a> Machine<'a> {
             Stmt::Partial(inner) => self.partial(inner),
             Stmt::While(inner) => self.while_loop(inner),
             Stmt::CoIter(inner) => self.coiter(inner),
+            Stmt::Team(inner) => self.team(inner),
+            Stmt::Call(inner) => self.call(inner),
             Stmt::Workspace(inner) => {
                 let size = self.index(&inner.size)?;
                 self.workspace(inner.buffer, size.max(0), inner.zero)?;
@@ -466,6 +468,58 @@ impl<'a> Machine<'a> {
             self.vars[slot] = value;
         }
         Ok(())
+    }
+
+    /// As three threads would, one after the other.
+    fn team(&mut self, team: &Team) -> Result<(), InterpError> {
+        const THREADS: i64 = 3;
+        let depth = self.parallel.len();
+        let first = self.stamps + 1;
+        for part in 0..THREADS {
+            self.stamps += 1;
+            self.parallel.truncate(depth);
+            self.parallel.push(Parallel { first, current: self.stamps });
+            self.set(team.part, part)?;
+            self.set(team.parts, THREADS)?;
+            self.block(&team.body)?;
+        }
+        self.parallel.truncate(depth);
+        Ok(())
+    }
+
+    /// Runs a private function, which sees its parameters only.
+    fn call(&mut self, call: &Call) -> Result<(), InterpError> {
+        let module = self.module;
+        let callee = module.functions.get(call.function.0 as usize);
+        let callee = callee.ok_or(InterpError::Invalid("a function does not exist"))?;
+        let private = callee.private.as_ref();
+        let private = private.ok_or(InterpError::Invalid("an exported function is called"))?;
+        if private.integers.len() != call.integers.len() || callee.args.len() != call.buffers.len() {
+            return Err(InterpError::Invalid("a call passes too much or too little"));
+        }
+        let mut vars = vec![None; callee.vars.len()];
+        for (var, integer) in private.integers.iter().zip(&call.integers) {
+            let slot = vars.get_mut(var.0 as usize);
+            let slot = slot.ok_or(InterpError::Invalid("a variable does not exist"))?;
+            *slot = Some(self.index(integer)?);
+        }
+        let mut slots: Vec<Option<Slot>> = module.buffers.iter().map(|_| None).collect();
+        for ((parameter, _), buffer) in callee.args.iter().zip(&call.buffers) {
+            let given = self.slots.get_mut(buffer.0 as usize).and_then(Option::take);
+            let given = given.ok_or(InterpError::Invalid("a buffer is not there, or passed twice"))?;
+            slots[parameter.0 as usize] = Some(given);
+        }
+        std::mem::swap(&mut self.vars, &mut vars);
+        std::mem::swap(&mut self.slots, &mut slots);
+        let trips = std::mem::replace(&mut self.trips, vec![0; callee.vars.len()]);
+        let result = self.block(&callee.body);
+        self.trips = trips;
+        self.vars = vars;
+        std::mem::swap(&mut self.slots, &mut slots);
+        for ((parameter, _), buffer) in callee.args.iter().zip(&call.buffers) {
+            self.slots[buffer.0 as usize] = slots[parameter.0 as usize].take();
+        }
+        result
     }
 
     /// In parts, whether they are worth it or not: that is for machines.

@@ -5,12 +5,15 @@
 //! - Loop bounds and conditions make no selections. Where they are quasi-affine in enclosing variables and symbols (sums, products with a
 //!   constant, floor division, exact division and remainder by a positive constant, minimum and maximum), the back end makes affine loops and
 //!   conditionals of them. Buffer subscripts may be any [`Index`] (quasi-polynomials, selections between pieces).
-//! - A variable is bound by exactly one enclosing [`For`], [`Share`], [`Partial`], [`While`], [`CoIter`], [`Let`] or [`Sum`] and used only inside it.
+//! - A variable is bound by exactly one enclosing [`For`], [`Share`], [`Partial`], [`Team`], [`While`], [`CoIter`],
+//!   [`Let`] or [`Sum`], or is an integer parameter of its function, and is used only inside of what binds it.
 //! - Iterations of a [`Mark::Parallel`] or [`Mark::Unrolled`] loop write disjoint elements, and so do the parts of a
-//!   [`Share`]; those of a [`Partial`] too, but for its workspace. They may stand anywhere:
-//!   of those inside of each other the outermost is shared out among threads.
+//!   [`Share`] and the threads of a [`Team`]; those of a [`Partial`] too, but for its workspace. They may stand
+//!   anywhere: of those inside of each other the outermost is shared out among threads.
 //! - A [`Mark::Unrolled`] loop has a number of iterations that is known where its bounds are compared as linear combinations.
-//! - Buffers named by a function do not overlap in memory; the workspace of a [`Partial`] or [`Workspace`] is used in it only.
+//! - Functions call [`Private`] ones only, and none calls itself, not even through others.
+//! - Buffers named by a function do not overlap in memory, so a call passes each buffer at most once; the workspace of
+//!   a [`Partial`] or [`Workspace`] is used in it only.
 //!
 //! - A parallel loop at a level other than threads does not stand inside of another one at that level.
 //!
@@ -34,6 +37,10 @@ pub struct SymbolId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BufferId(pub u32);
 
+/// A function of the [`Module`]; indexes [`Module::functions`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FunctionId(pub u32);
+
 /// A flat, zero-based array of elements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Buffer {
@@ -41,7 +48,8 @@ pub struct Buffer {
     pub name: String,
     /// Type of each element.
     pub element: Element,
-    /// Number of elements: an expression in symbols only. That of a workspace is what the statement says that makes it.
+    /// Number of elements: an expression in symbols only. That of a workspace is what the statement says that makes it,
+    /// and that of a private function's parameter is the size of what a call passes.
     pub size: Index,
     /// The memory that it stands in. A function's caller knows main memory only: all others hold workspaces.
     pub space: Space,
@@ -90,11 +98,14 @@ pub enum Mode {
     InOut,
 }
 
-/// A function: takes all symbols of the module and the listed buffers, returns nothing.
+/// A function: takes all symbols of the module (a private one those that it lists) and the listed buffers, returns
+/// nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Function {
     /// Unique in the module, a C identifier.
     pub name: String,
+    /// What makes it private to the module; none if it is exported.
+    pub private: Option<Private>,
     /// The buffers that it takes, in order, each at most once.
     pub args: Vec<(BufferId, Mode)>,
     /// Names of the variables (for printing; need not be unique).
@@ -103,6 +114,21 @@ pub struct Function {
     pub hints: Hints,
     /// The statements, executed in order.
     pub body: Vec<Stmt>,
+}
+
+/// What distinguishes a function that only other functions of the module call:
+/// `private inline uneven func f(symbol N, index i, in A, out B) { .. }`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Private {
+    /// The symbols that it uses, which every call passes on. Ascending.
+    pub symbols: Vec<SymbolId>,
+    /// Its integer parameters.
+    pub integers: Vec<VarId>,
+    /// Whether its body may be copied to where it is called.
+    pub inline: bool,
+    /// Whether calls with different integers differ in work: a parallel loop over such calls hands iterations out in
+    /// pieces that shrink, instead of in equal ones.
+    pub uneven: bool,
 }
 
 /// A statement.
@@ -114,6 +140,10 @@ pub enum Stmt {
     Share(Share),
     /// Sums over a range in parts, each with results of its own.
     Partial(Partial),
+    /// Statements that several threads execute, each for a part of the work.
+    Team(Team),
+    /// A call of a private function.
+    Call(Call),
     /// A loop with a condition.
     While(While),
     /// A walk over coordinates that several levels have.
@@ -228,6 +258,30 @@ pub struct Partial {
     pub body: Vec<Stmt>,
     /// What makes results of the parts'.
     pub finish: Vec<Stmt>,
+}
+
+/// `team part in parts { body }`: some number of threads execute the body at the same time, each with its own number
+/// `part` in `0..parts`. How many there are is not known before; results must not depend on it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Team {
+    /// The variable for a thread's number.
+    pub part: VarId,
+    /// The variable for the number of threads.
+    pub parts: VarId,
+    /// What each thread executes.
+    pub body: Vec<Stmt>,
+}
+
+/// `call f(i + 1, 3) on A, B`: the integers and buffers stand for the parameters of a private function, in their order;
+/// the function's symbols are passed on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// The function that is called.
+    pub function: FunctionId,
+    /// One value for each of its integer parameters.
+    pub integers: Vec<Index>,
+    /// One buffer for each of its arguments, of the same element type; each buffer at most once.
+    pub buffers: Vec<BufferId>,
 }
 
 /// `while x = start, .. if condition { body } then next, .. after { after }`: variables that each iteration gives new values.

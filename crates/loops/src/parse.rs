@@ -3,12 +3,15 @@
 //! ```text
 //! module    = "module" "(" names ")" buffer* function*
 //! buffer    = "buffer" name ":" ("f64" | "f32" | "i64") "[" index "]" ("in" space)?
-//! function  = "func" name "(" (("in" | "out" | "inout") name),* ")" block
+//! function  = ("private" "inline"? "uneven"?)? "func" name "(" parameter,* ")" block
+//! parameter = ("symbol" | "index" | "in" | "out" | "inout") name      the first two of private functions only
 //! block     = "{" stmt* "}"
 //! space     = "main" | "stack" | "shared" | "scratchpad"
 //! level     = "threads" | "blocks" | "cores" | "lanes"
 //! stmt      = ("for" | "parallel" ("(" level ")")? | "unroll") range block
 //!           | "with" name "of" index "zero"? block
+//!           | "team" name "in" name block
+//!           | "call" name "(" index,* ")" ("on" name,+)?                 the names are buffers'
 //!           | "let" name "=" name "[" index "]" block
 //!           | "if" condition block ("else" (block | if))?
 //!           | name "[" index "]" ("=" | "+=" | "min" "=" | "max" "=") value
@@ -89,6 +92,7 @@ pub fn parse(text: &str) -> Result<Module, ParseError> {
         at: 0,
         depth: 0,
         module: Module::default(),
+        called: Vec::new(),
         vars: Vec::new(),
         hints: Hints::default(),
         scope: Vec::new(),
@@ -102,6 +106,8 @@ struct Parser<'a> {
     at: usize,
     depth: usize,
     module: Module,
+    /// Functions that are called, by the places of their names: they may be defined later.
+    called: Vec<(usize, &'a str)>,
     /// Names of the variables of the function being read.
     vars: Vec<String>,
     /// Their hints.
@@ -216,9 +222,11 @@ impl<'a> Parser<'a> {
             let space = if self.skip_word("in") { self.space()? } else { Space::Main };
             self.module.buffers.push(Buffer { name, element, size, space });
         }
-        while self.skip_word("func") {
-            self.function()?;
+        while matches!(self.token(), Token::Name("func" | "private")) {
+            let private = self.private()?;
+            self.function(private)?;
         }
+        self.resolve_calls()?;
         match self.token() {
             Token::End => Ok(()),
             _ if self.module.functions.is_empty() => self.expected("`buffer` or `func`"),
@@ -226,17 +234,71 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn function(&mut self) -> Parsed<()> {
+    /// The words in front of a private function.
+    fn private(&mut self) -> Parsed<Option<Private>> {
+        let private = self.skip_word("private").then(|| Private {
+            inline: self.skip_word("inline"),
+            uneven: self.skip_word("uneven"),
+            ..Private::default()
+        });
+        self.word("func")?;
+        Ok(private)
+    }
+
+    /// Gives calls, which so far know places in the text, the functions that are named there.
+    fn resolve_calls(&mut self) -> Parsed<()> {
+        let mut found = Vec::new();
+        for &(at, name) in &self.called {
+            match self.module.functions.iter().position(|known| known.name == name) {
+                Some(position) => found.push(FunctionId(position as u32)),
+                None => {
+                    let (what, name) = ("function", name.to_owned());
+                    return self.error(at, ParseErrorKind::Unknown { what, name });
+                }
+            }
+        }
+        let bodies = self.module.functions.iter_mut().map(|function| &mut function.body);
+        bodies.for_each(|body| name_calls(body, &found));
+        Ok(())
+    }
+
+    /// A parameter that stands in front of the buffers of a private function, if there is one.
+    fn parameter(&mut self, private: &mut Private) -> Parsed<bool> {
+        if self.skip_word("symbol") {
+            let at = self.at;
+            let name = self.name("a symbol")?;
+            let Some(position) = self.module.symbols.iter().position(|known| known == name) else {
+                let (what, name) = ("symbol", name.to_owned());
+                return self.error(at, ParseErrorKind::Unknown { what, name });
+            };
+            private.symbols.push(SymbolId(position as u32));
+            return Ok(true);
+        }
+        let integer = self.skip_word("index");
+        if integer {
+            let name = self.name("a variable")?.to_owned();
+            private.integers.push(self.bind(name));
+        }
+        Ok(integer)
+    }
+
+    fn function(&mut self, mut private: Option<Private>) -> Parsed<()> {
         let at = self.at;
         let name = self.name("a function's name")?.to_owned();
         if self.module.find_function(&name).is_some() {
             return self.error(at, ParseErrorKind::Twice { what: "function", name });
         }
         self.sign("(")?;
-        let mut args = Vec::new();
+        let (mut args, mut first) = (Vec::new(), true);
         while !self.skip(")") {
-            if !args.is_empty() {
+            if !std::mem::take(&mut first) {
                 self.sign(",")?;
+            }
+            if let Some(private) = &mut private
+                && args.is_empty()
+                && self.parameter(private)?
+            {
+                continue;
             }
             let mode = match self.token() {
                 Token::Name("in") => Mode::In,
@@ -248,9 +310,10 @@ impl<'a> Parser<'a> {
             args.push((self.buffer()?, mode));
         }
         let body = self.block()?;
+        self.scope.clear();
         let vars = std::mem::take(&mut self.vars);
         let hints = std::mem::take(&mut self.hints);
-        self.module.functions.push(Function { name, args, vars, hints, body });
+        self.module.functions.push(Function { name, private, args, vars, hints, body });
         Ok(())
     }
 
@@ -349,6 +412,20 @@ impl<'a> Parser<'a> {
                 self.advance();
                 self.while_loop()
             }
+            Token::Name("team") if !store => {
+                self.advance();
+                let part = self.name("a variable")?.to_owned();
+                self.word("in")?;
+                let parts = self.name("a variable")?.to_owned();
+                let (part, parts) = (self.bind(part), self.bind(parts));
+                let body = self.block()?;
+                self.scope.truncate(self.scope.len() - 2);
+                Ok(Stmt::Team(Team { part, parts, body }))
+            }
+            Token::Name("call") if !store => {
+                self.advance();
+                self.call_function()
+            }
             Token::Name("coiter") if !store => {
                 self.advance();
                 self.coiter()
@@ -441,6 +518,30 @@ impl<'a> Parser<'a> {
         self.scope.pop();
         self.scope.pop();
         Ok(Stmt::Share(Share { begin, end, lower, upper, step, work, body }))
+    }
+
+    /// A call of a function that is known by its place in the list of those that are called, until all are read.
+    fn call_function(&mut self) -> Parsed<Stmt> {
+        let at = self.at;
+        let name = self.name("a function")?;
+        let function = FunctionId(self.called.len() as u32);
+        self.called.push((at, name));
+        self.sign("(")?;
+        let (mut integers, mut buffers) = (Vec::new(), Vec::new());
+        while !self.skip(")") {
+            if !integers.is_empty() {
+                self.sign(",")?;
+            }
+            integers.push(self.index()?);
+        }
+        if self.token() == Token::Name("on") && self.after() != Token::Sign("[") {
+            self.advance();
+            buffers.push(self.buffer()?);
+            while self.skip(",") {
+                buffers.push(self.buffer()?);
+            }
+        }
+        Ok(Stmt::Call(Call { function, integers, buffers }))
     }
 
     fn while_loop(&mut self) -> Parsed<Stmt> {
@@ -860,6 +961,16 @@ impl<'a> Parser<'a> {
         let Some(value) = value else { return self.expected("a number") };
         self.advance();
         Ok(Value::Const(if negative { -value } else { value }))
+    }
+}
+
+/// Replaces the number of each call in a list by the function that it calls.
+fn name_calls(body: &mut [Stmt], found: &[FunctionId]) {
+    for stmt in body {
+        if let Stmt::Call(call) = stmt {
+            call.function = found[call.function.0 as usize];
+        }
+        stmt.bodies_mut().into_iter().for_each(|body| name_calls(body, found));
     }
 }
 

@@ -29,6 +29,7 @@ pub(crate) struct Names<'a> {
     buffers: Option<&'a [Buffer]>,
     vars: Option<&'a [String]>,
     hints: Option<&'a Hints>,
+    functions: Option<&'a [Function]>,
     scope: Vec<(VarId, String)>,
 }
 
@@ -39,6 +40,7 @@ impl<'a> Names<'a> {
             buffers: module.map(|module| &module.buffers[..]),
             vars: function.map(|function| &function.vars[..]),
             hints: function.map(|function| &function.hints),
+            functions: module.map(|module| &module.functions[..]),
             scope: Vec::new(),
         }
     }
@@ -51,6 +53,11 @@ impl<'a> Names<'a> {
     fn buffer(&self, buffer: BufferId) -> String {
         let known = self.buffers.and_then(|buffers| buffers.get(buffer.0 as usize));
         known.map(|known| known.name.clone()).unwrap_or_else(|| format!("b{}", buffer.0))
+    }
+
+    fn function(&self, function: FunctionId) -> String {
+        let known = self.functions.and_then(|functions| functions.get(function.0 as usize));
+        known.map(|known| known.name.clone()).unwrap_or_else(|| format!("f{}", function.0))
     }
 
     /// A name for `var` that differs from all in scope.
@@ -408,6 +415,20 @@ impl Printer<'_> {
                 self.out.insert_str(start, &format!("{begin}, {end} = "));
                 self.out.push_str(" {");
             }
+            Stmt::Team(inner) => {
+                let (part, parts) = (self.names.bind(inner.part), self.names.bind(inner.parts));
+                self.put(format_args!("team {part} in {parts} {{"));
+            }
+            Stmt::Call(inner) => {
+                let name = self.names.function(inner.function);
+                self.put(format_args!("call {name}("));
+                self.list(&inner.integers, ", ", |p, integer| p.index(integer, Level::Or));
+                self.out.push_str(if inner.buffers.is_empty() { ")" } else { ") on " });
+                self.list(&inner.buffers, ", ", |p, buffer| {
+                    let name = p.names.buffer(*buffer);
+                    p.out.push_str(&name);
+                });
+            }
             Stmt::While(inner) => {
                 self.out.push_str("while ");
                 let mut starts = Vec::new();
@@ -532,6 +553,7 @@ impl Printer<'_> {
             Stmt::For(inner) => self.inside(&inner.body, 1, depth),
             Stmt::Share(inner) => self.inside(&inner.body, 2, depth),
             Stmt::Workspace(inner) => self.inside(&inner.body, 0, depth),
+            Stmt::Team(inner) => self.inside(&inner.body, 2, depth),
             Stmt::Let(inner) => self.inside(&inner.body, 1, depth),
             Stmt::While(inner) => {
                 self.block(&inner.body, depth + 1);
@@ -594,19 +616,31 @@ impl Printer<'_> {
                     }
                 }
             }
-            Stmt::Store(_) => {}
+            Stmt::Call(_) | Stmt::Store(_) => {}
         }
     }
 
     fn function(&mut self, function: &Function) {
+        let mut parameters = Vec::new();
+        if let Some(private) = &function.private {
+            self.out.push_str("private ");
+            self.out.push_str(if private.inline { "inline " } else { "" });
+            self.out.push_str(if private.uneven { "uneven " } else { "" });
+            let symbols = private.symbols.iter();
+            parameters.extend(symbols.map(|symbol| format!("symbol {}", self.names.symbol(*symbol))));
+            let integers = private.integers.iter();
+            parameters.extend(integers.map(|var| format!("index {}", self.names.bind(*var))));
+        }
+        parameters.extend(function.args.iter().map(|(buffer, mode)| {
+            format!("{} {}", mode_name(*mode), self.names.buffer(*buffer))
+        }));
         self.put(format_args!("func {}(", function.name));
-        self.list(&function.args, ", ", |p, (buffer, mode)| {
-            let name = p.names.buffer(*buffer);
-            p.put(format_args!("{} {name}", mode_name(*mode)));
-        });
+        self.out.push_str(&parameters.join(", "));
         self.out.push_str(") {\n");
         self.block(&function.body, 1);
         self.out.push_str("}\n");
+        let bound = function.private.iter().flat_map(|private| &private.integers);
+        bound.for_each(|_| self.names.unbind());
     }
 }
 

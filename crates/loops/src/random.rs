@@ -43,7 +43,7 @@ pub fn module(seed: u64, style: Style) -> Module {
     let body = random.block(4, true);
     let args = vec![(a, Mode::InOut), (c, Mode::InOut), (b, Mode::In)];
     let Random { vars, hints, .. } = random;
-    module.functions.push(Function { name: "f".to_owned(), args, vars, hints, body });
+    module.functions.push(Function { name: "f".to_owned(), private: None, args, vars, hints, body });
     module
 }
 

@@ -123,6 +123,24 @@ pub enum Violation {
     /// A workspace that is an argument, or one around already.
     #[error("buffer `{0}` cannot be a workspace here: it is in use")]
     Workspace(String),
+    /// A call of a function that does not exist.
+    #[error("function {} does not exist", .0.0)]
+    Function(FunctionId),
+    /// A call of a function that is exported.
+    #[error("function `{0}` is called, but not private")]
+    CallsExported(String),
+    /// A call with too many or too few integers or buffers.
+    #[error("function `{0}` takes {1}, not {2}")]
+    Arguments(String, usize, usize),
+    /// A call that passes a buffer of another element type.
+    #[error("buffer `{0}` is passed for one with elements of another type")]
+    Passes(String),
+    /// A function that calls itself, perhaps through others.
+    #[error("function `{0}` calls itself")]
+    Recursion(String),
+    /// A private function that uses a symbol which it does not list.
+    #[error("symbol `{0}` is not listed by its function")]
+    Unlisted(String),
     /// A load of an integer from a buffer of numbers.
     #[error("buffer `{0}` is not one of integers")]
     NotIntegers(String),
@@ -162,7 +180,14 @@ pub fn verify(module: &Module) -> Result<(), Vec<VerifyError>> {
             report(Violation::Size(buffer.name.clone()));
         }
     }
-    for function in &module.functions {
+    for (at, function) in module.functions.iter().enumerate() {
+        if calls_itself(module, at) {
+            errors.push(VerifyError {
+                function: Some(function.name.clone()),
+                statement: None,
+                violation: Violation::Recursion(function.name.clone()),
+            });
+        }
         errors.extend(verify_function(module, function).err().into_iter().flatten());
     }
     if errors.is_empty() { Ok(()) } else { Err(errors) }
@@ -182,6 +207,8 @@ pub fn verify_function(module: &Module, function: &Function) -> Result<(), Vec<V
         moment: false,
     };
     verifier.arguments();
+    let integers = function.private.iter().flat_map(|private| &private.integers);
+    integers.for_each(|var| verifier.bind(*var));
     verifier.block(&function.body);
     if verifier.errors.is_empty() { Ok(()) } else { Err(verifier.errors) }
 }
@@ -225,6 +252,10 @@ impl<'a> Verifier<'a> {
             stmt.visit(&mut |stmt| {
                 if let Stmt::Let(inner) = stmt {
                     read.insert(inner.buffer);
+                }
+                if let Stmt::Call(call) = stmt {
+                    set.extend(&call.buffers);
+                    read.extend(&call.buffers);
                 }
                 if let Stmt::Workspace(Workspace { instead: Some((other, _)), .. }) = stmt {
                     read.insert(*other);
@@ -318,6 +349,13 @@ impl<'a> Verifier<'a> {
                 self.scope.truncate(self.scope.len() - inner.vars.len());
             }
             Stmt::CoIter(inner) => self.coiter(inner),
+            Stmt::Team(inner) => {
+                self.bind(inner.part);
+                self.bind(inner.parts);
+                self.block(&inner.body);
+                self.scope.truncate(self.scope.len() - 2);
+            }
+            Stmt::Call(inner) => self.call(inner),
             Stmt::Workspace(inner) => {
                 self.index(&inner.size);
                 if let Some((other, condition)) = &inner.instead {
@@ -416,6 +454,34 @@ impl<'a> Verifier<'a> {
         self.scope.pop();
     }
 
+    fn call(&mut self, call: &'a Call) {
+        call.integers.iter().for_each(|integer| self.index(integer));
+        let Some(callee) = self.module.functions.get(call.function.0 as usize) else {
+            return self.report(Violation::Function(call.function));
+        };
+        let Some(private) = &callee.private else {
+            return self.report(Violation::CallsExported(callee.name.clone()));
+        };
+        let takes = (private.integers.len(), callee.args.len());
+        for (takes, given) in [(takes.0, call.integers.len()), (takes.1, call.buffers.len())] {
+            if takes != given {
+                return self.report(Violation::Arguments(callee.name.clone(), takes, given));
+            }
+        }
+        let mut passed = BTreeSet::new();
+        for ((parameter, mode), buffer) in callee.args.iter().zip(&call.buffers) {
+            let Some(element) = self.buffer(*buffer, *mode != Mode::In) else { continue };
+            let name = || self.module.buffers[buffer.0 as usize].name.clone();
+            let expected = self.module.buffers.get(parameter.0 as usize);
+            if expected.is_some_and(|expected| expected.element != element) {
+                self.report(Violation::Passes(name()));
+            }
+            if !passed.insert(*buffer) {
+                self.report(Violation::ArgumentTwice(name()));
+            }
+        }
+    }
+
     /// Makes a buffer a workspace, to be popped.
     fn workspace(&mut self, buffer: BufferId) {
         let taken = self.function.args.iter().any(|(argument, _)| *argument == buffer);
@@ -479,6 +545,10 @@ impl<'a> Verifier<'a> {
             Index::Symbol(symbol) if symbol.0 as usize >= self.module.symbols.len() => {
                 self.report(Violation::Symbol(*symbol));
             }
+            Index::Symbol(symbol) if !self.lists(*symbol) => {
+                let name = self.module.symbols[symbol.0 as usize].clone();
+                self.report(Violation::Unlisted(name));
+            }
             Index::Var(var) if var.0 as usize >= self.function.vars.len() => {
                 self.report(Violation::Variable(*var));
             }
@@ -496,6 +566,12 @@ impl<'a> Verifier<'a> {
             }
             _ => {}
         });
+    }
+
+    /// Whether a symbol is one of the function's, which an exported function has all of.
+    fn lists(&self, symbol: SymbolId) -> bool {
+        let private = self.function.private.as_ref();
+        private.is_none_or(|private| private.symbols.contains(&symbol))
     }
 
     /// An integer expression has one value wherever its variables have theirs: what it loads is not written, unless it is evaluated at one moment only.
@@ -582,6 +658,27 @@ fn comparisons<'a>(condition: &'a Condition, sides: &mut Vec<&'a Index>) {
             list.iter().for_each(|condition| comparisons(condition, sides));
         }
     }
+}
+
+/// Whether a function calls itself, directly or through others.
+fn calls_itself(module: &Module, function: usize) -> bool {
+    let (mut seen, mut open) = (BTreeSet::new(), vec![function]);
+    while let Some(caller) = open.pop() {
+        let body = module.functions.get(caller).map_or(&[][..], |caller| &caller.body);
+        let mut called = BTreeSet::new();
+        body.iter().for_each(|stmt| {
+            stmt.visit(&mut |stmt| {
+                if let Stmt::Call(call) = stmt {
+                    called.insert(call.function.0 as usize);
+                }
+            });
+        });
+        if called.contains(&function) {
+            return true;
+        }
+        open.extend(called.into_iter().filter(|callee| seen.insert(*callee)));
+    }
+    false
 }
 
 #[cfg(test)]

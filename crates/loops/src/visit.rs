@@ -358,12 +358,13 @@ impl Stmt {
             Stmt::For(inner) => vec![&inner.body],
             Stmt::Share(inner) => vec![&inner.body],
             Stmt::Partial(inner) => vec![&inner.body, &inner.finish],
+            Stmt::Team(inner) => vec![&inner.body],
             Stmt::While(inner) => vec![&inner.body, &inner.after],
             Stmt::CoIter(inner) => inner.cases.iter().map(|case| &case.body[..]).collect(),
             Stmt::Workspace(inner) => vec![&inner.body],
             Stmt::Let(inner) => vec![&inner.body],
             Stmt::If(inner) => vec![&inner.then, &inner.otherwise],
-            Stmt::Store(_) => Vec::new(),
+            Stmt::Call(_) | Stmt::Store(_) => Vec::new(),
         }
     }
 
@@ -373,12 +374,13 @@ impl Stmt {
             Stmt::For(inner) => vec![&mut inner.body],
             Stmt::Share(inner) => vec![&mut inner.body],
             Stmt::Partial(inner) => vec![&mut inner.body, &mut inner.finish],
+            Stmt::Team(inner) => vec![&mut inner.body],
             Stmt::While(inner) => vec![&mut inner.body, &mut inner.after],
             Stmt::CoIter(inner) => inner.cases.iter_mut().map(|case| &mut case.body).collect(),
             Stmt::Workspace(inner) => vec![&mut inner.body],
             Stmt::Let(inner) => vec![&mut inner.body],
             Stmt::If(inner) => vec![&mut inner.then, &mut inner.otherwise],
-            Stmt::Store(_) => Vec::new(),
+            Stmt::Call(_) | Stmt::Store(_) => Vec::new(),
         }
     }
 
@@ -413,6 +415,8 @@ impl Stmt {
                 inner.base.visit(f);
                 inner.extent.visit(f);
             }
+            Stmt::Team(_) => {}
+            Stmt::Call(inner) => inner.integers.iter().for_each(|integer| integer.visit(f)),
             Stmt::While(inner) => {
                 inner.vars.iter().for_each(|(_, start)| start.visit(f));
                 inner.condition.visit(f);
@@ -472,6 +476,11 @@ impl Stmt {
                 body: block(&inner.body),
                 finish: block(&inner.finish),
                 ..*inner
+            }),
+            Stmt::Team(inner) => Stmt::Team(Team { body: block(&inner.body), ..*inner }),
+            Stmt::Call(inner) => Stmt::Call(Call {
+                integers: inner.integers.iter().map(|integer| integer.rebuild(leaf)).collect(),
+                ..inner.clone()
             }),
             Stmt::While(inner) => Stmt::While(While {
                 vars: inner.vars.iter().map(|(var, start)| (*var, start.rebuild(leaf))).collect(),

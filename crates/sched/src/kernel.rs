@@ -640,7 +640,7 @@ fn each_once(statement: &Stmt, head_vars: &[VarId]) -> bool {
         }
         Stmt::Share(share) => share.body.iter().all(|s| each_once(s, head_vars)),
         Stmt::Partial(partial) => partial.finish.iter().all(|s| each_once(s, head_vars)),
-        Stmt::While(_) | Stmt::CoIter(_) | Stmt::Workspace(_) | Stmt::Let(_) => false,
+        Stmt::Team(_) | Stmt::Call(_) | Stmt::While(_) | Stmt::CoIter(_) | Stmt::Workspace(_) | Stmt::Let(_) => false,
         Stmt::If(if_) => if_.then.iter().chain(&if_.otherwise).all(|s| each_once(s, head_vars)),
         Stmt::Store(_) => true,
     }
@@ -655,6 +655,8 @@ fn overwrite(statement: &mut Stmt) {
         Stmt::CoIter(inner) => {
             inner.cases.iter_mut().flat_map(|case| &mut case.body).for_each(overwrite);
         }
+        // Made of finished kernels only.
+        Stmt::Team(_) | Stmt::Call(_) => {}
         Stmt::Workspace(inner) => inner.body.iter_mut().for_each(overwrite),
         Stmt::Let(inner) => inner.body.iter_mut().for_each(overwrite),
         Stmt::If(if_) => if_.then.iter_mut().chain(&mut if_.otherwise).for_each(overwrite),

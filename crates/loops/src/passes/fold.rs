@@ -155,6 +155,14 @@ impl Fold {
                     ..*inner
                 })]
             }
+            Stmt::Team(inner) => match self.block(&inner.body) {
+                body if body.is_empty() => body,
+                body => vec![Stmt::Team(Team { body, ..*inner })],
+            },
+            Stmt::Call(inner) => vec![Stmt::Call(Call {
+                integers: inner.integers.iter().map(|integer| self.index(integer)).collect(),
+                ..inner.clone()
+            })],
             Stmt::Workspace(inner) => match self.block(&inner.body) {
                 body if body.is_empty() => body,
                 body => {

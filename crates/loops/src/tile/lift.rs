@@ -67,9 +67,14 @@ fn bound(stmt: &Stmt) -> Vec<VarId> {
         Stmt::For(inner) => vec![inner.var],
         Stmt::Share(inner) => vec![inner.begin, inner.end],
         Stmt::Partial(inner) => vec![inner.begin, inner.end, inner.shift],
+        Stmt::Team(inner) => vec![inner.part, inner.parts],
         Stmt::While(inner) => inner.vars.iter().map(|(var, _)| *var).collect(),
         Stmt::Let(inner) => vec![inner.var],
-        Stmt::CoIter(_) | Stmt::Workspace(_) | Stmt::If(_) | Stmt::Store(_) => Vec::new(),
+        Stmt::CoIter(_)
+        | Stmt::Call(_)
+        | Stmt::Workspace(_)
+        | Stmt::If(_)
+        | Stmt::Store(_) => Vec::new(),
     }
 }
 
@@ -77,8 +82,13 @@ fn bound(stmt: &Stmt) -> Vec<VarId> {
 fn together(stmt: &Stmt) -> bool {
     match stmt {
         Stmt::For(inner) => inner.mark != Mark::Sequential,
-        Stmt::Share(_) | Stmt::Partial(_) | Stmt::CoIter(_) => true,
-        Stmt::While(_) | Stmt::Workspace(_) | Stmt::Let(_) | Stmt::If(_) | Stmt::Store(_) => false,
+        Stmt::Share(_) | Stmt::Partial(_) | Stmt::Team(_) | Stmt::CoIter(_) => true,
+        Stmt::Call(_)
+        | Stmt::While(_)
+        | Stmt::Workspace(_)
+        | Stmt::Let(_)
+        | Stmt::If(_)
+        | Stmt::Store(_) => false,
     }
 }
 

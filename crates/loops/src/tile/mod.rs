@@ -147,8 +147,8 @@ impl Tiler<'_> {
                     self.facts.assume_share(inner);
                     self.block_inside(&mut inner.body);
                 }
-                // Tiled already.
-                Stmt::Partial(_) => {}
+                // Tiled already, or made of what is tiled.
+                Stmt::Partial(_) | Stmt::Team(_) | Stmt::Call(_) => {}
                 // What they are around depends on where they are, but not on itself.
                 Stmt::While(inner) => {
                     self.block_inside(&mut inner.body);

@@ -166,6 +166,8 @@ impl Pieces<'_> {
                 }
                 Stmt::Share(_)
                 | Stmt::Partial(_)
+                | Stmt::Team(_)
+                | Stmt::Call(_)
                 | Stmt::While(_)
                 | Stmt::CoIter(_)
                 | Stmt::Workspace(_)

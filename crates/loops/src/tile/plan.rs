@@ -56,6 +56,8 @@ impl Tiler<'_> {
                 Stmt::Share(inner) => self.unroll_sums(&mut inner.body),
                 // Made later.
                 Stmt::Partial(_)
+                | Stmt::Team(_)
+                | Stmt::Call(_)
                 | Stmt::While(_)
                 | Stmt::CoIter(_)
                 | Stmt::Workspace(_)
@@ -158,6 +160,8 @@ impl Tiler<'_> {
             Stmt::Share(inner) => self.share(&mut inner.body),
             // Where nothing is planned.
             Stmt::Partial(_)
+            | Stmt::Team(_)
+            | Stmt::Call(_)
             | Stmt::While(_)
             | Stmt::CoIter(_)
             | Stmt::Workspace(_)
@@ -176,6 +180,8 @@ impl Tiler<'_> {
             Stmt::For(inner) if self.named(inner.var, names) && inner.mark == Mark::THREADS => true,
             Stmt::Share(inner) => self.named(inner.begin, names),
             Stmt::Partial(_)
+            | Stmt::Team(_)
+            | Stmt::Call(_)
             | Stmt::While(_)
             | Stmt::CoIter(_)
             | Stmt::Workspace(_)
@@ -216,7 +222,7 @@ fn fits(body: &[Stmt], around: &[Instance]) -> bool {
         Stmt::For(inner) => fits(&inner.body, around),
         Stmt::Share(inner) => fits(&inner.body, around),
         Stmt::Partial(inner) => fits(&inner.body, around),
-        Stmt::While(_) | Stmt::CoIter(_) | Stmt::Workspace(_) | Stmt::Let(_) => false,
+        Stmt::Team(_) | Stmt::Call(_) | Stmt::While(_) | Stmt::CoIter(_) | Stmt::Workspace(_) | Stmt::Let(_) => false,
         Stmt::If(inner) => fits(&inner.then, around) && fits(&inner.otherwise, around),
         Stmt::Store(_) => true,
     })
@@ -230,7 +236,7 @@ fn stores_to(body: &[Stmt]) -> Option<BufferId> {
             Stmt::For(inner) => stores_to(&inner.body),
             Stmt::Share(inner) => stores_to(&inner.body),
             Stmt::Partial(inner) => Some(inner.buffer),
-            Stmt::While(_) | Stmt::CoIter(_) | Stmt::Workspace(_) | Stmt::Let(_) => None,
+            Stmt::Team(_) | Stmt::Call(_) | Stmt::While(_) | Stmt::CoIter(_) | Stmt::Workspace(_) | Stmt::Let(_) => None,
             Stmt::If(inner) if inner.otherwise.is_empty() => stores_to(&inner.then),
             Stmt::If(inner) => {
                 let then = stores_to(&inner.then);
