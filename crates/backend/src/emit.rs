@@ -20,6 +20,7 @@
 //! uses through a structure in memory, where the promise that buffers do not overlap is lost, and with it
 //! most vectorisation; as parameters of a function the buffers keep it.
 
+mod call;
 mod checked;
 mod expression;
 mod gather;
@@ -51,6 +52,9 @@ macro_rules! line {
 }
 use line;
 
+/// The attribute of functions that are not copied to where they are called.
+const NOINLINE: &str = " attributes {passthrough = [\"noinline\"]}";
+
 /// Elements of every memref: more than any memory holds, yet far from overflowing an address computation.
 const HUGE: i64 = 1 << 48;
 
@@ -70,6 +74,7 @@ pub(crate) struct Emitted {
 pub(crate) fn emit(module: &Module, options: &Options) -> Result<Emitted> {
     let (prefix, threads) = (&options.prefix, options.parallel);
     let mut unit = Unit {
+        prefix: prefix.clone(),
         functions: String::new(),
         uneven: BTreeSet::new(),
         outlined: 0,
@@ -88,15 +93,23 @@ pub(crate) fn emit(module: &Module, options: &Options) -> Result<Emitted> {
         if !is_identifier(&name) {
             return Err(Error::Name(name));
         }
-        exported.push((name.clone(), function.args.len()));
+        if function.private.is_none() {
+            exported.push((name.clone(), function.args.len()));
+        }
         let mut writer = Writer::new(module, function, name, (threads, options.checked), &mut unit);
-        writer.function()?;
+        match &function.private {
+            Some(private) => {
+                writer.shared_out = true;
+                writer.private_function(private)?;
+            }
+            None => writer.function()?,
+        }
     }
     if unit.reports_any {
         unit.functions.push_str(checked::DECLARATIONS);
     }
     if unit.asks_threads {
-        unit.functions.push_str(&parts::declarations());
+        unit.functions.push_str(&call::declarations());
     }
     Ok(Emitted {
         text: format!("{}module {{\n{}}}\n", aliases(), unit.functions),
@@ -114,6 +127,8 @@ pub(crate) fn is_identifier(name: &str) -> bool {
 
 /// What the functions of a module share.
 struct Unit {
+    /// What stands in front of the names of functions.
+    prefix: String,
     functions: String,
     uneven: BTreeSet<String>,
     /// Functions so far that no user sees.
@@ -330,6 +345,8 @@ impl<'m, 'u> Writer<'m, 'u> {
             Stmt::Partial(inner) => self.partial(inner),
             Stmt::While(inner) => self.while_loop(inner),
             Stmt::CoIter(_) => Err(self.invalid(format_args!("a walk over coordinates is left"))),
+            Stmt::Team(inner) => self.team(inner),
+            Stmt::Call(inner) => self.call_function(inner),
             Stmt::Workspace(inner) => self.workspace(inner),
             Stmt::Let(inner) => self.element(inner),
             Stmt::If(inner) => self.conditional(inner),
@@ -364,7 +381,8 @@ impl<'m, 'u> Writer<'m, 'u> {
             Stmt::While(inner) => !inner.vars.iter().any(|(_, start)| varies(start)),
             Stmt::Let(inner) => !varies(&inner.index),
             // Each has its own.
-            Stmt::Workspace(_) => self.instances.len() < 2,
+            Stmt::Call(inner) => !inner.integers.iter().any(varies),
+            Stmt::Workspace(_) | Stmt::Team(_) => self.instances.len() < 2,
             Stmt::Partial(_) | Stmt::CoIter(_) | Stmt::Store(_) => true,
         }
     }
@@ -904,7 +922,8 @@ fn uneven(parallel: &For) -> bool {
             Stmt::If(inner) => found |= inner.condition.mentions(parallel.var),
             Stmt::While(_) | Stmt::Let(_) => found = true,
             Stmt::Workspace(inner) => found |= inner.size.mentions(parallel.var),
-            Stmt::Share(_) | Stmt::Partial(_) | Stmt::CoIter(_) | Stmt::Store(_) => {}
+            Stmt::Call(_) | Stmt::Team(_) | Stmt::Share(_) | Stmt::Partial(_) => {}
+            Stmt::CoIter(_) | Stmt::Store(_) => {}
         });
         stmt.visit_values(&mut |value| {
             if let Value::Sum(sum) = value {

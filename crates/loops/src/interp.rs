@@ -494,7 +494,8 @@ impl<'a> Machine<'a> {
         let callee = callee.ok_or(InterpError::Invalid("a function does not exist"))?;
         let private = callee.private.as_ref();
         let private = private.ok_or(InterpError::Invalid("an exported function is called"))?;
-        if private.integers.len() != call.integers.len() || callee.args.len() != call.buffers.len() {
+        if private.integers.len() != call.integers.len() || callee.args.len() != call.buffers.len()
+        {
             return Err(InterpError::Invalid("a call passes too much or too little"));
         }
         let mut vars = vec![None; callee.vars.len()];
@@ -506,7 +507,8 @@ impl<'a> Machine<'a> {
         let mut slots: Vec<Option<Slot>> = module.buffers.iter().map(|_| None).collect();
         for ((parameter, _), buffer) in callee.args.iter().zip(&call.buffers) {
             let given = self.slots.get_mut(buffer.0 as usize).and_then(Option::take);
-            let given = given.ok_or(InterpError::Invalid("a buffer is not there, or passed twice"))?;
+            let given =
+                given.ok_or(InterpError::Invalid("a buffer is not there, or passed twice"))?;
             slots[parameter.0 as usize] = Some(given);
         }
         std::mem::swap(&mut self.vars, &mut vars);
@@ -857,6 +859,34 @@ impl<'a> Machine<'a> {
 mod tests {
     use super::*;
     use crate::parse;
+
+    #[test]
+    fn calls_pass_integers_and_buffers() {
+        let text = "module(N)\nbuffer A : f64[N]\nbuffer B : f64[N]\n\
+            func f(inout A, inout B) { for i = 0 to N { call g(N - i) on B, A } }\n\
+            private inline func g(symbol N, index k, inout A, in B) { A[N - k] += 2.0 * B[k - 1] }";
+        let module = parse(text).unwrap();
+        assert_eq!(
+            (crate::verify(&module), module.to_string()),
+            (Ok(()), parse(text).unwrap().to_string())
+        );
+        let mut data = [Data::Float(vec![1.0, 2.0, 3.0]), Data::Float(vec![0.5, 0.0, 0.0])];
+        run(&module, "f", &[3], &mut data).unwrap();
+        assert_eq!(data[1], Data::Float(vec![6.5, 4.0, 2.0]));
+    }
+
+    #[test]
+    fn threads_of_a_team_have_numbers_and_may_not_collide() {
+        let of = |body: &str| {
+            let text = format!("module()\nbuffer A : f64[8]\nfunc f(inout A) {{ {body} }}");
+            let mut data = [Data::zeros(Element::F64, 8)];
+            run(&parse(&text).unwrap(), "f", &[], &mut data).map(|()| data)
+        };
+        let parts = "team t in n { A[t] += index(t + n) }";
+        assert!(of(parts).unwrap()[0].as_float().unwrap().starts_with(&[3.0, 4.0, 5.0, 0.0]));
+        let error = of("team t in n { A[n] += 1.0 }").unwrap_err().to_string();
+        assert_eq!(error, "iterations of a parallel loop collide at A[3]");
+    }
 
     fn run_body(body: &str, n: i64) -> Result<Vec<Data>, InterpError> {
         let text = format!(

@@ -627,13 +627,16 @@ impl Printer<'_> {
             self.out.push_str(if private.inline { "inline " } else { "" });
             self.out.push_str(if private.uneven { "uneven " } else { "" });
             let symbols = private.symbols.iter();
-            parameters.extend(symbols.map(|symbol| format!("symbol {}", self.names.symbol(*symbol))));
+            parameters
+                .extend(symbols.map(|symbol| format!("symbol {}", self.names.symbol(*symbol))));
             let integers = private.integers.iter();
             parameters.extend(integers.map(|var| format!("index {}", self.names.bind(*var))));
         }
-        parameters.extend(function.args.iter().map(|(buffer, mode)| {
-            format!("{} {}", mode_name(*mode), self.names.buffer(*buffer))
-        }));
+        parameters.extend(
+            function.args.iter().map(|(buffer, mode)| {
+                format!("{} {}", mode_name(*mode), self.names.buffer(*buffer))
+            }),
+        );
         self.put(format_args!("func {}(", function.name));
         self.out.push_str(&parameters.join(", "));
         self.out.push_str(") {\n");

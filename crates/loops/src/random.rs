@@ -19,6 +19,8 @@ struct Random {
     scope: Vec<VarId>,
     /// Workspaces in scope.
     workspaces: Vec<BufferId>,
+    /// Whether there may be calls of the private function.
+    calls: bool,
 }
 
 /// A workspace of numbers.
@@ -26,7 +28,8 @@ const NUMBERS: BufferId = BufferId(3);
 /// A workspace of integers.
 const INTEGERS: BufferId = BufferId(4);
 
-/// A module with one function `f(inout A, inout C, in B)` over buffers of 16 elements, with workspaces of as many.
+/// A module with a function `f(inout A, inout C, in B)` over buffers of 16 elements, with workspaces of as many, and for
+/// [`Style::Anything`] a private function of the same buffers and an integer that it calls.
 pub fn module(seed: u64, style: Style) -> Module {
     let mut module = Module::default();
     module.symbol("N");
@@ -39,11 +42,17 @@ pub fn module(seed: u64, style: Style) -> Module {
     module.buffers[NUMBERS.0 as usize].space = Space::ALL[seed as usize % Space::ALL.len()].0;
     let (vars, scope, workspaces) = (Vec::new(), Vec::new(), Vec::new());
     let hints = Hints::default();
-    let mut random = Random { state: seed, style, vars, hints, scope, workspaces };
+    let mut random = Random { state: seed, style, vars, hints, scope, workspaces, calls: true };
     let body = random.block(4, true);
     let args = vec![(a, Mode::InOut), (c, Mode::InOut), (b, Mode::In)];
-    let Random { vars, hints, .. } = random;
-    module.functions.push(Function { name: "f".to_owned(), private: None, args, vars, hints, body });
+    let mut function = Function::new("f", args);
+    function.vars = std::mem::take(&mut random.vars);
+    function.hints = std::mem::take(&mut random.hints);
+    function.body = body;
+    module.functions.push(function);
+    if style == Style::Anything {
+        module.functions.push(random.private_function());
+    }
     module
 }
 
@@ -57,6 +66,21 @@ impl Random {
         ((z ^ (z >> 31)) % n as u64) as usize
     }
 
+    fn private_function(&mut self) -> Function {
+        self.calls = false;
+        let integer = self.bind();
+        let (inline, uneven) = (self.below(2) == 0, self.below(2) == 0);
+        let (symbols, integers) = (vec![SymbolId(0), SymbolId(1)], vec![integer]);
+        let args = [Mode::InOut, Mode::InOut, Mode::In].into_iter().zip(0..);
+        let args = args.map(|(mode, buffer)| (BufferId(buffer), mode)).collect();
+        let mut function = Function::new("g", args);
+        function.private = Some(Private { symbols, integers, inline, uneven });
+        function.body = self.block(2, true);
+        function.vars = std::mem::take(&mut self.vars);
+        function.hints = std::mem::take(&mut self.hints);
+        function
+    }
+
     fn block(&mut self, depth: usize, outermost: bool) -> Vec<Stmt> {
         let count = if outermost { 2 } else { [1, 1, 1, 2, 0][self.below(5)] };
         (0..count).map(|_| self.stmt(depth)).collect()
@@ -64,7 +88,7 @@ impl Random {
 
     fn stmt(&mut self, depth: usize) -> Stmt {
         let wild = self.style == Style::Anything;
-        match self.below(if depth == 0 { 2 } else { 9 + 4 * usize::from(wild) }) {
+        match self.below(if depth == 0 { 2 } else { 9 + 6 * usize::from(wild) }) {
             0 if self.workspaces.contains(&INTEGERS) => self.integer(),
             0 if self.workspaces.contains(&NUMBERS) => self.through_workspace(),
             0 | 1 => Stmt::Store(Store {
@@ -127,6 +151,17 @@ impl Random {
                 self.scope.pop();
                 let (cursors, cases) = (cursors.to_vec(), cases.to_vec());
                 Stmt::CoIter(CoIter { var, lower, upper, cursors, cases })
+            }
+            13 => {
+                let (part, parts) = (self.bind(), self.bind());
+                let body = self.block(depth - 1, false);
+                self.scope.truncate(self.scope.len() - 2);
+                Stmt::Team(Team { part, parts, body })
+            }
+            14 if self.calls => {
+                let buffers = [[0, 1, 2], [1, 0, 2]][self.below(2)].map(BufferId).to_vec();
+                let integers = vec![self.index(2)];
+                Stmt::Call(Call { function: FunctionId(1), integers, buffers })
             }
             10 if !self.workspaces.contains(&NUMBERS) => {
                 let (lower, upper, step) = self.range();

@@ -701,6 +701,33 @@ mod tests {
     }
 
     #[test]
+    fn calls() {
+        let private = "private func g(symbol N, index i, in A, out C) { C[0] = A[i] + A[M] }\n\
+                       private func h(inout C) { call h() on C }";
+        let of = |call: &str| {
+            let text = format!("{HEAD}func f(out A, in B, inout s) {{ {call} }}\n{private}");
+            errors(&parse(&text).unwrap())
+        };
+        let calls =
+            ["call g() on A, B", "call f() on A, B, s", "with C of 1 { call g(i) on A, A }"];
+        expect![[r#"
+            function `f`: `call g() on A, B`: function `g` takes 1, not 0
+            function `g`: `C[0] = A[i] + A[M]`: symbol `M` is not listed by its function
+            function `h`: function `h` calls itself
+            function `f`: function `f` calls itself
+            function `f`: `call f() on A, B, s`: function `f` is called, but not private
+            function `g`: `C[0] = A[i] + A[M]`: symbol `M` is not listed by its function
+            function `h`: function `h` calls itself
+            function `f`: `call g(1) on A, A`: buffer `A` is taken twice
+            function `g`: `C[0] = A[i] + A[M]`: symbol `M` is not listed by its function
+            function `h`: function `h` calls itself
+        "#]]
+        .assert_eq(&calls.map(|call| of(&call.replace("(i)", "(1)"))).concat());
+        let right = "with C of 1 { call g(M) on B, C }";
+        assert!(!of(right).contains("in `call g"), "{}", of(right));
+    }
+
+    #[test]
     fn each_violation_in_text() {
         let all = [
             "A[0] = C[0]",

@@ -49,7 +49,12 @@ pub(crate) fn in_lanes(function: &Function, body: &[Stmt], name: &str) -> bool {
                 all(function, &inner.body, (name, around))
             }
             Stmt::Share(inner) => all(function, &inner.body, (name, around)),
-            Stmt::Team(_) | Stmt::Call(_) | Stmt::While(_) | Stmt::CoIter(_) | Stmt::Workspace(_) | Stmt::Let(_) => false,
+            Stmt::Team(_)
+            | Stmt::Call(_)
+            | Stmt::While(_)
+            | Stmt::CoIter(_)
+            | Stmt::Workspace(_)
+            | Stmt::Let(_) => false,
             Stmt::Partial(inner) => all(function, &inner.body, (name, around)),
             Stmt::If(inner) => {
                 let parts = [&inner.then, &inner.otherwise];

@@ -640,7 +640,12 @@ fn each_once(statement: &Stmt, head_vars: &[VarId]) -> bool {
         }
         Stmt::Share(share) => share.body.iter().all(|s| each_once(s, head_vars)),
         Stmt::Partial(partial) => partial.finish.iter().all(|s| each_once(s, head_vars)),
-        Stmt::Team(_) | Stmt::Call(_) | Stmt::While(_) | Stmt::CoIter(_) | Stmt::Workspace(_) | Stmt::Let(_) => false,
+        Stmt::Team(_)
+        | Stmt::Call(_)
+        | Stmt::While(_)
+        | Stmt::CoIter(_)
+        | Stmt::Workspace(_)
+        | Stmt::Let(_) => false,
         Stmt::If(if_) => if_.then.iter().chain(&if_.otherwise).all(|s| each_once(s, head_vars)),
         Stmt::Store(_) => true,
     }

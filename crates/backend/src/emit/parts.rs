@@ -18,11 +18,6 @@ use dastac_loops::{Element, Index, Share, Stmt, VarId};
 const THIS_THREAD: &str = "omp_get_thread_num";
 const THREADS: &str = "omp_get_num_threads";
 
-pub(super) fn declarations() -> String {
-    let declare = |name: &str| format!("  func.func private @{name}() -> i32\n");
-    [THIS_THREAD, THREADS].map(declare).concat()
-}
-
 /// Elements loaded that are worth waking threads, which takes microseconds.
 const ENOUGH: f64 = 16384.0;
 

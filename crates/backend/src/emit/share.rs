@@ -9,7 +9,7 @@
 //!
 //! Only constants that are added or stand alone become parameters: a factor or divisor decides how a loop vectorises.
 
-use super::{Ssa, Writer, has_loop, line, memref};
+use super::{NOINLINE, Ssa, Writer, has_loop, line, memref};
 use crate::Result;
 use dastac_loops::{
     BufferId, Condition, For, Function, If, Index, Mode, Module, Share, Stmt, Store, Sum, SymbolId,
@@ -22,8 +22,6 @@ const MANY: usize = 8;
 
 /// Very many calls are put into functions of so many each.
 const LIST: usize = 64;
-
-const NOINLINE: &str = " attributes {passthrough = [\"noinline\"]}";
 
 /// What a nest is apart from its shape.
 #[derive(Default)]
@@ -281,6 +279,8 @@ impl Abstraction {
             }
             // Not among those that are looked at: see `groups`.
             Stmt::Partial(_)
+            | Stmt::Team(_)
+            | Stmt::Call(_)
             | Stmt::While(_)
             | Stmt::CoIter(_)
             | Stmt::Workspace(_)

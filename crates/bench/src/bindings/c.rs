@@ -207,6 +207,8 @@ impl Printer<'_> {
                 }
                 // Lowered before; what is left is not compiled.
                 Stmt::CoIter(_) => self.line("#error a walk over coordinates is left"),
+                // Made for machine code, which this text is compared with.
+                Stmt::Team(_) | Stmt::Call(_) => self.line("#error a call is left"),
                 Stmt::Workspace(inner) => {
                     let element = type_of(self.module.buffers[inner.buffer.0 as usize].element);
                     let (name, size) = (self.buffer(inner.buffer), self.index(&inner.size));

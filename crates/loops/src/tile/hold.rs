@@ -144,7 +144,7 @@ impl<'s> Inside<'s> {
             Stmt::If(_) => {}
             Stmt::Share(_) | Stmt::Partial(_) | Stmt::Team(_) | Stmt::Call(_) | Stmt::CoIter(_) => {
                 self.unordered = true;
-            },
+            }
         }
     }
 

@@ -70,11 +70,9 @@ fn bound(stmt: &Stmt) -> Vec<VarId> {
         Stmt::Team(inner) => vec![inner.part, inner.parts],
         Stmt::While(inner) => inner.vars.iter().map(|(var, _)| *var).collect(),
         Stmt::Let(inner) => vec![inner.var],
-        Stmt::CoIter(_)
-        | Stmt::Call(_)
-        | Stmt::Workspace(_)
-        | Stmt::If(_)
-        | Stmt::Store(_) => Vec::new(),
+        Stmt::CoIter(_) | Stmt::Call(_) | Stmt::Workspace(_) | Stmt::If(_) | Stmt::Store(_) => {
+            Vec::new()
+        }
     }
 }
 

@@ -222,7 +222,12 @@ fn fits(body: &[Stmt], around: &[Instance]) -> bool {
         Stmt::For(inner) => fits(&inner.body, around),
         Stmt::Share(inner) => fits(&inner.body, around),
         Stmt::Partial(inner) => fits(&inner.body, around),
-        Stmt::Team(_) | Stmt::Call(_) | Stmt::While(_) | Stmt::CoIter(_) | Stmt::Workspace(_) | Stmt::Let(_) => false,
+        Stmt::Team(_)
+        | Stmt::Call(_)
+        | Stmt::While(_)
+        | Stmt::CoIter(_)
+        | Stmt::Workspace(_)
+        | Stmt::Let(_) => false,
         Stmt::If(inner) => fits(&inner.then, around) && fits(&inner.otherwise, around),
         Stmt::Store(_) => true,
     })
@@ -236,7 +241,12 @@ fn stores_to(body: &[Stmt]) -> Option<BufferId> {
             Stmt::For(inner) => stores_to(&inner.body),
             Stmt::Share(inner) => stores_to(&inner.body),
             Stmt::Partial(inner) => Some(inner.buffer),
-            Stmt::Team(_) | Stmt::Call(_) | Stmt::While(_) | Stmt::CoIter(_) | Stmt::Workspace(_) | Stmt::Let(_) => None,
+            Stmt::Team(_)
+            | Stmt::Call(_)
+            | Stmt::While(_)
+            | Stmt::CoIter(_)
+            | Stmt::Workspace(_)
+            | Stmt::Let(_) => None,
             Stmt::If(inner) if inner.otherwise.is_empty() => stores_to(&inner.then),
             Stmt::If(inner) => {
                 let then = stores_to(&inner.then);

@@ -43,7 +43,12 @@ impl Tiler<'_> {
                 Stmt::Share(_) | Stmt::Partial(_) => true,
                 Stmt::If(_) | Stmt::Store(_) => false,
                 // What they are around is never independent.
-                Stmt::Team(_) | Stmt::Call(_) | Stmt::While(_) | Stmt::CoIter(_) | Stmt::Workspace(_) | Stmt::Let(_) => {
+                Stmt::Team(_)
+                | Stmt::Call(_)
+                | Stmt::While(_)
+                | Stmt::CoIter(_)
+                | Stmt::Workspace(_)
+                | Stmt::Let(_) => {
                     result.push(stmt);
                     continue;
                 }

@@ -103,7 +103,9 @@ impl<'a> Reader<'a, '_> {
             // Nests are proven before they are shared out.
             Stmt::Share(_) | Stmt::Partial(_) => Err("a range in parts".into()),
             Stmt::Workspace(_) | Stmt::Let(_) => Err("memory of its own".into()),
-            Stmt::Team(_) | Stmt::Call(_) | Stmt::While(_) | Stmt::CoIter(_) => Err("a walk over positions".into()),
+            Stmt::Team(_) | Stmt::Call(_) | Stmt::While(_) | Stmt::CoIter(_) => {
+                Err("a walk over positions".into())
+            }
             Stmt::If(inner) => {
                 for (condition, body, side) in [
                     (inner.condition.clone(), &inner.then, 0),
