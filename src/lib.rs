@@ -1,8 +1,9 @@
 //! dastac: a compiler for structured and sparse tensor algebra.
 //!
-//! A program in STUR says what to compute and what is known about the tensors (zeros, redundancy). [`driver`] runs the stages:
-//! parse and check, infer structure, lay out packed buffers, build loops, generate machine code. [`run`] executes the result on dense
-//! arrays and compares it with the reference evaluator. [`tune`] searches for schedules that are faster on this machine. Layout inference alone is in [`layout`].
+//! A program in STUR says what to compute and what is known about the tensors (zeros, redundancy). [`driver`] runs the
+//! stages: parse and check, infer structure, lay out packed buffers, build loops, generate machine code. [`run`]
+//! executes the result on dense arrays and compares it with the reference evaluator. [`tune`] searches for schedules
+//! that are faster on this machine. Layout inference alone is in [`layout`].
 //!
 //! ```
 //! # fn main() -> Result<(), dastac::Error> {

@@ -1,5 +1,5 @@
-//! What `dastac check` says about bad programs: each `bad/NAME.stur` begins with a comment that names the diagnostic's code, and
-//! `bad/NAME.stderr` is the expected text. `UPDATE_EXPECT=1` writes these.
+//! What `dastac check` says about bad programs: each `bad/NAME.stur` begins with a comment that names the diagnostic's
+//! code, and `bad/NAME.stderr` is the expected text. `UPDATE_EXPECT=1` writes these.
 
 use std::{
     collections::BTreeSet,

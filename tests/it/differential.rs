@@ -1,16 +1,17 @@
-//! Random programs, compiled and interpreted, compared with the reference evaluator; their structures and layouts compared with brute force; their
-//! loops proven.
+//! Random programs, compiled and interpreted, compared with the reference evaluator; their structures and layouts
+//! compared with brute force; their loops proven.
 //!
-//! What a program promises of a computed tensor (`:U` and `:R` of a head) is taken away before the reference evaluates it: an accepted promise must
-//! be true. In some programs every rule has a random schedule; in some the structure that is inferred is written into the text, and what becomes of that text is compiled and compared.
+//! What a program promises of a computed tensor (`:U` and `:R` of a head) is taken away before the reference evaluates
+//! it: an accepted promise must be true. In some programs every rule has a random schedule; in some the structure that
+//! is inferred is written into the text, and what becomes of that text is compiled and compared.
 //!
-//! Every program is interpreted. Of the plain test run, one in [`PROVEN`] is also proven, and one in [`NATIVE`] is also compiled to machine code, which
-//! take most of the time (in a long run all are). What takes too long to compile is left out and counted: Barvinok counts in a process of its own, so
-//! that this holds for it too. A failure is shrunk, and printed
-//! with its seed.
+//! Every program is interpreted. Of the plain test run, one in [`PROVEN`] is also proven, and one in [`NATIVE`] is also
+//! compiled to machine code, which take most of the time (in a long run all are). What takes too long to compile is
+//! left out and counted: Barvinok counts in a process of its own, so that this holds for it too. A failure is shrunk,
+//! and printed with its seed.
 //!
-//! `DASTAC_FUZZ=n` tries `n` programs, `DASTAC_FUZZ_SEED=k` begins at another seed, `DASTAC_FUZZ_INTERPRET=1` leaves native code out (many
-//! times faster). `./x fuzz` sets these.
+//! `DASTAC_FUZZ=n` tries `n` programs, `DASTAC_FUZZ_SEED=k` begins at another seed, `DASTAC_FUZZ_INTERPRET=1` leaves
+//! native code out (many times faster). `./x fuzz` sets these.
 
 #[path = "../../crates/stur/tests/inference/brute_force.rs"]
 #[expect(dead_code, reason = "the tests of inference use all of it")]
@@ -158,7 +159,8 @@ fn random_programs_agree_with_the_reference() {
             if long && (tally.done.is_multiple_of(50) || tally.done == programs) {
                 let Tally { done, accepted, proven, native, .. } = *tally;
                 eprintln!(
-                    "{done} of {programs} programs, {accepted} accepted, {proven} proven, {native} as machine code, {:.0?}",
+                    "{done} of {programs} programs, {accepted} accepted, {proven} proven, {native} as machine code, \
+                    {:.0?}",
                     begin.elapsed()
                 );
             }
@@ -172,7 +174,8 @@ fn random_programs_agree_with_the_reference() {
     });
     let Tally { accepted, proven, native, rejected, failures, .. } = tally.into_inner().unwrap();
     eprintln!(
-        "{accepted} of {programs} programs accepted, {proven} proven, {native} as machine code, {:.0?}; rejected: {rejected:#?}",
+        "{accepted} of {programs} programs accepted, {proven} proven, {native} as machine code, {:.0?}; rejected: \
+        {rejected:#?}",
         begin.elapsed()
     );
     assert!(failures.is_empty(), "{failures}");
@@ -493,7 +496,8 @@ fn unpromised(program: &mut Program) {
 /// What the computed tensors should be.
 struct Wanted {
     values: BTreeMap<TensorId, Dense>,
-    /// Where something is rounded to 32 bits, the sum of the absolute values of what is added up to each element: that is what errors are relative to.
+    /// Where something is rounded to 32 bits, the sum of the absolute values of what is added up to each element: that
+    /// is what errors are relative to.
     sizes: Option<BTreeMap<TensorId, Dense>>,
 }
 
@@ -577,7 +581,8 @@ fn proven(lowered: &Lowered) -> Result<bool, String> {
     Ok(true)
 }
 
-/// Positions of the stored elements, enumerated, are `0..size`; with aligned rows, these begin where they should, and no position is there twice.
+/// Positions of the stored elements, enumerated, are `0..size`; with aligned rows, these begin where they should, and
+/// no position is there twice.
 fn layouts(lowered: &Lowered, symbols: &[i64]) -> Result<(), String> {
     let inferred = &lowered.laid.analysis.inferred;
     let facts = facts(&lowered.laid, symbols).map_err(|error| error.to_string())?;
@@ -627,7 +632,8 @@ fn layouts(lowered: &Lowered, symbols: &[i64]) -> Result<(), String> {
     Ok(())
 }
 
-/// Packs, computes and unpacks by the interpreter, which checks every access and parallel loop, and compares with the reference.
+/// Packs, computes and unpacks by the interpreter, which checks every access and parallel loop, and compares with the
+/// reference.
 fn interpret(
     lowered: &Lowered,
     movement: &Movement,

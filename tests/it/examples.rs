@@ -1,5 +1,5 @@
-//! Every example, compiled and compared with the reference evaluator at small and odd sizes, with one and two threads; and its layouts
-//! compared with brute force.
+//! Every example, compiled and compared with the reference evaluator at small and odd sizes, with one and two threads;
+//! and its layouts compared with brute force.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -115,8 +115,9 @@ fn examples_agree_with_the_reference() {
     }
 }
 
-/// Every access is asserted, those of packing and unpacking too; one outside of its buffer would end the test's process with a message.
-/// What examples say of real data works, where that lies beside the project: examples name it in lines `# dastac run ..`.
+/// Every access is asserted, those of packing and unpacking too; one outside of its buffer would end the test's process
+/// with a message. What examples say of real data works, where that lies beside the project: examples name it in lines
+/// `# dastac run ..`.
 #[test]
 fn examples_run_on_real_data() {
     let root = crate::root();

@@ -4,6 +4,7 @@ use std::path::Path;
 
 mod arrows;
 mod bench;
+mod circles;
 mod cli;
 mod diagnostics;
 mod differential;
@@ -14,8 +15,10 @@ mod prove;
 mod results;
 mod schedules;
 mod setup_script;
+mod sources;
 mod sparse;
 mod trips;
+mod widths;
 
 /// The folder of the repository.
 fn root() -> &'static Path {

@@ -1,4 +1,5 @@
-//! Results with `:F`: rules times formats, compiled and compared with the reference evaluator, values and patterns; on one thread and two.
+//! Results with `:F`: rules times formats, compiled and compared with the reference evaluator, values and patterns; on
+//! one thread and two.
 //!
 //! As in `sparse`, many rules stand in one program.
 
@@ -42,7 +43,8 @@ const RULES: &[Rule] = &[
         &[("A", 2), ("B", 2), ("C", 2)],
     ),
     (
-        "@preprocess_start\nt$(i) := A$(i, j)\nC$(i, j) := t$(i) * A$(i, j)\n@preprocess_end\nD$(j, i) := C$(i, j) + A$(j, i)",
+        "@preprocess_start\nt$(i) := A$(i, j)\nC$(i, j) := t$(i) * A$(i, j)\n@preprocess_end\n\
+        D$(j, i) := C$(i, j) + A$(j, i)",
         &[("A", 2), ("D", 2), ("C", 2)],
     ),
 ];
@@ -155,7 +157,8 @@ fn results_agree_with_the_reference_in_all_formats() {
     }
 }
 
-/// In blocks of a minimum of sums, 0 is a value and infinity is what no product reaches: also in a copy that another rule reads, and in entries.
+/// In blocks of a minimum of sums, 0 is a value and infinity is what no product reaches: also in a copy that another
+/// rule reads, and in entries.
 #[test]
 fn zeros_of_minima_in_blocks_stay_when_they_are_converted() {
     let source = "symbols: N

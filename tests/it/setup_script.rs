@@ -1,5 +1,5 @@
-//! `./x setup` in a made-up world: a copy of the script with a PATH on which apt-get, dpkg-query, python3, cargo, df, id
-//! and uname are stand-ins that write down how they were called.
+//! `./x setup` in a made-up world: a copy of the script with a PATH on which apt-get, dpkg-query, python3, cargo, df,
+//! id and uname are stand-ins that write down how they were called.
 
 use std::{
     env, fs,
@@ -9,7 +9,8 @@ use std::{
 };
 use tempfile::TempDir;
 
-const PACKAGES: &str = "llvm-22-dev libmlir-22-dev libpolly-22-dev libclang-22-dev libomp-22-dev libzstd-dev zlib1g-dev g++";
+const PACKAGES: &str = "llvm-22-dev libmlir-22-dev libpolly-22-dev libclang-22-dev libomp-22-dev libzstd-dev \
+    zlib1g-dev g++";
 
 /// What stands for libisl and its companions: names, in order, and content.
 const LIBRARIES: [(&str, &str); 2] = [
@@ -30,7 +31,8 @@ const STAND_INS: &[(&str, &str)] = &[
     ("uname", r#"case $1 in -m) echo x86_64 ;; -sm) echo Linux x86_64 ;; esac"#),
     (
         "df",
-        r#"printf 'Filesystem 1024-blocks Used Available Capacity Mounted\n/dev/x 9 9 %s 9%% /\n' "$(cat "$STATE/free")""#,
+        r#"printf 'Filesystem 1024-blocks Used Available Capacity Mounted\n'
+printf '/dev/x 9 9 %s 9%% /\n' "$(cat "$STATE/free")""#,
     ),
     (
         "cargo",

@@ -1,6 +1,8 @@
-//! Programs that read dynamic tensors: rules times formats, compiled and interpreted, compared with the reference evaluator.
+//! Programs that read dynamic tensors: rules times formats, compiled and interpreted, compared with the reference
+//! evaluator.
 //!
-//! Many rules stand in one program, each with tensors of its own, since compiling a program costs more than computing all of its rules.
+//! Many rules stand in one program, each with tensors of its own, since compiling a program costs more than computing
+//! all of its rules.
 
 use std::collections::BTreeMap;
 
@@ -85,7 +87,8 @@ const TOGETHER: usize = 24;
 /// A rule, and the dynamic tensors in it by rank.
 pub type Rule = (&'static str, &'static [(&'static str, usize)]);
 
-/// Rules with declarations of their dynamic tensors, in `rounds` combinations of the formats that there are for a rank, those of its last tensor apart.
+/// Rules with declarations of their dynamic tensors, in `rounds` combinations of the formats that there are for a rank,
+/// those of its last tensor apart.
 pub fn declared(
     rules: &[Rule],
     rounds: usize,

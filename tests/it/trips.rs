@@ -1,4 +1,5 @@
-//! Loop trips of compiled programs on random sparse tensors, against the bounds of sparse convolutions, sections 3.2 and 5.2.
+//! Loop trips of compiled programs on random sparse tensors, against the bounds of sparse convolutions, sections 3.2
+//! and 5.2.
 
 use std::collections::BTreeMap;
 
@@ -68,8 +69,9 @@ fn nested(function: &FunctionTrips) -> Vec<(&LoopTrips, Option<&LoopTrips>)> {
     all
 }
 
-/// Loops that run more often than they need to. A walk may look at one more element each time that it runs, where it ends, and with strides of 2 at those between
-/// windows. Lists of entries have no windows: a loop may go over all of a list each time, and loops around over all of their iterators.
+/// Loops that run more often than they need to. A walk may look at one more element each time that it runs, where it
+/// ends, and with strides of 2 at those between windows. Lists of entries have no windows: a loop may go over all of a
+/// list each time, and loops around over all of their iterators.
 fn beyond_bounds(functions: &[FunctionTrips], lists: &[String]) -> Vec<String> {
     let mut beyond = Vec::new();
     for (one, outside) in functions.iter().flat_map(nested) {
@@ -161,7 +163,8 @@ fn convolutions_go_over_non_empty_subsections() {
             let stored = reached.facts()[id.0].unique as u64;
             for (one, outside) in functions.iter().flat_map(nested) {
                 if matches!(one.over, GoesOver::Elements | GoesOver::Subsections) {
-                    // What is stored is in this many windows; of all points of the loops there are as many as results and elements of the filter.
+                    // What is stored is in this many windows; of all points of the loops there are as many as results
+                    // and elements of the filter.
                     let most = (filter * stored).min(results * filter);
                     let runs = outside.map_or(1, |outside| outside.trips);
                     assert!(one.trips <= most + runs, "{one:?} {}", about(density));
@@ -170,7 +173,8 @@ fn convolutions_go_over_non_empty_subsections() {
             // With windows that are searched for, the first loop goes over all of the result or the filter.
             let functions = counted(&mut searched, density, seed);
             assert!(most_of(&functions, GoesOver::Range) >= n.min(3) as u64, "{}", about(density));
-            // All points of the loops up to the first level that is not dense, whatever is stored; all points at all if everything is.
+            // All points of the loops up to the first level that is not dense, whatever is stored; all points at all if
+            // everything is.
             let functions = counted(&mut located, density, seed);
             let most = if density == 1.0 { results * filter } else { points(format, order, n) };
             assert!(most_of(&functions, GoesOver::Range) >= most, "{}", about(density));

@@ -1,8 +1,9 @@
-//! Structure families (DASTAC, section 6.4, and more): pieces of the index, time from text to machine code, and bytes against a dense
-//! array and against one buffer for each summand (the paper's rule).
+//! Structure families (DASTAC, section 6.4, and more): pieces of the index, time from text to machine code, and bytes
+//! against a dense array and against one buffer for each summand (the paper's rule).
 //!
-//! `cargo bench -p dastac-bench --bench families` prints the table; `-- --write` (what `./x families` does) puts it into `docs/layouts.md`; `-- TEXT` measures
-//! the families whose name or parameters contain the text, and prints the time of every stage.
+//! `cargo bench -p dastac-bench --bench families` prints the table; `-- --write` (what `./x families` does) puts it
+//! into `docs/layouts.md`; `-- TEXT` measures the families whose name or parameters contain the text, and prints the
+//! time of every stage.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +27,8 @@ struct Family {
 
 fn main() {
     let mut rows = vec![
-        "| family | parameters | pieces of the index | seen by an access | layout, ms | text to machine code, ms | packed | \
+        "| family | parameters | pieces of the index | seen by an access | layout, ms | text to machine code, ms | \
+         packed | \
          dense | a buffer each |"
             .to_string(),
         "|---|---|--:|--:|--:|--:|--:|--:|--:|".to_string(),

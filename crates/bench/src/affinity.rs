@@ -54,8 +54,8 @@ pub struct Used {
     pub cpu: Duration,
 }
 
-/// What the calling thread used so far; zeros where the system does not say. Not what all threads of the process used: to ask for that puts those to
-/// sleep that wait for the next parallel loop, which then takes 40 microseconds longer.
+/// What the calling thread used so far; zeros where the system does not say. Not what all threads of the process used:
+/// to ask for that puts those to sleep that wait for the next parallel loop, which then takes 40 microseconds longer.
 pub fn used() -> Used {
     let zero = [0; 2];
     let mut usage = Usage { user: zero, system: zero, counts: [0; 14], spare: [0; 16] };

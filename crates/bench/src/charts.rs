@@ -153,21 +153,25 @@ fn chart(results: &Results, figure: Figure) -> Option<Chart> {
             &["dense", "inputs", "dastac"],
             |kernel| kernel.dense,
             "Levels of compression",
-            "How many times faster than with nothing packed, on one thread: only inputs packed, inputs and outputs packed. The figure is the paper's 13.",
+            "How many times faster than with nothing packed, on one thread: only inputs packed, inputs and outputs \
+            packed. The figure is the paper's 13.",
         )),
         Figure::Systems => Some(variants(
             results,
             &["c-dense", "c-inputs", "c-packed", "dastac"],
             |kernel| kernel.dense,
             "Compression of different systems",
-            "How many times faster than StructTensor's loops on dense buffers, on one thread. The figure is the paper's 19, with clang for Polygeist.",
+            "How many times faster than StructTensor's loops on dense buffers, on one thread. The figure is the \
+            paper's 19, with clang for Polygeist.",
         )),
         Figure::Tiling => Some(variants(
             results,
             &["untiled", "dastac", "small", "large"],
             |kernel| kernel.table[0],
             "Tiling",
-            "How many times faster than dastac's loops without tiles, on one thread: with the tiles that the model chooses, and with blocks for caches of a quarter and of four times their size. The figure is the paper's 20.",
+            "How many times faster than dastac's loops without tiles, on one thread: with the tiles that the model \
+            chooses, and with blocks for caches of a quarter and of four times their size. The figure is the paper's \
+            20.",
         )),
         Figure::Scaling => Some(scaling(results, most)),
         Figure::Summands => Some(family(
@@ -176,7 +180,8 @@ fn chart(results: &Results, figure: Figure) -> Option<Chart> {
             SUMMANDS,
             "Number of summands",
             "summands",
-            "A sum of products of matrices with strided diagonals, of size 2^14, packed and in dense boxes (which fit into memory for one summand only). The figure is the paper's 14.",
+            "A sum of products of matrices with strided diagonals, of size 2^14, packed and in dense boxes (which fit \
+            into memory for one summand only). The figure is the paper's 14.",
         )),
         Figure::Polyhedra => Some(family(
             results,
@@ -184,7 +189,8 @@ fn chart(results: &Results, figure: Figure) -> Option<Chart> {
             BUTTERFLIES,
             "Number of polyhedra",
             "k: a half of the number of polyhedra",
-            "A block butterfly matrix of size 2^14 times a vector. The matrix always has the same number of elements. The figure is the paper's 15.",
+            "A block butterfly matrix of size 2^14 times a vector. The matrix always has the same number of elements. \
+            The figure is the paper's 15.",
         )),
         Figure::Strides => Some(family(
             results,
@@ -192,7 +198,8 @@ fn chart(results: &Results, figure: Figure) -> Option<Chart> {
             STRIDES,
             "Distance of elements",
             "stride",
-            "A strided band matrix of size 2^14 times a vector, from tridiagonal to diagonal. The figure is the paper's 16, at a size whose dense box fits into memory.",
+            "A strided band matrix of size 2^14 times a vector, from tridiagonal to diagonal. The figure is the \
+            paper's 16, at a size whose dense box fits into memory.",
         )),
         Figure::Density => Some(family(
             results,
@@ -209,7 +216,8 @@ fn chart(results: &Results, figure: Figure) -> Option<Chart> {
             &["c-packed", "untiled", "dastac"],
             |kernel| kernel.table[kernel.table.len() - 1],
             "Combinations",
-            "How many times faster than the same loops in C, on one thread: dastac's loops without tiles, and in tiles.",
+            "How many times faster than the same loops in C, on one thread: dastac's loops without tiles, and in \
+            tiles.",
         )),
         Figure::SparseConvolutions => Some(sparse::report::curves(results)),
         Figure::SparseMatrices => Some(sparse::report::bars(results)),
@@ -251,7 +259,8 @@ fn rates(results: &Results, threads: usize) -> Chart {
         name: String::new(),
         title: format!("All kernels over sizes, {plural}"),
         caption: format!(
-            "Operations of the structure's iterations each second, higher is better; the dashed line is what the machine can do. The figure is the paper's {}.",
+            "Operations of the structure's iterations each second, higher is better; the dashed line is what the \
+            machine can do. The figure is the paper's {}.",
             if threads == 1 { 11 } else { 10 }
         ),
         series,
@@ -288,8 +297,10 @@ fn roofline(results: &Results) -> Chart {
     Chart {
         name: String::new(),
         title: "Roofline".into(),
-        caption: "Every kernel of the table, on one thread: multiply-adds (two operations each) each second over multiply-adds for each byte. The dashed \
-                  lines are reading, from memory and from arrays of 8 MiB, up to the rate of multiply-adds. Smaller arrays are read from faster caches."
+        caption: "Every kernel of the table, on one thread: multiply-adds (two operations each) each second over \
+                  multiply-adds for each byte. The dashed \
+                  lines are reading, from memory and from arrays of 8 MiB, up to the rate of multiply-adds. Smaller \
+                  arrays are read from faster caches."
             .into(),
         series: vec![
             Key { label: "dastac".into(), class: "dastac dots".into() },
@@ -322,7 +333,8 @@ fn memory(results: &Results) -> Chart {
     Chart {
         name: String::new(),
         title: "Memory".into(),
-        caption: "Bytes of dense boxes over bytes that are allocated, for dimensions of 10000: StructTensor's manual layout has the unique elements of inputs, \
+        caption: "Bytes of dense boxes over bytes that are allocated, for dimensions of 10000: StructTensor's manual \
+                  layout has the unique elements of inputs, \
                   and whole outputs; dastac stores what the computation uses. The figure is the paper's 12."
             .into(),
         series: vec![
@@ -393,7 +405,8 @@ fn scaling(results: &Results, most: usize) -> Chart {
         name: String::new(),
         title: "Scaling".into(),
         caption: format!(
-            "How many times faster on {most} threads than on one; a rate of {most} is all that there is, unless caches add up. The figure is the paper's 18."
+            "How many times faster on {most} threads than on one; a rate of {most} is all that there is, unless \
+            caches add up. The figure is the paper's 18."
         ),
         series: keys(&systems),
         panels: vec![Panel::Bars {
@@ -481,7 +494,8 @@ fn compile(results: &Results) -> Chart {
     Chart {
         name: String::new(),
         title: "Compile times".into(),
-        caption: "Milliseconds from text to loops, which is what the paper's Table 1 has (280 to 470 for these kernels, 1760 and 43180 for all moments of PR3 and \
+        caption: "Milliseconds from text to loops, which is what the paper's Table 1 has (280 to 470 for these \
+                  kernels, 1760 and 43180 for all moments of PR3 and \
                   PR4, on its machine), and from loops to machine code; the shortest of three."
             .into(),
         series: vec![

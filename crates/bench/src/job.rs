@@ -14,7 +14,8 @@ use super::results::{Case, Measured, Outcome};
 use dastac_driver::Error;
 use dastac_driver::driver::Analysis;
 
-/// The first argument of a process that measures: it reads a job from standard input, and writes a case to standard output.
+/// The first argument of a process that measures: it reads a job from standard input, and writes a case to standard
+/// output.
 pub const WORKER_ARGUMENT: &str = "--measure-one-job";
 
 /// What to measure.
@@ -163,8 +164,8 @@ pub(super) fn tell(system: &str) {
 /// What lines begin with that say what is being done.
 const PREFIX: &str = "> ";
 
-/// Measures a job in a process of its own, `program` with [`WORKER_ARGUMENT`]. Whatever happens to it, there is a case: a system that crashes, or is not
-/// heard of for so long, is a gap, and the others are measured without it.
+/// Measures a job in a process of its own, `program` with [`WORKER_ARGUMENT`]. Whatever happens to it, there is a case:
+/// a system that crashes, or is not heard of for so long, is a gap, and the others are measured without it.
 pub fn measure_apart(program: &Path, job: &Job, limit: Duration) -> Case {
     let mut job = job.clone();
     let mut gaps = Vec::new();
@@ -285,11 +286,13 @@ mod tests {
         }
     }
 
-    /// A program that measures nothing: it crashes, or says nothing more, on behalf of one system, and without it answers with a case.
+    /// A program that measures nothing: it crashes, or says nothing more, on behalf of one system, and without it
+    /// answers with a case.
     fn stand_in(folder: &Path, fate: &str) -> PathBuf {
         let case = serde_json::to_string(&job(&["dastac"]).failed("not run")).unwrap();
         let text = format!(
-            "#!/bin/sh\njob=$(cat)\necho '> dastac'\ncase $job in *openblas*) echo '> openblas'; {fate} ;; esac\necho '{case}'\n"
+            "#!/bin/sh\njob=$(cat)\necho '> dastac'\ncase $job in *openblas*) echo '> openblas'; {fate} ;; esac\n\
+            echo '{case}'\n"
         );
         let path = folder.join("stand-in");
         std::fs::write(&path, text).unwrap();

@@ -1,4 +1,5 @@
-//! The kernels of the paper's Tables 1 and 2, and combinations of such structures: programs, sizes, and which routine of a library does the same.
+//! The kernels of the paper's Tables 1 and 2, and combinations of such structures: programs, sizes, and which routine
+//! of a library does the same.
 
 use serde::{Deserialize, Serialize};
 
@@ -77,7 +78,8 @@ impl Kernel {
     }
 }
 
-/// All moments of a polynomial regression, as the paper's Table 1 defines its last rows: name, title and program. They are compiled, not run.
+/// All moments of a polynomial regression, as the paper's Table 1 defines its last rows: name, title and program. They
+/// are compiled, not run.
 pub const REGRESSIONS: &[(&str, &str, &str)] = &[
     ("polyreg2", "PR2, all moments", example!("polyreg2")),
     ("polyreg3", "PR3, all moments", example!("polyreg3")),

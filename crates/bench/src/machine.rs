@@ -148,7 +148,8 @@ impl Rates {
         Ok(Rates { threads, fma64, fma32, read: read.map_err(Error::Backend)? })
     }
 
-    /// Bytes each second that a computation can read at most whose data takes so many bytes, between the sizes that were measured.
+    /// Bytes each second that a computation can read at most whose data takes so many bytes, between the sizes that
+    /// were measured.
     pub fn bandwidth(&self, bytes: f64) -> f64 {
         let after = self.read.iter().position(|(size, _)| *size as f64 >= bytes);
         match after {

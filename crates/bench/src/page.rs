@@ -43,8 +43,11 @@ pub fn page(results: &Results) -> String {
     }
     method(&mut body, results);
     format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
-         <meta name=\"color-scheme\" content=\"light dark\"><title>dastac, measured</title><style>{PAGE}{STYLE}</style></head>\n<body><main>\n{body}</main></body></html>\n"
+        "<!doctype html>\n\
+         <html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
+         content=\"width=device-width,initial-scale=1\">\
+         <meta name=\"color-scheme\" content=\"light dark\"><title>dastac, \
+         measured</title><style>{PAGE}{STYLE}</style></head>\n<body><main>\n{body}</main></body></html>\n"
     )
 }
 
@@ -101,7 +104,8 @@ fn tile(body: &mut String, goal: &Goal) {
     let mark = if met == all { "&#10003; " } else { "" };
     let _ = write!(
         body,
-        "<section class=\"tile {look}\"><h3>{}</h3><div class=\"big\">{mark}{met}<small> of {all}</small></div><p>{}</p>",
+        "<section class=\"tile {look}\"><h3>{}</h3><div class=\"big\">{mark}{met}<small> of \
+        {all}</small></div><p>{}</p>",
         escape(&goal.title),
         escape(&goal.target)
     );
@@ -126,9 +130,13 @@ fn kernels(body: &mut String, results: &Results) {
         .filter(|name| cases.iter().any(|case| case.system(name).is_some_and(Measured::ran)))
         .collect();
     body.push_str(
-        "<h2 id=\"kernels\">Kernels</h2><p class=\"faint\">Medians in milliseconds. The bound is the time that reading inputs and writing outputs once, or one \
-         multiply-add for each point, takes at least; the bar is how much of it dastac reaches. The chip is the best peer's time over dastac's.</p>\
-         <div class=\"card\"><table class=\"results\"><thead><tr><th>kernel</th><th>n</th><th>dastac</th><th>&plusmn;</th><th>bound</th><th>of the bound</th><th>against the best</th>",
+        "<h2 id=\"kernels\">Kernels</h2><p class=\"faint\">Medians in milliseconds. The bound is the time that \
+         reading inputs and writing outputs once, or one \
+         multiply-add for each point, takes at least; the bar is how much of it dastac reaches. The chip is the best \
+         peer's time over dastac's.</p>\
+         <div class=\"card\"><table \
+         class=\"results\"><thead><tr><th>kernel</th><th>n</th><th>dastac</th><th>&plusmn;</th><th>bound</th><th>of \
+         the bound</th><th>against the best</th>",
     );
     for system in &systems {
         let _ = write!(body, "<th>{}</th>", escape(label(system)));
@@ -176,7 +184,8 @@ fn kernel(body: &mut String, case: &Case, row: &Row, systems: &[&str]) {
         Some(part) => {
             let _ = write!(
                 body,
-                "<td><span class=\"meter {}\"><i style=\"width:{:.0}%\"></i></span><span class=\"part\">{:.0}%</span></td>",
+                "<td><span class=\"meter {}\"><i style=\"width:{:.0}%\"></i></span><span \
+                class=\"part\">{:.0}%</span></td>",
                 class(part / 0.9),
                 (part * 100.0).min(100.0),
                 part * 100.0
@@ -220,11 +229,15 @@ fn kernel(body: &mut String, case: &Case, row: &Row, systems: &[&str]) {
 
 fn method(body: &mut String, results: &Results) {
     body.push_str(
-        "<h2 id=\"method\">Method</h2><ul><li>Every case runs in a process of its own, pinned to as many CPUs as it has threads.</li>\
-         <li>All systems compute on the same random data; what they compute is compared with dastac's results, and where it differs the time does not count.</li>\
-         <li>Systems take turns, back and forth, each after a run that does not count. Shown are medians; &plusmn; is the median distance from them. Runs that \
+        "<h2 id=\"method\">Method</h2><ul><li>Every case runs in a process of its own, pinned to as many CPUs as it \
+         has threads.</li>\
+         <li>All systems compute on the same random data; what they compute is compared with dastac's results, and \
+         where it differs the time does not count.</li>\
+         <li>Systems take turns, back and forth, each after a run that does not count. Shown are medians; &plusmn; is \
+         the median distance from them. Runs that \
          another process interrupted are set aside where there are others.</li>\
-         <li>Operations and bytes are counted from the inferred structure, not from what a system happens to do.</li></ul>\n<ul class=\"faint\">",
+         <li>Operations and bytes are counted from the inferred structure, not from what a system happens to \
+         do.</li></ul>\n<ul class=\"faint\">",
     );
     let used: Vec<&str> = results
         .cases

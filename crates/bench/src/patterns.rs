@@ -20,7 +20,8 @@ use dastac_driver::run::{Runner, check_memory};
 pub enum Pattern {
     /// This part of the elements, anywhere.
     Uniform(f64),
-    /// A matrix of so many entries, those of an R-MAT graph (Chakrabarti, Zhan and Faloutsos, SDM'04): a few rows and columns have most of them.
+    /// A matrix of so many entries, those of an R-MAT graph (Chakrabarti, Zhan and Faloutsos, SDM'04): a few rows and
+    /// columns have most of them.
     RMat(u64),
     /// A matrix of so many entries at random places, each at most so far from the diagonal.
     Band(u64, u64),

@@ -1,6 +1,7 @@
 //! What this machine can do at most: its rate of fused multiply-adds, and its bandwidth of reading.
 //!
-//! Both are bounds, so the best of several tries counts. Vector instructions are chosen at run time, the widest that the CPU has.
+//! Both are bounds, so the best of several tries counts. Vector instructions are chosen at run time, the widest that
+//! the CPU has.
 
 // Calls of the system and vector instructions have no safe form.
 #![allow(unsafe_code)]
@@ -17,7 +18,8 @@ use crate::affinity;
 /// Fused multiply-adds of one call of a kernel: `(rounds) -> (multiply-adds, a number that depends on all of them)`.
 type Fma = fn(u64) -> (u64, f64);
 
-/// Sums a slice, read as several streams; the number of streams divides its length, and each stream is a multiple of 8 vectors.
+/// Sums a slice, read as several streams; the number of streams divides its length, and each stream is a multiple of 8
+/// vectors.
 type Read = fn(&[f64], usize) -> f64;
 
 #[cfg(target_arch = "x86_64")]
@@ -25,7 +27,8 @@ mod vectors {
     use std::arch::x86_64::*;
 
     macro_rules! fma {
-        ($name:ident, $feature:literal, $chains:literal, $lanes:literal, $set:ident, $fma:ident, $add:ident, $store:ident, $type:ty) => {
+        ($name:ident, $feature:literal, $chains:literal, $lanes:literal, $set:ident, $fma:ident, $add:ident,
+         $store:ident, $type:ty) => {
             #[target_feature(enable = $feature)]
             pub fn $name(rounds: u64) -> (u64, f64) {
                 let (x, y) = ($set(0.999_9), $set(1e-4));
@@ -174,8 +177,8 @@ fn kernels(single: bool) -> (Fma, Read, usize) {
     (if single { fma32 } else { fma64 }, read, 0)
 }
 
-/// Runs `work` on `threads` threads at the same time, each on a CPU of its own, again and again for [`TRYING`]; the shortest time from the first
-/// start to the last end. `work` is given the thread's number.
+/// Runs `work` on `threads` threads at the same time, each on a CPU of its own, again and again for [`TRYING`]; the
+/// shortest time from the first start to the last end. `work` is given the thread's number.
 fn best(threads: usize, work: impl Fn(usize) + Sync) -> Duration {
     let cpus = affinity::allowed();
     let barrier = Barrier::new(threads);

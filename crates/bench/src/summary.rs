@@ -65,7 +65,8 @@ pub fn markdown(results: &Results) -> String {
         let at = |mib: u64| rates.bandwidth((mib << 20) as f64) / 1e9;
         let _ = writeln!(
             text,
-            "\n{} thread{}: {:.0} GFLOP/s (f32 {:.0}); reads {:.1} GB/s of arrays of 8 MiB, {:.1} of 32 MiB, {:.1} of 512 MiB.",
+            "\n{} thread{}: {:.0} GFLOP/s (f32 {:.0}); reads {:.1} GB/s of arrays of 8 MiB, {:.1} of 32 MiB, {:.1} of \
+            512 MiB.",
             rates.threads,
             if rates.threads == 1 { "" } else { "s" },
             rates.fma64 * 2e-9,
@@ -92,7 +93,8 @@ pub fn markdown(results: &Results) -> String {
     if !times.is_empty() {
         let _ = writeln!(
             text,
-            "\n### From text to machine code\n\nMilliseconds, the shortest of three.\n\n| program | structure | layout | loops | machine code | all |\n|---|--:|--:|--:|--:|--:|"
+            "\n### From text to machine code\n\nMilliseconds, the shortest of three.\n\n\
+            | program | structure | layout | loops | machine code | all |\n|---|--:|--:|--:|--:|--:|"
         );
         for (title, times) in times {
             let cells: Vec<String> = times.iter().map(|ms| format!("{ms:.0}")).collect();
@@ -121,7 +123,8 @@ fn levels(text: &mut String, results: &Results) {
         let names = FORMS.map(super::peers::label).join(" | ");
         let _ = writeln!(
             text,
-            "\n### Levels of compression\n\nMedians in milliseconds, one thread.\n\n| kernel | n | {names} |\n|---|--:|--:|--:|--:|--:|--:|--:|\n{}",
+            "\n### Levels of compression\n\nMedians in milliseconds, one thread.\n\n| kernel | n | {names} |\n\
+            |---|--:|--:|--:|--:|--:|--:|--:|\n{}",
             rows.join("\n")
         );
     }
@@ -185,9 +188,12 @@ pub fn sparse(results: &Results) -> Option<String> {
     if !convolutions.is_empty() {
         let _ = writeln!(
             text,
-            "\n### Convolutions of sparse inputs\n\nA dense filter of three elements in each dimension, one thread. dastac's medians in milliseconds by the \
-             percentage of elements that are not there; in parentheses the time of MLIR's sparse compiler, with loops in the same order, over it. Spatial loops are \
-             `i`, `j`, `k`, the filter's `p`, `q`, `r`. An asterisk marks the order that dastac chooses itself, if it is one of these; MLIR chooses itself beside it.\n"
+            "\n### Convolutions of sparse inputs\n\n\
+             A dense filter of three elements in each dimension, one thread. dastac's medians in milliseconds by the \
+             percentage of elements that are not there; in parentheses the time of MLIR's sparse compiler, with loops \
+             in the same order, over it. Spatial loops are \
+             `i`, `j`, `k`, the filter's `p`, `q`, `r`. An asterisk marks the order that dastac chooses itself, if it \
+             is one of these; MLIR chooses itself beside it.\n"
         );
         write_table(&mut text, &headings, &convolutions);
         if let Some(verdict) = report::verdict(results) {
@@ -204,7 +210,9 @@ pub fn sparse(results: &Results) -> Option<String> {
     if !products.is_empty() {
         let _ = writeln!(
             text,
-            "\n### Sparse matrices\n\nA matrix in rows times a vector, and times a matrix of 32 columns. `n` is the number of entries of matrices that are made. \
+            "\n### Sparse matrices\n\n\
+             A matrix in rows times a vector, and times a matrix of 32 columns. `n` is the number of entries of \
+             matrices that are made. \
              Medians in milliseconds.\n"
         );
         let rows: Vec<table::Row> = products.iter().map(|case| table::row(results, case)).collect();

@@ -1,4 +1,5 @@
-//! Figures as SVG: panels in a grid under a legend. Colours are classes, so that a page around them, or the style inside of the file, chooses them.
+//! Figures as SVG: panels in a grid under a legend. Colours are classes, so that a page around them, or the style
+//! inside of the file, chooses them.
 
 use std::fmt::Write;
 
@@ -6,11 +7,18 @@ use super::charts::{Axis, Chart, Key, Panel};
 
 /// Colours, for light and dark surroundings.
 pub const STYLE: &str = "\
-.chart{--ink:#1c2024;--faint:#60646c;--grid:#e4e6ea;--c-dastac:#e5484d;--c-untiled:#f0a3a5;--c-inputs:#b58fd6;--c-dense:#a3a8b0;--c-small:#c98a3c;\
---c-large:#7d6bd8;--c-c-packed:#3b7dd8;--c-c-inputs:#68b0e8;--c-c-dense:#9fb4c8;--c-mkl:#2b9a66;--c-openblas:#8fc75a;--c-numpy:#d08a12;\
+.chart{--ink:#1c2024;--faint:#60646c;--grid:#e4e6ea;--c-dastac:#e5484d;--c-untiled:#f0a3a5;--c-inputs:#b58fd6;\
+--c-dense:#a3a8b0;\
+ --c-small:#c98a3c;\
+--c-large:#7d6bd8;--c-c-packed:#3b7dd8;--c-c-inputs:#68b0e8;--c-c-dense:#9fb4c8;--c-mkl:#2b9a66;--c-openblas:#8fc75a;\
+ --c-numpy:#d08a12;\
 --c-torch:#d6409f;--c-taco:#12a594;font-family:system-ui,-apple-system,'Segoe UI',sans-serif}
-@media(prefers-color-scheme:dark){.chart{--ink:#eceef0;--faint:#9ba1a9;--grid:#33383f;--c-dastac:#ff6369;--c-untiled:#a85a5e;--c-inputs:#a37fc6;\
---c-dense:#7a828c;--c-small:#d99b4d;--c-large:#9a8cf0;--c-c-packed:#5b9bf0;--c-c-inputs:#75bdf2;--c-c-dense:#7d93a8;--c-mkl:#3dd68c;--c-openblas:#a4d96c;\
+@media(prefers-color-scheme:dark){.chart{--ink:#eceef0;--faint:#9ba1a9;--grid:#33383f;--c-dastac:#ff6369;\
+--c-untiled:#a85a5e;\
+ --c-inputs:#a37fc6;\
+--c-dense:#7a828c;--c-small:#d99b4d;--c-large:#9a8cf0;--c-c-packed:#5b9bf0;--c-c-inputs:#75bdf2;--c-c-dense:#7d93a8;\
+--c-mkl:#3dd68c;\
+ --c-openblas:#a4d96c;\
 --c-numpy:#ffb224;--c-torch:#f065b8;--c-taco:#0ac5b3}}
 .chart text{fill:var(--ink);font-size:11px}.chart .faint{fill:var(--faint);font-size:10px}.chart .title{font-weight:600;font-size:12px}
 .chart .grid{stroke:var(--grid);stroke-width:1;fill:none}.chart .axis{stroke:var(--faint);stroke-width:1;fill:none}
@@ -69,12 +77,14 @@ pub fn svg(chart: &Chart, standalone: bool) -> String {
     let style = if standalone { format!("<style>{STYLE}</style>") } else { String::new() };
     let background = match standalone {
         true => {
-            "<style>.paper{fill:#fff}@media(prefers-color-scheme:dark){.paper{fill:#16181b}}</style><rect class=\"paper\" width=\"100%\" height=\"100%\"/>"
+            "<style>.paper{fill:#fff}@media(prefers-color-scheme:dark){.paper{fill:#16181b}}</style><rect \
+            class=\"paper\" width=\"100%\" height=\"100%\"/>"
         }
         false => "",
     };
     format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" viewBox=\"0 0 {WIDTH:.0} {height:.0}\" role=\"img\" aria-label=\"{}\">{style}{background}\n{body}</svg>\n",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" viewBox=\"0 0 {WIDTH:.0} {height:.0}\" \
+        role=\"img\" aria-label=\"{}\">{style}{background}\n{body}</svg>\n",
         escape(&chart.title)
     )
 }
@@ -211,7 +221,8 @@ fn draw(body: &mut String, panel: &Panel, series: &[Key], width: f64, height: f6
                 let at = across.at(tick);
                 let _ = writeln!(
                     body,
-                    "<path class=\"grid\" d=\"M{at:.1} {:.1}V{:.1}\"/><text class=\"faint\" x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+                    "<path class=\"grid\" d=\"M{at:.1} {:.1}V{:.1}\"/><text class=\"faint\" x=\"{at:.1}\" y=\"{:.1}\" \
+                    text-anchor=\"middle\">{}</text>",
                     frame.top,
                     frame.bottom,
                     frame.bottom + 13.0,
@@ -241,7 +252,8 @@ fn draw(body: &mut String, panel: &Panel, series: &[Key], width: f64, height: f6
                 for (x, y) in points {
                     let _ = write!(
                         body,
-                        "<circle class=\"dot {class}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"{radius}\"><title>{}: {} at {}</title></circle>",
+                        "<circle class=\"dot {class}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"{radius}\"><title>{}: {} at \
+                        {}</title></circle>",
                         across.at(*x),
                         up.at(*y),
                         escape(&key.label),
@@ -286,7 +298,8 @@ impl Frame {
             let at = up.at(tick);
             let _ = writeln!(
                 body,
-                "<path class=\"grid\" d=\"M{:.1} {at:.1}H{:.1}\"/><text class=\"faint\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+                "<path class=\"grid\" d=\"M{:.1} {at:.1}H{:.1}\"/><text class=\"faint\" x=\"{:.1}\" y=\"{:.1}\" \
+                text-anchor=\"end\">{}</text>",
                 self.left,
                 self.right,
                 self.left - 5.0,
@@ -296,7 +309,8 @@ impl Frame {
         }
         let _ = writeln!(
             body,
-            "<path class=\"axis\" d=\"M{:.1} {:.1}V{:.1}H{:.1}\"/><text class=\"title\" x=\"{:.1}\" y=\"12\">{}</text><text class=\"faint\" x=\"{:.1}\" y=\"12\" text-anchor=\"end\">{}</text>",
+            "<path class=\"axis\" d=\"M{:.1} {:.1}V{:.1}H{:.1}\"/><text class=\"title\" x=\"{:.1}\" \
+            y=\"12\">{}</text><text class=\"faint\" x=\"{:.1}\" y=\"12\" text-anchor=\"end\">{}</text>",
             self.left,
             self.top,
             self.bottom,
@@ -336,7 +350,8 @@ fn bars(
             let (top, tall) = (one.min(other), (one - other).abs().max(0.8));
             let _ = write!(
                 body,
-                "<rect class=\"bar {}\" x=\"{:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{tall:.1}\" rx=\"1\"><title>{}, {}: {}</title></rect>",
+                "<rect class=\"bar {}\" x=\"{:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{tall:.1}\" \
+                rx=\"1\"><title>{}, {}: {}</title></rect>",
                 escape(&key.class),
                 start + bar * k as f64 + 0.5,
                 bar - 1.0,

@@ -30,8 +30,8 @@ Exit codes:
 
 /// A compiler for structured tensor algebra
 ///
-/// Reads what to compute and what is known of the tensors (zeros, symmetry, diagonals, bands, ..), stores only their unique elements in packed
-/// buffers, and compiles parallel native kernels that compute on these.
+/// Reads what to compute and what is known of the tensors (zeros, symmetry, diagonals, bands, ..), stores only their
+/// unique elements in packed buffers, and compiles parallel native kernels that compute on these.
 #[derive(Debug, Parser)]
 #[command(name = "dastac", version, max_term_width = 120, after_help = EXAMPLES)]
 pub struct Cli {
@@ -70,8 +70,9 @@ pub enum Command {
     Infer(FileArgs),
     /// Show where the elements of every tensor are stored
     ///
-    /// For every tensor: the polynomial from index to position, the number of stored elements as a polynomial in the symbols, and the packing
-    /// order, all for symbols of at least 1; and a proof that no two elements share a place. When all symbols have values also elements and bytes, and how that compares with a dense array.
+    /// For every tensor: the polynomial from index to position, the number of stored elements as a polynomial in the
+    /// symbols, and the packing order, all for symbols of at least 1; and a proof that no two elements share a place.
+    /// When all symbols have values also elements and bytes, and how that compares with a dense array.
     Layout(LayoutArgs),
     /// Print what a stage of the compiler made of a program
     #[command(after_help = EMIT_EXAMPLES)]
@@ -81,40 +82,44 @@ pub enum Command {
     Run(RunArgs),
     /// Search for the fastest schedule on this machine
     ///
-    /// Tries loop orders, tiles, vectors and threads at the given sizes and keeps the best beside the program, in FILE with the extension
-    /// `.schedule`, where `run`, `emit`, `build` and `verify` find it. What is kept is faster than the program as it is, or nothing.
+    /// Tries loop orders, tiles, vectors and threads at the given sizes and keeps the best beside the program, in FILE
+    /// with the extension `.schedule`, where `run`, `emit`, `build` and `verify` find it. What is kept is faster than
+    /// the program as it is, or nothing.
     #[command(after_help = TUNE_EXAMPLES)]
     Tune(TuneArgs),
     /// Prove that the compiled loops do what a program says, for all sizes
     ///
-    /// Reads the final loops back and decides on sets, not on samples: that they execute every instance of every product once, on the right
-    /// elements; that parallel iterations write distinct elements; that nothing is read before it is written; and that positions are one for each
-    /// stored element. `docs/verification.md` says what is proven and what is trusted.
+    /// Reads the final loops back and decides on sets, not on samples: that they execute every instance of every
+    /// product once, on the right elements; that parallel iterations write distinct elements; that nothing is read
+    /// before it is written; and that positions are one for each stored element. `docs/verification.md` says what is
+    /// proven and what is trusted.
     #[command(after_help = VERIFY_EXAMPLES)]
     Verify(VerifyArgs),
     /// Make a shared library or an object file with a C header
     ///
-    /// The library exports `kernel` (computes on packed buffers), `sizes` (elements of every packed buffer) and, for every tensor T,
-    /// `pack_T` and `unpack_T`, which move it between a dense array and its packed buffer. The header explains them.
+    /// The library exports `kernel` (computes on packed buffers), `sizes` (elements of every packed buffer) and, for
+    /// every tensor T, `pack_T` and `unpack_T`, which move it between a dense array and its packed buffer. The header
+    /// explains them.
     #[command(after_help = BUILD_EXAMPLES)]
     Build(BuildArgs),
     /// Convert a file of a tensor
     ///
-    /// The ends of names say what files are: .mtx (MatrixMarket), .tns (FROSTT), .smtx (DLMC), .npy (NumPy), .npz (SciPy); the texts may be compressed
-    /// (.mtx.gz). `docs/formats.md` says what each holds, and by which rules.
+    /// The ends of names say what files are: .mtx (MatrixMarket), .tns (FROSTT), .smtx (DLMC), .npy (NumPy), .npz
+    /// (SciPy); the texts may be compressed (.mtx.gz). `docs/formats.md` says what each holds, and by which rules.
     #[command(after_help = CONVERT_EXAMPLES)]
     Convert(ConvertArgs),
     /// Show what a file of a tensor holds
     ///
-    /// Shape, entries, values, symmetry, bandwidth, how entries are spread over rows and columns, what the tensor takes in several formats, and a picture
-    /// of its pattern.
+    /// Shape, entries, values, symmetry, bandwidth, how entries are spread over rows and columns, what the tensor takes
+    /// in several formats, and a picture of its pattern.
     #[command(after_help = INSPECT_EXAMPLES)]
     Inspect(InspectArgs),
     /// Measure all kernels of the paper beside other systems
     ///
-    /// Every system computes on the same random data, in turns, and its results are compared with dastac's. Times stand beside the bound that the
-    /// machine's multiply-add rate and bandwidth set, measured in the same run. Peers that are not installed are shown as gaps. Results are kept in
-    /// a file: a run that is stopped goes on where it was, as long as program and machine are the same.
+    /// Every system computes on the same random data, in turns, and its results are compared with dastac's. Times stand
+    /// beside the bound that the machine's multiply-add rate and bandwidth set, measured in the same run. Peers that
+    /// are not installed are shown as gaps. Results are kept in a file: a run that is stopped goes on where it was, as
+    /// long as program and machine are the same.
     #[command(after_help = BENCH_EXAMPLES)]
     Bench(BenchArgs),
     /// Print a completion script for a shell
@@ -223,7 +228,8 @@ pub struct ThreadArgs {
 /// How convolutions go over sparse tensors.
 #[derive(Debug, Args)]
 pub struct WalkingArgs {
-    /// How loops go over the stored elements that a subscript of several iterators (a convolution) reaches; for comparison
+    /// How loops go over the stored elements that a subscript of several iterators (a convolution) reaches; for
+    /// comparison
     #[arg(long, value_name = "STRATEGY", default_value = "subsections")]
     pub walking: Strategy,
 }
@@ -254,7 +260,8 @@ impl WalkingArgs {
 /// Which schedules hold.
 #[derive(Debug, Args)]
 pub struct ScheduleArgs {
-    /// Take the `schedule:` line of a file [default: FILE with the extension .schedule if it is there, else the program's own]
+    /// Take the `schedule:` line of a file [default: FILE with the extension .schedule if it is there, else the
+    /// program's own]
     #[arg(long, value_name = "PATH")]
     pub schedule: Option<PathBuf>,
     /// Ignore schedules: everything is chosen by the model of the machine
@@ -365,15 +372,22 @@ pub struct RunArgs {
     #[command(flatten)]
     pub walking: WalkingArgs,
     /// How often to run the computation; all times are reported
-    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000)
+    )]
     pub repeat: u32,
-    /// Run once more before, on one thread, and count how often each loop runs: beside, how often it needs to on sparse tensors
+    /// Run once more before, on one thread, and count how often each loop runs: beside, how often it needs to on sparse
+    /// tensors
     #[arg(long)]
     pub trips: bool,
     /// Compare all results with the reference evaluator; exit code 1 when they disagree
     #[arg(long)]
     pub verify: bool,
-    /// Assert that every access of the generated code stays within its buffer: one that does not is reported, and the process aborts
+    /// Assert that every access of the generated code stays within its buffer: one that does not is reported, and the
+    /// process aborts
     #[arg(long)]
     pub checked: bool,
     /// Print one JSON object instead of text
@@ -445,11 +459,12 @@ pub struct ConvertArgs {
     pub tensor: TensorArgs,
     /// What to write; the end of its name says what it is
     pub output: PathBuf,
-    /// Extents of another box with as many elements, which stand in the same order: columns of a matrix become several dimensions
+    /// Extents of another box with as many elements, which stand in the same order: columns of a matrix become several
+    /// dimensions
     #[arg(long, value_name = "EXTENT,..", value_delimiter = ',')]
     pub reshape: Option<Vec<u64>>,
-    /// The format to store the tensor in, which is what a .npz file has, and the order of entries in others: a name (csr, csc, coo, csf, ..), a code (DCC), or
-    /// its levels
+    /// The format to store the tensor in, which is what a .npz file has, and the order of entries in others: a name
+    /// (csr, csc, coo, csf, ..), a code (DCC), or its levels
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<String>,
     /// The type of the elements [default: that of the file]
@@ -510,7 +525,12 @@ pub struct BenchArgs {
     #[arg(long = "system", value_name = "NAME")]
     pub systems: Vec<String>,
     /// Numbers of threads [default: one, and one for each core]
-    #[arg(long, value_name = "COUNT,..", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=4096))]
+    #[arg(
+        long,
+        value_name = "COUNT,..",
+        value_delimiter = ',',
+        value_parser = clap::value_parser!(u32).range(1..=4096)
+    )]
     pub threads: Vec<u32>,
     /// Seconds that the systems of one case are measured for, together
     #[arg(long, value_name = "SECONDS")]
@@ -564,7 +584,8 @@ pub struct BuildArgs {
     /// The CPU to compile for, by LLVM's name, such as x86-64-v3 [default: this machine's]
     #[arg(long, value_name = "NAME")]
     pub cpu: Option<String>,
-    /// Assert that every access of the generated code stays within its buffer: one that does not is reported, and the process aborts
+    /// Assert that every access of the generated code stays within its buffer: one that does not is reported, and the
+    /// process aborts
     #[arg(long)]
     pub checked: bool,
     #[command(flatten)]

@@ -1,4 +1,5 @@
-//! What the command line says about a program's symbols and tensors, checked against the program before anything is compiled.
+//! What the command line says about a program's symbols and tensors, checked against the program before anything is
+//! compiled.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -70,7 +71,8 @@ pub fn sizes<'a>(
     sizes
 }
 
-/// The symbols that are extents of dimensions along which there are positions of inputs' elements: as many as these store.
+/// The symbols that are extents of dimensions along which there are positions of inputs' elements: as many as these
+/// store.
 pub fn counts(
     inferred: &Inferred,
     stored: impl Fn(TensorId) -> Option<usize>,

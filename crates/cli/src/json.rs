@@ -41,7 +41,8 @@ pub struct Report {
     pub trips: Option<Vec<Function>>,
     /// Floating-point operations of one run; null when they could not be counted.
     pub flops: Option<u128>,
-    /// Largest error relative to max(1, |reference|); null without `--verify`. An error that is no number is the largest float.
+    /// Largest error relative to max(1, |reference|); null without `--verify`. An error that is no number is the
+    /// largest float.
     pub max_error: Option<f64>,
     /// Why `--verify` did not compare.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -47,7 +47,8 @@ fn known_sizes(analysis: &dastac::driver::Analysis, args: &SymbolArgs) -> Result
     inputs::symbols(program, args, &BTreeMap::new()).map(Some)
 }
 
-/// Index and size polynomials of every tensor, for symbols of at least 1, and whether the index is proven to be a bijection.
+/// Index and size polynomials of every tensor, for symbols of at least 1, and whether the index is proven to be a
+/// bijection.
 pub fn polynomials(laid: &Laid) -> std::result::Result<String, dastac::Error> {
     let inferred = &laid.analysis.inferred;
     let mut parts = Vec::new();

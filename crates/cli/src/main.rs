@@ -1,8 +1,8 @@
 //! The `dastac` command: the only part of the project that touches the terminal.
 //!
-//! Invariants: results go to stdout and everything else to stderr; stdout holds a complete result or nothing; files appear whole or not at
-//! all. Exit codes: 0 done, 1 the program or the given data are at fault (or a verification disagrees), 2 the command line is, 101 a defect of
-//! dastac itself.
+//! Invariants: results go to stdout and everything else to stderr; stdout holds a complete result or nothing; files
+//! appear whole or not at all. Exit codes: 0 done, 1 the program or the given data are at fault (or a verification
+//! disagrees), 2 the command line is, 101 a defect of dastac itself.
 
 mod args;
 mod bench;
@@ -65,7 +65,8 @@ pub struct Terminal {
 
 /// Parses the command line, runs the command and reports.
 fn main() -> ExitCode {
-    // What this process is asked to do when it is started by another one of it, which reads and writes pipes: no command for people.
+    // What this process is asked to do when it is started by another one of it, which reads and writes pipes: no
+    // command for people.
     if std::env::args_os().nth(1).is_some_and(|first| first == counting::WORKER_ARGUMENT) {
         counting::serve();
         return ExitCode::SUCCESS;
@@ -113,7 +114,8 @@ fn main() -> ExitCode {
     finish(&terminal.renderer, outcome)
 }
 
-/// Counts in processes of this program, and remembers counts in the user's cache folder; variables of the environment say otherwise.
+/// Counts in processes of this program, and remembers counts in the user's cache folder; variables of the environment
+/// say otherwise.
 fn configure_counting() -> Result<()> {
     let mut config = counting::Config::of_program(std::env::current_exe().ok());
     config.memory = config.memory.min(dastac::run::available_memory() / 4 * 3);

@@ -51,7 +51,8 @@ pub fn open(path: &Path, options: &ReadOptions) -> Result<Array> {
     let Some(element) = header.element() else {
         let kind = &header.descr;
         return Err(Failure::user(format!(
-            "`{name}` holds elements of type '{kind}', not floats ('<f8', '<f4'), integers ('<i8', '<i4') or truth values ('|b1')"
+            "`{name}` holds elements of type '{kind}', not floats ('<f8', '<f4'), integers ('<i8', '<i4') or truth \
+            values ('|b1')"
         ))
         .hint("convert it in Python with `array.astype(numpy.float64)`"));
     };
@@ -83,7 +84,8 @@ fn open_sparse(path: &Path, options: &ReadOptions) -> Result<Array> {
 }
 
 impl Array {
-    /// Whether a tensor holds the file's elements as they are. Those of texts are as wide as they are written: what does not fit is an error when it is read.
+    /// Whether a tensor holds the file's elements as they are. Those of texts are as wide as they are written: what
+    /// does not fit is an error when it is read.
     pub fn fits(&self, element: Element) -> bool {
         let to = stored_type(element);
         match (self.element, to) {

@@ -58,8 +58,8 @@ pub fn check(path: &Path, source: &Source) -> Result<()> {
     Ok(())
 }
 
-/// Writes a file through a temporary one beside it, so that it appears whole or not at all. What is no regular file (a pipe, a device) is
-/// written directly.
+/// Writes a file through a temporary one beside it, so that it appears whole or not at all. What is no regular file (a
+/// pipe, a device) is written directly.
 pub fn file(path: &Path, write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     let cannot = |error: io::Error| {
         Failure::user(format!("cannot write `{}`: {}", path.display(), reason(&error)))

@@ -411,7 +411,8 @@ fn human(runner: &Runner, report: &Report, times: &[Duration], verdict: &Verdict
         }
         Verdict::Compared(verification) => match &verification.at {
             Some((tensor, index, wanted, found)) => format!(
-                "DISAGREES with the reference evaluator: {tensor}{index:?} is {found}, but should be {wanted} (error {:.1e})\n",
+                "DISAGREES with the reference evaluator: {tensor}{index:?} is {found}, but should be {wanted} (error \
+                {:.1e})\n",
                 verification.max_error
             ),
             None => "DISAGREES with the reference evaluator\n".into(),

@@ -1,6 +1,7 @@
 //! Which schedules a program gets: its own, those of a file, or none.
 //!
-//! What is asked for with `--schedule` comes first, then what `dastac tune` left beside the program, then the program's own line.
+//! What is asked for with `--schedule` comes first, then what `dastac tune` left beside the program, then the program's
+//! own line.
 
 use std::path::{Path, PathBuf};
 

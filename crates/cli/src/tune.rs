@@ -33,7 +33,8 @@ struct Report {
     threads: usize,
     tried: usize,
     rejected: usize,
-    /// The `schedule:` line that was found, empty where its own is best left out; none where the program is best as it is.
+    /// The `schedule:` line that was found, empty where its own is best left out; none where the program is best as it
+    /// is.
     schedule: Option<String>,
     best: Vec<Line>,
     /// Where it was written.

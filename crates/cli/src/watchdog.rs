@@ -1,5 +1,5 @@
-//! A limit on the time and memory of compilation. isl's own work is bounded by a step limit, but counting with Barvinok cannot be interrupted from
-//! inside: a thread watches, says what happened, and ends the process.
+//! A limit on the time and memory of compilation. isl's own work is bounded by a step limit, but counting with Barvinok
+//! cannot be interrupted from inside: a thread watches, says what happened, and ends the process.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -16,8 +16,8 @@ const HINT: &str =
 static DONE: AtomicBool = AtomicBool::new(false);
 static STAGE: Mutex<String> = Mutex::new(String::new());
 
-/// From now on the process ends with exit code 1 after `seconds` (never for 0), or when it holds three quarters of the memory that is
-/// available now; until [`stop`].
+/// From now on the process ends with exit code 1 after `seconds` (never for 0), or when it holds three quarters of the
+/// memory that is available now; until [`stop`].
 pub fn start(seconds: u64) {
     let memory = dastac::run::available_memory() / 4 * 3;
     let start = Instant::now();

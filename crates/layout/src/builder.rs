@@ -49,7 +49,8 @@ impl Layout {
 }
 
 impl Builder {
-    /// The order in which loops go through the positions, slowest first: packing follows it where that has a simple index.
+    /// The order in which loops go through the positions, slowest first: packing follows it where that has a simple
+    /// index.
     pub fn loop_order(mut self, order: &[usize]) -> Builder {
         self.loop_order = order.to_vec();
         self
@@ -61,7 +62,8 @@ impl Builder {
         self
     }
 
-    /// Starts rows (runs of elements that differ in the fastest position only) at multiples of `elements`. The places between are padding.
+    /// Starts rows (runs of elements that differ in the fastest position only) at multiples of `elements`. The places
+    /// between are padding.
     pub fn align(mut self, elements: u32) -> Builder {
         self.align = elements.max(1);
         self
@@ -93,7 +95,8 @@ impl Builder {
     /// Finds the layout.
     ///
     /// # Errors
-    /// An infinite set, an order that is no permutation, rows with gaps to be aligned, a failure of isl, Barvinok not being there.
+    /// An infinite set, an order that is no permutation, rows with gaps to be aligned, a failure of isl, Barvinok not
+    /// being there.
     pub fn build(self) -> Result<Layout, LayoutError> {
         let given = self.stored.dims()?.into_iter().zip(self.stored.fresh_dims("i")?);
         let dims: Vec<String> =

@@ -1,8 +1,8 @@
 //! Coordinates: the integer functions of the index in whose lexicographic order a part of a tensor is packed.
 //!
-//! Positions themselves are the plain choice. Strides and blocks are simple to count in *digits*, `i = 16*i_1 + i_0`, and diagonals in
-//! *skewed* coordinates, `j - i` before `i`. Invariant: together the coordinates are injective on the elements that they are for; those
-//! that follow from earlier ones are left out ([`Coordinates::essential`]).
+//! Positions themselves are the plain choice. Strides and blocks are simple to count in *digits*, `i = 16*i_1 + i_0`,
+//! and diagonals in *skewed* coordinates, `j - i` before `i`. Invariant: together the coordinates are injective on the
+//! elements that they are for; those that follow from earlier ones are left out ([`Coordinates::essential`]).
 
 use std::collections::BTreeSet;
 
@@ -62,8 +62,9 @@ impl Coordinates {
         Coordinates { dims: dims.to_vec(), list }
     }
 
-    /// Digits of the dimensions for which the set's description has moduli: `i` becomes `floor(i/16)`, `i - 16*floor(i/16)`. The order is
-    /// the one of the dimensions, or, `blocked`, first all leading digits, then all next ones. Nothing where there are no moduli.
+    /// Digits of the dimensions for which the set's description has moduli: `i` becomes `floor(i/16)`,
+    /// `i - 16*floor(i/16)`. The order is the one of the dimensions, or, `blocked`, first all leading digits, then all
+    /// next ones. Nothing where there are no moduli.
     pub(crate) fn digits(
         stored: &Set,
         dims: &[String],
@@ -102,7 +103,8 @@ impl Coordinates {
         Ok(Some(Coordinates { dims: dims.to_vec(), list }))
     }
 
-    /// `second - first` takes the place of the two dimensions' earlier one, `first` that of the later: diagonal after diagonal.
+    /// `second - first` takes the place of the two dimensions' earlier one, `first` that of the later: diagonal after
+    /// diagonal.
     pub(crate) fn skewed(
         stored: &Set,
         dims: &[String],
@@ -166,7 +168,8 @@ impl Coordinates {
         Ok(image.with_dim_names(&self.names())?)
     }
 
-    /// Without the coordinates whose value follows from earlier ones: on a diagonal, `j` follows from `i`. Also the elements' image.
+    /// Without the coordinates whose value follows from earlier ones: on a diagonal, `j` follows from `i`. Also the
+    /// elements' image.
     pub(crate) fn essential(&self, stored: &Set) -> Result<(Coordinates, Set), LayoutError> {
         let mut image = self.image(stored)?;
         let mut list = Vec::new();
@@ -190,8 +193,9 @@ impl Coordinates {
     }
 }
 
-/// The same points, with floors of the dimensions in place of existential dimensions, for sets that are boxes in digits (blocks, butterfly
-/// factors); others as they are. What isl answers about the former in microseconds takes it seconds about the latter.
+/// The same points, with floors of the dimensions in place of existential dimensions, for sets that are boxes in digits
+/// (blocks, butterfly factors); others as they are. What isl answers about the former in microseconds takes it seconds
+/// about the latter.
 ///
 /// Before -> after: `exists r, i: 0 <= i < 16 and x = 32r + i and ..` -> `x - 32*floor(x/32) <= 15 and ..`.
 ///
@@ -218,7 +222,8 @@ pub fn explicit(set: &Set) -> Result<Set, LayoutError> {
 
 /// A set that is a box on an affine subspace, as that, whatever its description says. Others as they are.
 ///
-/// Before -> after: `exists r, s: 0 <= x_1 < 4 and 8r + 2s <= 8*x_1 + x_0 <= 8r + 2s + 1 and ..` -> `0 <= x_1 < 4 and 0 <= x_0 < 8 and ..`.
+/// Before -> after: `exists r, s: 0 <= x_1 < 4 and 8r + 2s <= 8*x_1 + x_0 <= 8r + 2s + 1 and ..` -> `0 <= x_1 < 4 and 0
+/// <= x_0 < 8 and ..`.
 fn without_existentials(set: Set) -> Result<Set, LayoutError> {
     let mut simple = set.affine_hull()?;
     let names = set.fresh_dims("c")?;

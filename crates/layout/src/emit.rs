@@ -1,9 +1,10 @@
 //! Positions and sizes as code: loop IR, C and Rust expressions.
 //!
-//! Shape (paper, section 4: "the slowest varying indices are evaluated the deepest"): terms are grouped by their fastest-varying name, each
-//! group in Horner form, and added slowest group first, so that loop-invariant code motion hoists every group out of the loops that it does not
-//! depend on. Terms with fractional coefficients are one exact division of an integer polynomial; what remains has integer coefficients, so the
-//! innermost loop sees a constant stride and no division.
+//! Shape (paper, section 4: "the slowest varying indices are evaluated the deepest"): terms are grouped by their
+//! fastest-varying name, each group in Horner form, and added slowest group first, so that loop-invariant code motion
+//! hoists every group out of the loops that it does not depend on. Terms with fractional coefficients are one exact
+//! division of an integer polynomial; what remains has integer coefficients, so the innermost loop sees a constant
+//! stride and no division.
 //!
 //! Before -> after, `N*i - 1/2*i^2 - 1/2*i + j` with `i` outside `j`: `(N*i - exact((1 + i)*i, 2)) + j`.
 
@@ -137,8 +138,8 @@ fn horner(
 }
 
 impl Piecewise {
-    /// As loop IR: a selection between pieces if there is more than one. `known` is the domain on which it will be evaluated; pieces that do
-    /// not meet it are left out.
+    /// As loop IR: a selection between pieces if there is more than one. `known` is the domain on which it will be
+    /// evaluated; pieces that do not meet it are left out.
     pub fn to_index(
         &self,
         known: &dastac_poly::Set,
@@ -198,7 +199,8 @@ impl Layout {
         self.position_within(&self.stored.permute(&self.order)?, subscripts, symbol)
     }
 
-    /// The position as loop IR, for elements of `known` only (in packing order): other pieces of the index are left out.
+    /// The position as loop IR, for elements of `known` only (in packing order): other pieces of the index are left
+    /// out.
     pub fn position_within(
         &self,
         known: &dastac_poly::Set,

@@ -1,5 +1,5 @@
-//! Layouts of many sets that differ in numbers only: found once, with parameters in the place of the numbers ([`dastac_poly::families`]),
-//! and bound to each one's values.
+//! Layouts of many sets that differ in numbers only: found once, with parameters in the place of the numbers
+//! ([`dastac_poly::families`]), and bound to each one's values.
 //!
 //! A shared layout is taken only where it is as simple as the one that a set of the family has for itself.
 
@@ -67,8 +67,9 @@ impl Binding<'_> {
     }
 }
 
-/// What `find` finds for each set of a family, found for the family and for its first member only: `bind` makes of the former what is a
-/// member's (at a position among the sets) where that is as simple as the latter. Nothing for other sets.
+/// What `find` finds for each set of a family, found for the family and for its first member only: `bind` makes of the
+/// former what is a member's (at a position among the sets) where that is as simple as the latter. Nothing for other
+/// sets.
 fn shared<T: Clone>(
     sets: &[Set],
     find: &dyn Fn(usize, &Set) -> Result<T, LayoutError>,

@@ -1,9 +1,11 @@
 //! Floors of one expression, as one variable.
 //!
-//! That a polynomial is 0 is easy to see where it has no floors. `floor((u + k)/d)`, for all k in it, differ by whether the remainder of u
-//! by d reaches `d - k`: with a variable `q` for `floor(u/d)` and the remainder between two such thresholds, each of them is `q` or `q + 1`.
+//! That a polynomial is 0 is easy to see where it has no floors. `floor((u + k)/d)`, for all k in it, differ by whether
+//! the remainder of u by d reaches `d - k`: with a variable `q` for `floor(u/d)` and the remainder between two such
+//! thresholds, each of them is `q` or `q + 1`.
 //!
-//! Before -> after: `floor((N + 7)/8) - floor((N - 1)/8) - 1` -> with `N = 8*q` it is `q - (q - 1) - 1`, with `8*q < N < 8*q + 8` it is `(q + 1) - q - 1`.
+//! Before -> after: `floor((N + 7)/8) - floor((N - 1)/8) - 1` -> with `N = 8*q` it is `q - (q - 1) - 1`, with
+//! `8*q < N < 8*q + 8` it is `(q + 1) - q - 1`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +29,8 @@ struct Normal {
     offset: i64,
 }
 
-/// A case: a polynomial without floors over more dimensions, which is 0 on the set if the one with floors is 0 where the case holds.
+/// A case: a polynomial without floors over more dimensions, which is 0 on the set if the one with floors is 0 where
+/// the case holds.
 pub(crate) struct Case {
     /// Without floors.
     pub(crate) polynomial: Polynomial,
@@ -37,7 +40,8 @@ pub(crate) struct Case {
     pub(crate) dims: Vec<String>,
 }
 
-/// All cases of a polynomial on a set over `dims`; nothing for floors in floors, too many cases, or numbers beyond 64 bits.
+/// All cases of a polynomial on a set over `dims`; nothing for floors in floors, too many cases, or numbers beyond 64
+/// bits.
 pub(crate) fn cases(
     polynomial: &Polynomial,
     set: &Set,

@@ -1,8 +1,10 @@
-//! Piecewise fusion (dastac paper, Algorithm 2): a piece `(D', P')` is dropped where another piece's polynomial takes the same values on `D'`.
+//! Piecewise fusion (dastac paper, Algorithm 2): a piece `(D', P')` is dropped where another piece's polynomial takes
+//! the same values on `D'`.
 //!
-//! Barvinok's count has special cases at the boundaries (`j = 0`, the lexicographic minimum) that the general polynomial covers. Beyond the
-//! paper: domains are split into basic sets before the test, points that the count leaves out are a piece of value 0, the general
-//! polynomial is the one that covers the most pieces, and thin domains are split by points.
+//! Barvinok's count has special cases at the boundaries (`j = 0`, the lexicographic minimum) that the general
+//! polynomial covers. Beyond the paper: domains are split into basic sets before the test, points that the count leaves
+//! out are a piece of value 0, the general polynomial is the one that covers the most pieces, and thin domains are
+//! split by points.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;

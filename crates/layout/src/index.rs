@@ -1,8 +1,8 @@
 //! Symbolic indexing (dastac paper, Algorithm 1).
 //!
-//! Access map: the caller hands in the set of elements that are used. Order: positions by the appearance of their iterators in the
-//! loop order ([`appearance_order`]), in the coordinates that [`crate::search`] finds. Preceding accesses and their count:
-//! [`Set::rank_by_depth`]. Then [`crate::fusion`].
+//! Access map: the caller hands in the set of elements that are used. Order: positions by the appearance of their
+//! iterators in the loop order ([`appearance_order`]), in the coordinates that [`crate::search`] finds. Preceding
+//! accesses and their count: [`Set::rank_by_depth`]. Then [`crate::fusion`].
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
@@ -29,7 +29,8 @@ pub struct Layout {
     pub dims: Vec<String>,
     /// Names of the symbols that sizes and positions may depend on.
     pub symbols: Vec<String>,
-    /// Loop order, which the packing order follows where it can ([`Layout::parts`] has the coordinates): position `order[0]` varies slowest.
+    /// Loop order, which the packing order follows where it can ([`Layout::parts`] has the coordinates): position
+    /// `order[0]` varies slowest.
     pub order: Vec<usize>,
     /// The elements that have a place: unique, structurally non-zero, used.
     pub stored: Set,
@@ -206,8 +207,8 @@ impl Layout {
         self.bind(&[])?.index_of(point)
     }
 
-    /// Number of stored elements at given values of the symbols, after checking that no evaluation of the index or the size in 64-bit integers
-    /// can overflow.
+    /// Number of stored elements at given values of the symbols, after checking that no evaluation of the index or the
+    /// size in 64-bit integers can overflow.
     ///
     /// # Errors
     /// [`LayoutError::Overflow`] naming `tensor`.
@@ -258,8 +259,8 @@ pub(crate) fn symbols_of(stored: &Set) -> Result<Set, LayoutError> {
     Ok(Set::parse(stored.context(), &text)?)
 }
 
-/// The sets of a tensor's elements that its accesses use, in program order, each once, if there are several: what a computed tensor's statements
-/// write, or what is read of an input.
+/// The sets of a tensor's elements that its accesses use, in program order, each once, if there are several: what a
+/// computed tensor's statements write, or what is read of an input.
 fn regions(inferred: &Inferred, tensor: TensorId) -> Result<Vec<Set>, LayoutError> {
     let computed = inferred.program.tensor(tensor).rule().is_some();
     let mut regions = Vec::new();
@@ -283,10 +284,10 @@ fn regions(inferred: &Inferred, tensor: TensorId) -> Result<Vec<Set>, LayoutErro
     Ok(regions)
 }
 
-/// Positions of a tensor in the order in which their iterators appear in the loop order of the access that decides: the rule that computes it, or else
-/// the first that reads it. The position of an operand that the rule's innermost head iterator runs along comes last where this iterator is the
-/// operand's alone and other head iterators read it again: what is contiguous in the result is so in the operand, as `B(k, j)` in
-/// `C(i, j) := A(i, k) * B(k, j)`.
+/// Positions of a tensor in the order in which their iterators appear in the loop order of the access that decides: the
+/// rule that computes it, or else the first that reads it. The position of an operand that the rule's innermost head
+/// iterator runs along comes last where this iterator is the operand's alone and other head iterators read it again:
+/// what is contiguous in the result is so in the operand, as `B(k, j)` in `C(i, j) := A(i, k) * B(k, j)`.
 pub fn appearance_order(inferred: &Inferred, tensor: TensorId) -> Vec<usize> {
     let rank = inferred.tensors[tensor.0].iterators.len();
     let mut order: Vec<usize> = (0..rank).collect();
@@ -317,7 +318,8 @@ pub fn appearance_order(inferred: &Inferred, tensor: TensorId) -> Vec<usize> {
     order
 }
 
-/// The position of an operand along which the innermost head iterator runs, if that is contiguous for the operand's sake: see [`appearance_order`].
+/// The position of an operand along which the innermost head iterator runs, if that is contiguous for the operand's
+/// sake: see [`appearance_order`].
 fn along_the_result(statement: &Statement, heads: &[String], read: &Read) -> Option<usize> {
     let innermost = statement.iterators.iter().rev().find(|name| heads.contains(name))?;
     let mentions =
@@ -363,7 +365,8 @@ impl Bound<'_> {
 }
 
 impl Piecewise {
-    /// The value at a point (in the order of [`Piecewise::dims`]); 0 where no piece applies, nothing when it does not fit 64 bits or is no integer.
+    /// The value at a point (in the order of [`Piecewise::dims`]); 0 where no piece applies, nothing when it does not
+    /// fit 64 bits or is no integer.
     pub fn eval(
         &self,
         symbols: &[(String, i64)],
@@ -386,8 +389,8 @@ impl Piecewise {
 }
 
 impl Piecewise {
-    /// The same values where every symbol is at least 1, without the pieces that only apply where one is 0 and with conditions that say no
-    /// more than is needed there: what a reader wants to see.
+    /// The same values where every symbol is at least 1, without the pieces that only apply where one is 0 and with
+    /// conditions that say no more than is needed there: what a reader wants to see.
     ///
     /// # Errors
     /// A failure of isl.
@@ -412,9 +415,9 @@ impl Piecewise {
     }
 }
 
-/// The elements that have a place. Loops over levels come to all elements of a head, also where there is nothing to add up: they are stored whatever
-/// other extents are. In semirings whose zero is another number, all elements are. Of inputs that such loops read, too: which ones they come to, only
-/// the tensors that they walk know.
+/// The elements that have a place. Loops over levels come to all elements of a head, also where there is nothing to add
+/// up: they are stored whatever other extents are. In semirings whose zero is another number, all elements are. Of
+/// inputs that such loops read, too: which ones they come to, only the tensors that they walk know.
 fn stored(inferred: &Inferred, tensor: TensorId) -> Result<Set, LayoutError> {
     let program = &inferred.program;
     let structured = &inferred.tensors[tensor.0];

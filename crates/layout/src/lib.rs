@@ -1,8 +1,9 @@
-//! Packed layouts of structured tensors (dastac paper, section 4): from the set of elements that a computation uses to the polynomial
-//! that gives each of them its position in one dense buffer.
+//! Packed layouts of structured tensors (dastac paper, section 4): from the set of elements that a computation uses to
+//! the polynomial that gives each of them its position in one dense buffer.
 //!
-//! A layout is a function, index -> position; nothing is read from memory to find an element. Invariants: [`Layout::index`] is a bijection
-//! from [`Layout::stored`] onto `0..size` for all values of the symbols; coefficients are exact.
+//! A layout is a function, index -> position; nothing is read from memory to find an element. Invariants:
+//! [`Layout::index`] is a bijection from [`Layout::stored`] onto `0..size` for all values of the symbols; coefficients
+//! are exact.
 //!
 //! From text:
 //!
@@ -112,8 +113,8 @@ pub enum LayoutError {
 }
 
 impl LayoutError {
-    /// The same error as a diagnostic of the program where a tensor's structure is to blame; `what` has not been done, such as `the layout`
-    /// (of that tensor).
+    /// The same error as a diagnostic of the program where a tensor's structure is to blame; `what` has not been done,
+    /// such as `the layout` (of that tensor).
     pub fn blamed(self, what: &str, program: &Program, tensor: TensorId) -> LayoutError {
         let name = &program.tensor(tensor).name;
         let what = format!("{what} of `{name}`");

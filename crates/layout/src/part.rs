@@ -149,8 +149,8 @@ fn boxed(span: &Set, names: &[String]) -> Result<Option<(Piecewise, PwQPolynomia
     Ok(Some((Piecewise { dims: names.to_vec(), pieces }, count)))
 }
 
-/// Number of points before each point, fused. Depth by depth where each depth fuses into one piece, because the pieces of a sum
-/// multiply (256 for the simplex of dimension 8).
+/// Number of points before each point, fused. Depth by depth where each depth fuses into one piece, because the pieces
+/// of a sum multiply (256 for the simplex of dimension 8).
 fn rank(span: &Set, names: &[String]) -> Result<Piecewise, LayoutError> {
     let mut sum = Polynomial::zero();
     let depths = span.rank_by_depth()?;

@@ -1,7 +1,7 @@
 //! Exact quasi-polynomials over names: what an index or a size is.
 //!
-//! Coefficients are rational ([`Ratio<i128>`]); a variable is a name or a floor division of an affine expression (the "quasi" part).
-//! Invariant: no zero coefficients, monomials sorted, each atom once a monomial.
+//! Coefficients are rational ([`Ratio<i128>`]); a variable is a name or a floor division of an affine expression (the
+//! "quasi" part). Invariant: no zero coefficients, monomials sorted, each atom once a monomial.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -148,8 +148,8 @@ impl Polynomial {
         Some(Ratio::new(sum, denominator))
     }
 
-    /// A bound on the absolute value of the numerator over [`Self::denominator`], and of every partial sum and product on the way, given bounds on
-    /// the absolute values of names. Nothing when a name has none; saturates.
+    /// A bound on the absolute value of the numerator over [`Self::denominator`], and of every partial sum and product
+    /// on the way, given bounds on the absolute values of names. Nothing when a name has none; saturates.
     pub fn magnitude(&self, bound_of: &dyn Fn(&str) -> Option<u64>) -> Option<u128> {
         let denominator = self.denominator();
         let mut sum: u128 = 0;

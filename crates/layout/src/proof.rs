@@ -1,12 +1,14 @@
 //! Proof that an index polynomial is a bijection onto `0..size`, for all values of the symbols.
 //!
-//! Each part has places, one for each element (and for padding). Walk them in packing order: the first has rank 0, and the successor of
-//! every place has the next rank. Both are statements about polynomials on isl sets, in the part's own coordinates, where they have few
-//! floors or none; with the number of places being counted, they make the rank a bijection. The coordinates are injective, the parts are
-//! disjoint, together they are the stored elements, and each begins where the one before it ends.
+//! Each part has places, one for each element (and for padding). Walk them in packing order: the first has rank 0, and
+//! the successor of every place has the next rank. Both are statements about polynomials on isl sets, in the part's own
+//! coordinates, where they have few floors or none; with the number of places being counted, they make the rank a
+//! bijection. The coordinates are injective, the parts are disjoint, together they are the stored elements, and each
+//! begins where the one before it ends.
 //!
-//! Where places have no gaps, the walk is an induction over the coordinates ([`prove_levels`]), else it takes the successor relation; where
-//! rows are aligned, it goes row by row. Floors that isl does not compare are compared case by case ([`crate::floors`]).
+//! Where places have no gaps, the walk is an induction over the coordinates ([`prove_levels`]), else it takes the
+//! successor relation; where rows are aligned, it goes row by row. Floors that isl does not compare are compared case
+//! by case ([`crate::floors`]).
 
 use std::collections::BTreeMap;
 
@@ -31,7 +33,8 @@ pub enum Proof {
 }
 
 impl Layout {
-    /// Proves that the index is a bijection from the stored elements onto `0..size`; where rows are aligned, that it is injective into it.
+    /// Proves that the index is a bijection from the stored elements onto `0..size`; where rows are aligned, that it is
+    /// injective into it.
     ///
     /// # Errors
     /// Failures of isl. What is too complex to decide is [`Proof::Undecided`].
@@ -109,12 +112,13 @@ impl Layout {
     }
 }
 
-/// Whether the ranks of a part's places are 0, 1, 2, .., by induction over the coordinates; not where places have gaps or ends in several
-/// pieces, or the rank has.
+/// Whether the ranks of a part's places are 0, 1, 2, .., by induction over the coordinates; not where places have gaps
+/// or ends in several pieces, or the rank has.
 ///
-/// Places that begin with x fill the positions from R(x) on, W(x) of them. For all coordinates, R is the rank and W is 1. If, x being fixed,
-/// R(x, t + 1) = R(x, t) + W(x, t) for t from l(x) to h(x), it holds with one coordinate less: R(x) = R(x, l(x)) and W(x) =
-/// R(x, h(x)) + W(x, h(x)) - R(x, l(x)). Without any left, R must be 0.
+/// Places that begin with x fill the positions from R(x) on, W(x) of them. For all coordinates, R is the rank and W
+/// is 1.
+/// If, x being fixed, R(x, t + 1) = R(x, t) + W(x, t) for t from l(x) to h(x), it holds with one coordinate less: R(x)
+/// = R(x, l(x)) and W(x) = R(x, h(x)) + W(x, h(x)) - R(x, l(x)). Without any left, R must be 0.
 fn prove_levels(part: &Part) -> Result<bool, LayoutError> {
     let [only] = part.rank.pieces.as_slice() else { return Ok(false) };
     let (mut rank, mut width) = (only.polynomial.clone(), Polynomial::constant(1));
@@ -231,10 +235,12 @@ fn prove_steps(part: &Part, successor: &Map) -> Result<Option<Proof>, LayoutErro
     Ok(None)
 }
 
-/// Nothing if the ranks of the places of rows, which take multiples of `align`, are 0, 1, 2, .. in order. `image` are the elements.
+/// Nothing if the ranks of the places of rows, which take multiples of `align`, are 0, 1, 2, .. in order. `image` are
+/// the elements.
 ///
-/// The last place of a row is known by a floor, which the successor relation of places would have in every condition. So rows are taken as
-/// a whole: ranks rise by one within a row, and from the first place of a row to that of the next one by the number of places between.
+/// The last place of a row is known by a floor, which the successor relation of places would have in every condition.
+/// So rows are taken as a whole: ranks rise by one within a row, and from the first place of a row to that of the next
+/// one by the number of places between.
 fn prove_rows(part: &Part, image: &Set, align: u32) -> Result<Option<Proof>, LayoutError> {
     let Some(rows) = Rows::of(image)? else { return prove_rank(part) };
     if !rows.places(align)?.is_equal(&part.span)? {

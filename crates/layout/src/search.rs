@@ -1,11 +1,12 @@
 //! Finding coordinates: which order a tensor is packed in, and in how many parts.
 //!
 //! Candidates, in this order; the first that is *simple* is taken, or else the cheapest:
-//! 1. the dimensions in loop order, counted in digits where the set's description has strides or blocks, and as they are;
+//! 1. the dimensions in loop order, counted in digits where the set's description has strides or blocks, and as they
+//!    are;
 //! 2. digits, leading ones first: block after block;
 //! 3. skewed: diagonal after diagonal;
-//! 4. *regions*: the sets of elements that accesses use (or the disjoint basic sets), made disjoint, one after the other, each in its own
-//!    coordinates. An access that stays in one region sees the index of that region alone.
+//! 4. *regions*: the sets of elements that accesses use (or the disjoint basic sets), made disjoint, one after the
+//!    other, each in its own coordinates. An access that stays in one region sees the index of that region alone.
 //!
 //! Plain first, because it keeps what the innermost loop reads contiguous.
 
@@ -28,7 +29,8 @@ const SIMPLE_FLOORS_OF_REGIONS: usize = 6;
 /// So many monomials with floors are as good as another piece.
 const FLOORS_A_PIECE: usize = 6;
 
-/// Sets of more basic sets than this are not counted as a whole where they can be taken apart: pieces of a count multiply,
+/// Sets of more basic sets than this are not counted as a whole where they can be taken apart: pieces of a count
+/// multiply,
 const MANY: usize = 5;
 
 /// and those with strides even more so.
@@ -232,7 +234,8 @@ fn lexicographic(
             return best.offer(Kind::Lexicographic, Ok(vec![part]));
         }
     }
-    // Digits of several basic sets or of more than two dimensions take longer to count than what they are compared with.
+    // Digits of several basic sets or of more than two dimensions take longer to count than what they are compared
+    // with.
     let digits = digits.filter(|digits| hard || digits.is_countable());
     for candidate in [plain_first, digits].into_iter().flatten() {
         if best.offer(Kind::Lexicographic, candidate.counted().map(|part| vec![part]))? {
@@ -341,7 +344,8 @@ fn disjoint(sets: &[Set]) -> Result<Vec<Set>, LayoutError> {
     Ok(parts.into_iter().map(|(part, _)| part).collect())
 }
 
-/// Parts that have elements for more values of the symbols come first: then the sizes before a part are one polynomial where it has elements.
+/// Parts that have elements for more values of the symbols come first: then the sizes before a part are one polynomial
+/// where it has elements.
 fn by_symbols(parts: Vec<Set>) -> Result<Vec<Set>, LayoutError> {
     if parts.len() > MANY {
         return Ok(parts);

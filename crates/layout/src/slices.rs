@@ -1,7 +1,7 @@
 //! A quick way to see that sets are disjoint: their equalities contradict each other.
 //!
-//! The diagonals `j - i = 3` and `j - i = 5`, or `(j - i) mod 8 = 3` and `(j - i) mod 8 = 5`, have no element in common. With a thousand
-//! of them, that is found here without a thousand times a thousand questions to isl.
+//! The diagonals `j - i = 3` and `j - i = 5`, or `(j - i) mod 8 = 3` and `(j - i) mod 8 = 5`, have no element in
+//! common. With a thousand of them, that is found here without a thousand times a thousand questions to isl.
 
 use dastac_poly::{Equality, Set};
 use num_integer::Integer;
@@ -23,8 +23,8 @@ impl Slices {
     }
 }
 
-/// Whether sets are disjoint and their union is that of `whole`. Only sets that may meet are compared: to subtract a thousand strided diagonals
-/// from each other takes isl a case for each combination.
+/// Whether sets are disjoint and their union is that of `whole`. Only sets that may meet are compared: to subtract a
+/// thousand strided diagonals from each other takes isl a case for each combination.
 ///
 /// # Errors
 /// Failures of isl.

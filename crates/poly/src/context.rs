@@ -118,8 +118,8 @@ impl Context {
         self.0.limit.get()
     }
 
-    /// No operation begins after this moment, and no count goes on: later ones are [`Error::Deadline`]. A bound on the work as a whole, where
-    /// [`Context::with_limit`] bounds each step of it.
+    /// No operation begins after this moment, and no count goes on: later ones are [`Error::Deadline`]. A bound on the
+    /// work as a whole, where [`Context::with_limit`] bounds each step of it.
     pub fn set_deadline(&self, deadline: Option<Instant>) {
         self.0.deadline.set(deadline);
     }
@@ -146,9 +146,9 @@ impl Context {
         result
     }
 
-    /// Runs `body` with a limit on the steps of all its operations together; what comes after them fails with [`Error::TooComplex`]. Steps
-    /// of counting are not among them, so that the outcome does not depend on who counts and what is remembered. Within another budget,
-    /// that one holds.
+    /// Runs `body` with a limit on the steps of all its operations together; what comes after them fails with
+    /// [`Error::TooComplex`]. Steps of counting are not among them, so that the outcome does not depend on who counts
+    /// and what is remembered. Within another budget, that one holds.
     pub fn budgeted<T>(&self, max_operations: u64, body: impl FnOnce() -> T) -> T {
         if self.0.together.get() {
             return body();
@@ -202,7 +202,8 @@ impl Context {
             let kind = isl.isl_ctx_last_error(ctx);
             let message = borrowed_text(isl.isl_ctx_last_error_msg(ctx));
             isl.isl_ctx_reset_error(ctx);
-            // isl's parser takes the limit for a syntax error. Once it is reached, no allocation succeeds before the next reset.
+            // isl's parser takes the limit for a syntax error. Once it is reached, no allocation succeeds before the
+            // next reset.
             let probe = isl.isl_val_int_from_si(ctx, 1);
             if !probe.is_null() {
                 <sys::isl_val as Object>::free(isl, probe);
@@ -410,7 +411,8 @@ impl<T: Object> Handle<T> {
         unsafe { T::copy(self.context.isl(), self.raw.as_ptr()) }
     }
 
-    /// Passes on this reference itself: for __isl_take arguments that are changed in place when nothing else refers to them.
+    /// Passes on this reference itself: for __isl_take arguments that are changed in place when nothing else refers to
+    /// them.
     pub(crate) fn pass(self) -> *mut T {
         let this = std::mem::ManuallyDrop::new(self);
         // SAFETY: `this` is never dropped, so its context is taken over exactly once.
@@ -553,8 +555,8 @@ macro_rules! parsed {
     };
 }
 
-/// What isl simplified `whole` to, or `whole` itself where isl fails by a defect of its own (coalescing finds the "total dimensionality changed
-/// unexpectedly" of some sets with divisions). Limits are errors as ever.
+/// What isl simplified `whole` to, or `whole` itself where isl fails by a defect of its own (coalescing finds the
+/// "total dimensionality changed unexpectedly" of some sets with divisions). Limits are errors as ever.
 pub(crate) fn simplified<T: Clone>(whole: &T, result: Result<T>) -> Result<T> {
     match result {
         Err(Error::Isl { .. }) => Ok(whole.clone()),
@@ -562,7 +564,8 @@ pub(crate) fn simplified<T: Clone>(whole: &T, result: Result<T>) -> Result<T> {
     }
 }
 
-/// Methods of the common shapes, one line each; `same` marks simplifications, whose result is the same object in other words.
+/// Methods of the common shapes, one line each; `same` marks simplifications, whose result is the same object in other
+/// words.
 macro_rules! methods {
     ($($(#[$doc:meta])* $name:ident($($kind:tt)*) $(-> $out:ident)? = $function:ident;)*) => {$(
         methods!(@one [$(#[$doc])*] $name [$($kind)*] [$($out)?] $function);

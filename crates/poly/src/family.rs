@@ -1,7 +1,7 @@
 //! Families: sets that differ in numbers only, as one set with parameters in the place of these numbers.
 //!
-//! A program with a thousand summands of one kind asks the same question a thousand times, about `j = i + 3`, `j = i + 7`, and so on. Asked
-//! once, about `j = i + 3 + c`, it is answered for all.
+//! A program with a thousand summands of one kind asks the same question a thousand times, about `j = i + 3`,
+//! `j = i + 7`, and so on. Asked once, about `j = i + 3 + c`, it is answered for all.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +19,8 @@ pub struct Family {
     pub params: Vec<String>,
     /// The ranges of the parameters, as a set of parameters.
     pub range: Set,
-    /// The members: position in the list that the family was made of, and the parameters' values, for which [`Family::set`] has just the
-    /// member's points.
+    /// The members: position in the list that the family was made of, and the parameters' values, for which
+    /// [`Family::set`] has just the member's points.
     pub members: Vec<(usize, Vec<(String, i64)>)>,
 }
 

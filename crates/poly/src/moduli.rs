@@ -8,8 +8,8 @@ use crate::{Result, Set};
 use isl_vendor as sys;
 use num_integer::Integer;
 
-/// `sum of params + sum of dims + constant = 0`, or a multiple of `modulus`. Invariant: the first coefficient that is not 0, of `dims`
-/// and then of `params`, is positive; modulo `m` all numbers lie between `-m/2` and `m/2`.
+/// `sum of params + sum of dims + constant = 0`, or a multiple of `modulus`. Invariant: the first coefficient that is
+/// not 0, of `dims` and then of `params`, is positive; modulo `m` all numbers lie between `-m/2` and `m/2`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Equality {
     /// Coefficient of each dimension.
@@ -23,7 +23,8 @@ pub struct Equality {
 }
 
 impl Set {
-    /// The equalities and congruences that the description of each basic set has, for sets with few numbers beyond 64 bits; others are left out.
+    /// The equalities and congruences that the description of each basic set has, for sets with few numbers beyond 64
+    /// bits; others are left out.
     ///
     /// `{ [i, j] : j = i + 3 or (i + j) mod 2 = 0 }` -> `[[i - j + 3 = 0], [i + j = 0 modulo 2]]`
     pub fn equalities(&self) -> Result<Vec<Vec<Equality>>> {

@@ -212,8 +212,8 @@ fn atom_on(space: &Space, atom: &Atom) -> Result<QPolynomial> {
     .map(QPolynomial)
 }
 
-/// The sum of terms with these exponents of `values[first..]` (sorted from high to low), by Horner's rule in the first of them, with
-/// coefficients that are such sums in the others.
+/// The sum of terms with these exponents of `values[first..]` (sorted from high to low), by Horner's rule in the first
+/// of them, with coefficients that are such sums in the others.
 fn nested(
     space: &Space,
     values: &[QPolynomial],

@@ -216,8 +216,8 @@ impl Set {
         }
     }
 
-    /// The same points in fewer basic sets, where they fit together. isl tries every pair of basic sets; where there are very many, only
-    /// neighbours are tried, so that the time is in proportion to their number.
+    /// The same points in fewer basic sets, where they fit together. isl tries every pair of basic sets; where there
+    /// are very many, only neighbours are tried, so that the time is in proportion to their number.
     pub fn coalesce(&self) -> Result<Set> {
         if self.basic_set_count()? <= MAX_PAIRED {
             return self.coalesce_pairs();

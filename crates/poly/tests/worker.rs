@@ -1,4 +1,5 @@
-//! Counting in worker processes. This program is its own worker, and the fake workers that fail in each way a worker can.
+//! Counting in worker processes. This program is its own worker, and the fake workers that fail in each way a worker
+//! can.
 #![cfg(target_os = "linux")]
 
 use dastac_poly::counting::{Config, Counter, Counting, WORKER_ARGUMENT, serve};

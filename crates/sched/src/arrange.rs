@@ -1,8 +1,10 @@
-//! What `schedule:` says, as isl and the loop IR need it: the order of loops and loops over blocks here, the rest as a plan for tiles.
+//! What `schedule:` says, as isl and the loop IR need it: the order of loops and loops over blocks here, the rest as a
+//! plan for tiles.
 //!
 //! Bounds are derived by isl for the order that is wanted, whatever the domain's form is.
 //!
-//! Before -> after, `reorder(j, i), tile(j=64)`: `i = 0 to N, j = i to N` -> `j.block = 0 to N step 64, j = j.block to min(N, j.block + 64), i = 0 to j + 1`.
+//! Before -> after, `reorder(j, i), tile(j=64)`: `i = 0 to N, j = i to N` -> `j.block = 0 to N step 64, j = j.block to
+//! min(N, j.block + 64), i = 0 to j + 1`.
 
 use dastac_loops::tile::Plan;
 use dastac_loops::{Function, Stmt, Value, VarId, lanes};

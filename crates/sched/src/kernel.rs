@@ -1,14 +1,16 @@
-//! The computation: a function `kernel` over packed tensors, rule after rule; before it, where the program has preprocess blocks, a
-//! function `prepare` with the rules in them. Results with `:F` make several functions of each ([`crate::phases`]).
+//! The computation: a function `kernel` over packed tensors, rule after rule; before it, where the program has
+//! preprocess blocks, a function `prepare` with the rules in them. Results with `:F` make several functions of each
+//! ([`crate::phases`]).
 //!
 //! Each takes the tensors that it reads and writes, in order; where there is only one, `kernel` takes all of them.
 //!
-//! A statement whose product has definitions and guards loops over the other iterators of its domain; at each point the computed ones get
-//! their values, and it runs where they lie in the domain and the guards hold. `s` is no loop in
+//! A statement whose product has definitions and guards loops over the other iterators of its domain; at each point the
+//! computed ones get their values, and it runs where they lie in the domain and the guards hold. `s` is no loop in
 //! `for i for j { if 0 <= N*i + j < P { y[i] += B[N*i + j] * x[j] } }`.
 //!
-//! Each statement accumulates into its head. Where the rule's statements write disjoint parts that together are the whole head, and
-//! every reduction became a sum ([`dastac_loops::passes`], `contract`), elements are set once and nothing is cleared before.
+//! Each statement accumulates into its head. Where the rule's statements write disjoint parts that together are the
+//! whole head, and every reduction became a sum ([`dastac_loops::passes`], `contract`), elements are set once and
+//! nothing is cleared before.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +42,8 @@ const MAX_PARTS: usize = 8;
 /// The computation as loops.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    /// The function `kernel`, and `prepare` after it if there are preprocess rules, each behind those that are called before; buffer `k` is tensor `k`'s packed buffer.
+    /// The function `kernel`, and `prepare` after it if there are preprocess rules, each behind those that are called
+    /// before; buffer `k` is tensor `k`'s packed buffer.
     pub module: Module,
     /// The functions, in the order of the module.
     pub phases: Vec<Phase>,
@@ -48,7 +51,8 @@ pub struct Kernel {
     pub asts: Vec<(TensorId, ast::Node)>,
     /// What `schedule:` says about loops and is done where they are tiled.
     pub plans: Plans,
-    /// The arrays of dynamic tensors: of inputs in the formats of their `:F`, in order, then results, and copies in other formats.
+    /// The arrays of dynamic tensors: of inputs in the formats of their `:F`, in order, then results, and copies in
+    /// other formats.
     pub stored: Vec<Stored>,
     /// Dynamic tensors that rules compute.
     pub results: Vec<Assembled>,
@@ -74,8 +78,8 @@ fn module(
     Ok((module, stored))
 }
 
-/// Builds the computation; `layouts` indexed by [`TensorId`]. Positions and coordinates of dynamic tensors are of the type `indices`, and `walking` is how
-/// subscripts of several iterators go over their sparse levels.
+/// Builds the computation; `layouts` indexed by [`TensorId`]. Positions and coordinates of dynamic tensors are of the
+/// type `indices`, and `walking` is how subscripts of several iterators go over their sparse levels.
 pub fn kernel(
     inferred: &Inferred,
     layouts: &[Layout],
@@ -224,7 +228,8 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The loops of a rule. A loop that is wanted in lanes stays around the sums where elements can be in lanes there, and is the innermost else.
+    /// The loops of a rule. A loop that is wanted in lanes stays around the sums where elements can be in lanes there,
+    /// and is the innermost else.
     fn rule(&mut self, rule: &InferredRule) -> Result<Vec<Stmt>, SchedError> {
         let definition = &self.inferred.program.rules[rule.rule.0];
         let lanes = definition.schedule.vectorize.as_ref();
@@ -299,8 +304,8 @@ impl Builder<'_> {
         Ok(statements)
     }
 
-    /// Statements whose domain has several parts that write disjoint parts of the head become one for each part: a row and a diagonal are
-    /// then two loops without conditions.
+    /// Statements whose domain has several parts that write disjoint parts of the head become one for each part: a row
+    /// and a diagonal are then two loops without conditions.
     fn split(&self, rule: &InferredRule) -> Result<Vec<Statement>, SchedError> {
         let mut statements = Vec::new();
         for statement in &rule.statements {
@@ -395,7 +400,8 @@ impl Builder<'_> {
         Ok(all)
     }
 
-    /// A statement's loop nest, and at how many places in it the statement stands. `head` are the elements that it writes.
+    /// A statement's loop nest, and at how many places in it the statement stands. `head` are the elements that it
+    /// writes.
     fn statement(
         &mut self,
         rule: &InferredRule,
@@ -593,8 +599,8 @@ impl Elements<'_> {
     }
 }
 
-/// Sorts the subscripts of each class ascending by compare-exchange; each minimum and maximum becomes a variable, so that
-/// expressions stay small.
+/// Sorts the subscripts of each class ascending by compare-exchange; each minimum and maximum becomes a variable, so
+/// that expressions stay small.
 pub(crate) fn sort(
     classes: &[Vec<usize>],
     subscripts: &mut [Index],
@@ -608,7 +614,8 @@ pub(crate) fn sort(
     });
 }
 
-/// Sorts the subscripts of each class ascending by compare-exchange; `bind` says what stands for a minimum and a maximum.
+/// Sorts the subscripts of each class ascending by compare-exchange; `bind` says what stands for a minimum and a
+/// maximum.
 pub(crate) fn sorted(
     classes: &[Vec<usize>],
     subscripts: &mut [Index],

@@ -1,8 +1,8 @@
-//! From iteration domains to loops (dastac paper, section 5): each statement's domain is scanned by an isl AST, the AST becomes
-//! loop IR, reads and writes go through the packed layouts' polynomials.
+//! From iteration domains to loops (dastac paper, section 5): each statement's domain is scanned by an isl AST, the AST
+//! becomes loop IR, reads and writes go through the packed layouts' polynomials.
 //!
-//! Invariants: the outermost loop that is not a reduction's is [`dastac_loops::Mark::Parallel`] and distinct iterations of it write distinct
-//! elements; loop bounds are affine; a rule's head is complete before a later rule reads it.
+//! Invariants: the outermost loop that is not a reduction's is [`dastac_loops::Mark::Parallel`] and distinct iterations
+//! of it write distinct elements; loop bounds are affine; a rule's head is complete before a later rule reads it.
 
 mod arrange;
 mod dynamic;
@@ -44,7 +44,8 @@ pub enum SchedError {
 }
 
 impl SchedError {
-    /// The same error as a diagnostic of the program where a tensor's structure is to blame; `what` has not been done, such as `the loops`.
+    /// The same error as a diagnostic of the program where a tensor's structure is to blame; `what` has not been done,
+    /// such as `the loops`.
     pub(crate) fn blamed(self, what: &str, inferred: &Inferred, tensor: TensorId) -> SchedError {
         let error = match self {
             SchedError::Poly(error) => LayoutError::Poly(error),

@@ -1,8 +1,8 @@
 //! Data movement between dense arrays (C order, the tensor's whole box) and packed buffers, as generated kernels.
 //!
-//! For each tensor `T`: `pack_T(T.dense -> T)`, `unpack_T(T -> T.dense)` with redundant elements and coefficients restored and zeros
-//! elsewhere, and, for inputs, `expand_T(T.dense -> T.expanded)`: what the array would be if it had the declared structure, to compare with.
-//! And `sizes(sizes)`: the number of elements of every packed buffer.
+//! For each tensor `T`: `pack_T(T.dense -> T)`, `unpack_T(T -> T.dense)` with redundant elements and coefficients
+//! restored and zeros elsewhere, and, for inputs, `expand_T(T.dense -> T.expanded)`: what the array would be if it had
+//! the declared structure, to compare with. And `sizes(sizes)`: the number of elements of every packed buffer.
 
 use dastac_layout::{Layout, affine_to_index};
 use dastac_loops::{BufferId, Element, For, Function, If, Index, Mode, Module, Stmt, Value};
@@ -64,7 +64,8 @@ pub fn movement(
     Ok(result)
 }
 
-/// Sets all elements of a buffer to 0. Bounds of loops do not select: `place = 0 to select(c, a, b)` -> `if c { place = 0 to a } else { place = 0 to b }`.
+/// Sets all elements of a buffer to 0. Bounds of loops do not select: `place = 0 to select(c, a, b)` ->
+/// `if c { place = 0 to a } else { place = 0 to b }`.
 fn clear(function: &mut Function, buffer: BufferId, size: Index) -> Vec<Stmt> {
     match size {
         Index::Const(0) => Vec::new(),
@@ -200,7 +201,8 @@ impl Mover<'_> {
             Ok(vec![Stmt::set(packed, to, Value::load(dense, from))])
         })?;
         if self.layout.align > 1 {
-            // Padding is never read, but what is written to a file or hashed should not depend on what was there before.
+            // Padding is never read, but what is written to a file or hashed should not depend on what was there
+            // before.
             let size = module.buffers[self.id.0].size.clone();
             let clear = clear(&mut function, packed, size);
             function.body.extend(clear);

@@ -95,7 +95,8 @@ impl Scan<'_> {
             })
     }
 
-    /// isl's ASTs of many sets over the same dimensions. Sets that differ in numbers only share one, unless it has more cases than a set's own.
+    /// isl's ASTs of many sets over the same dimensions. Sets that differ in numbers only share one, unless it has more
+    /// cases than a set's own.
     pub fn asts(&self, domains: &[Set]) -> Result<Vec<Node>, SchedError> {
         let context = self.sets.universe(&[])?.params_set()?;
         let ast = |domain: &Set| Scan { domain, ..*self }.ast();
@@ -248,7 +249,8 @@ impl Scan<'_> {
 
 /// Bounds and subscripts are affine: a value that depends on a condition becomes a case of the statement around it.
 ///
-/// Before -> after: `for (c = N <= 3 ? 0 : 1; ..) body` -> `if (N <= 3) for (c = 0; ..) body else for (c = 1; ..) body`.
+/// Before -> after: `for (c = N <= 3 ? 0 : 1; ..) body` ->
+/// `if (N <= 3) for (c = 0; ..) body else for (c = 1; ..) body`.
 fn by_cases(node: Node) -> Node {
     let test = match &node {
         Node::For { init, degenerate: true, .. } => test(init),

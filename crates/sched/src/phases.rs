@@ -1,10 +1,11 @@
 //! The functions of a computation, and what happens between them.
 //!
-//! The rules of a block are one function, unless results with `:F` are counted: the host makes their arrays when it knows how long they are. A function ends behind
-//! what counts a result, and behind a result that a later rule walks: what is walked is only read, or a copy that the host makes.
+//! The rules of a block are one function, unless results with `:F` are counted: the host makes their arrays when it
+//! knows how long they are. A function ends behind what counts a result, and behind a result that a later rule walks:
+//! what is walked is only read, or a copy that the host makes.
 //!
-//! Before -> after, `C` with `:F`, of `t(i) := ..`, `C(i, j) := t(i) * A(i, j) + B(i, j)`, `u(i) := ..` and `y(i) := C(i, j) * x(j)`: `count_C` sets `t` and counts `C`,
-//! `fill_C` fills `C` and sets `u`, `kernel` sets `y`.
+//! Before -> after, `C` with `:F`, of `t(i) := ..`, `C(i, j) := t(i) * A(i, j) + B(i, j)`, `u(i) := ..` and
+//! `y(i) := C(i, j) * x(j)`: `count_C` sets `t` and counts `C`, `fill_C` fills `C` and sets `u`, `kernel` sets `y`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -122,8 +123,8 @@ impl<'a> Block<'a> {
 }
 
 impl Part<'_> {
-    /// What a function takes: the tensors of its rules, or all of them where it is the only one. Of a dynamic tensor these are the arrays of all formats in which
-    /// it is read or made, its values last, then what counts it.
+    /// What a function takes: the tensors of its rules, or all of them where it is the only one. Of a dynamic tensor
+    /// these are the arrays of all formats in which it is read or made, its values last, then what counts it.
     fn arguments(
         &self,
         inferred: &Inferred,

@@ -1,7 +1,7 @@
 //! Computations that count how often their loops run, and what these loops go over.
 //!
-//! What is counted is the module before it is cut into tiles: all loops that it has, on one thread. So counts of different machines, thread counts and schedules of tiles
-//! are the same.
+//! What is counted is the module before it is cut into tiles: all loops that it has, on one thread. So counts of
+//! different machines, thread counts and schedules of tiles are the same.
 
 use dastac_iterate::{Bound, Bounds, Over, Renamed, Walk};
 use dastac_loops::trips::{Body, Counted, count_trips};
@@ -69,8 +69,8 @@ pub fn counting(inferred: &Inferred, kernel: &Kernel) -> Result<Counting, SchedE
 }
 
 impl Loop {
-    /// How often it needs to run at given values of the module's symbols and numbers of stored elements, if it is an iterator's in a rule with dynamic tensors. The operands of
-    /// the bound are those of that rule.
+    /// How often it needs to run at given values of the module's symbols and numbers of stored elements, if it is an
+    /// iterator's in a rule with dynamic tensors. The operands of the bound are those of that rule.
     pub fn bound(
         &self,
         kernel: &Kernel,

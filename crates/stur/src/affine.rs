@@ -66,8 +66,8 @@ pub fn value(expr: &Expr, value_of: &dyn Fn(&str) -> Option<i64>) -> Result<i64,
     }
 }
 
-/// Whether an expression is quasi-affine in its names: sums, multiples by integer constants, and division or remainder by positive
-/// integer constants. Symbols are names: `N * i` is not affine, `2 * N` is.
+/// Whether an expression is quasi-affine in its names: sums, multiples by integer constants, and division or remainder
+/// by positive integer constants. Symbols are names: `N * i` is not affine, `2 * N` is.
 ///
 /// # Errors
 /// The span of the smallest subexpression that is not.

@@ -289,7 +289,8 @@ pub enum Term {
     Product(Vec<Term>, Span),
     /// `T(i, j)`, `s()`, `T^-1(i)`, `N()`; `(k = pos(T(i, j)))`.
     Access {
-        /// `k` in `(k = pos(T(i, j)))`: the factor is one where `T(i, j)` is stored as value number `k`, not the element's value.
+        /// `k` in `(k = pos(T(i, j)))`: the factor is one where `T(i, j)` is stored as value number `k`, not the
+        /// element's value.
         position: Option<Name>,
         /// The tensor, scalar or symbol.
         tensor: Name,

@@ -54,5 +54,6 @@ pub fn gaps(tensor: &str, span: Span) -> Diagnostic {
     let message = format!("the rows of `{tensor}` cannot be aligned");
     let label = "the elements of a row are not next to each other";
     Diagnostic::error("E0121", message, span, label)
-        .hint("a row holds what differs in the last position of `order` only: choose another order, or leave `align` out")
+        .hint("a row holds what differs in the last position of `order` only: choose another order, or leave `align` \
+            out")
 }

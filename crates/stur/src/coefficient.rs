@@ -1,7 +1,8 @@
 //! Coefficients of redundancy maps: a number times powers of symbols.
 //!
-//! Invariants: the number is not 0; no power is 0. A coefficient may still be 0 or infinite at some values of the symbols (`N` where `N = 0`),
-//! so it can be multiplied by always, but divided by only if it is a plain number ([`Coefficient::ratio`]); and `N() * N^-1()` is not 1.
+//! Invariants: the number is not 0; no power is 0. A coefficient may still be 0 or infinite at some values of the
+//! symbols (`N` where `N = 0`), so it can be multiplied by always, but divided by only if it is a plain number
+//! ([`Coefficient::ratio`]); and `N() * N^-1()` is not 1.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

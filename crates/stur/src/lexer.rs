@@ -1,5 +1,5 @@
-//! From text to tokens. Any text is accepted: what is no token becomes a diagnostic and an [`TokenKind::Invalid`] token, so that
-//! the parser can leave out the line that holds it and go on with the next.
+//! From text to tokens. Any text is accepted: what is no token becomes a diagnostic and an [`TokenKind::Invalid`]
+//! token, so that the parser can leave out the line that holds it and go on with the next.
 
 use crate::ast::Span;
 use crate::diagnostic::Diagnostic;

@@ -1,14 +1,16 @@
 //! Expressions that isl cannot say, taken apart: what is left of a program is affine.
 //!
-//! - A non-affine expression of symbols only becomes a *derived symbol*, a parameter of its own: `s < M * (N + 1) / 2` -> `s < P` with
-//!   `P = (M*N + M) / 2`. Polynomials are multiplied out first, so that `N * M` and `M * N` are one parameter.
-//! - An equality that gives an iterator by a non-affine expression of others becomes a [`Definition`] of its product: in
-//!   `(s = N * i + j) * B(s)`, `s` is computed, not a loop.
+//! - A non-affine expression of symbols only becomes a *derived symbol*, a parameter of its own: `s < M * (N + 1) / 2`
+//!   -> `s < P` with `P = (M*N + M) / 2`. Polynomials are multiplied out first, so that `N * M` and `M * N` are one
+//!   parameter.
+//! - An equality that gives an iterator by a non-affine expression of others becomes a [`Definition`] of its product:
+//!   in `(s = N * i + j) * B(s)`, `s` is computed, not a loop.
 //! - A non-affine subscript is the definition of a new iterator: `B(N * i + j)` -> `(s = N * i + j) * B(s)`.
 //! - Other non-affine comparisons become [`Guard`]s of their product, tested at every point.
 //!
-//! Invariant: the points of a product are those of its comparisons at which every definition and guard holds too; the comparisons alone
-//! describe a superset. The sets of `:D`, `:U` and `:R` stay exact: what is not affine in their iterators is an error.
+//! Invariant: the points of a product are those of its comparisons at which every definition and guard holds too; the
+//! comparisons alone describe a superset. The sets of `:D`, `:U` and `:R` stay exact: what is not affine in their
+//! iterators is an error.
 //!
 //! The reference evaluator reads the program as it was checked, without any of this.
 
@@ -74,7 +76,8 @@ impl Normaliser {
                         let message = format!("`{name}` is not affine in its iterators");
                         let label = "a product or quotient of an iterator and another name";
                         self.errors.push(Diagnostic::error("E0312", message, span, label).hint(
-                            "structures need sums and constant multiples of iterators; put this comparison into the rules that read the tensor",
+                            "structures need sums and constant multiples of iterators; put this comparison into the \
+                            rules that read the tensor",
                         ));
                         *operand = integer(0, span);
                     }
@@ -225,7 +228,8 @@ impl Normaliser {
         sum.unwrap_or(integer(0, span))
     }
 
-    /// The polynomial that an expression of symbols is, quotients being derived symbols; nothing if it is large or overflows.
+    /// The polynomial that an expression of symbols is, quotients being derived symbols; nothing if it is large or
+    /// overflows.
     fn polynomial(&mut self, expr: &Expr) -> Option<Polynomial> {
         Some(match &expr.kind {
             ExprKind::Int(value) => monomial(Vec::new(), *value),

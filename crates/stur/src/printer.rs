@@ -1,6 +1,7 @@
 //! STUR text of a syntax tree, one item a line. Invariant: `parse(print(file)) == file`, so printing is idempotent.
 //!
-//! Comparisons always stand in parentheses, also where the language would do without; negative numbers do after an operator.
+//! Comparisons always stand in parentheses, also where the language would do without; negative numbers do after an
+//! operator.
 
 use std::fmt::{self, Display, Formatter};
 

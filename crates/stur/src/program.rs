@@ -1,8 +1,8 @@
 //! A checked program: names resolved, products distributed, rules in dependency order.
 //!
-//! Invariants: every [`TensorId`] and symbol index is in range; ranks agree; no rule reads a tensor that a later rule computes;
-//! every name in an [`Expr`] is a symbol of the program or an iterator of the product (or structure) that holds it; an iterator never
-//! has a symbol's name; numbers are finite.
+//! Invariants: every [`TensorId`] and symbol index is in range; ranks agree; no rule reads a tensor that a later rule
+//! computes; every name in an [`Expr`] is a symbol of the program or an iterator of the product (or structure) that
+//! holds it; an iterator never has a symbol's name; numbers are finite.
 
 use crate::ast::{CompareOp, Comparison, Expr, Span};
 use crate::coefficient::Coefficient;
@@ -30,9 +30,11 @@ pub struct Program {
     pub tensors: Vec<Tensor>,
     /// Value rules in an order in which each reads only what is before it (stable: source order where possible).
     pub rules: Vec<Rule>,
-    /// Non-affine expressions of symbols that inference made parameters of their own; none in a program as it was checked.
+    /// Non-affine expressions of symbols that inference made parameters of their own; none in a program as it was
+    /// checked.
     pub derived: Vec<Derived>,
-    /// What is divided by, besides numbers: expressions of symbols that must be positive when the kernel runs. Filled by inference.
+    /// What is divided by, besides numbers: expressions of symbols that must be positive when the kernel runs. Filled
+    /// by inference.
     pub divisors: Vec<Expr>,
 }
 
@@ -74,7 +76,8 @@ pub enum Role {
     Input,
     /// Computed by a rule and given to the caller.
     Output(RuleId),
-    /// Computed by a rule, only read by others: with `outputs:`, a head that is not listed; without, a head of a preprocess block.
+    /// Computed by a rule, only read by others: with `outputs:`, a head that is not listed; without, a head of a
+    /// preprocess block.
     Intermediate(RuleId),
 }
 
@@ -103,7 +106,8 @@ pub struct Tensor {
     pub element: Element,
 }
 
-/// What `:F` says about a tensor: which elements are stored is known only when it is read. It has neither `:U` nor `:R`.
+/// What `:F` says about a tensor: which elements are stored is known only when it is read. It has neither `:U` nor
+/// `:R`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Storage {
     /// Level by level.
@@ -169,8 +173,8 @@ impl Element {
         }
     }
 
-    /// The value that an element holds after `value` is stored to it: rounded to shorter floats, wrapped around to integers, and true if it is not 0. Exact
-    /// for integers up to 2^53.
+    /// The value that an element holds after `value` is stored to it: rounded to shorter floats, wrapped around to
+    /// integers, and true if it is not 0. Exact for integers up to 2^53.
     pub fn round(self, value: f64) -> f64 {
         match self {
             Element::F64 => value,
@@ -181,7 +185,8 @@ impl Element {
         }
     }
 
-    /// A value for tests: `unit` is in `0..1`. Floats are not near 0, integers small, and neither is 0; what is negative is false.
+    /// A value for tests: `unit` is in `0..1`. Floats are not near 0, integers small, and neither is 0; what is
+    /// negative is false.
     pub fn sample(self, unit: f64, negative: bool) -> f64 {
         let size = match self {
             Element::F64 | Element::F32 => self.round(0.25 + 0.75 * unit),
@@ -215,7 +220,8 @@ pub struct Structure {
 /// One product of a `:D`, `:U` or `:R` rule: a conjunction of comparisons.
 #[derive(Clone, Debug)]
 pub struct Region {
-    /// Product of its numbers and symbols: 1 in `:D` and `:U`; the redundancy's coefficient in `:R`. A coefficient of zero is an error.
+    /// Product of its numbers and symbols: 1 in `:D` and `:U`; the redundancy's coefficient in `:R`. A coefficient of
+    /// zero is an error.
     pub coefficient: Coefficient,
     /// Iterators that are not in the head (existentially quantified), in order of appearance.
     pub locals: Vec<String>,
@@ -251,8 +257,8 @@ pub struct Rule {
 pub struct Product {
     /// Product of its numbers (reciprocals applied); what they are joined to in the rule's semiring.
     pub coefficient: f64,
-    /// All its iterators in loop order: those of [`Rule::order`] first, then the head's, then by appearance. An iterator of `order` that occurs
-    /// nowhere in this product and not in the head is left out.
+    /// All its iterators in loop order: those of [`Rule::order`] first, then the head's, then by appearance. An
+    /// iterator of `order` that occurs nowhere in this product and not in the head is left out.
     pub iterators: Vec<String>,
     /// Tensor and scalar accesses, in order.
     pub accesses: Vec<Access>,
@@ -288,7 +294,8 @@ pub struct Access {
     pub subscripts: Vec<Expr>,
     /// `T^-1(..)`.
     pub reciprocal: bool,
-    /// The iterator that is the element's position among the stored values of its tensor: `k` in `(k = pos(T(i, j)))`. The factor is one then.
+    /// The iterator that is the element's position among the stored values of its tensor: `k` in `(k = pos(T(i, j)))`.
+    /// The factor is one then.
     pub position: Option<String>,
     /// Where it is written.
     pub span: Span,
@@ -316,7 +323,8 @@ impl Program {
         }
     }
 
-    /// Whether a rule's loops are those of a kernel over levels: it reads or computes dynamic tensors, or is in another semiring than that of sums and products.
+    /// Whether a rule's loops are those of a kernel over levels: it reads or computes dynamic tensors, or is in another
+    /// semiring than that of sums and products.
     pub fn is_over_levels(&self, rule: RuleId) -> bool {
         let rule = &self.rules[rule.0];
         let mut accesses = rule.products.iter().flat_map(|product| &product.accesses);

@@ -19,7 +19,8 @@ const MAX_UNROLLED: i64 = 512;
 /// What is said about the loops of a rule; what is not said is chosen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Schedule {
-    /// Iterators in the order of their loops, outermost first; those that are not listed follow in the order that they would have.
+    /// Iterators in the order of their loops, outermost first; those that are not listed follow in the order that they
+    /// would have.
     pub order: Vec<String>,
     /// Loops in blocks of so many iterations, the outermost loop over blocks first.
     pub tiles: Vec<(String, i64)>,

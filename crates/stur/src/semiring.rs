@@ -1,8 +1,8 @@
 //! What a rule adds up with, and joins factors with: sums of products, or other semirings.
 //!
-//! In a semiring, addition is associative and commutative, multiplication is associative and distributes over it, and the zero of addition
-//! annihilates: a product with a factor that is not there is not there either. That is why only stored elements are read. All of these also
-//! have commutative multiplication.
+//! In a semiring, addition is associative and commutative, multiplication is associative and distributes over it, and
+//! the zero of addition annihilates: a product with a factor that is not there is not there either. That is why only
+//! stored elements are read. All of these also have commutative multiplication.
 
 use std::fmt;
 
@@ -34,8 +34,8 @@ impl Semiring {
         Semiring::OrAnd,
     ];
 
-    /// The semiring of a reduction whose factors are joined with `+` or with `*`, if there is one. Of a single factor, a minimum is one of sums, and a maximum
-    /// one of products.
+    /// The semiring of a reduction whose factors are joined with `+` or with `*`, if there is one. Of a single factor,
+    /// a minimum is one of sums, and a maximum one of products.
     pub(crate) fn of(operator: ReduceOp, plus: Option<bool>) -> Option<Semiring> {
         match (operator, plus) {
             (ReduceOp::Min, Some(true) | None) => Some(Semiring::MinPlus),

@@ -1,8 +1,8 @@
 //! From STUR to isl: names, affine expressions, and the sets and maps that comparisons describe.
 //!
-//! Invariants: every set and map built here has an unnamed tuple, all symbols of the program as parameters, and the context
-//! `symbol >= 0` for each of them (symbols are sizes and positions) and for those derived symbols that cannot be negative. Non-affine
-//! expressions are a diagnostic, never a wrong set: inference takes them out before.
+//! Invariants: every set and map built here has an unnamed tuple, all symbols of the program as parameters, and the
+//! context `symbol >= 0` for each of them (symbols are sizes and positions) and for those derived symbols that cannot
+//! be negative. Non-affine expressions are a diagnostic, never a wrong set: inference takes them out before.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};

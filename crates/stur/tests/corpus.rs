@@ -1,4 +1,5 @@
-//! The corpus of the fuzz target, replayed: every committed text, the examples and the bad programs, and all of their beginnings.
+//! The corpus of the fuzz target, replayed: every committed text, the examples and the bad programs, and all of their
+//! beginnings.
 
 mod property;
 

@@ -592,7 +592,8 @@ fn a_format_of_nothing() {
 
 /// A program about matrices `A` and `B` and a vector `x` with other lines.
 fn with_matrix(lines: &str) -> String {
-    let shapes = "A:D(i, j) := (0 <= i < N) * (0 <= j < N)\nB:D(i, j) := (0 <= i < N) * (0 <= j < N)\nx:D(i) := (0 <= i < N)";
+    let shapes = "A:D(i, j) := (0 <= i < N) * (0 <= j < N)\nB:D(i, j) := (0 <= i < N) * (0 <= j < N)\n\
+        x:D(i) := (0 <= i < N)";
     format!("symbols: N\nz() := A(i, j) * B(i, j) * x(i) * s()\n{shapes}\n{lines}")
 }
 
@@ -1366,7 +1367,8 @@ fn schedules_that_cannot_be_read() {
 
 #[test]
 fn schedules_of_other_loops() {
-    let rule = "symbols: N\nA(i, j) := B(i, k) * C(k, j)\ns() := x(i)\nB:D(i, k) := (0 <= i < N) * (0 <= k < N)\nC:D(k, j) := (0 <= k < N) * (0 <= j < N)\nx:D(i) := (0 <= i < N)\n";
+    let rule = "symbols: N\nA(i, j) := B(i, k) * C(k, j)\ns() := x(i)\nB:D(i, k) := (0 <= i < N) * (0 <= k < N)\n\
+        C:D(k, j) := (0 <= k < N) * (0 <= j < N)\nx:D(i) := (0 <= i < N)\n";
     let with = |schedule: &str| format!("{rule}schedule: {schedule}");
     errors(
         &with(
@@ -1437,7 +1439,8 @@ fn schedules_of_other_loops() {
 
 #[test]
 fn schedules_in_a_file_of_their_own() {
-    let text = "symbols: N\nA(i, j) := B(i, k) * C(k, j) * (0 <= i < N) * (0 <= j < N) * (0 <= k < N)\nschedule: A -> unroll(i=2)\nB:D(i, j) := (0 <= i < N) * (0 <= j < N)\nC:D(i, j) := (0 <= i < N) * (0 <= j < N)";
+    let text = "symbols: N\nA(i, j) := B(i, k) * C(k, j) * (0 <= i < N) * (0 <= j < N) * (0 <= k < N)\n\
+        schedule: A -> unroll(i=2)\nB:D(i, j) := (0 <= i < N) * (0 <= j < N)\nC:D(i, j) := (0 <= i < N) * (0 <= j < N)";
     let (mut program, _) = load(text).unwrap();
     assert_eq!(program.schedule_line().unwrap(), "schedule: A -> unroll(i=2)");
     let other = "# found\nschedule: A -> reorder(k, i), tile(j, 64), parallel(i), vectorize(j)";

@@ -32,10 +32,11 @@ const PROGRAMS: &[&str] = &[
     "y(i) := x(j) * (0 <= 2 * i < N * M)\nx:D(j) := (0 <= j < N)",
 ];
 
-/// Regions that are empty at some sizes, with iterators that have no bound of their own: inference's bound follows from the other comparisons at
-/// the sizes where there are points, and is not 0 at the others.
+/// Regions that are empty at some sizes, with iterators that have no bound of their own: inference's bound follows from
+/// the other comparisons at the sizes where there are points, and is not 0 at the others.
 const EMPTY: &[&str] = &[
-    "y(i) := x(i + j) * z(j) * (0 <= i)\nx:D(i) := (0 <= i < N)\nx:U(i) := (i < M)\nz:D(j) := (0 <= j < M)\nz:U(j) := (j >= 1)",
+    "y(i) := x(i + j) * z(j) * (0 <= i)\nx:D(i) := (0 <= i < N)\nx:U(i) := (i < M)\nz:D(j) := (0 <= j < M)\n\
+    z:U(j) := (j >= 1)",
     "y(i) := x(i, j)\nx:D(i, j) := (0 <= i) * (i <= j) * (j < N) * (N < M) + (0 <= i < 2) * (0 <= j < i)",
     "y(i) := x(j) * (0 <= i) * (2 * i + j < M)\nx:D(j) := (1 <= j < N)",
     "y(i) := x(j) * (0 <= i) * (2 * i + j < M) * (j > N)\nx:D(j) := (1 <= j < N)",

@@ -353,7 +353,8 @@ fn errors_name_what_is_wrong() {
             vec![],
         ),
         (
-            "A(i) := b(i)\nb:D(i) := (0 <= i < 2)\nb:U(i) := (i = 0)\nb:R(i, ip) := (i = 1) * (ip = 0) + 2 * (i = 1) * (ip = 0)",
+            "A(i) := b(i)\nb:D(i) := (0 <= i < 2)\nb:U(i) := (i = 0)\n\
+            b:R(i, ip) := (i = 1) * (ip = 0) + 2 * (i = 1) * (ip = 0)",
             vec![],
         ),
         ("A(i) := b(i)\nb:D(i) := (0 <= i < 3)", vec![]),

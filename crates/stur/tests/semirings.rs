@@ -1,4 +1,5 @@
-//! Semirings: their laws, and rules that use them against loops written by hand, on dynamic tensors with patterns of all kinds.
+//! Semirings: their laws, and rules that use them against loops written by hand, on dynamic tensors with patterns of
+//! all kinds.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +51,8 @@ proptest! {
         }
     }
 
-    /// What is not stored is the semiring's zero: the same result as that of a loop over the whole box with zeros in place of what is missing.
+    /// What is not stored is the semiring's zero: the same result as that of a loop over the whole box with zeros in
+    /// place of what is missing.
     #[test]
     fn what_is_not_stored_is_the_zero(
         entries in prop::collection::vec((any::<i8>(), any::<bool>()), 24),
@@ -169,7 +171,8 @@ fn pooling() {
     assert_eq!(results[&of("P")].data, [7., f64::NEG_INFINITY, -4.]);
 }
 
-/// Sums of products of different dynamic tensors, at shifted and strided subscripts: each product is there where all of its factors are.
+/// Sums of products of different dynamic tensors, at shifted and strided subscripts: each product is there where all of
+/// its factors are.
 #[test]
 fn unions() {
     let source = "

@@ -335,7 +335,8 @@ fn too_large_to_verify() {
 #[test]
 fn sizes_at_which_expressions_have_no_value() {
     let folder = Folder::new(
-        "symbols: N, M\ny(i) := x(i) * (j / M = i) * (0 <= j < N)\nz(i) := x(i) * (i * i * i < M)\nx:D(i) := (0 <= i < N)\n",
+        "symbols: N, M\ny(i) := x(i) * (j / M = i) * (0 <= j < N)\nz(i) := x(i) * (i * i * i < M)\n\
+        x:D(i) := (0 <= i < N)\n",
     );
     folder.works("run p.stur -p N=7 -p M=3 --verify");
     folder.fails(

@@ -390,7 +390,8 @@ fn sparse_inputs_of_programs() {
 #[test]
 fn lists_that_count_from_zero() {
     let folder = Folder::new(
-        "symbols: M, N, K\nV(i) := (i = pos(P(x, y))) * (k = pos(P(x, y + 1))) * X(k)\nP:D(x, y) := (0 <= x < M) * (0 <= y < N)\nP:F := coo\nV:D(i) := (0 <= i < K)\nX:D(k) := (0 <= k < K)\n",
+        "symbols: M, N, K\nV(i) := (i = pos(P(x, y))) * (k = pos(P(x, y + 1))) * X(k)\n\
+        P:D(x, y) := (0 <= x < M) * (0 <= y < N)\nP:F := coo\nV:D(i) := (0 <= i < K)\nX:D(k) := (0 <= k < K)\n",
     );
     fs::write(folder.path("scan.tns"), "# shape 3 4\n2 3\n0 0\n2 2\n0 1\n").unwrap();
     fs::write(folder.path("x.tns"), "# shape 4\n0 1\n1 10\n2 100\n3 1000\n").unwrap();

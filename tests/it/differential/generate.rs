@@ -1,7 +1,8 @@
-//! Random STUR programs: small, mostly valid, made of the structures that the language is about; some with element types, chosen layouts, blocks,
-//! subscripts that are not affine, and structures that are promised of what is computed.
+//! Random STUR programs: small, mostly valid, made of the structures that the language is about; some with element
+//! types, chosen layouts, blocks, subscripts that are not affine, and structures that are promised of what is computed.
 //!
-//! Not every program means something (an empty set, an unbounded iterator, a box that is left): the checker's answer is part of the test.
+//! Not every program means something (an empty set, an unbounded iterator, a box that is left): the checker's answer is
+//! part of the test.
 
 use rand::Rng;
 use rand::seq::IndexedRandom;

@@ -1,4 +1,5 @@
-//! Random programs as a `proptest` strategy: a value is a program's text, and simpler ones have fewer lines, products and factors.
+//! Random programs as a `proptest` strategy: a value is a program's text, and simpler ones have fewer lines, products
+//! and factors.
 
 use proptest::strategy::{NewTree, Strategy, ValueTree};
 use proptest::test_runner::TestRunner;

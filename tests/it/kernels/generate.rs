@@ -1,6 +1,6 @@
-//! Random programs of a rule over dynamic tensors: semirings, element types, formats and orders of loops, several products, subscripts of several iterators,
-//! masks, structured and dense operands beside dynamic ones, conditions. Its result may have a format, and some of its operands are results of rules before it, also of
-//! preprocess blocks.
+//! Random programs of a rule over dynamic tensors: semirings, element types, formats and orders of loops, several
+//! products, subscripts of several iterators, masks, structured and dense operands beside dynamic ones, conditions. Its
+//! result may have a format, and some of its operands are results of rules before it, also of preprocess blocks.
 //!
 //! Not every program means something, or is supported: the checker's answer is part of the test.
 
@@ -148,7 +148,8 @@ impl Generator<'_> {
         format!("types: {}\n", types.join(", "))
     }
 
-    /// A product, with at least one dynamic tensor. All iterators of the head are in it, and all others that are have bounds.
+    /// A product, with at least one dynamic tensor. All iterators of the head are in it, and all others that are have
+    /// bounds.
     fn product(&mut self) -> String {
         let join = format!(" {} ", self.semiring.1);
         let mut factors = Vec::new();

@@ -1,5 +1,5 @@
-//! What a host does around the functions of a computation, by the interpreter: it makes the arrays of results when it is known how long these are, and copies of results in
-//! formats in which later rules read them.
+//! What a host does around the functions of a computation, by the interpreter: it makes the arrays of results when it
+//! is known how long these are, and copies of results in formats in which later rules read them.
 
 use std::collections::BTreeMap;
 
@@ -89,7 +89,8 @@ impl<'a> Host<'a> {
         Ok(())
     }
 
-    /// Makes an array that a function takes, where it is not there: a copy's of a result, or one that the function fills.
+    /// Makes an array that a function takes, where it is not there: a copy's of a result, or one that the function
+    /// fills.
     fn make(&mut self, id: BufferId, mode: Mode) -> Result<(), String> {
         if self.arrays.contains_key(&id) {
             return Ok(());

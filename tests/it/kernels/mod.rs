@@ -1,7 +1,9 @@
-//! Random rules over dynamic tensors, interpreted and compared with the reference evaluator: every operation with every format in every order.
+//! Random rules over dynamic tensors, interpreted and compared with the reference evaluator: every operation with every
+//! format in every order.
 //!
-//! A case is one rule with its tensors' formats and order of loops, and the rules that compute some of these, at several sizes and densities. Its loops are executed as they are made, lowered, and in tiles
-//! for a small machine; one in [`NATIVE`] is also compiled.
+//! A case is one rule with its tensors' formats and order of loops, and the rules that compute some of these, at
+//! several sizes and densities. Its loops are executed as they are made, lowered, and in tiles for a small machine; one
+//! in [`NATIVE`] is also compiled.
 //!
 //! `DASTAC_FUZZ_KERNELS=n` tries `n` cases, `DASTAC_FUZZ_SEED=k` begins at another seed. `./x fuzz kernels` sets these.
 
@@ -39,8 +41,9 @@ const CASES: u64 = 2_000;
 /// One in so many is also compiled to machine code.
 const NATIVE: u64 = 50;
 
-/// One in so many has all its tensors packed, however long that takes. In the others, tensors whose layout takes isl more than [`LAYOUT_STEPS`] are whole boxes:
-/// loops over levels are the same, and a few results of intricate structure would take longer than all else.
+/// One in so many has all its tensors packed, however long that takes. In the others, tensors whose layout takes isl
+/// more than [`LAYOUT_STEPS`] are whole boxes: loops over levels are the same, and a few results of intricate structure
+/// would take longer than all else.
 const PACKED: u64 = 20;
 
 /// Steps of isl for one layout.

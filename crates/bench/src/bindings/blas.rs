@@ -254,7 +254,8 @@ fn symbol<F: Copy>(library: &Library, name: &str) -> Option<F> {
 }
 
 impl Blas {
-    /// Loads a library by its path or name. MKL is told to run on Intel's OpenMP, or on that of LLVM if this process has it under Intel's name.
+    /// Loads a library by its path or name. MKL is told to run on Intel's OpenMP, or on that of LLVM if this process
+    /// has it under Intel's name.
     ///
     /// # Errors
     /// A library that cannot be loaded, or lacks routines.

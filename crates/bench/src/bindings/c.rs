@@ -1,7 +1,8 @@
 //! Loops as C, through a C compiler: what to compare generated code with.
 //!
-//! [`source`] prints a module as it stands, loop for loop; [`Compiler`] makes a library of that, which [`Native`] calls in this process, as
-//! [`dastac_backend::Jit`] calls compiled modules. Outermost parallel loops become OpenMP loops with a static schedule if they are asked for.
+//! [`source`] prints a module as it stands, loop for loop; [`Compiler`] makes a library of that, which [`Native`] calls
+//! in this process, as [`dastac_backend::Jit`] calls compiled modules. Outermost parallel loops become OpenMP loops
+//! with a static schedule if they are asked for.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -61,8 +62,8 @@ static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t greatest(int64_t a, int64_t b) { return a > b ? a : b; }
 ";
 
-/// The module as C: function `f` as `f__packed`, which takes the symbols and the addresses of its buffers. With `openmp`, parallel loops are shared
-/// out among threads.
+/// The module as C: function `f` as `f__packed`, which takes the symbols and the addresses of its buffers. With
+/// `openmp`, parallel loops are shared out among threads.
 pub fn source(module: &Module, openmp: bool) -> String {
     let mut text = HEAD.to_string();
     for function in &module.functions {
@@ -451,7 +452,8 @@ impl Compiler {
     /// Compiles `module` in `folder`, under `name`, and loads it. The C text stays there.
     ///
     /// # Errors
-    /// A compiler that fails, a file that cannot be written, a library that cannot be loaded; for threads, OpenMP's library not being there.
+    /// A compiler that fails, a file that cannot be written, a library that cannot be loaded; for threads, OpenMP's
+    /// library not being there.
     pub fn load(&self, module: &Module, openmp: bool, folder: &Path, name: &str) -> Result<Native> {
         // The loops rely on these invariants as generated code does.
         verify(module).map_err(|errors| {

@@ -39,8 +39,8 @@ impl Sparsifier {
         Some(Sparsifier { optimizer, translator, version })
     }
 
-    /// Compiles a module in MLIR's words beside a text in C, which has the packed entries of `module`'s functions, in `folder` under `name`, and loads
-    /// both. They are trusted as a library is; the texts stay there.
+    /// Compiles a module in MLIR's words beside a text in C, which has the packed entries of `module`'s functions, in
+    /// `folder` under `name`, and loads both. They are trusted as a library is; the texts stay there.
     ///
     /// # Errors
     /// Tools that fail, files that cannot be written.

@@ -1,6 +1,7 @@
 //! C that TACO generates, compiled and called: what to compare generated code with.
 //!
-//! A tensor is a tree of levels, one for each dimension: a dense level has all coordinates, a compressed one lists those below each parent.
+//! A tensor is a tree of levels, one for each dimension: a dense level has all coordinates, a compressed one lists
+//! those below each parent.
 
 use std::ffi::c_int;
 use std::path::Path;
@@ -137,7 +138,8 @@ pub struct Kernel<'a> {
 type Entry = unsafe extern "C" fn(*mut Raw, *mut Raw, *mut Raw, *mut Raw) -> c_int;
 
 impl<'a> Kernel<'a> {
-    /// Compiles TACO's text, loads it, and has it make room for its result, whose levels are compressed where `compressed` says so.
+    /// Compiles TACO's text, loads it, and has it make room for its result, whose levels are compressed where
+    /// `compressed` says so.
     ///
     /// The text is trusted to be TACO's for these tensors, as the code of any library is.
     ///
@@ -213,7 +215,8 @@ impl<'a> Kernel<'a> {
 
     /// The values of the result, in the order of its last level.
     pub fn values(&mut self) -> &mut [f64] {
-        // SAFETY: `assemble` made an array of values for all elements of the last level; it lives as long as the kernel, which is borrowed.
+        // SAFETY: `assemble` made an array of values for all elements of the last level; it lives as long as the
+        // kernel, which is borrowed.
         unsafe { std::slice::from_raw_parts_mut(self.result.raw.values.cast(), self.length) }
     }
 }
@@ -222,7 +225,7 @@ fn call(entry: Entry, result: &mut Tensor, inputs: &mut [Tensor]) {
     let mut pointers = inputs.iter_mut().map(|tensor| std::ptr::from_mut(&mut *tensor.raw));
     let mut next = || pointers.next().unwrap_or(std::ptr::null_mut());
     let result = std::ptr::from_mut(&mut *result.raw);
-    // SAFETY: the function is TACO's for these tensors, which are as its headers describe; in C's calling convention those arguments that it
-    // does not have are not looked at.
+    // SAFETY: the function is TACO's for these tensors, which are as its headers describe; in C's calling convention
+    // those arguments that it does not have are not looked at.
     unsafe { entry(result, next(), next(), next()) };
 }

@@ -108,7 +108,8 @@ fn tensors_go_to_taco_and_back() {
     assert_eq!(kernel.values(), [2001.0, 0.0, 50.0]);
 }
 
-/// A matrix in rows as one in columns: how many elements columns have, where each begins, and its elements in the order of rows.
+/// A matrix in rows as one in columns: how many elements columns have, where each begins, and its elements in the order
+/// of rows.
 const TRANSPOSE: &str = "module(N, M, Z)
 buffer tpos : u32[M + 1]
 buffer tcrd : u32[Z]

@@ -1,6 +1,7 @@
 //! MKL and OpenBLAS: the best of their routines for a kernel, on packed elements.
 //!
-//! The packed order is taken to be that of the tensors' dimensions, row after row; where it is not, the results differ, and the cell says so.
+//! The packed order is taken to be that of the tensors' dimensions, row after row; where it is not, the results differ,
+//! and the cell says so.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

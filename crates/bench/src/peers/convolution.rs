@@ -35,8 +35,9 @@ fn mentions(read: &Read, name: &str) -> bool {
     read.subscripts.iter().flat_map(terms).any(|(own, _)| own == name)
 }
 
-/// Strides, and of picture, filters and result (`tensors`) the extents as they are stored (`shape`), at which of these each of the library's dimensions stands
-/// (`axes`, -1 where there is none), and of inputs which file has them (`file`).
+/// Strides, and of picture, filters and result (`tensors`) the extents as they are stored (`shape`), at which of these
+/// each of the library's dimensions stands (`axes`, -1 where there is none), and of inputs which file has them
+/// (`file`).
 pub(super) fn described(laid: &Laid, shared: &Runner) -> Result<Value, String> {
     let inferred = &laid.analysis.inferred;
     let [rule] = &inferred.rules[..] else { return Err("it is given rules alone".into()) };

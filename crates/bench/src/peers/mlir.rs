@@ -115,7 +115,8 @@ impl Array {
         let strides: Vec<usize> = strides.collect();
         let rank = extents.len();
         format!(
-            "  struct {{ void *allocated, *aligned; int64_t offset, extents[{rank}], strides[{rank}]; }} a{at} = {{\n    \
+            "  struct {{ void *allocated, *aligned; int64_t offset, extents[{rank}], \
+             strides[{rank}]; }} a{at} = {{\n    \
              b[{from}], b[{from}], 0, {{ {} }}, {{ {} }} }};\n",
             list(&extents),
             list(&strides)
@@ -169,7 +170,8 @@ impl Texts {
              %result = linalg.generic {{ indexing_maps = [{}], iterator_types = [{}]{sorted} }}\n      \
              ins({} : {}) outs(%to : tensor<{kind}>) {{\n  ^bb0({}, %sum: f64):\n{products}    \
              %new = arith.addf %sum, {last} : f64\n    linalg.yield %new : f64\n  }} -> tensor<{kind}>\n  \
-             bufferization.materialize_in_destination %result in restrict writable %a{output} : (tensor<{kind}>, memref<{kind}>) -> ()\n  return\n",
+             bufferization.materialize_in_destination %result in restrict writable %a{output} : (tensor<{kind}>, \
+             memref<{kind}>) -> ()\n  return\n",
             maps.join(", "),
             loops.join(", "),
             names.join(", "),

@@ -1,4 +1,5 @@
-//! What dastac is compared with: other forms of its own code, the same loops through a C compiler, libraries, Python packages, TACO.
+//! What dastac is compared with: other forms of its own code, the same loops through a C compiler, libraries, Python
+//! packages, TACO.
 
 mod blas;
 mod convolution;
@@ -84,7 +85,8 @@ pub const SYSTEMS: &[About] = &[
     About {
         name: "mkl-rows",
         label: "MKL, rows",
-        about: "oneMKL's products of sparse matrices on the rows as they stand; without this mark it has stored the matrix anew, in diagonals or blocks if it likes",
+        about: "oneMKL's products of sparse matrices on the rows as they stand; without this mark it has stored the \
+            matrix anew, in diagonals or blocks if it likes",
         peer: true,
     },
     About {
@@ -105,7 +107,8 @@ pub const SYSTEMS: &[About] = &[
     About {
         name: "search",
         label: "window search",
-        about: "dastac's loops over all of the result, the window of what is within reach carried along or searched for, as TACO-UCF has it",
+        about: "dastac's loops over all of the result, the window of what is within reach carried along or searched \
+            for, as TACO-UCF has it",
         peer: false,
     },
     About {

@@ -39,8 +39,8 @@ const MTT: &str = "A(i,j)=B(i,k,l)*C(k,j)*D(l,j)";
 const SPMV: &str = "A(i)=B(i,j)*C(j)";
 const SPMM: &str = "A(i,k)=B(i,j)*C(j,k)";
 
-/// The paper's Table 2, but for the results of MTTKRP: with a compressed second level, TACO appends an element for each product instead of
-/// summing them.
+/// The paper's Table 2, but for the results of MTTKRP: with a compressed second level, TACO appends an element for each
+/// product instead of summing them.
 const TABLE: &[Formats] = &[
     of("ttm_dp", TTM, &["dsd", "dsd", "dd"]),
     of("ttm_j", TTM, &["dsd", "dsd", "dd"]),
@@ -140,7 +140,8 @@ pub(super) fn system(job: &Job, shared: &mut Runner) -> Result<Box<dyn System>, 
     Ok(Box::new(Taco { name: "taco", detail, result, whole, kernel }))
 }
 
-/// A text of TACO's for inputs in the formats that dastac has them in, and a dense result; what is not in a format is whole.
+/// A text of TACO's for inputs in the formats that dastac has them in, and a dense result; what is not in a format is
+/// whole.
 pub(super) fn compiled(
     shared: &mut Runner,
     (compiler, text, place): (&Compiler, &str, (&Path, &str)),

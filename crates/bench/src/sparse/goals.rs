@@ -129,7 +129,8 @@ fn strategies(results: &Results) -> Goal {
     Goal {
         title: "Subsections beside window search".into(),
         target: format!(
-            "at {sparsity}% at least {wanted} times as fast as a window search under the loops of the paper, stored DCCC"
+            "at {sparsity}% at least {wanted} times as fast as a window search under the loops of the paper, stored \
+            DCCC"
         ),
         rows,
     }

@@ -1,4 +1,5 @@
-//! Two-dimensional convolutions of inputs whose patterns are no random ones, under all loop orders: figure 20 of "Compilation of Sparse Convolutions".
+//! Two-dimensional convolutions of inputs whose patterns are no random ones, under all loop orders: figure 20 of
+//! "Compilation of Sparse Convolutions".
 
 use std::path::Path;
 
@@ -32,7 +33,8 @@ fn source(order: Option<&str>) -> String {
     let letters = |order: &str| order.chars().map(String::from).collect::<Vec<_>>().join(", ");
     let order = order.map_or_else(String::new, |order| format!("iters: O -> {}\n", letters(order)));
     format!(
-        "symbols: M, N, R\n{order}I:D(i, j) := (0 <= i < M) * (0 <= j < N)\nI:F := csr\nF:D(p, q) := (0 <= p < R) * (0 <= q < R)\n\
+        "symbols: M, N, R\n{order}I:D(i, j) := (0 <= i < M) * (0 <= j < N)\nI:F := csr\n\
+         F:D(p, q) := (0 <= p < R) * (0 <= q < R)\n\
          O:D(i, j) := (0 <= i < M - R + 1) * (0 <= j < N - R + 1)\nO(i, j) := I(i + p, j + q) * F(p, q)\n"
     )
 }

@@ -1,5 +1,6 @@
-//! Convolutions with channels, one picture at a time: the layers of ResNet50 with a sparse input (figure 15 of "Compilation of Sparse Convolutions"), and with
-//! pruned filters beside sparse inputs (section 6.4 of "Unified Convolution Framework").
+//! Convolutions with channels, one picture at a time: the layers of ResNet50 with a sparse input (figure 15 of
+//! "Compilation of Sparse Convolutions"), and with pruned filters beside sparse inputs (section 6.4 of "Unified
+//! Convolution Framework").
 
 use std::path::Path;
 
@@ -8,7 +9,8 @@ use crate::figures::Scope;
 use crate::kernels::Call;
 use crate::patterns::Pattern;
 
-/// A convolution of a picture with channels: `O(n, h, w, f) := I(n, stride * h + r, stride * w + q, c) * F(r, q, c, f)`.
+/// A convolution of a picture with channels: `O(n, h, w, f) := I(n, stride * h + r, stride * w + q, c) * F(r, q, c,
+/// f)`.
 ///
 /// The input has all that is read, padding included: no access is outside of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +64,8 @@ const fn layer(extent: i64, window: i64, channels: i64, filters: i64, stride: i6
     Layer { outputs: extent / stride, window, channels, filters, stride }
 }
 
-/// How the tensors of a layer are stored: levels in the order of their dimensions, as in `DCCC`; nothing for what is dense.
+/// How the tensors of a layer are stored: levels in the order of their dimensions, as in `DCCC`; nothing for what is
+/// dense.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Formats {
     /// Of the input.
@@ -95,7 +98,8 @@ impl Layer {
             by => format!("{by} * "),
         };
         format!(
-            "symbols: B, P, C, M, R\n{order}I:D(n, h, w, c) := (0 <= n < B) * (0 <= h < {extent}) * (0 <= w < {extent}) * (0 <= c < C)\n{input}\
+            "symbols: B, P, C, M, R\n\
+             {order}I:D(n, h, w, c) := (0 <= n < B) * (0 <= h < {extent}) * (0 <= w < {extent}) * (0 <= c < C)\n{input}\
              F:D(r, q, c, f) := (0 <= r < R) * (0 <= q < R) * (0 <= c < C) * (0 <= f < M)\n{filters}\
              O:D(n, h, w, f) := (0 <= n < B) * (0 <= h < P) * (0 <= w < P) * (0 <= f < M)\n\
              O(n, h, w, f) := I(n, {step}h + r, {step}w + q, c) * F(r, q, c, f)\n"

@@ -73,8 +73,10 @@ pub fn strategies(results: &Results) -> Chart {
         name: String::new(),
         title: "Strategies of convolutions".into(),
         caption: format!(
-            "A picture{places} with 64 channels, stored DCCC, under a window of 3 x 3, on one thread: going over non-empty subsections, over all of the \
-             result with a window search (as TACO-UCF does), and locating elements; under the loops of the paper, where others are measured too, and those \
+            "A picture{places} with 64 channels, stored DCCC, under a window of 3 x 3, on one thread: going over \
+             non-empty subsections, over all of the \
+             result with a window search (as TACO-UCF does), and locating elements; under the loops of the paper, \
+             where others are measured too, and those \
              that dastac chooses. The figure is the 16th of the paper on sparse convolutions."
         ),
         series: STRATEGIES.map(|(system, class)| key(system, class)).to_vec(),
@@ -113,7 +115,8 @@ pub fn layers(results: &Results) -> Chart {
     Chart {
         name: String::new(),
         title: "Layers with sparse inputs".into(),
-        caption: "Milliseconds of the layers of ResNet50 on one picture, of whose elements 80% are zero, stored DDDC, with loops n, h, w, r, q, c, f; beside dense \
+        caption: "Milliseconds of the layers of ResNet50 on one picture, of whose elements 80% are zero, stored DDDC, \
+                  with loops n, h, w, r, q, c, f; beside dense \
                   ones. The figure is the 15th of the paper on sparse convolutions."
             .into(),
         series: ON_LAYERS.map(|(system, class)| key(system, class)).to_vec(),
@@ -152,8 +155,10 @@ pub fn filters(results: &Results) -> Chart {
     Chart {
         name: String::new(),
         title: "Layers with pruned filters".into(),
-        caption: "The layers of ResNet50 with filters of which 80% are pruned, stored DDDC, on one thread: how many times faster they are with sparse inputs (DDDC as well) \
-                  than with dense ones, geometric mean of all layers; and milliseconds with inputs of which 80% are zero. The table is that of section 6.4 of the paper on the \
+        caption: "The layers of ResNet50 with filters of which 80% are pruned, stored DDDC, on one thread: how many \
+                  times faster they are with sparse inputs (DDDC as well) \
+                  than with dense ones, geometric mean of all layers; and milliseconds with inputs of which 80% are \
+                  zero. The table is that of section 6.4 of the paper on the \
                   unified convolution framework."
             .into(),
         series: ON_FILTERS.map(|(system, class)| key(system, class)).to_vec(),
@@ -204,7 +209,8 @@ pub fn images(results: &Results) -> Chart {
     Chart {
         name: String::new(),
         title: "Loop orders on images".into(),
-        caption: "Time of a convolution with a window of 3 x 3 over that of the best loop order, on one thread: a picture of strokes, a band, a graph and places anywhere, all in \
+        caption: "Time of a convolution with a window of 3 x 3 over that of the best loop order, on one thread: a \
+                  picture of strokes, a band, a graph and places anywhere, all in \
                   rows; matrices of files as pictures. The figure is the 20th of the paper on sparse convolutions."
             .into(),
         series: series.collect(),

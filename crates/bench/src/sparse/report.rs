@@ -28,7 +28,8 @@ pub(super) fn times(case: &Case) -> Times {
     (of("dastac"), of("mlir"))
 }
 
-/// dastac's times for every order and sparsity, in parentheses MLIR's over these. The order that dastac chooses itself is marked.
+/// dastac's times for every order and sparsity, in parentheses MLIR's over these. The order that dastac chooses itself
+/// is marked.
 pub fn convolutions(results: &Results) -> Table {
     let mut headings: Vec<String> = ["input", "order"].map(String::from).to_vec();
     headings.extend(SPARSITIES.iter().map(|sparsity| format!(">{sparsity}%")));
@@ -64,8 +65,8 @@ fn input(convolution: &Convolution, n: i64) -> String {
     vec![n.to_string(); convolution.rank].join(" x ")
 }
 
-/// What the ratios of all orders that are given come to: how many there are, their geometric mean, the least; and how far the chosen order is from the best
-/// at most.
+/// What the ratios of all orders that are given come to: how many there are, their geometric mean, the least; and how
+/// far the chosen order is from the best at most.
 pub fn verdict(results: &Results) -> Option<String> {
     let mut ratios = Vec::new();
     let mut distance: Option<f64> = None;
@@ -86,7 +87,8 @@ pub fn verdict(results: &Results) -> Option<String> {
     let mut text = match geometric_mean(ratios.iter().copied()) {
         None => String::new(),
         Some(mean) => format!(
-            "MLIR's sparse compiler takes {mean:.2} times as long on the geometric mean of {} points, at least {:.2} times.",
+            "MLIR's sparse compiler takes {mean:.2} times as long on the geometric mean of {} points, at least {:.2} \
+            times.",
             ratios.len(),
             ratios.iter().copied().fold(f64::INFINITY, f64::min)
         ),
@@ -129,7 +131,8 @@ pub fn curves(results: &Results) -> Chart {
     Chart {
         name: String::new(),
         title: "Convolutions of sparse inputs".into(),
-        caption: "Milliseconds of convolutions with a filter of three elements in each dimension, on one thread, under given loop orders: of dastac and of MLIR's \
+        caption: "Milliseconds of convolutions with a filter of three elements in each dimension, on one thread, \
+                  under given loop orders: of dastac and of MLIR's \
                   sparse compiler. The figure is the 17th of the paper on sparse convolutions."
             .into(),
         series: vec![key("dastac", "dastac"), key("mlir", "c-packed")],
@@ -192,7 +195,8 @@ pub fn bars(results: &Results) -> Chart {
     Chart {
         name: String::new(),
         title: "Sparse matrices".into(),
-        caption: "How many times faster than SciPy, on one thread: a matrix in rows times a vector, and times a matrix of 32 columns.".into(),
+        caption: "How many times faster than SciPy, on one thread: a matrix in rows times a vector, and times a \
+            matrix of 32 columns.".into(),
         series: systems.map(|(system, class)| key(system, class)).to_vec(),
         panels: vec![Panel::Bars {
             title: String::new(),

@@ -1,4 +1,5 @@
-//! Strategies of going over sparse levels under a convolution, over sparsity: figure 16 of "Compilation of Sparse Convolutions".
+//! Strategies of going over sparse levels under a convolution, over sparsity: figure 16 of "Compilation of Sparse
+//! Convolutions".
 
 use super::layers::{Formats, Layer, ORDER};
 use super::{CHOSEN, case};

@@ -35,7 +35,8 @@ fn wrong_orders_are_errors() {
     }
 }
 
-/// Rows start at multiples, elements of a row are next to each other, rows do not meet, and the size counts the padding.
+/// Rows start at multiples, elements of a row are next to each other, rows do not meet, and the size counts the
+/// padding.
 #[test]
 fn aligned_rows() {
     for (text, samples) in SETS {

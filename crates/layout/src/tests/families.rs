@@ -22,7 +22,8 @@ fn family(name: &'static str, set: &str, samples: &'static [&'static [i64]]) -> 
 fn butterfly(n: i64, b: i64, k: i64) -> Family {
     let (block, half) = (k * b, k * b / 2);
     let set = format!(
-        "{{ [x, y] : exists i, j, r, c, d, s : 0 <= i < {b} and 0 <= j < {b} and 0 <= s < {} and 0 <= c < 2 and 0 <= d < 2 and \
+        "{{ [x, y] : exists i, j, r, c, d, s : 0 <= i < {b} and 0 <= j < {b} and 0 <= s < {} and 0 <= c < 2 and 0 <= \
+         d < 2 and \
          0 <= r < {} and x = {block} r + {half} c + {b} s + i and y = {block} r + {half} d + {b} s + j }}",
         k / 2,
         n / k
@@ -144,7 +145,8 @@ fn at_the_papers_sizes() {
     }
 }
 
-/// Summands that use disjoint, equal and partly overlapping regions: one buffer, no duplicate, and one piece for each access.
+/// Summands that use disjoint, equal and partly overlapping regions: one buffer, no duplicate, and one piece for each
+/// access.
 #[test]
 fn regions_of_a_program() {
     let source = |first: &str, second: &str| {

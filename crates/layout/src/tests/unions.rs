@@ -83,7 +83,8 @@ fn random_unions() {
     assert!(time < Duration::from_secs(20), "{text} took {time:?}");
 }
 
-/// Every third row holds two elements, the first of them at half the row's number; there are symbols that nothing depends on.
+/// Every third row holds two elements, the first of them at half the row's number; there are symbols that nothing
+/// depends on.
 #[test]
 fn two_elements_in_every_third_row() {
     let text = "symbols: N, M, P, S

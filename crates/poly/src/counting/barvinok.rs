@@ -1,7 +1,8 @@
 //! The first counter: Barvinok's algorithm, in this process.
 //!
-//! Invariants: Barvinok is not thread-safe, so every call holds one lock; it crashes on an isl error inside it, so it is called without a
-//! limit on steps, and only on what was found finite. A process of its own ([`super::worker`]) makes both harmless.
+//! Invariants: Barvinok is not thread-safe, so every call holds one lock; it crashes on an isl error inside it, so it
+//! is called without a limit on steps, and only on what was found finite. A process of its own ([`super::worker`])
+//! makes both harmless.
 
 use super::question::{Answer, Asked, Question};
 use crate::{Context, PwQPolynomial, Result, Set};

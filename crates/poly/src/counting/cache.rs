@@ -1,7 +1,8 @@
 //! Answers that are remembered: in memory, and in files that the next process reads.
 //!
-//! Invariants: a cache never fails and never answers another question: files hold the whole key, their own lengths and a checksum, and what
-//! does not fit is as good as not there. Files appear whole, by renaming, so that several processes share a folder. Both are bounded.
+//! Invariants: a cache never fails and never answers another question: files hold the whole key, their own lengths and
+//! a checksum, and what does not fit is as good as not there. Files appear whole, by renaming, so that several
+//! processes share a folder. Both are bounded.
 
 use super::Config;
 use super::question::Answer;
@@ -129,7 +130,8 @@ fn write(path: &Path, text: &str) -> std::io::Result<()> {
     written
 }
 
-/// Deletes the oldest files of a folder until they take half of `limit`, if they take more than it; and what a process that was killed left.
+/// Deletes the oldest files of a folder until they take half of `limit`, if they take more than it; and what a process
+/// that was killed left.
 fn tidy(folder: &Path, limit: u64) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     let hour_ago = SystemTime::now() - Duration::from_secs(3600);

@@ -42,12 +42,13 @@ pub const CACHE_VARIABLE: &str = "DASTAC_CACHE";
 pub struct Config {
     /// Which counter answers.
     pub counter: Counter,
-    /// The time that one count may take: Barvinok in a worker, and Faulhaber summation anywhere. Barvinok without a worker has no limit.
+    /// The time that one count may take: Barvinok in a worker, and Faulhaber summation anywhere. Barvinok without a
+    /// worker has no limit.
     pub time: Duration,
     /// The memory that a worker may take, in bytes. Watched on Linux only.
     pub memory: u64,
-    /// The program that counts with Barvinok when its first argument is `count-worker` (it calls [`super::serve`]). Without one, Barvinok
-    /// is called in this process.
+    /// The program that counts with Barvinok when its first argument is `count-worker` (it calls [`super::serve`]).
+    /// Without one, Barvinok is called in this process.
     pub worker: Option<PathBuf>,
     /// How many workers run at the same time; more threads than that wait.
     pub workers: usize,

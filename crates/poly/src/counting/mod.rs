@@ -1,11 +1,12 @@
 //! Who counts: two counters, and what stands around them (section 4 of the paper needs the counts).
 //!
-//! - Barvinok's algorithm, from the library of that name: fast on everything, but foreign code that may be missing, crash or run for hours.
-//!   Run in processes of their own ([`serve`]) it harms nobody.
+//! - Barvinok's algorithm, from the library of that name: fast on everything, but foreign code that may be missing,
+//!   crash or run for hours. Run in processes of their own ([`serve`]) it harms nobody.
 //! - Faulhaber summation, in Rust: needs isl alone; always there, and bounded in time.
 //!
-//! [`Set::card`], [`Map::card`] and [`PwQPolynomial::sum`] ask the counters of the process ([`current`], [`configure`]). A question is
-//! reduced to a text without names, looked up in a cache, answered, and the answer put into the space that it was asked in.
+//! [`Set::card`], [`Map::card`] and [`PwQPolynomial::sum`] ask the counters of the process ([`current`],
+//! [`configure`]). A question is reduced to a text without names, looked up in a cache, answered, and the answer put
+//! into the space that it was asked in.
 
 mod barvinok;
 mod cache;
@@ -31,8 +32,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 pub use worker::{ARGUMENT as WORKER_ARGUMENT, serve};
 
-/// Systems of constraints and residue classes that Faulhaber summation may look at when it is the last resort; the time limit is usually
-/// reached before.
+/// Systems of constraints and residue classes that Faulhaber summation may look at when it is the last resort; the time
+/// limit is usually reached before.
 const THOROUGH: u64 = 1_000_000;
 
 /// Existential dimensions of a set that Faulhaber summation is tried on before Barvinok,
@@ -69,8 +70,8 @@ enum By {
 
 static CURRENT: RwLock<Option<Arc<Counting>>> = RwLock::new(None);
 
-/// The counters that [`Set::card`], [`Map::card`] and [`PwQPolynomial::sum`] ask: those of [`configure`], else the defaults with what the
-/// environment says.
+/// The counters that [`Set::card`], [`Map::card`] and [`PwQPolynomial::sum`] ask: those of [`configure`], else the
+/// defaults with what the environment says.
 ///
 /// # Errors
 /// [`Error::Settings`]: a variable of the environment has a value that means nothing.
@@ -237,8 +238,8 @@ impl Counting {
     }
 }
 
-/// Faulhaber summation of one basic set whose variables have one lower and one upper bound each, with the coefficient 1: it is one piece
-/// then, in less time than Barvinok takes. `None` for other questions.
+/// Faulhaber summation of one basic set whose variables have one lower and one upper bound each, with the coefficient
+/// 1: it is one piece then, in less time than Barvinok takes. `None` for other questions.
 fn quick(context: &Context, question: &Question) -> Result<Option<Answer>> {
     if question.asked != Asked::Points {
         return Ok(None);
@@ -248,7 +249,8 @@ fn quick(context: &Context, question: &Question) -> Result<Option<Answer>> {
         if !easy {
             return Ok(None);
         }
-        // A system and a class for each variable, a system and a part for what is left: any more, and there are several bounds.
+        // A system and a class for each variable, a system and a part for what is left: any more, and there are several
+        // bounds.
         let steps = set.rank() as u64 * 2 + 2;
         let answer = sum_up(context, question, &mut Budget::new(steps, None))?;
         Ok(Some(answer).filter(|answer| answer.0.len() <= 1))
@@ -259,8 +261,8 @@ fn quick(context: &Context, question: &Question) -> Result<Option<Answer>> {
     }
 }
 
-/// Faulhaber summation of a set with several residue classes that depend on each other: Barvinok takes half a minute for some that are
-/// half a second here. `None` for other questions, and for those that turn out to be hard.
+/// Faulhaber summation of a set with several residue classes that depend on each other: Barvinok takes half a minute
+/// for some that are half a second here. `None` for other questions, and for those that turn out to be hard.
 fn residues(context: &Context, question: &Question) -> Result<Option<Answer>> {
     if question.asked != Asked::Points {
         return Ok(None);

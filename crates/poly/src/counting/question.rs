@@ -1,8 +1,10 @@
-//! What is counted and the answer, as text that does not depend on names: the key of the cache, and what goes to a worker process.
+//! What is counted and the answer, as text that does not depend on names: the key of the cache, and what goes to a
+//! worker process.
 //!
-//! Invariants: parameters are `p0, p1, ..`, inputs of a map are further parameters `i0, i1, ..`, what is counted is `c0, c1, ..`; tuples
-//! are flat and nameless; equalities are explicit, basic sets joined where they fit and sorted. Every counter starts from this text and
-//! every answer passes through its own, so that what a caller gets does not depend on which process answered or when.
+//! Invariants: parameters are `p0, p1, ..`, inputs of a map are further parameters `i0, i1, ..`, what is counted is
+//! `c0, c1, ..`; tuples are flat and nameless; equalities are explicit, basic sets joined where they fit and sorted.
+//! Every counter starts from this text and every answer passes through its own, so that what a caller gets does not
+//! depend on which process answered or when.
 
 use crate::context::Handle;
 use crate::space::{OUT, PARAM, Space};
@@ -181,8 +183,8 @@ impl Question {
         PwQPolynomial::from_pieces(&[(set, value)])
     }
 
-    /// The answer as a function on `space` (of parameters, or of as many dimensions as there are inputs), which has the parameters that the
-    /// question came from, in their order.
+    /// The answer as a function on `space` (of parameters, or of as many dimensions as there are inputs), which has the
+    /// parameters that the question came from, in their order.
     pub(super) fn read(
         &self,
         context: &Context,

@@ -28,7 +28,8 @@ fn assignments(names: &[String], range: std::ops::Range<i64>) -> Vec<Vec<(String
     all
 }
 
-/// Both counters say the same of a set, as piecewise polynomials or else at all small parameters; and what enumeration says.
+/// Both counters say the same of a set, as piecewise polynomials or else at all small parameters; and what enumeration
+/// says.
 fn agree(set: &Set) {
     let by_barvinok = counting(Counter::Barvinok).card(set).unwrap();
     let by_faulhaber = counting(Counter::Faulhaber).card(set).unwrap();
@@ -170,8 +171,10 @@ fn linear(coefficients: &[i64], names: &[String], constant: i64) -> String {
     terms.collect::<String>() + &constant.to_string()
 }
 
-/// Random domains: rank 0 to 4, up to 2 parameters, within a box, with further constraints whose coefficients are up to `size`; up to rank 3
-/// with strides, floors or existential dimensions, up to rank 2 with one parameter unions of up to 3. (More of it at once keeps any counter busy for minutes.)
+/// Random domains: rank 0 to 4, up to 2 parameters, within a box, with further constraints whose coefficients are up to
+/// `size`; up to rank 3 with strides, floors or existential dimensions, up to rank 2 with one parameter unions of up
+/// to 3.
+/// (More of it at once keeps any counter busy for minutes.)
 fn domains(size: i64) -> impl Strategy<Value = String> {
     let coefficients = move |count: usize| prop::collection::vec(-size..=size, count);
     (0usize..=4, 0usize..=2).prop_flat_map(move |(rank, params)| {

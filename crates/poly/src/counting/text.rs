@@ -1,5 +1,6 @@
-//! Answers as text, for workers and for the cache: one line a piece, its condition in isl's notation, a tabulator, and the terms of its value
-//! as numbers: how many terms; for each its coefficient, how many factors; for each an exponent and `p NAME` or `f EXPRESSION`.
+//! Answers as text, for workers and for the cache: one line a piece, its condition in isl's notation, a tabulator, and
+//! the terms of its value as numbers: how many terms; for each its coefficient, how many factors; for each an exponent
+//! and `p NAME` or `f EXPRESSION`.
 //!
 //! `p0 > 0 <tab> 1 1/2 2 1 p p0 2 f 1 1 i0 1 0 3` is `1/2 * p0 * floor((i0 + 1)/3)^2` where `p0 > 0`.
 

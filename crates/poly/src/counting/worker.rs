@@ -1,10 +1,11 @@
 //! Barvinok in processes of their own: a crash, a hang or a hunger for memory ends the worker, not its user.
 //!
-//! Both sides speak in frames: four bytes of length (little endian), then so many bytes of text. The user sends a question's key; the worker
-//! answers with `a` and an answer's text, or with a letter for the kind of an error and its text.
+//! Both sides speak in frames: four bytes of length (little endian), then so many bytes of text. The user sends a
+//! question's key; the worker answers with `a` and an answer's text, or with a letter for the kind of an error and its
+//! text.
 //!
-//! Invariants: a worker has one question at a time; after anything but an answer or an error it is killed, and the next question gets a new
-//! one; a worker whose user is gone ends, since its input ends.
+//! Invariants: a worker has one question at a time; after anything but an answer or an error it is killed, and the next
+//! question gets a new one; a worker whose user is gone ends, since its input ends.
 
 use super::Config;
 use super::question::{Answer, Question};
@@ -135,8 +136,8 @@ impl Worker {
         let (input, output) = (child.stdin.take(), child.stdout.take());
         let (questions, to_write) = channel::<Vec<u8>>();
         let (read, replies) = channel();
-        // A worker that does not read would block a long question, one that does not write any read: both wait in threads, which end with
-        // the pipes.
+        // A worker that does not read would block a long question, one that does not write any read: both wait in
+        // threads, which end with the pipes.
         std::thread::spawn(move || {
             let Some(mut input) = input else { return };
             for frame in to_write {
@@ -280,7 +281,8 @@ impl Pool {
                     *worker = Some(current);
                     return reply;
                 }
-                // One that was good may have ended while it was idle (the system killed it, say): that says nothing of this question.
+                // One that was good may have ended while it was idle (the system killed it, say): that says nothing of
+                // this question.
                 Err(Failure::Ended(_)) if proven => continue,
                 Err(Failure::Ended(None)) => "ended".to_owned(),
                 Err(Failure::Ended(Some(status))) => format!("crashed ({status})"),

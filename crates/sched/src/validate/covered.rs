@@ -1,9 +1,10 @@
 //! [`Property::Statements`](super::Property): inference's statements against the program itself.
 //!
-//! Recomputed here from the rule: where each product has only non-zero factors. On the head's unique elements, that has to be what the
-//! product's statements have together, each point once; and each of their reads has to be the program's, led to a unique element by the
-//! tensor's redundancy map, with its coefficient. That a redundancy map of a computed tensor is true, and that elements which are their own
-//! negatives are zero, is inference's own proof, not repeated here.
+//! Recomputed here from the rule: where each product has only non-zero factors. On the head's unique elements, that has
+//! to be what the product's statements have together, each point once; and each of their reads has to be the program's,
+//! led to a unique element by the tensor's redundancy map, with its coefficient. That a redundancy map of a computed
+//! tensor is true, and that elements which are their own negatives are zero, is inference's own proof, not repeated
+//! here.
 
 use dastac_poly::Set;
 use dastac_stur::Coefficient;
@@ -126,7 +127,8 @@ impl Validator<'_> {
         Ok(())
     }
 
-    /// The coefficient with which the read element stands for the accessed one, on all of the statement's domain; nothing if it does not.
+    /// The coefficient with which the read element stands for the accessed one, on all of the statement's domain;
+    /// nothing if it does not.
     fn through(
         &self,
         access: &Access,

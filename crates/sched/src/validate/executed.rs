@@ -1,8 +1,8 @@
-//! What a function executes, read off the loop IR alone: every store with the loops and conditions around it, and its value as a sum of
-//! products of elements.
+//! What a function executes, read off the loop IR alone: every store with the loops and conditions around it, and its
+//! value as a sum of products of elements.
 //!
-//! Before -> after, `for i = 0 to N { y[i] += 2.0 * (sum(j = i to N) B[p(i, j)] * x[j]) }` -> at `{ [i, j] : 0 <= i < N and i <= j < N }`,
-//! `y[i]` gets `2 * B[p(i, j)] * x[j]`.
+//! Before -> after, `for i = 0 to N { y[i] += 2.0 * (sum(j = i to N) B[p(i, j)] * x[j]) }` -> at `{ [i, j] : 0 <= i < N
+//! and i <= j < N }`, `y[i]` gets `2 * B[p(i, j)] * x[j]`.
 
 use dastac_loops::{
     BufferId, Function, Index, Mark, Reduction, Stmt, Store, StoreMode, Sum, Value, VarId,

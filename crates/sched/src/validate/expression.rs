@@ -1,8 +1,10 @@
 //! Loop IR expressions in isl's notation, and as exact polynomials.
 //!
-//! Before -> after: `exact((i + 1) * i, 2)` -> the polynomial `1/2*i^2 + 1/2*i`; `min(N, i + 1)` in a bound -> the text `min(N, (i + 1))`.
+//! Before -> after: `exact((i + 1) * i, 2)` -> the polynomial `1/2*i^2 + 1/2*i`; `min(N, i + 1)` in a bound -> the text
+//! `min(N, (i + 1))`.
 //!
-//! An exact division counts as the rational number that it would be; [`exact_divisions_hold`] tells where that is justified.
+//! An exact division counts as the rational number that it would be; [`exact_divisions_hold`] tells where that is
+//! justified.
 
 use dastac_layout::Polynomial;
 use dastac_loops::{Compare, Condition, Index, VarId};
@@ -201,8 +203,8 @@ pub(super) struct Case {
 
 /// Whether every exact division divides, where the whole expression is known to be an integer.
 ///
-/// A single division outside of all products is exact then: the rest of the sum is an integer. Any other is tried for all residues of its
-/// variables.
+/// A single division outside of all products is exact then: the rest of the sum is an integer. Any other is tried for
+/// all residues of its variables.
 pub(super) fn exact_divisions_hold(index: &Index) -> bool {
     let mut branches = Vec::new();
     selected(index, &mut branches);

@@ -1,7 +1,8 @@
 //! [`Property::Executed`](super::Property): the products that the loops add up are the statements, each instance once.
 //!
-//! Every product of every store is matched with a statement that has the same coefficient and factors: its points must be instances of the statement
-//! that no other product has taken, and its element and factors must stand where the layouts say. At the end nothing of any statement is left.
+//! Every product of every store is matched with a statement that has the same coefficient and factors: its points must
+//! be instances of the statement that no other product has taken, and its element and factors must stand where the
+//! layouts say. At the end nothing of any statement is left.
 
 use dastac_layout::Proof;
 use dastac_loops::{Index, VarId};
@@ -97,8 +98,8 @@ impl Validator<'_> {
         Ok((Ok(()), elements))
     }
 
-    /// The elements of all instances of a store: those of its products, and where these are empty (it clears, or a sum has no terms) the stored
-    /// element that its variables name.
+    /// The elements of all instances of a store: those of its products, and where these are empty (it clears, or a sum
+    /// has no terms) the stored element that its variables name.
     fn whole(
         &self,
         head: TensorId,
@@ -210,7 +211,8 @@ impl Validator<'_> {
         Ok(symbols == wanted && reads == wanted_reads)
     }
 
-    /// That a product's points are instances of a statement within `left`; what then is left, and the element of the head of each point.
+    /// That a product's points are instances of a statement within `left`; what then is left, and the element of the
+    /// head of each point.
     fn instances(
         &self,
         rule: &InferredRule,

@@ -1,14 +1,16 @@
-//! Translation validation: what the final loop IR does, compared with what the program says, for all values of the symbols.
+//! Translation validation: what the final loop IR does, compared with what the program says, for all values of the
+//! symbols.
 //!
-//! The loops are read back ([`executed`]): every store with the affine loops and conditions around it, its value as a sum of products of
-//! elements. Nothing of how they were made is trusted; the names of loop variables are hints, and a wrong one only makes a proof fail.
-//! Five properties are decided on isl sets, for each rule and each tensor ([`Property`]): the instances of the inferred statements are those of the
-//! program's products ([`covered`]), the loops execute each of them exactly once with its elements at their positions ([`instances`]), parallel
-//! iterations write distinct elements and every element is set before it is used ([`order`]), and the layout is a bijection
+//! The loops are read back ([`executed`]): every store with the affine loops and conditions around it, its value as a
+//! sum of products of elements. Nothing of how they were made is trusted; the names of loop variables are hints, and a
+//! wrong one only makes a proof fail. Five properties are decided on isl sets, for each rule and each tensor
+//! ([`Property`]): the instances of the inferred statements are those of the program's products ([`covered`]), the
+//! loops execute each of them exactly once with its elements at their positions ([`instances`]), parallel iterations
+//! write distinct elements and every element is set before it is used ([`order`]), and the layout is a bijection
 //! ([`Layout::prove_bijection`]).
 //!
-//! Invariant: [`Proof::Proven`] is only said of what holds for all sizes; [`Proof::Refuted`] only of what has a counter-example or was looked for and
-//! is not there.
+//! Invariant: [`Proof::Proven`] is only said of what holds for all sizes; [`Proof::Refuted`] only of what has a
+//! counter-example or was looked for and is not there.
 
 mod covered;
 mod executed;
@@ -36,10 +38,11 @@ use expression::Naming;
 /// What is proven of a rule or a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Property {
-    /// The rule's statements together are its products, each point of them once, reading the unique elements that the redundancy maps name.
+    /// The rule's statements together are its products, each point of them once, reading the unique elements that the
+    /// redundancy maps name.
     Statements,
-    /// The loops execute each instance of each statement exactly once: its coefficient, its factors, its element of the head, all
-    /// at their positions in the packed buffers, within these.
+    /// The loops execute each instance of each statement exactly once: its coefficient, its factors, its element of the
+    /// head, all at their positions in the packed buffers, within these.
     Executed,
     /// No two iterations of a parallel loop write the same element.
     Parallel,
@@ -84,8 +87,8 @@ pub struct Check {
     pub proof: Proof,
 }
 
-/// Checks every property of every tensor, for the functions `prepare` (if there is one) and then `kernel` of `module`, with those that are called before each; in the
-/// order of rules, then of tensors.
+/// Checks every property of every tensor, for the functions `prepare` (if there is one) and then `kernel` of `module`,
+/// with those that are called before each; in the order of rules, then of tensors.
 ///
 /// # Errors
 /// Failures of isl. What is too complex to decide is [`Proof::Undecided`].
@@ -348,8 +351,8 @@ impl Validator<'_> {
         Ok((vars, set))
     }
 
-    /// The point of `domain` over `iterators` that each point of the loops is: variables have the iterators' names, and those that have no variable
-    /// must follow.
+    /// The point of `domain` over `iterators` that each point of the loops is: variables have the iterators' names, and
+    /// those that have no variable must follow.
     fn lift(
         &self,
         vars: &[VarId],

@@ -1,7 +1,8 @@
-//! [`Property::Parallel`](super::Property) and [`Property::Written`](super::Property): what the order of stores decides.
+//! [`Property::Parallel`](super::Property) and [`Property::Written`](super::Property): what the order of stores
+//! decides.
 //!
-//! An instance runs before another where, at the first place at which their ways through the function part, it takes the earlier
-//! iteration or the earlier statement.
+//! An instance runs before another where, at the first place at which their ways through the function part, it takes
+//! the earlier iteration or the earlier statement.
 
 use dastac_loops::{Mark, StoreMode, VarId};
 use dastac_poly::{Map, Set};
@@ -127,7 +128,8 @@ impl Validator<'_> {
         result.ok_or_else(|| Stop::undecided("the order of two stores"))
     }
 
-    /// Pairs of instances that write the same element, in the same iteration of the loops `same`, where a condition holds.
+    /// Pairs of instances that write the same element, in the same iteration of the loops `same`, where a condition
+    /// holds.
     fn pairs(
         &self,
         one: &Elements<'_, '_>,

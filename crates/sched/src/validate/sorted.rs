@@ -1,7 +1,7 @@
 //! Reads that sort their subscripts: through the symmetry of a tensor in many positions.
 //!
-//! Each order that the subscripts may have is a set of points at which the element is a plain one, and at which every minimum and maximum is
-//! one of its operands: `T[min(i, j), max(i, j)]` is `T[i, j]` where `i <= j`.
+//! Each order that the subscripts may have is a set of points at which the element is a plain one, and at which every
+//! minimum and maximum is one of its operands: `T[min(i, j), max(i, j)]` is `T[i, j]` where `i <= j`.
 
 use dastac_loops::{Condition, Index, VarId};
 use dastac_poly::Set;
@@ -50,7 +50,8 @@ impl Validator<'_> {
         Ok(())
     }
 
-    /// The same value on a set, minima and maxima replaced by the operand that they are there. `known` remembers comparisons.
+    /// The same value on a set, minima and maxima replaced by the operand that they are there. `known` remembers
+    /// comparisons.
     fn decided(
         &self,
         vars: &[VarId],
@@ -106,7 +107,8 @@ impl Validator<'_> {
     }
 }
 
-/// All ways to permute positions within their classes, each as the position that comes to stand at each; nothing if there are many.
+/// All ways to permute positions within their classes, each as the position that comes to stand at each; nothing if
+/// there are many.
 fn orders(classes: &[Vec<usize>], rank: usize) -> Option<Vec<Vec<usize>>> {
     let mut orders: Vec<Vec<usize>> = vec![(0..rank).collect()];
     for class in classes {

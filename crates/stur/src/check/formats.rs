@@ -5,7 +5,8 @@
 //! level  = ("dense" | "compressed" | "singleton") "(" dimension ("," ("nonunique" | "unordered"))* ")"
 //! ```
 //!
-//! `csc` and `dcsc` are names for matrices, and codes for tensors of rank 3 and 4. Upper and lower case are the same in names and codes.
+//! `csc` and `dcsc` are names for matrices, and codes for tensors of rank 3 and 4. Upper and lower case are the same in
+//! names and codes.
 
 use std::collections::BTreeMap;
 
@@ -258,7 +259,8 @@ fn named(item: &FormatWord, names: &[String]) -> Result<Format> {
             let hint = match similar(&lower, words) {
                 Some(close) => format!("did you mean `{close}`?"),
                 None => format!(
-                    "formats have names ({}), codes of one letter a level (`DCC`: dense, compressed, singleton), or are spelled `dense(i), compressed(j)`",
+                    "formats have names ({}), codes of one letter a level (`DCC`: dense, compressed, singleton), or \
+                    are spelled `dense(i), compressed(j)`",
                     all.join(", ")
                 ),
             };

@@ -1,8 +1,9 @@
-//! How large a program may be: all limits in one place, checked on the syntax tree before names are resolved, before sums are multiplied
-//! out, and before any set is built. What is beyond a limit is one error (`E0206`) for each kind of limit, at its first place.
+//! How large a program may be: all limits in one place, checked on the syntax tree before names are resolved, before
+//! sums are multiplied out, and before any set is built. What is beyond a limit is one error (`E0206`) for each kind of
+//! limit, at its first place.
 //!
-//! Invariant: whatever passes has few enough symbols, iterators, comparisons and divisions in one region for isl's algorithms, which are
-//! exponential in these, and few enough rules, products and names for the checker, which is not.
+//! Invariant: whatever passes has few enough symbols, iterators, comparisons and divisions in one region for isl's
+//! algorithms, which are exponential in these, and few enough rules, products and names for the checker, which is not.
 
 use std::collections::BTreeSet;
 
@@ -124,7 +125,8 @@ pub(super) fn of_file(file: &File) -> Vec<Diagnostic> {
 }
 
 const SPLIT: &str = "compute part of it in a rule of its own";
-const REMAINDER: &str = "write `(i % 3 = 0)` as `(i = 3 * q)` with an iterator `q`, or compute part of it in a rule of its own";
+const REMAINDER: &str = "write `(i % 3 = 0)` as `(i = 3 * q)` with an iterator `q`, or compute part of it in a rule \
+    of its own";
 
 fn limit(max: u64) -> String {
     format!("more than the limit of {max}")
@@ -320,7 +322,8 @@ fn nesting(expr: &Expr) -> u64 {
     }
 }
 
-/// The value of an expression without names, and the first constant in it that is too large. Overflow is reported elsewhere.
+/// The value of an expression without names, and the first constant in it that is too large. Overflow is reported
+/// elsewhere.
 fn constants(expr: &Expr) -> (Option<i64>, Option<(i64, Span)>) {
     let (value, inner) = match &expr.kind {
         ExprKind::Int(value) => (Some(*value), None),

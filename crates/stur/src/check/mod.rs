@@ -1,7 +1,8 @@
-//! From the syntax tree to a checked [`Program`]: names resolved, ranks agreed, products distributed, rules in dependency order.
+//! From the syntax tree to a checked [`Program`]: names resolved, ranks agreed, products distributed, rules in
+//! dependency order.
 //!
-//! Every error is collected; a program comes out only where there is none. What needs reasoning about sets (empty or unbounded
-//! domains, `:R` outside `:U`) is left to inference.
+//! Every error is collected; a program comes out only where there is none. What needs reasoning about sets (empty or
+//! unbounded domains, `:R` outside `:U`) is left to inference.
 
 mod formats;
 pub mod limits;
@@ -42,8 +43,8 @@ pub fn check(file: &File, source: &str) -> (Option<Program>, Vec<Diagnostic>) {
 /// Reads and checks a text.
 ///
 /// # Errors
-/// All errors, with the warnings among them, in source order. A file that cannot be read is not checked, so that one missing line does not
-/// cause errors elsewhere.
+/// All errors, with the warnings among them, in source order. A file that cannot be read is not checked, so that one
+/// missing line does not cause errors elsewhere.
 pub fn load(source: &str) -> Result<(Program, Vec<Diagnostic>), Vec<Diagnostic>> {
     if let Some(beyond) = limits::of_text(source) {
         return Err(vec![beyond]);

@@ -1,5 +1,5 @@
-//! Dependency order of rules: each reads only what is computed before it. Preprocess rules come first, otherwise the source's order is
-//! kept where possible. Recursive rules are errors.
+//! Dependency order of rules: each reads only what is computed before it. Preprocess rules come first, otherwise the
+//! source's order is kept where possible. Recursive rules are errors.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -79,7 +79,8 @@ impl Checker<'_> {
                 _ => continue,
             };
             self.report(error.hint(
-                "a redundancy map has the element's iterators, then as many for the element that it equals: `B:R(i, j, ip, jp)`",
+                "a redundancy map has the element's iterators, then as many for the element that it equals: `B:R(i, \
+                j, ip, jp)`",
             ));
         }
     }

@@ -7,7 +7,8 @@ use crate::diagnostic::Diagnostic;
 use crate::program::Rule;
 use crate::semiring::Semiring;
 
-const HINT: &str = "a rule computes sums of products, `min(j) A(i, j) + x(j)`, `max(j) A(i, j) + x(j)`, `max(j) A(i, j) * x(j)` or `or(j) A(i, j) * x(j)`";
+const HINT: &str = "a rule computes sums of products, `min(j) A(i, j) + x(j)`, `max(j) A(i, j) + x(j)`, `max(j) A(i, \
+    j) * x(j)` or `or(j) A(i, j) * x(j)`";
 
 /// The factors of a reduction as one product, for counting: whatever they are joined with, it is not multiplied out.
 pub(super) fn joined(rule: &RuleItem) -> Option<Term> {

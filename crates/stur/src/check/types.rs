@@ -1,6 +1,7 @@
 //! What is computed into integers and truth values: only what has one as its value.
 //!
-//! Integers have no quotients, fractions or infinities, so that a rule with such a head has none either. Truth values are what `or(..)` gives.
+//! Integers have no quotients, fractions or infinities, so that a rule with such a head has none either. Truth values
+//! are what `or(..)` gives.
 
 use super::Checker;
 use crate::ast::Span;

@@ -1,7 +1,8 @@
-//! Structure that the program declares: boxes, unique sets and redundancy maps of inputs, and of heads, where they are promises.
+//! Structure that the program declares: boxes, unique sets and redundancy maps of inputs, and of heads, where they are
+//! promises.
 //!
-//! Checked here: dimensions are bounded and non-negative; the redundancy map is single-valued, leads into the unique set, and its
-//! domain does not meet the unique set. Of a head also: that the rule makes it true ([`head`]).
+//! Checked here: dimensions are bounded and non-negative; the redundancy map is single-valued, leads into the unique
+//! set, and its domain does not meet the unique set. Of a head also: that the rule makes it true ([`head`]).
 
 use std::collections::BTreeMap;
 
@@ -153,10 +154,12 @@ pub(crate) fn head_box(
     }
 }
 
-/// The structure of a head with a `:U` or `:R` of its own: the declared one, within what may be non-zero, if inference proves that it is true.
+/// The structure of a head with a `:U` or `:R` of its own: the declared one, within what may be non-zero, if inference
+/// proves that it is true.
 ///
-/// Proven is: every element that may be non-zero is unique or redundant as declared; every redundant element and its target are
-/// equal up to the declared coefficient, as the redundancy and the symmetry that were inferred say, or both are zero.
+/// Proven is: every element that may be non-zero is unique or redundant as declared; every redundant element and its
+/// target are equal up to the declared coefficient, as the redundancy and the symmetry that were inferred say, or both
+/// are zero.
 ///
 /// # Errors
 /// E0309 with a counter-example where that is not so; what an input's declaration may be wrong about too.
@@ -351,7 +354,8 @@ fn redundancy(
                 declared.span,
                 format!("for example {}", witness(sets, &overlap)?),
             )
-            .hint("the unique set `:U` and the domain of the redundancy map `:R` must not overlap; without `:U` every element of `:D` is unique")
+            .hint("the unique set `:U` and the domain of the redundancy map `:R` must not overlap; without `:U` every \
+                element of `:D` is unique")
             .into());
         }
         let outside = map.range()?.subtract(&structured.unique)?;

@@ -1,9 +1,10 @@
 //! Groups of signed permutations of a tensor's positions, by stabilizer chains (Schreier and Sims).
 //!
-//! An element `g` with image `p` says `T(x) = sign * T(x[p[0]], x[p[1]], ..)` for all `x`; the product `g * h` has the image
-//! `k -> p_g[p_h[k]]`. Invariants: level `k` of the chain holds the elements that fix positions `0..k`, as one representative for
-//! each position that they take `k` to; every element of the group is exactly one product of representatives, one a level.
-//! Orders are products of orbit sizes: the 40320 permutations of eight positions are never listed.
+//! An element `g` with image `p` says `T(x) = sign * T(x[p[0]], x[p[1]], ..)` for all `x`; the product `g * h` has the
+//! image `k -> p_g[p_h[k]]`. Invariants: level `k` of the chain holds the elements that fix positions `0..k`, as one
+//! representative for each position that they take `k` to; every element of the group is exactly one product of
+//! representatives, one a level. Orders are products of orbit sizes: the 40320 permutations of eight positions are
+//! never listed.
 
 use std::collections::BTreeMap;
 
@@ -188,7 +189,8 @@ impl Group {
         all
     }
 
-    /// The group as a direct product of groups on disjoint blocks of positions, as many as possible; fixed positions are in no block.
+    /// The group as a direct product of groups on disjoint blocks of positions, as many as possible; fixed positions
+    /// are in no block.
     pub fn factors(&self) -> Vec<Factor> {
         let orbits = self.orbits();
         let mut block_of: Vec<usize> = (0..orbits.len()).collect();

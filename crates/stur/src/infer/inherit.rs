@@ -1,10 +1,13 @@
-//! Equalities between a head's elements that follow from its operands' redundancy, or from subscripts that do not tell elements apart.
+//! Equalities between a head's elements that follow from its operands' redundancy, or from subscripts that do not tell
+//! elements apart.
 //!
-//! A *candidate* is a single-valued map `m` on the head's elements, guessed from the accesses: a pair `x -> x'` for which an access with the head
-//! at `x'` reads what it reads at `x`, or a known multiple of it. [`sound`] then keeps the part of the candidate for which every
-//! product agrees: the reduction iterators range over the same points at `x` and at `m(x)`, and each factor changes by a known
-//! coefficient, with the same total for every product. So `V(i,j)*W(k,l)` has the redundancy of both, `A(i,j) := T(i,j)*S(i,j)` with Toeplitz `T` and
-//! `S` is Toeplitz, `A(i,j) := f(j-i)` is Toeplitz though `f` has no structure, `A(i,j) := f(i)*(0<=j<N)` has constant rows, and `V(i,j)*x(j)` has nothing of `V`.
+//! A *candidate* is a single-valued map `m` on the head's elements, guessed from the accesses: a pair `x -> x'` for
+//! which an access with the head at `x'` reads what it reads at `x`, or a known multiple of it. [`sound`] then keeps
+//! the part of the candidate for which every product agrees: the reduction iterators range over the same points at `x`
+//! and at `m(x)`, and each factor changes by a known coefficient, with the same total for every product. So
+//! `V(i,j)*W(k,l)` has the redundancy of both, `A(i,j) := T(i,j)*S(i,j)` with Toeplitz `T` and `S` is Toeplitz,
+//! `A(i,j) := f(j-i)` is Toeplitz though `f` has no structure, `A(i,j) := f(i)*(0<=j<N)` has constant rows, and
+//! `V(i,j)*x(j)` has nothing of `V`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -200,8 +203,8 @@ impl Inherit<'_, '_> {
         Ok(())
     }
 
-    /// Pairs of head elements at which an access reads a pair of elements out of `pairs`. The reduction iterators are the same for both;
-    /// with `keep`, so are the head's iterators that the access does not depend on.
+    /// Pairs of head elements at which an access reads a pair of elements out of `pairs`. The reduction iterators are
+    /// the same for both; with `keep`, so are the head's iterators that the access does not depend on.
     fn lift(
         &self,
         product: &Product,
@@ -278,8 +281,8 @@ impl Inherit<'_, '_> {
         Ok(parts)
     }
 
-    /// For the elements in a candidate's domain: by which coefficient a product changes along it, none where it has no term at either
-    /// end. Elements where that is not known are in none of the sets.
+    /// For the elements in a candidate's domain: by which coefficient a product changes along it, none where it has no
+    /// term at either end. Elements where that is not known are in none of the sets.
     fn changes(
         &self,
         product: &Product,

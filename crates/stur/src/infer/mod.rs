@@ -1,16 +1,17 @@
 //! Structure inference: the unique set and redundancy map of every tensor, and the iteration domain of every product
 //! (dastac paper, sections 2 and 3; STUR's program reasoning rules, decided on isl sets rather than on syntax).
 //!
-//! For a rule `T(x) := sum over products` the *support* of `T` is the union of the projections of the products' iteration spaces, each
-//! restricted to where every operand is structurally non-zero. A redundancy map of `T` is found in two ways, both checked, never assumed:
+//! For a rule `T(x) := sum over products` the *support* of `T` is the union of the projections of the products'
+//! iteration spaces, each restricted to where every operand is structurally non-zero. A redundancy map of `T` is found
+//! in two ways, both checked, never assumed:
 //! - [`symmetry`]: permutations of head positions under which the sum of products is unchanged (or negated);
 //! - [`inherit`]: equalities that follow from operands' redundancy and from subscripts that do not tell elements apart.
 //!
 //! [`quotient`] makes one redundancy map of both.
 //!
-//! Invariants of the result: the unique set and the domains of the redundancy pieces are disjoint and together are the support; every
-//! redundancy piece is single-valued and maps into the unique set; every statement's domain lies in the head's unique set (after
-//! projection) and its reads address unique elements only.
+//! Invariants of the result: the unique set and the domains of the redundancy pieces are disjoint and together are the
+//! support; every redundancy piece is single-valued and maps into the unique set; every statement's domain lies in the
+//! head's unique set (after projection) and its reads address unique elements only.
 
 mod declared;
 pub mod group;
@@ -80,8 +81,8 @@ pub enum Redundancy {
         /// A number that is not 0, times powers of symbols.
         coefficient: Coefficient,
     },
-    /// `T(x) = T(sort(x))` where `sort` puts the subscripts at each class of positions in ascending order: what full symmetry of many
-    /// positions means, without one piece a permutation.
+    /// `T(x) = T(sort(x))` where `sort` puts the subscripts at each class of positions in ascending order: what full
+    /// symmetry of many positions means, without one piece a permutation.
     Sorted {
         /// The redundant elements.
         domain: Set,
@@ -113,12 +114,13 @@ pub struct Structured {
     pub redundancy: Vec<Redundancy>,
     /// Unique and redundant elements: all that may be non-zero.
     pub support: Set,
-    /// Whether the support is just what is structurally non-zero; else it may hold more, because something that is not affine decides.
+    /// Whether the support is just what is structurally non-zero; else it may hold more, because something that is not
+    /// affine decides.
     pub exact: bool,
     /// Elements that are zero though products have terms there: each is its own negative.
     pub cancelled: Set,
-    /// Permutations of positions under which the values are unchanged, or change sign: all that were found, also those that the redundancy map
-    /// does not use.
+    /// Permutations of positions under which the values are unchanged, or change sign: all that were found, also those
+    /// that the redundancy map does not use.
     pub symmetry: Group,
 }
 
@@ -496,7 +498,8 @@ pub(crate) fn named(
     set.with_dim_names(&names)
 }
 
-/// The iteration space of a product: its comparisons, the head's box if declared, and every operand structurally non-zero.
+/// The iteration space of a product: its comparisons, the head's box if declared, and every operand structurally
+/// non-zero.
 fn space<'a>(
     program: &Program,
     sets: &Sets,
@@ -601,7 +604,8 @@ fn approximate_reciprocal(span: Span) -> Diagnostic {
         span,
         "its rule reads dynamically sparse tensors, or has comparisons or subscripts that are not affine",
     )
-    .hint("a reciprocal is 0 where the structure is zero: read the tensor that the values come from instead, or pass this one in as an input with `:D` and `:U`")
+    .hint("a reciprocal is 0 where the structure is zero: read the tensor that the values come from instead, or pass \
+        this one in as an input with `:D` and `:U`")
 }
 
 pub(crate) fn unbounded(iterator: &str, span: Span) -> Diagnostic {
@@ -619,7 +623,8 @@ pub(crate) fn unbounded(iterator: &str, span: Span) -> Diagnostic {
 /// Regions that one product may give to an extent.
 const MAX_REGIONS: usize = 64;
 
-/// Extents of a head without `:D`: for each iterator the bounds that its comparisons and the operands' extents give, the largest over products.
+/// Extents of a head without `:D`: for each iterator the bounds that its comparisons and the operands' extents give,
+/// the largest over products.
 fn head_extents<'a>(
     program: &Program,
     sets: &Sets,
@@ -820,8 +825,8 @@ impl Inferred {
         })
     }
 
-    /// The elements of an input that the computation reads; all unique elements of a computed tensor, and of one that is read beside dynamic tensors:
-    /// which of its elements that are is known only then.
+    /// The elements of an input that the computation reads; all unique elements of a computed tensor, and of one that
+    /// is read beside dynamic tensors: which of its elements that are is known only then.
     pub fn used(&self, tensor: TensorId) -> Result<Set, InferError> {
         let structured = &self.tensors[tensor.0];
         let of_levels = |rule: &InferredRule| {

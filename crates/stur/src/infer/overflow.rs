@@ -1,7 +1,7 @@
 //! Definitions and guards bounded at given sizes, before they are evaluated in 64-bit integers.
 //!
-//! Intervals: the loops' iterators are between the extremes of the statement's domain, and each operation is on whole intervals. A bound may be
-//! larger than any value, never smaller.
+//! Intervals: the loops' iterators are between the extremes of the statement's domain, and each operation is on whole
+//! intervals. A bound may be larger than any value, never smaller.
 
 use std::collections::BTreeMap;
 
@@ -17,8 +17,8 @@ const MAX_COMPUTED: i64 = 1 << 61;
 type Interval = (i64, i64);
 
 impl Inferred {
-    /// Proves that no expression that is not affine leaves 64 bits, whatever the iterators are, at these values of all parameters
-    /// ([`Inferred::parameter_values`]).
+    /// Proves that no expression that is not affine leaves 64 bits, whatever the iterators are, at these values of all
+    /// parameters ([`Inferred::parameter_values`]).
     ///
     /// # Errors
     /// A diagnostic (`E0310`) at the expression that might; failures of isl.

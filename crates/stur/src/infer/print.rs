@@ -1,8 +1,9 @@
 //! Sets and maps in STUR's own notation: what `dastac infer` prints can be pasted into a program.
 //!
-//! A set is written as a sum of regions, one for each of its basic sets once isl has joined those that fit together. Of a region written with
-//! and without what follows from the tensor's dimensions, the shorter text is taken. Comparisons are solved for their last iterator and
-//! joined to chains: `i >= 0`, `j - i - 1 >= 0`, `N - j - 1 >= 0` -> `(0 <= i < j < N)`.
+//! A set is written as a sum of regions, one for each of its basic sets once isl has joined those that fit together. Of
+//! a region written with and without what follows from the tensor's dimensions, the shorter text is taken. Comparisons
+//! are solved for their last iterator and joined to chains: `i >= 0`, `j - i - 1 >= 0`, `N - j - 1 >= 0` ->
+//! `(0 <= i < j < N)`.
 
 use std::collections::BTreeSet;
 
@@ -25,8 +26,9 @@ fn sum(regions: &[String]) -> String {
     if regions.is_empty() { "(0 = 1)".into() } else { regions.join(" + ") }
 }
 
-/// The declarations that say what is known of a tensor: `T:D`, `T:U` unless it is all of `:D`, and `T:R`, each a line, or `T:D` and `T:F`. Where the redundancy map
-/// is a sorting of many positions, or the tensor is computed by a reduction that is no sum, it and `:U` are comments. None for a scalar.
+/// The declarations that say what is known of a tensor: `T:D`, `T:U` unless it is all of `:D`, and `T:R`, each a line,
+/// or `T:D` and `T:F`. Where the redundancy map is a sorting of many positions, or the tensor is computed by a
+/// reduction that is no sum, it and `:U` are comments. None for a scalar.
 pub fn declarations(inferred: &Inferred, id: TensorId) -> Result<Vec<String>, InferError> {
     let tensor = inferred.program.tensor(id);
     let structured = &inferred.tensors[id.0];
@@ -54,7 +56,8 @@ pub fn declarations(inferred: &Inferred, id: TensorId) -> Result<Vec<String>, In
             let names: Vec<&str> = class.iter().map(|&k| iterators[k].as_str()).collect();
             let names = names.join(", ");
             lines.push(format!(
-                "# {name} is symmetric in ({names}): an element equals the one whose subscripts there are in ascending order"
+                "# {name} is symmetric in ({names}): an element equals the one whose subscripts there are in \
+                ascending order"
             ));
         }
         lines.push(format!("# {name}:U({head}) := {unique}"));
@@ -337,7 +340,8 @@ impl Writer<'_> {
         self.iterators.iter().position(|iterator| iterator == name)
     }
 
-    /// The name to solve a comparison for, with its factor: the last iterator that stands there once; a symbol where there is no iterator.
+    /// The name to solve a comparison for, with its factor: the last iterator that stands there once; a symbol where
+    /// there is no iterator.
     fn pivot(&self, difference: &Affine) -> Option<(String, i64)> {
         let unit = |name: &String| -> Option<(String, i64)> {
             let factor = *difference.terms.get(&Atom::Name(name.clone()))?;

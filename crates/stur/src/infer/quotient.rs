@@ -1,9 +1,9 @@
 //! The elements of a tensor up to known equalities: which ones are kept, and how the others follow from them.
 //!
-//! Starts with every element of the support kept; [`Quotient::symmetric`] keeps the lexicographically least element of each orbit of a group,
-//! [`Quotient::merge`] uses one more relation `T(x) = c * T(m(x))`. Invariants: the kept elements and the domains of the pieces are
-//! disjoint and cover the support; every piece is single-valued and leads to kept elements. Any sound relation may be merged, in
-//! any order: what cannot be used is left out.
+//! Starts with every element of the support kept; [`Quotient::symmetric`] keeps the lexicographically least element of
+//! each orbit of a group, [`Quotient::merge`] uses one more relation `T(x) = c * T(m(x))`. Invariants: the kept
+//! elements and the domains of the pieces are disjoint and cover the support; every piece is single-valued and leads to
+//! kept elements. Any sound relation may be merged, in any order: what cannot be used is left out.
 
 use dastac_poly::{Map, Set};
 
@@ -46,8 +46,8 @@ impl Quotient {
         }
     }
 
-    /// The least element of each orbit kept, and what is its own negative taken out of the support. Uses as much of the group as
-    /// `max_pieces` redundancy pieces can express.
+    /// The least element of each orbit kept, and what is its own negative taken out of the support. Uses as much of the
+    /// group as `max_pieces` redundancy pieces can express.
     pub fn symmetric(
         sets: &Sets,
         iterators: &[String],
@@ -113,7 +113,8 @@ impl Quotient {
         Ok(Quotient { support, unique, pieces, sorted: Vec::new() })
     }
 
-    /// Uses `T(x) = coefficient * T(relation(x))`, a single-valued relation that holds wherever it is defined. Whether anything came of it.
+    /// Uses `T(x) = coefficient * T(relation(x))`, a single-valued relation that holds wherever it is defined. Whether
+    /// anything came of it.
     pub fn merge(&mut self, relation: &Map, coefficient: &Coefficient) -> Result<bool, InferError> {
         if !self.sorted.is_empty() {
             return Ok(false); // a sorted element's target would have to be moved again
@@ -217,8 +218,9 @@ fn sources(space: &Set, pieces: &[(Map, Coefficient)]) -> Result<Set, InferError
     Ok(all)
 }
 
-/// The factors to use, and whether by sorting (true) or by one piece an element. A group that is too large is replaced by the
-/// permutations that swap two positions and leave all others; where these are too many and may change the sign, by part of them.
+/// The factors to use, and whether by sorting (true) or by one piece an element. A group that is too large is replaced
+/// by the permutations that swap two positions and leave all others; where these are too many and may change the sign,
+/// by part of them.
 fn within_limit(group: &Group, max_pieces: usize) -> (Vec<Factor>, bool) {
     let order = |factors: &[Factor]| {
         factors.iter().fold(1usize, |order, factor| order.saturating_mul(factor.group.order()))
@@ -265,8 +267,8 @@ fn swaps(degree: usize, factor: &Factor) -> Vec<Factor> {
     group.factors()
 }
 
-/// A factor's structural zeros, if any, and the moves to the least element of each orbit: the identity first, domains disjoint and covering
-/// the rest.
+/// A factor's structural zeros, if any, and the moves to the least element of each orbit: the identity first, domains
+/// disjoint and covering the rest.
 fn moves(
     sets: &Sets,
     iterators: &[String],

@@ -10,7 +10,8 @@ use crate::coefficient::Coefficient;
 pub(crate) struct Relations(pub Vec<(Coefficient, Map)>);
 
 impl Relations {
-    /// All pairs that have a unique element in common. Of a tensor whose elements are sorted: each element with itself only.
+    /// All pairs that have a unique element in common. Of a tensor whose elements are sorted: each element with itself
+    /// only.
     pub fn of(structured: &Structured) -> Result<Relations, InferError> {
         let one = Coefficient::one();
         let mut sources = vec![(one.clone(), structured.unique.identity()?)];

@@ -1,8 +1,8 @@
 //! Products to statements: one for each way in which the operands' elements are unique or redundant.
 //!
-//! A read of a redundant element goes to its unique element, times the coefficient; the iteration space is split by where that happens.
-//! Before -> after, for a symmetric `V` with `:U` on `i <= j`:
-//! `y(i) += V(i,j) * x(j)` -> `{ i <= j } y(i) += V(i,j) * x(j)` and `{ i > j } y(i) += V(j,i) * x(j)`.
+//! A read of a redundant element goes to its unique element, times the coefficient; the iteration space is split by
+//! where that happens. Before -> after, for a symmetric `V` with `:U` on `i <= j`: `y(i) += V(i,j) * x(j)` ->
+//! `{ i <= j } y(i) += V(i,j) * x(j)` and `{ i > j } y(i) += V(j,i) * x(j)`.
 
 use std::collections::BTreeMap;
 

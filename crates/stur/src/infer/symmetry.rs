@@ -1,14 +1,15 @@
 //! Symmetry of a tensor: the permutations of its positions under which its values are unchanged, or change sign.
 //!
-//! For a computed tensor they are the automorphisms of its sum of products: permutations of the head's iterators, the reduction
-//! iterators renamed as needed, that match the products one to one, the operands matched up to their own symmetry. `X(x,i)*X(x,j)` summed
-//! over `x` matches itself under `i <-> j`, `Y(i,k)*Y(j,l)` under `(i,k) <-> (j,l)`, `A(i,j)*A(j,k)*A(k,i)` under rotations. A match counts only if isl
-//! confirms that the renamed iteration spaces are equal.
+//! For a computed tensor they are the automorphisms of its sum of products: permutations of the head's iterators, the
+//! reduction iterators renamed as needed, that match the products one to one, the operands matched up to their own
+//! symmetry. `X(x,i)*X(x,j)` summed over `x` matches itself under `i <-> j`, `Y(i,k)*Y(j,l)` under `(i,k) <-> (j,l)`,
+//! `A(i,j)*A(j,k)*A(k,i)` under rotations. A match counts only if isl confirms that the renamed iteration spaces are
+//! equal.
 //!
-//! The group is found from the last position to the first: for each `k < j` not yet in one orbit, an automorphism that fixes the positions
-//! before `k` and takes `k` to `j` is searched for, by matching one product and checking the others. These are generators of
-//! the whole group (a strong generating set), after at most `n * (n - 1) / 2` searches. Each search and all of them together are
-//! bounded: a symmetry may be missed, never invented.
+//! The group is found from the last position to the first: for each `k < j` not yet in one orbit, an automorphism that
+//! fixes the positions before `k` and takes `k` to `j` is searched for, by matching one product and checking the
+//! others. These are generators of the whole group (a strong generating set), after at most `n * (n - 1) / 2` searches.
+//! Each search and all of them together are bounded: a symmetry may be missed, never invented.
 
 use std::cell::Cell;
 
@@ -62,8 +63,8 @@ pub(crate) fn automorphisms<'a>(
     Ok(group)
 }
 
-/// The symmetry that a declared redundancy map means: permutations under which every element keeps its unique element, and its
-/// coefficient but for the sign.
+/// The symmetry that a declared redundancy map means: permutations under which every element keeps its unique element,
+/// and its coefficient but for the sign.
 pub(crate) fn of_redundancy(sets: &Sets, structured: &Structured) -> Result<Group, InferError> {
     let rank = structured.iterators.len();
     let mut group = Group::trivial(rank);
@@ -300,7 +301,8 @@ impl<'a, 'b> Search<'a, 'b> {
         Ok(found)
     }
 
-    /// A renaming that takes the head's positions where they are known to go, and no head iterator to a reduction iterator.
+    /// A renaming that takes the head's positions where they are known to go, and no head iterator to a reduction
+    /// iterator.
     fn start(&self, from: &Shape, to: &Shape, fixed: &[Option<usize>]) -> Option<Partial> {
         let iterators = from.product.iterators.len();
         let mut renaming =
@@ -395,7 +397,8 @@ impl<'a, 'b> Search<'a, 'b> {
         Ok(false)
     }
 
-    /// Matches the subscripts of two accesses from a slot on: in all orders that the operand's symmetry allows, `order` so far.
+    /// Matches the subscripts of two accesses from a slot on: in all orders that the operand's symmetry allows, `order`
+    /// so far.
     #[allow(clippy::too_many_arguments)]
     fn slots(
         &self,

@@ -1,7 +1,8 @@
 //! From tokens to the syntax tree.
 //!
-//! Any text is accepted: each line gives an item or one error, and reading goes on with the next line. A line goes on after a line
-//! end inside parentheses, unless what follows begins an item of its own (so that one missing parenthesis spoils one line).
+//! Any text is accepted: each line gives an item or one error, and reading goes on with the next line. A line goes on
+//! after a line end inside parentheses, unless what follows begins an item of its own (so that one missing parenthesis
+//! spoils one line).
 
 mod formats;
 mod schedule;
@@ -264,7 +265,8 @@ impl Parser<'_> {
                 error = match hint::similar(other, known) {
                     Some(close) => error.hint(format!("did you mean `{close}:`?")),
                     None => error.hint(
-                        "directives are `symbols:`, `outputs:`, `iters:`, `layout:`, `schedule:` and `types:`; a rule has `:=`",
+                        "directives are `symbols:`, `outputs:`, `iters:`, `layout:`, `schedule:` and `types:`; a rule \
+                        has `:=`",
                     ),
                 };
                 return Err(Box::new(error));
@@ -403,7 +405,8 @@ impl Parser<'_> {
                     error("E0003", format!("{found} is not a kind of structure"), span, "unknown");
                 return Err(with_hint(
                     error,
-                    "`:D` gives the dimensions, `:U` the unique set, `:R` the redundancy map, `:F` the format of a dynamically sparse tensor",
+                    "`:D` gives the dimensions, `:U` the unique set, `:R` the redundancy map, `:F` the format of a \
+                    dynamically sparse tensor",
                 ));
             }
         };
@@ -446,7 +449,8 @@ impl Parser<'_> {
                 }
                 "min" | "max" | "or" => {
                     let hint = format!(
-                        "`{call}(..)` stands at the beginning of a right-hand side, once; compute it by a rule of its own"
+                        "`{call}(..)` stands at the beginning of a right-hand side, once; compute it by a rule of its \
+                        own"
                     );
                     return Err(with_hint(error, hint));
                 }

@@ -5,7 +5,8 @@ use crate::ast::{Directive, Name, ScheduleItem, SchedulePart, Span};
 use crate::hint;
 use crate::lexer::TokenKind;
 
-const DIRECTIVES: &str = "directives are `reorder(i, k, j)`, `tile(i=64)`, `unroll(i=4)`, `vectorize(j)` and `parallel(i)`";
+const DIRECTIVES: &str = "directives are `reorder(i, k, j)`, `tile(i=64)`, `unroll(i=4)`, `vectorize(j)` and \
+    `parallel(i)`";
 
 impl Parser<'_> {
     pub(super) fn schedule_item(&mut self) -> Result<ScheduleItem> {

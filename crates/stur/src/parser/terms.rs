@@ -1,5 +1,6 @@
-//! Right-hand sides. Terms and integer expressions share their beginnings: `(i + 1) * 2 <= j` against `(A(i) + b()) * 2`. Both are read
-//! into one [`Node`] tree first, and become a [`Term`] or an [`Expr`] when their place is known.
+//! Right-hand sides. Terms and integer expressions share their beginnings: `(i + 1) * 2 <= j` against
+//! `(A(i) + b()) * 2`. Both are read into one [`Node`] tree first, and become a [`Term`] or an [`Expr`] when their
+//! place is known.
 
 use super::{Parser, Result, error, with_hint};
 use crate::ast::{BinaryOp, CompareOp, Comparison, Expr, ExprKind, Name, Span, Term};

@@ -1,5 +1,5 @@
-//! Ranges of iterators: interval propagation over comparisons with concrete symbols, and where that leaves a range infinite,
-//! elimination of the other iterators (Fourier and Motzkin) from the linear ones.
+//! Ranges of iterators: interval propagation over comparisons with concrete symbols, and where that leaves a range
+//! infinite, elimination of the other iterators (Fourier and Motzkin) from the linear ones.
 //!
 //! Invariant: narrowing never removes a point that satisfies all relations; it may keep points that do not.
 
@@ -155,7 +155,8 @@ struct Inequality {
 
 type Difference = Option<(Vec<(usize, i128)>, i128)>;
 
-/// What the linear relations and the finite ranges together say about a slot; everything where that is too much to find out.
+/// What the linear relations and the finite ranges together say about a slot; everything where that is too much to find
+/// out.
 fn projected(
     ranges: &[Interval],
     relations: &[Relation],

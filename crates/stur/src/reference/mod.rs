@@ -1,15 +1,18 @@
-//! The dense reference evaluator: every rule by plain loops over dense arrays, to the letter of the language's meaning. Slow, obviously
-//! right, and the judge of everything compiled. It uses no isl and nothing of structure inference.
+//! The dense reference evaluator: every rule by plain loops over dense arrays, to the letter of the language's meaning.
+//! Slow, obviously right, and the judge of everything compiled. It uses no isl and nothing of structure inference.
 //!
-//! For a rule `T(x) := sum of products`, every point of every product's iterators at which all comparisons hold adds the product of
-//! its factors to `T(x)`. An access reads the stored unique value, or coefficient times the value that the redundancy map leads to, or 0;
-//! a reciprocal is taken where the tensor is *structurally* non-zero, and makes the product 0 elsewhere. Of a dynamic tensor what is stored is
-//! structurally non-zero. In another semiring than that of sums and products, `adds`, `product` and 0 are the semiring's. Rules are computed one after
-//! the other, each from finished tensors. Arithmetic is of 64 bits; what a rule computes into 32-bit elements is rounded once, when it is finished.
+//! For a rule `T(x) := sum of products`, every point of every product's iterators at which all comparisons hold adds
+//! the product of its factors to `T(x)`. An access reads the stored unique value, or coefficient times the value that
+//! the redundancy map leads to, or 0; a reciprocal is taken where the tensor is *structurally* non-zero, and makes the
+//! product 0 elsewhere. Of a dynamic tensor what is stored is structurally non-zero. In another semiring than that of
+//! sums and products, `adds`, `product` and 0 are the semiring's. Rules are computed one after the other, each from
+//! finished tensors. Arithmetic is of 64 bits; what a rule computes into 32-bit elements is rounded once, when it is
+//! finished.
 //!
-//! Shapes: the extent of a position is the largest over the regions of `:D` (or `:U` where there is no `:D`) of the smallest upper bound
-//! that is written for its iterator, alone, against symbols and numbers; by interval propagation where there is none. A head without
-//! `:D` gets the largest over products of the smallest of such bounds and the extents of the tensors that it subscripts directly.
+//! Shapes: the extent of a position is the largest over the regions of `:D` (or `:U` where there is no `:D`) of the
+//! smallest upper bound that is written for its iterator, alone, against symbols and numbers; by interval propagation
+//! where there is none. A head without `:D` gets the largest over products of the smallest of such bounds and the
+//! extents of the tensors that it subscripts directly.
 
 mod interval;
 mod nest;
@@ -52,7 +55,8 @@ impl Dense {
         position(&self.shape, index)
     }
 
-    /// The same values in a box of another shape of the same rank: what is outside of the array is 0, what is outside of the shape is left out.
+    /// The same values in a box of another shape of the same rank: what is outside of the array is 0, what is outside
+    /// of the shape is left out.
     pub fn resized(&self, shape: &[usize]) -> Dense {
         let mut result = Dense::zeros(shape);
         for (at, value) in result.data.iter_mut().enumerate() {
@@ -240,8 +244,8 @@ impl<'a> Evaluator<'a> {
         &self.shapes[tensor.0]
     }
 
-    /// An upper bound on the number of loop iterations of [`Evaluator::run`], and of elements that it needs: what a caller looks
-    /// at before it starts a run.
+    /// An upper bound on the number of loop iterations of [`Evaluator::run`], and of elements that it needs: what a
+    /// caller looks at before it starts a run.
     pub fn cost(&self) -> u128 {
         let elements = self.shapes.iter().map(|shape| {
             shape.iter().fold(1u128, |all, extent| all.saturating_mul(*extent as u128))
@@ -261,7 +265,8 @@ impl<'a> Evaluator<'a> {
     /// Inputs are read through their declared structure: only the values of unique elements matter.
     ///
     /// # Errors
-    /// A missing input or one of the wrong shape, overflow, an unbounded iterator, contradictory structures, an element outside of its box.
+    /// A missing input or one of the wrong shape, overflow, an unbounded iterator, contradictory structures, an element
+    /// outside of its box.
     pub fn run(
         &self,
         inputs: &BTreeMap<TensorId, Dense>,
@@ -269,7 +274,8 @@ impl<'a> Evaluator<'a> {
         self.run_stored(inputs, &BTreeMap::new())
     }
 
-    /// Computes every rule; `stored` says which elements of dynamic inputs are stored, in C order. Without it these are the values that are not
+    /// Computes every rule; `stored` says which elements of dynamic inputs are stored, in C order. Without it these are
+    /// the values that are not
     /// 0. What is not stored is structurally zero, whatever its value in the array.
     ///
     /// # Errors
@@ -283,8 +289,9 @@ impl<'a> Evaluator<'a> {
         Ok(results.into_iter().map(|(id, (values, _))| (id, values)).collect())
     }
 
-    /// As [`Evaluator::run_stored`], with the elements that are structurally not zero: where all factors of some product are stored and its comparisons hold. Of a tensor
-    /// whose `:F` ends in dense levels, these are whole blocks.
+    /// As [`Evaluator::run_stored`], with the elements that are structurally not zero: where all factors of some
+    /// product are stored and its comparisons hold. Of a tensor whose `:F` ends in dense levels, these are whole
+    /// blocks.
     ///
     /// # Errors
     /// As [`Evaluator::run_stored`].

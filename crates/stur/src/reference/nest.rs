@@ -1,7 +1,8 @@
-//! Loop nests over integer points: every combination of iterator values at which all relations hold, found by plain nested loops.
+//! Loop nests over integer points: every combination of iterator values at which all relations hold, found by plain
+//! nested loops.
 //!
-//! A relation that gives a bound on the loop's own iterator narrows the loop; every other one is tested as soon as all its names have
-//! values. Both only skip points at which a relation is false.
+//! A relation that gives a bound on the loop's own iterator narrows the loop; every other one is tested as soon as all
+//! its names have values. Both only skip points at which a relation is false.
 
 use std::rc::Rc;
 
@@ -284,8 +285,8 @@ fn run(
     Ok(())
 }
 
-/// The slot to loop over next: one that an equality already determines; else the first that no equality could determine later
-/// (`s` in `s = N * i + j` comes after `i` and `j`); else the first.
+/// The slot to loop over next: one that an equality already determines; else the first that no equality could determine
+/// later (`s` in `s = N * i + j` comes after `i` and `j`); else the first.
 fn next(bound: &[bool], waiting: &[Relation]) -> Option<usize> {
     let open: Vec<usize> = (0..bound.len()).filter(|slot| !bound[*slot]).collect();
     let definitions = |slot: usize| {

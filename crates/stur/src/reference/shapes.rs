@@ -80,8 +80,8 @@ impl Evaluator<'_> {
         Ok(shape)
     }
 
-    /// The smallest exclusive upper bound that a chain puts on a slot by itself: `slot < ..` or `slot <= ..` against symbols and
-    /// numbers, also across a chain's middle (`0 <= i <= j < N` bounds `i` by `N`).
+    /// The smallest exclusive upper bound that a chain puts on a slot by itself: `slot < ..` or `slot <= ..` against
+    /// symbols and numbers, also across a chain's middle (`0 <= i <= j < N` bounds `i` by `N`).
     fn direct_bound(
         &self,
         comparisons: &[Comparison],
@@ -121,7 +121,8 @@ impl Evaluator<'_> {
     }
 }
 
-/// Chains without the operands that are not affine in the slots: shapes do not depend on these, whatever the symbols are.
+/// Chains without the operands that are not affine in the slots: shapes do not depend on these, whatever the symbols
+/// are.
 fn affine_parts(comparisons: &[Comparison], slots: &[String]) -> Vec<Comparison> {
     let mut parts = Vec::new();
     for comparison in comparisons {

@@ -1,4 +1,5 @@
-//! Declared structure by brute force: which elements are unique, which are redundant and to which others they lead, and which are zero.
+//! Declared structure by brute force: which elements are unique, which are redundant and to which others they lead, and
+//! which are zero.
 
 use rand::RngCore;
 
@@ -62,8 +63,8 @@ const TOLERANCE: f64 = 1e-9;
 const TOLERANCE_F32: f64 = 1e-6;
 
 impl Evaluator<'_> {
-    /// What an element is, by the tensor's `:D`, `:U` and `:R`. Elements outside of the box are zero; a computed tensor without
-    /// declared structure is unique throughout its box.
+    /// What an element is, by the tensor's `:D`, `:U` and `:R`. Elements outside of the box are zero; a computed tensor
+    /// without declared structure is unique throughout its box.
     ///
     /// # Errors
     /// Overflow, unbounded auxiliary iterators, or an element with more than one meaning.
@@ -109,8 +110,8 @@ impl Evaluator<'_> {
         }
     }
 
-    /// A random array with the declared structure of a tensor: unique elements in ±[0.25, 1], so that reciprocals and relative errors stay
-    /// tame. About half of a dynamic tensor is 0.
+    /// A random array with the declared structure of a tensor: unique elements in ±[0.25, 1], so that reciprocals and
+    /// relative errors stay tame. About half of a dynamic tensor is 0.
     ///
     /// # Errors
     /// As for [`Evaluator::run`].

@@ -1,8 +1,9 @@
-//! The judge: what inference says of a program, compared with the values that the reference evaluator computes from random inputs.
+//! The judge: what inference says of a program, compared with the values that the reference evaluator computes from
+//! random inputs.
 //!
-//! For every tensor: unique and redundant elements are disjoint, redundancies lead to unique elements with the right coefficient, all
-//! other elements are exactly zero. For every rule: no point stands in two statements of one product, and the statements
-//! together compute the unique elements.
+//! For every tensor: unique and redundant elements are disjoint, redundancies lead to unique elements with the right
+//! coefficient, all other elements are exactly zero. For every rule: no point stands in two statements of one product,
+//! and the statements together compute the unique elements.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +26,8 @@ pub fn analyse(source: &str) -> Result<Inferred, String> {
     infer(&program, &context).map_err(|error| format!("{error:?}"))
 }
 
-/// Checks everything at one size. Nothing where the program means nothing at this size, or too much; true where it was checked.
+/// Checks everything at one size. Nothing where the program means nothing at this size, or too much; true where it was
+/// checked.
 pub fn check(inferred: &Inferred, source: &str, symbols: &[i64]) -> Result<bool, String> {
     let program = &inferred.program;
     let Ok(evaluator) = Evaluator::new(program, symbols) else { return Ok(false) };

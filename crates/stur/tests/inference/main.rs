@@ -1,4 +1,5 @@
-//! Inference compared with brute force: what is inferred must hold for the values that the reference evaluator computes.
+//! Inference compared with brute force: what is inferred must hold for the values that the reference evaluator
+//! computes.
 
 mod brute_force;
 mod examples;
@@ -595,7 +596,8 @@ fn declared_structures_of_heads() {
         "#]],
     );
     declared(
-        "O(i, j) := f(i) * f(j)\nO:U(i, j) := (i <= j) + (j < i) * (j = 0)\nO:R(i, j, ip, jp) := (0 < j < i) * (ip = j) * (jp = i)",
+        "O(i, j) := f(i) * f(j)\nO:U(i, j) := (i <= j) + (j < i) * (j = 0)\n\
+        O:R(i, j, ip, jp) := (0 < j < i) * (ip = j) * (jp = i)",
         expect![[r#"
             box N x N
             U := (0 <= i <= j < N) + (0 < i < N) * (j = 0)
@@ -610,7 +612,10 @@ fn declared_structures_of_heads() {
     "#]],
     );
     declared(
-        "O(i, j, k, l) := f(i) * f(j) * f(k) * f(l)\nO:U(i, j, k, l) := (i <= j) * (k <= l)\nO:R(i, j, k, l, a, b, c, d) := (i > j) * (k <= l) * (a = j) * (b = i) * (c = k) * (d = l) + (i <= j) * (k > l) * (a = i) * (b = j) * (c = l) * (d = k) + (i > j) * (k > l) * (a = l) * (b = k) * (c = j) * (d = i) * (k = l + 1) + (i > j) * (k > l + 1) * (a = j) * (b = i) * (c = l) * (d = k)",
+        "O(i, j, k, l) := f(i) * f(j) * f(k) * f(l)\nO:U(i, j, k, l) := (i <= j) * (k <= l)\n\
+        O:R(i, j, k, l, a, b, c, d) := (i > j) * (k <= l) * (a = j) * (b = i) * (c = k) * (d = l) + (i <= j) * (k > \
+        l) * (a = i) * (b = j) * (c = l) * (d = k) + (i > j) * (k > l) * (a = l) * (b = k) * (c = j) * (d = i) * (k = \
+        l + 1) + (i > j) * (k > l + 1) * (a = j) * (b = i) * (c = l) * (d = k)",
         expect![[r#"
             box N x N x N x N
             U := (0 <= i <= j < N) * (0 <= k <= l < N)
@@ -618,7 +623,8 @@ fn declared_structures_of_heads() {
         "#]],
     );
     declared(
-        "O(i, j) := A(i, j) + (-1) * A(j, i)\nO:D(i, j) := (0 <= i < N) * (0 <= j < N)\nO:U(i, j) := (j < i)\nO:R(i, j, ip, jp) := -1 * (i < j) * (ip = j) * (jp = i)",
+        "O(i, j) := A(i, j) + (-1) * A(j, i)\nO:D(i, j) := (0 <= i < N) * (0 <= j < N)\nO:U(i, j) := (j < i)\n\
+        O:R(i, j, ip, jp) := -1 * (i < j) * (ip = j) * (jp = i)",
         expect![[r#"
             box N x N
             U := (0 <= j < i < N)
@@ -663,7 +669,8 @@ fn declared_structures_of_heads() {
     );
 }
 
-/// Of a dynamic tensor the whole box may be non-zero; what is computed from it has the structure that the other factors give.
+/// Of a dynamic tensor the whole box may be non-zero; what is computed from it has the structure that the other factors
+/// give.
 #[test]
 fn dynamic_tensors() {
     let declared = |rule: &str| {
@@ -720,7 +727,8 @@ fn dynamic_tensors() {
 fn other_semirings() {
     let structure = |rule: &str| {
         let source = format!(
-            "symbols: M, N\n{SYMMETRIC}\n{rule}\nz() := V(i, i) * W(i, i) * S(i, j) * A(i, i) * X(x, i) * w(x) * f(i) * T(i, i)"
+            "symbols: M, N\n{SYMMETRIC}\n{rule}\n\
+            z() := V(i, i) * W(i, i) * S(i, j) * A(i, i) * X(x, i) * w(x) * f(i) * T(i, i)"
         );
         let inferred = analyse(&source)?;
         let lines = declarations(&inferred, inferred.program.find("O").unwrap());
@@ -755,7 +763,8 @@ fn with_images(rule: &str) -> String {
     format!("symbols: M, N\n{}\n{rule}\n", used.join("\n"))
 }
 
-/// Subscripts are sums of multiples of several iterators and constants: what is outside of the operands' dimensions is zero.
+/// Subscripts are sums of multiples of several iterators and constants: what is outside of the operands' dimensions is
+/// zero.
 #[test]
 fn convolutions() {
     let cases = [

@@ -30,47 +30,58 @@ const INPUTS: &[(&str, usize, &str)] = &[
     (
         "V",
         2,
-        "V:D(i, j) := (0 <= i < N) * (0 <= j < N)\nV:U(i, j) := (i <= j)\nV:R(i, j, ip, jp) := (i > j) * (ip = j) * (jp = i)",
+        "V:D(i, j) := (0 <= i < N) * (0 <= j < N)\nV:U(i, j) := (i <= j)\n\
+        V:R(i, j, ip, jp) := (i > j) * (ip = j) * (jp = i)",
     ),
     (
         "H",
         2,
-        "H:D(i, j) := (0 <= i < N) * (0 <= j < N)\nH:U(i, j) := (j <= i)\nH:R(i, j, ip, jp) := (j > i) * (ip = j) * (jp = i)",
+        "H:D(i, j) := (0 <= i < N) * (0 <= j < N)\nH:U(i, j) := (j <= i)\n\
+        H:R(i, j, ip, jp) := (j > i) * (ip = j) * (jp = i)",
     ),
     (
         "S",
         2,
-        "S:D(i, j) := (0 <= i < N) * (0 <= j < N)\nS:U(i, j) := (i < j)\nS:R(i, j, ip, jp) := -1 * (j < i) * (ip = j) * (jp = i)",
+        "S:D(i, j) := (0 <= i < N) * (0 <= j < N)\nS:U(i, j) := (i < j)\n\
+        S:R(i, j, ip, jp) := -1 * (j < i) * (ip = j) * (jp = i)",
     ),
     (
         "T",
         2,
-        "T:D(i, j) := (0 <= i < N) * (0 <= j < N)\nT:U(i, j) := (i = 0) + (i > 0) * (j = 0)\nT:R(i, j, ip, jp) := (1 <= i <= j) * (ip = 0) * (jp = j - i) + (1 <= j < i) * (ip = i - j) * (jp = 0)",
+        "T:D(i, j) := (0 <= i < N) * (0 <= j < N)\nT:U(i, j) := (i = 0) + (i > 0) * (j = 0)\n\
+        T:R(i, j, ip, jp) := (1 <= i <= j) * (ip = 0) * (jp = j - i) + (1 <= j < i) * (ip = i - j) * (jp = 0)",
     ),
     (
         "C",
         2,
-        "C:D(i, j) := (0 <= i < N) * (0 <= j < N)\nC:U(i, j) := (i = 0)\nC:R(i, j, ip, jp) := (1 <= i <= j) * (ip = 0) * (jp = j - i) + (j < i) * (ip = 0) * (jp = j - i + N)",
+        "C:D(i, j) := (0 <= i < N) * (0 <= j < N)\nC:U(i, j) := (i = 0)\n\
+        C:R(i, j, ip, jp) := (1 <= i <= j) * (ip = 0) * (jp = j - i) + (j < i) * (ip = 0) * (jp = j - i + N)",
     ),
     (
         "Q",
         2,
-        "Q:D(i, j) := (0 <= i < N) * (0 <= j < N)\nQ:U(i, j) := (j < N - 1)\nQ:R(i, j, ip, jp) := 3 * (j = N - 1) * (N >= 2) * (ip = i) * (jp = 0)",
+        "Q:D(i, j) := (0 <= i < N) * (0 <= j < N)\nQ:U(i, j) := (j < N - 1)\n\
+        Q:R(i, j, ip, jp) := 3 * (j = N - 1) * (N >= 2) * (ip = i) * (jp = 0)",
     ),
     (
         "G",
         2,
-        "G:D(i, j) := (0 <= i < N) * (0 <= j < N)\nG:U(i, j) := (i % 2 = 0) * (j % 2 = 0)\nG:R(i, j, ip, jp) := (i % 2 + j % 2 >= 1) * (ip = i - i % 2) * (jp = j - j % 2)",
+        "G:D(i, j) := (0 <= i < N) * (0 <= j < N)\nG:U(i, j) := (i % 2 = 0) * (j % 2 = 0)\n\
+        G:R(i, j, ip, jp) := (i % 2 + j % 2 >= 1) * (ip = i - i % 2) * (jp = j - j % 2)",
     ),
     (
         "Y",
         3,
-        "Y:D(i, j, k) := (0 <= i < N) * (0 <= j < N) * (0 <= k < N)\nY:U(i, j, k) := (i <= j <= k)\nY:R(i, j, k, ip, jp, kp) := (i <= k < j) * (ip = i) * (jp = k) * (kp = j) + (j < i <= k) * (ip = j) * (jp = i) * (kp = k) + (j <= k < i) * (ip = j) * (jp = k) * (kp = i) + (k < i <= j) * (ip = k) * (jp = i) * (kp = j) + (k < j < i) * (ip = k) * (jp = j) * (kp = i)",
+        "Y:D(i, j, k) := (0 <= i < N) * (0 <= j < N) * (0 <= k < N)\nY:U(i, j, k) := (i <= j <= k)\n\
+        Y:R(i, j, k, ip, jp, kp) := (i <= k < j) * (ip = i) * (jp = k) * (kp = j) + (j < i <= k) * (ip = j) * (jp = \
+        i) * (kp = k) + (j <= k < i) * (ip = j) * (jp = k) * (kp = i) + (k < i <= j) * (ip = k) * (jp = i) * (kp = j) \
+        + (k < j < i) * (ip = k) * (jp = j) * (kp = i)",
     ),
     (
         "Z",
         3,
-        "Z:D(i, j, k) := (0 <= i < N) * (0 <= j < N) * (0 <= k < N)\nZ:U(i, j, k) := (i < j)\nZ:R(i, j, k, ip, jp, kp) := -1 * (i > j) * (ip = j) * (jp = i) * (kp = k)",
+        "Z:D(i, j, k) := (0 <= i < N) * (0 <= j < N) * (0 <= k < N)\nZ:U(i, j, k) := (i < j)\n\
+        Z:R(i, j, k, ip, jp, kp) := -1 * (i > j) * (ip = j) * (jp = i) * (kp = k)",
     ),
     ("D", 3, "D:D(i, j, k) := (0 <= i < N) * (0 <= j < N) * (0 <= k < N)"),
 ];

@@ -22,7 +22,8 @@ fn diagonals(count: usize, extent: &str, symbolic: bool) -> String {
         };
         let _ = writeln!(
             text,
-            "B{w}:D(i, j) := (0 <= i < {extent}) * (0 <= j < {extent})\nB{w}:U(i, j) := {stride}\nC{w}:D(j, k) := (0 <= j < {extent}) * (0 <= k < M)"
+            "B{w}:D(i, j) := (0 <= i < {extent}) * (0 <= j < {extent})\nB{w}:U(i, j) := {stride}\n\
+            C{w}:D(j, k) := (0 <= j < {extent}) * (0 <= k < M)"
         );
     }
     text

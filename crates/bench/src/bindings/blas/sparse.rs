@@ -98,8 +98,9 @@ impl Routines {
         })
     }
 
-    /// A matrix; the coordinates of row `i` are those from `positions[i]` to `positions[i + 1]`. If `columns` are given, it is prepared for products with
-    /// matrices of so many columns, or with vectors if there is one column: MKL may store it anew in a form of its own. Else its rows are used as they stand.
+    /// A matrix; the coordinates of row `i` are those from `positions[i]` to `positions[i + 1]`. If `columns` are
+    /// given, it is prepared for products with matrices of so many columns, or with vectors if there is one column: MKL
+    /// may store it anew in a form of its own. Else its rows are used as they stand.
     ///
     /// # Errors
     /// Arrays that are no matrix of this shape; whatever MKL reports.
@@ -125,7 +126,8 @@ impl Routines {
         let [rows, width] = super::sizes(shape)?;
         let mut handle = std::ptr::null_mut();
         let starts = positions.as_mut_ptr();
-        // SAFETY: the arrays are a matrix of this shape, checked above; they live as long as the handle, beside which they are kept.
+        // SAFETY: the arrays are a matrix of this shape, checked above; they live as long as the handle, beside which
+        // they are kept.
         let status = unsafe {
             let ends = starts.add(1);
             let (at, values) = (coordinates.as_mut_ptr(), values.as_mut_ptr());

@@ -1,13 +1,13 @@
-//! What the columns of linear forms stand for: parameters, then the variables that are summed over, then floors of parameters, which are
-//! added as counting goes on.
+//! What the columns of linear forms stand for: parameters, then the variables that are summed over, then floors of
+//! parameters, which are added as counting goes on.
 
 use super::form::{Form, fits};
 use crate::{Atom, Floor, LinearExpr, Result, Term};
 use num_integer::Integer;
 use std::fmt::Write;
 
-/// The columns of one basic set. Invariant: a floor is of parameters and of floors before it, with coefficients and a constant in
-/// `0..denominator` that have no common divisor with the denominator.
+/// The columns of one basic set. Invariant: a floor is of parameters and of floors before it, with coefficients and a
+/// constant in `0..denominator` that have no common divisor with the denominator.
 #[derive(Clone, Debug)]
 pub(super) struct Columns {
     params: Vec<String>,
@@ -54,8 +54,8 @@ impl Columns {
         form.nonzero().filter(|(column, _)| self.is_variable(*column))
     }
 
-    /// `floor(numerator / denominator)` as a form, for a numerator without variables; and the constraints that define what column this
-    /// adds, if it adds one.
+    /// `floor(numerator / denominator)` as a form, for a numerator without variables; and the constraints that define
+    /// what column this adds, if it adds one.
     ///
     /// `floor((5 N + 7) / 2)` -> `2 N + 3 + q`, with `q = floor((N + 1) / 2)`
     pub(super) fn floor(

@@ -87,7 +87,8 @@ impl Form {
         rest.plus(value, coefficient)
     }
 
-    /// Every number `v` as `quotient * divisor + remainder`: the forms of the quotients and of the remainders (`0..divisor`).
+    /// Every number `v` as `quotient * divisor + remainder`: the forms of the quotients and of the remainders
+    /// (`0..divisor`).
     pub(super) fn divided(&self, divisor: i64) -> (Form, Form) {
         let quotients = self.coefficients.iter().map(|c| c.div_euclid(divisor)).collect();
         let remainders = self.coefficients.iter().map(|c| c.rem_euclid(divisor)).collect();

@@ -1,22 +1,26 @@
-//! The second counter: sums over the integer points of parametric sets in pure Rust, by Faulhaber's formula (section 4 of the DASTAC paper
-//! asks for the counts; it takes them from Barvinok, which this neither needs nor resembles).
+//! The second counter: sums over the integer points of parametric sets in pure Rust, by Faulhaber's formula (section 4
+//! of the DASTAC paper asks for the counts; it takes them from Barvinok, which this neither needs nor resembles).
 //!
-//! isl does the polyhedral part: it makes basic sets disjoint, writes existential dimensions as floors, and removes redundant constraints.
-//! Then one variable at a time is summed over:
+//! isl does the polyhedral part: it makes basic sets disjoint, writes existential dimensions as floors, and removes
+//! redundant constraints. Then one variable at a time is summed over:
 //!
-//! 1. A floor of variables becomes one more variable: it has exactly one value at each point. A floor of parameters is as good as a parameter.
-//! 2. An equality determines a variable. If no variable has the coefficient 1 or -1, Euclid's algorithm on the variables makes one; a common
-//!    divisor of them all asks a condition of the parameters, and leaves a floor of them.
-//! 3. With bounds `f_1 / a_1, f_2 / a_2, .. <= x <= g_1 / b_1, g_2 / b_2, ..` the rest of the set is split by which of the lower ones is the
-//!    largest and which of the upper ones the smallest, as fractions, and the summand becomes its sum from `ceil(f / a)` to `floor(g / b)` for
-//!    these. That sum is right wherever `f / a <= g / b`: then `floor(g / b) >= ceil(f / a) - 1`, and the sum of no summand is 0.
-//! 4. What is rounded must depend on parameters only. So other variables are split into residue classes, `y = m z + t`, each with a summand
-//!    of its own. The constraints do not know the classes: these multiply summands, never systems of constraints or pieces of the result.
+//! 1. A floor of variables becomes one more variable: it has exactly one value at each point. A floor of parameters is
+//!    as good as a parameter.
+//! 2. An equality determines a variable. If no variable has the coefficient 1 or -1, Euclid's algorithm on the
+//!    variables makes one; a common divisor of them all asks a condition of the parameters, and leaves a floor of them.
+//! 3. With bounds `f_1 / a_1, f_2 / a_2, .. <= x <= g_1 / b_1, g_2 / b_2, ..` the rest of the set is split by which of
+//!    the lower ones is the largest and which of the upper ones the smallest, as fractions, and the summand becomes its
+//!    sum from `ceil(f / a)` to `floor(g / b)` for these. That sum is right wherever `f / a <= g / b`: then
+//!    `floor(g / b) >= ceil(f / a) - 1`, and the sum of no summand is 0.
+//! 4. What is rounded must depend on parameters only. So other variables are split into residue classes, `y = m z + t`,
+//!    each with a summand of its own. The constraints do not know the classes: these multiply summands, never systems
+//!    of constraints or pieces of the result.
 //!
 //! `1` on `{ [i, j] : 0 <= j <= i < N }` -> `i + 1` on `{ [i] : 0 <= i < N }` -> `N (N + 1) / 2` on `N >= 1`
 //!
-//! Invariants: the points of all systems of one basic set stay disjoint; every step removes a variable, or brings an equality closer to one
-//! that does, so it ends; coefficients are 64 bits and numbers of polynomials fractions of 128 bits, with overflow an error.
+//! Invariants: the points of all systems of one basic set stay disjoint; every step removes a variable, or brings an
+//! equality closer to one that does, so it ends; coefficients are 64 bits and numbers of polynomials fractions of 128
+//! bits, with overflow an error.
 
 mod columns;
 mod form;
@@ -35,7 +39,8 @@ use rows::Rows;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// A part of a sum: a condition on the parameters in isl's notation, and the value under it. Parts may overlap; their values add.
+/// A part of a sum: a condition on the parameters in isl's notation, and the value under it. Parts may overlap; their
+/// values add.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     /// The condition, such as `0 + 1*N >= 0`.
@@ -44,8 +49,8 @@ pub(crate) struct Part {
     pub(crate) value: Vec<Term>,
 }
 
-/// The sum of `summand` (1 if there is none) over the points of a set with finitely many for each of the parameters. `budget` is the number of
-/// systems of constraints that may be looked at, and is reduced by what was.
+/// The sum of `summand` (1 if there is none) over the points of a set with finitely many for each of the parameters.
+/// `budget` is the number of systems of constraints that may be looked at, and is reduced by what was.
 ///
 /// # Errors
 /// [`Error::Infinite`], [`Error::Overflow`], [`Error::TooComplex`] when the budget is spent.
@@ -77,8 +82,8 @@ pub(crate) fn sum(
     Ok(parts)
 }
 
-/// Whether a set is one basic set without floors, all of whose constraints have the coefficients 1, 0 and -1 on variables: what this counter is
-/// faster on than any other.
+/// Whether a set is one basic set without floors, all of whose constraints have the coefficients 1, 0 and -1 on
+/// variables: what this counter is faster on than any other.
 pub(crate) fn is_easy(set: &Set) -> Result<bool> {
     let (context, rank) = (set.context(), set.rank());
     let basics = basic_sets(set)?;
@@ -150,7 +155,8 @@ struct Sums<'a> {
 struct Summands {
     /// The moduli of the variables; 1 for those that are not here.
     moduli: BTreeMap<usize, i64>,
-    /// The residues of the variables that have a modulus, in their order, and the summand of that class. Other classes have the summand 0.
+    /// The residues of the variables that have a modulus, in their order, and the summand of that class. Other classes
+    /// have the summand 0.
     classes: BTreeMap<Vec<i64>, Polynomial>,
 }
 
@@ -243,7 +249,8 @@ impl Sums<'_> {
         let part: Vec<(usize, i64)> = self.columns.variable_part(&equality).collect();
         let divisor = part.iter().fold(0, |divisor: i64, (_, c)| divisor.gcd(c));
         if divisor > 1 {
-            // divisor * (..) + rest = 0: with q = floor(rest / divisor) it is the condition divisor * q = rest, and (..) + q = 0.
+            // divisor * (..) + rest = 0: with q = floor(rest / divisor) it is the condition divisor * q = rest, and
+            // (..) + q = 0.
             rows.equalities.retain(|row| *row != equality);
             let mut rest = equality.clone();
             part.iter().for_each(|&(column, _)| rest.set(column, 0));
@@ -369,7 +376,8 @@ impl Sums<'_> {
         Ok(())
     }
 
-    /// The classes for all combinations of residues that the bounds need, each with `z` in place of the variable `x = m z + t`.
+    /// The classes for all combinations of residues that the bounds need, each with `z` in place of the variable
+    /// `x = m z + t`.
     fn refined(&mut self, bounds: &Bounds, summands: &Summands) -> Result<Vec<Class>> {
         let variable = bounds.variable;
         let modulus = summands.modulus(variable);

@@ -1,7 +1,8 @@
 //! Exact polynomials over numbered columns, and their sums between linear bounds.
 //!
-//! Invariants: no term has the coefficient 0; the factors of a monomial are sorted by column and have exponents above 0. Numbers are
-//! fractions of 128-bit integers, and everything that could overflow is an error, never a wrong number.
+//! Invariants: no term has the coefficient 0; the factors of a monomial are sorted by column and have exponents
+//! above 0.
+//! Numbers are fractions of 128-bit integers, and everything that could overflow is an error, never a wrong number.
 
 use super::form::Form;
 use crate::{Error, Result};
@@ -132,7 +133,8 @@ impl Polynomial {
         Polynomial::evaluate(&self.by_power(column), &Polynomial::linear(value))
     }
 
-    /// The sum for `column` from `below + 1` to `high`, which do not mention it: right wherever `high >= below`, so also for no summand.
+    /// The sum for `column` from `below + 1` to `high`, which do not mention it: right wherever `high >= below`, so
+    /// also for no summand.
     ///
     /// `1` from `-1 + 1` to `i` -> `i + 1`
     pub(super) fn sum(
@@ -141,7 +143,8 @@ impl Polynomial {
         below: &Polynomial,
         high: &Polynomial,
     ) -> Result<Polynomial> {
-        // With S_k(n) = 1^k + .. + n^k, a polynomial without a constant term: sum of c_k * x^k = sum of c_k * (S_k(high) - S_k(below)).
+        // With S_k(n) = 1^k + .. + n^k, a polynomial without a constant term: sum of c_k * x^k = sum of c_k *
+        // (S_k(high) - S_k(below)).
         let powers = self.by_power(column);
         let mut total = vec![Polynomial::default(); powers.len() + 1];
         for (k, coefficient) in powers.iter().enumerate() {
@@ -175,7 +178,8 @@ fn joined(left: &Monomial, right: &Monomial) -> Monomial {
     }
 }
 
-/// Faulhaber's formula: the coefficients of `1^k + .. + n^k` by power of n, from the power 0 (whose coefficient is 0) to k + 1.
+/// Faulhaber's formula: the coefficients of `1^k + .. + n^k` by power of n, from the power 0 (whose coefficient is 0)
+/// to k + 1.
 fn power_sum(k: usize) -> Result<Vec<Number>> {
     // (n + 1)^(k+1) - 1 = sum over j <= k of C(k+1, j) S_j(n), solved for S_k.
     let mut known: Vec<Vec<Number>> = Vec::new();

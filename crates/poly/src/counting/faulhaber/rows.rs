@@ -1,4 +1,5 @@
-//! Systems of linear constraints over numbered columns; isl finds what is redundant, implicitly equal or impossible in them.
+//! Systems of linear constraints over numbered columns; isl finds what is redundant, implicitly equal or impossible in
+//! them.
 
 use super::form::Form;
 use crate::context::{Handle, to_i64};
@@ -23,8 +24,8 @@ impl Rows {
         Ok(Rows { equalities: all(&self.equalities)?, inequalities: all(&self.inequalities)? })
     }
 
-    /// The same integer points in as few constraints as possible, or `None` if there are none (a rational point without an integer one can
-    /// go unnoticed).
+    /// The same integer points in as few constraints as possible, or `None` if there are none (a rational point without
+    /// an integer one can go unnoticed).
     pub(super) fn simplified(&self, context: &Context) -> Result<Option<Rows>> {
         let Some(rows) = self.normalized()? else { return Ok(None) };
         if rows.equalities.is_empty() && rows.inequalities.len() <= 1 {
@@ -61,7 +62,8 @@ impl Rows {
         Rows { equalities: forms(equalities), inequalities: forms(inequalities) }.normalized()
     }
 
-    /// Without common divisors, rows that say nothing, and rows beside stricter ones; sorted. `None` for an obvious contradiction.
+    /// Without common divisors, rows that say nothing, and rows beside stricter ones; sorted. `None` for an obvious
+    /// contradiction.
     fn normalized(&self) -> Result<Option<Rows>> {
         let mut equalities = BTreeSet::new();
         for form in &self.equalities {
@@ -110,7 +112,8 @@ impl Rows {
 /// The rows of a matrix.
 pub(super) type Numbers = Vec<Vec<i64>>;
 
-/// The numbers of the equalities and of the inequalities of a basic set: of dimensions, parameters, floors, and the constant.
+/// The numbers of the equalities and of the inequalities of a basic set: of dimensions, parameters, floors, and the
+/// constant.
 pub(super) fn elements(set: &Handle<sys::isl_basic_set>) -> Result<(Numbers, Numbers)> {
     let context = set.context();
     use sys::{isl_dim_cst as cst, isl_dim_div as div, isl_dim_param as param, isl_dim_set as dim};
