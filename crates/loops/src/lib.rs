@@ -3,6 +3,7 @@
 //! - [`ir`]: the data types and their invariants, re-exported here.
 //! - [`place`]: memory spaces and levels of parallelism.
 //! - [`machine`]: what passes know of the machine.
+//! - [`abi`]: what callers of compiled functions must know.
 //! - [`build`]: constructors that fold constants. [`visit`]: traversal and substitution. [`eval`]: values of
 //!   integer expressions.
 //! - [`print`](mod@print) and [`parse`](mod@parse): the text form, `parse(print(m)) == m.canonical()`.
@@ -11,6 +12,7 @@
 //! - [`hints`]: what schedules and passes say about loops.
 //! - [`passes`]: rewrites of a module, in one registry.
 
+pub mod abi;
 pub mod build;
 pub mod canonical;
 pub mod count;

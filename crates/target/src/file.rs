@@ -1,0 +1,260 @@
+//! Machines in text files: what passes would do for a machine that is not at hand.
+//!
+//! ```text
+//! # 256 cores of four lanes, each with a scratchpad
+//! vector_bytes = 16
+//! registers = 32
+//! fuses = yes
+//! gathers = no
+//! l1 = 65536
+//! l2 = 67108864
+//! memory scratchpad = 65536 each of cores
+//! level cores = 256
+//! level lanes = 4
+//! level threads
+//! ```
+//!
+//! `#` starts a comment. Every number stands once, memories and levels as often as there are any; a level without a
+//! number has as many processors as there are when the code runs.
+
+use std::fmt::Write;
+
+use dastac_loops::machine::{Machine, Memory, Processors};
+use dastac_loops::{ParallelLevel, Space};
+
+/// A text that describes no machine.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {problem}")]
+pub struct FileError {
+    /// The line, from 1; for what is missing, the one after the last.
+    pub line: usize,
+    /// What is wrong.
+    pub problem: Problem,
+}
+
+/// What is wrong with a description.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// A line that says nothing known.
+    #[error(
+        "expected `NAME = NUMBER`, `memory SPACE = BYTES each of LEVEL` or `level LEVEL = NUMBER`, found `{0}`"
+    )]
+    Line(String),
+    /// Not a positive number.
+    #[error("`{0}` is not a positive number")]
+    Number(String),
+    /// Neither yes nor no.
+    #[error("`{0}` is neither `yes` nor `no`")]
+    Answer(String),
+    /// No such memory space.
+    #[error("there is no memory space `{0}`; there are {known}", known = words(Space::ALL))]
+    Space(String),
+    /// No such level.
+    #[error("there is no level of parallelism `{0}`; there are {known}", known = words(ParallelLevel::ALL))]
+    Level(String),
+    /// Something is said twice.
+    #[error("`{0}` is given twice")]
+    Twice(String),
+    /// Something is not said.
+    #[error("`{0}` is missing")]
+    Missing(&'static str),
+}
+
+fn words<T>(all: &[(T, &str)]) -> String {
+    all.iter().map(|(_, name)| *name).collect::<Vec<_>>().join(", ")
+}
+
+/// Reads a description.
+///
+/// # Errors
+/// The first line that says nothing known, or what is missing.
+pub fn parse(text: &str) -> Result<Machine, FileError> {
+    let mut draft = Draft::default();
+    for (at, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or("").trim();
+        if !line.is_empty() {
+            draft.line(line).map_err(|problem| FileError { line: at + 1, problem })?;
+        }
+    }
+    let line = text.lines().count() + 1;
+    draft.finish().map_err(|problem| FileError { line, problem })
+}
+
+/// Writes a description that [`parse`] reads as the same machine.
+pub fn print(machine: &Machine) -> String {
+    let answer = |yes: bool| if yes { "yes" } else { "no" };
+    let mut text = format!(
+        "vector_bytes = {}\nregisters = {}\nfuses = {}\ngathers = {}\nl1 = {}\nl2 = {}\n",
+        machine.vector_bytes,
+        machine.registers,
+        answer(machine.fuses),
+        answer(machine.gathers),
+        machine.l1,
+        machine.l2,
+    );
+    for Memory { space, bytes, level } in &machine.memories {
+        let _ = writeln!(text, "memory {} = {bytes} each of {}", space.name(), level.name());
+    }
+    for Processors { level, count } in &machine.levels {
+        let count = count.map_or(String::new(), |count| format!(" = {count}"));
+        let _ = writeln!(text, "level {}{count}", level.name());
+    }
+    text
+}
+
+/// What has been read so far.
+#[derive(Default)]
+struct Draft {
+    numbers: Vec<(String, i64)>,
+    answers: Vec<(String, bool)>,
+    memories: Vec<Memory>,
+    levels: Vec<Processors>,
+}
+
+const NUMBERS: &[&str] = &["vector_bytes", "registers", "l1", "l2"];
+const ANSWERS: &[&str] = &["fuses", "gathers"];
+
+impl Draft {
+    fn line(&mut self, line: &str) -> Result<(), Problem> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            ["memory", space, "=", bytes, "each", "of", level] => self.memory(space, bytes, level),
+            ["level", level] => self.level(level, None),
+            ["level", level, "=", count] => self.level(level, Some(count)),
+            [name, "=", value] if NUMBERS.contains(&name) => {
+                self.fresh(name)?;
+                self.numbers.push((name.to_owned(), number(value)?));
+                Ok(())
+            }
+            [name, "=", value] if ANSWERS.contains(&name) => {
+                self.fresh(name)?;
+                self.answers.push((name.to_owned(), answer(value)?));
+                Ok(())
+            }
+            _ => Err(Problem::Line(line.to_owned())),
+        }
+    }
+
+    /// Fails where a name was given before.
+    fn fresh(&self, name: &str) -> Result<(), Problem> {
+        let numbers = self.numbers.iter().map(|(known, _)| known);
+        match numbers.chain(self.answers.iter().map(|(known, _)| known)).any(|known| known == name)
+        {
+            true => Err(Problem::Twice(name.to_owned())),
+            false => Ok(()),
+        }
+    }
+
+    fn memory(&mut self, space: &str, bytes: &str, level: &str) -> Result<(), Problem> {
+        let found = Space::find(space).ok_or_else(|| Problem::Space(space.to_owned()))?;
+        if self.memories.iter().any(|memory| memory.space == found) {
+            return Err(Problem::Twice(space.to_owned()));
+        }
+        let level = level_of(level)?;
+        self.memories.push(Memory { space: found, bytes: number(bytes)?, level });
+        Ok(())
+    }
+
+    fn level(&mut self, name: &str, count: Option<&str>) -> Result<(), Problem> {
+        let level = level_of(name)?;
+        if self.levels.iter().any(|known| known.level == level) {
+            return Err(Problem::Twice(name.to_owned()));
+        }
+        self.levels.push(Processors { level, count: count.map(number).transpose()? });
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Machine, Problem> {
+        let number = |name: &'static str| {
+            let found = self.numbers.iter().find(|(known, _)| known == name);
+            found.map(|(_, value)| *value).ok_or(Problem::Missing(name))
+        };
+        let answer = |name: &'static str| {
+            let found = self.answers.iter().find(|(known, _)| known == name);
+            found.map(|(_, value)| *value).ok_or(Problem::Missing(name))
+        };
+        Ok(Machine {
+            vector_bytes: number("vector_bytes")?,
+            registers: number("registers")?,
+            fuses: answer("fuses")?,
+            gathers: answer("gathers")?,
+            l1: number("l1")?,
+            l2: number("l2")?,
+            memories: self.memories.clone(),
+            levels: self.levels.clone(),
+        })
+    }
+}
+
+fn number(text: &str) -> Result<i64, Problem> {
+    let value = text.parse().ok().filter(|value| *value > 0);
+    value.ok_or_else(|| Problem::Number(text.to_owned()))
+}
+
+fn answer(text: &str) -> Result<bool, Problem> {
+    match text {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err(Problem::Answer(text.to_owned())),
+    }
+}
+
+fn level_of(name: &str) -> Result<ParallelLevel, Problem> {
+    ParallelLevel::find(name).ok_or_else(|| Problem::Level(name.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+
+    const EXAMPLE: &str = "\
+vector_bytes = 16
+registers = 32
+fuses = yes
+gathers = no
+l1 = 65536
+l2 = 67108864
+memory scratchpad = 65536 each of cores
+level cores = 256
+level lanes = 4
+level threads
+";
+
+    #[test]
+    fn descriptions_read_back() {
+        let machine = parse(EXAMPLE).unwrap();
+        assert_eq!(print(&machine), EXAMPLE);
+        assert_eq!(machine.bytes_of(Space::Scratchpad), 65536);
+        assert!(machine.has(ParallelLevel::Cores) && !machine.has(ParallelLevel::Blocks));
+        assert_eq!(parse(&print(&Machine::PLAIN)), Ok(Machine::PLAIN));
+    }
+
+    #[test]
+    fn errors_name_the_line() {
+        let with = |line: &str| parse(&format!("# machine\n{EXAMPLE}{line}\n"));
+        let lines = [
+            "l1 = 3",
+            "l3 = 3",
+            "memory attic = 3 each of cores",
+            "memory shared = 0 each of cores",
+        ];
+        let more =
+            ["memory shared = 8 each of moons", "level cores", "level moons = 2", "fuses = no"];
+        let all = lines.iter().chain(&more).map(|line| with(line).unwrap_err().to_string());
+        let mut all: Vec<String> = all.collect();
+        all.push(parse("registers = 8\nfuses = perhaps").unwrap_err().to_string());
+        all.push(parse("registers = 8").unwrap_err().to_string());
+        expect![[r#"
+            line 12: `l1` is given twice
+            line 12: expected `NAME = NUMBER`, `memory SPACE = BYTES each of LEVEL` or `level LEVEL = NUMBER`, found `l3 = 3`
+            line 12: there is no memory space `attic`; there are main, stack, shared, scratchpad
+            line 12: `0` is not a positive number
+            line 12: there is no level of parallelism `moons`; there are threads, blocks, cores, lanes
+            line 12: `cores` is given twice
+            line 12: there is no level of parallelism `moons`; there are threads, blocks, cores, lanes
+            line 12: `fuses` is given twice
+            line 2: `perhaps` is neither `yes` nor `no`
+            line 2: `vector_bytes` is missing"#]].assert_eq(&all.join("\n"));
+    }
+}
