@@ -28,7 +28,8 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
             "dastac-iterate",
         ],
     ),
-    ("crates/backend", "dastac-backend", &["dastac-loops"]),
+    ("crates/target", "dastac-target", &["dastac-loops"]),
+    ("crates/backend", "dastac-backend", &["dastac-loops", "dastac-target"]),
     ("crates/formats", "dastac-formats", &["dastac-stur"]),
     ("crates/iterate", "dastac-iterate", &["dastac-formats", "dastac-stur", "dastac-loops"]),
     (
@@ -43,6 +44,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
             "dastac-poly",
             "dastac-sched",
             "dastac-stur",
+            "dastac-target",
         ],
     ),
     (
