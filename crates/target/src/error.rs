@@ -100,7 +100,7 @@ pub enum Illegal {
         level: ParallelLevel,
     },
     /// Elements of a type that the machine does not compute with.
-    #[error("buffer `{buffer}` has elements of type {element:?}, which the machine does not have")]
+    #[error("buffer `{buffer}` has elements of type {}, which the machine does not have", .element.name())]
     Element {
         /// The buffer.
         buffer: String,

@@ -48,9 +48,11 @@ fn spaces(module: &Module, machine: &Machine) -> Vec<Illegal> {
     illegal.collect()
 }
 
+/// What the callers of exported functions cannot pass.
 fn arguments(module: &Module, function: &Function) -> Vec<Illegal> {
+    let exported = function.private.is_none();
     let buffers = function.args.iter().map(|(id, _)| &module.buffers[id.0 as usize]);
-    let elsewhere = buffers.filter(|buffer| buffer.space != Space::Main);
+    let elsewhere = buffers.filter(|buffer| exported && buffer.space != Space::Main);
     let illegal = elsewhere.map(|buffer| Illegal::Argument {
         function: function.name.clone(),
         buffer: buffer.name.clone(),
@@ -184,6 +186,7 @@ mod tests {
         let text =
             "module()\nbuffer A : f32[1] in shared\nfunc f(out A) { A[0] = 1.0 A[1] = A[2] }";
         let error = check(&parse(text).unwrap(), &machine(), "a test").unwrap_err();
-        expect!["no code for a test: buffer `A` stands in shared memory, which the machine does not have; function `f` takes buffer `A`, which does not stand in main memory"].assert_eq(&error.to_string());
+        expect!["no code for a test: buffer `A` stands in shared memory, which the machine does not have; function \
+            `f` takes buffer `A`, which does not stand in main memory"].assert_eq(&error.to_string());
     }
 }

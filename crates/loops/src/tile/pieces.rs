@@ -172,8 +172,7 @@ impl Pieces<'_> {
                 | Stmt::CoIter(_)
                 | Stmt::Workspace(_)
                 | Stmt::Let(_)
-                | Stmt::Store(_)
-                | Stmt::Register(_) => {}
+                | Stmt::Store(_) => {}
             }
             self.facts.truncate(len);
             result.push(stmt);
