@@ -61,5 +61,6 @@ pub use dastac_iterate as iterate;
 pub use dastac_layout as layout;
 pub use dastac_loops as loops;
 pub use dastac_poly as poly;
+pub use dastac_runtime as runtime;
 pub use dastac_sched as sched;
 pub use dastac_stur as stur;

@@ -28,8 +28,9 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
             "dastac-iterate",
         ],
     ),
+    ("crates/runtime", "dastac-runtime", &["dastac-elements", "dastac-loops"]),
     ("crates/target", "dastac-target", &["dastac-loops"]),
-    ("crates/backend", "dastac-backend", &["dastac-loops", "dastac-target"]),
+    ("crates/backend", "dastac-backend", &["dastac-loops", "dastac-runtime", "dastac-target"]),
     ("crates/formats", "dastac-formats", &["dastac-stur"]),
     ("crates/iterate", "dastac-iterate", &["dastac-formats", "dastac-stur", "dastac-loops"]),
     (
@@ -42,6 +43,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
             "dastac-layout",
             "dastac-loops",
             "dastac-poly",
+            "dastac-runtime",
             "dastac-sched",
             "dastac-stur",
             "dastac-target",
@@ -57,6 +59,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
             "dastac-iterate",
             "dastac-layout",
             "dastac-loops",
+            "dastac-runtime",
             "dastac-sched",
             "dastac-stur",
         ],
@@ -72,6 +75,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
             "dastac-layout",
             "dastac-loops",
             "dastac-poly",
+            "dastac-runtime",
             "dastac-sched",
             "dastac-stur",
         ],
@@ -88,12 +92,20 @@ const RESERVED: &[(&str, &[&str])] = &[
     ("melior", &["dastac-backend"]),
     ("mlir-sys", &["dastac-backend"]),
     ("llvm-sys", &["dastac-backend"]),
-    ("libloading", &["isl-vendor", "dastac-backend", "dastac-bench"]),
+    ("libloading", &["isl-vendor", "dastac-backend", "dastac-bench", "dastac-runtime"]),
+    ("object", &["dastac-runtime"]),
+    ("rustix", &["dastac-runtime"]),
 ];
 
 /// The crates whose job it is to call C.
-const UNSAFE: &[&str] =
-    &["isl-vendor", "dastac-elements", "dastac-poly", "dastac-backend", "dastac-bench"];
+const UNSAFE: &[&str] = &[
+    "isl-vendor",
+    "dastac-elements",
+    "dastac-poly",
+    "dastac-backend",
+    "dastac-bench",
+    "dastac-runtime",
+];
 
 /// All dependencies of each package of the workspace, of every kind (normal, dev, build).
 fn dependencies() -> BTreeMap<String, BTreeSet<String>> {

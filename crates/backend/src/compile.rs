@@ -5,6 +5,7 @@ use crate::emit::{self, Emitted};
 use crate::llvm::{Code, Machine};
 use crate::mlir::Session;
 use crate::{Error, Result};
+use dastac_loops::abi::Abi;
 use dastac_loops::{Module, verify};
 use llvm_sys::target_machine::LLVMCodeGenFileType;
 use std::time::{Duration, Instant};
@@ -30,8 +31,8 @@ pub struct Options {
     pub prefix: String,
     /// Whether parallel loops run on several threads; the code then needs OpenMP's library.
     pub parallel: bool,
-    /// Whether every access asserts that it stays within its buffer. One that does not says so on standard error and ends the process with
-    /// `abort`, whichever thread it is on.
+    /// Whether every access asserts that it stays within its buffer. One that does not says so on standard error and
+    /// ends the process with `abort`, whichever thread it is on.
     pub checked: bool,
     /// The CPU.
     pub cpu: Cpu,
@@ -72,7 +73,8 @@ pub fn compile(module: &Module, options: &Options) -> Result<Compiled> {
     })
 }
 
-/// Prepares MLIR and LLVM for the first compilation of this process (some 10 ms): for a thread of its own, while another is busy.
+/// Prepares MLIR and LLVM for the first compilation of this process (some 10 ms): for a thread of its own, while
+/// another is busy.
 pub fn warm_up() {
     crate::llvm::initialize();
     drop(Session::new());
@@ -118,6 +120,11 @@ impl Compiled {
     /// The module that this was compiled from.
     pub fn module(&self) -> &Module {
         &self.module
+    }
+
+    /// What callers of the code must know.
+    pub fn abi(&self) -> Abi {
+        Abi::of(&self.module, &self.options.prefix)
     }
 
     /// The options that this was compiled with.

@@ -3,14 +3,15 @@
 //! Data flows one way: [`compile`] writes a [`dastac_loops::Module`] as MLIR in the `affine`, `scf`, `arith`
 //! and `memref` dialects, lowers it to LLVM IR, optimises it for one CPU and keeps the object code as
 //! [`Compiled`]. From there:
-//! - [`Jit`] loads the object into this process and calls its functions,
+//! - [`Compiled::abi`] says what callers must know: the run time (`dastac-runtime`) loads the object into this process
+//!   and calls its functions,
 //! - [`link::shared_library`] makes a shared library of it, [`header::c_header`] declares it to C.
 //!
 //! Invariants:
 //! - Equal modules and options give equal text and code on one machine.
 //! - Nothing is printed: MLIR's and LLVM's diagnostics come back inside [`Error`].
 //! - A module whose accesses stay within its buffers' sizes (an invariant of the loop IR) never touches
-//!   memory that the caller did not pass: [`Jit::call`] checks every buffer against the module.
+//!   memory that the caller did not pass: the run time checks every buffer against [`Compiled::abi`].
 //!
 //! # Calling convention
 //!
@@ -20,7 +21,7 @@
 //! - `void f__packed(const int64_t *params, void *const *buffers)`: the same for callers that know the number
 //!   of buffers only at run time.
 
-// LLVM's C interface and the entry of just-compiled code have no safe form.
+// LLVM's C interface has no safe form.
 #![allow(unsafe_code)]
 
 mod affine;
@@ -30,12 +31,9 @@ mod cpu;
 mod emit;
 mod error;
 pub mod header;
-mod jit;
 pub mod link;
 mod llvm;
 mod mlir;
-mod native;
-pub mod openmp;
 
 #[cfg(test)]
 mod tests;
@@ -44,9 +42,7 @@ pub use aligned::{AlignedVec, Scalar};
 pub use compile::{Compiled, OptLevel, Options, compile, warm_up};
 pub use cpu::Cpu;
 pub use error::Error;
-pub use jit::{BufferArg, Jit};
 pub use llvm::llvm_version;
-pub use native::Native;
 
 /// Ends the process at once: no destructors, no `atexit` handlers. For a thread that must stop the process while
 /// another is inside of a library whose destructors would then pull the ground away.

@@ -1,7 +1,7 @@
 //! Shared libraries from object code, through the system's C compiler.
 
-use crate::{Error, Result, openmp};
-use std::ffi::OsString;
+use crate::{Error, Result};
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,10 +9,10 @@ use std::process::{Command, Stdio};
 /// Makes the shared library `path` of `object`. It exports the module's functions and nothing else, and its
 /// `soname` is the file's name.
 ///
-/// With `openmp`, the library depends on OpenMP's by name; a folder to look in is only recorded where the
-/// loader does not find it by itself. The compiler is `cc`, or what `CC` says. The file appears whole or not
-/// at all.
-pub fn shared_library(object: &[u8], path: &Path, openmp: bool) -> Result<()> {
+/// With `openmp`, the name or path of OpenMP's library, the library depends on that one; a folder to look in is only
+/// recorded where the loader does not find it by itself. The compiler is `cc`, or what `CC` says. The file appears
+/// whole or not at all.
+pub fn shared_library(object: &[u8], path: &Path, openmp: Option<&OsStr>) -> Result<()> {
     let write_error = |source| Error::Write { path: path.to_owned(), source };
     let name =
         path.file_name().ok_or_else(|| write_error(std::io::ErrorKind::InvalidInput.into()))?;
@@ -28,8 +28,8 @@ pub fn shared_library(object: &[u8], path: &Path, openmp: bool) -> Result<()> {
     let mut command = Command::new(words.next().unwrap_or("cc"));
     command.args(words).args(["-shared", "-Wl,--as-needed", "-Wl,-z,noexecstack"]).arg(soname);
     command.arg("-o").arg(&output).arg(&input);
-    if openmp {
-        command.args(openmp_arguments()?);
+    if let Some(place) = openmp {
+        command.args(openmp_arguments(place));
     }
     let result = command
         .stdin(Stdio::null())
@@ -43,22 +43,21 @@ pub fn shared_library(object: &[u8], path: &Path, openmp: bool) -> Result<()> {
 }
 
 /// How to link OpenMP's library: by its file, since the name that linkers look for is not always installed.
-fn openmp_arguments() -> Result<Vec<OsString>> {
-    let place = openmp::place()?;
-    let path = Path::new(&place);
+fn openmp_arguments(place: &OsStr) -> Vec<OsString> {
+    let path = Path::new(place);
     if path.components().count() == 1 {
         // Found by the loader's own search, so the library will be as well.
         let mut name = OsString::from("-l:");
-        name.push(&place);
-        return Ok(vec![name]);
+        name.push(place);
+        return vec![name];
     }
-    let mut arguments = vec![place.clone()];
+    let mut arguments = vec![place.to_owned()];
     if let Some(folder) = path.parent().filter(|folder| folder.is_absolute()) {
         let mut rpath = OsString::from("-Wl,-rpath,");
         rpath.push(folder);
         arguments.push(rpath);
     }
-    Ok(arguments)
+    arguments
 }
 
 /// A folder beside the file to be made, so that the last step is a rename within one file system.

@@ -205,7 +205,7 @@ fn run(program: &Path, job: &Job, limit: Duration) -> Result<Case, (String, Opti
     let intel = job.places.peers.join("lib/libiomp5.so");
     if job.systems.iter().any(|system| system.starts_with("mkl")) && intel.exists() {
         // One OpenMP for all: two of them in one process would share cores badly.
-        command.env(dastac_backend::openmp::VARIABLE, intel);
+        command.env(dastac_runtime::openmp::VARIABLE, intel);
     }
     let mut child =
         command.spawn().map_err(|error| nothing(format!("cannot start a process: {error}")))?;

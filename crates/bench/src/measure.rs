@@ -107,7 +107,7 @@ pub fn measure(job: &Job) -> Result<Case, Error> {
     case.stages = stages(&built);
     // The first kernel starts OpenMP, which must see all CPUs.
     if job.threads > 1 {
-        dastac_backend::openmp::set_threads(job.threads)?;
+        dastac_runtime::openmp::set_threads(job.threads)?;
     }
     case.loops = digest(&built);
     tell("its data");

@@ -72,6 +72,7 @@ impl Failure {
                 SchedError::Poly(error) | SchedError::Layout(LayoutError::Poly(error)),
             ) => poly(&error, text),
             Error::Backend(error) => backend(&error, text),
+            Error::Runtime(error) => runtime(&error, text),
             Error::Contradiction { tensor, .. } => Failure::user(text)
                 .hint(format!("`dastac infer {}` shows the structure of `{tensor}`", source.name)),
             Error::Shape { expected, .. } if expected.is_empty() => {
@@ -111,12 +112,19 @@ fn backend(error: &dastac::backend::Error, text: String) -> Failure {
         Error::Name(_) => Failure::user(text).hint("`--prefix` sets the start of the names"),
         Error::UnknownCpu { .. }
         | Error::UnknownFeature(_)
-        | Error::OpenMp { .. }
         | Error::Memory { .. }
         | Error::Linker { .. }
         | Error::Write { .. } => Failure::user(text),
         Error::LinkerMissing { .. } => Failure::user(text)
             .hint("install a C compiler (Debian: gcc), name one in CC, or make an object file (`-o kernel.o`)"),
+        _ => Failure::Defect(text),
+    }
+}
+
+fn runtime(error: &dastac::runtime::Error, text: String) -> Failure {
+    use dastac::runtime::Error;
+    match error {
+        Error::OpenMp { .. } | Error::Memory(_) | Error::Load(_) => Failure::user(text),
         _ => Failure::Defect(text),
     }
 }

@@ -215,7 +215,7 @@ pub fn threads(terminal: &Terminal, args: &ThreadArgs) -> usize {
         return threads as usize;
     }
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    if cores > 1 && dastac::backend::openmp::load().is_err() {
+    if cores > 1 && dastac::runtime::openmp::load().is_err() {
         terminal.renderer.note("running on one thread: OpenMP's library (libomp) was not found");
         return 1;
     }

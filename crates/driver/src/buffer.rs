@@ -1,8 +1,10 @@
-//! Buffers of a run, each with its tensor's element type. Outside of them values are 64-bit floats, which hold all others exactly but for integers beyond 2^53.
+//! Buffers of a run, each with its tensor's element type. Outside of them values are 64-bit floats, which hold all
+//! others exactly but for integers beyond 2^53.
 
-use dastac_backend::{AlignedVec, BufferArg};
+use dastac_backend::AlignedVec;
 use dastac_formats::storage::Slice;
 use dastac_formats::{ElementType, Values};
+use dastac_runtime::Argument;
 use dastac_stur::program::Element;
 
 use crate::Error;
@@ -170,29 +172,29 @@ impl Buffer {
     }
 
     /// As an argument that is only read.
-    pub fn input(&self) -> BufferArg<'_> {
+    pub fn input(&self) -> Argument<'_> {
         argument(self.as_slice())
     }
 
     /// As an argument that is written to.
-    pub fn output(&mut self) -> BufferArg<'_> {
+    pub fn output(&mut self) -> Argument<'_> {
         match self {
-            Buffer::F64(data) => BufferArg::F64(data),
-            Buffer::F32(data) => BufferArg::F32(data),
-            Buffer::I32(data) => BufferArg::I32(data),
-            Buffer::I64(data) => BufferArg::I64(data),
-            Buffer::Bool(data) => BufferArg::Bool(data),
+            Buffer::F64(data) => Argument::write(data),
+            Buffer::F32(data) => Argument::write(data),
+            Buffer::I32(data) => Argument::write(data),
+            Buffer::I64(data) => Argument::write(data),
+            Buffer::Bool(data) => Argument::write(data),
         }
     }
 }
 
 /// Elements as an argument that is only read.
-pub(crate) fn argument(slice: Slice<'_>) -> BufferArg<'_> {
+pub(crate) fn argument(slice: Slice<'_>) -> Argument<'_> {
     match slice {
-        Slice::F64(data) => BufferArg::F64In(data),
-        Slice::F32(data) => BufferArg::F32In(data),
-        Slice::I32(data) => BufferArg::I32In(data),
-        Slice::I64(data) => BufferArg::I64In(data),
-        Slice::Bool(data) => BufferArg::BoolIn(data),
+        Slice::F64(data) => Argument::read(data),
+        Slice::F32(data) => Argument::read(data),
+        Slice::I32(data) => Argument::read(data),
+        Slice::I64(data) => Argument::read(data),
+        Slice::Bool(data) => Argument::read(data),
     }
 }

@@ -1,10 +1,10 @@
 //! Dynamically sparse tensors of a run: their arrays as arguments of a kernel, in every format in which it walks them.
 
-use dastac_backend::BufferArg;
 use dastac_formats::storage::{Indices, LevelData};
 use dastac_formats::{Build, Duplicates, Entries, Format, Tensor, Values};
 use dastac_iterate::LevelBuffers;
 use dastac_loops::{BufferId, SymbolId};
+use dastac_runtime::Argument;
 use dastac_sched::Stored;
 use dastac_stur::TensorId;
 use dastac_stur::program::Element;
@@ -55,7 +55,8 @@ pub(crate) fn copying() -> Build {
 }
 
 impl Bound {
-    /// A tensor in all formats of `stored`, which are those of the tensor `name`; where the kernel takes indices of 64 bits, `wide`.
+    /// A tensor in all formats of `stored`, which are those of the tensor `name`; where the kernel takes indices of 64
+    /// bits, `wide`.
     pub(crate) fn new(
         name: &str,
         tensor: Tensor,
@@ -100,7 +101,7 @@ impl Bound {
     }
 
     /// Its arrays with the buffers that they are.
-    pub(crate) fn arguments<'a>(&'a self, stored: &[&Stored]) -> Vec<(BufferId, BufferArg<'a>)> {
+    pub(crate) fn arguments<'a>(&'a self, stored: &[&Stored]) -> Vec<(BufferId, Argument<'a>)> {
         let copies = self.copies.iter().zip(stored);
         copies.flat_map(|(copy, one)| copy.arguments(one)).collect()
     }
@@ -154,7 +155,7 @@ impl Copy {
     }
 
     /// Its arrays with the buffers that they are.
-    pub(crate) fn arguments(&self, stored: &Stored) -> Vec<(BufferId, BufferArg<'_>)> {
+    pub(crate) fn arguments(&self, stored: &Stored) -> Vec<(BufferId, Argument<'_>)> {
         stored.operand.buffers().into_iter().zip(self.arrays()).collect()
     }
 
@@ -194,12 +195,12 @@ impl Copy {
         Ok(Copy { tensor, wide })
     }
 
-    fn arrays(&self) -> Vec<BufferArg<'_>> {
-        let mut arrays: Vec<BufferArg<'_>> = match &self.wide {
-            Some(wide) => wide.iter().map(|array| BufferArg::I64In(array)).collect(),
+    fn arrays(&self) -> Vec<Argument<'_>> {
+        let mut arrays: Vec<Argument<'_>> = match &self.wide {
+            Some(wide) => wide.iter().map(|array| Argument::read(array)).collect(),
             None => indices(&self.tensor)
                 .filter_map(|array| match array {
-                    Indices::U32(array) => Some(BufferArg::U32In(array)),
+                    Indices::U32(array) => Some(Argument::read(array)),
                     Indices::U64(_) => None, // not without `wide`
                 })
                 .collect(),
@@ -212,7 +213,8 @@ impl Copy {
 /// So many elements are looked at one by one; of larger boxes, entries are thrown.
 const MAX_CELLS: u128 = 1 << 24;
 
-/// A tensor with about `density` of its elements at random places, as the values of [`crate::run::Runner::random_inputs`] are.
+/// A tensor with about `density` of its elements at random places, as the values of
+/// [`crate::run::Runner::random_inputs`] are.
 pub fn random(
     name: &str,
     shape: &[u64],

@@ -17,9 +17,12 @@ pub enum Error {
     /// Loops could not be built.
     #[error(transparent)]
     Sched(dastac_sched::SchedError),
-    /// Code could not be generated or run.
+    /// Code could not be generated.
     #[error(transparent)]
     Backend(#[from] dastac_backend::Error),
+    /// Code could not be loaded or called.
+    #[error(transparent)]
+    Runtime(#[from] dastac_runtime::Error),
     /// A pass left loops that violate the invariants of the loop IR.
     #[error(transparent)]
     Pass(#[from] dastac_loops::passes::PassError),
@@ -82,7 +85,8 @@ pub enum Error {
     },
     /// An input whose values are not what its declared structure says.
     #[error(
-        "the input contradicts the declared structure of `{tensor}`: at {index:?} it must be {expected}, but it is {found}"
+        "the input contradicts the declared structure of `{tensor}`: at {index:?} it must be {expected}, but it is \
+        {found}"
     )]
     Contradiction {
         /// The tensor.

@@ -1,7 +1,8 @@
 //! A program as a library for C: what `dastac build` makes.
 //!
-//! One module with `kernel` (and `prepare`, where there are preprocess blocks), `sizes` and, for every tensor `T`, `pack_T` and `unpack_T`. Invariant: the kernel and the data movement agree on the
-//! packed buffers, because both come from the same layouts; buffer `k` is tensor `k`'s.
+//! One module with `kernel` (and `prepare`, where there are preprocess blocks), `sizes` and, for every tensor `T`,
+//! `pack_T` and `unpack_T`. Invariant: the kernel and the data movement agree on the packed buffers, because both come
+//! from the same layouts; buffer `k` is tensor `k`'s.
 
 use dastac_backend::header::{HeaderOptions, c_header};
 use dastac_backend::{Compiled, Options, link};
@@ -27,7 +28,8 @@ pub struct Library {
 }
 
 impl Library {
-    /// Joins the computation and its data movement; every exported name begins with `prefix`, and `title` is what the header calls the program.
+    /// Joins the computation and its data movement; every exported name begins with `prefix`, and `title` is what the
+    /// header calls the program.
     ///
     /// # Errors
     /// A failure to build the data movement.
@@ -88,7 +90,8 @@ impl Library {
 /// # Errors
 /// No linker; a file that cannot be written.
 pub fn shared_library(code: &Compiled, path: &std::path::Path) -> Result<(), Error> {
-    Ok(link::shared_library(code.object(), path, code.needs_openmp())?)
+    let openmp = if code.needs_openmp() { Some(dastac_runtime::openmp::place()?) } else { None };
+    Ok(link::shared_library(code.object(), path, openmp.as_deref())?)
 }
 
 /// What the arrays of a dynamic tensor are.
@@ -107,7 +110,8 @@ fn arrays(name: &str, stored: &Stored) -> Vec<(BufferId, String)> {
             LevelBuffers::Dense => {}
             LevelBuffers::Compressed { positions, coordinates: own, .. } => {
                 let text = format!(
-                    "Level {at} of {what}: where the coordinates below each position begin, then where the last ones end"
+                    "Level {at} of {what}: where the coordinates below each position begin, then where the last ones \
+                    end"
                 );
                 all.extend([(*positions, text), coordinates(own)]);
             }
@@ -135,12 +139,14 @@ fn counting(lowered: &Lowered, prefix: &str) -> (Vec<(BufferId, String)>, String
                 let parameter = &module.symbols[symbol.0 as usize];
                 sizes.push(format!("{parameter} the last element of {array}"));
                 let text = format!(
-                    "Where the positions of level {level} of {name} begin, and how many there are: its last element is the parameter {parameter}"
+                    "Where the positions of level {level} of {name} begin, and how many there are: its last element \
+                    is the parameter {parameter}"
                 );
                 buffers.push((*start, text));
             }
             about.push_str(&format!(
-                "\n{prefix}{} counts {name}: set the parameter {}. Then the arrays of {name}, which the caller allocates, have the sizes that these parameters say. What is \
+                "\n{prefix}{} counts {name}: set the parameter {}. Then the arrays of {name}, which the caller \
+                 allocates, have the sizes that these parameters say. What is \
                  not counted yet is 0.\n",
                 phase.name,
                 sizes.join(", ")
@@ -227,9 +233,12 @@ fn documentation(lowered: &Lowered, title: &str, prefix: &str) -> HeaderOptions 
     }
     positions.push_str(&about);
     header.doc = format!(
-        "{title}, compiled by dastac {}.\n\nEvery tensor has a packed buffer, which holds its unique elements only. Call {prefix}sizes for \
-         the sizes, {prefix}pack_T for the inputs, {calls}, and {prefix}unpack_T for the results. Parameters must not be negative, and \
-         so small that every position fits 64 bits (`dastac layout` checks it for given sizes).\n\nTensors, and where the element with these \
+        "{title}, compiled by dastac {}.\n\n\
+         Every tensor has a packed buffer, which holds its unique elements only. Call {prefix}sizes for \
+         the sizes, {prefix}pack_T for the inputs, {calls}, and {prefix}unpack_T for the results. Parameters must not \
+         be negative, and \
+         so small that every position fits 64 bits (`dastac layout` checks it for given sizes).\n\n\
+         Tensors, and where the element with these \
          subscripts is in the packed buffer:\n{positions}\n",
         env!("CARGO_PKG_VERSION")
     );
@@ -255,7 +264,8 @@ fn documentation(lowered: &Lowered, title: &str, prefix: &str) -> HeaderOptions 
             or_nothing(&computed)
         );
         let prepare = format!(
-            "Computes {prepared}, the heads of preprocess rules, from the inputs. Call it before {prefix}kernel, and again when \
+            "Computes {prepared}, the heads of preprocess rules, from the inputs. Call it before {prefix}kernel, and \
+             again when \
              an input that it takes has changed. All buffers are packed."
         );
         header.functions.insert(PREPARE.into(), prepare);

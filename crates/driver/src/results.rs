@@ -1,13 +1,14 @@
 //! Results with `:F` of a run: arrays that functions of the computation fill.
 //!
-//! They are as long as the run needs them, and keep their memory for the next one: a run that stores no more than those before allocates nothing.
+//! They are as long as the run needs them, and keep their memory for the next one: a run that stores no more than those
+//! before allocates nothing.
 
 use std::collections::BTreeMap;
 
-use dastac_backend::BufferArg;
 use dastac_formats::storage::Indices;
 use dastac_formats::{StorageError, Values};
 use dastac_loops::{BufferId, Element};
+use dastac_runtime::Argument;
 
 use crate::Error;
 use crate::dynamic::Copy;
@@ -83,26 +84,26 @@ impl Array {
     }
 
     /// As an argument that is only read.
-    pub(crate) fn input(&self) -> BufferArg<'_> {
+    pub(crate) fn input(&self) -> Argument<'_> {
         match self {
-            Array::F64(all) => BufferArg::F64In(all),
-            Array::F32(all) => BufferArg::F32In(all),
-            Array::I64(all) => BufferArg::I64In(all),
-            Array::U32(all) => BufferArg::U32In(all),
-            Array::I32(all) => BufferArg::I32In(all),
-            Array::Bool(all) => BufferArg::BoolIn(all),
+            Array::F64(all) => Argument::read(all),
+            Array::F32(all) => Argument::read(all),
+            Array::I64(all) => Argument::read(all),
+            Array::U32(all) => Argument::read(all),
+            Array::I32(all) => Argument::read(all),
+            Array::Bool(all) => Argument::read(all),
         }
     }
 
     /// As an argument that is written to.
-    pub(crate) fn output(&mut self) -> BufferArg<'_> {
+    pub(crate) fn output(&mut self) -> Argument<'_> {
         match self {
-            Array::F64(all) => BufferArg::F64(all),
-            Array::F32(all) => BufferArg::F32(all),
-            Array::I64(all) => BufferArg::I64(all),
-            Array::U32(all) => BufferArg::U32(all),
-            Array::I32(all) => BufferArg::I32(all),
-            Array::Bool(all) => BufferArg::Bool(all),
+            Array::F64(all) => Argument::write(all),
+            Array::F32(all) => Argument::write(all),
+            Array::I64(all) => Argument::write(all),
+            Array::U32(all) => Argument::write(all),
+            Array::I32(all) => Argument::write(all),
+            Array::Bool(all) => Argument::write(all),
         }
     }
 

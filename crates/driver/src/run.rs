@@ -1,17 +1,18 @@
 //! Running a compiled program: symbols, memory, inputs, data movement, verification.
 //!
-//! A [`Runner`] owns the packed buffers. Dense arrays (C order, the tensor's box) come in through [`Runner::set_input`], which checks them
-//! against the declared structure and packs them, and go out through [`Runner::dense`]. Tensors with `:F` come in through [`Runner::bind`], and go out through
-//! [`Runner::result`].
+//! A [`Runner`] owns the packed buffers. Dense arrays (C order, the tensor's box) come in through
+//! [`Runner::set_input`], which checks them against the declared structure and packs them, and go out through
+//! [`Runner::dense`]. Tensors with `:F` come in through [`Runner::bind`], and go out through [`Runner::result`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use dastac_backend::{AlignedVec, BufferArg, Jit, OptLevel, Options};
+use dastac_backend::{AlignedVec, Compiled, OptLevel, Options};
 use dastac_formats::storage::{LevelData, Scalar};
 use dastac_formats::{Build, Entries, Format, StorageError, Tensor, Values};
 use dastac_iterate::{LevelBuffers, Structure};
 use dastac_loops::{BufferId, Mode};
+use dastac_runtime::{Argument, Code, Threads};
 use dastac_sched::{Phase, Stored};
 use dastac_stur::Role;
 use dastac_stur::infer::Read;
@@ -27,8 +28,8 @@ use crate::dynamic::{self, Bound, Conversion, Copy};
 use crate::results::{self, Array, Results};
 use crate::trips::Counters;
 
-/// The reference evaluator is refused when the dense boxes of all tensors together hold more elements. Up to this size random inputs are drawn
-/// dense, as it needs them; beyond, directly in packed form.
+/// The reference evaluator is refused when the dense boxes of all tensors together hold more elements. Up to this size
+/// random inputs are drawn dense, as it needs them; beyond, directly in packed form.
 pub const MAX_REFERENCE_CELLS: u128 = 1 << 22;
 
 /// The reference evaluator is refused beyond this many iterations.
@@ -138,12 +139,17 @@ impl TensorFacts {
     }
 }
 
+/// Machine code in this process.
+pub(crate) fn load(compiled: &Compiled) -> Result<Code, Error> {
+    Ok(Code::load(compiled.abi(), compiled.object())?)
+}
+
 /// A compiled program with its memory.
 pub struct Runner {
     built: Built,
     symbols: Vec<i64>,
     facts: Vec<TensorFacts>,
-    kernel: Jit,
+    kernel: Code,
     moves: Option<Moves>,
     packed: Vec<Buffer>,
     /// Dynamic inputs.
@@ -154,7 +160,7 @@ pub struct Runner {
     parameters: Vec<i64>,
     /// Of random dynamic inputs.
     density: f64,
-    threads: usize,
+    threads: Threads,
     /// The rules of preprocess blocks ran on the inputs that are there.
     prepared: bool,
     /// Code that counts, once it was asked for.
@@ -162,10 +168,11 @@ pub struct Runner {
 }
 
 /// Code for a function of a computation, by its name, that takes what the function takes.
-pub type Code<'a> = dyn FnMut(&str, &[i64], Vec<BufferArg<'_>>) -> dastac_backend::Result<()> + 'a;
+pub(crate) type Substitute<'a> =
+    dyn FnMut(&str, &[i64], Vec<Argument<'_>>) -> dastac_runtime::Result<()> + 'a;
 
 struct Moves {
-    jit: Jit,
+    code: Code,
     functions: Vec<(String, String, Option<String>)>,
     compile: Duration,
 }
@@ -180,8 +187,7 @@ impl Runner {
         symbols: &BTreeMap<String, i64>,
         threads: usize,
     ) -> Result<Runner, Error> {
-        let kernel = Jit::load(&built.code)?;
-        kernel.set_threads(threads);
+        let kernel = load(&built.code)?;
         let mut runner = Runner {
             built,
             symbols: Vec::new(),
@@ -193,7 +199,7 @@ impl Runner {
             results: Results::default(),
             parameters: Vec::new(),
             density: DEFAULT_DENSITY,
-            threads,
+            threads: threads.into(),
             prepared: false,
             counters: None,
         };
@@ -250,10 +256,12 @@ impl Runner {
         stored.iter().filter(|one| one.tensor == tensor).cloned().collect()
     }
 
-    /// Binds a dynamic input, which is converted to the format of its `:F` (and to others where rules cannot walk it in that one).
+    /// Binds a dynamic input, which is converted to the format of its `:F` (and to others where rules cannot walk it in
+    /// that one).
     ///
     /// # Errors
-    /// A tensor that has no `:F`; another shape; more memory than there is; indices beyond the width that the program was built for.
+    /// A tensor that has no `:F`; another shape; more memory than there is; indices beyond the width that the program
+    /// was built for.
     pub fn bind(&mut self, tensor: TensorId, value: Tensor) -> Result<(), Error> {
         let stored = self.stored(tensor);
         let fact = &self.facts[tensor.0];
@@ -303,7 +311,8 @@ impl Runner {
         all.flatten().chain(of_results).collect()
     }
 
-    /// Sets which part of the elements random dynamic inputs have from now on, between 0 and 1; [`DEFAULT_DENSITY`] at first.
+    /// Sets which part of the elements random dynamic inputs have from now on, between 0 and 1; [`DEFAULT_DENSITY`] at
+    /// first.
     pub fn set_density(&mut self, density: f64) {
         self.density = density;
     }
@@ -384,15 +393,15 @@ impl Runner {
                 ..Options::default()
             };
             let code = dastac_backend::compile(&movement.module, &options)?;
-            let jit = Jit::load(&code)?;
-            jit.set_threads(self.threads);
+            let code = load(&code)?;
             self.moves =
-                Some(Moves { jit, functions: movement.functions, compile: start.elapsed() });
+                Some(Moves { code, functions: movement.functions, compile: start.elapsed() });
         }
         Ok(())
     }
 
-    /// Checks a dense array against the declared structure of an input and packs it, its values rounded to the tensor's element type.
+    /// Checks a dense array against the declared structure of an input and packs it, its values rounded to the tensor's
+    /// element type.
     ///
     /// # Errors
     /// A wrong shape; the first element (in C order) that contradicts the structure.
@@ -422,14 +431,19 @@ impl Runner {
             Element::F64 => None,
             element => Some(Buffer::of(element, dense)?),
         };
-        let source = || rounded.as_ref().map_or(BufferArg::F64In(dense), Buffer::input);
+        let source = || rounded.as_ref().map_or(Argument::read(dense), Buffer::input);
         self.moves()?;
         self.prepared = false;
         let Some(moves) = &self.moves else { return Ok(()) };
         let (pack, _, expand) = &moves.functions[tensor.0];
         if let Some(expand) = expand {
             let mut expanded = Buffer::zeroed(fact.element, dense.len())?;
-            moves.jit.call(expand, &self.parameters, &mut [source(), expanded.output()])?;
+            moves.code.call_on(
+                self.threads,
+                expand,
+                &self.parameters,
+                &mut [source(), expanded.output()],
+            )?;
             let tolerance = match fact.element {
                 Element::F64 => 1e-12,
                 Element::F32 => 1e-6,
@@ -452,11 +466,17 @@ impl Runner {
             }
         }
         let packed = &mut self.packed[tensor.0];
-        moves.jit.call(pack, &self.parameters, &mut [source(), packed.output()])?;
+        moves.code.call_on(
+            self.threads,
+            pack,
+            &self.parameters,
+            &mut [source(), packed.output()],
+        )?;
         Ok(())
     }
 
-    /// A tensor as a dense array: redundant elements restored, zeros elsewhere. Of an input only what the computation uses.
+    /// A tensor as a dense array: redundant elements restored, zeros elsewhere. Of an input only what the computation
+    /// uses.
     ///
     /// # Errors
     /// Not enough memory for the tensor's box.
@@ -482,7 +502,8 @@ impl Runner {
         self.moves()?;
         if let Some(moves) = &self.moves {
             let unpack = &moves.functions[tensor.0].1;
-            moves.jit.call(
+            moves.code.call_on(
+                self.threads,
                 unpack,
                 &self.parameters,
                 &mut [self.packed[tensor.0].input(), dense.output()],
@@ -491,7 +512,8 @@ impl Runner {
         Ok(dense)
     }
 
-    /// The stored elements of a dense array of any tensor, in the order of its packed buffer, without any check of the others.
+    /// The stored elements of a dense array of any tensor, in the order of its packed buffer, without any check of the
+    /// others.
     ///
     /// # Errors
     /// A wrong length or element type; not enough memory.
@@ -501,13 +523,19 @@ impl Runner {
         self.moves()?;
         if let Some(moves) = &self.moves {
             let pack = &moves.functions[tensor.0].0;
-            moves.jit.call(pack, &self.parameters, &mut [dense.input(), packed.output()])?;
+            moves.code.call_on(
+                self.threads,
+                pack,
+                &self.parameters,
+                &mut [dense.input(), packed.output()],
+            )?;
         }
         Ok(packed)
     }
 
-    /// Draws the inputs that are not among `given` at random on their structure, dynamic ones with [`Runner::set_density`]: dense while the box is small (and returned, for
-    /// [`Runner::verify`]), else directly in packed form.
+    /// Draws the inputs that are not among `given` at random on their structure, dynamic ones with
+    /// [`Runner::set_density`]: dense while the box is small (and returned, for [`Runner::verify`]), else directly in
+    /// packed form.
     pub fn random_inputs(
         &mut self,
         seed: u64,
@@ -552,17 +580,20 @@ impl Runner {
         Evaluator::new(program, &self.symbols).map_err(|error| Error::Reference(error.to_string()))
     }
 
-    /// Runs the rules of preprocess blocks, if there are any; how long that took. Inputs that only they read are not read afterwards.
+    /// Runs the rules of preprocess blocks, if there are any; how long that took. Inputs that only they read are not
+    /// read afterwards.
     ///
     /// # Errors
-    /// Results with `:F` that memory or indices of 32 bits do not hold. The buffers of all others are what the code was built for.
+    /// Results with `:F` that memory or indices of 32 bits do not hold. The buffers of all others are what the code was
+    /// built for.
     pub fn prepare(&mut self) -> Result<Duration, Error> {
         let taken = self.block(true, None)?;
         self.prepared = true;
         Ok(taken)
     }
 
-    /// Runs the computation once; how long that took. Preprocess rules run before it where an input changed, and do not count.
+    /// Runs the computation once; how long that took. Preprocess rules run before it where an input changed, and do not
+    /// count.
     ///
     /// # Errors
     /// As [`Runner::prepare`].
@@ -573,8 +604,9 @@ impl Runner {
         self.block(false, None)
     }
 
-    /// Runs all of the computation once, preprocess blocks too, with other code for its functions; those blocks run again before the next run.
-    pub(crate) fn execute_with(&mut self, code: &mut Code<'_>) -> Result<(), Error> {
+    /// Runs all of the computation once, preprocess blocks too, with other code for its functions; those blocks run
+    /// again before the next run.
+    pub(crate) fn execute_with(&mut self, code: &mut Substitute<'_>) -> Result<(), Error> {
         self.prepared = false;
         self.block(true, Some(code))?;
         self.block(false, Some(code))?;
@@ -585,12 +617,13 @@ impl Runner {
     fn block(
         &mut self,
         preprocess: bool,
-        mut code: Option<&mut Code<'_>>,
+        mut code: Option<&mut Substitute<'_>>,
     ) -> Result<Duration, Error> {
         let phases = &self.built.lowered.kernel.phases;
         let phases: Vec<Phase> =
             phases.iter().filter(|phase| phase.preprocess == preprocess).cloned().collect();
         let mut taken = Duration::ZERO;
+        let threads = self.threads;
         for phase in phases {
             let start = Instant::now();
             self.make_room(&phase.name)?;
@@ -598,7 +631,7 @@ impl Runner {
             taken +=
                 self.call_with(&phase.name, |kernel, parameters, mut arguments| match &mut code {
                     Some(code) => code(&phase.name, parameters, arguments),
-                    None => kernel.call(&phase.name, parameters, &mut arguments),
+                    None => kernel.call_on(threads, &phase.name, parameters, &mut arguments),
                 })?;
             if let Some(counted) = phase.counts {
                 self.count(counted);
@@ -734,8 +767,8 @@ impl Runner {
         converted.map_err(|source| Error::Storage { tensor: fact.name.clone(), source })
     }
 
-    /// A computed tensor with `:F` for a file: blocks have places for elements that no product reaches, which have the value of a sum over nothing; these are no
-    /// entries.
+    /// A computed tensor with `:F` for a file: blocks have places for elements that no product reaches, which have the
+    /// value of a sum over nothing; these are no entries.
     ///
     /// # Errors
     /// As [`Runner::result`].
@@ -747,7 +780,8 @@ impl Runner {
         }
     }
 
-    /// A computed tensor in another format, in which what blocks are filled up with is not stored, or fills up blocks again.
+    /// A computed tensor in another format, in which what blocks are filled up with is not stored, or fills up blocks
+    /// again.
     fn without_padding(
         &self,
         found: &Tensor,
@@ -830,8 +864,7 @@ impl Runner {
     }
 
     /// Runs other code for the same program and layouts from now on; what ran so far.
-    pub(crate) fn exchange(&mut self, code: Jit) -> Jit {
-        code.set_threads(self.threads);
+    pub(crate) fn exchange(&mut self, code: Code) -> Code {
         std::mem::replace(&mut self.kernel, code)
     }
 
@@ -850,14 +883,14 @@ impl Runner {
     pub fn call_with(
         &mut self,
         name: &str,
-        code: impl FnOnce(&Jit, &[i64], Vec<BufferArg<'_>>) -> dastac_backend::Result<()>,
+        code: impl FnOnce(&Code, &[i64], Vec<Argument<'_>>) -> dastac_runtime::Result<()>,
     ) -> Result<Duration, Error> {
         let module = &self.built.lowered.kernel.module;
         let Some(function) = module.functions.iter().find(|function| function.name == name) else {
             return Ok(Duration::ZERO);
         };
         let mut buffers: Vec<Option<&mut Buffer>> = self.packed.iter_mut().map(Some).collect();
-        let mut arguments: Vec<BufferArg<'_>> = Vec::new();
+        let mut arguments: Vec<Argument<'_>> = Vec::new();
         let stored = &self.built.lowered.kernel.stored;
         let mut arrays = BTreeMap::new();
         for (id, bound) in &self.bound {
@@ -895,8 +928,9 @@ impl Runner {
         Ok(start.elapsed())
     }
 
-    /// Floating-point operations of one run, without preprocess rules: iterations of every statement's domain times its multiplications, divisions and additions. Nothing
-    /// when Barvinok is not there, the count does not fit, or conditions that are not affine decide.
+    /// Floating-point operations of one run, without preprocess rules: iterations of every statement's domain times its
+    /// multiplications, divisions and additions. Nothing when Barvinok is not there, the count does not fit, or
+    /// conditions that are not affine decide.
     pub fn flops(&self) -> Option<u128> {
         self.iterations()?.into_iter().try_fold(0u128, |total, (count, factors)| {
             // One addition, and one multiplication between each two factors.
@@ -904,8 +938,8 @@ impl Runner {
         })
     }
 
-    /// Of every statement of one run, without preprocess rules: points of its iteration domain, and factors of its product. Nothing where
-    /// [`Runner::flops`] knows nothing.
+    /// Of every statement of one run, without preprocess rules: points of its iteration domain, and factors of its
+    /// product. Nothing where [`Runner::flops`] knows nothing.
     pub fn iterations(&self) -> Option<Vec<(u128, usize)>> {
         let inferred = &self.built.lowered.laid.analysis.inferred;
         let names = &inferred.sets.names;
@@ -948,8 +982,8 @@ impl Runner {
             .then(|| format!("it would take {cost} iterations, its limit is {MAX_REFERENCE_COST}")))
     }
 
-    /// Compares all computed tensors with the reference evaluator on the given inputs (all that are not bound): the largest error, relative to
-    /// `max(1, |reference|)`, with where it is.
+    /// Compares all computed tensors with the reference evaluator on the given inputs (all that are not bound): the
+    /// largest error, relative to `max(1, |reference|)`, with where it is.
     pub fn verify(&mut self, inputs: &BTreeMap<TensorId, Dense>) -> Result<Verification, Error> {
         let program = self.built.lowered.laid.analysis.inferred.program.clone();
         let evaluator = self.evaluator(&program)?;
@@ -1031,8 +1065,8 @@ impl Runner {
         Ok(differs.map(|at| (name.clone(), unflatten(at, &shape), stored[at])))
     }
 
-    /// Whether zeros may be stored where no product has a point: a result with the pattern of an operand has all of it, also where sums are over nothing; and
-    /// what is computed from such a one.
+    /// Whether zeros may be stored where no product has a point: a result with the pattern of an operand has all of it,
+    /// also where sums are over nothing; and what is computed from such a one.
     fn may_spare(&self, tensor: TensorId) -> bool {
         let kernel = &self.built.lowered.kernel;
         let program = &self.built.lowered.laid.analysis.inferred.program;
@@ -1044,7 +1078,8 @@ impl Runner {
     }
 }
 
-/// A tensor as an array of the given shape, and which of its elements are stored: those of blocks all are. The others are `zero`.
+/// A tensor as an array of the given shape, and which of its elements are stored: those of blocks all are. The others
+/// are `zero`.
 fn scattered(tensor: &Tensor, shape: &[usize], zero: f64) -> (Dense, Vec<bool>) {
     let mut dense = Dense::zeros(shape);
     dense.data.fill(zero);
@@ -1083,7 +1118,8 @@ pub struct Verification {
     pub tolerance: f64,
     /// Where: tensor, index, reference value, computed value.
     pub at: Option<(String, Vec<usize>, f64, f64)>,
-    /// An element of a result with `:F` that is stored but should not be, or (`false`) is not but should be. The error is infinite then.
+    /// An element of a result with `:F` that is stored but should not be, or (`false`) is not but should be. The error
+    /// is infinite then.
     pub stored: Option<(String, Vec<usize>, bool)>,
 }
 

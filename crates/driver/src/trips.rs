@@ -1,7 +1,8 @@
 //! How often the loops of a run's computation ran, beside how often they need to.
 //!
-//! [`Runner::trips`] runs the computation once more, compiled with a counter for each loop. Work on sparse tensors is to be proportional to what is stored within reach:
-//! that is seen here, on one's own inputs, and for every strategy ([`crate::driver::Iteration`]) and order of loops.
+//! [`Runner::trips`] runs the computation once more, compiled with a counter for each loop. Work on sparse tensors is
+//! to be proportional to what is stored within reach: that is seen here, on one's own inputs, and for every strategy
+//! ([`crate::driver::Iteration`]) and order of loops.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -33,15 +34,16 @@
 
 use std::collections::BTreeSet;
 
-use dastac_backend::{BufferArg, Jit, Options};
+use dastac_backend::Options;
 use dastac_iterate::{Over, Walk};
+use dastac_runtime::{Argument, Code};
 use dastac_sched::Walked;
 use dastac_sched::trips::{Counting, Loop, LoopOver};
 use dastac_stur::TensorId;
 
 use crate::Error;
 use crate::driver::Built;
-use crate::run::Runner;
+use crate::run::{Runner, load};
 
 /// The loops of one function of a computation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,22 +131,24 @@ pub struct StoredBound {
 /// Code that counts.
 pub(crate) struct Counters {
     counting: Counting,
-    code: Jit,
+    code: Code,
 }
 
 impl Counters {
     fn new(built: &Built) -> Result<Counters, Error> {
         let counting = built.lowered.counting()?;
         let options = Options { parallel: false, ..built.target.options() };
-        let code = Jit::load(&dastac_backend::compile(&counting.module, &options)?)?;
+        let code = load(&dastac_backend::compile(&counting.module, &options)?)?;
         Ok(Counters { counting, code })
     }
 }
 
 impl Runner {
-    /// Runs the computation once, preprocess blocks too, and counts how often each of its loops runs. What is counted are the loops before they are cut into tiles for
-    /// registers and caches, on one thread: they do the same work, so counts do not depend on the machine. The results are those of [`Runner::execute`], but that a
-    /// sum in tiles may be rounded otherwise. The first call compiles the code that counts. Functions are in the order in which they are called.
+    /// Runs the computation once, preprocess blocks too, and counts how often each of its loops runs. What is counted
+    /// are the loops before they are cut into tiles for registers and caches, on one thread: they do the same work, so
+    /// counts do not depend on the machine. The results are those of [`Runner::execute`], but that a sum in tiles may
+    /// be rounded otherwise. The first call compiles the code that counts. Functions are in the order in which they are
+    /// called.
     ///
     /// # Errors
     /// As [`Runner::execute`]; code that cannot be generated.
@@ -166,8 +170,8 @@ impl Runner {
         self.execute_with(&mut |name, parameters, arguments| {
             let own = phases.iter().position(|phase| phase.name == name);
             let own = own.and_then(|at| counts.get_mut(at));
-            let counters = own.map(|counts| BufferArg::I64(counts));
-            let mut arguments: Vec<BufferArg<'_>> = arguments.into_iter().chain(counters).collect();
+            let counters = own.map(|counts| Argument::write(counts));
+            let mut arguments: Vec<Argument<'_>> = arguments.into_iter().chain(counters).collect();
             code.call(name, parameters, &mut arguments)
         })?;
         let mut functions: Vec<_> = phases.iter().zip(&counting.loops).zip(&counts).collect();

@@ -14,7 +14,7 @@ pub struct Abi {
     pub symbols: Vec<String>,
     /// The module's buffers; sizes are expressions in symbols.
     pub buffers: Vec<Buffer>,
-    /// The functions.
+    /// The functions that are exported.
     pub functions: Vec<Signature>,
 }
 
@@ -28,11 +28,10 @@ pub struct Signature {
 }
 
 impl Abi {
-    /// The interface of a module whose exported names begin with `prefix`.
+    /// The interface of a module, without private functions, whose exported names begin with `prefix`.
     pub fn of(module: &Module, prefix: &str) -> Abi {
-        let functions = module
-            .functions
-            .iter()
+        let exported = module.functions.iter().filter(|function| function.private.is_none());
+        let functions = exported
             .map(|function| Signature { name: function.name.clone(), args: function.args.clone() });
         Abi {
             prefix: prefix.to_owned(),

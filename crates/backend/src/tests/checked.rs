@@ -1,4 +1,5 @@
-//! Checked code ends the process: the accesses that must not happen run in a process of their own, this test binary again.
+//! Checked code ends the process: the accesses that must not happen run in a process of their own, this test binary
+//! again.
 
 use super::*;
 use std::os::unix::process::ExitStatusExt;
@@ -21,12 +22,10 @@ fn copy(to: impl Fn(Index) -> Index, from: impl Fn(Index) -> Index, mark: Mark) 
 
 fn run_checked(module: &Module, parallel: bool) -> Vec<f64> {
     let options = Options { parallel, checked: true, ..Options::default() };
-    let jit =
-        Jit::load(&compile(module, &options).unwrap_or_else(|error| panic!("{error}"))).unwrap();
-    jit.set_threads(2);
+    let jit = load(&compile(module, &options).unwrap_or_else(|error| panic!("{error}")));
     let (input, mut out) = (numbers(10), vec![0.0; 10]);
-    let mut buffers = [BufferArg::F64In(&input), BufferArg::F64(&mut out)];
-    jit.call("copy", &[10], &mut buffers).unwrap();
+    let mut buffers = [Argument::read(&input), Argument::write(&mut out)];
+    jit.call_on(Threads::Of(2), "copy", &[10], &mut buffers).unwrap();
     out
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::OptLevel;
 
-fn message<T>(result: crate::Result<T>) -> String {
+fn message<T, E: ToString>(result: Result<T, E>) -> String {
     result.err().expect("an error").to_string()
 }
 
@@ -16,10 +16,10 @@ fn wrong_calls_are_errors() {
         let mut y = Some(&mut y);
         for at in which {
             buffers.push(match at {
-                0 => BufferArg::F64In(&l),
-                1 => BufferArg::F64In(&x),
-                2 => BufferArg::F64(y.take().unwrap()),
-                _ => BufferArg::F32In(&[]),
+                0 => Argument::read(&l),
+                1 => Argument::read(&x),
+                2 => Argument::write(y.take().unwrap()),
+                _ => Argument::read::<f32>(&[]),
             });
         }
         jit.call(name, params, &mut buffers)
@@ -318,11 +318,10 @@ fn levels_agree() {
     let (l, x) = (numbers(21), numbers(6));
     let mut results = Vec::new();
     for opt_level in [OptLevel::O0, OptLevel::O1, OptLevel::O2, OptLevel::O3] {
-        let jit =
-            Jit::load(&compile(&module, &Options { opt_level, ..Options::default() }).unwrap());
+        let jit = load(&compile(&module, &Options { opt_level, ..Options::default() }).unwrap());
         let mut y = vec![0.0; 6];
-        let buffers = &mut [BufferArg::F64In(&l), BufferArg::F64In(&x), BufferArg::F64(&mut y)];
-        jit.unwrap().call("trmv", &[6], buffers).unwrap();
+        let buffers = &mut [Argument::read(&l), Argument::read(&x), Argument::write(&mut y)];
+        jit.call("trmv", &[6], buffers).unwrap();
         results.push(y);
     }
     assert!(results.windows(2).all(|pair| pair[0] == pair[1]), "{results:?}");

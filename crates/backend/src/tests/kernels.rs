@@ -66,7 +66,7 @@ fn single_precision() {
     let expected: Vec<f32> =
         (0..n * m).map(|at| (0..p).map(|k| a[at / m * p + k] * b[k * m + at % m]).sum()).collect();
     let mut out = vec![0.0; n * m];
-    let buffers = &mut [BufferArg::F32In(&a), BufferArg::F32In(&b), BufferArg::F32(&mut out)];
+    let buffers = &mut [Argument::read(&a), Argument::read(&b), Argument::write(&mut out)];
     jit(&matmul(Element::F32)).call("matmul", &[3, 17, 5], buffers).unwrap();
     assert_eq!(out, expected);
 }
@@ -80,8 +80,8 @@ fn table(make: impl Fn(Index, Index) -> Index) -> Vec<i64> {
     let value = Value::FromIndex(make(v(i), n));
     let store = Stmt::set(out, v(i) + 20, value);
     let module = build.finish(vec![Stmt::for_range(i, c(-20), c(20), vec![store])]);
-    let mut out = vec![99; 40];
-    jit(&module).call("table", &[3], &mut [BufferArg::I64(&mut out)]).unwrap();
+    let mut out = vec![99_i64; 40];
+    jit(&module).call("table", &[3], &mut [Argument::write(&mut out)]).unwrap();
     out
 }
 
@@ -143,8 +143,8 @@ fn marks(make: impl Fn(Index, Index) -> Condition) -> Vec<i64> {
     let set = |value: i64| vec![Stmt::set(out, v(i), Value::FromIndex(c(value)))];
     let branch = Stmt::If(If { condition, then: set(1), otherwise: set(2) });
     let module = build.finish(vec![Stmt::for_range(i, c(0), c(20), vec![branch])]);
-    let mut out = vec![99; 20];
-    jit(&module).call("marks", &[7], &mut [BufferArg::I64(&mut out)]).unwrap();
+    let mut out = vec![99_i64; 20];
+    jit(&module).call("marks", &[7], &mut [Argument::write(&mut out)]).unwrap();
     out
 }
 
@@ -208,7 +208,7 @@ fn visits(lower: &[Index], upper: &[Index], step: i64, params: &[i64]) -> Vec<f6
         Stmt::set(out, c(30), Value::Sum(Box::new(sum))),
     ]);
     let mut out = vec![0.0; 31];
-    jit(&module).call("visits", params, &mut [BufferArg::F64(&mut out)]).unwrap();
+    jit(&module).call("visits", params, &mut [Argument::write(&mut out)]).unwrap();
     out
 }
 
@@ -276,7 +276,7 @@ fn variables_of_loops_with_other_bounds() {
         }
     }
     let mut out = [0.0];
-    jit(&module).call("nest", &[n], &mut [BufferArg::F64(&mut out)]).unwrap();
+    jit(&module).call("nest", &[n], &mut [Argument::write(&mut out)]).unwrap();
     assert_eq!(out, [expected as f64]);
 }
 
@@ -328,7 +328,7 @@ fn values() {
         Stmt::set(single, c(1), Value::load(out, c(0)) * Value::Const(0.1)),
     ]);
     let (mut single, mut out) = ([0.5, 0.0], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
-    let buffers = &mut [BufferArg::F32(&mut single), BufferArg::F64(&mut out)];
+    let buffers = &mut [Argument::write(&mut single), Argument::write(&mut out)];
     jit(&module).call("values", &[7], buffers).unwrap();
     let first = 0.1 / 3.0 / 7.0;
     assert_eq!(out[..4], [first, 16.0, f64::NEG_INFINITY, 1e300]);
@@ -344,8 +344,8 @@ fn integer_accumulation() {
     let i = build.var("i");
     let add = Stmt::add(out, Index::Mod(Box::new(v(i)), 2), Value::FromIndex(v(i)));
     let module = build.finish(vec![Stmt::for_range(i, c(0), c(10), vec![add])]);
-    let mut out = [100, 200];
-    jit(&module).call("count", &[], &mut [BufferArg::I64(&mut out)]).unwrap();
+    let mut out = [100_i64, 200];
+    jit(&module).call("count", &[], &mut [Argument::write(&mut out)]).unwrap();
     assert_eq!(out, [120, 225]);
 }
 
@@ -366,9 +366,9 @@ fn several_functions_share_symbols_and_buffers() {
     module.functions.push(total);
 
     let options = Options { prefix: "my_".to_owned(), ..Options::default() };
-    let jit = Jit::load(&compile(&module, &options).unwrap()).unwrap();
+    let jit = load(&compile(&module, &options).unwrap());
     let (mut x, mut y) = (vec![0.0; 100], [0.5]);
-    jit.call("fill", &[100], &mut [BufferArg::F64(&mut x)]).unwrap();
-    jit.call("total", &[100], &mut [BufferArg::F64(&mut y), BufferArg::F64In(&x)]).unwrap();
+    jit.call("fill", &[100], &mut [Argument::write(&mut x)]).unwrap();
+    jit.call("total", &[100], &mut [Argument::write(&mut y), Argument::read(&x)]).unwrap();
     assert_eq!(y, [4950.5]);
 }

@@ -13,8 +13,9 @@ mod share;
 mod sparse;
 mod workspace;
 
-use crate::{BufferArg, Compiled, Cpu, Jit, Options, compile};
+use crate::{Compiled, Cpu, Options, compile};
 use dastac_loops::*;
+use dastac_runtime::{Argument, Code, Threads};
 
 /// A module with one function, under construction.
 struct Build {
@@ -63,8 +64,13 @@ fn c(value: i64) -> Index {
 }
 
 /// Compiled for one thread, loaded.
-fn jit(module: &Module) -> Jit {
-    Jit::load(&compiled(module, false)).unwrap()
+fn jit(module: &Module) -> Code {
+    load(&compiled(module, false))
+}
+
+/// Loaded into this process.
+fn load(compiled: &Compiled) -> Code {
+    Code::load(compiled.abi(), compiled.object()).unwrap()
 }
 
 fn compiled(module: &Module, parallel: bool) -> Compiled {
@@ -80,8 +86,8 @@ fn numbers(count: usize) -> Vec<f64> {
 /// Calls the one function of `module`, the last buffer being the output of `length` elements, at first -1.
 fn run(module: &Module, params: &[i64], inputs: &[&[f64]], length: usize) -> Vec<f64> {
     let mut out = vec![-1.0; length];
-    let mut buffers: Vec<_> = inputs.iter().map(|slice| BufferArg::F64In(slice)).collect();
-    buffers.push(BufferArg::F64(&mut out));
+    let mut buffers: Vec<_> = inputs.iter().map(|slice| Argument::read(slice)).collect();
+    buffers.push(Argument::write(&mut out));
     jit(module).call(&module.functions[0].name, params, &mut buffers).unwrap();
     out
 }

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::header::{HeaderOptions, c_header};
-use crate::{Cpu, Error, link, openmp};
+use crate::{Cpu, Error, link};
+use dastac_runtime::openmp;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
@@ -79,7 +80,8 @@ fn shared_library_is_called() {
         let module = kernels::triangular_rows(parallel);
         let options = Options { prefix: "tri_".to_owned(), parallel, ..Options::default() };
         let compiled = compile(&module, &options).unwrap();
-        link::shared_library(compiled.object(), &path, compiled.needs_openmp()).unwrap();
+        let openmp = compiled.needs_openmp().then(|| openmp::place().unwrap());
+        link::shared_library(compiled.object(), &path, openmp.as_deref()).unwrap();
         assert_eq!(exports(&path), ["tri_trmv", "tri_trmv__packed"]);
 
         let n = 50;
@@ -105,12 +107,12 @@ fn shared_library_is_called() {
 fn linking_fails_cleanly() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("libx.so");
-    let error = link::shared_library(b"no object", &path, false).unwrap_err();
+    let error = link::shared_library(b"no object", &path, None).unwrap_err();
     assert!(matches!(error, Error::Linker { .. }), "{error}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     let nowhere = folder.path().join("missing/libx.so");
-    assert!(matches!(link::shared_library(b"", &nowhere, false), Err(Error::Write { .. })));
-    assert!(matches!(link::shared_library(b"", Path::new("/"), false), Err(Error::Write { .. })));
+    assert!(matches!(link::shared_library(b"", &nowhere, None), Err(Error::Write { .. })));
+    assert!(matches!(link::shared_library(b"", Path::new("/"), None), Err(Error::Write { .. })));
 }
 
 #[test]
@@ -120,7 +122,7 @@ fn c_program_with_header() {
     let module = kernels::triangular();
     let options = Options { prefix: "k_".to_owned(), ..Options::default() };
     let compiled = compile(&module, &options).unwrap();
-    link::shared_library(compiled.object(), &file("libk.so"), false).unwrap();
+    link::shared_library(compiled.object(), &file("libk.so"), None).unwrap();
     let options = HeaderOptions { prefix: "k_".to_owned(), ..HeaderOptions::default() };
     std::fs::write(file("k.h"), c_header(&module, &options).unwrap()).unwrap();
     let program = r#"
@@ -228,10 +230,4 @@ fn header_text() {
     "#]].assert_eq(&c_header(&module, &options).unwrap());
     let bad = HeaderOptions { guard: "1x".to_owned(), ..options };
     assert!(matches!(c_header(&module, &bad), Err(Error::Name(_))));
-}
-
-#[test]
-fn openmp_is_quiet_and_counts() {
-    openmp::set_threads(2).unwrap();
-    assert_eq!(openmp::threads().unwrap(), 2);
 }

@@ -1,7 +1,6 @@
 //! Parallel loops on one thread and on several.
 
 use super::*;
-use crate::openmp;
 
 /// `y[i] = sum(j in i..n) (x[j] + i*m + k)` for each `k` in turn, with an outer sequential loop, so that the
 /// body uses variables of both loops, symbols and buffers.
@@ -17,11 +16,11 @@ fn wedge(bound: impl Fn(Index) -> Index) -> Module {
     build.finish(vec![Stmt::for_range(k, c(0), m, vec![Stmt::For(inner)])])
 }
 
-fn call(jit: &Jit, n: usize, m: usize) -> Vec<f64> {
+fn call(threads: usize, jit: &Code, n: usize, m: usize) -> Vec<f64> {
     let x = numbers(n);
     let mut y = numbers(n * m);
-    let buffers = &mut [BufferArg::F64In(&x), BufferArg::F64(&mut y)];
-    jit.call("wedge", &[n as i64, m as i64], buffers).unwrap();
+    let buffers = &mut [Argument::read(&x), Argument::write(&mut y)];
+    jit.call_on(Threads::Of(threads), "wedge", &[n as i64, m as i64], buffers).unwrap();
     y
 }
 
@@ -43,14 +42,13 @@ fn threads_change_nothing() {
         let serial = jit(&module);
         let compiled = compiled(&module, true);
         assert!(compiled.needs_openmp());
-        let parallel = Jit::load(&compiled).unwrap();
+        let parallel = load(&compiled);
         for (n, m) in [(0, 0), (1, 1), (5, 0), (37, 3), (200, 2)] {
             let expected = expected(n, m);
-            assert_eq!(call(&serial, n, m), expected);
+            assert_eq!(call(1, &serial, n, m), expected);
             for threads in [1, 2, 5] {
-                parallel.set_threads(threads);
-                assert_eq!(call(&parallel, n, m), expected, "{threads} threads, n = {n}, m = {m}");
-                assert_eq!(openmp::threads().unwrap(), threads);
+                let found = call(threads, &parallel, n, m);
+                assert_eq!(found, expected, "{threads} threads, n = {n}, m = {m}");
             }
         }
     }

@@ -33,7 +33,7 @@ fn parts_add_up() {
         assert_eq!(verify(&module), Ok(()));
         for (parallel, checked) in [(false, false), (true, false), (false, true), (true, true)] {
             let options = Options { parallel, checked, ..Options::default() };
-            let jit = Jit::load(&compile(&module, &options).unwrap()).unwrap();
+            let jit = load(&compile(&module, &options).unwrap());
             for (n, m) in [(0, 0), (0, 7), (1, 0), (1, 1), (3, 3), (3, 4), (5, 29), (7, 64)] {
                 check(&jit, &module, (n, m), element == "f32");
             }
@@ -42,7 +42,7 @@ fn parts_add_up() {
 }
 
 /// Against the interpreter, which always forms parts.
-fn check(jit: &Jit, module: &Module, (n, m): (usize, usize), narrow: bool) {
+fn check(jit: &Code, module: &Module, (n, m): (usize, usize), narrow: bool) {
     let symbols = [n as i64, m as i64];
     // Small integers: exact in any order.
     let b: Vec<f64> = (0..(n + 1) * m).map(|at| ((at * 7) % 11) as f64 - 4.0).collect();
@@ -51,12 +51,12 @@ fn check(jit: &Jit, module: &Module, (n, m): (usize, usize), narrow: bool) {
     let (a, d) = if narrow {
         let b: Vec<f32> = b.iter().map(|x| *x as f32).collect();
         let (mut a, mut d) = (vec![9.0f32; n * n], vec![9.0f32; n + 1]);
-        let buffers = &mut [BufferArg::F32(&mut a), BufferArg::F32In(&b), BufferArg::F32(&mut d)];
+        let buffers = &mut [Argument::write(&mut a), Argument::read(&b), Argument::write(&mut d)];
         jit.call("f", &symbols, buffers).unwrap();
         (a.into_iter().map(f64::from).collect(), d.into_iter().map(f64::from).collect())
     } else {
         let (mut a, mut d) = (vec![9.0; n * n], vec![9.0; n + 1]);
-        let buffers = &mut [BufferArg::F64(&mut a), BufferArg::F64In(&b), BufferArg::F64(&mut d)];
+        let buffers = &mut [Argument::write(&mut a), Argument::read(&b), Argument::write(&mut d)];
         jit.call("f", &symbols, buffers).unwrap();
         (a, d)
     };

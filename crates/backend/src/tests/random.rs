@@ -259,9 +259,8 @@ fn compiled_and_interpreted_agree() {
     for seed in 0..30 {
         let module = module(seed);
         verify(&module).unwrap_or_else(|errors| panic!("{module}\n{errors:?}"));
-        let load = |parallel| Jit::load(&compiled(&module, parallel)).unwrap();
+        let load = |parallel| load(&compiled(&module, parallel));
         let jits = [load(false), load(true)];
-        jits[1].set_threads(2);
         for params in [[5, 3], [0, -2], [-7, 11]] {
             let mut data = [
                 interp::Data::Float(x.clone()),
@@ -274,14 +273,14 @@ fn compiled_and_interpreted_agree() {
             }
             ran += 1;
             for jit in &jits {
-                let (mut out, mut count) = (x.clone(), vec![7; length]);
+                let (mut out, mut count) = (x.clone(), vec![7_i64; length]);
                 let buffers = &mut [
-                    BufferArg::F64(&mut out),
-                    BufferArg::I64(&mut count),
-                    BufferArg::F64In(&x),
-                    BufferArg::F32In(&single),
+                    Argument::write(&mut out),
+                    Argument::write(&mut count),
+                    Argument::read(&x),
+                    Argument::read(&single),
                 ];
-                jit.call("f", &params, buffers).unwrap();
+                jit.call_on(Threads::Of(2), "f", &params, buffers).unwrap();
                 assert_eq!(Some(&count[..]), data[1].as_int(), "seed {seed}: {module}");
                 let finite = out.iter().filter(|x| x.is_finite());
                 let largest = finite.fold(1.0_f64, |max, x| max.max(x.abs()));

@@ -42,7 +42,7 @@ fn each_kind() {
                 tile::tile(&mut module, &options.cpu.machine(parallel).unwrap());
                 assert_eq!(verify(&module), Ok(()));
             }
-            let jit = Jit::load(&compile(&module, &options).unwrap()).unwrap();
+            let jit = load(&compile(&module, &options).unwrap());
             for (n, m) in [(1, 1), (3, 17), (20, 33), (37, 5)] {
                 check(&jit, &module, float == "f32", (n, m));
             }
@@ -50,7 +50,7 @@ fn each_kind() {
     }
 }
 
-fn check(jit: &Jit, module: &Module, narrow: bool, (n, m): (usize, usize)) {
+fn check(jit: &Code, module: &Module, narrow: bool, (n, m): (usize, usize)) {
     // Quarters, many of them zero.
     let list = |by: usize| -> Vec<f64> {
         (0..n * m).map(|at| ((at * by) % 13) as f64 / 4.0 - 1.0).map(|x| x.max(0.0)).collect()
@@ -65,14 +65,14 @@ fn check(jit: &Jit, module: &Module, narrow: bool, (n, m): (usize, usize)) {
     let results: Vec<Data> = if narrow {
         let mut out = sizes.map(|len| vec![9.0f32; len]);
         let [b, c] = [&b, &c].map(|list| list.iter().map(|x| *x as f32).collect::<Vec<_>>());
-        let mut buffers: Vec<_> = out.iter_mut().map(|list| BufferArg::F32(list)).collect();
-        buffers.extend([BufferArg::U32(&mut last), BufferArg::F32In(&b), BufferArg::F32In(&c)]);
+        let mut buffers: Vec<_> = out.iter_mut().map(|list| Argument::write(list)).collect();
+        buffers.extend([Argument::write(&mut last), Argument::read(&b), Argument::read(&c)]);
         jit.call("f", &[n as i64, m as i64], &mut buffers).unwrap();
         out.map(|list| Data::Float(list.into_iter().map(f64::from).collect())).to_vec()
     } else {
         let mut out = sizes.map(|len| vec![9.0; len]);
-        let mut buffers: Vec<_> = out.iter_mut().map(|list| BufferArg::F64(list)).collect();
-        buffers.extend([BufferArg::U32(&mut last), BufferArg::F64In(&b), BufferArg::F64In(&c)]);
+        let mut buffers: Vec<_> = out.iter_mut().map(|list| Argument::write(list)).collect();
+        buffers.extend([Argument::write(&mut last), Argument::read(&b), Argument::read(&c)]);
         jit.call("f", &[n as i64, m as i64], &mut buffers).unwrap();
         out.map(Data::Float).to_vec()
     };
@@ -92,8 +92,8 @@ fn what_is_no_number_stays_visible() {
         y[place] = f64::NAN;
         let mut expected = [Data::Float(vec![0.0; 4]), Data::Float(y.clone())];
         interp::run(&module, "f", &[20], &mut expected).unwrap();
-        let mut x = vec![0.0; 4];
-        let buffers = &mut [BufferArg::F64(&mut x), BufferArg::F64In(&y)];
+        let mut x = vec![0.0_f64; 4];
+        let buffers = &mut [Argument::write(&mut x), Argument::read(&y)];
         jit.call("f", &[20], buffers).unwrap();
         assert!(x[0].is_nan() && x[1].is_nan() == (place != 3) && x[2].is_nan() == (place == 9));
         assert_eq!(format!("{:?}", expected[0]), format!("{:?}", Data::Float(x)));

@@ -3,8 +3,9 @@
 use super::*;
 use dastac_loops::interp::{Data, run};
 
-/// `y[i + k + 1] += x[a*i + k + 1] * z[i]` over parts of `0..n`, for each k: the stride and the mark change the shape, bounds and offsets do not; then
-/// `y[i + k + 1] += sum(j = 0 to min(n, k)) (if j >= k - 9) x[j]`, with `x` and `z` in turn.
+/// `y[i + k + 1] += x[a*i + k + 1] * z[i]` over parts of `0..n`, for each k: the stride and the mark change the shape,
+/// bounds and offsets do not; then `y[i + k + 1] += sum(j = 0 to min(n, k)) (if j >= k - 9) x[j]`, with `x` and `z` in
+/// turn.
 fn strips(count: i64) -> Module {
     let mut build = Build::new("strips");
     let n = build.symbol("n");
@@ -58,8 +59,7 @@ fn nests_are_shared(count: i64, lists: usize) {
     assert_eq!(serial.mlir().matches("func.call").count(), 2 * count as usize + lists);
     let parallel = compiled(&module, true);
     assert!(parallel.needs_openmp() && !serial.needs_openmp());
-    let (serial, parallel) = (Jit::load(&serial).unwrap(), Jit::load(&parallel).unwrap());
-    parallel.set_threads(2);
+    let (serial, parallel) = (load(&serial), load(&parallel));
     for n in [0, 1, 7, 50] {
         let (size, count) = (n as usize, count as usize);
         let x = numbers(2 * size + 2 * count);
@@ -73,8 +73,8 @@ fn nests_are_shared(count: i64, lists: usize) {
         run(&module, "strips", &[n], &mut data).unwrap();
         for jit in [&serial, &parallel] {
             let mut y = y.clone();
-            let buffers = &mut [BufferArg::F64In(&x), BufferArg::F32In(&z), BufferArg::F64(&mut y)];
-            jit.call("strips", &[n], buffers).unwrap();
+            let buffers = &mut [Argument::read(&x), Argument::read(&z), Argument::write(&mut y)];
+            jit.call_on(Threads::Of(2), "strips", &[n], buffers).unwrap();
             assert_eq!(Data::Float(y), data[2], "n = {n}");
         }
     }

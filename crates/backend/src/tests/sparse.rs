@@ -32,7 +32,7 @@ fn rows_of_positions() {
                 tile::tile(&mut module, &options.cpu.machine(parallel).unwrap());
                 assert_eq!(verify(&module), Ok(()));
             }
-            let jit = Jit::load(&compile(&module, &options).unwrap()).unwrap();
+            let jit = load(&compile(&module, &options).unwrap());
             for (n, m, k) in [(0, 0, 0), (1, 1, 1), (7, 5, 3), (13, 40, 37), (5, 90, 64)] {
                 check(&jit, &module, int == "u32", (n, m, k));
             }
@@ -60,7 +60,7 @@ fn lists_merge() {
     assert_eq!(verify(&module), Ok(()));
     for (parallel, checked) in [(false, false), (true, true)] {
         let options = Options { parallel, checked, ..Options::default() };
-        let jit = Jit::load(&compile(&module, &options).unwrap()).unwrap();
+        let jit = load(&compile(&module, &options).unwrap());
         for (p, q) in [(0, 0), (0, 3), (4, 0), (5, 5), (7, 3), (20, 40)] {
             let (b, c): (Vec<u32>, Vec<i64>) = (
                 (0..p).map(|at| at * 3).collect(),
@@ -71,14 +71,14 @@ fn lists_merge() {
             let mut expected = [Data::Float(numbers(100)), Data::Int(wide), Data::Int(c.clone())];
             interp::run(&module, "f", &symbols, &mut expected).unwrap();
             let mut a = numbers(100);
-            let buffers = &mut [BufferArg::F64(&mut a), BufferArg::U32In(&b), BufferArg::I64In(&c)];
+            let buffers = &mut [Argument::write(&mut a), Argument::read(&b), Argument::read(&c)];
             jit.call("f", &symbols, buffers).unwrap();
             assert_eq!(Data::Float(a), expected[0], "{p} {q}");
         }
     }
 }
 
-fn check(jit: &Jit, module: &Module, narrow: bool, (n, m, k): (usize, usize, usize)) {
+fn check(jit: &Code, module: &Module, narrow: bool, (n, m, k): (usize, usize, usize)) {
     // Rows of 0 to 10 elements.
     let mut pos = vec![0usize];
     let mut crd = Vec::new();
@@ -108,16 +108,16 @@ fn check(jit: &Jit, module: &Module, narrow: bool, (n, m, k): (usize, usize, usi
     let [pos64, crd64]: [Vec<i64>; 2] =
         [&pos, &crd].map(|list| list.iter().map(|x| *x as i64).collect());
     let (pos, crd) = match narrow {
-        true => (BufferArg::U32In(&pos32), BufferArg::U32In(&crd32)),
-        false => (BufferArg::I64In(&pos64), BufferArg::I64In(&crd64)),
+        true => (Argument::read(&pos32), Argument::read(&crd32)),
+        false => (Argument::read(&pos64), Argument::read(&crd64)),
     };
     let buffers = &mut [
-        BufferArg::F64(&mut c),
-        BufferArg::F64(&mut y),
+        Argument::write(&mut c),
+        Argument::write(&mut y),
         pos,
         crd,
-        BufferArg::F64In(&val),
-        BufferArg::F64In(&b),
+        Argument::read(&val),
+        Argument::read(&b),
     ];
     jit.call("f", &symbols, buffers).unwrap();
     assert_eq!([Data::Float(c), Data::Float(y)], [expected[0].clone(), expected[1].clone()]);
@@ -138,12 +138,12 @@ fn iterations_are_counted() {
     interp::run(&module, "f", &symbols, &mut expected).unwrap();
     let (mut a, mut trips) = (vec![0.0; 20], vec![9i64; counted.len()]);
     let buffers = &mut [
-        BufferArg::F64(&mut a),
-        BufferArg::U32In(&b),
-        BufferArg::I64In(&c),
-        BufferArg::I64(&mut trips),
+        Argument::write(&mut a),
+        Argument::read(&b),
+        Argument::read(&c),
+        Argument::write(&mut trips),
     ];
-    Jit::load(&compiled(&module, true)).unwrap().call("f", &symbols, buffers).unwrap();
+    load(&compiled(&module, true)).call("f", &symbols, buffers).unwrap();
     // Up to 9 in both lists; then there are two more in one.
     assert_eq!(trips, [7, 0, 2]);
     assert_eq!([Data::Float(a), Data::Int(trips)], [expected[0].clone(), expected[3].clone()]);

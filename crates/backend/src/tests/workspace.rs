@@ -5,7 +5,8 @@ use dastac_loops::interp::{self, Data};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
-/// A matrix in rows as one in columns: how many elements columns have, where each begins, and its elements in the order of rows.
+/// A matrix in rows as one in columns: how many elements columns have, where each begins, and its elements in the order
+/// of rows.
 const TRANSPOSE: &str = "module(N, M, Z)
 buffer tpos : u32[M + 1]
 buffer tcrd : INT[Z]
@@ -56,27 +57,27 @@ fn a_transpose() {
         ];
         interp::run(&module, "f", &symbols, &mut expected).unwrap();
         assert_eq!(expected[0], Data::Int(vec![0, 2, 3, 3, 5, 6]));
-        let check = |call: &dyn Fn(&mut [BufferArg<'_>])| {
+        let check = |call: &dyn Fn(&mut [Argument<'_>])| {
             let (mut tpos, mut narrow, mut long, mut tval) =
                 ([9u32; 6], [9u32; 6], [9i64; 6], [9.0; 6]);
             let tcrd = match int {
-                "u32" => BufferArg::U32(&mut narrow),
-                _ => BufferArg::I64(&mut long),
+                "u32" => Argument::write(&mut narrow),
+                _ => Argument::write(&mut long),
             };
             call(&mut [
-                BufferArg::U32(&mut tpos),
+                Argument::write(&mut tpos),
                 tcrd,
-                BufferArg::F64(&mut tval),
-                BufferArg::U32In(&pos),
-                BufferArg::U32In(&crd),
-                BufferArg::F64In(&val),
+                Argument::write(&mut tval),
+                Argument::read(&pos),
+                Argument::read(&crd),
+                Argument::read(&val),
             ]);
             let tcrd = if int == "u32" { wide(&narrow) } else { Data::Int(long.to_vec()) };
             assert_eq!([wide(&tpos), tcrd, Data::Float(tval.to_vec())], expected[..3]);
         };
         for checked in [false, true] {
             let options = Options { checked, ..Options::default() };
-            let jit = Jit::load(&compile(&module, &options).unwrap()).unwrap();
+            let jit = load(&compile(&module, &options).unwrap());
             check(&|buffers| jit.call("f", &symbols, buffers).unwrap());
         }
     }
@@ -112,11 +113,10 @@ fn each_iteration_has_its_own() {
         interp::run(&module, "f", &symbols, &mut expected).unwrap();
         for (parallel, checked) in [(false, false), (true, false), (true, true)] {
             let options = Options { parallel, checked, ..Options::default() };
-            let jit = Jit::load(&compile(&module, &options).unwrap()).unwrap();
-            jit.set_threads(3);
+            let jit = load(&compile(&module, &options).unwrap());
             let mut a = vec![9.0; n];
-            let buffers = &mut [BufferArg::F64(&mut a), BufferArg::F64In(&b)];
-            jit.call("f", &symbols, buffers).unwrap();
+            let buffers = &mut [Argument::write(&mut a), Argument::read(&b)];
+            jit.call_on(Threads::Of(3), "f", &symbols, buffers).unwrap();
             assert_eq!(Data::Float(a), expected[0], "{size} {parallel} {checked}");
         }
     }
@@ -130,7 +130,7 @@ fn too_little_memory_ends_the_process() {
     if std::env::var(CASE).is_ok() {
         let (mut a, b) = ([0.0; 2], [0.0; 2]);
         let module = parse(&ROWS.replace("SIZE", "N * 4611686018427387")).unwrap();
-        let buffers = &mut [BufferArg::F64(&mut a), BufferArg::F64In(&b)];
+        let buffers = &mut [Argument::write(&mut a), Argument::read(&b)];
         jit(&module).call("f", &[2, 1], buffers).unwrap();
         return;
     }
@@ -172,11 +172,10 @@ fn another_buffer_instead() {
     assert_eq!(expected[0].as_float().unwrap()[..2 * m], b[..2 * m]);
     for (parallel, checked) in [(false, false), (true, false), (true, true)] {
         let options = Options { parallel, checked, ..Options::default() };
-        let jit = Jit::load(&compile(&module, &options).unwrap()).unwrap();
-        jit.set_threads(3);
+        let jit = load(&compile(&module, &options).unwrap());
         let mut a = vec![9.0; n * m];
-        let buffers = &mut [BufferArg::F64(&mut a), BufferArg::F64In(&b)];
-        jit.call("f", &symbols, buffers).unwrap();
+        let buffers = &mut [Argument::write(&mut a), Argument::read(&b)];
+        jit.call_on(Threads::Of(3), "f", &symbols, buffers).unwrap();
         assert_eq!(Data::Float(a), expected[0], "{parallel} {checked}");
     }
 }

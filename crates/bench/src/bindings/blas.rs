@@ -9,8 +9,6 @@ use std::path::Path;
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
-use dastac_backend::{Error, Result};
-
 const ROW_MAJOR: c_int = 101;
 const PLAIN: c_int = 111;
 const TRANSPOSED: c_int = 112;
@@ -77,11 +75,48 @@ pub struct Routines<T> {
     numbers: [T; 2],
 }
 
+/// What a BLAS library cannot do.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It cannot be loaded.
+    #[error("cannot load {}: {message}", .path.display())]
+    Library {
+        /// The file.
+        path: std::path::PathBuf,
+        /// Why.
+        message: String,
+    },
+    /// A size that it cannot take.
+    #[error("{0} elements are more than the library can count")]
+    TooLarge(usize),
+    /// An array is too short.
+    #[error("`{buffer}` needs {expected} elements, {found} given")]
+    TooShort {
+        /// Its name.
+        buffer: String,
+        /// How many elements are needed.
+        expected: usize,
+        /// How many there are.
+        found: usize,
+    },
+    /// Arrays or a call that the library refuses.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+impl From<Error> for dastac_driver::Error {
+    fn from(error: Error) -> dastac_driver::Error {
+        dastac_driver::Error::Peer(error.to_string())
+    }
+}
+
+type Result<T> = std::result::Result<T, Error>;
+
 /// Sizes as the library takes them.
 fn sizes<const N: usize>(sizes: [usize; N]) -> Result<[c_int; N]> {
     let mut result = [0; N];
     for (to, from) in result.iter_mut().zip(sizes) {
-        let too_large = || Error::Memory { bytes: from };
+        let too_large = || Error::TooLarge(from);
         *to = c_int::try_from(from).map_err(|_| too_large())?;
     }
     Ok(result)
@@ -96,7 +131,6 @@ fn long_enough(name: &str, found: usize, expected: usize) -> Result<()> {
     if found >= expected {
         return Ok(());
     }
-    let expected = i64::try_from(expected).unwrap_or(i64::MAX);
     Err(Error::TooShort { buffer: name.into(), expected, found })
 }
 

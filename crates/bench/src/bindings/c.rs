@@ -1,7 +1,7 @@
 //! Loops as C, through a C compiler: what to compare generated code with.
 //!
-//! [`source`] prints a module as it stands, loop for loop; [`Compiler`] makes a library of that, which [`Native`] calls
-//! in this process, as [`dastac_backend::Jit`] calls compiled modules. Outermost parallel loops become OpenMP loops
+//! [`source`] prints a module as it stands, loop for loop; [`Compiler`] makes a library of that, which [`Code`] calls
+//! in this process, as it does compiled modules. Outermost parallel loops become OpenMP loops
 //! with a static schedule if they are asked for.
 
 use std::collections::BTreeMap;
@@ -10,8 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{fs, io};
 
-use dastac_backend::{Error, Native, Result, openmp};
+use dastac_backend::{Error, Result};
+use dastac_loops::abi::Abi;
 use dastac_loops::*;
+use dastac_runtime::{Code, openmp};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
 /// The environment variable that names the C compiler for comparisons.
@@ -454,18 +456,14 @@ impl Compiler {
     /// # Errors
     /// A compiler that fails, a file that cannot be written, a library that cannot be loaded; for threads, OpenMP's
     /// library not being there.
-    pub fn load(&self, module: &Module, openmp: bool, folder: &Path, name: &str) -> Result<Native> {
+    pub fn load(&self, module: &Module, openmp: bool, folder: &Path, name: &str) -> Result<Code> {
         // The loops rely on these invariants as generated code does.
         verify(module).map_err(|errors| {
             let list: Vec<_> = errors.iter().map(ToString::to_string).collect();
             Error::Invalid(list.join("; "))
         })?;
-        if openmp {
-            openmp::load()?;
-        }
         let library = self.compile(&source(module, openmp), openmp, folder, name)?;
-        // SAFETY: the library was just made from the printed module, and C has no initialisers.
-        unsafe { Native::open(module, &library, openmp) }
+        open(module, &library, openmp)
     }
 
     /// A library of files that hold the packed entries of `module`'s functions, trusted as a library is; loaded.
@@ -474,7 +472,7 @@ impl Compiler {
         module: &Module,
         sources: &[PathBuf],
         library: &Path,
-    ) -> Result<Native> {
+    ) -> Result<Code> {
         self.run(
             Command::new(&self.program)
                 .args(FLAGS)
@@ -483,8 +481,7 @@ impl Compiler {
                 .args(sources),
             library,
         )?;
-        // SAFETY: the sources are trusted to hold the packed entries of the module.
-        unsafe { Native::open(module, library, false) }
+        open(module, library, false)
     }
 
     /// Compiles a text that is trusted as a library's is, and loads it.
@@ -496,7 +493,8 @@ impl Compiler {
         name: &str,
     ) -> Result<Library> {
         if openmp {
-            openmp::load()?;
+            let path = folder.to_owned();
+            openmp::load().map_err(|error| Error::Library { path, message: error.to_string() })?;
         }
         let path = self.compile(text, openmp, folder, name)?;
         // SAFETY: generated C has no initialisers.
@@ -547,4 +545,13 @@ impl Compiler {
             }),
         }
     }
+}
+
+/// Loads a library that was just made of a module, and removes its file.
+fn open(module: &Module, library: &Path, openmp: bool) -> Result<Code> {
+    let loaded = Code::open(Abi::of(module, ""), library, openmp);
+    // Loaded or not, the file is not needed any more.
+    let _ = fs::remove_file(library);
+    let path = library.to_owned();
+    loaded.map_err(|error| Error::Library { path, message: error.to_string() })
 }

@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use dastac_loops::Module;
 
 use super::c::Compiler;
-use dastac_backend::Native;
 use dastac_backend::{Error, Result};
+use dastac_runtime::Code;
 
 /// Where Debian's packages of this LLVM's version put tools that are not found by their names.
 const FOLDER: &str = "/usr/lib/llvm-22/bin";
@@ -50,7 +50,7 @@ impl Sparsifier {
         module: &Module,
         (mlir, entries): (&str, &str),
         (folder, name): (&Path, &str),
-    ) -> Result<Native> {
+    ) -> Result<Code> {
         let file = |extension: &str| folder.join(format!("{name}.{extension}"));
         let write = |path: &Path, text: &str| {
             fs::write(path, text).map_err(|source| Error::Write { path: path.to_owned(), source })

@@ -1,8 +1,8 @@
 //! Modules as C, compiled by a C compiler, against the interpreter's sums.
 
 use super::c::{Compiler, source};
-use dastac_backend::BufferArg;
 use dastac_loops::parse;
+use dastac_runtime::Argument;
 use expect_test::expect;
 
 const MODULE: &str = "module(N, M)
@@ -52,7 +52,7 @@ fn calls() {
     let (n, m) = (6usize, 9usize);
     let b: Vec<f32> = (0..n * m).map(|k| k as f32 * 0.5).collect();
     let mut a = vec![f64::NAN; n];
-    let mut buffers = [BufferArg::F64(&mut a), BufferArg::F32In(&b)];
+    let mut buffers = [Argument::write(&mut a), Argument::read(&b)];
     native.call("kernel", &[n as i64, m as i64], &mut buffers).unwrap();
     let row = |i: usize| {
         let columns = i.max(1)..7;
@@ -60,7 +60,7 @@ fn calls() {
     };
     let expected = [row(0), 1.0 - 1e-3, row(2), 6.0 - 1e-3, row(4), 6.0 - 1e-3];
     assert!(a.iter().zip(expected).all(|(x, y)| (x - y).abs() < 1e-9), "{a:?}");
-    let short = &mut [BufferArg::F64(&mut a[..3]), BufferArg::F32In(&b)];
+    let short = &mut [Argument::write(&mut a[..3]), Argument::read(&b)];
     assert!(native.call("kernel", &[6, 9], short).is_err());
     assert!(native.call("other", &[6, 9], &mut []).is_err());
 }
@@ -152,12 +152,12 @@ fn a_transpose_in_workspaces() {
     let val = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
     let (mut tpos, mut tcrd, mut tval) = ([9u32; 6], [9u32; 6], [9.0; 6]);
     let mut buffers = [
-        BufferArg::U32(&mut tpos),
-        BufferArg::U32(&mut tcrd),
-        BufferArg::F64(&mut tval),
-        BufferArg::U32In(&pos),
-        BufferArg::U32In(&crd),
-        BufferArg::F64In(&val),
+        Argument::write(&mut tpos),
+        Argument::write(&mut tcrd),
+        Argument::write(&mut tval),
+        Argument::read(&pos),
+        Argument::read(&crd),
+        Argument::read(&val),
     ];
     native.call("f", &[4, 5, 6], &mut buffers).unwrap();
     assert_eq!(tpos, [0, 2, 3, 3, 5, 6]);

@@ -2,8 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use dastac_backend::BufferArg;
-use dastac_backend::Native;
+use dastac_runtime::{Argument, Code, Threads};
 
 use crate::bindings::c::Compiler;
 use dastac_loops::{BufferId, Mode};
@@ -36,7 +35,6 @@ pub(super) fn system(
     let native = compiler
         .load(module, job.threads > 1, &job.places.scratch, &file)
         .map_err(|error| error.to_string())?;
-    native.set_threads(job.threads);
     // The text stays for whoever wants to look at it, one for each kernel.
     let from = job.places.scratch.join(format!("{file}.c"));
     let _ = std::fs::rename(from, job.places.scratch.join(format!("{}-{name}.c", job.kernel)));
@@ -54,14 +52,22 @@ pub(super) fn system(
         });
     }
     let detail = format!("{} {}", compiler.version, Compiler::flags());
-    Ok(Box::new(Loops { name: name.into(), detail, native, arguments, own }))
+    Ok(Box::new(Loops {
+        name: name.into(),
+        detail,
+        native,
+        threads: job.threads.into(),
+        arguments,
+        own,
+    }))
 }
 
 /// Compiled loops, on buffers of their own except for inputs that dastac has in the same form.
 struct Loops {
     name: String,
     detail: String,
-    native: Native,
+    native: Code,
+    threads: Threads,
     arguments: Vec<(BufferId, Mode)>,
     own: Vec<Option<Buffer>>,
 }
@@ -77,7 +83,7 @@ impl System for Loops {
 
     fn run(&mut self, shared: &mut Runner) -> Result<Duration, Error> {
         let mut own: Vec<Option<&mut Buffer>> = self.own.iter_mut().map(Option::as_mut).collect();
-        let mut arguments: Vec<BufferArg<'_>> = Vec::new();
+        let mut arguments: Vec<Argument<'_>> = Vec::new();
         for (id, mode) in &self.arguments {
             let at = id.0 as usize;
             arguments.push(match own.get_mut(at).and_then(Option::take) {
@@ -87,7 +93,7 @@ impl System for Loops {
             });
         }
         let start = Instant::now();
-        self.native.call(KERNEL, shared.symbols(), &mut arguments)?;
+        self.native.call_on(self.threads, KERNEL, shared.symbols(), &mut arguments)?;
         Ok(start.elapsed())
     }
 

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use dastac_backend::Native;
+use dastac_runtime::Code;
 
 use crate::bindings::c::Compiler;
 use crate::bindings::sparsifier::Sparsifier;
@@ -50,7 +50,7 @@ pub(super) fn system(
 /// Compiled code on dastac's buffers.
 struct Sparse {
     detail: String,
-    native: Native,
+    native: Code,
 }
 
 impl System for Sparse {

@@ -133,7 +133,7 @@ pub(super) fn system(job: &Job, shared: &mut Runner) -> Result<Box<dyn System>, 
             .map_err(|error| error.to_string())
     })?;
     if parallel {
-        dastac_backend::openmp::set_threads(job.threads).map_err(|error| error.to_string())?;
+        dastac_runtime::openmp::set_threads(job.threads).map_err(|error| error.to_string())?;
     }
     let detail = format!("{} {}", formats.expression, formats.formats.join(" "));
     let whole = !compressed.contains(&true);

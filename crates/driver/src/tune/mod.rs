@@ -1,8 +1,9 @@
 //! The search for a schedule on the machine itself: `dastac tune`.
 //!
-//! Every candidate is compiled, compared with the loops as they are without schedule and tiles, and timed. What is promising is timed more often
-//! (successive halving), and its neighbours are tried, until the time is up. In the end the best one runs in turns with the program as it is,
-//! and is kept only where it is faster: nothing is ever slower than what is chosen without a search.
+//! Every candidate is compiled, compared with the loops as they are without schedule and tiles, and timed. What is
+//! promising is timed more often (successive halving), and its neighbours are tried, until the time is up. In the end
+//! the best one runs in turns with the program as it is, and is kept only where it is faster: nothing is ever slower
+//! than what is chosen without a search.
 //!
 //! Candidates follow from the seed; which of them is best follows from the clock.
 
@@ -11,8 +12,9 @@ mod space;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use dastac_backend::{Compiled, Jit};
+use dastac_backend::Compiled;
 use dastac_loops::Module;
+use dastac_runtime::Code;
 use dastac_stur::Role;
 use dastac_stur::program::{Program, TensorId};
 use dastac_stur::schedule::Schedule;
@@ -22,6 +24,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::Error;
 use crate::driver::{Laid, Lowered, Target};
+use crate::run::load;
 use crate::run::{Runner, Verification, rounded};
 pub use space::Space;
 
@@ -31,7 +34,8 @@ const KEPT: usize = 8;
 const FINALISTS: usize = 3;
 /// Less than this much faster is as fast.
 const MARGIN: f64 = 0.02;
-/// Part of the time for candidates with one choice, and for all of them; the rest decides between the best and the program as it is.
+/// Part of the time for candidates with one choice, and for all of them; the rest decides between the best and the
+/// program as it is.
 const SIMPLE: f64 = 0.45;
 const SEARCH: f64 = 0.85;
 /// LLVM needs as much stack as a main thread has.
@@ -106,7 +110,7 @@ pub fn tune(
     let program = &laid.analysis.inferred.program;
     let unscheduled = vec![Schedule::default(); program.rules.len()];
     let untiled = Target { untiled: true, ..target };
-    let own = runner.exchange(Jit::load(&loops(laid, &unscheduled)?.build(untiled)?.code)?);
+    let own = runner.exchange(load(&loops(laid, &unscheduled)?.build(untiled)?.code)?);
     runner.forget_results();
     runner.execute()?;
     let reference = results(runner, program);
@@ -145,7 +149,7 @@ pub fn tune(
 /// A candidate that is kept.
 struct Kept {
     schedules: Vec<Schedule>,
-    code: Jit,
+    code: Code,
     time: Duration,
     runs: usize,
 }
@@ -255,7 +259,7 @@ impl Search<'_> {
         });
         for (schedules, compiled) in all.iter().zip(compiled) {
             self.tried += 1;
-            match compiled.and_then(|compiled| Jit::load(&compiled).ok()) {
+            match compiled.and_then(|compiled| load(&compiled).ok()) {
                 Some(code) => self.candidate(schedules.clone(), code)?,
                 None => self.rejected += 1,
             }
@@ -264,7 +268,7 @@ impl Search<'_> {
     }
 
     /// Compares and times a candidate; keeps it if it is among the best.
-    fn candidate(&mut self, schedules: Vec<Schedule>, code: Jit) -> Result<(), Error> {
+    fn candidate(&mut self, schedules: Vec<Schedule>, code: Code) -> Result<(), Error> {
         let own = self.runner.exchange(code);
         self.runner.forget_results();
         self.runner.execute()?;

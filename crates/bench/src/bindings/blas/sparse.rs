@@ -4,8 +4,7 @@ use std::ffi::{c_double, c_int, c_void};
 
 use libloading::os::unix::Library;
 
-use super::symbol;
-use dastac_backend::{Error, Result};
+use super::{Error, Result, symbol};
 
 const ZERO_BASED: c_int = 0;
 const PLAIN: c_int = 10;

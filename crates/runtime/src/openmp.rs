@@ -1,7 +1,7 @@
 //! OpenMP's run-time library, which code for several threads calls. It is loaded, not linked: code for one
 //! thread runs without it.
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 use std::ffi::{OsString, c_int};
 use std::sync::OnceLock;
@@ -31,6 +31,29 @@ pub fn load() -> Result<()> {
     get().map(drop)
 }
 
+/// While it lives, parallel loops that its thread starts run on a number of threads. Threads do not see each other's
+/// limits.
+#[derive(Debug)]
+pub(crate) struct Limit {
+    before: usize,
+    /// The limit is the thread's that set it.
+    _thread: std::marker::PhantomData<*const ()>,
+}
+
+impl Limit {
+    pub(crate) fn new(threads: usize) -> Result<Limit> {
+        let before = self::threads()?;
+        set_threads(threads)?;
+        Ok(Limit { before, _thread: std::marker::PhantomData })
+    }
+}
+
+impl Drop for Limit {
+    fn drop(&mut self) {
+        let _ = set_threads(self.before); // the library is there: `new` called it
+    }
+}
+
 /// Makes parallel loops that the calling thread starts run on `threads` threads (at least 1).
 pub fn set_threads(threads: usize) -> Result<()> {
     let threads = c_int::try_from(threads.max(1)).unwrap_or(c_int::MAX);
@@ -47,7 +70,7 @@ pub fn threads() -> Result<usize> {
 }
 
 /// The name or path by which the library was found.
-pub(crate) fn place() -> Result<OsString> {
+pub fn place() -> Result<OsString> {
     Ok(get()?.place.clone())
 }
 
@@ -97,6 +120,15 @@ mod tests {
         assert!(open(&["/nonexistent/libomp.so".into()]).is_none());
         // A library that is there but is not OpenMP.
         assert!(open(&["libm.so.6".into()]).is_none());
+    }
+
+    #[test]
+    fn a_limit_ends() {
+        set_threads(2).unwrap();
+        let limit = Limit::new(5).unwrap();
+        assert_eq!(threads().unwrap(), 5);
+        drop(limit);
+        assert_eq!(threads().unwrap(), 2);
     }
 
     #[test]

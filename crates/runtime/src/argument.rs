@@ -1,0 +1,72 @@
+//! Buffers as arguments of a call.
+
+use dastac_elements::{Element, Native, View, ViewMut};
+
+/// One buffer of a call, borrowed from the caller.
+#[derive(Debug)]
+pub enum Argument<'a> {
+    /// Elements that are only read.
+    In(View<'a>),
+    /// Elements that are read and written.
+    Out(ViewMut<'a>),
+}
+
+impl<'a> From<View<'a>> for Argument<'a> {
+    fn from(view: View<'a>) -> Argument<'a> {
+        Argument::In(view)
+    }
+}
+
+impl<'a> From<ViewMut<'a>> for Argument<'a> {
+    fn from(view: ViewMut<'a>) -> Argument<'a> {
+        Argument::Out(view)
+    }
+}
+
+impl<'a> Argument<'a> {
+    /// A slice that is only read.
+    pub fn read<T: Native>(all: &'a [T]) -> Argument<'a> {
+        Argument::In(View::of(all))
+    }
+
+    /// A slice that is read and written.
+    pub fn write<T: Native>(all: &'a mut [T]) -> Argument<'a> {
+        Argument::Out(ViewMut::of(all))
+    }
+}
+
+impl Argument<'_> {
+    /// Their type.
+    pub fn element(&self) -> Element {
+        match self {
+            Argument::In(view) => view.element(),
+            Argument::Out(view) => view.element(),
+        }
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        match self {
+            Argument::In(view) => view.len(),
+            Argument::Out(view) => view.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether they may be written.
+    pub fn is_writable(&self) -> bool {
+        matches!(self, Argument::Out(_))
+    }
+
+    /// Where they stand. Nothing may be written there unless they are writable.
+    pub(crate) fn pointer(&mut self) -> *mut u8 {
+        match self {
+            Argument::In(view) => view.bytes().as_ptr().cast_mut(),
+            Argument::Out(view) => view.as_mut_ptr(),
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Loads compiled programs and runs them. No part of the compiler is here, and none is needed: neither isl nor MLIR nor
+//! LLVM.
+//!
+//! - [`Code`] is machine code in this process: loaded from a relocatable object ([`Code::load`]) or a shared library
+//!   ([`Code::open`]). Its functions are called with [`Argument`]s, slices that are borrowed from the caller for the
+//!   time of the call.
+//! - [`openmp`] finds the library that parallel loops call.
+//!
+//! Invariants:
+//! - Many threads may call one [`Code`] at the same time; how many threads parallel loops run on is each call's own
+//!   business.
+//! - Code that keeps within its buffers' sizes (an invariant of the loop IR) never touches memory that the caller did
+//!   not pass: each call compares its buffers with the interface.
+
+// The loader maps memory and patches code, and calls of that code have no safe form.
+#![allow(unsafe_code)]
+
+mod argument;
+mod code;
+mod error;
+mod load_error;
+mod loader;
+pub mod openmp;
+
+pub use argument::Argument;
+pub use code::{Code, Threads};
+pub use dastac_loops::abi::{Abi, Signature};
+pub use error::{Error, Result};
+pub use load_error::LoadError;
