@@ -347,6 +347,7 @@ impl<'m, 'u> Writer<'m, 'u> {
             Stmt::CoIter(_) => Err(self.invalid(format_args!("a walk over coordinates is left"))),
             Stmt::Team(inner) => self.team(inner),
             Stmt::Call(inner) => self.call_function(inner),
+            Stmt::Register(_) => Err(self.invalid(format_args!("register code is not translated"))),
             Stmt::Workspace(inner) => self.workspace(inner),
             Stmt::Let(inner) => self.element(inner),
             Stmt::If(inner) => self.conditional(inner),
@@ -383,7 +384,7 @@ impl<'m, 'u> Writer<'m, 'u> {
             // Each has its own.
             Stmt::Call(inner) => !inner.integers.iter().any(varies),
             Stmt::Workspace(_) | Stmt::Team(_) => self.instances.len() < 2,
-            Stmt::Partial(_) | Stmt::CoIter(_) | Stmt::Store(_) => true,
+            Stmt::Partial(_) | Stmt::CoIter(_) | Stmt::Store(_) | Stmt::Register(_) => true,
         }
     }
 
@@ -922,7 +923,11 @@ fn uneven(parallel: &For) -> bool {
             Stmt::If(inner) => found |= inner.condition.mentions(parallel.var),
             Stmt::While(_) | Stmt::Let(_) => found = true,
             Stmt::Workspace(inner) => found |= inner.size.mentions(parallel.var),
-            Stmt::Call(_) | Stmt::Team(_) | Stmt::Share(_) | Stmt::Partial(_) => {}
+            Stmt::Call(_)
+            | Stmt::Register(_)
+            | Stmt::Team(_)
+            | Stmt::Share(_)
+            | Stmt::Partial(_) => {}
             Stmt::CoIter(_) | Stmt::Store(_) => {}
         });
         stmt.visit_values(&mut |value| {

@@ -613,6 +613,7 @@ impl Function {
             args,
             vars: Vec::new(),
             hints: Hints::default(),
+            registers: Vec::new(),
             body: Vec::new(),
         }
     }
@@ -629,6 +630,12 @@ impl Function {
         let var = self.fresh_var(format!("{name}{mark}"));
         self.hints.copy(like, var);
         var
+    }
+
+    /// A new register, not defined yet.
+    pub fn fresh_register(&mut self, ty: RegisterType) -> RegId {
+        self.registers.push(ty);
+        RegId(self.registers.len() as u32 - 1)
     }
 }
 

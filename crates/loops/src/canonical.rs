@@ -1,15 +1,17 @@
 //! The form in which two modules with the same text are equal.
 //!
 //! - Variables are numbered in the order in which the text binds them, unused ones dropped, and bear the names
-//!   under which they print.
+//!   under which they print. So are registers.
 //! - Minima in upper and maxima in lower bounds are lists of bounds.
 //! - A conjunction or disjunction of one condition is that condition.
 
 use crate::hints::Hints;
 use crate::ir::*;
 use crate::linear::{flatten_max, flatten_min};
-use crate::print::{Names, peel};
+use crate::print::{Names, integers, peel};
 use std::collections::BTreeMap;
+
+mod registers;
 
 impl Module {
     /// The module that `parse(&self.to_string())` gives, if this one satisfies the invariants.
@@ -21,14 +23,17 @@ impl Module {
                 vars: Vec::new(),
                 given: &function.hints,
                 hints: Hints::default(),
+                types: &function.registers,
+                registers: BTreeMap::new(),
+                order: Vec::new(),
             };
             let private = function.private.as_ref().map(|private| Private {
                 integers: private.integers.iter().map(|var| renumber.bind(*var)).collect(),
                 ..private.clone()
             });
             let body = renumber.block(&function.body);
-            let Renumber { vars, hints, .. } = renumber;
-            Function { private, vars, hints, body, ..function.clone() }
+            let Renumber { vars, hints, order: registers, .. } = renumber;
+            Function { private, vars, hints, registers, body, ..function.clone() }
         });
         Module { functions: functions.collect(), ..self.clone() }
     }
@@ -40,6 +45,11 @@ struct Renumber<'a> {
     vars: Vec<String>,
     given: &'a Hints,
     hints: Hints,
+    /// Types of the function's registers.
+    types: &'a [RegisterType],
+    registers: BTreeMap<RegId, RegId>,
+    /// Types of the registers in the order in which they are defined.
+    order: Vec<RegisterType>,
 }
 
 impl Renumber<'_> {
@@ -57,7 +67,9 @@ impl Renumber<'_> {
     }
 
     fn block(&mut self, body: &[Stmt]) -> Vec<Stmt> {
-        body.iter().map(|stmt| self.stmt(stmt)).collect()
+        let result = body.iter().map(|stmt| self.stmt(stmt)).collect();
+        integers(body).for_each(|_| self.names.unbind());
+        result
     }
 
     fn stmt(&mut self, stmt: &Stmt) -> Stmt {
@@ -184,6 +196,7 @@ impl Renumber<'_> {
                 stream: store.stream.as_ref().map(|condition| self.condition(condition)),
                 ..*store
             }),
+            Stmt::Register(inner) => Stmt::Register(self.register_stmt(inner)),
         }
     }
 

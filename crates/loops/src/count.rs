@@ -37,7 +37,12 @@ fn block_depends(body: &[Stmt], var: VarId) -> bool {
         }
         Stmt::Partial(inner) => block_depends(&inner.body, var),
         // Whatever it depends on.
-        Stmt::While(_) | Stmt::CoIter(_) | Stmt::Let(_) | Stmt::Team(_) | Stmt::Call(_) => true,
+        Stmt::While(_)
+        | Stmt::CoIter(_)
+        | Stmt::Let(_)
+        | Stmt::Team(_)
+        | Stmt::Call(_)
+        | Stmt::Register(_) => true,
         Stmt::Workspace(inner) => block_depends(&inner.body, var),
         Stmt::If(inner) => {
             inner.condition.mentions(var)
@@ -114,7 +119,12 @@ impl Counter<'_> {
                 self.block(&inner.body)
             }
             // What positions are is not known here; teams and calls are made after counting.
-            Stmt::While(_) | Stmt::CoIter(_) | Stmt::Let(_) | Stmt::Team(_) | Stmt::Call(_) => None,
+            Stmt::While(_)
+            | Stmt::CoIter(_)
+            | Stmt::Let(_)
+            | Stmt::Team(_)
+            | Stmt::Call(_)
+            | Stmt::Register(_) => None,
             Stmt::Workspace(inner) => self.block(&inner.body),
             // The results of parts are few.
             Stmt::Partial(inner) => {

@@ -7,6 +7,8 @@
 use crate::eval::{Env, EvalError, eval_range};
 use crate::ir::*;
 
+mod registers;
+
 /// The contents of a buffer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Data {
@@ -191,6 +193,8 @@ pub fn run_counted(
         symbols,
         slots,
         vars: vec![None; function.vars.len()],
+        types: &function.registers,
+        registers: vec![None; function.registers.len()],
         trips: vec![0; function.vars.len()],
         left: steps,
         steps,
@@ -270,6 +274,8 @@ struct Machine<'a> {
     symbols: &'a [i64],
     slots: Vec<Option<Slot<'a>>>,
     vars: Vec<Option<i64>>,
+    types: &'a [RegisterType],
+    registers: Vec<Option<registers::Cells>>,
     /// How often loops with a variable ran.
     trips: Vec<u64>,
     left: u64,
@@ -430,6 +436,7 @@ impl<'a> Machine<'a> {
                 }
             }
             Stmt::Store(store) => self.store(store),
+            Stmt::Register(inner) => self.register_stmt(inner),
         }
     }
 

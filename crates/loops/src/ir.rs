@@ -24,6 +24,9 @@ pub use crate::place::{ParallelLevel, Space};
 pub use dastac_elements::Element;
 
 use crate::hints::Hints;
+mod registers;
+
+pub use registers::*;
 
 /// A loop variable of one [`Function`]; indexes [`Function::vars`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -112,6 +115,8 @@ pub struct Function {
     pub vars: Vec<String>,
     /// What is wanted of the loops that bind them; says nothing about what they compute.
     pub hints: Hints,
+    /// Types of the registers.
+    pub registers: Vec<RegisterType>,
     /// The statements, executed in order.
     pub body: Vec<Stmt>,
 }
@@ -156,6 +161,8 @@ pub enum Stmt {
     If(If),
     /// A write of one element.
     Store(Store),
+    /// Register code: one operation.
+    Register(RegisterStmt),
 }
 
 /// How the iterations of a loop may be executed.

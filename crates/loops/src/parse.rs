@@ -15,6 +15,7 @@
 //!           | "let" name "=" name "[" index "]" block
 //!           | "if" condition block ("else" (block | if))?
 //!           | name "[" index "]" ("=" | "+=" | "min" "=" | "max" "=") value
+//!           | register code, see [`registers`]
 //! range     = name "=" index "to" index ("step" integer)?       maximum (minimum) of lower (upper) bounds
 //! condition = conditions joined by "and", by "or", in parentheses; "true"; "false"; index ("==" | "!=" | ..) index
 //! index     = integer | name | index ("+" | "-" | "*") index | index ("/" | "%") integer | "(" index ")"
@@ -31,6 +32,10 @@ use crate::hints::Hints;
 use crate::ir::*;
 use crate::lex::{COMPARISONS, Place, Token, tokens};
 use crate::linear::{flatten_max, flatten_min};
+use crate::print::integers;
+use std::collections::BTreeMap;
+
+mod registers;
 
 /// Parentheses nest at most so deep.
 const DEPTH: usize = 250;
@@ -96,6 +101,8 @@ pub fn parse(text: &str) -> Result<Module, ParseError> {
         vars: Vec::new(),
         hints: Hints::default(),
         scope: Vec::new(),
+        numbers: BTreeMap::new(),
+        registers: Vec::new(),
     };
     parser.module()?;
     Ok(parser.module)
@@ -114,6 +121,10 @@ struct Parser<'a> {
     hints: Hints,
     /// Those in scope.
     scope: Vec<VarId>,
+    /// Registers of that function by their numbers in the text.
+    numbers: BTreeMap<u32, RegId>,
+    /// Types of these registers.
+    registers: Vec<RegisterType>,
 }
 
 impl<'a> Parser<'a> {
@@ -208,14 +219,7 @@ impl<'a> Parser<'a> {
                 return self.error(at, ParseErrorKind::Twice { what: "buffer", name });
             }
             self.sign(":")?;
-            let named = match self.token() {
-                Token::Name(name) => Element::named(name),
-                _ => None,
-            };
-            let Some(element) = named else {
-                return self.expected("`f64`, `f32`, `i64`, `i32`, `u32` or `bool`");
-            };
-            self.advance();
+            let element = self.element_type()?;
             self.sign("[")?;
             let size = self.index()?;
             self.sign("]")?;
@@ -282,6 +286,18 @@ impl<'a> Parser<'a> {
         Ok(integer)
     }
 
+    fn element_type(&mut self) -> Parsed<Element> {
+        let named = match self.token() {
+            Token::Name(name) => Element::named(name),
+            _ => None,
+        };
+        let Some(element) = named else {
+            return self.expected("`f64`, `f32`, `i64`, `i32`, `u32` or `bool`");
+        };
+        self.advance();
+        Ok(element)
+    }
+
     fn function(&mut self, mut private: Option<Private>) -> Parsed<()> {
         let at = self.at;
         let name = self.name("a function's name")?.to_owned();
@@ -313,7 +329,9 @@ impl<'a> Parser<'a> {
         self.scope.clear();
         let vars = std::mem::take(&mut self.vars);
         let hints = std::mem::take(&mut self.hints);
-        self.module.functions.push(Function { name, private, args, vars, hints, body });
+        let registers = std::mem::take(&mut self.registers);
+        self.numbers.clear();
+        self.module.functions.push(Function { name, private, args, vars, hints, registers, body });
         Ok(())
     }
 
@@ -385,6 +403,7 @@ impl<'a> Parser<'a> {
         while !self.skip("}") {
             body.push(self.deeper(Self::stmt)?);
         }
+        self.scope.truncate(self.scope.len() - integers(&body).count());
         Ok(body)
     }
 
@@ -472,6 +491,13 @@ impl<'a> Parser<'a> {
                     };
                 }
                 Ok(Stmt::If(If { condition, then, otherwise }))
+            }
+            Token::Sign("$") => self.definition(),
+            Token::Name(word @ ("integer" | "carry" | "choose" | "write" | "prefetch"))
+                if !store =>
+            {
+                self.advance();
+                self.register_stmt(word)
             }
             Token::Name(_) => {
                 let (buffer, index) = self.element()?;

@@ -12,6 +12,8 @@ use crate::ir::*;
 use crate::linear::{flatten_max, flatten_min};
 use std::fmt::{self, Write};
 
+mod registers;
+
 /// Words that no symbol may be named.
 pub const RESERVED: &[&str] = &["and", "or", "true", "false"];
 
@@ -130,6 +132,8 @@ pub(crate) fn peel(condition: &Condition) -> &Condition {
 
 struct Printer<'a> {
     names: Names<'a>,
+    /// Types of the function's registers.
+    registers: &'a [RegisterType],
     out: String,
 }
 
@@ -528,6 +532,7 @@ impl Printer<'_> {
                     self.condition(stream, Level::Or);
                 }
             }
+            Stmt::Register(inner) => self.register_head(inner),
         }
     }
 
@@ -536,6 +541,7 @@ impl Printer<'_> {
             self.indent(depth);
             self.stmt(stmt, depth);
         }
+        integers(body).for_each(|_| self.names.unbind());
     }
 
     /// The rest of a statement that binds so many variables.
@@ -617,6 +623,7 @@ impl Printer<'_> {
                 }
             }
             Stmt::Call(_) | Stmt::Store(_) => {}
+            Stmt::Register(inner) => self.register_rest(inner, depth),
         }
     }
 
@@ -647,6 +654,14 @@ impl Printer<'_> {
     }
 }
 
+/// The variables that are bound by statements of a block and stay in scope up to its end.
+pub(crate) fn integers(body: &[Stmt]) -> impl Iterator<Item = VarId> {
+    body.iter().filter_map(|stmt| match stmt {
+        Stmt::Register(RegisterStmt::Integer(var, _)) => Some(*var),
+        _ => None,
+    })
+}
+
 /// `in`, `out` or `inout`.
 pub(crate) fn mode_name(mode: Mode) -> &'static str {
     match mode {
@@ -673,8 +688,8 @@ pub enum Part<'a> {
     Function(&'a Function),
 }
 
-fn part(names: Names, part: Part) -> String {
-    let mut printer = Printer { names, out: String::new() };
+fn part(names: Names, registers: &[RegisterType], part: Part) -> String {
+    let mut printer = Printer { names, registers, out: String::new() };
     match part {
         Part::Index(index) => printer.index(index, Level::Or),
         Part::Condition(condition) => printer.condition(condition, Level::Or),
@@ -693,14 +708,14 @@ fn part(names: Names, part: Part) -> String {
 
 /// Prints a part of `function` with the module's and the function's names.
 pub fn named(module: &Module, function: &Function, what: Part) -> String {
-    part(Names::new(Some(module), Some(function)), what)
+    part(Names::new(Some(module), Some(function)), &function.registers, what)
 }
 
 impl fmt::Display for Module {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "module({})", self.symbols.join(", "))?;
         for buffer in &self.buffers {
-            let size = part(Names::new(Some(self), None), Part::Index(&buffer.size));
+            let size = part(Names::new(Some(self), None), &[], Part::Index(&buffer.size));
             let space = match buffer.space {
                 Space::Main => String::new(),
                 space => format!(" in {}", space.name()),
@@ -717,31 +732,31 @@ impl fmt::Display for Module {
 
 impl fmt::Display for Function {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&part(Names::new(None, Some(self)), Part::Function(self)))
+        f.write_str(&part(Names::new(None, Some(self)), &self.registers, Part::Function(self)))
     }
 }
 
 impl fmt::Display for Stmt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&part(Names::new(None, None), Part::Stmt(self)))
+        f.write_str(&part(Names::new(None, None), &[], Part::Stmt(self)))
     }
 }
 
 impl fmt::Display for Index {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&part(Names::new(None, None), Part::Index(self)))
+        f.write_str(&part(Names::new(None, None), &[], Part::Index(self)))
     }
 }
 
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&part(Names::new(None, None), Part::Condition(self)))
+        f.write_str(&part(Names::new(None, None), &[], Part::Condition(self)))
     }
 }
 
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&part(Names::new(None, None), Part::Value(self)))
+        f.write_str(&part(Names::new(None, None), &[], Part::Value(self)))
     }
 }
 

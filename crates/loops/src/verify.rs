@@ -17,9 +17,11 @@
 //! That iterations of parallel and unrolled loops write disjoint elements is checked by the interpreter, not here.
 
 use crate::ir::*;
-use crate::print::{Part, is_name, named};
+use crate::print::{Part, integers, is_name, named};
 use crate::unroll::{Instance, expand};
 use std::collections::BTreeSet;
+
+mod registers;
 
 /// A violated invariant and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -141,6 +143,15 @@ pub enum Violation {
     /// A private function that uses a symbol which it does not list.
     #[error("symbol `{0}` is not listed by its function")]
     Unlisted(String),
+    /// No such register, or not known here.
+    #[error("register ${} is not defined here", .0.0)]
+    Register(RegId),
+    /// A register is defined twice.
+    #[error("register ${} is defined twice", .0.0)]
+    RegisterTwice(RegId),
+    /// A register is not of the type that its place asks for.
+    #[error("register ${} is not of the type that its place asks for", .0.0)]
+    RegisterType(RegId),
     /// A load of an integer from a buffer of numbers.
     #[error("buffer `{0}` is not one of integers")]
     NotIntegers(String),
@@ -204,6 +215,7 @@ pub fn verify_function(module: &Module, function: &Function) -> Result<(), Vec<V
         instances: vec![Instance::new()],
         workspaces: Vec::new(),
         levels: Vec::new(),
+        registers: Vec::new(),
         moment: false,
     };
     verifier.arguments();
@@ -225,6 +237,8 @@ struct Verifier<'a> {
     workspaces: Vec<BufferId>,
     /// Levels of the parallel loops around the current place.
     levels: Vec<ParallelLevel>,
+    /// Registers that are known at the current place.
+    registers: Vec<RegId>,
     /// Whether an expression is looked at that is evaluated at one moment only.
     moment: bool,
 }
@@ -257,6 +271,10 @@ impl<'a> Verifier<'a> {
                     set.extend(&call.buffers);
                     read.extend(&call.buffers);
                 }
+                if let Stmt::Register(inner) = stmt {
+                    let writes = matches!(inner, RegisterStmt::Write(_));
+                    if writes { &mut set } else { &mut read }.extend(inner.buffers());
+                }
                 if let Stmt::Workspace(Workspace { instead: Some((other, _)), .. }) = stmt {
                     read.insert(*other);
                 }
@@ -286,11 +304,19 @@ impl<'a> Verifier<'a> {
     }
 
     fn block(&mut self, body: &'a [Stmt]) {
+        let known = self.registers.len();
+        self.block_open(body);
+        self.registers.truncate(known);
+    }
+
+    /// A block whose registers stay known.
+    fn block_open(&mut self, body: &'a [Stmt]) {
         for stmt in body {
             let outer = self.statement.replace(stmt);
             self.stmt(stmt);
             self.statement = outer;
         }
+        self.scope.truncate(self.scope.len() - integers(body).count());
     }
 
     /// Enters a loop.
@@ -412,6 +438,7 @@ impl<'a> Verifier<'a> {
                 self.value(&store.value);
                 store.stream.iter().for_each(|condition| self.condition(condition));
             }
+            Stmt::Register(inner) => self.register_stmt(inner),
         }
     }
 

@@ -365,6 +365,7 @@ impl Stmt {
             Stmt::Let(inner) => vec![&inner.body],
             Stmt::If(inner) => vec![&inner.then, &inner.otherwise],
             Stmt::Call(_) | Stmt::Store(_) => Vec::new(),
+            Stmt::Register(inner) => inner.bodies(),
         }
     }
 
@@ -381,6 +382,7 @@ impl Stmt {
             Stmt::Let(inner) => vec![&mut inner.body],
             Stmt::If(inner) => vec![&mut inner.then, &mut inner.otherwise],
             Stmt::Call(_) | Stmt::Store(_) => Vec::new(),
+            Stmt::Register(inner) => inner.bodies_mut(),
         }
     }
 
@@ -443,6 +445,7 @@ impl Stmt {
                 store.value.visit_indices(f);
                 store.stream.iter().for_each(|condition| condition.visit(f));
             }
+            Stmt::Register(inner) => inner.visit_indices(f),
         });
     }
 
@@ -523,6 +526,7 @@ impl Stmt {
                 mode: store.mode,
                 stream: store.stream.as_ref().map(|condition| condition.rebuild(leaf)),
             }),
+            Stmt::Register(inner) => Stmt::Register(inner.rebuild(leaf)),
         }
     }
 

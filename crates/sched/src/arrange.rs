@@ -53,6 +53,7 @@ pub(crate) fn in_lanes(function: &Function, body: &[Stmt], name: &str) -> bool {
             Stmt::Share(inner) => all(function, &inner.body, (name, around)),
             Stmt::Team(_)
             | Stmt::Call(_)
+            | Stmt::Register(_)
             | Stmt::While(_)
             | Stmt::CoIter(_)
             | Stmt::Workspace(_)

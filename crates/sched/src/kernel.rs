@@ -649,6 +649,7 @@ fn each_once(statement: &Stmt, head_vars: &[VarId]) -> bool {
         Stmt::Partial(partial) => partial.finish.iter().all(|s| each_once(s, head_vars)),
         Stmt::Team(_)
         | Stmt::Call(_)
+        | Stmt::Register(_)
         | Stmt::While(_)
         | Stmt::CoIter(_)
         | Stmt::Workspace(_)
@@ -673,5 +674,7 @@ fn overwrite(statement: &mut Stmt) {
         Stmt::Let(inner) => inner.body.iter_mut().for_each(overwrite),
         Stmt::If(if_) => if_.then.iter_mut().chain(&mut if_.otherwise).for_each(overwrite),
         Stmt::Store(Store { mode, .. }) => *mode = StoreMode::Set,
+        // Made of stores, later.
+        Stmt::Register(_) => {}
     }
 }

@@ -284,7 +284,8 @@ impl Abstraction {
             | Stmt::While(_)
             | Stmt::CoIter(_)
             | Stmt::Workspace(_)
-            | Stmt::Let(_) => stmt.clone(),
+            | Stmt::Let(_)
+            | Stmt::Register(_) => stmt.clone(),
             Stmt::If(inner) => Stmt::If(If {
                 condition: self.condition(&inner.condition),
                 then: self.stmts(&inner.then),

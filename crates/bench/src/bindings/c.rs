@@ -212,6 +212,8 @@ impl Printer<'_> {
                 Stmt::CoIter(_) => self.line("#error a walk over coordinates is left"),
                 // Made for machine code, which this text is compared with.
                 Stmt::Team(_) | Stmt::Call(_) => self.line("#error a call is left"),
+                // Made after what is written here.
+                Stmt::Register(_) => self.line("#error register code"),
                 Stmt::Workspace(inner) => {
                     let element = type_of(self.module.buffers[inner.buffer.0 as usize].element);
                     let (name, size) = (self.buffer(inner.buffer), self.index(&inner.size));

@@ -180,6 +180,8 @@ impl Fold {
                 }
             },
             Stmt::If(inner) => self.conditional(inner),
+            // Made of what is folded already.
+            Stmt::Register(_) => vec![stmt.clone()],
             Stmt::Store(store) => {
                 let value = match &store.value {
                     // Which is what it stays: its overflow is excluded.

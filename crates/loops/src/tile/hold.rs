@@ -142,7 +142,12 @@ impl<'s> Inside<'s> {
             }
             Stmt::Store(store) => self.stores.push(store),
             Stmt::If(_) => {}
-            Stmt::Share(_) | Stmt::Partial(_) | Stmt::Team(_) | Stmt::Call(_) | Stmt::CoIter(_) => {
+            Stmt::Share(_)
+            | Stmt::Partial(_)
+            | Stmt::Team(_)
+            | Stmt::Call(_)
+            | Stmt::Register(_)
+            | Stmt::CoIter(_) => {
                 self.unordered = true;
             }
         }

@@ -70,9 +70,12 @@ fn bound(stmt: &Stmt) -> Vec<VarId> {
         Stmt::Team(inner) => vec![inner.part, inner.parts],
         Stmt::While(inner) => inner.vars.iter().map(|(var, _)| *var).collect(),
         Stmt::Let(inner) => vec![inner.var],
-        Stmt::CoIter(_) | Stmt::Call(_) | Stmt::Workspace(_) | Stmt::If(_) | Stmt::Store(_) => {
-            Vec::new()
-        }
+        Stmt::CoIter(_)
+        | Stmt::Call(_)
+        | Stmt::Register(_)
+        | Stmt::Workspace(_)
+        | Stmt::If(_)
+        | Stmt::Store(_) => Vec::new(),
     }
 }
 
@@ -80,7 +83,9 @@ fn bound(stmt: &Stmt) -> Vec<VarId> {
 fn together(stmt: &Stmt) -> bool {
     match stmt {
         Stmt::For(inner) => inner.mark != Mark::Sequential,
-        Stmt::Share(_) | Stmt::Partial(_) | Stmt::Team(_) | Stmt::CoIter(_) => true,
+        Stmt::Share(_) | Stmt::Partial(_) | Stmt::Team(_) | Stmt::CoIter(_) | Stmt::Register(_) => {
+            true
+        }
         Stmt::Call(_)
         | Stmt::While(_)
         | Stmt::Workspace(_)

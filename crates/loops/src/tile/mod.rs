@@ -168,7 +168,7 @@ impl Tiler<'_> {
                     self.facts.assume(&inner.condition.clone().negate());
                     self.block(&mut inner.otherwise);
                 }
-                Stmt::Store(_) => {}
+                Stmt::Store(_) | Stmt::Register(_) => {}
             }
             self.facts.truncate(len);
             match stmt {

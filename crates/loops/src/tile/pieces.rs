@@ -172,7 +172,8 @@ impl Pieces<'_> {
                 | Stmt::CoIter(_)
                 | Stmt::Workspace(_)
                 | Stmt::Let(_)
-                | Stmt::Store(_) => {}
+                | Stmt::Store(_)
+                | Stmt::Register(_) => {}
             }
             self.facts.truncate(len);
             result.push(stmt);

@@ -61,7 +61,8 @@ impl Tiler<'_> {
                 | Stmt::While(_)
                 | Stmt::CoIter(_)
                 | Stmt::Workspace(_)
-                | Stmt::Let(_) => {}
+                | Stmt::Let(_)
+                | Stmt::Register(_) => {}
                 Stmt::If(inner) => {
                     self.unroll_sums(&mut inner.then);
                     self.unroll_sums(&mut inner.otherwise);
@@ -165,7 +166,8 @@ impl Tiler<'_> {
             | Stmt::While(_)
             | Stmt::CoIter(_)
             | Stmt::Workspace(_)
-            | Stmt::Let(_) => {}
+            | Stmt::Let(_)
+            | Stmt::Register(_) => {}
             Stmt::If(inner) => {
                 self.share(&mut inner.then);
                 self.share(&mut inner.otherwise);
@@ -185,7 +187,8 @@ impl Tiler<'_> {
             | Stmt::While(_)
             | Stmt::CoIter(_)
             | Stmt::Workspace(_)
-            | Stmt::Let(_) => false,
+            | Stmt::Let(_)
+            | Stmt::Register(_) => false,
             // What is inside of a tile is on one thread.
             Stmt::For(inner) if inner.mark == Mark::Unrolled => false,
             Stmt::For(inner) => {
@@ -224,6 +227,7 @@ fn fits(body: &[Stmt], around: &[Instance]) -> bool {
         Stmt::Partial(inner) => fits(&inner.body, around),
         Stmt::Team(_)
         | Stmt::Call(_)
+        | Stmt::Register(_)
         | Stmt::While(_)
         | Stmt::CoIter(_)
         | Stmt::Workspace(_)
@@ -243,6 +247,7 @@ fn stores_to(body: &[Stmt]) -> Option<BufferId> {
             Stmt::Partial(inner) => Some(inner.buffer),
             Stmt::Team(_)
             | Stmt::Call(_)
+            | Stmt::Register(_)
             | Stmt::While(_)
             | Stmt::CoIter(_)
             | Stmt::Workspace(_)

@@ -45,6 +45,7 @@ impl Tiler<'_> {
                 // What they are around is never independent.
                 Stmt::Team(_)
                 | Stmt::Call(_)
+                | Stmt::Register(_)
                 | Stmt::While(_)
                 | Stmt::CoIter(_)
                 | Stmt::Workspace(_)

@@ -106,6 +106,7 @@ impl<'a> Reader<'a, '_> {
             Stmt::Team(_) | Stmt::Call(_) | Stmt::While(_) | Stmt::CoIter(_) => {
                 Err("a walk over positions".into())
             }
+            Stmt::Register(_) => Err("register code".into()),
             Stmt::If(inner) => {
                 for (condition, body, side) in [
                     (inner.condition.clone(), &inner.then, 0),

@@ -1,0 +1,413 @@
+//! What register code means. Numbers are evaluated as those of stores are: floats in binary64, integers wrapping around.
+
+use super::{Data, InterpError, Machine};
+use crate::eval::EvalError;
+use crate::ir::*;
+
+/// What a register holds, lane by lane.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Cells {
+    Float(Vec<f64>),
+    Int(Vec<i64>),
+    Truth(Vec<bool>),
+}
+
+const UNDEFINED: InterpError = InterpError::Invalid("a register is not defined");
+const WRONG: InterpError = InterpError::Invalid("a register is not of the type that is asked for");
+
+impl Cells {
+    fn pick(&self, lanes: &[usize], other: &Cells) -> Result<Cells, InterpError> {
+        fn pick<T: Copy>(one: &[T], other: &[T], lanes: &[usize]) -> Option<Vec<T>> {
+            let lane = |lane: &usize| one.iter().chain(other).nth(*lane).copied();
+            lanes.iter().map(lane).collect()
+        }
+        let picked = match (self, other) {
+            (Cells::Float(one), Cells::Float(other)) => pick(one, other, lanes).map(Cells::Float),
+            (Cells::Int(one), Cells::Int(other)) => pick(one, other, lanes).map(Cells::Int),
+            (Cells::Truth(one), Cells::Truth(other)) => pick(one, other, lanes).map(Cells::Truth),
+            _ => None,
+        };
+        picked.ok_or(WRONG)
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Cells::Float(cells) => cells.len(),
+            Cells::Int(cells) => cells.len(),
+            Cells::Truth(cells) => cells.len(),
+        }
+    }
+
+    fn integers(&self) -> Result<&[i64], InterpError> {
+        if let Cells::Int(cells) = self { Ok(cells) } else { Err(WRONG) }
+    }
+
+    fn floats(&self) -> Result<&[f64], InterpError> {
+        if let Cells::Float(cells) = self { Ok(cells) } else { Err(WRONG) }
+    }
+
+    fn truths(&self) -> Result<&[bool], InterpError> {
+        if let Cells::Truth(cells) = self { Ok(cells) } else { Err(WRONG) }
+    }
+}
+
+impl Machine<'_> {
+    fn read(&self, register: RegId) -> Result<&Cells, InterpError> {
+        self.registers.get(register.0 as usize).and_then(Option::as_ref).ok_or(UNDEFINED)
+    }
+
+    fn hold(&mut self, register: RegId, cells: Cells) -> Result<(), InterpError> {
+        *self.registers.get_mut(register.0 as usize).ok_or(UNDEFINED)? = Some(cells);
+        Ok(())
+    }
+
+    fn copy(&mut self, to: RegId, from: RegId) -> Result<(), InterpError> {
+        let cells = self.read(from)?.clone();
+        self.hold(to, cells)
+    }
+
+    pub(super) fn register_stmt(&mut self, stmt: &RegisterStmt) -> Result<(), InterpError> {
+        match stmt {
+            RegisterStmt::Define(register, operation) => {
+                let ty = *self.types.get(register.0 as usize).ok_or(UNDEFINED)?;
+                let cells = self.operation(operation, ty)?;
+                self.hold(*register, cells)
+            }
+            RegisterStmt::Integer(var, index) => {
+                let value = self.index(index)?;
+                self.set(*var, value).map(drop)
+            }
+            RegisterStmt::Carry(inner) => self.carry(inner),
+            RegisterStmt::Choose(inner) => self.choose(inner),
+            RegisterStmt::Write(write) => self.write(write),
+            RegisterStmt::Prefetch(..) => Ok(()),
+        }
+    }
+
+    fn carry(&mut self, inner: &Carry) -> Result<(), InterpError> {
+        for carried in &inner.carried {
+            self.copy(carried.current, carried.init)?;
+        }
+        self.range((inner.var, inner.step), (&inner.lower, &inner.upper), |machine| {
+            machine.block(&inner.body)?;
+            let next: Result<Vec<Cells>, _> =
+                inner.carried.iter().map(|carried| machine.read(carried.next).cloned()).collect();
+            for (carried, next) in inner.carried.iter().zip(next?) {
+                machine.hold(carried.current, next)?;
+            }
+            Ok(())
+        })?;
+        inner.carried.iter().try_for_each(|carried| self.copy(carried.result, carried.current))
+    }
+
+    fn choose(&mut self, inner: &Choose) -> Result<(), InterpError> {
+        let holds = match &inner.condition {
+            Test::Condition(condition) => self.holds(condition)?,
+            Test::Register(register) => *self.read(*register)?.truths()?.first().ok_or(WRONG)?,
+        };
+        self.block(if holds { &inner.then } else { &inner.otherwise })?;
+        inner.results.iter().try_for_each(|chosen| {
+            self.copy(chosen.result, if holds { chosen.then } else { chosen.otherwise })
+        })
+    }
+
+    fn write(&mut self, write: &Write) -> Result<(), InterpError> {
+        let first = self.index(&write.index)?;
+        let cells = self.read(write.value)?.clone();
+        let (slot, loops) = self.slot(write.buffer)?;
+        let element = slot.buffer.element;
+        for lane in 0..cells.len() {
+            let at = slot.position(first.saturating_add(lane as i64))?;
+            slot.touch(at, loops, true)?;
+            match (&mut *slot.data, &cells) {
+                (Data::Float(data), Cells::Float(cells)) => {
+                    let narrow = element == Element::F32;
+                    data[at] = if narrow { f64::from(cells[lane] as f32) } else { cells[lane] };
+                }
+                (Data::Int(data), Cells::Int(cells)) => data[at] = element.wrapped(cells[lane]),
+                (Data::Int(data), Cells::Float(cells)) => data[at] = i64::from(cells[lane] != 0.0),
+                _ => return Err(WRONG),
+            }
+        }
+        Ok(())
+    }
+
+    fn operation(&mut self, operation: &Operation, ty: RegisterType) -> Result<Cells, InterpError> {
+        Ok(match operation {
+            Operation::Constant(value) => match ty.kind {
+                LaneKind::Number(element) if element.is_integer() => {
+                    Cells::Int(vec![*value as i64; ty.lanes])
+                }
+                _ => Cells::Float(vec![*value; ty.lanes]),
+            },
+            Operation::Convert(index) => {
+                let value = self.index(index)?;
+                match ty.kind {
+                    LaneKind::Number(element) if element.is_integer() => Cells::Int(vec![value]),
+                    _ => Cells::Float(vec![value as f64]),
+                }
+            }
+            Operation::Lanes(first, by) => {
+                let first = self.index(first)?;
+                let lane = |lane: usize| by.checked_mul(lane as i64)?.checked_add(first);
+                let all: Option<Vec<i64>> = (0..ty.lanes).map(lane).collect();
+                Cells::Int(all.ok_or(EvalError::Overflow)?)
+            }
+            Operation::Load(load) => {
+                let first = self.index(&load.index)?;
+                let by = if load.reversed { -1 } else { 1 };
+                let places = (0..ty.lanes as i64).map(|lane| first.saturating_add(by * lane));
+                self.loaded(load.buffer, &places.collect::<Vec<_>>(), load.mask, ty)?
+            }
+            Operation::Gather(gather) => {
+                let places = self.read(gather.places)?.integers()?.to_vec();
+                self.loaded(gather.buffer, &places, gather.mask, ty)?
+            }
+            Operation::Broadcast(one) => {
+                let one = self.read(*one)?;
+                one.pick(&vec![0; ty.lanes], one)?
+            }
+            Operation::Binary(how, left, right) => {
+                binary(*how, self.read(*left)?, self.read(*right)?, ty.kind)?
+            }
+            Operation::Fma(a, b, c) => {
+                let (a, b, c) =
+                    (self.read(*a)?.floats()?, self.read(*b)?.floats()?, self.read(*c)?.floats()?);
+                let lanes = a.iter().zip(b).zip(c).map(|((a, b), c)| a.mul_add(*b, *c));
+                Cells::Float(lanes.collect())
+            }
+            Operation::Truth(one) => match self.read(*one)? {
+                Cells::Float(cells) => {
+                    Cells::Float(cells.iter().map(|cell| f64::from(*cell != 0.0)).collect())
+                }
+                Cells::Int(cells) => {
+                    Cells::Int(cells.iter().map(|cell| i64::from(*cell != 0)).collect())
+                }
+                Cells::Truth(_) => return Err(WRONG),
+            },
+            Operation::Compare(how, left, right) => {
+                let (left, right) = (self.read(*left)?.integers()?, self.read(*right)?.integers()?);
+                let lanes = left.iter().zip(right).map(|(left, right)| how.holds(*left, *right));
+                Cells::Truth(lanes.collect())
+            }
+            Operation::First(first) => {
+                let count = self.index(&first.count)?;
+                if first.from_bits && !(0..=ty.lanes as i64).contains(&count) {
+                    return Err(InterpError::Invalid(
+                        "a mask of bits has more lanes than there are",
+                    ));
+                }
+                Cells::Truth((0..ty.lanes as i64).map(|lane| lane < count).collect())
+            }
+            Operation::Holds(condition) => Cells::Truth(vec![self.holds(condition)?]),
+            // Memory here has no addresses; either answer is right.
+            Operation::Aligned(aligned) => {
+                aligned.indices.iter().try_for_each(|index| self.index(index).map(drop))?;
+                Cells::Truth(vec![true])
+            }
+            Operation::Select(mask, then, otherwise) => {
+                let (then, otherwise) = (self.read(*then)?, self.read(*otherwise)?);
+                let mask = self.read(*mask)?.truths()?;
+                let decides = |lane: usize| mask[if mask.len() == 1 { 0 } else { lane }];
+                let lane = |lane: usize| if decides(lane) { lane } else { lane + ty.lanes };
+                then.pick(&(0..ty.lanes).map(lane).collect::<Vec<_>>(), otherwise)?
+            }
+            Operation::Shuffle(left, right, lanes) => {
+                self.read(*left)?.pick(lanes, self.read(*right)?)?
+            }
+            Operation::Extract(one, lane) => {
+                let one = self.read(*one)?;
+                one.pick(&[*lane], one)?
+            }
+        })
+    }
+
+    /// Elements of a buffer, in a register of this type; 0 in lanes that are masked off.
+    fn loaded(
+        &mut self,
+        buffer: BufferId,
+        places: &[i64],
+        mask: Option<RegId>,
+        ty: RegisterType,
+    ) -> Result<Cells, InterpError> {
+        let mask = match mask {
+            Some(mask) => self.read(mask)?.truths()?.to_vec(),
+            None => vec![true; places.len()],
+        };
+        let float = matches!(ty.kind, LaneKind::Number(element) if !element.is_integer());
+        let (slot, loops) = self.slot(buffer)?;
+        let (mut floats, mut integers) = (Vec::new(), Vec::new());
+        for (place, there) in places.iter().zip(mask) {
+            let at = if there { Some(slot.position(*place)?) } else { None };
+            if let Some(at) = at {
+                slot.touch(at, loops, false)?;
+            }
+            match &*slot.data {
+                Data::Float(_) if !float => return Err(WRONG),
+                Data::Float(data) => floats.push(at.map_or(0.0, |at| data[at])),
+                Data::Int(data) if float => floats.push(at.map_or(0.0, |at| data[at] as f64)),
+                Data::Int(data) => integers.push(at.map_or(0, |at| data[at])),
+            }
+        }
+        Ok(if float { Cells::Float(floats) } else { Cells::Int(integers) })
+    }
+}
+
+fn binary(
+    how: BinaryOp,
+    left: &Cells,
+    right: &Cells,
+    kind: LaneKind,
+) -> Result<Cells, InterpError> {
+    fn lanes<T: Copy, U>(
+        left: &[T],
+        right: &[T],
+        each: impl Fn(T, T) -> Result<U, InterpError>,
+    ) -> Result<Vec<U>, InterpError> {
+        left.iter().zip(right).map(|(left, right)| each(*left, *right)).collect()
+    }
+    Ok(match (left, right) {
+        (Cells::Float(left), Cells::Float(right)) => {
+            Cells::Float(lanes(left, right, |a, b| float(how, a, b))?)
+        }
+        (Cells::Int(left), Cells::Int(right)) => {
+            Cells::Int(lanes(left, right, |a, b| integer(how, a, b, kind))?)
+        }
+        (Cells::Truth(left), Cells::Truth(right)) if how == BinaryOp::And => {
+            Cells::Truth(lanes(left, right, |a, b| Ok(a && b))?)
+        }
+        _ => return Err(WRONG),
+    })
+}
+
+fn float(how: BinaryOp, left: f64, right: f64) -> Result<f64, InterpError> {
+    match how {
+        BinaryOp::Add => Ok(left + right),
+        BinaryOp::Mul => Ok(left * right),
+        BinaryOp::Div => Ok(left / right),
+        BinaryOp::Min => Ok(Reduction::Min.of(left, right)),
+        BinaryOp::Max => Ok(Reduction::Max.of(left, right)),
+        BinaryOp::Sub | BinaryOp::And => Err(WRONG),
+    }
+}
+
+fn integer(how: BinaryOp, left: i64, right: i64, kind: LaneKind) -> Result<i64, InterpError> {
+    let (wrapped, exact) = match how {
+        BinaryOp::Add => (left.wrapping_add(right), left.checked_add(right)),
+        BinaryOp::Sub => (left.wrapping_sub(right), left.checked_sub(right)),
+        BinaryOp::Mul => (left.wrapping_mul(right), left.checked_mul(right)),
+        BinaryOp::Min => (left.min(right), Some(left.min(right))),
+        BinaryOp::Max => (left.max(right), Some(left.max(right))),
+        BinaryOp::Div | BinaryOp::And => return Err(WRONG),
+    };
+    // Integers of subscripts do not overflow.
+    if kind == LaneKind::Integer { Ok(exact.ok_or(EvalError::Overflow)?) } else { Ok(wrapped) }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::interp::{Data, run_steps};
+    use crate::{parse, verify};
+
+    const HEAD: &str = "module(N)\nbuffer A : f64[N]\nbuffer x : f64[N]\nbuffer crd : u32[N]\n";
+
+    /// What a function over vectors of 4 lanes leaves in `A`, once it is checked and has survived its text form.
+    fn run(body: &str, n: usize) -> Vec<f64> {
+        let module = parse(&format!("{HEAD}func f(inout A, in x, in crd) {{ {body} }}")).unwrap();
+        assert_eq!(verify(&module), Ok(()), "{module}");
+        let again = parse(&module.to_string()).unwrap();
+        assert_eq!(again, module.canonical(), "{module}\n{again}");
+        let ramp = |by: i64| (0..n as i64).map(|at| (at * by) as f64).collect();
+        let crd = Data::Int((0..n as i64).rev().collect());
+        let mut data = [Data::Float(ramp(0)), Data::Float(ramp(1)), crd];
+        run_steps(&module, "f", &[n as i64], &mut data, 10_000).unwrap();
+        data[0].as_float().unwrap().to_vec()
+    }
+
+    #[test]
+    fn a_sum_with_a_masked_rest() {
+        let sum = "
+            $0 : f64[4] = constant 0.0
+            integer whole = N - N % 4
+            carry k = 0 to whole step 4 with $1 : f64[4] = $0 {
+              $2 : f64[4] = load x[k]
+              $3 : f64[4] = fma $2, $2, $1
+            } next $3 gives $4
+            integer rest = N - whole
+            choose if rest != 0 {
+              $5 : truth[4] = first_bits rest
+              $6 : f64[4] = load x[whole] where $5
+              $7 : f64[4] = fma $6, $6, $4
+              $8 : f64[4] = select $5, $7, $4
+            } else {
+            } gives $9 : f64[4] = $8 or $4
+            $10 : f64[2] = shuffle $9, $9 [0, 1]
+            $11 : f64[2] = shuffle $9, $9 [2, 3]
+            $12 : f64[2] = add $10, $11
+            $13 : f64 = extract $12[0]
+            $14 : f64 = extract $12[1]
+            $15 : f64 = add $13, $14
+            write A[0] = $15";
+        for n in [1, 4, 7, 12] {
+            let squares: usize = (0..n).map(|x| x * x).sum();
+            assert_eq!(run(sum, n)[0], squares as f64);
+        }
+    }
+
+    #[test]
+    fn lanes_move() {
+        let all = "
+            prefetch x[N + 100]
+            $0 : truth = holds N > 3 and N < 100
+            $1 : truth = aligned A[0, 4] to 64
+            $2 : truth = and $0, $1
+            choose if $2 {
+              $3 : f64[4] = load x[3] down
+              write A[0] = $3 streamed 32
+            } else {
+            }
+            $4 : integer[4] = load crd[0]
+            $5 : integer[4] = lanes N - 1 by 0
+            $6 : integer[4] = sub $5, $4
+            $7 : integer[4] = lanes 0 by 1
+            $8 : integer[4] = lanes 2 by 0
+            $9 : truth[4] = compare $7 < $8
+            $10 : f64[4] = gather x[$6] where $9
+            $11 : f64 = convert N
+            $12 : f64[4] = broadcast $11
+            $13 : f64[4] = max $10, $12
+            $14 : f64[4] = select $9, $10, $13
+            $15 : f64[4] = truth $14
+            $16 : f64[4] = add $14, $15
+            write A[4] = $16";
+        assert_eq!(run(all, 8), [3.0, 2.0, 1.0, 0.0, 0.0, 2.0, 9.0, 9.0]);
+    }
+
+    #[test]
+    fn violations() {
+        let of = |body: &str| {
+            let text = format!("{HEAD}func f(inout A, in x, in crd) {{ {body} }}");
+            let errors = verify(&parse(&text).unwrap()).unwrap_err();
+            errors.iter().map(|error| format!("{error}\n")).collect::<String>()
+        };
+        let all = [
+            of("write A[0] = $0"),
+            of("$0 : f64 = constant 1.0 $0 : f64 = constant 1.0"),
+            of("$0 : f64 = constant 1.0 $1 : f64[4] = add $0, $0"),
+            of("$0 : integer[4] = load x[0]"),
+            of("$0 : f64[4] = constant 0.0 carry i = 0 to N with $1 : f64[4] = $0 { \
+                $2 : f64 = extract $1[0] } next $2 gives $3"),
+            of("choose if N > 0 { $0 : f64 = constant 1.0 } else { } gives $1 : f64 = $0 or $0"),
+            of("$0 : f64[4] = constant 0.0 $1 : f64 = extract $0[4]"),
+        ];
+        expect_test::expect![[r#"
+            function `f`: `write A[0] = $0`: register $0 is not defined here
+            function `f`: `$0 : f64 = constant 1.0`: register $0 is defined twice
+            function `f`: `$1 : f64[4] = add $0, $0`: register $1 is not of the type that its place asks for
+            function `f`: `$0 : integer[4] = load x[0]`: register $0 is not of the type that its place asks for
+            function `f`: `carry i = 0 to N with $1 : f64[4] = $0`: register $2 is not of the type that its place asks for
+            function `f`: `choose if N > 0`: register $0 is not defined here
+            function `f`: `$1 : f64 = extract $0[4]`: register $1 is not of the type that its place asks for
+        "#]].assert_eq(&all.concat());
+    }
+}
