@@ -1,8 +1,8 @@
 //! The stages in order, and what they leave.
 
-use crate::cpu::{Cpu, Target};
+use crate::cpu::Cpu;
 use crate::emit::{self, Emitted};
-use crate::llvm::{Code, Machine};
+use crate::llvm::{Code, TargetMachine};
 use crate::mlir::Session;
 use crate::{Error, Result};
 use dastac_loops::abi::Abi;
@@ -162,7 +162,7 @@ impl Clock {
 }
 
 fn run(emitted: &Emitted, options: &Options, stop: Stage, clock: &mut Clock) -> Result<Vec<u8>> {
-    let target: Target = options.cpu.target()?;
+    let spec = options.cpu.spec()?;
     let level = options.opt_level as u8;
     let session = Session::new();
     let mut module = session.parse(emitted)?;
@@ -172,7 +172,7 @@ fn run(emitted: &Emitted, options: &Options, stop: Stage, clock: &mut Clock) -> 
     if stop == Stage::Lowered {
         return Ok(module.as_operation().to_string().into_bytes());
     }
-    let machine = Machine::new(target, level)?;
+    let machine = TargetMachine::new(spec, level)?;
     let code = Code::translate(&module, &emitted.exported, &machine)?;
     clock.lap("translate");
     code.optimise(&machine, level)?;

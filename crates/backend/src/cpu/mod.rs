@@ -1,6 +1,6 @@
 //! The CPU that code is made for.
 
-use crate::llvm;
+use crate::llvm::{self, Spec};
 use crate::{Error, Result};
 use dastac_loops::machine::Machine;
 
@@ -18,24 +18,6 @@ pub enum Cpu {
         /// Features to add or leave out, each `+name` or `-name`.
         features: Vec<String>,
     },
-}
-
-/// What LLVM is told about the target.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Target {
-    pub triple: String,
-    pub cpu: String,
-    pub features: String,
-}
-
-impl Target {
-    /// Whether the features say that `feature` is there, or that it is not.
-    fn lists(&self, feature: &str) -> Option<bool> {
-        let mut sign = self.features.split(',').filter_map(|known| {
-            known.strip_suffix(feature).filter(|sign| ["+", "-"].contains(sign))
-        });
-        sign.next_back().map(|sign| sign == "+")
-    }
 }
 
 /// LLVM warns on standard error about a CPU that it does not know, and goes on: so names are checked against
@@ -93,11 +75,11 @@ const AVX2: &[&str] =
 
 impl Cpu {
     /// Resolves names, so that LLVM sees only what it knows.
-    pub(crate) fn target(&self) -> Result<Target> {
+    pub(crate) fn spec(&self) -> Result<Spec> {
         let triple = llvm::default_triple();
         let (host, host_features) = llvm::host_cpu();
         match self {
-            Cpu::Host => Ok(Target { triple, cpu: host, features: host_features }),
+            Cpu::Host => Ok(Spec { triple, cpu: host, features: host_features }),
             Cpu::Named { name, features } => {
                 if !KNOWN.contains(&name.as_str()) && *name != host {
                     let known = KNOWN.join(", ");
@@ -112,7 +94,7 @@ impl Cpu {
                         return Err(Error::UnknownFeature(feature.clone()));
                     }
                 }
-                Ok(Target { triple, cpu: name.clone(), features: features.join(",") })
+                Ok(Spec { triple, cpu: name.clone(), features: features.join(",") })
             }
         }
     }
@@ -122,9 +104,9 @@ impl Cpu {
     /// # Errors
     /// A CPU or feature that LLVM does not know.
     pub fn vector_bytes(&self) -> Result<usize> {
-        let target = self.target()?;
-        let listed = |feature| target.lists(feature);
-        let among = |names: &[&str]| names.contains(&target.cpu.as_str());
+        let spec = self.spec()?;
+        let listed = |feature| spec.lists(feature);
+        let among = |names: &[&str]| names.contains(&spec.cpu.as_str());
         Ok(if listed("avx512f").unwrap_or(among(AVX512)) {
             64
         } else if listed("avx2").unwrap_or(among(AVX512) || among(AVX2)) {
@@ -139,9 +121,9 @@ impl Cpu {
     /// # Errors
     /// A CPU or feature that LLVM does not know.
     pub(crate) fn fuses(&self) -> Result<bool> {
-        let target = self.target()?;
-        let known = [AVX512, AVX2].concat().contains(&target.cpu.as_str());
-        Ok(!cfg!(target_arch = "x86_64") || target.lists("fma").unwrap_or(known))
+        let spec = self.spec()?;
+        let known = [AVX512, AVX2].concat().contains(&spec.cpu.as_str());
+        Ok(!cfg!(target_arch = "x86_64") || spec.lists("fma").unwrap_or(known))
     }
 
     /// Whether it loads elements at any places into the lanes of a vector, in one instruction under a mask: with AVX-512. (On many CPUs without it, LLVM

@@ -1,155 +1,20 @@
-//! LLVM: translation, attributes, packed entries, optimisation, code.
+//! An LLVM module on its way: translation, entries, attributes, optimisation, code.
 
-use crate::cpu::Target;
-use crate::{Error, Result};
+use std::cell::RefCell;
+use std::ffi::{CStr, c_void};
+use std::ptr::{null, null_mut};
+
 use llvm_sys::analysis::{LLVMVerifierFailureAction, LLVMVerifyModule};
 use llvm_sys::core::*;
-use llvm_sys::error::{LLVMDisposeErrorMessage, LLVMErrorRef, LLVMGetErrorMessage};
 use llvm_sys::prelude::*;
 use llvm_sys::target::*;
 use llvm_sys::target_machine::*;
 use llvm_sys::transforms::pass_builder::*;
 use llvm_sys::{LLVMAttributeFunctionIndex, LLVMDiagnosticSeverity, LLVMLinkage};
 use melior::ir::Module;
-use std::cell::RefCell;
-use std::ffi::{CStr, CString, c_char, c_void};
-use std::ptr::{null, null_mut};
-use std::sync::{Once, OnceLock};
 
-/// Makes the native target known to LLVM; cheap when repeated.
-pub(crate) fn initialize() {
-    static ONCE: Once = Once::new();
-    // SAFETY: initialisation has no preconditions; `Once` keeps it from running at the same time on two
-    // threads.
-    ONCE.call_once(|| unsafe {
-        #[cfg(target_arch = "x86_64")]
-        {
-            LLVMInitializeX86TargetInfo();
-            LLVMInitializeX86Target();
-            LLVMInitializeX86TargetMC();
-            LLVMInitializeX86AsmPrinter();
-            LLVMInitializeX86AsmParser();
-        }
-        #[cfg(target_arch = "aarch64")]
-        {
-            LLVMInitializeAArch64TargetInfo();
-            LLVMInitializeAArch64Target();
-            LLVMInitializeAArch64TargetMC();
-            LLVMInitializeAArch64AsmPrinter();
-            LLVMInitializeAArch64AsmParser();
-        }
-    });
-}
-
-/// The host's target triple.
-pub(crate) fn default_triple() -> String {
-    // SAFETY: LLVM returns an owned C string.
-    unsafe { take_message(LLVMGetDefaultTargetTriple()) }
-}
-
-/// LLVM's version, such as `22.1.8`.
-pub fn llvm_version() -> String {
-    let (mut major, mut minor, mut patch) = (0, 0, 0);
-    // SAFETY: the pointers are valid for one number each.
-    unsafe { llvm_sys::core::LLVMGetVersion(&mut major, &mut minor, &mut patch) };
-    format!("{major}.{minor}.{patch}")
-}
-
-/// The host's CPU name and its features, each as `+name` or `-name`, with commas between.
-pub(crate) fn host_cpu() -> (String, String) {
-    static HOST: OnceLock<(String, String)> = OnceLock::new();
-    // SAFETY: LLVM returns owned C strings.
-    HOST.get_or_init(|| unsafe {
-        (take_message(LLVMGetHostCPUName()), take_message(LLVMGetHostCPUFeatures()))
-    })
-    .clone()
-}
-
-/// Copies and frees a C string of LLVM's.
-///
-/// # Safety
-/// `message` is null or a C string owned by the caller and allocated by LLVM.
-unsafe fn take_message(message: *mut c_char) -> String {
-    if message.is_null() {
-        return String::new();
-    }
-    // SAFETY: not null, so a C string that is the caller's to dispose of.
-    unsafe {
-        let text = CStr::from_ptr(message).to_string_lossy().into_owned();
-        LLVMDisposeMessage(message);
-        text
-    }
-}
-
-/// Turns LLVM's error into a result.
-///
-/// # Safety
-/// `error` is null or an error owned by the caller.
-pub(crate) unsafe fn check(error: LLVMErrorRef, stage: &'static str) -> Result<()> {
-    if error.is_null() {
-        return Ok(());
-    }
-    // SAFETY: taking the message consumes the error; the message is disposed of by its own function.
-    let message = unsafe {
-        let message = LLVMGetErrorMessage(error);
-        let text = CStr::from_ptr(message).to_string_lossy().into_owned();
-        LLVMDisposeErrorMessage(message);
-        text
-    };
-    Err(Error::Llvm { stage, message })
-}
-
-/// A C string; the inputs are generated names and never hold a zero byte.
-pub(crate) fn c_string(text: &str) -> CString {
-    CString::new(text.replace('\0', "")).unwrap_or_default()
-}
-
-/// A target machine.
-pub(crate) struct Machine {
-    raw: LLVMTargetMachineRef,
-    target: Target,
-}
-
-impl Machine {
-    pub fn new(target: Target, level: u8) -> Result<Machine> {
-        initialize();
-        let stage = "choose the target";
-        let triple = c_string(&target.triple);
-        let (mut found, mut message) = (null_mut(), null_mut());
-        // SAFETY: the strings outlive the calls; `found` is read only after success.
-        let raw = unsafe {
-            if LLVMGetTargetFromTriple(triple.as_ptr(), &mut found, &mut message) != 0 {
-                return Err(Error::Llvm { stage, message: take_message(message) });
-            }
-            LLVMCreateTargetMachine(
-                found,
-                triple.as_ptr(),
-                c_string(&target.cpu).as_ptr(),
-                c_string(&target.features).as_ptr(),
-                match level {
-                    0 => LLVMCodeGenOptLevel::LLVMCodeGenLevelNone,
-                    1 => LLVMCodeGenOptLevel::LLVMCodeGenLevelLess,
-                    2 => LLVMCodeGenOptLevel::LLVMCodeGenLevelDefault,
-                    _ => LLVMCodeGenOptLevel::LLVMCodeGenLevelAggressive,
-                },
-                LLVMRelocMode::LLVMRelocPIC,
-                LLVMCodeModel::LLVMCodeModelDefault,
-            )
-        };
-        if raw.is_null() {
-            let message = format!("no code generator for {} on {}", target.cpu, target.triple);
-            return Err(Error::Llvm { stage, message });
-        }
-        Ok(Machine { raw, target })
-    }
-}
-
-impl Drop for Machine {
-    fn drop(&mut self) {
-        // SAFETY: created in `new`, disposed of once.
-        unsafe { LLVMDisposeTargetMachine(self.raw) }
-    }
-}
+use super::{Spec, TargetMachine, c_string, check, take_message};
+use crate::{Error, Result};
 
 /// An LLVM module in a context of its own.
 pub(crate) struct Code {
@@ -179,7 +44,7 @@ impl Code {
     pub fn translate(
         module: &Module<'_>,
         exported: &[(String, usize)],
-        machine: &Machine,
+        machine: &TargetMachine,
     ) -> Result<Code> {
         let stage = "translate the module";
         // SAFETY: plain creation.
@@ -199,7 +64,7 @@ impl Code {
                 return Err(Error::Llvm { stage, message });
             }
             code.module = translated.cast();
-            let triple = c_string(&machine.target.triple);
+            let triple = c_string(&machine.spec.triple);
             LLVMSetTarget(code.module, triple.as_ptr());
             let layout = LLVMCreateTargetDataLayout(machine.raw);
             LLVMSetModuleDataLayout(code.module, layout);
@@ -211,7 +76,7 @@ impl Code {
             code.packed_entry(name, *buffers);
         }
         code.long_lists_of_calls();
-        code.attributes(&machine.target);
+        code.attributes(&machine.spec);
         code.verify()?;
         Ok(code)
     }
@@ -340,11 +205,9 @@ impl Code {
     }
 
     /// Tells every function, those outlined by OpenMP included, what CPU it is for.
-    fn attributes(&self, target: &Target) {
-        let mut pairs = vec![
-            ("target-cpu", target.cpu.as_str()),
-            ("target-features", target.features.as_str()),
-        ];
+    fn attributes(&self, spec: &Spec) {
+        let mut pairs =
+            vec![("target-cpu", spec.cpu.as_str()), ("target-features", spec.features.as_str())];
         if cfg!(target_arch = "x86_64") {
             // LLVM's tuning for most CPUs with AVX-512 splits 64-byte vectors in two, at a loss of more than
             // half of the speed of dense kernels. Without AVX-512 this has no effect.
@@ -383,7 +246,7 @@ impl Code {
         if broken { Err(Error::Llvm { stage: "verify the module", message }) } else { Ok(()) }
     }
 
-    pub fn optimise(&self, machine: &Machine, level: u8) -> Result<()> {
+    pub fn optimise(&self, machine: &TargetMachine, level: u8) -> Result<()> {
         let pipeline = c_string(&format!("default<O{}>", level.min(3)));
         // SAFETY: module and machine are alive; the options are disposed of once.
         unsafe {
@@ -399,7 +262,7 @@ impl Code {
     }
 
     /// Object code, or assembly text.
-    pub fn generate(&self, machine: &Machine, kind: LLVMCodeGenFileType) -> Result<Vec<u8>> {
+    pub fn generate(&self, machine: &TargetMachine, kind: LLVMCodeGenFileType) -> Result<Vec<u8>> {
         let (mut message, mut buffer) = (null_mut(), null_mut());
         // SAFETY: module and machine are alive; the buffer is read only after success and disposed of once.
         unsafe {

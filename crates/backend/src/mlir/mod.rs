@@ -1,0 +1,117 @@
+//! MLIR text down to the LLVM dialect.
+//!
+//! A [`Session`] has a context for one thread at a time. Only the dialects and passes that the pipeline needs are
+//! registered.
+
+mod context;
+mod schedule;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use melior::Context;
+use melior::diagnostic::{Diagnostic, DiagnosticHandlerId, DiagnosticSeverity};
+use melior::ir::Module;
+use melior::pass::PassManager;
+use melior::utility::parse_pass_pipeline;
+
+use self::schedule::schedule;
+use crate::emit::Emitted;
+use crate::{Error, Result};
+
+/// Loops as MLIR knows them best, down to `scf`. (Not `affine-loop-invariant-code-motion`: it moves a loop
+/// out of the one whose variable its bounds mention.)
+const STRUCTURED: &str =
+    "canonicalize,cse,lower-affine,canonicalize,cse,loop-invariant-code-motion";
+
+/// Parallel loops to OpenMP's work sharing.
+const OPENMP: &str = "convert-scf-to-openmp,canonicalize";
+
+/// What is left, to the LLVM dialect. OpenMP must come after functions: before them, the option for bare
+/// pointers is lost.
+const LLVM: &str = "convert-scf-to-cf,finalize-memref-to-llvm{use-aligned-alloc=1},convert-vector-to-llvm,convert-arith-to-llvm,\
+                    convert-func-to-llvm{use-bare-ptr-memref-call-conv=1},convert-cf-to-llvm";
+
+/// The end of the pipeline, with and without OpenMP.
+const FINISH_OPENMP: &str = "convert-openmp-to-llvm,reconcile-unrealized-casts,canonicalize,cse";
+const FINISH: &str = "reconcile-unrealized-casts,canonicalize,cse";
+
+/// A context in use by this thread; it collects diagnostics.
+pub(crate) struct Session {
+    context: Option<Context>,
+    handler: Option<DiagnosticHandlerId>,
+    diagnostics: Rc<RefCell<Vec<String>>>,
+}
+
+impl Session {
+    pub fn new() -> Session {
+        let context = context::take();
+        let diagnostics = Rc::new(RefCell::new(Vec::new()));
+        let sink = Rc::clone(&diagnostics);
+        let handler = context.attach_diagnostic_handler(move |diagnostic| {
+            if matches!(diagnostic.severity(), DiagnosticSeverity::Error) {
+                sink.borrow_mut().push(text_of(&diagnostic));
+            }
+            true
+        });
+        Session { context: Some(context), handler: Some(handler), diagnostics }
+    }
+
+    fn context(&self) -> &Context {
+        self.context.as_ref().expect("a session holds its context until it is dropped")
+    }
+
+    fn error(&self, stage: &'static str) -> Error {
+        Error::Mlir { stage, diagnostics: self.diagnostics.take() }
+    }
+
+    /// Parses and verifies.
+    pub fn parse(&self, emitted: &Emitted) -> Result<Module<'_>> {
+        // Parsing verifies: a module that comes back obeys all invariants of its dialects.
+        Module::parse(self.context(), &emitted.text).ok_or_else(|| self.error("read the module"))
+    }
+
+    /// Lowers to the LLVM dialect, in place.
+    pub fn lower(&self, module: &mut Module<'_>, emitted: &Emitted) -> Result<()> {
+        if !emitted.threads {
+            return self.run(module, &format!("{STRUCTURED},{LLVM},{FINISH}"));
+        }
+        self.run(module, &format!("{STRUCTURED},{OPENMP}"))?;
+        schedule(self.context(), module, &emitted.uneven)
+            .ok_or_else(|| self.error("choose a schedule"))?;
+        self.run(module, &format!("{LLVM},{FINISH_OPENMP}"))
+    }
+
+    fn run(&self, module: &mut Module<'_>, pipeline: &str) -> Result<()> {
+        let manager = PassManager::new(self.context());
+        // A pass that breaks the module must end in an error: the translation to LLVM trusts its input.
+        manager.enable_verifier(true);
+        let pipeline = format!("builtin.module({pipeline})");
+        parse_pass_pipeline(manager.as_operation_pass_manager(), &pipeline).map_err(|error| {
+            Error::Mlir { stage: "set up the pipeline", diagnostics: vec![error.to_string()] }
+        })?;
+        manager.run(module).map_err(|_| self.error("lower the module"))
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if let Some(context) = self.context.take() {
+            if let Some(handler) = self.handler.take() {
+                context.detach_diagnostic_handler(handler);
+            }
+            context::give_back(context);
+        }
+    }
+}
+
+/// A diagnostic with its notes, on one line.
+fn text_of(diagnostic: &Diagnostic<'_>) -> String {
+    let mut text = diagnostic.to_string();
+    for at in 0..diagnostic.note_count() {
+        if let Ok(note) = diagnostic.note(at) {
+            text.push_str(&format!(" (note: {note})"));
+        }
+    }
+    text
+}
