@@ -30,7 +30,8 @@
 //! use std::collections::BTreeMap;
 //! use dastac::driver::{Target, compile};
 //! use dastac::run::Runner;
-//! use dastac::formats::{Build, Entries, Format, Tensor, Values};
+//! use dastac::formats::{Build, Entries, Format, Tensor};
+//! use dastac::elements::Storage;
 //! let built = compile(
 //!     "symbols: M, N
 //!      A:D(i, j) := (0 <= i < M) * (0 <= j < N)
@@ -43,7 +44,7 @@
 //! let mut runner = Runner::new(built, &sizes, 1)?;
 //! let program = &runner.built().lowered.laid.analysis.inferred.program;
 //! let [a, x, y] = ["A", "x", "y"].map(|name| program.find(name).unwrap());
-//! let entries = Entries::new(vec![2, 3], vec![1, 2, 0, 0], Values::F64(vec![5.0, 2.0]))?;
+//! let entries = Entries::new(vec![2, 3], vec![1, 2, 0, 0], Storage::from(vec![5.0, 2.0]))?;
 //! runner.bind(a, Tensor::from_entries(&entries, &Format::coo(2), Build::default())?)?;
 //! runner.set_input(x, &[1.0, 10.0, 100.0], &[3])?;
 //! runner.execute()?;
@@ -53,9 +54,8 @@
 //! ```
 
 pub use dastac_backend as backend;
-pub use dastac_driver::{
-    Error, buffer, driver, dynamic, export, human, run, schedule, trips, tune,
-};
+pub use dastac_driver::{Error, driver, dynamic, export, human, run, schedule, trips, tune};
+pub use dastac_elements as elements;
 pub use dastac_formats as formats;
 pub use dastac_iterate as iterate;
 pub use dastac_layout as layout;

@@ -14,7 +14,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("crates/elements", "dastac-elements", &[]),
     ("crates/poly", "dastac-poly", &["isl-vendor"]),
     ("crates/loops", "dastac-loops", &["dastac-elements"]),
-    ("crates/stur", "dastac-stur", &["dastac-poly"]),
+    ("crates/stur", "dastac-stur", &["dastac-elements", "dastac-poly"]),
     ("crates/layout", "dastac-layout", &["dastac-stur", "dastac-poly", "dastac-loops"]),
     (
         "crates/sched",
@@ -31,13 +31,18 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("crates/runtime", "dastac-runtime", &["dastac-elements", "dastac-loops"]),
     ("crates/target", "dastac-target", &["dastac-loops"]),
     ("crates/backend", "dastac-backend", &["dastac-loops", "dastac-runtime", "dastac-target"]),
-    ("crates/formats", "dastac-formats", &["dastac-stur"]),
-    ("crates/iterate", "dastac-iterate", &["dastac-formats", "dastac-stur", "dastac-loops"]),
+    ("crates/formats", "dastac-formats", &["dastac-elements", "dastac-stur"]),
+    (
+        "crates/iterate",
+        "dastac-iterate",
+        &["dastac-elements", "dastac-formats", "dastac-stur", "dastac-loops"],
+    ),
     (
         "crates/driver",
         "dastac-driver",
         &[
             "dastac-backend",
+            "dastac-elements",
             "dastac-formats",
             "dastac-iterate",
             "dastac-layout",
@@ -55,6 +60,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
         &[
             "dastac-driver",
             "dastac-backend",
+            "dastac-elements",
             "dastac-formats",
             "dastac-iterate",
             "dastac-layout",
@@ -70,6 +76,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
         &[
             "dastac-driver",
             "dastac-backend",
+            "dastac-elements",
             "dastac-formats",
             "dastac-iterate",
             "dastac-layout",

@@ -6,8 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dastac::driver::{Analysis, Indices, Target, compile};
-use dastac::formats::storage::Slice;
-use dastac::formats::{Build, Entries, Format, Tensor, Values};
+use dastac::elements::Storage;
+use dastac::elements::View;
+use dastac::formats::{Build, Entries, Format, Tensor};
 use dastac::run::Runner;
 use dastac::stur::Role;
 use dastac::stur::reference::Dense;
@@ -176,7 +177,7 @@ fn zeros_of_minima_in_blocks_stay_when_they_are_converted() {
     let mut runner = Runner::new(built, &sizes(2), 1).unwrap();
     let program = runner.built().lowered.laid.analysis.inferred.program.clone();
     let [a, x, c, y] = ["A", "x", "C", "y"].map(|name| program.find(name).unwrap());
-    let entries = Entries::new(vec![2, 2], vec![1, 1], Values::F64(vec![3.0])).unwrap();
+    let entries = Entries::new(vec![2, 2], vec![1, 1], Storage::from(vec![3.0])).unwrap();
     let sparse = Tensor::from_entries(&entries, &Format::csr(), Build::default()).unwrap();
     runner.bind(a, sparse).unwrap();
     runner.set_input(x, &[-3.0, -3.0], &[2]).unwrap();
@@ -186,7 +187,7 @@ fn zeros_of_minima_in_blocks_stay_when_they_are_converted() {
     assert!(runner.verify(&inputs).unwrap().agrees());
     assert_eq!(runner.dense(y).unwrap()[..], [f64::INFINITY, 0.0]);
     let stored = runner.result_entries(c).unwrap().to_entries().unwrap();
-    let expected = Entries::new(vec![2, 2], vec![1, 1], Values::F64(vec![0.0])).unwrap();
+    let expected = Entries::new(vec![2, 2], vec![1, 1], Storage::from(vec![0.0])).unwrap();
     assert_eq!(stored, expected);
 }
 
@@ -205,11 +206,11 @@ fn large_integers_of_results_stay_what_they_are() {
     let program = runner.built().lowered.laid.analysis.inferred.program.clone();
     let [a, c] = ["A", "C"].map(|name| program.find(name).unwrap());
     let large = (1 << 53) + 1;
-    let entries = Entries::new(vec![2], vec![1], Values::I64(vec![large])).unwrap();
+    let entries = Entries::new(vec![2], vec![1], Storage::from(vec![large])).unwrap();
     let sparse = Tensor::from_entries(&entries, &Format::csf(1), Build::default()).unwrap();
     runner.bind(a, sparse).unwrap();
     runner.execute().unwrap();
-    assert_eq!(runner.unpacked(c).unwrap().as_slice(), Slice::I64(&[0, large]));
+    assert_eq!(runner.unpacked(c).unwrap().view(), View::of(&[0, large]));
 }
 
 #[test]

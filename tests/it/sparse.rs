@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use dastac::driver::{Analysis, Built, Indices, Iteration, Target};
 use dastac::formats::storage::LevelData;
-use dastac::formats::{Build, Tensor, Values};
+use dastac::formats::{Build, Tensor};
 use dastac::iterate::Walking;
 use dastac::loops::Module;
 use dastac::loops::interp::{self, Data};
@@ -201,7 +201,7 @@ fn interpreted(runner: &Runner, module: &Module, source: &str) {
         None => {
             let packed = runner.packed(dastac::stur::TensorId(buffer as usize));
             match mode {
-                Mode::In => Data::Float(packed.to_vec()),
+                Mode::In => Data::Float(packed.to_f64()),
                 _ => Data::zeros(Element::F64, packed.len()),
             }
         }
@@ -214,7 +214,7 @@ fn interpreted(runner: &Runner, module: &Module, source: &str) {
         if *mode == Mode::In {
             continue;
         }
-        let computed = runner.packed(dastac::stur::TensorId(buffer.0 as usize)).to_vec();
+        let computed = runner.packed(dastac::stur::TensorId(buffer.0 as usize)).to_f64();
         let same = |a: &f64, b: &f64| a == b || (a - b).abs() <= 1e-9 * b.abs().max(1.0);
         let all = data.as_float().unwrap().iter().zip(&computed).all(|(a, b)| same(a, b));
         let rule = rule_of(source, &tensors[buffer.0 as usize].name);
@@ -243,12 +243,10 @@ pub fn data(tensor: &Tensor) -> Vec<Data> {
             LevelData::Singleton { coordinates } => all.push(ints(coordinates)),
         }
     }
-    all.push(match tensor.values() {
-        Values::F64(values) => Data::Float(values.clone()),
-        Values::F32(values) => Data::Float(values.iter().map(|value| f64::from(*value)).collect()),
-        Values::I32(values) => Data::Int(values.iter().map(|value| i64::from(*value)).collect()),
-        Values::I64(values) => Data::Int(values.clone()),
-        Values::Bool(values) => Data::Int(values.iter().map(|value| i64::from(*value)).collect()),
+    let values = tensor.values();
+    all.push(match values.element().is_float() {
+        true => Data::Float(values.to_f64()),
+        false => Data::Int(values.numbers().map(|value| value.to_i64().unwrap()).collect()),
     });
     all
 }

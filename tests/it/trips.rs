@@ -45,7 +45,7 @@ fn results(runner: &mut Runner) -> Vec<(Vec<u64>, String)> {
     let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect();
     computed
         .map(|id| match program.tensor(id).format {
-            None => (bits(&runner.packed(id).to_vec()), String::new()),
+            None => (bits(&runner.packed(id).to_f64()), String::new()),
             Some(_) => {
                 let found = runner.result(id).unwrap();
                 let values: Vec<f64> = (0..found.values().len())

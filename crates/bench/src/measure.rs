@@ -14,9 +14,9 @@ use super::peers;
 use super::results::{Case, Footprint, Measured, Outcome};
 use super::stats::{Sample, Summary};
 use dastac_driver::Error;
-use dastac_driver::buffer::Buffer;
 use dastac_driver::driver::{Built, Laid, Target};
 use dastac_driver::run::{Runner, TensorFacts, facts, symbol_values};
+use dastac_elements::Storage;
 
 /// A system that computes what the program says.
 pub trait System {
@@ -37,7 +37,7 @@ pub trait System {
     ///
     /// # Errors
     /// Not enough memory.
-    fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Buffer, Error>;
+    fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Storage, Error>;
 }
 
 /// Samples of one system are taken one after the other for so long, so that caches are its own.
@@ -65,7 +65,7 @@ impl System for Packed {
         forget_packed(shared);
     }
 
-    fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Buffer, Error> {
+    fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Storage, Error> {
         packed_result(shared, tensor)
     }
 }
@@ -78,10 +78,10 @@ pub(super) fn forget_packed(shared: &mut Runner) {
 }
 
 /// A copy of a packed result.
-pub(super) fn packed_result(shared: &Runner, tensor: TensorId) -> Result<Buffer, Error> {
+pub(super) fn packed_result(shared: &Runner, tensor: TensorId) -> Result<Storage, Error> {
     let packed = shared.packed(tensor);
-    let mut copy = Buffer::zeroed(shared.facts()[tensor.0].element, packed.len())?;
-    copy.fill(|at| packed.get(at));
+    let mut copy = Storage::zeroed(shared.facts()[tensor.0].element, packed.len())?;
+    copy.fill(|at| packed.number(at));
     Ok(copy)
 }
 
@@ -323,7 +323,7 @@ fn agree(systems: &mut [Candidate], shared: &mut Runner) {
     let outputs = outputs(shared);
     tell("dastac");
     Packed.forget(shared);
-    let mut expected: Vec<Buffer> = Vec::new();
+    let mut expected: Vec<Storage> = Vec::new();
     if shared.execute().is_ok() {
         let results = outputs.iter().map(|id| Packed.result(shared, *id));
         expected = results.collect::<Result<_, _>>().unwrap_or_default();
@@ -360,21 +360,20 @@ fn agree(systems: &mut [Candidate], shared: &mut Runner) {
 fn tolerance(element: Element) -> f64 {
     match element {
         Element::F64 => 1e-9,
-        Element::F32 => 1e-3,
-        Element::I32 | Element::I64 | Element::Bool => 0.0,
+        shorter => 8192.0 * shorter.epsilon(),
     }
 }
 
 /// The largest difference, relative to the element or to what elements are on average, whichever is larger.
-fn difference(expected: &Buffer, found: &Buffer) -> f64 {
+fn difference(expected: &Storage, found: &Storage) -> f64 {
     if expected.len() != found.len() {
         return f64::MAX;
     }
-    let squares: f64 = (0..expected.len()).map(|at| expected.get(at).powi(2)).sum();
+    let squares: f64 = (0..expected.len()).map(|at| expected.number(at).powi(2)).sum();
     let usual = (squares / expected.len().max(1) as f64).sqrt().max(f64::MIN_POSITIVE);
     (0..expected.len())
         .map(|at| {
-            let (wanted, found) = (expected.get(at), found.get(at));
+            let (wanted, found) = (expected.number(at), found.number(at));
             let error = (wanted - found).abs() / wanted.abs().max(usual);
             // JSON has no infinity, and what is no number must not pass as small.
             if error.is_finite() { error } else { f64::MAX }
@@ -562,7 +561,7 @@ mod tests {
 
     #[test]
     fn differences_are_relative() {
-        let of = |values: &[f64]| Buffer::of(Element::F64, values).unwrap();
+        let of = |values: &[f64]| Storage::of_numbers(Element::F64, values).unwrap();
         assert_eq!(difference(&of(&[1.0, -2.0]), &of(&[1.0, -2.0])), 0.0);
         assert!(difference(&of(&[100.0, 1e-3]), &of(&[100.0, 2e-3])) < 1e-4);
         assert!(difference(&of(&[100.0, 100.0]), &of(&[100.0, 101.0])) > 9e-3);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use dastac_formats::io::{Contents, Data, ReadOptions, read};
-use dastac_formats::{Entries, StorageError, Tensor, Values};
+use dastac_formats::{Entries, StorageError, Tensor};
 use dastac_stur::TensorId;
 use dastac_stur::program::Element;
 use rand::{Rng, SeedableRng};
@@ -95,7 +95,7 @@ impl Pattern {
         let count = coordinates.len() / shape.len().max(1);
         let values = (0..count).map(|_| magnitude(rng)).collect();
         let failed = |source: StorageError| Error::Storage { tensor: name.into(), source };
-        Entries::new(shape, coordinates, Values::F64(values)).map_err(failed)
+        Entries::new(shape, coordinates, values).map_err(failed)
     }
 }
 

@@ -208,7 +208,7 @@ fn storage(tensor: &Tensor, asked: Option<&Format>, build: Build) -> String {
                 .shape()
                 .iter()
                 .fold(1u128, |product, extent| product.saturating_mul(u128::from(*extent)));
-            human(elements.saturating_mul(u128::from(width)))
+            human(elements.saturating_mul(width as u128))
         } else {
             match tensor.convert(format, build) {
                 Ok(converted) => human(converted.bytes()),

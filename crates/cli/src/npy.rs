@@ -5,11 +5,10 @@ use std::fs::File;
 use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 
-use dastac::buffer::{Buffer, stored_type};
+use dastac::elements::{Element, Storage};
 use dastac::formats::io::npy::{self, Header};
 use dastac::formats::io::{FileKind, ReadOptions};
-use dastac::formats::{Build, ElementType, Format, Tensor, Values};
-use dastac::stur::program::Element;
+use dastac::formats::{Build, Format, Tensor};
 
 use super::Result;
 use super::failure::Failure;
@@ -21,7 +20,7 @@ use super::tensors;
 pub struct Array {
     path: PathBuf,
     /// The type of its numbers.
-    pub element: ElementType,
+    pub element: Element,
     /// Its extents.
     pub shape: Vec<usize>,
     numbers: Numbers,
@@ -87,14 +86,13 @@ impl Array {
     /// Whether a tensor holds the file's elements as they are. Those of texts are as wide as they are written: what
     /// does not fit is an error when it is read.
     pub fn fits(&self, element: Element) -> bool {
-        let to = stored_type(element);
-        match (self.element, to) {
-            (ElementType::Bool, _) => true,
+        match (self.element, element) {
+            (Element::Bool, _) => true,
             (from, to) if from == to => true,
-            (ElementType::I32, ElementType::I64 | ElementType::F64) => true,
-            (ElementType::I64, ElementType::F64) => true,
-            (ElementType::F32, ElementType::F64) => true,
-            (ElementType::I64, ElementType::I32) => matches!(self.numbers, Numbers::Sparse(_)),
+            (Element::I32, Element::I64 | Element::F64) => true,
+            (Element::I64, Element::F64) => true,
+            (Element::F32, Element::F64) => true,
+            (Element::I64, Element::I32) => matches!(self.numbers, Numbers::Sparse(_)),
             _ => false,
         }
     }
@@ -106,6 +104,7 @@ impl Array {
             Element::F64 => ("convert", "float64", "f64"),
             Element::I32 => ("convert", "int32", "i32"),
             Element::I64 => ("convert", "int64", "i64"),
+            Element::U32 => ("convert", "uint32", "u32"),
             Element::Bool => ("convert", "bool_", "bool"),
         };
         match &self.numbers {
@@ -127,26 +126,25 @@ impl Array {
                 .to_dense(Build::default())
                 .map_err(|error| tensors::storage_failure(&name, &error))?,
         };
-        match values.cast(ElementType::F64) {
-            Ok(Values::F64(numbers)) => Ok(numbers),
-            Err(error) => Err(Failure::user(format!("`{name}`: {error}"))
-                .hint("arrays hold integers up to 2^53; files of tensors with `:F` any others")),
-            _ => Err(Failure::Defect(format!("`{name}` does not hold numbers"))),
-        }
+        let numbers = values.cast(Element::F64).map_err(|error| {
+            Failure::user(format!("`{name}`: {error}"))
+                .hint("arrays hold integers up to 2^53; files of tensors with `:F` any others")
+        })?;
+        Ok(numbers.to_f64())
     }
 }
 
 /// Writes an array; no extents make it a 0-d array. A file of another kind gets the elements that are not zero.
-pub fn write(path: &Path, shape: &[usize], data: &Buffer, options: &ReadOptions) -> Result<()> {
+pub fn write(path: &Path, shape: &[usize], data: &Storage, options: &ReadOptions) -> Result<()> {
     let extents: Vec<u64> = shape.iter().map(|extent| *extent as u64).collect();
     if let Some(kind) = FileKind::of(path).filter(|kind| *kind != FileKind::Npy) {
         let failed = |error| tensors::storage_failure(&path.display().to_string(), &error);
-        let tensor = Tensor::from_dense(extents, data.as_slice().to_values())
+        let tensor = Tensor::from_dense(extents, data.clone())
             .and_then(|tensor| tensor.convert(&natural(shape.len()), Build::default()))
             .map_err(failed)?;
         return tensors::write(path, kind, &tensor, options, Build::default());
     }
-    output::file(path, &mut |out: &mut dyn Write| npy::write_slice(&extents, data.as_slice(), out))
+    output::file(path, &mut |out: &mut dyn Write| npy::write_slice(&extents, data.view(), out))
 }
 
 /// Rows of matrices, trees of other tensors.

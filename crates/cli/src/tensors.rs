@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use dastac::elements::Element;
 use dastac::formats::format::{default_names, parse};
 use dastac::formats::io::{self, Contents, FileKind, ReadError, ReadOptions, WriteError};
-use dastac::formats::{Build, Duplicates, ElementType, Format, FormatError, StorageError, Tensor};
+use dastac::formats::{Build, Duplicates, Format, FormatError, StorageError, Tensor};
 use dastac::run::available_memory;
 
 use super::Result;
@@ -34,13 +35,13 @@ pub fn build(args: &TensorArgs) -> Build {
 }
 
 /// The type of elements that is asked for.
-pub fn element(name: TypeName) -> ElementType {
+pub fn element(name: TypeName) -> Element {
     match name {
-        TypeName::F32 => ElementType::F32,
-        TypeName::F64 => ElementType::F64,
-        TypeName::I32 => ElementType::I32,
-        TypeName::I64 => ElementType::I64,
-        TypeName::Bool => ElementType::Bool,
+        TypeName::F32 => Element::F32,
+        TypeName::F64 => Element::F64,
+        TypeName::I32 => Element::I32,
+        TypeName::I64 => Element::I64,
+        TypeName::Bool => Element::Bool,
     }
 }
 

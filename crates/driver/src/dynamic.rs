@@ -1,7 +1,8 @@
 //! Dynamically sparse tensors of a run: their arrays as arguments of a kernel, in every format in which it walks them.
 
+use dastac_elements::Storage;
 use dastac_formats::storage::{Indices, LevelData};
-use dastac_formats::{Build, Duplicates, Entries, Format, Tensor, Values};
+use dastac_formats::{Build, Duplicates, Entries, Format, Tensor};
 use dastac_iterate::LevelBuffers;
 use dastac_loops::{BufferId, SymbolId};
 use dastac_runtime::Argument;
@@ -11,7 +12,6 @@ use dastac_stur::program::Element;
 use rand::Rng;
 
 use crate::Error;
-use crate::buffer::{argument, stored_type};
 use crate::run::{available_memory, check_memory};
 
 /// A tensor that a run reads.
@@ -65,7 +65,7 @@ impl Bound {
         wide: bool,
     ) -> Result<Bound, Error> {
         let failed = |source| Error::Storage { tensor: name.into(), source };
-        let mut tensor = tensor.cast(stored_type(element)).map_err(failed)?;
+        let mut tensor = tensor.cast(element).map_err(failed)?;
         let mut copies = Vec::new();
         for (at, one) in stored.iter().enumerate() {
             let format = &one.operand.format;
@@ -205,7 +205,7 @@ impl Copy {
                 })
                 .collect(),
         };
-        arrays.push(argument(self.tensor.values().as_slice()));
+        arrays.push(Argument::In(self.tensor.values().view()));
         arrays
     }
 }
@@ -251,7 +251,7 @@ pub fn random(
         }
     }
     let failed = |source| Error::Storage { tensor: name.into(), source };
-    Entries::new(shape.to_vec(), coordinates, Values::F64(values)).map_err(failed)
+    Entries::new(shape.to_vec(), coordinates, Storage::from(values)).map_err(failed)
 }
 
 /// An element that is not 0.

@@ -17,6 +17,9 @@ pub enum Error {
     /// Loops could not be built.
     #[error(transparent)]
     Sched(dastac_sched::SchedError),
+    /// Memory for a tensor could not be had.
+    #[error(transparent)]
+    NoMemory(#[from] dastac_elements::NoMemory),
     /// Code could not be generated.
     #[error(transparent)]
     Backend(#[from] dastac_backend::Error),

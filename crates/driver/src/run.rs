@@ -7,9 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use dastac_backend::{AlignedVec, Compiled, OptLevel, Options};
-use dastac_formats::storage::{LevelData, Scalar};
-use dastac_formats::{Build, Entries, Format, StorageError, Tensor, Values};
+use dastac_backend::{Compiled, OptLevel, Options};
+use dastac_elements::{Storage, View};
+use dastac_formats::storage::LevelData;
+use dastac_formats::{Build, Entries, Format, StorageError, Tensor};
 use dastac_iterate::{LevelBuffers, Structure};
 use dastac_loops::{BufferId, Mode};
 use dastac_runtime::{Argument, Code, Threads};
@@ -22,10 +23,9 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use crate::Error;
-use crate::buffer::{Buffer, stored_type};
 use crate::driver::{Built, Indices};
 use crate::dynamic::{self, Bound, Conversion, Copy};
-use crate::results::{self, Array, Results};
+use crate::results::{self, Results};
 use crate::trips::Counters;
 
 /// The reference evaluator is refused when the dense boxes of all tensors together hold more elements. Up to this size
@@ -107,7 +107,7 @@ pub fn facts(laid: &crate::driver::Laid, symbols: &[i64]) -> Result<Vec<TensorFa
         let elements = shape.iter().try_fold(1u128, |product, extent| {
             product.checked_mul(u128::from(extent.unsigned_abs()))
         });
-        let bytes = u128::from(tensor.element.bytes());
+        let bytes = tensor.element.bytes() as u128;
         let format = tensor.format.as_ref().map(|storage| storage.format.to_string());
         let unique = match format {
             None => layout.check_range(&tensor.name, &isl_values)?,
@@ -135,7 +135,7 @@ pub fn facts(laid: &crate::driver::Laid, symbols: &[i64]) -> Result<Vec<TensorFa
 impl TensorFacts {
     /// Elements of a dense array of its box.
     pub fn cells(&self) -> u128 {
-        self.dense_bytes / u128::from(self.element.bytes())
+        self.dense_bytes / self.element.bytes() as u128
     }
 }
 
@@ -151,7 +151,7 @@ pub struct Runner {
     facts: Vec<TensorFacts>,
     kernel: Code,
     moves: Option<Moves>,
-    packed: Vec<Buffer>,
+    packed: Vec<Storage>,
     /// Dynamic inputs.
     bound: BTreeMap<TensorId, Bound>,
     /// Dynamic tensors that are computed.
@@ -230,7 +230,7 @@ impl Runner {
         for fact in &facts {
             let length =
                 usize::try_from(fact.unique).map_err(|_| Error::TooLarge(fact.name.clone()))?;
-            packed.push(Buffer::zeroed(fact.element, length)?);
+            packed.push(Storage::zeroed(fact.element, length)?);
         }
         let module = &self.built.lowered.kernel.module;
         self.parameters = symbols.clone();
@@ -244,7 +244,7 @@ impl Runner {
             stored.filter(|id| self.facts[id.0].role == Role::Input).collect();
         for id in inputs {
             let shape = self.box_of(id)?;
-            let none = Entries::new(shape, Vec::new(), Values::F64(Vec::new()));
+            let none = Entries::new(shape, Vec::new(), Storage::empty(Element::F64));
             self.set_entries(id, none)?;
         }
         Ok(())
@@ -371,12 +371,12 @@ impl Runner {
     }
 
     /// A packed buffer.
-    pub fn packed(&self, tensor: TensorId) -> &Buffer {
+    pub fn packed(&self, tensor: TensorId) -> &Storage {
         &self.packed[tensor.0]
     }
 
     /// A packed buffer, to fill.
-    pub fn packed_mut(&mut self, tensor: TensorId) -> &mut Buffer {
+    pub fn packed_mut(&mut self, tensor: TensorId) -> &mut Storage {
         self.prepared = false;
         &mut self.packed[tensor.0]
     }
@@ -420,7 +420,7 @@ impl Runner {
             return Err(Error::Shape { tensor: fact.name, expected, found: shape.to_vec() });
         }
         if fact.format.is_some() {
-            let values = Values::F64(dense.to_vec());
+            let values = Storage::from(dense.to_vec());
             let whole = Tensor::from_dense(self.box_of(tensor)?, values);
             let entries =
                 whole.and_then(|whole| whole.convert(&Format::coo(shape.len()), dynamic::build()));
@@ -429,25 +429,24 @@ impl Runner {
         check_memory(&format!("checking the structure of `{}`", fact.name), fact.dense_bytes)?;
         let rounded = match fact.element {
             Element::F64 => None,
-            element => Some(Buffer::of(element, dense)?),
+            element => Some(Storage::of_numbers(element, dense)?),
         };
-        let source = || rounded.as_ref().map_or(Argument::read(dense), Buffer::input);
+        let source = || rounded.as_ref().map_or(View::of(dense), Storage::view);
         self.moves()?;
         self.prepared = false;
         let Some(moves) = &self.moves else { return Ok(()) };
         let (pack, _, expand) = &moves.functions[tensor.0];
         if let Some(expand) = expand {
-            let mut expanded = Buffer::zeroed(fact.element, dense.len())?;
+            let mut expanded = Storage::zeroed(fact.element, dense.len())?;
             moves.code.call_on(
                 self.threads,
                 expand,
                 &self.parameters,
-                &mut [source(), expanded.output()],
+                &mut [Argument::In(source()), Argument::Out(expanded.view_mut())],
             )?;
             let tolerance = match fact.element {
                 Element::F64 => 1e-12,
-                Element::F32 => 1e-6,
-                Element::I32 | Element::I64 | Element::Bool => 0.0,
+                shorter => 8.0 * shorter.epsilon(),
             };
             let same = |a: f64, b: f64| {
                 a == b
@@ -455,12 +454,12 @@ impl Runner {
                     || (a - b).abs() <= tolerance * a.abs().max(b.abs())
             };
             let differs = (0..dense.len())
-                .find(|at| !same(fact.element.round(dense[*at]), expanded.get(*at)));
+                .find(|at| !same(fact.element.round(dense[*at]), expanded.number(*at)));
             if let Some(position) = differs {
                 return Err(Error::Contradiction {
                     tensor: fact.name,
                     index: unflatten(position, &expected),
-                    expected: expanded.get(position),
+                    expected: expanded.number(position),
                     found: dense[position],
                 });
             }
@@ -470,7 +469,7 @@ impl Runner {
             self.threads,
             pack,
             &self.parameters,
-            &mut [source(), packed.output()],
+            &mut [Argument::In(source()), Argument::Out(packed.view_mut())],
         )?;
         Ok(())
     }
@@ -480,25 +479,26 @@ impl Runner {
     ///
     /// # Errors
     /// Not enough memory for the tensor's box.
-    pub fn dense(&mut self, tensor: TensorId) -> Result<AlignedVec<f64>, Error> {
-        self.unpacked(tensor)?.widened()
+    pub fn dense(&mut self, tensor: TensorId) -> Result<Vec<f64>, Error> {
+        Ok(self.unpacked(tensor)?.to_f64())
     }
 
     /// As [`Runner::dense`], with elements of the tensor's type.
     ///
     /// # Errors
     /// As [`Runner::dense`].
-    pub fn unpacked(&mut self, tensor: TensorId) -> Result<Buffer, Error> {
+    pub fn unpacked(&mut self, tensor: TensorId) -> Result<Storage, Error> {
         let fact = &self.facts[tensor.0];
         check_memory(&format!("a dense array of `{}`", fact.name), fact.dense_bytes)?;
         if fact.format.is_some() {
             let found = self.result(tensor)?;
             let whole = Format::dense(found.shape().len());
-            return Buffer::of_values(self.without_padding(&found, tensor, &whole)?.values());
+            let dense = self.without_padding(&found, tensor, &whole)?;
+            return Ok(Storage::copy_of(dense.values().view())?);
         }
         let length =
             usize::try_from(fact.cells()).map_err(|_| Error::TooLarge(fact.name.clone()))?;
-        let mut dense = Buffer::zeroed(fact.element, length)?;
+        let mut dense = Storage::zeroed(fact.element, length)?;
         self.moves()?;
         if let Some(moves) = &self.moves {
             let unpack = &moves.functions[tensor.0].1;
@@ -506,7 +506,7 @@ impl Runner {
                 self.threads,
                 unpack,
                 &self.parameters,
-                &mut [self.packed[tensor.0].input(), dense.output()],
+                &mut [Argument::In(self.packed[tensor.0].view()), Argument::Out(dense.view_mut())],
             )?;
         }
         Ok(dense)
@@ -517,9 +517,9 @@ impl Runner {
     ///
     /// # Errors
     /// A wrong length or element type; not enough memory.
-    pub fn pack(&mut self, tensor: TensorId, dense: &Buffer) -> Result<Buffer, Error> {
+    pub fn pack(&mut self, tensor: TensorId, dense: &Storage) -> Result<Storage, Error> {
         let fact = &self.facts[tensor.0];
-        let mut packed = Buffer::zeroed(fact.element, self.packed[tensor.0].len())?;
+        let mut packed = Storage::zeroed(fact.element, self.packed[tensor.0].len())?;
         self.moves()?;
         if let Some(moves) = &self.moves {
             let pack = &moves.functions[tensor.0].0;
@@ -527,7 +527,7 @@ impl Runner {
                 self.threads,
                 pack,
                 &self.parameters,
-                &mut [dense.input(), packed.output()],
+                &mut [Argument::In(dense.view()), Argument::Out(packed.view_mut())],
             )?;
         }
         Ok(packed)
@@ -668,7 +668,8 @@ impl Runner {
                 let size = size.and_then(|size| usize::try_from(size).ok());
                 let size = size.ok_or_else(|| Error::TooLarge(name.into()))?;
                 let arrays = &mut self.results.arrays;
-                arrays.entry(*id).or_insert_with(|| Array::new(buffer.element)).fit(name, size)?;
+                let array = arrays.entry(*id).or_insert_with(|| Storage::empty(buffer.element));
+                results::fit(array, name, size)?;
                 filled.insert(*id);
             }
         }
@@ -721,7 +722,11 @@ impl Runner {
             (result.map(|one| &one.structure), stored)
         {
             for (buffer, (_, symbol)) in starts.iter().zip(stored.operand.counts()) {
-                let count = self.results.arrays.get(buffer).and_then(Array::last);
+                let count = self
+                    .results
+                    .arrays
+                    .get(buffer)
+                    .and_then(|array| array.as_slice::<i64>()?.last().copied());
                 self.parameters[symbol.0 as usize] = count.unwrap_or(0);
             }
         }
@@ -740,7 +745,7 @@ impl Runner {
             let bytes = |id: &BufferId| {
                 let buffer = &kernel.module.buffers[id.0 as usize];
                 let size = buffer.size.eval_symbols(&self.parameters).unwrap_or(0);
-                u128::from(size.unsigned_abs()) * results::bytes(buffer.element)
+                u128::from(size.unsigned_abs()) * buffer.element.bytes() as u128
             };
             fact.packed_bytes = stored.operand.buffers().iter().map(bytes).sum();
         }
@@ -802,16 +807,16 @@ impl Runner {
         let own = stored.iter().find(|one| one.tensor == tensor);
         let own = own.ok_or_else(|| Error::NotDynamic(fact.name.clone()))?;
         let array = |id: &BufferId| self.results.arrays.get(id);
-        let Some(values) = array(&own.operand.values).and_then(Array::values) else {
+        let Some(values) = array(&own.operand.values).cloned() else {
             // Nothing is computed yet.
-            let values = Values::none(stored_type(fact.element));
+            let values = Storage::empty(fact.element);
             let none = Entries::new(self.box_of(tensor)?, Vec::new(), values);
             let none = none.and_then(|none| {
                 Tensor::from_entries(&none, &own.operand.format, dynamic::build())
             });
             return none.map_err(failed);
         };
-        let indices = |id: &BufferId| array(id).and_then(Array::indices);
+        let indices = |id: &BufferId| array(id).and_then(results::indices);
         let level = |level: &LevelBuffers| {
             let own = match level {
                 LevelBuffers::Dense => Some(LevelData::Dense),
@@ -857,9 +862,9 @@ impl Runner {
     /// The values of a computed tensor: of its packed buffer, or those that are stored of one with `:F`.
     pub fn values(&self, tensor: TensorId) -> Vec<f64> {
         let id = BufferId(u32::try_from(tensor.0).unwrap_or(u32::MAX));
-        match self.results.arrays.get(&id).and_then(Array::values) {
-            Some(all) => (0..all.len()).filter_map(|at| all.get(at)).map(Scalar::to_f64).collect(),
-            None => self.packed[tensor.0].to_vec(),
+        match self.results.arrays.get(&id) {
+            Some(all) => all.to_f64(),
+            None => self.packed[tensor.0].to_f64(),
         }
     }
 
@@ -889,7 +894,7 @@ impl Runner {
         let Some(function) = module.functions.iter().find(|function| function.name == name) else {
             return Ok(Duration::ZERO);
         };
-        let mut buffers: Vec<Option<&mut Buffer>> = self.packed.iter_mut().map(Some).collect();
+        let mut buffers: Vec<Option<&mut Storage>> = self.packed.iter_mut().map(Some).collect();
         let mut arguments: Vec<Argument<'_>> = Vec::new();
         let stored = &self.built.lowered.kernel.stored;
         let mut arrays = BTreeMap::new();
@@ -902,7 +907,8 @@ impl Runner {
                 arrays.extend(copy.arguments(one));
             }
         }
-        let mut results: BTreeMap<&BufferId, &mut Array> = self.results.arrays.iter_mut().collect();
+        let mut results: BTreeMap<&BufferId, &mut Storage> =
+            self.results.arrays.iter_mut().collect();
         for (id, mode) in &function.args {
             if let Some(array) = arrays.remove(id) {
                 arguments.push(array);
@@ -910,8 +916,8 @@ impl Runner {
             }
             if let Some(array) = results.remove(id) {
                 arguments.push(match mode {
-                    Mode::In => array.input(),
-                    Mode::Out | Mode::InOut => array.output(),
+                    Mode::In => Argument::In(array.view()),
+                    Mode::Out | Mode::InOut => Argument::Out(array.view_mut()),
                 });
                 continue;
             }
@@ -919,8 +925,8 @@ impl Runner {
                 continue; // every buffer is taken once: the loop IR's verifier checks it
             };
             arguments.push(match mode {
-                Mode::In => buffer.input(),
-                Mode::Out | Mode::InOut => buffer.output(),
+                Mode::In => Argument::In(buffer.view()),
+                Mode::Out | Mode::InOut => Argument::Out(buffer.view_mut()),
             });
         }
         let start = Instant::now();
@@ -1087,7 +1093,7 @@ fn scattered(tensor: &Tensor, shape: &[usize], zero: f64) -> (Dense, Vec<bool>) 
     tensor.for_each_place(|element, position| {
         let index: Vec<i64> = element.iter().map(|at| *at as i64).collect();
         let Some(at) = dense.position(&index) else { return };
-        let value = tensor.values().get(position).map_or(0.0, Scalar::to_f64);
+        let value = tensor.values().get(position).map_or(0.0, |value| value.to_f64());
         // Entries of one element are added up.
         dense.data[at] = if stored[at] { dense.data[at] + value } else { value };
         stored[at] = true;

@@ -9,7 +9,8 @@
 //! use std::collections::BTreeMap;
 //! use dastac::driver::{Target, compile};
 //! use dastac::run::Runner;
-//! use dastac::formats::{Build, Entries, Format, Tensor, Values};
+//! use dastac::formats::{Build, Entries, Format, Tensor};
+//! use dastac::elements::Storage;
 //! let built = compile(
 //!     "symbols: N
 //!      iters: O -> p, r
@@ -22,7 +23,7 @@
 //! )?;
 //! let mut runner = Runner::new(built, &BTreeMap::from([("N".into(), 1000)]), 1)?;
 //! let signal = runner.built().lowered.laid.analysis.inferred.program.find("I").unwrap();
-//! let entries = Entries::new(vec![1002], vec![10, 500], Values::F64(vec![1.0, 2.0]))?;
+//! let entries = Entries::new(vec![1002], vec![10, 500], Storage::from(vec![1.0, 2.0]))?;
 //! runner.bind(signal, Tensor::from_entries(&entries, &Format::coo(1), Build::default())?)?;
 //! let kernel = &runner.trips()?[0];
 //! // Two elements, which three windows each have within reach, of 1000.

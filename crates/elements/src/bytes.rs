@@ -71,6 +71,11 @@ impl Bytes {
         self.length
     }
 
+    /// How many there is memory for.
+    pub(crate) fn capacity(&self) -> usize {
+        self.layout.size()
+    }
+
     /// All of them.
     pub(crate) fn as_slice(&self) -> &[u8] {
         // SAFETY: `length` bytes are initialised, or the pointer is dangling and the length 0.

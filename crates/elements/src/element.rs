@@ -176,6 +176,11 @@ impl Element {
         }
     }
 
+    /// The distance from 1 to the next larger number of a float type; 0 for integers, which do not round.
+    pub fn epsilon(self) -> f64 {
+        with_type!(self, T => <T as Native>::EPSILON)
+    }
+
     /// A value for tests: `unit` is in `0..1`. Floats are not near 0, integers small, and neither is 0; what is negative
     /// is false.
     pub fn sample(self, unit: f64, negative: bool) -> f64 {

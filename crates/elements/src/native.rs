@@ -16,6 +16,9 @@ pub trait Named: Sized {
 pub trait Native:
     Named + Copy + Debug + Default + Display + PartialEq + Send + Sync + 'static
 {
+    /// The distance from 1 to the next larger number; 0 for integers.
+    const EPSILON: f64;
+
     /// The sum of two entries of one element, if there is one: integers can overflow. Truth values are joined by `or`.
     fn plus(self, other: Self) -> Option<Self>;
 
@@ -39,7 +42,7 @@ pub trait Native:
     fn from_word(word: u64) -> Self;
 
     /// Of its bytes, the lowest first; there must be as many as an element has.
-    fn from_le(bytes: &[u8]) -> Self {
+    fn of_bytes(bytes: &[u8]) -> Self {
         let mut word = [0; 8];
         word[..bytes.len()].copy_from_slice(bytes);
         Self::from_word(u64::from_le_bytes(word))
@@ -54,6 +57,8 @@ pub trait Native:
 macro_rules! float {
     ($type:ty, $word:ty) => {
         impl Native for $type {
+            const EPSILON: f64 = <$type>::EPSILON as f64;
+
             fn plus(self, other: Self) -> Option<Self> {
                 Some(self + other)
             }
@@ -99,6 +104,8 @@ macro_rules! float {
 macro_rules! integer {
     ($type:ty, $word:ty) => {
         impl Native for $type {
+            const EPSILON: f64 = 0.0;
+
             fn plus(self, other: Self) -> Option<Self> {
                 self.checked_add(other)
             }
@@ -140,6 +147,8 @@ integer!(i64, u64);
 integer!(u32, u32);
 
 impl Native for bool {
+    const EPSILON: f64 = 0.0;
+
     fn plus(self, other: Self) -> Option<Self> {
         Some(self || other)
     }

@@ -77,6 +77,11 @@ impl Storage {
         self.bytes.len() / self.element.bytes()
     }
 
+    /// How many it has memory for.
+    pub fn capacity(&self) -> usize {
+        self.bytes.capacity() / self.element.bytes()
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.bytes.len() == 0
@@ -112,6 +117,21 @@ impl Storage {
         self.view().get(at)
     }
 
+    /// One of them as a 64-bit float. Panics beyond the end, as slices do.
+    pub fn number(&self, at: usize) -> f64 {
+        self.view().number(at)
+    }
+
+    /// All of them as 64-bit floats, to which large integers are rounded.
+    pub fn to_f64(&self) -> Vec<f64> {
+        self.view().to_f64()
+    }
+
+    /// Sets every element by its place, as the element type holds the number: see [`Element::round`].
+    pub fn fill(&mut self, value: impl FnMut(usize) -> f64) {
+        self.view_mut().fill(value);
+    }
+
     /// How many are not zero.
     pub fn nonzeros(&self) -> u64 {
         with_type!(self.element, T => {
@@ -135,7 +155,7 @@ impl Storage {
     pub fn select(&self, places: &[usize]) -> Storage {
         with_type!(self.element, T => {
             let all = self.typed::<T>();
-            Storage::from(places.iter().map(|at| all[*at]).collect::<Vec<T>>())
+            places.iter().map(|at| all[*at]).collect()
         })
     }
 
@@ -155,6 +175,12 @@ impl Storage {
 impl<T: Native> From<Vec<T>> for Storage {
     fn from(all: Vec<T>) -> Storage {
         Storage { element: T::ELEMENT, space: Space::Main, bytes: Bytes::from_vec(all) }
+    }
+}
+
+impl<T: Native> FromIterator<T> for Storage {
+    fn from_iter<I: IntoIterator<Item = T>>(all: I) -> Storage {
+        Storage::from(Vec::from_iter(all))
     }
 }
 

@@ -7,11 +7,12 @@
 //!
 //! ```
 //! # fn main() -> Result<(), dastac_formats::StorageError> {
-//! use dastac_formats::{Build, Entries, Format, Tensor, Values};
-//! let entries = Entries::new(vec![4, 4], vec![3, 2, 0, 0], Values::F64(vec![8.0, 5.0]))?;
+//! use dastac_formats::{Build, Entries, Format, Tensor};
+//! use dastac_elements::Storage;
+//! let entries = Entries::new(vec![4, 4], vec![3, 2, 0, 0], Storage::from(vec![8.0, 5.0]))?;
 //! let csr = Tensor::from_entries(&entries, &Format::csr(), Build::default())?;
 //! let csc = csr.convert(&Format::csc(), Build::default())?;
-//! assert_eq!(*csc.values(), Values::F64(vec![5.0, 8.0]));
+//! assert_eq!(*csc.values(), Storage::from(vec![5.0, 8.0]));
 //! # Ok(())
 //! # }
 //! ```
@@ -21,5 +22,6 @@ pub mod inspect;
 pub mod io;
 pub mod storage;
 
+pub use dastac_elements::{Element, Storage};
 pub use format::{Format, FormatError, Kind, Level};
-pub use storage::{Build, Duplicates, ElementType, Entries, StorageError, Tensor, Values};
+pub use storage::{Build, Duplicates, Entries, StorageError, Tensor};

@@ -72,7 +72,7 @@ fn module(
     }
     for (tensor, layout) in inferred.program.tensors.iter().zip(layouts) {
         let size = layout.size_index(&|name| symbol(&module, &inferred.sets, name))?;
-        module.buffer(module_name(&tensor.name), element(tensor.element), size);
+        module.buffer(module_name(&tensor.name), tensor.element, size);
     }
     let stored = declare(inferred, &mut module, indices)?;
     Ok((module, stored))
@@ -154,17 +154,6 @@ pub(crate) fn extents(
         });
     }
     Ok(extents)
-}
-
-/// A tensor's element type in the loop IR.
-pub(crate) fn element(element: dastac_stur::program::Element) -> Element {
-    match element {
-        dastac_stur::program::Element::F64 => Element::F64,
-        dastac_stur::program::Element::F32 => Element::F32,
-        dastac_stur::program::Element::I32 => Element::I32,
-        dastac_stur::program::Element::I64 => Element::I64,
-        dastac_stur::program::Element::Bool => Element::Bool,
-    }
 }
 
 /// The packed buffer of a tensor.

@@ -12,7 +12,7 @@ use dastac_stur::program::TensorId;
 use dastac_stur::sets::Affine;
 
 use crate::SchedError;
-use crate::kernel::{Elements, Kernel, buffer, element, extents, sort, with_lets};
+use crate::kernel::{Elements, Kernel, buffer, extents, sort, with_lets};
 use crate::nest::{Scan, Scope, symbol};
 
 /// Names of the functions that move a tensor.
@@ -132,7 +132,7 @@ impl Mover<'_> {
         suffix: &str,
     ) -> Result<(Vec<Index>, BufferId), SchedError> {
         let extents = extents(self.inferred, module, self.id)?;
-        let element = element(self.inferred.program.tensor(self.id).element);
+        let element = self.inferred.program.tensor(self.id).element;
         let size = extents.iter().cloned().fold(Index::constant(1), |a, b| a * b);
         let mut name = format!("{}.{suffix}", self.inferred.program.tensor(self.id).name);
         while module.find_buffer(&name).is_some() {

@@ -11,6 +11,8 @@ use crate::schedule::Schedule;
 use crate::semiring::Semiring;
 use crate::sets::Affine;
 
+pub use dastac_elements::Element;
+
 /// Index into [`Program::tensors`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TensorId(pub usize);
@@ -99,7 +101,7 @@ pub struct Tensor {
     /// `:R`, if given; twice `rank` iterators.
     pub redundancy: Option<Structure>,
     /// `:F`, if given: the tensor is *dynamic*, which of its elements are stored is known only when it is read.
-    pub format: Option<Storage>,
+    pub format: Option<Stored>,
     /// What `layout:` chooses about its packed buffer, if anything.
     pub layout: Option<LayoutChoice>,
     /// The type of its elements.
@@ -109,7 +111,7 @@ pub struct Tensor {
 /// What `:F` says about a tensor: which elements are stored is known only when it is read. It has neither `:U` nor
 /// `:R`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Storage {
+pub struct Stored {
     /// Level by level.
     pub format: Format,
     /// Where it is said.
@@ -125,85 +127,6 @@ pub struct LayoutChoice {
     pub align: Option<u32>,
     /// Where `align(..)` stands, or else `order(..)`.
     pub span: Span,
-}
-
-/// The type of a tensor's elements.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Element {
-    /// IEEE binary64, 8 bytes.
-    #[default]
-    F64,
-    /// IEEE binary32, 4 bytes.
-    F32,
-    /// Signed integer of 32 bits.
-    I32,
-    /// Signed integer of 64 bits.
-    I64,
-    /// Truth value: a byte, 0 or 1.
-    Bool,
-}
-
-impl Element {
-    /// All of them.
-    pub const ALL: [Element; 5] =
-        [Element::F64, Element::F32, Element::I32, Element::I64, Element::Bool];
-
-    /// Whether it is a floating-point number.
-    pub fn is_float(self) -> bool {
-        matches!(self, Element::F64 | Element::F32)
-    }
-
-    /// Its name in `types:`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Element::F64 => "f64",
-            Element::F32 => "f32",
-            Element::I32 => "i32",
-            Element::I64 => "i64",
-            Element::Bool => "bool",
-        }
-    }
-
-    /// Bytes of one element.
-    pub fn bytes(self) -> u64 {
-        match self {
-            Element::F64 | Element::I64 => 8,
-            Element::F32 | Element::I32 => 4,
-            Element::Bool => 1,
-        }
-    }
-
-    /// The value that an element holds after `value` is stored to it: rounded to shorter floats, wrapped around to
-    /// integers, and true if it is not 0. Exact for integers up to 2^53.
-    pub fn round(self, value: f64) -> f64 {
-        match self {
-            Element::F64 => value,
-            Element::F32 => f64::from(value as f32),
-            Element::I32 => wrapped(value.trunc(), 32),
-            Element::I64 => wrapped(value.trunc(), 64),
-            Element::Bool => f64::from(u8::from(value != 0.0)),
-        }
-    }
-
-    /// A value for tests: `unit` is in `0..1`. Floats are not near 0, integers small, and neither is 0; what is
-    /// negative is false.
-    pub fn sample(self, unit: f64, negative: bool) -> f64 {
-        let size = match self {
-            Element::F64 | Element::F32 => self.round(0.25 + 0.75 * unit),
-            Element::I32 | Element::I64 => 1.0 + (9.0 * unit).floor(),
-            Element::Bool => return f64::from(u8::from(!negative)),
-        };
-        if negative { -size } else { size }
-    }
-}
-
-/// An integer within the range of integers of so many bits.
-fn wrapped(value: f64, bits: i32) -> f64 {
-    let half = 2f64.powi(bits - 1);
-    match value >= -half && value < half {
-        true => value,
-        false => (value + half).rem_euclid(2.0 * half) - half,
-    }
 }
 
 /// A `:D`, `:U` or `:R` rule: a union of regions.

@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 
 use dastac::driver::Lowered;
+use dastac::elements::Storage;
 use dastac::formats::storage::{Indices, LevelData};
-use dastac::formats::{Build, Tensor, Values};
+use dastac::formats::{Build, Tensor};
 use dastac::iterate::{LevelBuffers, Structure};
 use dastac::loops::interp::{Data, run_steps};
 use dastac::loops::{BufferId, Mode, Module};
@@ -144,8 +145,8 @@ impl<'a> Host<'a> {
             }
         });
         let values = match &self.arrays[&own.operand.values] {
-            Data::Float(all) => Values::F64(all.clone()),
-            Data::Int(all) => Values::I64(all.clone()),
+            Data::Float(all) => Storage::from(all.clone()),
+            Data::Int(all) => Storage::from(all.clone()),
         };
         let extents = own.operand.extents.iter().map(|extent| extent.eval_symbols(&self.symbols));
         let shape: Result<Vec<u64>, _> = extents.map(|extent| extent.map(|e| e as u64)).collect();

@@ -16,9 +16,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dastac::Error;
-use dastac::buffer::stored_type;
 use dastac::driver::{Analysis, Laid, Lowered, Target};
-use dastac::formats::{Build, Entries, Tensor, Values};
+use dastac::elements::Storage;
+use dastac::formats::{Build, Entries, Tensor};
 use dastac::iterate::lower;
 use dastac::layout::Layout;
 use dastac::loops::interp::Data;
@@ -233,8 +233,8 @@ fn inputs(
             }
         }
         let extents: Vec<u64> = shape.iter().map(|extent| *extent as u64).collect();
-        let whole = Entries::new(extents, coordinates, Values::F64(values))
-            .and_then(|entries| entries.cast(stored_type(tensor.element)))
+        let whole = Entries::new(extents, coordinates, Storage::from(values))
+            .and_then(|entries| entries.cast(tensor.element))
             .and_then(|entries| Tensor::from_entries(&entries, &storage.format, Build::default()))
             .map_err(|error| error.to_string())?;
         // Dense levels store zeros too.

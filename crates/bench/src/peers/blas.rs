@@ -14,9 +14,9 @@ use crate::job::Job;
 use crate::kernels::Call;
 use crate::measure::System;
 use dastac_driver::Error;
-use dastac_driver::buffer::Buffer;
 use dastac_driver::driver::Laid;
 use dastac_driver::run::Runner;
+use dastac_elements::Storage;
 
 /// The library of this name, loaded.
 pub(super) fn library(name: &str, job: &Job) -> Result<Blas, String> {
@@ -65,7 +65,7 @@ pub(super) fn system(
         Call::TriangleVectors => sizes.n * sizes.n,
         _ => length,
     };
-    let buffer = |length| Buffer::zeroed(element, length).map_err(text);
+    let buffer = |length| Storage::zeroed(element, length).map_err(|error| error.to_string());
     let mut library = Library {
         name: name.into(),
         blas,
@@ -88,8 +88,8 @@ pub(super) fn system(
         let columns = laid.layouts[input.0].order == [1, 0];
         let packed = shared.packed(input);
         let (rows, length) = if columns { (sizes.n, sizes.m) } else { (sizes.m, sizes.n) };
-        let mut other = Buffer::zeroed(element, packed.len()).map_err(text)?;
-        other.fill(|at| packed.get(at % rows * length + at / rows));
+        let mut other = buffer(packed.len())?;
+        other.fill(|at| packed.number(at % rows * length + at / rows));
         library.other = Some(other);
         let mut best = Duration::MAX;
         let mut choice = Square::default();
@@ -164,11 +164,11 @@ struct Library {
     routine: &'static str,
     sizes: Sizes,
     output: TensorId,
-    result: Buffer,
-    scratch: Buffer,
+    result: Storage,
+    scratch: Storage,
     square: Square,
     /// The input in the other order, for [`Call::Square`].
-    other: Option<Buffer>,
+    other: Option<Storage>,
 }
 
 /// How a square is computed, and where the other matrix of a contraction stands.
@@ -193,23 +193,19 @@ impl System for Library {
 
     fn run(&mut self, shared: &mut Runner) -> Result<Duration, Error> {
         let other = self.other.as_ref().filter(|_| self.square.other);
-        let inputs: Vec<&Buffer> = (0..shared.facts().len())
+        let inputs: Vec<&Storage> = (0..shared.facts().len())
             .filter(|at| shared.facts()[*at].role == Role::Input)
             .map(|at| other.unwrap_or_else(|| shared.packed(TensorId(at))))
             .collect();
         let start = Instant::now();
-        match (&mut self.result, &mut self.scratch) {
-            (Buffer::F64(result), Buffer::F64(scratch)) => {
-                let inputs: Vec<&[f64]> = inputs.into_iter().filter_map(f64s).collect();
-                let task = Task { call: self.call, sizes: self.sizes, square: self.square };
-                task.run(&self.blas.f64, &inputs, result, scratch)?;
-            }
-            (Buffer::F32(result), Buffer::F32(scratch)) => {
-                let inputs: Vec<&[f32]> = inputs.into_iter().filter_map(f32s).collect();
-                let task = Task { call: self.call, sizes: self.sizes, square: self.square };
-                task.run(&self.blas.f32, &inputs, result, scratch)?;
-            }
-            _ => {}
+        let task = Task { call: self.call, sizes: self.sizes, square: self.square };
+        let (result, scratch) = (&mut self.result, &mut self.scratch);
+        if let Some((result, scratch)) = result.as_mut_slice().zip(scratch.as_mut_slice()) {
+            let inputs: Vec<&[f64]> = inputs.iter().filter_map(|input| input.as_slice()).collect();
+            task.run(&self.blas.f64, &inputs, result, scratch)?;
+        } else if let Some((result, scratch)) = result.as_mut_slice().zip(scratch.as_mut_slice()) {
+            let inputs: Vec<&[f32]> = inputs.iter().filter_map(|input| input.as_slice()).collect();
+            task.run(&self.blas.f32, &inputs, result, scratch)?;
         }
         Ok(start.elapsed())
     }
@@ -218,7 +214,7 @@ impl System for Library {
         self.result.fill(|_| f64::NAN);
     }
 
-    fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Buffer, Error> {
+    fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Storage, Error> {
         let element: Element = shared.facts()[tensor.0].element;
         if tensor != self.output {
             return Err(Error::UnknownTensor(shared.facts()[tensor.0].name.clone()));
@@ -227,8 +223,8 @@ impl System for Library {
             // One triangle of the matrix was computed, or both: what is packed stands in the upper one.
             return shared.pack(tensor, &self.result);
         }
-        let mut copy = Buffer::zeroed(element, self.result.len())?;
-        copy.fill(|at| self.result.get(at));
+        let mut copy = Storage::zeroed(element, self.result.len())?;
+        copy.fill(|at| self.result.number(at));
         Ok(copy)
     }
 }
@@ -237,20 +233,6 @@ impl System for Library {
 pub(super) fn matrix_by_columns(shared: &Runner, laid: &Laid) -> bool {
     let last = shared.facts().iter().rposition(|fact| fact.role == Role::Input);
     last.is_some_and(|last| laid.layouts[last].order == [1, 0])
-}
-
-fn f64s(buffer: &Buffer) -> Option<&[f64]> {
-    match buffer {
-        Buffer::F64(data) => Some(data),
-        _ => None,
-    }
-}
-
-fn f32s(buffer: &Buffer) -> Option<&[f32]> {
-    match buffer {
-        Buffer::F32(data) => Some(data),
-        _ => None,
-    }
 }
 
 struct Task {

@@ -14,9 +14,9 @@ use super::variant::{in_order_of, is_whole, unpacked, whole};
 use crate::job::Job;
 use crate::measure::System;
 use dastac_driver::Error;
-use dastac_driver::buffer::Buffer;
 use dastac_driver::driver::Laid;
 use dastac_driver::run::Runner;
+use dastac_elements::Storage;
 
 pub(super) fn system(
     name: &str,
@@ -48,7 +48,7 @@ pub(super) fn system(
         own.push(match fact.role {
             Role::Input if !is_whole(name, Role::Input) => None,
             Role::Input => Some(unpacked(shared, id)?),
-            _ => Some(Buffer::zeroed(fact.element, length).map_err(text)?),
+            _ => Some(Storage::zeroed(fact.element, length).map_err(|error| error.to_string())?),
         });
     }
     let detail = format!("{} {}", compiler.version, Compiler::flags());
@@ -69,7 +69,7 @@ struct Loops {
     native: Code,
     threads: Threads,
     arguments: Vec<(BufferId, Mode)>,
-    own: Vec<Option<Buffer>>,
+    own: Vec<Option<Storage>>,
 }
 
 impl System for Loops {
@@ -82,14 +82,14 @@ impl System for Loops {
     }
 
     fn run(&mut self, shared: &mut Runner) -> Result<Duration, Error> {
-        let mut own: Vec<Option<&mut Buffer>> = self.own.iter_mut().map(Option::as_mut).collect();
+        let mut own: Vec<Option<&mut Storage>> = self.own.iter_mut().map(Option::as_mut).collect();
         let mut arguments: Vec<Argument<'_>> = Vec::new();
         for (id, mode) in &self.arguments {
             let at = id.0 as usize;
             arguments.push(match own.get_mut(at).and_then(Option::take) {
-                None => shared.packed(TensorId(at)).input(),
-                Some(buffer) if *mode == Mode::In => buffer.input(),
-                Some(buffer) => buffer.output(),
+                None => Argument::In(shared.packed(TensorId(at)).view()),
+                Some(buffer) if *mode == Mode::In => Argument::In(buffer.view()),
+                Some(buffer) => Argument::Out(buffer.view_mut()),
             });
         }
         let start = Instant::now();
@@ -107,7 +107,7 @@ impl System for Loops {
         }
     }
 
-    fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Buffer, Error> {
+    fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Storage, Error> {
         match &self.own[tensor.0] {
             Some(buffer) => {
                 let whole = is_whole(&self.name, shared.facts()[tensor.0].role);

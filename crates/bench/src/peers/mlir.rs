@@ -19,9 +19,9 @@ use dastac_stur::program::{Access, Element, TensorId};
 use crate::job::Job;
 use crate::measure::{System, forget_packed, packed_result};
 use dastac_driver::Error;
-use dastac_driver::buffer::Buffer;
 use dastac_driver::driver::{Indices, Laid};
 use dastac_driver::run::Runner;
+use dastac_elements::Storage;
 
 pub(super) fn system(
     job: &Job,
@@ -73,7 +73,7 @@ impl System for Sparse {
         forget_packed(shared);
     }
 
-    fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Buffer, Error> {
+    fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Storage, Error> {
         packed_result(shared, tensor)
     }
 }

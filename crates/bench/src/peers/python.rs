@@ -15,9 +15,9 @@ use crate::kernels::Call;
 use crate::measure::System;
 use crate::peers::variant::unpacked;
 use dastac_driver::Error;
-use dastac_driver::buffer::Buffer;
 use dastac_driver::driver::Laid;
 use dastac_driver::run::Runner;
+use dastac_elements::Storage;
 
 /// What the process runs.
 const SCRIPT: &str = include_str!("peer.py");
@@ -88,13 +88,11 @@ fn write_inputs(job: &Job, shared: &mut Runner) -> Result<Vec<PathBuf>, String> 
             false => None,
         };
         let file = job.places.scratch.join(format!("input-{}-{at}.bin", std::process::id()));
-        let bytes: Vec<u8> = match unpacked.as_ref().unwrap_or_else(|| shared.packed(TensorId(at)))
-        {
-            Buffer::F64(data) => data.iter().flat_map(|value| value.to_le_bytes()).collect(),
-            Buffer::F32(data) => data.iter().flat_map(|value| value.to_le_bytes()).collect(),
-            _ => return Err("it computes in floats".into()),
-        };
-        std::fs::write(&file, bytes).map_err(cannot)?;
+        let storage = unpacked.as_ref().unwrap_or_else(|| shared.packed(TensorId(at)));
+        if !storage.element().is_float() {
+            return Err("it computes in floats".into());
+        }
+        std::fs::write(&file, storage.view().bytes()).map_err(cannot)?;
         files.push(file);
     }
     Ok(files)
@@ -210,7 +208,7 @@ impl System for Python {
         // The process makes a new array for each result.
     }
 
-    fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Buffer, Error> {
+    fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Storage, Error> {
         if tensor != self.output {
             return Err(Error::UnknownTensor(shared.facts()[tensor.0].name.clone()));
         }
@@ -232,7 +230,7 @@ impl System for Python {
                 return Err(Error::Peer(format!("it has no elements of type {}", element.name())));
             }
         };
-        let found = Buffer::of(element, &numbers)?;
+        let found = Storage::of_numbers(element, &numbers)?;
         match self.call {
             Call::Square => shared.pack(tensor, &found),
             _ => Ok(found),

@@ -3,15 +3,15 @@
 use std::time::{Duration, Instant};
 
 use crate::bindings::blas::sparse::Matrix;
+use dastac_elements::Storage;
+use dastac_formats::Tensor;
 use dastac_formats::storage::{Indices, LevelData};
-use dastac_formats::{Tensor, Values};
 use dastac_stur::program::{Element, TensorId};
 
 use super::blas;
 use crate::job::Job;
 use crate::measure::{System, outputs};
 use dastac_driver::Error;
-use dastac_driver::buffer::Buffer;
 use dastac_driver::driver::Laid;
 use dastac_driver::run::Runner;
 
@@ -44,11 +44,11 @@ pub(super) fn operands<'a>(laid: &Laid, shared: &'a Runner) -> Result<Operands<'
             return Err(format!("`{name}` does not stand in C order"));
         }
     }
-    let rows = (sparse.levels(), sparse.values(), sparse.shape());
+    let rows = (sparse.levels(), sparse.values().as_slice::<f64>(), sparse.shape());
     match rows {
         (
             [LevelData::Dense, LevelData::Compressed { positions, coordinates }],
-            Values::F64(values),
+            Some(values),
             [height, width],
         ) if in_rows(sparse) => Ok(Operands {
             shape: [*height as usize, *width as usize],
@@ -90,7 +90,7 @@ pub(super) fn mkl(
     let matrix = routines
         .matrix(shape, positions, coordinates, operands.values.to_vec(), prepared)
         .map_err(|error| error.to_string())?;
-    let result = Buffer::zeroed(Element::F64, shape[0] * columns);
+    let result = Storage::zeroed(Element::F64, shape[0] * columns);
     let result = result.map_err(|error| error.to_string())?;
     let routine = if columns == 1 { "mkl_sparse_d_mv" } else { "mkl_sparse_d_mm" };
     let detail = format!("{routine}, {how} ({})", library.version);
@@ -104,7 +104,7 @@ struct Mkl {
     columns: usize,
     dense: TensorId,
     output: TensorId,
-    result: Buffer,
+    result: Storage,
 }
 
 impl System for Mkl {
@@ -118,7 +118,8 @@ impl System for Mkl {
 
     fn run(&mut self, shared: &mut Runner) -> Result<Duration, Error> {
         let start = Instant::now();
-        if let (Buffer::F64(x), Buffer::F64(y)) = (shared.packed(self.dense), &mut self.result) {
+        let x = shared.packed(self.dense).as_slice();
+        if let Some((x, y)) = x.zip(self.result.as_mut_slice()) {
             self.matrix.multiply(x, y, self.columns)?;
         }
         Ok(start.elapsed())
@@ -128,12 +129,12 @@ impl System for Mkl {
         self.result.fill(|_| f64::NAN);
     }
 
-    fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Buffer, Error> {
+    fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Storage, Error> {
         if tensor != self.output {
             return Err(Error::UnknownTensor(shared.facts()[tensor.0].name.clone()));
         }
-        let mut copy = Buffer::zeroed(Element::F64, self.result.len())?;
-        copy.fill(|at| self.result.get(at));
+        let mut copy = Storage::zeroed(Element::F64, self.result.len())?;
+        copy.fill(|at| self.result.number(at));
         Ok(copy)
     }
 }

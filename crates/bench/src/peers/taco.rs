@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use crate::bindings::c::Compiler;
 use crate::bindings::taco::{Input, Kernel, Level};
+use dastac_elements::Storage;
+use dastac_formats::Tensor;
 use dastac_formats::storage::{Indices, LevelData};
-use dastac_formats::{Tensor, Values};
 use dastac_stur::Role;
 use dastac_stur::program::TensorId;
 
@@ -15,7 +16,6 @@ use super::variant::MOST;
 use crate::job::Job;
 use crate::measure::System;
 use dastac_driver::Error;
-use dastac_driver::buffer::Buffer;
 use dastac_driver::run::Runner;
 
 /// What TACO is told about a kernel: expression, and formats of the result and the inputs.
@@ -116,8 +116,8 @@ pub(super) fn system(job: &Job, shared: &mut Runner) -> Result<Box<dyn System>, 
             return Err(format!("its dense `{name}` takes {bytes}"));
         }
         let values = match whole {
-            true => shared.unpacked(id).map_err(|error| error.to_string())?.to_vec(),
-            false => shared.packed(id).to_vec(),
+            true => shared.unpacked(id).map_err(|error| error.to_string())?.to_f64(),
+            false => shared.packed(id).to_f64(),
         };
         inputs.push((dimensions, levels, values));
     }
@@ -170,7 +170,7 @@ fn parts(shared: &mut Runner, id: TensorId) -> Result<Parts, String> {
         let (levels, values) = stored(bound).ok_or("its arrays do not fit 32 bits")?;
         return Ok((dimensions, levels, values));
     }
-    let values = shared.unpacked(id).map_err(|error| error.to_string())?.to_vec();
+    let values = shared.unpacked(id).map_err(|error| error.to_string())?.to_f64();
     Ok((dimensions.clone(), vec![Level::Dense; dimensions.len()], values))
 }
 
@@ -187,8 +187,8 @@ fn stored(tensor: &Tensor) -> Option<(Vec<Level>, Vec<f64>)> {
         }),
         LevelData::Singleton { .. } => None,
     });
-    let Values::F64(values) = tensor.values() else { return None };
-    Some((levels.collect::<Option<_>>()?, values.clone()))
+    let values = tensor.values().as_slice::<f64>()?.to_vec();
+    Some((levels.collect::<Option<_>>()?, values))
 }
 
 /// The levels of an input: which coordinates there are follows from the kernel's structure.
@@ -284,12 +284,12 @@ impl System for Taco {
         self.kernel.0.values().fill(f64::NAN);
     }
 
-    fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Buffer, Error> {
+    fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Storage, Error> {
         if tensor != self.result {
             return Err(Error::UnknownTensor(shared.facts()[tensor.0].name.clone()));
         }
         let element = shared.facts()[tensor.0].element;
-        let found = Buffer::of(element, self.kernel.0.values())?;
+        let found = Storage::of_numbers(element, self.kernel.0.values())?;
         // All levels dense: the whole box.
         if self.whole { shared.pack(tensor, &found) } else { Ok(found) }
     }

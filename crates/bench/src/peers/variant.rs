@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dastac_backend::{Cpu, Options};
-use dastac_formats::Values;
+use dastac_elements::Storage;
 use dastac_iterate::Walking;
 use dastac_stur::Role;
 use dastac_stur::program::TensorId;
@@ -11,7 +11,6 @@ use dastac_stur::program::TensorId;
 use crate::job::{Job, analyse};
 use crate::measure::{System, outputs};
 use dastac_driver::Error;
-use dastac_driver::buffer::Buffer;
 use dastac_driver::driver::{Built, Iteration, Laid, Target};
 use dastac_driver::dynamic;
 use dastac_driver::run::{Runner, available_memory};
@@ -106,19 +105,19 @@ pub(super) fn system(
             false => None,
         };
         let source = unpacked.as_ref().unwrap_or_else(|| shared.packed(id));
-        runner.packed_mut(id).fill(|at| source.get(at));
+        runner.packed_mut(id).fill(|at| source.number(at));
     }
     Ok(Box::new(Variant { name: name.into(), runner }))
 }
 
 /// An input as an array of its whole box, also where it has a format.
-pub(super) fn unpacked(shared: &mut Runner, id: TensorId) -> Result<Buffer, String> {
+pub(super) fn unpacked(shared: &mut Runner, id: TensorId) -> Result<Storage, String> {
     let Some(tensor) = shared.bound(id) else {
         return shared.unpacked(id).map_err(|error| error.to_string());
     };
     let dense = tensor.to_dense(dynamic::build()).map_err(|error| error.to_string())?;
-    let Values::F64(dense) = dense else { return Err("it is given 64-bit numbers".into()) };
-    Buffer::of(shared.facts()[id.0].element, &dense).map_err(|error| error.to_string())
+    let Some(dense) = dense.as_slice() else { return Err("it is given 64-bit numbers".into()) };
+    Storage::of_numbers(shared.facts()[id.0].element, dense).map_err(|error| error.to_string())
 }
 
 /// Code on buffers of its own.
@@ -142,7 +141,7 @@ impl System for Variant {
         }
     }
 
-    fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Buffer, Error> {
+    fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Storage, Error> {
         let whole = is_whole(&self.name, shared.facts()[tensor.0].role);
         in_order_of(shared, tensor, self.runner.packed(tensor), whole)
     }
@@ -154,13 +153,13 @@ impl System for Variant {
 pub(super) fn in_order_of(
     shared: &mut Runner,
     tensor: TensorId,
-    found: &Buffer,
+    found: &Storage,
     whole: bool,
-) -> Result<Buffer, Error> {
+) -> Result<Storage, Error> {
     if whole {
         return shared.pack(tensor, found);
     }
-    let mut copy = Buffer::zeroed(shared.facts()[tensor.0].element, found.len())?;
-    copy.fill(|at| found.get(at));
+    let mut copy = Storage::zeroed(shared.facts()[tensor.0].element, found.len())?;
+    copy.fill(|at| found.number(at));
     Ok(copy)
 }

@@ -9,7 +9,8 @@ pub use spy::{Picture, Spy};
 use rayon::prelude::*;
 
 use crate::format::Format;
-use crate::storage::{Build, Entries, StorageError, Tensor, Values};
+use crate::storage::{Build, Entries, StorageError, Tensor};
+use dastac_elements::{Element, Storage};
 
 /// Whether a matrix is its own mirror image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,26 +108,17 @@ impl Facts {
 }
 
 impl ValueFacts {
-    fn of(values: &Values) -> Option<ValueFacts> {
-        if values.is_empty() || matches!(values, Values::Bool(_)) {
+    fn of(values: &Storage) -> Option<ValueFacts> {
+        if values.is_empty() || values.element() == Element::Bool {
             return None;
         }
-        // Shown, not computed with.
-        #[allow(clippy::cast_precision_loss)]
-        let numbers: Vec<f64> = match values {
-            Values::F64(all) => all.clone(),
-            Values::F32(all) => all.iter().map(|value| f64::from(*value)).collect(),
-            Values::I32(all) => all.iter().map(|value| f64::from(*value)).collect(),
-            Values::I64(all) => all.iter().map(|value| *value as f64).collect(),
-            Values::Bool(_) => return None,
-        };
         let mut facts = ValueFacts {
             least: f64::INFINITY,
             largest: f64::NEG_INFINITY,
             zeros: 0,
             not_finite: 0,
         };
-        for number in numbers {
+        for number in values.view().to_f64() {
             facts.zeros += u64::from(number == 0.0);
             if number.is_finite() {
                 (facts.least, facts.largest) = (facts.least.min(number), facts.largest.max(number));

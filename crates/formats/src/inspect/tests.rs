@@ -6,7 +6,7 @@ use super::*;
 
 fn matrix(shape: [u64; 2], entries: &[(u64, u64, i32)]) -> Tensor {
     let coordinates = entries.iter().flat_map(|(row, column, _)| [*row, *column]).collect();
-    let values = Values::I32(entries.iter().map(|(.., value)| *value).collect());
+    let values = entries.iter().map(|(.., value)| *value).collect::<Storage>();
     let entries = Entries::new(shape.to_vec(), coordinates, values).unwrap();
     Tensor::from_entries(&entries, &Format::csr(), Build::default()).unwrap()
 }
@@ -69,7 +69,7 @@ fn facts() {
     assert_eq!((empty.density, empty.values, empty.spreads[1].median), (None, None, 0));
     let huge = Facts::of(
         &Tensor::from_entries(
-            &Entries::new(vec![1 << 60, 1 << 60], vec![7, 1 << 59], Values::Bool(vec![true]))
+            &Entries::new(vec![1 << 60, 1 << 60], vec![7, 1 << 59], Storage::from(vec![true]))
                 .unwrap(),
             &Format::coo(2),
             Build::default(),

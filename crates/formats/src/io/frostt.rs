@@ -8,7 +8,8 @@ use std::io::{BufRead, Write};
 use super::numbers::{Words, print_integer, print_value};
 use super::text::{Ends, Header, lines, write_parts};
 use super::{Contents, Data, Fault, ReadOptions, WriteError};
-use crate::storage::{Entries, Values};
+use crate::storage::Entries;
+use dastac_elements::Storage;
 
 /// Reads a tensor.
 pub fn read(reader: &mut (dyn BufRead + Send), options: &ReadOptions) -> Result<Contents, Fault> {
@@ -46,14 +47,14 @@ pub fn read(reader: &mut (dyn BufRead + Send), options: &ReadOptions) -> Result<
     let parser = Parser { rank, options, shape: shape.as_deref() };
     let mut largest = vec![0; rank];
     let mut coordinates = Vec::new();
-    let mut values =
-        if options.pattern { Values::Bool(Vec::new()) } else { Values::F64(Vec::new()) };
+    let (mut values, mut entries) = (Vec::new(), 0);
     let mut take = |part: Part| {
         for (largest, coordinate) in largest.iter_mut().zip(part.largest) {
             *largest = coordinate.max(*largest);
         }
         coordinates.extend(part.coordinates);
-        values.append(part.values);
+        values.extend(part.values);
+        entries += part.entries;
         Ok(())
     };
     let (part, _) =
@@ -63,6 +64,10 @@ pub fn read(reader: &mut (dyn BufRead + Send), options: &ReadOptions) -> Result<
     let shape = match shape {
         Some(shape) => shape,
         None => largest,
+    };
+    let values = match options.pattern {
+        true => Storage::from(vec![true; entries]),
+        false => Storage::from(values),
     };
     let about = if options.pattern { "FROSTT, pattern" } else { "FROSTT" };
     Ok(Contents {
@@ -94,7 +99,9 @@ struct Part {
     coordinates: Vec<u64>,
     /// One more than the largest coordinates.
     largest: Vec<u64>,
-    values: Values,
+    /// Numbers; none of a pattern.
+    values: Vec<f64>,
+    entries: usize,
 }
 
 struct Parser<'a> {
@@ -138,11 +145,7 @@ impl Parser<'_> {
             }
             entries += 1;
         }
-        let values = match self.options.pattern {
-            true => Values::Bool(vec![true; entries]),
-            false => Values::F64(values),
-        };
-        Ok((Part { coordinates, largest, values }, count))
+        Ok((Part { coordinates, largest, values, entries }, count))
     }
 
     fn coordinate(&self, words: &mut Words<'_>, line: u64, dimension: usize) -> Result<u64, Fault> {

@@ -8,7 +8,8 @@ use std::io::{BufRead, Write};
 use super::numbers::{Words, print_integer, print_value};
 use super::text::{Ends, Header, lines, write_parts};
 use super::{Contents, Data, Fault, WriteError};
-use crate::storage::{ElementType, Entries, Values, tuple};
+use crate::storage::{Entries, tuple};
+use dastac_elements::{Element, Kind as ElementKind, Native};
 
 #[derive(Clone, Copy, PartialEq)]
 enum Symmetry {
@@ -17,10 +18,58 @@ enum Symmetry {
     Skew,
 }
 
+/// The type of values that the first line names.
+#[derive(Clone, Copy, PartialEq)]
+enum FieldType {
+    Real,
+    Integer,
+    Pattern,
+}
+
+/// A type of values that a file has.
+trait Field: Native {
+    /// What a value must be, for messages.
+    const WANTED: &'static str;
+
+    /// Reads a value.
+    fn read(words: &mut Words<'_>) -> Option<Self>;
+
+    /// The value on the other side of the diagonal, if there is one.
+    fn mirrored(self, symmetry: Symmetry) -> Option<Self> {
+        if symmetry == Symmetry::Skew { self.negated() } else { Some(self) }
+    }
+}
+
+impl Field for f64 {
+    const WANTED: &'static str = "a number";
+
+    fn read(words: &mut Words<'_>) -> Option<f64> {
+        words.float()
+    }
+}
+
+impl Field for i64 {
+    const WANTED: &'static str = "an integer of 64 bits";
+
+    fn read(words: &mut Words<'_>) -> Option<i64> {
+        words.signed()
+    }
+}
+
+impl Field for bool {
+    const WANTED: &'static str = "nothing";
+
+    /// Some files give a value all the same: a pattern only says that it is there.
+    fn read(words: &mut Words<'_>) -> Option<bool> {
+        let _ = words.float();
+        Some(true)
+    }
+}
+
 /// What the first line says, and the size line.
 struct Kind {
     coordinate: bool,
-    element: ElementType,
+    field: FieldType,
     symmetry: Symmetry,
     rows: u64,
     columns: u64,
@@ -34,12 +83,20 @@ struct Kind {
 pub fn read(reader: &mut (dyn BufRead + Send)) -> Result<Contents, Fault> {
     let mut header = Header { reader, lines: 0 };
     let kind = read_header(&mut header)?;
+    let entries = match kind.field {
+        FieldType::Real => read_entries::<f64>(header, &kind)?,
+        FieldType::Integer => read_entries::<i64>(header, &kind)?,
+        FieldType::Pattern => read_entries::<bool>(header, &kind)?,
+    };
+    Ok(Contents { data: Data::Entries(entries), about: format!("MatrixMarket, {}", kind.words) })
+}
+
+fn read_entries<T: Field>(header: Header<'_>, kind: &Kind) -> Result<Entries, Fault> {
     let mut coordinates: Vec<u64> = Vec::new();
-    let mut values = Values::none(kind.element);
+    let mut values: Vec<T> = Vec::new();
     let mut seen: u128 = 0;
-    let parse =
-        |block: &[u8]| if kind.coordinate { entries(block, &kind) } else { array(block, &kind) };
-    let last = header.blocks(Ends::Line, parse, |part: Part| {
+    let parse = |block: &[u8]| if kind.coordinate { entries(block, kind) } else { array(block) };
+    let last = header.blocks(Ends::Line, parse, |part: Part<T>| {
         seen += part.stored as u128;
         if seen > kind.claimed {
             return Err(Fault::new(format!(
@@ -48,7 +105,7 @@ pub fn read(reader: &mut (dyn BufRead + Send)) -> Result<Contents, Fault> {
             )));
         }
         coordinates.extend(part.coordinates);
-        values.append(part.values);
+        values.extend(part.values);
         Ok(())
     })?;
     if seen < kind.claimed {
@@ -56,10 +113,9 @@ pub fn read(reader: &mut (dyn BufRead + Send)) -> Result<Contents, Fault> {
         return Err(Fault::at(last, what));
     }
     if !kind.coordinate {
-        (coordinates, values) = expand(&kind, values);
+        (coordinates, values) = expand(kind, values)?;
     }
-    let entries = Entries::new(vec![kind.rows, kind.columns], coordinates, values)?;
-    Ok(Contents { data: Data::Entries(entries), about: format!("MatrixMarket, {}", kind.words) })
+    Ok(Entries::new(vec![kind.rows, kind.columns], coordinates, values.into())?)
 }
 
 fn read_header(header: &mut Header<'_>) -> Result<Kind, Fault> {
@@ -87,10 +143,10 @@ fn read_header(header: &mut Header<'_>) -> Result<Kind, Fault> {
         "array" => false,
         other => return Err(at(header, format!("`{other}` is neither `coordinate` nor `array`"))),
     };
-    let element = match field {
-        "real" | "double" => ElementType::F64,
-        "integer" | "unsigned-integer" => ElementType::I64,
-        "pattern" if coordinate => ElementType::Bool,
+    let field = match field {
+        "real" | "double" => FieldType::Real,
+        "integer" | "unsigned-integer" => FieldType::Integer,
+        "pattern" if coordinate => FieldType::Pattern,
         "pattern" => return Err(at(header, "an array cannot be a pattern".into())),
         "complex" => {
             return Err(at(header, "its values are complex, which dastac does not have".into())
@@ -101,7 +157,7 @@ fn read_header(header: &mut Header<'_>) -> Result<Kind, Fault> {
     let symmetry = match symmetry {
         "general" => Symmetry::General,
         "symmetric" | "hermitian" => Symmetry::Symmetric,
-        "skew-symmetric" if element == ElementType::Bool => {
+        "skew-symmetric" if field == FieldType::Pattern => {
             return Err(at(header, "a pattern cannot be skew-symmetric".into()));
         }
         "skew-symmetric" => Symmetry::Skew,
@@ -138,22 +194,22 @@ fn read_header(header: &mut Header<'_>) -> Result<Kind, Fault> {
         (None, Symmetry::Skew) => r * r.saturating_sub(1) / 2,
     };
     let words = words[2..].join(", ");
-    Ok(Kind { coordinate, element, symmetry, rows, columns, claimed, words })
+    Ok(Kind { coordinate, field, symmetry, rows, columns, claimed, words })
 }
 
 /// The entries of a block.
-struct Part {
+struct Part<T> {
     coordinates: Vec<u64>,
-    values: Values,
+    values: Vec<T>,
     /// Without those that symmetry adds.
     stored: usize,
 }
 
-fn entries(block: &[u8], kind: &Kind) -> Result<(Part, u64), Fault> {
+fn entries<T: Field>(block: &[u8], kind: &Kind) -> Result<(Part<T>, u64), Fault> {
     let mut coordinates = Vec::with_capacity(block.len() / 8);
     let mut stored = 0;
     let mut count = 0;
-    let mut values = Values::none(kind.element);
+    let mut values = Vec::new();
     for (line, text) in lines(block) {
         count = line;
         let mut words = Words(text);
@@ -164,39 +220,13 @@ fn entries(block: &[u8], kind: &Kind) -> Result<(Part, u64), Fault> {
         let column = coordinate(&mut words, line, "column", kind.columns)?;
         let mirrored = kind.symmetry != Symmetry::General && row != column;
         let on_diagonal = kind.symmetry == Symmetry::Skew && row == column;
-        let zero = match &mut values {
-            Values::Bool(all) => {
-                all.extend(std::iter::repeat_n(true, 1 + usize::from(mirrored)));
-                // Some write a value all the same: what a pattern has is only that it is there.
-                let _ = words.float();
-                false
-            }
-            Values::I64(all) => {
-                let value = words
-                    .signed()
-                    .ok_or_else(|| no_value(&mut words, line, "an integer of 64 bits"))?;
-                all.push(value);
-                if mirrored {
-                    let skew = kind.symmetry == Symmetry::Skew;
-                    let other = if skew { value.checked_neg() } else { Some(value) };
-                    all.push(
-                        other
-                            .ok_or_else(|| Fault::at(line, format!("{value} cannot be negated")))?,
-                    );
-                }
-                value == 0
-            }
-            Values::F64(all) => {
-                let value = words.float().ok_or_else(|| no_value(&mut words, line, "a number"))?;
-                all.push(value);
-                if mirrored {
-                    all.push(if kind.symmetry == Symmetry::Skew { -value } else { value });
-                }
-                value == 0.0
-            }
-            Values::F32(_) | Values::I32(_) => false,
-        };
-        if on_diagonal && !zero {
+        let value = T::read(&mut words).ok_or_else(|| no_value(&mut words, line, T::WANTED))?;
+        values.push(value);
+        if mirrored {
+            let other = value.mirrored(kind.symmetry);
+            values.push(other.ok_or_else(|| Fault { line: Some(line), ..not_negated(value) })?);
+        }
+        if on_diagonal && value != T::default() {
             let element = tuple(&[row + 1, column + 1]);
             return Err(Fault::at(
                 line,
@@ -226,6 +256,10 @@ fn coordinate(words: &mut Words<'_>, line: u64, what: &str, extent: u64) -> Resu
     }
 }
 
+fn not_negated<T: Field>(value: T) -> Fault {
+    Fault::new(format!("{value} cannot be negated"))
+}
+
 fn no_value(words: &mut Words<'_>, line: u64, wanted: &str) -> Fault {
     if words.is_empty() {
         return Fault::at(line, "the value is missing");
@@ -234,8 +268,8 @@ fn no_value(words: &mut Words<'_>, line: u64, wanted: &str) -> Fault {
 }
 
 /// The values of an array; where they stand follows from their number.
-fn array(block: &[u8], kind: &Kind) -> Result<(Part, u64), Fault> {
-    let mut values = Values::none(kind.element);
+fn array<T: Field>(block: &[u8]) -> Result<(Part<T>, u64), Fault> {
+    let mut values = Vec::new();
     let mut count = 0;
     for (line, text) in lines(block) {
         count = line;
@@ -244,26 +278,17 @@ fn array(block: &[u8], kind: &Kind) -> Result<(Part, u64), Fault> {
             continue;
         }
         while !words.is_empty() {
-            match &mut values {
-                Values::I64(all) => all.push(
-                    words
-                        .signed()
-                        .ok_or_else(|| no_value(&mut words, line, "an integer of 64 bits"))?,
-                ),
-                Values::F64(all) => {
-                    all.push(words.float().ok_or_else(|| no_value(&mut words, line, "a number"))?);
-                }
-                Values::F32(_) | Values::I32(_) | Values::Bool(_) => {}
-            }
+            let value = T::read(&mut words);
+            values.push(value.ok_or_else(|| no_value(&mut words, line, T::WANTED))?);
         }
     }
     Ok((Part { coordinates: Vec::new(), stored: values.len(), values }, count))
 }
 
 /// Entries of an array that was read, by columns: those that are not zero.
-fn expand(kind: &Kind, values: Values) -> (Vec<u64>, Values) {
+fn expand<T: Field>(kind: &Kind, values: Vec<T>) -> Result<(Vec<u64>, Vec<T>), Fault> {
     let mut coordinates = Vec::new();
-    let mut kept = Values::none(kind.element);
+    let mut kept = Vec::new();
     let (mut row, mut column) = (0, 0);
     let first = |column: u64| match kind.symmetry {
         Symmetry::General => 0,
@@ -284,42 +309,33 @@ fn expand(kind: &Kind, values: Values) -> (Vec<u64>, Values) {
         row += 1;
         Some([row - 1, column])
     });
-    macro_rules! keep {
-        ($values:expr, $kept:expr, $zero:expr) => {
-            for value in $values {
-                let Some([row, column]) = places.next() else { break };
-                if value == $zero {
-                    continue;
-                }
-                coordinates.extend([row, column]);
-                $kept.push(value);
-                if kind.symmetry != Symmetry::General && row != column {
-                    coordinates.extend([column, row]);
-                    $kept.push(if kind.symmetry == Symmetry::Skew { $zero - value } else { value });
-                }
-            }
-        };
+    for value in values {
+        let Some([row, column]) = places.next() else { break };
+        if value == T::default() {
+            continue;
+        }
+        coordinates.extend([row, column]);
+        kept.push(value);
+        if kind.symmetry != Symmetry::General && row != column {
+            coordinates.extend([column, row]);
+            kept.push(value.mirrored(kind.symmetry).ok_or_else(|| not_negated(value))?);
+        }
     }
-    match (values, &mut kept) {
-        (Values::F64(values), Values::F64(kept)) => keep!(values, kept, 0.0),
-        (Values::I64(values), Values::I64(kept)) => keep!(values, kept, 0i64),
-        _ => {}
-    }
-    (coordinates, kept)
+    Ok((coordinates, kept))
 }
 
 /// Writes a matrix: `coordinate`, `general`, entries in the order of storage. Of a pattern, those that are true.
 pub fn write(entries: &Entries, out: &mut dyn Write) -> Result<(), WriteError> {
     let values = entries.values();
-    let (field, kept) = match values.element() {
-        ElementType::F32 | ElementType::F64 => ("real", values.len() as u64),
-        ElementType::I32 | ElementType::I64 => ("integer", values.len() as u64),
-        ElementType::Bool => ("pattern", values.nonzeros()),
+    let (field, kept) = match values.element().kind() {
+        ElementKind::Float => ("real", values.len() as u64),
+        ElementKind::Signed | ElementKind::Unsigned => ("integer", values.len() as u64),
+        ElementKind::Truth => ("pattern", values.nonzeros()),
     };
     let shape = entries.shape();
     writeln!(out, "%%MatrixMarket matrix coordinate {field} general")?;
     writeln!(out, "{} {} {kept}", shape[0], shape[1])?;
-    let pattern = values.element() == ElementType::Bool;
+    let pattern = values.element() == Element::Bool;
     write_parts(entries.len(), out, &|at, text| {
         if pattern && values.is(at, 0.0) {
             return;

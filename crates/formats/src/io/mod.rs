@@ -293,7 +293,7 @@ pub fn check_write(tensor: &Tensor, kind: FileKind) -> Result<(), WriteError> {
             hint: "`.npy` files do".into(),
         });
     }
-    if kind == FileKind::Smtx && tensor.values().element() != crate::storage::ElementType::Bool {
+    if kind == FileKind::Smtx && tensor.values().element() != dastac_elements::Element::Bool {
         return Err(WriteError::Unsuited {
             reason: "a DLMC file holds a pattern, and would lose the values".into(),
             hint: "`dastac convert .. --type bool` makes it a pattern; `.mtx` and `.npz` files keep values".into(),

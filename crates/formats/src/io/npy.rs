@@ -3,7 +3,8 @@
 use std::io::{Read, Write};
 
 use super::{Fault, WriteError};
-use crate::storage::{ElementType, Indices, Slice, Values};
+use crate::storage::Indices;
+use dastac_elements::{Element, Native, Storage, View, with_type};
 
 /// Headers are a line of text; anything beyond this is no array of numbers.
 const MAX_HEADER: u64 = 1 << 16;
@@ -45,6 +46,18 @@ pub fn header(reader: &mut dyn Read) -> Result<Header, Fault> {
     dictionary(&text).ok_or_else(|| Fault::new("its header cannot be understood"))
 }
 
+/// NumPy's code for a type of elements, if it has one: `f8`.
+fn code_of(element: Element) -> Option<&'static str> {
+    match element {
+        Element::F64 => Some("f8"),
+        Element::F32 => Some("f4"),
+        Element::I32 => Some("i4"),
+        Element::I64 => Some("i8"),
+        Element::U32 => Some("u4"),
+        Element::Bool => Some("b1"),
+    }
+}
+
 /// The value of a key in a dictionary of Python: `{'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }`.
 fn value<'t>(text: &'t str, key: &str) -> Option<&'t str> {
     let at = text.find(&format!("'{key}'")).or_else(|| text.find(&format!("\"{key}\"")))?;
@@ -79,15 +92,9 @@ fn dictionary(text: &str) -> Option<Header> {
 
 impl Header {
     /// The type of its elements, if tensors have such.
-    pub fn element(&self) -> Option<ElementType> {
-        match (self.kind, self.width) {
-            ('f', 8) => Some(ElementType::F64),
-            ('f', 4) => Some(ElementType::F32),
-            ('i', 8) => Some(ElementType::I64),
-            ('i', 4) => Some(ElementType::I32),
-            ('b', _) => Some(ElementType::Bool),
-            _ => None,
-        }
+    pub fn element(&self) -> Option<Element> {
+        let code = format!("{}{}", self.kind, self.width);
+        Element::OF_TENSORS.iter().copied().find(|element| code_of(*element) == Some(&*code))
     }
 
     /// Whether its elements stand in the order of columns.
@@ -108,27 +115,25 @@ impl Header {
             .ok_or_else(|| Fault::new("it is too large for this machine"))
     }
 
-    fn elements<const N: usize, T>(
+    /// Reads elements of so many bytes, each made of its bytes, the lowest first.
+    fn elements<T>(
         &self,
         reader: &mut dyn Read,
-        element: impl Fn([u8; N]) -> T,
+        width: usize,
+        element: impl Fn(&[u8]) -> T,
     ) -> Result<Vec<T>, Fault> {
         let count = self.count()?;
         let mut all = Vec::new();
         let mut bytes = Vec::new();
         while (all.len() as u64) < count {
-            let left = (count - all.len() as u64).min((PART / N) as u64);
+            let left = (count - all.len() as u64).min((PART / width) as u64);
             bytes.clear();
-            let read = (&mut *reader).take(left * N as u64).read_to_end(&mut bytes)?;
-            all.extend(bytes.chunks_exact(N).map(|bytes| {
-                let mut one = [0; N];
-                one.copy_from_slice(bytes);
-                if self.big_endian {
-                    one.reverse();
-                }
-                element(one)
-            }));
-            if (read as u64) < left * N as u64 {
+            let read = (&mut *reader).take(left * width as u64).read_to_end(&mut bytes)?;
+            if self.big_endian {
+                bytes.chunks_exact_mut(width).for_each(<[u8]>::reverse);
+            }
+            all.extend(bytes.chunks_exact(width).map(&element));
+            if (read as u64) < left * width as u64 {
                 return Err(Fault::new(format!("it ends after {} of {count} elements", all.len())));
             }
         }
@@ -136,13 +141,11 @@ impl Header {
     }
 
     /// Reads numbers as values.
-    pub fn values(&self, reader: &mut dyn Read) -> Result<Values, Fault> {
+    pub fn values(&self, reader: &mut dyn Read) -> Result<Storage, Fault> {
         match self.element() {
-            Some(ElementType::F64) => Ok(Values::F64(self.elements(reader, f64::from_le_bytes)?)),
-            Some(ElementType::F32) => Ok(Values::F32(self.elements(reader, f32::from_le_bytes)?)),
-            Some(ElementType::I64) => Ok(Values::I64(self.elements(reader, i64::from_le_bytes)?)),
-            Some(ElementType::I32) => Ok(Values::I32(self.elements(reader, i32::from_le_bytes)?)),
-            Some(ElementType::Bool) => Ok(Values::Bool(self.elements(reader, |[byte]| byte != 0)?)),
+            Some(element) => with_type!(element, T => {
+                Ok(Storage::from(self.elements(reader, size_of::<T>(), T::of_bytes)?))
+            }),
             None if self.kind == 'c' => {
                 Err(Fault::new("its values are complex, which dastac does not have")
                     .hint("write the real and the imaginary part into files of their own"))
@@ -159,10 +162,12 @@ impl Header {
     pub(super) fn indices(&self, reader: &mut dyn Read, what: &str) -> Result<Vec<u64>, Fault> {
         let signed = |number: i64| u64::try_from(number).ok();
         let all: Vec<Option<u64>> = match (self.kind, self.width) {
-            ('i', 8) => self.elements(reader, |bytes| signed(i64::from_le_bytes(bytes)))?,
-            ('i', 4) => self.elements(reader, |bytes| signed(i32::from_le_bytes(bytes).into()))?,
-            ('u', 8) => self.elements(reader, |bytes| Some(u64::from_le_bytes(bytes)))?,
-            ('u', 4) => self.elements(reader, |bytes| Some(u32::from_le_bytes(bytes).into()))?,
+            ('i', 8) => self.elements(reader, 8, |bytes| signed(i64::of_bytes(bytes)))?,
+            ('i', 4) => self.elements(reader, 4, |bytes| signed(i32::of_bytes(bytes).into()))?,
+            ('u', 8) => {
+                self.elements(reader, 8, |bytes| Some(i64::of_bytes(bytes).cast_unsigned()))?
+            }
+            ('u', 4) => self.elements(reader, 4, |bytes| Some(u32::of_bytes(bytes).into()))?,
             _ => {
                 return Err(Fault::new(format!(
                     "`{what}` has type {}, no integers of 32 or 64 bits",
@@ -189,7 +194,7 @@ impl Header {
 }
 
 /// Reads an array: its extents, and its elements in row-major order.
-pub(super) fn read_values(reader: &mut dyn Read) -> Result<(Vec<u64>, Values), Fault> {
+pub(super) fn read_values(reader: &mut dyn Read) -> Result<(Vec<u64>, Storage), Fault> {
     let header = header(reader)?;
     if header.is_fortran() {
         return Err(Fault::new("it is in Fortran order, not C order")
@@ -214,46 +219,25 @@ pub(super) fn write_header(descr: &str, shape: &[u64], out: &mut dyn Write) -> s
     out.write_all(text.as_bytes())
 }
 
-fn write_elements<const N: usize, T: Copy>(
-    all: &[T],
-    out: &mut dyn Write,
-    bytes: impl Fn(T) -> [u8; N],
-) -> std::io::Result<()> {
-    let mut buffer = Vec::with_capacity(N * all.len().min(PART / N));
-    for part in all.chunks(PART / N) {
-        buffer.clear();
-        part.iter().for_each(|element| buffer.extend_from_slice(&bytes(*element)));
-        out.write_all(&buffer)?;
-    }
-    Ok(())
-}
-
 /// Writes an array.
-pub fn write_slice(shape: &[u64], values: Slice<'_>, out: &mut dyn Write) -> std::io::Result<()> {
-    let descr = match values {
-        Slice::F32(_) => "<f4",
-        Slice::F64(_) => "<f8",
-        Slice::I32(_) => "<i4",
-        Slice::I64(_) => "<i8",
-        Slice::Bool(_) => "|b1",
+pub fn write_slice(shape: &[u64], values: View<'_>, out: &mut dyn Write) -> std::io::Result<()> {
+    let (element, code) = (values.element(), code_of(values.element()));
+    let Some(code) = code else {
+        let what = format!("NumPy has no type for elements of type {element}");
+        return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, what));
     };
-    write_header(descr, shape, out)?;
-    match values {
-        Slice::F32(all) => write_elements(all, out, f32::to_le_bytes),
-        Slice::F64(all) => write_elements(all, out, f64::to_le_bytes),
-        Slice::I32(all) => write_elements(all, out, i32::to_le_bytes),
-        Slice::I64(all) => write_elements(all, out, i64::to_le_bytes),
-        Slice::Bool(all) => write_elements(all, out, |value| [u8::from(value)]),
-    }
+    let order = if element.bytes() == 1 { '|' } else { '<' };
+    write_header(&format!("{order}{code}"), shape, out)?;
+    out.write_all(values.bytes())
 }
 
 /// Writes an array.
 pub(super) fn write_values(
     shape: &[u64],
-    values: &Values,
+    values: &Storage,
     out: &mut dyn Write,
 ) -> Result<(), WriteError> {
-    Ok(write_slice(shape, values.as_slice(), out)?)
+    Ok(write_slice(shape, values.view(), out)?)
 }
 
 /// Writes positions or coordinates, as integers with a sign: SciPy knows no others. Nothing if one does not fit.
@@ -266,10 +250,10 @@ pub(super) fn write_indices(indices: &Indices, out: &mut dyn Write) -> Result<()
     };
     if narrow {
         let all: Vec<i32> = indices.iter().map(|i| i32::try_from(i).unwrap_or(i32::MAX)).collect();
-        write_elements(&all, out, i32::to_le_bytes)?;
+        out.write_all(View::of(&all).bytes())?;
     } else {
         let all: Result<Vec<i64>, _> = indices.iter().map(i64::try_from).collect();
-        write_elements(&all.map_err(too_large)?, out, i64::to_le_bytes)?;
+        out.write_all(View::of(&all.map_err(too_large)?).bytes())?;
     }
     Ok(())
 }

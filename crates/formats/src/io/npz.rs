@@ -9,7 +9,8 @@ use zip::write::{SimpleFileOptions, StreamWriter, ZipWriter};
 
 use super::npy::{self, write_header, write_indices, write_values};
 use super::{Contents, Data, Fault, WriteError};
-use crate::storage::{Entries, Indices, LevelData, Tensor, Values};
+use crate::storage::{Entries, Indices, LevelData, Tensor};
+use dastac_elements::Storage;
 
 fn zip_fault(error: &zip::result::ZipError) -> Fault {
     Fault::new(format!("this is no .npz file: {error}"))
@@ -152,7 +153,7 @@ fn blocks_of(
     pairs: &[(u64, u64)],
     [rows, columns]: [u64; 2],
     [height, width]: [u64; 2],
-    values: Values,
+    values: Storage,
 ) -> Result<Entries, Fault> {
     let blocks = u128::from(height) * u128::from(width) * pairs.len() as u128;
     if blocks != values.len() as u128 {
@@ -211,7 +212,7 @@ fn common(
     zip: &mut Zip<'_>,
     format: &str,
     shape: &[u64],
-    values: &Values,
+    values: &Storage,
 ) -> Result<(), WriteError> {
     member(zip, "format", |out| {
         write_header(&format!("|S{}", format.len()), &[], out)?;

@@ -1,6 +1,6 @@
 //! Numbers in text.
 
-use crate::storage::Scalar;
+use dastac_elements::{Number, Scalar};
 
 /// Words of one line.
 pub struct Words<'t>(pub &'t [u8]);
@@ -108,11 +108,11 @@ pub fn print_integer(number: impl itoa::Integer, text: &mut Vec<u8>) {
 
 /// Appends a value, so that reading it gives the same value; truth values are 0 and 1.
 pub fn print_value(value: Scalar, text: &mut Vec<u8>) {
-    match value {
-        Scalar::F32(value) => text.extend_from_slice(zmij::Buffer::new().format(value).as_bytes()),
-        Scalar::F64(value) => text.extend_from_slice(zmij::Buffer::new().format(value).as_bytes()),
-        Scalar::I32(value) => print_integer(value, text),
-        Scalar::I64(value) => print_integer(value, text),
-        Scalar::Bool(value) => text.push(b'0' + u8::from(value)),
+    let mut float = zmij::Buffer::new();
+    match (value, value.number()) {
+        (Scalar::F32(value), _) => text.extend_from_slice(float.format(value).as_bytes()),
+        (_, Number::Float(value)) => text.extend_from_slice(float.format(value).as_bytes()),
+        (_, Number::Integer(value)) => print_integer(value, text),
+        (_, Number::Truth(value)) => text.push(b'0' + u8::from(value)),
     }
 }

@@ -6,7 +6,8 @@ use std::io::{BufRead, Write};
 use super::numbers::{Words, print_integer};
 use super::text::{Ends, Header, write_parts};
 use super::{Contents, Data, Fault, WriteError};
-use crate::storage::{Entries, Indices, LevelData, Tensor, Values};
+use crate::storage::{Entries, Indices, LevelData, Tensor};
+use dastac_elements::Storage;
 
 /// Reads a pattern.
 pub fn read(reader: &mut (dyn BufRead + Send)) -> Result<Contents, Fault> {
@@ -60,7 +61,7 @@ pub fn read(reader: &mut (dyn BufRead + Send)) -> Result<Contents, Fault> {
     if columns_left.next().is_some() {
         return Err(Fault::at(2, "some entries belong to no row"));
     }
-    let values = Values::Bool(vec![true; row_columns.len()]);
+    let values = Storage::from(vec![true; row_columns.len()]);
     let entries = Entries::new(vec![*rows, *columns], coordinates, values)?;
     Ok(Contents { data: Data::Entries(entries), about: "DLMC, pattern".into() })
 }

@@ -5,8 +5,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::format::tests::any_format;
+use crate::storage::Duplicates;
 use crate::storage::tests::{any_entries, sums};
-use crate::storage::{Duplicates, ElementType, Values};
+use dastac_elements::{Element, Storage};
 
 fn parse(kind: FileKind, text: &[u8]) -> Result<Contents, ReadError> {
     read_bytes(text, kind, &ReadOptions::default())
@@ -695,7 +696,7 @@ fn the_line_of_a_fault_in_a_later_block() {
     let contents = parse(FileKind::MatrixMarket, text.as_bytes()).unwrap();
     let tensor = contents.tensor(&Format::csr(), Build::default()).unwrap();
     assert_eq!(tensor.entry_count(), 10_000);
-    assert_eq!(*tensor.values(), Values::F64(vec![25.0; 10_000]));
+    assert_eq!(*tensor.values(), Storage::from(vec![25.0; 10_000]));
     let mut lines: Vec<&str> = text.lines().collect();
     lines[150_000] = "1 101 1";
     let error = parse(FileKind::MatrixMarket, lines.join("\n").as_bytes()).unwrap_err();
@@ -711,11 +712,11 @@ fn the_line_of_a_fault_in_a_later_block() {
 
 #[test]
 fn what_cannot_be_written() {
-    let entries = Entries::new(vec![2, 2, 2], vec![0, 1, 1], Values::F64(vec![1.5])).unwrap();
+    let entries = Entries::new(vec![2, 2, 2], vec![0, 1, 1], Storage::from(vec![1.5])).unwrap();
     let cube = Tensor::from_entries(&entries, &Format::csf(3), Build::default()).unwrap();
-    let entries = Entries::new(vec![2, 2], vec![0, 1], Values::F64(vec![1.5])).unwrap();
+    let entries = Entries::new(vec![2, 2], vec![0, 1], Storage::from(vec![1.5])).unwrap();
     let matrix = Tensor::from_entries(&entries, &Format::csr(), Build::default()).unwrap();
-    let scalar = Tensor::from_dense(vec![], Values::F64(vec![1.5])).unwrap();
+    let scalar = Tensor::from_dense(vec![], Storage::from(vec![1.5])).unwrap();
     let message = |tensor: &Tensor, kind| check_write(tensor, kind).unwrap_err().to_string();
     expect!["a MatrixMarket file holds a matrix, not a tensor of rank 3"]
         .assert_eq(&message(&cube, FileKind::MatrixMarket));
@@ -775,7 +776,7 @@ fn any_file() -> impl Strategy<Value = (Tensor, FileKind, bool, bool)> {
             _ => FileKind::Frostt,
         };
         let entries = match kind {
-            FileKind::Smtx => entries.cast(ElementType::Bool).unwrap(),
+            FileKind::Smtx => entries.cast(Element::Bool).unwrap(),
             _ => entries,
         };
         let build = Build { duplicates: Duplicates::Last, ..Build::default() };
@@ -808,7 +809,7 @@ proptest! {
         prop_assert_eq!(read.shape(), tensor.shape());
         let read = read.tensor(tensor.format(), Build::default()).unwrap();
         let exact = matches!(kind, FileKind::Npz | FileKind::Frostt)
-            || kind == FileKind::MatrixMarket && tensor.values().element() != ElementType::Bool;
+            || kind == FileKind::MatrixMarket && tensor.values().element() != Element::Bool;
         if exact {
             prop_assert_eq!(sums(&read.to_entries().unwrap()), sums(&tensor.to_entries().unwrap()));
         } else {
@@ -821,11 +822,11 @@ proptest! {
         let kind = [FileKind::MatrixMarket, FileKind::Frostt][text];
         let count = values.len() as u64;
         let coordinates = (0..count).flat_map(|at| [at, 0]).collect();
-        let entries = Entries::new(vec![count, 1], coordinates, Values::F64(values.clone())).unwrap();
+        let entries = Entries::new(vec![count, 1], coordinates, Storage::from(values.clone())).unwrap();
         let tensor = Tensor::from_entries(&entries, &Format::coo(2), Build::default()).unwrap();
         let read = parse(kind, &written(&tensor, kind, false, &ReadOptions::default())).unwrap();
         let Data::Entries(read) = read.data else { panic!() };
-        let Values::F64(read) = read.values() else { panic!() };
+        let read = read.values().as_slice::<f64>().unwrap();
         let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
         prop_assert_eq!(bits(read), bits(&values));
     }

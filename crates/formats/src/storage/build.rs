@@ -8,9 +8,9 @@ use rayon::prelude::*;
 use super::entries::Entries;
 use super::key::{Key, Packing};
 use super::sort::sort;
-use super::values::{ElementType, Value, Values, with_type};
 use super::{Indices, LevelData, StorageError, Tensor};
 use crate::format::{Format, Kind};
+use dastac_elements::{Element, Native, Storage, with_type};
 
 /// What several entries of one element become.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,7 +99,7 @@ struct Assembly<'a> {
     format: &'a Format,
     packing: &'a Packing,
     build: Build,
-    element: ElementType,
+    element: Element,
 }
 
 /// Nodes of a level, in the order of their entries.
@@ -214,12 +214,13 @@ impl Assembly<'_> {
             levels.push(data);
             nodes = next;
         }
-        left.take("the values", nodes.positions, self.element.bytes())?;
-        let values = with_type!(self.element, V => V::wrap(self.values(records, &nodes)?));
+        left.take("the values", nodes.positions, self.element.bytes() as u64)?;
+        let values =
+            with_type!(self.element, V => Storage::from(self.values::<V, K>(records, &nodes)?));
         Ok(Tensor { shape: self.shape.to_vec(), format: self.format.clone(), levels, values })
     }
 
-    fn values<V: Value, K: Key>(
+    fn values<V: Native, K: Key>(
         &self,
         records: &[(K, u64)],
         nodes: &Nodes,
@@ -229,7 +230,7 @@ impl Assembly<'_> {
         }
         let mut values: Vec<V> = zeroed("the values", nodes.positions)?;
         if let Some(padding) = self.build.padding.filter(|padding| *padding != 0.0) {
-            let padding = Values::F64(vec![padding]).cast(V::TYPE)?.words();
+            let padding = Storage::from(vec![padding]).cast(V::ELEMENT)?.words();
             values.fill(V::from_word(padding[0]));
         }
         for (node, (_, word)) in records.iter().enumerate() {

@@ -4,14 +4,14 @@ use rayon::prelude::*;
 
 use super::StorageError;
 use super::key::{Key, Packing};
-use super::values::Values;
+use dastac_elements::Storage;
 
 /// Entries with all their coordinates, in order of dimensions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entries {
     shape: Vec<u64>,
     coordinates: Vec<u64>,
-    values: Values,
+    values: Storage,
 }
 
 impl Entries {
@@ -19,7 +19,7 @@ impl Entries {
     pub fn new(
         shape: Vec<u64>,
         coordinates: Vec<u64>,
-        values: Values,
+        values: Storage,
     ) -> Result<Entries, StorageError> {
         let rank = shape.len();
         if values.len().checked_mul(rank) != Some(coordinates.len()) {
@@ -68,12 +68,12 @@ impl Entries {
     }
 
     /// Values of all entries.
-    pub fn values(&self) -> &Values {
+    pub fn values(&self) -> &Storage {
         &self.values
     }
 
     /// The same entries with values of another type.
-    pub fn cast(self, to: super::ElementType) -> Result<Entries, StorageError> {
+    pub fn cast(self, to: dastac_elements::Element) -> Result<Entries, StorageError> {
         Ok(Entries { values: self.values.cast(to)?, ..self })
     }
 

@@ -15,7 +15,6 @@ mod entries;
 mod index;
 mod key;
 mod sort;
-mod values;
 mod walk;
 
 #[cfg(test)]
@@ -25,9 +24,9 @@ pub use build::{Build, Duplicates};
 pub use check::Invalid;
 pub use entries::Entries;
 pub use index::{Index, Indices};
-pub use values::{CastError, ElementType, Scalar, Slice, Value, Values};
 
 use crate::format::{Format, Kind};
+use dastac_elements::{CastError, Element, Storage};
 
 /// What cannot be stored.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -144,7 +143,7 @@ pub struct Tensor {
     shape: Vec<u64>,
     format: Format,
     levels: Vec<LevelData>,
-    values: Values,
+    values: Storage,
 }
 
 impl Tensor {
@@ -153,7 +152,7 @@ impl Tensor {
         shape: Vec<u64>,
         format: Format,
         levels: Vec<LevelData>,
-        values: Values,
+        values: Storage,
     ) -> Result<Tensor, StorageError> {
         if shape.len() != format.rank() {
             return Err(StorageError::Rank { tensor: shape.len(), format: format.rank() });
@@ -164,14 +163,14 @@ impl Tensor {
     }
 
     /// A tensor with all its elements, in row-major order.
-    pub fn from_dense(shape: Vec<u64>, values: Values) -> Result<Tensor, StorageError> {
+    pub fn from_dense(shape: Vec<u64>, values: Storage) -> Result<Tensor, StorageError> {
         let format = Format::dense(shape.len());
         let levels = vec![LevelData::Dense; shape.len()];
         Tensor::from_parts(shape, format, levels, values)
     }
 
     /// All elements in row-major order.
-    pub fn to_dense(&self, build: Build) -> Result<Values, StorageError> {
+    pub fn to_dense(&self, build: Build) -> Result<Storage, StorageError> {
         Ok(self.convert(&Format::dense(self.shape.len()), build)?.values)
     }
 
@@ -191,7 +190,7 @@ impl Tensor {
     }
 
     /// Its values, by position of the last level.
-    pub fn values(&self) -> &Values {
+    pub fn values(&self) -> &Storage {
         &self.values
     }
 
@@ -215,11 +214,11 @@ impl Tensor {
             }
             LevelData::Singleton { coordinates } => bytes(coordinates),
         });
-        levels.sum::<u64>() + self.values.len() as u64 * self.values.element().bytes()
+        levels.sum::<u64>() + self.values.len() as u64 * self.values.element().bytes() as u64
     }
 
     /// The same tensor with values of another type.
-    pub fn cast(self, to: ElementType) -> Result<Tensor, StorageError> {
+    pub fn cast(self, to: Element) -> Result<Tensor, StorageError> {
         Ok(Tensor { values: self.values.cast(to)?, ..self })
     }
 

@@ -7,13 +7,14 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::format::tests::any_format;
+use dastac_elements::Scalar;
 
 fn csr(positions: &[u64], coordinates: &[u64], values: usize) -> Result<Tensor, StorageError> {
     let level = LevelData::Compressed {
         positions: Indices::of(positions, 0),
         coordinates: Indices::of(coordinates, 0),
     };
-    let values = Values::F64(vec![1.0; values]);
+    let values = Storage::from(vec![1.0; values]);
     Tensor::from_parts(vec![4, 4], Format::csr(), vec![LevelData::Dense, level], values)
 }
 
@@ -22,7 +23,7 @@ fn the_example_of_the_manual() {
     let entries = Entries::new(
         vec![4, 4],
         vec![3, 2, 0, 0, 2, 1, 0, 3, 3, 0],
-        Values::F64(vec![8.0, 5.0, 7.0, 1.0, 2.0]),
+        Storage::from(vec![8.0, 5.0, 7.0, 1.0, 2.0]),
     )
     .unwrap();
     let tensor = Tensor::from_entries(&entries, &Format::csr(), Build::default()).unwrap();
@@ -31,7 +32,7 @@ fn the_example_of_the_manual() {
         coordinates: Indices::U32(vec![0, 3, 1, 0, 2]),
     };
     assert_eq!(tensor.levels(), [LevelData::Dense, level]);
-    assert_eq!(*tensor.values(), Values::F64(vec![5.0, 1.0, 7.0, 2.0, 8.0]));
+    assert_eq!(*tensor.values(), Storage::from(vec![5.0, 1.0, 7.0, 2.0, 8.0]));
     assert_eq!(tensor.get(&[3, 2]), Some(Scalar::F64(8.0)));
     assert_eq!(tensor.get(&[1, 2]), None);
     assert_eq!(tensor.bytes(), 5 * 4 + 5 * 4 + 5 * 8);
@@ -67,7 +68,7 @@ fn arrays_that_are_no_tensor() {
     );
     wrong(csr(&[0, 1, 2, 3, 3], &[0, 1, 2], 4), &expect!["level 3: 4 values for 3 positions"]);
     let levels = vec![LevelData::Dense, LevelData::Dense];
-    let values = Values::Bool(vec![true; 16]);
+    let values = Storage::from(vec![true; 16]);
     let tensor = Tensor::from_parts(vec![4, 4], Format::csr(), levels.clone(), values.clone());
     wrong(tensor, &expect!["level 2: its arrays are not those of a compressed level"]);
     wrong(
@@ -75,7 +76,7 @@ fn arrays_that_are_no_tensor() {
         &expect!["a format of rank 2 cannot store a tensor of rank 1"],
     );
     let coo = |first: Vec<u64>, second: Vec<u64>| {
-        let values = Values::I32(vec![1; first.len()]);
+        let values = Storage::from(vec![1; first.len()]);
         let compressed = LevelData::Compressed {
             positions: Indices::of(&[0, first.len() as u64], 0),
             coordinates: Indices::of(&first, 0),
@@ -104,10 +105,10 @@ fn entries_that_are_refused() {
         |coordinates: &[u64], values| Entries::new(vec![4, 4], coordinates.to_vec(), values);
     let message = |result: Result<Entries, StorageError>| result.unwrap_err().to_string();
     expect!["entry 1 at (4, 1) is outside of the shape 4 x 4"]
-        .assert_eq(&message(entries(&[0, 0, 4, 1], Values::I32(vec![1, 2]))));
+        .assert_eq(&message(entries(&[0, 0, 4, 1], Storage::from(vec![1, 2]))));
     expect!["3 coordinates for 2 values of a tensor of rank 2"]
-        .assert_eq(&message(entries(&[0, 0, 4], Values::I32(vec![1, 2]))));
-    let twice = entries(&[1, 2, 1, 2], Values::I32(vec![i32::MAX, 1])).unwrap();
+        .assert_eq(&message(entries(&[0, 0, 4], Storage::from(vec![1, 2]))));
+    let twice = entries(&[1, 2, 1, 2], Storage::from(vec![i32::MAX, 1])).unwrap();
     let build = |duplicates| Build { duplicates, ..Build::default() };
     let csr = |duplicates| Tensor::from_entries(&twice, &Format::csr(), build(duplicates));
     wrong(
@@ -118,7 +119,7 @@ fn entries_that_are_refused() {
         csr(Duplicates::Sum),
         &expect!["the sum of the entries of the element (1, 2), counting from 0, overflows"],
     );
-    assert_eq!(*csr(Duplicates::Last).unwrap().values(), Values::I32(vec![1]));
+    assert_eq!(*csr(Duplicates::Last).unwrap().values(), Storage::from(vec![1]));
     let kept = crate::format::parse("dense(i), compressed(j, nonunique)", &["i", "j"]).unwrap();
     let kept = Tensor::from_entries(&twice, &kept, Build::default()).unwrap();
     assert_eq!(kept.positions_of(&[1, 2]), [0, 1]);
@@ -128,7 +129,7 @@ fn entries_that_are_refused() {
 fn what_memory_does_not_hold() {
     let huge = |shape: &[u64], format: &str, memory| {
         let names: Vec<String> = crate::format::default_names(shape.len());
-        let entries = Entries::new(shape.to_vec(), vec![0; shape.len()], Values::F64(vec![1.0]));
+        let entries = Entries::new(shape.to_vec(), vec![0; shape.len()], Storage::from(vec![1.0]));
         let format = crate::format::parse(format, &names).unwrap();
         let build = Build { memory, ..Build::default() };
         Tensor::from_entries(&entries.unwrap(), &format, build)
@@ -164,32 +165,6 @@ fn what_memory_does_not_hold() {
     assert!(matches!(&coo.levels()[1], LevelData::Singleton { coordinates: Indices::U64(_) }));
 }
 
-#[test]
-fn casts() {
-    let f64s = Values::F64(vec![1.0, -2.0, 0.0]);
-    assert_eq!(f64s.clone().cast(ElementType::I32).unwrap(), Values::I32(vec![1, -2, 0]));
-    assert_eq!(f64s.cast(ElementType::Bool).unwrap(), Values::Bool(vec![true, true, false]));
-    let message = |values: Values, to| values.cast(to).unwrap_err().to_string();
-    expect!["1.5 is no value of type i64"]
-        .assert_eq(&message(Values::F64(vec![1.0, 1.5]), ElementType::I64));
-    expect!["9007199254740993 is no value of type f64"]
-        .assert_eq(&message(Values::I64(vec![(1 << 53) + 1]), ElementType::F64));
-    expect!["2147483648 is no value of type i32"]
-        .assert_eq(&message(Values::I64(vec![1 << 31]), ElementType::I32));
-    expect!["NaN is no value of type i32"]
-        .assert_eq(&message(Values::F64(vec![f64::NAN]), ElementType::I32));
-    expect!["9300000000000000000 is no value of type i64"]
-        .assert_eq(&message(Values::F64(vec![9.3e18]), ElementType::I64));
-}
-
-/// Every type has an empty list of its own.
-#[test]
-fn element_types() {
-    for element in ElementType::ALL {
-        assert_eq!(Values::none(element).element(), element);
-    }
-}
-
 /// Entries of a small box, some twice, some zero.
 pub fn any_entries(rank: std::ops::Range<usize>) -> impl Strategy<Value = Entries> {
     proptest::collection::vec(0u64..6, rank).prop_flat_map(|shape| {
@@ -197,27 +172,20 @@ pub fn any_entries(rank: std::ops::Range<usize>) -> impl Strategy<Value = Entrie
         let extents: Vec<_> = shape.iter().map(|extent| 0..(*extent).max(1)).collect();
         let entry = (extents, -3i32..4);
         let count = if empty { 0..1 } else { 0..24 };
-        (Just(shape), proptest::collection::vec(entry, count), 0..5usize).prop_map(
-            |(shape, entries, element)| {
+        (Just(shape), proptest::collection::vec(entry, count), 0..Element::OF_TENSORS.len())
+            .prop_map(|(shape, entries, element)| {
                 let coordinates = entries.iter().flat_map(|(at, _)| at.clone()).collect();
-                let values = Values::I32(entries.iter().map(|(_, value)| *value).collect());
-                let values = values.cast(ElementType::ALL[element]).unwrap();
+                let values = entries.iter().map(|(_, value)| *value).collect::<Storage>();
+                let values = values.cast(Element::OF_TENSORS[element]).unwrap();
                 Entries::new(shape, coordinates, values).unwrap()
-            },
-        )
+            })
     })
 }
 
 type Map = BTreeMap<Vec<u64>, f64>;
 
 fn number(value: Scalar) -> f64 {
-    match value {
-        Scalar::F32(value) => f64::from(value),
-        Scalar::F64(value) => value,
-        Scalar::I32(value) => f64::from(value),
-        Scalar::I64(value) => i32::try_from(value).unwrap().into(),
-        Scalar::Bool(value) => f64::from(u8::from(value)),
-    }
+    value.to_f64()
 }
 
 /// What fills up blocks is no entry, and fills them up again; without padding all of a block is.
@@ -233,13 +201,13 @@ fn padding_of_blocks() {
             LevelData::Dense,
         ];
         let whole =
-            Tensor::from_parts(vec![2, 2], format.clone(), levels, Values::F64(values.to_vec()));
+            Tensor::from_parts(vec![2, 2], format.clone(), levels, Storage::from(values.to_vec()));
         let build = Build { padding, ..Build::default() };
         let entries = whole.unwrap().convert(&Format::csf(2), build).unwrap();
         let back = entries.convert(&format, build).unwrap();
         (entries.values().clone(), back.values().clone())
     };
-    let f64s = |values: &[f64]| Values::F64(values.to_vec());
+    let f64s = |values: &[f64]| Storage::from(values.to_vec());
     let far = f64::INFINITY;
     assert_eq!(blocks(Some(0.0), [0.0, far]), (f64s(&[far]), f64s(&[0.0, far])));
     assert_eq!(blocks(Some(far), [0.0, far]), (f64s(&[0.0]), f64s(&[0.0, far])));
@@ -364,7 +332,7 @@ fn many_entries() {
     let count = 60_000;
     let coordinates: Vec<u64> =
         (0..count).flat_map(|_| [random(700), random(900), random(40)]).collect();
-    let values = Values::I64((0..count).map(|_| i64::try_from(random(9)).unwrap()).collect());
+    let values = (0..count).map(|_| i64::try_from(random(9)).unwrap()).collect::<Storage>();
     let entries = Entries::new(shape, coordinates, values).unwrap();
     let expected = sums(&entries);
     let names = ["i", "j", "k"];

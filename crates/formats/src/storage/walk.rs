@@ -6,8 +6,8 @@ use super::build::{Build, zeroed};
 use super::entries::Entries;
 use super::index::{Index, with_indices};
 use super::key::{Key, Packing};
-use super::values::{Value, with_type};
 use super::{LevelData, StorageError, Tensor};
+use dastac_elements::{Native, Scalar, Storage, with_type};
 
 impl Tensor {
     /// Whether entries stand in the order of their coordinates, level by level.
@@ -35,7 +35,8 @@ impl Tensor {
             each.for_each(|(coordinates, (key, _))| packing.unpack(*key, coordinates));
         }
         let values = with_type!(self.values.element(), V => {
-            V::wrap(records.into_par_iter().map(|(_, word)| V::from_word(word)).collect())
+            let values = records.into_par_iter().map(|(_, word)| V::from_word(word));
+            Storage::from(values.collect::<Vec<V>>())
         });
         Entries::new(self.shape.clone(), coordinates, values)
     }
@@ -122,7 +123,7 @@ impl Tensor {
     }
 
     /// The value of an element that is stored.
-    pub fn get(&self, element: &[u64]) -> Option<super::Scalar> {
+    pub fn get(&self, element: &[u64]) -> Option<Scalar> {
         self.values.get(*self.positions_of(element).first()?)
     }
 

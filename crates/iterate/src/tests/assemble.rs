@@ -9,8 +9,9 @@ use proptest::prelude::*;
 
 use super::kernels::{Case, Stored, Sum, Term, cases, each_point, inputs, it, kernel_of, tensor};
 use crate::*;
+use dastac_elements::{Scalar, Storage};
 use dastac_formats::format::{Format, Kind, Level};
-use dastac_formats::storage::{Indices, LevelData, Scalar, Tensor, Values};
+use dastac_formats::storage::{Indices, LevelData, Tensor};
 
 /// What a case with a result in a format became.
 struct Assembled {
@@ -90,7 +91,7 @@ fn result(all: &Assembled, case: &Case) -> Tensor {
             result.format.levels().iter().map(level).collect()
         }
     };
-    let values = Values::F64(next().as_float().unwrap().to_vec());
+    let values = Storage::from(next().as_float().unwrap().to_vec());
     let shape = case.head.iter().map(|at| case.extents[*at]).collect();
     Tensor::from_parts(shape, result.format.clone(), levels, values).unwrap()
 }

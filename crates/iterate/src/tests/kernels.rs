@@ -8,8 +8,9 @@ use dastac_stur::semiring::Semiring;
 use proptest::prelude::*;
 
 use crate::*;
+use dastac_elements::Storage;
 use dastac_formats::format::{Format, Kind, Level};
-use dastac_formats::storage::{Build, Entries, Indices, LevelData, Tensor, Values};
+use dastac_formats::storage::{Build, Entries, Indices, LevelData, Tensor};
 
 /// A linear expression: iterators with coefficients, and a constant.
 pub(super) type Sum = (Vec<(usize, i64)>, i64);
@@ -134,8 +135,7 @@ pub(super) fn inputs(case: &Case) -> Vec<Data> {
                 LevelData::Singleton { coordinates } => data.push(ints(coordinates)),
             }
         }
-        let Values::F64(values) = tensor.values() else { panic!() };
-        data.push(Data::Float(values.clone()));
+        data.push(Data::Float(tensor.values().to_f64()));
     }
     data
 }
@@ -197,7 +197,7 @@ pub(super) fn each_point(case: &Case, call: &mut dyn FnMut(&[u64], f64, bool)) {
                 }
                 stored &= found.is_some();
                 let factor = match found {
-                    Some(dastac_formats::storage::Scalar::F64(value)) => value,
+                    Some(dastac_elements::Scalar::F64(value)) => value,
                     None => semiring.zero(),
                     _ => panic!(),
                 };
@@ -232,7 +232,7 @@ pub(super) fn tensor(shape: Vec<u64>, format: &Format, seed: usize) -> Tensor {
         coordinates.extend(element);
         values.push((at as usize * 5 + seed) as f64 % 7.0 - 3.0);
     }
-    let entries = Entries::new(shape, coordinates, Values::F64(values)).unwrap();
+    let entries = Entries::new(shape, coordinates, Storage::from(values)).unwrap();
     Tensor::from_entries(&entries, format, Build::default()).unwrap()
 }
 

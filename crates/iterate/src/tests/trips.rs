@@ -6,13 +6,14 @@ use dastac_stur::semiring::Semiring;
 
 use super::kernels::{Case, Stored, Sum, Term, expected, inputs, it, module_of};
 use crate::{Walking, lower};
-use dastac_formats::storage::{Build, Entries, Tensor, Values};
+use dastac_elements::Storage;
+use dastac_formats::storage::{Build, Entries, Tensor};
 
 /// A tensor of ones at some coordinates.
 fn ones(shape: &[u64], coordinates: Vec<u64>, code: &str) -> Tensor {
     let names = &["i", "j", "k"][..shape.len()];
     let format = dastac_formats::format::parse(code, names).unwrap();
-    let values = Values::F64(vec![1.0; coordinates.len() / shape.len()]);
+    let values = Storage::from(vec![1.0; coordinates.len() / shape.len()]);
     let entries = Entries::new(shape.to_vec(), coordinates, values).unwrap();
     Tensor::from_entries(&entries, &format, Build::default()).unwrap()
 }

@@ -11,7 +11,7 @@ use dastac_stur::infer::Inferred;
 use dastac_stur::program::TensorId;
 
 use crate::SchedError;
-use crate::kernel::{buffer, element, extents};
+use crate::kernel::{buffer, extents};
 use crate::nest::module_name;
 
 /// A dynamic tensor in a format in which rules read it.
@@ -79,7 +79,7 @@ pub(super) fn copy(
 ) -> Operand {
     let name = format!("{}.copy", module_name(&inferred.program.tensor(tensor).name));
     let name = free(module, name, None);
-    let types = (element(inferred.program.tensor(tensor).element), indices);
+    let types = (inferred.program.tensor(tensor).element, indices);
     Operand::declare(module, &name, (format, extents), types)
 }
 

@@ -16,7 +16,7 @@ use crate::ast::{FormatItem, FormatWord, Name, Span};
 use crate::diagnostic::Diagnostic;
 use crate::format::{Format, FormatName, Kind, Level, NAMES, Reason, levels_of_code};
 use crate::hint::similar;
-use crate::program::{Program, Storage, TensorId};
+use crate::program::{Program, Stored, TensorId};
 
 impl Checker<'_> {
     /// Gives tensors their formats.
@@ -44,7 +44,7 @@ impl Checker<'_> {
             if let Some(format) = self.format(program, id, item)
                 && self.may_be_dynamic(program, id, item)
             {
-                program.tensors[id.0].format = Some(Storage { format, span: item.span });
+                program.tensors[id.0].format = Some(Stored { format, span: item.span });
             }
         }
         self.reciprocals_of_dynamic(program);

@@ -40,7 +40,7 @@ impl Checker<'_> {
             let Some(id) = self.stored(program, "types", &entry.tensor, &mut seen) else {
                 continue;
             };
-            let known = Element::ALL.iter().find(|known| known.name() == entry.element.text);
+            let known = Element::OF_TENSORS.iter().find(|known| known.name() == entry.element.text);
             match known {
                 Some(element) => program.tensors[id.0].element = *element,
                 None => self.unknown_element(&entry.element),

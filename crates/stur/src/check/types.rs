@@ -7,8 +7,9 @@ use super::Checker;
 use crate::ast::Span;
 use crate::coefficient::Coefficient;
 use crate::diagnostic::Diagnostic;
-use crate::program::{Element, Product, Program, Rule, Structure, Tensor};
+use crate::program::{Product, Program, Rule, Structure, Tensor};
 use crate::semiring::Semiring;
+use dastac_elements::Kind;
 
 /// Larger integers are not exact in 64-bit floats, which numbers of programs are.
 const MOST: f64 = (1u64 << 53) as f64;
@@ -21,10 +22,10 @@ impl Checker<'_> {
     pub(super) fn element_types(&mut self, program: &Program) {
         for rule in &program.rules {
             let head = program.tensor(rule.head);
-            let found = match head.element {
-                Element::F64 | Element::F32 => None,
-                Element::Bool => truth(rule),
-                Element::I32 | Element::I64 => integers(program, rule),
+            let found = match head.element.kind() {
+                Kind::Float => None,
+                Kind::Truth => truth(rule),
+                Kind::Signed | Kind::Unsigned => integers(program, rule),
             };
             if let Some(((span, label), hint)) = found {
                 let Tensor { name, element, .. } = head;
@@ -33,7 +34,7 @@ impl Checker<'_> {
             }
         }
         for tensor in program.tensors.iter().filter(|tensor| !tensor.element.is_float()) {
-            let signed = tensor.element != Element::Bool;
+            let signed = tensor.element.kind() != Kind::Truth;
             let Some((span, label)) = tensor.redundancy.as_ref().and_then(|r| scaled(r, signed))
             else {
                 continue;
