@@ -52,16 +52,6 @@ pub enum Error {
         /// Why it failed.
         source: std::io::Error,
     },
-    /// Another compiler, for comparison, failed.
-    #[error("`{program}` failed with {}: {message}", .path.display())]
-    Tool {
-        /// What was run.
-        program: String,
-        /// What it was given.
-        path: PathBuf,
-        /// What it said.
-        message: String,
-    },
     /// The C compiler failed.
     #[error("`{program}` failed to link {}: {message}", .path.display())]
     Linker {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::kernels::{Call, Kernel};
 use super::patterns::Pattern;
 use super::results::{Case, Measured, Outcome};
-use dastac_driver::Error;
+use crate::Error;
 use dastac_driver::driver::Analysis;
 
 /// The first argument of a process that measures: it reads a job from standard input, and writes a case to standard
@@ -101,7 +101,8 @@ impl Job {
         if !self.single {
             return Ok(self.source.clone());
         }
-        let (program, _) = dastac_stur::load(&self.source).map_err(Error::Program)?;
+        let (program, _) =
+            dastac_stur::load(&self.source).map_err(dastac_driver::Error::Program)?;
         let types: Vec<String> =
             program.tensors.iter().map(|tensor| format!("{} = f32", tensor.name)).collect();
         let types = format!("types: {}\n", types.join(", "));
@@ -266,7 +267,7 @@ fn run(program: &Path, job: &Job, limit: Duration) -> Result<Case, (String, Opti
 
 /// The loops and machine code of a job's program.
 pub(super) fn analyse(job: &Job) -> Result<dastac_driver::driver::Laid, Error> {
-    Analysis::of(&job.program()?)?.lay_out()
+    Ok(Analysis::of(&job.program()?)?.lay_out()?)
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@
 pub mod affinity;
 pub mod bindings;
 pub mod charts;
+mod error;
 pub mod figures;
 pub mod goals;
 pub mod job;
@@ -30,5 +31,6 @@ pub mod summary;
 pub mod svg;
 pub mod table;
 
+pub use error::Error;
 pub use job::Job;
 pub use results::{Case, Measured, Outcome, Results};

@@ -7,7 +7,7 @@ use dastac_backend::Cpu;
 use crate::{affinity, probe};
 use serde::{Deserialize, Serialize};
 
-use dastac_driver::Error;
+use crate::Error;
 
 /// A machine and the software that was measured on it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

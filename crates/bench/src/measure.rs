@@ -13,7 +13,7 @@ use super::kernels::Call;
 use super::peers;
 use super::results::{Case, Footprint, Measured, Outcome};
 use super::stats::{Sample, Summary};
-use dastac_driver::Error;
+use crate::Error;
 use dastac_driver::driver::{Built, Laid, Target};
 use dastac_driver::run::{Runner, TensorFacts, facts, symbol_values};
 use dastac_elements::Storage;
@@ -58,7 +58,7 @@ impl System for Packed {
     }
 
     fn run(&mut self, shared: &mut Runner) -> Result<Duration, Error> {
-        shared.execute()
+        Ok(shared.execute()?)
     }
 
     fn forget(&mut self, shared: &mut Runner) {

@@ -10,7 +10,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use dastac_driver::Error;
+use crate::Error;
 use dastac_driver::dynamic::{self, magnitude};
 use dastac_driver::run::{Runner, check_memory};
 
@@ -54,10 +54,14 @@ impl Pattern {
     /// No such dynamic tensor; a file that cannot be read; not enough memory.
     pub fn bind(&self, runner: &mut Runner, name: &str, seed: u64) -> Result<(), Error> {
         let at = runner.facts().iter().position(|fact| fact.name == name);
-        let id = TensorId(at.ok_or_else(|| Error::UnknownTensor(name.into()))?);
+        let id = TensorId(at.ok_or_else(|| dastac_driver::Error::UnknownTensor(name.into()))?);
         let stored = &runner.built().lowered.kernel.stored;
         let stored = stored.iter().find(|one| one.tensor == id);
-        let format = stored.ok_or_else(|| Error::NotDynamic(name.into()))?.operand.format.clone();
+        let format = stored
+            .ok_or_else(|| dastac_driver::Error::NotDynamic(name.into()))?
+            .operand
+            .format
+            .clone();
         let tensor = match self {
             Pattern::File(path) => contents(path)?.tensor(&format, dynamic::build()),
             _ => {
@@ -67,8 +71,8 @@ impl Pattern {
                 Tensor::from_entries(&entries, &format, dynamic::build())
             }
         };
-        let failed = |source| Error::Storage { tensor: name.into(), source };
-        runner.bind(id, tensor.map_err(failed)?)
+        let failed = |source| dastac_driver::Error::Storage { tensor: name.into(), source };
+        Ok(runner.bind(id, tensor.map_err(failed)?)?)
     }
 
     /// Entries, drawn.
@@ -80,7 +84,7 @@ impl Pattern {
         check_memory(&format!("the random entries of `{name}`"), u128::from(wanted) * 24)?;
         let coordinates: Vec<u64> = match self {
             Pattern::Uniform(density) => {
-                return dynamic::random(name, &shape, (Element::F64, *density), rng);
+                return Ok(dynamic::random(name, &shape, (Element::F64, *density), rng)?);
             }
             Pattern::RMat(_) => (0..wanted).flat_map(|_| in_graph(&shape, rng)).collect(),
             Pattern::Band(_, width) => {
@@ -94,8 +98,9 @@ impl Pattern {
         };
         let count = coordinates.len() / shape.len().max(1);
         let values = (0..count).map(|_| magnitude(rng)).collect();
-        let failed = |source: StorageError| Error::Storage { tensor: name.into(), source };
-        Entries::new(shape, coordinates, values).map_err(failed)
+        let failed =
+            |source: StorageError| dastac_driver::Error::Storage { tensor: name.into(), source };
+        Ok(Entries::new(shape, coordinates, values).map_err(failed)?)
     }
 }
 

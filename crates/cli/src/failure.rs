@@ -73,6 +73,9 @@ impl Failure {
             ) => poly(&error, text),
             Error::Backend(error) => backend(&error, text),
             Error::Runtime(error) => runtime(&error, text),
+            Error::MissingSymbol(name) => {
+                Failure::user(text).hint(format!("`-p {name}=..` gives it one"))
+            }
             Error::Contradiction { tensor, .. } => Failure::user(text)
                 .hint(format!("`dastac infer {}` shows the structure of `{tensor}`", source.name)),
             Error::Shape { expected, .. } if expected.is_empty() => {
@@ -124,7 +127,8 @@ fn backend(error: &dastac::backend::Error, text: String) -> Failure {
 fn runtime(error: &dastac::runtime::Error, text: String) -> Failure {
     use dastac::runtime::Error;
     match error {
-        Error::OpenMp { .. } | Error::Memory(_) | Error::Load(_) => Failure::user(text),
+        Error::OpenMp { .. } => Failure::user(text).hint("`--threads 1` compiles for one thread"),
+        Error::Memory(_) | Error::Load(_) => Failure::user(text),
         _ => Failure::Defect(text),
     }
 }

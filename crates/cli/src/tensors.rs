@@ -4,7 +4,7 @@ use std::path::Path;
 
 use dastac::elements::Element;
 use dastac::formats::format::{default_names, parse};
-use dastac::formats::io::{self, Contents, FileKind, ReadError, ReadOptions, WriteError};
+use dastac::formats::io::{self, Contents, FileKind, Hint, ReadError, ReadOptions, WriteError};
 use dastac::formats::{Build, Duplicates, Format, FormatError, StorageError, Tensor};
 use dastac::run::available_memory;
 
@@ -56,7 +56,12 @@ fn read_failure(error: ReadError) -> Failure {
         None => Failure::user(format!("cannot read `{}`: {}", error.name, error.reason)),
     };
     match error.hint {
-        Some(hint) => failure.hint(hint),
+        Some(Hint::Text(hint)) => failure.hint(hint),
+        Some(Hint::Shape) => failure.hint("`--shape` does"),
+        Some(Hint::ZeroBased) => {
+            failure.hint("`--zero-based` reads files whose coordinates count from 0")
+        }
+        Some(Hint::Pattern) => failure.hint("`--pattern` reads files without values"),
         None => failure,
     }
 }
@@ -81,14 +86,19 @@ pub fn write(
     build: Build,
 ) -> Result<()> {
     let name = path.display().to_string();
-    let failure = |error| match error {
+    let failure = |error: WriteError| {
+        match error {
         WriteError::Unsuited { reason, hint } => {
             Failure::user(format!("cannot write `{name}`: {reason}")).hint(hint)
         }
+        WriteError::Values => Failure::user(format!("cannot write `{name}`: {error}")).hint(
+            "`dastac convert .. --type bool` makes it a pattern; `.mtx` and `.npz` files keep values",
+        ),
         WriteError::Storage(error) => storage_failure(&name, &error),
         WriteError::Io(error) => {
             Failure::user(format!("cannot write `{name}`: {}", reason(&error)))
         }
+    }
     };
     io::check_write(tensor, kind).map_err(failure)?;
     let gzip = name.to_ascii_lowercase().ends_with(".gz");

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use dastac_backend::{Compiled, Cpu, Options};
 use dastac_iterate::Walking;
 use dastac_layout::Layout;
+use dastac_loops::machine::Machine;
 use dastac_loops::passes::{self, Flow, Observer, Pipeline, Registry};
+use dastac_loops::tile::Plans;
 use dastac_loops::{Element, Module};
 use dastac_poly::Context;
 use dastac_sched::trips::Counting;
@@ -207,6 +209,21 @@ impl Target {
         let sequences = if self.untiled { &tile[..1] } else { &tile[..] };
         Ok(Pipeline::of(&registry(), sequences)?)
     }
+
+    /// Runs these passes on the loops of a machine, as planned by hand, while an observer looks on.
+    ///
+    /// # Errors
+    /// As [`Target::pipeline`]; what the observer finds.
+    pub fn rewrite(
+        self,
+        module: &mut Module,
+        machine: &Machine,
+        plans: &Plans,
+        observer: &mut dyn Observer,
+    ) -> Result<Flow, Error> {
+        let context = passes::Context { machine, plans };
+        Ok(self.pipeline()?.run(module, &context, observer)?)
+    }
 }
 
 impl Lowered {
@@ -229,8 +246,7 @@ impl Lowered {
     ) -> Result<(Module, Flow), Error> {
         let mut module = self.kernel.module.clone();
         let machine = Cpu::Host.machine(target.parallel)?;
-        let context = passes::Context { machine: &machine, plans: &self.kernel.plans };
-        let flow = target.pipeline()?.run(&mut module, &context, observer)?;
+        let flow = target.rewrite(&mut module, &machine, &self.kernel.plans, observer)?;
         Ok((module, flow))
     }
 
@@ -252,11 +268,24 @@ impl Lowered {
     }
 
     /// Generates machine code for this machine.
+    ///
+    /// # Errors
+    /// As [`Lowered::tiled`]; failures of MLIR and LLVM.
     pub fn build(self, target: Target) -> Result<Built, Error> {
+        let machine = Cpu::Host.machine(target.parallel)?;
+        self.build_as_for(target, &machine)
+    }
+
+    /// Generates machine code for this machine, from loops that are rewritten for another description of it.
+    ///
+    /// # Errors
+    /// As [`Lowered::build`].
+    pub fn build_as_for(self, target: Target, machine: &Machine) -> Result<Built, Error> {
         let mut lowered = self;
         let options = target.options();
         let start = Instant::now();
-        let tiled = lowered.tiled(target)?;
+        let mut tiled = lowered.kernel.module.clone();
+        target.rewrite(&mut tiled, machine, &lowered.kernel.plans, &mut ())?;
         lowered.laid.analysis.timings.0.push(("tile", start.elapsed()));
         let code = dastac_backend::compile(&tiled, &options)?;
         // MLIR's text is parsed as well: stages' names stay distinct.

@@ -36,7 +36,7 @@ pub enum Error {
     #[error("the reference evaluator: {0}")]
     Reference(String),
     /// A symbol has no value.
-    #[error("symbol `{0}` has no value; give it one with `-p {0}=..`")]
+    #[error("symbol `{0}` has no value")]
     MissingSymbol(String),
     /// A value for something that is not a symbol.
     #[error("the program has no symbol `{0}`")]
@@ -101,9 +101,6 @@ pub enum Error {
         /// What the array has.
         found: f64,
     },
-    /// A system that dastac is compared with failed.
-    #[error("{0}")]
-    Peer(String),
     /// More memory than there is.
     #[error("{what} would take {} of memory, but {} are available", human(*.needed), human(*.available))]
     Memory {

@@ -7,14 +7,14 @@
 use dastac_backend::header::{HeaderOptions, c_header};
 use dastac_backend::{Compiled, Options, link};
 use dastac_iterate::{LevelBuffers, Structure};
-use dastac_loops::tile::{Plans, tile_as_planned};
+use dastac_loops::tile::Plans;
 use dastac_loops::{BufferId, Module};
 use dastac_sched::{Assembled, KERNEL, Kernel, PREPARE, Stored};
 use dastac_stur::Role;
 use dastac_stur::program::Element;
 
 use crate::Error;
-use crate::driver::Lowered;
+use crate::driver::{Lowered, Target};
 
 /// The functions of a library and what its header says about them.
 #[derive(Clone, Debug)]
@@ -79,8 +79,9 @@ impl Library {
     pub fn compile(&self, options: &Options) -> Result<Compiled, Error> {
         let options = Options { prefix: self.header.prefix.clone(), ..options.clone() };
         let mut module = self.module.clone();
-        dastac_iterate::lower(&mut module);
-        tile_as_planned(&mut module, &options.cpu.machine(options.parallel)?, &self.plans);
+        let Options { parallel, checked, .. } = options;
+        let target = Target { parallel, checked, untiled: false };
+        target.rewrite(&mut module, &options.cpu.machine(parallel)?, &self.plans, &mut ())?;
         Ok(dastac_backend::compile(&module, &options)?)
     }
 }

@@ -25,7 +25,7 @@ pub enum Error {
     #[error(
         "parallel code needs the OpenMP library libomp, which was not found (tried {tried}); install libomp-22-dev, \
          name \
-         its file in DASTAC_OMP, or compile for one thread (--threads 1)"
+         its file in DASTAC_OMP, or compile for one thread"
     )]
     OpenMp {
         /// Where it was looked for.

@@ -315,7 +315,8 @@ fn wrong_sizes() {
         "run p.stur",
         1,
         &expect![[r#"
-        error: symbol `M` has no value; give it one with `-p M=..`
+        error: symbol `M` has no value
+        help: `-p M=..` gives it one
         help: symbols without a value: `M` and `N`
     "#]],
     );
@@ -323,14 +324,16 @@ fn wrong_sizes() {
         "run p.stur -p M=3",
         1,
         &expect![[r#"
-        error: symbol `N` has no value; give it one with `-p N=..`
+        error: symbol `N` has no value
+        help: `-p N=..` gives it one
     "#]],
     );
     folder.fails(
         "layout p.stur -p M=3",
         1,
         &expect![[r#"
-        error: symbol `N` has no value; give it one with `-p N=..`
+        error: symbol `N` has no value
+        help: `-p N=..` gives it one
     "#]],
     );
     folder.fails(

@@ -151,7 +151,8 @@ fn files_that_are_wrong() {
         "tune p.stur",
         1,
         &expect![[r#"
-        error: symbol `N` has no value; give it one with `-p N=..`
+        error: symbol `N` has no value
+        help: `-p N=..` gives it one
     "#]],
     );
     assert_eq!(folder.files(), ["s"]);

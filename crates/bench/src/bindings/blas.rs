@@ -104,12 +104,6 @@ pub enum Error {
     Invalid(String),
 }
 
-impl From<Error> for dastac_driver::Error {
-    fn from(error: Error) -> dastac_driver::Error {
-        dastac_driver::Error::Peer(error.to_string())
-    }
-}
-
 type Result<T> = std::result::Result<T, Error>;
 
 /// Sizes as the library takes them.

@@ -7,8 +7,12 @@ use std::process::{Command, Stdio};
 use dastac_loops::Module;
 
 use super::c::Compiler;
-use dastac_backend::{Error, Result};
+use dastac_backend::Error as BackendError;
 use dastac_runtime::Code;
+
+use crate::Error;
+
+type Result<T> = std::result::Result<T, Error>;
 
 /// Where Debian's packages of this LLVM's version put tools that are not found by their names.
 const FOLDER: &str = "/usr/lib/llvm-22/bin";
@@ -53,10 +57,11 @@ impl Sparsifier {
     ) -> Result<Code> {
         let file = |extension: &str| folder.join(format!("{name}.{extension}"));
         let write = |path: &Path, text: &str| {
-            fs::write(path, text).map_err(|source| Error::Write { path: path.to_owned(), source })
+            fs::write(path, text)
+                .map_err(|source| BackendError::Write { path: path.to_owned(), source })
         };
         fs::create_dir_all(folder)
-            .map_err(|source| Error::Write { path: folder.to_owned(), source })?;
+            .map_err(|source| BackendError::Write { path: folder.to_owned(), source })?;
         let (from, code, wrapper) = (file("mlir"), file("ll"), file("entry.c"));
         write(&from, mlir)?;
         write(&wrapper, entries)?;
@@ -77,7 +82,7 @@ impl Sparsifier {
             // Whoever wants to look at the kernel has its text in MLIR.
             let _ = fs::remove_file(path);
         }
-        native
+        Ok(native?)
     }
 }
 

@@ -10,10 +10,10 @@ use crate::bindings::blas::{Blas, Routines};
 use dastac_stur::Role;
 use dastac_stur::program::{Element, TensorId};
 
+use crate::Error;
 use crate::job::Job;
 use crate::kernels::Call;
 use crate::measure::System;
-use dastac_driver::Error;
 use dastac_driver::driver::Laid;
 use dastac_driver::run::Runner;
 use dastac_elements::Storage;
@@ -46,7 +46,7 @@ pub(super) fn system(
     if name == "openblas" && call == Call::Triangle && job.threads > 1 && long {
         return Err("its tpmv never ends on several threads from 10000 columns on".into());
     }
-    let text = |error: Error| error.to_string();
+    let text = |error: dastac_driver::Error| error.to_string();
     let facts = shared.facts().to_vec();
     let output = facts.iter().position(|fact| fact.role != Role::Input);
     let output = TensorId(output.ok_or("nothing is computed")?);
@@ -95,9 +95,9 @@ pub(super) fn system(
         let mut choice = Square::default();
         for (update, other) in [(false, false), (true, false), (false, true), (true, true)] {
             library.square = Square { update, other, columns: columns != other };
-            library.run(shared).map_err(text)?;
+            library.run(shared).map_err(|error| error.to_string())?;
             for _ in 0..3 {
-                let time = library.run(shared).map_err(text)?;
+                let time = library.run(shared).map_err(|error| error.to_string())?;
                 if time < best {
                     (best, choice) = (time, library.square);
                 }
@@ -217,11 +217,13 @@ impl System for Library {
     fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Storage, Error> {
         let element: Element = shared.facts()[tensor.0].element;
         if tensor != self.output {
-            return Err(Error::UnknownTensor(shared.facts()[tensor.0].name.clone()));
+            return Err(
+                dastac_driver::Error::UnknownTensor(shared.facts()[tensor.0].name.clone()).into()
+            );
         }
         if self.call == Call::Square {
             // One triangle of the matrix was computed, or both: what is packed stands in the upper one.
-            return shared.pack(tensor, &self.result);
+            return Ok(shared.pack(tensor, &self.result)?);
         }
         let mut copy = Storage::zeroed(element, self.result.len())?;
         copy.fill(|at| self.result.number(at));

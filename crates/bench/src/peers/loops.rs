@@ -11,9 +11,9 @@ use dastac_stur::Role;
 use dastac_stur::program::TensorId;
 
 use super::variant::{in_order_of, is_whole, unpacked, whole};
+use crate::Error;
 use crate::job::Job;
 use crate::measure::System;
-use dastac_driver::Error;
 use dastac_driver::driver::Laid;
 use dastac_driver::run::Runner;
 use dastac_elements::Storage;
@@ -24,7 +24,7 @@ pub(super) fn system(
     laid: &Laid,
     shared: &mut Runner,
 ) -> Result<Box<dyn System>, String> {
-    let text = |error: Error| error.to_string();
+    let text = |error: dastac_driver::Error| error.to_string();
     let compiler = Compiler::find()
         .ok_or("no C compiler was found: install clang-22, or name one in DASTAC_CLANG")?;
     let lowered = whole(job, laid, name, shared)?.lower().map_err(text)?;
@@ -113,7 +113,10 @@ impl System for Loops {
                 let whole = is_whole(&self.name, shared.facts()[tensor.0].role);
                 in_order_of(shared, tensor, buffer, whole)
             }
-            None => Err(Error::UnknownTensor(shared.facts()[tensor.0].name.clone())),
+            None => {
+                Err(dastac_driver::Error::UnknownTensor(shared.facts()[tensor.0].name.clone())
+                    .into())
+            }
         }
     }
 }

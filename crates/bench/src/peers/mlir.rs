@@ -16,9 +16,9 @@ use dastac_loops::BufferId;
 use dastac_sched::KERNEL;
 use dastac_stur::program::{Access, Element, TensorId};
 
+use crate::Error;
 use crate::job::Job;
 use crate::measure::{System, forget_packed, packed_result};
-use dastac_driver::Error;
 use dastac_driver::driver::{Indices, Laid};
 use dastac_driver::run::Runner;
 use dastac_elements::Storage;
@@ -64,9 +64,9 @@ impl System for Sparse {
 
     fn run(&mut self, shared: &mut Runner) -> Result<Duration, Error> {
         let native = &self.native;
-        shared.call_with(KERNEL, |_, parameters, mut arguments| {
+        Ok(shared.call_with(KERNEL, |_, parameters, mut arguments| {
             native.call(KERNEL, parameters, &mut arguments)
-        })
+        })?)
     }
 
     fn forget(&mut self, shared: &mut Runner) {

@@ -10,11 +10,11 @@ use dastac_stur::Role;
 use dastac_stur::program::{Element, TensorId};
 use serde_json::{Value, json};
 
+use crate::Error;
 use crate::job::Job;
 use crate::kernels::Call;
 use crate::measure::System;
 use crate::peers::variant::unpacked;
-use dastac_driver::Error;
 use dastac_driver::driver::Laid;
 use dastac_driver::run::Runner;
 use dastac_elements::Storage;
@@ -210,7 +210,9 @@ impl System for Python {
 
     fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Storage, Error> {
         if tensor != self.output {
-            return Err(Error::UnknownTensor(shared.facts()[tensor.0].name.clone()));
+            return Err(
+                dastac_driver::Error::UnknownTensor(shared.facts()[tensor.0].name.clone()).into()
+            );
         }
         let file = self.file.display().to_string();
         self.ask(&json!({ "write": file }))?;
@@ -232,7 +234,7 @@ impl System for Python {
         };
         let found = Storage::of_numbers(element, &numbers)?;
         match self.call {
-            Call::Square => shared.pack(tensor, &found),
+            Call::Square => Ok(shared.pack(tensor, &found)?),
             _ => Ok(found),
         }
     }

@@ -9,9 +9,9 @@ use dastac_formats::storage::{Indices, LevelData};
 use dastac_stur::program::{Element, TensorId};
 
 use super::blas;
+use crate::Error;
 use crate::job::Job;
 use crate::measure::{System, outputs};
-use dastac_driver::Error;
 use dastac_driver::driver::Laid;
 use dastac_driver::run::Runner;
 
@@ -131,7 +131,9 @@ impl System for Mkl {
 
     fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Storage, Error> {
         if tensor != self.output {
-            return Err(Error::UnknownTensor(shared.facts()[tensor.0].name.clone()));
+            return Err(
+                dastac_driver::Error::UnknownTensor(shared.facts()[tensor.0].name.clone()).into()
+            );
         }
         let mut copy = Storage::zeroed(Element::F64, self.result.len())?;
         copy.fill(|at| self.result.number(at));

@@ -13,9 +13,9 @@ use dastac_stur::Role;
 use dastac_stur::program::TensorId;
 
 use super::variant::MOST;
+use crate::Error;
 use crate::job::Job;
 use crate::measure::System;
-use dastac_driver::Error;
 use dastac_driver::run::Runner;
 
 /// What TACO is told about a kernel: expression, and formats of the result and the inputs.
@@ -286,11 +286,13 @@ impl System for Taco {
 
     fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Storage, Error> {
         if tensor != self.result {
-            return Err(Error::UnknownTensor(shared.facts()[tensor.0].name.clone()));
+            return Err(
+                dastac_driver::Error::UnknownTensor(shared.facts()[tensor.0].name.clone()).into()
+            );
         }
         let element = shared.facts()[tensor.0].element;
         let found = Storage::of_numbers(element, self.kernel.0.values())?;
         // All levels dense: the whole box.
-        if self.whole { shared.pack(tensor, &found) } else { Ok(found) }
+        if self.whole { Ok(shared.pack(tensor, &found)?) } else { Ok(found) }
     }
 }

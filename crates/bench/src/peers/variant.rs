@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use dastac_backend::{Cpu, Options};
+use dastac_backend::Cpu;
 use dastac_elements::Storage;
 use dastac_iterate::Walking;
 use dastac_stur::Role;
 use dastac_stur::program::TensorId;
 
+use crate::Error;
 use crate::job::{Job, analyse};
 use crate::measure::{System, outputs};
-use dastac_driver::Error;
-use dastac_driver::driver::{Built, Iteration, Laid, Target};
+use dastac_driver::driver::{Iteration, Laid, Target};
 use dastac_driver::dynamic;
 use dastac_driver::run::{Runner, available_memory};
 
@@ -70,7 +70,7 @@ pub(super) fn system(
     laid: &Laid,
     shared: &mut Runner,
 ) -> Result<Box<dyn System>, String> {
-    let text = |error: Error| error.to_string();
+    let text = |error: dastac_driver::Error| error.to_string();
     let laid = whole(job, laid, name, shared)?;
     let parallel = job.threads > 1;
     let target = Target { parallel, untiled: name == "untiled", ..Target::default() };
@@ -81,14 +81,11 @@ pub(super) fn system(
             let mut machine = Cpu::Host.machine(parallel).map_err(|error| error.to_string())?;
             let scale = |bytes: i64| if name == "small" { bytes / 4 } else { bytes * 4 };
             (machine.l1, machine.l2) = (scale(machine.l1), scale(machine.l2));
-            let mut module = lowered.kernel.module.clone();
-            dastac_loops::tile::tile_as_planned(&mut module, &machine, &lowered.kernel.plans);
-            let options = Options { parallel, ..Options::default() };
-            let code = dastac_backend::compile(&module, &options).map_err(|e| e.to_string())?;
-            Built { lowered, code, target }
+            lowered.build_as_for(target, &machine)
         }
-        _ => lowered.build(target).map_err(text)?,
+        _ => lowered.build(target),
     };
+    let built = built.map_err(text)?;
     let names = built.lowered.laid.analysis.inferred.program.symbols.iter();
     let values = shared.symbols().iter().copied();
     let symbols = names.map(|(name, _)| name.clone()).zip(values).collect();
@@ -132,7 +129,7 @@ impl System for Variant {
     }
 
     fn run(&mut self, _shared: &mut Runner) -> Result<Duration, Error> {
-        self.runner.execute()
+        Ok(self.runner.execute()?)
     }
 
     fn forget(&mut self, _shared: &mut Runner) {
@@ -157,7 +154,7 @@ pub(super) fn in_order_of(
     whole: bool,
 ) -> Result<Storage, Error> {
     if whole {
-        return shared.pack(tensor, found);
+        return Ok(shared.pack(tensor, found)?);
     }
     let mut copy = Storage::zeroed(shared.facts()[tensor.0].element, found.len())?;
     copy.fill(|at| found.number(at));

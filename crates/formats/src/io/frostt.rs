@@ -7,7 +7,7 @@ use std::io::{BufRead, Write};
 
 use super::numbers::{Words, print_integer, print_value};
 use super::text::{Ends, Header, lines, write_parts};
-use super::{Contents, Data, Fault, ReadOptions, WriteError};
+use super::{Contents, Data, Fault, Hint, ReadOptions, WriteError};
 use crate::storage::Entries;
 use dastac_elements::Storage;
 
@@ -33,7 +33,7 @@ pub fn read(reader: &mut (dyn BufRead + Send), options: &ReadOptions) -> Result<
         (Some(rank), 0) => rank,
         (None, 0) => {
             return Err(
-                Fault::new("it has no entries, so nothing says its shape").hint("`--shape` does")
+                Fault::new("it has no entries, so nothing says its shape").hint(Hint::Shape)
             );
         }
         (_, words) => words - usize::from(!options.pattern),
@@ -155,7 +155,7 @@ impl Parser<'_> {
         match words.unsigned() {
             Some(0) if base == 1 => {
                 Err(Fault::at(line, format!("coordinate {which} is 0, but they count from 1"))
-                    .hint("`--zero-based` reads files whose coordinates count from 0"))
+                    .hint(Hint::ZeroBased))
             }
             Some(number) if number - base < extent => Ok(number - base),
             Some(number) => {
@@ -169,7 +169,7 @@ impl Parser<'_> {
                 line,
                 format!("coordinate {which} is {}, not an integer", words.shown()),
             )
-            .hint("`--pattern` reads files without values")),
+            .hint(Hint::Pattern)),
         }
     }
 }

@@ -81,7 +81,36 @@ pub struct ReadError {
     /// What is wrong.
     pub reason: String,
     /// What to do about it.
-    pub hint: Option<String>,
+    pub hint: Option<Hint>,
+}
+
+/// What to do about a file that was not read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Hint {
+    /// In words.
+    #[error("{0}")]
+    Text(String),
+    /// Say the shape: [`ReadOptions::shape`].
+    #[error("say its shape")]
+    Shape,
+    /// Count coordinates from 0: [`ReadOptions::zero_based`].
+    #[error("read it with coordinates that count from 0")]
+    ZeroBased,
+    /// Expect no values: [`ReadOptions::pattern`].
+    #[error("read it as a pattern without values")]
+    Pattern,
+}
+
+impl From<&str> for Hint {
+    fn from(text: &str) -> Hint {
+        Hint::Text(text.into())
+    }
+}
+
+impl From<String> for Hint {
+    fn from(text: String) -> Hint {
+        Hint::Text(text)
+    }
 }
 
 /// What is wrong, without the file.
@@ -93,7 +122,7 @@ pub struct Fault {
     /// What is wrong.
     pub reason: String,
     /// What to do about it.
-    pub hint: Option<String>,
+    pub hint: Option<Hint>,
 }
 
 impl Fault {
@@ -105,7 +134,7 @@ impl Fault {
         Fault { line: Some(line), ..Fault::new(reason) }
     }
 
-    fn hint(self, hint: impl Into<String>) -> Fault {
+    fn hint(self, hint: impl Into<Hint>) -> Fault {
         Fault { hint: Some(hint.into()), ..self }
     }
 }
@@ -269,6 +298,9 @@ pub enum WriteError {
         /// What to do about it.
         hint: String,
     },
+    /// A file of patterns, for a tensor that is none.
+    #[error("a DLMC file holds a pattern, and would lose the values")]
+    Values,
     /// The tensor does not fit.
     #[error(transparent)]
     Storage(#[from] StorageError),
@@ -294,10 +326,7 @@ pub fn check_write(tensor: &Tensor, kind: FileKind) -> Result<(), WriteError> {
         });
     }
     if kind == FileKind::Smtx && tensor.values().element() != dastac_elements::Element::Bool {
-        return Err(WriteError::Unsuited {
-            reason: "a DLMC file holds a pattern, and would lose the values".into(),
-            hint: "`dastac convert .. --type bool` makes it a pattern; `.mtx` and `.npz` files keep values".into(),
-        });
+        return Err(WriteError::Values);
     }
     Ok(())
 }

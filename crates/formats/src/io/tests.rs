@@ -323,14 +323,14 @@ fn frostt() {
         &plain,
         &expect![[r#"
         <bytes>: it has no entries, so nothing says its shape
-        `--shape` does"#]],
+        say its shape"#]],
     );
     tns(
         "0 1 2\n",
         &plain,
         &expect![[r#"
         <bytes>:1: coordinate 1 is 0, but they count from 1
-        `--zero-based` reads files whose coordinates count from 0"#]],
+        read it with coordinates that count from 0"#]],
     );
     tns("1 1 2\n1 1 1 2\n", &plain, &expect!["<bytes>:2: there is `2` behind the entry"]);
     tns("1 1 2\n1 1\n", &plain, &expect!["<bytes>:2: the value is missing"]);
@@ -339,7 +339,7 @@ fn frostt() {
         &plain,
         &expect![[r#"
         <bytes>:2: coordinate 2 is `x`, not an integer
-        `--pattern` reads files without values"#]],
+        read it as a pattern without values"#]],
     );
     tns("1 1 2\n1 1 y\n", &plain, &expect!["<bytes>:2: the value is `y`, not a number"]);
     tns(
@@ -347,7 +347,7 @@ fn frostt() {
         &plain,
         &expect![[r#"
         <bytes>:1: coordinate 1 is `1.5`, not an integer
-        `--pattern` reads files without values"#]],
+        read it as a pattern without values"#]],
     );
     tns("1\n", &plain, &expect!["<bytes>:1: 1 words on a line are not 1 coordinates and a value"]);
     tns(
