@@ -14,7 +14,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("crates/elements", "dastac-elements", &[]),
     ("crates/poly", "dastac-poly", &["isl-vendor"]),
     ("crates/loops", "dastac-loops", &["dastac-elements"]),
-    ("crates/stur", "dastac-stur", &["dastac-elements", "dastac-poly"]),
+    ("crates/stur", "dastac-stur", &["dastac-elements", "dastac-formats", "dastac-poly"]),
     ("crates/layout", "dastac-layout", &["dastac-stur", "dastac-poly", "dastac-loops"]),
     (
         "crates/sched",
@@ -31,7 +31,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("crates/runtime", "dastac-runtime", &["dastac-elements", "dastac-loops"]),
     ("crates/target", "dastac-target", &["dastac-loops"]),
     ("crates/backend", "dastac-backend", &["dastac-loops", "dastac-runtime", "dastac-target"]),
-    ("crates/formats", "dastac-formats", &["dastac-elements", "dastac-stur"]),
+    ("crates/formats", "dastac-formats", &["dastac-elements", "dastac-loops"]),
     (
         "crates/iterate",
         "dastac-iterate",

@@ -9,7 +9,6 @@ mod cli;
 mod diagnostics;
 mod differential;
 mod examples;
-mod formats;
 mod kernels;
 mod prove;
 mod results;

@@ -224,8 +224,7 @@ fn interpreted(runner: &Runner, module: &Module, source: &str) {
 
 /// The number of positions of a compressed level.
 pub fn positions(tensor: &Tensor, level: usize) -> i64 {
-    let LevelData::Compressed { coordinates, .. } = &tensor.levels()[level] else { unreachable!() };
-    coordinates.len() as i64
+    tensor.levels()[level].coordinates().unwrap().len() as i64
 }
 
 /// The arrays of a tensor in the order of an operand's buffers.
@@ -233,16 +232,8 @@ pub fn data(tensor: &Tensor) -> Vec<Data> {
     let ints = |indices: &dastac::formats::storage::Indices| {
         Data::Int(indices.iter().map(|at| at as i64).collect())
     };
-    let mut all = Vec::new();
-    for level in tensor.levels() {
-        match level {
-            LevelData::Dense => {}
-            LevelData::Compressed { positions, coordinates } => {
-                all.extend([ints(positions), ints(coordinates)]);
-            }
-            LevelData::Singleton { coordinates } => all.push(ints(coordinates)),
-        }
-    }
+    let arrays = tensor.levels().iter().flat_map(LevelData::arrays);
+    let mut all: Vec<Data> = arrays.map(ints).collect();
     let values = tensor.values();
     all.push(match values.element().is_float() {
         true => Data::Float(values.to_f64()),

@@ -200,7 +200,7 @@ fn storage(tensor: &Tensor, asked: Option<&Format>, build: Build) -> String {
         formats.insert(0, asked.clone());
     }
     let rows = formats.iter().map(|format| {
-        let dense = format.levels().len() == format.dense_block();
+        let dense = format.above_blocks().is_empty();
         let bytes = if dense {
             // What is known without making it.
             let width = tensor.values().element().bytes();

@@ -1,9 +1,9 @@
 //! Dynamically sparse tensors of a run: their arrays as arguments of a kernel, in every format in which it walks them.
 
 use dastac_elements::Storage;
+use dastac_formats::level::LevelBuffers;
 use dastac_formats::storage::{Indices, LevelData};
 use dastac_formats::{Build, Duplicates, Entries, Format, Tensor};
-use dastac_iterate::LevelBuffers;
 use dastac_loops::{BufferId, SymbolId};
 use dastac_runtime::Argument;
 use dastac_sched::Stored;
@@ -121,20 +121,12 @@ impl Bound {
 
 /// The arrays of all levels, in the order in which an operand's buffers are declared.
 fn indices(tensor: &Tensor) -> impl Iterator<Item = &Indices> {
-    tensor.levels().iter().flat_map(|level| match level {
-        LevelData::Dense => Vec::new(),
-        LevelData::Compressed { positions, coordinates } => vec![positions, coordinates],
-        LevelData::Singleton { coordinates } => vec![coordinates],
-    })
+    tensor.levels().iter().flat_map(LevelData::arrays)
 }
 
 /// The first array of a level.
 pub(crate) fn first_of(level: &LevelBuffers) -> Option<BufferId> {
-    match level {
-        LevelBuffers::Dense => None,
-        LevelBuffers::Compressed { positions, .. } => Some(*positions),
-        LevelBuffers::Singleton { coordinates } => Some(*coordinates),
-    }
+    level.arrays.first().copied()
 }
 
 /// Whether a tensor has positions or coordinates beyond 32 bits.
@@ -162,12 +154,8 @@ impl Copy {
     /// Numbers of positions, by symbol.
     pub(crate) fn counts(&self, stored: &Stored) -> Vec<(SymbolId, i64)> {
         let counts = stored.operand.counts().filter_map(|(level, symbol)| {
-            match &self.tensor.levels()[level] {
-                LevelData::Compressed { coordinates, .. } => {
-                    Some((symbol, i64::try_from(coordinates.len()).unwrap_or(i64::MAX)))
-                }
-                _ => None,
-            }
+            let coordinates = self.tensor.levels()[level].coordinates()?;
+            Some((symbol, i64::try_from(coordinates.len()).unwrap_or(i64::MAX)))
         });
         counts.collect()
     }

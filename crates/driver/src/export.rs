@@ -6,7 +6,8 @@
 
 use dastac_backend::header::{HeaderOptions, c_header};
 use dastac_backend::{Compiled, Options, link};
-use dastac_iterate::{LevelBuffers, Structure};
+use dastac_formats::level::Role as ArrayRole;
+use dastac_iterate::Structure;
 use dastac_loops::tile::Plans;
 use dastac_loops::{BufferId, Module};
 use dastac_sched::{Assembled, KERNEL, Kernel, PREPARE, Stored};
@@ -104,19 +105,19 @@ fn arrays(name: &str, stored: &Stored) -> Vec<(BufferId, String)> {
     };
     let mut all = Vec::new();
     for (at, level) in stored.operand.levels.iter().enumerate() {
-        let coordinates = |buffer: &BufferId| {
-            (*buffer, format!("Coordinates of level {at} of {what}, ascending below each position"))
-        };
-        match level {
-            LevelBuffers::Dense => {}
-            LevelBuffers::Compressed { positions, coordinates: own, .. } => {
-                let text = format!(
-                    "Level {at} of {what}: where the coordinates below each position begin, then where the last ones \
-                    end"
-                );
-                all.extend([(*positions, text), coordinates(own)]);
-            }
-            LevelBuffers::Singleton { coordinates: own } => all.push(coordinates(own)),
+        for (buffer, role) in level.arrays.iter().zip(level.kind.arrays()) {
+            let text = match role {
+                ArrayRole::Positions => format!(
+                    "Level {at} of {what}: where the coordinates below each position begin, then where the last ones end"
+                ),
+                ArrayRole::Coordinates => {
+                    format!("Coordinates of level {at} of {what}, ascending below each position")
+                }
+                ArrayRole::Present => {
+                    format!("Level {at} of {what}: 1 where a coordinate is stored, else 0")
+                }
+            };
+            all.push((*buffer, text));
         }
     }
     all.push((stored.operand.values, format!("Values of {what}, by position of its last level")));

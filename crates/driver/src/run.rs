@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 
 use dastac_backend::{Compiled, OptLevel, Options};
 use dastac_elements::{Storage, View};
+use dastac_formats::level::LevelBuffers;
 use dastac_formats::storage::LevelData;
 use dastac_formats::{Build, Entries, Format, StorageError, Tensor};
-use dastac_iterate::{LevelBuffers, Structure};
+use dastac_iterate::Structure;
 use dastac_loops::{BufferId, Mode};
 use dastac_runtime::{Argument, Code, Threads};
 use dastac_sched::{Phase, Stored};
@@ -779,9 +780,9 @@ impl Runner {
     /// As [`Runner::result`].
     pub fn result_entries(&self, tensor: TensorId) -> Result<Tensor, Error> {
         let result = self.result(tensor)?;
-        match result.format().dense_block() {
-            0 => Ok(result),
-            _ => self.without_padding(&result, tensor, &Format::coo(result.shape().len())),
+        match result.format().has_blocks() {
+            false => Ok(result),
+            true => self.without_padding(&result, tensor, &Format::coo(result.shape().len())),
         }
     }
 
@@ -818,19 +819,11 @@ impl Runner {
         };
         let indices = |id: &BufferId| array(id).and_then(results::indices);
         let level = |level: &LevelBuffers| {
-            let own = match level {
-                LevelBuffers::Dense => Some(LevelData::Dense),
-                LevelBuffers::Compressed { positions, coordinates, .. } => {
-                    indices(positions).zip(indices(coordinates)).map(|(positions, coordinates)| {
-                        LevelData::Compressed { positions, coordinates }
-                    })
-                }
-                LevelBuffers::Singleton { coordinates } => {
-                    indices(coordinates).map(|coordinates| LevelData::Singleton { coordinates })
-                }
-            };
+            let arrays: Option<Vec<_>> = level.arrays.iter().map(indices).collect();
+            let own = arrays.map(|arrays| LevelData::new(level.kind, arrays));
             // Those of a result with the pattern of another tensor are that one's.
-            own.or_else(|| self.level_of(dynamic::first_of(level)?)).unwrap_or(LevelData::Dense)
+            own.or_else(|| self.level_of(dynamic::first_of(level)?))
+                .unwrap_or_else(LevelData::dense)
         };
         let levels = own.operand.levels.iter().map(level).collect();
         let shape = self.box_of(tensor)?;

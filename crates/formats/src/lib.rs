@@ -18,8 +18,10 @@
 //! ```
 
 pub mod format;
+pub mod hint;
 pub mod inspect;
 pub mod io;
+pub mod level;
 pub mod storage;
 
 pub use dastac_elements::{Element, Storage};

@@ -25,8 +25,8 @@ use dastac_loops::{
 };
 
 use super::assemble::marker;
-use super::kernel::{Kernel, LevelBuffers, Operand};
-use dastac_formats::format::Kind;
+use super::kernel::{Kernel, Operand};
+use dastac_formats::level::Role;
 
 /// What is to be assembled.
 pub(super) struct Plan {
@@ -53,11 +53,11 @@ impl Plan {
         (kernel, result): (&Kernel, &Operand),
         (first, last): (usize, usize),
     ) -> Plan {
-        let extent = |level: usize| result.extents[result.format.order()[level]].clone();
+        let extent = |level: usize| result.extents[level].clone();
         let product = |levels: std::ops::Range<usize>| {
             levels.map(extent).fold(Index::Const(1), |product, extent| product * extent)
         };
-        let (size, front) = (product(last + 1..result.format.rank()), product(0..first));
+        let (size, front) = (product(last + 1..result.levels.len()), product(0..first));
         let values = module.buffers[result.values.0 as usize].clone();
         let mut buffer = |what: String, element, size| {
             let mut name = format!("{}.{what}", values.name);
@@ -77,7 +77,7 @@ impl Plan {
     }
 
     fn extent(&self, level: usize) -> Index {
-        self.result.extents[self.result.format.order()[level]].clone()
+        self.result.extents[level].clone()
     }
 
     /// The compressed levels.
@@ -97,12 +97,8 @@ impl Plan {
 
     /// The positions and coordinates of a compressed level.
     fn arrays(&self, level: usize) -> Option<(BufferId, BufferId)> {
-        match self.result.levels.get(level) {
-            Some(LevelBuffers::Compressed { positions, coordinates, .. }) => {
-                Some((*positions, *coordinates))
-            }
-            _ => None,
-        }
+        let level = self.result.levels.get(level)?;
+        Some((level.array(Role::Positions)?, level.array(Role::Coordinates)?))
     }
 
     fn starts(&self, level: usize) -> Option<BufferId> {
@@ -111,7 +107,7 @@ impl Plan {
 }
 
 fn is_dense(result: &Operand, level: usize) -> bool {
-    result.format.levels()[level].kind == Kind::Dense
+    result.format.levels()[level].is_full()
 }
 
 /// The statements that count, and those that fill, given a function whose statements are marked.
@@ -186,9 +182,9 @@ impl Append<'_> {
     fn parents(&self, level: usize) -> Index {
         let mut count = Index::Const(1);
         for before in 0..level {
-            count = match &self.plan.result.levels[before] {
-                LevelBuffers::Compressed { count: symbol, .. } => Index::Symbol(*symbol),
-                _ => count * self.plan.extent(before),
+            count = match self.plan.result.levels[before].count {
+                Some(symbol) => Index::Symbol(symbol),
+                None => count * self.plan.extent(before),
             };
         }
         count

@@ -22,8 +22,9 @@ use super::append::{self, Plan};
 use super::compile::{Filled, cleared, fill, set_once, statements};
 use super::graph;
 use super::kernel::{Factor, IterateError, Kernel, Operand};
+use super::space::on_levels;
 use super::walks::Walks;
-use dastac_formats::format::{Format, Kind, Level};
+use dastac_formats::format::{Format, Level};
 
 /// What becomes of the elements that loops come to.
 #[derive(Clone, Debug, Default)]
@@ -168,6 +169,7 @@ pub fn assembly(
     let mut kernel = Kernel { result: result.values, ..kernel.clone() };
     let done = |structure, fill, walks| Ok(Assembly { structure, count: Vec::new(), fill, walks });
     if let Some(factor) = pattern_of(&kernel, &result.format, &result.extents) {
+        kernel = on_levels(&kernel)?;
         let (fill, walks) = beside(function, module, &kernel, (result, factor))?;
         let operand = kernel.products[0].factors[factor].operand;
         return done(Structure::Copied { operand }, fill, walks);
@@ -176,7 +178,10 @@ pub fn assembly(
     if let Some(level) = (0..levels.len()).find(|at| !is_appended(&levels[*at])) {
         return Err(IterateError::Result { level });
     }
-    let sparse = |level: &Level| level.kind == Kind::Compressed;
+    if result.format.order().is_none() {
+        return Err(IterateError::Result { level: 0 });
+    }
+    let sparse = |level: &Level| !level.is_full();
     let (Some(first), Some(last)) =
         (levels.iter().position(sparse), levels.iter().rposition(sparse))
     else {
@@ -191,13 +196,14 @@ pub fn assembly(
     };
     kernel.order = appending(&kernel, &result.format);
     let iterators: Vec<usize> = kernel.order[..=last].to_vec();
-    let order = graph::order(&kernel)?;
+    kernel.place = place_in(&kernel, result, last + 1);
+    kernel = on_levels(&kernel)?;
+    let order = graph::order_on_levels(&kernel)?;
     let Some(depth) = in_order(&kernel, &order, &iterators, first) else {
         return Err(IterateError::Workspace);
     };
     kernel.order = order;
-    kernel.place = place_in(&kernel, result, last + 1);
-    let plan = Plan::new(module, (&kernel, result), (first, last));
+    let plan = Plan::new(module, (&kernel, &result.on_levels()), (first, last));
     kernel.result = plan.block;
     let mut goal = Goal::Appended { iterators, depth, scattered: false };
     let (body, walks) = statements(function, module, &kernel, &mut goal)?;
@@ -216,21 +222,23 @@ pub fn assembly(
     })
 }
 
+/// The iterators of a result's levels, whose format stores dimensions.
+fn on_levels_of(kernel: &Kernel, format: &Format) -> Vec<usize> {
+    let order = format.order().unwrap_or_default();
+    order.into_iter().map(|dimension| kernel.head[dimension]).collect()
+}
+
 /// Whether positions of a level can be appended.
 pub fn is_appended(level: &Level) -> bool {
-    match level.kind {
-        Kind::Dense => true,
-        Kind::Compressed => level.ordered && level.unique,
-        Kind::Singleton => false,
-    }
+    level.is_full() || level.is_segmented()
 }
 
 /// The order of loops in which elements of a result in a format are appended: those of its levels up to the last one that is not dense, then the others as they are
 /// wanted.
 pub fn appending(kernel: &Kernel, format: &Format) -> Vec<usize> {
-    let last = format.levels().iter().rposition(|level| level.kind != Kind::Dense);
-    let outer = &format.order()[..last.map_or(0, |last| last + 1)];
-    let outer: Vec<usize> = outer.iter().map(|dimension| kernel.head[*dimension]).collect();
+    let last = format.levels().iter().rposition(|level| !level.is_full());
+    let mut outer = on_levels_of(kernel, format);
+    outer.truncate(last.map_or(0, |last| last + 1));
     let inside = kernel.order.iter().filter(|at| !outer.contains(at));
     outer.iter().chain(inside).copied().collect()
 }
@@ -256,9 +264,11 @@ fn in_order(kernel: &Kernel, order: &[usize], iterators: &[usize], first: usize)
         if !between.is_empty()
             && !kernel.products.iter().all(|product| {
                 let of = |factor: &&Factor| factor.position == Some(*at);
-                product.factors.iter().find(of).is_some_and(|factor| {
-                    ascending(kernel, factor, &fixed).as_ref() == Some(&between)
-                })
+                product
+                    .factors
+                    .iter()
+                    .find(of)
+                    .is_some_and(|factor| ascending(factor, &fixed).as_ref() == Some(&between))
             })
         {
             return None;
@@ -271,10 +281,10 @@ fn in_order(kernel: &Kernel, order: &[usize], iterators: &[usize], first: usize)
 }
 
 /// The iterators along which, one inside of the other, the positions of an element grow while others are fixed.
-fn ascending(kernel: &Kernel, factor: &Factor, fixed: &BTreeSet<usize>) -> Option<Vec<usize>> {
+fn ascending(factor: &Factor, fixed: &BTreeSet<usize>) -> Option<Vec<usize>> {
     let mut all = Vec::new();
-    for dimension in kernel.operands[factor.operand].format.order() {
-        let terms = factor.subscripts[*dimension].terms().iter();
+    for subscript in &factor.subscripts {
+        let terms = subscript.terms().iter();
         match &terms.filter(|(at, _)| !fixed.contains(at)).collect::<Vec<_>>()[..] {
             [] => {}
             [(at, 1..)] if !all.contains(at) => all.push(*at),
@@ -302,9 +312,11 @@ fn add(
 
 /// Where an element is in the dense levels of a result from `level` on.
 fn place_in(kernel: &Kernel, result: &Operand, level: usize) -> Index {
-    result.format.order()[level..].iter().fold(Index::Const(0), |place, dimension| {
-        let iterator = kernel.head[*dimension] as u32;
-        place * result.extents[*dimension].clone() + Index::Var(VarId(iterator))
+    let iterators = on_levels_of(kernel, &result.format);
+    let extents = result.on_levels().extents;
+    let levels = iterators.iter().zip(&extents).skip(level);
+    levels.fold(Index::Const(0), |place, (iterator, extent)| {
+        place * extent.clone() + Index::Var(VarId(*iterator as u32))
     })
 }
 
@@ -312,10 +324,12 @@ fn place_in(kernel: &Kernel, result: &Operand, level: usize) -> Index {
 pub fn pattern_of(kernel: &Kernel, format: &Format, extents: &[Index]) -> Option<usize> {
     let [product] = &kernel.products[..] else { return None };
     let positions = product.factors.iter().any(|factor| factor.position.is_some());
-    if positions || !product.tests.is_empty() || !kernel.conditions(product).is_empty() {
+    let open =
+        !product.conditions.is_empty() || product.factors.iter().any(|one| can_leave(kernel, one));
+    if positions || !product.tests.is_empty() || open {
         return None;
     }
-    let is_dense = |format: &Format| format.levels().iter().all(|level| level.kind == Kind::Dense);
+    let is_dense = |format: &Format| format.levels().iter().all(|level| level.is_full());
     let factor = product.factors.iter().position(|factor| {
         let operand = &kernel.operands[factor.operand];
         let subscripts = factor.subscripts.iter().map(|subscript| subscript.as_iterator());
@@ -327,6 +341,19 @@ pub fn pattern_of(kernel: &Kernel, format: &Format, extents: &[Index]) -> Option
     let others = product.factors.iter().enumerate().filter(|(at, _)| *at != factor);
     let mut others = others.map(|(_, other)| &kernel.operands[other.operand].format);
     others.all(is_dense).then_some(factor)
+}
+
+/// Whether subscripts can be outside of an operand where that does not say by itself that nothing is stored.
+fn can_leave(kernel: &Kernel, factor: &Factor) -> bool {
+    let operand = &kernel.operands[factor.operand];
+    let walked = |dimension: usize| {
+        let levels = operand.format.levels().iter().zip(operand.format.order().unwrap_or_default());
+        levels.into_iter().any(|(level, at)| at == dimension && !level.is_located())
+    };
+    let dimensions = (0..factor.subscripts.len()).filter(|dimension| !walked(*dimension));
+    let mut within =
+        dimensions.map(|at| kernel.within(&factor.subscripts[at], &operand.extents[at]));
+    within.any(|conditions| !conditions.is_empty())
 }
 
 /// The statements that put values where those of a factor are.
@@ -342,8 +369,9 @@ fn beside(
     let operand = &kernel.operands[kernel.products[0].factors[factor].operand];
     let size = module.buffers[operand.values.0 as usize].size.clone();
     module.buffers[result.values.0 as usize].size = size.clone();
-    // Nothing else decides where its loops come to.
-    if !set_once(&mut body, kernel, &|_| true) {
+    // Where all that is stored is an element, nothing else decides where its loops come to.
+    let whole = kernel.conditions(&kernel.products[0]).is_empty();
+    if !set_once(&mut body, kernel, &|_| whole) {
         let at = function.fresh_var("at");
         let zero = Value::constant(kernel.semiring.zero());
         let clear = vec![Stmt::set(result.values, Index::Var(at), zero)];

@@ -9,12 +9,12 @@
 use dastac_loops::Index;
 
 use super::kernel::{Factor, Kernel, Linear, Operand, Product};
-use dastac_formats::format::Kind;
+use super::space::on_levels;
 
 /// The numbers that the bounds of a kernel's loops depend on.
 #[derive(Clone, Debug)]
-pub struct Bounds<'a> {
-    kernel: &'a Kernel,
+pub struct Bounds {
+    kernel: Kernel,
     /// Of each iterator.
     extents: Vec<u128>,
     /// Of each operand's dimensions.
@@ -45,12 +45,16 @@ pub struct Term {
 
 /// The product of some of a list of sizes.
 fn size(which: &[usize], sizes: &[u128]) -> u128 {
-    which.iter().fold(1, |size, at| size.saturating_mul(sizes[*at]))
+    product(which.iter().map(|at| sizes[*at]))
+}
+
+fn product(sizes: impl IntoIterator<Item = u128>) -> u128 {
+    sizes.into_iter().fold(1, u128::saturating_mul)
 }
 
 /// How many levels an operand has up to the last one that is not dense.
 fn sparse_levels(operand: &Operand) -> usize {
-    let last = operand.format.levels().iter().rposition(|level| level.kind != Kind::Dense);
+    let last = operand.format.levels().iter().rposition(|level| !level.is_located());
     last.map_or(0, |last| last + 1)
 }
 
@@ -65,13 +69,10 @@ impl Bound {
     }
 }
 
-impl<'a> Bounds<'a> {
+impl Bounds {
     /// Bounds for given values of the module's symbols and numbers of stored elements; nothing where an extent is no number.
-    pub fn new(
-        kernel: &'a Kernel,
-        symbols: &[i64],
-        stored: &dyn Fn(usize) -> u128,
-    ) -> Option<Bounds<'a>> {
+    pub fn new(kernel: &Kernel, symbols: &[i64], stored: &dyn Fn(usize) -> u128) -> Option<Bounds> {
+        let kernel = on_levels(kernel).ok()?;
         let value = |index: &Index| {
             let value = index.eval_symbols(symbols).ok()?;
             Some(u128::from(value.max(0).unsigned_abs()))
@@ -83,8 +84,8 @@ impl<'a> Bounds<'a> {
         let sizes: Vec<Vec<u128>> = sizes.collect::<Option<_>>()?;
         let blocks =
             kernel.operands.iter().zip(&sizes).enumerate().map(|(at, (operand, sizes))| {
-                let dense = &operand.format.order()[sparse_levels(operand)..];
-                stored(at) / size(dense, sizes).max(1)
+                let dense = sizes[sparse_levels(operand)..].iter().copied();
+                stored(at) / product(dense).max(1)
             });
         let stored = blocks.collect();
         Some(Bounds { kernel, extents, sizes, stored })
@@ -137,13 +138,12 @@ impl<'a> Bounds<'a> {
     /// How many positions there can be at a factor's level for an iterator, if it is that of a list of entries, which repeats coordinates.
     fn entries(&self, factor: &Factor, iterator: usize) -> Option<u128> {
         let operand = &self.kernel.operands[factor.operand];
-        let levels = || operand.format.levels().iter().zip(operand.format.order());
-        let own = |dimension: &usize| factor.subscripts[*dimension].coefficient(iterator) != 0;
-        let first = levels().position(|(level, dimension)| !level.unique && own(dimension));
-        let first = first?;
+        let levels = || operand.format.levels().iter().zip(&factor.subscripts);
+        let own = |subscript: &Linear| subscript.coefficient(iterator) != 0;
+        let first = levels().position(|(level, subscript)| !level.unique && own(subscript))?;
         let more = levels().skip(first).take_while(|(level, _)| !level.unique).count();
-        let end = (first + more + 1).min(operand.format.order().len());
-        Some(size(&operand.format.order()[first..end], &self.sizes[factor.operand]))
+        let end = (first + more + 1).min(operand.levels.len());
+        Some(product(self.sizes[factor.operand][first..end].iter().copied()))
     }
 
     /// The factors of a product that have a sparse level for an iterator.
@@ -154,10 +154,9 @@ impl<'a> Bounds<'a> {
     ) -> impl Iterator<Item = &'p Factor> {
         product.factors.iter().filter(move |factor| {
             let format = &self.kernel.operands[factor.operand].format;
-            let mut levels = format.levels().iter().zip(format.order());
-            levels.any(|(level, dimension)| {
-                level.kind != Kind::Dense
-                    && factor.subscripts[*dimension].coefficient(iterator) != 0
+            let mut levels = format.levels().iter().zip(&factor.subscripts);
+            levels.any(|(level, subscript)| {
+                !level.is_located() && subscript.coefficient(iterator) != 0
             })
         })
     }
@@ -173,8 +172,7 @@ impl<'a> Bounds<'a> {
         let mut open = iterators.to_vec();
         let mut times = 1u128;
         let operand = &self.kernel.operands[factor.operand];
-        for dimension in &operand.format.order()[..sparse_levels(operand)] {
-            let subscript = &factor.subscripts[*dimension];
+        for subscript in &factor.subscripts[..sparse_levels(operand)] {
             let terms = || subscript.terms().iter().map(|(at, _)| *at);
             let own: Vec<usize> = terms().filter(|at| open.contains(at)).collect();
             times = times.saturating_mul(self.windows(subscript, &own, iterators));
@@ -239,6 +237,7 @@ mod tests {
             head: vec![0, 1],
             products: vec![Product::of(1.0, factors)],
             order: vec![0, 2, 1, 3],
+            unsplit: None,
             walking: Walking::Subsections,
             semiring: Semiring::default(),
         };

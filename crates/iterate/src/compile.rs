@@ -23,8 +23,9 @@ use dastac_loops::{
 
 use super::assemble::Goal;
 use super::graph;
-use super::kernel::{IterateError, Kernel, LevelBuffers, Linear, MOST_CURSORS, Walking};
+use super::kernel::{IterateError, Kernel, Linear, MOST_CURSORS, Walking};
 use super::level::{Found, Sparse, Turn};
+use super::space::on_levels;
 use super::state::{At, State};
 use super::walks::{Over, Walk, Walks};
 
@@ -66,6 +67,7 @@ pub fn fill(
     module: &mut Module,
     kernel: &Kernel,
 ) -> Result<Filled, IterateError> {
+    let kernel = &on_levels(kernel)?;
     let mut part = Function::new(function.name.clone(), Vec::new());
     part.vars = std::mem::take(&mut function.vars);
     let (body, walks) = statements(&mut part, module, kernel, &mut Goal::Places)?;
@@ -88,7 +90,7 @@ pub(super) fn statements(
     kernel: &Kernel,
     goal: &mut Goal,
 ) -> Result<(Vec<Stmt>, Walks), IterateError> {
-    let order = graph::order(kernel)?;
+    let order = graph::order_on_levels(kernel)?;
     let conditions = kernel.products.iter().map(|product| kernel.conditions(product)).collect();
     let (values, facts) = (BTreeMap::new(), Facts::default());
     let part = std::mem::replace(function, Function::new("", Vec::new()));
@@ -152,22 +154,20 @@ impl Range {
 impl Builder<'_> {
     /// The loops of iterators from `depth` on.
     fn loops(&mut self, depth: usize, states: Vec<State>) -> Result<Vec<Stmt>, IterateError> {
-        let mut tested = self.tested(&states, &|_, _| true);
+        let mut tested = self.tested(&states, true, &|_, _| true);
         if tested.len() > 1 && self.goal.appends_at(depth) {
             // A coordinate that is appended is reached once: what products differ in is tested inside. What keeps places within levels is not put off.
             let kernel = self.kernel;
-            tested = self.tested(&states, &|product, condition| {
+            tested = self.tested(&states, false, &|product, condition| {
                 condition >= kernel.products[product].conditions.len()
             });
         }
         self.goal.in_several(depth, tested.len());
         let mut body = Vec::new();
-        for (tests, states) in tested {
-            let inside = self.searched(depth, states)?;
-            match tests.is_empty() {
-                true => body.extend(inside),
-                false => body.push(Stmt::when(Condition::all(tests), inside)),
-            }
+        for Tested { tests, stored, states } in tested {
+            // Where a place is outside of its level, nothing says whether it is stored.
+            let inside = guarded(stored, self.searched(depth, states)?);
+            body.extend(guarded(tests, inside));
         }
         Ok(body)
     }
@@ -176,16 +176,22 @@ impl Builder<'_> {
     fn tested(
         &self,
         states: &[State],
+        presence: bool,
         which: &dyn Fn(usize, usize) -> bool,
-    ) -> Vec<(Vec<Condition>, Vec<State>)> {
-        let mut tested: Vec<(Vec<Condition>, Vec<State>)> = Vec::new();
+    ) -> Vec<Tested> {
+        let mut tested: Vec<Tested> = Vec::new();
         for state in states {
             let mut state = state.clone();
             self.locate(&mut state);
             let tests = self.tests(&mut state, which);
-            match tested.iter_mut().find(|(known, _)| *known == tests) {
-                Some((_, states)) => states.push(state),
-                None => tested.push((tests, vec![state])),
+            let stored = match presence {
+                true => std::mem::take(&mut state.untested),
+                false => Vec::new(),
+            };
+            let same = |known: &&mut Tested| known.tests == tests && known.stored == stored;
+            match tested.iter_mut().find(same) {
+                Some(known) => known.states.push(state),
+                None => tested.push(Tested { tests, stored, states: vec![state] }),
             }
         }
         tested
@@ -714,18 +720,22 @@ impl Builder<'_> {
         tests
     }
 
-    /// Goes down dense levels whose iterators have values.
+    /// Goes down levels that can be located, whose iterators have values.
     fn locate(&self, state: &mut State) {
-        let factors = &self.kernel.products[state.product].factors;
-        for (factor, place) in factors.iter().zip(&mut state.places) {
+        let State { product, places, untested, .. } = state;
+        let factors = &self.kernel.products[*product].factors;
+        for (factor, place) in factors.iter().zip(places) {
             let operand = &self.kernel.operands[factor.operand];
-            while let (Some(LevelBuffers::Dense), At::Position(at)) =
-                (operand.levels.get(place.level), &place.at)
+            while let (Some(level), At::Position(at)) = (operand.levels.get(place.level), &place.at)
             {
-                let dimension = operand.format.order()[place.level];
-                let Some(value) = self.value(&factor.subscripts[dimension]) else { break };
-                let at = at.clone() * operand.extents[dimension].clone() + value;
-                place.found(At::Position(at));
+                if !level.kind.can_locate() {
+                    break;
+                }
+                let Some(value) = self.value(&factor.subscripts[place.level]) else { break };
+                let extent = &operand.extents[place.level];
+                let Some(found) = level.locate(at, &value, extent) else { break };
+                untested.extend(found.condition);
+                place.found(At::Position(found.position));
             }
         }
     }
@@ -818,6 +828,23 @@ impl Builder<'_> {
     }
 }
 
+/// Products with the same conditions.
+struct Tested {
+    /// What holds at their points.
+    tests: Vec<Condition>,
+    /// What holds where the coordinates that were located are stored.
+    stored: Vec<Condition>,
+    states: Vec<State>,
+}
+
+/// Statements where conditions hold.
+fn guarded(conditions: Vec<Condition>, body: Vec<Stmt>) -> Vec<Stmt> {
+    match conditions.is_empty() {
+        true => body,
+        false => vec![Stmt::when(Condition::all(conditions), body)],
+    }
+}
+
 /// Whether there is a range in parts.
 fn is_shared(stmt: &Stmt) -> bool {
     let mut found = false;
@@ -854,17 +881,18 @@ pub(super) fn set_once(body: &mut [Stmt], kernel: &Kernel, all: &dyn Fn(&[&For])
 
 /// Sets the result to zero.
 pub(super) fn cleared(function: &mut Function, kernel: &Kernel) -> Stmt {
-    let vars: BTreeMap<usize, _> = kernel
-        .head
-        .iter()
-        .map(|at| (*at, function.fresh_var(kernel.iterators[*at].0.clone())))
-        .collect();
-    let place = kernel.place.rebuild(&|leaf| match leaf {
+    let (head, place) = kernel
+        .unsplit
+        .as_ref()
+        .map_or((&kernel.head, &kernel.place), |(head, place)| (head, place));
+    let vars: BTreeMap<usize, _> =
+        head.iter().map(|at| (*at, function.fresh_var(kernel.iterators[*at].0.clone()))).collect();
+    let place = place.rebuild(&|leaf| match leaf {
         Index::Var(var) => Index::Var(vars[&(var.0 as usize)]),
         _ => leaf.clone(),
     });
     let zero = Stmt::set(kernel.result, place, Value::constant(kernel.semiring.zero()));
-    kernel.head.iter().rev().fold(zero, |body, at| {
+    head.iter().rev().fold(zero, |body, at| {
         let upper = kernel.iterators[*at].1.clone();
         Stmt::For(For::new(vars[at], Index::Const(0), upper, vec![body]).parallel())
     })

@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 
 use super::kernel::{IterateError, Kernel};
-use dastac_formats::format::Kind;
+use super::space::on_levels;
 
 /// The order of loops that is nearest to the wanted one: one after the other as they are wanted, each behind those that have to come before it. Where
 /// a position is wanted, so are the iterators of its element.
@@ -20,17 +20,26 @@ use dastac_formats::format::Kind;
 /// # Errors
 /// Tensors whose levels contradict each other.
 pub fn order(kernel: &Kernel) -> Result<Vec<usize>, IterateError> {
+    order_on_levels(&on_levels(kernel)?)
+}
+
+/// The order of loops of a kernel over levels.
+pub(super) fn order_on_levels(kernel: &Kernel) -> Result<Vec<usize>, IterateError> {
     let mut edges: BTreeSet<(usize, usize, usize)> = BTreeSet::new();
     for factor in kernel.products.iter().flat_map(|product| &product.factors) {
         let format = &kernel.operands[factor.operand].format;
         let mut before: Vec<usize> = Vec::new();
         let mut dense = true;
-        for (level, dimension) in format.levels().iter().zip(format.order()) {
-            let iterators = || factor.subscripts[*dimension].terms().iter().map(|(at, _)| *at);
+        let mut above: BTreeSet<usize> = BTreeSet::new();
+        for (level, subscript) in format.levels().iter().zip(&factor.subscripts) {
+            let iterators = || subscript.terms().iter().map(|(at, _)| *at);
             let wanted = |at: &usize| kernel.order.iter().position(|other| other == at);
             let Some(last) = iterators().max_by_key(wanted) else { continue };
-            dense &= level.kind == Kind::Dense;
-            if !dense && !factor.searched {
+            dense &= level.is_located();
+            // A level whose coordinate follows from those above is located as soon as they are.
+            let follows = level.is_located() && iterators().all(|at| above.contains(&at));
+            above.extend(iterators());
+            if !dense && !factor.searched && !follows {
                 let others = before.iter().copied().chain(iterators());
                 let others = others.filter(|other| *other != last);
                 edges.extend(others.map(|other| (other, last, factor.operand)));
@@ -79,9 +88,7 @@ fn places(kernel: &Kernel, iterator: usize) -> Vec<usize> {
     let Some(factor) = factors.find(|factor| factor.position == Some(iterator)) else {
         return Vec::new();
     };
-    let levels = kernel.operands[factor.operand].format.order().iter();
-    let subscripts = levels.map(|dimension| &factor.subscripts[*dimension]);
-    subscripts.flat_map(|subscript| subscript.terms()).map(|(at, _)| *at).collect()
+    factor.subscripts.iter().flat_map(|subscript| subscript.terms()).map(|(at, _)| *at).collect()
 }
 
 impl Kernel {
@@ -95,13 +102,15 @@ impl Kernel {
         let factors = self.products.iter().flat_map(|product| &product.factors);
         let walked = factors.filter(|factor| {
             let format = &self.operands[factor.operand].format;
-            format.levels().iter().any(|level| level.kind != Kind::Dense)
+            format.levels().iter().any(|level| !level.is_located())
                 && factor.subscripts.iter().any(|subscript| subscript.terms().len() > 1)
         });
         let Some(factor) = walked.max_by_key(|factor| factor.subscripts.len()) else {
             return self.order.clone();
         };
-        let levels = self.operands[factor.operand].format.order();
+        let Some(levels) = self.operands[factor.operand].format.order() else {
+            return self.order.clone();
+        };
         let last = levels.iter().rposition(|at| factor.subscripts[*at].terms().len() > 1);
         let mut order: Vec<usize> = Vec::new();
         for (level, dimension) in levels.iter().enumerate() {

@@ -7,7 +7,11 @@ use dastac_loops::{
 };
 use dastac_stur::semiring::Semiring;
 
-use dastac_formats::format::{Format, Kind};
+use dastac_formats::format::Format;
+use dastac_formats::level::LevelBuffers;
+use dastac_formats::level::code::Declared;
+
+use super::space::level_extent;
 
 /// A tensor in a kernel's module: its levels' arrays and its values are buffers.
 #[derive(Clone, Debug)]
@@ -20,36 +24,6 @@ pub struct Operand {
     pub levels: Vec<LevelBuffers>,
     /// The values.
     pub values: BufferId,
-}
-
-/// The arrays of a level as buffers.
-#[derive(Clone, Debug)]
-pub enum LevelBuffers {
-    /// None.
-    Dense,
-    /// Of position `p`, the coordinates from `positions[p]` to `positions[p + 1]`.
-    Compressed {
-        /// One more than the level before has positions.
-        positions: BufferId,
-        /// One for each position of this level.
-        coordinates: BufferId,
-        /// The symbol for the number of positions.
-        count: SymbolId,
-    },
-    /// One coordinate for each position of the level before.
-    Singleton {
-        /// As many as the level before has positions.
-        coordinates: BufferId,
-    },
-}
-
-impl LevelBuffers {
-    /// The positions of a compressed level behind one of the level before; nothing for another level.
-    pub(super) fn children(&self, above: &Index) -> Option<(Index, Index)> {
-        let LevelBuffers::Compressed { positions, .. } = self else { return None };
-        let load = |index: Index| Index::Load(*positions, Box::new(index));
-        Some((load(above.clone()), load(above.clone() + 1)))
-    }
 }
 
 impl Operand {
@@ -76,46 +50,24 @@ impl Operand {
         let mut count = Index::Const(1);
         let mut levels = Vec::new();
         for (at, level) in format.levels().iter().enumerate() {
-            levels.push(match level.kind {
-                Kind::Dense => {
-                    count = count * extents[format.order()[at]].clone();
-                    LevelBuffers::Dense
-                }
-                Kind::Compressed => {
-                    let size = count.clone() + 1;
-                    let positions = module.buffer(format!("{name}.pos{at}"), indices, size);
-                    let symbol = module.symbol(&format!("{name}.count{at}"));
-                    count = Index::Symbol(symbol);
-                    let coordinates =
-                        module.buffer(format!("{name}.crd{at}"), indices, count.clone());
-                    LevelBuffers::Compressed { positions, coordinates, count: symbol }
-                }
-                Kind::Singleton => LevelBuffers::Singleton {
-                    coordinates: module.buffer(format!("{name}.crd{at}"), indices, count.clone()),
-                },
-            });
+            let extent = &level_extent(&format.map().levels()[at], extents);
+            let declared = Declared { name, level: at, extent, indices };
+            let (buffers, below) = LevelBuffers::declare(module, level.kind, declared, count);
+            levels.push(buffers);
+            count = below;
         }
         (levels, count)
     }
 
     /// The symbols for numbers of positions, and the number of the level that each is of.
     pub fn counts(&self) -> impl Iterator<Item = (usize, SymbolId)> + '_ {
-        self.levels.iter().enumerate().filter_map(|(at, level)| match level {
-            LevelBuffers::Compressed { count, .. } => Some((at, *count)),
-            LevelBuffers::Dense | LevelBuffers::Singleton { .. } => None,
-        })
+        let levels = self.levels.iter().enumerate();
+        levels.filter_map(|(at, level)| Some((at, level.count?)))
     }
 
     /// Its buffers, in the order in which they were declared.
     pub fn buffers(&self) -> Vec<BufferId> {
-        let of_level = |level: &LevelBuffers| match level {
-            LevelBuffers::Dense => Vec::new(),
-            LevelBuffers::Compressed { positions, coordinates, .. } => {
-                vec![*positions, *coordinates]
-            }
-            LevelBuffers::Singleton { coordinates } => vec![*coordinates],
-        };
-        let levels = self.levels.iter().flat_map(of_level);
+        let levels = self.levels.iter().flat_map(|level| level.arrays.iter().copied());
         levels.chain([self.values]).collect()
     }
 }
@@ -137,6 +89,8 @@ pub struct Kernel {
     pub products: Vec<Product>,
     /// The order of loops that is wanted, outermost first: all iterators.
     pub order: Vec<usize>,
+    /// The head and the place before iterators were split, if some were: what is set to zero before is this.
+    pub unsplit: Option<(Vec<usize>, Index)>,
     /// How subscripts of several iterators are walked on sparse levels.
     pub walking: Walking,
     /// How products are joined, and how factors are. Elements without products are its zero, and so is what operands do not store.
@@ -156,28 +110,36 @@ pub enum Walking {
 }
 
 impl Kernel {
-    /// Where a product may be other than zero: its conditions, and the extents of dense dimensions where iterators can be outside of them.
+    /// Where a product may be other than zero: its conditions, and the extents of levels that are located where iterators can
+    /// be outside of them.
     pub(super) fn conditions(&self, product: &Product) -> Vec<Linear> {
         let mut conditions = product.conditions.clone();
         for factor in &product.factors {
             let operand = &self.operands[factor.operand];
-            for (level, dimension) in operand.format.levels().iter().zip(operand.format.order()) {
-                let subscript = &factor.subscripts[*dimension];
-                let extent = &operand.extents[*dimension];
-                let same = |at: usize| self.iterators[at].1 == *extent;
-                if level.kind != Kind::Dense || subscript.as_iterator().is_some_and(same) {
-                    continue;
+            for (at, level) in operand.format.levels().iter().enumerate() {
+                if level.is_located() {
+                    conditions.extend(self.within(&factor.subscripts[at], &operand.extents[at]));
                 }
-                let grows = subscript.terms.iter().all(|(_, coefficient)| *coefficient > 0);
-                let zero = Index::Const(0).at_most(subscript.constant.clone());
-                if !(grows && zero.as_bool() == Some(true)) {
-                    conditions.push(subscript.clone());
-                }
-                let negated = subscript.terms.iter().map(|(at, by)| (*at, -by));
-                let rest = extent.clone() - 1 - subscript.constant.clone();
-                conditions.push(Linear::new(negated, rest));
             }
         }
+        conditions
+    }
+
+    /// What is not negative where a subscript is from 0 to an extent; nothing where it always is.
+    pub(super) fn within(&self, subscript: &Linear, extent: &Index) -> Vec<Linear> {
+        let same = |at: usize| self.iterators[at].1 == *extent;
+        if subscript.as_iterator().is_some_and(same) {
+            return Vec::new();
+        }
+        let mut conditions = Vec::new();
+        let grows = subscript.terms.iter().all(|(_, coefficient)| *coefficient > 0);
+        let zero = Index::Const(0).at_most(subscript.constant.clone());
+        if !(grows && zero.as_bool() == Some(true)) {
+            conditions.push(subscript.clone());
+        }
+        let negated = subscript.terms.iter().map(|(at, by)| (*at, -by));
+        let rest = extent.clone() - 1 - subscript.constant.clone();
+        conditions.push(Linear::new(negated, rest));
         conditions
     }
 }
@@ -334,6 +296,28 @@ impl Linear {
         term.map_or(0, |(_, coefficient)| *coefficient)
     }
 
+    /// A sum.
+    pub(super) fn plus(&self, other: &Linear) -> Linear {
+        let terms = self.terms.iter().chain(&other.terms).copied();
+        Linear::new(terms, self.constant.clone() + other.constant.clone())
+    }
+
+    /// A multiple.
+    pub(super) fn times(&self, by: i64) -> Linear {
+        if by == 1 {
+            return self.clone();
+        }
+        let terms = self.terms.iter().map(|(at, factor)| (*at, factor * by));
+        Linear::new(terms, self.constant.clone() * by)
+    }
+
+    /// With an expression in place of an iterator.
+    pub(super) fn replaced(&self, iterator: usize, by: &Linear) -> Linear {
+        let factor = self.coefficient(iterator);
+        let others = self.terms.iter().copied().filter(|(at, _)| *at != iterator);
+        Linear::new(others, self.constant.clone()).plus(&by.times(factor))
+    }
+
     /// Whether it has an iterator, and no other.
     fn is_multiple_of(&self, iterator: usize) -> bool {
         matches!(self.terms[..], [(at, _)] if at == iterator)
@@ -376,6 +360,13 @@ pub enum IterateError {
         "the loops do not reach the result's elements in the order of its levels: it needs a workspace"
     )]
     Workspace,
+    /// Subscripts of an operand that are not those of its levels: its index map has quotients or remainders of what is
+    /// no iterator, or of one that another operand divides otherwise.
+    #[error("the loops cannot follow the index map of operand {operand}")]
+    Map {
+        /// The operand.
+        operand: usize,
+    },
     /// More levels together than lattices are made for.
     #[error("{0} sparse levels meet in one loop: at most {MOST_CURSORS} can")]
     Cursors(usize),

@@ -4,10 +4,11 @@
 //! the loop is at `x` where the level has a coordinate in `c * x + low ..= c * x + high`: the window of a non-empty subsection (sparse
 //! convolutions, sections 3.1 and 5.2). For a negative `c` positions are walked from the last to the first, by `high - coordinate`.
 
+use dastac_formats::level::Role;
 use dastac_loops::{BufferId, Cursor, Index};
 
 use super::compile::{Builder, Range};
-use super::kernel::{LevelBuffers, Linear, Walking};
+use super::kernel::{Linear, Walking};
 use super::state::{At, State, Window};
 use super::walks::{Over, Walk};
 
@@ -135,12 +136,10 @@ impl Builder<'_> {
         (0..factors.len()).find(|at| {
             let operand = &self.kernel.operands[factors[*at].operand];
             let level = state.places[*at].level;
-            match operand.levels.get(level) {
-                None | Some(LevelBuffers::Dense) => false,
-                Some(_) => {
-                    let subscript = &factors[*at].subscripts[operand.format.order()[level]];
-                    subscript.terms().iter().all(|(iterator, _)| self.is_known(*iterator))
-                }
+            let walked = operand.levels.get(level).is_some_and(|level| !level.kind.can_locate());
+            walked && {
+                let subscript = &factors[*at].subscripts[level];
+                subscript.terms().iter().all(|(iterator, _)| self.is_known(*iterator))
             }
         })
     }
@@ -149,8 +148,7 @@ impl Builder<'_> {
     pub(super) fn search(&mut self, state: &State, factor: usize) -> Option<Found> {
         let own = &self.kernel.products[state.product].factors[factor];
         let operand = &self.kernel.operands[own.operand];
-        let dimension = operand.format.order()[state.places[factor].level];
-        let value = self.value(&own.subscripts[dimension])?;
+        let value = self.value(&own.subscripts[state.places[factor].level])?;
         let (start, end, coordinates) = self.positions(state, factor)?;
         let position = self.function.fresh_var("p");
         let place = Index::Load(coordinates, Box::new(Index::Var(position)));
@@ -184,18 +182,10 @@ impl Builder<'_> {
         let own = &self.kernel.products[state.product].factors[factor];
         let place = &state.places[factor];
         let level = self.kernel.operands[own.operand].levels.get(place.level)?;
-        let (start, end, coordinates) = match (level, &place.at) {
-            (LevelBuffers::Compressed { coordinates, .. }, At::Position(at)) => {
-                let (start, end) = level.children(at)?;
-                (start, end, *coordinates)
-            }
-            (LevelBuffers::Singleton { coordinates }, At::Position(at)) => {
-                (at.clone(), at.clone() + 1, *coordinates)
-            }
-            (LevelBuffers::Singleton { coordinates }, At::Segment(start, end)) => {
-                (start.clone(), end.clone(), *coordinates)
-            }
-            _ => return None,
+        let coordinates = level.array(Role::Coordinates)?;
+        let (start, end) = match &place.at {
+            At::Position(at) => level.pos_bounds(at)?,
+            At::Segment(start, end) => level.pos_bounds_of((start, end))?,
         };
         Some(match &place.window {
             Some(window) => (window.start.clone(), window.end.clone(), coordinates),
@@ -214,8 +204,7 @@ impl Builder<'_> {
         let own = &self.kernel.products[state.product].factors[factor];
         let operand = &self.kernel.operands[own.operand];
         let place = &state.places[factor];
-        let dimension = *operand.format.order().get(place.level)?;
-        let subscript = &own.subscripts[dimension];
+        let subscript = own.subscripts.get(place.level)?;
         let coefficient = subscript.coefficient(iterator);
         let simple = subscript.as_iterator().is_some();
         if coefficient == 0 || self.kernel.walking == Walking::Locate && !simple {
@@ -253,7 +242,7 @@ impl Builder<'_> {
         };
         let at = level.position(&Index::Var(position));
         let coordinate = Index::Load(coordinates, Box::new(at));
-        let extent = operand.extents[dimension].clone();
+        let extent = operand.extents[place.level].clone();
         // The place of a position, and the smallest and the largest one that there can be.
         let (of, least, most) = match reversed {
             false => {

@@ -12,6 +12,7 @@ mod graph;
 mod kernel;
 mod level;
 mod lower;
+mod space;
 mod spread;
 mod state;
 #[cfg(test)]
@@ -22,8 +23,7 @@ pub use assemble::{Assembly, Structure, appending, assemble, assembly, is_append
 pub use bounds::{Bound, Bounds, Term};
 pub use compile::{Filled, compile, fill};
 pub use graph::order;
-pub use kernel::{
-    Factor, IterateError, Kernel, LevelBuffers, Linear, MOST_CURSORS, Operand, Product, Walking,
-};
+pub use kernel::{Factor, IterateError, Kernel, Linear, MOST_CURSORS, Operand, Product, Walking};
 pub use lower::{LOWER, PASSES, Renamed, lower};
+pub use space::on_levels;
 pub use walks::{Over, Walk, Walks};

@@ -8,10 +8,11 @@
 //! The segments are numbered by the places of their ancestors within these levels' own windows, so that a number follows from where the ancestors are
 //! resolved to.
 
+use dastac_formats::level::Role;
 use dastac_loops::{BufferId, Element, For, Index, Let, Mark, Stmt, Value, While, Workspace};
 
 use super::compile::{Builder, Range};
-use super::kernel::{IterateError, LevelBuffers};
+use super::kernel::IterateError;
 use super::state::{At, State, Window};
 use super::walks::{Over, Walk};
 
@@ -113,13 +114,12 @@ impl Builder<'_> {
             let operand = &kernel.operands[own.operand];
             let levels = state.places[factor].level + 1..operand.levels.len();
             let reduces = |level: &usize| {
-                let subscript = &own.subscripts[operand.format.order()[*level]];
-                let kind = operand.format.levels()[*level];
-                let sparse = matches!(operand.levels[*level], LevelBuffers::Compressed { .. });
+                let subscript = &own.subscripts[*level];
+                let segmented = operand.format.levels()[*level].is_segmented();
                 let others = subscript.terms().iter().filter(|(at, _)| *at != iterator);
                 let open = others.filter(|(at, _)| !self.is_known(*at)).count();
                 let positive = subscript.coefficient(iterator) > 0;
-                sparse && kind.ordered && kind.unique && positive && open > 0
+                segmented && positive && open > 0
             };
             levels.into_iter().find(reduces)
         };
@@ -138,9 +138,9 @@ impl Builder<'_> {
         let kernel = self.kernel;
         let own = &kernel.products[state.product].factors[factor];
         let operand = &kernel.operands[own.operand];
-        let subscript = &own.subscripts[operand.format.order()[level]];
+        let subscript = &own.subscripts[level];
         let step = subscript.coefficient(iterator);
-        let LevelBuffers::Compressed { coordinates, .. } = operand.levels[level] else {
+        let Some(coordinates) = operand.levels[level].array(Role::Coordinates) else {
             return Ok(None);
         };
         let (low, high, _) = self.reach(subscript, iterator);
@@ -276,20 +276,18 @@ impl Builder<'_> {
         let kernel = self.kernel;
         let own = &kernel.products[state.product].factors[factor];
         let operand = &kernel.operands[own.operand];
-        let dimension = operand.format.order()[at];
-        let kind = operand.format.levels()[at];
-        let (low, high, _) = self.reach(&own.subscripts[dimension], usize::MAX);
-        match &operand.levels[at] {
-            LevelBuffers::Dense => {
+        let (low, high, _) = self.reach(&own.subscripts[at], usize::MAX);
+        match operand.format.levels()[at] {
+            kind if kind.is_full() => {
                 let var = self.function.fresh_var("row");
-                let extent = operand.extents[dimension].clone();
+                let extent = operand.extents[at].clone();
                 let above = segment.path.last().cloned().unwrap_or(Index::Const(0));
                 let position = above * extent.clone() + Index::Var(var);
                 let next = segment.below(
                     Ancestor {
                         level: at,
                         origin: Origin::Coordinate(low.clone()),
-                        size: self.width(&own.subscripts[dimension]),
+                        size: self.width(&own.subscripts[at]),
                     },
                     (position, Index::Var(var)),
                     Index::Var(var) - low.clone(),
@@ -298,7 +296,7 @@ impl Builder<'_> {
                 let (lower, upper) = (low.max(Index::Const(0)), extent.min(high + 1));
                 Some(vec![Stmt::For(For::new(var, lower, upper, body))])
             }
-            LevelBuffers::Compressed { .. } if kind.ordered && kind.unique => {
+            kind if kind.is_segmented() => {
                 let place = &state.places[factor];
                 let window = place.window.as_ref().filter(|_| at == place.level);
                 let spread = place.spreads.iter().rev().find(|spread| spread.level == at);
@@ -332,7 +330,7 @@ impl Builder<'_> {
                     });
                 found.then_some(stmts)
             }
-            LevelBuffers::Compressed { .. } | LevelBuffers::Singleton { .. } => None,
+            _ => None,
         }
     }
 
@@ -348,8 +346,8 @@ impl Builder<'_> {
         let kernel = self.kernel;
         let own = &kernel.products[state.product].factors[factor];
         let operand = &kernel.operands[own.operand];
-        let LevelBuffers::Compressed { coordinates, .. } = operand.levels[at] else { return None };
-        let subscript = &own.subscripts[operand.format.order()[at]];
+        let coordinates = operand.levels[at].array(Role::Coordinates)?;
+        let subscript = &own.subscripts[at];
         let (_, high, _) = self.reach(subscript, usize::MAX);
         let (_, end) = self.bounds((state, factor), at, segment)?;
         let position = self.function.fresh_var("p");
@@ -384,7 +382,7 @@ impl Builder<'_> {
         if let (true, Some(window)) = (level == place.level, &place.window) {
             return Some((window.start.clone(), window.end.clone()));
         }
-        self.kernel.operands[own.operand].levels[level].children(segment.path.last()?)
+        self.kernel.operands[own.operand].levels[level].pos_bounds(segment.path.last()?)
     }
 
     /// Statements with the position at which a segment's window begins, which stands in memory.
@@ -434,7 +432,7 @@ impl Builder<'_> {
             Origin::First => {
                 let operand = self.kernel.products[state.product].factors[factor].operand;
                 let level = &self.kernel.operands[operand].levels[ancestor.level];
-                let first = level.children(&segment.path[ancestor.level]);
+                let first = level.pos_bounds(&segment.path[ancestor.level]);
                 let first = first.map_or(Index::Const(0), |(first, _)| first);
                 let number = counted(position - first);
                 self.numbered(spread, (state, factor), segment, nth + 1, number, inside)
@@ -455,8 +453,7 @@ impl Builder<'_> {
     /// The coordinate of a factor in a level, where it is resolved.
     fn coordinate(&self, (state, factor): (&State, usize), level: usize) -> Option<Index> {
         let own = &self.kernel.products[state.product].factors[factor];
-        let dimension = self.kernel.operands[own.operand].format.order()[level];
-        self.value(&own.subscripts[dimension])
+        self.value(&own.subscripts[level])
     }
 
     /// A factor whose next level's window begins at a position in memory that is not read yet.

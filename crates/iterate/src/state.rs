@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dastac_loops::Index;
+use dastac_loops::{Condition, Index};
 
 use super::kernel::Kernel;
 use super::spread::Spread;
@@ -13,6 +13,8 @@ pub(super) struct State {
     pub(super) product: usize,
     /// Of each factor, how far it is.
     pub(super) places: Vec<Place>,
+    /// What holds where the coordinates that were located are stored, and is not tested yet.
+    pub(super) untested: Vec<Condition>,
     /// The product's conditions that are known to hold.
     pub(super) tested: BTreeSet<usize>,
 }
@@ -63,7 +65,7 @@ impl State {
             spreads: Vec::new(),
         };
         let places = kernel.products[product].factors.iter().map(|_| root.clone()).collect();
-        State { product, places, tested: BTreeSet::new() }
+        State { product, places, untested: Vec::new(), tested: BTreeSet::new() }
     }
 }
 

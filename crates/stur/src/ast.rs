@@ -197,20 +197,9 @@ pub struct FormatItem {
     pub tensor: Name,
     /// Names for its dimensions, if given.
     pub iterators: Option<Vec<Name>>,
-    /// A named format alone, or one or more levels.
-    pub words: Vec<FormatWord>,
+    /// The text of the format: `csr`, `DC(j, i)`, `dense(i), compressed(j, nonunique)`.
+    pub format: Name,
     /// The whole line.
-    pub span: Span,
-}
-
-/// A format or a level: `csr`, `DC(j, i)`, `compressed(i, nonunique)`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FormatWord {
-    /// What it is called.
-    pub word: Name,
-    /// One or more names in parentheses; none without these.
-    pub arguments: Vec<Name>,
-    /// With the parentheses.
     pub span: Span,
 }
 

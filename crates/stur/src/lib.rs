@@ -6,8 +6,6 @@ pub mod blame;
 mod check;
 pub mod coefficient;
 pub mod diagnostic;
-pub mod format;
-pub mod hint;
 pub mod infer;
 mod lexer;
 mod normal;
@@ -21,6 +19,7 @@ pub mod sets;
 
 pub use check::{check, limits, load};
 pub use coefficient::Coefficient;
+pub use dastac_formats::hint;
 pub use diagnostic::{Diagnostic, Severity};
 pub use parser::parse;
 pub use program::{Program, Role, RuleId, TensorId};

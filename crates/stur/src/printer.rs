@@ -6,7 +6,7 @@
 use std::fmt::{self, Display, Formatter};
 
 use crate::ast::{
-    Aspect, BinaryOp, CompareOp, Comparison, Expr, ExprKind, File, FormatItem, FormatWord, Item,
+    Aspect, BinaryOp, CompareOp, Comparison, Expr, ExprKind, File, FormatItem, Item,
     IterationOrder, LayoutItem, LayoutPart, RuleItem, ScheduleItem, SchedulePart, Term,
 };
 
@@ -114,20 +114,7 @@ impl Display for FormatItem {
             list(f, iterators, ", ", |f, name| f.write_str(&name.text))?;
             f.write_str(")")?;
         }
-        f.write_str(" := ")?;
-        list(f, &self.words, ", ", |f, word| write!(f, "{word}"))
-    }
-}
-
-impl Display for FormatWord {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.word.text)?;
-        if self.arguments.is_empty() {
-            return Ok(());
-        }
-        f.write_str("(")?;
-        list(f, &self.arguments, ", ", |f, name| f.write_str(&name.text))?;
-        f.write_str(")")
+        write!(f, " := {}", self.format.text)
     }
 }
 

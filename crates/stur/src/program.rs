@@ -6,10 +6,10 @@
 
 use crate::ast::{CompareOp, Comparison, Expr, Span};
 use crate::coefficient::Coefficient;
-use crate::format::Format;
 use crate::schedule::Schedule;
 use crate::semiring::Semiring;
 use crate::sets::Affine;
+use dastac_formats::Format;
 
 pub use dastac_elements::Element;
 

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::rc::Rc;
 
+use dastac_formats::format::LevelExpr;
 use dastac_poly::{Context, LinearExpr, Map, Set};
 
 use crate::ast::{BinaryOp, CompareOp, Comparison, Expr, ExprKind, Span};
@@ -665,9 +666,21 @@ impl Sets {
         Ok(pieces)
     }
 
+    /// `[iterators] -> [expressions]` on the whole space, of expressions of iterators' numbers.
+    pub fn quasi_affine(&self, iterators: &[String], exprs: &[LevelExpr]) -> Result<Map, SetError> {
+        let names: Vec<&str> = iterators.iter().map(|name| self.names.isl(name)).collect();
+        let outputs: Vec<String> = exprs.iter().map(|expr| expr.isl(&names)).collect();
+        self.map_to(iterators, &outputs)
+    }
+
     /// `[iterators] -> [subscripts]` on the whole space.
     pub fn access(&self, iterators: &[String], subscripts: &[Affine]) -> Result<Map, SetError> {
         let outputs: Vec<String> = subscripts.iter().map(|s| s.isl(&self.names)).collect();
+        self.map_to(iterators, &outputs)
+    }
+
+    /// `[iterators] -> [outputs]`, given as isl writes them.
+    fn map_to(&self, iterators: &[String], outputs: &[String]) -> Result<Map, SetError> {
         let text = format!(
             "{}{{ {} -> [{}] }}",
             self.names.prefix(),

@@ -1,9 +1,9 @@
 //! Properties of the front end: printing and parsing are inverse, and no text makes it panic.
 
 use dastac_stur::ast::{
-    Aspect, BinaryOp, CompareOp, Comparison, Directive, Expr, ExprKind, File, FormatItem,
-    FormatWord, Item, IterationOrder, LayoutItem, LayoutPart, Name, ReduceOp, Reduction, RuleItem,
-    ScheduleItem, SchedulePart, Span, Term, TypeItem,
+    Aspect, BinaryOp, CompareOp, Comparison, Directive, Expr, ExprKind, File, FormatItem, Item,
+    IterationOrder, LayoutItem, LayoutPart, Name, ReduceOp, Reduction, RuleItem, ScheduleItem,
+    SchedulePart, Span, Term, TypeItem,
 };
 use dastac_stur::reference::Evaluator;
 use dastac_stur::{Program, Role, load, parse};
@@ -128,10 +128,16 @@ fn item() -> impl Strategy<Value = Item> {
         iterators,
         span,
     });
-    let word =
-        (name(), names(0)).prop_map(move |(word, arguments)| FormatWord { word, arguments, span });
-    let format = (name(), prop::option::of(names(1)), prop::collection::vec(word, 1..4))
-        .prop_map(move |(tensor, iterators, words)| FormatItem { tensor, iterators, words, span });
+    let level = (name(), names(1)).prop_map(|(word, names)| {
+        let names: Vec<&str> = names.iter().map(|name| name.text.as_str()).collect();
+        format!("{}({})", word.text, names.join(" - "))
+    });
+    let text = prop::collection::vec(level, 1..4);
+    let text = text.prop_map(move |levels| Name { text: levels.join(", "), span });
+    let format =
+        (name(), prop::option::of(names(1)), text).prop_map(move |(tensor, iterators, format)| {
+            FormatItem { tensor, iterators, format, span }
+        });
     prop_oneof![
         1 => format.prop_map(Item::Format),
         1 => prop::collection::vec(layout, 1..3).prop_map(move |entries| Item::Layout(entries, span)),

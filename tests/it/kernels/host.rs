@@ -7,7 +7,7 @@ use dastac::driver::Lowered;
 use dastac::elements::Storage;
 use dastac::formats::storage::{Indices, LevelData};
 use dastac::formats::{Build, Tensor};
-use dastac::iterate::{LevelBuffers, Structure};
+use dastac::iterate::Structure;
 use dastac::loops::interp::{Data, run_steps};
 use dastac::loops::{BufferId, Mode, Module};
 use dastac::sched::{Phase, Stored};
@@ -134,16 +134,10 @@ impl<'a> Host<'a> {
             Data::Int(all) => Indices::U64(all.iter().map(|at| *at as u64).collect()),
             Data::Float(_) => unreachable!("indices are integers"),
         };
-        let levels = own.operand.levels.iter().map(|level| match level {
-            LevelBuffers::Dense => LevelData::Dense,
-            LevelBuffers::Compressed { positions, coordinates, .. } => LevelData::Compressed {
-                positions: indices(positions),
-                coordinates: indices(coordinates),
-            },
-            LevelBuffers::Singleton { coordinates } => {
-                LevelData::Singleton { coordinates: indices(coordinates) }
-            }
-        });
+        let levels =
+            own.operand.levels.iter().map(|level| {
+                LevelData::new(level.kind, level.arrays.iter().map(indices).collect())
+            });
         let values = match &self.arrays[&own.operand.values] {
             Data::Float(all) => Storage::from(all.clone()),
             Data::Int(all) => Storage::from(all.clone()),

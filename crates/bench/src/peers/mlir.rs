@@ -10,8 +10,8 @@ use dastac_runtime::Code;
 
 use crate::bindings::c::Compiler;
 use crate::bindings::sparsifier::Sparsifier;
+use dastac_formats::Kind;
 use dastac_formats::Tensor;
-use dastac_formats::storage::LevelData;
 use dastac_loops::BufferId;
 use dastac_sched::KERNEL;
 use dastac_stur::program::{Access, Element, TensorId};
@@ -269,15 +269,13 @@ impl Writer<'_> {
             return Err("it is given tensors in one format".into());
         };
         let (mut levels, mut lengths) = (Vec::new(), Vec::new());
-        for (dimension, data) in bound.format().order().iter().zip(bound.levels()) {
-            let kind = match data {
-                LevelData::Dense => "dense",
-                LevelData::Compressed { positions, coordinates } => {
-                    lengths.extend([positions.len(), coordinates.len()]);
-                    "compressed"
-                }
-                LevelData::Singleton { .. } => return Err("it is given no singletons".into()),
-            };
+        let order = bound.format().order().ok_or("it is given levels of dimensions only")?;
+        for (dimension, data) in order.iter().zip(bound.levels()) {
+            let kind = data.kind();
+            if ![Kind::DENSE, Kind::COMPRESSED].contains(&kind) {
+                return Err("it is given dense and compressed levels only".into());
+            }
+            lengths.extend(data.arrays().iter().map(|array| array.len()));
             levels.push(format!("d{dimension} : {kind}"));
         }
         // Arrays are those that dastac's kernel takes.

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use crate::bindings::blas::sparse::Matrix;
 use dastac_elements::Storage;
-use dastac_formats::Tensor;
-use dastac_formats::storage::{Indices, LevelData};
+use dastac_formats::storage::Indices;
+use dastac_formats::{Format, Tensor};
 use dastac_stur::program::{Element, TensorId};
 
 use super::blas;
@@ -44,27 +44,28 @@ pub(super) fn operands<'a>(laid: &Laid, shared: &'a Runner) -> Result<Operands<'
             return Err(format!("`{name}` does not stand in C order"));
         }
     }
-    let rows = (sparse.levels(), sparse.values().as_slice::<f64>(), sparse.shape());
-    match rows {
-        (
-            [LevelData::Dense, LevelData::Compressed { positions, coordinates }],
-            Some(values),
-            [height, width],
-        ) if in_rows(sparse) => Ok(Operands {
-            shape: [*height as usize, *width as usize],
-            positions,
-            coordinates,
-            values,
-            dense,
-            output,
-            columns: shared.facts()[dense.0].shape.get(1).map_or(1, |columns| *columns as usize),
-        }),
+    let rows = (sparse.values().as_slice::<f64>(), sparse.shape());
+    let arrays = sparse.levels().get(1);
+    let arrays = arrays.and_then(|level| Some((level.positions()?, level.coordinates()?)));
+    match (rows, arrays) {
+        ((Some(values), [height, width]), Some((positions, coordinates)))
+            if *sparse.format() == Format::csr() =>
+        {
+            Ok(Operands {
+                shape: [*height as usize, *width as usize],
+                positions,
+                coordinates,
+                values,
+                dense,
+                output,
+                columns: shared.facts()[dense.0]
+                    .shape
+                    .get(1)
+                    .map_or(1, |columns| *columns as usize),
+            })
+        }
         _ => Err("it is measured on rows of 64-bit numbers only".into()),
     }
-}
-
-fn in_rows(tensor: &Tensor) -> bool {
-    tensor.format().order().is_sorted()
 }
 
 /// MKL's, on rows as they stand (`mkl-rows`) or stored anew as it likes (`mkl`).

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use crate::bindings::c::Compiler;
 use crate::bindings::taco::{Input, Kernel, Level};
 use dastac_elements::Storage;
-use dastac_formats::Tensor;
-use dastac_formats::storage::{Indices, LevelData};
+use dastac_formats::storage::Indices;
+use dastac_formats::{Kind, Tensor};
 use dastac_stur::Role;
 use dastac_stur::program::TensorId;
 
@@ -179,13 +179,13 @@ fn stored(tensor: &Tensor) -> Option<(Vec<Level>, Vec<f64>)> {
     let narrow = |array: &Indices| -> Option<Vec<i32>> {
         array.iter().map(|at| i32::try_from(at).ok()).collect()
     };
-    let levels = tensor.levels().iter().map(|level| match level {
-        LevelData::Dense => Some(Level::Dense),
-        LevelData::Compressed { positions, coordinates } => Some(Level::Compressed {
-            positions: narrow(positions)?,
-            coordinates: narrow(coordinates)?,
+    let levels = tensor.levels().iter().map(|level| match level.kind() {
+        kind if kind == Kind::DENSE => Some(Level::Dense),
+        kind if kind == Kind::COMPRESSED => Some(Level::Compressed {
+            positions: narrow(level.positions()?)?,
+            coordinates: narrow(level.coordinates()?)?,
         }),
-        LevelData::Singleton { .. } => None,
+        _ => None,
     });
     let values = tensor.values().as_slice::<f64>()?.to_vec();
     Some((levels.collect::<Option<_>>()?, values))

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::bindings::c::Compiler;
+use dastac_formats::Kind;
 use dastac_formats::storage::LevelData;
 use dastac_stur::infer::Statement;
 use dastac_stur::program::TensorId;
@@ -74,7 +75,7 @@ pub(super) fn system(
 fn format(shared: &Runner, id: TensorId) -> String {
     let dense = || "d".repeat(shared.facts()[id.0].shape.len());
     shared.bound(id).map_or_else(dense, |tensor| {
-        let letter = |level: &LevelData| if *level == LevelData::Dense { 'd' } else { 's' };
+        let letter = |level: &LevelData| if level.kind() == Kind::DENSE { 'd' } else { 's' };
         tensor.levels().iter().map(letter).collect()
     })
 }

@@ -1,15 +1,22 @@
-//! Formats: how a tensor is stored, level by level, after the format abstraction of Chou, Kjolstad and Amarasinghe (OOPSLA'18).
+//! Formats: how a tensor is stored, as an index map and levels.
 //!
-//! They are those of the language's `:F` ([`dastac_stur::format`]). A level's positions in memory are: of a dense one, `p * n + i` below position `p`; of
-//! a compressed one, those from `positions[p]` to `positions[p + 1]`; of a singleton, `p` itself.
+//! The map leads from a tensor's coordinates to those of the levels ([`IndexMap`]); each level stores its coordinates below every
+//! position of the level before (the format abstraction of Chou, Kjolstad and Amarasinghe, OOPSLA'18; see [`crate::level`]).
+//!
+//! Invariants of a [`Format`] that [`Format::with_map`] made: the map has one expression for each level; a level whose coordinate follows
+//! from those before is an offset level, and no other is one; a singleton stands behind a level that is not unique, and a level that is not
+//! unique is the last or stands before a singleton; levels without arrays of coordinates are ordered and unique.
 
+mod map;
+mod names;
 mod parse;
 
+use std::fmt;
 use std::ops::Range;
 
-pub use dastac_stur::format::{
-    Capabilities, Format, FormatName, Impossible, Kind, Level, NAMES, Reason, default_names,
-};
+pub use crate::level::{KINDS, Kind, Level, Properties};
+pub use map::{Arithmetic, Atom, IndexMap, LevelExpr, Linear, NotInvertible};
+pub use names::{FormatName, NAMES, default_names, levels_of_code};
 pub use parse::parse;
 
 /// What is wrong with a format.
@@ -20,8 +27,240 @@ pub struct FormatError {
     pub message: String,
     /// The part of the text that it is about, in bytes.
     pub span: Range<usize>,
+    /// A few words about that part.
+    pub label: &'static str,
     /// What to write instead.
     pub hint: Option<String>,
+}
+
+/// How a tensor is stored.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Format {
+    levels: Vec<Level>,
+    map: IndexMap,
+}
+
+/// A format that cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Impossible {
+    /// The level that is at fault, from 0.
+    pub level: usize,
+    /// What is wrong with it.
+    pub reason: Reason,
+}
+
+/// What is wrong with a level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// The coordinate of a dimension does not follow from those of the levels.
+    Missing {
+        /// The dimension.
+        dimension: usize,
+    },
+    /// There are not as many levels as expressions of the map.
+    Order,
+    /// The coordinate of the level follows from those of the levels before it.
+    Repeated,
+    /// An offset level whose coordinate does not follow from those of the levels before it.
+    NotDerived,
+    /// A level without coordinates that is not ordered, or not unique.
+    Fixed,
+    /// A singleton behind a level that is unique.
+    Singleton,
+    /// A level that is not unique, with no singleton behind it.
+    NotUnique,
+}
+
+impl Format {
+    /// A format of levels over dimensions: level k stores dimension `order[k]`.
+    ///
+    /// # Errors
+    /// An order that is no permutation of the dimensions; levels that cannot follow each other.
+    pub fn new(levels: Vec<Level>, order: Vec<usize>) -> Result<Format, Impossible> {
+        let wrong = |_| Impossible { level: 0, reason: Reason::Order };
+        if order.iter().any(|dimension| *dimension >= levels.len()) {
+            return Err(Impossible { level: 0, reason: Reason::Order });
+        }
+        Format::with_map(levels, IndexMap::permutation(&order).map_err(wrong)?)
+    }
+
+    /// A format of levels over the expressions of a map.
+    ///
+    /// # Errors
+    /// Levels that cannot follow each other, or that store what follows from the levels before.
+    pub fn with_map(levels: Vec<Level>, map: IndexMap) -> Result<Format, Impossible> {
+        if levels.len() != map.levels().len() {
+            return Err(Impossible { level: 0, reason: Reason::Order });
+        }
+        for (at, level) in levels.iter().enumerate() {
+            let next = levels.get(at + 1);
+            let unique_before = at == 0 || levels[at - 1].unique;
+            let reason = if !level.kind.is_flexible() && !(level.unique && level.ordered) {
+                Reason::Fixed
+            } else if level.kind.follows_entries() && unique_before {
+                Reason::Singleton
+            } else if !level.unique && next.is_some_and(|next| !next.kind.follows_entries()) {
+                Reason::NotUnique
+            } else if map.is_derived(at) && !level.kind.is_derived() {
+                Reason::Repeated
+            } else if level.kind.is_derived() && !map.is_derived(at) {
+                Reason::NotDerived
+            } else {
+                continue;
+            };
+            return Err(Impossible { level: at, reason });
+        }
+        Ok(Format { levels, map })
+    }
+
+    /// Every element, in row-major order.
+    pub fn dense(rank: usize) -> Format {
+        Format { levels: vec![Level::DENSE; rank], map: IndexMap::identity(rank) }
+    }
+
+    /// Rows, all of them, with the columns of their entries.
+    pub fn csr() -> Format {
+        Format { levels: vec![Level::DENSE, Level::COMPRESSED], map: IndexMap::identity(2) }
+    }
+
+    /// Columns, all of them, with the rows of their entries.
+    pub fn csc() -> Format {
+        Format::csr().transposed()
+    }
+
+    /// All levels compressed.
+    pub fn csf(rank: usize) -> Format {
+        Format { levels: vec![Level::COMPRESSED; rank], map: IndexMap::identity(rank) }
+    }
+
+    /// A sorted list of entries.
+    pub fn coo(rank: usize) -> Format {
+        let levels = (0..rank).map(|at| match (at, at + 1 == rank) {
+            (0, true) => Level::COMPRESSED,
+            (0, false) => Level::COMPRESSED_NONUNIQUE,
+            (_, true) => Level::SINGLETON,
+            (_, false) => Level::SINGLETON_NONUNIQUE,
+        });
+        Format { levels: levels.collect(), map: IndexMap::identity(rank) }
+    }
+
+    /// A matrix by diagonals: those that are not empty, each from the first row to the last.
+    pub fn dia() -> Format {
+        let (i, j) = (LevelExpr::dimension(0), LevelExpr::dimension(1));
+        let diagonal = i.times(-1).and_then(|negative| j.plus(&negative));
+        let map = diagonal.and_then(|diagonal| IndexMap::new(2, vec![diagonal, i, j]).ok());
+        let levels = vec![Level::COMPRESSED, Level::DENSE, Level::OFFSET];
+        // The map is invertible; it is written down above.
+        map.map_or_else(Format::csr, |map| Format { levels, map })
+    }
+
+    /// The same levels of a matrix with its dimensions in the other order.
+    fn transposed(self) -> Format {
+        let columns_first = IndexMap::permutation(&[1, 0]);
+        Format { map: columns_first.unwrap_or(self.map), ..self }
+    }
+
+    /// The format of a name, if there is one for the rank.
+    pub fn named(name: &str, rank: usize) -> Option<Format> {
+        let entry = NAMES.iter().find(|entry| entry.name == name)?;
+        entry.rank.is_none_or(|needed| needed == rank).then(|| entry.format(rank))
+    }
+
+    /// Its name, if it has one.
+    pub fn name(&self) -> Option<&'static str> {
+        let mut names = NAMES.iter().filter(|_| self.rank() > 0);
+        names
+            .find(|entry| Format::named(entry.name, self.rank()).as_ref() == Some(self))
+            .map(|entry| entry.name)
+    }
+
+    /// The number of dimensions of the tensor. There may be more levels.
+    pub fn rank(&self) -> usize {
+        self.map.rank()
+    }
+
+    /// The levels, outermost first.
+    pub fn levels(&self) -> &[Level] {
+        &self.levels
+    }
+
+    /// From a tensor's coordinates to those of the levels.
+    pub fn map(&self) -> &IndexMap {
+        &self.map
+    }
+
+    /// The dimension that each level stores; nothing where levels store anything else than dimensions.
+    pub fn order(&self) -> Option<Vec<usize>> {
+        self.map.order()
+    }
+
+    /// The same levels over dimensions in another order: level k stores dimension `order[k]`.
+    ///
+    /// # Errors
+    /// An order that is no permutation of the dimensions.
+    pub fn with_order(&self, order: Vec<usize>) -> Result<Format, Impossible> {
+        Format::new(self.levels.clone(), order)
+    }
+
+    /// The format of the tensor of level coordinates: the same levels, each of which stores a dimension of its own.
+    pub fn of_levels(&self) -> Format {
+        Format { levels: self.levels.clone(), map: IndexMap::identity(self.levels.len()) }
+    }
+
+    /// How many of the last levels store no coordinates: below the others, elements are stored as blocks, zeros included.
+    pub fn block_levels(&self) -> usize {
+        let whole = |level: &&Level| level.is_full() || level.kind.is_derived();
+        self.levels.iter().rev().take_while(whole).count()
+    }
+
+    /// The expressions of the levels above the blocks: all elements are stored at whose values of these one is.
+    pub fn above_blocks(&self) -> &[LevelExpr] {
+        &self.map.levels()[..self.levels.len() - self.block_levels()]
+    }
+
+    /// Whether elements are stored as blocks, where a zero is no entry.
+    pub fn has_blocks(&self) -> bool {
+        self.levels.is_empty() || self.block_levels() > 0
+    }
+
+    /// `DC`, one letter a level. Levels before a singleton are not unique, all others are. Nothing if the
+    /// format cannot be said like this.
+    pub fn code(&self) -> Option<String> {
+        let code: String = self.levels.iter().map(|level| level.kind.letter()).collect();
+        let same = !code.is_empty()
+            && levels_of_code(&code).as_ref() == Some(&self.levels)
+            && self.order().is_some();
+        same.then_some(code)
+    }
+
+    /// `dense(i), compressed(j)`, with names for the dimensions.
+    pub fn spelled(&self, names: &[impl AsRef<str>]) -> String {
+        let levels = self.levels.iter().zip(self.map.levels()).map(|(level, expr)| {
+            let (kind, expr) = (level.kind, expr.text(names));
+            let nonunique = if level.unique { "" } else { ", nonunique" };
+            let unordered = if level.ordered { "" } else { ", unordered" };
+            format!("{kind}({expr}{nonunique}{unordered})")
+        });
+        levels.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The shortest way to write it, with [`default_names`] for dimensions where they are needed.
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(name) = self.name() {
+            return f.write_str(name);
+        }
+        let names = default_names(self.rank());
+        match (self.code(), self.order()) {
+            (Some(code), Some(order)) if order.is_sorted() => f.write_str(&code),
+            (Some(code), Some(order)) => {
+                let order: Vec<&str> = order.iter().map(|d| names[*d].as_str()).collect();
+                write!(f, "{code}({})", order.join(", "))
+            }
+            _ => f.write_str(&self.spelled(&names)),
+        }
+    }
 }
 
 #[cfg(test)]

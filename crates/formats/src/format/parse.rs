@@ -2,25 +2,24 @@
 //!
 //! ```text
 //! format = NAME | CODE | (NAME | CODE) "(" dimension, .. ")" | level, ..
-//! level  = ("dense" | "compressed" | "singleton") "(" dimension ("," ("nonunique" | "unordered"))* ")"
+//! level  = KIND "(" expression ("," ("nonunique" | "unordered"))* ")"
 //! ```
 //!
-//! A name or code without dimensions stores them in their own order. `csc` and `dcsc` are names for
-//! matrices, and codes for tensors of rank 3 and 4. Upper and lower case are
-//! the same in names of formats and codes, not in those of dimensions.
+//! An expression is a quasi-affine one of dimensions: `i`, `j - i`, `i / 4`, `i % 4`, `(i + 2 * j) / 8`; `/` rounds down. A
+//! name or code without dimensions stores them in their own order. `csc` and `dcsc` are names for matrices, and codes for tensors of
+//! rank 3 and 4. Upper and lower case are the same in names of formats and codes, not in those of dimensions.
 
 use std::ops::Range;
 
-use dastac_stur::format::levels_of_code;
+use super::{Format, FormatError, FormatName, Impossible, IndexMap, KINDS, Kind, Level};
+use super::{LevelExpr, NAMES, Reason, levels_of_code};
+use crate::hint::similar;
 
-use super::{Format, FormatError, FormatName, Impossible, Kind, Level, NAMES, Reason};
-
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token<'t> {
     Word(&'t str),
-    Open,
-    Close,
-    Comma,
+    /// One of `( ) , + - * / %`.
+    Mark(char),
 }
 
 struct Parser<'t, 'n, N> {
@@ -34,13 +33,36 @@ struct Parser<'t, 'n, N> {
 struct Item<'t> {
     word: &'t str,
     span: Range<usize>,
-    arguments: Option<Vec<(&'t str, Range<usize>)>>,
+    /// With the parentheses.
+    whole: Range<usize>,
+    arguments: Option<Vec<Argument<'t>>>,
+}
+
+/// What stands between commas.
+struct Argument<'t> {
+    tokens: Vec<(Token<'t>, Range<usize>)>,
+    span: Range<usize>,
+}
+
+impl<'t> Argument<'t> {
+    fn word(&self) -> Option<&'t str> {
+        match self.tokens[..] {
+            [(Token::Word(word), _)] => Some(word),
+            _ => None,
+        }
+    }
 }
 
 type Result<T> = std::result::Result<T, FormatError>;
 
-fn fail<T>(span: Range<usize>, message: impl Into<String>, hint: Option<String>) -> Result<T> {
-    Err(FormatError { message: message.into(), span, hint })
+fn fail<T>(
+    span: Range<usize>,
+    message: impl Into<String>,
+    label: &'static str,
+    hint: impl Into<String>,
+) -> Result<T> {
+    let hint = Some(hint.into()).filter(|hint| !hint.is_empty());
+    Err(FormatError { message: message.into(), span, label, hint })
 }
 
 /// Reads `csr`, `DCC`, `coo(k, i, j)` or `dense(i), compressed(j)` for a tensor with these dimensions.
@@ -51,14 +73,19 @@ pub fn parse(text: &str, names: &[impl AsRef<str>]) -> Result<Format> {
     let tokens = lex(text)?;
     let mut parser = Parser { text, tokens, at: 0, names };
     let items = parser.items()?;
-    let spelled =
-        |item: &Item| kind(item.word).is_some() && (item.arguments.is_some() || items.len() > 1);
     if let [only] = items.as_slice()
-        && !(spelled(only) && parser.is_spelled(only))
+        && !is_level(only)
     {
         return parser.named(only);
     }
     parser.spelled(&items)
+}
+
+/// Whether one item alone is a level of a vector: `dense(i, j)` is the named format with an order, `dense` too.
+fn is_level(item: &Item) -> bool {
+    let Some(kind) = Kind::named(item.word) else { return false };
+    let named = NAMES.iter().any(|entry| entry.name == kind.word());
+    item.arguments.as_ref().is_some_and(|given| !named || given.len() == 1)
 }
 
 fn lex(text: &str) -> Result<Vec<(Token<'_>, Range<usize>)>> {
@@ -67,9 +94,7 @@ fn lex(text: &str) -> Result<Vec<(Token<'_>, Range<usize>)>> {
     while let Some((start, c)) = rest.next() {
         let token = match c {
             c if c.is_whitespace() => continue,
-            '(' => Token::Open,
-            ')' => Token::Close,
-            ',' => Token::Comma,
+            '(' | ')' | ',' | '+' | '-' | '*' | '/' | '%' => Token::Mark(c),
             c if is_word(c) => {
                 while rest.peek().is_some_and(|(_, c)| is_word(*c)) {
                     rest.next();
@@ -80,7 +105,7 @@ fn lex(text: &str) -> Result<Vec<(Token<'_>, Range<usize>)>> {
             }
             other => {
                 let message = format!("`{other}` has no meaning in a format");
-                return fail(start..start + other.len_utf8(), message, None);
+                return fail(start..start + other.len_utf8(), message, "unknown", "");
             }
         };
         tokens.push((token, start..start + 1));
@@ -92,14 +117,19 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '.'
 }
 
-fn kind(word: &str) -> Option<Kind> {
-    Kind::ALL.into_iter().find(|kind| word.eq_ignore_ascii_case(kind.word()))
+/// `dense`, `compressed` and `singleton`.
+fn kinds() -> String {
+    let words: Vec<String> = KINDS.iter().map(|kind| format!("`{kind}`")).collect();
+    match words.split_last() {
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
+    }
 }
 
 fn known() -> String {
-    let names: Vec<String> = NAMES.iter().map(|name| format!("`{}`", name.name)).collect();
+    let names: Vec<&str> = NAMES.iter().map(|name| name.name).collect();
     format!(
-        "formats have names ({}), codes of one letter a level (`DCC`: dense, compressed, singleton), or are spelled \
+        "formats have names ({}), codes of one letter a level (`DCC`: dense, compressed, compressed), or are spelled \
          `dense(i), compressed(j)`",
         names.join(", ")
     )
@@ -109,53 +139,72 @@ impl<'t, N: AsRef<str>> Parser<'t, '_, N> {
     fn items(&mut self) -> Result<Vec<Item<'t>>> {
         let mut items = Vec::new();
         loop {
-            let (word, span) = self.word("a format or a level", known)?;
-            let mut item = Item { word, span, arguments: None };
-            if self.take(&Token::Open) {
+            let (word, span) = self.word("a format or a level", &known)?;
+            let mut item = Item { word, whole: span.clone(), span, arguments: None };
+            if self.take('(') {
                 item.arguments = Some(self.arguments(&item)?);
+                item.whole.end = self.tokens[self.at - 1].1.end;
             }
             items.push(item);
             if self.at == self.tokens.len() {
                 return Ok(items);
             }
-            if !self.take(&Token::Comma) {
+            if !self.take(',') {
                 let span = self.tokens[self.at].1.clone();
-                return fail(span, "levels are separated by commas", None);
+                return fail(span, "levels are separated by commas", "expected `,`", "");
             }
         }
     }
 
-    fn arguments(&mut self, item: &Item) -> Result<Vec<(&'t str, Range<usize>)>> {
+    fn arguments(&mut self, item: &Item) -> Result<Vec<Argument<'t>>> {
         let mut arguments = Vec::new();
         loop {
-            let hint = format!("such as `{}({})`", item.word, self.list());
-            arguments.push(self.word("a dimension", || hint)?);
-            if self.take(&Token::Close) {
+            let argument = self.argument();
+            if argument.tokens.is_empty() {
+                let hint = format!("such as `{}({})`", item.word, self.list());
+                return fail(self.next_span(), "a dimension is missing here", "missing", hint);
+            }
+            arguments.push(argument);
+            if self.take(')') {
                 return Ok(arguments);
             }
-            if !self.take(&Token::Comma) {
+            if !self.take(',') {
                 let span = self.next_span();
-                return fail(span, "this parenthesis is not closed", None);
+                return fail(span, "this parenthesis is not closed", "expected `)`", "");
             }
         }
     }
 
-    fn word(
-        &mut self,
-        what: &str,
-        hint: impl FnOnce() -> String,
-    ) -> Result<(&'t str, Range<usize>)> {
+    /// The tokens up to a comma or a closing parenthesis.
+    fn argument(&mut self) -> Argument<'t> {
+        let (first, mut open) = (self.at, 0usize);
+        while let Some((token, _)) = self.tokens.get(self.at) {
+            match token {
+                Token::Mark(',' | ')') if open == 0 => break,
+                Token::Mark('(') => open += 1,
+                Token::Mark(')') => open -= 1,
+                _ => {}
+            }
+            self.at += 1;
+        }
+        let tokens = self.tokens[first..self.at].to_vec();
+        let start = tokens.first().map_or(0, |(_, span)| span.start);
+        let end = tokens.last().map_or(0, |(_, span)| span.end);
+        Argument { tokens, span: start..end }
+    }
+
+    fn word(&mut self, what: &str, hint: &dyn Fn() -> String) -> Result<(&'t str, Range<usize>)> {
         match self.tokens.get(self.at).cloned() {
             Some((Token::Word(word), span)) => {
                 self.at += 1;
                 Ok((word, span))
             }
-            _ => fail(self.next_span(), format!("{what} is missing here"), Some(hint())),
+            _ => fail(self.next_span(), format!("{what} is missing here"), "missing", hint()),
         }
     }
 
-    fn take(&mut self, token: &Token<'_>) -> bool {
-        let found = self.tokens.get(self.at).is_some_and(|(found, _)| found == token);
+    fn take(&mut self, mark: char) -> bool {
+        let found = self.tokens.get(self.at).is_some_and(|(token, _)| *token == Token::Mark(mark));
         self.at += usize::from(found);
         found
     }
@@ -169,178 +218,315 @@ impl<'t, N: AsRef<str>> Parser<'t, '_, N> {
         self.names.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(", ")
     }
 
-    /// Whether one item is a level of a vector: `dense(i)` of a matrix is the named format with an order that is too short.
-    fn is_spelled(&self, item: &Item) -> bool {
-        kind(item.word) != Some(Kind::Dense)
-            || item.arguments.as_ref().is_some_and(|given| given.len() == 1)
-    }
-
-    fn dimension(&self, (name, span): &(&str, Range<usize>)) -> Result<usize> {
-        match self.names.iter().position(|known| known.as_ref() == *name) {
-            Some(dimension) => Ok(dimension),
-            None => fail(
-                span.clone(),
-                format!("there is no dimension `{name}`"),
-                Some(format!("the tensor's dimensions: {}", self.list())),
-            ),
-        }
-    }
-
     /// `csr`, `DCC`, `coo(j, i)`.
     fn named(&self, item: &Item) -> Result<Format> {
         let rank = self.names.len();
         let lower = item.word.to_ascii_lowercase();
-        let name = NAMES.iter().find(|entry| entry.name == lower);
+        let code = levels_of_code(item.word);
         let fits = |entry: &&FormatName| entry.rank.is_none_or(|needed| needed == rank);
-        let is_code = || levels_of_code(item.word).is_some_and(|levels| levels.len() == rank);
-        let name = name.filter(|entry| fits(entry) || !is_code());
-        let format = match name {
-            Some(entry) => match Format::named(entry.name, rank) {
-                Some(format) => format,
-                None => {
-                    let needed = entry.rank.unwrap_or_default();
-                    return fail(
-                        item.span.clone(),
-                        format!(
-                            "`{lower}` stores tensors of rank {needed}, this one has rank {rank}"
-                        ),
-                        Some("`csf`, `coo` and codes such as `DCC` are for any rank".into()),
-                    );
-                }
-            },
-            None => {
-                let Some(levels) = levels_of_code(item.word) else {
-                    return fail(
-                        item.span.clone(),
-                        format!("there is no format `{}`", item.word),
-                        Some(known()),
-                    );
-                };
-                if levels.len() != rank {
-                    return fail(
-                        item.span.clone(),
-                        format!(
-                            "`{}` has {} levels, but the tensor has rank {rank}",
-                            item.word,
-                            levels.len()
-                        ),
-                        None,
-                    );
-                }
-                self.checked(levels, (0..rank).collect(), item.span.clone())?
-            }
+        let is_code = code.as_ref().is_some_and(|levels| levels.len() == rank);
+        let entry = NAMES.iter().find(|entry| entry.name == lower);
+        let entry = entry.filter(|entry| fits(entry) || !is_code);
+        let format = match entry {
+            Some(entry) => self.of_name(entry, item)?,
+            None => self.of_code(code, item)?,
         };
         let Some(arguments) = &item.arguments else { return Ok(format) };
-        let order = self.order(arguments.iter(), item.span.clone())?;
-        if order == (0..rank).collect::<Vec<_>>() {
+        let order = self.order(arguments, item)?;
+        if order.is_sorted() {
             return Ok(format);
         }
-        if name.is_some_and(|entry| entry.rank.is_some()) {
+        if entry.is_some_and(|entry| entry.rank.is_some()) {
             return fail(
-                item.span.clone(),
+                item.whole.clone(),
                 format!("`{lower}` has an order of its own"),
-                Some("`csc` is `csr` with columns first; codes take any order: `DC(j, i)`".into()),
+                "another order",
+                "`csc` is `csr` with columns first; codes take any order: `DC(j, i)`",
             );
         }
-        self.checked(format.levels().to_vec(), order, item.span.clone())
+        let permuted = format.with_order(order);
+        permuted.or_else(|error| self.refused(error, &|_| item.span.clone()))
     }
 
-    /// `dense(i), compressed(j)`.
-    fn spelled(&self, items: &[Item]) -> Result<Format> {
-        let mut levels = Vec::new();
-        let mut dimensions = Vec::new();
-        for item in items {
-            let Some(kind) = kind(item.word) else {
-                return fail(
+    fn of_name(&self, entry: &FormatName, item: &Item) -> Result<Format> {
+        let rank = self.names.len();
+        Format::named(entry.name, rank).map_or_else(
+            || {
+                let (name, needed) = (entry.name, entry.rank.unwrap_or_default());
+                fail(
                     item.span.clone(),
-                    format!("there is no level `{}`", item.word),
-                    Some("levels are `dense`, `compressed` and `singleton`".into()),
-                );
-            };
-            let Some([dimension, words @ ..]) = item.arguments.as_deref() else {
-                return fail(
-                    item.span.clone(),
-                    "this level does not say which dimension it stores",
-                    Some(format!(
-                        "such as `{}({})`",
-                        item.word,
-                        self.names.first().map_or("i", AsRef::as_ref)
-                    )),
-                );
-            };
-            let mut level = Level { kind, ordered: true, unique: true };
-            for (word, span) in words {
-                match *word {
-                    "nonunique" => level.unique = false,
-                    "unordered" => level.ordered = false,
-                    "unique" => level.unique = true,
-                    "ordered" => level.ordered = true,
-                    _ => {
-                        let hint =
-                            "a level stores one dimension, and may be `nonunique` or `unordered`";
-                        let message = format!("`{word}` has no meaning here");
-                        return fail(span.clone(), message, Some(hint.into()));
-                    }
-                }
-            }
-            levels.push(level);
-            dimensions.push(dimension);
+                    format!("`{name}` stores tensors of rank {needed}, this one has rank {rank}"),
+                    "another rank",
+                    "`csf`, `coo` and codes such as `DCC` are for any rank",
+                )
+            },
+            Ok,
+        )
+    }
+
+    fn of_code(&self, code: Option<Vec<Level>>, item: &Item) -> Result<Format> {
+        let (rank, span) = (self.names.len(), item.span.clone());
+        let Some(levels) = code else {
+            let names = NAMES.iter().map(|entry| entry.name);
+            let lower = item.word.to_ascii_lowercase();
+            let close = similar(&lower, names.chain(KINDS.iter().map(|kind| kind.word())));
+            let hint = close.map_or_else(known, |close| format!("did you mean `{close}`?"));
+            return fail(span, format!("there is no format `{}`", item.word), "unknown", hint);
+        };
+        if levels.len() != rank {
+            let (word, count) = (item.word, levels.len());
+            let message = format!("`{word}` has {count} levels, but the tensor has rank {rank}");
+            let hint =
+                "one letter for each dimension: D, C and S for dense, compressed and singleton";
+            return fail(span, message, "another rank", hint);
         }
-        let order = self.order(dimensions.into_iter(), 0..self.text.len())?;
-        self.checked(levels, order, 0..self.text.len())
+        let format = Format::new(levels, (0..rank).collect());
+        format.or_else(|error| self.refused(error, &|_| item.span.clone()))
     }
 
     /// Each dimension once.
-    fn order<'a>(
-        &self,
-        given: impl Iterator<Item = &'a (&'t str, Range<usize>)>,
-        whole: Range<usize>,
-    ) -> Result<Vec<usize>>
-    where
-        't: 'a,
-    {
+    fn order(&self, given: &[Argument], item: &Item) -> Result<Vec<usize>> {
         let mut order = Vec::new();
-        for name in given {
-            let dimension = self.dimension(name)?;
+        let hint = || format!("there is one level for each of {}", self.list());
+        for argument in given {
+            let Some(dimension) = self.expression(argument)?.as_dimension() else {
+                let message = "an order is one of dimensions";
+                return fail(argument.span.clone(), message, "not a dimension", self.list());
+            };
             if order.contains(&dimension) {
-                return fail(name.1.clone(), format!("`{}` is stored twice", name.0), None);
+                let message = format!("`{}` is stored twice", self.names[dimension].as_ref());
+                return fail(argument.span.clone(), message, "again", hint());
             }
             order.push(dimension);
         }
         match (0..self.names.len()).find(|dimension| !order.contains(dimension)) {
             None => Ok(order),
-            Some(missing) => fail(
-                whole,
-                format!("no level stores `{}`", self.names[missing].as_ref()),
-                Some(format!("there is one level for each of {}", self.list())),
-            ),
+            Some(missing) => {
+                let message = format!("no level stores `{}`", self.names[missing].as_ref());
+                fail(item.whole.clone(), message, "not all dimensions", hint())
+            }
         }
     }
 
-    fn checked(&self, levels: Vec<Level>, order: Vec<usize>, span: Range<usize>) -> Result<Format> {
-        Format::new(levels, order).or_else(|error| {
-            let (message, hint) = described(error);
-            fail(span, message, hint.map(Into::into))
-        })
+    /// `dense(i), compressed(j)`.
+    fn spelled(&self, items: &[Item]) -> Result<Format> {
+        let (mut levels, mut exprs) = (Vec::new(), Vec::new());
+        for item in items {
+            let (level, expr) = self.level(item)?;
+            levels.push(level);
+            exprs.push(expr);
+        }
+        let whole = 0..self.text.trim_end().len();
+        let span = |level: usize| items.get(level).map_or(whole.clone(), |item| item.whole.clone());
+        let map = IndexMap::new(self.names.len(), exprs.clone());
+        let error = match map {
+            Ok(map) => match Format::with_map(levels, map) {
+                Ok(format) => return Ok(format),
+                Err(error) => error,
+            },
+            Err(error) => {
+                let dimension = error.dimension;
+                let twice = |at: &usize| exprs[..*at].contains(&exprs[*at]);
+                match (0..exprs.len()).find(twice) {
+                    Some(level) => Impossible { level, reason: Reason::Repeated },
+                    None => {
+                        Impossible { level: items.len(), reason: Reason::Missing { dimension } }
+                    }
+                }
+            }
+        };
+        let expression = |level: usize| match (error.reason, items.get(level)) {
+            (Reason::Repeated | Reason::NotDerived, Some(item)) => {
+                let first = item.arguments.as_ref().and_then(|all| all.first());
+                first.map_or(item.whole.clone(), |argument| argument.span.clone())
+            }
+            _ => span(level),
+        };
+        self.refused(error, &expression)
+    }
+
+    fn level(&self, item: &Item) -> Result<(Level, LevelExpr)> {
+        let Some(kind) = Kind::named(item.word) else {
+            let close = similar(item.word, KINDS.iter().map(|kind| kind.word()));
+            let hint = match close {
+                Some(close) => format!("did you mean `{close}`?"),
+                None => format!("levels are {}", kinds()),
+            };
+            let message = format!("there is no level `{}`", item.word);
+            return fail(item.span.clone(), message, "unknown", hint);
+        };
+        let Some([expr, words @ ..]) = item.arguments.as_deref() else {
+            let first = self.names.first().map_or("i", AsRef::as_ref);
+            let message = "this level does not say which dimension it stores";
+            let hint = format!("such as `{kind}({first})`");
+            return fail(item.span.clone(), message, "of which dimension?", hint);
+        };
+        let mut level = Level::of(kind);
+        for argument in words {
+            match argument.word() {
+                Some("nonunique") => level.unique = false,
+                Some("unordered") => level.ordered = false,
+                Some("unique") => level.unique = true,
+                Some("ordered") => level.ordered = true,
+                _ => {
+                    let hint =
+                        "a level stores one dimension, and may be `nonunique` or `unordered`";
+                    let message =
+                        format!("`{}` has no meaning here", &self.text[argument.span.clone()]);
+                    return fail(argument.span.clone(), message, "unknown", hint);
+                }
+            }
+        }
+        Ok((level, self.expression(expr)?))
+    }
+
+    fn expression(&self, argument: &Argument) -> Result<LevelExpr> {
+        let end = argument.span.end;
+        let mut expression = Expression { parser: self, tokens: &argument.tokens, at: 0, end };
+        let value = expression.sum()?;
+        match argument.tokens.get(expression.at) {
+            None => Ok(value),
+            Some((_, span)) => {
+                let hint = "such as `j - i`, `i / 4`, `i % 4`";
+                fail(span.clone(), "this is no expression of dimensions", "not expected", hint)
+            }
+        }
+    }
+
+    /// What is wrong with a format, and what to write instead.
+    fn refused(&self, error: Impossible, span: &dyn Fn(usize) -> Range<usize>) -> Result<Format> {
+        let span = span(error.level);
+        let hint = || format!("there is one level for each of {}", self.list());
+        match error.reason {
+            Reason::Missing { dimension } => {
+                let message = format!("no level stores `{}`", self.names[dimension].as_ref());
+                let hint =
+                    format!("the coordinates of the levels must tell all of {} apart", self.list());
+                fail(span, message, "not all dimensions", hint)
+            }
+            Reason::Order => {
+                fail(span, "levels that do not store every dimension once", "this level", hint())
+            }
+            Reason::Repeated => {
+                let text = self.text.get(span.clone()).unwrap_or_default();
+                fail(span.clone(), format!("`{text}` is stored twice"), "again", hint())
+            }
+            Reason::NotDerived => fail(
+                span,
+                "an offset level whose coordinate does not follow from those of the levels before it",
+                "this coordinate",
+                "such as `compressed(j - i), dense(i), offset(j)`",
+            ),
+            Reason::Fixed => fail(
+                span,
+                "a level without coordinates is always ordered and unique",
+                "this level",
+                "leave the word out",
+            ),
+            Reason::Singleton => fail(
+                span,
+                "a singleton behind a level that is unique",
+                "this level",
+                "a singleton holds one coordinate for each entry: `compressed(i, nonunique), singleton(j)`",
+            ),
+            Reason::NotUnique => fail(
+                span,
+                "a level that is not unique, with no singleton behind it",
+                "this level",
+                "leave `nonunique` out, or store the next dimension as a singleton",
+            ),
+        }
     }
 }
 
-/// What is wrong with a format, and what to write instead.
-fn described(Impossible { level, reason }: Impossible) -> (String, Option<&'static str>) {
-    let level = level + 1;
-    match reason {
-        Reason::Order => ("the levels do not store every dimension once".into(), None),
-        Reason::Dense => ("a dense level is always ordered and unique".into(), None),
-        Reason::Singleton => (
-            format!("level {level} is a singleton, but the one before it is unique"),
-            Some(
-                "a singleton holds one coordinate for each position of the level before, so that one holds a coordinate for each entry: \
-                 `compressed(i, nonunique), singleton(j)`",
-            ),
-        ),
-        Reason::NotUnique => (
-            format!("level {level} is not unique, but no singleton follows it"),
-            Some("leave `nonunique` out, or store the next dimension as a singleton"),
-        ),
+/// An expression on the way.
+struct Expression<'p, 't, 'n, N> {
+    parser: &'p Parser<'t, 'n, N>,
+    tokens: &'p [(Token<'t>, Range<usize>)],
+    at: usize,
+    end: usize,
+}
+
+impl<N: AsRef<str>> Expression<'_, '_, '_, N> {
+    fn take(&mut self, marks: &[char]) -> Option<(char, Range<usize>)> {
+        match self.tokens.get(self.at) {
+            Some((Token::Mark(mark), span)) if marks.contains(mark) => {
+                self.at += 1;
+                Some((*mark, span.clone()))
+            }
+            _ => None,
+        }
+    }
+
+    /// `i + 2 * j - 1`.
+    fn sum(&mut self) -> Result<LevelExpr> {
+        let mut sum = LevelExpr::constant(0);
+        let mut sign = if self.take(&['-']).is_some() { -1 } else { 1 };
+        loop {
+            let start = self.at;
+            let term = self.term()?;
+            let next = term.times(sign).and_then(|term| sum.plus(&term));
+            sum = self.fitting(next, start)?;
+            match self.take(&['+', '-']) {
+                Some(('+', _)) => sign = 1,
+                Some(_) => sign = -1,
+                None => return Ok(sum),
+            }
+        }
+    }
+
+    /// `2 * i`, `(i + j) / 4 % 8`.
+    fn term(&mut self) -> Result<LevelExpr> {
+        let start = self.at;
+        let mut value = self.atom()?;
+        while let Some((mark, span)) = self.take(&['*', '/', '%']) {
+            let right = self.atom()?;
+            let next = match (mark, value.as_constant(), right.as_constant()) {
+                ('*', Some(by), _) => right.times(by),
+                ('*', _, Some(by)) => value.times(by),
+                ('/', _, Some(by)) if by > 0 => value.quotient(by),
+                ('%', _, Some(by)) if by > 0 => value.remainder(by),
+                _ => {
+                    let hint = "levels store sums of multiples, quotients and remainders by positive numbers";
+                    let message = format!("`{mark}` needs a number on its right side");
+                    return fail(span, message, "not a number", hint);
+                }
+            };
+            value = self.fitting(next, start)?;
+        }
+        Ok(value)
+    }
+
+    fn atom(&mut self) -> Result<LevelExpr> {
+        if self.take(&['(']).is_some() {
+            let inner = self.sum()?;
+            return match self.take(&[')']) {
+                Some(_) => Ok(inner),
+                None => fail(self.next(), "this parenthesis is not closed", "expected `)`", ""),
+            };
+        }
+        let Some((Token::Word(word), span)) = self.tokens.get(self.at).cloned() else {
+            return fail(self.next(), "a dimension is missing here", "missing", "");
+        };
+        self.at += 1;
+        if let Ok(number) = word.parse::<i64>() {
+            return Ok(LevelExpr::constant(number));
+        }
+        match self.parser.names.iter().position(|known| known.as_ref() == word) {
+            Some(dimension) => Ok(LevelExpr::dimension(dimension)),
+            None => {
+                let hint = format!("the tensor's dimensions: {}", self.parser.list());
+                fail(span, format!("there is no dimension `{word}`"), "unknown", hint)
+            }
+        }
+    }
+
+    fn next(&self) -> Range<usize> {
+        self.tokens.get(self.at).map_or(self.end..self.end, |(_, span)| span.clone())
+    }
+
+    fn fitting(&self, value: Option<LevelExpr>, start: usize) -> Result<LevelExpr> {
+        let span = self.tokens.get(start).map_or(self.end..self.end, |(_, span)| span.clone());
+        value.map_or_else(|| fail(span, "numbers beyond 64 bits", "too large", ""), Ok)
     }
 }

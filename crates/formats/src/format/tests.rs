@@ -37,9 +37,9 @@ fn many_ways_to_write_one_format() {
     let paper = "dense(n), dense(h), compressed(w), dense(c)";
     assert_eq!(parse(paper, "n h w c").unwrap(), parse("ddcd", "n h w c").unwrap());
     assert_eq!(parse("dense", "i j k").unwrap(), Format::dense(3));
-    assert_eq!(parse("dense(j, i)", "i j").unwrap().order(), [1, 0]);
+    assert_eq!(parse("dense(j, i)", "i j").unwrap().order().unwrap(), [1, 0]);
     assert_eq!(parse("dense(i)", "i").unwrap(), Format::dense(1));
-    assert_eq!(parse("csf(k, j, i)", "i j k").unwrap().order(), [2, 1, 0]);
+    assert_eq!(parse("csf(k, j, i)", "i j k").unwrap().order().unwrap(), [2, 1, 0]);
 }
 
 #[test]
@@ -56,8 +56,8 @@ fn shortest_names() {
 }
 
 #[test]
-fn capabilities_of_levels() {
-    let names = |c: Capabilities| {
+fn properties_of_levels() {
+    let names = |c: Properties| {
         [
             (c.full, "full"),
             (c.ordered, "ordered"),
@@ -71,11 +71,11 @@ fn capabilities_of_levels() {
         .collect::<Vec<_>>()
         .join(" ")
     };
-    assert_eq!(names(Level::DENSE.capabilities()), "full ordered unique compact");
-    assert_eq!(names(Level::COMPRESSED.capabilities()), "ordered unique compact");
-    assert_eq!(names(Level::COMPRESSED_NONUNIQUE.capabilities()), "ordered compact");
-    assert_eq!(names(Level::SINGLETON.capabilities()), "ordered unique branchless compact");
-    assert_eq!(names(Capabilities::NONE), "");
+    assert_eq!(names(Level::DENSE.properties()), "full ordered unique compact");
+    assert_eq!(names(Level::COMPRESSED.properties()), "ordered unique compact");
+    assert_eq!(names(Level::COMPRESSED_NONUNIQUE.properties()), "ordered compact");
+    assert_eq!(names(Level::SINGLETON.properties()), "ordered unique branchless compact");
+    assert_eq!(names(Properties::NONE), "");
 }
 
 fn wrong(text: &str, names: &str, expected: &Expect) {
@@ -92,20 +92,20 @@ fn messages() {
         "i j",
         &expect![[r#"
 
-        ^
-        a format or a level is missing here
-        help: formats have names (`csr`, `csc`, `dcsr`, `dcsc`, `dense`, `csf`, `coo`), codes of one letter a level (`DCC`: dense, compressed, singleton), or are spelled `dense(i), compressed(j)`
-    "#]],
+            ^
+            a format or a level is missing here
+            help: formats have names (csr, csc, dcsr, dcsc, dia, dense, csf, coo), codes of one letter a level (`DCC`: dense, compressed, compressed), or are spelled `dense(i), compressed(j)`
+        "#]],
     );
     wrong(
         "csx",
         "i j",
         &expect![[r#"
-        csx
-        ^^^
-        there is no format `csx`
-        help: formats have names (`csr`, `csc`, `dcsr`, `dcsc`, `dense`, `csf`, `coo`), codes of one letter a level (`DCC`: dense, compressed, singleton), or are spelled `dense(i), compressed(j)`
-    "#]],
+            csx
+            ^^^
+            there is no format `csx`
+            help: did you mean `csr`?
+        "#]],
     );
     wrong(
         "csr",
@@ -121,20 +121,21 @@ fn messages() {
         "ddc",
         "i j",
         &expect![[r#"
-        ddc
-        ^^^
-        `ddc` has 3 levels, but the tensor has rank 2
-    "#]],
+            ddc
+            ^^^
+            `ddc` has 3 levels, but the tensor has rank 2
+            help: one letter for each dimension: D, C and S for dense, compressed and singleton
+        "#]],
     );
     wrong(
         "csr(j, i)",
         "i j",
         &expect![[r#"
-        csr(j, i)
-        ^^^
-        `csr` has an order of its own
-        help: `csc` is `csr` with columns first; codes take any order: `DC(j, i)`
-    "#]],
+            csr(j, i)
+            ^^^^^^^^^
+            `csr` has an order of its own
+            help: `csc` is `csr` with columns first; codes take any order: `DC(j, i)`
+        "#]],
     );
     wrong(
         "dense(i), compressed(x)",
@@ -150,30 +151,31 @@ fn messages() {
         "dense(i), compressed(i)",
         "i j",
         &expect![[r#"
-        dense(i), compressed(i)
-                             ^
-        `i` is stored twice
-    "#]],
+            dense(i), compressed(i)
+                                 ^
+            `i` is stored twice
+            help: there is one level for each of i, j
+        "#]],
     );
     wrong(
         "dense(i)",
         "i j",
         &expect![[r#"
-        dense(i)
-        ^^^^^^^^
-        no level stores `j`
-        help: there is one level for each of i, j
-    "#]],
+            dense(i)
+            ^^^^^^^^
+            no level stores `j`
+            help: the coordinates of the levels must tell all of i, j apart
+        "#]],
     );
     wrong(
         "dense(i), banded(j)",
         "i j",
         &expect![[r#"
-        dense(i), banded(j)
-                  ^^^^^^
-        there is no level `banded`
-        help: levels are `dense`, `compressed` and `singleton`
-    "#]],
+            dense(i), banded(j)
+                      ^^^^^^
+            there is no level `banded`
+            help: levels are `dense`, `compressed`, `singleton`, `bitmap` and `offset`
+        "#]],
     );
     wrong(
         "dense(i), compressed",
@@ -217,39 +219,40 @@ fn messages() {
         "dense(i, nonunique), singleton(j)",
         "i j",
         &expect![[r#"
-        dense(i, nonunique), singleton(j)
-        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-        a dense level is always ordered and unique
-    "#]],
+            dense(i, nonunique), singleton(j)
+            ^^^^^^^^^^^^^^^^^^^
+            a level without coordinates is always ordered and unique
+            help: leave the word out
+        "#]],
     );
     wrong(
         "compressed(i), singleton(j)",
         "i j",
         &expect![[r#"
-        compressed(i), singleton(j)
-        ^^^^^^^^^^^^^^^^^^^^^^^^^^^
-        level 2 is a singleton, but the one before it is unique
-        help: a singleton holds one coordinate for each position of the level before, so that one holds a coordinate for each entry: `compressed(i, nonunique), singleton(j)`
-    "#]],
+            compressed(i), singleton(j)
+                           ^^^^^^^^^^^^
+            a singleton behind a level that is unique
+            help: a singleton holds one coordinate for each entry: `compressed(i, nonunique), singleton(j)`
+        "#]],
     );
     wrong(
         "compressed(i, nonunique), compressed(j)",
         "i j",
         &expect![[r#"
-        compressed(i, nonunique), compressed(j)
-        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-        level 1 is not unique, but no singleton follows it
-        help: leave `nonunique` out, or store the next dimension as a singleton
-    "#]],
+            compressed(i, nonunique), compressed(j)
+            ^^^^^^^^^^^^^^^^^^^^^^^^
+            a level that is not unique, with no singleton behind it
+            help: leave `nonunique` out, or store the next dimension as a singleton
+        "#]],
     );
     wrong(
         "dc + i",
         "i j",
         &expect![[r#"
-        dc + i
-           ^
-        `+` has no meaning in a format
-    "#]],
+            dc + i
+               ^
+            levels are separated by commas
+        "#]],
     );
     wrong(
         "dc(",
@@ -263,24 +266,67 @@ fn messages() {
     );
 }
 
+/// How a random map stores a dimension.
+#[derive(Clone, Copy, Debug)]
+enum Stored {
+    Plain,
+    /// As quotients and remainders by a number.
+    Blocks(i64),
+    /// As the difference to the first dimension that is stored; its own coordinate may follow in an offset level.
+    Skewed(bool),
+}
+
+/// Any index map of a rank.
+fn any_map(rank: usize) -> impl Strategy<Value = (IndexMap, usize)> {
+    let stored = prop_oneof![
+        6 => Just(Stored::Plain),
+        1 => (2i64..4).prop_map(Stored::Blocks),
+        1 => any::<bool>().prop_map(Stored::Skewed),
+    ];
+    let order = Just((0..rank).collect::<Vec<_>>()).prop_shuffle();
+    (proptest::collection::vec(stored, rank), order).prop_map(move |(stored, order)| {
+        let (mut outer, mut inner, mut last) = (Vec::new(), Vec::new(), Vec::new());
+        for (at, dimension) in order.iter().enumerate() {
+            let own = LevelExpr::dimension(*dimension);
+            match stored[at] {
+                Stored::Blocks(by) => {
+                    outer.push(own.quotient(by).unwrap());
+                    inner.push(own.remainder(by).unwrap());
+                }
+                Stored::Skewed(offset) if at > 0 => {
+                    let first = LevelExpr::dimension(order[0]).times(-1).unwrap();
+                    outer.push(own.plus(&first).unwrap());
+                    last.extend(offset.then_some(own));
+                }
+                _ => outer.push(own),
+            }
+        }
+        let derived = last.len();
+        (IndexMap::new(rank, [outer, inner, last].concat()).unwrap(), derived)
+    })
+}
+
 /// Any valid format of a rank.
 pub fn any_format(rank: usize) -> impl Strategy<Value = Format> {
-    let levels = proptest::collection::vec((0..3usize, any::<bool>(), 0..8u8), rank);
-    let order = Just((0..rank).collect::<Vec<_>>()).prop_shuffle();
-    (levels, order).prop_map(move |(choices, order)| {
+    let choices = proptest::collection::vec((0..4usize, any::<bool>(), 0..8u8), 3 * rank);
+    (choices, any_map(rank)).prop_map(move |(choices, (map, derived))| {
         let mut levels: Vec<Level> = Vec::new();
-        for (at, (kind, nonunique, unordered)) in choices.iter().enumerate() {
+        let count = map.levels().len() - derived;
+        for (at, (kind, nonunique, unordered)) in choices.iter().take(count).enumerate() {
             let chained = levels.last().is_some_and(|last| !last.unique);
             let kind = match kind {
-                _ if chained => Kind::Singleton,
-                0 => Kind::Dense,
-                _ => Kind::Compressed,
+                _ if chained => Kind::SINGLETON,
+                0 => Kind::DENSE,
+                1 => Kind::BITMAP,
+                _ => Kind::COMPRESSED,
             };
-            let dense = kind == Kind::Dense;
-            let unique = dense || !nonunique || at + 1 == rank;
-            levels.push(Level { kind, ordered: dense || *unordered > 0, unique });
+            let fixed = !kind.is_flexible();
+            let unique = fixed || !nonunique || at + 1 == map.levels().len();
+            let unique = unique || at + 1 == count;
+            levels.push(Level { kind, ordered: fixed || *unordered > 0, unique });
         }
-        Format::new(levels, order).unwrap()
+        levels.extend(std::iter::repeat_n(Level::OFFSET, derived));
+        Format::with_map(levels, map).unwrap()
     })
 }
 

@@ -9,7 +9,7 @@ use zip::write::{SimpleFileOptions, StreamWriter, ZipWriter};
 
 use super::npy::{self, write_header, write_indices, write_values};
 use super::{Contents, Data, Fault, WriteError};
-use crate::storage::{Entries, Indices, LevelData, Tensor};
+use crate::storage::{Entries, Indices, Tensor};
 use dastac_elements::Storage;
 
 fn zip_fault(error: &zip::result::ZipError) -> Fault {
@@ -176,8 +176,10 @@ fn blocks_of(
 pub fn write(tensor: &Tensor, out: &mut dyn Write) -> Result<(), WriteError> {
     let mut zip = ZipWriter::new_stream(out);
     let name = tensor.format().name();
-    match (name, tensor.levels()) {
-        (Some(name @ ("csr" | "csc")), [_, LevelData::Compressed { positions, coordinates }]) => {
+    let second = tensor.levels().get(1);
+    let arrays = second.and_then(|level| Some((level.positions()?, level.coordinates()?)));
+    match (name, arrays) {
+        (Some(name @ ("csr" | "csc")), Some((positions, coordinates))) => {
             member(&mut zip, "indices", |out| write_indices(coordinates, out))?;
             member(&mut zip, "indptr", |out| write_indices(positions, out))?;
             common(&mut zip, name, tensor.shape(), tensor.values())?;

@@ -6,7 +6,7 @@ use std::io::{BufRead, Write};
 use super::numbers::{Words, print_integer};
 use super::text::{Ends, Header, write_parts};
 use super::{Contents, Data, Fault, WriteError};
-use crate::storage::{Entries, Indices, LevelData, Tensor};
+use crate::storage::{Entries, Indices, Tensor};
 use dastac_elements::Storage;
 
 /// Reads a pattern.
@@ -86,9 +86,9 @@ fn parse(block: &[u8]) -> Result<(Vec<u64>, u64), Fault> {
 
 /// Writes the pattern of a matrix in `csr`, all whose entries are true.
 pub fn write(matrix: &Tensor, out: &mut dyn Write) -> Result<(), WriteError> {
-    let Some(LevelData::Compressed { positions, coordinates }) = matrix.levels().get(1) else {
-        return Ok(());
-    };
+    let second = matrix.levels().get(1);
+    let arrays = second.and_then(|level| Some((level.positions()?, level.coordinates()?)));
+    let Some((positions, coordinates)) = arrays else { return Ok(()) };
     let shape = matrix.shape();
     writeln!(out, "{}, {}, {}", shape[0], shape[1], coordinates.len())?;
     numbers(positions, out)?;

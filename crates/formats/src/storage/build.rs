@@ -9,7 +9,7 @@ use super::entries::Entries;
 use super::key::{Key, Packing};
 use super::sort::sort;
 use super::{Indices, LevelData, StorageError, Tensor};
-use crate::format::{Format, Kind};
+use crate::format::Format;
 use dastac_elements::{Element, Native, Storage, with_type};
 
 /// What several entries of one element become.
@@ -66,16 +66,14 @@ impl Tensor {
         if self.format == *format {
             return Ok(self.clone());
         }
-        let low = match self.is_sorted() {
-            true => packing.lowest_unsorted(self.format.order()),
-            false => 0,
-        };
+        let own = Packing::of(self.space.clone())?;
+        let low = if self.is_sorted() { packing.lowest_unsorted(&own) } else { 0 };
         let element = self.values.element();
         let assembly = Assembly { shape: &self.shape, format, packing: &packing, build, element };
         if packing.bits <= 64 {
-            assembly.unsorted::<u64>(self.records(&packing, build.padding)?, low)
+            assembly.unsorted::<u64>(self.records((&own, &packing), build.padding)?, low)
         } else {
-            assembly.unsorted::<u128>(self.records(&packing, build.padding)?, low)
+            assembly.unsorted::<u128>(self.records((&own, &packing), build.padding)?, low)
         }
     }
 }
@@ -201,23 +199,20 @@ impl Assembly<'_> {
             Nodes { starts: Some(root), at: None, positions: 1, entries: records.len() };
         let mut left = Left(self.build.memory);
         let mut levels = Vec::new();
-        for level in 0..self.format.rank() {
-            let (data, next) = match self.format.levels()[level].kind {
-                Kind::Dense => (LevelData::Dense, self.dense(level, records, &nodes)?),
-                Kind::Compressed => self.compressed(level, records, &nodes, &mut left)?,
-                Kind::Singleton => {
-                    let coordinates = self.coordinates(level, records, &nodes, &mut left)?;
-                    let numbered = Nodes { at: None, positions: nodes.positions, ..nodes };
-                    (LevelData::Singleton { coordinates }, numbered)
-                }
-            };
-            levels.push(data);
-            nodes = next;
+        for (level, own) in self.format.levels().iter().enumerate() {
+            let mut step =
+                Step { assembly: self, level, records, parents: nodes, below: None, left };
+            let arrays = own.kind.build(&mut step)?;
+            levels.push(LevelData::new(own.kind, arrays));
+            left = step.left;
+            nodes = step.below.unwrap_or(step.parents);
         }
         left.take("the values", nodes.positions, self.element.bytes() as u64)?;
         let values =
             with_type!(self.element, V => Storage::from(self.values::<V, K>(records, &nodes)?));
-        Ok(Tensor { shape: self.shape.to_vec(), format: self.format.clone(), levels, values })
+        let space = self.packing.space().clone();
+        let (shape, format) = (self.shape.to_vec(), self.format.clone());
+        Ok(Tensor { shape, format, space, levels, values })
     }
 
     fn values<V: Native, K: Key>(
@@ -263,72 +258,133 @@ impl Assembly<'_> {
         Nodes { starts, at: None, positions, entries }
     }
 
-    fn dense<K: Key>(
-        &self,
-        level: usize,
-        records: &[(K, u64)],
-        parents: &Nodes,
-    ) -> Result<Nodes, StorageError> {
-        let extent = self.shape[self.format.order()[level]];
-        let positions = parents.positions.checked_mul(extent).ok_or_else(|| {
-            let bytes = u128::from(parents.positions) * u128::from(extent);
-            StorageError::Memory { what: self.describe(level), bytes }
-        })?;
-        let children = self.split(level, records);
-        let mut at = Vec::with_capacity(children.len());
-        parents.each(&children, |parent, children_of| {
-            at.extend(children_of.map(|child| {
-                let (key, _) = records[children.start(child)];
-                parent * extent + self.packing.coordinate(key, level)
-            }));
-        });
-        Ok(Nodes { at: Some(at), positions, ..children })
-    }
-
-    fn compressed<K: Key>(
-        &self,
-        level: usize,
-        records: &[(K, u64)],
-        parents: &Nodes,
-        left: &mut Left,
-    ) -> Result<(LevelData, Nodes), StorageError> {
-        let children = self.split(level, records);
-        let coordinates = self.coordinates(level, records, &children, left)?;
-        let what = format!("the positions of {}", self.describe(level));
-        let width = Indices::width_for(children.positions);
-        let count = parents.positions.saturating_add(1);
-        left.take(&what, count, width)?;
-        let positions = if width == 4 {
-            let mut positions = zeroed(&what, count)?;
-            // At most as many as there are children, of which there are at most 2^32 here.
-            #[allow(clippy::cast_possible_truncation)]
-            fill(&mut positions, parents, &children, |child| child as u32);
-            Indices::U32(positions)
-        } else {
-            let mut positions = zeroed(&what, count)?;
-            fill(&mut positions, parents, &children, |child| child as u64);
-            Indices::U64(positions)
-        };
-        Ok((LevelData::Compressed { positions, coordinates }, children))
-    }
-
-    fn coordinates<K: Key>(
-        &self,
-        level: usize,
-        records: &[(K, u64)],
-        nodes: &Nodes,
-        left: &mut Left,
-    ) -> Result<Indices, StorageError> {
-        let largest = self.shape[self.format.order()[level]].saturating_sub(1);
-        let what = format!("the coordinates of {}", self.describe(level));
-        left.take(&what, nodes.len() as u64, Indices::width_for(largest))?;
-        Ok(Indices::collect(nodes.len(), largest, |node| {
-            self.packing.coordinate(records[nodes.start(node)].0, level)
-        }))
+    fn extent(&self, level: usize) -> u64 {
+        self.packing.space().extent(level)
     }
 
     fn describe(&self, level: usize) -> String {
         format!("level {} of a tensor of shape {}", level + 1, super::product(self.shape))
+    }
+}
+
+/// The building blocks of levels: which positions the entries of one level get, and its arrays.
+pub trait Building {
+    /// Every coordinate below every position has a position.
+    ///
+    /// # Errors
+    /// More positions than 64 bits count.
+    fn full(&mut self) -> Result<(), StorageError>;
+
+    /// The coordinates that entries have below each position have positions, which follow each other.
+    fn stored(&mut self);
+
+    /// Every position of the level before has one here.
+    fn same(&mut self);
+
+    /// The coordinate of each position of this level.
+    ///
+    /// # Errors
+    /// More memory than may be used; of the other arrays too.
+    fn coordinates(&mut self) -> Result<Indices, StorageError>;
+
+    /// Where the positions below each position of the level before begin, and the end.
+    ///
+    /// # Errors
+    /// As [`Building::coordinates`].
+    fn positions(&mut self) -> Result<Indices, StorageError>;
+
+    /// For each position of this level, 1 where an entry is, else 0.
+    ///
+    /// # Errors
+    /// As [`Building::coordinates`].
+    fn present(&mut self) -> Result<Indices, StorageError>;
+}
+
+/// One level on the way.
+struct Step<'a, K> {
+    assembly: &'a Assembly<'a>,
+    level: usize,
+    records: &'a [(K, u64)],
+    parents: Nodes,
+    /// The nodes of this level; those of the level before until they are said.
+    below: Option<Nodes>,
+    left: Left,
+}
+
+impl<K> Step<'_, K> {
+    fn nodes(&self) -> &Nodes {
+        self.below.as_ref().unwrap_or(&self.parents)
+    }
+}
+
+impl<K: Key> Building for Step<'_, K> {
+    fn full(&mut self) -> Result<(), StorageError> {
+        let (level, assembly, parents) = (self.level, self.assembly, &self.parents);
+        let extent = assembly.extent(level);
+        let positions = parents.positions.checked_mul(extent).ok_or_else(|| {
+            let bytes = u128::from(parents.positions) * u128::from(extent);
+            StorageError::Memory { what: assembly.describe(level), bytes }
+        })?;
+        let children = assembly.split(level, self.records);
+        let mut at = Vec::with_capacity(children.len());
+        parents.each(&children, |parent, children_of| {
+            at.extend(children_of.map(|child| {
+                let (key, _) = self.records[children.start(child)];
+                parent * extent + assembly.packing.coordinate(key, level)
+            }));
+        });
+        self.below = Some(Nodes { at: Some(at), positions, ..children });
+        Ok(())
+    }
+
+    fn stored(&mut self) {
+        self.below = Some(self.assembly.split(self.level, self.records));
+    }
+
+    fn same(&mut self) {
+        self.below = None;
+    }
+
+    fn coordinates(&mut self) -> Result<Indices, StorageError> {
+        let (level, assembly) = (self.level, self.assembly);
+        let largest = assembly.extent(level).saturating_sub(1);
+        let what = format!("the coordinates of {}", assembly.describe(level));
+        let count = self.nodes().len();
+        self.left.take(&what, count as u64, Indices::width_for(largest))?;
+        let nodes = self.nodes();
+        Ok(Indices::collect(count, largest, |node| {
+            assembly.packing.coordinate(self.records[nodes.start(node)].0, level)
+        }))
+    }
+
+    fn positions(&mut self) -> Result<Indices, StorageError> {
+        let what = format!("the positions of {}", self.assembly.describe(self.level));
+        let width = Indices::width_for(self.nodes().positions);
+        let count = self.parents.positions.saturating_add(1);
+        self.left.take(&what, count, width)?;
+        let (parents, children) = (&self.parents, self.nodes());
+        if width == 4 {
+            let mut positions = zeroed(&what, count)?;
+            // At most as many as there are children, of which there are at most 2^32 here.
+            #[allow(clippy::cast_possible_truncation)]
+            fill(&mut positions, parents, children, |child| child as u32);
+            return Ok(Indices::U32(positions));
+        }
+        let mut positions = zeroed(&what, count)?;
+        fill(&mut positions, parents, children, |child| child as u64);
+        Ok(Indices::U64(positions))
+    }
+
+    fn present(&mut self) -> Result<Indices, StorageError> {
+        let what = format!("the bits of {}", self.assembly.describe(self.level));
+        let count = self.nodes().positions;
+        self.left.take(&what, count, 4)?;
+        let mut present: Vec<u32> = zeroed(&what, count)?;
+        let nodes = self.nodes();
+        for node in 0..nodes.len() {
+            present[at(nodes.position(node))] = 1;
+        }
+        Ok(Indices::U32(present))
     }
 }
 

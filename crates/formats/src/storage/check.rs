@@ -3,7 +3,7 @@
 //! 1. There is an array for each level, of its kind.
 //! 2. `positions` begins with 0, never falls, ends with the number of coordinates, and has one element more than the level before has
 //!    positions.
-//! 3. There are as many coordinates of a singleton as the level before has positions.
+//! 3. There are as many coordinates of a level without `positions` as it has positions, and as many bits of a bitmap, each 0 or 1.
 //! 4. Coordinates lie in the dimension.
 //! 5. Below one position, the coordinates of a level and of the singletons behind it grow together as tuples, up to the first that is
 //!    not ordered; and no tuple stands twice that ends with a unique level.
@@ -13,8 +13,8 @@ use std::cmp::Ordering;
 
 use rayon::prelude::*;
 
+use super::walk::place;
 use super::{Indices, LevelData, Tensor};
-use crate::format::Kind;
 
 /// Arrays that are no tensor of their format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -33,47 +33,48 @@ fn invalid<T>(level: usize, what: String) -> Result<T, Invalid> {
 impl Tensor {
     /// Whether the invariants hold, see the [module](self).
     pub fn check(&self) -> Result<(), Invalid> {
-        let rank = self.format.rank();
+        let rank = self.format.levels().len();
         if self.levels.len() != rank {
             let what = format!("arrays of {} levels, not {rank}", self.levels.len());
             return invalid(self.levels.len().min(rank), what);
         }
         let mut above = 1u64;
         for (level, data) in self.levels.iter().enumerate() {
-            above = match (self.kind(level), data) {
-                (Kind::Dense, LevelData::Dense) => match above.checked_mul(self.extent(level)) {
-                    Some(positions) => positions,
-                    None => return invalid(level, "more positions than 64 bits count".into()),
-                },
-                (Kind::Compressed, LevelData::Compressed { positions, coordinates }) => {
-                    check_positions(level, positions, coordinates.len(), above)?;
-                    self.check_coordinates(level, coordinates)?;
-                    coordinates.len() as u64
-                }
-                (Kind::Singleton, LevelData::Singleton { coordinates }) => {
-                    if coordinates.len() as u64 != above {
-                        let what = format!(
-                            "{} coordinates, but the level before has {above} positions",
-                            coordinates.len()
-                        );
-                        return invalid(level, what);
-                    }
-                    self.check_coordinates(level, coordinates)?;
-                    above
-                }
-                (kind, _) => {
-                    return invalid(level, format!("its arrays are not those of a {kind} level"));
-                }
-            };
+            above = self.check_level(level, data, above)?;
         }
         if self.values.len() as u64 != above {
             let what = format!("{} values for {above} positions", self.values.len());
             return invalid(rank, what);
         }
         // Everything is where it should be; what remains is the order.
-        (0..rank)
-            .filter(|level| self.kind(*level) == Kind::Compressed)
-            .try_for_each(|level| self.check_order(level))
+        (0..rank).try_for_each(|level| self.check_order(level))
+    }
+
+    /// Whether a level's arrays are those of its kind, given how many positions the level before has; gives how many it has.
+    fn check_level(&self, level: usize, data: &LevelData, above: u64) -> Result<u64, Invalid> {
+        let kind = self.format.levels()[level].kind;
+        if data.kind() != kind || data.arrays().len() != kind.arrays().len() {
+            return invalid(level, format!("its arrays are not those of a {kind} level"));
+        }
+        let Some(count) = kind.positions(self.arrays(level), above) else {
+            return invalid(level, "more positions than 64 bits count".into());
+        };
+        if let Some(positions) = data.positions() {
+            check_positions(level, positions, place(count), above)?;
+        }
+        if let Some(coordinates) = data.coordinates() {
+            if coordinates.len() as u64 != count {
+                let found = coordinates.len();
+                let what =
+                    format!("{found} coordinates, but the level before has {above} positions");
+                return invalid(level, what);
+            }
+            self.check_coordinates(level, coordinates)?;
+        }
+        if let Some(present) = data.present() {
+            check_present(level, present, count)?;
+        }
+        Ok(count)
     }
 
     fn check_coordinates(&self, level: usize, coordinates: &Indices) -> Result<(), Invalid> {
@@ -88,16 +89,17 @@ impl Tensor {
         }
     }
 
-    /// The coordinates of a compressed level and of the singletons right behind it.
+    /// The coordinates of a level in segments and of those right behind it that hold one for each of its entries.
     fn check_order(&self, level: usize) -> Result<(), Invalid> {
-        let LevelData::Compressed { positions, coordinates } = &self.levels[level] else {
+        let data = &self.levels[level];
+        let (Some(positions), Some(coordinates)) = (data.positions(), data.coordinates()) else {
             return Ok(());
         };
         let formats = &self.format.levels()[level..];
         let mut chain = vec![coordinates];
         for (data, before) in self.levels[level + 1..].iter().zip(formats) {
-            match data {
-                LevelData::Singleton { coordinates } if !before.unique => chain.push(coordinates),
+            match data.coordinates() {
+                Some(coordinates) if !before.unique => chain.push(coordinates),
                 _ => break,
             }
         }
@@ -184,8 +186,17 @@ fn check_positions(
     Ok(())
 }
 
-/// Positions were found to be within an array.
-#[allow(clippy::cast_possible_truncation)]
-fn place(position: u64) -> usize {
-    position as usize
+/// There is a 0 or a 1 for each position.
+fn check_present(level: usize, present: &Indices, count: u64) -> Result<(), Invalid> {
+    if present.len() as u64 != count {
+        return invalid(level, format!("{} bits for {count} positions", present.len()));
+    }
+    match (0..present.len())
+        .into_par_iter()
+        .with_min_len(1 << 14)
+        .find_first(|at| present.at(*at) > 1)
+    {
+        None => Ok(()),
+        Some(at) => invalid(level, format!("bits[{at}] is {}, not 0 or 1", present.at(at))),
+    }
 }

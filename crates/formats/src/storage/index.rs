@@ -82,6 +82,11 @@ impl Indices {
         with_indices!(self, all => all[at].widen())
     }
 
+    /// The index that stands there, given as a position. Panics beyond the end, as slices do.
+    pub(crate) fn get(&self, position: u64) -> u64 {
+        self.at(super::walk::place(position))
+    }
+
     /// All in order.
     pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
         (0..self.len()).map(|at| self.at(at))

@@ -2,6 +2,7 @@
 //! of a format want them.
 
 use super::StorageError;
+use super::space::LevelSpace;
 use crate::format::Format;
 
 /// An unsigned integer that holds coordinates.
@@ -48,8 +49,7 @@ key!(u128);
 pub struct Packing {
     /// Lowest bit and number of bits, by level.
     fields: Vec<(u32, u32)>,
-    /// Dimension of each level.
-    order: Vec<usize>,
+    space: LevelSpace,
     /// Bits of a key.
     pub bits: u32,
 }
@@ -60,21 +60,31 @@ fn bits_for(extent: u64) -> u32 {
 
 impl Packing {
     /// Keys for the levels of a format.
-    pub fn new(shape: &[u64], format: &Format) -> Result<Packing, StorageError> {
-        if shape.len() != format.rank() {
-            return Err(StorageError::Rank { tensor: shape.len(), format: format.rank() });
-        }
-        let bits = shape.iter().map(|extent| bits_for(*extent)).sum();
+    pub(super) fn new(shape: &[u64], format: &Format) -> Result<Packing, StorageError> {
+        Packing::of(LevelSpace::new(shape, format)?)
+    }
+
+    /// Keys for the levels of a tensor. Coordinates that follow from those before take no bits.
+    pub(super) fn of(space: LevelSpace) -> Result<Packing, StorageError> {
+        let needed = |level: usize| match space.is_derived(level) {
+            true => 0,
+            false => bits_for(space.extent(level)),
+        };
+        let widths: Vec<u32> = (0..space.extents().len()).map(needed).collect();
+        let bits = widths.iter().sum();
         if bits > 128 {
             return Err(StorageError::Box { bits });
         }
         let mut lowest = bits;
-        let fields = format.order().iter().map(|dimension| {
-            let bits = bits_for(shape[*dimension]);
+        let fields = widths.into_iter().map(|bits| {
             lowest -= bits;
             (lowest, bits)
         });
-        Ok(Packing { fields: fields.collect(), order: format.order().to_vec(), bits })
+        Ok(Packing { fields: fields.collect(), space, bits })
+    }
+
+    pub(super) fn space(&self) -> &LevelSpace {
+        &self.space
     }
 
     /// The lowest bit of a level's coordinate.
@@ -82,10 +92,10 @@ impl Packing {
         self.fields[level].0
     }
 
-    /// The lowest bit of a dimension's coordinate.
+    /// The lowest bit of a dimension's coordinate, where levels store dimensions.
     pub fn shift_of(&self, dimension: usize) -> u32 {
-        let level = self.order.iter().position(|stored| *stored == dimension);
-        level.map_or(0, |level| self.shift(level))
+        let mut levels = self.space.order().into_iter().flatten();
+        levels.position(|stored| *stored == dimension).map_or(0, |level| self.shift(level))
     }
 
     /// The coordinate of a level.
@@ -96,35 +106,44 @@ impl Packing {
     }
 
     /// A key of coordinates in order of dimensions.
-    pub fn pack<K: Key>(&self, coordinates: &[u64]) -> K {
-        self.fields.iter().zip(&self.order).fold(K::default(), |key, ((shift, _), dimension)| {
-            key.with(K::field(coordinates[*dimension], *shift))
+    pub fn pack<K: Key>(&self, element: &[u64]) -> K {
+        let fields = self.fields.iter().enumerate().filter(|(_, (_, bits))| *bits > 0);
+        fields.fold(K::default(), |key, (level, (shift, _))| {
+            key.with(K::field(self.space.coordinate(level, element), *shift))
         })
     }
 
-    /// Coordinates in order of dimensions.
-    pub fn unpack<K: Key>(&self, key: K, coordinates: &mut [u64]) {
-        for (level, dimension) in self.order.iter().enumerate() {
-            coordinates[*dimension] = self.coordinate(key, level);
+    /// Sets coordinates in order of dimensions; gives whether the key is one of an element, not of padding.
+    pub fn unpack<K: Key>(&self, key: K, element: &mut [u64]) -> bool {
+        if let Some(order) = self.space.order() {
+            for (level, dimension) in order.iter().enumerate() {
+                element[*dimension] = self.coordinate(key, level);
+            }
+            return true;
         }
+        let levels: Vec<u64> = (0..self.fields.len()).map(|at| self.coordinate(key, at)).collect();
+        self.space.element(&levels, element)
     }
 
     /// Coordinates in order of dimensions.
     pub fn coordinates<K: Key>(&self, key: K) -> Vec<u64> {
-        let mut coordinates = vec![0; self.order.len()];
-        self.unpack(key, &mut coordinates);
-        coordinates
+        let mut element = vec![0; self.space.rank()];
+        self.unpack(key, &mut element);
+        element
     }
 
-    /// The lowest bit that has to be sorted by when entries come sorted by the dimensions in `sorted_by`: a stable sort by the first levels is
+    /// The lowest bit that has to be sorted by when entries come sorted by the levels of another format: a stable sort by the first levels is
     /// enough where the others follow each other as they do there.
-    pub fn lowest_unsorted(&self, sorted_by: &[usize]) -> u32 {
+    pub fn lowest_unsorted(&self, sorted: &Packing) -> u32 {
+        let (Some(order), Some(sorted_by)) = (self.space.order(), sorted.space.order()) else {
+            return 0;
+        };
         let place = |dimension: &usize| sorted_by.iter().position(|sorted| sorted == dimension);
-        let mut first = self.order.len();
+        let mut first = order.len();
         while first > 0 {
-            let next = self.order.get(first).and_then(place);
+            let next = order.get(first).and_then(place);
             // Dimensions of one coordinate cannot be out of order.
-            if next.is_some_and(|next| place(&self.order[first - 1]) > Some(next)) {
+            if next.is_some_and(|next| place(&order[first - 1]) > Some(next)) {
                 break;
             }
             first -= 1;

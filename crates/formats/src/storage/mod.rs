@@ -14,18 +14,26 @@ pub mod check;
 mod entries;
 mod index;
 mod key;
+mod level;
 mod sort;
+mod space;
 mod walk;
 
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use build::{Build, Duplicates};
+pub use build::{Build, Building, Duplicates};
 pub use check::Invalid;
 pub use entries::Entries;
 pub use index::{Index, Indices};
+pub use level::LevelData;
 
-use crate::format::{Format, Kind};
+use space::LevelSpace;
+pub use walk::Keys;
+pub(crate) use walk::places_of;
+
+use crate::format::{Format, Level};
+use crate::level::Arrays;
 use dastac_elements::{CastError, Element, Storage};
 
 /// What cannot be stored.
@@ -118,30 +126,13 @@ pub fn product(shape: &[u64]) -> String {
     shape.iter().map(u64::to_string).collect::<Vec<_>>().join(" x ")
 }
 
-/// The arrays of a level.
-#[derive(Clone, Debug, PartialEq)]
-pub enum LevelData {
-    /// None.
-    Dense,
-    /// Of position `p`, the coordinates from `positions[p]` to `positions[p + 1]`.
-    Compressed {
-        /// One more than the level before has positions.
-        positions: Indices,
-        /// One for each position of this level.
-        coordinates: Indices,
-    },
-    /// One coordinate for each position.
-    Singleton {
-        /// As many as the level before has positions.
-        coordinates: Indices,
-    },
-}
-
 /// A tensor in a format.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tensor {
     shape: Vec<u64>,
     format: Format,
+    /// Where elements are among the coordinates of the levels.
+    space: LevelSpace,
     levels: Vec<LevelData>,
     values: Storage,
 }
@@ -157,7 +148,8 @@ impl Tensor {
         if shape.len() != format.rank() {
             return Err(StorageError::Rank { tensor: shape.len(), format: format.rank() });
         }
-        let tensor = Tensor { shape, format, levels, values };
+        let space = LevelSpace::new(&shape, &format)?;
+        let tensor = Tensor { shape, format, space, levels, values };
         tensor.check()?;
         Ok(tensor)
     }
@@ -165,7 +157,7 @@ impl Tensor {
     /// A tensor with all its elements, in row-major order.
     pub fn from_dense(shape: Vec<u64>, values: Storage) -> Result<Tensor, StorageError> {
         let format = Format::dense(shape.len());
-        let levels = vec![LevelData::Dense; shape.len()];
+        let levels = vec![LevelData::dense(); shape.len()];
         Tensor::from_parts(shape, format, levels, values)
     }
 
@@ -196,24 +188,21 @@ impl Tensor {
 
     /// How many entries it has.
     pub fn entry_count(&self) -> u64 {
-        if self.has_blocks() { self.values.nonzeros() } else { self.values.len() as u64 }
-    }
-
-    /// Whether values stand in blocks, where a zero is no entry.
-    fn has_blocks(&self) -> bool {
-        self.format.rank() == 0 || self.format.dense_block() > 0
+        match (self.is_compact(), self.format.has_blocks()) {
+            (true, false) => self.values.len() as u64,
+            (true, true) => self.values.nonzeros(),
+            (false, _) => {
+                let mut count = 0;
+                self.for_each(|_, _| count += 1);
+                count
+            }
+        }
     }
 
     /// Bytes of all arrays.
     pub fn bytes(&self) -> u64 {
-        let bytes = |indices: &Indices| indices.len() as u64 * indices.width();
-        let levels = self.levels.iter().map(|level| match level {
-            LevelData::Dense => 0,
-            LevelData::Compressed { positions, coordinates } => {
-                bytes(positions) + bytes(coordinates)
-            }
-            LevelData::Singleton { coordinates } => bytes(coordinates),
-        });
+        let arrays = self.levels.iter().flat_map(LevelData::arrays);
+        let levels = arrays.map(|array| array.len() as u64 * array.width());
         levels.sum::<u64>() + self.values.len() as u64 * self.values.element().bytes() as u64
     }
 
@@ -222,13 +211,20 @@ impl Tensor {
         Ok(Tensor { values: self.values.cast(to)?, ..self })
     }
 
-    /// The extent of the dimension that a level stores.
+    /// How many coordinates a level has.
     fn extent(&self, level: usize) -> u64 {
-        self.shape[self.format.order()[level]]
+        self.space.extent(level)
     }
 
-    /// The kind of a level.
-    fn kind(&self, level: usize) -> Kind {
-        self.format.levels()[level].kind
+    /// What a level's functions work on.
+    fn arrays(&self, level: usize) -> Arrays<'_> {
+        let Level { ordered, .. } = self.format.levels()[level];
+        Arrays { data: &self.levels[level], extent: self.extent(level), ordered }
+    }
+
+    /// Whether every position of the last level is an element of the tensor that is stored.
+    fn is_compact(&self) -> bool {
+        let levels = self.format.levels();
+        self.space.is_exact() && levels.iter().all(|level| level.properties().compact)
     }
 }

@@ -10,12 +10,9 @@ use crate::format::tests::any_format;
 use dastac_elements::Scalar;
 
 fn csr(positions: &[u64], coordinates: &[u64], values: usize) -> Result<Tensor, StorageError> {
-    let level = LevelData::Compressed {
-        positions: Indices::of(positions, 0),
-        coordinates: Indices::of(coordinates, 0),
-    };
+    let level = LevelData::compressed(Indices::of(positions, 0), Indices::of(coordinates, 0));
     let values = Storage::from(vec![1.0; values]);
-    Tensor::from_parts(vec![4, 4], Format::csr(), vec![LevelData::Dense, level], values)
+    Tensor::from_parts(vec![4, 4], Format::csr(), vec![LevelData::dense(), level], values)
 }
 
 #[test]
@@ -27,11 +24,9 @@ fn the_example_of_the_manual() {
     )
     .unwrap();
     let tensor = Tensor::from_entries(&entries, &Format::csr(), Build::default()).unwrap();
-    let level = LevelData::Compressed {
-        positions: Indices::U32(vec![0, 2, 2, 3, 5]),
-        coordinates: Indices::U32(vec![0, 3, 1, 0, 2]),
-    };
-    assert_eq!(tensor.levels(), [LevelData::Dense, level]);
+    let level =
+        LevelData::compressed(Indices::U32(vec![0, 2, 2, 3, 5]), Indices::U32(vec![0, 3, 1, 0, 2]));
+    assert_eq!(tensor.levels(), [LevelData::dense(), level]);
     assert_eq!(*tensor.values(), Storage::from(vec![5.0, 1.0, 7.0, 2.0, 8.0]));
     assert_eq!(tensor.get(&[3, 2]), Some(Scalar::F64(8.0)));
     assert_eq!(tensor.get(&[1, 2]), None);
@@ -67,7 +62,7 @@ fn arrays_that_are_no_tensor() {
         &expect!["level 2: the coordinates (2) at 2 are there twice"],
     );
     wrong(csr(&[0, 1, 2, 3, 3], &[0, 1, 2], 4), &expect!["level 3: 4 values for 3 positions"]);
-    let levels = vec![LevelData::Dense, LevelData::Dense];
+    let levels = vec![LevelData::dense(), LevelData::dense()];
     let values = Storage::from(vec![true; 16]);
     let tensor = Tensor::from_parts(vec![4, 4], Format::csr(), levels.clone(), values.clone());
     wrong(tensor, &expect!["level 2: its arrays are not those of a compressed level"]);
@@ -77,11 +72,9 @@ fn arrays_that_are_no_tensor() {
     );
     let coo = |first: Vec<u64>, second: Vec<u64>| {
         let values = Storage::from(vec![1; first.len()]);
-        let compressed = LevelData::Compressed {
-            positions: Indices::of(&[0, first.len() as u64], 0),
-            coordinates: Indices::of(&first, 0),
-        };
-        let singleton = LevelData::Singleton { coordinates: Indices::of(&second, 0) };
+        let compressed =
+            LevelData::compressed(Indices::of(&[0, first.len() as u64], 0), Indices::of(&first, 0));
+        let singleton = LevelData::singleton(Indices::of(&second, 0));
         Tensor::from_parts(vec![4, 4], Format::coo(2), vec![compressed, singleton], values)
     };
     assert!(coo(vec![0, 0, 2], vec![1, 3, 0]).is_ok());
@@ -162,7 +155,7 @@ fn what_memory_does_not_hold() {
         &expect!["a shape whose coordinates take 129 bits: at most 128 are supported"],
     );
     let coo = huge(&[u64::MAX, u64::MAX], "coo", 1 << 30).unwrap();
-    assert!(matches!(&coo.levels()[1], LevelData::Singleton { coordinates: Indices::U64(_) }));
+    assert!(matches!(coo.levels()[1].coordinates(), Some(Indices::U64(_))));
 }
 
 /// Entries of a small box, some twice, some zero.
@@ -194,11 +187,8 @@ fn padding_of_blocks() {
     let format = crate::format::parse("CD", &["i", "j"]).unwrap();
     let blocks = |padding, values: [f64; 2]| {
         let levels = vec![
-            LevelData::Compressed {
-                positions: Indices::U32(vec![0, 1]),
-                coordinates: Indices::U32(vec![1]),
-            },
-            LevelData::Dense,
+            LevelData::compressed(Indices::U32(vec![0, 1]), Indices::U32(vec![1])),
+            LevelData::dense(),
         ];
         let whole =
             Tensor::from_parts(vec![2, 2], format.clone(), levels, Storage::from(values.to_vec()));
@@ -248,7 +238,7 @@ proptest! {
         let expected = sums(&entries);
         let tensor = Tensor::from_entries(&entries, &format, Build::default()).unwrap();
         tensor.check().unwrap();
-        let blocks = tensor.has_blocks();
+        let blocks = tensor.format().has_blocks();
         let wanted = if blocks { without_zeros(expected.clone()) } else { expected.clone() };
         prop_assert_eq!(&sums(&tensor.to_entries().unwrap()), &wanted);
         if format.levels().last().is_none_or(|level| level.unique) {
@@ -265,7 +255,7 @@ proptest! {
 
         let converted = tensor.convert(&other, Build::default()).unwrap();
         converted.check().unwrap();
-        let lossy = blocks || converted.has_blocks();
+        let lossy = blocks || converted.format().has_blocks();
         let wanted = if lossy { without_zeros(expected.clone()) } else { expected.clone() };
         prop_assert_eq!(sums(&converted.to_entries().unwrap()), wanted);
 
@@ -298,11 +288,7 @@ proptest! {
         let mut levels = tensor.levels().to_vec();
         let mut arrays: Vec<&mut Indices> = Vec::new();
         for level in &mut levels {
-            match level {
-                LevelData::Dense => {}
-                LevelData::Compressed { positions, coordinates } => arrays.extend([positions, coordinates]),
-                LevelData::Singleton { coordinates } => arrays.push(coordinates),
-            }
+            arrays.extend(level.arrays_mut());
         }
         arrays.retain(|array| !array.is_empty());
         prop_assume!(!arrays.is_empty());

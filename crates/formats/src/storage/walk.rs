@@ -1,12 +1,14 @@
 //! Reading tensors: all entries in the order of storage, or the positions of one element.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::build::{Build, zeroed};
 use super::entries::Entries;
 use super::index::{Index, with_indices};
 use super::key::{Key, Packing};
-use super::{LevelData, StorageError, Tensor};
+use super::{Indices, StorageError, Tensor};
 use dastac_elements::{Native, Scalar, Storage, with_type};
 
 impl Tensor {
@@ -17,7 +19,7 @@ impl Tensor {
 
     /// All entries in the order of storage.
     pub fn to_entries(&self) -> Result<Entries, StorageError> {
-        let packing = Packing::new(&self.shape, &self.format)?;
+        let packing = Packing::of(self.space.clone())?;
         if packing.bits <= 64 {
             self.entries_of::<u64>(&packing)
         } else {
@@ -26,13 +28,15 @@ impl Tensor {
     }
 
     fn entries_of<K: Key>(&self, packing: &Packing) -> Result<Entries, StorageError> {
-        let records = self.records::<K>(packing, Build::default().padding)?;
+        let records = self.records::<K>((packing, packing), Build::default().padding)?;
         let rank = self.shape.len();
         let mut coordinates: Vec<u64> =
             zeroed("the coordinates of all entries", (records.len() * rank) as u64)?;
         if rank > 0 {
             let each = coordinates.par_chunks_exact_mut(rank).zip(&records);
-            each.for_each(|(coordinates, (key, _))| packing.unpack(*key, coordinates));
+            each.for_each(|(coordinates, (key, _))| {
+                packing.unpack(*key, coordinates);
+            });
         }
         let values = with_type!(self.values.element(), V => {
             let values = records.into_par_iter().map(|(_, word)| V::from_word(word));
@@ -43,7 +47,7 @@ impl Tensor {
 
     /// Calls back with the coordinates, in order of dimensions, and the position of every entry, in the order of storage.
     pub fn for_each(&self, mut call: impl FnMut(&[u64], usize)) {
-        let blocks = self.has_blocks();
+        let blocks = self.format.has_blocks();
         self.for_each_place(|coordinates, position| {
             if !(blocks && self.values.is(position, 0.0)) {
                 call(coordinates, position);
@@ -53,39 +57,30 @@ impl Tensor {
 
     /// As [`Tensor::for_each`], for every element that has a position: zeros in blocks too.
     pub fn for_each_place(&self, mut call: impl FnMut(&[u64], usize)) {
-        self.descend(0, 0, &mut vec![0; self.shape.len()], &mut call);
+        let mut place = Place {
+            levels: vec![0; self.levels.len()],
+            element: vec![0; self.shape.len()],
+            position: 0,
+        };
+        self.descend(0, &mut place, &mut call);
     }
 
-    fn descend(
-        &self,
-        level: usize,
-        position: u64,
-        coordinates: &mut [u64],
-        call: &mut dyn FnMut(&[u64], usize),
-    ) {
+    fn descend(&self, level: usize, at: &mut Place, call: &mut dyn FnMut(&[u64], usize)) {
         let Some(data) = self.levels.get(level) else {
-            return call(coordinates, place(position));
+            if self.space.element(&at.levels, &mut at.element) {
+                call(&at.element, place(at.position));
+            }
+            return;
         };
-        let dimension = self.format.order()[level];
-        match data {
-            LevelData::Dense => {
-                for coordinate in 0..self.shape[dimension] {
-                    coordinates[dimension] = coordinate;
-                    let child = position * self.shape[dimension] + coordinate;
-                    self.descend(level + 1, child, coordinates, call);
-                }
-            }
-            LevelData::Compressed { positions, coordinates: stored } => {
-                for child in positions.at(place(position))..positions.at(place(position) + 1) {
-                    coordinates[dimension] = stored.at(place(child));
-                    self.descend(level + 1, child, coordinates, call);
-                }
-            }
-            LevelData::Singleton { coordinates: stored } => {
-                coordinates[dimension] = stored.at(place(position));
-                self.descend(level + 1, position, coordinates, call);
-            }
+        let (arrays, parent) = (self.arrays(level), at.position);
+        for position in data.kind().pos_bounds(arrays, parent) {
+            let Some(coordinate) = data.kind().pos_access(arrays, parent, position) else {
+                continue;
+            };
+            (at.levels[level], at.position) = (coordinate, position);
+            self.descend(level + 1, at, call);
         }
+        at.position = parent;
     }
 
     /// The positions where an element is stored: at most one, unless the format keeps duplicates. Panics if there are not as many coordinates as
@@ -97,27 +92,9 @@ impl Tensor {
         }
         let mut found = vec![0u64];
         for (level, data) in self.levels.iter().enumerate() {
-            let wanted = element[self.format.order()[level]];
-            match data {
-                LevelData::Dense => {
-                    let extent = self.extent(level);
-                    found.iter_mut().for_each(|position| *position = *position * extent + wanted);
-                }
-                LevelData::Compressed { positions, coordinates } => {
-                    let ordered = self.format.levels()[level].ordered;
-                    let below = |position: u64| {
-                        let at = place(position);
-                        let (begin, end) = (place(positions.at(at)), place(positions.at(at + 1)));
-                        with_indices!(coordinates, all => equal(&all[begin..end], wanted, ordered))
-                            .into_iter()
-                            .map(move |child| (begin + child) as u64)
-                    };
-                    found = found.into_iter().flat_map(below).collect();
-                }
-                LevelData::Singleton { coordinates } => {
-                    found.retain(|position| coordinates.at(place(*position)) == wanted);
-                }
-            }
+            let (wanted, arrays) = (self.space.coordinate(level, element), self.arrays(level));
+            let below = |parent: u64| data.kind().locate(arrays, parent, wanted);
+            found = found.into_iter().flat_map(below).collect();
         }
         found.into_iter().map(place).collect()
     }
@@ -127,46 +104,136 @@ impl Tensor {
         self.values.get(*self.positions_of(element).first()?)
     }
 
-    /// Keys in the order of `packing`, and values as words, of all entries in the order of storage; elements of blocks are entries where they are not `padding`.
+    /// Keys in the second packing, given the tensor's own first, and values as words, of all entries in the order of storage; elements of blocks
+    /// are entries where they are not `padding`.
     pub(super) fn records<K: Key>(
         &self,
-        packing: &Packing,
+        (own, packing): (&Packing, &Packing),
         padding: Option<f64>,
     ) -> Result<Vec<(K, u64)>, StorageError> {
-        let mut keys = vec![K::default()];
+        // Where both store dimensions, coordinates go to their places at once.
+        let shifts = match (own.space().order(), packing.space().order()) {
+            (Some(order), Some(_)) => order.iter().map(|at| packing.shift_of(*at)).collect(),
+            _ => (0..self.levels.len()).map(|level| own.shift(level)).collect::<Vec<u32>>(),
+        };
+        let direct = self.space.is_exact() && packing.space().is_exact();
+        let mut all = Positions { keys: vec![K::default()], absent: None, shift: 0 };
         for (level, data) in self.levels.iter().enumerate() {
-            let shift = packing.shift_of(self.format.order()[level]);
-            keys = match data {
-                LevelData::Dense => dense(&keys, self.extent(level), shift)?,
-                LevelData::Compressed { positions, coordinates } => {
-                    let mut below = zeroed("entries", coordinates.len() as u64)?;
-                    with_indices!(positions, positions => with_indices!(coordinates, coordinates =>
-                        compressed(&keys, positions, coordinates, shift, &mut below)));
-                    below
-                }
-                LevelData::Singleton { coordinates } => {
-                    let mut keys = keys;
-                    with_indices!(coordinates, all => keys.par_iter_mut().zip(all).for_each(
-                        |(key, coordinate)| *key = key.with(K::field(coordinate.widen(), shift))
-                    ));
-                    keys
-                }
-            };
+            all.shift = shifts[level];
+            data.kind().walk(self.arrays(level), &mut all)?;
         }
+        let Positions { keys, absent, .. } = all;
+        let padding = padding.filter(|_| self.format.has_blocks());
+        let is_entry = |at: usize| {
+            let present = absent.as_ref().is_none_or(|absent| !absent[at]);
+            present && padding.is_none_or(|padding| !self.values.is(at, padding))
+        };
         let pairs = keys.into_par_iter().zip(self.values.words()).enumerate();
-        Ok(match padding.filter(|_| self.has_blocks()) {
-            Some(padding) => pairs
-                .filter(|(at, _)| !self.values.is(*at, padding))
-                .map(|(_, pair)| pair)
-                .collect(),
-            None => pairs.map(|(_, pair)| pair).collect(),
-        })
+        if direct && padding.is_none() && absent.is_none() {
+            return Ok(pairs.map(|(_, pair)| pair).collect());
+        }
+        let entries = pairs.filter(|(at, _)| is_entry(*at)).map(|(_, pair)| pair);
+        if direct {
+            return Ok(entries.collect());
+        }
+        let moved = entries.filter_map(|(key, word)| {
+            let mut element = vec![0; self.shape.len()];
+            own.unpack(key, &mut element).then(|| (packing.pack(&element), word))
+        });
+        Ok(moved.collect())
     }
+}
+
+/// A place on the way down the levels.
+struct Place {
+    /// Coordinates in the levels.
+    levels: Vec<u64>,
+    element: Vec<u64>,
+    position: u64,
+}
+
+/// The building blocks of reading a level: the keys of all positions of one level become those of the next one's.
+pub trait Keys {
+    /// Every coordinate below every position.
+    ///
+    /// # Errors
+    /// More positions than memory holds.
+    fn full(&mut self, extent: u64) -> Result<(), StorageError>;
+
+    /// Of position `p`, the coordinates from `positions[p]` to `positions[p + 1]`.
+    ///
+    /// # Errors
+    /// As [`Keys::full`].
+    fn segments(&mut self, positions: &Indices, coordinates: &Indices) -> Result<(), StorageError>;
+
+    /// One coordinate for each position.
+    fn attach(&mut self, coordinates: &Indices);
+
+    /// Positions whose number is not 0 hold something; the others do not.
+    fn keep(&mut self, present: &Indices);
+}
+
+/// The positions of a level.
+struct Positions<K> {
+    keys: Vec<K>,
+    /// Which of them hold nothing, if any may.
+    absent: Option<Vec<bool>>,
+    /// Where the coordinates of the next level stand in keys.
+    shift: u32,
+}
+
+impl<K: Key> Keys for Positions<K> {
+    fn full(&mut self, extent: u64) -> Result<(), StorageError> {
+        self.keys = dense(&self.keys, extent, self.shift)?;
+        if let Some(absent) = &mut self.absent {
+            let each = absent.iter().flat_map(|one| std::iter::repeat_n(*one, place(extent)));
+            *absent = each.collect();
+        }
+        Ok(())
+    }
+
+    fn segments(&mut self, positions: &Indices, coordinates: &Indices) -> Result<(), StorageError> {
+        let mut below = zeroed("entries", coordinates.len() as u64)?;
+        with_indices!(positions, positions => with_indices!(coordinates, coordinates =>
+            compressed(&self.keys, positions, coordinates, self.shift, &mut below)));
+        self.keys = below;
+        if let Some(absent) = &mut self.absent {
+            let count = |at: usize| place(positions.at(at + 1) - positions.at(at));
+            let each = absent.iter().enumerate();
+            *absent = each.flat_map(|(at, one)| std::iter::repeat_n(*one, count(at))).collect();
+        }
+        Ok(())
+    }
+
+    fn attach(&mut self, coordinates: &Indices) {
+        let shift = self.shift;
+        with_indices!(coordinates, all => self.keys.par_iter_mut().zip(all).for_each(
+            |(key, coordinate)| *key = key.with(K::field(coordinate.widen(), shift))
+        ));
+    }
+
+    fn keep(&mut self, present: &Indices) {
+        let before = self.absent.take().unwrap_or_else(|| vec![false; present.len()]);
+        let both = before.into_iter().zip(present.iter());
+        self.absent = Some(both.map(|(absent, present)| absent || present == 0).collect());
+    }
+}
+
+/// The positions in a range that have a coordinate.
+pub(crate) fn places_of(
+    stored: &Indices,
+    range: Range<u64>,
+    wanted: u64,
+    ordered: bool,
+) -> Vec<u64> {
+    let (begin, end) = (place(range.start), place(range.end));
+    let found = with_indices!(stored, all => equal(&all[begin..end], wanted, ordered));
+    found.into_iter().map(|at| (begin + at) as u64).collect()
 }
 
 /// A position is the place of something that is in memory.
 #[allow(clippy::cast_possible_truncation)]
-fn place(position: u64) -> usize {
+pub(super) fn place(position: u64) -> usize {
     position as usize
 }
 

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::kernels::{Case, Stored, Sum, Term, cases, each_point, inputs, it, kernel_of, tensor};
 use crate::*;
 use dastac_elements::{Scalar, Storage};
-use dastac_formats::format::{Format, Kind, Level};
+use dastac_formats::format::{Format, Level};
 use dastac_formats::storage::{Indices, LevelData, Tensor};
 
 /// What a case with a result in a format became.
@@ -81,12 +81,9 @@ fn result(all: &Assembled, case: &Case) -> Tensor {
     let levels = match structure {
         Structure::Copied { operand } => case.operands[*operand].tensor.levels().to_vec(),
         _ => {
-            let level = |level: &Level| match level.kind {
-                Kind::Dense => LevelData::Dense,
-                _ => LevelData::Compressed {
-                    positions: indices(next()),
-                    coordinates: indices(next()),
-                },
+            let level = |level: &Level| {
+                let arrays = level.kind.arrays().iter().map(|_| indices(next()));
+                LevelData::new(level.kind, arrays.collect())
             };
             result.format.levels().iter().map(level).collect()
         }
@@ -109,12 +106,13 @@ fn elements(shape: &[u64]) -> Vec<Vec<u64>> {
 fn check(all: &Assembled, case: &Case, format: &Format) -> Result<(), TestCaseError> {
     let found = result(all, case);
     let mut values: BTreeMap<Vec<u64>, f64> = BTreeMap::new();
-    let mut points: BTreeSet<Vec<u64>> = BTreeSet::new();
-    let last = format.levels().iter().rposition(|level| level.kind != Kind::Dense);
+    let mut points: BTreeSet<Vec<i128>> = BTreeSet::new();
+    let last = format.levels().iter().rposition(|level| !level.is_full());
     let kept = last.map_or(0, |last| last + 1);
     // The coordinates of the levels down to the last one that is not dense.
-    let outer = |element: &[u64]| -> Vec<u64> {
-        format.order()[..kept].iter().map(|dimension| element[*dimension]).collect()
+    let outer = |element: &[u64]| -> Vec<i128> {
+        let value = |at: usize| i128::from(element[at]);
+        format.map().levels()[..kept].iter().map(|expr| expr.value(&value)).collect()
     };
     each_point(case, &mut |element, value, stored| {
         let sum = values.entry(element.to_vec()).or_insert(case.semiring.zero());
@@ -145,7 +143,7 @@ fn is_inside(case: &Case, operand: usize, subscripts: &[Sum]) -> bool {
 
 /// Makes a case one product of a tensor with dense ones, where there is one whose subscripts are different iterators, and gives its format.
 fn with_mask(case: &mut Case) -> Option<Format> {
-    let dense = |format: &Format| format.levels().iter().all(|level| level.kind == Kind::Dense);
+    let dense = |format: &Format| format.levels().iter().all(|level| level.is_full());
     let mask = (0..case.operands.len()).find_map(|at| {
         let mut factors = case.products.iter().flat_map(|product| &product.factors);
         let (_, subscripts) =
@@ -192,6 +190,7 @@ proptest! {
         let mut all = match assembled(&case, &format) {
             Ok(all) => all,
             Err(IterateError::Cycle { .. } | IterateError::Level { .. }) => return Ok(()),
+            Err(IterateError::Map { .. }) => return Ok(()),
             Err(IterateError::Workspace | IterateError::Cursors(_)) => return Ok(()),
             Err(error) => panic!("{error}"),
         };

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use crate::*;
 use dastac_elements::Storage;
-use dastac_formats::format::{Format, Kind, Level};
+use dastac_formats::format::{Format, IndexMap, Kind, Level, LevelExpr};
 use dastac_formats::storage::{Build, Entries, Indices, LevelData, Tensor};
 
 /// A linear expression: iterators with coefficients, and a constant.
@@ -81,7 +81,7 @@ pub(super) fn kernel_of(case: &Case) -> (Module, Kernel, Vec<i64>) {
         let types = (Element::F64, Element::U32);
         operands.push(Operand::declare(&mut module, name, (&stored.format, extents), types));
         for level in stored.tensor.levels() {
-            if let LevelData::Compressed { coordinates, .. } = level {
+            if let (Some(_), Some(coordinates)) = (level.positions(), level.coordinates()) {
                 symbols.push(coordinates.len() as i64);
             }
         }
@@ -103,8 +103,19 @@ pub(super) fn kernel_of(case: &Case) -> (Module, Kernel, Vec<i64>) {
     let (head, order, walking) = (case.head.clone(), case.order.clone(), case.walking);
     let place = Kernel::in_rows(&iterators, &head);
     let semiring = case.semiring;
-    let kernel =
-        Kernel { iterators, operands, result, head, place, products, order, walking, semiring };
+    let unsplit = None;
+    let kernel = Kernel {
+        iterators,
+        operands,
+        result,
+        head,
+        place,
+        products,
+        order,
+        unsplit,
+        walking,
+        semiring,
+    };
     (module, kernel, symbols)
 }
 
@@ -126,15 +137,7 @@ pub(super) fn run(module: &Module, case: &Case, symbols: &[i64]) -> Vec<f64> {
 pub(super) fn inputs(case: &Case) -> Vec<Data> {
     let mut data = Vec::new();
     for Stored { tensor, .. } in &case.operands {
-        for level in tensor.levels() {
-            match level {
-                LevelData::Dense => {}
-                LevelData::Compressed { positions, coordinates } => {
-                    data.extend([ints(positions), ints(coordinates)]);
-                }
-                LevelData::Singleton { coordinates } => data.push(ints(coordinates)),
-            }
-        }
+        data.extend(tensor.levels().iter().flat_map(LevelData::arrays).map(ints));
         data.push(Data::Float(tensor.values().to_f64()));
     }
     data
@@ -282,8 +285,8 @@ pub(super) fn cases() -> impl Strategy<Value = Case> {
             let mut stored = Vec::new();
             for (sums, kinds, order, (sizes, own), seed) in operands {
                 let rank = sums.len();
-                let order = order.into_iter().filter(|at| *at < rank).collect();
-                let format = Format::new(levels(&kinds[..rank]), order).unwrap();
+                let order: Vec<usize> = order.into_iter().filter(|at| *at < rank).collect();
+                let format = format(&kinds, &order, seed);
                 // The extent of an iterator alone, for certain or by chance, or another.
                 let iterator = |at: usize| match &sums[at] {
                     (terms, 0) if terms.len() == 1 && terms[0].1 == 1 && own[at] > 0 => {
@@ -315,10 +318,32 @@ pub(super) fn cases() -> impl Strategy<Value = Case> {
     )
 }
 
+/// A format over a permutation of the dimensions, blocks of the first of them, or diagonals of the first two.
+fn format(kinds: &[usize], order: &[usize], seed: usize) -> Format {
+    let own = |at: usize| LevelExpr::dimension(order[at]);
+    let mut exprs: Vec<LevelExpr> = (0..order.len()).map(own).collect();
+    let mut derived = Vec::new();
+    match (seed % 10, order.len()) {
+        (0, _) => {
+            exprs[0] = own(0).quotient(2).unwrap();
+            exprs.push(own(0).remainder(2).unwrap());
+        }
+        (1 | 2, 2..) => {
+            exprs[1] = own(1).plus(&own(0).times(-1).unwrap()).unwrap();
+            derived.extend((seed % 10 == 2).then(|| own(1)));
+        }
+        _ => {}
+    }
+    let mut levels = levels(&kinds.iter().cycle().copied().take(exprs.len()).collect::<Vec<_>>());
+    levels.extend(derived.iter().map(|_| Level::OFFSET));
+    let map = IndexMap::new(order.len(), [exprs, derived].concat()).unwrap();
+    Format::with_map(levels, map).unwrap()
+}
+
 /// Levels that can be above each other, by numbers.
 fn levels(kinds: &[usize]) -> Vec<Level> {
     let compressed = |ordered, unique| Level { ordered, unique, ..Level::COMPRESSED };
-    let singleton = |ordered, unique| Level { kind: Kind::Singleton, ordered, unique };
+    let singleton = |ordered, unique| Level { kind: Kind::SINGLETON, ordered, unique };
     let mut levels: Vec<Level> = Vec::new();
     for (at, kind) in kinds.iter().enumerate() {
         let last = at + 1 == kinds.len();
@@ -326,7 +351,8 @@ fn levels(kinds: &[usize]) -> Vec<Level> {
         levels.push(match (below_repeated, kind) {
             (true, 0 | 1) if !last => singleton(true, false),
             (true, kind) => singleton(*kind != 6, true),
-            (false, 0..=2) => Level::DENSE,
+            (false, 0 | 1) => Level::DENSE,
+            (false, 2) => Level::BITMAP,
             (false, 3) if !last => compressed(true, false),
             (false, 6) if at == 0 => compressed(false, true),
             _ => Level::COMPRESSED,
@@ -343,7 +369,7 @@ proptest! {
         let (module, compiled, symbols) = module_of(&case);
         match compiled {
             Err(IterateError::Cycle { .. }) => return Ok(()),
-            Err(IterateError::Level { .. }) => return Ok(()),
+            Err(IterateError::Level { .. } | IterateError::Map { .. }) => return Ok(()),
             Err(IterateError::Cursors(count)) if count > MOST_CURSORS => return Ok(()),
             other => prop_assert_eq!(other, Ok(()), "{:?}", case),
         }

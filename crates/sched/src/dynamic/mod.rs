@@ -13,13 +13,13 @@ mod tests;
 pub(crate) use operands::declare;
 pub use operands::{Assembled, Stored};
 
+use dastac_formats::{Format, Level};
 use dastac_iterate::{
     Assembly, Factor, IterateError, Kernel, Operand, Walking, Walks, appending, assembly, fill,
     is_appended, pattern_of,
 };
 use dastac_layout::{Layout, LayoutError};
 use dastac_loops::{Element, Function, Index, Module};
-use dastac_stur::format::{Format, Kind, Level};
 use dastac_stur::infer::{Inferred, InferredRule};
 use dastac_stur::program::TensorId;
 use dastac_stur::{Diagnostic, program::Rule};
@@ -94,14 +94,15 @@ impl Dynamic<'_> {
         let Dynamic { inferred, indices, .. } = *self;
         let extents = extents(inferred, module, rule.head)?;
         let mut walked = self.walked(module, stored, rule)?;
-        let appended = match declared.levels().iter().all(is_appended) {
+        let in_order = declared.order().is_some();
+        let appended = match in_order && declared.levels().iter().all(is_appended) {
             true => declared.clone(),
             false => ordered(declared),
         };
         let formats = [declared, &appended];
         if patterned(&walked.kernel, formats, &extents).is_none() {
             walked.kernel.order = appending(&walked.kernel, &appended);
-            let last = appended.levels().iter().rposition(|level| level.kind != Kind::Dense);
+            let last = appended.levels().iter().rposition(|level| !level.is_full());
             walked.appended = last.map_or(0, |last| last + 1);
         }
         let before = function.clone();
@@ -206,6 +207,8 @@ fn cheapest(walked: &Walked, error: &IterateError) -> Option<(usize, Format)> {
             return Some((*operand, format))
                 .filter(|(_, new)| *new != kernel.operands[*operand].format);
         }
+        IterateError::Map { operand } if has_position(kernel, *operand) => return None,
+        IterateError::Map { operand } => return Some((*operand, reordered(kernel, *operand))),
         IterateError::Workspace => return scattering(kernel, walked.appended),
         IterateError::Cursors(_) | IterateError::Result { .. } => return None,
     };
@@ -261,6 +264,10 @@ fn scattering(kernel: &Kernel, appended: usize) -> Option<(usize, Format)> {
         order.map_or(true, |order| order[..appended] != kernel.order[..appended])
     };
     let all = (0..kernel.operands.len()).filter(|at| !has_position(kernel, *at));
+    let mapped = |at: &usize| kernel.operands[*at].format.order().is_none();
+    if let Some(operand) = all.clone().find(mapped) {
+        return Some((operand, reordered(kernel, operand)));
+    }
     let new = |(operand, format): &(usize, Format)| *format != kernel.operands[*operand].format;
     let moved = all.clone().filter(contradicts).map(|at| (at, reordered(kernel, at)));
     let sorted = all.map(|at| (at, ordered(&kernel.operands[at].format)));
@@ -269,11 +276,12 @@ fn scattering(kernel: &Kernel, appended: usize) -> Option<(usize, Format)> {
 
 /// A format whose levels' coordinates grow: dense ones stay, all others are compressed.
 fn ordered(format: &Format) -> Format {
-    let levels = format.levels().iter().map(|level| match level.kind {
-        Kind::Dense => *level,
-        Kind::Compressed | Kind::Singleton => Level::COMPRESSED,
+    let Some(order) = format.order() else { return Format::csf(format.rank()) };
+    let levels = format.levels().iter().map(|level| match level.is_full() {
+        true => *level,
+        false => Level::COMPRESSED,
     });
-    Format::new(levels.collect(), format.order().to_vec()).unwrap_or_else(|_| format.clone())
+    Format::new(levels.collect(), order).unwrap_or_else(|_| format.clone())
 }
 
 /// The format of an operand with its levels in the wanted order of loops, for just the same elements: where a dense level came to the end, it would store elements that
@@ -287,16 +295,25 @@ fn reordered(kernel: &Kernel, operand: usize) -> Format {
         let terms = subscripts[*dimension].terms().iter();
         terms.filter_map(|(at, _)| kernel.order.iter().position(|other| other == at)).max()
     };
-    let mut order = own.order().to_vec();
+    let Some(stored) = own.order() else { return in_order_of_loops(own, &depth) };
+    let mut order = stored.clone();
     order.sort_by_key(depth);
     let mut levels: Vec<Level> = own.levels().to_vec();
-    let blocks = &own.order()[own.rank() - own.dense_block()..];
-    let dense = |(level, _): &(&mut Level, &usize)| level.kind == Kind::Dense;
+    let blocks = &stored[own.rank() - own.block_levels()..];
+    let dense = |(level, _): &(&mut Level, &usize)| level.is_full();
     let mut last = levels.iter_mut().zip(&order).rev().take_while(dense);
     if let Some((level, _)) = last.find(|(_, dimension)| !blocks.contains(dimension)) {
         *level = Level::COMPRESSED;
     }
     Format::new(levels, order).unwrap_or_else(|_| own.clone())
+}
+
+/// All levels compressed, in the order of loops: what stands in place of a format whose levels do not store dimensions.
+fn in_order_of_loops(format: &Format, depth: &dyn Fn(&usize) -> Option<usize>) -> Format {
+    let mut order: Vec<usize> = (0..format.rank()).collect();
+    order.sort_by_key(depth);
+    let plain = Format::csf(format.rank());
+    plain.with_order(order).unwrap_or(plain)
 }
 
 /// Why a rule is not compiled, as a diagnostic.
@@ -330,6 +347,11 @@ fn refused(
                 "its coordinates are not ordered and unique".into(),
                 "choose another format in `:F`, such as csr or csf; files are converted when they are read".into(),
             )
+        }
+        IterateError::Map { operand } => {
+            let what = format!("walking `{}` along its index map", name(operand));
+            let hint = "give the tensor a format whose levels store dimensions in its `:F`";
+            (what, format!("{error}"), hint.into())
         }
         IterateError::Cursors(count) => {
             let what = format!("{count} sparse levels in one loop");

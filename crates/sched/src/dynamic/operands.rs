@@ -4,9 +4,9 @@
 //! A tensor that a rule cannot walk in that format has a copy in another one, with a name and values of its own. A result whose elements cannot be appended in
 //! the format of `:F` is computed in one of ordered levels instead.
 
+use dastac_formats::Format;
 use dastac_iterate::{Operand, Structure};
 use dastac_loops::{BufferId, Element, Index, Module};
-use dastac_stur::format::Format;
 use dastac_stur::infer::Inferred;
 use dastac_stur::program::TensorId;
 

@@ -96,6 +96,7 @@ impl<'a> Translation<'a> {
             place,
             products,
             order: (0..self.iterators.len()).collect(),
+            unsplit: None,
             walking: Walking::default(),
             semiring: definition.semiring,
         };

@@ -1,21 +1,13 @@
-//! `:F` lines as formats of dynamically sparse tensors.
-//!
-//! ```text
-//! format = NAME | CODE | (NAME | CODE) "(" dimension, .. ")" | level, ..
-//! level  = ("dense" | "compressed" | "singleton") "(" dimension ("," ("nonunique" | "unordered"))* ")"
-//! ```
-//!
-//! `csc` and `dcsc` are names for matrices, and codes for tensors of rank 3 and 4. Upper and lower case are the same in
-//! names and codes.
+//! `:F` lines as formats of dynamically sparse tensors: the notation is that of [`dastac_formats::format`].
 
 use std::collections::BTreeMap;
 
+use dastac_formats::{Format, FormatError};
+
 use super::Checker;
 use crate::affine::names;
-use crate::ast::{FormatItem, FormatWord, Name, Span};
+use crate::ast::{FormatItem, Name, Span};
 use crate::diagnostic::Diagnostic;
-use crate::format::{Format, FormatName, Kind, Level, NAMES, Reason, levels_of_code};
-use crate::hint::similar;
 use crate::program::{Program, Stored, TensorId};
 
 impl Checker<'_> {
@@ -154,16 +146,8 @@ impl Checker<'_> {
             Some(iterators) => self.format_dimensions(program, id, item, iterators)?,
             None => self.position_names(program, id),
         };
-        let spelled = |word: &FormatWord| {
-            let one = word.arguments.len() == 1 || kind(&word.word) != Some(Kind::Dense);
-            kind(&word.word).is_some()
-                && (!word.arguments.is_empty() && one || item.words.len() > 1)
-        };
-        let found = match item.words.as_slice() {
-            [only] if !spelled(only) => named(only, &names),
-            words => levels(words, &names, item.span),
-        };
-        found.map_err(|error| self.report(*error)).ok()
+        let found = dastac_formats::format::parse(&item.format.text, &names);
+        found.map_err(|error| self.report(wrong_format(item, error))).ok()
     }
 
     /// The names that a `:F` line gives to the dimensions.
@@ -206,179 +190,13 @@ impl Checker<'_> {
     }
 }
 
-type Result<T> = std::result::Result<T, Box<Diagnostic>>;
-
-fn fail<T>(
-    span: Span,
-    message: impl Into<String>,
-    label: &str,
-    hint: impl Into<String>,
-) -> Result<T> {
-    Err(Box::new(Diagnostic::error("E0126", message, span, label).hint(hint)))
-}
-
-fn kind(word: &Name) -> Option<Kind> {
-    Kind::ALL.into_iter().find(|kind| word.text.eq_ignore_ascii_case(kind.word()))
-}
-
-/// `csr`, `DCC`, `coo(j, i)`.
-fn named(item: &FormatWord, names: &[String]) -> Result<Format> {
-    let rank = names.len();
-    let text = item.word.text.as_str();
-    let lower = text.to_ascii_lowercase();
-    let entry = NAMES.iter().find(|entry| entry.name == lower);
-    let fits = |entry: &&FormatName| entry.rank.is_none_or(|needed| needed == rank);
-    let code = levels_of_code(text);
-    let is_code = code.as_ref().is_some_and(|levels| levels.len() == rank);
-    let entry = entry.filter(|entry| fits(entry) || !is_code);
-    let span = item.word.span;
-    let format = match (entry, code) {
-        (Some(entry), _) => match Format::named(entry.name, rank) {
-            Some(format) => format,
-            None => {
-                let needed = entry.rank.unwrap_or_default();
-                let message =
-                    format!("`{lower}` stores tensors of rank {needed}, this one has rank {rank}");
-                let hint = "`csf`, `coo` and codes such as `DCC` are for any rank";
-                return fail(span, message, "another rank", hint);
-            }
-        },
-        (None, Some(levels)) if levels.len() == rank => {
-            checked(levels, (0..rank).collect(), &|_| span)?
-        }
-        (None, Some(levels)) => {
-            let message =
-                format!("`{text}` has {} levels, but the tensor has rank {rank}", levels.len());
-            let hint =
-                "one letter for each dimension: D, C and S for dense, compressed and singleton";
-            return fail(span, message, "another rank", hint);
-        }
-        (None, None) => {
-            let all: Vec<&str> = NAMES.iter().map(|entry| entry.name).collect();
-            let words = all.iter().copied().chain(Kind::ALL.map(Kind::word));
-            let hint = match similar(&lower, words) {
-                Some(close) => format!("did you mean `{close}`?"),
-                None => format!(
-                    "formats have names ({}), codes of one letter a level (`DCC`: dense, compressed, singleton), or \
-                    are spelled `dense(i), compressed(j)`",
-                    all.join(", ")
-                ),
-            };
-            return fail(span, format!("there is no format `{text}`"), "unknown", hint);
-        }
-    };
-    if item.arguments.is_empty() {
-        return Ok(format);
-    }
-    let order = order(item.arguments.iter(), names, item.span)?;
-    if order.is_sorted() {
-        return Ok(format);
-    }
-    if entry.is_some_and(|entry| entry.rank.is_some()) {
-        let hint = "`csc` is `csr` with columns first; codes take any order: `DC(j, i)`";
-        return fail(
-            item.span,
-            format!("`{lower}` has an order of its own"),
-            "another order",
-            hint,
-        );
-    }
-    checked(format.levels().to_vec(), order, &|_| span)
-}
-
-/// `dense(i), compressed(j)`.
-fn levels(words: &[FormatWord], names: &[String], span: Span) -> Result<Format> {
-    let mut levels = Vec::new();
-    let mut dimensions = Vec::new();
-    for item in words {
-        let Some(kind) = kind(&item.word) else {
-            let hint = match similar(&item.word.text, Kind::ALL.map(Kind::word)) {
-                Some(close) => format!("did you mean `{close}`?"),
-                None => "levels are `dense`, `compressed` and `singleton`".into(),
-            };
-            let message = format!("there is no level `{}`", item.word.text);
-            return fail(item.word.span, message, "unknown", hint);
-        };
-        let Some((dimension, words)) = item.arguments.split_first() else {
-            let hint = format!("such as `{kind}({})`", names.first().map_or("i", String::as_str));
-            let message = "this level does not say which dimension it stores";
-            return fail(item.word.span, message, "of which dimension?", hint);
-        };
-        let mut level = Level::of(kind);
-        for word in words {
-            match word.text.as_str() {
-                "nonunique" => level.unique = false,
-                "unordered" => level.ordered = false,
-                "unique" => level.unique = true,
-                "ordered" => level.ordered = true,
-                other => {
-                    let message = format!("`{other}` has no meaning here");
-                    let hint =
-                        "a level stores one dimension, and may be `nonunique` or `unordered`";
-                    return fail(word.span, message, "unknown", hint);
-                }
-            }
-        }
-        levels.push(level);
-        dimensions.push(dimension);
-    }
-    let order = order(dimensions.into_iter(), names, span)?;
-    checked(levels, order, &|level| words.get(level).map_or(span, |word| word.span))
-}
-
-/// Each dimension once.
-fn order<'n>(
-    given: impl Iterator<Item = &'n Name>,
-    names: &[String],
-    span: Span,
-) -> Result<Vec<usize>> {
-    let all = names.join(", ");
-    let mut order = Vec::new();
-    for name in given {
-        let text = &name.text;
-        match names.iter().position(|known| known == text) {
-            None => {
-                let hint = format!("the tensor's dimensions: {all}");
-                return fail(name.span, format!("there is no dimension `{text}`"), "unknown", hint);
-            }
-            Some(dimension) if order.contains(&dimension) => {
-                let hint = format!("there is one level for each of {all}");
-                return fail(name.span, format!("`{text}` is stored twice"), "again", hint);
-            }
-            Some(dimension) => order.push(dimension),
-        }
-    }
-    match (0..names.len()).find(|dimension| !order.contains(dimension)) {
-        None => Ok(order),
-        Some(missing) => {
-            let hint = format!("there is one level for each of {all}");
-            fail(span, format!("no level stores `{}`", names[missing]), "not all dimensions", hint)
-        }
-    }
-}
-
-fn checked(levels: Vec<Level>, order: Vec<usize>, span: &dyn Fn(usize) -> Span) -> Result<Format> {
-    Format::new(levels, order).or_else(|error| {
-        let (message, hint) = described(error.reason);
-        fail(span(error.level), message, "this level", hint)
-    })
-}
-
-/// What is wrong with a level, and what to write instead.
-fn described(reason: Reason) -> (&'static str, &'static str) {
-    match reason {
-        Reason::Order => (
-            "levels that do not store every dimension once",
-            "there is one level for each dimension",
-        ),
-        Reason::Dense => ("a dense level is always ordered and unique", "leave the word out"),
-        Reason::Singleton => (
-            "a singleton behind a level that is unique",
-            "a singleton holds one coordinate for each entry: `compressed(i, nonunique), singleton(j)`",
-        ),
-        Reason::NotUnique => (
-            "a level that is not unique, with no singleton behind it",
-            "leave `nonunique` out, or store the next dimension as a singleton",
-        ),
+/// What is wrong with the text of a format.
+fn wrong_format(item: &FormatItem, error: FormatError) -> Diagnostic {
+    let at = |offset: usize| item.format.span.start + offset;
+    let span = Span::new(at(error.span.start), at(error.span.end));
+    let diagnostic = Diagnostic::error("E0126", error.message, span, error.label);
+    match error.hint {
+        Some(hint) => diagnostic.hint(hint),
+        None => diagnostic,
     }
 }

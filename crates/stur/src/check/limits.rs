@@ -106,7 +106,7 @@ pub(super) fn of_file(file: &File) -> Vec<Diagnostic> {
             }
             Item::Format(format) => {
                 let dimensions = format.iterators.as_ref().map_or(0, Vec::len);
-                let most = dimensions.max(format.words.len());
+                let most = dimensions.max(format.format.text.split(',').count());
                 let who = format!("`{}:F`", format.tensor.text);
                 let (max, hint) = (MAX_RANK, "use fewer subscripts");
                 found.count(&who, most, max, "subscripts", format.tensor.span, hint);

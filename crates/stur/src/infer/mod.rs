@@ -32,10 +32,10 @@ use crate::ast::{CompareOp, Comparison, Expr, ExprKind, Span};
 use crate::blame::blame;
 use crate::coefficient::Coefficient;
 use crate::diagnostic::Diagnostic;
-use crate::format::Format;
 use crate::program::{Definition, Guard, Product, Program, Rule, RuleId, TensorId};
 use crate::semiring::Semiring;
 use crate::sets::{Affine, Extent, SetError, Sets, affine, upper_bounds};
+use dastac_formats::Format;
 
 use group::Group;
 pub use print::{declarations, map_to_stur, set_to_stur};
@@ -410,12 +410,11 @@ fn with_blocks(
     format: &Format,
     (support, whole): (Set, &Set),
 ) -> Result<Set, InferError> {
-    let outer = &format.order()[..format.rank() - format.dense_block()];
-    if outer.len() == format.rank() {
+    if format.block_levels() == 0 {
         return Ok(support);
     }
-    let outer: Vec<Affine> = outer.iter().map(|at| Affine::name(&rule.iterators[*at])).collect();
-    let blocks = sets.access(&rule.iterators, &outer)?;
+    let outer = format.above_blocks();
+    let blocks = sets.quasi_affine(&rule.iterators, outer)?;
     let stored = match outer.is_empty() {
         true => whole.clone(),
         false => blocks.intersect_range(&support.apply(&blocks)?)?.domain()?.intersect(whole)?,

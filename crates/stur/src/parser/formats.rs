@@ -1,7 +1,7 @@
 //! `:F`: `B:F(i, j) := dense(i), compressed(j)`, `B:F := csr`.
 
 use super::{Parser, Result, describe, error, with_hint};
-use crate::ast::{FormatItem, FormatWord, Name, Span};
+use crate::ast::{FormatItem, Name, Span};
 
 const HINT: &str =
     "a format is a name or levels: `B:F := csr`, `B:F(i, j) := dense(i), compressed(j)`";
@@ -19,27 +19,17 @@ impl Parser<'_> {
             let message = format!("expected `:=` after the head, found {}", describe(self.peek()));
             return Err(with_hint(error("E0012", message, self.span(), "expected `:=`"), HINT));
         }
-        let mut words = vec![self.format_word()?];
-        while self.eat(",") {
-            words.push(self.format_word()?);
-        }
-        if let Err(error) = self.finish() {
-            return Err(with_hint(error, HINT));
-        }
-        Ok(FormatItem { tensor, iterators, words, span: whole })
+        let format = self.rest("a format or a level").map_err(|error| with_hint(error, HINT))?;
+        Ok(FormatItem { tensor, iterators, format, span: whole })
     }
 
-    fn format_word(&mut self) -> Result<FormatWord> {
-        let word = match self.name("a format or a level") {
-            Ok(word) => word,
-            Err(error) => return Err(with_hint(error, HINT)),
-        };
-        let arguments = match self.eat("(") {
-            true => self.format_names("a dimension")?,
-            false => Vec::new(),
-        };
-        let span = word.span.to(self.previous());
-        Ok(FormatWord { word, arguments, span })
+    /// The text of what is left of the line, which begins with a name.
+    fn rest(&mut self, what: &str) -> Result<Name> {
+        let first = self.name(what)?;
+        self.at = self.tokens.len();
+        let span = first.span.to(self.previous());
+        let text = self.source.get(span.start..span.end).unwrap_or(&first.text);
+        Ok(Name { text: text.to_owned(), span })
     }
 
     /// After `(`: `i, j)`, one name or more.

@@ -35,7 +35,8 @@ pub fn parse(source: &str) -> (File, Vec<Diagnostic>) {
             line.iter().filter(|token| token.kind != TokenKind::Newline).cloned().collect();
         let Some(last) = tokens.last() else { continue };
         let end = Span::new(last.span.end, last.span.end);
-        let mut parser = Parser { tokens: &tokens, at: 0, end, nesting: 0, warnings: Vec::new() };
+        let warnings = Vec::new();
+        let mut parser = Parser { source, tokens: &tokens, at: 0, end, nesting: 0, warnings };
         let item = parser.item();
         diagnostics.append(&mut parser.warnings);
         match item {
@@ -82,6 +83,7 @@ fn begins_item(tokens: &[Token]) -> bool {
 }
 
 struct Parser<'a> {
+    source: &'a str,
     tokens: &'a [Token],
     at: usize,
     /// Just after the last token.

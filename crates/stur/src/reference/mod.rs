@@ -23,8 +23,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::ast::CompareOp;
-use crate::format::Format;
 use crate::program::{Access, Product, Program, Rule, TensorId};
+use dastac_formats::Format;
 use interval::{Interval, narrow};
 use nest::{Code, Nest, Positions, Relation, relations};
 
@@ -449,8 +449,8 @@ impl<'a> Evaluator<'a> {
         if let Some(storage) = &self.program.tensor(tensor).format {
             stored.sort_by_cached_key(|at| {
                 let index = index_at(&shape, *at);
-                let levels = storage.format.order().iter();
-                levels.map(|dimension| index[*dimension]).collect::<Vec<_>>()
+                let levels = storage.format.map().levels().iter();
+                levels.map(|expr| expr.value(&|at| index[at] as i128)).collect::<Vec<_>>()
             });
         }
         let mut of = vec![-1; support.len()];
@@ -518,18 +518,18 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-/// Makes a pattern one of whole blocks: of a format's last dense levels all elements are stored where one is.
+/// Makes a pattern one of whole blocks: below the levels that store coordinates, all elements are stored where one is.
 fn with_blocks(format: &Format, shape: &[usize], support: &mut [bool]) {
-    let outer = &format.order()[..format.rank() - format.dense_block()];
+    let outer = format.above_blocks();
     let block = |at: usize| {
         let (mut rest, mut index) = (at, vec![0; shape.len()]);
         for (place, extent) in index.iter_mut().zip(shape).rev() {
             (*place, rest) = (rest % extent, rest / extent);
         }
-        outer.iter().map(|dimension| index[*dimension]).collect::<Vec<usize>>()
+        outer.iter().map(|expr| expr.value(&|at| index[at] as i128)).collect::<Vec<i128>>()
     };
     let stored = (0..support.len()).filter(|at| support[*at]);
-    let mut blocks: BTreeSet<Vec<usize>> = stored.map(block).collect();
+    let mut blocks: BTreeSet<Vec<i128>> = stored.map(block).collect();
     if outer.is_empty() {
         blocks.insert(Vec::new());
     }

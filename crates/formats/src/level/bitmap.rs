@@ -1,0 +1,95 @@
+//! Bitmap levels: every coordinate has a position, and an array says which of them are stored.
+//!
+//! Walking one is a loop over all coordinates with a test; the position of a coordinate is known without a search.
+//!
+//! ```text
+//! pos_bounds(p_{k-1}) -> [p_{k-1} * n, (p_{k-1} + 1) * n)     pos_access(p_k) -> p_k % n, where present[p_k] is 1
+//! locate(p_{k-1}, i_k) -> p_{k-1} * n + i_k, where present[p_{k-1} * n + i_k] is 1
+//! ```
+
+use std::ops::Range;
+
+use dastac_loops::Index;
+
+use super::{Arrays, LevelBuffers, LevelCode, LevelKind, LevelStorage, Located, Properties, Role};
+use crate::storage::{Building, Indices, Keys, StorageError};
+
+#[derive(Debug)]
+pub(super) struct Bitmap;
+
+impl LevelKind for Bitmap {
+    fn word(&self) -> &'static str {
+        "bitmap"
+    }
+
+    fn letter(&self) -> char {
+        'B'
+    }
+
+    fn about(&self) -> &'static str {
+        "all coordinates, and which of them are there"
+    }
+
+    fn properties(&self) -> Properties {
+        Properties { full: false, ordered: true, unique: true, branchless: false, compact: false }
+    }
+
+    fn arrays(&self) -> &'static [Role] {
+        &[Role::Present]
+    }
+}
+
+impl LevelStorage for Bitmap {
+    fn positions(&self, arrays: Arrays<'_>, above: u64) -> Option<u64> {
+        above.checked_mul(arrays.extent)
+    }
+
+    fn build(&self, building: &mut dyn Building) -> Result<Vec<Indices>, StorageError> {
+        building.full()?;
+        Ok(vec![building.present()?])
+    }
+
+    fn pos_bounds(&self, arrays: Arrays<'_>, parent: u64) -> Range<u64> {
+        parent * arrays.extent..(parent + 1) * arrays.extent
+    }
+
+    fn pos_access(&self, arrays: Arrays<'_>, parent: u64, position: u64) -> Option<u64> {
+        let present = arrays.data.present()?.get(position) > 0;
+        present.then(|| position - parent * arrays.extent)
+    }
+
+    fn locate(&self, arrays: Arrays<'_>, parent: u64, coordinate: u64) -> Vec<u64> {
+        let position = parent * arrays.extent + coordinate;
+        Vec::from_iter(self.pos_access(arrays, parent, position).map(|_| position))
+    }
+
+    fn walk(&self, arrays: Arrays<'_>, keys: &mut dyn Keys) -> Result<(), StorageError> {
+        keys.full(arrays.extent)?;
+        if let Some(present) = arrays.data.present() {
+            keys.keep(present);
+        }
+        Ok(())
+    }
+}
+
+impl LevelCode for Bitmap {
+    fn count(&self, above: Index, extent: &Index, _own: Option<Index>) -> Index {
+        above * extent.clone()
+    }
+
+    fn can_locate(&self) -> bool {
+        true
+    }
+
+    fn locate_code(
+        &self,
+        level: &LevelBuffers,
+        parent: &Index,
+        coordinate: &Index,
+        extent: &Index,
+    ) -> Option<Located> {
+        let position = parent.clone() * extent.clone() + coordinate.clone();
+        let present = Index::Load(level.array(Role::Present)?, Box::new(position.clone()));
+        Some(Located { position, condition: Some(Index::Const(1).at_most(present)) })
+    }
+}

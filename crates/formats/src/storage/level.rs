@@ -1,0 +1,69 @@
+//! The arrays of one level of a tensor in memory.
+
+use super::Indices;
+use crate::level::{Kind, Role};
+
+/// The arrays of a level.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LevelData {
+    kind: Kind,
+    arrays: Vec<Indices>,
+}
+
+impl LevelData {
+    /// A level's arrays, in the order of [`crate::level::LevelKind::arrays`].
+    pub fn new(kind: Kind, arrays: Vec<Indices>) -> LevelData {
+        LevelData { kind, arrays }
+    }
+
+    /// A level that stores nothing.
+    pub fn dense() -> LevelData {
+        LevelData::new(Kind::DENSE, Vec::new())
+    }
+
+    /// The coordinates that are there, and where those below each position begin.
+    pub fn compressed(positions: Indices, coordinates: Indices) -> LevelData {
+        LevelData::new(Kind::COMPRESSED, vec![positions, coordinates])
+    }
+
+    /// One coordinate for each position.
+    pub fn singleton(coordinates: Indices) -> LevelData {
+        LevelData::new(Kind::SINGLETON, vec![coordinates])
+    }
+
+    /// The kind of level that these are the arrays of.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The arrays, in the order of [`crate::level::LevelKind::arrays`].
+    pub fn arrays(&self) -> &[Indices] {
+        &self.arrays
+    }
+
+    #[cfg(test)]
+    pub(super) fn arrays_mut(&mut self) -> &mut [Indices] {
+        &mut self.arrays
+    }
+
+    /// The array with a role, if the level has it.
+    pub fn array(&self, role: Role) -> Option<&Indices> {
+        let at = self.kind.arrays().iter().position(|own| *own == role)?;
+        self.arrays.get(at)
+    }
+
+    /// Where the positions below each position of the level before begin.
+    pub fn positions(&self) -> Option<&Indices> {
+        self.array(Role::Positions)
+    }
+
+    /// The coordinate at each position.
+    pub fn coordinates(&self) -> Option<&Indices> {
+        self.array(Role::Coordinates)
+    }
+
+    /// Which positions have their coordinate stored.
+    pub fn present(&self) -> Option<&Indices> {
+        self.array(Role::Present)
+    }
+}

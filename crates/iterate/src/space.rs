@@ -1,0 +1,247 @@
+//! Kernels over the levels of their tensors: index maps are resolved, so that a tensor has one dimension for each of its levels.
+//!
+//! A subscript of a level is the level's expression of the tensor's subscripts, counted from the smallest value of the expression. Sums and
+//! multiples stay linear (`A(i, j)` by diagonals: `A(j - i + M - 1, i)`). An iterator of which levels have quotients and remainders is
+//! replaced by one iterator for each of these levels, wherever it stands. Before -> after, of blocks of 4 x 4:
+//!
+//! `y(i) += A(i, j) * x(j)` -> `y(4 * i0 + i1) += A(i0, j0, i1, j1) * x(4 * j0 + j1)` where `4 * i0 + i1 < M` and `4 * j0 + j1 < N`
+
+use dastac_formats::format::{Format, LevelExpr};
+use dastac_loops::{Index, VarId};
+
+use super::kernel::{IterateError, Kernel, Linear, Operand, Product};
+
+/// An iterator that is replaced by several.
+struct Split {
+    iterator: usize,
+    parts: Vec<Part>,
+}
+
+/// One of the iterators that replace another.
+#[derive(Clone)]
+struct Part {
+    /// What it is of the iterator, which is dimension 0.
+    expr: LevelExpr,
+    /// By which it is multiplied in the iterator.
+    factor: i64,
+    iterator: usize,
+}
+
+/// How many coordinates a level has, given the extents of dimensions.
+pub(crate) fn level_extent(expr: &LevelExpr, extents: &[Index]) -> Index {
+    if let Some(dimension) = expr.as_dimension() {
+        return extents[dimension].clone();
+    }
+    let (low, high) = range(expr, extents);
+    high - low + 1
+}
+
+fn range(expr: &LevelExpr, extents: &[Index]) -> (Index, Index) {
+    expr.range(&|dimension: usize| extents[dimension].clone() - 1)
+}
+
+impl Operand {
+    /// The same arrays as a tensor with one dimension for each level.
+    pub(crate) fn on_levels(&self) -> Operand {
+        let levels = self.format.map().levels().iter();
+        let extents = levels.map(|expr| level_extent(expr, &self.extents)).collect();
+        Operand { format: self.format.of_levels(), extents, ..self.clone() }
+    }
+}
+
+/// A kernel over the levels of its operands; one that is over levels already stays as it is.
+///
+/// # Errors
+/// Subscripts that do not follow an operand's index map.
+pub fn on_levels(kernel: &Kernel) -> Result<Kernel, IterateError> {
+    let mut result = kernel.clone();
+    let splits = splits(&mut result)?;
+    for product in &mut result.products {
+        product.conditions.extend(in_boxes(kernel, product));
+        for factor in &mut product.factors {
+            let operand = &kernel.operands[factor.operand];
+            let levels = operand.format.map().levels();
+            let subscripts = &factor.subscripts;
+            let of_level = |expr| subscript(expr, operand, subscripts, &splits);
+            factor.subscripts = levels.iter().map(of_level).collect();
+        }
+    }
+    result.operands = kernel.operands.iter().map(Operand::on_levels).collect();
+    for split in &splits {
+        split.apply(&mut result);
+    }
+    Ok(result)
+}
+
+/// What is not negative where a product's subscripts are in the boxes of operands: some coordinates of levels that store anything else than
+/// dimensions are those of no element.
+fn in_boxes(kernel: &Kernel, product: &Product) -> Vec<Linear> {
+    let mut conditions = Vec::new();
+    for factor in &product.factors {
+        let operand = &kernel.operands[factor.operand];
+        if operand.format.order().is_none() {
+            let subscripts = factor.subscripts.iter().zip(&operand.extents);
+            conditions.extend(subscripts.flat_map(|(one, extent)| kernel.within(one, extent)));
+        }
+    }
+    conditions
+}
+
+/// The subscript of a level.
+fn subscript(
+    expr: &LevelExpr,
+    operand: &Operand,
+    subscripts: &[Linear],
+    splits: &[Split],
+) -> Linear {
+    if let Some(dimension) = expr.as_dimension() {
+        return subscripts[dimension].clone();
+    }
+    let (low, _) = range(expr, &operand.extents);
+    if let Some(sum) = expr.linear() {
+        let constant = Index::Const(sum.constant) - low;
+        let terms = sum.terms.into_iter().map(|(at, by)| subscripts[at].times(by));
+        return terms.fold(Linear::new([], constant), |sum, term| sum.plus(&term));
+    }
+    // Such iterators were all split.
+    let iterator = expr.dimensions().first().and_then(|at| subscripts[*at].as_iterator());
+    let split = splits.iter().find(|split| Some(split.iterator) == iterator);
+    let alone = expr.renamed(0);
+    let part = split.and_then(|split| split.parts.iter().find(|part| part.expr == alone));
+    part.map_or(Linear::new([], Index::Const(0)), |part| Linear::iterator(part.iterator))
+}
+
+/// The iterators that operands' index maps divide; the kernel gets those that replace them.
+fn splits(kernel: &mut Kernel) -> Result<Vec<Split>, IterateError> {
+    let mut splits: Vec<Split> = Vec::new();
+    for product in kernel.products.clone() {
+        for factor in &product.factors {
+            let error = || IterateError::Map { operand: factor.operand };
+            let format = kernel.operands[factor.operand].format.clone();
+            for dimension in divided(&format) {
+                let iterator = factor.subscripts[dimension].as_iterator().ok_or_else(error)?;
+                if is_position(kernel, iterator) {
+                    return Err(error());
+                }
+                let parts = parts(&format, dimension).ok_or_else(error)?;
+                match splits.iter().find(|split| split.iterator == iterator) {
+                    None => splits.push(Split::new(kernel, iterator, parts)),
+                    Some(known) if known.has(&parts) => {}
+                    Some(_) => return Err(error()),
+                }
+            }
+        }
+    }
+    Ok(splits)
+}
+
+/// Whether an iterator is the position of an element.
+fn is_position(kernel: &Kernel, iterator: usize) -> bool {
+    let mut factors = kernel.products.iter().flat_map(|product| &product.factors);
+    factors.any(|factor| factor.position == Some(iterator))
+}
+
+/// The dimensions of which levels have quotients or remainders.
+fn divided(format: &Format) -> Vec<usize> {
+    let levels = format.map().levels().iter().filter(|expr| !expr.is_affine());
+    let mut all: Vec<usize> = levels.flat_map(LevelExpr::dimensions).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// A dimension's levels, with what they are multiplied by in it; nothing where these levels have other dimensions too.
+fn parts(format: &Format, dimension: usize) -> Option<Vec<(LevelExpr, i64)>> {
+    let inverse = &format.map().inverse()[dimension];
+    let alone = |level: usize| format.map().levels()[level].dimensions() == [dimension];
+    let levels = 0..format.levels().len();
+    let own = |level: &usize| format.map().levels()[*level].dimensions().contains(&dimension);
+    if inverse.constant != 0 || !levels.into_iter().filter(own).all(alone) {
+        return None;
+    }
+    let terms = inverse.terms.iter();
+    Some(terms.map(|(level, by)| (format.map().levels()[*level].renamed(0), *by)).collect())
+}
+
+impl Split {
+    fn new(kernel: &mut Kernel, iterator: usize, parts: Vec<(LevelExpr, i64)>) -> Split {
+        let (name, extent) = kernel.iterators[iterator].clone();
+        let mut all = Vec::new();
+        for (at, (expr, factor)) in parts.into_iter().enumerate() {
+            let own = level_extent(&expr, std::slice::from_ref(&extent));
+            all.push(Part { expr, factor, iterator: kernel.iterators.len() });
+            kernel.iterators.push((format!("{name}{at}"), own));
+        }
+        Split { iterator, parts: all }
+    }
+
+    fn has(&self, parts: &[(LevelExpr, i64)]) -> bool {
+        let own = self.parts.iter().map(|part| (&part.expr, part.factor));
+        own.eq(parts.iter().map(|(expr, factor)| (expr, *factor)))
+    }
+
+    /// What stands for the iterator.
+    fn linear(&self) -> Linear {
+        let terms = self.parts.iter().map(|part| (part.iterator, part.factor));
+        Linear::new(terms, Index::Const(0))
+    }
+
+    /// Replaces the iterator in all of a kernel but the subscripts of levels that have its parts.
+    fn apply(&self, kernel: &mut Kernel) {
+        let iterators = || self.parts.iter().map(|part| part.iterator);
+        if kernel.head.contains(&self.iterator) {
+            kernel.unsplit.get_or_insert_with(|| (kernel.head.clone(), kernel.place.clone()));
+        }
+        for list in [&mut kernel.head, &mut kernel.order] {
+            *list = std::mem::take(list)
+                .into_iter()
+                .flat_map(|at| match at == self.iterator {
+                    true => iterators().collect(),
+                    false => vec![at],
+                })
+                .collect();
+        }
+        let of_head = iterators().any(|at| kernel.head.contains(&at));
+        kernel.place = self.replaced(&kernel.place);
+        let last = kernel.iterators[self.iterator].1.clone() - 1;
+        let within = self.linear().times(-1).plus(&Linear::new([], last));
+        for product in &mut kernel.products {
+            let mentioned = of_head
+                || product.mentions(self.iterator)
+                || iterators().any(|at| product.mentions(at));
+            self.apply_to(product);
+            if mentioned {
+                product.conditions.push(within.clone());
+            }
+        }
+    }
+
+    fn apply_to(&self, product: &mut Product) {
+        let factors = product.factors.iter_mut().flat_map(|factor| &mut factor.subscripts);
+        for linear in factors.chain(&mut product.conditions) {
+            *linear = linear.replaced(self.iterator, &self.linear());
+        }
+        for value in &mut product.values {
+            *value = value.rebuild(&|leaf| self.leaf(leaf));
+        }
+        for test in &mut product.tests {
+            *test = test.rebuild(&|leaf| self.leaf(leaf));
+        }
+    }
+
+    fn replaced(&self, index: &Index) -> Index {
+        index.rebuild(&|leaf| self.leaf(leaf))
+    }
+
+    fn leaf(&self, leaf: &Index) -> Index {
+        let own = VarId(self.iterator as u32);
+        if *leaf != Index::Var(own) {
+            return leaf.clone();
+        }
+        let parts = self.parts.iter().map(|part| {
+            let var = Index::Var(VarId(part.iterator as u32));
+            if part.factor == 1 { var } else { var * part.factor }
+        });
+        parts.reduce(|sum, part| sum + part).unwrap_or(Index::Const(0))
+    }
+}
