@@ -1,37 +1,60 @@
-//! dastac: a compiler for structured and sparse tensor algebra.
+//! dastac compiles tensor algebra over structured and sparse tensors.
 //!
-//! A program in STUR says what to compute and what is known about the tensors (zeros, redundancy). [`driver`] runs the
-//! stages: parse and check, infer structure, lay out packed buffers, build loops, generate machine code. [`run`]
-//! executes the result on dense arrays and compares it with the reference evaluator. [`tune`] searches for schedules
-//! that are faster on this machine. Layout inference alone is in [`layout`].
+//! A program in STUR says what to compute and what is known about the tensors: where they are zero, and which elements
+//! repeat others. The three things that most users want:
+//!
+//! **Layouts.** Where each element stands in a buffer that holds the unique and non-zero ones only:
 //!
 //! ```
 //! # fn main() -> Result<(), dastac::Error> {
-//! use dastac::driver::{Analysis, Target};
-//! let analysis = Analysis::of(
+//! use dastac::driver::Analysis;
+//! let laid = Analysis::of(
 //!     "symbols: N
 //!      B:D(i, j) := (0 <= i < N) * (0 <= j < N)
 //!      B:U(i, j) := (i <= j)
 //!      x:D(j) := (0 <= j < N)
 //!      y(i) := B(i, j) * x(j)",
-//! )?;
-//! let laid = analysis.lay_out()?;
+//! )?
+//! .lay_out()?;
 //! let b = laid.analysis.inferred.program.find("B").unwrap();
 //! assert_eq!(laid.layouts[b.0].size.to_string(), "1/2*N^2 + 1/2*N");
 //! # Ok(())
 //! # }
 //! ```
-
 //!
-//! Tensors with `:F` are sparse, and bound to a run when they have been read ([`run::Runner::bind`]):
+//! **Compile and run.** The program becomes machine code for this processor; the inputs are dense arrays in C order:
+//!
+//! ```
+//! # fn main() -> Result<(), dastac::Error> {
+//! use dastac::driver::{Target, compile};
+//! use dastac::run::Runner;
+//! let built = compile(
+//!     "symbols: N
+//!      B:D(i, j) := (0 <= i < N) * (0 <= j < N)
+//!      B:U(i, j) := (i <= j)
+//!      x:D(j) := (0 <= j < N)
+//!      y(i) := B(i, j) * x(j)",
+//!     Target::default(),
+//! )?;
+//! let mut runner = Runner::new(built, &[("N".into(), 2)].into(), 1)?;
+//! let program = &runner.built().lowered.laid.analysis.inferred.program;
+//! let [b, x, y] = ["B", "x", "y"].map(|name| program.find(name).unwrap());
+//! runner.set_input(b, &[1.0, 2.0, 0.0, 3.0], &[2, 2])?;
+//! runner.set_input(x, &[10.0, 100.0], &[2])?;
+//! runner.execute()?;
+//! assert_eq!(runner.dense(y)?[..], [210.0, 300.0]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! **Sparse tensors.** A tensor with `:F` has a format, and its elements are known when it is bound to a run:
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use std::collections::BTreeMap;
 //! use dastac::driver::{Target, compile};
-//! use dastac::run::Runner;
-//! use dastac::formats::{Build, Entries, Format, Tensor};
 //! use dastac::elements::Storage;
+//! use dastac::formats::{Build, Entries, Format, Tensor};
+//! use dastac::run::Runner;
 //! let built = compile(
 //!     "symbols: M, N
 //!      A:D(i, j) := (0 <= i < M) * (0 <= j < N)
@@ -40,8 +63,7 @@
 //!      y(i) := A(i, j) * x(j)",
 //!     Target::default(),
 //! )?;
-//! let sizes = BTreeMap::from([("M".into(), 2), ("N".into(), 3)]);
-//! let mut runner = Runner::new(built, &sizes, 1)?;
+//! let mut runner = Runner::new(built, &[("M".into(), 2), ("N".into(), 3)].into(), 1)?;
 //! let program = &runner.built().lowered.laid.analysis.inferred.program;
 //! let [a, x, y] = ["A", "x", "y"].map(|name| program.find(name).unwrap());
 //! let entries = Entries::new(vec![2, 3], vec![1, 2, 0, 0], Storage::from(vec![5.0, 2.0]))?;
@@ -52,6 +74,10 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! [`driver`] has the stages, [`run`] their runs, [`export`] programs as C libraries, and [`tune`] the search for
+//! schedules. Each other module is a crate of the compiler; ARCHITECTURE.md in the repository says how they fit
+//! together.
 
 pub use dastac_backend as backend;
 pub use dastac_driver::{Error, driver, dynamic, export, human, run, schedule, trips, tune};

@@ -236,6 +236,18 @@ fn no_file_names_a_folder_of_a_developers_machine() {
 }
 
 #[test]
+fn examples_and_documents_name_no_file_outside_of_the_repository() {
+    let outside = format!("..{}", "/shared");
+    for path in files(root()) {
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        if matches!(extension, Some("md" | "stur")) {
+            let named = read(&path).contains(&outside);
+            assert!(!named, "{} names a file beside the repository", path.display());
+        }
+    }
+}
+
+#[test]
 fn links_between_documents_lead_somewhere() {
     for path in files_of(root(), "md") {
         for link in read(&path).split("](").skip(1).filter_map(|rest| rest.split(')').next()) {

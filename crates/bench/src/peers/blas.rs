@@ -46,7 +46,6 @@ pub(super) fn system(
     if name == "openblas" && call == Call::Triangle && job.threads > 1 && long {
         return Err("its tpmv never ends on several threads from 10000 columns on".into());
     }
-    let text = |error: dastac_driver::Error| error.to_string();
     let facts = shared.facts().to_vec();
     let output = facts.iter().position(|fact| fact.role != Role::Input);
     let output = TensorId(output.ok_or("nothing is computed")?);
