@@ -6,7 +6,7 @@ use crate::llvm::{Code, TargetMachine};
 use crate::mlir::Session;
 use crate::{Error, Result};
 use dastac_loops::abi::Abi;
-use dastac_loops::{Module, verify};
+use dastac_loops::{Module, passes, verify};
 use llvm_sys::target_machine::LLVMCodeGenFileType;
 use std::time::{Duration, Instant};
 
@@ -60,7 +60,7 @@ pub fn compile(module: &Module, options: &Options) -> Result<Compiled> {
         Error::Invalid(list.join("; "))
     })?;
     clock.lap("verify");
-    let emitted = emit::emit(module, options)?;
+    let emitted = emit::emit(&threaded(module, options)?, options)?;
     clock.lap("emit");
     let object = run(&emitted, options, Stage::Object, &mut clock)?;
     Ok(Compiled {
@@ -71,6 +71,19 @@ pub fn compile(module: &Module, options: &Options) -> Result<Compiled> {
         needs_openmp: emitted.threads,
         timings: clock.timings,
     })
+}
+
+/// A module with what threads execute as functions and teams.
+fn threaded(module: &Module, options: &Options) -> Result<Module> {
+    let machine = options.cpu.machine(options.parallel)?;
+    let sequence = if options.checked { passes::CHECKED_THREADS } else { passes::THREADS };
+    let registry = passes::Registry::of(&[passes::PASSES]);
+    let invalid = |error: &dyn std::fmt::Display| Error::Invalid(error.to_string());
+    let pipeline = passes::Pipeline::of(&registry, &[sequence]).map_err(|error| invalid(&error))?;
+    let mut module = module.clone();
+    let ran = pipeline.run(&mut module, &passes::Context::of(&machine), &mut ());
+    ran.map_err(|error| invalid(&error))?;
+    Ok(module)
 }
 
 /// Prepares MLIR and LLVM for the first compilation of this process (some 10 ms): for a thread of its own, while
@@ -133,7 +146,7 @@ impl Compiled {
     }
 
     fn text(&self, stage: Stage) -> Result<String> {
-        let emitted = emit::emit(&self.module, &self.options)?;
+        let emitted = emit::emit(&threaded(&self.module, &self.options)?, &self.options)?;
         let mut clock = Clock { last: Instant::now(), timings: Vec::new() };
         let bytes = run(&emitted, &self.options, stage, &mut clock)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())

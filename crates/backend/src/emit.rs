@@ -8,31 +8,23 @@
 //!   a variable of such a loop): the same in `scf`,
 //! - a conjunction of affine comparisons: `affine.if`; other conditions: `arith` and `scf.if`,
 //! - a sum: a loop that carries the partial sum,
-//! - many loop nests that differ in constants and buffers only: calls of one function (`share`),
+//! - private functions, calls and teams of threads: functions, calls and OpenMP's parallel regions (`call`),
 //! - a subscript: `arith` on `index`, operation for operation as the tree says, so that its producer decides
 //!   (Horner form).
 //!
 //! Invariant: every SSA name is defined once per function; constants stand at its entry, where they are valid
 //! symbols of affine maps. Repeated subexpressions are written again each time: the first pass of the
 //! pipeline is `cse`.
-//!
-//! With threads, the body of a parallel loop becomes a function of its own. OpenMP passes what a loop body
-//! uses through a structure in memory, where the promise that buffers do not overlap is lost, and with it
-//! most vectorisation; as parameters of a function the buffers keep it.
 
 mod call;
 mod checked;
 mod expression;
 mod gather;
 mod lanes;
-mod partial;
-mod parts;
-mod share;
 mod stream;
 mod workspace;
 
 use self::lanes::Lanes;
-use self::parts::Inside;
 use crate::affine::{self, Leaf, List};
 use crate::{Error, Options, Result};
 use dastac_loops::unroll::{Instance, at, expand, holds_at};
@@ -70,14 +62,13 @@ pub(crate) struct Emitted {
     pub threads: bool,
 }
 
-/// Writes `module`; parallel loops become calls of their outlined bodies if they run on threads, accesses are asserted if code is checked.
+/// Writes `module`; accesses are asserted if code is checked.
 pub(crate) fn emit(module: &Module, options: &Options) -> Result<Emitted> {
-    let (prefix, threads) = (&options.prefix, options.parallel);
+    let prefix = &options.prefix;
     let mut unit = Unit {
         prefix: prefix.clone(),
         functions: String::new(),
         uneven: BTreeSet::new(),
-        outlined: 0,
         parallel: false,
         reports_any: false,
         reports: BTreeSet::new(),
@@ -88,7 +79,8 @@ pub(crate) fn emit(module: &Module, options: &Options) -> Result<Emitted> {
         gathers: options.cpu.gathers()?,
     };
     let mut exported = Vec::new();
-    for function in &module.functions {
+    let owners = call::owners(module);
+    for (function, owner) in module.functions.iter().zip(owners) {
         let name = format!("{prefix}{}", function.name);
         if !is_identifier(&name) {
             return Err(Error::Name(name));
@@ -96,12 +88,10 @@ pub(crate) fn emit(module: &Module, options: &Options) -> Result<Emitted> {
         if function.private.is_none() {
             exported.push((name.clone(), function.args.len()));
         }
-        let mut writer = Writer::new(module, function, name, (threads, options.checked), &mut unit);
+        let mut writer = Writer::new(module, function, name, options.checked, &mut unit);
+        writer.owner = owner;
         match &function.private {
-            Some(private) => {
-                writer.shared_out = true;
-                writer.private_function(private)?;
-            }
+            Some(private) => writer.private_function(private)?,
             None => writer.function()?,
         }
     }
@@ -131,8 +121,6 @@ struct Unit {
     prefix: String,
     functions: String,
     uneven: BTreeSet<String>,
-    /// Functions so far that no user sees.
-    outlined: usize,
     /// Whether a loop runs on several threads.
     parallel: bool,
     /// Whether there is a function that reports something and ends the process.
@@ -175,33 +163,14 @@ enum Range {
     Values { lower: Ssa, upper: Ssa, step: Ssa },
 }
 
-/// A function that statements became.
-struct Outlined {
-    name: String,
-    /// What is passed, with its type.
-    operands: Vec<(Operand, String)>,
-}
-
-/// What a function of the unit is passed.
-enum Operand {
-    Var(VarId),
-    Value(Ssa),
-    Buffer(BufferId),
-    /// The number of elements of a workspace.
-    Size(BufferId),
-}
-
 /// Writes one MLIR function.
 struct Writer<'m, 'u> {
     module: &'m Module,
     function: &'m Function,
     name: String,
-    threads: bool,
+    /// The exported function that it is part of.
+    owner: &'m str,
     checked: bool,
-    /// Whether a parallel loop is around the current place: those inside run in order.
-    shared_out: bool,
-    /// How many loops around have iterations that follow each other.
-    sequential: usize,
     /// The iterations of the unrolled loops around the current place that it is executed for, side by side.
     instances: Vec<Instance>,
     /// What is in lanes at the current place.
@@ -228,17 +197,15 @@ impl<'m, 'u> Writer<'m, 'u> {
         module: &'m Module,
         function: &'m Function,
         name: String,
-        (threads, checked): (bool, bool),
+        checked: bool,
         unit: &'u mut Unit,
     ) -> Self {
         Writer {
             module,
             function,
             name,
-            threads,
+            owner: &function.name,
             checked,
-            shared_out: false,
-            sequential: 0,
             instances: vec![Instance::new()],
             lanes: None,
             streams: false,
@@ -270,7 +237,7 @@ impl<'m, 'u> Writer<'m, 'u> {
             self.symbols.insert(SymbolId(at as u32), symbol);
         }
         self.sizes()?;
-        self.outermost(&self.function.body)?;
+        self.stmts(&self.function.body)?;
         self.finish("", &arguments, "");
         Ok(())
     }
@@ -335,14 +302,10 @@ impl<'m, 'u> Writer<'m, 'u> {
                 self.instances = all;
                 Ok(())
             }
-            Stmt::For(inner)
-                if inner.mark.is_parallel() && self.can_share() && !self.is_short(inner) =>
-            {
-                self.parallel(inner)
-            }
+            Stmt::For(inner) if inner.mark.is_parallel() => self.parallel(inner),
             Stmt::For(inner) => self.sequential(inner),
-            Stmt::Share(inner) => self.parts(stmt, inner, &Inside::Body),
-            Stmt::Partial(inner) => self.partial(inner),
+            Stmt::Share(_) => Err(self.invalid(format_args!("a partitioned range is left"))),
+            Stmt::Partial(_) => Err(self.invalid(format_args!("sums in parts are left"))),
             Stmt::While(inner) => self.while_loop(inner),
             Stmt::CoIter(_) => Err(self.invalid(format_args!("a walk over coordinates is left"))),
             Stmt::Team(inner) => self.team(inner),
@@ -354,16 +317,6 @@ impl<'m, 'u> Writer<'m, 'u> {
         }
     }
 
-    /// Whether iterations can be shared among threads here: not those of a loop that is, nor inside of a tile.
-    fn can_share(&self) -> bool {
-        !self.shared_out && self.instances.iter().all(Instance::is_empty)
-    }
-
-    /// Whether a loop is one of many over some positions each: too little for several threads.
-    fn is_short(&self, inner: &For) -> bool {
-        self.sequential > 0 && over_positions(inner)
-    }
-
     /// Whether all instances have the same bounds or condition.
     fn agree(&self, stmt: &Stmt) -> bool {
         let varies = |index: &Index| {
@@ -372,7 +325,6 @@ impl<'m, 'u> Writer<'m, 'u> {
         };
         match stmt {
             Stmt::For(inner) => !inner.lower.iter().chain(&inner.upper).any(varies),
-            Stmt::Share(inner) => !inner.lower.iter().chain(&inner.upper).any(varies),
             Stmt::If(inner) => {
                 let first = self.instances.first().map(|first| holds_at(&inner.condition, first));
                 let holds = |other| Some(holds_at(&inner.condition, other));
@@ -384,7 +336,8 @@ impl<'m, 'u> Writer<'m, 'u> {
             // Each has its own.
             Stmt::Call(inner) => !inner.integers.iter().any(varies),
             Stmt::Workspace(_) | Stmt::Team(_) => self.instances.len() < 2,
-            Stmt::Partial(_) | Stmt::CoIter(_) | Stmt::Store(_) | Stmt::Register(_) => true,
+            Stmt::Share(_) | Stmt::Partial(_) | Stmt::CoIter(_) => true,
+            Stmt::Store(_) | Stmt::Register(_) => true,
         }
     }
 
@@ -419,25 +372,10 @@ impl<'m, 'u> Writer<'m, 'u> {
         );
         let range = self.range(&lower, &upper, inner.step)?;
         let var = self.loop_head(inner.var, &range, inner.step, None)?;
-        self.one_by_one(over_positions(inner), |writer| writer.stmts(&inner.body))?;
+        self.block(|writer| writer.stmts(&inner.body))?;
         self.vars.remove(&var);
         line!(self, "}}");
         Ok(())
-    }
-
-    /// The body of a loop whose iterations follow each other; whether what one does is too little for several threads.
-    fn one_by_one(
-        &mut self,
-        short: bool,
-        body: impl FnOnce(&mut Self) -> Result<()>,
-    ) -> Result<()> {
-        let shared_out = self.shared_out;
-        self.shared_out |= short;
-        self.sequential += 1;
-        let result = self.block(body);
-        self.sequential -= 1;
-        self.shared_out = shared_out;
-        result
     }
 
     fn while_loop(&mut self, inner: &While) -> Result<()> {
@@ -469,7 +407,7 @@ impl<'m, 'u> Writer<'m, 'u> {
         let arguments: Vec<String> = inside.iter().map(|name| format!("{name}: index")).collect();
         line!(self, "}} do {{");
         line!(self, "^bb0({}):", arguments.join(", "));
-        self.one_by_one(true, |writer| {
+        self.block(|writer| {
             writer.bind_all(&vars, &inside);
             writer.stmts(&inner.body)?;
             let mut next = Vec::new();
@@ -525,158 +463,14 @@ impl<'m, 'u> Writer<'m, 'u> {
                 Some("scf.reduce")
             }
         };
-        self.shared_out = true;
-        self.block(|writer| match writer.threads {
-            true => {
-                writer.unit.parallel = true;
-                let own = [inner.var];
-                writer.outlined(&inner.body, (&own, &[]), uneven(inner), |body| {
-                    body.stmts(&inner.body)
-                })
-            }
-            false => writer.stmts(&inner.body),
-        })?;
-        self.shared_out = false;
+        self.unit.parallel = true;
+        self.block(|writer| writer.stmts(&inner.body))?;
         if let Some(end) = end {
             line!(self, "  {end}");
         }
         self.vars.remove(&inner.var);
         line!(self, "}}");
         Ok(())
-    }
-
-    /// Statements in a parallel loop that binds `own` as a function of its own, and its call, which passes `more` integers.
-    fn outlined(
-        &mut self,
-        stmts: &[Stmt],
-        (own, more): (&[VarId], &[&Ssa]),
-        uneven: bool,
-        write: impl FnOnce(&mut Writer<'m, '_>) -> Result<()>,
-    ) -> Result<()> {
-        let outlined = self.outline(stmts, (own, more), uneven, write)?;
-        self.call_outlined(&outlined);
-        Ok(())
-    }
-
-    /// Statements that use `own` variables and `more` integers as a function of its own.
-    fn outline(
-        &mut self,
-        stmts: &[Stmt],
-        (own, more): (&[VarId], &[&Ssa]),
-        uneven: bool,
-        write: impl FnOnce(&mut Writer<'m, '_>) -> Result<()>,
-    ) -> Result<Outlined> {
-        let mut vars = BTreeSet::new();
-        let mut symbols = BTreeSet::new();
-        let mut buffers = BTreeSet::new();
-        for stmt in stmts {
-            stmt.visit_indices(&mut |index| match index {
-                Index::Var(var) => drop(vars.insert(*var)),
-                Index::Symbol(symbol) => drop(symbols.insert(*symbol)),
-                Index::Load(buffer, _) => drop(buffers.insert(*buffer)),
-                _ => {}
-            });
-            stmt.visit(&mut |stmt| match stmt {
-                Stmt::Store(store) => drop(buffers.insert(store.buffer)),
-                Stmt::Partial(inner) => drop(buffers.insert(inner.buffer)),
-                Stmt::Let(inner) => drop(buffers.insert(inner.buffer)),
-                Stmt::Workspace(inner) => buffers.extend(inner.instead.iter().map(|(id, _)| *id)),
-                _ => {}
-            });
-            stmt.visit_values(&mut |value| {
-                if let Value::Load(buffer, _) = value {
-                    buffers.insert(*buffer);
-                }
-            });
-        }
-        // Workspaces of what is inside are made there.
-        buffers.retain(|buffer| self.buffers.contains_key(buffer));
-        if self.checked {
-            for buffer in buffers.iter().filter_map(|id| self.module.buffers.get(id.0 as usize)) {
-                buffer.size.visit(&mut |index| {
-                    if let Index::Symbol(symbol) = index {
-                        symbols.insert(*symbol);
-                    }
-                });
-            }
-        }
-        vars.extend(own);
-        vars.retain(|var| self.vars.contains_key(var));
-
-        let name = format!("{}__parallel{}", self.name, self.unit.outlined);
-        self.unit.outlined += 1;
-        if uneven {
-            self.unit.uneven.insert(name.clone());
-        }
-        let mut body = Writer::new(
-            self.module,
-            self.function,
-            name.clone(),
-            (self.threads, self.checked),
-            self.unit,
-        );
-        let (mut parameters, mut operands) = (Vec::new(), Vec::new());
-        for var in vars {
-            // A constant stands for a variable in some places, under a name that the function gives to its own.
-            let named = self.function.vars.get(var.0 as usize).map_or("", String::as_str);
-            let name = Ssa(format!("%{}_v{}", sanitized(named), var.0));
-            parameters.push(format!("{name}: index"));
-            operands.push((Operand::Var(var), "index".to_owned()));
-            body.vars.insert(var, Variable { name, affine: true });
-        }
-        for &value in more {
-            parameters.push(format!("{value}: index"));
-            operands.push((Operand::Value(value.clone()), "index".to_owned()));
-        }
-        for symbol in symbols {
-            let Some(outer) = self.symbols.get(&symbol) else {
-                return Err(body.invalid(format_args!("symbol {} does not exist", symbol.0)));
-            };
-            parameters.push(format!("{outer}: index"));
-            operands.push((Operand::Value(outer.clone()), "index".to_owned()));
-            body.symbols.insert(symbol, outer.clone());
-        }
-        for buffer in buffers {
-            // A workspace is no argument.
-            let mode = self.function.args.iter().find(|(known, _)| *known == buffer);
-            let is_argument = mode.is_some();
-            let mode = mode.map_or(Mode::InOut, |(_, mode)| *mode);
-            parameters.push(body.buffer_argument(buffer, mode)?);
-            let ty = memref(self.module.buffers[buffer.0 as usize].element);
-            operands.push((Operand::Buffer(buffer), ty));
-            if self.checked && !is_argument {
-                let size = Ssa(format!("%size{}", buffer.0));
-                parameters.push(format!("{size}: index"));
-                operands.push((Operand::Size(buffer), "index".to_owned()));
-                body.sizes.insert(buffer, size);
-            }
-        }
-        body.sizes()?;
-        body.shared_out = true;
-        body.next = body.next.max(self.next);
-        write(&mut body)?;
-        // A body with a loop is worth a call, and inlined it would be copied for every case that LLVM tells
-        // apart; one without may vectorise over the parallel loop itself.
-        let attributes =
-            if has_loop(stmts) { " attributes {passthrough = [\"noinline\"]}" } else { "" };
-        body.finish("private ", &parameters, attributes);
-        Ok(Outlined { name, operands })
-    }
-
-    /// Calls a function with what its variables and buffers stand for here.
-    fn call_outlined(&mut self, outlined: &Outlined) {
-        let (mut operands, mut types) = (Vec::new(), Vec::new());
-        for (operand, ty) in &outlined.operands {
-            operands.push(match operand {
-                Operand::Var(var) => self.vars[var].name.to_string(),
-                Operand::Value(value) => value.to_string(),
-                Operand::Buffer(buffer) => self.buffers[buffer].to_string(),
-                Operand::Size(buffer) => self.sizes[buffer].to_string(),
-            });
-            types.push(ty.clone());
-        }
-        let (operands, types) = (operands.join(", "), types.join(", "));
-        line!(self, "func.call @{}({operands}) : ({types}) -> ()", outlined.name);
     }
 
     fn conditional(&mut self, inner: &If) -> Result<()> {
@@ -876,6 +670,13 @@ impl<'m, 'u> Writer<'m, 'u> {
         Ok(name)
     }
 
+    /// Gives variables values that MLIR takes for no dimensions.
+    fn bind_all(&mut self, vars: &[VarId], values: &[Ssa]) {
+        for (var, value) in vars.iter().zip(values) {
+            self.vars.insert(*var, Variable { name: value.clone(), affine: false });
+        }
+    }
+
     fn define(&mut self, operation: fmt::Arguments<'_>) -> Ssa {
         let name = self.fresh();
         line!(self, "{name} = {operation}");
@@ -913,46 +714,6 @@ fn cleared<'s>(stmt: &'s Stmt, after: &'s [Stmt]) -> Option<(&'s Condition, &'s 
     (same && clears && adds && clear.otherwise.is_empty()).then_some((&clear.condition, add))
 }
 
-/// Whether iterations differ in work: a bound or condition inside mentions the variable.
-fn uneven(parallel: &For) -> bool {
-    let mentions = |bound: &Index| bound.mentions(parallel.var);
-    let mut found = false;
-    for stmt in &parallel.body {
-        stmt.visit(&mut |stmt| match stmt {
-            Stmt::For(inner) => found |= inner.lower.iter().chain(&inner.upper).any(mentions),
-            Stmt::If(inner) => found |= inner.condition.mentions(parallel.var),
-            Stmt::While(_) | Stmt::Let(_) => found = true,
-            Stmt::Workspace(inner) => found |= inner.size.mentions(parallel.var),
-            Stmt::Call(_)
-            | Stmt::Register(_)
-            | Stmt::Team(_)
-            | Stmt::Share(_)
-            | Stmt::Partial(_) => {}
-            Stmt::CoIter(_) | Stmt::Store(_) => {}
-        });
-        stmt.visit_values(&mut |value| {
-            if let Value::Sum(sum) = value {
-                found |= sum.lower.iter().chain(&sum.upper).any(mentions);
-                found |= sum.condition.as_ref().is_some_and(|c| c.mentions(parallel.var));
-            }
-        });
-    }
-    found
-}
-
-/// Whether there is a loop or a sum inside.
-fn has_loop(stmts: &[Stmt]) -> bool {
-    let mut found = false;
-    for stmt in stmts {
-        stmt.visit(&mut |stmt| {
-            found |=
-                matches!(stmt, Stmt::For(_) | Stmt::Share(_) | Stmt::Partial(_) | Stmt::While(_))
-        });
-        stmt.visit_values(&mut |value| found |= matches!(value, Value::Sum(_)));
-    }
-    found
-}
-
 fn name_of(element: Element) -> &'static str {
     match element {
         Element::F64 => "f64",
@@ -981,9 +742,4 @@ fn sanitized(name: &str) -> String {
         text.insert(0, '_');
     }
     text
-}
-
-/// Whether the range of a loop is read from memory: positions of a level.
-fn over_positions(inner: &For) -> bool {
-    inner.lower.iter().chain(&inner.upper).any(Index::has_loads)
 }

@@ -604,6 +604,16 @@ impl Stmt {
     }
 }
 
+impl Share {
+    /// Where the range begins, and where it ends.
+    pub fn ends(&self) -> (Index, Index) {
+        let lower = self.lower.iter().cloned().reduce(Index::max);
+        let upper = self.upper.iter().cloned().reduce(Index::min);
+        // A range always has bounds; one without is empty.
+        (lower.unwrap_or(Index::Const(0)), upper.unwrap_or(Index::Const(0)))
+    }
+}
+
 impl Function {
     /// An empty function.
     pub fn new(name: impl Into<String>, args: Vec<(BufferId, Mode)>) -> Function {

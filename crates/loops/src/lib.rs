@@ -29,6 +29,7 @@ pub mod passes;
 pub mod place;
 pub mod polynomial;
 pub mod print;
+pub mod rename;
 pub mod tile;
 pub mod trips;
 pub mod unroll;

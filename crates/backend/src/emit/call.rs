@@ -9,7 +9,7 @@
 
 use super::{Ssa, Variable, Writer, line, memref, sanitized};
 use crate::Result;
-use dastac_loops::{Call, Private, Team};
+use dastac_loops::{Call, Module, Private, Stmt, Team};
 
 /// OpenMP's number of a thread among those that a parallel region has, and how many it has.
 const THIS_THREAD: &str = "omp_get_thread_num";
@@ -19,6 +19,33 @@ const THREADS: &str = "omp_get_num_threads";
 pub(super) fn declarations() -> String {
     let declare = |name: &str| format!("  func.func private @{name}() -> i32\n");
     [THIS_THREAD, THREADS].map(declare).concat()
+}
+
+/// For each function the exported one that it is part of, whose name users know.
+pub(super) fn owners(module: &Module) -> Vec<&str> {
+    let mut owners: Vec<&str> = module.functions.iter().map(|known| &known.name[..]).collect();
+    for exported in module.functions.iter().filter(|known| known.private.is_none()) {
+        let mut open = vec![exported];
+        while let Some(caller) = open.pop() {
+            let mut calls = Vec::new();
+            caller.body.iter().for_each(|stmt| {
+                stmt.visit(&mut |stmt| calls.extend(call_of(stmt)));
+            });
+            for callee in calls.into_iter().map(|call| call.function.0 as usize) {
+                if let Some(known) = module.functions.get(callee)
+                    && owners[callee] != exported.name
+                {
+                    owners[callee] = &exported.name;
+                    open.push(known);
+                }
+            }
+        }
+    }
+    owners
+}
+
+fn call_of(stmt: &Stmt) -> Option<&Call> {
+    if let Stmt::Call(call) = stmt { Some(call) } else { None }
 }
 
 impl Writer<'_, '_> {
@@ -46,6 +73,9 @@ impl Writer<'_, '_> {
             }
         }
         self.stmts(&self.function.body)?;
+        if private.uneven {
+            self.unit.uneven.insert(self.name.clone());
+        }
         let inline = if private.inline { "" } else { super::NOINLINE };
         self.finish("private ", &parameters, inline);
         Ok(())

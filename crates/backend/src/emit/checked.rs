@@ -56,7 +56,7 @@ impl Writer<'_, '_> {
         }
         // Names are letters, digits, `_` and `.`: nothing that a format or MLIR's strings would read.
         let buffer = &self.module.buffers[id.0 as usize].name;
-        let function = &self.function.name;
+        let function = self.owner;
         let text = format!(
             "dastac: `{function}` accesses index %ld of buffer `{buffer}`, which has %ld elements"
         );

@@ -254,25 +254,6 @@ fn mlir_text() {
         !i32s = memref<281474976710656xi32>
         !i8s = memref<281474976710656xi8>
         module {
-          func.func private @matmul__parallel0(%i_v0: index, %s1_m: index, %s2_p: index, %b0_A: !f32s {llvm.noalias, llvm.readonly}, %b1_B: !f32s {llvm.noalias, llvm.readonly}, %b2_C: !f32s {llvm.noalias}) attributes {passthrough = ["noinline"]} {
-            %f32_00000000 = arith.constant 0.0 : f32
-            affine.for %j_4 = 0 to %s1_m {
-              %t5 = affine.for %k_7 = 0 to %s2_p iter_args(%t6 = %f32_00000000) -> (f32) {
-                %t8 = arith.muli %i_v0, %s2_p overflow<nsw> : index
-                %t9 = arith.addi %t8, %k_7 overflow<nsw> : index
-                %t10 = memref.load %b0_A[%t9] : !f32s
-                %t11 = arith.muli %k_7, %s1_m overflow<nsw> : index
-                %t12 = arith.addi %t11, %j_4 overflow<nsw> : index
-                %t13 = memref.load %b1_B[%t12] : !f32s
-                %t14 = llvm.intr.fma(%t10, %t13, %t6) : (f32, f32, f32) -> f32
-                affine.yield %t14 : f32
-              }
-              %t15 = arith.muli %i_v0, %s1_m overflow<nsw> : index
-              %t16 = arith.addi %t15, %j_4 overflow<nsw> : index
-              memref.store %t5, %b2_C[%t16] : !f32s
-            }
-            return
-          }
           func.func @matmul(%params: !i64s {llvm.noalias, llvm.readonly}, %b0_A: !f32s {llvm.noalias, llvm.readonly}, %b1_B: !f32s {llvm.noalias, llvm.readonly}, %b2_C: !f32s {llvm.noalias}) {
             %c0 = arith.constant 0 : index
             %c1 = arith.constant 1 : index
@@ -284,7 +265,26 @@ fn mlir_text() {
             %t2 = memref.load %params[%c2] : !i64s
             %s2_p = arith.index_cast %t2 : i64 to index
             affine.parallel (%i_3) = (max(0)) to (min(symbol(%s0_n))) step (1) {
-              func.call @matmul__parallel0(%i_3, %s1_m, %s2_p, %b0_A, %b1_B, %b2_C) : (index, index, index, !f32s, !f32s, !f32s) -> ()
+              func.call @matmul__body1(%i_3, %s1_m, %s2_p, %b0_A, %b1_B, %b2_C) : (index, index, index, !f32s, !f32s, !f32s) -> ()
+            }
+            return
+          }
+          func.func private @matmul__body1(%i_v0: index, %s1_m: index, %s2_p: index, %b0_A: !f32s {llvm.noalias, llvm.readonly}, %b1_B: !f32s {llvm.noalias, llvm.readonly}, %b2_C: !f32s {llvm.noalias}) attributes {passthrough = ["noinline"]} {
+            %f32_00000000 = arith.constant 0.0 : f32
+            affine.for %j_0 = 0 to %s1_m {
+              %t1 = affine.for %k_3 = 0 to %s2_p iter_args(%t2 = %f32_00000000) -> (f32) {
+                %t4 = arith.muli %i_v0, %s2_p overflow<nsw> : index
+                %t5 = arith.addi %t4, %k_3 overflow<nsw> : index
+                %t6 = memref.load %b0_A[%t5] : !f32s
+                %t7 = arith.muli %k_3, %s1_m overflow<nsw> : index
+                %t8 = arith.addi %t7, %j_0 overflow<nsw> : index
+                %t9 = memref.load %b1_B[%t8] : !f32s
+                %t10 = llvm.intr.fma(%t6, %t9, %t2) : (f32, f32, f32) -> f32
+                affine.yield %t10 : f32
+              }
+              %t11 = arith.muli %i_v0, %s1_m overflow<nsw> : index
+              %t12 = arith.addi %t11, %j_0 overflow<nsw> : index
+              memref.store %t1, %b2_C[%t12] : !f32s
             }
             return
           }

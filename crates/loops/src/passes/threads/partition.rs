@@ -1,0 +1,97 @@
+//! Partitioned ranges as teams of threads, each of which finds a part of equal work by bisection.
+//!
+//! Before -> after: `share a, b = 0 to N step 4 by w(b) { call f(a, b) on A }` ->
+//! ```text
+//! if 0 < N {
+//!   team t in n {
+//!     while low = 0, high = (N + 3) / 4 if low < high { } then (the half in which w(4 * x) * n reaches w(N) * t) after {
+//!       while low_1 = 0, .. (the same for t + 1) after {
+//!         call f(select(t == 0, 0, min(4 * low, N)), select(n <= t + 1, N, min(4 * low_1, N))) on A
+//! }}}}
+//! ```
+//!
+//! The work before a point is an expression, so no part is handed out at run time, and a thread computes the same
+//! elements in each call. Parts meet whatever the expression gives, even a number that does not grow: for the end of a
+//! part and the begin of the next one, two threads ask the same questions. All there is belongs to a part.
+
+use super::rewrite_all;
+use crate::ir::*;
+use crate::passes::Context;
+
+pub(crate) fn run(module: &mut Module, _: &Context<'_>) {
+    for function in &mut module.functions {
+        let mut body = std::mem::take(&mut function.body);
+        rewrite_all(&mut body, &mut |stmt| {
+            if let Stmt::Share(share) = stmt {
+                *stmt = team(share, function);
+            }
+        });
+        function.body = body;
+    }
+}
+
+fn team(share: &Share, function: &mut Function) -> Stmt {
+    let (lower, upper) = share.ends();
+    let [part, parts] = ["part", "parts"].map(|name| function.fresh_var(name));
+    let [low, high] = [(); 2].map(|()| ["low", "high"].map(|name| function.fresh_var(name)));
+    let after = Index::Var(part) + 1;
+    let searches = [
+        Search { share, vars: low, at: Index::Var(part), parts },
+        Search { share, vars: high, at: after.clone(), parts },
+    ];
+    let [begin, end] = [&searches[0], &searches[1]].map(Search::found);
+    let begin = Index::select(Index::Var(part).equal(0.into()), lower.clone(), begin);
+    let end = Index::select(Index::Var(parts).at_most(after), upper.clone(), end);
+    let body = share.body.iter();
+    let body = body.map(|stmt| stmt.substitute(share.begin, &begin).substitute(share.end, &end));
+    let [first, second] = searches;
+    let body = vec![first.around(vec![second.around(body.collect())])];
+    Stmt::when(lower.less(upper), vec![Stmt::Team(Team { part, parts, body })])
+}
+
+/// A search for the first multiple of the step before which there are at least `at / parts` of the work.
+struct Search<'a> {
+    share: &'a Share,
+    /// Between which numbers of steps it is.
+    vars: [VarId; 2],
+    at: Index,
+    parts: VarId,
+}
+
+impl Search<'_> {
+    /// The loop, and what is executed where it has found the place.
+    fn around(&self, after: Vec<Stmt>) -> Stmt {
+        let (lower, upper) = self.share.ends();
+        let [low, high] = self.vars.map(Index::Var);
+        let step = self.share.step;
+        let units = (upper.clone() - lower.clone() + (step - 1)).floor_div(step);
+        let middle = (low.clone() + high.clone()).floor_div(2);
+        let total = self.work(upper).max(0.into());
+        let here = self.work(lower + middle.clone() * step);
+        let enough = (total * self.at.clone()).at_most(here * Index::Var(self.parts));
+        Stmt::While(While {
+            vars: vec![(self.vars[0], 0.into()), (self.vars[1], units)],
+            condition: low.clone().less(high.clone()),
+            body: Vec::new(),
+            next: vec![
+                Index::select(enough.clone(), low, middle.clone() + 1),
+                Index::select(enough, middle, high),
+            ],
+            after,
+        })
+    }
+
+    /// The place, after the loop.
+    fn found(&self) -> Index {
+        let (lower, upper) = self.share.ends();
+        (lower + Index::Var(self.vars[0]) * self.share.step).min(upper)
+    }
+
+    /// The work between the begin of the range and a place.
+    fn work(&self, end: Index) -> Index {
+        match &self.share.work {
+            Some(work) => work.substitute(self.share.end, &end),
+            None => end - self.share.ends().0,
+        }
+    }
+}

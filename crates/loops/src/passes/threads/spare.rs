@@ -1,0 +1,32 @@
+//! Ranges with little work, which are not worth waking threads.
+//!
+//! Before -> after: `share a, b = 0 to N by w(b) { call f(a, b) on A }` ->
+//! `if 0 < N { if w(N) < 16384 { call f(0, N) on A } else { share a, b = 0 to N by w(b) { call f(a, b) on A } } }`.
+
+use super::rewrite_all;
+use crate::ir::*;
+use crate::passes::Context;
+
+/// Elements loaded that are worth waking threads, which takes microseconds.
+const ENOUGH: i64 = 16384;
+
+pub(crate) fn run(module: &mut Module, _: &Context<'_>) {
+    for function in &mut module.functions {
+        rewrite_all(&mut function.body, &mut |stmt| {
+            if let Stmt::Share(share) = stmt
+                && let [Stmt::Call(call)] = &share.body[..]
+                && let Some(work) = &share.work
+            {
+                let (lower, upper) = share.ends();
+                let little = work.substitute(share.end, &upper).less(ENOUGH.into());
+                let call = Stmt::Call(call.clone());
+                let call = call.substitute(share.begin, &lower).substitute(share.end, &upper);
+                // Where there is nothing to do there is nothing to load either.
+                let some = lower.less(upper);
+                let (then, otherwise) = (vec![call], vec![Stmt::Share(share.clone())]);
+                let choice = Stmt::If(If { condition: little, then, otherwise });
+                *stmt = Stmt::when(some, vec![choice]);
+            }
+        });
+    }
+}

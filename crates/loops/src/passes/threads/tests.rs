@@ -1,0 +1,303 @@
+//! Each pass, text in and text out; what is computed stays the same.
+
+use expect_test::{Expect, expect};
+
+use crate::interp::{Data, run};
+use crate::machine::Machine;
+use crate::passes::{Context, Pass};
+use crate::{Module, parse, verify};
+
+const HEAD: &str = "module(N, M)\nbuffer A : f64[N * M]\nbuffer B : f64[N * M]\nbuffer C : f64[N]\n\
+                    buffer pos : i64[N + 1]\nbuffer W : f64[4 * N]\n";
+
+/// Runs passes on a function body, verifies and compares after each, and compares the text at the end.
+fn check(passes: &[&str], body: &str, expected: &Expect) {
+    let text = format!("{HEAD}func f(inout A, in B, inout C, in pos) {{ {body} }}");
+    let mut module = parse(&text).unwrap();
+    assert_eq!(verify(&module), Ok(()));
+    let before = results(&module);
+    let machine = Machine::PLAIN.with_threads(true);
+    for name in passes {
+        (Pass::find(name).unwrap().run)(&mut module, &Context::of(&machine));
+        assert_eq!(verify(&module), Ok(()), "after {name}: {module}");
+        assert_eq!(results(&module), before, "after {name}: {module}");
+        let again = parse(&module.to_string()).unwrap();
+        assert_eq!(again.canonical(), module.canonical(), "after {name}");
+    }
+    let text = module.to_string();
+    expected.assert_eq(&text[text.find("func f").unwrap()..]);
+}
+
+/// What a module computes at several sizes, in small integers, which are exact in any order.
+fn results(module: &Module) -> Vec<Vec<Data>> {
+    let sizes = [(0, 0), (1, 1), (5, 2), (7, 9), (12, 3)];
+    sizes
+        .map(|(n, m)| {
+            let numbers = |len: i64, seed: i64| {
+                Data::Float((0..len).map(|x| ((x * 7 + seed) % 5 - 2) as f64).collect())
+            };
+            let rows = Data::Int((0..=n).map(|row| row * m).collect());
+            let mut data = vec![numbers(n * m, 1), numbers(n * m, 2), numbers(n, 3), rows];
+            run(module, "f", &[n, m], &mut data)
+                .unwrap_or_else(|error| panic!("{error}\n{module}"));
+            data
+        })
+        .to_vec()
+}
+
+#[test]
+fn choosing() {
+    let body = "
+        parallel i = 0 to N { parallel j = 0 to M { A[i * M + j] = 0.0 } }
+        for i = 0 to N { parallel p = pos[i] to pos[i + 1] { A[p] += 1.0 } }
+        for i = 0 to N { parallel j = 0 to M { A[i * M + j] += B[i * M + j] } }
+        parallel i = 0 to N { share a, b = 0 to M by b { for j = a to b { A[i * M + j] += 1.0 } } }
+        share a, b = 0 to N { parallel i = a to b { C[i] += 1.0 } }";
+    check(
+        &["choose-threads"],
+        body,
+        &expect![[r#"
+        func f(inout A, in B, inout C, in pos) {
+          parallel i = 0 to N {
+            for j = 0 to M {
+              A[i * M + j] = 0.0
+            }
+          }
+          for i = 0 to N {
+            for p = pos[i] to pos[i + 1] {
+              A[p] += 1.0
+            }
+          }
+          for i = 0 to N {
+            parallel j = 0 to M {
+              A[i * M + j] += B[i * M + j]
+            }
+          }
+          parallel i = 0 to N {
+            if 0 < M {
+              for j = 0 to M {
+                A[i * M + j] += 1.0
+              }
+            }
+          }
+          share a, b = 0 to N {
+            for i = a to b {
+              C[i] += 1.0
+            }
+          }
+        }
+    "#]],
+    );
+}
+
+#[test]
+fn outlining() {
+    let body = "
+        parallel i = 0 to N { for j = 0 to i { A[i * M] += sum(k = 0 to M) B[k + M * j] } }
+        parallel i = 0 to N { C[i] += 2.0 }
+        for k = 0 to 2 { share a, b = 0 to N { for i = a to b { C[i] += B[i * M - i * M + k] } } }";
+    let body = body.replace("B[i * M - i * M + k]", "index(k)");
+    check(
+        &["outline"],
+        &body,
+        &expect![[r#"
+        func f(inout A, in B, inout C, in pos) {
+          parallel i = 0 to N {
+            call f__body1(i) on A, B
+          }
+          parallel i = 0 to N {
+            call f__body2(i) on C
+          }
+          for k = 0 to 2 {
+            share a, b = 0 to N {
+              call f__body3(k, a, b) on C
+            }
+          }
+        }
+        private uneven func f__body1(symbol M, index i, inout A, in B) {
+          for j = 0 to i {
+            A[i * M] += sum(k = 0 to M) B[k + M * j]
+          }
+        }
+        private inline func f__body2(index i, inout C) {
+          C[i] += 2.0
+        }
+        private func f__body3(index k, index a, index b, inout C) {
+          for i = a to b {
+            C[i] += index(k)
+          }
+        }
+    "#]],
+    );
+}
+
+#[test]
+fn partitioning() {
+    let body = "share a, b = 1 to N step 4 by pos[b] { for i = a to b { C[i] += B[i] } }"
+        .replace("B[i]", "1.0");
+    check(
+        &["outline", "spare-threads", "partition"],
+        &body,
+        &expect![[r#"
+        func f(inout A, in B, inout C, in pos) {
+          if 1 < N {
+            if pos[N] < 16384 {
+              call f__body1(1, N) on C
+            } else if 1 < N {
+              team part in parts {
+                while low = 0, high = (N + 2) / 4 if low < high {
+                } then select(max(pos[N], 0) * part <= pos[(low + high) / 2 * 4 + 1] * parts, low, (low + high) / 2 + 1), select(max(pos[N], 0) * part <= pos[(low + high) / 2 * 4 + 1] * parts, (low + high) / 2, high) after {
+                  while low_1 = 0, high_1 = (N + 2) / 4 if low_1 < high_1 {
+                  } then select(max(pos[N], 0) * (part + 1) <= pos[(low_1 + high_1) / 2 * 4 + 1] * parts, low_1, (low_1 + high_1) / 2 + 1), select(max(pos[N], 0) * (part + 1) <= pos[(low_1 + high_1) / 2 * 4 + 1] * parts, (low_1 + high_1) / 2, high_1) after {
+                    call f__body1(select(part == 0, 1, min(low * 4 + 1, N)), select(parts <= part + 1, N, min(low_1 * 4 + 1, N))) on C
+                  }
+                }
+              }
+            }
+          }
+        }
+        private func f__body1(index a, index b, inout C) {
+          for i = a to b {
+            C[i] += 1.0
+          }
+        }
+    "#]],
+    );
+    let body = "share a, b = 0 to min(N, M) { for i = a to b { C[i] += 1.0 } }";
+    check(
+        &["outline", "spare-threads", "partition"],
+        body,
+        &expect![[r#"
+        func f(inout A, in B, inout C, in pos) {
+          if 0 < min(N, M) {
+            team part in parts {
+              while low = 0, high = min(N, M) if low < high {
+              } then select(max(min(N, M), 0) * part <= (low + high) / 2 * parts, low, (low + high) / 2 + 1), select(max(min(N, M), 0) * part <= (low + high) / 2 * parts, (low + high) / 2, high) after {
+                while low_1 = 0, high_1 = min(N, M) if low_1 < high_1 {
+                } then select(max(min(N, M), 0) * (part + 1) <= (low_1 + high_1) / 2 * parts, low_1, (low_1 + high_1) / 2 + 1), select(max(min(N, M), 0) * (part + 1) <= (low_1 + high_1) / 2 * parts, (low_1 + high_1) / 2, high_1) after {
+                  call f__body1(select(part == 0, 0, min(low, min(N, M))), select(parts <= part + 1, min(N, M), min(low_1, min(N, M)))) on C
+                }
+              }
+            }
+          }
+        }
+        private func f__body1(index a, index b, inout C) {
+          for i = a to b {
+            C[i] += 1.0
+          }
+        }
+    "#]],
+    );
+}
+
+#[test]
+fn sums_in_parts() {
+    let body = "partial b, e = 0 to M in 4 if N < M with C as W at h from 0 of N {
+            for i = 0 to N { W[i + h] = sum(j = b to e) B[i * M + j] }
+        } then {
+            for i = 0 to N { C[i] = sum(p = 0 to 4) W[p * N + i] }
+        }";
+    check(
+        &["expand-partial-sums", "choose-threads", "outline"],
+        body,
+        &expect![[r#"
+        func f(inout A, in B, inout C, in pos) {
+          if N < M {
+            with W of N * 4 {
+              parallel part = 0 to 4 {
+                call f__body1(min(part * max(M, 0) / 4, max(M, 0)), min((part + 1) * max(M, 0) / 4, max(M, 0)), part * N) on B, W
+              }
+              for i = 0 to N {
+                C[i] = sum(p = 0 to 4) W[p * N + i]
+              }
+            }
+          } else {
+            call f__body1(0, max(M, 0), 0) on B, C
+          }
+        }
+        private func f__body1(symbol N, symbol M, index b, index e, index h, in B, inout W) {
+          for i = 0 to N {
+            W[i + h] = sum(j = b to e) B[i * M + j]
+          }
+        }
+    "#]],
+    );
+    let shared = body.replace("for i = 0 to N { W", "share x, y = 0 to N { for i = x to y { W");
+    let shared = shared.replace("} then", "} } then");
+    let all = ["expand-partial-sums", "choose-threads", "outline", "spare-threads", "partition"];
+    check(
+        &all,
+        &shared,
+        &expect![[r#"
+        func f(inout A, in B, inout C, in pos) {
+          if N < M {
+            with W of N * 4 {
+              parallel part = 0 to 4 {
+                call f__body2(part) on B, W
+              }
+              for i = 0 to N {
+                C[i] = sum(p = 0 to 4) W[p * N + i]
+              }
+            }
+          } else if 0 < N {
+            team part in parts {
+              while low = 0, high = N if low < high {
+              } then select(max(N, 0) * part <= (low + high) / 2 * parts, low, (low + high) / 2 + 1), select(max(N, 0) * part <= (low + high) / 2 * parts, (low + high) / 2, high) after {
+                while low_1 = 0, high_1 = N if low_1 < high_1 {
+                } then select(max(N, 0) * (part + 1) <= (low_1 + high_1) / 2 * parts, low_1, (low_1 + high_1) / 2 + 1), select(max(N, 0) * (part + 1) <= (low_1 + high_1) / 2 * parts, (low_1 + high_1) / 2, high_1) after {
+                  call f__body1(0, max(M, 0), 0, select(part == 0, 0, min(low, N)), select(parts <= part + 1, N, min(low_1, N))) on B, C
+                }
+              }
+            }
+          }
+        }
+        private func f__body1(symbol M, index b, index e, index h, index x, index y, in B, inout W) {
+          for i = x to y {
+            W[i + h] = sum(j = b to e) B[i * M + j]
+          }
+        }
+        private func f__body2(symbol N, symbol M, index part, in B, inout W) {
+          if 0 < N {
+            call f__body1(min(part * max(M, 0) / 4, max(M, 0)), min((part + 1) * max(M, 0) / 4, max(M, 0)), part * N, 0, N) on B, W
+          }
+        }
+    "#]],
+    );
+}
+
+#[test]
+fn shapes() {
+    let nests: String = (0..9)
+        .map(|n| {
+            let (buffer, factor) = if n == 4 { ("A", 2) } else { ("C", 1) };
+            format!(
+                "for i = {n} to N {{ {buffer}[i - {n}] += index({factor} * i + {n}) + B[i - i] }} "
+            )
+        })
+        .collect();
+    let nests = nests.replace(" + B[i - i]", "").replace("A[i", "C[i");
+    check(
+        &["share-shapes"],
+        &nests,
+        &expect![[r#"
+        func f(inout A, in B, inout C, in pos) {
+          call f__shape1(0, 0, 0) on C
+          call f__shape1(1, 1, 1) on C
+          call f__shape1(2, 2, 2) on C
+          call f__shape1(3, 3, 3) on C
+          for i = 4 to N {
+            C[i - 4] += index(2 * i + 4)
+          }
+          call f__shape1(5, 5, 5) on C
+          call f__shape1(6, 6, 6) on C
+          call f__shape1(7, 7, 7) on C
+          call f__shape1(8, 8, 8) on C
+        }
+        private func f__shape1(symbol N, index p0, index p1, index p2, inout C) {
+          for i = p0 to N {
+            C[i - p1] += index(i + p2)
+          }
+        }
+    "#]],
+    );
+}
