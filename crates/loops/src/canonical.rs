@@ -22,7 +22,7 @@ impl Module {
                 numbers: BTreeMap::new(),
                 vars: Vec::new(),
                 given: &function.hints,
-                hints: Hints::default(),
+                hints: Hints::compact(function.hints.compact),
                 types: &function.registers,
                 registers: BTreeMap::new(),
                 order: Vec::new(),

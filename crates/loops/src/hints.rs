@@ -23,6 +23,8 @@ pub struct Hint {
     pub block: Option<i64>,
     /// Threads are to share its iterations, not those of loops around it.
     pub threads: bool,
+    /// Its iterations are blocks of so many terms of a sum, or panels of so many iterations of a loop.
+    pub blocks: Option<i64>,
     /// It is the outermost loop of a nest that is tiled.
     pub nest: bool,
     /// Iterations of a tile.
@@ -45,6 +47,7 @@ impl Hint {
         let numbers = [
             ("unroll", self.unroll),
             ("block", self.block),
+            ("blocks", self.blocks),
             ("tile", self.tile),
             ("lanes", self.lanes),
         ];
@@ -72,6 +75,7 @@ impl Hint {
         let place = match word {
             "unroll" => &mut self.unroll,
             "block" => &mut self.block,
+            "blocks" => &mut self.blocks,
             "tile" => &mut self.tile,
             "lanes" => &mut self.lanes,
             _ => return false,
@@ -81,14 +85,23 @@ impl Hint {
     }
 }
 
-/// The hints of a function's variables.
+/// The hints of a function, and of its variables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Hints(BTreeMap<VarId, Hint>);
+pub struct Hints {
+    loops: BTreeMap<VarId, Hint>,
+    /// It has many statements, whose code is to stay small.
+    pub compact: bool,
+}
 
 impl Hints {
+    /// No hints but the one about the function.
+    pub(crate) fn compact(compact: bool) -> Hints {
+        Hints { compact, ..Hints::default() }
+    }
+
     /// The hint of a variable; an empty one if there is none.
     pub fn get(&self, var: VarId) -> Hint {
-        self.0.get(&var).copied().unwrap_or_default()
+        self.loops.get(&var).copied().unwrap_or_default()
     }
 
     /// Changes the hint of a variable.
@@ -96,8 +109,8 @@ impl Hints {
         let mut hint = self.get(var);
         change(&mut hint);
         match hint == Hint::default() {
-            true => self.0.remove(&var),
-            false => self.0.insert(var, hint),
+            true => self.loops.remove(&var),
+            false => self.loops.insert(var, hint),
         };
     }
 
@@ -105,15 +118,5 @@ impl Hints {
     pub fn copy(&mut self, from: VarId, to: VarId) {
         let hint = self.get(from);
         self.update(to, |other| *other = hint);
-    }
-
-    /// Forgets all hints.
-    pub fn clear(&mut self) {
-        self.0.clear();
-    }
-
-    /// Whether there is no hint.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
     }
 }

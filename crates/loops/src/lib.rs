@@ -30,7 +30,6 @@ pub mod place;
 pub mod polynomial;
 pub mod print;
 pub mod rename;
-pub mod tile;
 pub mod trips;
 pub mod unroll;
 pub mod verify;

@@ -325,6 +325,12 @@ impl<'a> Parser<'a> {
             self.advance();
             args.push((self.buffer()?, mode));
         }
+        if self.skip_word("hint") {
+            self.sign("(")?;
+            self.word("compact")?;
+            self.sign(")")?;
+            self.hints.compact = true;
+        }
         let body = self.block()?;
         self.scope.clear();
         let vars = std::mem::take(&mut self.vars);
@@ -379,7 +385,7 @@ impl<'a> Parser<'a> {
         let mut hint = self.hints.get(var);
         loop {
             let Token::Name(word) = self.token() else { return self.expected("a hint") };
-            if matches!(word, "unroll" | "block" | "tile" | "lanes") {
+            if matches!(word, "unroll" | "block" | "blocks" | "tile" | "lanes") {
                 self.advance();
                 let number = self.integer()?;
                 hint.set_number(word, number);

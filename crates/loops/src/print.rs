@@ -646,7 +646,7 @@ impl Printer<'_> {
         );
         self.put(format_args!("func {}(", function.name));
         self.out.push_str(&parameters.join(", "));
-        self.out.push_str(") {\n");
+        self.out.push_str(if function.hints.compact { ") hint(compact) {\n" } else { ") {\n" });
         self.block(&function.body, 1);
         self.out.push_str("}\n");
         let bound = function.private.iter().flat_map(|private| &private.integers);

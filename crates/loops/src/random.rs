@@ -48,6 +48,7 @@ pub fn module(seed: u64, style: Style) -> Module {
     let mut function = Function::new("f", args);
     function.vars = std::mem::take(&mut random.vars);
     function.hints = std::mem::take(&mut random.hints);
+    function.hints.compact = style == Style::Anything && seed % 3 == 0;
     function.body = body;
     module.functions.push(function);
     if style == Style::Anything {
@@ -257,6 +258,7 @@ impl Random {
         if self.below(5) == 0 {
             let numbers = [1, 2, 3, 64].map(|n| (self.below(4) == 0).then_some(n));
             let [unroll, block, tile, lanes] = numbers;
+            let blocks = block.filter(|_| self.style == Style::Anything && self.below(2) == 0);
             let [scheduled, ordered, threads, nest] = [(); 4].map(|()| self.below(3) == 0);
             let vectorize = [None, None, Some(true), Some(false)][self.below(4)];
             let [block, tile, lanes, nest] = match self.style {
@@ -271,6 +273,7 @@ impl Random {
                     unroll,
                     vectorize,
                     block,
+                    blocks,
                     threads,
                     nest,
                     tile,

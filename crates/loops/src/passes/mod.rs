@@ -17,28 +17,26 @@ mod narrow;
 mod observe;
 mod pipeline;
 mod threads;
+mod tile;
 
 pub use observe::{Flow, Observer, StopAfter, Times, Verified};
 pub use pipeline::{PassError, Pipeline, Registry, Sequence, UnknownPass};
+pub use tile::TILE;
 
 use crate::ir::*;
 use crate::machine::Machine;
-use crate::tile::{self, Plans};
 
 /// What passes know beside the module.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
     /// The machine that code is made for.
     pub machine: &'a Machine,
-    /// What is wanted of loops.
-    pub plans: &'a Plans,
 }
 
 impl<'a> Context<'a> {
-    /// A context in which nothing is planned.
+    /// The context of a machine.
     pub fn of(machine: &'a Machine) -> Context<'a> {
-        static NOTHING: Plans = Plans::new();
-        Context { machine, plans: &NOTHING }
+        Context { machine }
     }
 }
 
@@ -64,7 +62,10 @@ pub struct Example {
     pub after: &'static str,
 }
 
-/// The passes of this crate.
+/// All passes of this crate.
+pub const ALL: &[&[Pass]] = &[PASSES, tile::PASSES];
+
+/// The passes that make loops simple.
 pub const PASSES: &[Pass] = &[
     Pass {
         name: "fold",
@@ -104,15 +105,6 @@ pub const PASSES: &[Pass] = &[
             after: "A[i] = C[i] * (sum(k = 0 to M) B[k])",
         },
         run: |module, _| on_functions(module, hoist_factor::run),
-    },
-    Pass {
-        name: "tile",
-        about: "cut nests into tiles for registers and caches, and into parts for threads",
-        example: Example {
-            before: "parallel i = 0 to N { A[i] = sum(k = 0 to M) B[M * i + k] * C[k] }",
-            after: "parallel it = 0 to N - 3 step 4 { unroll i = it to it + 4 { .. } } ..",
-        },
-        run: tile::run,
     },
     Pass {
         name: "share-shapes",
@@ -176,9 +168,6 @@ pub const SIMPLIFY: Sequence = Sequence {
     passes: &["fold", "contract", "merge-stores", "narrow", "hoist-factor"],
 };
 
-/// What a CPU wants of plain loops.
-pub const TILE: Sequence = Sequence { name: "tile", passes: &["tile"] };
-
 /// What threads execute, and memory for it.
 pub const THREADS: Sequence = Sequence {
     name: "threads",
@@ -207,14 +196,24 @@ fn on_functions(module: &mut Module, run: fn(&mut Function, &[Buffer])) {
 impl Pass {
     /// The pass of this crate that has that name.
     pub fn find(name: &str) -> Option<&'static Pass> {
-        PASSES.iter().find(|pass| pass.name == name)
+        ALL.iter().copied().flatten().find(|pass| pass.name == name)
     }
 }
 
 /// Runs [`SIMPLIFY`] on a module.
 pub fn simplify(module: &mut Module) {
-    let passes = PASSES.iter().filter(|pass| SIMPLIFY.passes.contains(&pass.name));
-    passes.for_each(|pass| (pass.run)(module, &Context::of(&Machine::PLAIN)));
+    run(SIMPLIFY, module, &Machine::PLAIN);
+}
+
+/// Runs [`TILE`] on a module.
+pub fn tile(module: &mut Module, machine: &Machine) {
+    run(TILE, module, machine);
+}
+
+/// Runs a sequence of passes of this crate.
+fn run(sequence: Sequence, module: &mut Module, machine: &Machine) {
+    let passes = sequence.passes.iter().filter_map(|name| Pass::find(name));
+    passes.for_each(|pass| (pass.run)(module, &Context::of(machine)));
 }
 
 /// Runs [`SIMPLIFY`] on a function that is not part of a module yet.
@@ -230,7 +229,7 @@ pub fn simplify_function(function: &mut Function, module: &Module) {
 mod tests {
     use crate::interp::{Data, InterpError, run_steps};
     use crate::machine::Machine;
-    use crate::passes::{Context, PASSES, Pass, Pipeline, Registry, SIMPLIFY, Verified};
+    use crate::passes::{ALL, Context, PASSES, Pass, Pipeline, Registry, SIMPLIFY, Verified};
     use crate::random::{self, Style};
     use crate::*;
     use proptest::prelude::*;
@@ -349,7 +348,7 @@ mod tests {
                         .map_err(|why| TestCaseError::fail(format!("{}: {why}", pass.name)))?;
                 }
                 let mut after = before.clone();
-                let registry = Registry::of(&[PASSES]);
+                let registry = Registry::of(ALL);
                 let pipeline = Pipeline::of(&registry, &[SIMPLIFY]).unwrap();
                 pipeline.run(&mut after, &Context::of(&Machine::PLAIN), &mut Verified).unwrap();
                 compare(&before, &after, &symbols, &data).map_err(TestCaseError::fail)?;

@@ -5,13 +5,13 @@
 //! `b = 0 to (N + 15) / 16 { w = 0 to min(16, N - 16 * b) { A[16 * b + w] = sum(j = 16 * b to N) B[p(b) + 16 * b + w + j] .. } }`:
 //! sums of one block have the same terms, and indices are polynomials.
 
-use super::{Level, Nest};
+use super::nest::{Level, Nest};
 use crate::ir::*;
 use crate::linear::Linear;
 
 /// The nest with a loop for the quotient and one for the remainder of its first variable that sums divide, if they divide it by one constant.
-pub(super) fn in_digits(nest: &Nest, vars: &mut Vec<String>) -> Option<Nest> {
-    let Nest { levels, store } = nest;
+pub(super) fn strip_mined(nest: &Nest, vars: &mut Vec<String>) -> Option<Nest> {
+    let Nest { levels, store, .. } = nest;
     let (at, base) = levels.iter().enumerate().find_map(|(at, level)| {
         let mut sums = false;
         store.value.visit(&mut |value| {
@@ -67,7 +67,8 @@ pub(super) fn in_digits(nest: &Nest, vars: &mut Vec<String>) -> Option<Nest> {
     }
     let index = digits.of(&store.index);
     let value = store.value.map_indices(&|index| digits.of(index));
-    Some(Nest { levels: result, store: Store { index, value, ..store.clone() } })
+    let store = Store { index, value, ..store.clone() };
+    Some(Nest { levels: result, store, ..nest.clone() })
 }
 
 /// By what a variable is divided, 1 if it is not; an error if by several numbers, or in a sum with others.
@@ -133,7 +134,7 @@ impl Digits {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pieces::tests::check;
+    use super::super::split_index_sets::tests::check;
 
     #[test]
     fn blocks_of_rows() {

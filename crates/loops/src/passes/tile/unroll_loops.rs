@@ -1,105 +1,37 @@
-//! What is wanted of loops: choices that are made before, for the loops around the stores to a buffer.
+//! Loops that are in no nest that is tiled, in pieces of so many iterations as a schedule wants.
 //!
-//! A plan names loops as their variables are named. What it says is done wherever it can be; what it does not say is chosen.
+//! Before -> after, with a factor of 2: `for i = a to b hint(unroll 2) { s(i) }` ->
+//! `for it = a to b - 1 step 2 { s(it) s(it + 1) } for i = a + 2 * ((b - a) / 2) to b { s(i) }`.
 
-use std::collections::BTreeMap;
-
-use super::split::{pieces, side_by_side};
-use super::{Nest, Tiler};
+use super::register_tiles::{pieces, side_by_side};
+use super::walk::{Walk, each_function};
 use crate::ir::*;
+use crate::passes::Context;
 use crate::unroll::{self, Instance};
 
-/// What is wanted of the loops around the stores to one buffer.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Plan {
-    /// Loops stay in their order, but for those that are unrolled.
-    pub ordered: bool,
-    /// Loops with the number of iterations that are executed side by side; 1 is none.
-    pub unroll: Vec<(String, i64)>,
-    /// The loop whose elements, or terms, are to be in the lanes of vectors, where they can be.
-    pub lanes: Option<String>,
-    /// Loops and sums that are in blocks of so many iterations already.
-    pub blocked: Vec<(String, i64)>,
-    /// The loops of which the outermost is shared among threads; the outermost of all where there is none.
-    pub parallel: Vec<String>,
+/// The pass.
+pub(crate) fn run(module: &mut Module, context: &Context<'_>) {
+    each_function(module, context, unroll);
 }
 
-/// Plans by the buffer that is stored to.
-pub type Plans = BTreeMap<BufferId, Plan>;
-
-impl Tiler<'_> {
-    /// The factor that is wanted for a loop.
-    pub(super) fn wanted(&self, buffer: BufferId, var: VarId) -> Option<i64> {
-        let plan = self.plans.get(&buffer)?;
-        let name = self.function.vars.get(var.0 as usize)?;
-        plan.unroll.iter().find(|(other, _)| other == name).map(|(_, factor)| *factor)
-    }
-
-    /// Whether elements of a loop may be in lanes: those of another, or the terms of a sum, may be wanted there.
-    pub(super) fn may_be_in_lanes(&self, buffer: BufferId, var: VarId) -> bool {
-        let wanted = self.plans.get(&buffer).and_then(|plan| plan.lanes.as_ref());
-        wanted.is_none_or(|wanted| self.function.vars.get(var.0 as usize) == Some(wanted))
-    }
-
-    /// How many iterations at most a loop or sum has that is in blocks.
-    pub(super) fn blocked(&self, buffer: BufferId, var: VarId) -> Option<i64> {
-        let plan = self.plans.get(&buffer)?;
-        let name = self.function.vars.get(var.0 as usize)?;
-        plan.blocked.iter().find(|(other, _)| other == name).map(|(_, size)| *size)
-    }
-
-    /// Gives sums the factors that are wanted.
-    pub(super) fn unroll_sums(&self, body: &mut [Stmt]) {
-        for stmt in body {
-            match stmt {
-                Stmt::For(inner) => self.unroll_sums(&mut inner.body),
-                Stmt::Share(inner) => self.unroll_sums(&mut inner.body),
-                // Made later.
-                Stmt::Partial(_)
-                | Stmt::Team(_)
-                | Stmt::Call(_)
-                | Stmt::While(_)
-                | Stmt::CoIter(_)
-                | Stmt::Workspace(_)
-                | Stmt::Let(_)
-                | Stmt::Register(_) => {}
-                Stmt::If(inner) => {
-                    self.unroll_sums(&mut inner.then);
-                    self.unroll_sums(&mut inner.otherwise);
-                }
-                Stmt::Store(store) if self.plans.contains_key(&store.buffer) => {
-                    self.unroll_sums_of(&mut store.value, store.buffer);
-                }
-                Stmt::Store(_) => {}
-            }
+fn unroll(walk: &mut Walk<'_>, body: &mut Vec<Stmt>) {
+    let mut result = Vec::with_capacity(body.len());
+    for mut stmt in std::mem::take(body) {
+        // Partial sums are never scheduled.
+        if !matches!(stmt, Stmt::Partial(_)) {
+            stmt.bodies_mut().into_iter().for_each(|body| unroll(walk, body));
+        }
+        match stmt {
+            Stmt::For(inner) => result.extend(walk.unrolled(inner)),
+            stmt => result.push(stmt),
         }
     }
+    *body = result;
+}
 
-    fn unroll_sums_of(&self, value: &mut Value, buffer: BufferId) {
-        match value {
-            Value::Const(_) | Value::Load(..) | Value::FromIndex(_) => {}
-            Value::Add(left, right)
-            | Value::Mul(left, right)
-            | Value::Div(left, right)
-            | Value::Min(left, right)
-            | Value::Max(left, right) => {
-                self.unroll_sums_of(left, buffer);
-                self.unroll_sums_of(right, buffer);
-            }
-            Value::Truth(inside) => self.unroll_sums_of(inside, buffer),
-            Value::Sum(sum) => {
-                sum.unroll = self.wanted(buffer, sum.var).or(sum.unroll);
-                self.unroll_sums_of(&mut sum.body, buffer);
-            }
-        }
-    }
-
-    /// A loop that is in no nest that can be tiled, in pieces as wanted.
-    ///
-    /// Before -> after, with a factor of 2: `for i = a to b { s(i) }` ->
-    /// `for it = a to b - 1 step 2 { s(it) s(it + 1) } for i = a + 2 * ((b - a) / 2) to b { s(i) }`.
-    pub(super) fn unrolled(&mut self, inner: For) -> Vec<Stmt> {
-        let wanted = stores_to(&inner.body).and_then(|buffer| self.wanted(buffer, inner.var));
+impl Walk<'_> {
+    fn unrolled(&mut self, inner: For) -> Vec<Stmt> {
+        let wanted = self.hint(inner.var).unroll.filter(|_| stores_to(&inner.body).is_some());
         let factor = wanted.filter(|factor| *factor > 1 && inner.step == 1);
         let Some(factor) = factor.filter(|_| inner.mark != Mark::Unrolled) else {
             return vec![Stmt::For(inner)];
@@ -108,9 +40,10 @@ impl Tiler<'_> {
         let around: Vec<Instance> = (0..factor)
             .map(|at| Instance::from([(inner.var, Index::Var(inner.var) + at)]))
             .collect();
-        if inner.mark == Mark::THREADS && !fits(&inner.body, &around) {
+        if matches!(inner.mark, Mark::Parallel(_)) && !fits(&inner.body, &around) {
             return vec![Stmt::For(inner)];
         }
+        self.function.hints.update(inner.var, |hint| hint.unroll = None);
         let mut result = Vec::new();
         for piece in pieces(&inner.lower, &inner.upper, &[factor, 1]) {
             let (var, size) = match piece.size {
@@ -134,86 +67,6 @@ impl Tiler<'_> {
         }
         result
     }
-
-    /// Whether the outermost loop of a nest is the one to be shared, or none of its loops is.
-    pub(super) fn shares_outermost(&self, nest: &Nest) -> bool {
-        let Some(plan) = self.plans.get(&nest.store.buffer) else { return true };
-        let place = nest.levels.iter().position(|level| self.named(level.var, &plan.parallel));
-        place.is_none_or(|place| place == 0)
-    }
-
-    /// Makes the loops around the one that is to be shared sequential.
-    pub(super) fn share(&self, body: &mut [Stmt]) {
-        for stmt in body {
-            let Some(buffer) = stores_to(std::slice::from_ref(stmt)) else {
-                self.share_inside(stmt);
-                continue;
-            };
-            if let Some(plan) = self.plans.get(&buffer).filter(|plan| !plan.parallel.is_empty()) {
-                self.share_as(stmt, &plan.parallel);
-            }
-        }
-    }
-
-    fn share_inside(&self, stmt: &mut Stmt) {
-        match stmt {
-            Stmt::For(inner) => self.share(&mut inner.body),
-            Stmt::Share(inner) => self.share(&mut inner.body),
-            // Where nothing is planned.
-            Stmt::Partial(_)
-            | Stmt::Team(_)
-            | Stmt::Call(_)
-            | Stmt::While(_)
-            | Stmt::CoIter(_)
-            | Stmt::Workspace(_)
-            | Stmt::Let(_)
-            | Stmt::Register(_) => {}
-            Stmt::If(inner) => {
-                self.share(&mut inner.then);
-                self.share(&mut inner.otherwise);
-            }
-            Stmt::Store(_) => {}
-        }
-    }
-
-    /// Whether there is such a loop in it.
-    fn share_as(&self, stmt: &mut Stmt, names: &[String]) -> bool {
-        match stmt {
-            Stmt::For(inner) if self.named(inner.var, names) && inner.mark == Mark::THREADS => true,
-            Stmt::Share(inner) => self.named(inner.begin, names),
-            Stmt::Partial(_)
-            | Stmt::Team(_)
-            | Stmt::Call(_)
-            | Stmt::While(_)
-            | Stmt::CoIter(_)
-            | Stmt::Workspace(_)
-            | Stmt::Let(_)
-            | Stmt::Register(_) => false,
-            // What is inside of a tile is on one thread.
-            Stmt::For(inner) if inner.mark == Mark::Unrolled => false,
-            Stmt::For(inner) => {
-                let mut found = false;
-                inner.body.iter_mut().for_each(|stmt| found |= self.share_as(stmt, names));
-                if found && inner.mark == Mark::THREADS {
-                    inner.mark = Mark::Sequential;
-                }
-                found
-            }
-            Stmt::If(inner) => {
-                let mut found = false;
-                let all = inner.then.iter_mut().chain(&mut inner.otherwise);
-                all.for_each(|stmt| found |= self.share_as(stmt, names));
-                found
-            }
-            Stmt::Store(_) => false,
-        }
-    }
-
-    /// Whether a loop, or the one that it was cut from, has one of these names.
-    fn named(&self, var: VarId, names: &[String]) -> bool {
-        let var = self.origins.get(&var).copied().unwrap_or(var);
-        self.function.vars.get(var.0 as usize).is_some_and(|name| names.contains(name))
-    }
 }
 
 /// Whether so many iterations, together with loops that are unrolled inside of them, can be side by side.
@@ -225,15 +78,9 @@ fn fits(body: &[Stmt], around: &[Instance]) -> bool {
         Stmt::For(inner) => fits(&inner.body, around),
         Stmt::Share(inner) => fits(&inner.body, around),
         Stmt::Partial(inner) => fits(&inner.body, around),
-        Stmt::Team(_)
-        | Stmt::Call(_)
-        | Stmt::Register(_)
-        | Stmt::While(_)
-        | Stmt::CoIter(_)
-        | Stmt::Workspace(_)
-        | Stmt::Let(_) => false,
         Stmt::If(inner) => fits(&inner.then, around) && fits(&inner.otherwise, around),
         Stmt::Store(_) => true,
+        _ => false,
     })
 }
 
@@ -245,19 +92,13 @@ fn stores_to(body: &[Stmt]) -> Option<BufferId> {
             Stmt::For(inner) => stores_to(&inner.body),
             Stmt::Share(inner) => stores_to(&inner.body),
             Stmt::Partial(inner) => Some(inner.buffer),
-            Stmt::Team(_)
-            | Stmt::Call(_)
-            | Stmt::Register(_)
-            | Stmt::While(_)
-            | Stmt::CoIter(_)
-            | Stmt::Workspace(_)
-            | Stmt::Let(_) => None,
             Stmt::If(inner) if inner.otherwise.is_empty() => stores_to(&inner.then),
             Stmt::If(inner) => {
                 let then = stores_to(&inner.then);
                 then.filter(|then| stores_to(&inner.otherwise) == Some(*then))
             }
             Stmt::Store(store) => Some(store.buffer),
+            _ => None,
         }?;
         if found.is_some_and(|found| found != here) {
             return None;
@@ -270,15 +111,47 @@ fn stores_to(body: &[Stmt]) -> Option<BufferId> {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{HEAD, SMALL, compare, nest};
-    use super::super::*;
-    use crate::{parse, verify};
+    use crate::passes::tile;
+    use crate::*;
     use proptest::prelude::*;
+
+    /// What is wanted of loops, by their names.
+    #[derive(Clone, Debug, Default)]
+    struct Plan {
+        ordered: bool,
+        unroll: Vec<(String, i64)>,
+        lanes: Option<String>,
+        blocked: Vec<(String, i64)>,
+        parallel: Vec<String>,
+    }
+
+    impl Plan {
+        fn note(&self, function: &mut Function) {
+            for (at, name) in function.vars.iter().enumerate() {
+                let of = |list: &[(String, i64)]| {
+                    list.iter().find(|(other, _)| other == name).map(|(_, number)| *number)
+                };
+                function.hints.update(VarId(at as u32), |hint| {
+                    *hint = Hint {
+                        scheduled: true,
+                        ordered: self.ordered,
+                        unroll: of(&self.unroll),
+                        vectorize: self.lanes.as_ref().map(|lanes| lanes == name),
+                        block: of(&self.blocked),
+                        threads: self.parallel.contains(name),
+                        ..Hint::default()
+                    };
+                });
+            }
+        }
+    }
 
     fn planned(body: &str, plan: &Plan, shared: bool) -> (Module, Module) {
         let before = parse(&format!("{HEAD}func f(inout A, in B, in C) {{ {body} }}")).unwrap();
         let mut after = before.clone();
         let machine = SMALL.with_threads(shared);
-        tile_as_planned(&mut after, &machine, &Plans::from([(BufferId(0), plan.clone())]));
+        plan.note(&mut after.functions[0]);
+        tile(&mut after, &machine);
         assert_eq!(verify(&after), Ok(()), "{after}");
         (before, after)
     }

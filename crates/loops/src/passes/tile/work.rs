@@ -6,7 +6,7 @@
 //!
 //! Before -> after, of `i = 0 to N { j = i to N { .. } }` before `e`: `e * ((N - 0) + 4 * (N - e / 2) + (N - e)) / 6`.
 
-use super::Level;
+use super::nest::Level;
 use crate::ir::*;
 
 /// An expression of more parts is not made three times as long, but taken at the middle of the range.

@@ -1,7 +1,9 @@
 //! Tiled nests compute what the nests do, and look as they should.
 
-use super::*;
 use crate::interp::{Data, run_steps};
+use crate::machine::Machine;
+use crate::passes::tile;
+use crate::*;
 use crate::{parse, verify};
 use proptest::prelude::*;
 

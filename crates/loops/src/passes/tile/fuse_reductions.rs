@@ -10,17 +10,24 @@
 //! ```
 //! so that a piece of `x` comes from memory once.
 
-use super::Tiler;
-use super::block::cut;
+use super::block_sums::cut;
+use super::vectorize_streams::has_sums;
+use super::walk::{Walk, each_function};
 use crate::ir::*;
 use crate::linear::{flatten_max, flatten_min};
+use crate::passes::Context;
 
 /// Terms of a piece: few enough that what they read stays in the nearest cache.
 const PIECE: i64 = 1024;
 
-impl Tiler<'_> {
+/// The pass.
+pub(crate) fn run(module: &mut Module, context: &Context<'_>) {
+    each_function(module, context, |walk, body| walk.fuse(body));
+}
+
+impl Walk<'_> {
     /// Moves loops into the partial sums before them where that is possible and gains something.
-    pub(super) fn fuse(&mut self, body: &mut Vec<Stmt>) {
+    fn fuse(&mut self, body: &mut Vec<Stmt>) {
         let mut at = 0;
         while at + 1 < body.len() {
             let (before, after) = body.split_at_mut(at + 1);
@@ -62,13 +69,12 @@ impl Tiler<'_> {
         };
         let [Stmt::Store(store)] = &next.body[..] else { return None };
         let (factors, sum) = cut(&total.value)?;
-        let mut sums = false;
-        store.value.visit(&mut |value| sums |= matches!(value, Value::Sum(_)));
-        let independent = next.mark == Mark::THREADS && next.step == 1;
+        let whole = self.hint(next.var).unroll.is_none_or(|factor| factor == 1);
+        let independent = next.mark == Mark::THREADS && next.step == 1 && whole;
         let reads = |value: &Value| {
             value.loads(store.buffer) || value.loads(partial.buffer) || value.loads(total.buffer)
         };
-        if sums || !independent || reads(&store.value) || reads(&total.value) {
+        if has_sums(&store.value) || !independent || reads(&store.value) || reads(&total.value) {
             return None;
         }
         let offset = same_loads(&sum, next.var, &store.value).into_iter().find(|offset| {

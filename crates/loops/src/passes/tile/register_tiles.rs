@@ -3,11 +3,32 @@
 //! A loop is cut into pieces of its factor, the iterations that are left into pieces of 1. Where the range of the inner loop (or of a sum) varies
 //! within a piece of the outer one, what is common to the piece is a rectangle; what only some of its rows have is the rim, a triangle.
 
-use super::Level;
-use super::Tiler;
+use super::nest::{Level, Nest};
+use super::vectorize_streams::has_sums;
+use super::walk::{Walk, each_nest};
 use crate::ir::*;
 use crate::linear::Linear;
+use crate::passes::Context;
 use crate::unroll::{self, Instance};
+
+/// Bytes of a line of memory.
+const LINE: i64 = 64;
+
+/// The pass.
+pub(crate) fn run(module: &mut Module, context: &Context<'_>) {
+    each_nest(module, context, |walk, nest| {
+        let factors = nest.factors(&walk.function.hints);
+        (!factors.is_empty()).then(|| Tiler::new(walk, nest).nested(&factors))
+    });
+}
+
+/// Cuts a nest into tiles.
+struct Tiler<'w, 'a> {
+    walk: &'w mut Walk<'a>,
+    nest: &'w Nest,
+    /// The loop whose elements are in lanes, and their number.
+    lanes: Option<(VarId, i64)>,
+}
 
 /// What the pieces of a loop are.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -84,11 +105,45 @@ pub(super) fn side_by_side(var: VarId, start: &Index, size: i64, body: Vec<Stmt>
     vec![Stmt::For(For::new(var, start.clone(), start.clone() + size, body).unrolled())]
 }
 
-impl Tiler<'_> {
+impl<'w, 'a> Tiler<'w, 'a> {
+    fn new(walk: &'w mut Walk<'a>, nest: &'w Nest) -> Tiler<'w, 'a> {
+        let lanes = nest.lanes(&walk.function.hints);
+        Tiler { walk, nest, lanes }
+    }
+
+    /// The loops as they are around tiles.
+    fn nested(&mut self, factors: &[i64]) -> Vec<Stmt> {
+        let levels = &self.nest.levels;
+        let (around, tiled) = levels.split_at(levels.len() - factors.len());
+        let len = self.walk.facts.len();
+        for level in around {
+            self.walk.facts.assume_range(level.var, &level.lower, &level.upper);
+        }
+        let body = self.tiles(tiled, factors, &self.nest.store);
+        self.walk.facts.truncate(len);
+        // That a schedule wants them unrolled is done.
+        let hints = &mut self.walk.function.hints;
+        tiled.iter().for_each(|level| hints.update(level.var, |hint| hint.unroll = None));
+        Nest::wrapped(around, body)
+    }
+
+    /// Where the elements of a line begin, at or after the beginning of a loop without sums; `None` if that is not known.
+    fn aligned(&self, level: &Level, store: &Store) -> Option<Index> {
+        if has_sums(&store.value) || self.lanes.is_none_or(|(var, _)| var != level.var) {
+            return None;
+        }
+        let element = self.walk.buffers.get(store.buffer.0 as usize)?.element;
+        let first = level.lower.iter().cloned().reduce(Index::max)?;
+        let place = store.index.substitute(level.var, &first);
+        let plain = !place.has_selections() && !place.has_loads();
+        let line = LINE / element.bytes() as i64;
+        plain.then(|| first + (Index::Const(0) - place).modulo(line))
+    }
+
     /// The innermost loops of a nest in tiles; `levels` as many as `factors`.
-    pub(super) fn tiles(&mut self, levels: &[Level], factors: &[i64], store: &Store) -> Vec<Stmt> {
+    fn tiles(&mut self, levels: &[Level], factors: &[i64], store: &Store) -> Vec<Stmt> {
         let ([outer, inner @ ..], [factor, rest @ ..]) = (levels, factors) else {
-            return self.element(store);
+            return self.nest.element(store);
         };
         let mut result = Vec::new();
         let aligned = self.aligned(outer, store).filter(|_| inner.is_empty());
@@ -108,19 +163,19 @@ impl Tiler<'_> {
         for piece in pieces(&lower, &outer.upper, &sizes) {
             let start = match piece.size {
                 1 => outer.var,
-                _ => self.fresh(outer.var, "t"),
+                _ => self.walk.fresh(outer.var, "t"),
             };
-            let len = self.facts.len();
-            self.facts.assume_range(start, &piece.lower, &piece.upper);
+            let len = self.walk.facts.len();
+            self.walk.facts.assume_range(start, &piece.lower, &piece.upper);
             let at = (outer.var, Index::Var(start), piece.size);
             let body = match inner {
                 [inner] => self.columns((&at.1, at.0, at.2), inner, rest[0], store),
                 _ => {
                     let store = self.rimmed(&apart(store, at.2), &[(at.0, &at.1, at.2)]);
-                    side_by_side(at.0, &at.1, at.2, self.element(&store))
+                    side_by_side(at.0, &at.1, at.2, self.nest.element(&store))
                 }
             };
-            self.facts.truncate(len);
+            self.walk.facts.truncate(len);
             let (lower, upper, step) = (piece.lower, piece.upper, piece.size);
             let mark = Mark::THREADS;
             result.push(Stmt::For(For { var: start, lower, upper, step, mark, body }));
@@ -195,20 +250,12 @@ impl Tiler<'_> {
         for piece in pieces(&lower, &upper, &sizes) {
             let start = match piece.size {
                 1 => inner.var,
-                _ => self.fresh(inner.var, "t"),
+                _ => self.walk.fresh(inner.var, "t"),
             };
             let column = Index::Var(start);
             let store = &apart(store, rows * piece.size);
-            let mut store =
-                self.rimmed(store, &[(var, row, rows), (inner.var, &column, piece.size)]);
-            if let Some(packed) = self.packed.as_ref().filter(|_| piece.size == factor) {
-                store = packed.store(&store, &column);
-            }
-            if rows > 1 && piece.size == factor {
-                let columns = (inner.var, &column, piece.size);
-                store = self.fetching(&store, (var, row, rows), columns);
-            }
-            let body = side_by_side(inner.var, &column, piece.size, self.element(&store));
+            let store = self.rimmed(store, &[(var, row, rows), (inner.var, &column, piece.size)]);
+            let body = side_by_side(inner.var, &column, piece.size, self.nest.element(&store));
             let body = side_by_side(var, row, rows, body);
             let (lower, upper, step) = (piece.lower, piece.upper, piece.size);
             let mark = Mark::THREADS;
@@ -228,7 +275,8 @@ impl Tiler<'_> {
         let mut list = Vec::new();
         for bound in upper {
             let lowest = extreme(bound, var, row, rows, false);
-            let known = lowest.is_some_and(|lowest| self.known(&begin.clone().at_most(lowest)));
+            let known =
+                lowest.is_some_and(|lowest| self.walk.known(&begin.clone().at_most(lowest)));
             if !known {
                 list.push(bound.clone());
             }
@@ -250,12 +298,13 @@ impl Tiler<'_> {
             upper: level.upper.clone(),
             step: 1,
             mark: Mark::Unrolled,
-            body: self.element(store),
+            body: self.nest.element(store),
         };
         let around: Vec<Instance> =
             (0..rows).map(|at| Instance::from([(var, row.clone() + at)])).collect();
-        let few = unroll::expand(&inner, &around)
-            .is_some_and(|all| !all.is_empty() && all.len() <= self.tiling.registers as usize);
+        let few = unroll::expand(&inner, &around).is_some_and(|all| {
+            !all.is_empty() && all.len() <= self.walk.machine.registers as usize
+        });
         let column_free =
             !store.value.mentions_in_ranges(var) && !store.value.mentions_in_ranges(level.var);
         let inner = match few && column_free {
@@ -272,12 +321,12 @@ impl Tiler<'_> {
 
     fn plain(&self, level: &Level, store: &Store) -> Stmt {
         let Level { var, lower, upper } = level.clone();
-        let body = self.element(store);
+        let body = self.nest.element(store);
         Stmt::For(For { var, lower, upper, step: 1, mark: Mark::THREADS, body })
     }
 }
 
-impl Tiler<'_> {
+impl Tiler<'_, '_> {
     /// A store whose sums are cut where their ranges vary within a tile: what all iterations have is one sum, of the same range for all.
     ///
     /// Before -> after, `i` from `t` in pieces of 4: `sum(j = i to N) v` -> `(sum(j = i to t + 3) v) + (sum(j = t + 3 to N) v)`.
@@ -309,7 +358,7 @@ impl Tiler<'_> {
             // A bound that lies after the beginning of the common part in all iterations cannot come first.
             let pairs = sum.upper.iter().zip(&end);
             let mut upper: Vec<Index> = pairs
-                .filter(|(_, lowest)| !self.known(&first.clone().at_most((*lowest).clone())))
+                .filter(|(_, lowest)| !self.walk.known(&first.clone().at_most((*lowest).clone())))
                 .map(|(bound, _)| bound.clone())
                 .collect();
             upper.push(first.clone());
@@ -328,14 +377,10 @@ impl Tiler<'_> {
     fn beyond(&self, last: Index, others: impl Iterator<Item = Index>) -> Vec<Index> {
         let mut list = vec![last.clone()];
         for other in others {
-            if !list.contains(&other) && !self.known(&other.clone().at_most(last.clone())) {
+            if !list.contains(&other) && !self.walk.known(&other.clone().at_most(last.clone())) {
                 list.push(other);
             }
         }
         list
-    }
-
-    pub(super) fn known(&self, condition: &Condition) -> bool {
-        condition.as_bool() == Some(true) || self.facts.imply(condition)
     }
 }

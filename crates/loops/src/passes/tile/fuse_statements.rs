@@ -11,11 +11,13 @@
 //!
 //! What one of them could have in the lanes of vectors, the others must have there too, and a sum that can be cut into blocks stays alone.
 
-use super::pieces::Guarded;
-use super::{Level, Nest, Plans};
+use super::guarded::Guarded;
+use super::nest::{Level, Nest};
+use crate::hints::Hints;
 use crate::ir::*;
 use crate::lanes;
 use crate::linear::Facts;
+use crate::passes::Context;
 use crate::polynomial::Polynomial;
 
 /// Functions of more statements than this share code between them.
@@ -24,19 +26,26 @@ const MANY: usize = 32;
 /// More sums of one element would not fit the registers.
 const SUMS: usize = 4;
 
+/// The pass.
+pub(crate) fn run(module: &mut Module, _: &Context<'_>) {
+    for Function { body, hints, .. } in &mut module.functions {
+        merge(body, hints, &module.buffers);
+    }
+}
+
 /// Merges the statements of a block.
-pub(super) fn merge(body: &mut Vec<Stmt>, plans: &Plans, buffers: &[Buffer]) {
+fn merge(body: &mut Vec<Stmt>, hints: &Hints, buffers: &[Buffer]) {
     if body.len() > MANY {
         return;
     }
     let mut result: Vec<Stmt> = Vec::new();
     for mut stmt in std::mem::take(body) {
         if let Stmt::If(inner) = &mut stmt {
-            merge(&mut inner.then, plans, buffers);
-            merge(&mut inner.otherwise, plans, buffers);
+            merge(&mut inner.then, hints, buffers);
+            merge(&mut inner.otherwise, hints, buffers);
         }
         match Guarded::of(&stmt) {
-            Some(later) if may_merge(&later, plans, buffers) => {
+            Some(later) if may_merge(&later, hints, buffers) => {
                 if !into_one_of(&mut result, &later) {
                     result.push(stmt);
                 }
@@ -47,12 +56,12 @@ pub(super) fn merge(body: &mut Vec<Stmt>, plans: &Plans, buffers: &[Buffer]) {
     *body = result;
 }
 
-fn may_merge(later: &Guarded, plans: &Plans, buffers: &[Buffer]) -> bool {
+fn may_merge(later: &Guarded, hints: &Hints, buffers: &[Buffer]) -> bool {
     let store = &later.nest.store;
     let buffer = buffers.get(store.buffer.0 as usize);
     store.mode == StoreMode::Add
         && buffer.is_some_and(|buffer| buffer.element != Element::I64)
-        && !plans.contains_key(&store.buffer)
+        && !later.nest.is_scheduled(hints)
 }
 
 /// Makes a statement part of the last one before it that it can be part of.
@@ -128,7 +137,8 @@ fn joined(earlier: &Guarded, later: &Guarded) -> Option<Nest> {
         return None;
     }
     let value = first.store.value.clone() + second.value;
-    Some(Nest { levels: first.levels.clone(), store: Store { value, ..first.store.clone() } })
+    let store = Store { value, ..first.store.clone() };
+    Some(Nest { store, ..first.clone() })
 }
 
 fn same(left: &Index, right: &Index) -> bool {
@@ -235,8 +245,8 @@ fn alike(first: &Store, second: &Store, levels: &[Level]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{HEAD, SMALL, compare};
-    use super::super::tile;
     use super::*;
+    use crate::passes::tile;
     use crate::{parse, verify};
     use proptest::prelude::*;
 
@@ -245,7 +255,7 @@ mod tests {
         let before = parse(&format!("{HEAD}func f(inout A, in B, in C) {{ {body} }}")).unwrap();
         assert_eq!(verify(&before), Ok(()), "{before}");
         let mut after = before.clone();
-        merge(&mut after.functions[0].body, &Plans::new(), &before.buffers);
+        run(&mut after, &Context::of(&SMALL));
         assert_eq!(verify(&after), Ok(()), "{after}");
         let mut tiled = before.clone();
         tile(&mut tiled, &SMALL);

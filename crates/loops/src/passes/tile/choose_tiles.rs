@@ -10,20 +10,33 @@
 
 use std::collections::BTreeSet;
 
-use super::reorder::reorder;
-use super::{Nest, Tiler, pieces};
+use super::interchange::interchange;
+use super::nest::Nest;
+use super::split_index_sets::is_short;
+use super::walk::{Walk, each_nest};
+use crate::hints::Hints;
 use crate::ir::*;
 use crate::lanes;
+use crate::passes::Context;
+
+/// The pass.
+pub(crate) fn run(module: &mut Module, context: &Context<'_>) {
+    each_nest(module, context, |walk, nest| {
+        let choice = choose(walk, nest)?;
+        choice.note(&mut walk.function.hints);
+        Some(choice.nest.statements())
+    });
+}
 
 /// Loops to unroll.
 #[derive(Clone, Debug)]
-pub(super) struct Choice {
+struct Choice {
     /// The nest with these loops innermost.
-    pub(super) nest: Nest,
+    nest: Nest,
     /// By how much the innermost loops are unrolled, the outer of them first: one or two.
-    pub(super) factors: Vec<i64>,
+    factors: Vec<i64>,
     /// The loop whose elements are in lanes, and their number.
-    pub(super) lanes: Option<(VarId, i64)>,
+    lanes: Option<(VarId, i64)>,
 }
 
 /// A sum of at most so many terms is not worth a rim.
@@ -94,13 +107,36 @@ impl Found {
     }
 }
 
+impl Choice {
+    /// Leaves the choice as hints of the loops.
+    fn note(&self, hints: &mut Hints) {
+        let Choice { nest: Nest { levels, .. }, factors, lanes } = self;
+        levels.iter().take(1).for_each(|level| hints.update(level.var, |hint| hint.nest = true));
+        for (level, factor) in levels.iter().rev().zip(factors.iter().rev()) {
+            hints.update(level.var, |hint| hint.tile = Some(*factor));
+        }
+        if let Some((var, count)) = lanes {
+            hints.update(*var, |hint| hint.lanes = Some(*count));
+        }
+    }
+}
+
+/// In which type the elements of a nest are computed.
+fn computed_in(walk: &Walk<'_>, nest: &Nest) -> Option<Element> {
+    match walk.buffers.get(nest.store.buffer.0 as usize)?.element {
+        element if element.is_integer() => Some(Element::I64),
+        element => Some(element),
+    }
+}
+
 /// The loops to unroll, if it is worth it.
-pub(super) fn choose(tiler: &Tiler<'_>, nest: &Nest, element: Element) -> Option<Choice> {
-    let (tiling, facts) = (tiler.tiling, &tiler.facts);
-    if element.is_integer() && nest.store.is_index() {
+fn choose(walk: &Walk<'_>, nest: &Nest) -> Option<Choice> {
+    let (tiling, facts) = (walk.machine, &walk.facts);
+    let element = computed_in(walk, nest)?;
+    if element.is_integer() && nest.store.is_index() || nest.first.is_some() {
         return None;
     }
-    let wishes = Wishes::of(tiler, nest);
+    let wishes = Wishes::of(&walk.function.hints, nest);
     let accesses = Accesses::of(nest);
     if accesses.loads.is_empty() && wishes.unrolled.is_empty() {
         return None;
@@ -118,7 +154,7 @@ pub(super) fn choose(tiler: &Tiler<'_>, nest: &Nest, element: Element) -> Option
         }
     };
     let vars: Vec<VarId> = nest.levels.iter().map(|level| level.var).collect();
-    let lanes = in_lanes(tiler, nest, element);
+    let lanes = in_lanes(walk, nest, element);
     // Factors count vectors where elements are in lanes.
     let times = |var: VarId| lanes.filter(|(lane, _)| *lane == var).map_or(1, |(_, count)| count);
     let with_lanes = |vars: &[VarId]| lanes.is_none_or(|(lane, _)| vars.contains(&lane));
@@ -128,9 +164,8 @@ pub(super) fn choose(tiler: &Tiler<'_>, nest: &Nest, element: Element) -> Option
         lanes.is_some_and(|(lane, _)| lane != var) && nest.store.value.mentions_in_ranges(var)
     };
     // What a few iterations gain is less than their code costs.
-    let few = |var: VarId| {
-        nest.levels.iter().any(|level| level.var == var && pieces::is_short(level, facts))
-    };
+    let few =
+        |var: VarId| nest.levels.iter().any(|level| level.var == var && is_short(level, facts));
     let rimless = |var: VarId| {
         !(short && bounds(nest, var) || ragged(var) || few(var)) || wishes.unrolled.contains(&var)
     };
@@ -146,7 +181,7 @@ pub(super) fn choose(tiler: &Tiler<'_>, nest: &Nest, element: Element) -> Option
             if (ratio < plain as f64 || wishes.unrolled == [p] || lanes.is_some())
                 && factor > 1
                 && wishes.allow(&[p])
-                && let Some(ordered) = reorder(nest, &[p], facts)
+                && let Some(ordered) = interchange(nest, &[p], facts)
                 && wishes.keep(nest, &ordered)
             {
                 let factors = vec![wishes.times(p, factor, times(p))];
@@ -187,7 +222,7 @@ pub(super) fn choose(tiler: &Tiler<'_>, nest: &Nest, element: Element) -> Option
             if ratio >= 0.9 * alone[0].min(alone[1]) && !given {
                 continue;
             }
-            let Some(ordered) = reorder(nest, &[p, q], facts) else { continue };
+            let Some(ordered) = interchange(nest, &[p, q], facts) else { continue };
             if !wishes.keep(nest, &ordered) {
                 continue;
             }
@@ -224,10 +259,10 @@ fn bounds(nest: &Nest, var: VarId) -> bool {
 }
 
 /// The loop whose elements are in lanes, those that are stored as neighbours if there are several, and the number of lanes.
-fn in_lanes(tiler: &Tiler<'_>, nest: &Nest, element: Element) -> Option<(VarId, i64)> {
-    let count = tiler.tiling.vector_bytes / element.bytes() as i64;
+fn in_lanes(walk: &Walk<'_>, nest: &Nest, element: Element) -> Option<(VarId, i64)> {
+    let count = walk.machine.vector_bytes / element.bytes() as i64;
     let vars = nest.levels.iter().rev().map(|level| level.var);
-    let vars = vars.filter(|var| tiler.may_be_in_lanes(nest.store.buffer, *var));
+    let vars = vars.filter(|var| walk.hint(*var).vectorize != Some(false));
     let var = *lanes::choices(&nest.store, vars).first().filter(|_| count > 1)?;
     Some((var, count))
 }
@@ -245,15 +280,14 @@ struct Wishes {
 }
 
 impl Wishes {
-    fn of(tiler: &Tiler<'_>, nest: &Nest) -> Wishes {
-        let buffer = nest.store.buffer;
-        let vars = || nest.levels.iter().map(|level| level.var);
+    fn of(hints: &Hints, nest: &Nest) -> Wishes {
+        let loops = || nest.levels.iter().map(|level| (level.var, hints.get(level.var)));
         let factors: Vec<(VarId, i64)> =
-            vars().filter_map(|var| Some((var, tiler.wanted(buffer, var)?))).collect();
-        let blocked = vars().filter_map(|var| Some((var, tiler.blocked(buffer, var)?))).collect();
+            loops().filter_map(|(var, hint)| Some((var, hint.unroll?))).collect();
+        let blocked = loops().filter_map(|(var, hint)| Some((var, hint.block?))).collect();
+        let ordered = loops().any(|(_, hint)| hint.ordered);
         let unrolled = factors.iter().filter(|(_, factor)| *factor > 1);
         let unrolled = unrolled.map(|(var, _)| *var).collect();
-        let ordered = tiler.plans.get(&buffer).is_some_and(|plan| plan.ordered);
         Wishes { factors, blocked, unrolled, ordered }
     }
 

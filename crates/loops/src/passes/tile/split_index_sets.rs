@@ -20,11 +20,15 @@
 //! ```
 //! A nest of which something could not be decided is left as it was.
 
-use super::digits::in_digits;
+use super::guarded::{Guarded, canonical};
+use super::interchange::fewest;
+use super::nest::{Level, Nest};
 use super::skew::along_diagonals;
-use super::{Level, Nest, Plans, reorder::fewest};
+use super::strip_mine::strip_mined;
+use crate::hints::Hints;
 use crate::ir::*;
-use crate::linear::{Facts, Linear, bounds_of};
+use crate::linear::{Facts, bounds_of};
+use crate::passes::Context;
 use crate::polynomial::Polynomial;
 
 /// A range of at most so many iterations is not worth code of its own.
@@ -36,17 +40,19 @@ const MOST: usize = 10;
 /// Functions of more statements than this share code between them.
 const MANY: usize = 32;
 
-/// Cuts the nests of a function whose sums have selections.
-pub(super) fn split(body: &mut Vec<Stmt>, vars: &mut Vec<String>, plans: &Plans) {
-    if body.len() > MANY {
-        return;
+/// The pass.
+pub(crate) fn run(module: &mut Module, _: &Context<'_>) {
+    for Function { body, vars, hints, .. } in &mut module.functions {
+        if body.len() <= MANY {
+            let facts = Facts::default();
+            let mut pieces = Pieces { hints, vars, facts, left: 0, undecided: false };
+            *body = pieces.block(std::mem::take(body));
+        }
     }
-    let mut pieces = Pieces { plans, vars, facts: Facts::default(), left: 0, undecided: false };
-    *body = pieces.block(std::mem::take(body));
 }
 
 struct Pieces<'a> {
-    plans: &'a Plans,
+    hints: &'a Hints,
     /// Names of variables.
     vars: &'a mut Vec<String>,
     facts: Facts,
@@ -54,83 +60,6 @@ struct Pieces<'a> {
     left: usize,
     /// Whether a selection stays within a sum of many elements.
     undecided: bool,
-}
-
-/// A nest and what has to hold outside of it.
-pub(super) struct Guarded {
-    pub(super) guards: Vec<Condition>,
-    pub(super) nest: Nest,
-    /// Whether conditions stood between its loops.
-    pub(super) moved: bool,
-}
-
-impl Guarded {
-    /// Conditions between the loops of a nest become ranges or guards.
-    pub(super) fn of(stmt: &Stmt) -> Option<Guarded> {
-        let (mut guards, mut levels): (Vec<_>, Vec<Level>) = (Vec::new(), Vec::new());
-        let (mut stmt, mut moved, mut facts) = (stmt, false, Facts::default());
-        loop {
-            let body = match stmt {
-                Stmt::For(inner) if inner.mark == Mark::THREADS && inner.step == 1 => {
-                    let (lower, upper) = (inner.lower.clone(), inner.upper.clone());
-                    facts.assume_range(inner.var, &lower, &upper);
-                    levels.push(Level { var: inner.var, lower, upper });
-                    &inner.body
-                }
-                Stmt::If(inner) if inner.otherwise.is_empty() => {
-                    moved |= !levels.is_empty();
-                    for condition in inner.condition.clone().conjuncts() {
-                        if facts.imply(&condition) {
-                            continue;
-                        }
-                        let condition = canonical(condition);
-                        facts.assume(&condition);
-                        let mut inside = levels.iter_mut().rev();
-                        match inside.find(|level| condition.mentions(level.var)) {
-                            Some(level) => {
-                                let (lower, upper) = bounds_of(&condition, level.var)?;
-                                level.lower.extend(lower);
-                                level.upper.extend(upper);
-                            }
-                            None => guards.push(condition),
-                        }
-                    }
-                    &inner.then
-                }
-                _ => break,
-            };
-            let [only] = &body[..] else { return None };
-            stmt = only;
-        }
-        let Stmt::Store(store) = stmt else { return None };
-        if levels.is_empty() || store.value.loads(store.buffer) || !adds(store) {
-            return None;
-        }
-        Some(Guarded { guards, nest: Nest { levels, store: store.clone() }, moved })
-    }
-}
-
-/// Whether there are no minima or maxima: sums can be cut, and parts of them be zero.
-fn adds(store: &Store) -> bool {
-    let mut adds = matches!(store.mode, StoreMode::Set | StoreMode::Add);
-    store.value.visit(&mut |value| match value {
-        Value::Sum(sum) => adds &= sum.kind == Reduction::Sum,
-        Value::Min(..) | Value::Max(..) | Value::Truth(_) => adds = false,
-        _ => {}
-    });
-    adds
-}
-
-/// A comparison without the variables that stand on both sides: `i - k < i + k` -> `-2 * k < 0`.
-fn canonical(condition: Condition) -> Condition {
-    let Condition::Compare(op, left, right) = &condition else { return condition };
-    let Some(difference) = Linear::difference(left, right, 0) else { return condition };
-    let difference = difference.to_index();
-    let left = &difference.free_vars();
-    match condition.free_vars().iter().all(|var| left.contains(var)) {
-        true => condition,
-        false => Condition::compare(*op, difference, Index::Const(0)),
-    }
 }
 
 /// How a nest is cut.
@@ -183,10 +112,10 @@ impl Pieces<'_> {
 
     /// The pieces of a nest, if there is something to cut.
     fn nest(&mut self, Guarded { guards, nest, moved }: Guarded) -> Option<Vec<Stmt>> {
-        if self.plans.contains_key(&nest.store.buffer) {
+        if nest.is_scheduled(self.hints) {
             return None;
         }
-        let digits = in_digits(&nest, self.vars);
+        let digits = strip_mined(&nest, self.vars);
         let moved = moved || digits.is_some();
         let nest = digits.unwrap_or(nest);
         let (mut sums, mut selects, mut curved) = (false, false, false);
@@ -677,18 +606,17 @@ fn without(index: &Index, common: &Polynomial, order: &[VarId]) -> Option<Index>
 #[cfg(test)]
 pub(super) mod tests {
     use super::super::tests::{HEAD, SMALL, compare};
-    use super::super::tile;
     use super::*;
+    use crate::passes::tile;
     use crate::{Module, parse, verify};
     use proptest::prelude::*;
 
     /// The nests that are made of a function's body; they compute the same, in tiles too.
-    pub(in crate::tile) fn check(body: &str) -> String {
+    pub(in crate::passes::tile) fn check(body: &str) -> String {
         let before = parse(&format!("{HEAD}func f(inout A, in B, in C) {{ {body} }}")).unwrap();
         assert_eq!(verify(&before), Ok(()), "{before}");
         let mut after = before.clone();
-        let Function { body, vars, .. } = &mut after.functions[0];
-        split(body, vars, &Plans::new());
+        run(&mut after, &Context::of(&SMALL));
         assert_eq!(verify(&after), Ok(()), "{after}");
         let mut tiled: Vec<Module> = Vec::new();
         for shared in [false, true] {

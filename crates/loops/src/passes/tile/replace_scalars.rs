@@ -20,9 +20,15 @@
 
 use std::collections::BTreeSet;
 
-use super::Tiler;
+use super::walk::{Walk, each_function};
 use crate::ir::*;
 use crate::linear::only_value;
+use crate::passes::Context;
+
+/// The pass.
+pub(crate) fn run(module: &mut Module, context: &Context<'_>) {
+    each_function(module, context, |walk, body| walk.hold(body));
+}
 
 /// What a loop joins to one element.
 struct Joined {
@@ -32,9 +38,9 @@ struct Joined {
     kind: Reduction,
 }
 
-impl Tiler<'_> {
+impl Walk<'_> {
     /// Has loops over stored elements hold what they join.
-    pub(super) fn hold(&mut self, body: &mut Vec<Stmt>) {
+    fn hold(&mut self, body: &mut Vec<Stmt>) {
         for stmt in body {
             let tile = matches!(stmt, Stmt::For(inner) if inner.mark == Mark::Unrolled);
             match joined(stmt, self.buffers) {
@@ -185,8 +191,8 @@ fn joined(stmt: &Stmt, buffers: &[Buffer]) -> Option<Joined> {
 #[cfg(test)]
 mod tests {
     use super::super::tests::SMALL;
-    use super::super::tile;
     use crate::interp::{Data, InterpError, run_steps};
+    use crate::passes::tile;
     use crate::random::{self, Style};
     use crate::*;
     use proptest::prelude::*;

@@ -6,9 +6,15 @@
 //! same time.
 
 use crate::ir::*;
+use crate::passes::Context;
+
+/// The pass.
+pub(crate) fn run(module: &mut Module, _: &Context<'_>) {
+    module.functions.iter_mut().for_each(|function| lift(&mut function.body));
+}
 
 /// Moves the workspaces of a function's statements out of loops.
-pub(super) fn lift(body: &mut Vec<Stmt>) {
+fn lift(body: &mut Vec<Stmt>) {
     let mut all = Vec::new();
     body.iter().for_each(|stmt| {
         stmt.visit(&mut |stmt| {
@@ -98,7 +104,7 @@ fn together(stmt: &Stmt) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::tests::SMALL;
-    use super::super::tile;
+    use crate::passes::tile;
     use crate::{parse, verify};
 
     /// What becomes of a function's body.

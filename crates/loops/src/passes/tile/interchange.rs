@@ -4,12 +4,12 @@
 //!
 //! Before -> after, `j` first: `i = 0 to N, j = i to N` -> `j = 0 to N, i = 0 to j + 1`.
 
-use super::{Level, Nest};
+use super::nest::{Level, Nest};
 use crate::ir::*;
 use crate::linear::{Facts, bounds_of};
 
 /// The nest with `inner` as its innermost loops; `None` if its bounds cannot be exchanged.
-pub(super) fn reorder(nest: &Nest, inner: &[VarId], facts: &Facts) -> Option<Nest> {
+pub(super) fn interchange(nest: &Nest, inner: &[VarId], facts: &Facts) -> Option<Nest> {
     let outer = nest.levels.len().checked_sub(inner.len())?;
     if nest.levels[outer..].iter().map(|level| level.var).eq(inner.iter().copied()) {
         return Some(nest.clone());
@@ -72,7 +72,7 @@ pub(super) fn reorder(nest: &Nest, inner: &[VarId], facts: &Facts) -> Option<Nes
             return None;
         }
     }
-    Some(Nest { levels, store: nest.store.clone() })
+    Some(Nest { levels, ..nest.clone() })
 }
 
 /// A list without what another of its elements makes superfluous.

@@ -5,10 +5,11 @@
 //!
 //! A sum without loops around it, a dot product, is of this kind too.
 
-use super::block::{block_size, cut, element_bytes};
-use super::choose::Choice;
-use super::{Nest, Tiler};
+use super::block_sums::{block_size, cut};
+use super::nest::Nest;
+use super::walk::{Walk, each_nest};
 use crate::ir::*;
+use crate::passes::Context;
 
 /// Parts: more than most machines have cores, few enough to be added up in no time.
 const PARTS: i64 = 16;
@@ -16,25 +17,25 @@ const PARTS: i64 = 16;
 /// Terms of a part are a multiple of so many where sums are not in blocks.
 const STEP: i64 = 1024;
 
-/// Functions of more statements than this share code between them, and keep their sums as they are.
-const MOST: usize = 6;
-
 /// A part has at least so many steps.
 const STEPS: i64 = 2;
 
-impl Tiler<'_> {
-    /// The nest of one part, and the parts around it with an empty body; `None` where the sum cannot be cut, or its terms or the elements depend on
+/// The pass.
+pub(crate) fn run(module: &mut Module, context: &Context<'_>) {
+    each_nest(module, context, |walk, nest| Some(vec![Stmt::Partial(walk.partial(nest)?)]));
+}
+
+impl Walk<'_> {
+    /// A nest in parts; `None` where the sum cannot be cut, or its terms or the elements depend on
     /// loops around.
-    pub(super) fn partial(
-        &mut self,
-        nest: &Nest,
-        choice: Option<&Choice>,
-    ) -> Option<(Partial, Nest)> {
+    fn partial(&mut self, nest: &Nest) -> Option<Partial> {
         let store = &nest.store;
-        if self.statements > MOST {
+        let hints = &self.function.hints;
+        if store.mode != StoreMode::Set || self.inside {
             return None;
         }
-        if store.mode != StoreMode::Set || self.inside || self.plans.contains_key(&store.buffer) {
+        // Functions of many statements share code between them, and keep their sums as they are.
+        if hints.compact || nest.is_scheduled(hints) {
             return None;
         }
         let (factors, sum) = cut(&store.value)?;
@@ -52,7 +53,7 @@ impl Tiler<'_> {
             return None;
         }
         let buffer = self.buffers.get(store.buffer.0 as usize)?.clone();
-        let bytes = element_bytes(self, store);
+        let bytes = self.element_bytes(store);
         let (base, extent) = match nest.levels.is_empty() {
             true => (store.index.clone(), Index::Const(1)),
             false => (Index::Const(0), buffer.size.clone()),
@@ -60,8 +61,10 @@ impl Tiler<'_> {
         let first = sum.lower.iter().cloned().reduce(Index::max)?;
         let last = sum.upper.iter().cloned().reduce(Index::min)?;
         let terms = last - first;
-        let step = match choice {
-            Some(choice) if choice.factors.len() == 2 => block_size(self, choice),
+        let step = match &nest.factors(&self.function.hints)[..] {
+            factors @ [_, _] if nest.begins(&self.function.hints) => {
+                block_size(self, store, factors)
+            }
             _ => STEP,
         };
         let rows = match nest.levels.first() {
@@ -75,7 +78,7 @@ impl Tiler<'_> {
         let condition = Condition::all(vec![
             Index::Const(PARTS * STEPS * step).at_most(terms.clone()),
             (rows * PARTS).at_most(terms),
-            largest(&extent)?.at_most(Index::Const(self.tiling.l2 / 2 / bytes)),
+            largest(&extent)?.at_most(Index::Const(self.machine.l2 / 2 / bytes)),
         ]);
         if condition.as_bool() == Some(false) {
             return None;
@@ -100,11 +103,23 @@ impl Tiler<'_> {
             let mark = Mark::Sequential;
             vec![Stmt::For(For { var: level.var, lower, upper, step: 1, mark, body })]
         });
-        let partial = Partial {
+        let of_part = Value::Sum(Box::new(Sum {
+            lower: vec![Index::Var(begin)],
+            upper: vec![Index::Var(end)],
+            ..sum.clone()
+        }));
+        let part = Store {
+            buffer: workspace,
+            index: store.index.clone() + Index::Var(shift),
+            value: Value::product(factors.into_iter().chain([of_part])),
+            mode: StoreMode::Set,
+            stream: None,
+        };
+        Some(Partial {
             begin,
             end,
-            lower: sum.lower.clone(),
-            upper: sum.upper.clone(),
+            lower: sum.lower,
+            upper: sum.upper,
             step,
             parts: PARTS,
             condition,
@@ -113,19 +128,9 @@ impl Tiler<'_> {
             shift,
             base,
             extent,
-            body: Vec::new(),
+            body: Nest { store: part, ..nest.clone() }.statements(),
             finish,
-        };
-        let (lower, upper) = (vec![Index::Var(begin)], vec![Index::Var(end)]);
-        let of_part = Value::Sum(Box::new(Sum { lower, upper, ..sum }));
-        let store = Store {
-            buffer: workspace,
-            index: store.index.clone() + Index::Var(shift),
-            value: Value::product(factors.into_iter().chain([of_part])),
-            mode: StoreMode::Set,
-            stream: None,
-        };
-        Some((partial, Nest { levels: nest.levels.clone(), store }))
+        })
     }
 }
 

@@ -7,8 +7,8 @@
 //! `A[i] = sum(j = max(0, i - M) to i) B[i * j + ..] * C[j]` -> `A[i] = sum(d = max(-1 * i, -1 * M) to 0) B[p(d) + i] * C[i + d]`.
 //! Anti-diagonals are `j = d - i`.
 
-use super::Level;
-use super::pieces::{in_order, written_outside};
+use super::nest::Level;
+use super::split_index_sets::{in_order, written_outside};
 use crate::ir::*;
 use crate::lanes;
 use crate::linear::Linear;
@@ -110,7 +110,7 @@ fn skewed_sum(sum: &Sum, level: VarId, vars: &mut Vec<String>) -> Option<Sum> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pieces::tests::check;
+    use super::super::split_index_sets::tests::check;
 
     #[test]
     fn a_band_by_diagonals() {

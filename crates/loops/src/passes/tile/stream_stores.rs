@@ -1,0 +1,47 @@
+//! Vectors of nests that write much go to memory past the caches.
+//!
+//! A store to a line that no cache holds reads the line first, and puts out what would have been read again. Where a nest writes more than a
+//! cache holds, whole vectors do better without; how much it writes is known when it runs, so a store says when that holds
+//! ([`Store::stream`]).
+//!
+//! Before -> after: `parallel i = 0 to N hint(nest, tile 32, lanes 8) { y[i] = a[i] * x[i] }` ->
+//! `parallel i = 0 to N hint(nest, tile 32, lanes 8) { y[i] = a[i] * x[i] stream if N >= 131072 }`.
+
+use super::nest::Nest;
+use super::split_reductions::largest;
+use super::walk::{Walk, each_nest};
+use super::work;
+use crate::ir::*;
+use crate::passes::Context;
+
+/// The pass.
+pub(crate) fn run(module: &mut Module, context: &Context<'_>) {
+    each_nest(module, context, |walk, nest| {
+        let hints = &walk.function.hints;
+        let (var, _) = nest.lanes(hints).filter(|_| nest.begins(hints))?;
+        let whole = !walk.inside || nest.is_part();
+        let stream = streams(walk, nest, var, whole)?;
+        let store = Store { stream: Some(stream), ..nest.store.clone() };
+        Some(Nest { store, ..nest.clone() }.statements())
+    });
+}
+
+/// When the vectors of a nest, along a loop, are too many for the cache; nothing if they never are. A nest that is not the whole
+/// of what a thread does writes a piece at a time.
+pub(super) fn streams(
+    walk: &Walk<'_>,
+    nest: &Nest,
+    along: VarId,
+    whole: bool,
+) -> Option<Condition> {
+    let Nest { levels, store, .. } = nest;
+    let buffer = walk.buffers.get(store.buffer.0 as usize)?;
+    if store.index.constant_stride(along) != Some(1) || store.mode != StoreMode::Set {
+        return None;
+    }
+    let all = if whole { work::iterations(levels) } else { largest(&buffer.size)? };
+    // Three streams of half a cache each do not stay in it.
+    let most = walk.machine.l2 / 2 / buffer.element.bytes() as i64;
+    let stream = Index::Const(most).at_most(all);
+    (stream.as_bool() != Some(false)).then_some(stream)
+}

@@ -1,0 +1,72 @@
+//! Nests that only move and combine elements are cut into vectors, if they may write more than a cache holds.
+//!
+//! What has no sums has no tiles: what it stays in a cache with, LLVM makes vectors of. More goes to memory past the caches
+//! (`stream-stores`), in vectors that begin at lines of memory.
+//!
+//! Before -> after: `parallel i = 0 to N { y[i] = a[i] * x[i] }` -> `parallel i = 0 to N hint(nest, tile 32, lanes 8) { .. }`.
+
+use super::nest::Nest;
+use super::stream_stores::streams;
+use super::walk::{Walk, each_function};
+use crate::ir::*;
+use crate::lanes;
+use crate::passes::Context;
+
+/// Vectors side by side.
+const VECTORS: i64 = 4;
+
+/// The pass.
+pub(crate) fn run(module: &mut Module, context: &Context<'_>) {
+    each_function(module, context, |walk, body| {
+        // Functions of many statements share code between them instead.
+        if !walk.function.hints.compact {
+            vectorize(walk, body);
+        }
+    });
+}
+
+/// Leaves hints for the nests of a block.
+fn vectorize(walk: &mut Walk<'_>, body: &[Stmt]) {
+    for stmt in body {
+        if let Some(nest) = Nest::plain(stmt) {
+            if let Some((var, count)) = lane(walk, &nest) {
+                let hints = &mut walk.function.hints;
+                hints.update(nest.levels[0].var, |hint| hint.nest = true);
+                hints.update(var, |hint| {
+                    (hint.tile, hint.lanes) = (Some(VECTORS * count), Some(count));
+                });
+            }
+            continue;
+        }
+        let outer = walk.inside;
+        walk.inside |= match stmt {
+            Stmt::For(inner) => matches!(inner.mark, Mark::Parallel(_)),
+            Stmt::Share(_) | Stmt::Partial(_) => true,
+            Stmt::If(_) | Stmt::Store(_) => false,
+            // What others are around is never independent.
+            _ => continue,
+        };
+        stmt.bodies().into_iter().for_each(|body| vectorize(walk, body));
+        walk.inside = outer;
+    }
+}
+
+/// The innermost loop of a nest without sums and the lanes that its elements can be in, where they may be many.
+fn lane(walk: &Walk<'_>, nest: &Nest) -> Option<(VarId, i64)> {
+    let store = &nest.store;
+    let element = walk.buffers.get(store.buffer.0 as usize)?.element;
+    let count = walk.machine.lanes(element.bytes() as i64);
+    let var = nest.levels.last()?.var;
+    let possible = count > 1 && !element.is_integer() && !has_sums(&store.value);
+    if !possible || nest.is_scheduled(&walk.function.hints) || !lanes::of_elements(store, var) {
+        return None;
+    }
+    streams(walk, nest, var, !walk.inside).map(|_| (var, count))
+}
+
+/// Whether there are sums in a value.
+pub(super) fn has_sums(value: &Value) -> bool {
+    let mut sums = false;
+    value.visit(&mut |value| sums |= matches!(value, Value::Sum(_)));
+    sums
+}
