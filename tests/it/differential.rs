@@ -31,7 +31,7 @@ use dastac::driver::{Analysis, Lowered, Target, Timings};
 use dastac::layout::{LayoutError, Proof};
 use dastac::loops::interp::{Data, run_steps};
 use dastac::loops::machine::Machine;
-use dastac::loops::tile::tile_as_planned;
+use dastac::loops::passes::tile;
 use dastac::poly::Context;
 use dastac::poly::counting::{Config, configure};
 use dastac::run::{Runner, facts};
@@ -480,7 +480,7 @@ fn tiled(lowered: &Lowered, shared: bool) -> Result<Lowered, String> {
     let mut tiled = lowered.clone();
     let machine = Machine { vector_bytes: 32, l1: 1 << 10, l2: 4 << 10, ..Machine::PLAIN }
         .with_threads(shared);
-    tile_as_planned(&mut tiled.kernel.module, &machine, &lowered.kernel.plans);
+    tile(&mut tiled.kernel.module, &machine);
     let module = &tiled.kernel.module;
     dastac::loops::verify(module).map_err(|errors| format!("tiles: {errors:?}\n{module}"))?;
     Ok(tiled)

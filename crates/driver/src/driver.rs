@@ -10,7 +10,6 @@ use dastac_iterate::Walking;
 use dastac_layout::Layout;
 use dastac_loops::machine::Machine;
 use dastac_loops::passes::{self, Flow, Observer, Pipeline, Registry};
-use dastac_loops::tile::Plans;
 use dastac_loops::{Element, Module};
 use dastac_poly::Context;
 use dastac_sched::trips::Counting;
@@ -179,7 +178,8 @@ pub struct Lowered {
 
 /// All passes over loops, of all crates.
 pub fn registry() -> Registry {
-    Registry::of(&[passes::PASSES, dastac_iterate::PASSES])
+    let own = passes::ALL.iter().copied();
+    Registry::of(&own.chain([dastac_iterate::PASSES]).collect::<Vec<_>>())
 }
 
 /// What code to generate.
@@ -210,7 +210,7 @@ impl Target {
         Ok(Pipeline::of(&registry(), sequences)?)
     }
 
-    /// Runs these passes on the loops of a machine, as planned by hand, while an observer looks on.
+    /// Runs these passes on the loops of a machine while an observer looks on.
     ///
     /// # Errors
     /// As [`Target::pipeline`]; what the observer finds.
@@ -218,11 +218,9 @@ impl Target {
         self,
         module: &mut Module,
         machine: &Machine,
-        plans: &Plans,
         observer: &mut dyn Observer,
     ) -> Result<Flow, Error> {
-        let context = passes::Context { machine, plans };
-        Ok(self.pipeline()?.run(module, &context, observer)?)
+        Ok(self.pipeline()?.run(module, &passes::Context::of(machine), observer)?)
     }
 }
 
@@ -246,7 +244,7 @@ impl Lowered {
     ) -> Result<(Module, Flow), Error> {
         let mut module = self.kernel.module.clone();
         let machine = Cpu::Host.machine(target.parallel)?;
-        let flow = target.rewrite(&mut module, &machine, &self.kernel.plans, observer)?;
+        let flow = target.rewrite(&mut module, &machine, observer)?;
         Ok((module, flow))
     }
 
@@ -285,7 +283,7 @@ impl Lowered {
         let options = target.options();
         let start = Instant::now();
         let mut tiled = lowered.kernel.module.clone();
-        target.rewrite(&mut tiled, machine, &lowered.kernel.plans, &mut ())?;
+        target.rewrite(&mut tiled, machine, &mut ())?;
         lowered.laid.analysis.timings.0.push(("tile", start.elapsed()));
         let code = dastac_backend::compile(&tiled, &options)?;
         // MLIR's text is parsed as well: stages' names stay distinct.

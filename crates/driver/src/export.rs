@@ -8,7 +8,6 @@ use dastac_backend::header::{HeaderOptions, c_header};
 use dastac_backend::{Compiled, Options, link};
 use dastac_formats::level::Role as ArrayRole;
 use dastac_iterate::Structure;
-use dastac_loops::tile::Plans;
 use dastac_loops::{BufferId, Module};
 use dastac_sched::{Assembled, KERNEL, Kernel, PREPARE, Stored};
 use dastac_stur::Role;
@@ -24,8 +23,6 @@ pub struct Library {
     pub module: Module,
     /// The header's text.
     pub header: HeaderOptions,
-    /// What `schedule:` says about the computation's loops.
-    pub plans: Plans,
 }
 
 impl Library {
@@ -62,7 +59,7 @@ impl Library {
         // Both modules begin with the same packed buffers, so the kernel's handles mean the same in this one.
         module.functions =
             lowered.kernel.module.functions.iter().cloned().chain(sizes).chain(moves).collect();
-        Ok(Library { module, header, plans: lowered.kernel.plans.clone() })
+        Ok(Library { module, header })
     }
 
     /// The C header.
@@ -82,7 +79,7 @@ impl Library {
         let mut module = self.module.clone();
         let Options { parallel, checked, .. } = options;
         let target = Target { parallel, checked, untiled: false };
-        target.rewrite(&mut module, &options.cpu.machine(parallel)?, &self.plans, &mut ())?;
+        target.rewrite(&mut module, &options.cpu.machine(parallel)?, &mut ())?;
         Ok(dastac_backend::compile(&module, &options)?)
     }
 }

@@ -6,8 +6,7 @@
 //! Before -> after, `reorder(j, i), tile(j=64)`: `i = 0 to N, j = i to N` -> `j.block = 0 to N step 64, j = j.block to
 //! min(N, j.block + 64), i = 0 to j + 1`.
 
-use dastac_loops::tile::Plan;
-use dastac_loops::{Function, Stmt, Value, VarId, lanes};
+use dastac_loops::{Function, Hint, Stmt, Value, VarId, lanes};
 use dastac_poly::{Map, Set};
 use dastac_stur::infer::Statement;
 use dastac_stur::program::Rule;
@@ -97,19 +96,28 @@ pub(crate) fn order_of(domain: &Set, tiles: &[(usize, i64)]) -> Result<Map, Sche
     Ok(Map::parse(domain.context(), &text)?.intersect_domain(domain)?)
 }
 
-/// What is left to do where the loops are tiled.
-pub(crate) fn plan(sets: &Sets, rule: &Rule) -> Plan {
+/// Leaves what a schedule says and is done where loops are tiled as hints of the variables of its rule: those from `first` on.
+pub(crate) fn hint(sets: &Sets, rule: &Rule, function: &mut Function, first: usize) {
     let schedule = &rule.schedule;
-    let isl = |name: &String| sets.names.isl(name).to_string();
-    Plan {
-        ordered: !schedule.order.is_empty(),
-        lanes: schedule.vectorize.as_ref().map(isl),
-        unroll: schedule.unroll.iter().map(|(name, factor)| (isl(name), *factor)).collect(),
-        blocked: schedule.tiles.iter().map(|(name, size)| (isl(name), *size)).collect(),
-        parallel: schedule
-            .parallel
-            .iter()
-            .flat_map(|name| [isl(name), block_name(sets, name)])
-            .collect(),
+    let Function { vars, hints, .. } = function;
+    for (at, var) in vars.iter().enumerate().skip(first) {
+        let is = |name: &String| sets.names.isl(name) == var;
+        let number = |list: &[(String, i64)]| {
+            list.iter().find(|(name, _)| is(name)).map(|(_, number)| *number)
+        };
+        let hint = Hint {
+            scheduled: true,
+            ordered: !schedule.order.is_empty(),
+            vectorize: schedule.vectorize.as_ref().map(is),
+            unroll: number(&schedule.unroll),
+            block: number(&schedule.tiles),
+            threads: schedule
+                .parallel
+                .iter()
+                .any(|name| is(name) || block_name(sets, name) == *var),
+            ..Hint::default()
+        };
+        let Ok(at) = u32::try_from(at) else { return };
+        hints.update(VarId(at), |known| *known = hint);
     }
 }

@@ -18,7 +18,6 @@ use dastac_iterate::{Assembly, Structure, Walking};
 use dastac_layout::{
     Layout, Resolve, affine_to_index, convert, explicit, expr_to_index, partition,
 };
-use dastac_loops::tile::Plans;
 use dastac_loops::{
     BufferId, Compare, Condition, Element, For, Function, Index, Module, Stmt, Store, StoreMode,
     Value, VarId, passes,
@@ -31,7 +30,7 @@ use dastac_stur::schedule::Schedule;
 use dastac_stur::sets::{Affine, Sets};
 
 use crate::SchedError;
-use crate::arrange::{arranged, block_name, in_lanes, plan, tiles};
+use crate::arrange::{arranged, block_name, hint, in_lanes, tiles};
 use crate::dynamic::{Assembled, Dynamic, Stored, Walked, declare};
 use crate::nest::{Scan, Scope, module_name, symbol};
 use crate::phases::{Block, Phase};
@@ -49,8 +48,6 @@ pub struct Kernel {
     pub phases: Vec<Phase>,
     /// isl's AST of every statement, with its rule's head.
     pub asts: Vec<(TensorId, ast::Node)>,
-    /// What `schedule:` says about loops and is done where they are tiled.
-    pub plans: Plans,
     /// The arrays of dynamic tensors: of inputs in the formats of their `:F`, in order, then results, and copies in
     /// other formats.
     pub stored: Vec<Stored>,
@@ -119,11 +116,8 @@ pub fn kernel(
     // `prepare` was first, since `kernel` reads what it makes.
     phases.rotate_left(prepared);
     builder.module.functions.rotate_left(prepared);
-    let rules = &inferred.program.rules;
-    let scheduled = rules.iter().filter(|rule| !rule.schedule.is_empty());
-    let plans = scheduled.map(|rule| (buffer(rule.head), plan(&inferred.sets, rule))).collect();
     let Builder { module, asts, stored, results, walked, .. } = builder;
-    Ok(Kernel { module, phases, asts, plans, stored, results, walked })
+    Ok(Kernel { module, phases, asts, stored, results, walked })
 }
 
 /// The name of the computation's function.
@@ -183,8 +177,22 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// Adds the statements of a rule to its block.
+    /// Adds the statements of a rule to its block, with hints for its loops.
     fn rule_of<'r>(
+        &mut self,
+        block: &mut Block<'r>,
+        rule: &'r InferredRule,
+    ) -> Result<(), SchedError> {
+        let first = self.function.vars.len();
+        self.statements_of(block, rule)?;
+        let definition = &self.inferred.program.rules[rule.rule.0];
+        if !definition.schedule.is_empty() {
+            hint(&self.inferred.sets, definition, &mut self.function, first);
+        }
+        Ok(())
+    }
+
+    fn statements_of<'r>(
         &mut self,
         block: &mut Block<'r>,
         rule: &'r InferredRule,

@@ -23,7 +23,7 @@ use dastac::iterate::lower;
 use dastac::layout::Layout;
 use dastac::loops::interp::Data;
 use dastac::loops::machine::Machine;
-use dastac::loops::tile::tile_as_planned;
+use dastac::loops::passes::tile;
 use dastac::loops::{BufferId, Module, verify};
 use dastac::run::{Runner, facts};
 use dastac::sched::Movement;
@@ -198,7 +198,7 @@ fn versions(lowered: &Lowered) -> Result<Vec<(&'static str, Module)>, String> {
     let mut tiled = plain.clone();
     let machine =
         Machine { vector_bytes: 32, l1: 1 << 10, l2: 4 << 10, ..Machine::PLAIN }.with_threads(true);
-    tile_as_planned(&mut tiled, &machine, &lowered.kernel.plans);
+    tile(&mut tiled, &machine);
     let all = vec![("walks", made), ("loops", plain), ("tiles", tiled)];
     for (name, module) in &all {
         verify(module).map_err(|errors| format!("{name}: {errors:?}\n{module}"))?;

@@ -2,7 +2,6 @@
 
 use super::*;
 use dastac_loops::interp::{self, Data};
-use dastac_loops::tile;
 
 /// Rows with rows, rows with columns, a loop that keeps the smallest, truth values, integers.
 const TEXT: &str = "module(N, M)
@@ -39,7 +38,7 @@ fn each_kind() {
             let mut module = module.clone();
             passes::simplify(&mut module);
             if tiled {
-                tile::tile(&mut module, &options.cpu.machine(parallel).unwrap());
+                passes::tile(&mut module, &options.cpu.machine(parallel).unwrap());
                 assert_eq!(verify(&module), Ok(()));
             }
             let jit = load(&compile(&module, &options).unwrap());

@@ -1,7 +1,7 @@
 //! Loops over the positions of sparse tensors: bounds and subscripts that are loaded.
 
 use super::*;
-use dastac_loops::tile;
+use dastac_loops::passes;
 
 /// A matrix in rows of positions (`csr`) times a matrix, and times a vector.
 const TEXT: &str = "module(N, M, K, Z)
@@ -29,7 +29,7 @@ fn rows_of_positions() {
             let mut module = module.clone();
             let options = Options { parallel, checked, ..Options::default() };
             if tiled {
-                tile::tile(&mut module, &options.cpu.machine(parallel).unwrap());
+                passes::tile(&mut module, &options.cpu.machine(parallel).unwrap());
                 assert_eq!(verify(&module), Ok(()));
             }
             let jit = load(&compile(&module, &options).unwrap());
