@@ -19,8 +19,6 @@ const CIRCLES: &[(&str, &str)] = &[
     ("crates/driver/src", "runs, their memory and their counters are one"),
     ("crates/iterate/src", "the builder of loops is spread over six files"),
     ("crates/layout/src", "a family of layouts is built by building its members"),
-    ("crates/loops/src/passes", "passes and those who observe them"),
-    ("crates/loops/src/tile", "passes that cut index sets are being taken apart"),
     ("crates/poly/src", "sets, maps and functions make each other, as in isl"),
     ("crates/sched/src", "the computation and its phases share their types"),
     ("crates/stur/src", "the main files of folders have both the types and the entries"),

@@ -1,7 +1,9 @@
 //! The flags of every command, and their help.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
+use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use dastac::driver::{Indices, Iteration};
@@ -102,6 +104,11 @@ pub enum Command {
     /// explains them.
     #[command(after_help = BUILD_EXAMPLES)]
     Build(BuildArgs),
+    /// List the passes over loops
+    ///
+    /// Each with what it does and a before -> after example, in the order in which they run. `dastac emit --stage
+    /// after:PASS` prints a program's loops after one of them; `docs/passes.md` follows one program through all.
+    Passes,
     /// Convert a file of a tensor
     ///
     /// The ends of names say what files are: .mtx (MatrixMarket), .tns (FROSTT), .smtx (DLMC), .npy (NumPy), .npz
@@ -170,6 +177,7 @@ Exit code 1 if something is refuted, with --strict also if something is undecide
 const EMIT_EXAMPLES: &str = "\
 Examples:
   dastac emit ttm.stur --stage loops
+  dastac emit ttm.stur --stage after:choose-tiles
   dastac emit ttm.stur --stage llvm --threads 1
   dastac emit ttm.stur --stage object -o ttm.o";
 
@@ -301,8 +309,8 @@ pub struct EmitArgs {
     #[command(flatten)]
     pub file: FileArgs,
     /// The stage
-    #[arg(long, value_name = "STAGE")]
-    pub stage: Stage,
+    #[arg(long, value_name = "STAGE", value_parser = StageParser)]
+    pub stage: Wanted,
     /// Write to a file instead of standard output
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<PathBuf>,
@@ -315,6 +323,55 @@ pub struct EmitArgs {
     pub schedule: ScheduleArgs,
     #[command(flatten)]
     pub walking: WalkingArgs,
+    #[command(flatten)]
+    pub passes: PassArgs,
+}
+
+/// What is to be seen of the passes over loops.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct PassArgs {
+    /// Show on standard error how long each pass over the loops took
+    #[arg(long)]
+    pub time_passes: bool,
+    /// Verify the loops after each pass (slow; a violation is a defect of dastac)
+    #[arg(long)]
+    pub verify_ir: bool,
+}
+
+/// What `emit` prints: a stage, or the loops after a pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// A stage.
+    Stage(Stage),
+    /// The loops after the pass of that name.
+    After(String),
+}
+
+/// Reads the name of a stage, or `after:` and that of a pass.
+#[derive(Clone, Copy, Debug)]
+struct StageParser;
+
+impl TypedValueParser for StageParser {
+    type Value = Wanted;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<Wanted, clap::Error> {
+        if let Some(name) = value.to_str().and_then(|text| text.strip_prefix("after:")) {
+            return Ok(Wanted::After(name.to_owned()));
+        }
+        EnumValueParser::<Stage>::new().parse_ref(command, arg, value).map(Wanted::Stage)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let after = PossibleValue::new("after:PASS")
+            .help("The loops after a pass: `dastac passes` lists all");
+        let stages = Stage::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+        Some(Box::new(stages.chain([after]).collect::<Vec<_>>().into_iter()))
+    }
 }
 
 /// What can be printed, in the order of the stages.
@@ -359,6 +416,8 @@ pub struct RunArgs {
     pub outputs: Vec<(String, PathBuf)>,
     #[command(flatten)]
     pub lists: ListArgs,
+    #[command(flatten)]
+    pub passes: PassArgs,
     /// Seed of the random inputs
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -572,6 +631,8 @@ pub struct BenchArgs {
 pub struct BuildArgs {
     #[command(flatten)]
     pub file: FileArgs,
+    #[command(flatten)]
+    pub passes: PassArgs,
     /// What to make: a shared library (.so) or an object file (.o)
     #[arg(short, long, value_name = "PATH")]
     pub output: PathBuf,

@@ -9,6 +9,7 @@ use dastac::export::{Library, shared_library};
 use super::args::BuildArgs;
 use super::emit::parallel;
 use super::failure::Failure;
+use super::passes::Watch;
 use super::progress::Progress;
 use super::schedule::scheduled;
 use super::source::Source;
@@ -49,7 +50,12 @@ pub fn build(terminal: &Terminal, args: &BuildArgs) -> Result<Outcome> {
     };
     let (parallel, checked) = (parallel(&args.threads), args.checked);
     let options = Options { parallel, checked, cpu, ..Options::default() };
-    let code = library.compile(&options).map_err(failed)?;
+    let code = {
+        let mut watch = Watch::of(args.passes);
+        let code = library.compile_under(&options, &mut watch).map_err(failed)?;
+        watch.finish()?;
+        code
+    };
     match kind {
         Kind::Object => output::file(&args.output, &mut |out| out.write_all(code.object()))?,
         Kind::Shared => {

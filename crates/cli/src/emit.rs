@@ -8,8 +8,9 @@ use dastac::driver::{Indices, Lowered, Target};
 use dastac::export::Library;
 use dastac::stur::infer::Inferred;
 
-use super::args::{EmitArgs, Stage, ThreadArgs};
+use super::args::{EmitArgs, Stage, ThreadArgs, Wanted};
 use super::failure::Failure;
+use super::passes::{Watch, known};
 use super::progress::Progress;
 use super::schedule::scheduled;
 use super::source::Source;
@@ -17,7 +18,10 @@ use super::{Outcome, Result, Terminal, infer, layout, output};
 
 /// Prints what a stage made of a program.
 pub fn emit(terminal: &Terminal, args: &EmitArgs) -> Result<Outcome> {
-    if args.stage == Stage::Object && args.output.is_none() && std::io::stdout().is_terminal() {
+    if args.stage == Wanted::Stage(Stage::Object)
+        && args.output.is_none()
+        && std::io::stdout().is_terminal()
+    {
         return Err(Failure::usage("an object file is no text for a terminal")
             .hint("name a file: `-o kernel.o`"));
     }
@@ -42,15 +46,20 @@ fn stage(
     progress: &Progress,
 ) -> Result<Vec<u8>> {
     let failed = |error: dastac::Error| Failure::of(error, source);
+    let (stage, until) = match &args.stage {
+        Wanted::Stage(stage) => (*stage, None),
+        Wanted::After(pass) => (Stage::Tiled, Some(known(pass)?)),
+    };
+    let mut watch = Watch::until(args.passes, until);
     let analysis = scheduled(terminal, source, &args.schedule, progress)?;
-    match args.stage {
+    match stage {
         Stage::Inferred => return Ok(infer::structures(&analysis.inferred, source)?.into_bytes()),
         Stage::Domain => return Ok(domains(&analysis.inferred).into_bytes()),
         _ => {}
     }
     progress.stage("finding layouts");
     let laid = analysis.lay_out().map_err(failed)?;
-    if args.stage == Stage::Layout {
+    if stage == Stage::Layout {
         return Ok(layout::polynomials(&laid).map_err(failed)?.into_bytes());
     }
     progress.stage("building loops");
@@ -58,11 +67,12 @@ fn stage(
     let lowered = laid.lower_for(iteration).map_err(failed)?;
     // What `run` compiles for as many threads.
     let target = Target { parallel: parallel(&args.threads), ..Target::default() };
-    match args.stage {
+    match stage {
         Stage::Ast => return Ok(asts(&lowered).into_bytes()),
         Stage::Loops => return Ok(format!("{}", lowered.kernel.module).into_bytes()),
         Stage::Tiled => {
-            let tiled = lowered.tiled(target).map_err(failed)?;
+            let (tiled, _) = lowered.tiled_under(target, &mut watch).map_err(failed)?;
+            watch.finish()?;
             return Ok(format!("{tiled}").into_bytes());
         }
         _ => {}
@@ -70,16 +80,19 @@ fn stage(
     progress.stage("generating code");
     let options = Options { prefix: args.prefix.clone(), ..target.options() };
     let backend = |error: dastac::backend::Error| failed(error.into());
-    match args.stage {
+    match stage {
         Stage::Object | Stage::Header => {
             let library = Library::new(&lowered, &source.name, &args.prefix).map_err(failed)?;
-            if args.stage == Stage::Header {
+            if stage == Stage::Header {
                 return Ok(library.c_header().map_err(failed)?.into_bytes());
             }
-            Ok(library.compile(&options).map_err(failed)?.object().to_vec())
+            let code = library.compile_under(&options, &mut watch).map_err(failed)?;
+            watch.finish()?;
+            Ok(code.object().to_vec())
         }
         stage => {
-            let tiled = lowered.tiled(target).map_err(failed)?;
+            let (tiled, _) = lowered.tiled_under(target, &mut watch).map_err(failed)?;
+            watch.finish()?;
             let code = dastac::backend::compile(&tiled, &options).map_err(backend)?;
             let text = match stage {
                 Stage::Mlir => Ok(code.mlir().to_string()),

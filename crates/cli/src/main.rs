@@ -18,6 +18,7 @@ mod json;
 mod layout;
 mod npy;
 mod output;
+mod passes;
 mod progress;
 mod prove;
 mod render;
@@ -106,6 +107,7 @@ fn main() -> ExitCode {
         Command::Tune(args) => tune::tune(&terminal, args),
         Command::Verify(args) => prove::verify(&terminal, args),
         Command::Build(args) => build::build(&terminal, args),
+        Command::Passes => passes::passes(),
         Command::Convert(args) => convert::convert(&terminal, args),
         Command::Inspect(args) => inspect::inspect(&terminal, args),
         Command::Bench(args) => bench::bench(&terminal, args),

@@ -12,11 +12,12 @@ use dastac::run::{Runner, Verification};
 use dastac::stur::reference::Dense;
 use dastac::stur::{Program, TensorId};
 
-use super::args::{RunArgs, SymbolArgs, ThreadArgs};
+use super::args::{PassArgs, RunArgs, SymbolArgs, ThreadArgs};
 use super::failure::Failure;
 use super::infer::role;
 use super::json::{Copy, Ordered, Report, Tensor};
 use super::npy::{self, Array};
+use super::passes::Watch;
 use super::progress::Progress;
 use super::schedule::scheduled;
 use super::source::Source;
@@ -37,7 +38,7 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     drop(warm_up);
     let target = Target { parallel: threads > 1, checked: args.checked, ..Target::default() };
     let iteration = args.walking.iteration(indices(&plan.inputs));
-    let built = compile(analysis, (target, iteration), &source, &progress)?;
+    let built = compile(analysis, (target, iteration, args.passes), &source, &progress)?;
     super::watchdog::stop();
     let mut runner = Runner::new(built, &plan.symbols, threads).map_err(failed)?;
     runner.set_density(args.density);
@@ -224,7 +225,7 @@ pub fn threads(terminal: &Terminal, args: &ThreadArgs) -> usize {
 
 fn compile(
     analysis: Analysis,
-    (target, iteration): (Target, Iteration),
+    (target, iteration, passes): (Target, Iteration, PassArgs),
     source: &Source,
     progress: &Progress,
 ) -> Result<Built> {
@@ -234,7 +235,10 @@ fn compile(
     progress.stage("building loops");
     let lowered = laid.lower_for(iteration).map_err(failed)?;
     progress.stage("generating code");
-    lowered.build(target).map_err(failed)
+    let mut watch = Watch::of(passes);
+    let built = lowered.build_under(target, &mut watch).map_err(failed)?;
+    watch.finish()?;
+    Ok(built)
 }
 
 /// Where inputs come from.

@@ -9,7 +9,7 @@ use dastac_backend::{Compiled, Cpu, Options};
 use dastac_iterate::Walking;
 use dastac_layout::Layout;
 use dastac_loops::machine::Machine;
-use dastac_loops::passes::{self, Flow, Observer, Pipeline, Registry};
+use dastac_loops::passes::{self, Flow, Observer, Pipeline, Registry, Sequence};
 use dastac_loops::{Element, Module};
 use dastac_poly::Context;
 use dastac_sched::trips::Counting;
@@ -176,6 +176,9 @@ pub struct Lowered {
     pub indices: Indices,
 }
 
+/// The sequences of passes that a program's loops go through: the first while they are built, the others before code is generated.
+pub const SEQUENCES: [Sequence; 3] = [passes::SIMPLIFY, dastac_iterate::LOWER, passes::TILE];
+
 /// All passes over loops, of all crates.
 pub fn registry() -> Registry {
     let own = passes::ALL.iter().copied();
@@ -270,20 +273,33 @@ impl Lowered {
     /// # Errors
     /// As [`Lowered::tiled`]; failures of MLIR and LLVM.
     pub fn build(self, target: Target) -> Result<Built, Error> {
+        self.build_under(target, &mut ())
+    }
+
+    /// As [`Lowered::build`], while an observer looks on the passes.
+    ///
+    /// # Errors
+    /// As [`Lowered::build`]; what the observer finds.
+    pub fn build_under(self, target: Target, observer: &mut dyn Observer) -> Result<Built, Error> {
         let machine = Cpu::Host.machine(target.parallel)?;
-        self.build_as_for(target, &machine)
+        self.build_as_for(target, &machine, observer)
     }
 
     /// Generates machine code for this machine, from loops that are rewritten for another description of it.
     ///
     /// # Errors
-    /// As [`Lowered::build`].
-    pub fn build_as_for(self, target: Target, machine: &Machine) -> Result<Built, Error> {
+    /// As [`Lowered::build_under`].
+    pub fn build_as_for(
+        self,
+        target: Target,
+        machine: &Machine,
+        observer: &mut dyn Observer,
+    ) -> Result<Built, Error> {
         let mut lowered = self;
         let options = target.options();
         let start = Instant::now();
         let mut tiled = lowered.kernel.module.clone();
-        target.rewrite(&mut tiled, machine, &mut ())?;
+        target.rewrite(&mut tiled, machine, observer)?;
         lowered.laid.analysis.timings.0.push(("tile", start.elapsed()));
         let code = dastac_backend::compile(&tiled, &options)?;
         // MLIR's text is parsed as well: stages' names stay distinct.

@@ -8,6 +8,7 @@ use dastac_backend::header::{HeaderOptions, c_header};
 use dastac_backend::{Compiled, Options, link};
 use dastac_formats::level::Role as ArrayRole;
 use dastac_iterate::Structure;
+use dastac_loops::passes::Observer;
 use dastac_loops::{BufferId, Module};
 use dastac_sched::{Assembled, KERNEL, Kernel, PREPARE, Stored};
 use dastac_stur::Role;
@@ -75,11 +76,23 @@ impl Library {
     /// # Errors
     /// A failure of MLIR or LLVM.
     pub fn compile(&self, options: &Options) -> Result<Compiled, Error> {
+        self.compile_under(options, &mut ())
+    }
+
+    /// As [`Library::compile`], while an observer looks on the passes.
+    ///
+    /// # Errors
+    /// As [`Library::compile`]; what the observer finds.
+    pub fn compile_under(
+        &self,
+        options: &Options,
+        observer: &mut dyn Observer,
+    ) -> Result<Compiled, Error> {
         let options = Options { prefix: self.header.prefix.clone(), ..options.clone() };
         let mut module = self.module.clone();
         let Options { parallel, checked, .. } = options;
         let target = Target { parallel, checked, untiled: false };
-        target.rewrite(&mut module, &options.cpu.machine(parallel)?, &mut ())?;
+        target.rewrite(&mut module, &options.cpu.machine(parallel)?, observer)?;
         Ok(dastac_backend::compile(&module, &options)?)
     }
 }

@@ -1,7 +1,8 @@
 //! Hints: what a schedule wants of a loop, and what one pass tells the next about it.
 //!
-//! A hint decides about speed only. It belongs to a variable of a function, and so to all loops and sums that bind this variable; what does not
-//! know hints may ignore them. In the text form they stand behind the range: `parallel i = 0 to N hint(nest, tile 4) { .. }`.
+//! A hint decides about speed only. It belongs to a variable of a function, and so to all loops and sums that bind this
+//! variable; what does not know hints may ignore them. In the text form they stand behind the range: `parallel i = 0 to
+//! N hint(nest, tile 4) { .. }`.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +11,8 @@ use crate::ir::VarId;
 /// What is wanted, or was decided, about the loops that bind a variable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hint {
-    /// The program says how this loop and those beside it are to be executed: what it does not say is still free, but passes that are not about
-    /// single loops leave such statements alone.
+    /// The program says how this loop and those beside it are to be executed: what it does not say is still free, but
+    /// passes that are not about single loops leave such statements alone.
     pub scheduled: bool,
     /// The loop keeps its place among the loops that are not unrolled.
     pub ordered: bool,

@@ -81,7 +81,7 @@ pub(super) fn system(
             let mut machine = Cpu::Host.machine(parallel).map_err(|error| error.to_string())?;
             let scale = |bytes: i64| if name == "small" { bytes / 4 } else { bytes * 4 };
             (machine.l1, machine.l2) = (scale(machine.l1), scale(machine.l2));
-            lowered.build_as_for(target, &machine)
+            lowered.build_as_for(target, &machine, &mut ())
         }
         _ => lowered.build(target),
     };

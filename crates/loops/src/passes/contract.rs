@@ -9,8 +9,8 @@
 //!
 //! - `for l = 0 to Q { A[i] += v(l) }` -> `if 0 < Q { A[i] += sum(l = 0 to Q) v(l) }`
 //!
-//! The guard is left out where enclosing loops imply it or an earlier statement stores to the same element. A
-//! condition that varies with `l` and is not a bound on it cannot be such a guard: without an earlier store, the loop stays.
+//! The guard is left out where enclosing loops imply it or an earlier statement stores to the same element. A condition
+//! that varies with `l` and is not a bound on it cannot be such a guard: without an earlier store, the loop stays.
 
 use super::narrow::narrow;
 use crate::ir::*;

@@ -2,8 +2,8 @@
 //!
 //! - `x * 1 + 0` -> `x`, in all expressions
 //! - `for i = 0 to N { }` -> nothing; `for i = 3 to 3 { S }` -> nothing
-//! - `for i = a to a + 1 { S(i) }` -> `S(a)`; the same for sums, unless `a` is large and stands in many places of S: minima and maxima of
-//!   each other, which sort subscripts, would grow exponentially
+//! - `for i = a to a + 1 { S(i) }` -> `S(a)`; the same for sums, unless `a` is large and stands in many places of S:
+//!   minima and maxima of each other, which sort subscripts, would grow exponentially
 //! - `if 0 < 1 { S } else { T }` -> `S`; `if a { if b { S } }` -> `if a and b { S }`
 //! - `for i = 0 to N { if i >= 0 { S } }` -> `for i = 0 to N { S }`: conditions, selections and bounds that the
 //!   enclosing loops decide
@@ -425,7 +425,8 @@ mod tests {
         ));
     }
 
-    /// Lets of maxima and minima: substituted while that is small, kept where the last ones would have hundreds of operations.
+    /// Lets of maxima and minima: substituted while that is small, kept where the last ones would have hundreds of
+    /// operations.
     #[test]
     fn large_values_stay_variables() {
         let lets: String = (0..6)

@@ -92,6 +92,8 @@ fn is_total(value: &Value) -> bool {
     value.visit(&mut |value| match value {
         Value::Load(..) | Value::Div(..) => total = false,
         Value::Const(value) => total &= value.is_finite(),
+        // The smallest of no terms is infinite.
+        Value::Sum(sum) => total &= sum.kind == Reduction::Sum,
         _ => {}
     });
     value.visit_indices(&mut |index| total &= !matches!(index, Index::ExactDiv(..)));

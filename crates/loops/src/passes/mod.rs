@@ -15,52 +15,18 @@ mod hoist_factor;
 mod merge_stores;
 mod narrow;
 mod observe;
+mod pass;
 mod pipeline;
 mod threads;
 mod tile;
 
 pub use observe::{Flow, Observer, StopAfter, Times, Verified};
-pub use pipeline::{PassError, Pipeline, Registry, Sequence, UnknownPass};
+pub use pass::{Context, Example, Pass, PassError};
+pub use pipeline::{Pipeline, Registry, Sequence, UnknownPass};
 pub use tile::TILE;
 
 use crate::ir::*;
 use crate::machine::Machine;
-
-/// What passes know beside the module.
-#[derive(Clone, Copy, Debug)]
-pub struct Context<'a> {
-    /// The machine that code is made for.
-    pub machine: &'a Machine,
-}
-
-impl<'a> Context<'a> {
-    /// The context of a machine.
-    pub fn of(machine: &'a Machine) -> Context<'a> {
-        Context { machine }
-    }
-}
-
-/// A rewrite of a module.
-#[derive(Clone, Copy, Debug)]
-pub struct Pass {
-    /// Its name on the command line: unique, lower case, with hyphens.
-    pub name: &'static str,
-    /// What it does, in one line.
-    pub about: &'static str,
-    /// What it makes of what: statements in the loop IR's text form, or a piece of them.
-    pub example: Example,
-    /// Does it.
-    pub run: fn(&mut Module, &Context<'_>),
-}
-
-/// What a pass does, shown.
-#[derive(Clone, Copy, Debug)]
-pub struct Example {
-    /// What there was.
-    pub before: &'static str,
-    /// What the pass makes of it.
-    pub after: &'static str,
-}
 
 /// All passes of this crate.
 pub const ALL: &[&[Pass]] = &[PASSES, tile::PASSES];
@@ -193,11 +159,9 @@ fn on_functions(module: &mut Module, run: fn(&mut Function, &[Buffer])) {
     module.functions.iter_mut().for_each(|function| run(function, &module.buffers));
 }
 
-impl Pass {
-    /// The pass of this crate that has that name.
-    pub fn find(name: &str) -> Option<&'static Pass> {
-        ALL.iter().copied().flatten().find(|pass| pass.name == name)
-    }
+/// The pass of this crate that has that name.
+fn find(name: &str) -> Option<&'static Pass> {
+    ALL.iter().copied().flatten().find(|pass| pass.name == name)
 }
 
 /// Runs [`SIMPLIFY`] on a module.
@@ -212,7 +176,7 @@ pub fn tile(module: &mut Module, machine: &Machine) {
 
 /// Runs a sequence of passes of this crate.
 fn run(sequence: Sequence, module: &mut Module, machine: &Machine) {
-    let passes = sequence.passes.iter().filter_map(|name| Pass::find(name));
+    let passes = sequence.passes.iter().filter_map(|name| find(name));
     passes.for_each(|pass| (pass.run)(module, &Context::of(machine)));
 }
 
@@ -229,7 +193,7 @@ pub fn simplify_function(function: &mut Function, module: &Module) {
 mod tests {
     use crate::interp::{Data, InterpError, run_steps};
     use crate::machine::Machine;
-    use crate::passes::{ALL, Context, PASSES, Pass, Pipeline, Registry, SIMPLIFY, Verified};
+    use crate::passes::{ALL, Context, PASSES, Pipeline, Registry, SIMPLIFY, Verified, find};
     use crate::random::{self, Style};
     use crate::*;
     use proptest::prelude::*;
@@ -244,7 +208,7 @@ mod tests {
         verify(&module).unwrap();
         let before = module.clone();
         for name in passes {
-            (Pass::find(name).unwrap().run)(&mut module, &Context::of(&Machine::PLAIN));
+            (find(name).unwrap().run)(&mut module, &Context::of(&Machine::PLAIN));
             assert_eq!(verify(&module), Ok(()), "{module}");
         }
         for (n, m) in [(0, 0), (1, 3), (5, 2), (4, 5), (3, 0)] {
@@ -284,7 +248,8 @@ mod tests {
         if x.iter().any(|x| !x.is_finite() || x.abs() > 1e9) {
             return Ok(());
         }
-        // Products may have been too large on the way: of small numbers they are not, while what is divided by zero stays so.
+        // Products may have been too large on the way: of small numbers they are not, while what is divided by zero
+        // stays so.
         let tiny = |x: &f64| x * f64::powi(2.0, -40);
         let large =
             |data: &Data| data.as_float().is_some_and(|all| all.iter().any(|x| x.abs() >= 0.5));
@@ -340,7 +305,7 @@ mod tests {
             let data = |seed: i64| Data::Float((0..16).map(|x| ((x * 5 + seed) % 7 - 3) as f64).collect());
             let data = [data(1), data(2), data(3)];
             for symbols in [[4, 3], [0, 2]] {
-                for pass in PASSES {
+                for pass in ALL.iter().copied().flatten() {
                     let mut after = before.clone();
                     (pass.run)(&mut after, &Context::of(&Machine::PLAIN));
                     prop_assert_eq!(verify(&after), Ok(()), "{}", pass.name);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Pass, PassError};
+use super::pass::{Pass, PassError};
 use crate::ir::Module;
 use crate::verify;
 

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use super::{Context, Flow, Observer, Pass};
-use crate::VerifyError;
+use super::observe::{Flow, Observer};
+use super::pass::{Context, Pass, PassError};
 use crate::ir::Module;
 
 /// All passes that there are: those of several crates.
@@ -51,16 +51,6 @@ pub struct Sequence {
 #[derive(Clone, Debug, Default)]
 pub struct Pipeline {
     passes: Vec<&'static Pass>,
-}
-
-/// A pass left a module that violates the invariants.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("after pass `{pass}`: {}", .errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
-pub struct PassError {
-    /// The pass; `input` if it was so before.
-    pub pass: &'static str,
-    /// All violations.
-    pub errors: Vec<VerifyError>,
 }
 
 impl Pipeline {

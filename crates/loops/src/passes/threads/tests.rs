@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 
 use crate::interp::{Data, run};
 use crate::machine::Machine;
-use crate::passes::{Context, Pass};
+use crate::passes::{Context, find};
 use crate::{Module, parse, verify};
 
 const HEAD: &str = "module(N, M)\nbuffer A : f64[N * M]\nbuffer B : f64[N * M]\nbuffer C : f64[N]\n\
@@ -18,7 +18,7 @@ fn check(passes: &[&str], body: &str, expected: &Expect) {
     let before = results(&module);
     let machine = Machine::PLAIN.with_threads(true);
     for name in passes {
-        (Pass::find(name).unwrap().run)(&mut module, &Context::of(&machine));
+        (find(name).unwrap().run)(&mut module, &Context::of(&machine));
         assert_eq!(verify(&module), Ok(()), "after {name}: {module}");
         assert_eq!(results(&module), before, "after {name}: {module}");
         let again = parse(&module.to_string()).unwrap();

@@ -1,8 +1,8 @@
 //! Sums cut into blocks, and columns into panels, so that what the tiles of a block share stays in a cache.
 //!
-//! Before -> after, with blocks of 256: `A[..] = sum(x = 0 to M) v` ->
-//! `for b = 0 to M step 256 { if b <= 0 { A[..] = 0.0 } A[..] += sum(x = b to min(b + 256, M)) v }`. The loop over blocks stands outside of all loops that its range does not depend on and across which the
-//! tiles load the same elements.
+//! Before -> after, with blocks of 256: `A[..] = sum(x = 0 to M) v` -> `for b = 0 to M step 256 { if b <= 0 { A[..] =
+//! 0.0 } A[..] += sum(x = b to min(b + 256, M)) v }`. The loop over blocks stands outside of all loops that its range
+//! does not depend on and across which the tiles load the same elements.
 
 use super::nest::Nest;
 use super::walk::{Walk, each_nest};
@@ -58,7 +58,8 @@ impl Walk<'_> {
 
     /// The columns cut into panels, so that the block of a panel stays in the second cache for all rows.
     ///
-    /// Before -> after, with panels of 256: `i { k = 0 to P { .. } }` -> `kb = 0 to P step 256 { i { k = kb to min(P, kb + 256) { .. } } }`.
+    /// Before -> after, with panels of 256: `i { k = 0 to P { .. } }` -> `kb = 0 to P step 256 { i { k = kb to min(P,
+    /// kb + 256) { .. } } }`.
     fn panels(&mut self, mut nest: Nest, size: i64) -> Vec<Stmt> {
         let Some((columns, around)) = nest.levels.split_last() else { return Vec::new() };
         let (var, lower, upper) = (columns.var, columns.lower.clone(), columns.upper.clone());
@@ -113,8 +114,8 @@ fn same(body: &Value, var: VarId, tiled: &[VarId]) -> bool {
     same
 }
 
-/// Terms of a block: a piece of a row for each of the tile's rows and columns fits the nearest cache, and is no shorter than pays for
-/// adding up its lanes.
+/// Terms of a block: a piece of a row for each of the tile's rows and columns fits the nearest cache, and is no shorter
+/// than pays for adding up its lanes.
 pub(super) fn block_size(walk: &Walk<'_>, store: &Store, factors: &[i64]) -> i64 {
     let bytes = walk.element_bytes(store);
     let rows: i64 = factors.iter().sum();

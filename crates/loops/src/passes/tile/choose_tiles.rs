@@ -1,18 +1,18 @@
 //! Which loops are unrolled, and by how much.
 //!
-//! With `f(v)` iterations of loop `v` side by side, a step of the innermost sum does `f(p) * f(q)` products and loads, for each access, as
-//! many elements as the loops that it varies with have iterations. The choice is the one with fewest loads for a product among those
-//! whose accumulators and operands fit the registers. A product costs as much as two loads, so that more than that is not asked for
-//! at the price of rims.
+//! With `f(v)` iterations of loop `v` side by side, a step of the innermost sum does `f(p) * f(q)` products and loads,
+//! for each access, as many elements as the loops that it varies with have iterations. The choice is the one with
+//! fewest loads for a product among those whose accumulators and operands fit the registers. A product costs as much as
+//! two loads, so that more than that is not asked for at the price of rims.
 //!
-//! Where the terms of sums cannot be in the lanes of vectors, but elements can (see [`crate::lanes`]), the loop with these elements is one of the
-//! loops unrolled, by whole vectors, and a vector counts as one load or product.
+//! Where the terms of sums cannot be in the lanes of vectors, but elements can (see [`crate::lanes`]), the loop with
+//! these elements is one of the loops unrolled, by whole vectors, and a vector counts as one load or product.
 
 use std::collections::BTreeSet;
 
+use super::few::is_short;
 use super::interchange::interchange;
 use super::nest::Nest;
-use super::split_index_sets::is_short;
 use super::walk::{Walk, each_nest};
 use crate::hints::Hints;
 use crate::ir::*;
@@ -76,7 +76,8 @@ impl Accesses {
 #[derive(Default)]
 struct Found {
     sums: Vec<VarId>,
-    /// What the stored ranges of the sums around depend on: stored ranges, such as the rows of a matrix, have no element in common.
+    /// What the stored ranges of the sums around depend on: stored ranges, such as the rows of a matrix, have no
+    /// element in common.
     apart: BTreeSet<VarId>,
     loads: Vec<(BufferId, Index, BTreeSet<VarId>)>,
 }
@@ -258,7 +259,8 @@ fn bounds(nest: &Nest, var: VarId) -> bool {
     ranges.into_iter().any(|bound| bound.mentions(var)) || nest.store.value.mentions_in_ranges(var)
 }
 
-/// The loop whose elements are in lanes, those that are stored as neighbours if there are several, and the number of lanes.
+/// The loop whose elements are in lanes, those that are stored as neighbours if there are several, and the number of
+/// lanes.
 fn in_lanes(walk: &Walk<'_>, nest: &Nest, element: Element) -> Option<(VarId, i64)> {
     let count = walk.machine.vector_bytes / element.bytes() as i64;
     let vars = nest.levels.iter().rev().map(|level| level.var);

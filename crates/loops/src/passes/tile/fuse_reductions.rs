@@ -6,7 +6,10 @@
 //! ```
 //! becomes
 //! ```text
-//! partial b, e = 0 to N { for t = b to e step 1024 { y[0] += sum(j = t to t + 1024) B[j] * x[j]  parallel i = t + 1 to t + 1025 { y[i] = D[i] * x[i - 1] } } }
+//! partial b, e = 0 to N { for t = b to e step 1024 {
+//!   y[0] += sum(j = t to t + 1024) B[j] * x[j]
+//!   parallel i = t + 1 to t + 1025 { y[i] = D[i] * x[i - 1] }
+//! } }
 //! ```
 //! so that a piece of `x` comes from memory once.
 

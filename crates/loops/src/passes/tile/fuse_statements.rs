@@ -6,10 +6,11 @@
 //! parallel i = 0 to N { C[i] += sum(j = i to i + 4) v }
 //! parallel i = 1 to N { C[i] += sum(j = max(0, i - 4) to i) w }
 //! ```
-//! becomes `parallel i = 0 to N { C[i] = sum(j = i to i + 4) v + sum(j = max(0, i - 4) to i) w }`: elements are written once. The second sum is empty for
-//! `i = 0`, where it was not before.
+//! becomes `parallel i = 0 to N { C[i] = sum(j = i to i + 4) v + sum(j = max(0, i - 4) to i) w }`: elements are written
+//! once. The second sum is empty for `i = 0`, where it was not before.
 //!
-//! What one of them could have in the lanes of vectors, the others must have there too, and a sum that can be cut into blocks stays alone.
+//! What one of them could have in the lanes of vectors, the others must have there too, and a sum that can be cut into
+//! blocks stays alone.
 
 use super::guarded::Guarded;
 use super::nest::{Level, Nest};
@@ -127,7 +128,8 @@ fn joined(earlier: &Guarded, later: &Guarded) -> Option<Nest> {
                 })
         })
     };
-    // All elements of the later one are elements of the earlier one, and where it is the other way around, it adds nothing.
+    // All elements of the later one are elements of the earlier one, and where it is the other way around, it adds
+    // nothing.
     let (outer, inner) = (domain(&earlier.guards, &first.levels), domain(&later.guards, &levels));
     if !inside(&known(&inner), &outer, None) || !inside(&known(&outer), &inner, Some(&value)) {
         return None;

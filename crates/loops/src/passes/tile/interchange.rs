@@ -1,6 +1,7 @@
 //! Loops in another order.
 //!
-//! Bounds are read as inequalities and solved again for the new order, from the innermost loop outwards; with coefficients of 1 and -1 that is exact.
+//! Bounds are read as inequalities and solved again for the new order, from the innermost loop outwards; with
+//! coefficients of 1 and -1 that is exact.
 //!
 //! Before -> after, `j` first: `i = 0 to N, j = i to N` -> `j = 0 to N, i = 0 to j + 1`.
 

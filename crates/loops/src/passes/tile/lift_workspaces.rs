@@ -2,8 +2,8 @@
 //!
 //! Before -> after: `for i = 0 to N { with W of M { s } }` -> `with W of M { for i = 0 to N { s } }`.
 //!
-//! Workspaces with a size that is known are not asked for: they are on the stack. Those that are zero at first stay, and so do those of iterations that run at the
-//! same time.
+//! Workspaces with a size that is known are not asked for: they are on the stack. Those that are zero at first stay,
+//! and so do those of iterations that run at the same time.
 
 use crate::ir::*;
 use crate::passes::Context;

@@ -1,7 +1,7 @@
 //! Functions of many statements are noted: what makes one statement into much code leaves them alone.
 //!
-//! Such functions come from structures of many pieces. Back ends make one function of statements that differ in numbers only, which they
-//! cannot where passes treat each in its own way.
+//! Such functions come from structures of many pieces. Back ends make one function of statements that differ in numbers
+//! only, which they cannot where passes treat each in its own way.
 //!
 //! Before -> after: `func f(..) { .. }` of more than 6 statements -> `func f(..) hint(compact) { .. }`.
 

@@ -1,7 +1,8 @@
 //! Tiles: nests of independent loops around a sum, for registers, caches and threads.
 //!
-//! The elements that a nest computes may be computed in any order, so its loops may be exchanged and cut into blocks. What is worth it follows
-//! from the accesses alone: a load that does not vary with a loop is shared by that loop's iterations, if they run side by side.
+//! The elements that a nest computes may be computed in any order, so its loops may be exchanged and cut into blocks.
+//! What is worth it follows from the accesses alone: a load that does not vary with a loop is shared by that loop's
+//! iterations, if they run side by side.
 //!
 //! Before -> after, with tiles of 4 x 3:
 //! ```text
@@ -19,15 +20,16 @@
 //! parallel i = .. { .. }                                                             rows that are left
 //! ```
 //!
-//! Each step is a pass of its own ([`PASSES`], in the order of [`TILE`]). What one pass decides for others, it leaves as hints of loops
-//! ([`crate::hints`]): `choose-tiles` says which loops are cut into tiles and by how much, `tile` cuts them.
+//! Each step is a pass of its own ([`PASSES`], in the order of [`TILE`]). What one pass decides for others, it leaves
+//! as hints of loops ([`crate::hints`]): `choose-tiles` says which loops are cut into tiles and by how much, `tile`
+//! cuts them.
 //!
-//! Invariant: a store is executed once for each element as before, with the same terms; only the order of additions differs. Elements of
-//! a sum that is cut are set by its first block.
+//! Invariant: a store is executed once for each element as before, with the same terms; only the order of additions
+//! differs. Elements of a sum that is cut are set by its first block.
 
 mod block_sums;
-
 mod choose_tiles;
+mod few;
 mod fuse_reductions;
 mod fuse_statements;
 mod guarded;
@@ -38,14 +40,17 @@ mod name_loops;
 mod nest;
 mod pack_panels;
 mod partition_nests;
+mod pieces;
 mod prefetch;
 mod read_panels;
 mod register_tiles;
 mod replace_scalars;
 mod schedule_threads;
+mod selections;
 mod skew;
 mod split_index_sets;
 mod split_reductions;
+mod split_sums;
 mod stream_stores;
 mod strip_mine;
 #[cfg(test)]
@@ -56,7 +61,8 @@ mod vectorize_streams;
 mod walk;
 mod work;
 
-use super::{Example, Pass, Sequence};
+use super::pass::{Example, Pass};
+use super::pipeline::Sequence;
 
 /// What a CPU wants of plain loops.
 pub const TILE: Sequence = Sequence {
@@ -76,6 +82,7 @@ pub const TILE: Sequence = Sequence {
         "block-sums",
         "pack-panels",
         "tile",
+        "split-sums",
         "read-panels",
         "prefetch",
         "unroll-loops",
@@ -202,7 +209,8 @@ pub(super) const PASSES: &[Pass] = &[
         about: "copy panels of an operand whose elements are far apart",
         example: Example {
             before: "for kp = 0 to P step 256 hint(blocks 256) { s }",
-            after: "for kp = 0 to P step 256 { for c = 0 or 1 { with W of .. or C if c <= 0 { if 1 <= c { copy } s } } }",
+            after: "for kp = 0 to P step 256 { for c = 0 or 1 { with W of .. or C if c <= 0 { \
+                    if 1 <= c { copy } s } } }",
         },
         run: pack_panels::run,
     },
@@ -215,6 +223,15 @@ pub(super) const PASSES: &[Pass] = &[
                     parallel i = max(0, 4 * (N / 4)) to N { A[i] = .. }",
         },
         run: register_tiles::run,
+    },
+    Pass {
+        name: "split-sums",
+        about: "cut sums whose ranges vary within a tile, so that a part is common to all of it",
+        example: Example {
+            before: "unroll i = t to t + 4 { A[i] = sum(j = i to N) v }",
+            after: "unroll i = t to t + 4 { A[i] = sum(j = i to t + 3) v + sum(j = t + 3 to N) v }",
+        },
+        run: split_sums::run,
     },
     Pass {
         name: "read-panels",
@@ -266,7 +283,8 @@ pub(super) const PASSES: &[Pass] = &[
         about: "keep what a loop over stored elements joins to one element in a register",
         example: Example {
             before: "while p = a if p < b { y[i] += v[p] } then p + 1",
-            after: "with held of 1 zero { .. while p = a if p < b { held[0] += v[p] .. } then p + 1 .. y[i] += held[0] }",
+            after: "with held of 1 zero { .. while p = a if p < b { held[0] += v[p] .. } then p + 1 .. \
+                    y[i] += held[0] }",
         },
         run: replace_scalars::run,
     },

@@ -1,6 +1,7 @@
 //! Each loop gets a variable of its own, so that what is noted about it is about no other loop.
 //!
-//! Before -> after: `parallel i = 0 to M { s } parallel i = M to N { t }`, both of one variable -> the same, of two variables with one name.
+//! Before -> after: `parallel i = 0 to M { s } parallel i = M to N { t }`, both of one variable -> the same, of two
+//! variables with one name.
 
 use std::collections::BTreeSet;
 

@@ -1,13 +1,14 @@
 //! Panels of an operand copied, so that tiles read neighbours.
 //!
-//! Where elements are in lanes, a tile reads a few neighbours of an operand for each term, and the terms stand a row of it apart. If that is a page or more, a block of terms is
-//! more pages than the processor has addresses of at hand, and its lines share a few places of the cache. So a panel that many rows use is
-//! copied first, tile by tile and term by term. Whether it is worth it is known when the kernel runs; the code is the same for both.
+//! Where elements are in lanes, a tile reads a few neighbours of an operand for each term, and the terms stand a row of
+//! it apart. If that is a page or more, a block of terms is more pages than the processor has addresses of at hand, and
+//! its lines share a few places of the cache. So a panel that many rows use is copied first, tile by tile and term by
+//! term. Whether it is worth it is known when the kernel runs; the code is the same for both.
 //!
-//! Before -> after, with blocks of 128 terms from `b` and tiles of 32 columns from `kt`, in a panel from `kp`:
-//! `A[i, k] += sum(l = b to b + 128) B[i, l] * C[P * l + k]` ->
-//! `for f = 0 or 1 { with W of .. or C if f <= 0 { .. A[i, k] += sum(l = b to b + 128) B[i, l] * W[base + term * (l - b) + panel * (kt - kp) + (k - kt)] } }` with
-//! `base = 0`, `term = 32`, `panel = 128` for a copy, else `base = P * b + kp`, `term = P`, `panel = 1`.
+//! Before -> after, with blocks of 128 terms from `b` and tiles of 32 columns from `kt`, in a panel from `kp`: `A[i, k]
+//! += sum(l = b to b + 128) B[i, l] * C[P * l + k]` -> `for f = 0 or 1 { with W of .. or C if f <= 0 { .. A[i, k] +=
+//! sum(l = b to b + 128) B[i, l] * W[base + term * (l - b) + panel * (kt - kp) + (k - kt)] } }` with `base = 0`, `term
+//! = 32`, `panel = 128` for a copy, else `base = P * b + kp`, `term = P`, `panel = 1`.
 
 use super::block_sums::cut;
 use super::nest::{Level, Nest};

@@ -3,8 +3,8 @@
 //! Before -> after: `parallel i = 0 to N { parallel j = i to N { s } }` ->
 //! `share ib, ie = 0 to N by (work of all i before ie) { parallel i = ib to ie { parallel j = i to N { s } } }`.
 //!
-//! Only nests that are tiled are partitioned, and those whose rows are stored elements: as many rows are not as much work there. For others,
-//! parts of equally many iterations do.
+//! Only nests that are tiled are partitioned, and those whose rows are stored elements: as many rows are not as much
+//! work there. For others, parts of equally many iterations do.
 
 use super::nest::Nest;
 use super::walk::{Walk, each_nest};

@@ -1,7 +1,8 @@
 //! What tiles will need is fetched while others are computed.
 //!
-//! The columns of a tile stay in the second cache from one row of tiles to the next. What comes from memory is the rows: those of the next row of
-//! tiles, and these rows' next block. Each tile of a row fetches a few of them, one element for each step of its sum, so that no step waits.
+//! The columns of a tile stay in the second cache from one row of tiles to the next. What comes from memory is the
+//! rows: those of the next row of tiles, and these rows' next block. Each tile of a row fetches a few of them, one
+//! element for each step of its sum, so that no step waits.
 //!
 //! Before -> after, of tiles of 6 x 4: `sum(x = b to b + 512) B[M * i + x] * ..` ->
 //! `sum(.. fetch B[M * (it + jt / 4 % 6) + x + 512], B[M * (it + 6 + jt / 4 % 6) + x]) ..`.
@@ -75,8 +76,8 @@ impl Tile {
     /// What a sum over a block of so many terms fetches.
     fn fetched(&self, walk: &Walk<'_>, sum: &Sum, size: i64) -> Vec<(BufferId, Index)> {
         let Tile { rows, columns } = self;
-        // A step of the sum is one vector: it fetches a part of a line, or two. Beside elements in lanes it is one term, and few of them
-        // fetch another line: enough for the rows to come.
+        // A step of the sum is one vector: it fetches a part of a line, or two. Beside elements in lanes it is one
+        // term, and few of them fetch another line: enough for the rows to come.
         let terms = [rows.var, columns.var].iter().all(|var| walk.hint(*var).lanes.is_none());
         let each = if terms && walk.machine.vector_bytes >= 64 { 2 } else { 1 };
         let tile = columns.start.clone().floor_div(columns.count);

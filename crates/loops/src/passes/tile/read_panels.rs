@@ -1,9 +1,9 @@
 //! Full tiles read the copy of a panel that `pack-panels` made.
 //!
-//! Before -> after, inside of `with W of .. or C if c <= 0`, in tiles of 32 columns from `kt`, blocks of 128 terms from `b` and panels from `kp`:
-//! `A[i, k] += sum(l = b to b + 128) B[i, l] * C[P * l + k]` ->
-//! `A[i, k] += sum(l = b to b + 128) B[i, l] * W[base + term * (l - b) + panel * (kt - kp) + (k - kt)]`, where `base`, `term` and `panel` follow from `c`.
-//! Columns that fill no tile read the operand.
+//! Before -> after, inside of `with W of .. or C if c <= 0`, in tiles of 32 columns from `kt`, blocks of 128 terms from
+//! `b` and panels from `kp`: `A[i, k] += sum(l = b to b + 128) B[i, l] * C[P * l + k]` -> `A[i, k] += sum(l = b to b +
+//! 128) B[i, l] * W[base + term * (l - b) + panel * (kt - kp) + (k - kt)]`, where `base`, `term` and `panel` follow
+//! from `c`. Columns that fill no tile read the operand.
 
 use super::pack_panels::PanelLoad;
 use super::walk::{Walk, each_function};

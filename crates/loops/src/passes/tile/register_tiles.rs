@@ -1,13 +1,14 @@
 //! Loops cut into full tiles, rims and rests.
 //!
-//! A loop is cut into pieces of its factor, the iterations that are left into pieces of 1. Where the range of the inner loop (or of a sum) varies
-//! within a piece of the outer one, what is common to the piece is a rectangle; what only some of its rows have is the rim, a triangle.
+//! A loop is cut into pieces of its factor, the iterations that are left into pieces of 1. Where the range of the inner
+//! loop (or of a sum) varies within a piece of the outer one, what is common to the piece is a rectangle; what only
+//! some of its rows have is the rim, a triangle.
 
 use super::nest::{Level, Nest};
+use super::pieces::{common, extreme, pieces, side_by_side, simplified};
 use super::vectorize_streams::has_sums;
 use super::walk::{Walk, each_nest};
 use crate::ir::*;
-use crate::linear::Linear;
 use crate::passes::Context;
 use crate::unroll::{self, Instance};
 
@@ -40,69 +41,9 @@ enum Of {
     Elements,
 }
 
-/// One piece of a loop: `var` runs from `start` over `size` iterations.
-pub(super) struct Piece {
-    /// Where the pieces start: the loop over them.
-    pub(super) lower: Vec<Index>,
-    pub(super) upper: Vec<Index>,
-    /// Iterations of a piece.
-    pub(super) size: i64,
-}
-
-/// A range in pieces of these sizes, each a divisor of the one before, the last of them 1. Each is code of its own.
-pub(super) fn pieces(lower: &[Index], upper: &[Index], sizes: &[i64]) -> Vec<Piece> {
-    let (Some(first), Some(last)) =
-        (lower.iter().cloned().reduce(Index::max), upper.iter().cloned().reduce(Index::min))
-    else {
-        return Vec::new();
-    };
-    let mut pieces = Vec::new();
-    let mut start = lower.to_vec();
-    for &size in sizes {
-        let upper = upper.iter().map(|bound| bound.clone() - (size - 1)).collect();
-        pieces.push(Piece { lower: start, upper, size });
-        // A range that is empty stays so: its end may lie before its start.
-        let done = (last.clone() - first.clone()).floor_div(size) * size;
-        let done = simplified(first.clone() + done);
-        start = lower.to_vec();
-        start.push(done);
-    }
-    pieces
-}
-
-/// The same expression with its sums collected.
-pub(super) fn simplified(index: Index) -> Index {
-    Linear::of(&index).map_or(index, |linear| linear.to_index())
-}
-
-/// What a bound is at most (`largest`) or at least, over a piece: `var` in `start..start + size`; `None` if it is not monotonic in a known direction.
-fn extreme(bound: &Index, var: VarId, start: &Index, size: i64, largest: bool) -> Option<Index> {
-    let stride = bound.constant_stride(var)?;
-    let at = if (stride > 0) == largest { size - 1 } else { 0 };
-    Some(simplified(bound.substitute(var, &(start.clone() + at))))
-}
-
-/// The part of a range that all iterations of a piece have: where it begins and ends.
-fn common(
-    (lower, upper): (&[Index], &[Index]),
-    (var, start, size): (VarId, &Index, i64),
-) -> Option<(Vec<Index>, Vec<Index>)> {
-    let lower = lower.iter().map(|bound| extreme(bound, var, start, size, true));
-    let upper = upper.iter().map(|bound| extreme(bound, var, start, size, false));
-    Some((lower.collect::<Option<_>>()?, upper.collect::<Option<_>>()?))
-}
-
 /// A store at so many iterations side by side: only vectors go past the caches.
 fn apart(store: &Store, size: i64) -> Store {
     Store { stream: store.stream.clone().filter(|_| size > 1), ..store.clone() }
-}
-
-/// `var` over a piece, side by side.
-pub(super) fn side_by_side(var: VarId, start: &Index, size: i64, body: Vec<Stmt>) -> Vec<Stmt> {
-    if size == 1 {
-        return body.into_iter().map(|stmt| stmt.substitute(var, start)).collect();
-    }
-    vec![Stmt::For(For::new(var, start.clone(), start.clone() + size, body).unrolled())]
 }
 
 impl<'w, 'a> Tiler<'w, 'a> {
@@ -127,7 +68,8 @@ impl<'w, 'a> Tiler<'w, 'a> {
         Nest::wrapped(around, body)
     }
 
-    /// Where the elements of a line begin, at or after the beginning of a loop without sums; `None` if that is not known.
+    /// Where the elements of a line begin, at or after the beginning of a loop without sums; `None` if that is not
+    /// known.
     fn aligned(&self, level: &Level, store: &Store) -> Option<Index> {
         if has_sums(&store.value) || self.lanes.is_none_or(|(var, _)| var != level.var) {
             return None;
@@ -171,7 +113,7 @@ impl<'w, 'a> Tiler<'w, 'a> {
             let body = match inner {
                 [inner] => self.columns((&at.1, at.0, at.2), inner, rest[0], store),
                 _ => {
-                    let store = self.rimmed(&apart(store, at.2), &[(at.0, &at.1, at.2)]);
+                    let store = apart(store, at.2);
                     side_by_side(at.0, &at.1, at.2, self.nest.element(&store))
                 }
             };
@@ -238,7 +180,7 @@ impl<'w, 'a> Tiler<'w, 'a> {
                 let others = inner.lower.iter().chain(&begin).cloned();
                 let last = end.iter().cloned().reduce(Index::min);
                 let lower = match last {
-                    Some(last) => self.beyond(last, others),
+                    Some(last) => self.walk.beyond(last, others),
                     None => others.collect(),
                 };
                 let rim = Level { var: inner.var, lower, upper: inner.upper.clone() };
@@ -253,8 +195,7 @@ impl<'w, 'a> Tiler<'w, 'a> {
                 _ => self.walk.fresh(inner.var, "t"),
             };
             let column = Index::Var(start);
-            let store = &apart(store, rows * piece.size);
-            let store = self.rimmed(store, &[(var, row, rows), (inner.var, &column, piece.size)]);
+            let store = apart(store, rows * piece.size);
             let body = side_by_side(inner.var, &column, piece.size, self.nest.element(&store));
             let body = side_by_side(var, row, rows, body);
             let (lower, upper, step) = (piece.lower, piece.upper, piece.size);
@@ -323,64 +264,5 @@ impl<'w, 'a> Tiler<'w, 'a> {
         let Level { var, lower, upper } = level.clone();
         let body = self.nest.element(store);
         Stmt::For(For { var, lower, upper, step: 1, mark: Mark::THREADS, body })
-    }
-}
-
-impl Tiler<'_, '_> {
-    /// A store whose sums are cut where their ranges vary within a tile: what all iterations have is one sum, of the same range for all.
-    ///
-    /// Before -> after, `i` from `t` in pieces of 4: `sum(j = i to N) v` -> `(sum(j = i to t + 3) v) + (sum(j = t + 3 to N) v)`.
-    fn rimmed(&self, store: &Store, tile: &[(VarId, &Index, i64)]) -> Store {
-        let value = store.value.map_sums(&|sum| {
-            self.rimmed_sum(&sum, tile).unwrap_or_else(|| Value::Sum(Box::new(sum)))
-        });
-        Store { value, ..store.clone() }
-    }
-
-    fn rimmed_sum(&self, sum: &Sum, tile: &[(VarId, &Index, i64)]) -> Option<Value> {
-        if sum.kind != Reduction::Sum || sum.step != 1 || sum.condition.is_some() {
-            return None;
-        }
-        let (mut begin, mut end) = (sum.lower.clone(), sum.upper.clone());
-        for (var, start, size) in tile.iter().filter(|(.., size)| *size > 1) {
-            (begin, end) = common((&begin, &end), (*var, start, *size))?;
-        }
-        if begin == sum.lower && end == sum.upper {
-            return None;
-        }
-        let first = begin.iter().cloned().reduce(Index::max)?;
-        let last = end.iter().cloned().reduce(Index::min)?;
-        let part = |lower: Vec<Index>, upper: Vec<Index>| {
-            Value::Sum(Box::new(Sum { lower, upper, ..sum.clone() }))
-        };
-        let mut parts = Vec::new();
-        if begin != sum.lower {
-            // A bound that lies after the beginning of the common part in all iterations cannot come first.
-            let pairs = sum.upper.iter().zip(&end);
-            let mut upper: Vec<Index> = pairs
-                .filter(|(_, lowest)| !self.walk.known(&first.clone().at_most((*lowest).clone())))
-                .map(|(bound, _)| bound.clone())
-                .collect();
-            upper.push(first.clone());
-            parts.push(part(sum.lower.clone(), upper));
-        }
-        parts.push(part(begin.clone(), end.clone()));
-        if end != sum.upper {
-            let others = sum.lower.iter().chain(&begin).cloned();
-            let lower = self.beyond(last, others);
-            parts.push(part(lower, sum.upper.clone()));
-        }
-        parts.into_iter().reduce(|left, right| left + right)
-    }
-
-    /// The lower bounds `last` and those of `others` that may lie beyond it.
-    fn beyond(&self, last: Index, others: impl Iterator<Item = Index>) -> Vec<Index> {
-        let mut list = vec![last.clone()];
-        for other in others {
-            if !list.contains(&other) && !self.walk.known(&other.clone().at_most(last.clone())) {
-                list.push(other);
-            }
-        }
-        list
     }
 }

@@ -1,7 +1,7 @@
 //! What loops over stored elements join to one element of memory stands in a register until they end.
 //!
-//! Such a loop is no [`Sum`] where it does not know how many terms it has, or which of its statements have them. Joined in memory, each term would wait until the one
-//! before it is stored and loaded again.
+//! Such a loop is no [`Sum`] where it does not know how many terms it has, or which of its statements have them. Joined
+//! in memory, each term would wait until the one before it is stored and loaded again.
 //!
 //! Before -> after:
 //! ```text
@@ -16,7 +16,8 @@
 //!   }
 //! }
 //! ```
-//! An element to which nothing is joined is not touched: it may not even exist. Of workspaces of one element LLVM makes registers.
+//! An element to which nothing is joined is not touched: it may not even exist. Of workspaces of one element LLVM makes
+//! registers.
 
 use std::collections::BTreeSet;
 
@@ -200,7 +201,8 @@ mod tests {
     const HEAD: &str = "module(N, M)\nbuffer y : f64[N]\nbuffer z : f64[N]\nbuffer v : f64[M]\n\
                         buffer pos : u32[N + 1]\nbuffer crd : u32[M]\n";
 
-    /// What becomes of a function's body, which computes what it did; numbers are the same bit by bit where nothing is added.
+    /// What becomes of a function's body, which computes what it did; numbers are the same bit by bit where nothing is
+    /// added.
     fn check(body: &str) -> String {
         let text = format!("{HEAD}func f(inout y, inout z, in v, in pos, in crd) {{ {body} }}");
         let before = parse(&text).unwrap();

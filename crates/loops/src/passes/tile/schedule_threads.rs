@@ -1,6 +1,7 @@
 //! The loop that threads are to share is the outermost parallel one: loops around it become sequential.
 //!
-//! Before -> after: `parallel i = 0 to N { parallel j = 0 to M hint(threads) { s } }` -> `for i = 0 to N { parallel j = 0 to M { s } }`.
+//! Before -> after: `parallel i = 0 to N { parallel j = 0 to M hint(threads) { s } }` -> `for i = 0 to N { parallel j =
+//! 0 to M { s } }`.
 
 use super::walk::{Walk, each_function};
 use crate::ir::*;

@@ -1,11 +1,12 @@
 //! Nests cut where their selections change, so that the sums inside have none.
 //!
-//! A packed tensor's index may come in pieces: `B[select(j + 8 >= N, p, 8 * j + i)]`. Inside of a sum over `j` it keeps everything from being in lanes or tiles,
-//! though nearly all terms are of one piece. What a condition varies with says where to cut:
+//! A packed tensor's index may come in pieces: `B[select(j + 8 >= N, p, 8 * j + i)]`. Inside of a sum over `j` it keeps
+//! everything from being in lanes or tiles, though nearly all terms are of one piece. What a condition varies with says
+//! where to cut:
 //! - nothing of the nest: an `if` outside of it;
 //! - its loops: their ranges;
-//! - a sum's variable: where a threshold lies beyond the sum's range for many iterations of the loops around, these loops are cut there; what is
-//!   left is two sums.
+//! - a sum's variable: where a threshold lies beyond the sum's range for many iterations of the loops around, these
+//!   loops are cut there; what is left is two sums.
 //!
 //! Selections of which all pieces move alike in the sum need no cut: what moves is written outside of them.
 //!
@@ -20,9 +21,11 @@
 //! ```
 //! A nest of which something could not be decided is left as it was.
 
+use super::few::{has_few, is_short};
 use super::guarded::{Guarded, canonical};
 use super::interchange::fewest;
 use super::nest::{Level, Nest};
+use super::selections::{comparisons, in_order, written_outside};
 use super::skew::along_diagonals;
 use super::strip_mine::strip_mined;
 use crate::hints::Hints;
@@ -30,9 +33,6 @@ use crate::ir::*;
 use crate::linear::{Facts, bounds_of};
 use crate::passes::Context;
 use crate::polynomial::Polynomial;
-
-/// A range of at most so many iterations is not worth code of its own.
-pub(super) const SHORT: i64 = 16;
 
 /// A nest is cut so often at most.
 const MOST: usize = 10;
@@ -329,7 +329,8 @@ impl Pieces<'_> {
         list
     }
 
-    /// A condition without the equalities where both pieces are the same: `select(i == 0, j, 8 * i + j)` is `8 * i + j`.
+    /// A condition without the equalities where both pieces are the same: `select(i == 0, j, 8 * i + j)` is `8 * i +
+    /// j`.
     fn without_meeting_points(
         &mut self,
         condition: Condition,
@@ -456,22 +457,6 @@ impl Pieces<'_> {
     }
 }
 
-/// Whether a range is known to have few iterations.
-fn has_few(level: &Level, facts: &Facts) -> bool {
-    let few = |low: &Index, high: &Index| {
-        let condition = Condition::compare(Compare::Le, high.clone(), low.clone() + SHORT);
-        condition.as_bool() == Some(true) || facts.imply(&condition)
-    };
-    level.lower.iter().any(|low| level.upper.iter().any(|high| few(low, high)))
-}
-
-/// Whether a range is known to have few iterations, though not how many, and no loop around makes them many.
-pub(super) fn is_short(level: &Level, facts: &Facts) -> bool {
-    let bounds = || level.lower.iter().chain(&level.upper);
-    let constant = bounds().all(|bound| matches!(bound, Index::Const(_)));
-    !constant && bounds().all(|bound| bound.free_vars().is_empty()) && has_few(level, facts)
-}
-
 /// Comparisons one of which holds wherever a comparison is decided: it and its negation, or less, equal and greater.
 fn parts(comparison: &Condition) -> Vec<Condition> {
     match comparison {
@@ -497,110 +482,6 @@ fn in_parts(sum: Sum, at: &[Index]) -> Value {
     }
     let rest = Value::Sum(Box::new(Sum { lower, ..sum }));
     parts.into_iter().rev().fold(rest, |rest, part| part + rest)
-}
-
-/// The comparisons that matter to sums, each with the sums that it stands in, the outermost first.
-fn comparisons(value: &Value, sums: &mut Vec<Sum>, found: &mut Vec<(Condition, Vec<Sum>)>) {
-    match value {
-        Value::Load(_, index) | Value::FromIndex(index) => {
-            if !sums.is_empty() {
-                in_selections(index, sums, found);
-            }
-        }
-        Value::Sum(sum) => {
-            sums.push((**sum).clone());
-            comparisons(&sum.body, sums, found);
-            sums.pop();
-        }
-        _ => value.parts().into_iter().for_each(|part| comparisons(part, sums, found)),
-    }
-}
-
-fn in_selections(index: &Index, sums: &[Sum], found: &mut Vec<(Condition, Vec<Sum>)>) {
-    index.visit(&mut |index| {
-        let Index::Select(condition, then, otherwise) = index else { return };
-        let varies = sums.iter().any(|sum| condition.mentions(sum.var));
-        if varies || !alike(then, otherwise, sums) {
-            each_comparison(condition, &mut |comparison| {
-                found.push((comparison.clone(), sums.to_vec()));
-            });
-        }
-    });
-}
-
-fn each_comparison(condition: &Condition, f: &mut dyn FnMut(&Condition)) {
-    match condition {
-        Condition::Compare(..) => f(condition),
-        Condition::And(list) | Condition::Or(list) => {
-            list.iter().for_each(|condition| each_comparison(condition, f));
-        }
-    }
-}
-
-/// The pieces of nested selections.
-fn leaves<'a>(index: &'a Index, list: &mut Vec<&'a Index>) {
-    match index {
-        Index::Select(_, then, otherwise) => {
-            leaves(then, list);
-            leaves(otherwise, list);
-        }
-        index => list.push(index),
-    }
-}
-
-/// Whether two pieces move alike with the variables of sums.
-fn alike(then: &Index, otherwise: &Index, sums: &[Sum]) -> bool {
-    let mut pieces = Vec::new();
-    leaves(then, &mut pieces);
-    leaves(otherwise, &mut pieces);
-    let mut pieces = pieces.into_iter().map(Polynomial::of);
-    let Some(Some(first)) = pieces.next() else { return false };
-    pieces.all(|piece| {
-        let difference = piece.and_then(|piece| piece.plus(&first, -1));
-        difference.is_some_and(|difference| sums.iter().all(|sum| !difference.mentions(sum.var)))
-    })
-}
-
-/// The variables of a nest, those of inner loops later.
-pub(super) fn in_order(levels: &[Level], store: &Store) -> Vec<VarId> {
-    let mut order: Vec<VarId> = levels.iter().map(|level| level.var).collect();
-    store.value.visit(&mut |value| {
-        if let Value::Sum(sum) = value
-            && !order.contains(&sum.var)
-        {
-            order.push(sum.var);
-        }
-    });
-    order
-}
-
-/// A selection with what all pieces have outside of it: `select(c, a + j, b + j)` -> `select(c, a, b) + j`.
-pub(super) fn written_outside(index: &Index, order: &[VarId]) -> Index {
-    let mut pieces = Vec::new();
-    leaves(index, &mut pieces);
-    if let [only] = &pieces[..] {
-        return Polynomial::of(only).map_or(index.clone(), |only| only.to_index(order));
-    }
-    let pieces: Option<Vec<Polynomial>> = pieces.into_iter().map(Polynomial::of).collect();
-    let Some(pieces) = pieces else { return index.clone() };
-    let common = pieces.iter().cloned().reduce(|left, right| left.common(&right));
-    let Some(common) = common.map(|common| common.whole().0).filter(|common| !common.is_zero())
-    else {
-        return index.clone();
-    };
-    let Some(rest) = without(index, &common, order) else { return index.clone() };
-    rest + common.to_index(order)
-}
-
-fn without(index: &Index, common: &Polynomial, order: &[VarId]) -> Option<Index> {
-    Some(match index {
-        Index::Select(condition, then, otherwise) => Index::select(
-            (**condition).clone(),
-            without(then, common, order)?,
-            without(otherwise, common, order)?,
-        ),
-        index => Polynomial::of(index)?.plus(common, -1)?.to_index(order),
-    })
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
-//! Long sums for few elements: parts of the terms with results of their own, so that threads read different terms, not the same ones.
+//! Long sums for few elements: parts of the terms with results of their own, so that threads read different terms, not
+//! the same ones.
 //!
-//! Before -> after, `parallel i, j { A[i, j] = sum(x = 0 to M) v }` with far more terms than rows `i`:
-//! `partial b, e = 0 to M in 16 if M >= 16 * N with A as W at s { parallel i, j { W[i, j, s] = sum(x = b to e) v } } then { i, j { A[i, j] = sum(p) W[i, j, p] } }`.
+//! Before -> after, `parallel i, j { A[i, j] = sum(x = 0 to M) v }` with far more terms than rows `i`: `partial b, e =
+//! 0 to M in 16 if M >= 16 * N with A as W at s { parallel i, j { W[i, j, s] = sum(x = b to e) v } } then { i, j { A[i,
+//! j] = sum(p) W[i, j, p] } }`.
 //!
 //! A sum without loops around it, a dot product, is of this kind too.
 
@@ -74,7 +76,8 @@ impl Walk<'_> {
             }
             None => Index::Const(1),
         };
-        // Parts of few terms would each read the same few; results that do not stay in a cache would be read and written again and again.
+        // Parts of few terms would each read the same few; results that do not stay in a cache would be read and
+        // written again and again.
         let condition = Condition::all(vec![
             Index::Const(PARTS * STEPS * step).at_most(terms.clone()),
             (rows * PARTS).at_most(terms),

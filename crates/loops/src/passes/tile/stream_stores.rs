@@ -1,8 +1,8 @@
 //! Vectors of nests that write much go to memory past the caches.
 //!
-//! A store to a line that no cache holds reads the line first, and puts out what would have been read again. Where a nest writes more than a
-//! cache holds, whole vectors do better without; how much it writes is known when it runs, so a store says when that holds
-//! ([`Store::stream`]).
+//! A store to a line that no cache holds reads the line first, and puts out what would have been read again. Where a
+//! nest writes more than a cache holds, whole vectors do better without; how much it writes is known when it runs, so a
+//! store says when that holds ([`Store::stream`]).
 //!
 //! Before -> after: `parallel i = 0 to N hint(nest, tile 32, lanes 8) { y[i] = a[i] * x[i] }` ->
 //! `parallel i = 0 to N hint(nest, tile 32, lanes 8) { y[i] = a[i] * x[i] stream if N >= 131072 }`.
@@ -26,8 +26,8 @@ pub(crate) fn run(module: &mut Module, context: &Context<'_>) {
     });
 }
 
-/// When the vectors of a nest, along a loop, are too many for the cache; nothing if they never are. A nest that is not the whole
-/// of what a thread does writes a piece at a time.
+/// When the vectors of a nest, along a loop, are too many for the cache; nothing if they never are. A nest that is not
+/// the whole of what a thread does writes a piece at a time.
 pub(super) fn streams(
     walk: &Walk<'_>,
     nest: &Nest,

@@ -1,15 +1,15 @@
 //! Loops in digits.
 //!
-//! Before -> after, of rows of which 16 begin at the same column:
-//! `i = 0 to N { A[i] = sum(j = i - i % 16 to N) B[p(i / 16) + i + j] .. }` ->
-//! `b = 0 to (N + 15) / 16 { w = 0 to min(16, N - 16 * b) { A[16 * b + w] = sum(j = 16 * b to N) B[p(b) + 16 * b + w + j] .. } }`:
-//! sums of one block have the same terms, and indices are polynomials.
+//! Before -> after, of rows of which 16 begin at the same column: `i = 0 to N { A[i] = sum(j = i - i % 16 to N) B[p(i /
+//! 16) + i + j] .. }` -> `b = 0 to (N + 15) / 16 { w = 0 to min(16, N - 16 * b) { A[16 * b + w] = sum(j = 16 * b to N)
+//! B[p(b) + 16 * b + w + j] .. } }`: sums of one block have the same terms, and indices are polynomials.
 
 use super::nest::{Level, Nest};
 use crate::ir::*;
 use crate::linear::Linear;
 
-/// The nest with a loop for the quotient and one for the remainder of its first variable that sums divide, if they divide it by one constant.
+/// The nest with a loop for the quotient and one for the remainder of its first variable that sums divide, if they
+/// divide it by one constant.
 pub(super) fn strip_mined(nest: &Nest, vars: &mut Vec<String>) -> Option<Nest> {
     let Nest { levels, store, .. } = nest;
     let (at, base) = levels.iter().enumerate().find_map(|(at, level)| {

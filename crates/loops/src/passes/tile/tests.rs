@@ -2,7 +2,7 @@
 
 use crate::interp::{Data, run_steps};
 use crate::machine::Machine;
-use crate::passes::tile;
+use crate::passes::{Context, TILE, find, tile};
 use crate::*;
 use crate::{parse, verify};
 use proptest::prelude::*;
@@ -398,7 +398,8 @@ fn a_loop_that_reads_what_a_sum_does() {
     "#]].assert_eq(&check(&format!(
         "{sum} parallel i = 1 to min(M, N + 1) {{ A[i] = B[i + 50] * C[i - 1] }}"
     )));
-    // There may be more iterations than terms; iterations without terms; one of them stores to what the sum does; they read something else.
+    // There may be more iterations than terms; iterations without terms; one of them stores to what the sum does; they
+    // read something else.
     for next in [
         "parallel i = 1 to min(M, N + 2) { A[i] = C[i - 1] }",
         "parallel i = 1 to M + 1 { A[i] = C[i - 1] }",
@@ -423,6 +424,29 @@ proptest! {
         let (before, after) = tiled(&text, &machine);
         for symbols in [[0, 0], [1, 1], [3, 8], [8, 3], [10, 10], [7, 0], [0, 7]] {
             compare(&before, &after, &symbols);
+        }
+    }
+
+    #[test]
+    fn each_pass_keeps_the_meaning(choices in prop::collection::vec(0usize..1000, 40), shared: bool, symbolic: bool) {
+        let mut choices = choices.into_iter().cycle();
+        let body = nest(|n| choices.next().unwrap_or(0) % n);
+        let head = if symbolic { SYMBOLIC } else { HEAD };
+        let mut before = parse(&format!("{head}func f(inout A, in B, in C) {{ {body} }}")).unwrap();
+        let machine = SMALL.with_threads(shared);
+        for pass in TILE.passes.iter().map(|name| find(name).unwrap()) {
+            let mut after = before.clone();
+            (pass.run)(&mut after, &Context::of(&machine));
+            if after == before {
+                continue;
+            }
+            prop_assert_eq!(verify(&after), Ok(()), "{}: {}", pass.name, after);
+            // A pass begins with the text that the one before it leaves.
+            prop_assert_eq!(parse(&after.to_string()).unwrap(), after.canonical(), "{}", pass.name);
+            for symbols in [[0, 0], [3, 8], [9, 4]] {
+                compare(&before, &after, &symbols);
+            }
+            before = after;
         }
     }
 }

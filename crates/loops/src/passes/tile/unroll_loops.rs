@@ -3,7 +3,7 @@
 //! Before -> after, with a factor of 2: `for i = a to b hint(unroll 2) { s(i) }` ->
 //! `for it = a to b - 1 step 2 { s(it) s(it + 1) } for i = a + 2 * ((b - a) / 2) to b { s(i) }`.
 
-use super::register_tiles::{pieces, side_by_side};
+use super::pieces::{pieces, side_by_side};
 use super::walk::{Walk, each_function};
 use crate::ir::*;
 use crate::passes::Context;

@@ -1,9 +1,10 @@
 //! Nests that only move and combine elements are cut into vectors, if they may write more than a cache holds.
 //!
-//! What has no sums has no tiles: what it stays in a cache with, LLVM makes vectors of. More goes to memory past the caches
-//! (`stream-stores`), in vectors that begin at lines of memory.
+//! What has no sums has no tiles: what it stays in a cache with, LLVM makes vectors of. More goes to memory past the
+//! caches (`stream-stores`), in vectors that begin at lines of memory.
 //!
-//! Before -> after: `parallel i = 0 to N { y[i] = a[i] * x[i] }` -> `parallel i = 0 to N hint(nest, tile 32, lanes 8) { .. }`.
+//! Before -> after: `parallel i = 0 to N { y[i] = a[i] * x[i] }` -> `parallel i = 0 to N hint(nest, tile 32, lanes 8) {
+//! .. }`.
 
 use super::nest::Nest;
 use super::stream_stores::streams;

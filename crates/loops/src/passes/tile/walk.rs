@@ -20,8 +20,8 @@ pub(super) struct Walk<'a> {
     pub(super) inside: bool,
 }
 
-/// What a pass makes of a nest: other statements, or none if it leaves the nest as it is.
-pub(super) type Rewrite = fn(&mut Walk<'_>, &Nest) -> Option<Vec<Stmt>>;
+/// What a pass makes of a statement: others, or none if it leaves the statement as it is.
+type Rewrite<'r> = &'r dyn Fn(&mut Walk<'_>, &Stmt) -> Option<Vec<Stmt>>;
 
 /// Runs a pass on the statements of each function.
 pub(super) fn each_function(
@@ -38,16 +38,31 @@ pub(super) fn each_function(
     }
 }
 
+/// Rewrites each statement of a module; what is inside of one that is left as it is is tried, too.
+pub(super) fn each_statement(
+    module: &mut Module,
+    context: &Context<'_>,
+    rewrite: impl Fn(&mut Walk<'_>, &Stmt) -> Option<Vec<Stmt>>,
+) {
+    each_function(module, context, |walk, body| walk.block(body, &rewrite));
+}
+
 /// Rewrites each nest of a module. Of a nest that is left as it is, the inner loops alone are tried.
-pub(super) fn each_nest(module: &mut Module, context: &Context<'_>, rewrite: Rewrite) {
-    each_function(module, context, |walk, body| walk.block(body, rewrite));
+pub(super) fn each_nest(
+    module: &mut Module,
+    context: &Context<'_>,
+    rewrite: impl Fn(&mut Walk<'_>, &Nest) -> Option<Vec<Stmt>>,
+) {
+    each_statement(module, context, |walk, stmt| {
+        Nest::of(stmt).and_then(|nest| rewrite(walk, &nest))
+    });
 }
 
 impl Walk<'_> {
-    fn block(&mut self, body: &mut Vec<Stmt>, rewrite: Rewrite) {
+    fn block(&mut self, body: &mut Vec<Stmt>, rewrite: Rewrite<'_>) {
         let mut result = Vec::with_capacity(body.len());
         for mut stmt in std::mem::take(body) {
-            match Nest::of(&stmt).and_then(|nest| rewrite(self, &nest)) {
+            match rewrite(self, &stmt) {
                 Some(statements) => result.extend(statements),
                 None => {
                     self.within(&mut stmt, rewrite);
@@ -59,7 +74,7 @@ impl Walk<'_> {
     }
 
     /// Rewrites what stands inside of a statement.
-    fn within(&mut self, stmt: &mut Stmt, rewrite: Rewrite) {
+    fn within(&mut self, stmt: &mut Stmt, rewrite: Rewrite<'_>) {
         let (len, outer) = (self.facts.len(), self.inside);
         match stmt {
             Stmt::For(inner) => {
@@ -103,6 +118,17 @@ impl Walk<'_> {
         let factor = self.hint(tile.var).tile.filter(|_| tile.mark == Mark::Unrolled)?;
         let [start @ Index::Var(_)] = &tile.lower[..] else { return None };
         (tile.upper == [start.clone() + factor]).then(|| (start.clone(), factor))
+    }
+
+    /// The lower bounds `last` and those of `others` that may lie beyond it.
+    pub(super) fn beyond(&self, last: Index, others: impl Iterator<Item = Index>) -> Vec<Index> {
+        let mut list = vec![last.clone()];
+        for other in others {
+            if !list.contains(&other) && !self.known(&other.clone().at_most(last.clone())) {
+                list.push(other);
+            }
+        }
+        list
     }
 
     /// The hint of a variable.

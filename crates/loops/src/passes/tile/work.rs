@@ -1,8 +1,9 @@
 //! How much work the iterations of a loop are, for parts of equal work.
 //!
-//! The work of a nest is its number of innermost terms: sums of sums, each over a range that depends on the loops outside. Where a range
-//! does not depend on them it is a factor; where it does, Simpson's rule takes the sum for what it is: a polynomial, of the third degree at most in
-//! nearly all nests. It does not have to be exact, because it only says where a part ends.
+//! The work of a nest is its number of innermost terms: sums of sums, each over a range that depends on the loops
+//! outside. Where a range does not depend on them it is a factor; where it does, Simpson's rule takes the sum for what
+//! it is: a polynomial, of the third degree at most in nearly all nests. It does not have to be exact, because it only
+//! says where a part ends.
 //!
 //! Before -> after, of `i = 0 to N { j = i to N { .. } }` before `e`: `e * ((N - 0) + 4 * (N - e / 2) + (N - e)) / 6`.
 
@@ -104,7 +105,8 @@ fn segment_of(index: &Index) -> Option<(BufferId, &Index)> {
     (one == other && next.constant_difference(this) == Some(1)).then_some((*one, &**this))
 }
 
-/// An expression with another in place of a part of it; sums and products are looked into, which is what work is made of.
+/// An expression with another in place of a part of it; sums and products are looked into, which is what work is made
+/// of.
 fn replaced(index: &Index, part: &Index, by: &Index) -> Index {
     let go = |index: &Index| replaced(index, part, by);
     match index {

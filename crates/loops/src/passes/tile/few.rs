@@ -1,0 +1,24 @@
+//! Ranges of few iterations, which are not worth code of their own.
+
+use super::nest::Level;
+use crate::ir::*;
+use crate::linear::Facts;
+
+/// A range of at most so many iterations is not worth code of its own.
+const SHORT: i64 = 16;
+
+/// Whether a range is known to have few iterations.
+pub(super) fn has_few(level: &Level, facts: &Facts) -> bool {
+    let few = |low: &Index, high: &Index| {
+        let condition = Condition::compare(Compare::Le, high.clone(), low.clone() + SHORT);
+        condition.as_bool() == Some(true) || facts.imply(&condition)
+    };
+    level.lower.iter().any(|low| level.upper.iter().any(|high| few(low, high)))
+}
+
+/// Whether a range is known to have few iterations, though not how many, and no loop around makes them many.
+pub(super) fn is_short(level: &Level, facts: &Facts) -> bool {
+    let bounds = || level.lower.iter().chain(&level.upper);
+    let constant = bounds().all(|bound| matches!(bound, Index::Const(_)));
+    !constant && bounds().all(|bound| bound.free_vars().is_empty()) && has_few(level, facts)
+}
