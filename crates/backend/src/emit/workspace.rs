@@ -1,6 +1,7 @@
 //! Memory that statements have to themselves, and integers read from memory that the function writes itself.
 //!
-//! Before -> after: `with W of n { body }` -> `w = alloc(max(n, 0))  body(w)  free(w)`; with few elements, as many each time, `w` is on the stack.
+//! Before -> after: `with W of n { body }` -> `w = alloc(max(n, 0))  body(w)  free(w)`; `w` is on the stack where its
+//! space says so.
 //! `with W of n or B if c { body }` -> `w = c ? B : alloc(max(n, 0))  body(w)  if !c { free(w) }`.
 //! `let v = b[i] { body }` -> `v = load b[i]  body(v)`.
 //!
@@ -9,27 +10,27 @@
 use super::checked::report;
 use super::{HUGE, Ssa, Writer, line, memref, name_of};
 use crate::Result;
-use dastac_loops::{BufferId, Condition, Element, Index, Let, Workspace};
+use dastac_loops::{BufferId, Condition, Element, Index, Let, Space, Workspace};
 use std::fmt::Write;
-
-/// Workspaces of at most so many bytes are on the stack.
-const SMALL: i64 = 1 << 12;
 
 impl Writer<'_, '_> {
     pub(super) fn workspace(&mut self, inner: &Workspace) -> Result<()> {
         let Some(element) = self.module.buffers.get(inner.buffer.0 as usize) else {
             return Err(self.invalid(format_args!("buffer {} does not exist", inner.buffer.0)));
         };
-        let element = element.element;
+        let (element, space) = (element.element, element.space);
         let (ty, count) = (memref(element), self.here(&inner.size).max(Index::Const(0)));
         if let Some((other, condition)) = &inner.instead {
             return self.either(inner, &count, (*other, condition));
         }
-        let small = count.as_const().filter(|count| *count <= SMALL / element.bytes() as i64);
         let size = self.index(&count)?;
-        let memory = match small {
-            Some(count) => self.on_the_stack(element, count.max(1)),
-            None => self.allocated(element, &size),
+        let memory = match (space, count.as_const()) {
+            (Space::Main, _) => self.allocated(element, &size),
+            (Space::Stack, Some(count)) => self.on_the_stack(element, count.max(1)),
+            (space, _) => {
+                let name = space.name();
+                return Err(self.invalid(format_args!("a workspace is in memory `{name}`")));
+            }
         };
         self.enter(inner.buffer, memory.clone(), size.clone());
         if inner.zero {
@@ -41,7 +42,7 @@ impl Writer<'_, '_> {
         }
         self.stmts(&inner.body)?;
         self.leave(inner.buffer);
-        if small.is_none() {
+        if space == Space::Main {
             line!(self, "memref.dealloc {memory} : {ty}");
         }
         Ok(())

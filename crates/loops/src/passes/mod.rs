@@ -126,6 +126,15 @@ pub const PASSES: &[Pass] = &[
         },
         run: threads::partition::run,
     },
+    Pass {
+        name: "place-workspaces",
+        about: "put workspaces of a few elements on the stack",
+        example: Example {
+            before: "buffer W : f64[1] .. with W of 16 { W[0] = 1.0 }",
+            after: "buffer W : f64[1] in stack .. with W of 16 { W[0] = 1.0 }",
+        },
+        run: threads::place::run,
+    },
 ];
 
 /// What lowering leaves behind, made simple: the loops that everything else takes.
@@ -144,6 +153,7 @@ pub const THREADS: Sequence = Sequence {
         "outline",
         "spare-threads",
         "partition",
+        "place-workspaces",
     ],
 };
 
@@ -151,7 +161,7 @@ pub const THREADS: Sequence = Sequence {
 /// size of each buffer that a nest accesses.
 pub const CHECKED_THREADS: Sequence = Sequence {
     name: "checked-threads",
-    passes: &["expand-partial-sums", "choose-threads", "outline", "partition"],
+    passes: &["expand-partial-sums", "choose-threads", "outline", "partition", "place-workspaces"],
 };
 
 /// Runs a rewrite of functions that reads the module's buffers and makes none.

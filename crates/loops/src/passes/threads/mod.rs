@@ -6,12 +6,14 @@
 //! 3. [`choose`]: of parallel loops and partitioned ranges the outermost stay, all others run in order,
 //! 4. [`outline`]: what a thread executes becomes a function, in which buffers are known not to overlap,
 //! 5. [`spare`]: ranges with little work are executed in one part,
-//! 6. [`partition`]: ranges become teams of threads, each of which looks for its part.
+//! 6. [`partition`]: ranges become teams of threads, each of which looks for its part,
+//! 7. [`place`]: small workspaces go to the stack.
 
 pub(super) mod choose;
 pub(super) mod outline;
 pub(super) mod partial;
 pub(super) mod partition;
+pub(super) mod place;
 mod shape;
 pub(super) mod shapes;
 pub(super) mod spare;

@@ -266,6 +266,21 @@ fn sums_in_parts() {
 }
 
 #[test]
+fn placing() {
+    let mut module = parse(&format!(
+        "{HEAD}buffer x : f64[1]\nbuffer y : f64[1]\nfunc f(inout C) {{
+            with x of 4 {{ with y of 4 {{ }} }} with y of N {{ }} with W of 1000 {{ }}
+        }}"
+    ))
+    .unwrap();
+    (Pass::find("place-workspaces").unwrap().run)(&mut module, &Context::of(&Machine::PLAIN));
+    assert_eq!(verify(&module), Ok(()));
+    let text = module.to_string();
+    let buffers: Vec<&str> = text.lines().filter(|line| line.contains("in stack")).collect();
+    assert_eq!(buffers, ["buffer x : f64[1] in stack"]);
+}
+
+#[test]
 fn shapes() {
     let nests: String = (0..9)
         .map(|n| {
