@@ -77,7 +77,7 @@ pub fn compile(module: &Module, options: &Options) -> Result<Compiled> {
 fn threaded(module: &Module, options: &Options) -> Result<Module> {
     let machine = options.cpu.machine(options.parallel)?;
     let sequence = if options.checked { passes::CHECKED_THREADS } else { passes::THREADS };
-    let registry = passes::Registry::of(&[passes::PASSES]);
+    let registry = passes::Registry::of(passes::ALL);
     let invalid = |error: &dyn std::fmt::Display| Error::Invalid(error.to_string());
     let pipeline = passes::Pipeline::of(&registry, &[sequence]).map_err(|error| invalid(&error))?;
     let mut module = module.clone();

@@ -23,13 +23,14 @@ mod tile;
 pub use observe::{Flow, Observer, StopAfter, Times, Verified};
 pub use pass::{Context, Example, Pass, PassError};
 pub use pipeline::{Pipeline, Registry, Sequence, UnknownPass};
+pub use threads::{CHECKED_THREADS, THREADS};
 pub use tile::TILE;
 
 use crate::ir::*;
 use crate::machine::Machine;
 
 /// All passes of this crate.
-pub const ALL: &[&[Pass]] = &[PASSES, tile::PASSES];
+pub const ALL: &[&[Pass]] = &[PASSES, tile::PASSES, threads::PASSES];
 
 /// The passes that make loops simple.
 pub const PASSES: &[Pass] = &[
@@ -72,96 +73,12 @@ pub const PASSES: &[Pass] = &[
         },
         run: |module, _| on_functions(module, hoist_factor::run),
     },
-    Pass {
-        name: "share-shapes",
-        about: "turn many nests that differ in constants and buffers into calls of one function",
-        example: Example {
-            before: "for i = 3 to N { C[i + 5] += B[i] } for i = 0 to N { C[i + 7] += D[i] } ..",
-            after: "call f__shape1(3, 5) on C, B call f__shape1(0, 7) on C, D ..",
-        },
-        run: threads::shapes::run,
-    },
-    Pass {
-        name: "expand-partial-sums",
-        about: "give sums in parts a workspace, a parallel loop over the parts and a function",
-        example: Example {
-            before: "partial b, e = 0 to M in 4 if N < M with A as W at h from 0 of N { .. } then { .. }",
-            after: "if N < M { with W of N * 4 { parallel part = 0 to 4 { call f__body1(..) on W } .. } } else { .. }",
-        },
-        run: threads::partial::run,
-    },
-    Pass {
-        name: "choose-threads",
-        about: "let the outermost parallel loops and ranges run on threads, all others in order",
-        example: Example {
-            before: "parallel i = 0 to N { parallel j = 0 to N { A[i * N + j] = 0.0 } }",
-            after: "parallel i = 0 to N { for j = 0 to N { A[i * N + j] = 0.0 } }",
-        },
-        run: threads::choose::run,
-    },
-    Pass {
-        name: "outline",
-        about: "make functions of what threads execute, in which buffers are known not to overlap",
-        example: Example {
-            before: "parallel i = 0 to N { for j = i to N { A[j] += B[i] } }",
-            after: "parallel i = 0 to N { call f__body1(i) on A, B }",
-        },
-        run: threads::outline::run,
-    },
-    Pass {
-        name: "spare-threads",
-        about: "execute ranges with little work in one part, without waking threads",
-        example: Example {
-            before: "share a, b = 0 to N by 2 * b { call f__body1(a, b) on A }",
-            after: "if 0 < N { if 2 * N < 16384 { call f__body1(0, N) on A } else { share .. } }",
-        },
-        run: threads::spare::run,
-    },
-    Pass {
-        name: "partition",
-        about: "turn partitioned ranges into teams of threads that look for their parts",
-        example: Example {
-            before: "share a, b = 0 to N by w(b) { call f__body1(a, b) on A }",
-            after: "if 0 < N { team part in parts { while low = 0, high = N if low < high { } then .. after { .. } } }",
-        },
-        run: threads::partition::run,
-    },
-    Pass {
-        name: "place-workspaces",
-        about: "put workspaces of a few elements on the stack",
-        example: Example {
-            before: "buffer W : f64[1] .. with W of 16 { W[0] = 1.0 }",
-            after: "buffer W : f64[1] in stack .. with W of 16 { W[0] = 1.0 }",
-        },
-        run: threads::place::run,
-    },
 ];
 
 /// What lowering leaves behind, made simple: the loops that everything else takes.
 pub const SIMPLIFY: Sequence = Sequence {
     name: "simplify",
     passes: &["fold", "contract", "merge-stores", "narrow", "hoist-factor"],
-};
-
-/// What threads execute, and memory for it.
-pub const THREADS: Sequence = Sequence {
-    name: "threads",
-    passes: &[
-        "share-shapes",
-        "expand-partial-sums",
-        "choose-threads",
-        "outline",
-        "spare-threads",
-        "partition",
-        "place-workspaces",
-    ],
-};
-
-/// The same for code that checks its accesses: it is to find mistakes, so it shares out all there is, and it knows the
-/// size of each buffer that a nest accesses.
-pub const CHECKED_THREADS: Sequence = Sequence {
-    name: "checked-threads",
-    passes: &["expand-partial-sums", "choose-threads", "outline", "partition", "place-workspaces"],
 };
 
 /// Runs a rewrite of functions that reads the module's buffers and makes none.

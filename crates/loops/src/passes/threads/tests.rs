@@ -273,7 +273,7 @@ fn placing() {
         }}"
     ))
     .unwrap();
-    (Pass::find("place-workspaces").unwrap().run)(&mut module, &Context::of(&Machine::PLAIN));
+    (find("place-workspaces").unwrap().run)(&mut module, &Context::of(&Machine::PLAIN));
     assert_eq!(verify(&module), Ok(()));
     let text = module.to_string();
     let buffers: Vec<&str> = text.lines().filter(|line| line.contains("in stack")).collect();
