@@ -26,7 +26,8 @@
 //!
 //! ```
 //! # fn main() -> Result<(), dastac::Error> {
-//! use dastac::driver::{Target, compile};
+//! use dastac::build::BuildOptions;
+//! use dastac::driver::compile;
 //! use dastac::run::Runner;
 //! let built = compile(
 //!     "symbols: N
@@ -34,7 +35,7 @@
 //!      B:U(i, j) := (i <= j)
 //!      x:D(j) := (0 <= j < N)
 //!      y(i) := B(i, j) * x(j)",
-//!     Target::default(),
+//!     BuildOptions::default(),
 //! )?;
 //! let mut runner = Runner::new(built, &[("N".into(), 2)].into(), 1)?;
 //! let program = &runner.built().lowered.laid.analysis.inferred.program;
@@ -51,7 +52,8 @@
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use dastac::driver::{Target, compile};
+//! use dastac::build::BuildOptions;
+//! use dastac::driver::compile;
 //! use dastac::elements::Storage;
 //! use dastac::formats::{Build, Entries, Format, Tensor};
 //! use dastac::run::Runner;
@@ -61,7 +63,7 @@
 //!      A:F := csr
 //!      x:D(j) := (0 <= j < N)
 //!      y(i) := A(i, j) * x(j)",
-//!     Target::default(),
+//!     BuildOptions::default(),
 //! )?;
 //! let mut runner = Runner::new(built, &[("M".into(), 2), ("N".into(), 3)].into(), 1)?;
 //! let program = &runner.built().lowered.laid.analysis.inferred.program;
@@ -80,7 +82,9 @@
 //! together.
 
 pub use dastac_backend as backend;
-pub use dastac_driver::{Error, driver, dynamic, export, human, run, schedule, trips, tune};
+pub use dastac_driver::{
+    Error, build, driver, dynamic, export, human, run, schedule, targets, trips, tune,
+};
 pub use dastac_elements as elements;
 pub use dastac_formats as formats;
 pub use dastac_iterate as iterate;
@@ -90,3 +94,4 @@ pub use dastac_poly as poly;
 pub use dastac_runtime as runtime;
 pub use dastac_sched as sched;
 pub use dastac_stur as stur;
+pub use dastac_target as target;

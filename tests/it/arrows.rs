@@ -85,6 +85,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
             "dastac-runtime",
             "dastac-sched",
             "dastac-stur",
+            "dastac-target",
         ],
     ),
     (

@@ -27,7 +27,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use dastac::Error;
-use dastac::driver::{Analysis, Lowered, Target, Timings};
+use dastac::build::BuildOptions;
+use dastac::driver::{Analysis, Lowered, Timings};
 use dastac::layout::{LayoutError, Proof};
 use dastac::loops::interp::{Data, run_steps};
 use dastac::loops::machine::Machine;
@@ -440,7 +441,11 @@ fn runs(
     for threads in [1, 2] {
         let built = lowered
             .clone()
-            .build(Target { parallel: threads > 1, checked: threads > 1, ..Target::default() })
+            .build(BuildOptions {
+                parallel: threads > 1,
+                checked: threads > 1,
+                ..BuildOptions::default()
+            })
             .map_err(|error| format!("not built: {error}\n{kernel}"))?;
         let mut runner: Option<Runner> = None;
         let mut built = Some(built);

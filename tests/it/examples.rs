@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use dastac::driver::{Target, compile};
+use dastac::build::BuildOptions;
+use dastac::driver::compile;
 use dastac::layout::{Layout, Proof};
 use dastac::run::{Runner, Verification};
 use dastac::stur::Role;
@@ -66,7 +67,7 @@ fn many_summands_of_one_kind() {
         source += &format!("C{w}:D(j, k) := (0 <= j < 31) * (0 <= k < 40)\n");
         source += &format!("C{w}:U(j, k) := (k - j = {c})\n");
     }
-    let built = compile(&source, Target::default()).unwrap();
+    let built = compile(&source, BuildOptions::default()).unwrap();
     let sizes = |n: i64| BTreeMap::from([("N".to_string(), n)]);
     let mut runner = Runner::new(built, &sizes(0), 1).unwrap();
     for n in [0, 1, 2, 31, 45, 70] {
@@ -86,8 +87,9 @@ fn examples_agree_with_the_reference() {
         let mut runners: Vec<Runner> = Vec::new();
         let mut outputs: BTreeMap<usize, Vec<Vec<f64>>> = BTreeMap::new();
         for threads in [1, 2] {
-            let built = compile(&source, Target { parallel: threads > 1, ..Target::default() })
-                .unwrap_or_else(|error| panic!("{name}: {error}"));
+            let built =
+                compile(&source, BuildOptions { parallel: threads > 1, ..BuildOptions::default() })
+                    .unwrap_or_else(|error| panic!("{name}: {error}"));
             let program = built.lowered.laid.analysis.inferred.program.clone();
             let all = sizes(&program);
             let mut ran = 0;
@@ -159,7 +161,7 @@ fn checked_examples_stay_within_their_buffers() {
     for path in examples() {
         let source = std::fs::read_to_string(&path).unwrap();
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-        let target = Target { parallel: true, checked: true, ..Target::default() };
+        let target = BuildOptions { parallel: true, checked: true, ..BuildOptions::default() };
         let built = compile(&source, target).unwrap_or_else(|error| panic!("{name}: {error}"));
         let program = built.lowered.laid.analysis.inferred.program.clone();
         let all = sizes(&program);

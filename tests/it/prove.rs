@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use dastac::driver::{Analysis, Target};
+use dastac::build::BuildOptions;
+use dastac::driver::Analysis;
 use dastac::layout::Proof;
 use dastac::run::Runner;
 
@@ -53,7 +54,7 @@ G(i) := D(0, i, i)";
     for check in lowered.prove().unwrap() {
         assert_eq!(check.proof, Proof::Proven, "{}", check.property.name());
     }
-    let built = lowered.build(Target { checked: true, ..Target::default() }).unwrap();
+    let built = lowered.build(BuildOptions { checked: true, ..BuildOptions::default() }).unwrap();
     let sizes = |n, m| BTreeMap::from([("N".to_string(), n), ("M".to_string(), m)]);
     let mut runner = Runner::new(built, &sizes(0, 0), 1).unwrap();
     for (n, m) in [(0, 0), (1, 1), (5, 3), (2, 9)] {

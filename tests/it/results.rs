@@ -5,7 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dastac::driver::{Analysis, Indices, Target, compile};
+use dastac::build::BuildOptions;
+use dastac::driver::{Analysis, Indices, compile};
 use dastac::elements::Storage;
 use dastac::elements::View;
 use dastac::formats::{Build, Entries, Format, Tensor};
@@ -123,12 +124,13 @@ fn sizes(n: i64) -> BTreeMap<String, i64> {
 }
 
 /// Runs a program at several sizes and densities, twice each: the second time the arrays of the first are there.
-fn check(source: &str, target: Target, indices: Indices) {
+fn check(source: &str, target: BuildOptions, indices: Indices) {
     let lowered = Analysis::of(source).and_then(|analysis| analysis.lay_out()?.lower_for(indices));
+    let threads = 1 + usize::from(target.parallel);
     let built = lowered.and_then(|lowered| lowered.build(target));
     let built = built.unwrap_or_else(|error| panic!("{error:?}\n{source}"));
     let program = built.lowered.laid.analysis.inferred.program.clone();
-    let mut runner = Runner::new(built, &sizes(0), 1 + usize::from(target.parallel)).unwrap();
+    let mut runner = Runner::new(built, &sizes(0), threads).unwrap();
     for (n, density) in
         [(0, 0.5), (1, 1.0), (1, 0.0), (2, 0.5), (7, 0.3), (6, 1.0), (5, 0.0), (9, 0.05)]
     {
@@ -154,7 +156,11 @@ fn check(source: &str, target: Target, indices: Indices) {
 #[test]
 fn results_agree_with_the_reference_in_all_formats() {
     for (at, source) in programs(5).iter().enumerate() {
-        check(source, Target { parallel: at % 2 == 0, ..Target::default() }, Indices::Narrow);
+        check(
+            source,
+            BuildOptions { parallel: at % 2 == 0, ..BuildOptions::default() },
+            Indices::Narrow,
+        );
     }
 }
 
@@ -173,7 +179,7 @@ fn zeros_of_minima_in_blocks_stay_when_they_are_converted() {
         y:D(j) := (0 <= j < N)
         y:F := C
         outputs: C, y";
-    let built = compile(source, Target::default()).unwrap();
+    let built = compile(source, BuildOptions::default()).unwrap();
     let mut runner = Runner::new(built, &sizes(2), 1).unwrap();
     let program = runner.built().lowered.laid.analysis.inferred.program.clone();
     let [a, x, c, y] = ["A", "x", "C", "y"].map(|name| program.find(name).unwrap());
@@ -202,7 +208,7 @@ fn large_integers_of_results_stay_what_they_are() {
         C:D(i) := (0 <= i < N)
         C:F := C";
     let mut runner =
-        Runner::new(compile(source, Target::default()).unwrap(), &sizes(2), 1).unwrap();
+        Runner::new(compile(source, BuildOptions::default()).unwrap(), &sizes(2), 1).unwrap();
     let program = runner.built().lowered.laid.analysis.inferred.program.clone();
     let [a, c] = ["A", "C"].map(|name| program.find(name).unwrap());
     let large = (1 << 53) + 1;
@@ -216,6 +222,6 @@ fn large_integers_of_results_stay_what_they_are() {
 #[test]
 fn arrays_of_results_are_stayed_within_with_indices_of_64_bits() {
     for source in programs(1) {
-        check(&source, Target { checked: true, ..Target::default() }, Indices::Wide);
+        check(&source, BuildOptions { checked: true, ..BuildOptions::default() }, Indices::Wide);
     }
 }

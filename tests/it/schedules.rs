@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use dastac::driver::{Analysis, Laid, Target};
+use dastac::build::BuildOptions;
+use dastac::driver::{Analysis, Laid};
 use dastac::layout::Proof;
 use dastac::run::Runner;
 use dastac::stur::reference::Evaluator;
@@ -63,7 +64,7 @@ fn random_schedules_agree_with_the_reference() {
                     assert!(!refuted, "{name}: {line}: {check:?}");
                 }
             }
-            let target = Target { parallel: true, ..Target::default() };
+            let target = BuildOptions { parallel: true, ..BuildOptions::default() };
             let built =
                 lowered.build(target).unwrap_or_else(|error| panic!("{name}: {line}: {error}"));
             let sizes = |pattern: &[i64]| -> BTreeMap<String, i64> {

@@ -6,7 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use dastac::driver::{Analysis, Built, Indices, Iteration, Target};
+use dastac::build::BuildOptions;
+use dastac::driver::{Analysis, Built, Indices, Iteration};
 use dastac::formats::storage::LevelData;
 use dastac::formats::{Build, Tensor};
 use dastac::iterate::Walking;
@@ -135,7 +136,7 @@ pub fn programs(rules: &[Rule], rounds: usize) -> Vec<String> {
     cases.chunks(TOGETHER).map(whole).collect()
 }
 
-fn built(source: &str, target: Target, iteration: Iteration) -> Built {
+fn built(source: &str, target: BuildOptions, iteration: Iteration) -> Built {
     let analysis = Analysis::of(source);
     let lowered = analysis.and_then(|analysis| analysis.lay_out()?.lower_for(iteration));
     let built = lowered.and_then(|lowered| lowered.build(target));
@@ -159,11 +160,12 @@ fn rule_of(source: &str, head: &str) -> String {
 }
 
 /// Runs a program at several sizes and densities, by machine code and by the interpreter.
-fn check(source: &str, target: Target, iteration: impl Into<Iteration>) {
-    let built = built(source, target, iteration.into());
+fn check(source: &str, target: BuildOptions, iteration: impl Into<Iteration>) {
+    let threads = 1 + usize::from(target.parallel);
+    let built = built(source, target.clone(), iteration.into());
     let plain = built.lowered.kernel.module.clone();
-    let tiled = built.lowered.tiled(target).unwrap();
-    let mut runner = Runner::new(built, &sizes(0), 1 + usize::from(target.parallel)).unwrap();
+    let tiled = built.lowered.tiled(&target).unwrap();
+    let mut runner = Runner::new(built, &sizes(0), threads).unwrap();
     for (n, density) in [(0, 0.5), (1, 1.0), (2, 0.5), (7, 0.3), (6, 1.0), (9, 0.05)] {
         runner.resize(&sizes(n)).unwrap();
         runner.set_density(density);
@@ -247,14 +249,18 @@ fn rules_agree_with_the_reference_in_all_formats() {
     let programs = programs(RULES, 9);
     assert!(programs.len() * TOGETHER >= 200);
     for (at, source) in programs.iter().enumerate() {
-        check(source, Target { parallel: at % 2 == 0, ..Target::default() }, Indices::Narrow);
+        check(
+            source,
+            BuildOptions { parallel: at % 2 == 0, ..BuildOptions::default() },
+            Indices::Narrow,
+        );
     }
 }
 
 #[test]
 fn accesses_stay_within_buffers_with_indices_of_64_bits() {
     for source in programs(RULES, 1) {
-        check(&source, Target { checked: true, ..Target::default() }, Indices::Wide);
+        check(&source, BuildOptions { checked: true, ..BuildOptions::default() }, Indices::Wide);
     }
 }
 
@@ -284,7 +290,8 @@ pub const CONVOLUTIONS: &[Rule] = &[
 fn rival_strategies_agree_with_the_reference() {
     for walking in [Walking::Subsections, Walking::Search, Walking::Locate] {
         for source in programs(CONVOLUTIONS, 2) {
-            let target = Target { parallel: walking == Walking::Search, ..Target::default() };
+            let target =
+                BuildOptions { parallel: walking == Walking::Search, ..BuildOptions::default() };
             check(&source, target, Iteration { walking, ..Iteration::default() });
         }
     }

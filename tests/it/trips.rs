@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use dastac::driver::{Analysis, Indices, Iteration, Target};
+use dastac::build::BuildOptions;
+use dastac::driver::{Analysis, Indices, Iteration};
 use dastac::iterate::Walking;
 use dastac::run::Runner;
 use dastac::stur::Role;
@@ -12,13 +13,16 @@ use dastac::trips::{FunctionTrips, GoesOver, LoopTrips};
 use crate::sparse::{CONVOLUTIONS, RULES, programs};
 
 /// The loops as they are: what is counted.
-const PLAIN: Target = Target { parallel: false, checked: false, untiled: true };
+/// Loops as they are, on one thread.
+fn plain() -> BuildOptions {
+    BuildOptions { untiled: true, ..BuildOptions::default() }
+}
 
 fn runner(source: &str, walking: Walking, sizes: &[(&str, i64)]) -> Runner {
     let iteration = Iteration { walking, indices: Indices::Narrow };
     let lowered =
         Analysis::of(source).and_then(|analysis| analysis.lay_out()?.lower_for(iteration));
-    let built = lowered.and_then(|lowered| lowered.build(PLAIN));
+    let built = lowered.and_then(|lowered| lowered.build(plain()));
     let built = built.unwrap_or_else(|error| panic!("{error}\n{source}"));
     Runner::new(built, &named(sizes), 1).unwrap()
 }

@@ -25,13 +25,15 @@ mod stream;
 mod workspace;
 
 use self::lanes::Lanes;
+use crate::Result;
 use crate::affine::{self, Leaf, List};
-use crate::{Error, Options, Result};
+use dastac_loops::machine::Machine;
 use dastac_loops::unroll::{Instance, at, expand, holds_at};
 use dastac_loops::{
     BufferId, Condition, Element, For, Function, If, Index, Mark, Mode, Module, Reduction, Stmt,
     Store, StoreMode, SymbolId, Value, VarId, While,
 };
+use dastac_target::{CodeOptions, TargetError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 
@@ -63,7 +65,7 @@ pub(crate) struct Emitted {
 }
 
 /// Writes `module`; accesses are asserted if code is checked.
-pub(crate) fn emit(module: &Module, options: &Options) -> Result<Emitted> {
+pub(crate) fn emit(module: &Module, options: &CodeOptions, machine: &Machine) -> Result<Emitted> {
     let prefix = &options.prefix;
     let mut unit = Unit {
         prefix: prefix.clone(),
@@ -74,16 +76,16 @@ pub(crate) fn emit(module: &Module, options: &Options) -> Result<Emitted> {
         reports: BTreeSet::new(),
         allocates: BTreeMap::new(),
         asks_threads: false,
-        vector_bytes: options.cpu.vector_bytes()?,
-        fuses: options.cpu.fuses()?,
-        gathers: options.cpu.gathers()?,
+        vector_bytes: machine.vector_bytes as usize,
+        fuses: machine.fuses,
+        gathers: machine.gathers,
     };
     let mut exported = Vec::new();
     let owners = call::owners(module);
     for (function, owner) in module.functions.iter().zip(owners) {
         let name = format!("{prefix}{}", function.name);
         if !is_identifier(&name) {
-            return Err(Error::Name(name));
+            return Err(TargetError::Name(name));
         }
         if function.private.is_none() {
             exported.push((name.clone(), function.args.len()));
@@ -699,8 +701,8 @@ impl<'m, 'u> Writer<'m, 'u> {
         let _ = writeln!(self.body, "{:1$}{text}", "", 2 * self.depth);
     }
 
-    fn invalid(&self, what: fmt::Arguments<'_>) -> Error {
-        Error::Invalid(format!("{what}, in `{}`", self.function.name))
+    fn invalid(&self, what: fmt::Arguments<'_>) -> TargetError {
+        TargetError::Invalid(format!("{what}, in `{}`", self.function.name))
     }
 }
 

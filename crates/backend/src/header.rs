@@ -1,15 +1,16 @@
 //! Documented C headers for compiled modules.
 
+use crate::Result;
 use crate::emit::is_identifier;
-use crate::{Error, Result};
 use dastac_loops::{Condition, Element, Function, Index, Mode, Module};
+use dastac_target::TargetError;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// What a header says beside the module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeaderOptions {
-    /// Put in front of every function's name: [`crate::Options::prefix`].
+    /// Put in front of every function's name: [`dastac_target::CodeOptions::prefix`].
     pub prefix: String,
     /// The include guard; made from the prefix or the first function when empty.
     pub guard: String,
@@ -56,7 +57,7 @@ fn guard(module: &Module, options: &HeaderOptions) -> Result<String> {
         ("", Some(first)) => format!("{}{}_H", options.prefix, first.name).to_uppercase(),
         (given, _) => given.to_owned(),
     };
-    if is_identifier(&guard) { Ok(guard) } else { Err(Error::Name(guard)) }
+    if is_identifier(&guard) { Ok(guard) } else { Err(TargetError::Name(guard)) }
 }
 
 /// An enumeration of the parameters' positions.
@@ -93,7 +94,7 @@ fn declaration(
 ) -> Result<()> {
     let name = format!("{}{}", options.prefix, function.name);
     if !is_identifier(&name) {
-        return Err(Error::Name(name));
+        return Err(TargetError::Name(name));
     }
     let names = argument_names(module, function);
     let about = options.functions.get(&function.name).map_or("", String::as_str);
@@ -103,7 +104,7 @@ fn declaration(
         let buffer = module
             .buffers
             .get(id.0 as usize)
-            .ok_or_else(|| Error::Invalid(format!("buffer {} does not exist", id.0)))?;
+            .ok_or_else(|| TargetError::Invalid(format!("buffer {} does not exist", id.0)))?;
         let how = match mode {
             Mode::In => "read",
             Mode::Out => "written",

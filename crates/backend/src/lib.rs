@@ -1,21 +1,21 @@
 //! Loop IR to machine code, through MLIR and LLVM.
 //!
-//! Data flows one way: [`compile`] writes a [`dastac_loops::Module`] as MLIR in the `affine`, `scf`, `arith`
-//! and `memref` dialects, lowers it to LLVM IR, optimises it for one CPU and keeps the object code as
-//! [`Compiled`]. From there:
-//! - [`Compiled::abi`] says what callers must know: the run time (`dastac-runtime`) loads the object into this process
-//!   and calls its functions,
-//! - [`link::shared_library`] makes a shared library of it, [`header::c_header`] declares it to C.
+//! [`CpuTarget`] is the target of this computer's processor. Data flows one way: `emit` prints a
+//! [`dastac_loops::Module`] as MLIR in the `affine`, `scf`, `arith` and `memref` dialects, `mlir` lowers that to MLIR's
+//! LLVM dialect, `llvm` makes optimised machine code of it for one processor. From the artifact
+//! - the run time (`dastac-runtime`) loads the object into a process and calls its functions,
+//! - [`link::shared_library`] makes a shared library, which [`header::c_header`] declares to C.
 //!
 //! Invariants:
 //! - Equal modules and options give equal text and code on one machine.
-//! - Nothing is printed: MLIR's and LLVM's diagnostics come back inside [`Error`].
+//! - Nothing is printed: MLIR's and LLVM's diagnostics come back inside [`TargetError`](dastac_target::TargetError).
 //! - A module whose accesses stay within its buffers' sizes (an invariant of the loop IR) never touches
-//!   memory that the caller did not pass: the run time checks every buffer against [`Compiled::abi`].
+//!   memory that the caller did not pass: the run time checks every buffer against the artifact's interface.
 //!
 //! # Calling convention
 //!
-//! Function `f` of the module becomes two exported C functions, named with [`Options::prefix`] in front:
+//! Function `f` of the module becomes two exported C functions, named with
+//! [`CodeOptions::prefix`](dastac_target::CodeOptions::prefix) in front:
 //! - `void f(const int64_t *params, T0 *b0, T1 *b1, ...)`: the module's symbols in order, then `f`'s buffers
 //!   in order. Buffers must not overlap.
 //! - `void f__packed(const int64_t *params, void *const *buffers)`: the same for callers that know the number
@@ -25,11 +25,8 @@
 #![allow(unsafe_code)]
 
 mod affine;
-mod aligned;
-mod compile;
-mod cpu;
+pub mod cpu;
 mod emit;
-mod error;
 pub mod header;
 pub mod link;
 mod llvm;
@@ -38,10 +35,7 @@ mod mlir;
 #[cfg(test)]
 mod tests;
 
-pub use aligned::{AlignedVec, Scalar};
-pub use compile::{Compiled, OptLevel, Options, compile, warm_up};
-pub use cpu::Cpu;
-pub use error::Error;
+pub use cpu::{CpuTarget, Processor, warm_up};
 pub use llvm::llvm_version;
 
 /// Ends the process at once: no destructors, no `atexit` handlers. For a thread that must stop the process while
@@ -54,5 +48,5 @@ pub fn exit_now(code: i32) -> ! {
     unsafe { _exit(code) }
 }
 
-/// The result of a fallible operation of this crate.
-pub type Result<T> = std::result::Result<T, Error>;
+/// The result of generating code.
+type Result<T> = std::result::Result<T, dastac_target::TargetError>;

@@ -1,10 +1,40 @@
 //! Shared libraries from object code, through the system's C compiler.
 
-use crate::{Error, Result};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+/// There is no shared library.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// The C compiler, needed as a linker, could not be started.
+    #[error("linking needs a C compiler: could not run `{program}`: {source}")]
+    Missing {
+        /// What was run; `CC` in the environment overrides it.
+        program: String,
+        /// Why it failed.
+        source: std::io::Error,
+    },
+    /// The C compiler failed.
+    #[error("`{program}` failed to link {}: {message}", .path.display())]
+    Failed {
+        /// What was run.
+        program: String,
+        /// The file to be made.
+        path: PathBuf,
+        /// What it said.
+        message: String,
+    },
+    /// A file could not be written.
+    #[error("cannot write {}: {source}", .path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+}
 
 /// Makes the shared library `path` of `object`. It exports the module's functions and nothing else, and its
 /// `soname` is the file's name.
@@ -12,8 +42,8 @@ use std::process::{Command, Stdio};
 /// With `openmp`, the name or path of OpenMP's library, the library depends on that one; a folder to look in is only
 /// recorded where the loader does not find it by itself. The compiler is `cc`, or what `CC` says. The file appears
 /// whole or not at all.
-pub fn shared_library(object: &[u8], path: &Path, openmp: Option<&OsStr>) -> Result<()> {
-    let write_error = |source| Error::Write { path: path.to_owned(), source };
+pub fn shared_library(object: &[u8], path: &Path, openmp: Option<&OsStr>) -> Result<(), LinkError> {
+    let write_error = |source| LinkError::Write { path: path.to_owned(), source };
     let name =
         path.file_name().ok_or_else(|| write_error(std::io::ErrorKind::InvalidInput.into()))?;
     let temporary = Temporary::new(path).map_err(write_error)?;
@@ -34,10 +64,10 @@ pub fn shared_library(object: &[u8], path: &Path, openmp: Option<&OsStr>) -> Res
     let result = command
         .stdin(Stdio::null())
         .output()
-        .map_err(|source| Error::LinkerMissing { program: program.clone(), source })?;
+        .map_err(|source| LinkError::Missing { program: program.clone(), source })?;
     if !result.status.success() {
         let message = String::from_utf8_lossy(&result.stderr).trim().to_owned();
-        return Err(Error::Linker { program, path: path.to_owned(), message });
+        return Err(LinkError::Failed { program, path: path.to_owned(), message });
     }
     fs::rename(&output, path).map_err(write_error)
 }

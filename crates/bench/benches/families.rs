@@ -8,7 +8,8 @@
 use std::collections::BTreeMap;
 
 use dastac_bench::figures;
-use dastac_driver::driver::{Analysis, Built, Laid, Target};
+use dastac_driver::build::BuildOptions;
+use dastac_driver::driver::{Analysis, Built, Laid};
 use dastac_driver::run::{facts, symbol_values};
 use dastac_layout::Layout;
 use dastac_stur::program::TensorId;
@@ -62,7 +63,7 @@ fn main() {
 
 fn measure(family: &Family, stages: bool) -> Result<Vec<String>, String> {
     let text = |error: dastac_driver::Error| error.to_string();
-    let target = Target::default();
+    let target = BuildOptions::default();
     let built: Built = Analysis::of(&family.source)
         .and_then(Analysis::lay_out)
         .and_then(Laid::lower)

@@ -8,9 +8,6 @@ pub enum Error {
     /// dastac itself failed.
     #[error(transparent)]
     Driver(#[from] dastac_driver::Error),
-    /// Code could not be generated, loaded or called.
-    #[error(transparent)]
-    Backend(#[from] dastac_backend::Error),
     /// Code could not be run.
     #[error(transparent)]
     Runtime(#[from] dastac_runtime::Error),
@@ -23,6 +20,33 @@ pub enum Error {
     /// A system that dastac is compared with failed.
     #[error("{0}")]
     Peer(String),
+    /// A module for another compiler breaks an invariant of the loop IR.
+    #[error("invalid loop module: {0}")]
+    Invalid(String),
+    /// A compiler could not be started.
+    #[error("comparing needs a C compiler: could not run `{program}`: {source}")]
+    CompilerMissing {
+        /// What was run; `CC` in the environment overrides it.
+        program: String,
+        /// Why it failed.
+        source: std::io::Error,
+    },
+    /// A shared library could not be loaded.
+    #[error("cannot load {}: {message}", .path.display())]
+    Library {
+        /// The file.
+        path: PathBuf,
+        /// What the loader said.
+        message: String,
+    },
+    /// A file could not be written.
+    #[error("cannot write {}: {source}", .path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
     /// Another compiler, for comparison, failed.
     #[error("`{program}` failed with {}: {message}", .path.display())]
     Tool {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dastac_backend::Cpu;
+use dastac_backend::Processor;
 
 use crate::{affinity, probe};
 use serde::{Deserialize, Serialize};
@@ -111,7 +111,7 @@ impl Machine {
             memory: kib * 1024,
             caches: caches(),
             system: file("/proc/sys/kernel/osrelease"),
-            vector_bytes: Cpu::Host.vector_bytes().unwrap_or(0),
+            vector_bytes: Processor::host().machine().vector_bytes as usize,
             versions: versions.into_iter().map(|(k, v)| (k.to_string(), v)).collect(),
             time: now.as_secs(),
             load: load.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0.0),
@@ -139,13 +139,13 @@ impl Rates {
     pub fn measure(threads: usize) -> Result<Rates, Error> {
         let largest =
             usize::try_from(dastac_driver::run::available_memory() / 4).unwrap_or(usize::MAX);
-        let read: Result<Vec<(u64, f64)>, _> = ARRAYS
+        let read: Result<Vec<(u64, f64)>, Error> = ARRAYS
             .iter()
             .filter(|bytes| **bytes <= largest)
             .map(|bytes| Ok((*bytes as u64, probe::read_bandwidth(*bytes, threads)?)))
             .collect();
         let (fma64, fma32) = (probe::fma_rate(false, threads), probe::fma_rate(true, threads));
-        Ok(Rates { threads, fma64, fma32, read: read.map_err(Error::Backend)? })
+        Ok(Rates { threads, fma64, fma32, read: read? })
     }
 
     /// Bytes each second that a computation can read at most whose data takes so many bytes, between the sizes that

@@ -14,7 +14,8 @@ use super::peers;
 use super::results::{Case, Footprint, Measured, Outcome};
 use super::stats::{Sample, Summary};
 use crate::Error;
-use dastac_driver::driver::{Built, Laid, Target};
+use dastac_driver::build::BuildOptions;
+use dastac_driver::driver::{Built, Laid};
 use dastac_driver::run::{Runner, TensorFacts, facts, symbol_values};
 use dastac_elements::Storage;
 
@@ -100,7 +101,7 @@ pub fn measure(job: &Job) -> Result<Case, Error> {
     if job.systems.is_empty() {
         return facts_only(job);
     }
-    let target = Target { parallel: job.threads > 1, ..Target::default() };
+    let target = BuildOptions { parallel: job.threads > 1, ..BuildOptions::default() };
     let laid = analyse(job)?;
     let built = laid.clone().lower()?.build(target)?;
     let mut case = job.case();
@@ -148,7 +149,7 @@ fn facts_only(job: &Job) -> Result<Case, Error> {
             case.tensors = footprints(&laid, &symbols, &facts(&laid, &symbols)?);
             case.bytes = case.tensors.iter().map(|tensor| tensor.packed).sum();
         }
-        let built = laid.lower()?.build(Target::default())?;
+        let built = laid.lower()?.build(BuildOptions::default())?;
         let stages = stages(&built);
         let total = |stages: &[(String, u64)]| stages.iter().map(|(_, ns)| ns).sum::<u64>();
         if case.stages.is_empty() || total(&stages) < total(&case.stages) {

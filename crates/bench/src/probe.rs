@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Barrier, Mutex};
 use std::time::{Duration, Instant};
 
-use dastac_backend::{AlignedVec, Result};
+use dastac_elements::{Element, NoMemory, Storage};
 
 use crate::affinity;
 
@@ -246,14 +246,14 @@ pub fn fma_rate(single: bool, threads: usize) -> f64 {
 ///
 /// # Errors
 /// No memory for the array.
-pub fn read_bandwidth(bytes: usize, threads: usize) -> Result<f64> {
+pub fn read_bandwidth(bytes: usize, threads: usize) -> Result<f64, NoMemory> {
     let (_, kernel, _) = kernels(false);
     // Elements of each thread, so that eight streams of whole steps fit.
     let each = (bytes / 8 / threads).max(2048) / 2048 * 2048;
-    let parts: Result<Vec<AlignedVec<f64>>> = (0..threads)
+    let parts: Result<Vec<Storage>, NoMemory> = (0..threads)
         .map(|_| {
-            let mut part = AlignedVec::zeroed(each)?;
-            part.fill(1.0); // pages that were never written to are all one page of zeros
+            let mut part = Storage::zeroed(Element::F64, each)?;
+            part.fill(|_| 1.0); // pages that were never written to are all one page of zeros
             Ok(part)
         })
         .collect();
@@ -263,7 +263,7 @@ pub fn read_bandwidth(bytes: usize, threads: usize) -> Result<f64> {
     let fastest = [1, 4, 8].into_iter().map(|streams| {
         best(threads, |thread| {
             for _ in 0..repeat {
-                keep(kernel(black_box(&parts[thread]), streams));
+                keep(kernel(black_box(parts[thread].typed()), streams));
             }
         })
     });
@@ -288,9 +288,9 @@ mod tests {
             // 0.5 goes to 1 slowly, in every lane of every chain: a multiply-add is one step of one lane.
             let each = value / (count as f64 / 3.0);
             assert!((each - 0.500_149_985).abs() < 1e-5, "{each}");
-            let data = AlignedVec::<f64>::from_slice(&vec![1.0; 4096]).unwrap();
+            let data = Storage::of_numbers(Element::F64, &[1.0; 4096]).unwrap();
             for streams in [1, 4, 8] {
-                assert_eq!(read(&data, streams), 4096.0);
+                assert_eq!(read(data.typed(), streams), 4096.0);
             }
         }
     }

@@ -9,6 +9,7 @@ use clap_complete::Shell;
 use dastac::driver::{Indices, Iteration};
 use dastac::iterate::Walking;
 
+use super::machine::MachineArgs;
 use super::source::is_prefix;
 
 const EXAMPLES: &str = "\
@@ -318,6 +319,8 @@ pub struct EmitArgs {
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, value_parser = prefix)]
     pub prefix: String,
     #[command(flatten)]
+    pub machine: MachineArgs,
+    #[command(flatten)]
     pub threads: ThreadArgs,
     #[command(flatten)]
     pub schedule: ScheduleArgs,
@@ -385,6 +388,8 @@ pub enum Stage {
     Ast,
     /// Packed layouts: the output of `layout`
     Layout,
+    /// What passes know of the machine: a file for `--machine`
+    Machine,
     /// The computation in the loop IR, with packed subscripts
     Loops,
     /// The same in tiles for this machine's registers and caches
@@ -642,9 +647,8 @@ pub struct BuildArgs {
     /// Put in front of the names of exported functions [default: the name of FILE and an underscore]
     #[arg(long, value_name = "TEXT", value_parser = prefix)]
     pub prefix: Option<String>,
-    /// The CPU to compile for, by LLVM's name, such as x86-64-v3 [default: this machine's]
-    #[arg(long, value_name = "NAME")]
-    pub cpu: Option<String>,
+    #[command(flatten)]
+    pub machine: MachineArgs,
     /// Assert that every access of the generated code stays within its buffer: one that does not is reported, and the
     /// process aborts
     #[arg(long)]

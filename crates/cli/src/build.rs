@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use dastac::backend::{Cpu, Options};
+use dastac::build::BuildOptions;
 use dastac::driver::Indices;
 use dastac::export::{Library, shared_library};
+use dastac::target::Library as Needed;
 
 use super::args::BuildArgs;
 use super::emit::parallel;
@@ -13,7 +14,7 @@ use super::passes::Watch;
 use super::progress::Progress;
 use super::schedule::scheduled;
 use super::source::Source;
-use super::{Outcome, Result, Terminal, output};
+use super::{Outcome, Result, Terminal, machine, output};
 
 enum Kind {
     Shared,
@@ -44,12 +45,11 @@ pub fn build(terminal: &Terminal, args: &BuildArgs) -> Result<Outcome> {
     let library = Library::new(&lowered, &title, &prefix).map_err(failed)?;
     let header = library.c_header().map_err(failed)?;
     progress.stage("generating code");
-    let cpu = match &args.cpu {
-        None => Cpu::Host,
-        Some(name) => Cpu::Named { name: name.clone(), features: Vec::new() },
+    let options = BuildOptions {
+        parallel: parallel(&args.threads),
+        checked: args.checked,
+        ..machine::options(&args.machine)?
     };
-    let (parallel, checked) = (parallel(&args.threads), args.checked);
-    let options = Options { parallel, checked, cpu, ..Options::default() };
     let code = {
         let mut watch = Watch::of(args.passes);
         let code = library.compile_under(&options, &mut watch).map_err(failed)?;
@@ -57,7 +57,7 @@ pub fn build(terminal: &Terminal, args: &BuildArgs) -> Result<Outcome> {
         code
     };
     match kind {
-        Kind::Object => output::file(&args.output, &mut |out| out.write_all(code.object()))?,
+        Kind::Object => output::file(&args.output, &mut |out| out.write_all(&code.code.bytes))?,
         Kind::Shared => {
             progress.stage("linking");
             shared_library(&code, &args.output).map_err(failed)?;
@@ -73,7 +73,8 @@ pub fn build(terminal: &Terminal, args: &BuildArgs) -> Result<Outcome> {
         .iter()
         .map(|function| format!("{prefix}{}", function.name))
         .collect();
-    let openmp = if code.needs_openmp() { "; needs OpenMP's library (libomp) to run" } else { "" };
+    let openmp =
+        if code.needs(Needed::OpenMp) { "; needs OpenMP's library (libomp) to run" } else { "" };
     let mut text = format!("{}: {}{openmp}\n", args.output.display(), functions.join(", "));
     if let Some(path) = &args.header {
         text += &format!("{}: how to call them\n", path.display());

@@ -3,10 +3,11 @@
 use std::fmt::Write;
 use std::io::IsTerminal;
 
-use dastac::backend::Options;
-use dastac::driver::{Indices, Lowered, Target};
+use dastac::build::BuildOptions;
+use dastac::driver::{Indices, Lowered};
 use dastac::export::Library;
 use dastac::stur::infer::Inferred;
+use dastac::target::{CodeOptions, file};
 
 use super::args::{EmitArgs, Stage, ThreadArgs, Wanted};
 use super::failure::Failure;
@@ -14,7 +15,7 @@ use super::passes::{Watch, known};
 use super::progress::Progress;
 use super::schedule::scheduled;
 use super::source::Source;
-use super::{Outcome, Result, Terminal, infer, layout, output};
+use super::{Outcome, Result, Terminal, infer, layout, machine, output};
 
 /// Prints what a stage made of a program.
 pub fn emit(terminal: &Terminal, args: &EmitArgs) -> Result<Outcome> {
@@ -50,7 +51,14 @@ fn stage(
         Wanted::Stage(stage) => (*stage, None),
         Wanted::After(pass) => (Stage::Tiled, Some(known(pass)?)),
     };
+    let is_after = until.is_some();
     let mut watch = Watch::until(args.passes, until);
+    // What `run` compiles for as many threads.
+    let options =
+        BuildOptions { parallel: parallel(&args.threads), ..machine::options(&args.machine)? };
+    if stage == Stage::Machine {
+        return Ok(file::print(&options.machine(&options.code())).into_bytes());
+    }
     let analysis = scheduled(terminal, source, &args.schedule, progress)?;
     match stage {
         Stage::Inferred => return Ok(infer::structures(&analysis.inferred, source)?.into_bytes()),
@@ -65,41 +73,43 @@ fn stage(
     progress.stage("building loops");
     let iteration = args.walking.iteration(Indices::Narrow);
     let lowered = laid.lower_for(iteration).map_err(failed)?;
-    // What `run` compiles for as many threads.
-    let target = Target { parallel: parallel(&args.threads), ..Target::default() };
     match stage {
         Stage::Ast => return Ok(asts(&lowered).into_bytes()),
         Stage::Loops => return Ok(format!("{}", lowered.kernel.module).into_bytes()),
         Stage::Tiled => {
-            let (tiled, _) = lowered.tiled_under(target, &mut watch).map_err(failed)?;
+            let mut module = lowered.kernel.module.clone();
+            if is_after {
+                options.fit(&mut module, &options.code(), &mut watch).map_err(failed)?;
+            } else {
+                options.tile(&mut module, &mut watch).map_err(failed)?;
+            }
             watch.finish()?;
-            return Ok(format!("{tiled}").into_bytes());
+            return Ok(format!("{module}").into_bytes());
         }
         _ => {}
     }
     progress.stage("generating code");
-    let options = Options { prefix: args.prefix.clone(), ..target.options() };
-    let backend = |error: dastac::backend::Error| failed(error.into());
     match stage {
         Stage::Object | Stage::Header => {
             let library = Library::new(&lowered, &source.name, &args.prefix).map_err(failed)?;
             if stage == Stage::Header {
                 return Ok(library.c_header().map_err(failed)?.into_bytes());
             }
-            let code = library.compile_under(&options, &mut watch).map_err(failed)?;
+            let artifact = library.compile_under(&options, &mut watch).map_err(failed)?;
             watch.finish()?;
-            Ok(code.object().to_vec())
+            Ok(artifact.code.bytes)
         }
         stage => {
-            let (tiled, _) = lowered.tiled_under(target, &mut watch).map_err(failed)?;
+            let (fitted, _) = lowered.fitted(&options, &mut watch).map_err(failed)?;
             watch.finish()?;
-            let code = dastac::backend::compile(&tiled, &options).map_err(backend)?;
-            let text = match stage {
-                Stage::Mlir => Ok(code.mlir().to_string()),
-                Stage::Llvm => code.llvm_ir(),
-                _ => code.assembly(),
+            let code = CodeOptions { prefix: args.prefix.clone(), ..options.code() };
+            let name = match stage {
+                Stage::Mlir => "mlir",
+                Stage::Llvm => "llvm",
+                _ => "asm",
             };
-            Ok(text.map_err(backend)?.into_bytes())
+            let text = options.target.text(&fitted, &code, name);
+            Ok(text.map_err(|error| failed(error.into()))?.into_bytes())
         }
     }
 }

@@ -71,7 +71,8 @@ impl Failure {
             Error::Sched(
                 SchedError::Poly(error) | SchedError::Layout(LayoutError::Poly(error)),
             ) => poly(&error, text),
-            Error::Backend(error) => backend(&error, text),
+            Error::Target(error) => target(&error, text),
+            Error::Link(error) => link(&error, text),
             Error::Runtime(error) => runtime(&error, text),
             Error::MissingSymbol(name) => {
                 Failure::user(text).hint(format!("`-p {name}=..` gives it one"))
@@ -109,18 +110,24 @@ fn poly(error: &dastac::poly::Error, text: String) -> Failure {
     }
 }
 
-fn backend(error: &dastac::backend::Error, text: String) -> Failure {
-    use dastac::backend::Error;
+fn target(error: &dastac::target::TargetError, text: String) -> Failure {
+    use dastac::target::TargetError;
     match error {
-        Error::Name(_) => Failure::user(text).hint("`--prefix` sets the start of the names"),
-        Error::UnknownCpu { .. }
-        | Error::UnknownFeature(_)
-        | Error::Memory { .. }
-        | Error::Linker { .. }
-        | Error::Write { .. } => Failure::user(text),
-        Error::LinkerMissing { .. } => Failure::user(text)
+        TargetError::Name(_) => Failure::user(text).hint("`--prefix` sets the start of the names"),
+        TargetError::UnknownCpu { .. }
+        | TargetError::UnknownFeature(_)
+        | TargetError::Illegal { .. }
+        | TargetError::UnknownStage { .. } => Failure::user(text),
+        TargetError::Invalid(_) | TargetError::Generator { .. } => Failure::Defect(text),
+    }
+}
+
+fn link(error: &dastac::backend::link::LinkError, text: String) -> Failure {
+    use dastac::backend::link::LinkError;
+    match error {
+        LinkError::Missing { .. } => Failure::user(text)
             .hint("install a C compiler (Debian: gcc), name one in CC, or make an object file (`-o kernel.o`)"),
-        _ => Failure::Defect(text),
+        LinkError::Failed { .. } | LinkError::Write { .. } => Failure::user(text),
     }
 }
 

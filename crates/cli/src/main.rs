@@ -16,6 +16,7 @@ mod inputs;
 mod inspect;
 mod json;
 mod layout;
+mod machine;
 mod npy;
 mod output;
 mod passes;

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use dastac::driver::{SEQUENCES, registry};
+use dastac::build::BuildOptions;
 use dastac::loops::Module;
-use dastac::loops::passes::{Flow, Observer, Pass, PassError, Times, Verified};
+use dastac::loops::passes::{Flow, Observer, Pass, PassError, SIMPLIFY, Times, Verified};
 
 use super::args::PassArgs;
 use super::failure::Failure;
@@ -19,9 +19,10 @@ pub fn passes() -> Result<Outcome> {
 
 /// All passes, sequence after sequence.
 fn text() -> String {
-    let registry = registry();
+    let options = BuildOptions::default();
+    let (registry, own) = (options.registry(), options.sequences(&options.code()));
     let mut text = String::new();
-    for sequence in SEQUENCES {
+    for sequence in [SIMPLIFY].into_iter().chain(own) {
         let _ = writeln!(text, "{}:", sequence.name);
         for pass in sequence.passes.iter().filter_map(|name| registry.find(name).ok()) {
             let Pass { name, about, example, .. } = pass;
@@ -34,7 +35,7 @@ fn text() -> String {
 
 /// The pass of a name.
 pub fn known(name: &str) -> Result<&'static str> {
-    let found = registry().find(name).map(|pass| pass.name);
+    let found = BuildOptions::default().registry().find(name).map(|pass| pass.name);
     found.map_err(|error| Failure::usage(error.to_string()).hint("`dastac passes` lists all"))
 }
 

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dastac::driver::{Analysis, Built, Indices, Iteration, Target};
+use dastac::build::BuildOptions;
+use dastac::driver::{Analysis, Built, Indices, Iteration};
 use dastac::dynamic::is_wide;
 use dastac::formats;
 use dastac::formats::io::{FileKind, ReadOptions};
@@ -36,7 +37,8 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     let plan = Plan::new(&analysis, &args.symbols, files, &source)?;
     let threads = threads(terminal, &args.threads);
     drop(warm_up);
-    let target = Target { parallel: threads > 1, checked: args.checked, ..Target::default() };
+    let target =
+        BuildOptions { parallel: threads > 1, checked: args.checked, ..BuildOptions::default() };
     let iteration = args.walking.iteration(indices(&plan.inputs));
     let built = compile(analysis, (target, iteration, args.passes), &source, &progress)?;
     super::watchdog::stop();
@@ -225,7 +227,7 @@ pub fn threads(terminal: &Terminal, args: &ThreadArgs) -> usize {
 
 fn compile(
     analysis: Analysis,
-    (target, iteration, passes): (Target, Iteration, PassArgs),
+    (target, iteration, passes): (BuildOptions, Iteration, PassArgs),
     source: &Source,
     progress: &Progress,
 ) -> Result<Built> {

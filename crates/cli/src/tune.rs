@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use dastac::driver::{Built, Target};
+use dastac::build::BuildOptions;
+use dastac::driver::Built;
 use dastac::formats::io::ReadOptions;
 use dastac::run::Runner;
 use dastac::stur::Program;
@@ -62,7 +63,7 @@ pub fn tune(terminal: &Terminal, args: &TuneArgs) -> Result<Outcome> {
     let plan =
         Plan::new(&analysis, &args.symbols, (&args.inputs, &[], &ReadOptions::default()), &source)?;
     let threads = threads(terminal, &args.threads);
-    let target = Target { parallel: threads > 1, ..Target::default() };
+    let target = BuildOptions { parallel: threads > 1, ..BuildOptions::default() };
     progress.stage("finding layouts");
     let laid = analysis.lay_out().map_err(failed)?;
     progress.stage("generating code");

@@ -5,11 +5,9 @@
 
 use std::time::{Duration, Instant};
 
-use dastac_backend::{Compiled, Cpu, Options};
 use dastac_iterate::Walking;
 use dastac_layout::Layout;
-use dastac_loops::machine::Machine;
-use dastac_loops::passes::{self, Flow, Observer, Pipeline, Registry, Sequence};
+use dastac_loops::passes::{Flow, Observer};
 use dastac_loops::{Element, Module};
 use dastac_poly::Context;
 use dastac_sched::trips::Counting;
@@ -17,8 +15,10 @@ use dastac_sched::validate::{Check, validate};
 use dastac_sched::{Kernel, Movement};
 use dastac_stur::infer::{Inferred, infer};
 use dastac_stur::{Diagnostic, TensorId};
+use dastac_target::Artifact;
 
 use crate::Error;
+use crate::build::BuildOptions;
 
 /// How long each stage took, in order.
 #[derive(Clone, Debug, Default)]
@@ -176,78 +176,29 @@ pub struct Lowered {
     pub indices: Indices,
 }
 
-/// The sequences of passes that a program's loops go through: the first while they are built, the others before code is generated.
-pub const SEQUENCES: [Sequence; 3] = [passes::SIMPLIFY, dastac_iterate::LOWER, passes::TILE];
-
-/// All passes over loops, of all crates.
-pub fn registry() -> Registry {
-    let own = passes::ALL.iter().copied();
-    Registry::of(&own.chain([dastac_iterate::PASSES]).collect::<Vec<_>>())
-}
-
-/// What code to generate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Target {
-    /// Run parallel loops on several threads (needs OpenMP's library at run time).
-    pub parallel: bool,
-    /// Assert that every access stays within its buffer ([`Options::checked`]).
-    pub checked: bool,
-    /// Execute the loops as they are: no tiles for registers and caches.
-    pub untiled: bool,
-}
-
-impl Target {
-    /// How code for it is generated.
-    pub fn options(self) -> Options {
-        let Target { parallel, checked, .. } = self;
-        Options { parallel, checked, ..Options::default() }
-    }
-
-    /// What becomes of the loops before code is generated.
+impl Lowered {
+    /// The computation in tiles, unless it is to stay as it is.
     ///
     /// # Errors
     /// A sequence that names a pass that does not exist.
-    pub fn pipeline(self) -> Result<Pipeline, Error> {
-        let tile = [dastac_iterate::LOWER, passes::TILE];
-        let sequences = if self.untiled { &tile[..1] } else { &tile[..] };
-        Ok(Pipeline::of(&registry(), sequences)?)
+    pub fn tiled(&self, options: &BuildOptions) -> Result<Module, Error> {
+        let mut module = self.kernel.module.clone();
+        options.tile(&mut module, &mut ())?;
+        Ok(module)
     }
 
-    /// Runs these passes on the loops of a machine while an observer looks on.
-    ///
-    /// # Errors
-    /// As [`Target::pipeline`]; what the observer finds.
-    pub fn rewrite(
-        self,
-        module: &mut Module,
-        machine: &Machine,
-        observer: &mut dyn Observer,
-    ) -> Result<Flow, Error> {
-        Ok(self.pipeline()?.run(module, &passes::Context::of(machine), observer)?)
-    }
-}
-
-impl Lowered {
-    /// The computation as it is compiled: in tiles for this machine, unless it is to stay as it is.
-    ///
-    /// # Errors
-    /// A processor that LLVM does not know.
-    pub fn tiled(&self, target: Target) -> Result<Module, Error> {
-        Ok(self.tiled_under(target, &mut ())?.0)
-    }
-
-    /// As [`Lowered::tiled`], while an observer looks on, which may stop it: then the passes so far have run.
+    /// The computation as it is compiled: after all passes of the target, while an observer looks on, which may stop
+    /// them.
     ///
     /// # Errors
     /// As [`Lowered::tiled`]; what the observer finds.
-    pub fn tiled_under(
+    pub fn fitted(
         &self,
-        target: Target,
+        options: &BuildOptions,
         observer: &mut dyn Observer,
     ) -> Result<(Module, Flow), Error> {
         let mut module = self.kernel.module.clone();
-        let machine = Cpu::Host.machine(target.parallel)?;
-        let flow = target.rewrite(&mut module, &machine, observer)?;
+        let flow = options.fit(&mut module, &options.code(), observer)?;
         Ok((module, flow))
     }
 
@@ -268,47 +219,35 @@ impl Lowered {
         Ok(validate(&analysis.inferred, &self.laid.layouts, &self.kernel.module)?)
     }
 
-    /// Generates machine code for this machine.
+    /// Generates code for the target.
     ///
     /// # Errors
-    /// As [`Lowered::tiled`]; failures of MLIR and LLVM.
-    pub fn build(self, target: Target) -> Result<Built, Error> {
-        self.build_under(target, &mut ())
+    /// Loops that the target cannot take; a failure of its code generator.
+    pub fn build(self, options: BuildOptions) -> Result<Built, Error> {
+        self.build_under(options, &mut ())
     }
 
     /// As [`Lowered::build`], while an observer looks on the passes.
     ///
     /// # Errors
     /// As [`Lowered::build`]; what the observer finds.
-    pub fn build_under(self, target: Target, observer: &mut dyn Observer) -> Result<Built, Error> {
-        let machine = Cpu::Host.machine(target.parallel)?;
-        self.build_as_for(target, &machine, observer)
-    }
-
-    /// Generates machine code for this machine, from loops that are rewritten for another description of it.
-    ///
-    /// # Errors
-    /// As [`Lowered::build_under`].
-    pub fn build_as_for(
+    pub fn build_under(
         self,
-        target: Target,
-        machine: &Machine,
+        options: BuildOptions,
         observer: &mut dyn Observer,
     ) -> Result<Built, Error> {
         let mut lowered = self;
-        let options = target.options();
         let start = Instant::now();
-        let mut tiled = lowered.kernel.module.clone();
-        target.rewrite(&mut tiled, machine, observer)?;
+        let (fitted, _) = lowered.fitted(&options, observer)?;
         lowered.laid.analysis.timings.0.push(("tile", start.elapsed()));
-        let code = dastac_backend::compile(&tiled, &options)?;
+        let generated = options.target.generate(&fitted, &options.code())?;
         // MLIR's text is parsed as well: stages' names stay distinct.
-        let stages = code.timings().iter().map(|(stage, time)| match *stage {
-            "parse" => ("read", *time),
-            stage => (stage, *time),
+        let stages = generated.timings.into_iter().map(|(stage, time)| match stage {
+            "parse" => ("read", time),
+            stage => (stage, time),
         });
         lowered.laid.analysis.timings.0.extend(stages);
-        Ok(Built { lowered, code, target })
+        Ok(Built { lowered, code: generated.artifact, options })
     }
 
     /// Builds the data movement between dense arrays and packed buffers, as loops.
@@ -326,12 +265,12 @@ pub struct Built {
     /// The stage before.
     pub lowered: Lowered,
     /// The code of the computation (data movement is generated when it is needed).
-    pub code: Compiled,
+    pub code: Artifact,
     /// What it was built for.
-    pub target: Target,
+    pub options: BuildOptions,
 }
 
 /// From text to machine code.
-pub fn compile(source: &str, target: Target) -> Result<Built, Error> {
-    Analysis::of(source)?.lay_out()?.lower()?.build(target)
+pub fn compile(source: &str, options: BuildOptions) -> Result<Built, Error> {
+    Analysis::of(source)?.lay_out()?.lower()?.build(options)
 }

@@ -20,9 +20,12 @@ pub enum Error {
     /// Memory for a tensor could not be had.
     #[error(transparent)]
     NoMemory(#[from] dastac_elements::NoMemory),
-    /// Code could not be generated.
+    /// There is no code for the target.
     #[error(transparent)]
-    Backend(#[from] dastac_backend::Error),
+    Target(#[from] dastac_target::TargetError),
+    /// A shared library could not be made.
+    #[error(transparent)]
+    Link(#[from] dastac_backend::link::LinkError),
     /// Code could not be loaded or called.
     #[error(transparent)]
     Runtime(#[from] dastac_runtime::Error),

@@ -5,7 +5,7 @@
 //! from the same layouts; buffer `k` is tensor `k`'s.
 
 use dastac_backend::header::{HeaderOptions, c_header};
-use dastac_backend::{Compiled, Options, link};
+use dastac_backend::link;
 use dastac_formats::level::Role as ArrayRole;
 use dastac_iterate::Structure;
 use dastac_loops::passes::Observer;
@@ -13,9 +13,11 @@ use dastac_loops::{BufferId, Module};
 use dastac_sched::{Assembled, KERNEL, Kernel, PREPARE, Stored};
 use dastac_stur::Role;
 use dastac_stur::program::Element;
+use dastac_target::{Artifact, CodeOptions, Library as Needed};
 
 use crate::Error;
-use crate::driver::{Lowered, Target};
+use crate::build::BuildOptions;
+use crate::driver::Lowered;
 
 /// The functions of a library and what its header says about them.
 #[derive(Clone, Debug)]
@@ -71,11 +73,11 @@ impl Library {
         Ok(c_header(&self.module, &self.header)?)
     }
 
-    /// Generates the code. Its exported names begin with the prefix of the header, whatever `options` say.
+    /// Generates the code. Its exported names begin with the prefix of the header.
     ///
     /// # Errors
-    /// A failure of MLIR or LLVM.
-    pub fn compile(&self, options: &Options) -> Result<Compiled, Error> {
+    /// Loops that the target cannot take; a failure of its code generator.
+    pub fn compile(&self, options: &BuildOptions) -> Result<Artifact, Error> {
         self.compile_under(options, &mut ())
     }
 
@@ -85,25 +87,23 @@ impl Library {
     /// As [`Library::compile`]; what the observer finds.
     pub fn compile_under(
         &self,
-        options: &Options,
+        options: &BuildOptions,
         observer: &mut dyn Observer,
-    ) -> Result<Compiled, Error> {
-        let options = Options { prefix: self.header.prefix.clone(), ..options.clone() };
+    ) -> Result<Artifact, Error> {
+        let code = CodeOptions { prefix: self.header.prefix.clone(), ..options.code() };
         let mut module = self.module.clone();
-        let Options { parallel, checked, .. } = options;
-        let target = Target { parallel, checked, untiled: false };
-        target.rewrite(&mut module, &options.cpu.machine(parallel)?, observer)?;
-        Ok(dastac_backend::compile(&module, &options)?)
+        options.fit(&mut module, &code, observer)?;
+        Ok(options.target.generate(&module, &code)?.artifact)
     }
 }
 
-/// Makes a shared library of compiled code.
+/// Makes a shared library of code for this kind of computer.
 ///
 /// # Errors
 /// No linker; a file that cannot be written.
-pub fn shared_library(code: &Compiled, path: &std::path::Path) -> Result<(), Error> {
-    let openmp = if code.needs_openmp() { Some(dastac_runtime::openmp::place()?) } else { None };
-    Ok(link::shared_library(code.object(), path, openmp.as_deref())?)
+pub fn shared_library(artifact: &Artifact, path: &std::path::Path) -> Result<(), Error> {
+    let openmp = artifact.needs(Needed::OpenMp).then(dastac_runtime::openmp::place).transpose()?;
+    Ok(link::shared_library(&artifact.code.bytes, path, openmp.as_deref())?)
 }
 
 /// What the arrays of a dynamic tensor are.

@@ -6,6 +6,7 @@
 //! - [`schedule`] and [`tune`]: schedules in files, and the search for them.
 //! - [`trips`]: how often every loop runs.
 
+pub mod build;
 pub mod driver;
 pub mod dynamic;
 mod error;
@@ -13,6 +14,7 @@ pub mod export;
 mod results;
 pub mod run;
 pub mod schedule;
+pub mod targets;
 pub mod trips;
 pub mod tune;
 

@@ -7,7 +7,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use dastac_backend::{Compiled, OptLevel, Options};
 use dastac_elements::{Storage, View};
 use dastac_formats::level::LevelBuffers;
 use dastac_formats::storage::LevelData;
@@ -20,6 +19,7 @@ use dastac_stur::Role;
 use dastac_stur::infer::Read;
 use dastac_stur::program::{Element, TensorId};
 use dastac_stur::reference::{Dense, Evaluator};
+use dastac_target::Artifact;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -141,8 +141,8 @@ impl TensorFacts {
 }
 
 /// Machine code in this process.
-pub(crate) fn load(compiled: &Compiled) -> Result<Code, Error> {
-    Ok(Code::load(compiled.abi(), compiled.object())?)
+pub(crate) fn load(artifact: &Artifact) -> Result<Code, Error> {
+    Ok(Code::load(artifact.abi.clone(), &artifact.code.bytes)?)
 }
 
 /// A compiled program with its memory.
@@ -387,13 +387,8 @@ impl Runner {
             let start = Instant::now();
             let movement = self.built.lowered.movement()?;
             // Copies are bound by memory: LLVM's whole effort would only delay them.
-            let options = Options {
-                parallel: self.built.target.parallel,
-                checked: self.built.target.checked,
-                opt_level: OptLevel::O1,
-                ..Options::default()
-            };
-            let code = dastac_backend::compile(&movement.module, &options)?;
+            let options = &self.built.options;
+            let code = options.generate(movement.module, &options.plain_code())?.artifact;
             let code = load(&code)?;
             self.moves =
                 Some(Moves { code, functions: movement.functions, compile: start.elapsed() });

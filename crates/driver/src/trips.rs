@@ -7,7 +7,8 @@
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use std::collections::BTreeMap;
-//! use dastac::driver::{Target, compile};
+//! use dastac::build::BuildOptions;
+//! use dastac::driver::compile;
 //! use dastac::run::Runner;
 //! use dastac::formats::{Build, Entries, Format, Tensor};
 //! use dastac::elements::Storage;
@@ -19,7 +20,7 @@
 //!      I:D(x) := (0 <= x < N + 2)
 //!      I:F := csf
 //!      F:D(r) := (0 <= r < 3)",
-//!     Target::default(),
+//!     BuildOptions::default(),
 //! )?;
 //! let mut runner = Runner::new(built, &BTreeMap::from([("N".into(), 1000)]), 1)?;
 //! let signal = runner.built().lowered.laid.analysis.inferred.program.find("I").unwrap();
@@ -35,12 +36,12 @@
 
 use std::collections::BTreeSet;
 
-use dastac_backend::Options;
 use dastac_iterate::{Over, Walk};
 use dastac_runtime::{Argument, Code};
 use dastac_sched::Walked;
 use dastac_sched::trips::{Counting, Loop, LoopOver};
 use dastac_stur::TensorId;
+use dastac_target::CodeOptions;
 
 use crate::Error;
 use crate::driver::Built;
@@ -138,8 +139,9 @@ pub(crate) struct Counters {
 impl Counters {
     fn new(built: &Built) -> Result<Counters, Error> {
         let counting = built.lowered.counting()?;
-        let options = Options { parallel: false, ..built.target.options() };
-        let code = load(&dastac_backend::compile(&counting.module, &options)?)?;
+        let options = &built.options;
+        let code = CodeOptions { parallel: false, untiled: true, ..options.code() };
+        let code = load(&options.generate(counting.module.clone(), &code)?.artifact)?;
         Ok(Counters { counting, code })
     }
 }

@@ -1,13 +1,13 @@
 //! Why there is no code.
 
-use dastac_loops::{Element, ParallelLevel, Space, VerifyError};
+use dastac_loops::{Element, ParallelLevel, Space};
 
 /// A failure between a module and its code.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
     /// The module breaks an invariant of the loop IR.
-    #[error("invalid loop module: {}", list(.0))]
-    Invalid(Vec<VerifyError>),
+    #[error("invalid loop module: {0}")]
+    Invalid(String),
     /// The target cannot take something that the module says.
     #[error("no code for {target}: {}", list(.reasons))]
     Illegal {

@@ -16,7 +16,10 @@ use crate::{Illegal, TargetError};
 /// # Errors
 /// All violations, or all that the machine does not have.
 pub fn check(module: &Module, machine: &Machine, target: &str) -> Result<(), TargetError> {
-    verify(module).map_err(TargetError::Invalid)?;
+    verify(module).map_err(|errors| {
+        let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        TargetError::Invalid(all.join("; "))
+    })?;
     let mut reasons = spaces(module, machine);
     for function in &module.functions {
         reasons.extend(arguments(module, function));

@@ -16,7 +16,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dastac::Error;
-use dastac::driver::{Analysis, Laid, Lowered, Target};
+use dastac::build::BuildOptions;
+use dastac::driver::{Analysis, Laid, Lowered};
 use dastac::elements::Storage;
 use dastac::formats::{Build, Entries, Tensor};
 use dastac::iterate::lower;
@@ -130,9 +131,9 @@ fn check(source: &str, rng: &mut ChaCha8Rng, seed: u64) -> Outcome {
     let program = &lowered.laid.analysis.inferred.program;
     let mut runner = match seed.is_multiple_of(NATIVE) {
         true => {
-            let target = Target { parallel: rng.random(), ..Target::default() };
-            let built = lowered.clone().build(target).map_err(|error| error.to_string())?;
+            let target = BuildOptions { parallel: rng.random(), ..BuildOptions::default() };
             let threads = 1 + usize::from(target.parallel);
+            let built = lowered.clone().build(target).map_err(|error| error.to_string())?;
             let sizes = symbols(program, 0, 0);
             Some(Runner::new(built, &sizes, threads).map_err(|error| error.to_string())?)
         }

@@ -13,8 +13,8 @@ use llvm_sys::transforms::pass_builder::*;
 use llvm_sys::{LLVMAttributeFunctionIndex, LLVMDiagnosticSeverity, LLVMLinkage};
 use melior::ir::Module;
 
-use super::{Spec, TargetMachine, c_string, check, take_message};
-use crate::{Error, Result};
+use super::{Spec, TargetMachine, c_string, check, failed, take_message};
+use crate::Result;
 
 /// An LLVM module in a context of its own.
 pub(crate) struct Code {
@@ -61,7 +61,7 @@ impl Code {
             );
             if translated.is_null() {
                 let message = code.diagnostics.take().join("; ");
-                return Err(Error::Llvm { stage, message });
+                return Err(failed(stage, message));
             }
             code.module = translated.cast();
             let triple = c_string(&machine.spec.triple);
@@ -243,7 +243,7 @@ impl Code {
             let broken = LLVMVerifyModule(self.module, action, &mut message);
             (broken != 0, take_message(message))
         };
-        if broken { Err(Error::Llvm { stage: "verify the module", message }) } else { Ok(()) }
+        if broken { Err(failed("verify the module", message)) } else { Ok(()) }
     }
 
     pub fn optimise(&self, machine: &TargetMachine, level: u8) -> Result<()> {
@@ -266,23 +266,23 @@ impl Code {
         let (mut message, mut buffer) = (null_mut(), null_mut());
         // SAFETY: module and machine are alive; the buffer is read only after success and disposed of once.
         unsafe {
-            let failed = LLVMTargetMachineEmitToMemoryBuffer(
+            let broken = LLVMTargetMachineEmitToMemoryBuffer(
                 machine.raw,
                 self.module,
                 kind,
                 &mut message,
                 &mut buffer,
             );
-            if failed != 0 {
+            if broken != 0 {
                 let message = take_message(message);
-                return Err(Error::Llvm { stage: "generate code", message });
+                return Err(failed("generate code", message));
             }
             let start = LLVMGetBufferStart(buffer).cast::<u8>();
             let bytes = std::slice::from_raw_parts(start, LLVMGetBufferSize(buffer)).to_vec();
             LLVMDisposeMemoryBuffer(buffer);
             match self.diagnostics.take().as_slice() {
                 [] => Ok(bytes),
-                list => Err(Error::Llvm { stage: "generate code", message: list.join("; ") }),
+                list => Err(failed("generate code", list.join("; "))),
             }
         }
     }

@@ -4,8 +4,8 @@ use std::ptr::null_mut;
 
 use llvm_sys::target_machine::*;
 
-use super::{Spec, c_string, initialize, take_message};
-use crate::{Error, Result};
+use super::{Spec, c_string, failed, initialize, take_message};
+use crate::Result;
 
 /// A code generator for one processor.
 pub(crate) struct TargetMachine {
@@ -22,7 +22,7 @@ impl TargetMachine {
         // SAFETY: the strings outlive the calls; `found` is read only after success.
         let raw = unsafe {
             if LLVMGetTargetFromTriple(triple.as_ptr(), &mut found, &mut message) != 0 {
-                return Err(Error::Llvm { stage, message: take_message(message) });
+                return Err(failed(stage, take_message(message)));
             }
             LLVMCreateTargetMachine(
                 found,
@@ -41,7 +41,7 @@ impl TargetMachine {
         };
         if raw.is_null() {
             let message = format!("no code generator for {} on {}", spec.cpu, spec.triple);
-            return Err(Error::Llvm { stage, message });
+            return Err(failed(stage, message));
         }
         Ok(TargetMachine { raw, spec })
     }

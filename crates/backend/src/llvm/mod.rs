@@ -14,7 +14,9 @@ use llvm_sys::error::{LLVMDisposeErrorMessage, LLVMErrorRef, LLVMGetErrorMessage
 use llvm_sys::target::*;
 use llvm_sys::target_machine::*;
 
-use crate::{Error, Result};
+use dastac_target::TargetError;
+
+use crate::Result;
 
 pub(crate) use code::Code;
 pub(crate) use machine::TargetMachine;
@@ -100,7 +102,12 @@ pub(crate) unsafe fn check(error: LLVMErrorRef, stage: &'static str) -> Result<(
         LLVMDisposeErrorMessage(message);
         text
     };
-    Err(Error::Llvm { stage, message })
+    Err(failed(stage, message))
+}
+
+/// LLVM did not do what it was asked to.
+fn failed(stage: &'static str, message: String) -> TargetError {
+    TargetError::Generator { tool: "LLVM", stage, message }
 }
 
 /// A C string; the inputs are generated names and never hold a zero byte.

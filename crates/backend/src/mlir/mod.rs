@@ -9,6 +9,7 @@ mod schedule;
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use dastac_target::TargetError;
 use melior::Context;
 use melior::diagnostic::{Diagnostic, DiagnosticHandlerId, DiagnosticSeverity};
 use melior::ir::Module;
@@ -16,8 +17,8 @@ use melior::pass::PassManager;
 use melior::utility::parse_pass_pipeline;
 
 use self::schedule::schedule;
+use crate::Result;
 use crate::emit::Emitted;
-use crate::{Error, Result};
 
 /// Loops as MLIR knows them best, down to `scf`. (Not `affine-loop-invariant-code-motion`: it moves a loop
 /// out of the one whose variable its bounds mention.)
@@ -35,6 +36,11 @@ const LLVM: &str = "convert-scf-to-cf,finalize-memref-to-llvm{use-aligned-alloc=
 /// The end of the pipeline, with and without OpenMP.
 const FINISH_OPENMP: &str = "convert-openmp-to-llvm,reconcile-unrealized-casts,canonicalize,cse";
 const FINISH: &str = "reconcile-unrealized-casts,canonicalize,cse";
+
+/// MLIR did not do what it was asked to.
+fn failed(stage: &'static str, message: String) -> TargetError {
+    TargetError::Generator { tool: "MLIR", stage, message }
+}
 
 /// A context in use by this thread; it collects diagnostics.
 pub(crate) struct Session {
@@ -61,8 +67,8 @@ impl Session {
         self.context.as_ref().expect("a session holds its context until it is dropped")
     }
 
-    fn error(&self, stage: &'static str) -> Error {
-        Error::Mlir { stage, diagnostics: self.diagnostics.take() }
+    fn error(&self, stage: &'static str) -> TargetError {
+        failed(stage, self.diagnostics.take().join("; "))
     }
 
     /// Parses and verifies.
@@ -87,9 +93,8 @@ impl Session {
         // A pass that breaks the module must end in an error: the translation to LLVM trusts its input.
         manager.enable_verifier(true);
         let pipeline = format!("builtin.module({pipeline})");
-        parse_pass_pipeline(manager.as_operation_pass_manager(), &pipeline).map_err(|error| {
-            Error::Mlir { stage: "set up the pipeline", diagnostics: vec![error.to_string()] }
-        })?;
+        parse_pass_pipeline(manager.as_operation_pass_manager(), &pipeline)
+            .map_err(|error| failed("set up the pipeline", error.to_string()))?;
         manager.run(module).map_err(|_| self.error("lower the module"))
     }
 }

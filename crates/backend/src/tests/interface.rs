@@ -1,7 +1,6 @@
 //! The calls' checks, the errors, the text forms.
 
 use super::*;
-use crate::OptLevel;
 
 fn message<T, E: ToString>(result: Result<T, E>) -> String {
     result.err().expect("an error").to_string()
@@ -90,7 +89,7 @@ fn invalid_modules_are_errors() {
 
 /// Compiled for a processor whose vectors are the same on every machine.
 fn plain(module: &Module) -> Compiled {
-    let cpu = Cpu::Named { name: "x86-64".to_owned(), features: Vec::new() };
+    let cpu = CpuTarget::named("x86-64").unwrap();
     compile(module, &Options { cpu, ..Options::default() }).unwrap()
 }
 
@@ -246,7 +245,7 @@ fn mlir_text() {
             return
           }
         }
-    "#]].assert_eq(plain(&kernels::triangular()).mlir());
+    "#]].assert_eq(&plain(&kernels::triangular()).text("mlir"));
     expect_test::expect![[r#"
         !f64s = memref<281474976710656xf64>
         !f32s = memref<281474976710656xf32>
@@ -289,18 +288,18 @@ fn mlir_text() {
             return
           }
         }
-    "#]].assert_eq(compiled(&kernels::matmul(Element::F32), true).mlir());
+    "#]].assert_eq(&compiled(&kernels::matmul(Element::F32), true).text("mlir"));
 }
 
 #[test]
 fn other_text_forms() {
     let compiled = compiled(&kernels::triangular(), false);
-    assert!(compiled.mlir_lowered().unwrap().contains("llvm.func @trmv("));
-    let ir = compiled.llvm_ir().unwrap();
+    assert!(compiled.text("mlir-llvm").contains("llvm.func @trmv("));
+    let ir = compiled.text("llvm");
     assert!(ir.contains("define void @trmv(ptr noalias"), "{ir}");
     assert!(ir.contains("define void @trmv__packed("), "{ir}");
-    assert!(compiled.assembly().unwrap().contains("trmv:"));
-    let stages: Vec<_> = compiled.timings().iter().map(|(stage, _)| *stage).collect();
+    assert!(compiled.text("asm").contains("trmv:"));
+    let stages: Vec<_> = compiled.generated.timings.iter().map(|(stage, _)| *stage).collect();
     assert_eq!(stages, ["verify", "emit", "parse", "lower", "translate", "optimise", "codegen"]);
 }
 
@@ -308,7 +307,7 @@ fn other_text_forms() {
 fn output_is_the_same_each_time() {
     let module = kernels::matmul(Element::F64);
     let (first, second) = (compiled(&module, true), compiled(&module, true));
-    assert_eq!(first.mlir(), second.mlir());
+    assert_eq!(first.text("mlir"), second.text("mlir"));
     assert_eq!(first.object(), second.object());
 }
 

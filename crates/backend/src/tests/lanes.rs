@@ -1,6 +1,7 @@
 //! Sums in lanes and unrolled loops: machine code against the interpreter, at every length of a rest.
 
 use super::*;
+use crate::Processor;
 use dastac_loops::{interp, parse};
 
 const HEAD: &str = "module(N, M)\nbuffer A : f64[4096]\nbuffer F : f32[4096]\nbuffer B : f64[4096]\n\
@@ -11,8 +12,7 @@ fn agree(body: &str) {
     let text = format!("{HEAD}func f(inout A, inout F, in B, in G, inout S) {{ {body} }}");
     let module = parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let options = |name: Option<&str>, checked| Options {
-        cpu: name
-            .map_or(Cpu::Host, |name| Cpu::Named { name: name.to_owned(), features: Vec::new() }),
+        cpu: name.map_or(CpuTarget::host(), |name| CpuTarget::named(name).unwrap()),
         checked,
         ..Options::default()
     };
@@ -20,7 +20,7 @@ fn agree(body: &str) {
     let mut all = vec![options(None, false), threads, options(None, true)];
     if cfg!(target_arch = "x86_64") {
         all.push(options(Some("x86-64"), false));
-        if Cpu::host_has("avx2") && Cpu::host_has("fma") {
+        if Processor::host_has("avx2") && Processor::host_has("fma") {
             all.push(options(Some("x86-64-v3"), false));
         }
     }

@@ -13,9 +13,69 @@ mod share;
 mod sparse;
 mod workspace;
 
-use crate::{Compiled, Cpu, Options, compile};
+use crate::CpuTarget;
+use dastac_loops::passes::{self, Pipeline, Registry};
 use dastac_loops::*;
 use dastac_runtime::{Argument, Code, Threads};
+use dastac_target::{Abi, CodeOptions, Generated, Library, OptLevel, Target, TargetError};
+
+/// What tests ask of the target.
+#[derive(Clone, Debug, Default)]
+struct Options {
+    prefix: String,
+    parallel: bool,
+    checked: bool,
+    cpu: CpuTarget,
+    opt_level: OptLevel,
+}
+
+impl Options {
+    /// Modules of tests stay as they are.
+    fn code(&self) -> CodeOptions {
+        let Options { prefix, parallel, checked, opt_level, .. } = self.clone();
+        CodeOptions { prefix, parallel, checked, untiled: true, opt_level }
+    }
+}
+
+/// Code with what it was made of.
+#[derive(Debug)]
+struct Compiled {
+    module: Module,
+    options: Options,
+    generated: Generated,
+}
+
+/// Compiles a module after the passes that every module goes through.
+fn compile(module: &Module, options: &Options) -> Result<Compiled, TargetError> {
+    let (mut module, options, code) = (module.clone(), options.clone(), options.code());
+    let registry = Registry::of(passes::ALL);
+    let pipeline = Pipeline::of(&registry, &options.cpu.sequences(&code)).unwrap();
+    // What is not valid is refused by the target.
+    if verify(&module).is_ok() {
+        let machine = options.cpu.machine(&code);
+        pipeline.run(&mut module, &passes::Context::of(&machine), &mut ()).unwrap();
+    }
+    let generated = options.cpu.generate(&module, &code)?;
+    Ok(Compiled { module, options, generated })
+}
+
+impl Compiled {
+    fn text(&self, stage: &str) -> String {
+        self.options.cpu.text(&self.module, &self.options.code(), stage).unwrap()
+    }
+
+    fn object(&self) -> &[u8] {
+        &self.generated.artifact.code.bytes
+    }
+
+    fn abi(&self) -> Abi {
+        self.generated.artifact.abi.clone()
+    }
+
+    fn needs_openmp(&self) -> bool {
+        self.generated.artifact.needs(Library::OpenMp)
+    }
+}
 
 /// A module with one function, under construction.
 struct Build {

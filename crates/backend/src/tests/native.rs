@@ -1,15 +1,16 @@
 //! What leaves the process: assembly, shared libraries, headers; and what must not be in it.
 
 use super::*;
+use crate::Processor;
 use crate::header::{HeaderOptions, c_header};
-use crate::{Cpu, Error, link};
+use crate::link::{self, LinkError};
 use dastac_runtime::openmp;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
 fn named(name: &str) -> Options {
-    let cpu = Cpu::Named { name: name.to_owned(), features: Vec::new() };
+    let cpu = CpuTarget::named(name).unwrap();
     Options { cpu, ..Options::default() }
 }
 
@@ -17,40 +18,38 @@ fn named(name: &str) -> Options {
 fn widest_vectors() {
     // Code for a CPU with AVX-512, whether or not this one has it, and for one without.
     let module = kernels::triangular();
-    let wide = compile(&module, &named("skylake-avx512")).unwrap().assembly().unwrap();
+    let wide = compile(&module, &named("skylake-avx512")).unwrap().text("asm");
     assert!(wide.contains("zmm") && wide.contains("vfmadd"), "{wide}");
-    let narrow = compile(&module, &named("haswell")).unwrap().assembly().unwrap();
+    let narrow = compile(&module, &named("haswell")).unwrap().text("asm");
     assert!(!narrow.contains("zmm") && narrow.contains("ymm") && narrow.contains("vfmadd"));
-    let old = compile(&module, &named("x86-64")).unwrap().assembly().unwrap();
+    let old = compile(&module, &named("x86-64")).unwrap().text("asm");
     assert!(!old.contains("ymm") && !old.contains("vfmadd"));
 
-    if !Cpu::host_has("avx512f") {
+    if !Processor::host_has("avx512f") {
         eprintln!("skipped for the host: it has no AVX-512");
         return;
     }
-    let host = compiled(&module, false).assembly().unwrap();
+    let host = compiled(&module, false).text("asm");
     assert!(host.contains("zmm") && host.contains("vfmadd"), "{host}");
 }
 
 #[test]
 fn wide_vectors_inside_parallel_loops() {
     let options = Options { parallel: true, ..named("skylake-avx512") };
-    let assembly = compile(&parallel::rows(), &options).unwrap().assembly().unwrap();
+    let assembly = compile(&parallel::rows(), &options).unwrap().text("asm");
     assert!(assembly.contains("__kmpc_") && assembly.contains("zmm"), "{assembly}");
 }
 
 #[test]
 fn unknown_processors_are_errors() {
-    let module = kernels::triangular();
-    assert!(matches!(compile(&module, &named("i8086")), Err(Error::UnknownCpu { .. })));
+    assert!(matches!(CpuTarget::named("i8086"), Err(TargetError::UnknownCpu { .. })));
     for feature in ["avx2", "+avx3", "", "+"] {
-        let cpu = Cpu::Named { name: "haswell".into(), features: vec![feature.into()] };
-        let options = Options { cpu, ..Options::default() };
-        assert!(matches!(compile(&module, &options), Err(Error::UnknownFeature(_))), "{feature}");
+        let cpu = CpuTarget::with_features("haswell", &[feature]);
+        assert!(matches!(cpu, Err(TargetError::UnknownFeature(_))), "{feature}");
     }
-    let cpu = Cpu::Named { name: "haswell".into(), features: vec!["-avx".into(), "-fma".into()] };
-    let without = compile(&module, &Options { cpu, ..Options::default() }).unwrap();
-    assert!(!without.assembly().unwrap().contains("ymm"));
+    let cpu = CpuTarget::with_features("haswell", &["-avx", "-fma"]).unwrap();
+    let without = compile(&kernels::triangular(), &Options { cpu, ..Options::default() }).unwrap();
+    assert!(!without.text("asm").contains("ymm"));
 }
 
 /// Dynamic symbols defined in a file, by `nm`.
@@ -108,11 +107,14 @@ fn linking_fails_cleanly() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("libx.so");
     let error = link::shared_library(b"no object", &path, None).unwrap_err();
-    assert!(matches!(error, Error::Linker { .. }), "{error}");
+    assert!(matches!(error, LinkError::Failed { .. }), "{error}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     let nowhere = folder.path().join("missing/libx.so");
-    assert!(matches!(link::shared_library(b"", &nowhere, None), Err(Error::Write { .. })));
-    assert!(matches!(link::shared_library(b"", Path::new("/"), None), Err(Error::Write { .. })));
+    assert!(matches!(link::shared_library(b"", &nowhere, None), Err(LinkError::Write { .. })));
+    assert!(matches!(
+        link::shared_library(b"", Path::new("/"), None),
+        Err(LinkError::Write { .. })
+    ));
 }
 
 #[test]
@@ -229,5 +231,5 @@ fn header_text() {
         #endif /* PACK_H */
     "#]].assert_eq(&c_header(&module, &options).unwrap());
     let bad = HeaderOptions { guard: "1x".to_owned(), ..options };
-    assert!(matches!(c_header(&module, &bad), Err(Error::Name(_))));
+    assert!(matches!(c_header(&module, &bad), Err(TargetError::Name(_))));
 }

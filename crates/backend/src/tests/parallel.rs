@@ -59,7 +59,7 @@ fn code_for_one_thread_needs_no_library() {
     let module = wedge(|n| n);
     let compiled = compiled(&module, false);
     assert!(!compiled.needs_openmp());
-    assert!(!compiled.llvm_ir().unwrap().contains("__kmpc"));
+    assert!(!compiled.text("llvm").contains("__kmpc"));
     // Without a parallel loop, threads make no difference.
     let build = Build::new("empty").finish(vec![]);
     assert!(!super::compiled(&build, true).needs_openmp());
@@ -69,7 +69,7 @@ fn code_for_one_thread_needs_no_library() {
 fn uneven_work_is_shared_out_in_pieces() {
     // Static is 34, guided 36 (plus a flag) in OpenMP's interface; only the wedge has rows of different
     // length.
-    let schedule = |module: &Module| compiled(module, true).llvm_ir().unwrap();
+    let schedule = |module: &Module| compiled(module, true).text("llvm");
     assert!(schedule(&wedge(|n| n)).contains("__kmpc_dispatch_next"));
     let even = schedule(&kernels::matmul(Element::F64));
     assert!(even.contains("__kmpc_for_static_init") && !even.contains("__kmpc_dispatch_next"));
@@ -91,7 +91,7 @@ pub(super) fn rows() -> Module {
 fn buffers_stay_apart_inside_parallel_loops() {
     // Were the promise lost, the vectoriser would compare addresses at run time before the inner loop.
     for parallel in [false, true] {
-        let ir = compiled(&rows(), parallel).llvm_ir().unwrap();
+        let ir = compiled(&rows(), parallel).text("llvm");
         assert!(ir.contains("vector.body") && !ir.contains("vector.memcheck"), "{ir}");
     }
 }

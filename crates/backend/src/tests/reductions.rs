@@ -38,7 +38,7 @@ fn each_kind() {
             let mut module = module.clone();
             passes::simplify(&mut module);
             if tiled {
-                passes::tile(&mut module, &options.cpu.machine(parallel).unwrap());
+                passes::tile(&mut module, &options.cpu.machine(&options.code()));
                 assert_eq!(verify(&module), Ok(()));
             }
             let jit = load(&compile(&module, &options).unwrap());

@@ -54,9 +54,9 @@ fn nests_are_shared(count: i64, lists: usize) {
     let module = strips(count);
     dastac_loops::verify(&module).unwrap();
     let serial = compiled(&module, false);
-    let functions = serial.mlir().matches("func.func private").count();
-    assert!((2..=8).contains(&(functions - lists)), "{}", serial.mlir());
-    assert_eq!(serial.mlir().matches("func.call").count(), 2 * count as usize + lists);
+    let functions = serial.text("mlir").matches("func.func private").count();
+    assert!((2..=8).contains(&(functions - lists)), "{}", serial.text("mlir"));
+    assert_eq!(serial.text("mlir").matches("func.call").count(), 2 * count as usize + lists);
     let parallel = compiled(&module, true);
     assert!(parallel.needs_openmp() && !serial.needs_openmp());
     let (serial, parallel) = (load(&serial), load(&parallel));
@@ -82,6 +82,6 @@ fn nests_are_shared(count: i64, lists: usize) {
 
 #[test]
 fn few_nests_stay_where_they_are() {
-    let text = compiled(&strips(3), false).mlir().to_owned();
+    let text = compiled(&strips(3), false).text("mlir");
     assert!(!text.contains("func.call"), "{text}");
 }

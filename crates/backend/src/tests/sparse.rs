@@ -29,7 +29,7 @@ fn rows_of_positions() {
             let mut module = module.clone();
             let options = Options { parallel, checked, ..Options::default() };
             if tiled {
-                passes::tile(&mut module, &options.cpu.machine(parallel).unwrap());
+                passes::tile(&mut module, &options.cpu.machine(&options.code()));
                 assert_eq!(verify(&module), Ok(()));
             }
             let jit = load(&compile(&module, &options).unwrap());

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{fs, io};
 
-use dastac_backend::{Error, Result};
+use crate::Error;
 use dastac_loops::abi::Abi;
 use dastac_loops::*;
 use dastac_runtime::{Code, openmp};
@@ -458,7 +458,13 @@ impl Compiler {
     /// # Errors
     /// A compiler that fails, a file that cannot be written, a library that cannot be loaded; for threads, OpenMP's
     /// library not being there.
-    pub fn load(&self, module: &Module, openmp: bool, folder: &Path, name: &str) -> Result<Code> {
+    pub fn load(
+        &self,
+        module: &Module,
+        openmp: bool,
+        folder: &Path,
+        name: &str,
+    ) -> Result<Code, Error> {
         // The loops rely on these invariants as generated code does.
         verify(module).map_err(|errors| {
             let list: Vec<_> = errors.iter().map(ToString::to_string).collect();
@@ -474,7 +480,7 @@ impl Compiler {
         module: &Module,
         sources: &[PathBuf],
         library: &Path,
-    ) -> Result<Code> {
+    ) -> Result<Code, Error> {
         self.run(
             Command::new(&self.program)
                 .args(FLAGS)
@@ -493,7 +499,7 @@ impl Compiler {
         openmp: bool,
         folder: &Path,
         name: &str,
-    ) -> Result<Library> {
+    ) -> Result<Library, Error> {
         if openmp {
             let path = folder.to_owned();
             openmp::load().map_err(|error| Error::Library { path, message: error.to_string() })?;
@@ -505,7 +511,13 @@ impl Compiler {
         loaded.map_err(|error| Error::Library { path, message: error.to_string() })
     }
 
-    fn compile(&self, text: &str, openmp: bool, folder: &Path, name: &str) -> Result<PathBuf> {
+    fn compile(
+        &self,
+        text: &str,
+        openmp: bool,
+        folder: &Path,
+        name: &str,
+    ) -> Result<PathBuf, Error> {
         let file = |extension: &str| folder.join(format!("{name}.{extension}"));
         let (source, object, library) = (file("c"), file("o"), file("so"));
         let cannot = |path: &Path| {
@@ -533,14 +545,14 @@ impl Compiler {
     }
 
     /// A step towards `library`.
-    fn run(&self, command: &mut Command, library: &Path) -> Result<()> {
+    fn run(&self, command: &mut Command, library: &Path) -> Result<(), Error> {
         let output = command
             .stdin(Stdio::null())
             .output()
-            .map_err(|source| Error::LinkerMissing { program: self.program.clone(), source })?;
+            .map_err(|source| Error::CompilerMissing { program: self.program.clone(), source })?;
         match output.status.success() {
             true => Ok(()),
-            false => Err(Error::Linker {
+            false => Err(Error::Tool {
                 program: self.program.clone(),
                 path: library.to_owned(),
                 message: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
@@ -550,7 +562,7 @@ impl Compiler {
 }
 
 /// Loads a library that was just made of a module, and removes its file.
-fn open(module: &Module, library: &Path, openmp: bool) -> Result<Code> {
+fn open(module: &Module, library: &Path, openmp: bool) -> Result<Code, Error> {
     let loaded = Code::open(Abi::of(module, ""), library, openmp);
     // Loaded or not, the file is not needed any more.
     let _ = fs::remove_file(library);

@@ -7,7 +7,6 @@ use std::process::{Command, Stdio};
 use dastac_loops::Module;
 
 use super::c::Compiler;
-use dastac_backend::Error as BackendError;
 use dastac_runtime::Code;
 
 use crate::Error;
@@ -57,11 +56,10 @@ impl Sparsifier {
     ) -> Result<Code> {
         let file = |extension: &str| folder.join(format!("{name}.{extension}"));
         let write = |path: &Path, text: &str| {
-            fs::write(path, text)
-                .map_err(|source| BackendError::Write { path: path.to_owned(), source })
+            fs::write(path, text).map_err(|source| Error::Write { path: path.to_owned(), source })
         };
         fs::create_dir_all(folder)
-            .map_err(|source| BackendError::Write { path: folder.to_owned(), source })?;
+            .map_err(|source| Error::Write { path: folder.to_owned(), source })?;
         let (from, code, wrapper) = (file("mlir"), file("ll"), file("entry.c"));
         write(&from, mlir)?;
         write(&wrapper, entries)?;

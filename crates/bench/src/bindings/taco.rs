@@ -9,7 +9,7 @@ use std::path::Path;
 use libloading::os::unix::Library;
 
 use super::c::Compiler;
-use dastac_backend::{Error, Result};
+use crate::Error;
 
 /// A level of a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,7 +152,7 @@ impl<'a> Kernel<'a> {
         openmp: bool,
         (dimensions, compressed): (Vec<i32>, &[bool]),
         inputs: Vec<Input<'a>>,
-    ) -> Result<Kernel<'a>> {
+    ) -> Result<Kernel<'a>, Error> {
         let library = compiler.library(&format!("{HEAD}{text}"), openmp, folder, name)?;
         let path = folder.join(name);
         let failed = |message: &str| Error::Library { path: path.clone(), message: message.into() };

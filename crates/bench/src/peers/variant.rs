@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use dastac_backend::Cpu;
 use dastac_elements::Storage;
 use dastac_iterate::Walking;
 use dastac_stur::Role;
@@ -11,7 +10,8 @@ use dastac_stur::program::TensorId;
 use crate::Error;
 use crate::job::{Job, analyse};
 use crate::measure::{System, outputs};
-use dastac_driver::driver::{Iteration, Laid, Target};
+use dastac_driver::build::BuildOptions;
+use dastac_driver::driver::{Iteration, Laid};
 use dastac_driver::dynamic;
 use dastac_driver::run::{Runner, available_memory};
 
@@ -73,15 +73,15 @@ pub(super) fn system(
     let text = |error: dastac_driver::Error| error.to_string();
     let laid = whole(job, laid, name, shared)?;
     let parallel = job.threads > 1;
-    let target = Target { parallel, untiled: name == "untiled", ..Target::default() };
+    let target = BuildOptions { parallel, untiled: name == "untiled", ..BuildOptions::default() };
     let iteration = Iteration { walking: walking(name), ..Iteration::default() };
     let lowered = laid.lower_for(iteration).map_err(text)?;
     let built = match name {
         "small" | "large" => {
-            let mut machine = Cpu::Host.machine(parallel).map_err(|error| error.to_string())?;
+            let mut machine = target.machine(&target.code());
             let scale = |bytes: i64| if name == "small" { bytes / 4 } else { bytes * 4 };
             (machine.l1, machine.l2) = (scale(machine.l1), scale(machine.l2));
-            lowered.build_as_for(target, &machine, &mut ())
+            lowered.build(BuildOptions { machine: Some(machine), ..target })
         }
         _ => lowered.build(target),
     };

@@ -12,7 +12,6 @@ mod space;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use dastac_backend::Compiled;
 use dastac_loops::Module;
 use dastac_runtime::Code;
 use dastac_stur::Role;
@@ -23,7 +22,10 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::Error;
-use crate::driver::{Laid, Lowered, Target};
+use dastac_target::Artifact;
+
+use crate::build::BuildOptions;
+use crate::driver::{Laid, Lowered};
 use crate::run::load;
 use crate::run::{Runner, Verification, rounded};
 pub use space::Space;
@@ -106,10 +108,10 @@ pub fn tune(
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<Found, Error> {
     let start = Instant::now();
-    let target = runner.built().target;
+    let target = runner.built().options.clone();
     let program = &laid.analysis.inferred.program;
     let unscheduled = vec![Schedule::default(); program.rules.len()];
-    let untiled = Target { untiled: true, ..target };
+    let untiled = BuildOptions { untiled: true, ..target.clone() };
     let own = runner.exchange(load(&loops(laid, &unscheduled)?.build(untiled)?.code)?);
     runner.forget_results();
     runner.execute()?;
@@ -157,7 +159,7 @@ struct Kept {
 struct Search<'a> {
     laid: &'a Laid,
     runner: &'a mut Runner,
-    target: Target,
+    target: BuildOptions,
     /// Results of the loops as they are.
     reference: Vec<(TensorId, Vec<f64>, f64)>,
     /// Rules with their loops.
@@ -240,13 +242,16 @@ impl Search<'_> {
 
     /// Compiles candidates at the same time, then compares and times one after the other.
     fn candidates(&mut self, all: &[Vec<Schedule>]) -> Result<(), Error> {
-        let target = self.target;
-        let modules: Vec<Result<Module, Error>> =
-            all.iter().map(|schedules| loops(self.laid, schedules)?.tiled(target)).collect();
-        let options = target.options();
-        let compile = |module: &Module| dastac_backend::compile(module, &options).ok();
+        let target = &self.target;
+        let modules: Vec<Result<Module, Error>> = all
+            .iter()
+            .map(|schedules| Ok(loops(self.laid, schedules)?.fitted(target, &mut ())?.0))
+            .collect();
+        let options = target.code();
+        let compile =
+            |module: &Module| Some(target.target.generate(module, &options).ok()?.artifact);
         let compile = &compile;
-        let compiled: Vec<Option<Compiled>> = std::thread::scope(|scope| {
+        let compiled: Vec<Option<Artifact>> = std::thread::scope(|scope| {
             let jobs: Vec<_> = modules
                 .iter()
                 .map(|module| {
@@ -259,7 +264,7 @@ impl Search<'_> {
         });
         for (schedules, compiled) in all.iter().zip(compiled) {
             self.tried += 1;
-            match compiled.and_then(|compiled| load(&compiled).ok()) {
+            match compiled.and_then(|artifact| load(&artifact).ok()) {
                 Some(code) => self.candidate(schedules.clone(), code)?,
                 None => self.rejected += 1,
             }

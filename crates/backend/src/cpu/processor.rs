@@ -1,0 +1,148 @@
+//! Processors by name, and what each can do.
+
+use dastac_loops::machine::Machine;
+use dastac_target::TargetError;
+
+use crate::Result;
+use crate::llvm::{self, Spec};
+
+/// LLVM warns on standard error about a CPU that it does not know, and goes on: so names are checked against
+/// this list.
+const KNOWN: &[&str] = if cfg!(target_arch = "x86_64") {
+    &[
+        "x86-64",
+        "x86-64-v2",
+        "x86-64-v3",
+        "x86-64-v4",
+        "haswell",
+        "broadwell",
+        "skylake",
+        "skylake-avx512",
+        "cascadelake",
+        "icelake-client",
+        "icelake-server",
+        "alderlake",
+        "sapphirerapids",
+        "graniterapids",
+        "znver1",
+        "znver2",
+        "znver3",
+        "znver4",
+        "znver5",
+    ]
+} else {
+    &["generic"]
+};
+
+/// CPUs by name that have AVX-512.
+const AVX512: &[&str] = &[
+    "x86-64-v4",
+    "skylake-avx512",
+    "cascadelake",
+    "icelake-client",
+    "icelake-server",
+    "sapphirerapids",
+    "graniterapids",
+    "znver4",
+    "znver5",
+];
+
+/// CPUs by name that have AVX2 and not AVX-512.
+const AVX2: &[&str] =
+    &["x86-64-v3", "haswell", "broadwell", "skylake", "alderlake", "znver1", "znver2", "znver3"];
+
+/// A processor of this computer's architecture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Processor {
+    /// How LLVM names it.
+    pub(crate) spec: Spec,
+    /// Whether it is the one that this process runs on.
+    host: bool,
+}
+
+impl Processor {
+    /// The one that this process runs on, with all of its features.
+    pub fn host() -> Processor {
+        let (cpu, features) = llvm::host_cpu();
+        Processor { spec: Spec { triple: llvm::default_triple(), cpu, features }, host: true }
+    }
+
+    /// One by LLVM's name, with features to add or leave out, each `+name` or `-name`.
+    ///
+    /// # Errors
+    /// A name or feature that LLVM does not know.
+    pub fn named(name: &str, features: &[&str]) -> Result<Processor> {
+        let Processor { spec: host, .. } = Processor::host();
+        if !KNOWN.contains(&name) && name != host.cpu {
+            let (name, known) = (name.to_owned(), KNOWN.join(", "));
+            return Err(TargetError::UnknownCpu { name, known });
+        }
+        // LLVM lists every feature that it could have found on the host, present or not.
+        let known: Vec<&str> = host.features.split(',').map(|f| &f[1.min(f.len())..]).collect();
+        for feature in features {
+            let bare = feature.strip_prefix(['+', '-']);
+            if !bare.is_some_and(|bare| known.contains(&bare)) {
+                return Err(TargetError::UnknownFeature((*feature).to_owned()));
+            }
+        }
+        let spec = Spec { triple: host.triple, cpu: name.to_owned(), features: features.join(",") };
+        Ok(Processor { spec, host: false })
+    }
+
+    /// Whether `feature` (LLVM's name, such as `avx512f`) is one of the host's.
+    pub fn host_has(feature: &str) -> bool {
+        llvm::host_cpu().1.split(',').any(|known| known.strip_prefix('+') == Some(feature))
+    }
+
+    /// Bytes of a vector register: 64 with AVX-512, 32 with AVX2, else 16.
+    fn vector_bytes(&self) -> i64 {
+        let listed = |feature| self.spec.lists(feature);
+        let among = |names: &[&str]| names.contains(&self.spec.cpu.as_str());
+        if listed("avx512f").unwrap_or(among(AVX512)) {
+            64
+        } else if listed("avx2").unwrap_or(among(AVX512) || among(AVX2)) {
+            32
+        } else {
+            16
+        }
+    }
+
+    /// Whether it multiplies and adds in one instruction.
+    fn fuses(&self) -> bool {
+        let known = [AVX512, AVX2].concat().contains(&self.spec.cpu.as_str());
+        !cfg!(target_arch = "x86_64") || self.spec.lists("fma").unwrap_or(known)
+    }
+
+    /// Vector registers: 32 with AVX-512 and on other architectures.
+    fn registers(&self) -> i64 {
+        let bytes = self.vector_bytes();
+        let few = if cfg!(target_arch = "x86_64") { bytes < 64 } else { bytes == 32 };
+        if few { 16 } else { 32 }
+    }
+
+    /// What passes may know of it: caches are those of most processors, unless it is the host.
+    ///
+    /// It gathers where one instruction does so under a mask, which is with AVX-512. (On many processors without it,
+    /// LLVM makes branches of that.)
+    pub fn machine(&self) -> Machine {
+        let cache = |index, usual| if self.host { cache(index).unwrap_or(usual) } else { usual };
+        Machine {
+            vector_bytes: self.vector_bytes(),
+            registers: self.registers(),
+            fuses: self.fuses(),
+            gathers: self.vector_bytes() == 64,
+            l1: cache(0, 32 << 10),
+            l2: cache(2, 512 << 10),
+            memories: Vec::new(),
+            levels: Vec::new(),
+        }
+    }
+}
+
+/// Bytes of a cache of the first core, as Linux numbers them: 0 is the first level's for data, 2 the second level.
+fn cache(index: usize) -> Option<i64> {
+    let path = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size");
+    let text = std::fs::read_to_string(path).ok()?;
+    let kilobytes: i64 = text.trim().strip_suffix('K')?.parse().ok()?;
+    (8..1 << 20).contains(&kilobytes).then_some(kilobytes << 10)
+}

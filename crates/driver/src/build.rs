@@ -1,0 +1,114 @@
+//! What code to generate, and the way from loops to it.
+
+use std::sync::Arc;
+
+use dastac_loops::Module;
+use dastac_loops::machine::Machine;
+use dastac_loops::passes::{self, Flow, Observer, Pipeline, Registry, Sequence};
+use dastac_target::{CodeOptions, Generated, OptLevel, Target};
+
+use crate::{Error, targets};
+
+/// What code to generate, and for which machine.
+#[derive(Clone, Debug)]
+pub struct BuildOptions {
+    /// Run parallel loops on several threads (on a CPU, this needs OpenMP's library at run time).
+    pub parallel: bool,
+    /// Assert that every access stays within its buffer ([`CodeOptions::checked`]).
+    pub checked: bool,
+    /// Execute the loops as they are: no tiles for registers and caches.
+    pub untiled: bool,
+    /// The kind of machine.
+    pub target: Arc<dyn Target>,
+    /// What passes decide by in place of what the target says of its machine.
+    pub machine: Option<Machine>,
+}
+
+impl Default for BuildOptions {
+    /// One thread of the processor that this process runs on.
+    fn default() -> BuildOptions {
+        BuildOptions {
+            parallel: false,
+            checked: false,
+            untiled: false,
+            target: targets::host(),
+            machine: None,
+        }
+    }
+}
+
+impl BuildOptions {
+    /// What the target is asked for.
+    pub fn code(&self) -> CodeOptions {
+        let BuildOptions { parallel, checked, untiled, .. } = *self;
+        CodeOptions { parallel, checked, untiled, ..CodeOptions::default() }
+    }
+
+    /// For loops that are executed as they are, by code that is not worth the code generator's whole effort.
+    pub fn plain_code(&self) -> CodeOptions {
+        CodeOptions { untiled: true, opt_level: OptLevel::O1, ..self.code() }
+    }
+
+    /// What passes decide by.
+    pub fn machine(&self, code: &CodeOptions) -> Machine {
+        self.machine.clone().unwrap_or_else(|| self.target.machine(code))
+    }
+
+    /// All passes over loops: of all crates, and of the target.
+    pub fn registry(&self) -> Registry {
+        let own = passes::ALL.iter().copied();
+        Registry::of(&own.chain([dastac_iterate::PASSES, self.target.passes()]).collect::<Vec<_>>())
+    }
+
+    /// What becomes of the loops before code is generated.
+    pub fn sequences(&self, code: &CodeOptions) -> Vec<Sequence> {
+        let mut sequences = vec![dastac_iterate::LOWER];
+        sequences.extend(self.target.sequences(code));
+        sequences
+    }
+
+    /// Makes loops fit the target, while an observer looks on, which may stop the passes.
+    ///
+    /// # Errors
+    /// A sequence that names a pass that does not exist; what the observer finds.
+    pub fn fit(
+        &self,
+        module: &mut Module,
+        code: &CodeOptions,
+        observer: &mut dyn Observer,
+    ) -> Result<Flow, Error> {
+        self.run(module, code, &self.sequences(code), observer)
+    }
+
+    /// Only lowers loops and tiles them: what comes after is about code, not about what is computed in which order.
+    ///
+    /// # Errors
+    /// As [`BuildOptions::fit`].
+    pub fn tile(&self, module: &mut Module, observer: &mut dyn Observer) -> Result<(), Error> {
+        let (code, wanted) = (self.code(), [dastac_iterate::LOWER, passes::TILE]);
+        let mut sequences = self.sequences(&code);
+        sequences.retain(|sequence| wanted.contains(sequence));
+        self.run(module, &code, &sequences, observer).map(drop)
+    }
+
+    fn run(
+        &self,
+        module: &mut Module,
+        code: &CodeOptions,
+        sequences: &[Sequence],
+        observer: &mut dyn Observer,
+    ) -> Result<Flow, Error> {
+        let pipeline = Pipeline::of(&self.registry(), sequences)?;
+        let machine = self.machine(code);
+        Ok(pipeline.run(module, &passes::Context::of(&machine), observer)?)
+    }
+
+    /// Generates code of loops as lowering leaves them.
+    ///
+    /// # Errors
+    /// Those of [`BuildOptions::fit`]; loops that the target cannot take; a failure of its code generator.
+    pub fn generate(&self, mut module: Module, code: &CodeOptions) -> Result<Generated, Error> {
+        self.fit(&mut module, code, &mut ())?;
+        Ok(self.target.generate(&module, code)?)
+    }
+}
