@@ -21,7 +21,6 @@ const CIRCLES: &[(&str, &str)] = &[
     ("crates/layout/src", "a family of layouts is built by building its members"),
     ("crates/poly/src", "sets, maps and functions make each other, as in isl"),
     ("crates/sched/src", "the computation and its phases share their types"),
-    ("crates/stur/src", "the main files of folders have both the types and the entries"),
 ];
 
 /// A path of names, as `["crate", "set", "Set"]`.

@@ -4,6 +4,7 @@
 //! Every error is collected; a program comes out only where there is none. What needs reasoning about sets (empty or
 //! unbounded domains, `:R` outside `:U`) is left to inference.
 
+mod checker;
 mod formats;
 pub mod limits;
 mod order;
@@ -17,14 +18,15 @@ mod types;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::affine;
-use crate::ast::{
-    Aspect, Expr, ExprKind, File, FormatItem, Item, LayoutItem, Name, RuleItem, ScheduleItem, Span,
-    Term, TypeItem,
-};
+use crate::ast::{Aspect, Expr, ExprKind, File, Item, Name, RuleItem, Span, Term};
 use crate::diagnostic::{Diagnostic, Severity};
+use crate::directives;
 use crate::hint::similar;
 use crate::program::{Element, Program, Role, Rule, RuleId, Tensor, TensorId};
-use crate::schedule;
+
+use checker::{
+    Checker, Source, aspect_key, collect_accesses, collect_positions, collect_reciprocals, warning,
+};
 
 /// Checks a file; `source` is kept in the program for messages. Warnings come with a program, errors without.
 pub fn check(file: &File, source: &str) -> (Option<Program>, Vec<Diagnostic>) {
@@ -57,51 +59,6 @@ pub fn load(source: &str) -> Result<(Program, Vec<Diagnostic>), Vec<Diagnostic>>
     diagnostics.extend(found);
     diagnostics.sort_by_key(|d| d.labels.first().map_or(0, |(span, _)| span.start));
     program.map(|program| (program, diagnostics.clone())).ok_or(diagnostics)
-}
-
-/// A warning with its primary label.
-fn warning(code: &'static str, message: String, span: Span, label: &str) -> Diagnostic {
-    Diagnostic { severity: Severity::Warning, ..Diagnostic::error(code, message, span, label) }
-}
-
-/// A rule of the file and the block that it stands in.
-#[derive(Clone, Copy)]
-struct Source<'a> {
-    rule: &'a RuleItem,
-    preprocess: bool,
-}
-
-struct Checker<'a> {
-    file: &'a File,
-    diagnostics: Vec<Diagnostic>,
-    symbols: Vec<(String, Span)>,
-    outputs: Option<&'a [Name]>,
-    /// Loop orders by head.
-    orders: BTreeMap<&'a str, &'a [Name]>,
-    order_heads: Vec<&'a Name>,
-    /// Value rules in source order, one a head.
-    values: Vec<Source<'a>>,
-    /// Structure rules, one a tensor and aspect.
-    structures: BTreeMap<(&'a str, u8), &'a RuleItem>,
-    used_symbols: BTreeSet<String>,
-    /// Entries of `layout:`.
-    layouts: &'a [LayoutItem],
-    /// Entries of `schedule:`.
-    schedules: &'a [ScheduleItem],
-    /// Entries of `types:`.
-    types: &'a [TypeItem],
-    /// `:F` lines in source order.
-    formats: Vec<&'a FormatItem>,
-}
-
-/// A key that orders aspects: `:D`, `:U`, `:R`.
-fn aspect_key(aspect: Aspect) -> u8 {
-    match aspect {
-        Aspect::Domain => 0,
-        Aspect::Unique => 1,
-        Aspect::Redundancy => 2,
-        Aspect::Value => 3,
-    }
 }
 
 impl<'a> Checker<'a> {
@@ -166,7 +123,7 @@ impl<'a> Checker<'a> {
         program.rules = self.ordered(&program, rules);
         let heads: Vec<String> =
             self.values.iter().map(|value| value.rule.tensor.text.clone()).collect();
-        self.diagnostics.extend(schedule::apply(&mut program, self.schedules, &heads));
+        self.diagnostics.extend(directives::apply(&mut program, self.schedules, &heads));
         self.roles(&mut program);
         self.element_types(&program);
         self.unused(&program);
@@ -574,45 +531,5 @@ impl<'a> Checker<'a> {
             found.push(warning("W0107", message, Span::default(), "nothing to do"));
         }
         self.diagnostics.extend(found);
-    }
-}
-
-/// Calls `visit` with name, rank and span of each access, left to right.
-fn collect_accesses<'t>(term: &'t Term, visit: &mut dyn FnMut(&'t str, usize, Span)) {
-    match term {
-        Term::Sum(terms, _) | Term::Product(terms, _) => {
-            terms.iter().for_each(|term| collect_accesses(term, visit));
-        }
-        Term::Access { tensor, subscripts, span, .. } => {
-            visit(&tensor.text, subscripts.len(), *span)
-        }
-        Term::Number { .. } | Term::Comparison(_) => {}
-    }
-}
-
-/// What `visit` of a position is called with: its iterator, the tensor, the subscripts, and where it stands.
-type Position<'t> = (&'t Name, &'t Name, &'t [Expr], Span);
-
-/// Calls `visit` with each position, left to right.
-fn collect_positions<'t>(term: &'t Term, visit: &mut dyn FnMut(Position<'t>)) {
-    match term {
-        Term::Sum(terms, _) | Term::Product(terms, _) => {
-            terms.iter().for_each(|term| collect_positions(term, visit));
-        }
-        Term::Access { position: Some(iterator), tensor, subscripts, span, .. } => {
-            visit((iterator, tensor, subscripts, *span));
-        }
-        Term::Access { .. } | Term::Number { .. } | Term::Comparison(_) => {}
-    }
-}
-
-/// Calls `visit` with name and span of each reciprocal access, left to right.
-fn collect_reciprocals<'t>(term: &'t Term, visit: &mut dyn FnMut(&'t str, Span)) {
-    match term {
-        Term::Sum(terms, _) | Term::Product(terms, _) => {
-            terms.iter().for_each(|term| collect_reciprocals(term, visit));
-        }
-        Term::Access { tensor, reciprocal: true, span, .. } => visit(&tensor.text, *span),
-        Term::Access { .. } | Term::Number { .. } | Term::Comparison(_) => {}
     }
 }

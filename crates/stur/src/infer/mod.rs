@@ -21,190 +21,29 @@ mod print;
 mod quotient;
 mod relations;
 mod statements;
+mod structure;
 mod symmetry;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use dastac_poly::{Context, Map, Set};
+use dastac_poly::{Context, Set};
 
-use crate::affine::{ValueError, value};
 use crate::ast::{CompareOp, Comparison, Expr, ExprKind, Span};
 use crate::blame::blame;
-use crate::coefficient::Coefficient;
 use crate::diagnostic::Diagnostic;
-use crate::program::{Definition, Guard, Product, Program, Rule, RuleId, TensorId};
+use crate::program::{Product, Program, Rule, RuleId, TensorId};
 use crate::semiring::Semiring;
-use crate::sets::{Affine, Extent, SetError, Sets, affine, upper_bounds};
+use crate::sets::{Affine, Extent, Sets, affine, upper_bounds};
 use dastac_formats::Format;
 
 use group::Group;
 pub use print::{declarations, map_to_stur, set_to_stur};
 use quotient::Quotient;
-
-/// Why inference stopped.
-#[derive(Debug)]
-pub enum InferError {
-    /// The program is at fault.
-    User(Vec<Diagnostic>),
-    /// isl failed.
-    Poly(dastac_poly::Error),
-}
-
-impl From<SetError> for InferError {
-    fn from(error: SetError) -> Self {
-        match error {
-            SetError::User(diagnostic) => InferError::User(vec![*diagnostic]),
-            SetError::Poly(error) => InferError::Poly(error),
-        }
-    }
-}
-
-impl From<Diagnostic> for InferError {
-    fn from(diagnostic: Diagnostic) -> Self {
-        InferError::User(vec![diagnostic])
-    }
-}
-
-impl From<dastac_poly::Error> for InferError {
-    fn from(error: dastac_poly::Error) -> Self {
-        InferError::Poly(error)
-    }
-}
-
-/// How redundant elements of a tensor follow from unique ones.
-#[derive(Clone, Debug)]
-pub enum Redundancy {
-    /// `T(x) = coefficient * T(map(x))` on the map's domain.
-    Affine {
-        /// Single-valued, into the unique set.
-        map: Map,
-        /// A number that is not 0, times powers of symbols.
-        coefficient: Coefficient,
-    },
-    /// `T(x) = T(sort(x))` where `sort` puts the subscripts at each class of positions in ascending order: what full
-    /// symmetry of many positions means, without one piece a permutation.
-    Sorted {
-        /// The redundant elements.
-        domain: Set,
-        /// Disjoint classes of positions.
-        classes: Vec<Vec<usize>>,
-    },
-}
-
-impl Redundancy {
-    /// The redundant elements.
-    pub fn domain(&self) -> Result<Set, dastac_poly::Error> {
-        match self {
-            Redundancy::Affine { map, .. } => map.domain(),
-            Redundancy::Sorted { domain, .. } => Ok(domain.clone()),
-        }
-    }
-}
-
-/// What is known about a tensor.
-#[derive(Clone, Debug)]
-pub struct Structured {
-    /// One name a position, for printing and for sets' dimensions.
-    pub iterators: Vec<String>,
-    /// The box: extents of the dense array that holds the tensor.
-    pub extents: Vec<Extent>,
-    /// Unique, structurally non-zero elements.
-    pub unique: Set,
-    /// Elements that follow from unique ones; pairwise disjoint domains.
-    pub redundancy: Vec<Redundancy>,
-    /// Unique and redundant elements: all that may be non-zero.
-    pub support: Set,
-    /// Whether the support is just what is structurally non-zero; else it may hold more, because something that is not
-    /// affine decides.
-    pub exact: bool,
-    /// Elements that are zero though products have terms there: each is its own negative.
-    pub cancelled: Set,
-    /// Permutations of positions under which the values are unchanged, or change sign: all that were found, also those
-    /// that the redundancy map does not use.
-    pub symmetry: Group,
-}
-
-/// One read of a statement: the address of a unique element.
-#[derive(Clone, Debug)]
-pub struct Read {
-    /// The tensor read.
-    pub tensor: TensorId,
-    /// Divide by it.
-    pub reciprocal: bool,
-    /// One expression a position, over the statement's iterators and symbols.
-    pub subscripts: Vec<Affine>,
-    /// Classes of positions whose subscripts must be sorted ascending to reach the unique element.
-    pub sorted: Vec<Vec<usize>>,
-    /// The iterator that is the element's position; its value is no factor then.
-    pub position: Option<String>,
-}
-
-/// One loop nest: part of a product on which every read is a plain access to unique elements.
-#[derive(Clone, Debug)]
-pub struct Statement {
-    /// Iterators in loop order.
-    pub iterators: Vec<String>,
-    /// The points at which it runs, if its definitions and guards hold there.
-    pub domain: Set,
-    /// Constant factor.
-    pub coefficient: f64,
-    /// Factors read from tensors.
-    pub reads: Vec<Read>,
-    /// Symbols used as factors: index and whether reciprocal.
-    pub symbols: Vec<(usize, bool)>,
-    /// Iterators that are computed, not loops: the loops run over the domain without them.
-    pub definitions: Vec<Definition>,
-    /// Must hold too at a point of the domain.
-    pub guards: Vec<Guard>,
-    /// Position of the product in its rule.
-    pub product: usize,
-}
-
-impl Statement {
-    /// Whether it runs at every point of its domain.
-    pub fn is_exact(&self) -> bool {
-        let positions = self.reads.iter().any(|read| read.position.is_some());
-        self.definitions.is_empty() && self.guards.is_empty() && !positions
-    }
-
-    /// The iterators that are loops.
-    pub fn loops(&self) -> Vec<String> {
-        let computed = |name: &String| self.definitions.iter().any(|d| d.iterator == *name);
-        self.iterators.iter().filter(|name| !computed(name)).cloned().collect()
-    }
-}
-
-/// A rule with its statements; the head's subscripts are the rule's iterators.
-#[derive(Clone, Debug)]
-pub struct InferredRule {
-    /// The rule.
-    pub rule: RuleId,
-    /// The tensor that it computes.
-    pub head: TensorId,
-    /// Its statements, in the order of products; their results are added.
-    pub statements: Vec<Statement>,
-}
-
-/// A program with the structure of every tensor.
-#[derive(Clone, Debug)]
-pub struct Inferred {
-    /// The program as it was checked, with its derived symbols; what inference took apart stands in the statements.
-    pub program: Program,
-    /// The builder of its sets.
-    pub sets: Sets,
-    /// Structure of each tensor, indexed by [`TensorId`].
-    pub tensors: Vec<Structured>,
-    /// Rules in the program's order.
-    pub rules: Vec<InferredRule>,
-}
-
-/// A product with its iteration space, restricted to the structurally non-zero.
-pub(crate) struct Space {
-    /// Points over the product's iterators.
-    domain: Set,
-    /// Subscripts of each access.
-    subscripts: Vec<Vec<Affine>>,
-}
+pub use structure::{
+    InferError, Inferred, InferredRule, Read, Redundancy, Statement, StatementAccess, Structured,
+};
+use structure::{MAX_OPERATIONS, as_one};
+pub(crate) use structure::{Space, named, side, unbounded, witness};
 
 /// Infers the structure of every tensor.
 ///
@@ -250,9 +89,6 @@ pub fn infer(program: &Program, context: &Context) -> Result<Inferred, InferErro
     let program = Program { derived, divisors, ..checked.clone() };
     Ok(Inferred { program, sets, tensors, rules })
 }
-
-/// Steps of one isl operation in the search for symmetry and redundancy: a structure that takes more is lost.
-const MAX_OPERATIONS: u64 = 500_000;
 
 /// Redundancy pieces that a symmetry may make.
 const MAX_PIECES: usize = 24;
@@ -469,34 +305,6 @@ fn union(mut sets: Vec<Set>) -> Result<Option<Set>, dastac_poly::Error> {
     Ok(sets.pop())
 }
 
-/// A union that is all of the simpler set that it is within, as that set. Finding out takes a short search only.
-///
-/// Before -> after, within `0 <= i < N`: `0 <= i < N and i % 8 <= 3 or 0 <= i < N and i % 8 >= 4` -> `0 <= i < N`.
-fn as_one(set: Set, within: &Set) -> Result<Set, dastac_poly::Error> {
-    let parts = set.basic_set_count()?;
-    if !(2..=MAX_JOINED).contains(&parts) || within.basic_set_count()? >= parts {
-        return Ok(set);
-    }
-    match set.context().limited(MAX_OPERATIONS, || within.is_subset(&set)) {
-        Ok(true) => Ok(within.clone()),
-        Ok(false) | Err(dastac_poly::Error::TooComplex { .. }) => Ok(set),
-        Err(error) => Err(error),
-    }
-}
-
-/// Unions of more basic sets are not compared with what they are within.
-const MAX_JOINED: usize = 64;
-
-/// Gives a set's dimensions the (isl-safe) names of iterators.
-pub(crate) fn named(
-    sets: &Sets,
-    set: &Set,
-    iterators: &[String],
-) -> Result<Set, dastac_poly::Error> {
-    let names: Vec<&str> = iterators.iter().map(|name| sets.names.isl(name)).collect();
-    set.with_dim_names(&names)
-}
-
 /// The iteration space of a product: its comparisons, the head's box if declared, and every operand structurally
 /// non-zero.
 fn space<'a>(
@@ -589,12 +397,6 @@ fn dimensions(name: &str, iterators: &[String], extent: &dyn Fn(usize) -> String
     format!("`{name}:D({}) := {}`", iterators.join(", "), bounds.join(" * "))
 }
 
-/// A set projected onto one of its dimensions.
-pub(crate) fn side(set: &Set, position: usize) -> Result<Set, dastac_poly::Error> {
-    let after = set.rank().saturating_sub(position + 1);
-    set.project_out_at(position + 1, after)?.project_out_at(0, position)
-}
-
 /// Where a reciprocal makes a product 0 is decided by the structure, which must be known for it.
 fn approximate_reciprocal(span: Span) -> Diagnostic {
     Diagnostic::error(
@@ -605,18 +407,6 @@ fn approximate_reciprocal(span: Span) -> Diagnostic {
     )
     .hint("a reciprocal is 0 where the structure is zero: read the tensor that the values come from instead, or pass \
         this one in as an input with `:D` and `:U`")
-}
-
-pub(crate) fn unbounded(iterator: &str, span: Span) -> Diagnostic {
-    Diagnostic::error(
-        "E0301",
-        format!("iterator `{iterator}` is unbounded"),
-        span,
-        format!("no comparison, dimension or structure bounds `{iterator}` here"),
-    )
-    .hint(format!(
-        "add a comparison such as `(0 <= {iterator} < N)`, or `:D` of the tensor that it indexes"
-    ))
 }
 
 /// Regions that one product may give to an extent.
@@ -759,122 +549,4 @@ fn check_in_box(
         })
     ))
     .into())
-}
-
-/// A point of a non-empty set, in words.
-pub(crate) fn witness(sets: &Sets, set: &Set) -> Result<String, dastac_poly::Error> {
-    let Some(point) = set.sample()? else { return Ok("nowhere".into()) };
-    let coords: Vec<String> = point.coords.iter().map(i64::to_string).collect();
-    let mut text = format!("at ({})", coords.join(", "));
-    let params: Vec<String> = point
-        .params
-        .iter()
-        .map(|(name, value)| format!("{} = {value}", sets.names.original(name)))
-        .collect();
-    if !params.is_empty() {
-        text += &format!(" with {}", params.join(", "));
-    }
-    Ok(text)
-}
-
-/// What a statement reads or writes of a tensor.
-#[derive(Clone, Debug)]
-pub struct StatementAccess<'a> {
-    /// The statement.
-    pub statement: &'a Statement,
-    /// The read; nothing for what it writes, an element of its rule's head.
-    pub read: Option<&'a Read>,
-    /// One expression a position, over the statement's iterators.
-    pub subscripts: Vec<Affine>,
-}
-
-impl StatementAccess<'_> {
-    /// Whether the subscripts are sorted before the element is read.
-    pub fn is_sorted(&self) -> bool {
-        self.read.is_some_and(|read| !read.sorted.is_empty())
-    }
-
-    /// The elements at the subscripts, at all points of the statement's domain.
-    pub fn elements(&self, sets: &Sets) -> Result<Set, InferError> {
-        let map = sets.access(&self.statement.iterators, &self.subscripts)?;
-        Ok(self.statement.domain.apply(&map)?)
-    }
-}
-
-impl Inferred {
-    /// All accesses to a tensor, in program order; in a statement, reads come first.
-    pub fn accesses(&self, tensor: TensorId) -> impl Iterator<Item = StatementAccess<'_>> {
-        self.rules.iter().flat_map(move |rule| {
-            let written = rule.head == tensor;
-            rule.statements.iter().flat_map(move |statement| {
-                let reads = statement.reads.iter().filter(move |read| read.tensor == tensor);
-                let reads = reads.map(move |read| StatementAccess {
-                    statement,
-                    read: Some(read),
-                    subscripts: read.subscripts.clone(),
-                });
-                let subscripts = || self.program.rules[rule.rule.0].subscripts();
-                let write = written.then(|| StatementAccess {
-                    statement,
-                    read: None,
-                    subscripts: subscripts(),
-                });
-                reads.chain(write)
-            })
-        })
-    }
-
-    /// The elements of an input that the computation reads; all unique elements of a computed tensor, and of one that
-    /// is read beside dynamic tensors: which of its elements that are is known only then.
-    pub fn used(&self, tensor: TensorId) -> Result<Set, InferError> {
-        let structured = &self.tensors[tensor.0];
-        let of_levels = |rule: &InferredRule| {
-            let mut reads = rule.statements.iter().flat_map(|statement| &statement.reads);
-            self.program.is_over_levels(rule.rule) && reads.any(|read| read.tensor == tensor)
-        };
-        if self.program.tensor(tensor).rule().is_some() || self.rules.iter().any(of_levels) {
-            return Ok(structured.unique.clone());
-        }
-        let mut used = self.sets.empty(&structured.iterators)?;
-        for access in self.accesses(tensor) {
-            if access.is_sorted() {
-                return Ok(structured.unique.clone());
-            }
-            used = used.union(&access.elements(&self.sets)?)?;
-        }
-        let used = as_one(used.simplify()?, &structured.unique)?;
-        Ok(named(&self.sets, &used, &structured.iterators)?)
-    }
-
-    /// Values of all parameters by name, derived symbols too, from values of the symbols in declaration order.
-    ///
-    /// # Errors
-    /// A derived symbol beyond 64 bits, a divisor that is not positive.
-    pub fn parameter_values(&self, values: &[i64]) -> Result<BTreeMap<String, i64>, ValueError> {
-        let symbols = self.symbol_values(values);
-        let value_of = |name: &str| symbols.get(name).copied();
-        for divisor in &self.program.divisors {
-            match value(divisor, &value_of)? {
-                1.. => {}
-                found => {
-                    return Err(ValueError::Divisor { text: divisor.to_string(), value: found });
-                }
-            }
-        }
-        let mut all = symbols.clone();
-        for derived in &self.program.derived {
-            all.insert(derived.name.clone(), value(&derived.value, &value_of)?);
-        }
-        Ok(all)
-    }
-
-    /// Values of symbols by name, from values in declaration order.
-    pub fn symbol_values(&self, values: &[i64]) -> BTreeMap<String, i64> {
-        self.program
-            .symbols
-            .iter()
-            .map(|(name, _)| name.clone())
-            .zip(values.iter().copied())
-            .collect()
-    }
 }

@@ -4,10 +4,12 @@
 //! after a line end inside parentheses, unless what follows begins an item of its own (so that one missing parenthesis
 //! spoils one line).
 
+mod cursor;
 mod formats;
 mod schedule;
 mod terms;
 
+use cursor::{Parser, Result, describe, error, with_hint};
 use terms::{Node, NodeKind, last_call};
 
 use crate::ast::{
@@ -20,8 +22,6 @@ use crate::lexer::{Token, TokenKind, lex};
 
 /// Words that other languages join factors with.
 const INFIX: [&str; 4] = ["and", "or", "min", "max"];
-
-type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
 /// Reads a file. Lines with errors are left out of the result.
 pub fn parse(source: &str) -> (File, Vec<Diagnostic>) {
@@ -80,40 +80,6 @@ fn begins_item(tokens: &[Token]) -> bool {
     line.first().is_some_and(|token| token.is("@"))
         || line.get(1).is_some_and(|token| token.is(":"))
         || line.iter().any(|token| token.is(":="))
-}
-
-struct Parser<'a> {
-    source: &'a str,
-    tokens: &'a [Token],
-    at: usize,
-    /// Just after the last token.
-    end: Span,
-    nesting: usize,
-    warnings: Vec<Diagnostic>,
-}
-
-fn error(
-    code: &'static str,
-    message: impl Into<String>,
-    span: Span,
-    label: &str,
-) -> Box<Diagnostic> {
-    Box::new(Diagnostic::error(code, message, span, label))
-}
-
-fn with_hint(mut error: Box<Diagnostic>, hint: impl Into<String>) -> Box<Diagnostic> {
-    error.hint = Some(hint.into());
-    error
-}
-
-/// A token as a message shows it.
-fn describe(token: Option<&Token>) -> String {
-    match token.map(|token| &token.kind) {
-        None => "the end of the line".into(),
-        Some(TokenKind::Name(text) | TokenKind::Number(text)) => format!("`{text}`"),
-        Some(TokenKind::Mark(mark)) => format!("`{mark}`"),
-        Some(TokenKind::Newline | TokenKind::Invalid) => "nothing readable".into(),
-    }
 }
 
 impl Parser<'_> {

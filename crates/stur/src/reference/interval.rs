@@ -5,7 +5,7 @@
 
 use crate::ast::{BinaryOp, CompareOp};
 
-use super::nest::{Code, Relation};
+use super::code::{Code, Relation};
 
 /// Stands for an infinite bound; far beyond all 64-bit values.
 const INFINITE: i128 = 1 << 96;

@@ -1,7 +1,7 @@
 //! Shapes of the dense arrays; the module above says which.
 
+use super::code::{Code, Relation, relations};
 use super::interval::{Interval, linear, narrow};
-use super::nest::{Code, Relation, relations};
 use super::{EvalError, Evaluator};
 use crate::ast::{BinaryOp, CompareOp, Comparison, Expr, ExprKind};
 use crate::program::{Rule, TensorId};

@@ -3,8 +3,9 @@
 
 use rand::RngCore;
 
+use super::code::relations;
 use super::interval::Interval;
-use super::nest::{Nest, relations};
+use super::nest::Nest;
 use super::{Dense, EvalError, Evaluator, Finished, index_at, position};
 use crate::program::{Element, Region, Structure, TensorId};
 

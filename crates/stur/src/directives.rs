@@ -1,0 +1,248 @@
+//! The directives of a `schedule:` line, in a program or in a file of its own, checked against the rules that they
+//! name.
+
+use crate::ast::{Directive, Item, ScheduleItem, SchedulePart, Span};
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::hint::similar;
+use crate::program::{Program, Rule};
+use crate::schedule::Schedule;
+
+/// Blocks of more iterations than this are none.
+const MAX_TILE: i64 = 1 << 20;
+/// So many iterations of a loop may be side by side,
+const MAX_UNROLL: i64 = 128;
+/// and so many of two loops: 32 registers of 16 lanes.
+const MAX_UNROLLED: i64 = 512;
+
+impl Program {
+    /// The `schedule:` line of all rules that have one, as it is written; nothing if none has.
+    pub fn schedule_line(&self) -> Option<String> {
+        let scheduled = self.rules.iter().filter(|rule| !rule.schedule.is_empty());
+        let entries: Vec<String> = scheduled
+            .map(|rule| format!("{} -> {}", self.tensor(rule.head).name, rule.schedule))
+            .collect();
+        (!entries.is_empty()).then(|| format!("schedule: {}", entries.join("; ")))
+    }
+
+    /// Schedules as the text of a file with a `schedule:` line says, and none where it says nothing.
+    ///
+    /// # Errors
+    /// All errors of the text, with spans in it.
+    pub fn reschedule(&mut self, text: &str) -> Result<(), Vec<Diagnostic>> {
+        let (file, mut diagnostics) = crate::parser::parse(text);
+        let mut items: &[ScheduleItem] = &[];
+        let mut first: Option<Span> = None;
+        for item in &file.items {
+            let Item::Schedule(entries, span) = item else {
+                let span = item.span();
+                let message = "a file of schedules holds nothing but a `schedule:` line";
+                let error = Diagnostic::error("E0003", message, span, "something else");
+                diagnostics.push(error.hint("what is computed stands in the program"));
+                continue;
+            };
+            match first {
+                Some(first) => diagnostics.push(
+                    Diagnostic::error("E0101", "`schedule:` is given twice", *span, "again")
+                        .label(first, "first here")
+                        .hint("put all of it on one line"),
+                ),
+                None => (first, items) = (Some(*span), entries),
+            }
+        }
+        let heads: Vec<String> =
+            self.rules.iter().map(|rule| self.tensor(rule.head).name.clone()).collect();
+        self.rules.iter_mut().for_each(|rule| rule.schedule = Schedule::default());
+        diagnostics.extend(apply(self, items, &heads));
+        match diagnostics.iter().any(|found| found.severity == Severity::Error) {
+            true => Err(diagnostics),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Gives rules what the entries of `schedule:` say; what is wrong with them. `heads` are computed by rules.
+pub(crate) fn apply(
+    program: &mut Program,
+    items: &[ScheduleItem],
+    heads: &[String],
+) -> Vec<Diagnostic> {
+    let mut errors = Vec::new();
+    let mut seen: Vec<&ScheduleItem> = Vec::new();
+    for item in items {
+        let name = &item.head;
+        if let Some(first) = seen.iter().find(|other| other.head.text == name.text) {
+            let message = format!("`schedule:` lists `{}` twice", name.text);
+            let error = Diagnostic::error("E0102", message, name.span, "again");
+            errors.push(error.label(first.head.span, "first here"));
+            continue;
+        }
+        seen.push(item);
+        if !heads.contains(&name.text) {
+            let known = program.find(&name.text).is_some();
+            let message = format!("`schedule:` names `{}`, which no rule computes", name.text);
+            let label = if known { "an input" } else { "unknown" };
+            let mut error = Diagnostic::error("E0106", message, name.span, label);
+            if let Some(close) = similar(&name.text, heads.iter().map(String::as_str)) {
+                error = error.hint(format!("did you mean `{close}`?"));
+            }
+            errors.push(error);
+            continue;
+        }
+        let head = program.find(&name.text);
+        let Some(at) = program.rules.iter().position(|rule| Some(rule.head) == head) else {
+            continue; // the rule has errors of its own
+        };
+        let mut reader = Reader { program, rule: &program.rules[at], errors: &mut errors };
+        let schedule = reader.schedule(item);
+        program.rules[at].schedule = schedule;
+    }
+    errors
+}
+
+struct Reader<'a> {
+    program: &'a Program,
+    rule: &'a Rule,
+    errors: &'a mut Vec<Diagnostic>,
+}
+
+/// `i, j` in backquotes.
+fn quoted(names: &[String]) -> String {
+    format!("`{}`", names.join("`, `"))
+}
+
+impl Reader<'_> {
+    fn schedule(&mut self, item: &ScheduleItem) -> Schedule {
+        let mut schedule = Schedule::default();
+        // Which directive names which loop; of those that are given once, where.
+        let mut named: Vec<(Directive, &str, Span)> = Vec::new();
+        let mut given: Vec<(Directive, Span)> = Vec::new();
+        for part in &item.parts {
+            let SchedulePart { directive, loops, span } = part;
+            let word = directive.word();
+            if !directive.has_sizes() {
+                if let Some((_, first)) = given.iter().find(|(other, _)| other == directive) {
+                    let message = format!("`{word}` is given twice for `{}`", item.head.text);
+                    let error = Diagnostic::error("E0102", message, *span, "again");
+                    self.errors.push(error.label(*first, "first here"));
+                    continue;
+                }
+                given.push((*directive, *span));
+                if *directive != Directive::Reorder && loops.len() > 1 {
+                    let what = match directive {
+                        Directive::Vectorize => "is in the lanes of vectors",
+                        _ => "is shared among threads",
+                    };
+                    let message = format!("`{word}` names {} loops", loops.len());
+                    let error = Diagnostic::error("E0125", message, *span, "more than one");
+                    self.errors.push(error.hint(format!("one loop {what}: keep one of them")));
+                    continue;
+                }
+            }
+            for (name, size) in loops {
+                if !self.is_loop(&name.text, name.span) {
+                    continue;
+                }
+                let twice = |(other, text, _): &&(Directive, &str, Span)| {
+                    other == directive && *text == name.text
+                };
+                if let Some((_, _, first)) = named.iter().find(twice) {
+                    let message = format!("`{word}` names `{}` twice", name.text);
+                    let error = Diagnostic::error("E0102", message, name.span, "again");
+                    self.errors.push(error.label(*first, "first here"));
+                    continue;
+                }
+                named.push((*directive, &name.text, name.span));
+                let loop_name = name.text.clone();
+                match (directive, size) {
+                    (Directive::Reorder, _) => schedule.order.push(loop_name),
+                    (Directive::Tile, Some(size)) => {
+                        if self.in_range(word, *size, MAX_TILE, name.span) {
+                            schedule.tiles.push((loop_name, *size));
+                        }
+                    }
+                    (Directive::Unroll, Some(size)) => {
+                        if self.in_range(word, *size, MAX_UNROLL, name.span) {
+                            schedule.unroll.push((loop_name, *size));
+                        }
+                    }
+                    (Directive::Vectorize, _) => schedule.vectorize = Some(loop_name),
+                    (Directive::Parallel, _) if !self.rule.iterators.contains(&loop_name) => {
+                        let message =
+                            format!("`parallel` names `{loop_name}`, which is summed over");
+                        let error = Diagnostic::error("E0124", message, name.span, "a reduction");
+                        let hint = match self.rule.iterators.is_empty() {
+                            true => "leave it out: a scalar is one sum".to_owned(),
+                            false => format!(
+                                "its iterations add to the same elements; share one of {}",
+                                quoted(&self.rule.iterators)
+                            ),
+                        };
+                        self.errors.push(error.hint(hint));
+                    }
+                    (Directive::Parallel, _) => schedule.parallel = Some(loop_name),
+                    (Directive::Tile | Directive::Unroll, None) => {} // the parser asks for a size
+                }
+            }
+        }
+        self.unrolled(&schedule, item);
+        schedule
+    }
+
+    /// Whether a name is a loop of the rule; says so if not.
+    fn is_loop(&mut self, name: &str, span: Span) -> bool {
+        let mut loops: Vec<String> = self.rule.iterators.clone();
+        for iterator in self.rule.products.iter().flat_map(|product| &product.iterators) {
+            if !loops.contains(iterator) {
+                loops.push(iterator.clone());
+            }
+        }
+        if loops.iter().any(|known| known == name) {
+            return true;
+        }
+        let head = &self.program.tensor(self.rule.head).name;
+        let message = format!("`{name}` is no loop of the rule for `{head}`");
+        let error = Diagnostic::error("E0122", message, span, "unknown");
+        let hint = match (similar(name, loops.iter().map(String::as_str)), loops.is_empty()) {
+            (Some(close), _) => format!("did you mean `{close}`?"),
+            (None, true) => "the rule has no loops".to_owned(),
+            (None, false) => format!("its loops are {}", quoted(&loops)),
+        };
+        self.errors.push(error.hint(hint));
+        false
+    }
+
+    fn in_range(&mut self, word: &str, size: i64, most: i64, span: Span) -> bool {
+        let fits = (1..=most).contains(&size);
+        if !fits {
+            let message = format!("`{word}` cannot take {size} iterations of a loop");
+            let label = format!("not from 1 to {most}");
+            let error = Diagnostic::error("E0123", message, span, label);
+            self.errors.push(
+                error.hint(format!("take a size from 1 to {most}; 1 leaves the loop as it is")),
+            );
+        }
+        fits
+    }
+
+    /// What is unrolled must fit together.
+    fn unrolled(&mut self, schedule: &Schedule, item: &ScheduleItem) {
+        let of_head =
+            |(name, size): &&(String, i64)| *size > 1 && self.rule.iterators.contains(name);
+        let loops: Vec<&(String, i64)> = schedule.unroll.iter().filter(of_head).collect();
+        let parts = item.parts.iter().filter(|part| part.directive == Directive::Unroll);
+        let Some(span) = parts.map(|part| part.span).reduce(Span::to) else { return };
+        if loops.len() > 2 {
+            let message = format!("{} loops of `{}` are unrolled", loops.len(), item.head.text);
+            let error = Diagnostic::error("E0125", message, span, "more than two");
+            self.errors.push(error.hint("a tile in registers has two sides: unroll two of them"));
+            return;
+        }
+        let product: i64 = loops.iter().map(|(_, size)| size).product();
+        if product > MAX_UNROLLED {
+            let message = format!("{product} iterations are unrolled side by side");
+            let label = format!("more than {MAX_UNROLLED}");
+            let error = Diagnostic::error("E0123", message, span, label);
+            self.errors.push(error.hint("no machine has so many registers: take smaller factors"));
+        }
+    }
+}

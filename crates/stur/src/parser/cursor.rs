@@ -1,0 +1,42 @@
+//! Where a parser stands in a line, and the errors that it reports.
+
+use crate::ast::Span;
+use crate::diagnostic::Diagnostic;
+use crate::lexer::{Token, TokenKind};
+
+pub(super) type Result<T> = std::result::Result<T, Box<Diagnostic>>;
+
+/// A position in the tokens of a line.
+pub(super) struct Parser<'a> {
+    pub(super) source: &'a str,
+    pub(super) tokens: &'a [Token],
+    pub(super) at: usize,
+    /// Just after the last token.
+    pub(super) end: Span,
+    pub(super) nesting: usize,
+    pub(super) warnings: Vec<Diagnostic>,
+}
+
+pub(super) fn error(
+    code: &'static str,
+    message: impl Into<String>,
+    span: Span,
+    label: &str,
+) -> Box<Diagnostic> {
+    Box::new(Diagnostic::error(code, message, span, label))
+}
+
+pub(super) fn with_hint(mut error: Box<Diagnostic>, hint: impl Into<String>) -> Box<Diagnostic> {
+    error.hint = Some(hint.into());
+    error
+}
+
+/// A token as a message shows it.
+pub(super) fn describe(token: Option<&Token>) -> String {
+    match token.map(|token| &token.kind) {
+        None => "the end of the line".into(),
+        Some(TokenKind::Name(text) | TokenKind::Number(text)) => format!("`{text}`"),
+        Some(TokenKind::Mark(mark)) => format!("`{mark}`"),
+        Some(TokenKind::Newline | TokenKind::Invalid) => "nothing readable".into(),
+    }
+}

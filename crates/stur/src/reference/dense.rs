@@ -1,0 +1,157 @@
+//! Dense arrays in C order, and why there may be none.
+
+/// A dense array in C order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dense {
+    /// One extent a position; none for a scalar.
+    pub shape: Vec<usize>,
+    /// All elements, the last position fastest.
+    pub data: Vec<f64>,
+}
+
+impl Dense {
+    /// All zeros.
+    pub fn zeros(shape: &[usize]) -> Self {
+        Dense { shape: shape.to_vec(), data: vec![0.0; shape.iter().product()] }
+    }
+
+    /// A 0-d array.
+    pub fn scalar(value: f64) -> Self {
+        Dense { shape: Vec::new(), data: vec![value] }
+    }
+
+    /// Where an element is, or nothing outside of the array.
+    pub fn position(&self, index: &[i64]) -> Option<usize> {
+        position(&self.shape, index)
+    }
+
+    /// The same values in a box of another shape of the same rank: what is outside of the array is 0, what is outside
+    /// of the shape is left out.
+    pub fn resized(&self, shape: &[usize]) -> Dense {
+        let mut result = Dense::zeros(shape);
+        for (at, value) in result.data.iter_mut().enumerate() {
+            *value = self.get(&index_at(shape, at)).unwrap_or(0.0);
+        }
+        result
+    }
+
+    /// How many values are not 0.
+    pub fn nonzeros(&self) -> usize {
+        self.data.iter().filter(|value| **value != 0.0).count()
+    }
+
+    /// An element, or nothing outside of the array.
+    pub fn get(&self, index: &[i64]) -> Option<f64> {
+        self.position(index).and_then(|at| self.data.get(at)).copied()
+    }
+}
+
+/// The C-order position of an index, or nothing outside of the box.
+pub(super) fn position(shape: &[usize], index: &[i64]) -> Option<usize> {
+    let mut at = 0;
+    for (extent, i) in shape.iter().zip(index) {
+        let i = usize::try_from(*i).ok().filter(|i| i < extent)?;
+        at = at * extent + i;
+    }
+    (shape.len() == index.len()).then_some(at)
+}
+
+/// The index at a C-order position.
+pub(super) fn index_at(shape: &[usize], mut at: usize) -> Vec<i64> {
+    let mut index = vec![0; shape.len()];
+    for (i, extent) in index.iter_mut().zip(shape).rev() {
+        *i = (at % extent) as i64;
+        at /= extent;
+    }
+    index
+}
+
+/// Why a program cannot be evaluated.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum EvalError {
+    /// Not one value for each symbol.
+    #[error("{found} symbol values given, the program has {expected} symbols")]
+    SymbolCount {
+        /// Symbols of the program.
+        expected: usize,
+        /// Values given.
+        found: usize,
+    },
+    /// Symbols are sizes and positions.
+    #[error("symbol `{symbol}` is negative: {value}")]
+    NegativeSymbol {
+        /// Its name.
+        symbol: String,
+        /// Its value.
+        value: i64,
+    },
+    /// A name that the checker let through.
+    #[error("unknown name `{name}`")]
+    UnknownName {
+        /// The name.
+        name: String,
+    },
+    /// Beyond 64 bits.
+    #[error("integer overflow in a subscript or comparison")]
+    Overflow,
+    /// `/` or `%` by something not positive.
+    #[error("division by {value}: `/` and `%` take a positive integer")]
+    Divisor {
+        /// The divisor.
+        value: i64,
+    },
+    /// Infinitely many values, or bounds that interval propagation does not find.
+    #[error("iterator `{iterator}` is unbounded")]
+    Unbounded {
+        /// Its name.
+        iterator: String,
+    },
+    /// Arrays start at 0.
+    #[error("`{tensor}` has a negative index at position {position}")]
+    NegativeIndex {
+        /// The tensor.
+        tensor: String,
+        /// Position from 1.
+        position: usize,
+    },
+    /// A rule computes an element that has no place in the head's array.
+    #[error("`{tensor}` is computed at {index:?}, outside its dimensions")]
+    OutsideBox {
+        /// The tensor.
+        tensor: String,
+        /// The element.
+        index: Vec<i64>,
+    },
+    /// `:U` and `:R` contradict each other.
+    #[error("element {index:?} of `{tensor}` {problem}")]
+    Structure {
+        /// The tensor.
+        tensor: String,
+        /// The element.
+        index: Vec<i64>,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// An input was not given.
+    #[error("input `{tensor}` is missing")]
+    MissingInput {
+        /// The tensor.
+        tensor: String,
+    },
+    /// An input has another shape.
+    #[error("`{tensor}` has shape {expected:?}, not {found:?}")]
+    WrongShape {
+        /// The tensor.
+        tensor: String,
+        /// Its shape.
+        expected: Vec<usize>,
+        /// The array's shape.
+        found: Vec<usize>,
+    },
+    /// More elements than an array can have.
+    #[error("`{tensor}` is too large for a dense array")]
+    TooLarge {
+        /// The tensor.
+        tensor: String,
+    },
+}
