@@ -17,10 +17,16 @@ const CIRCLES: &[(&str, &str)] = &[
     ("crates/bench/src", "figures, peers and measurements share their types"),
     ("crates/cli/src", "commands use the terminal of the main file"),
     ("crates/driver/src", "runs, their memory and their counters are one"),
+    (
+        "crates/elements/src",
+        "an element type names the native type that holds it, which names its element type",
+    ),
+    ("crates/formats/src", "levels build and walk the storage that is made of levels"),
     ("crates/iterate/src", "the builder of loops is spread over six files"),
-    ("crates/layout/src", "a family of layouts is built by building its members"),
+    ("crates/loops/src/hints.rs", "functions have hints, which name their loops"),
+    ("crates/loops/src/interp", "the interpreter and its registers"),
+    ("crates/loops/src/ir.rs", "functions have hints, which name their loops"),
     ("crates/poly/src", "sets, maps and functions make each other, as in isl"),
-    ("crates/sched/src", "the computation and its phases share their types"),
 ];
 
 /// A path of names, as `["crate", "set", "Set"]`.
@@ -98,11 +104,14 @@ fn leaves(tokens: &[String], prefix: &[String], at: &mut usize, found: &mut Vec<
     }
 }
 
-/// Where a file's tests begin: they stand at its end.
+/// A file without its tests, which stand at its end or in a file of their own.
 fn without_tests(code: &str) -> &str {
-    let tests =
-        code.find("#[cfg(test)]\nmod ").or_else(|| code.find("#[cfg(test)]\npub(crate) mod "));
-    tests.map_or(code, |at| &code[..at])
+    let begins = code.match_indices("#[cfg(test)]\n").find(|(at, found)| {
+        let item = code[at + found.len()..].split(['{', ';']).next().unwrap_or_default();
+        let inline = code[at + found.len() + item.len()..].starts_with('{');
+        inline && item.split_whitespace().any(|word| word == "mod")
+    });
+    begins.map_or(code, |(at, _)| &code[..at])
 }
 
 /// The words that begin an item's definition.

@@ -257,7 +257,7 @@ fn rejection(error: &Error) -> Option<String> {
         Error::Layout(error @ (LayoutError::Unsupported(_) | LayoutError::Gaps)) => {
             Some(error.to_string())
         }
-        Error::Sched(error @ dastac::sched::SchedError::Ast(_)) => Some(error.to_string()),
+        Error::Sched(error @ dastac::sched::SchedError::Unsupported(_)) => Some(error.to_string()),
         Error::Poly(
             Poly::Deadline { .. }
             | Poly::TooComplex { .. }

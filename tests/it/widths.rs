@@ -19,7 +19,6 @@ const LONGER: &[&str] = &[
     "crates/iterate",
     "crates/loops",
     "crates/sched/src/dynamic",
-    "crates/stur/src/format.rs",
     "x",
 ];
 

@@ -88,7 +88,12 @@ impl Failure {
             Error::Layout(LayoutError::Overflow { .. }) => {
                 Failure::user(text).hint("choose smaller sizes")
             }
-            Error::Sched(SchedError::Set(_) | SchedError::Trips(_)) => Failure::Defect(text),
+            Error::Sched(
+                SchedError::Set(_)
+                | SchedError::Trips(_)
+                | SchedError::UnknownName(_)
+                | SchedError::NoKernel,
+            ) => Failure::Defect(text),
             _ => Failure::user(text),
         }
     }

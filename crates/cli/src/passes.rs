@@ -58,7 +58,8 @@ impl Watch {
         Watch { until, ..Watch::of(args) }
     }
 
-    /// Shows on stderr how long passes took, if that is asked for; an error if the last pass that was asked for did not run.
+    /// Shows on stderr how long passes took, if that is asked for; an error if the last pass that was asked for did not
+    /// run.
     pub fn finish(&self) -> Result<()> {
         if self.args.time_passes {
             self.times.0.iter().for_each(|(name, took)| {

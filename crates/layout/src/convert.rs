@@ -4,7 +4,10 @@ use dastac_loops::{Compare, Condition, Index};
 use dastac_poly::ast::{Expr, Op};
 use dastac_poly::{AstBuild, Set};
 
-use crate::{LayoutError, Resolve};
+use crate::LayoutError;
+
+/// What a name stands for in generated code.
+pub type Resolve<'a> = &'a dyn Fn(&str) -> Option<Index>;
 
 /// An integer expression.
 ///

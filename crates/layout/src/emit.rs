@@ -12,14 +12,11 @@ use dastac_loops::{Condition, Index, SymbolId, VarId};
 use dastac_stur::ast::{BinaryOp, Expr, ExprKind};
 use dastac_stur::sets::{Affine, Atom};
 
-use crate::convert::membership;
+use crate::convert::{Resolve, membership};
 use crate::fusion::Piece;
 use crate::index::symbols_of;
 use crate::slices::Slices;
 use crate::{Layout, LayoutError, Piecewise, Polynomial};
-
-/// What a name stands for in generated code.
-pub type Resolve<'a> = &'a dyn Fn(&str) -> Option<Index>;
 
 /// An affine expression over resolved names.
 pub fn affine_to_index(affine: &Affine, resolve: Resolve<'_>) -> Result<Index, LayoutError> {

@@ -6,11 +6,8 @@
 use std::collections::BTreeMap;
 
 use dastac_poly::{Family, Set, families};
-use dastac_stur::TensorId;
-use dastac_stur::infer::Inferred;
 use dastac_stur::sets::Affine;
 
-use crate::builder::Builder;
 use crate::coordinates::Coordinate;
 use crate::fusion::{Piece, Piecewise};
 use crate::part::Part;
@@ -20,7 +17,7 @@ use crate::{Layout, LayoutError};
 const WORTH_SHARING: usize = 4;
 
 /// Values of a family's parameters.
-struct Binding<'a> {
+pub(crate) struct Binding<'a> {
     values: &'a [(String, i64)],
     images: BTreeMap<String, Affine>,
 }
@@ -70,7 +67,7 @@ impl Binding<'_> {
 /// What `find` finds for each set of a family, found for the family and for its first member only: `bind` makes of the
 /// former what is a member's (at a position among the sets) where that is as simple as the latter. Nothing for other
 /// sets.
-fn shared<T: Clone>(
+pub(crate) fn shared<T: Clone>(
     sets: &[Set],
     find: &dyn Fn(usize, &Set) -> Result<T, LayoutError>,
     is_as_simple: &dyn Fn(&T, &T) -> bool,
@@ -112,70 +109,18 @@ pub(crate) fn parts(
     all.map(|(parts, set)| parts.map_or_else(|| find(set), Ok)).collect()
 }
 
-fn is_as_simple(family: &Piecewise, own: &Piecewise) -> bool {
+pub(crate) fn is_as_simple(family: &Piecewise, own: &Piecewise) -> bool {
     let floors = |index: &Piecewise| index.pieces.iter().map(|p| p.polynomial.floors()).sum();
     let (shared, alone): (usize, usize) = (floors(family), floors(own));
     family.pieces.len() <= own.pieces.len() && shared <= alone
 }
 
-impl Layout {
-    /// The layouts of all tensors of an inferred program, as [`Layout::of`] finds them for each.
-    ///
-    /// # Errors
-    /// As [`Layout::of`].
-    pub fn all(inferred: &Inferred) -> Result<Vec<Layout>, LayoutError> {
-        // Arrays of dynamic tensors are what their formats say: nothing is packed, and nothing has to be counted.
-        let dynamic = |id: &TensorId| inferred.program.tensor(*id).format.is_some();
-        let (boxes, tensors): (Vec<TensorId>, Vec<TensorId>) =
-            inferred.program.tensor_ids().partition(dynamic);
-        let mut known = Vec::new();
-        for id in boxes {
-            known.push((id, Layout::dense(inferred, id).or_else(|_| Layout::of(inferred, id))?));
-        }
-        let mut builders: Vec<Builder> = Vec::new();
-        for id in &tensors {
-            builders.push(Layout::asked(inferred, *id)?);
-        }
-        // Sets of one order of loops, without anything else that is asked of their layout.
-        let mut alike: BTreeMap<&[usize], Vec<usize>> = BTreeMap::new();
-        for (k, builder) in builders.iter().enumerate() {
-            if let Some(order) = builder.plain_order() {
-                alike.entry(order).or_default().push(k);
-            }
-        }
-        let mut layouts: Vec<Option<Layout>> = vec![None; tensors.len()];
-        for places in alike.values() {
-            let sets: Vec<Set> = places.iter().map(|k| builders[*k].stored().clone()).collect();
-            let found = shared(
-                &sets,
-                &|k, set| {
-                    let blamed = |error: LayoutError| {
-                        error.blamed("the layout", &inferred.program, tensors[places[k]])
-                    };
-                    builders[places[k]].clone().elements(set).build().map_err(blamed)
-                },
-                &|family: &Layout, own| {
-                    family.parts.len() == 1 && is_as_simple(&family.index, &own.index)
-                },
-                &|family, binding, k| bound(family, binding, &sets[k]),
-            )?;
-            for (k, layout) in places.iter().zip(found) {
-                layouts[*k] = layout;
-            }
-        }
-        let mut all = known;
-        for ((id, builder), layout) in tensors.iter().zip(builders).zip(layouts) {
-            let blamed = |error: LayoutError| error.blamed("the layout", &inferred.program, *id);
-            let layout = layout.map_or_else(|| builder.build(), Ok).map_err(blamed)?;
-            all.push((*id, layout.with_structure(&inferred.tensors[id.0])));
-        }
-        all.sort_by_key(|(id, _)| *id);
-        Ok(all.into_iter().map(|(_, layout)| layout).collect())
-    }
-}
-
 /// The layout of a family's member with these elements.
-fn bound(family: &Layout, binding: &Binding<'_>, stored: &Set) -> Result<Layout, LayoutError> {
+pub(crate) fn bound(
+    family: &Layout,
+    binding: &Binding<'_>,
+    stored: &Set,
+) -> Result<Layout, LayoutError> {
     let mut parts = Vec::new();
     for part in &family.parts {
         parts.push(binding.part(part, stored)?);

@@ -1,21 +1,18 @@
 //! Symbolic indexing (dastac paper, Algorithm 1).
 //!
 //! Access map: the caller hands in the set of elements that are used. Order: positions by the appearance of their
-//! iterators in the loop order ([`appearance_order`]), in the coordinates that [`crate::search`] finds. Preceding
+//! iterators in the loop order ([`crate::choice`]), in the coordinates that [`crate::search`] finds. Preceding
 //! accesses and their count: [`Set::rank_by_depth`]. Then [`crate::fusion`].
 
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
 use std::fmt;
 
-use dastac_poly::{Context, Set};
-use dastac_stur::infer::{Inferred, InferredRule, Read, Redundancy, Statement, Structured, infer};
+use dastac_poly::Set;
+use dastac_stur::infer::{Inferred, Redundancy};
 use dastac_stur::program::TensorId;
 use dastac_stur::sets::Affine;
 
 use crate::LayoutError;
-use crate::align::Rows;
-use crate::builder::Builder;
 use crate::coordinates::Coordinates;
 use crate::fusion::{Piece, Piecewise};
 use crate::part::Part;
@@ -51,80 +48,6 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout of a set of elements, in lexicographic order where that has a simple index.
-    ///
-    /// # Errors
-    /// An infinite set, a failure of isl, Barvinok not being there.
-    pub fn from_set(stored: &Set) -> Result<Layout, LayoutError> {
-        Layout::builder(stored).build()
-    }
-
-    /// The layout of a set of elements, packed with position `order[0]` slowest where that has a simple index.
-    pub fn with_order(stored: &Set, order: &[usize]) -> Result<Layout, LayoutError> {
-        Layout::builder(stored).loop_order(order).build()
-    }
-
-    /// The layout of one tensor of a program.
-    pub fn from_stur(source: &str, tensor: &str) -> Result<Layout, LayoutError> {
-        let (program, _) = dastac_stur::load(source).map_err(LayoutError::Program)?;
-        let inferred = infer(&program, &Context::new()?)?;
-        match inferred.program.find(tensor) {
-            Some(id) => Layout::of(&inferred, id),
-            None => Err(LayoutError::UnknownTensor(tensor.into())),
-        }
-    }
-
-    /// The layout of one tensor of an inferred program: one buffer for all that its rules and products use.
-    ///
-    /// # Errors
-    /// Diagnostics that name the tensor where its structure or what `layout:` says of it is at fault; failures of isl.
-    pub fn of(inferred: &Inferred, tensor: TensorId) -> Result<Layout, LayoutError> {
-        let blamed = |error: LayoutError| error.blamed("the layout", &inferred.program, tensor);
-        let layout = Layout::asked(inferred, tensor)?.build().map_err(blamed)?;
-        Ok(layout.with_structure(&inferred.tensors[tensor.0]))
-    }
-
-    /// Whether a tensor can be laid out as `layout:` says, without doing it.
-    ///
-    /// # Errors
-    /// A diagnostic for rows with gaps that are to be aligned, or for sets that are too complex; failures of isl.
-    pub fn check_choice(inferred: &Inferred, tensor: TensorId) -> Result<(), LayoutError> {
-        let check = || {
-            let choice = inferred.program.tensor(tensor).layout.as_ref();
-            let Some(choice) = choice.filter(|choice| choice.align.unwrap_or(1) > 1) else {
-                return Ok(());
-            };
-            let used = inferred.used(tensor)?;
-            let appearance = appearance_order(inferred, tensor);
-            let order = choice.order.as_ref().unwrap_or(&appearance);
-            Rows::of(&used.permute(order)?).map(|_| ())
-        };
-        check().map_err(|error: LayoutError| error.blamed("the layout", &inferred.program, tensor))
-    }
-
-    /// What a program asks of a tensor's layout.
-    pub(crate) fn asked(inferred: &Inferred, tensor: TensorId) -> Result<Builder, LayoutError> {
-        let asked = || -> Result<Builder, LayoutError> {
-            let mut builder = Layout::builder(&stored(inferred, tensor)?)
-                .loop_order(&appearance_order(inferred, tensor))
-                .regions(regions(inferred, tensor)?);
-            if let Some(choice) = &inferred.program.tensor(tensor).layout {
-                if let Some(order) = &choice.order {
-                    builder = builder.order(order);
-                }
-                builder = builder.align(choice.align.unwrap_or(1));
-            }
-            Ok(builder)
-        };
-        asked().map_err(|error| error.blamed("the layout", &inferred.program, tensor))
-    }
-
-    /// With what inference found out about the tensor.
-    pub(crate) fn with_structure(self, structured: &Structured) -> Layout {
-        let (unique, redundancy) = (structured.unique.clone(), structured.redundancy.clone());
-        Layout { unique, redundancy, ..self }
-    }
-
     /// The uncompressed layout of a tensor: its whole box in C order. What packing is compared with.
     ///
     /// # Errors
@@ -259,80 +182,6 @@ pub(crate) fn symbols_of(stored: &Set) -> Result<Set, LayoutError> {
     Ok(Set::parse(stored.context(), &text)?)
 }
 
-/// The sets of a tensor's elements that its accesses use, in program order, each once, if there are several: what a
-/// computed tensor's statements write, or what is read of an input.
-fn regions(inferred: &Inferred, tensor: TensorId) -> Result<Vec<Set>, LayoutError> {
-    let computed = inferred.program.tensor(tensor).rule().is_some();
-    let mut regions = Vec::new();
-    let mut seen = BTreeSet::new();
-    // What is read of a computed tensor was written.
-    let accesses: Vec<_> =
-        inferred.accesses(tensor).filter(|access| access.read.is_none() == computed).collect();
-    if accesses.len() <= 1 {
-        return Ok(regions); // all that is stored
-    }
-    for access in accesses {
-        if access.is_sorted() {
-            return Ok(Vec::new());
-        }
-        let region = access.elements(&inferred.sets)?;
-        // Equal text is equal sets; what is equal in other words is found by subtraction.
-        if seen.insert(region.to_string()) {
-            regions.push(region);
-        }
-    }
-    Ok(regions)
-}
-
-/// Positions of a tensor in the order in which their iterators appear in the loop order of the access that decides: the
-/// rule that computes it, or else the first that reads it. The position of an operand that the rule's innermost head
-/// iterator runs along comes last where this iterator is the operand's alone and other head iterators read it again:
-/// what is contiguous in the result is so in the operand, as `B(k, j)` in `C(i, j) := A(i, k) * B(k, j)`.
-pub fn appearance_order(inferred: &Inferred, tensor: TensorId) -> Vec<usize> {
-    let rank = inferred.tensors[tensor.0].iterators.len();
-    let mut order: Vec<usize> = (0..rank).collect();
-    for rule in &inferred.rules {
-        for statement in &rule.statements {
-            let position_of = |names: std::collections::BTreeSet<String>| {
-                names.iter().filter_map(|n| statement.iterators.iter().position(|i| i == n)).max()
-            };
-            if rule.head == tensor {
-                let iterators = &inferred.program.rules[rule.rule.0].iterators;
-                order.sort_by_key(|&k| position_of([iterators[k].clone()].into()));
-                return order;
-            }
-            if inferred.program.tensor(tensor).rule().is_some() {
-                continue;
-            }
-            if let Some(read) = statement.reads.iter().find(|read| read.tensor == tensor) {
-                order.sort_by_key(|&k| position_of(read.subscripts[k].names()));
-                let heads = &inferred.program.rules[rule.rule.0].iterators;
-                if let Some(k) = along_the_result(statement, heads, read) {
-                    order.retain(|other| *other != k);
-                    order.push(k);
-                }
-                return order;
-            }
-        }
-    }
-    order
-}
-
-/// The position of an operand along which the innermost head iterator runs, if that is contiguous for the operand's
-/// sake: see [`appearance_order`].
-fn along_the_result(statement: &Statement, heads: &[String], read: &Read) -> Option<usize> {
-    let innermost = statement.iterators.iter().rev().find(|name| heads.contains(name))?;
-    let mentions =
-        |read: &Read, name: &String| read.subscripts.iter().any(|s| s.names().contains(name));
-    let alone = statement.reads.iter().filter(|other| mentions(other, innermost)).count() == 1;
-    let again = heads.iter().any(|head| !mentions(read, head));
-    let summed =
-        statement.iterators.iter().any(|name| !heads.contains(name) && mentions(read, name));
-    let place = read.subscripts.iter().position(|s| *s == Affine::name(innermost))?;
-    let once = read.subscripts.iter().filter(|s| s.names().contains(innermost)).count() == 1;
-    (alone && again && summed && once).then_some(place)
-}
-
 /// A layout at given values of its symbols.
 #[derive(Clone, Debug)]
 pub struct Bound<'a> {
@@ -413,37 +262,6 @@ impl Piecewise {
         }
         Ok(Piecewise { dims: self.dims.clone(), pieces })
     }
-}
-
-/// The elements that have a place. Loops over levels come to all elements of a head, also where there is nothing to add
-/// up: they are stored whatever other extents are. In semirings whose zero is another number, all elements are. Of
-/// inputs that such loops read, too: which ones they come to, only the tensors that they walk know.
-fn stored(inferred: &Inferred, tensor: TensorId) -> Result<Set, LayoutError> {
-    let program = &inferred.program;
-    let structured = &inferred.tensors[tensor.0];
-    let read = |rule: &InferredRule| {
-        let mut reads = rule.statements.iter().flat_map(|statement| &statement.reads);
-        program.is_over_levels(rule.rule) && reads.any(|read| read.tensor == tensor)
-    };
-    let computed = program.tensor(tensor).rule();
-    if computed.is_none() && inferred.rules.iter().any(read) {
-        return Ok(structured.unique.clone());
-    }
-    let used = inferred.used(tensor)?;
-    let Some(rule) = computed.filter(|rule| program.is_over_levels(*rule)) else {
-        return Ok(used);
-    };
-    let dims = used.dims()?;
-    let all = inferred.sets.box_set(&structured.iterators, &structured.extents)?;
-    let stored = match program.rules[rule.0].semiring.zero() {
-        0.0 if used.is_empty()? => used,
-        0.0 => {
-            let used = used.gist_params(&used.params_set()?)?.with_dim_names(&all.dims()?)?;
-            used.intersect(&all)?.simplify()?
-        }
-        _ => all,
-    };
-    Ok(stored.with_dim_names(&dims)?)
 }
 
 fn contains(domain: &Set, symbols: &[(String, i64)], point: &[i64]) -> Result<bool, LayoutError> {

@@ -44,6 +44,7 @@
 
 mod align;
 mod builder;
+mod choice;
 pub mod convert;
 mod coordinates;
 mod emit;
@@ -60,8 +61,9 @@ mod slices;
 mod tests;
 
 pub use builder::Builder;
+pub use convert::Resolve;
 pub use coordinates::{Coordinate, explicit};
-pub use emit::{Resolve, affine_to_index, expr_to_index, to_index};
+pub use emit::{affine_to_index, expr_to_index, to_index};
 pub use fusion::{Piece, Piecewise};
 pub use index::{Bound, Layout};
 pub use part::Part;

@@ -96,7 +96,8 @@ pub(crate) fn order_of(domain: &Set, tiles: &[(usize, i64)]) -> Result<Map, Sche
     Ok(Map::parse(domain.context(), &text)?.intersect_domain(domain)?)
 }
 
-/// Leaves what a schedule says and is done where loops are tiled as hints of the variables of its rule: those from `first` on.
+/// Leaves what a schedule says and is done where loops are tiled as hints of the variables of its rule: those from
+/// `first` on.
 pub(crate) fn hint(sets: &Sets, rule: &Rule, function: &mut Function, first: usize) {
     let schedule = &rule.schedule;
     let Function { vars, hints, .. } = function;

@@ -6,6 +6,7 @@
 
 mod arrange;
 mod dynamic;
+mod elements;
 mod kernel;
 mod movement;
 mod nest;
@@ -32,15 +33,38 @@ pub enum SchedError {
     /// A layout cannot be expressed.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// isl's AST has a form that the loop IR does not have.
-    #[error("not supported yet: the loop {0}")]
-    Ast(String),
+    /// Loops that the loop IR does not have, or that are not made yet.
+    #[error("not supported yet: {0}")]
+    Unsupported(#[from] Unsupported),
+    /// A name that is neither an iterator's nor a symbol's.
+    #[error("nothing is called `{0}` where its value is needed")]
+    UnknownName(String),
+    /// A module that is no computation's.
+    #[error("the module has no function `kernel`")]
+    NoKernel,
     /// Loops cannot be counted.
     #[error("counting loops: {0}")]
     Trips(#[from] dastac_loops::trips::TripsError),
     /// A set could not be built.
     #[error("{0}")]
     Set(String),
+}
+
+/// Loops that cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unsupported {
+    /// A node of isl's AST without a counterpart in the loop IR.
+    #[error("the loop {0}")]
+    Node(String),
+    /// A redundancy map that is not a function of the redundant element.
+    #[error("the loop over the redundancy map {0}")]
+    RedundancyMap(String),
+    /// An iterator of a rule over dynamic tensors whose bounds are not linear.
+    #[error("the loop over `{0}`, whose bounds are not linear")]
+    Bounds(String),
+    /// A rule over dynamic tensors that no order of loops walks.
+    #[error("the loop of a rule whose tensors no order walks")]
+    NoOrder,
 }
 
 impl SchedError {
@@ -50,8 +74,8 @@ impl SchedError {
         let error = match self {
             SchedError::Poly(error) => LayoutError::Poly(error),
             SchedError::Layout(error) => error,
-            SchedError::Ast(form) => LayoutError::Unsupported(format!("the loop {form}")),
-            error @ (SchedError::Set(_) | SchedError::Trips(_)) => return error,
+            SchedError::Unsupported(loops) => LayoutError::Unsupported(loops.to_string()),
+            error => return error,
         };
         match error.blamed(what, &inferred.program, tensor) {
             LayoutError::Poly(error) => SchedError::Poly(error),

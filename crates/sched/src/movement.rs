@@ -11,9 +11,10 @@ use dastac_stur::infer::{Inferred, Redundancy};
 use dastac_stur::program::TensorId;
 use dastac_stur::sets::Affine;
 
-use crate::SchedError;
-use crate::kernel::{Elements, Kernel, buffer, extents, sort, with_lets};
+use crate::elements::{Elements, buffer, extents, sort, with_lets};
+use crate::kernel::Kernel;
 use crate::nest::{Scan, Scope, symbol};
+use crate::{SchedError, Unsupported};
 
 /// Names of the functions that move a tensor.
 #[derive(Clone, Debug)]
@@ -326,7 +327,7 @@ impl Mover<'_> {
         for (index, reciprocal) in coefficient.symbol_factors() {
             let name = sets.names.symbol(index);
             let factor = symbol(module, sets, name).map(Value::from_index);
-            let factor = factor.ok_or_else(|| SchedError::Ast(name.into()))?;
+            let factor = factor.ok_or_else(|| SchedError::UnknownName(name.into()))?;
             value = if reciprocal { value / factor } else { value * factor };
         }
         Ok(value)
@@ -353,9 +354,10 @@ impl Mover<'_> {
                         let mut sources = Vec::new();
                         for output in &outputs {
                             let source = Affine::from_linear(&output.expr()?, self.iterators());
-                            sources.push(source.ok_or_else(|| {
-                                SchedError::Ast(format!("over the redundancy map {map}"))
-                            })?);
+                            sources.push(
+                                source
+                                    .ok_or_else(|| Unsupported::RedundancyMap(map.to_string()))?,
+                            );
                         }
                         let (sorted, coefficient) = (Vec::new(), coefficient.clone());
                         regions.push(Region { domain, sources, sorted, coefficient });

@@ -9,8 +9,8 @@ use dastac_poly::ast::{Expr, Node, Op};
 use dastac_poly::{AstBuild, Set, UnionMap};
 use dastac_stur::sets::Sets;
 
-use crate::SchedError;
 use crate::arrange::{block_name, order_of};
+use crate::{SchedError, Unsupported};
 
 /// What is in scope at a leaf: each iterator's value.
 pub struct Scope<'a> {
@@ -183,7 +183,7 @@ impl Scan<'_> {
                     values.pop();
                     return body;
                 }
-                let unsupported = || SchedError::Ast(format!("{node}"));
+                let unsupported = || SchedError::from(Unsupported::Node(node.to_string()));
                 let (Expr::Op(op @ (Op::Lt | Op::Le), sides), Expr::Int(step)) = (cond, inc) else {
                     return Err(unsupported());
                 };

@@ -15,7 +15,7 @@ use dastac_stur::infer::{Inferred, InferredRule};
 use dastac_stur::program::TensorId;
 
 use crate::dynamic::{Assembled, Stored};
-use crate::kernel::buffer;
+use crate::elements::buffer;
 
 /// A function of the computation.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,7 +10,8 @@ use dastac_stur::infer::Inferred;
 use dastac_stur::program::TensorId;
 
 use crate::SchedError;
-use crate::kernel::{Kernel, buffer};
+use crate::elements::buffer;
+use crate::kernel::Kernel;
 use crate::phases::Phase;
 
 /// A computation whose functions count.

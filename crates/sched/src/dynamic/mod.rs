@@ -25,7 +25,7 @@ use dastac_stur::program::TensorId;
 use dastac_stur::{Diagnostic, program::Rule};
 
 use crate::SchedError;
-use crate::kernel::{buffer, extents};
+use crate::elements::{buffer, extents};
 use rule::Translation;
 
 /// What rules that read dynamic tensors are made of.
@@ -181,7 +181,7 @@ impl Dynamic<'_> {
             };
             walked.kernel.operands[operand] = copy;
         }
-        Err(SchedError::Ast("of a rule whose tensors no order walks".into()))
+        Err(crate::Unsupported::NoOrder.into())
     }
 }
 

@@ -11,7 +11,7 @@ use dastac_stur::infer::Inferred;
 use dastac_stur::program::TensorId;
 
 use crate::SchedError;
-use crate::kernel::{buffer, extents};
+use crate::elements::{buffer, extents};
 use crate::nest::module_name;
 
 /// A dynamic tensor in a format in which rules read it.

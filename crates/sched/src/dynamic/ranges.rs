@@ -9,7 +9,7 @@ use dastac_stur::infer::Statement;
 use dastac_stur::sets::Sets;
 
 use super::linear::{iterator, linear, not_negative};
-use crate::SchedError;
+use crate::{SchedError, Unsupported};
 
 /// The values of an iterator.
 #[derive(Clone, Debug)]
@@ -65,7 +65,7 @@ pub(super) fn range(
         for part in statement.domain.basic_sets()? {
             let bounds = alone(sets, statement, &part, name, resolve)?;
             let (Some(lower), Some(upper)) = (bounds.lower, bounds.upper) else {
-                return Err(SchedError::Ast(format!("over `{name}`, whose bounds are not linear")));
+                return Err(Unsupported::Bounds(name.to_string()).into());
             };
             found = Some(match found {
                 None => (lower, upper),

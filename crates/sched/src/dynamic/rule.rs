@@ -19,7 +19,7 @@ use dastac_stur::sets::Affine;
 use super::linear::{iterator, linear, split};
 use super::ranges::{Range, range};
 use crate::SchedError;
-use crate::kernel::{buffer, comparison, extents, reached, sorted};
+use crate::elements::{buffer, comparison, extents, reached, sorted};
 use crate::nest::symbol;
 use dastac_layout::{Layout, LayoutError};
 
@@ -295,7 +295,7 @@ impl<'a> Translation<'a> {
         let mut values = Vec::new();
         for (index, reciprocal) in &statement.symbols {
             let name = &sets.names.parameters()[*index];
-            let value = self.symbol(name).ok_or_else(|| SchedError::Ast(name.clone()))?;
+            let value = self.symbol(name).ok_or_else(|| SchedError::UnknownName(name.clone()))?;
             values.push(factor(Value::from_index(value), *reciprocal));
         }
         for read in statement.reads.iter().filter(|read| !dynamic(read.tensor)) {

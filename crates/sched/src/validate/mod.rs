@@ -116,7 +116,7 @@ pub fn validate(
     for rule in &inferred.rules {
         let preprocess = inferred.program.rules[rule.rule.0].preprocess;
         let Some(place) = stages.iter().position(|stage| stage.preprocess == preprocess) else {
-            return Err(SchedError::Ast("of a module without a kernel".into()));
+            return Err(SchedError::NoKernel);
         };
         let [statements, executed, parallel, written] = stages[place].rule(rule, &stages)?;
         for (property, outcome) in [
