@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use crate::bindings::blas::sparse::Matrix;
 use dastac_elements::Storage;
-use dastac_formats::storage::Indices;
 use dastac_formats::Format;
+use dastac_formats::storage::Indices;
 use dastac_stur::program::{Element, TensorId};
 
 use super::blas;
