@@ -161,6 +161,26 @@ pub fn run_counted(
     buffers: &mut [Data],
     steps: u64,
 ) -> Result<Vec<u64>, InterpError> {
+    run_on(module, function, symbols, buffers, Limits { steps, threads: 3 })
+}
+
+/// How far an execution may go, and how many threads teams have.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Statements executed and terms added, at most.
+    pub steps: u64,
+    /// Threads of each team: at least 1.
+    pub threads: i64,
+}
+
+/// As [`run_counted`], with teams of so many threads: what is computed does not depend on their number.
+pub fn run_on(
+    module: &Module,
+    function: &str,
+    symbols: &[i64],
+    buffers: &mut [Data],
+    limits: Limits,
+) -> Result<Vec<u64>, InterpError> {
     let function =
         module.find_function(function).ok_or_else(|| InterpError::Function(function.to_owned()))?;
     if symbols.len() != module.symbols.len() {
@@ -196,8 +216,9 @@ pub fn run_counted(
         types: &function.registers,
         registers: vec![None; function.registers.len()],
         trips: vec![0; function.vars.len()],
-        left: steps,
-        steps,
+        left: limits.steps,
+        steps: limits.steps,
+        threads: limits.threads,
         parallel: Vec::new(),
         stamps: 0,
     };
@@ -280,6 +301,8 @@ struct Machine<'a> {
     trips: Vec<u64>,
     left: u64,
     steps: u64,
+    /// Threads of a team.
+    threads: i64,
     /// Outermost first.
     parallel: Vec<Parallel>,
     stamps: u64,
@@ -477,17 +500,16 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// As three threads would, one after the other.
+    /// Its threads one after the other.
     fn team(&mut self, team: &Team) -> Result<(), InterpError> {
-        const THREADS: i64 = 3;
         let depth = self.parallel.len();
         let first = self.stamps + 1;
-        for part in 0..THREADS {
+        for part in 0..self.threads {
             self.stamps += 1;
             self.parallel.truncate(depth);
             self.parallel.push(Parallel { first, current: self.stamps });
             self.set(team.part, part)?;
-            self.set(team.parts, THREADS)?;
+            self.set(team.parts, self.threads)?;
             self.block(&team.body)?;
         }
         self.parallel.truncate(depth);

@@ -2,34 +2,41 @@
 
 use expect_test::{Expect, expect};
 
-use crate::interp::{Data, run};
+use crate::interp::{Data, Limits, STEPS, run_on};
 use crate::machine::Machine;
-use crate::passes::{Context, find};
+use crate::passes::{CHECKED_THREADS, Context, THREADS, find};
 use crate::{Module, parse, verify};
 
 const HEAD: &str = "module(N, M)\nbuffer A : f64[N * M]\nbuffer B : f64[N * M]\nbuffer C : f64[N]\n\
                     buffer pos : i64[N + 1]\nbuffer W : f64[4 * N]\n";
 
-/// Runs passes on a function body, verifies and compares after each, and compares the text at the end.
+/// Runs passes on a function body as [`run_all`] does, and compares the text at the end.
 fn check(passes: &[&str], body: &str, expected: &Expect) {
+    let text = run_all(passes, body);
+    expected.assert_eq(&text[text.find("func f").unwrap()..]);
+}
+
+/// Runs passes on a function body, verifies and compares after each; gives the text at the end.
+fn run_all(passes: &[&str], body: &str) -> String {
     let text = format!("{HEAD}func f(inout A, in B, inout C, in pos) {{ {body} }}");
     let mut module = parse(&text).unwrap();
     assert_eq!(verify(&module), Ok(()));
-    let before = results(&module);
+    let before = results(&module, 1);
     let machine = Machine::PLAIN.with_threads(true);
     for name in passes {
         (find(name).unwrap().run)(&mut module, &Context::of(&machine));
         assert_eq!(verify(&module), Ok(()), "after {name}: {module}");
-        assert_eq!(results(&module), before, "after {name}: {module}");
+        for threads in [1, 2, 3, 7] {
+            assert_eq!(results(&module, threads), before, "after {name}: {module}");
+        }
         let again = parse(&module.to_string()).unwrap();
         assert_eq!(again.canonical(), module.canonical(), "after {name}");
     }
-    let text = module.to_string();
-    expected.assert_eq(&text[text.find("func f").unwrap()..]);
+    module.to_string()
 }
 
-/// What a module computes at several sizes, in small integers, which are exact in any order.
-fn results(module: &Module) -> Vec<Vec<Data>> {
+/// What a module computes at several sizes with so many threads, in small integers, which are exact in any order.
+fn results(module: &Module, threads: i64) -> Vec<Vec<Data>> {
     let sizes = [(0, 0), (1, 1), (5, 2), (7, 9), (12, 3)];
     sizes
         .map(|(n, m)| {
@@ -38,7 +45,8 @@ fn results(module: &Module) -> Vec<Vec<Data>> {
             };
             let rows = Data::Int((0..=n).map(|row| row * m).collect());
             let mut data = vec![numbers(n * m, 1), numbers(n * m, 2), numbers(n, 3), rows];
-            run(module, "f", &[n, m], &mut data)
+            let limits = Limits { steps: STEPS, threads };
+            run_on(module, "f", &[n, m], &mut data, limits)
                 .unwrap_or_else(|error| panic!("{error}\n{module}"));
             data
         })
@@ -315,4 +323,78 @@ fn shapes() {
         }
     "#]],
     );
+}
+
+/// Statements whose threads write elements of their own, the same for the same seed.
+struct Programs(u64);
+
+impl Programs {
+    fn choose<'a>(&mut self, from: &[&'a str]) -> &'a str {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        from[(self.0 >> 33) as usize % from.len()]
+    }
+
+    fn program(&mut self) -> String {
+        let count = self.choose(&["1", "2", "9", "12"]).parse().unwrap_or(1);
+        (0..count).map(|_| self.statement()).collect()
+    }
+
+    fn statement(&mut self) -> String {
+        match self.choose(&["nest", "nest", "for", "if", "rows", "range", "range", "sums"]) {
+            "for" => format!("for k = 0 to 2 {{ {} }} ", self.nest()),
+            "if" => format!("if {} {{ {} }} ", self.choose(&["N < M", "M < 4"]), self.nest()),
+            "rows" => format!(
+                "for r = 0 to N {{ parallel p = pos[r] to pos[r + 1] {{ A[p] {} }} }} ",
+                self.set()
+            ),
+            "range" => format!("{} ", self.range()),
+            "sums" => self.sums(),
+            _ => format!("{} ", self.nest()),
+        }
+    }
+
+    fn nest(&mut self) -> String {
+        let lower = self.choose(&["0", "1", "2", "3"]);
+        let inner = self.choose(&["for", "parallel", "for"]);
+        let upper = self.choose(&["M", "min(i, M)", "min(M, 3)"]);
+        format!(
+            "parallel i = {lower} to N {{ {inner} j = 0 to {upper} {{ A[i * M + j] {} }} }}",
+            self.set()
+        )
+    }
+
+    fn range(&mut self) -> String {
+        let (lower, step) = (self.choose(&["0", "1", "2"]), self.choose(&["1", "2", "4"]));
+        let work =
+            self.choose(&["", "by b", "by 9000 * b", "by pos[b]", "by 8000 * pos[b]", "by 0 - b"]);
+        let inner = self.choose(&["for", "parallel"]);
+        let body = format!("{inner} i = a to b {{ C[i] {} }}", self.set());
+        format!("share a, b = {lower} to N step {step} {work} {{ {body} }}")
+    }
+
+    fn set(&mut self) -> &'static str {
+        self.choose(&["= 1.0", "+= 2.0", "+= sum(l = 0 to M) B[l]", "min= 1.0"])
+    }
+
+    fn sums(&mut self) -> String {
+        let (parts, step) = (self.choose(&["2", "4"]), self.choose(&["1", "2", "3"]));
+        let condition = self.choose(&["N < M", "M <= N", "0 <= N"]);
+        let (open, close) = [("", ""), ("share x, y = 0 to N {", "}")][(self.0 >> 40) as usize % 2];
+        let range = if open.is_empty() { "0 to N" } else { "x to y" };
+        format!(
+            "partial b, e = 0 to M step {step} in {parts} if {condition} with C as W at h from 0 of N {{ {open} \
+                for i = {range} {{ W[i + h] = sum(j = b to e) B[i * M + j] }} {close} \
+            }} then {{ for i = 0 to N {{ C[i] = sum(p = 0 to {parts}) W[p * N + i] }} }} "
+        )
+    }
+}
+
+#[test]
+fn random_programs_compute_the_same_on_any_number_of_threads() {
+    for seed in 0..150 {
+        let program = Programs(seed).program();
+        let sequence = if seed % 3 == 0 { CHECKED_THREADS } else { THREADS };
+        run_all(sequence.passes, &program);
+    }
 }
