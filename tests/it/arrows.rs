@@ -165,11 +165,14 @@ fn names_in(cell: &str) -> Vec<&str> {
 fn the_table_in_architecture_md_is_the_one_tested() {
     let text = read(&root().join("ARCHITECTURE.md"));
     let mut rows: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for line in text.lines().filter(|line| line.starts_with("| `")) {
+    let mut last = "";
+    for line in text.lines().filter(|line| line.starts_with("| `") || line.starts_with("| |")) {
         let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
-        if let ([folder], Some(uses)) = (&names_in(cells[0])[..], cells.get(2)) {
-            rows.insert(folder.trim_end_matches('/'), names_in(uses).into_iter().collect());
-        }
+        // A row without a folder goes on with the one before.
+        last = names_in(cells[0]).first().map_or(last, |folder| folder.trim_end_matches('/'));
+        rows.entry(last)
+            .or_default()
+            .extend(cells.get(2).map_or(Vec::new(), |uses| names_in(uses)));
     }
     for (folder, _, allowed) in ARROWS {
         let row =

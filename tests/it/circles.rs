@@ -26,6 +26,10 @@ const CIRCLES: &[(&str, &str)] = &[
     ("crates/loops/src/hints.rs", "functions have hints, which name their loops"),
     ("crates/loops/src/interp", "the interpreter and its registers"),
     ("crates/loops/src/ir.rs", "functions have hints, which name their loops"),
+    (
+        "crates/loops/src/passes",
+        "the list of all passes, and what passes about threads share with it",
+    ),
     ("crates/poly/src", "sets, maps and functions make each other, as in isl"),
 ];
 
