@@ -15,6 +15,8 @@ mod hoist_factor;
 mod merge_stores;
 mod narrow;
 mod observe;
+#[cfg(test)]
+mod page;
 mod pass;
 mod pipeline;
 mod threads;

@@ -1,19 +1,19 @@
-//! Which loops are unrolled, and by how much.
+//! Register tiling, the choice: which loops are cut into tiles, and by how much.
 //!
 //! With `f(v)` iterations of loop `v` side by side, a step of the innermost sum does `f(p) * f(q)` products and loads,
 //! for each access, as many elements as the loops that it varies with have iterations. The choice is the one with
 //! fewest loads for a product among those whose accumulators and operands fit the registers. A product costs as much as
-//! two loads, so that more than that is not asked for at the price of rims.
+//! two loads, so fewer loads for a product than that are not worth more rims.
 //!
 //! Where the terms of sums cannot be in the lanes of vectors, but elements can (see [`crate::lanes`]), the loop with
 //! these elements is one of the loops unrolled, by whole vectors, and a vector counts as one load or product.
 
-use std::collections::BTreeSet;
-
+use super::accesses::Accesses;
 use super::few::is_short;
 use super::interchange::interchange;
 use super::nest::Nest;
 use super::walk::{Walk, each_nest};
+use super::wishes::Wishes;
 use crate::hints::Hints;
 use crate::ir::*;
 use crate::lanes;
@@ -41,72 +41,6 @@ struct Choice {
 
 /// A sum of at most so many terms is not worth a rim.
 const SHORT: i64 = 16;
-
-/// Factors that a loop may be unrolled by.
-const FACTORS: [i64; 6] = [2, 3, 4, 6, 8, 12];
-
-/// The loads of the innermost sums, by the loops of the nest that each varies with.
-struct Accesses {
-    loads: Vec<BTreeSet<VarId>>,
-}
-
-impl Accesses {
-    fn of(nest: &Nest) -> Accesses {
-        let mut found = Found::default();
-        found.collect(&nest.store.value);
-        let levels = || nest.levels.iter().map(|level| level.var);
-        let loads = found.loads.iter().map(|(_, index, apart)| {
-            let vars = index.free_vars();
-            levels().filter(|var| vars.contains(var) || apart.contains(var)).collect()
-        });
-        Accesses { loads: loads.collect() }
-    }
-
-    /// Loads and products of a step of the sum.
-    fn cost(&self, factors: &[(VarId, i64)]) -> (i64, i64) {
-        let of = |vars: &BTreeSet<VarId>| -> i64 {
-            factors.iter().filter(|(var, _)| vars.contains(var)).map(|(_, factor)| factor).product()
-        };
-        let loads = self.loads.iter().map(of).sum();
-        (loads, factors.iter().map(|(_, factor)| factor).product())
-    }
-}
-
-/// The loads that vary with the variable of an innermost sum, only once each, with what keeps their ranges apart.
-#[derive(Default)]
-struct Found {
-    sums: Vec<VarId>,
-    /// What the stored ranges of the sums around depend on: stored ranges, such as the rows of a matrix, have no
-    /// element in common.
-    apart: BTreeSet<VarId>,
-    loads: Vec<(BufferId, Index, BTreeSet<VarId>)>,
-}
-
-impl Found {
-    fn collect(&mut self, value: &Value) {
-        match value {
-            Value::Load(buffer, index) => {
-                let load = (*buffer, index.clone(), self.apart.clone());
-                let innermost = self.sums.last().is_some_and(|var| index.mentions(*var));
-                if innermost && !self.loads.contains(&load) {
-                    self.loads.push(load);
-                }
-            }
-            Value::Sum(sum) => {
-                let outer = self.apart.clone();
-                let bounds = sum.lower.iter().chain(&sum.upper);
-                bounds
-                    .filter(|bound| bound.has_loads())
-                    .for_each(|b| self.apart.extend(b.free_vars()));
-                self.sums.push(sum.var);
-                self.collect(&sum.body);
-                self.sums.pop();
-                self.apart = outer;
-            }
-            _ => value.parts().into_iter().for_each(|part| self.collect(part)),
-        }
-    }
-}
 
 impl Choice {
     /// Leaves the choice as hints of the loops.
@@ -267,67 +201,4 @@ fn in_lanes(walk: &Walk<'_>, nest: &Nest, element: Element) -> Option<(VarId, i6
     let vars = vars.filter(|var| walk.hint(*var).vectorize != Some(false));
     let var = *lanes::choices(&nest.store, vars).first().filter(|_| count > 1)?;
     Some((var, count))
-}
-
-/// What is wanted of a nest's loops.
-struct Wishes {
-    /// Factors that are given.
-    factors: Vec<(VarId, i64)>,
-    /// Loops in blocks of so many iterations.
-    blocked: Vec<(VarId, i64)>,
-    /// Loops with factors of more than 1, the outer of them first.
-    unrolled: Vec<VarId>,
-    /// Other loops stay in their order.
-    ordered: bool,
-}
-
-impl Wishes {
-    fn of(hints: &Hints, nest: &Nest) -> Wishes {
-        let loops = || nest.levels.iter().map(|level| (level.var, hints.get(level.var)));
-        let factors: Vec<(VarId, i64)> =
-            loops().filter_map(|(var, hint)| Some((var, hint.unroll?))).collect();
-        let blocked = loops().filter_map(|(var, hint)| Some((var, hint.block?))).collect();
-        let ordered = loops().any(|(_, hint)| hint.ordered);
-        let unrolled = factors.iter().filter(|(_, factor)| *factor > 1);
-        let unrolled = unrolled.map(|(var, _)| *var).collect();
-        Wishes { factors, blocked, unrolled, ordered }
-    }
-
-    fn factor(&self, var: VarId) -> Option<i64> {
-        self.factors.iter().find(|(other, _)| *other == var).map(|(_, factor)| *factor)
-    }
-
-    /// A factor in vectors, if it was not given.
-    fn times(&self, var: VarId, factor: i64, count: i64) -> i64 {
-        if self.factor(var).is_some() { factor } else { factor * count }
-    }
-
-    /// How many iterations a loop has at most.
-    fn most(&self, var: VarId) -> i64 {
-        let blocked = self.blocked.iter().find(|(other, _)| *other == var);
-        blocked.map_or(i64::MAX, |(_, size)| *size)
-    }
-
-    /// The factors that a loop may have.
-    fn factors(&self, var: VarId) -> Vec<i64> {
-        let most = self.most(var);
-        let known = FACTORS.into_iter().filter(|factor| *factor <= most);
-        self.factor(var).map_or_else(|| known.collect(), |factor| vec![factor])
-    }
-
-    /// Whether these loops may be unrolled, and all that have to be are among them, in their order.
-    fn allow(&self, vars: &[VarId]) -> bool {
-        let free = vars.iter().all(|var| self.factor(*var) != Some(1));
-        let given = vars.iter().copied().filter(|var| self.unrolled.contains(var));
-        free && given.eq(self.unrolled.iter().copied())
-    }
-
-    /// Whether the loops that are not unrolled as wanted are where they were.
-    fn keep(&self, nest: &Nest, ordered: &Nest) -> bool {
-        let others = |nest: &Nest| -> Vec<VarId> {
-            let vars = nest.levels.iter().map(|level| level.var);
-            vars.filter(|var| !self.unrolled.contains(var)).collect()
-        };
-        !self.ordered || others(nest) == others(ordered)
-    }
 }

@@ -16,7 +16,7 @@ pub(super) fn has_few(level: &Level, facts: &Facts) -> bool {
     level.lower.iter().any(|low| level.upper.iter().any(|high| few(low, high)))
 }
 
-/// Whether a range is known to have few iterations, though not how many, and no loop around makes them many.
+/// Whether a range that depends on symbols only is known to have few iterations.
 pub(super) fn is_short(level: &Level, facts: &Facts) -> bool {
     let bounds = || level.lower.iter().chain(&level.upper);
     let constant = bounds().all(|bound| matches!(bound, Index::Const(_)));

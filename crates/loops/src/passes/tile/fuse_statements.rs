@@ -1,4 +1,4 @@
-//! Statements that store the same elements become one.
+//! Statement fusion: statements that store the same elements become one.
 //!
 //! Before -> after, of a symmetric matrix with a band stored on one side:
 //! ```text
@@ -9,8 +9,8 @@
 //! becomes `parallel i = 0 to N { C[i] = sum(j = i to i + 4) v + sum(j = max(0, i - 4) to i) w }`: elements are written
 //! once. The second sum is empty for `i = 0`, where it was not before.
 //!
-//! What one of them could have in the lanes of vectors, the others must have there too, and a sum that can be cut into
-//! blocks stays alone.
+//! Statements are fused only if all of them can have the same in the lanes of vectors. A sum that can be cut into
+//! blocks is not fused.
 
 use super::guarded::Guarded;
 use super::nest::{Level, Nest};
@@ -65,7 +65,7 @@ fn may_merge(later: &Guarded, hints: &Hints, buffers: &[Buffer]) -> bool {
         && !later.nest.is_scheduled(hints)
 }
 
-/// Makes a statement part of the last one before it that it can be part of.
+/// Fuses a statement with the last one before it with which that is possible.
 fn into_one_of(statements: &mut [Stmt], later: &Guarded) -> bool {
     for stmt in statements.iter_mut().rev() {
         let Some(earlier) = Guarded::of(stmt) else { return false };
@@ -92,7 +92,7 @@ fn into_one_of(statements: &mut [Stmt], later: &Guarded) -> bool {
     false
 }
 
-/// A nest that does what both do.
+/// The nest that two nests become, if they can be fused.
 fn joined(earlier: &Guarded, later: &Guarded) -> Option<Nest> {
     let (first, second) = (&earlier.nest, &later.nest);
     if first.levels.len() != second.levels.len() {
@@ -148,7 +148,7 @@ fn same(left: &Index, right: &Index) -> bool {
     left == right || polynomials().is_some_and(|(left, right)| left == right)
 }
 
-/// What holds of the elements of a nest.
+/// The conditions that define the elements of a nest.
 fn domain(guards: &[Condition], levels: &[Level]) -> Vec<Condition> {
     let mut conditions = guards.to_vec();
     levels.iter().for_each(|level| level.conditions(&mut conditions));

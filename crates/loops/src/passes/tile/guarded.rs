@@ -4,7 +4,7 @@ use super::nest::{Level, Nest};
 use crate::ir::*;
 use crate::linear::{Facts, Linear, bounds_of};
 
-/// A nest and what has to hold outside of it.
+/// A nest with a condition around it.
 pub(super) struct Guarded {
     pub(super) guards: Vec<Condition>,
     pub(super) nest: Nest,
@@ -59,7 +59,7 @@ impl Guarded {
     }
 }
 
-/// Whether there are no minima or maxima: sums can be cut, and parts of them be zero.
+/// Whether a store only adds: it has no minima and maxima, so sums can be cut and parts of them may be empty.
 fn adds(store: &Store) -> bool {
     let mut adds = matches!(store.mode, StoreMode::Set | StoreMode::Add);
     store.value.visit(&mut |value| match value {

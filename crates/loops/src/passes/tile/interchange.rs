@@ -1,4 +1,4 @@
-//! Loops in another order.
+//! Loop interchange: the loops of a nest in another order.
 //!
 //! Bounds are read as inequalities and solved again for the new order, from the innermost loop outwards; with
 //! coefficients of 1 and -1 that is exact.
@@ -76,7 +76,7 @@ pub(super) fn interchange(nest: &Nest, inner: &[VarId], facts: &Facts) -> Option
     Some(Nest { levels, ..nest.clone() })
 }
 
-/// A list without what another of its elements makes superfluous.
+/// A list without the elements that follow from others.
 pub(super) fn fewest(mut list: Vec<Index>, implies: &dyn Fn(&Index, &Index) -> bool) -> Vec<Index> {
     let mut at = 0;
     while at < list.len() {

@@ -27,6 +27,7 @@
 //! Invariant: a store is executed once for each element as before, with the same terms; only the order of additions
 //! differs. Elements of a sum that is cut are set by its first block.
 
+mod accesses;
 mod block_sums;
 mod choose_tiles;
 mod few;
@@ -45,6 +46,7 @@ mod prefetch;
 mod read_panels;
 mod register_tiles;
 mod replace_scalars;
+mod rims;
 mod schedule_threads;
 mod selections;
 mod skew;
@@ -55,10 +57,12 @@ mod stream_stores;
 mod strip_mine;
 #[cfg(test)]
 mod tests;
+mod undecided;
 mod unroll_loops;
 mod unroll_sums;
 mod vectorize_streams;
 mod walk;
+mod wishes;
 mod work;
 
 use super::pass::{Example, Pass};

@@ -38,34 +38,39 @@ pub(super) fn simplified(index: Index) -> Index {
     Linear::of(&index).map_or(index, |linear| linear.to_index())
 }
 
-/// What a bound is at most (`largest`) or at least, over a piece: `var` in `start..start + size`; `None` if it is not
-/// monotonic in a known direction.
-pub(super) fn extreme(
-    bound: &Index,
-    var: VarId,
-    start: &Index,
-    size: i64,
-    largest: bool,
-) -> Option<Index> {
-    let stride = bound.constant_stride(var)?;
-    let at = if (stride > 0) == largest { size - 1 } else { 0 };
-    Some(simplified(bound.substitute(var, &(start.clone() + at))))
+/// Iterations of a loop side by side: `var` in `start..start + count`.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Side {
+    pub(super) var: VarId,
+    pub(super) start: Index,
+    pub(super) count: i64,
 }
 
-/// The part of a range that all iterations of a piece have: where it begins and ends.
-pub(super) fn common(
-    (lower, upper): (&[Index], &[Index]),
-    (var, start, size): (VarId, &Index, i64),
-) -> Option<(Vec<Index>, Vec<Index>)> {
-    let lower = lower.iter().map(|bound| extreme(bound, var, start, size, true));
-    let upper = upper.iter().map(|bound| extreme(bound, var, start, size, false));
-    Some((lower.collect::<Option<_>>()?, upper.collect::<Option<_>>()?))
-}
-
-/// `var` over a piece, side by side.
-pub(super) fn side_by_side(var: VarId, start: &Index, size: i64, body: Vec<Stmt>) -> Vec<Stmt> {
-    if size == 1 {
-        return body.into_iter().map(|stmt| stmt.substitute(var, start)).collect();
+impl Side {
+    /// What a bound is at most (`largest`) or at least; `None` if it is not monotonic in a known direction.
+    pub(super) fn extreme(&self, bound: &Index, largest: bool) -> Option<Index> {
+        let stride = bound.constant_stride(self.var)?;
+        let at = if (stride > 0) == largest { self.count - 1 } else { 0 };
+        Some(simplified(bound.substitute(self.var, &(self.start.clone() + at))))
     }
-    vec![Stmt::For(For::new(var, start.clone(), start.clone() + size, body).unrolled())]
+
+    /// The part of a range that all iterations have: where it begins and ends.
+    pub(super) fn common(
+        &self,
+        lower: &[Index],
+        upper: &[Index],
+    ) -> Option<(Vec<Index>, Vec<Index>)> {
+        let lower = lower.iter().map(|bound| self.extreme(bound, true));
+        let upper = upper.iter().map(|bound| self.extreme(bound, false));
+        Some((lower.collect::<Option<_>>()?, upper.collect::<Option<_>>()?))
+    }
+
+    /// The iterations, each of which executes these statements.
+    pub(super) fn execute(&self, body: Vec<Stmt>) -> Vec<Stmt> {
+        let Side { var, start, count } = self;
+        if *count == 1 {
+            return body.into_iter().map(|stmt| stmt.substitute(*var, start)).collect();
+        }
+        vec![Stmt::For(For::new(*var, start.clone(), start.clone() + *count, body).unrolled())]
+    }
 }

@@ -7,6 +7,7 @@
 //! Before -> after, of tiles of 6 x 4: `sum(x = b to b + 512) B[M * i + x] * ..` ->
 //! `sum(.. fetch B[M * (it + jt / 4 % 6) + x + 512], B[M * (it + 6 + jt / 4 % 6) + x]) ..`.
 
+use super::pieces::Side;
 use super::walk::{Walk, each_function};
 use crate::ir::*;
 use crate::passes::Context;
@@ -26,13 +27,6 @@ fn fetch(walk: &Walk<'_>, body: &mut [Stmt]) {
         }
         stmt.bodies_mut().into_iter().for_each(|body| fetch(walk, body));
     }
-}
-
-/// Rows or columns of a full tile.
-struct Side {
-    var: VarId,
-    start: Index,
-    count: i64,
 }
 
 /// A full tile of several rows.

@@ -5,12 +5,11 @@
 //! some of its rows have is the rim, a triangle.
 
 use super::nest::{Level, Nest};
-use super::pieces::{common, extreme, pieces, side_by_side, simplified};
+use super::pieces::{Side, pieces, simplified};
 use super::vectorize_streams::has_sums;
 use super::walk::{Walk, each_nest};
 use crate::ir::*;
 use crate::passes::Context;
-use crate::unroll::{self, Instance};
 
 /// Bytes of a line of memory.
 const LINE: i64 = 64;
@@ -109,13 +108,10 @@ impl<'w, 'a> Tiler<'w, 'a> {
             };
             let len = self.walk.facts.len();
             self.walk.facts.assume_range(start, &piece.lower, &piece.upper);
-            let at = (outer.var, Index::Var(start), piece.size);
+            let rows = Side { var: outer.var, start: Index::Var(start), count: piece.size };
             let body = match inner {
-                [inner] => self.columns((&at.1, at.0, at.2), inner, rest[0], store),
-                _ => {
-                    let store = apart(store, at.2);
-                    side_by_side(at.0, &at.1, at.2, self.nest.element(&store))
-                }
+                [inner] => self.columns(&rows, inner, rest[0]),
+                _ => rows.execute(self.nest.element(&apart(store, rows.count))),
             };
             self.walk.facts.truncate(len);
             let (lower, upper, step) = (piece.lower, piece.upper, piece.size);
@@ -146,47 +142,21 @@ impl<'w, 'a> Tiler<'w, 'a> {
     }
 
     /// The inner loop of two, for a piece of the outer one.
-    fn columns(
-        &mut self,
-        (row, var, rows): (&Index, VarId, i64),
-        inner: &Level,
-        factor: i64,
-        store: &Store,
-    ) -> Vec<Stmt> {
-        let varies = inner.lower.iter().chain(&inner.upper).any(|bound| bound.mentions(var));
+    fn columns(&mut self, rows: &Side, inner: &Level, factor: i64) -> Vec<Stmt> {
+        let varies = inner.lower.iter().chain(&inner.upper).any(|bound| bound.mentions(rows.var));
         let mut result = Vec::new();
         let (mut lower, mut upper) = (inner.lower.clone(), inner.upper.clone());
-        if varies && rows == 1 {
-            let here = |list: &[Index]| {
-                list.iter().map(|bound| simplified(bound.substitute(var, row))).collect::<Vec<_>>()
-            };
-            (lower, upper) = (here(&inner.lower), here(&inner.upper));
+        if varies && rows.count == 1 {
+            let here = |bound: &Index| simplified(bound.substitute(rows.var, &rows.start));
+            (lower, upper) =
+                (inner.lower.iter().map(here).collect(), inner.upper.iter().map(here).collect());
         } else if varies {
-            let range = (&inner.lower[..], &inner.upper[..]);
-            let Some((begin, end)) = common(range, (var, row, rows)) else {
+            let Some(common) = rows.common(&inner.lower, &inner.upper) else {
                 // Each row on its own.
-                let body = vec![self.plain(inner, store)];
-                return side_by_side(var, row, rows, body);
+                return rows.execute(vec![self.plain(inner, &self.nest.store)]);
             };
-            if begin != inner.lower {
-                let rim = Level {
-                    var: inner.var,
-                    lower: inner.lower.clone(),
-                    upper: self.clipped(&begin, &inner.upper, (var, row, rows)),
-                };
-                result.extend(self.rim((var, row, rows), &rim, store));
-            }
-            if end != inner.upper {
-                let others = inner.lower.iter().chain(&begin).cloned();
-                let last = end.iter().cloned().reduce(Index::min);
-                let lower = match last {
-                    Some(last) => self.walk.beyond(last, others),
-                    None => others.collect(),
-                };
-                let rim = Level { var: inner.var, lower, upper: inner.upper.clone() };
-                result.extend(self.rim((var, row, rows), &rim, store));
-            }
-            (lower, upper) = (begin, end);
+            result = self.rims(rows, inner, &common);
+            (lower, upper) = common;
         }
         let sizes = self.sizes(inner.var, factor, Of::Columns);
         for piece in pieces(&lower, &upper, &sizes) {
@@ -194,10 +164,9 @@ impl<'w, 'a> Tiler<'w, 'a> {
                 1 => inner.var,
                 _ => self.walk.fresh(inner.var, "t"),
             };
-            let column = Index::Var(start);
-            let store = apart(store, rows * piece.size);
-            let body = side_by_side(inner.var, &column, piece.size, self.nest.element(&store));
-            let body = side_by_side(var, row, rows, body);
+            let columns = Side { var: inner.var, start: Index::Var(start), count: piece.size };
+            let store = apart(&self.nest.store, rows.count * piece.size);
+            let body = rows.execute(columns.execute(self.nest.element(&store)));
             let (lower, upper, step) = (piece.lower, piece.upper, piece.size);
             let mark = Mark::THREADS;
             result.push(Stmt::For(For { var: start, lower, upper, step, mark, body }));
@@ -205,59 +174,29 @@ impl<'w, 'a> Tiler<'w, 'a> {
         result
     }
 
-    /// `begin` as an upper bound, together with the range's own where these may lie before it.
-    fn clipped(
+    /// The columns before and behind those that all rows have.
+    fn rims(
         &self,
-        begin: &[Index],
-        upper: &[Index],
-        (var, row, rows): (VarId, &Index, i64),
-    ) -> Vec<Index> {
-        let Some(begin) = begin.iter().cloned().reduce(Index::max) else { return upper.to_vec() };
-        let mut list = Vec::new();
-        for bound in upper {
-            let lowest = extreme(bound, var, row, rows, false);
-            let known =
-                lowest.is_some_and(|lowest| self.walk.known(&begin.clone().at_most(lowest)));
-            if !known {
-                list.push(bound.clone());
-            }
-        }
-        list.push(begin);
-        list
-    }
-
-    /// The elements that not all rows of a piece have: side by side if they are few, else row by row.
-    fn rim(
-        &mut self,
-        (var, row, rows): (VarId, &Index, i64),
-        level: &Level,
-        store: &Store,
+        rows: &Side,
+        inner: &Level,
+        (begin, end): &(Vec<Index>, Vec<Index>),
     ) -> Vec<Stmt> {
-        let inner = For {
-            var: level.var,
-            lower: level.lower.clone(),
-            upper: level.upper.clone(),
-            step: 1,
-            mark: Mark::Unrolled,
-            body: self.nest.element(store),
-        };
-        let around: Vec<Instance> =
-            (0..rows).map(|at| Instance::from([(var, row.clone() + at)])).collect();
-        let few = unroll::expand(&inner, &around).is_some_and(|all| {
-            !all.is_empty() && all.len() <= self.walk.machine.registers as usize
-        });
-        let column_free =
-            !store.value.mentions_in_ranges(var) && !store.value.mentions_in_ranges(level.var);
-        let inner = match few && column_free {
-            true => Stmt::For(inner),
-            false => Stmt::For(For { mark: Mark::THREADS, ..inner }),
-        };
-        let body = vec![inner];
-        if few && column_free {
-            return side_by_side(var, row, rows, body);
+        let Level { var, lower, upper } = inner.clone();
+        let mut result = Vec::new();
+        if *begin != lower {
+            let upper = self.walk.clipped(begin, &upper, rows);
+            let columns = Level { var, lower: lower.clone(), upper };
+            result.extend(self.walk.rim(rows, columns, self.nest));
         }
-        // Row by row: nothing is gained side by side.
-        vec![Stmt::For(For::new(var, row.clone(), row.clone() + rows, body).parallel())]
+        if *end != upper {
+            let others = lower.iter().chain(begin).cloned();
+            let lower = match end.iter().cloned().reduce(Index::min) {
+                Some(last) => self.walk.beyond(last, others),
+                None => others.collect(),
+            };
+            result.extend(self.walk.rim(rows, Level { var, lower, upper }, self.nest));
+        }
+        result
     }
 
     fn plain(&self, level: &Level, store: &Store) -> Stmt {

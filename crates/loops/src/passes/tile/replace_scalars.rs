@@ -1,7 +1,7 @@
-//! What loops over stored elements join to one element of memory stands in a register until they end.
+//! Scalar replacement: loops over stored elements accumulate in a register, not in memory.
 //!
-//! Such a loop is no [`Sum`] where it does not know how many terms it has, or which of its statements have them. Joined
-//! in memory, each term would wait until the one before it is stored and loaded again.
+//! Such a loop cannot become a [`Sum`] if the number of its terms is not known, or if only some of its statements have
+//! terms. If it accumulated in memory, each term would wait until the one before it was stored and loaded again.
 //!
 //! Before -> after:
 //! ```text
@@ -16,8 +16,8 @@
 //!   }
 //! }
 //! ```
-//! An element to which nothing is joined is not touched: it may not even exist. Of workspaces of one element LLVM makes
-//! registers.
+//! An element that gets no terms is not accessed, because it may not exist. LLVM makes registers of workspaces of one
+//! element.
 
 use std::collections::BTreeSet;
 

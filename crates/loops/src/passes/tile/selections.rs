@@ -57,7 +57,7 @@ fn leaves<'a>(index: &'a Index, list: &mut Vec<&'a Index>) {
     }
 }
 
-/// Whether two pieces move alike with the variables of sums.
+/// Whether the difference of two pieces does not vary with the variables of sums.
 fn alike(then: &Index, otherwise: &Index, sums: &[Sum]) -> bool {
     let mut pieces = Vec::new();
     leaves(then, &mut pieces);
@@ -70,7 +70,7 @@ fn alike(then: &Index, otherwise: &Index, sums: &[Sum]) -> bool {
     })
 }
 
-/// The variables of a nest, those of inner loops later.
+/// The variables of a nest, outer loops first.
 pub(super) fn in_order(levels: &[Level], store: &Store) -> Vec<VarId> {
     let mut order: Vec<VarId> = levels.iter().map(|level| level.var).collect();
     store.value.visit(&mut |value| {
@@ -83,7 +83,7 @@ pub(super) fn in_order(levels: &[Level], store: &Store) -> Vec<VarId> {
     order
 }
 
-/// A selection with what all pieces have outside of it: `select(c, a + j, b + j)` -> `select(c, a, b) + j`.
+/// A selection with the common part of its pieces moved out: `select(c, a + j, b + j)` -> `select(c, a, b) + j`.
 pub(super) fn written_outside(index: &Index, order: &[VarId]) -> Index {
     let mut pieces = Vec::new();
     leaves(index, &mut pieces);

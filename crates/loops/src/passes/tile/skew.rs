@@ -1,8 +1,8 @@
-//! Sums along diagonals.
+//! Skewing: sums over columns become sums over diagonals.
 //!
-//! A band may be stored by diagonals: what is next to an element is then the next element of its diagonal, and the
-//! index is no linear function of the column. With `j = i + d` it is one of `i` for each `d`, so that elements are in
-//! the lanes of vectors and the sum is one over diagonals.
+//! A band may be stored by diagonals: neighbours in memory are neighbours on a diagonal, and the index is not linear in
+//! the column. With `j = i + d` the index is linear in `i` for each `d`, so that elements can be in the lanes of
+//! vectors while the sum runs over diagonals.
 //!
 //! Before -> after, with `p(d)` for what does not vary with `i`: `A[i] = sum(j = max(0, i - M) to i) B[i * j + ..] *
 //! C[j]` -> `A[i] = sum(d = max(-1 * i, -1 * M) to 0) B[p(d) + i] * C[i + d]`. Anti-diagonals are `j = d - i`.
@@ -13,8 +13,8 @@ use crate::ir::*;
 use crate::lanes;
 use crate::linear::Linear;
 
-/// The same store with sums along diagonals; `None` where its terms or elements can be in lanes as they are, or cannot
-/// either way.
+/// The same store with sums along diagonals; `None` if its terms or elements can be in lanes already, or cannot be in
+/// lanes after skewing either.
 pub(super) fn along_diagonals(
     levels: &[Level],
     store: &Store,

@@ -1,14 +1,14 @@
-//! Nests cut where their selections change, so that the sums inside have none.
+//! Index-set splitting: nests are cut where their selections change, so that the sums inside have no selections.
 //!
-//! A packed tensor's index may come in pieces: `B[select(j + 8 >= N, p, 8 * j + i)]`. Inside of a sum over `j` it keeps
-//! everything from being in lanes or tiles, though nearly all terms are of one piece. What a condition varies with says
-//! where to cut:
-//! - nothing of the nest: an `if` outside of it;
-//! - its loops: their ranges;
-//! - a sum's variable: where a threshold lies beyond the sum's range for many iterations of the loops around, these
-//!   loops are cut there; what is left is two sums.
+//! A packed tensor's index may come in pieces: `B[select(j + 8 >= N, p, 8 * j + i)]`. In a sum over `j`, such an index
+//! prevents vectors and tiles, though nearly all terms use the same piece. The variables of the condition decide where
+//! the nest is cut:
+//! - If the condition has no variable of the nest, an `if` is put around the nest.
+//! - If it has variables of loops, the range of the innermost of them is cut.
+//! - If it has the variable of a sum, the sum is cut in two. If the threshold lies outside of the sum's range for many
+//!   iterations of the loops around, these loops are cut first.
 //!
-//! Selections of which all pieces move alike in the sum need no cut: what moves is written outside of them.
+//! Selections whose pieces differ by a constant of the sum need no cut: the common part is moved out of them.
 //!
 //! Before -> after:
 //! ```text
@@ -19,22 +19,21 @@
 //! parallel i = 0 to min(N, N - 7) { A[i] = sum(j = max(0, i - 8) to i) B[q] }
 //! parallel i = max(0, N - 7) to N { A[i] = sum(j = .. to N - 8) B[q] + sum(j = .. to i) B[p] }
 //! ```
-//! A nest of which something could not be decided is left as it was.
+//! A nest with a selection that cannot be decided is left as it was.
 
 use super::few::{has_few, is_short};
-use super::guarded::{Guarded, canonical};
-use super::interchange::fewest;
+use super::guarded::Guarded;
 use super::nest::{Level, Nest};
 use super::selections::{comparisons, in_order, written_outside};
 use super::skew::along_diagonals;
 use super::strip_mine::strip_mined;
+use super::undecided::Known;
 use crate::hints::Hints;
 use crate::ir::*;
-use crate::linear::{Facts, bounds_of};
+use crate::linear::bounds_of;
 use crate::passes::Context;
-use crate::polynomial::Polynomial;
 
-/// A nest is cut so often at most.
+/// The most cuts of one nest.
 const MOST: usize = 10;
 
 /// Functions of more statements than this share code between them.
@@ -44,8 +43,8 @@ const MANY: usize = 32;
 pub(crate) fn run(module: &mut Module, _: &Context<'_>) {
     for Function { body, vars, hints, .. } in &mut module.functions {
         if body.len() <= MANY {
-            let facts = Facts::default();
-            let mut pieces = Pieces { hints, vars, facts, left: 0, undecided: false };
+            let known = Known::default();
+            let mut pieces = Pieces { hints, vars, known, left: 0, undecided: false };
             *body = pieces.block(std::mem::take(body));
         }
     }
@@ -55,8 +54,8 @@ struct Pieces<'a> {
     hints: &'a Hints,
     /// Names of variables.
     vars: &'a mut Vec<String>,
-    facts: Facts,
-    /// So many more cuts may be made of the current one.
+    known: Known,
+    /// How many more cuts of the current nest are allowed.
     left: usize,
     /// Whether a selection stays within a sum of many elements.
     undecided: bool,
@@ -80,17 +79,17 @@ impl Pieces<'_> {
                 result.extend(pieces);
                 continue;
             }
-            let len = self.facts.len();
+            let len = self.known.facts.len();
             match &mut stmt {
                 Stmt::For(inner) => {
-                    self.facts.assume_range(inner.var, &inner.lower, &inner.upper);
+                    self.known.facts.assume_range(inner.var, &inner.lower, &inner.upper);
                     inner.body = self.block(std::mem::take(&mut inner.body));
                 }
                 Stmt::If(inner) => {
-                    self.facts.assume(&inner.condition);
+                    self.known.facts.assume(&inner.condition);
                     inner.then = self.block(std::mem::take(&mut inner.then));
-                    self.facts.truncate(len);
-                    self.facts.assume(&inner.condition.clone().negate());
+                    self.known.facts.truncate(len);
+                    self.known.facts.assume(&inner.condition.clone().negate());
                     inner.otherwise = self.block(std::mem::take(&mut inner.otherwise));
                 }
                 Stmt::Share(_)
@@ -104,7 +103,7 @@ impl Pieces<'_> {
                 | Stmt::Store(_)
                 | Stmt::Register(_) => {}
             }
-            self.facts.truncate(len);
+            self.known.facts.truncate(len);
             result.push(stmt);
         }
         result
@@ -134,10 +133,10 @@ impl Pieces<'_> {
             return None;
         }
         (self.left, self.undecided) = (MOST, false);
-        let len = self.facts.len();
-        guards.iter().for_each(|guard| self.facts.assume(guard));
+        let len = self.known.facts.len();
+        guards.iter().for_each(|guard| self.known.facts.assume(guard));
         let body = self.region(&nest.levels, &nest.store);
-        self.facts.truncate(len);
+        self.known.facts.truncate(len);
         if self.undecided {
             return None;
         }
@@ -152,14 +151,14 @@ impl Pieces<'_> {
 
     /// The elements of these loops.
     fn region(&mut self, levels: &[Level], store: &Store) -> Vec<Stmt> {
-        let len = self.facts.len();
-        let Some((levels, store)) = self.reduced(levels, store) else {
-            self.facts.truncate(len);
+        let len = self.known.facts.len();
+        let Some((levels, store)) = self.known.reduced(levels, store) else {
+            self.known.facts.truncate(len);
             return Vec::new();
         };
-        let short = levels.iter().any(|level| is_short(level, &self.facts));
+        let short = levels.iter().any(|level| is_short(level, &self.known.facts));
         let cut = self.cut(&levels, &store);
-        self.facts.truncate(len);
+        self.known.facts.truncate(len);
         let cut = match cut {
             _ if short => None,
             Ok(Some(cut)) if self.left > 0 => Some(cut),
@@ -188,9 +187,9 @@ impl Pieces<'_> {
             Some(Cut::Outside(condition)) => {
                 self.left -= 1;
                 let mut parts = [condition.clone(), condition.clone().negate()].map(|holds| {
-                    self.facts.assume(&holds);
+                    self.known.facts.assume(&holds);
                     let part = self.region(&levels, &store);
-                    self.facts.truncate(len);
+                    self.known.facts.truncate(len);
                     part
                 });
                 let (then, otherwise) =
@@ -226,154 +225,7 @@ impl Pieces<'_> {
         }
     }
 
-    /// What of the loops and selections is not decided; leaves what it knows of the loops in the facts.
-    fn reduced(&mut self, levels: &[Level], store: &Store) -> Option<(Vec<Level>, Store)> {
-        let mut reduced = Vec::new();
-        for level in levels {
-            let (lower, upper) = self.range(&level.lower, &level.upper)?;
-            self.facts.assume_range(level.var, &lower, &upper);
-            reduced.push(Level { var: level.var, lower, upper });
-        }
-        let value = self.value(&store.value);
-        let index = self.index(&store.index);
-        Some((reduced, Store { value, index, ..store.clone() }))
-    }
-
-    /// The bounds that matter; `None` if there is nothing between them.
-    fn range(&self, lower: &[Index], upper: &[Index]) -> Option<(Vec<Index>, Vec<Index>)> {
-        let known = |condition: Condition| self.facts.imply(&condition);
-        let empty = lower
-            .iter()
-            .any(|low| upper.iter().any(|high| known(high.clone().at_most(low.clone()))));
-        if empty {
-            return None;
-        }
-        let at_most = |one: &Index, other: &Index| known(one.clone().at_most(other.clone()));
-        let lower = fewest(lower.to_vec(), &|one, other| at_most(other, one));
-        let upper = fewest(upper.to_vec(), &|one, other| at_most(one, other));
-        Some((lower, upper))
-    }
-
-    fn value(&mut self, value: &Value) -> Value {
-        match value {
-            Value::Const(_) => value.clone(),
-            Value::Load(buffer, index) => Value::Load(*buffer, self.index(index)),
-            Value::FromIndex(index) => Value::FromIndex(self.index(index)),
-            Value::Add(left, right) => self.value(left) + self.value(right),
-            Value::Mul(left, right) => self.value(left) * self.value(right),
-            Value::Div(left, right) => self.value(left) / self.value(right),
-            Value::Min(left, right) => self.value(left).min(self.value(right)),
-            Value::Max(left, right) => self.value(left).max(self.value(right)),
-            Value::Truth(inside) => self.value(inside).truth(),
-            Value::Sum(sum) => {
-                let Some((lower, upper)) = self.range(&sum.lower, &sum.upper) else {
-                    return Value::Const(sum.kind.neutral());
-                };
-                let len = self.facts.len();
-                self.facts.assume_range(sum.var, &lower, &upper);
-                sum.condition.iter().for_each(|condition| self.facts.assume(condition));
-                let body = self.value(&sum.body);
-                self.facts.truncate(len);
-                Value::Sum(Box::new(Sum { lower, upper, body, ..(**sum).clone() }))
-            }
-        }
-    }
-
-    fn index(&mut self, index: &Index) -> Index {
-        let Index::Select(condition, then, otherwise) = index else { return index.clone() };
-        let condition = self.condition(condition);
-        let condition = self.without_meeting_points(condition, then, otherwise);
-        let len = self.facts.len();
-        self.facts.assume(&condition);
-        let then = self.index(then);
-        self.facts.truncate(len);
-        self.facts.assume(&condition.clone().negate());
-        let otherwise = self.index(otherwise);
-        self.facts.truncate(len);
-        Index::select(condition, then, otherwise)
-    }
-
-    /// A condition without what is known.
-    fn condition(&mut self, condition: &Condition) -> Condition {
-        match condition {
-            Condition::Compare(..) => {
-                let known = |condition: &Condition| self.facts.imply(condition);
-                if known(condition) {
-                    return Condition::TRUE;
-                }
-                match known(&condition.clone().negate()) {
-                    true => Condition::FALSE,
-                    false => canonical(condition.clone()),
-                }
-            }
-            Condition::And(list) => Condition::all(self.each(list, false)),
-            Condition::Or(list) => Condition::any(self.each(list, true)),
-        }
-    }
-
-    /// Each part of a conjunction, where the others hold; of a disjunction, where they do not.
-    fn each(&mut self, list: &[Condition], any: bool) -> Vec<Condition> {
-        let mut list = list.to_vec();
-        for at in 0..list.len() {
-            let len = self.facts.len();
-            for (other, condition) in list.iter().enumerate() {
-                match any {
-                    _ if other == at => {}
-                    true => self.facts.assume(&condition.clone().negate()),
-                    false => self.facts.assume(condition),
-                }
-            }
-            list[at] = self.condition(&list[at].clone());
-            self.facts.truncate(len);
-        }
-        list
-    }
-
-    /// A condition without the equalities where both pieces are the same: `select(i == 0, j, 8 * i + j)` is `8 * i +
-    /// j`.
-    fn without_meeting_points(
-        &mut self,
-        condition: Condition,
-        then: &Index,
-        otherwise: &Index,
-    ) -> Condition {
-        match condition {
-            Condition::Compare(Compare::Eq, ..) => match self.meet(&condition, then, otherwise) {
-                true => Condition::FALSE,
-                false => condition,
-            },
-            Condition::Or(list) => {
-                let mut left = Vec::new();
-                for part in list {
-                    let point = matches!(part, Condition::Compare(Compare::Eq, ..));
-                    if !point || !self.meet(&part, then, otherwise) {
-                        left.push(part);
-                    }
-                }
-                Condition::any(left)
-            }
-            condition => condition,
-        }
-    }
-
-    /// Whether two pieces are the same where an equality holds.
-    fn meet(&mut self, equality: &Condition, then: &Index, otherwise: &Index) -> bool {
-        let len = self.facts.len();
-        self.facts.assume(equality);
-        let mut pieces = [then, otherwise].map(|piece| self.index(piece));
-        self.facts.truncate(len);
-        let vars = equality.free_vars();
-        let solved = vars.iter().rev().find_map(|var| Some((*var, bounds_of(equality, *var)?)));
-        if let Some((var, (lower, _))) = solved
-            && let [value] = &lower[..]
-        {
-            pieces = pieces.map(|piece| piece.substitute(var, value));
-        }
-        let [then, otherwise] = pieces.each_ref().map(Polynomial::of);
-        then.is_some() && then == otherwise
-    }
-
-    /// Where to cut next; `Ok(None)` if no sum has a selection that matters, an error if one stays.
+    /// The next cut; `Ok(None)` if no sum has a selection that matters, an error if there is one that no cut decides.
     fn cut(&mut self, levels: &[Level], store: &Store) -> Result<Option<Cut>, ()> {
         let mut found = Vec::new();
         comparisons(&store.value, &mut Vec::new(), &mut found);
@@ -435,10 +287,10 @@ impl Pieces<'_> {
         }
     }
 
-    /// The cut of a loop where a sum lies on one side of a threshold, if that is for many of its iterations.
+    /// The cut of a loop into iterations whose sums lie on one side of a threshold and others, if the former are many.
     fn worth(&self, condition: Condition, levels: &[Level]) -> Option<Cut> {
         let at = levels.iter().rposition(|level| condition.mentions(level.var))?;
-        let known = |condition: &Condition| self.facts.imply(condition);
+        let known = |condition: &Condition| self.known.facts.imply(condition);
         if known(&condition) || known(&condition.clone().negate()) {
             return None;
         }
@@ -453,11 +305,11 @@ impl Pieces<'_> {
         let mut one_sided = levels[at].clone();
         one_sided.lower.extend(lower);
         one_sided.upper.extend(upper);
-        (!has_few(&one_sided, &self.facts)).then_some(Cut::Level(at, condition))
+        (!has_few(&one_sided, &self.known.facts)).then_some(Cut::Level(at, condition))
     }
 }
 
-/// Comparisons one of which holds wherever a comparison is decided: it and its negation, or less, equal and greater.
+/// The cases of a comparison, exactly one of which holds: it and its negation, or less, equal and greater.
 fn parts(comparison: &Condition) -> Vec<Condition> {
     match comparison {
         Condition::Compare(Compare::Eq | Compare::Ne, left, right) => {
@@ -469,7 +321,7 @@ fn parts(comparison: &Condition) -> Vec<Condition> {
     }
 }
 
-/// A sum in parts that begin at `at`, from which on both of two neighbouring parts may be empty.
+/// A sum in parts that begin at these values. Parts may be empty.
 fn in_parts(sum: Sum, at: &[Index]) -> Value {
     let mut parts = Vec::new();
     let mut lower = sum.lower.clone();

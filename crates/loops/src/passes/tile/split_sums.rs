@@ -3,7 +3,7 @@
 //! Before -> after: `unroll i = t to t + 4 { A[i] = sum(j = i to N) v }` ->
 //! `unroll i = t to t + 4 { A[i] = sum(j = i to t + 3) v + sum(j = t + 3 to N) v }`.
 
-use super::pieces::common;
+use super::pieces::Side;
 use super::walk::{Walk, each_statement};
 use crate::ir::*;
 use crate::passes::Context;
@@ -18,8 +18,8 @@ pub(crate) fn run(module: &mut Module, context: &Context<'_>) {
     });
 }
 
-/// Iterations side by side: of each unrolled loop the variable, where it begins and how many there are.
-struct Tile(Vec<(VarId, Index, i64)>);
+/// Iterations side by side of one or more loops.
+struct Tile(Vec<Side>);
 
 impl Tile {
     /// The tile that a statement is: unrolled loops inside of each other, with nothing but one element inside.
@@ -34,7 +34,7 @@ impl Tile {
             if inner.mark != Mark::Unrolled || inner.step != 1 {
                 return None;
             }
-            sides.push((inner.var, start.clone(), count));
+            sides.push(Side { var: inner.var, start: start.clone(), count });
             body = &inner.body;
         }
         let stores = body.iter().all(|stmt| matches!(stmt, Stmt::Store(_) | Stmt::If(_)));
@@ -57,20 +57,20 @@ impl Walk<'_> {
     ///
     /// Before -> after, `i` from `t` in pieces of 4: `sum(j = i to N) v` -> `(sum(j = i to t + 3) v) + (sum(j = t + 3
     /// to N) v)`.
-    fn rimmed(&self, store: &Store, tile: &[(VarId, Index, i64)]) -> Store {
+    fn rimmed(&self, store: &Store, tile: &[Side]) -> Store {
         let value = store.value.map_sums(&|sum| {
             self.rimmed_sum(&sum, tile).unwrap_or_else(|| Value::Sum(Box::new(sum)))
         });
         Store { value, ..store.clone() }
     }
 
-    fn rimmed_sum(&self, sum: &Sum, tile: &[(VarId, Index, i64)]) -> Option<Value> {
+    fn rimmed_sum(&self, sum: &Sum, tile: &[Side]) -> Option<Value> {
         if sum.kind != Reduction::Sum || sum.step != 1 || sum.condition.is_some() {
             return None;
         }
         let (mut begin, mut end) = (sum.lower.clone(), sum.upper.clone());
-        for (var, start, size) in tile.iter().filter(|(.., size)| *size > 1) {
-            (begin, end) = common((&begin, &end), (*var, start, *size))?;
+        for side in tile.iter().filter(|side| side.count > 1) {
+            (begin, end) = side.common(&begin, &end)?;
         }
         if begin == sum.lower && end == sum.upper {
             return None;

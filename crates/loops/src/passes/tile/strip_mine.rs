@@ -1,8 +1,16 @@
-//! Loops in digits.
+//! Strip-mining: a loop becomes two, over the quotients and the remainders of its variable.
 //!
-//! Before -> after, of rows of which 16 begin at the same column: `i = 0 to N { A[i] = sum(j = i - i % 16 to N) B[p(i /
-//! 16) + i + j] .. }` -> `b = 0 to (N + 15) / 16 { w = 0 to min(16, N - 16 * b) { A[16 * b + w] = sum(j = 16 * b to N)
-//! B[p(b) + 16 * b + w + j] .. } }`: sums of one block have the same terms, and indices are polynomials.
+//! Before -> after, where 16 rows begin at the same column:
+//! ```text
+//! i = 0 to N { A[i] = sum(j = i - i % 16 to N) B[p(i / 16) + i + j] .. }
+//! ```
+//! becomes
+//! ```text
+//! b = 0 to (N + 15) / 16 { w = 0 to min(16, N - 16 * b) {
+//!   A[16 * b + w] = sum(j = 16 * b to N) B[p(b) + 16 * b + w + j] ..
+//! } }
+//! ```
+//! so that the sums of one block have the same terms, and indices are polynomials.
 
 use super::nest::{Level, Nest};
 use crate::ir::*;
@@ -71,7 +79,8 @@ pub(super) fn strip_mined(nest: &Nest, vars: &mut Vec<String>) -> Option<Nest> {
     Some(Nest { levels: result, store, ..nest.clone() })
 }
 
-/// By what a variable is divided, 1 if it is not; an error if by several numbers, or in a sum with others.
+/// The number that a variable is divided by, 1 if there is none; an error if there are several, or if the variable is
+/// divided together with others.
 fn base_of(index: &Index, var: VarId) -> Result<i64, ()> {
     let mut base = Ok(1);
     index.visit(&mut |index| {

@@ -3,7 +3,7 @@
 //! Before -> after, with a factor of 2: `for i = a to b hint(unroll 2) { s(i) }` ->
 //! `for it = a to b - 1 step 2 { s(it) s(it + 1) } for i = a + 2 * ((b - a) / 2) to b { s(i) }`.
 
-use super::pieces::{pieces, side_by_side};
+use super::pieces::{Side, pieces};
 use super::walk::{Walk, each_function};
 use crate::ir::*;
 use crate::passes::Context;
@@ -52,7 +52,10 @@ impl Walk<'_> {
             };
             let start = Index::Var(var);
             let body = match inner.mark {
-                Mark::Parallel(_) => side_by_side(inner.var, &start, size, inner.body.clone()),
+                Mark::Parallel(_) => {
+                    let side = Side { var: inner.var, start: start.clone(), count: size };
+                    side.execute(inner.body.clone())
+                }
                 // One after the other, in the same order.
                 _ => (0..size)
                     .flat_map(|at| {
