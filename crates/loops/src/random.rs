@@ -89,6 +89,9 @@ impl Random {
 
     fn stmt(&mut self, depth: usize) -> Stmt {
         let wild = self.style == Style::Anything;
+        if !wild && depth > 0 && self.below(6) == 0 {
+            return self.nest();
+        }
         match self.below(if depth == 0 { 2 } else { 9 + 6 * usize::from(wild) }) {
             0 if self.workspaces.contains(&INTEGERS) => self.integer(),
             0 if self.workspaces.contains(&NUMBERS) => self.through_workspace(),
@@ -250,6 +253,38 @@ impl Random {
         }
         let value = Value::Load(NUMBERS, self.subscript());
         Stmt::add(BufferId(0), index, value)
+    }
+
+    /// Independent loops around a sum: what passes cut into tiles.
+    fn nest(&mut self) -> Stmt {
+        let outside = self.scope.len();
+        let mut ranges = Vec::new();
+        for at in 0..2 {
+            let around = self.scope.last().filter(|_| at > 0).copied();
+            let lower = around.filter(|_| self.below(3) == 0).map_or(Index::Const(0), Index::Var);
+            let upper = [Index::Const(4), Index::Symbol(SymbolId(0))][self.below(2)].clone();
+            ranges.push((self.bind_loop(), lower, upper));
+        }
+        let [i, j] = [ranges[0].0, ranges[1].0];
+        let last =
+            [Index::Const(4), Index::Symbol(SymbolId(1)), Index::Var(i) + 1][self.below(3)].clone();
+        let k = self.bind_loop();
+        let load = |random: &mut Random| {
+            let terms = [i, j, k].into_iter().filter(|_| random.below(2) == 0).map(Index::Var);
+            let place = terms.fold(Index::Const(0), |sum, term| sum + term);
+            Value::Load(BufferId(2), place + random.below(5) as i64)
+        };
+        let body = load(self) * load(self);
+        self.scope.truncate(outside);
+        let value = Value::sum(k, Index::Const(0), last, body);
+        let mode = [StoreMode::Set, StoreMode::Add][self.below(2)];
+        let index = Index::Var(i) * 4 + Index::Var(j);
+        let store = Stmt::Store(Store { buffer: BufferId(1), index, value, mode, stream: None });
+        let mut stmt = store;
+        for (var, lower, upper) in ranges.into_iter().rev() {
+            stmt = Stmt::For(For::new(var, lower, upper, vec![stmt]).parallel());
+        }
+        stmt
     }
 
     /// A loop's variable, perhaps with a hint.

@@ -95,7 +95,7 @@ impl Observer for Page {
 const PURPOSES: [(Sequence, &str); 3] = [
     (
         SIMPLIFY,
-        "what is written where it is needed, and thus more often than needed, is made simple",
+        "sums in place of loops, bounds in place of conditions, and one store for each element",
     ),
     (TILE, "loops are cut into tiles for registers and caches, and into parts for threads"),
     (THREADS, "what each thread executes becomes a function"),

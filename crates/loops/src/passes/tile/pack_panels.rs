@@ -38,16 +38,25 @@ pub(crate) fn run(module: &mut Module, context: &Context<'_>) {
 struct Panel {
     /// What the store loads.
     load: PanelLoad,
-    /// The sum's variable, and where its block begins.
-    term: (VarId, VarId),
-    /// The variable of columns, where their panel begins, and how many a tile has.
-    column: (VarId, VarId, i64),
-    /// Columns of the panel.
-    width: i64,
-    /// Terms of a block.
-    size: i64,
+    /// The block of terms.
+    terms: Block,
+    /// The columns.
+    columns: Block,
+    /// Columns of a tile.
+    tile: i64,
     /// 1 where it is worth it, else 0.
     worth: Index,
+}
+
+/// Values of a loop or a sum that are in a block.
+#[derive(Clone, Copy)]
+pub(super) struct Block {
+    /// The variable.
+    pub(super) var: VarId,
+    /// The variable for where the block begins.
+    pub(super) start: VarId,
+    /// How many values it has at most.
+    pub(super) size: i64,
 }
 
 /// A load that is the same for all rows, of neighbours for neighbouring columns.
@@ -110,9 +119,9 @@ impl Walk<'_> {
         let panel = self.panel(panels.var, &nest)?;
         let operand = self.buffers.get(panel.load.buffer.0 as usize)?;
         let (name, element) = (format!("{}.panel", operand.name), operand.element);
-        let size = Index::Const(panel.width * panel.size);
+        let size = Index::Const(panel.columns.size * panel.terms.size);
         let workspace = self.workspace(name, element, size.clone())?;
-        let copied = self.fresh(panel.column.0, "c");
+        let copied = self.fresh(panel.columns.var, "c");
         let flag = Index::Var(copied);
         let copy = self.copy(nest.levels.last()?, &nest, &panel, workspace);
         let mut body = vec![Stmt::when(Index::Const(1).at_most(flag.clone()), copy)];
@@ -146,8 +155,9 @@ impl Walk<'_> {
         let apart = (load.stride.clone() * bytes).floor_div(PAGE);
         let many = work::iterations(rows).floor_div(ROWS);
         let worth = many.min(apart).min(Index::Const(1)).max(Index::Const(0));
-        let (term, column) = ((sum.var, block), (columns.var, panel, factor));
-        (worth != Index::Const(0)).then_some(Panel { load, term, column, width, size, worth })
+        let terms = Block { var: sum.var, start: block, size };
+        let columns = Block { var: columns.var, start: panel, size: width };
+        (worth != Index::Const(0)).then_some(Panel { load, terms, columns, tile: factor, worth })
     }
 
     /// Copies the full tiles of a panel.
@@ -159,21 +169,22 @@ impl Walk<'_> {
         workspace: BufferId,
     ) -> Vec<Stmt> {
         let Some((_, sum)) = cut(&nest.store.value) else { return Vec::new() };
-        let ((term, block), (column, first, factor)) = (panel.term, panel.column);
+        let Panel { terms, columns: Block { var: column, start: first, .. }, tile: factor, .. } =
+            *panel;
         let tile = self.fresh(column, "t");
         let start = Index::Var(tile);
-        let place = (start.clone() - Index::Var(first)) * panel.size
-            + (Index::Var(term) - Index::Var(block)) * factor
+        let place = (start.clone() - Index::Var(first)) * terms.size
+            + (Index::Var(terms.var) - Index::Var(terms.start)) * factor
             + (Index::Var(column) - start.clone());
         let load = Value::Load(panel.load.buffer, panel.load.index.clone());
         let all = vec![Stmt::set(workspace, place, load)];
         let tiles = For::new(column, start.clone(), start + factor, all).unrolled();
         let mark = Mark::Sequential;
         let (lower, upper, body) = (sum.lower, sum.upper, vec![Stmt::For(tiles)]);
-        let terms = For { var: term, lower, upper, step: 1, mark, body };
+        let copied = For { var: terms.var, lower, upper, step: 1, mark, body };
         let lower = columns.lower.clone();
         let upper = columns.upper.iter().map(|bound| bound.clone() - (factor - 1)).collect();
-        let body = vec![Stmt::For(terms)];
+        let body = vec![Stmt::For(copied)];
         vec![Stmt::For(For { var: tile, lower, upper, step: factor, mark, body })]
     }
 }

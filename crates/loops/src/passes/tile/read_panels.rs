@@ -5,7 +5,7 @@
 //! 128) B[i, l] * W[base + term * (l - b) + panel * (kt - kp) + (k - kt)]`, where `base`, `term` and `panel` follow
 //! from `c`. Columns that fill no tile read the operand.
 
-use super::pack_panels::PanelLoad;
+use super::pack_panels::{Block, PanelLoad};
 use super::walk::{Walk, each_function};
 use crate::ir::*;
 use crate::passes::Context;
@@ -96,7 +96,8 @@ impl Packed {
             else {
                 return Value::Sum(Box::new(sum));
             };
-            let place = self.element(&load, (sum.var, *block, size), tile);
+            let terms = Block { var: sum.var, start: *block, size };
+            let place = self.element(&load, terms, tile);
             let body = sum.body.map_elements(&|buffer, index| {
                 if (buffer, index) == (load.buffer, &load.index) {
                     return (self.workspace, place.clone());
@@ -107,22 +108,17 @@ impl Packed {
         });
     }
 
-    /// The element in the workspace's or the operand's memory, of a term in a block of `size` terms.
-    fn element(
-        &self,
-        load: &PanelLoad,
-        (term, block, size): (VarId, VarId, i64),
-        tile: &Tile,
-    ) -> Index {
-        let (block, panel) = (Index::Var(block), Index::Var(self.panel));
+    /// The element in the workspace's or the operand's memory, of a term.
+    fn element(&self, load: &PanelLoad, terms: Block, tile: &Tile) -> Index {
+        let (block, panel) = (Index::Var(terms.start), Index::Var(self.panel));
         let copied = || Index::Var(self.copied);
-        let first = load.index.substitute(term, &block).substitute(tile.column, &panel);
+        let first = load.index.substitute(terms.var, &block).substitute(tile.column, &panel);
         let base = first * (Index::Const(1) - copied());
         let stride =
             load.stride.clone() + copied() * (Index::Const(tile.columns) - load.stride.clone());
-        let panels = copied() * (size - 1) + 1;
-        let terms = (Index::Var(term) - block) * stride;
+        let panels = copied() * (terms.size - 1) + 1;
+        let within = (Index::Var(terms.var) - block) * stride;
         let tiles = (tile.start.clone() - panel) * panels;
-        base + terms + tiles + (Index::Var(tile.column) - tile.start.clone())
+        base + within + tiles + (Index::Var(tile.column) - tile.start.clone())
     }
 }

@@ -32,7 +32,7 @@ struct Tiler<'w, 'a> {
 
 /// What the pieces of a loop are.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Of {
+enum PieceOf {
     /// Rows of tiles, which have columns.
     Rows,
     Columns,
@@ -89,9 +89,9 @@ impl<'w, 'a> Tiler<'w, 'a> {
         let mut result = Vec::new();
         let aligned = self.aligned(outer, store).filter(|_| inner.is_empty());
         let of = match (&aligned, inner) {
-            (Some(_), _) => Of::Columns,
-            (None, []) => Of::Elements,
-            _ => Of::Rows,
+            (Some(_), _) => PieceOf::Columns,
+            (None, []) => PieceOf::Elements,
+            _ => PieceOf::Rows,
         };
         let sizes = self.sizes(outer.var, *factor, of);
         let mut lower = outer.lower.clone();
@@ -122,13 +122,13 @@ impl<'w, 'a> Tiler<'w, 'a> {
     }
 
     /// Sizes of pieces of a loop.
-    fn sizes(&self, var: VarId, factor: i64, of: Of) -> Vec<i64> {
+    fn sizes(&self, var: VarId, factor: i64, of: PieceOf) -> Vec<i64> {
         let between = match self.lanes.filter(|(lane, _)| *lane == var) {
             // Half of them where there is nothing else to wait for, and one vector.
-            Some((_, count)) if of == Of::Elements => vec![factor / 2, count],
+            Some((_, count)) if of == PieceOf::Elements => vec![factor / 2, count],
             Some((_, count)) => vec![count],
             // Where there are columns, a row alone has few products for a load.
-            None if of == Of::Rows => vec![2],
+            None if of == PieceOf::Rows => vec![2],
             None => vec![],
         };
         let mut sizes = vec![factor];
@@ -158,7 +158,7 @@ impl<'w, 'a> Tiler<'w, 'a> {
             result = self.rims(rows, inner, &common);
             (lower, upper) = common;
         }
-        let sizes = self.sizes(inner.var, factor, Of::Columns);
+        let sizes = self.sizes(inner.var, factor, PieceOf::Columns);
         for piece in pieces(&lower, &upper, &sizes) {
             let start = match piece.size {
                 1 => inner.var,

@@ -44,13 +44,13 @@ pub(crate) fn run(module: &mut Module, _: &Context<'_>) {
     for Function { body, vars, hints, .. } in &mut module.functions {
         if body.len() <= MANY {
             let known = Known::default();
-            let mut pieces = Pieces { hints, vars, known, left: 0, undecided: false };
+            let mut pieces = Splitter { hints, vars, known, left: 0, undecided: false };
             *body = pieces.block(std::mem::take(body));
         }
     }
 }
 
-struct Pieces<'a> {
+struct Splitter<'a> {
     hints: &'a Hints,
     /// Names of variables.
     vars: &'a mut Vec<String>,
@@ -71,7 +71,7 @@ enum Cut {
     Sums(VarId, Vec<Index>),
 }
 
-impl Pieces<'_> {
+impl Splitter<'_> {
     fn block(&mut self, body: Vec<Stmt>) -> Vec<Stmt> {
         let mut result = Vec::new();
         for mut stmt in body {
