@@ -1,7 +1,7 @@
 //! The stages in their order; the only place that knows it.
 //!
-//! [`Analysis`] (checked, structure inferred) -> [`Laid`] (packed layouts) -> [`Lowered`] (loops) -> [`Built`] (machine code). Each stage's type
-//! holds the one before, and the time each took.
+//! [`Analysis`] (checked, structure inferred) -> [`Laid`] (packed layouts) -> [`Lowered`] (loops) -> [`Built`] (machine
+//! code). Each stage's type holds the one before, and the time each took.
 
 use std::time::{Duration, Instant};
 
@@ -122,7 +122,8 @@ impl Laid {
         self.lower_for(Iteration::default())
     }
 
-    /// Builds the loops of the computation, with a choice of how dynamic tensors are read: [`Indices`] alone, or an [`Iteration`].
+    /// Builds the loops of the computation, with a choice of how dynamic tensors are read: [`Indices`] alone, or an
+    /// [`Iteration`].
     ///
     /// # Errors
     /// As [`Laid::lower`].
@@ -210,7 +211,8 @@ impl Lowered {
         Ok(dastac_sched::trips::counting(&self.laid.analysis.inferred, &self.kernel)?)
     }
 
-    /// Proves, for all values of the symbols, that the loops compute what the program says: every property of every rule and tensor.
+    /// Proves, for all values of the symbols, that the loops compute what the program says: every property of every
+    /// rule and tensor.
     ///
     /// # Errors
     /// Failures of isl.

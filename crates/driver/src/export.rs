@@ -118,7 +118,8 @@ fn arrays(name: &str, stored: &Stored) -> Vec<(BufferId, String)> {
         for (buffer, role) in level.arrays.iter().zip(level.kind.arrays()) {
             let text = match role {
                 ArrayRole::Positions => format!(
-                    "Level {at} of {what}: where the coordinates below each position begin, then where the last ones end"
+                    "Level {at} of {what}: where the coordinates below each position begin, then where the last ones \
+                    end"
                 ),
                 ArrayRole::Coordinates => {
                     format!("Coordinates of level {at} of {what}, ascending below each position")

@@ -550,6 +550,24 @@ fn stages() {
 }
 
 #[test]
+fn machines_in_files() {
+    let folder = Folder::new(SYMMETRIC);
+    let narrow = folder.works("emit p.stur --stage machine --cpu x86-64 --threads 1");
+    assert!(narrow.starts_with("vector_bytes = 16\nregisters = 16\nfuses = no\n"), "{narrow}");
+    fs::write(folder.path("wide"), narrow.replace("vector_bytes = 16", "vector_bytes = 64"))
+        .unwrap();
+    fs::write(folder.path("narrow"), &narrow).unwrap();
+    let tiled =
+        |options: &str| folder.works(&format!("emit p.stur --stage tiled --threads 1 {options}"));
+    assert_eq!(tiled("--machine narrow"), tiled("--machine narrow --cpu x86-64-v3"));
+    assert_eq!(tiled("--machine narrow"), tiled("--cpu x86-64 --machine narrow"));
+    assert_eq!(
+        folder.works("emit p.stur --stage machine --machine wide").lines().next(),
+        Some("vector_bytes = 64")
+    );
+}
+
+#[test]
 fn stages_into_files() {
     let folder = Folder::new(SYMMETRIC);
     fs::write(folder.path("loops"), "old").unwrap();

@@ -179,8 +179,8 @@ impl Code {
         });
     }
 
-    /// A function of nothing but calls (of shared loop nests) with thousands of arguments is translated as it stands: there is nothing to
-    /// gain in it, and LLVM's schedulers take time that grows with the square of its length.
+    /// A function of nothing but calls (of shared loop nests) with thousands of arguments is translated as it stands:
+    /// there is nothing to gain in it, and LLVM's schedulers take time that grows with the square of its length.
     fn long_lists_of_calls(&self) {
         for function in self.definitions() {
             // SAFETY: the function is alive and not changed during the walk.
