@@ -14,8 +14,6 @@ use crate::sources::{code_of, files_of, read};
 /// Folders and files that still have circles, with the reason. This list only shrinks: what has none is taken off it.
 const CIRCLES: &[(&str, &str)] = &[
     ("crates/backend/src", "emission and its description of the machine are being taken apart"),
-    ("crates/bench/src", "figures, peers and measurements share their types"),
-    ("crates/cli/src", "commands use the terminal of the main file"),
     ("crates/driver/src", "runs, their memory and their counters are one"),
     (
         "crates/elements/src",

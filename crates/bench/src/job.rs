@@ -142,19 +142,6 @@ impl Job {
     }
 }
 
-/// The measuring process: a job from standard input, its case to standard output. Returns whether it was done.
-pub fn serve() -> bool {
-    let mut text = String::new();
-    let job: Option<Job> = match std::io::stdin().read_to_string(&mut text) {
-        Ok(_) => serde_json::from_str(&text).ok(),
-        Err(_) => None,
-    };
-    let Some(job) = job else { return false };
-    let case = super::measure::measure(&job).unwrap_or_else(|error| job.failed(&error.to_string()));
-    let Ok(text) = serde_json::to_string(&case) else { return false };
-    std::io::stdout().write_all((text + "\n").as_bytes()).is_ok()
-}
-
 /// Tells the process that waits which system is at work: if nothing more is heard, it is to blame.
 pub(super) fn tell(system: &str) {
     let mut out = std::io::stdout().lock();

@@ -13,33 +13,12 @@ use super::kernels::Call;
 use super::peers;
 use super::results::{Case, Footprint, Measured, Outcome};
 use super::stats::{Sample, Summary};
+use super::system::{System, forget_packed, outputs, packed_result};
 use crate::Error;
 use dastac_driver::build::BuildOptions;
 use dastac_driver::driver::{Built, Laid};
 use dastac_driver::run::{Runner, TensorFacts, facts, symbol_values};
 use dastac_elements::Storage;
-
-/// A system that computes what the program says.
-pub trait System {
-    /// Its name.
-    fn name(&self) -> &str;
-    /// What it does, in a few words.
-    fn detail(&self) -> String {
-        String::new()
-    }
-    /// Computes once; how long that took. Inputs that the system has not laid out for itself are those of `shared`.
-    ///
-    /// # Errors
-    /// Whatever keeps it from computing.
-    fn run(&mut self, shared: &mut Runner) -> Result<Duration, Error>;
-    /// Overwrites the results with what is no number.
-    fn forget(&mut self, shared: &mut Runner);
-    /// A result in the order of dastac's packed buffer.
-    ///
-    /// # Errors
-    /// Not enough memory.
-    fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Storage, Error>;
-}
 
 /// Samples of one system are taken one after the other for so long, so that caches are its own.
 const TURN: Duration = Duration::from_millis(8);
@@ -69,27 +48,6 @@ impl System for Packed {
     fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Storage, Error> {
         packed_result(shared, tensor)
     }
-}
-
-/// Overwrites the packed results with what is no number.
-pub(super) fn forget_packed(shared: &mut Runner) {
-    for id in outputs(shared) {
-        shared.packed_mut(id).fill(|_| f64::NAN);
-    }
-}
-
-/// A copy of a packed result.
-pub(super) fn packed_result(shared: &Runner, tensor: TensorId) -> Result<Storage, Error> {
-    let packed = shared.packed(tensor);
-    let mut copy = Storage::zeroed(shared.facts()[tensor.0].element, packed.len())?;
-    copy.fill(|at| packed.number(at));
-    Ok(copy)
-}
-
-/// Computed tensors.
-pub(super) fn outputs(runner: &Runner) -> Vec<TensorId> {
-    let facts = runner.facts().iter().enumerate();
-    facts.filter(|(_, fact)| fact.role != Role::Input).map(|(at, _)| TensorId(at)).collect()
 }
 
 /// Measures a job in this process.

@@ -4,6 +4,9 @@ use dastac::stur::Diagnostic;
 
 use super::source::Source;
 
+/// The result of a command.
+pub type Result<T> = std::result::Result<T, Failure>;
+
 /// Why a command stopped.
 pub enum Failure {
     /// The program is at fault: its diagnostics, with the text that they point into.

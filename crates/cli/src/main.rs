@@ -20,6 +20,7 @@ mod machine;
 mod npy;
 mod output;
 mod passes;
+mod program;
 mod progress;
 mod prove;
 mod render;
@@ -28,6 +29,7 @@ mod schedule;
 mod source;
 mod table;
 mod tensors;
+mod terminal;
 mod trips;
 mod tune;
 mod verify;
@@ -40,30 +42,12 @@ use std::process::ExitCode;
 use clap::Parser;
 use clap::error::ErrorKind;
 use dastac::poly::counting;
-use dastac_bench::job;
+use dastac_bench::{job, worker};
 
 use args::{Cli, Command};
-use failure::Failure;
+use failure::{Failure, Result};
 use render::Renderer;
-
-/// What a command says when it went as wished.
-pub enum Outcome {
-    /// All is well.
-    Done,
-    /// A result that is not the expected one, already reported.
-    Disagreement,
-}
-
-/// The result of a command.
-pub type Result<T> = std::result::Result<T, Failure>;
-
-/// How this process talks to its user.
-pub struct Terminal {
-    /// Renders diagnostics and errors for stderr.
-    pub renderer: Renderer,
-    /// Whether a moving picture may be shown on stderr.
-    pub interactive: bool,
-}
+use terminal::{Outcome, Terminal};
 
 /// Parses the command line, runs the command and reports.
 fn main() -> ExitCode {
@@ -74,7 +58,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if std::env::args_os().nth(1).is_some_and(|first| first == job::WORKER_ARGUMENT) {
-        return if configure_counting().is_ok() && job::serve() {
+        return if configure_counting().is_ok() && worker::serve() {
             ExitCode::SUCCESS
         } else {
             ExitCode::FAILURE

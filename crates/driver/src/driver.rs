@@ -12,7 +12,7 @@ use dastac_loops::{Element, Module};
 use dastac_poly::Context;
 use dastac_sched::trips::Counting;
 use dastac_sched::validate::{Check, validate};
-use dastac_sched::{Kernel, Movement};
+use dastac_sched::{Kernel, Movement, Reading};
 use dastac_stur::infer::{Inferred, infer};
 use dastac_stur::{Diagnostic, TensorId};
 use dastac_target::Artifact;
@@ -135,7 +135,8 @@ impl Laid {
             Indices::Narrow => Element::U32,
             Indices::Wide => Element::I64,
         };
-        let kernel = || dastac_sched::kernel(inferred, layouts, (element, walking));
+        let kernel =
+            || dastac_sched::kernel(inferred, layouts, Reading { indices: element, walking });
         let kernel = laid.analysis.timings.measure("loops", kernel)?;
         Ok(Lowered { laid, kernel, indices })
     }

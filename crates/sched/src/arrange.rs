@@ -42,14 +42,14 @@ pub(crate) fn arranged(
 
 /// Whether all that is computed can be in the lanes of a loop with this name, around the sums.
 pub(crate) fn in_lanes(function: &Function, body: &[Stmt], name: &str) -> bool {
-    fn all(function: &Function, body: &[Stmt], (name, around): (&str, Option<VarId>)) -> bool {
+    fn all(function: &Function, body: &[Stmt], name: &str, around: Option<VarId>) -> bool {
         body.iter().all(|stmt| match stmt {
             Stmt::For(inner) => {
                 let known = function.vars.get(inner.var.0 as usize).is_some_and(|var| var == name);
                 let around = if known { Some(inner.var) } else { around };
-                all(function, &inner.body, (name, around))
+                all(function, &inner.body, name, around)
             }
-            Stmt::Share(inner) => all(function, &inner.body, (name, around)),
+            Stmt::Share(inner) => all(function, &inner.body, name, around),
             Stmt::Team(_)
             | Stmt::Call(_)
             | Stmt::Register(_)
@@ -57,10 +57,10 @@ pub(crate) fn in_lanes(function: &Function, body: &[Stmt], name: &str) -> bool {
             | Stmt::CoIter(_)
             | Stmt::Workspace(_)
             | Stmt::Let(_) => false,
-            Stmt::Partial(inner) => all(function, &inner.body, (name, around)),
+            Stmt::Partial(inner) => all(function, &inner.body, name, around),
             Stmt::If(inner) => {
                 let parts = [&inner.then, &inner.otherwise];
-                parts.into_iter().all(|part| all(function, part, (name, around)))
+                parts.into_iter().all(|part| all(function, part, name, around))
             }
             // Elements are cleared in any order.
             Stmt::Store(store) => {
@@ -69,7 +69,7 @@ pub(crate) fn in_lanes(function: &Function, body: &[Stmt], name: &str) -> bool {
             }
         })
     }
-    all(function, body, (name, None))
+    all(function, body, name, None)
 }
 
 /// What the loop over blocks of an iterator is called; no iterator has such a name.

@@ -30,7 +30,7 @@ use crate::arrange::{arranged, block_name, hint, in_lanes, tiles};
 use crate::dynamic::{Assembled, Dynamic, Stored, Walked, declare};
 use crate::elements::{Elements, buffer, comparison, reached, resolved, sort, with_lets};
 use crate::nest::{Scan, Scope, module_name, symbol};
-use crate::phases::{Block, Phase};
+use crate::phases::{Arrays, Block, Phase};
 
 /// A domain in more parts than this is scanned as a whole.
 const MAX_PARTS: usize = 8;
@@ -72,13 +72,22 @@ fn module(
     Ok((module, stored))
 }
 
-/// Builds the computation; `layouts` indexed by [`TensorId`]. Positions and coordinates of dynamic tensors are of the
-/// type `indices`, and `walking` is how subscripts of several iterators go over their sparse levels.
+/// How a computation reads dynamic tensors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// The type of their positions and coordinates.
+    pub indices: Element,
+    /// How subscripts of several iterators go over their sparse levels.
+    pub walking: Walking,
+}
+
+/// Builds the computation; `layouts` indexed by [`TensorId`].
 pub fn kernel(
     inferred: &Inferred,
     layouts: &[Layout],
-    (indices, walking): (Element, Walking),
+    reading: Reading,
 ) -> Result<Kernel, SchedError> {
+    let Reading { indices, walking } = reading;
     let (module, stored) = module(inferred, layouts, indices)?;
     let mut builder = Builder {
         inferred,
@@ -108,7 +117,7 @@ pub fn kernel(
         }
         let Builder { module, function, stored, results, .. } = &mut builder;
         prepared = phases.len();
-        phases.extend(block.functions(module, function, (stored, results), has_block));
+        phases.extend(block.functions(module, function, Arrays { stored, results }, has_block));
     }
     // `prepare` was first, since `kernel` reads what it makes.
     phases.rotate_left(prepared);

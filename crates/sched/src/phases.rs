@@ -17,6 +17,15 @@ use dastac_stur::program::TensorId;
 use crate::dynamic::{Assembled, Stored};
 use crate::elements::buffer;
 
+/// The arrays of dynamic tensors that functions may take.
+#[derive(Clone, Copy)]
+pub(crate) struct Arrays<'a> {
+    /// Those of all formats in which tensors are read or made.
+    pub stored: &'a [Stored],
+    /// Results in formats.
+    pub results: &'a [Assembled],
+}
+
 /// A function of the computation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phase {
@@ -105,7 +114,7 @@ impl<'a> Block<'a> {
         self,
         module: &mut Module,
         function: &Function,
-        (stored, results): (&[Stored], &[Assembled]),
+        arrays: Arrays<'_>,
         touched_only: bool,
     ) -> Vec<Phase> {
         let Block { inferred, name, preprocess, mut done, open } = self;
@@ -113,7 +122,7 @@ impl<'a> Block<'a> {
         let touched_only = touched_only || done.len() > 1;
         let mut phases = Vec::new();
         for part in done {
-            let args = part.arguments(inferred, (stored, results), touched_only);
+            let args = part.arguments(inferred, arrays, touched_only);
             let Part { name, counts, body, .. } = part;
             phases.push(Phase { name: name.clone(), preprocess, counts });
             module.functions.push(Function { name, args, body, ..function.clone() });
@@ -128,7 +137,7 @@ impl Part<'_> {
     fn arguments(
         &self,
         inferred: &Inferred,
-        (stored, results): (&[Stored], &[Assembled]),
+        arrays: Arrays<'_>,
         touched_only: bool,
     ) -> Vec<(BufferId, Mode)> {
         let (read, written) = accessed(&self.body);
@@ -152,8 +161,10 @@ impl Part<'_> {
                 }
                 continue;
             }
-            let result = results.iter().find(|one| one.tensor == id);
-            for operand in stored.iter().filter(|one| one.tensor == id).map(|one| &one.operand) {
+            let result = arrays.results.iter().find(|one| one.tensor == id);
+            for operand in
+                arrays.stored.iter().filter(|one| one.tensor == id).map(|one| &one.operand)
+            {
                 let own = |array: BufferId| match result.map(|one| &one.structure) {
                     Some(Structure::Copied { .. }) => array == operand.values,
                     result => result.is_some(),

@@ -2,12 +2,16 @@
 //!
 //! Matrices are contiguous and in C order. Every call checks that its slices are as long as its sizes say.
 
+mod call;
 pub mod sparse;
 
 use std::ffi::{CStr, c_char, c_int};
 use std::path::Path;
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+
+pub use call::Error;
+use call::{Result, long_enough, sizes, symbol};
 
 const ROW_MAJOR: c_int = 101;
 const PLAIN: c_int = 111;
@@ -75,57 +79,9 @@ pub struct Routines<T> {
     numbers: [T; 2],
 }
 
-/// What a BLAS library cannot do.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// It cannot be loaded.
-    #[error("cannot load {}: {message}", .path.display())]
-    Library {
-        /// The file.
-        path: std::path::PathBuf,
-        /// Why.
-        message: String,
-    },
-    /// A size that it cannot take.
-    #[error("{0} elements are more than the library can count")]
-    TooLarge(usize),
-    /// An array is too short.
-    #[error("`{buffer}` needs {expected} elements, {found} given")]
-    TooShort {
-        /// Its name.
-        buffer: String,
-        /// How many elements are needed.
-        expected: usize,
-        /// How many there are.
-        found: usize,
-    },
-    /// Arrays or a call that the library refuses.
-    #[error("{0}")]
-    Invalid(String),
-}
-
-type Result<T> = std::result::Result<T, Error>;
-
-/// Sizes as the library takes them.
-fn sizes<const N: usize>(sizes: [usize; N]) -> Result<[c_int; N]> {
-    let mut result = [0; N];
-    for (to, from) in result.iter_mut().zip(sizes) {
-        let too_large = || Error::TooLarge(from);
-        *to = c_int::try_from(from).map_err(|_| too_large())?;
-    }
-    Ok(result)
-}
-
 /// A row of no elements still has a distance to the next.
 fn leading(columns: c_int) -> c_int {
     columns.max(1)
-}
-
-fn long_enough(name: &str, found: usize, expected: usize) -> Result<()> {
-    if found >= expected {
-        return Ok(());
-    }
-    Err(Error::TooShort { buffer: name.into(), expected, found })
 }
 
 impl<T: Copy> Routines<T> {
@@ -271,14 +227,6 @@ impl<T: Copy> Routines<T> {
         unsafe { multiply(n, a.as_ptr(), b.as_ptr(), c.as_mut_ptr()) };
         Ok(true)
     }
-}
-
-/// A function of a library, under its name or with a distribution's prefix.
-fn symbol<F: Copy>(library: &Library, name: &str) -> Option<F> {
-    ["", "scipy_"].iter().find_map(|prefix| {
-        // SAFETY: the caller names a function of this type, and keeps the library loaded.
-        unsafe { library.get::<F>(format!("{prefix}{name}\0").as_bytes()).ok().map(|found| *found) }
-    })
 }
 
 impl Blas {

@@ -13,7 +13,7 @@ use dastac_stur::program::{Element, TensorId};
 use crate::Error;
 use crate::job::Job;
 use crate::kernels::Call;
-use crate::measure::System;
+use crate::system::System;
 use dastac_driver::driver::Laid;
 use dastac_driver::run::Runner;
 use dastac_elements::Storage;

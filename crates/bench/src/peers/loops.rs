@@ -13,7 +13,7 @@ use dastac_stur::program::TensorId;
 use super::variant::{in_order_of, is_whole, unpacked, whole};
 use crate::Error;
 use crate::job::Job;
-use crate::measure::System;
+use crate::system::System;
 use dastac_driver::driver::Laid;
 use dastac_driver::run::Runner;
 use dastac_elements::Storage;

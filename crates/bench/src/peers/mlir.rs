@@ -18,7 +18,7 @@ use dastac_stur::program::{Access, Element, TensorId};
 
 use crate::Error;
 use crate::job::Job;
-use crate::measure::{System, forget_packed, packed_result};
+use crate::system::{System, forget_packed, packed_result};
 use dastac_driver::driver::{Indices, Laid};
 use dastac_driver::run::Runner;
 use dastac_elements::Storage;

@@ -13,7 +13,7 @@ mod variant;
 
 use super::job::Job;
 use super::kernels::Call;
-use super::measure::System;
+use super::system::System;
 use dastac_driver::driver::Laid;
 use dastac_driver::run::Runner;
 

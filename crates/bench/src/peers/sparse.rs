@@ -11,7 +11,7 @@ use dastac_stur::program::{Element, TensorId};
 use super::blas;
 use crate::Error;
 use crate::job::Job;
-use crate::measure::{System, outputs};
+use crate::system::{System, outputs};
 use dastac_driver::driver::Laid;
 use dastac_driver::run::Runner;
 

@@ -15,7 +15,7 @@ use dastac_stur::program::TensorId;
 use super::variant::MOST;
 use crate::Error;
 use crate::job::Job;
-use crate::measure::System;
+use crate::system::System;
 use dastac_driver::run::Runner;
 
 /// What TACO is told about a kernel: expression, and formats of the result and the inputs.

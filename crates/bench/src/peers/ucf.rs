@@ -14,7 +14,7 @@ use dastac_stur::sets::{Affine, Atom};
 
 use super::taco;
 use crate::job::Job;
-use crate::measure::System;
+use crate::system::System;
 use dastac_driver::driver::Laid;
 use dastac_driver::run::Runner;
 

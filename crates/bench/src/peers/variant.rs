@@ -9,7 +9,7 @@ use dastac_stur::program::TensorId;
 
 use crate::Error;
 use crate::job::{Job, analyse};
-use crate::measure::{System, outputs};
+use crate::system::{System, outputs};
 use dastac_driver::build::BuildOptions;
 use dastac_driver::driver::{Iteration, Laid};
 use dastac_driver::dynamic;

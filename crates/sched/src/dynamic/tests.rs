@@ -24,7 +24,11 @@ fn kernel(rule: &str) -> String {
     let (program, _) = dastac_stur::load(&source).unwrap();
     let inferred = infer(&program, &Context::new().unwrap()).unwrap();
     let layouts = Layout::all(&inferred).unwrap();
-    match crate::kernel(&inferred, &layouts, (Element::U32, Walking::default())) {
+    match crate::kernel(
+        &inferred,
+        &layouts,
+        crate::Reading { indices: Element::U32, walking: Walking::default() },
+    ) {
         Ok(kernel) => {
             let copies = kernel.stored.iter().filter(|one| one.converted_for.is_some());
             let copies = copies.map(|one| {

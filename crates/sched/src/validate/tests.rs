@@ -14,10 +14,13 @@ fn lowered(source: &str) -> Lowered {
     let inferred = infer(&program, &Context::new().unwrap()).unwrap();
     let layouts: Vec<Layout> =
         inferred.program.tensor_ids().map(|id| Layout::of(&inferred, id).unwrap()).collect();
-    let module =
-        crate::kernel(&inferred, &layouts, (dastac_loops::Element::U32, Walking::default()))
-            .unwrap()
-            .module;
+    let module = crate::kernel(
+        &inferred,
+        &layouts,
+        crate::Reading { indices: dastac_loops::Element::U32, walking: Walking::default() },
+    )
+    .unwrap()
+    .module;
     Lowered { inferred, layouts, module }
 }
 

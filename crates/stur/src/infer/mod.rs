@@ -182,7 +182,7 @@ fn infer_rule(
     check_in_box(program, sets, id, &support, &extents)?;
     let whole = sets.box_set(&rule.iterators, &extents)?;
     let support = match &program.tensor(rule.head).format {
-        Some(storage) => with_blocks(sets, rule, &storage.format, (support, &whole))?,
+        Some(storage) => with_blocks(sets, rule, &storage.format, support, &whole)?,
         None => support,
     };
     let support = as_one(support, &whole)?;
@@ -244,7 +244,8 @@ fn with_blocks(
     sets: &Sets,
     rule: &Rule,
     format: &Format,
-    (support, whole): (Set, &Set),
+    support: Set,
+    whole: &Set,
 ) -> Result<Set, InferError> {
     if format.block_levels() == 0 {
         return Ok(support);

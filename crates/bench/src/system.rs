@@ -1,0 +1,53 @@
+//! What is measured: a system that computes what a program says.
+
+use std::time::Duration;
+
+use dastac_driver::run::Runner;
+use dastac_elements::Storage;
+use dastac_stur::Role;
+use dastac_stur::program::TensorId;
+
+use crate::Error;
+
+/// A system that computes what the program says.
+pub trait System {
+    /// Its name.
+    fn name(&self) -> &str;
+    /// What it does, in a few words.
+    fn detail(&self) -> String {
+        String::new()
+    }
+    /// Computes once; how long that took. Inputs that the system has not laid out for itself are those of `shared`.
+    ///
+    /// # Errors
+    /// Whatever keeps it from computing.
+    fn run(&mut self, shared: &mut Runner) -> Result<Duration, Error>;
+    /// Overwrites the results with what is no number.
+    fn forget(&mut self, shared: &mut Runner);
+    /// A result in the order of dastac's packed buffer.
+    ///
+    /// # Errors
+    /// Not enough memory.
+    fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Storage, Error>;
+}
+
+/// Overwrites the packed results with what is no number.
+pub(crate) fn forget_packed(shared: &mut Runner) {
+    for id in outputs(shared) {
+        shared.packed_mut(id).fill(|_| f64::NAN);
+    }
+}
+
+/// A copy of a packed result.
+pub(crate) fn packed_result(shared: &Runner, tensor: TensorId) -> Result<Storage, Error> {
+    let packed = shared.packed(tensor);
+    let mut copy = Storage::zeroed(shared.facts()[tensor.0].element, packed.len())?;
+    copy.fill(|at| packed.number(at));
+    Ok(copy)
+}
+
+/// Computed tensors.
+pub(crate) fn outputs(runner: &Runner) -> Vec<TensorId> {
+    let facts = runner.facts().iter().enumerate();
+    facts.filter(|(_, fact)| fact.role != Role::Input).map(|(at, _)| TensorId(at)).collect()
+}
