@@ -19,17 +19,19 @@
 //!
 //! Positions of inner levels are stored as lengths first, and added up at the end: dense levels between compressed ones need not be visited everywhere.
 
+use std::collections::BTreeMap;
+
 use dastac_loops::linear::range_conditions;
 use dastac_loops::{
-    BufferId, Condition, Element, For, Function, Index, Let, Mark, Module, Stmt, Value, Workspace,
+    BufferId, Condition, Element, For, Function, Index, Let, Mark, Module, Stmt, Value, VarId,
+    Workspace,
 };
 
-use super::assemble::marker;
 use super::kernel::{Kernel, Operand};
 use dastac_formats::level::Role;
 
 /// What is to be assembled.
-pub(super) struct Plan {
+pub(super) struct Appending {
     result: Operand,
     /// The first compressed level: those before are dense.
     first: usize,
@@ -39,6 +41,8 @@ pub(super) struct Plan {
     pub(super) block: BufferId,
     /// How many these are.
     size: Index,
+    /// Loops of one iteration around what is at a coordinate of a level, by their variables.
+    pub(super) coordinates: BTreeMap<VarId, usize>,
     /// The counters.
     at: BufferId,
     /// Of each compressed level, in order.
@@ -46,13 +50,13 @@ pub(super) struct Plan {
     zero: f64,
 }
 
-impl Plan {
+impl Appending {
     /// Adds the buffers that are needed to a module.
     pub(super) fn new(
         module: &mut Module,
         (kernel, result): (&Kernel, &Operand),
         (first, last): (usize, usize),
-    ) -> Plan {
+    ) -> Appending {
         let extent = |level: usize| result.extents[level].clone();
         let product = |levels: std::ops::Range<usize>| {
             levels.map(extent).fold(Index::Const(1), |product, extent| product * extent)
@@ -73,7 +77,8 @@ impl Plan {
         let block = buffer("block".into(), values.element, size.clone());
         let at = buffer("at".into(), Element::I64, Index::Const((last - first + 2) as i64));
         let (result, zero) = (result.clone(), kernel.semiring.zero());
-        Plan { result, first, last, block, size, at, starts, zero }
+        let coordinates = BTreeMap::new();
+        Appending { result, first, last, block, size, coordinates, at, starts, zero }
     }
 
     fn extent(&self, level: usize) -> Index {
@@ -111,7 +116,7 @@ fn is_dense(result: &Operand, level: usize) -> bool {
 }
 
 /// The statements that count, and those that fill, given a function whose statements are marked.
-pub(super) fn bodies(plan: &Plan, function: &mut Function) -> [Vec<Stmt>; 2] {
+pub(super) fn bodies(plan: &Appending, function: &mut Function) -> [Vec<Stmt>; 2] {
     let marked = std::mem::take(&mut function.body);
     [false, true].map(|fills| {
         let mut append = Append {
@@ -132,7 +137,7 @@ pub(super) fn bodies(plan: &Plan, function: &mut Function) -> [Vec<Stmt>; 2] {
 }
 
 struct Append<'a> {
-    plan: &'a Plan,
+    plan: &'a Appending,
     function: &'a mut Function,
     /// Whether elements are filled in, not counted.
     fills: bool,
@@ -240,10 +245,11 @@ impl Append<'_> {
     fn statements(&mut self, body: Vec<Stmt>) -> Vec<Stmt> {
         let mut result = Vec::new();
         for mut stmt in body {
-            if let Stmt::Let(inner) = &stmt
-                && let Some(level) = (0..=self.plan.last).find(|at| marker(*at) == inner.buffer)
+            if let Stmt::For(inner) = &stmt
+                && let Some(level) = self.plan.coordinates.get(&inner.var)
             {
-                result.extend(self.marked(level, inner.index.clone(), inner.body.clone()));
+                let coordinate = inner.lower[0].clone();
+                result.extend(self.at_coordinate(*level, coordinate, inner.body.clone()));
                 continue;
             }
             if let Stmt::For(inner) = &mut stmt
@@ -259,7 +265,8 @@ impl Append<'_> {
         result
     }
 
-    fn marked(&mut self, level: usize, coordinate: Index, body: Vec<Stmt>) -> Vec<Stmt> {
+    /// What is at a coordinate of a level.
+    fn at_coordinate(&mut self, level: usize, coordinate: Index, body: Vec<Stmt>) -> Vec<Stmt> {
         if level < self.plan.first {
             self.coordinates[level] = Some(coordinate);
             let result = match self.coordinates.iter().all(Option::is_some) {

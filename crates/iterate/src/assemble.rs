@@ -14,11 +14,11 @@
 //! positions of a level, the value of the result's symbol for it ([`Operand::counts`]). Then `name` with the result's buffers, of the sizes that these symbols give them,
 //! the starts, and the operands' buffers. In the other cases there is `name` only, with the values, and no starts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use dastac_loops::{BufferId, For, Function, Index, Let, Mode, Module, Stmt, Value, VarId, passes};
+use dastac_loops::{BufferId, For, Function, Index, Mode, Module, Stmt, Value, VarId, passes};
 
-use super::append::{self, Plan};
+use super::append::{self, Appending};
 use super::compile::{Filled, cleared, fill, set_once, statements};
 use super::graph;
 use super::kernel::{Factor, IterateError, Kernel, Operand};
@@ -28,19 +28,22 @@ use dastac_formats::format::{Format, Level};
 
 /// What becomes of the elements that loops come to.
 #[derive(Clone, Debug, Default)]
-pub(super) enum Goal {
+pub(super) enum ResultMode {
     /// They are stored at the kernel's place.
     #[default]
-    Places,
+    AtPlaces,
     /// They are stored where a factor's element is.
-    Beside {
+    SamePattern {
         /// The factor of the one product.
         factor: usize,
     },
-    /// They are appended: the bodies of the loops of some iterators, the outermost ones, are marked.
+    /// They are appended: the bodies of the loops of some iterators, the outermost ones, say at which coordinate
+    /// of a level they are.
     Appended {
         /// The iterators, by level.
         iterators: Vec<usize>,
+        /// Loops of one iteration around what is at a coordinate of a level, by their variables.
+        coordinates: BTreeMap<VarId, usize>,
         /// How many loops are theirs, or of what says where the elements are whose positions they are.
         depth: usize,
         /// Whether coordinates are reached several times, or in another order.
@@ -48,22 +51,17 @@ pub(super) enum Goal {
     },
 }
 
-/// Marked statements look like an integer loaded from a buffer that does not exist, and so far behind the last one.
-pub(super) fn marker(level: usize) -> BufferId {
-    BufferId(u32::MAX - level as u32)
-}
-
-impl Goal {
+impl ResultMode {
     pub(super) fn factor(&self) -> Option<usize> {
         match self {
-            Goal::Beside { factor } => Some(*factor),
+            ResultMode::SamePattern { factor } => Some(*factor),
             _ => None,
         }
     }
 
     /// Whether loops at a depth append.
     pub(super) fn appends_at(&self, depth: usize) -> bool {
-        matches!(self, Goal::Appended { depth: end, .. } if depth < *end)
+        matches!(self, ResultMode::Appended { depth: end, .. } if depth < *end)
     }
 
     pub(super) fn appends(&self) -> bool {
@@ -79,23 +77,25 @@ impl Goal {
 
     /// A loop at a depth does not reach each coordinate once, in order.
     pub(super) fn out_of_order(&mut self, depth: usize) {
-        if let Goal::Appended { depth: end, scattered, .. } = self {
+        if let ResultMode::Appended { depth: end, scattered, .. } = self {
             *scattered |= depth < *end;
         }
     }
 
-    /// The body of an iterator's loop, marked with its value if it is one that appends.
+    /// The body of an iterator's loop; of one that appends, as a loop of one iteration whose variable is the coordinate.
     pub(super) fn marked(
-        &self,
+        &mut self,
         function: &mut Function,
         iterator: usize,
-        index: Index,
+        coordinate: Index,
         body: Vec<Stmt>,
     ) -> Vec<Stmt> {
-        let Goal::Appended { iterators, .. } = self else { return body };
+        let ResultMode::Appended { iterators, coordinates, .. } = self else { return body };
         let Some(level) = iterators.iter().position(|at| *at == iterator) else { return body };
         let var = function.fresh_var("mark");
-        vec![Stmt::Let(Let { var, buffer: marker(level), index, body })]
+        coordinates.insert(var, level);
+        let end = coordinate.clone() + 1;
+        vec![Stmt::For(For::new(var, coordinate, end, body))]
     }
 }
 
@@ -170,7 +170,7 @@ pub fn assembly(
     let done = |structure, fill, walks| Ok(Assembly { structure, count: Vec::new(), fill, walks });
     if let Some(factor) = pattern_of(&kernel, &result.format, &result.extents) {
         kernel = on_levels(&kernel)?;
-        let (fill, walks) = beside(function, module, &kernel, (result, factor))?;
+        let (fill, walks) = in_pattern(function, module, &kernel, (result, factor))?;
         let operand = kernel.products[0].factors[factor].operand;
         return done(Structure::Copied { operand }, fill, walks);
     }
@@ -203,14 +203,16 @@ pub fn assembly(
         return Err(IterateError::Workspace);
     };
     kernel.order = order;
-    let plan = Plan::new(module, (&kernel, &result.on_levels()), (first, last));
+    let mut plan = Appending::new(module, (&kernel, &result.on_levels()), (first, last));
     kernel.result = plan.block;
-    let mut goal = Goal::Appended { iterators, depth, scattered: false };
+    let coordinates = BTreeMap::new();
+    let mut goal = ResultMode::Appended { iterators, coordinates, depth, scattered: false };
     let (body, walks) = statements(function, module, &kernel, &mut goal)?;
     function.body = body;
-    if matches!(goal, Goal::Appended { scattered: true, .. }) {
+    let ResultMode::Appended { coordinates, scattered: false, .. } = goal else {
         return Err(IterateError::Workspace);
-    }
+    };
+    plan.coordinates = coordinates;
     let starts = plan.starts.clone();
     let [count, fill] = append::bodies(&plan, function);
     let structure = Structure::Counted { starts };
@@ -357,13 +359,13 @@ fn can_leave(kernel: &Kernel, factor: &Factor) -> bool {
 }
 
 /// The statements that put values where those of a factor are.
-fn beside(
+fn in_pattern(
     function: &mut Function,
     module: &mut Module,
     kernel: &Kernel,
     (result, factor): (&Operand, usize),
 ) -> Result<(Vec<Stmt>, Walks), IterateError> {
-    let goal = &mut Goal::Beside { factor };
+    let goal = &mut ResultMode::SamePattern { factor };
     let (mut body, walks) = statements(function, module, kernel, goal)?;
     // There are as many values as the operand has.
     let operand = &kernel.operands[kernel.products[0].factors[factor].operand];

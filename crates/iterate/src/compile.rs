@@ -6,7 +6,7 @@
 //!
 //! A subscript of several iterators is *reduced* by the loops of all but the last of them: each visits the coordinates where what the others can reach
 //! of the level, a window on it, is not empty (section 3.1). The last one *resolves* it. Positions within a window are walked from its first position on, so
-//! that no level is searched (section 5.2). A level whose subscript is known when its turn comes is searched for its coordinate.
+//! that no level is searched (section 5.2). A level whose subscript is known when its role comes is searched for its coordinate.
 //!
 //! Products that do not have an iterator are computed outside of its loop. Conditions of products are bounds of the last of their iterators' loops.
 //!
@@ -21,10 +21,10 @@ use dastac_loops::{
     StoreMode, Sum, Value, VarId, While, passes,
 };
 
-use super::assemble::Goal;
+use super::assemble::ResultMode;
 use super::graph;
 use super::kernel::{IterateError, Kernel, Linear, MOST_CURSORS, Walking};
-use super::level::{Found, Sparse, Turn};
+use super::level::{Found, Sparse, SubscriptRole};
 use super::space::on_levels;
 use super::state::{At, State};
 use super::walks::{Over, Walk, Walks};
@@ -70,7 +70,7 @@ pub fn fill(
     let kernel = &on_levels(kernel)?;
     let mut part = Function::new(function.name.clone(), Vec::new());
     part.vars = std::mem::take(&mut function.vars);
-    let (body, walks) = statements(&mut part, module, kernel, &mut Goal::Places)?;
+    let (body, walks) = statements(&mut part, module, kernel, &mut ResultMode::AtPlaces)?;
     part.body = body;
     passes::simplify_function(&mut part, module);
     (function.vars, function.body) = (part.vars, part.body);
@@ -83,12 +83,22 @@ pub fn fill(
     Ok(Filled { whole: set_once(&mut function.body, kernel, &all), walks })
 }
 
+/// What keeps a kernel from being compiled; nothing is added to the module.
+pub fn obstacle(module: &Module, kernel: &Kernel) -> Option<IterateError> {
+    let kernel = match on_levels(kernel) {
+        Ok(kernel) => kernel,
+        Err(error) => return Some(error),
+    };
+    let (mut scratch, mut function) = (module.clone(), Function::new("", Vec::new()));
+    statements(&mut function, &mut scratch, &kernel, &mut ResultMode::AtPlaces).err()
+}
+
 /// The statements of a kernel, as they are before all passes, and what their loops go over; the module gets their workspaces.
 pub(super) fn statements(
     function: &mut Function,
     module: &mut Module,
     kernel: &Kernel,
-    goal: &mut Goal,
+    goal: &mut ResultMode,
 ) -> Result<(Vec<Stmt>, Walks), IterateError> {
     let order = graph::order_on_levels(kernel)?;
     let conditions = kernel.products.iter().map(|product| kernel.conditions(product)).collect();
@@ -126,7 +136,7 @@ pub(super) struct Builder<'a> {
     /// What is known of them.
     pub(super) facts: Facts,
     /// What becomes of the result.
-    goal: Goal,
+    goal: ResultMode,
     /// What loops go over.
     pub(super) walks: Walks,
     /// How many loops around have iterations that follow each other.
@@ -342,7 +352,7 @@ impl Builder<'_> {
         }
         if sparse.is_empty()
             && self.kernel.walking == Walking::Subsections
-            && let Some(body) = self.spread(depth, iterator, &range, &states)?
+            && let Some(body) = self.over_windows(depth, iterator, &range, &states)?
         {
             return Ok(body);
         }
@@ -361,8 +371,8 @@ impl Builder<'_> {
                     return Err(IterateError::Level { operand, level });
                 }
                 // Loops around that threads share are enough, unless they are over a few batches of what windows go over.
-                let enough =
-                    self.parallel > 0 && sparse.iter().all(|one| one.turn == Turn::Resolves);
+                let enough = self.parallel > 0
+                    && sparse.iter().all(|one| one.role == SubscriptRole::Resolves);
                 let one = self.sequential > 0 || self.goal.appends() || enough;
                 if one || self.mark(iterator, &states) == Mark::Sequential {
                     return self.walk(depth, iterator, &range, (&states, &sets), (&sparse, points));
@@ -503,7 +513,7 @@ impl Builder<'_> {
         let mut points: Vec<BTreeSet<usize>> = points.into_iter().collect();
         points.sort_by_key(|point| std::cmp::Reverse(point.len()));
         let every = self.kernel.walking == Walking::Search
-            && sparse.iter().any(|level| level.turn == Turn::Reduces);
+            && sparse.iter().any(|level| level.role == SubscriptRole::Reduces);
         if every && points.iter().all(|point| !point.is_empty()) {
             points.push(BTreeSet::new());
         }
@@ -523,7 +533,7 @@ impl Builder<'_> {
 
     /// Keeps what the loops of a walk will go over, `all` coordinates or those where levels are.
     fn walked(&mut self, iterator: usize, var: VarId, all: bool, sparse: &[Sparse]) {
-        let reducing = sparse.iter().filter(|one| one.turn == Turn::Reduces);
+        let reducing = sparse.iter().filter(|one| one.role == SubscriptRole::Reduces);
         let over = if all { Over::Range } else { Over::Subsections };
         let operands = reducing.map(|one| one.name.0);
         self.walks.insert(var, Walk::new(Some(iterator), over, operands));
@@ -549,7 +559,7 @@ impl Builder<'_> {
             for at in point {
                 let level = &sparse[*at];
                 let position = Index::Var(level.cursor.position);
-                let place = match level.cursor.repeats && level.turn == Turn::Resolves {
+                let place = match level.cursor.repeats && level.role == SubscriptRole::Resolves {
                     true => {
                         let end = self.function.fresh_var("end");
                         ends.push((*at, end));

@@ -14,7 +14,7 @@ use super::walks::{Over, Walk};
 
 /// Whether a loop is the last of a subscript's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum SubscriptRole {
     /// Others follow: the loop goes over windows on the level.
     Reduces,
     /// The loop goes over coordinates of the level.
@@ -24,7 +24,7 @@ pub(super) enum Turn {
 /// A sparse level at an iterator, at one place in a tensor.
 pub(super) struct Sparse {
     pub(super) cursor: Cursor,
-    pub(super) turn: Turn,
+    pub(super) role: SubscriptRole,
     /// The products' factors that are there.
     pub(super) users: Vec<(usize, usize)>,
     /// Operand and level.
@@ -50,9 +50,9 @@ impl Sparse {
 
     /// What a loop over its positions goes over.
     pub(super) fn walk(&self, iterator: usize) -> Walk {
-        let over = match self.turn {
-            Turn::Reduces => Over::Subsections,
-            Turn::Resolves => Over::Elements,
+        let over = match self.role {
+            SubscriptRole::Reduces => Over::Subsections,
+            SubscriptRole::Resolves => Over::Elements,
         };
         Walk::new(Some(iterator), over, [self.name.0])
     }
@@ -63,7 +63,7 @@ impl Sparse {
         let place = self.cursor.at(&position);
         let position = other.cursor.position;
         let cursor = Cursor { position, place, ..self.cursor.clone() };
-        cursor == other.cursor && self.turn == other.turn && self.reversed == other.reversed
+        cursor == other.cursor && self.role == other.role && self.reversed == other.reversed
     }
 
     /// Whether coordinates ascend, and are perhaps repeated.
@@ -79,7 +79,8 @@ impl Sparse {
     /// Whether, with no other level around, its positions are walked one by one: all of a range's, or such as have to be tested each.
     pub(super) fn is_each(&self) -> bool {
         let all = self.cursor.above && self.cursor.below && self.cursor.step == 1;
-        self.turn == Turn::Resolves && (all || !self.ordered || !self.unique || self.is_single())
+        self.role == SubscriptRole::Resolves
+            && (all || !self.ordered || !self.unique || self.is_single())
     }
 
     /// The level's position that one of the cursor's stands for.
@@ -107,9 +108,9 @@ impl Sparse {
         let own = self.users.iter().filter(|(product, _)| *product == state.product);
         for (_, factor) in own {
             let place = &mut state.places[*factor];
-            match (self.turn, at) {
-                (Turn::Resolves, at) => place.found(at.clone()),
-                (Turn::Reduces, At::Position(first)) => {
+            match (self.role, at) {
+                (SubscriptRole::Resolves, at) => place.found(at.clone()),
+                (SubscriptRole::Reduces, At::Position(first)) => {
                     let Cursor { start, end, .. } = &self.cursor;
                     let (start, end) = match self.reversed {
                         false => (first.clone(), end.clone()),
@@ -122,7 +123,7 @@ impl Sparse {
                     };
                     place.window = Some(Window { start, end, near, reversed: self.reversed });
                 }
-                (Turn::Reduces, At::Segment(..)) => {}
+                (SubscriptRole::Reduces, At::Segment(..)) => {}
             }
         }
         state
@@ -166,7 +167,7 @@ impl Builder<'_> {
         };
         let level = Sparse {
             cursor,
-            turn: Turn::Resolves,
+            role: SubscriptRole::Resolves,
             users: vec![(state.product, factor)],
             name: (own.operand, state.places[factor].level),
             ordered: kind.ordered,
@@ -212,9 +213,9 @@ impl Builder<'_> {
         }
         let (start, end, coordinates) = self.positions(state, factor)?;
         let kind = operand.format.levels()[place.level];
-        let (low, high, turn) = self.reach(subscript, iterator);
+        let (low, high, role) = self.reach(subscript, iterator);
         // Windows are walked where positions ascend one by one.
-        if turn == Turn::Reduces && !(kind.ordered && kind.unique) {
+        if role == SubscriptRole::Reduces && !(kind.ordered && kind.unique) {
             return None;
         }
         let reversed = coefficient < 0;
@@ -232,7 +233,7 @@ impl Builder<'_> {
                 above: false,
                 below: false,
             },
-            turn,
+            role,
             users: vec![(state.product, factor)],
             name: (own.operand, place.level),
             ordered: kind.ordered,
@@ -251,7 +252,7 @@ impl Builder<'_> {
             true => (high.clone() - coordinate, high.clone() + 1 - extent, high.clone()),
         };
         level.cursor.place = of;
-        if turn == Turn::Reduces {
+        if role == SubscriptRole::Reduces {
             level.cursor.width = high.clone() - low.clone() + 1;
         }
         let window = place.window.as_ref().filter(|window| window.reversed == reversed);
@@ -286,9 +287,13 @@ impl Builder<'_> {
     }
 
     /// The smallest and the largest value that a subscript without an iterator's part has here, and whether that iterator is the last that has no value.
-    pub(super) fn reach(&self, subscript: &Linear, iterator: usize) -> (Index, Index, Turn) {
+    pub(super) fn reach(
+        &self,
+        subscript: &Linear,
+        iterator: usize,
+    ) -> (Index, Index, SubscriptRole) {
         let (mut low, mut high) = (subscript.constant.clone(), subscript.constant.clone());
-        let mut turn = Turn::Resolves;
+        let mut role = SubscriptRole::Resolves;
         for (other, by) in subscript.terms().iter().filter(|(other, _)| *other != iterator) {
             let own = Linear::new([(*other, *by)], Index::Const(0));
             match self.value(&own) {
@@ -297,7 +302,7 @@ impl Builder<'_> {
                     high = high + value;
                 }
                 None => {
-                    turn = Turn::Reduces;
+                    role = SubscriptRole::Reduces;
                     let most = (self.kernel.iterators[*other].1.clone() - 1) * *by;
                     match *by > 0 {
                         true => high = high + most,
@@ -306,6 +311,6 @@ impl Builder<'_> {
                 }
             }
         }
-        (low, high, turn)
+        (low, high, role)
     }
 }

@@ -13,15 +13,15 @@ mod kernel;
 mod level;
 mod lower;
 mod space;
-mod spread;
 mod state;
 #[cfg(test)]
 mod tests;
 mod walks;
+mod window_starts;
 
 pub use assemble::{Assembly, Structure, appending, assemble, assembly, is_appended, pattern_of};
 pub use bounds::{Bound, Bounds, Term};
-pub use compile::{Filled, compile, fill};
+pub use compile::{Filled, compile, fill, obstacle};
 pub use graph::order;
 pub use kernel::{Factor, IterateError, Kernel, Linear, MOST_CURSORS, Operand, Product, Walking};
 pub use lower::{LOWER, PASSES, Renamed, lower};

@@ -33,7 +33,7 @@ pub type Renamed = BTreeMap<VarId, VarId>;
 /// The passes of this crate.
 pub const PASSES: &[Pass] = &[Pass {
     name: "lower-coiter",
-    about: "turn walks over coordinates that several levels have into loops",
+    about: "role walks over coordinates that several levels have into loops",
     example: Example {
         before: "coiter i = 0 to N over p = a to b at crd[p] within { case p { A[i] += B[p] } }",
         after: "for p = a to b { let i = crd[p] { A[i] += B[p] } }",

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use dastac_loops::{Condition, Index};
 
 use super::kernel::Kernel;
-use super::spread::Spread;
+use super::window_starts::WindowStarts;
 
 /// A product on the way to its elements.
 #[derive(Clone)]
@@ -31,7 +31,7 @@ pub(super) struct Place {
     /// Of the next level, what loops around have reduced it to.
     pub(super) window: Option<Window>,
     /// Of levels that come later, what loops around have reduced them to.
-    pub(super) spreads: Vec<Spread>,
+    pub(super) window_starts: Vec<WindowStarts>,
 }
 
 /// Positions of a level.
@@ -62,7 +62,7 @@ impl State {
             at: At::Position(Index::Const(0)),
             path: vec![Index::Const(0)],
             window: None,
-            spreads: Vec::new(),
+            window_starts: Vec::new(),
         };
         let places = kernel.products[product].factors.iter().map(|_| root.clone()).collect();
         State { product, places, untested: Vec::new(), tested: BTreeSet::new() }

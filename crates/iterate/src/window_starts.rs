@@ -21,7 +21,7 @@ const FAR: i64 = 1 << 61;
 
 /// First positions of windows on the segments of a level, in memory.
 #[derive(Clone)]
-pub(super) struct Spread {
+pub(super) struct WindowStarts {
     /// The level.
     pub(super) level: usize,
     /// One for each segment.
@@ -52,7 +52,7 @@ enum Origin {
     /// The first position behind the level before.
     First,
     /// The position at which a window begins, which stands in memory.
-    Stored(Spread),
+    Stored(WindowStarts),
 }
 
 /// One of the segments.
@@ -99,7 +99,7 @@ type Inside<'a> = &'a mut dyn FnMut(&mut Builder<'_>, &Segment) -> Vec<Stmt>;
 
 impl Builder<'_> {
     /// The loop of an iterator over windows on a level whose ancestors are not all resolved, where there is one for a product alone.
-    pub(super) fn spread(
+    pub(super) fn over_windows(
         &mut self,
         depth: usize,
         iterator: usize,
@@ -158,7 +158,8 @@ impl Builder<'_> {
         let Some(count) = count else { return Ok(None) };
         let starts = self.workspace("starts", count.clone());
         let nearest = self.workspace("nearest", Index::Const(2));
-        let before = state.places[factor].spreads.iter().rev().find(|known| known.level == level);
+        let before =
+            state.places[factor].window_starts.iter().rev().find(|known| known.level == level);
         let before = before.cloned();
 
         // At first, segments begin where they do, or where loops around have come to.
@@ -210,7 +211,7 @@ impl Builder<'_> {
             self.walks.insert(var, walk);
         }
         let low = low + Index::Var(value) * step;
-        inner.places[factor].spreads.push(Spread { level, starts, low, ancestors });
+        inner.places[factor].window_starts.push(WindowStarts { level, starts, low, ancestors });
         let known = self.facts.len();
         self.facts.assume_range(value, &range.lower, &range.upper);
         self.sequential += 1;
@@ -299,18 +300,18 @@ impl Builder<'_> {
             kind if kind.is_segmented() => {
                 let place = &state.places[factor];
                 let window = place.window.as_ref().filter(|_| at == place.level);
-                let spread = place.spreads.iter().rev().find(|spread| spread.level == at);
+                let begins = place.window_starts.iter().rev().find(|begins| begins.level == at);
                 // Nothing that a window begins with may be out of reach: the others would have larger numbers.
-                let least = match (window, spread) {
+                let least = match (window, begins) {
                     (Some(window), _) if window.reversed => return None,
                     (Some(window), _) => window.near.clone(),
-                    (None, Some(spread)) => spread.low.clone(),
+                    (None, Some(begins)) => begins.low.clone(),
                     (None, None) => Index::Const(0),
                 };
                 if !self.facts.imply(&low.clone().at_most(least)) {
                     return None;
                 }
-                let Some(spread) = spread.filter(|_| window.is_none()).cloned() else {
+                let Some(begins) = begins.filter(|_| window.is_none()).cloned() else {
                     let (start, _) = self.bounds((state, factor), at, &segment)?;
                     let origin = match at == state.places[factor].level {
                         true => Origin::Position(start.clone()),
@@ -321,8 +322,8 @@ impl Builder<'_> {
                 };
                 let mut found = false;
                 let stmts =
-                    self.stored(&spread, (state, factor), &segment, &mut |builder, start| {
-                        let from = (start, Origin::Stored(spread.clone()));
+                    self.stored(&begins, (state, factor), &segment, &mut |builder, start| {
+                        let from = (start, Origin::Stored(begins.clone()));
                         let over =
                             builder.over((state, factor), (at, level), &segment, from, inside);
                         found = over.is_some();
@@ -388,13 +389,13 @@ impl Builder<'_> {
     /// Statements with the position at which a segment's window begins, which stands in memory.
     fn stored(
         &mut self,
-        spread: &Spread,
+        begins: &WindowStarts,
         (state, factor): (&State, usize),
         segment: &Segment,
         inside: &mut dyn FnMut(&mut Builder<'_>, Index) -> Vec<Stmt>,
     ) -> Vec<Stmt> {
         self.numbered(
-            spread,
+            begins,
             (state, factor),
             segment,
             0,
@@ -402,7 +403,7 @@ impl Builder<'_> {
             &mut |builder, number| {
                 let var = builder.function.fresh_var("start");
                 let body = inside(builder, Index::Var(var));
-                vec![Stmt::Let(Let { var, buffer: spread.starts, index: number, body })]
+                vec![Stmt::Let(Let { var, buffer: begins.starts, index: number, body })]
             },
         )
     }
@@ -410,14 +411,14 @@ impl Builder<'_> {
     /// Statements with the number of a segment, of whose ancestors `nth` are counted.
     fn numbered(
         &mut self,
-        spread: &Spread,
+        begins: &WindowStarts,
         (state, factor): (&State, usize),
         segment: &Segment,
         nth: usize,
         number: Index,
         inside: &mut dyn FnMut(&mut Builder<'_>, Index) -> Vec<Stmt>,
     ) -> Vec<Stmt> {
-        let Some(ancestor) = spread.ancestors.get(nth) else { return inside(self, number) };
+        let Some(ancestor) = begins.ancestors.get(nth) else { return inside(self, number) };
         let counted = |place: Index| number.clone() * ancestor.size.clone() + place;
         let position = segment.path[ancestor.level + 1].clone();
         match &ancestor.origin {
@@ -427,7 +428,7 @@ impl Builder<'_> {
                 let coordinate =
                     coordinate.or_else(|| self.coordinate((state, factor), ancestor.level));
                 let number = counted(coordinate.unwrap_or(Index::Const(0)) - origin.clone());
-                self.numbered(spread, (state, factor), segment, nth + 1, number, inside)
+                self.numbered(begins, (state, factor), segment, nth + 1, number, inside)
             }
             Origin::First => {
                 let operand = self.kernel.products[state.product].factors[factor].operand;
@@ -435,16 +436,16 @@ impl Builder<'_> {
                 let first = level.pos_bounds(&segment.path[ancestor.level]);
                 let first = first.map_or(Index::Const(0), |(first, _)| first);
                 let number = counted(position - first);
-                self.numbered(spread, (state, factor), segment, nth + 1, number, inside)
+                self.numbered(begins, (state, factor), segment, nth + 1, number, inside)
             }
             Origin::Position(origin) => {
                 let number = counted(position - origin.clone());
-                self.numbered(spread, (state, factor), segment, nth + 1, number, inside)
+                self.numbered(begins, (state, factor), segment, nth + 1, number, inside)
             }
             Origin::Stored(above) => {
                 self.stored(above, (state, factor), segment, &mut |builder, start| {
                     let number = counted(position.clone() - start);
-                    builder.numbered(spread, (state, factor), segment, nth + 1, number, inside)
+                    builder.numbered(begins, (state, factor), segment, nth + 1, number, inside)
                 })
             }
         }
@@ -460,7 +461,8 @@ impl Builder<'_> {
     pub(super) fn stored_window(&self, state: &State) -> Option<usize> {
         (0..state.places.len()).find(|factor| {
             let place = &state.places[*factor];
-            place.window.is_none() && place.spreads.iter().any(|spread| spread.level == place.level)
+            place.window.is_none()
+                && place.window_starts.iter().any(|begins| begins.level == place.level)
         })
     }
 
@@ -473,16 +475,16 @@ impl Builder<'_> {
     ) -> Vec<Stmt> {
         let place = &state.places[factor];
         let level = place.level;
-        let spread = place.spreads.iter().rev().find(|spread| spread.level == level).cloned();
+        let begins = place.window_starts.iter().rev().find(|begins| begins.level == level).cloned();
         let segment = Segment::resolved(&place.path);
-        let (Some(spread), Some((_, end))) =
-            (spread, self.bounds((state, factor), level, &segment))
+        let (Some(begins), Some((_, end))) =
+            (begins, self.bounds((state, factor), level, &segment))
         else {
             return Vec::new();
         };
-        self.stored(&spread, (state, factor), &segment, &mut |builder, start| {
+        self.stored(&begins, (state, factor), &segment, &mut |builder, start| {
             let mut state = state.clone();
-            let near = spread.low.clone();
+            let near = begins.low.clone();
             let window = Window { start, end: end.clone(), near, reversed: false };
             state.places[factor].window = Some(window);
             inside(builder, state)
