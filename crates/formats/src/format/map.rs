@@ -279,7 +279,11 @@ impl LevelExpr {
                 Atom::Quotient(inner, by) => format!("floor(({}) / {by})", inner.isl(names)),
                 Atom::Remainder(inner, by) => format!("(({}) mod {by})", inner.isl(names)),
             };
-            let _ = write!(text, " + ({factor}) * {atom}");
+            let sign = if *factor > 0 { '+' } else { '-' };
+            let _ = match factor.unsigned_abs() {
+                1 => write!(text, " {sign} {atom}"),
+                factor => write!(text, " {sign} {factor} * {atom}"),
+            };
         }
         text
     }

@@ -223,6 +223,12 @@ impl Format {
         self.levels.is_empty() || self.block_levels() > 0
     }
 
+    /// Whether values stand in the order of the elements that are stored, one for each: their positions number the elements.
+    pub fn numbers_elements(&self) -> bool {
+        let orderly = |level: &Level| level.ordered && level.properties().compact;
+        self.order().is_some() && self.levels.iter().all(orderly)
+    }
+
     /// `DC`, one letter a level. Levels before a singleton are not unique, all others are. Nothing if the
     /// format cannot be said like this.
     pub fn code(&self) -> Option<String> {

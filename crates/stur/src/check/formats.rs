@@ -70,7 +70,22 @@ impl Checker<'_> {
             let name = &tensor.text;
             let format = program.find(name).and_then(|id| program.tensor(id).format.as_ref());
             match format {
-                Some(storage) if storage.format.levels().iter().all(|level| level.ordered) => {}
+                Some(storage) if storage.format.numbers_elements() => {}
+                Some(storage) if storage.format.levels().iter().all(|level| level.ordered) => {
+                    let message = format!(
+                        "the position of an element of `{name}`, not all of whose values are elements"
+                    );
+                    self.report(
+                        Diagnostic::error(
+                            "E0130",
+                            message,
+                            span,
+                            "counts values that are no elements",
+                        )
+                        .label(storage.span, "has a bitmap, or levels that do not store dimensions")
+                        .hint("choose another format in its `:F`, such as csf"),
+                    );
+                }
                 Some(storage) => {
                     let message =
                         format!("the position of an element of `{name}`, which is in no order");
