@@ -62,9 +62,6 @@ pub enum Unsupported {
     /// An iterator of a rule over dynamic tensors whose bounds are not linear.
     #[error("the loop over `{0}`, whose bounds are not linear")]
     Bounds(String),
-    /// A rule over dynamic tensors that no order of loops walks.
-    #[error("the loop of a rule whose tensors no order walks")]
-    NoOrder,
 }
 
 impl SchedError {
