@@ -655,8 +655,8 @@ fn interpret(
     };
     // Redundant elements of 32 bits are rounded multiples of others.
     let input_error = |id: TensorId| match program.tensor(id).element {
-        Element::F32 => 1e-6,
-        _ => 1e-9,
+        Element::F64 => 1e-9,
+        element => 8.0 * element.epsilon(),
     };
     let rubbish = |count: i64| Data::Float(vec![f64::NAN; count as usize]);
     let mut packed: Vec<Data> = Vec::new();

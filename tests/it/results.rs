@@ -211,7 +211,7 @@ fn large_integers_of_results_stay_what_they_are() {
         Runner::new(compile(source, BuildOptions::default()).unwrap(), &sizes(2), 1).unwrap();
     let program = runner.built().lowered.laid.analysis.inferred.program.clone();
     let [a, c] = ["A", "C"].map(|name| program.find(name).unwrap());
-    let large = (1 << 53) + 1;
+    let large = (1i64 << 53) + 1;
     let entries = Entries::new(vec![2], vec![1], Storage::from(vec![large])).unwrap();
     let sparse = Tensor::from_entries(&entries, &Format::csf(1), Build::default()).unwrap();
     runner.bind(a, sparse).unwrap();

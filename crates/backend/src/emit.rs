@@ -18,12 +18,14 @@
 
 mod call;
 mod checked;
+mod convert;
 mod expression;
 mod gather;
 mod lanes;
 mod stream;
 mod workspace;
 
+use self::convert::name_of;
 use self::lanes::Lanes;
 use crate::Result;
 use crate::affine::{self, Leaf, List};
@@ -104,7 +106,7 @@ pub(crate) fn emit(module: &Module, options: &CodeOptions, machine: &Machine) ->
         unit.functions.push_str(&call::declarations());
     }
     Ok(Emitted {
-        text: format!("{}module {{\n{}}}\n", aliases(), unit.functions),
+        text: format!("{}module {{\n{}}}\n", aliases(module), unit.functions),
         exported,
         uneven: unit.uneven,
         threads: unit.parallel,
@@ -716,20 +718,17 @@ fn cleared<'s>(stmt: &'s Stmt, after: &'s [Stmt]) -> Option<(&'s Condition, &'s 
     (same && clears && adds && clear.otherwise.is_empty()).then_some((&clear.condition, add))
 }
 
-fn name_of(element: Element) -> &'static str {
-    match element {
-        Element::F64 => "f64",
-        Element::F32 => "f32",
-        Element::I64 => "i64",
-        Element::U32 | Element::I32 => "i32",
-        Element::Bool => "i8",
+/// Names for the types of buffers: of those that most modules have, and of the module's own.
+fn aliases(module: &Module) -> String {
+    let usual = [Element::F64, Element::F32, Element::I64, Element::U32, Element::Bool];
+    let own = module.buffers.iter().map(|buffer| buffer.element);
+    let mut names: Vec<&str> = Vec::new();
+    for name in usual.into_iter().chain(own).map(name_of) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
     }
-}
-
-/// Names for the types of buffers.
-fn aliases() -> String {
-    let alias = |element| format!("{} = memref<{HUGE}x{}>\n", memref(element), name_of(element));
-    [Element::F64, Element::F32, Element::I64, Element::U32, Element::Bool].map(alias).concat()
+    names.iter().map(|name| format!("!{name}s = memref<{HUGE}x{name}>\n")).collect()
 }
 
 fn memref(element: Element) -> String {

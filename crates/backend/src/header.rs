@@ -267,9 +267,14 @@ fn c_type(element: Element) -> &'static str {
         Element::F64 => "double",
         Element::F32 => "float",
         Element::I64 => "int64_t",
+        // C has no name for bfloat16 that all compilers know: its bits.
+        Element::F16 => "_Float16",
+        Element::Bf16 => "uint16_t",
         Element::U32 => "uint32_t",
         Element::I32 => "int32_t",
-        Element::Bool => "uint8_t",
+        Element::I16 => "int16_t",
+        Element::I8 => "int8_t",
+        Element::U8 | Element::Bool => "uint8_t",
     }
 }
 

@@ -3,10 +3,11 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
+use clap::builder::{EnumValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use dastac::driver::{Indices, Iteration};
+use dastac::elements::Element;
 use dastac::iterate::Walking;
 
 use super::machine::MachineArgs;
@@ -501,19 +502,11 @@ pub enum DuplicateRule {
     Refuse,
 }
 
-/// The type of elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum TypeName {
-    /// 32-bit floats
-    F32,
-    /// 64-bit floats
-    F64,
-    /// 32-bit integers
-    I32,
-    /// 64-bit integers
-    I64,
-    /// Truth values: a pattern
-    Bool,
+/// The types of elements, each with what it is.
+fn element_types() -> impl TypedValueParser<Value = Element> {
+    let value = |element: &Element| PossibleValue::new(element.name()).help(element.about());
+    PossibleValuesParser::new(Element::OF_TENSORS.iter().map(value))
+        .try_map(|name| Element::named(&name).ok_or("there is no such type"))
 }
 
 /// What `convert` needs.
@@ -532,8 +525,8 @@ pub struct ConvertArgs {
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<String>,
     /// The type of the elements [default: that of the file]
-    #[arg(long = "type", value_name = "TYPE")]
-    pub element: Option<TypeName>,
+    #[arg(long = "type", value_name = "TYPE", value_parser = element_types())]
+    pub element: Option<Element>,
 }
 
 /// What `inspect` needs.

@@ -39,7 +39,7 @@ pub fn convert(terminal: &Terminal, args: &ConvertArgs) -> Result<Outcome> {
     };
     drop(contents);
     if let Some(element) = args.element {
-        tensor = tensor.cast(tensors::element(element)).map_err(stored)?;
+        tensor = tensor.cast(element).map_err(stored)?;
     }
     progress.stage(format!("writing {to}"));
     tensors::write(&args.output, kind, &tensor, &options, build)?;

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 
-use dastac::elements::{Element, Storage};
+use dastac::elements::{Element, Kind, Storage};
 use dastac::formats::io::npy::{self, Header};
 use dastac::formats::io::{FileKind, ReadOptions};
 use dastac::formats::{Build, Format, Tensor};
@@ -86,29 +86,20 @@ impl Array {
     /// Whether a tensor holds the file's elements as they are. Those of texts are as wide as they are written: what
     /// does not fit is an error when it is read.
     pub fn fits(&self, element: Element) -> bool {
-        match (self.element, element) {
-            (Element::Bool, _) => true,
-            (from, to) if from == to => true,
-            (Element::I32, Element::I64 | Element::F64) => true,
-            (Element::I64, Element::F64) => true,
-            (Element::F32, Element::F64) => true,
-            (Element::I64, Element::I32) => matches!(self.numbers, Numbers::Sparse(_)),
-            _ => false,
-        }
+        let from_text = matches!(self.numbers, Numbers::Sparse(_));
+        element.holds(self.element)
+            || from_text && self.element == Element::I64 && element.is_integer()
     }
 
     /// How to make its elements those of a tensor.
     pub fn conversion_hint(&self, element: Element) -> String {
-        let (verb, kind, name) = match element {
-            Element::F32 => ("round", "float32", "f32"),
-            Element::F64 => ("convert", "float64", "f64"),
-            Element::I32 => ("convert", "int32", "i32"),
-            Element::I64 => ("convert", "int64", "i64"),
-            Element::U32 => ("convert", "uint32", "u32"),
-            Element::Bool => ("convert", "bool_", "bool"),
-        };
+        let rounds = element.is_float() && element != Element::F64;
+        let (verb, name) = (if rounds { "round" } else { "convert" }, element.name());
         match &self.numbers {
-            Numbers::File(..) => format!("{verb} it in Python with `array.astype(numpy.{kind})`"),
+            Numbers::File(..) => {
+                let kind = python_type(element);
+                format!("{verb} it in Python with `array.astype({kind})`")
+            }
             Numbers::Sparse(_) => {
                 format!("`dastac convert {} a.npz --type {name}` {verb}s it", self.path.display())
             }
@@ -131,6 +122,18 @@ impl Array {
                 .hint("arrays hold integers up to 2^53; files of tensors with `:F` any others")
         })?;
         Ok(numbers.to_f64())
+    }
+}
+
+/// What Python calls a type of elements.
+fn python_type(element: Element) -> String {
+    let bits = 8 * element.bytes();
+    match element.kind() {
+        _ if element == Element::Bf16 => "ml_dtypes.bfloat16".into(),
+        Kind::Float => format!("numpy.float{bits}"),
+        Kind::Signed => format!("numpy.int{bits}"),
+        Kind::Unsigned => format!("numpy.uint{bits}"),
+        Kind::Truth => "numpy.bool_".into(),
     }
 }
 

@@ -2,14 +2,13 @@
 
 use std::path::Path;
 
-use dastac::elements::Element;
 use dastac::formats::format::{default_names, parse};
 use dastac::formats::io::{self, Contents, FileKind, Hint, ReadError, ReadOptions, WriteError};
 use dastac::formats::{Build, Duplicates, Format, FormatError, StorageError, Tensor};
 use dastac::run::available_memory;
 
 use super::Result;
-use super::args::{DuplicateRule, ListArgs, TensorArgs, TypeName};
+use super::args::{DuplicateRule, ListArgs, TensorArgs};
 use super::failure::Failure;
 use super::output;
 use super::source::reason;
@@ -32,17 +31,6 @@ pub fn build(args: &TensorArgs) -> Build {
         DuplicateRule::Refuse => Duplicates::Refuse,
     };
     Build { duplicates, memory: available_memory(), ..Build::default() }
-}
-
-/// The type of elements that is asked for.
-pub fn element(name: TypeName) -> Element {
-    match name {
-        TypeName::F32 => Element::F32,
-        TypeName::F64 => Element::F64,
-        TypeName::I32 => Element::I32,
-        TypeName::I64 => Element::I64,
-        TypeName::Bool => Element::Bool,
-    }
 }
 
 /// Reads a file.

@@ -62,7 +62,7 @@ impl BuildOptions {
 
     /// What becomes of the loops before code is generated.
     pub fn sequences(&self, code: &CodeOptions) -> Vec<Sequence> {
-        let mut sequences = vec![dastac_iterate::LOWER];
+        let mut sequences = vec![dastac_iterate::LOWER, passes::WIDEN];
         sequences.extend(self.target.sequences(code));
         sequences
     }
@@ -85,7 +85,8 @@ impl BuildOptions {
     /// # Errors
     /// As [`BuildOptions::fit`].
     pub fn tile(&self, module: &mut Module, observer: &mut dyn Observer) -> Result<(), Error> {
-        let (code, wanted) = (self.code(), [dastac_iterate::LOWER, passes::TILE]);
+        let code = self.code();
+        let wanted = [dastac_iterate::LOWER, passes::WIDEN, passes::TILE];
         let mut sequences = self.sequences(&code);
         sequences.retain(|sequence| wanted.contains(sequence));
         self.run(module, &code, &sequences, observer).map(drop)

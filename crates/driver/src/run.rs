@@ -993,7 +993,7 @@ impl Runner {
         let expected = evaluator
             .run_patterns(&inputs, &stored)
             .map_err(|error| Error::Reference(error.to_string()))?;
-        let rounded = rounded(&program);
+        let tolerances = tolerances(&program);
         let tolerance = Verification::TOLERANCE;
         let mut worst = Verification { max_error: 0.0, tolerance, at: None, stored: None };
         for id in program.tensor_ids().filter(|id| program.tensor(*id).role != Role::Input) {
@@ -1014,10 +1014,7 @@ impl Runner {
                 });
             }
             let reference = resized;
-            let tolerance = match rounded.contains(&id) {
-                true => Verification::TOLERANCE_F32,
-                false => Verification::TOLERANCE,
-            };
+            let tolerance = tolerances.get(&id).copied().unwrap_or(Verification::TOLERANCE);
             let computed = self.dense(id)?;
             for (position, (found, wanted)) in computed.iter().zip(&reference.data).enumerate() {
                 let same = found == wanted || (found.is_nan() && wanted.is_nan());
@@ -1089,18 +1086,21 @@ fn scattered(tensor: &Tensor, shape: &[usize], zero: f64) -> (Dense, Vec<bool>) 
     (dense, stored)
 }
 
-/// Tensors with rounding to 32 bits on the way to them: computed into 32-bit elements, or from such a tensor.
-pub(crate) fn rounded(program: &dastac_stur::Program) -> BTreeSet<TensorId> {
-    let mut rounded = BTreeSet::new();
+/// The errors of computed tensors that are rounding: of their own elements, and of those that they are computed from.
+pub(crate) fn tolerances(program: &dastac_stur::Program) -> BTreeMap<TensorId, f64> {
+    let mut tolerances = BTreeMap::new();
     for rule in &program.rules {
-        let mut reads = rule.products.iter().flat_map(|product| &product.accesses);
-        if program.tensor(rule.head).element == Element::F32
-            || reads.any(|access| rounded.contains(&access.tensor))
-        {
-            rounded.insert(rule.head);
-        }
+        let own = match program.tensor(rule.head).element {
+            Element::F32 => Verification::TOLERANCE_F32,
+            short if short.is_short_float() => 4.0 * short.epsilon(),
+            _ => Verification::TOLERANCE,
+        };
+        let reads = rule.products.iter().flat_map(|product| &product.accesses);
+        let read = reads.filter_map(|access| tolerances.get(&access.tensor).copied());
+        let tolerance = read.fold(own, f64::max);
+        tolerances.insert(rule.head, tolerance);
     }
-    rounded
+    tolerances
 }
 
 /// The outcome of a comparison with the reference.

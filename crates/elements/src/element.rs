@@ -17,14 +17,19 @@ pub enum Kind {
 
 /// Makes everything that has one line for each element type. `$d` is a dollar sign.
 macro_rules! elements {
-    ($d:tt $($(#[$about:meta])* $variant:ident: $type:ty, $name:literal, $kind:ident;)*) => {
+    ($d:tt $(#[doc = $about:literal] $variant:ident: $type:ty, $name:literal, $kind:ident;)*) => {
+        /// Rust's types for elements, by the names of [`Element`].
+        pub mod types {
+            $(#[doc = $about] pub type $variant = $type;)*
+        }
+
         /// The type of an element.
         #[derive(
             Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Deserialize, serde::Serialize,
         )]
         #[serde(rename_all = "lowercase")]
         pub enum Element {
-            $($(#[$about])* $variant,)*
+            $(#[doc = $about] $variant,)*
         }
 
         impl Element {
@@ -35,6 +40,13 @@ macro_rules! elements {
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Element::$variant => $name,)*
+                }
+            }
+
+            /// What it is, in a few words.
+            pub fn about(self) -> &'static str {
+                match self {
+                    $(Element::$variant => $about.trim().trim_end_matches('.'),)*
                 }
             }
 
@@ -56,7 +68,7 @@ macro_rules! elements {
         /// One element of any type.
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub enum Scalar {
-            $($(#[$about])* $variant($type),)*
+            $(#[doc = $about] $variant($type),)*
         }
 
         impl Scalar {
@@ -100,7 +112,7 @@ macro_rules! elements {
             ($d element:expr, $d name:ident => $d body:expr) => {
                 match $d element {
                     $($crate::Element::$variant => {
-                        type $d name = $type;
+                        type $d name = $crate::types::$variant;
                         $d body
                     })*
                 }
@@ -111,17 +123,27 @@ macro_rules! elements {
 
 elements! {
     $
-    /// IEEE binary64.
+    /// 64-bit floats (IEEE binary64).
     F64: f64, "f64", Float;
-    /// IEEE binary32.
+    /// 32-bit floats (IEEE binary32).
     F32: f32, "f32", Float;
-    /// Signed integer of 32 bits.
+    /// 16-bit floats (IEEE binary16).
+    F16: half::f16, "f16", Float;
+    /// 16-bit floats with the exponents of 32-bit ones (bfloat16).
+    Bf16: half::bf16, "bf16", Float;
+    /// 8-bit integers.
+    I8: i8, "i8", Signed;
+    /// 16-bit integers.
+    I16: i16, "i16", Signed;
+    /// 32-bit integers.
     I32: i32, "i32", Signed;
-    /// Signed integer of 64 bits: sizes, positions, numbers.
+    /// 64-bit integers.
     I64: i64, "i64", Signed;
-    /// Unsigned integer of 32 bits: positions and coordinates of sparse tensors.
+    /// 8-bit integers without a sign.
+    U8: u8, "u8", Unsigned;
+    /// 32-bit integers without a sign: positions and coordinates of sparse tensors.
     U32: u32, "u32", Unsigned;
-    /// A truth value: a byte that is 0 or 1.
+    /// Truth values, each a byte: a pattern.
     Bool: bool, "bool", Truth;
 }
 
@@ -134,8 +156,27 @@ impl Default for Element {
 
 impl Element {
     /// Those that tensors have in programs; the others are for positions and coordinates only.
-    pub const OF_TENSORS: &[Element] =
-        &[Element::F64, Element::F32, Element::I32, Element::I64, Element::Bool];
+    pub const OF_TENSORS: &[Element] = &[
+        Element::F64,
+        Element::F32,
+        Element::F16,
+        Element::Bf16,
+        Element::I8,
+        Element::I16,
+        Element::I32,
+        Element::I64,
+        Element::U8,
+        Element::Bool,
+    ];
+
+    /// The names of those that tensors have: `f64, f32 and bool`.
+    pub fn names() -> String {
+        let names: Vec<&str> = Element::OF_TENSORS.iter().map(|element| element.name()).collect();
+        match names.split_last() {
+            Some((last, others)) => format!("{} and {last}", others.join(", ")),
+            None => String::new(),
+        }
+    }
 
     /// The type of this name.
     pub fn named(name: &str) -> Option<Element> {
@@ -147,10 +188,51 @@ impl Element {
         matches!(self.kind(), Kind::Float)
     }
 
+    /// Whether it is an integer with a sign.
+    pub const fn is_signed(self) -> bool {
+        matches!(self.kind(), Kind::Signed)
+    }
+
     /// Whether it is an integer or a truth value: those of read-only buffers may be loaded in integer expressions, and a
     /// value that is stored to one is computed in 64-bit integers, which wrap around.
     pub const fn is_integer(self) -> bool {
         matches!(self.kind(), Kind::Signed | Kind::Unsigned | Kind::Truth)
+    }
+
+    /// Whether it is a float that is only stored: numbers are computed in 32-bit floats and rounded when they are stored.
+    pub const fn is_short_float(self) -> bool {
+        self.is_float() && self.bytes() < Element::F32.bytes()
+    }
+
+    /// The type in which numbers of this type alone are computed: 64-bit integers for integers and truth values, floats
+    /// of at least 32 bits for floats.
+    pub const fn computed(self) -> Element {
+        match self.kind() {
+            Kind::Float if self.is_short_float() => Element::F32,
+            Kind::Float => self,
+            Kind::Signed | Kind::Unsigned | Kind::Truth => Element::I64,
+        }
+    }
+
+    /// Whether this type holds all values of another one, exactly, but for 64-bit integers, of which 64-bit floats hold
+    /// those up to 2^53.
+    pub fn holds(self, other: Element) -> bool {
+        let bits = |element: Element| 8 * element.bytes();
+        match (other.kind(), self.kind()) {
+            _ if other == self => true,
+            (Kind::Truth, _) => true,
+            (Kind::Float, Kind::Float) => {
+                // The two types of 16 bits hold different numbers.
+                bits(self) > bits(other)
+            }
+            (Kind::Signed | Kind::Unsigned, Kind::Float) => {
+                self == Element::F64 || self.epsilon() * 2f64.powi(bits(other) as i32) <= 2.0
+            }
+            (Kind::Signed, Kind::Signed) | (Kind::Unsigned, Kind::Unsigned | Kind::Signed) => {
+                bits(self) > bits(other)
+            }
+            (Kind::Float | Kind::Signed, _) | (Kind::Unsigned, Kind::Truth) => false,
+        }
     }
 
     /// What an integer becomes when it is stored: what does not fit wraps around, and all but 0 is true. Others hold it.
@@ -164,8 +246,8 @@ impl Element {
         }
     }
 
-    /// The value that an element holds after `value` is stored to it: rounded to shorter floats, wrapped around to
-    /// integers, and true if it is not 0. Exact for integers up to 2^53.
+    /// The value that an element holds after `value` is stored to it: rounded to shorter floats (to those of 16 bits by
+    /// way of 32), wrapped around to integers, and true if it is not 0. Exact for integers up to 2^53.
     pub fn round(self, value: f64) -> f64 {
         let bits = 8 * self.bytes() as i32;
         match self.kind() {
@@ -182,11 +264,12 @@ impl Element {
     }
 
     /// A value for tests: `unit` is in `0..1`. Floats are not near 0, integers small, and neither is 0; what is negative
-    /// is false.
+    /// is false, and positive where there are no signs.
     pub fn sample(self, unit: f64, negative: bool) -> f64 {
         let size = match self.kind() {
             Kind::Float => self.round(0.25 + 0.75 * unit),
-            Kind::Signed | Kind::Unsigned => 1.0 + (9.0 * unit).floor(),
+            Kind::Unsigned => return 1.0 + (9.0 * unit).floor(),
+            Kind::Signed => 1.0 + (9.0 * unit).floor(),
             Kind::Truth => return f64::from(u8::from(!negative)),
         };
         if negative { -size } else { size }

@@ -31,7 +31,7 @@ mod tests;
 
 pub use bytes::NoMemory;
 pub use cast::CastError;
-pub use element::{Element, Kind, Scalar};
+pub use element::{Element, Kind, Scalar, types};
 pub use native::Native;
 pub use number::Number;
 pub use space::Space;

@@ -1,6 +1,7 @@
 //! Rust's types for elements.
 
 use crate::{Element, Number, Scalar};
+use half::{bf16, f16};
 use std::fmt::{Debug, Display};
 
 /// What the table of element types says about a Rust type.
@@ -55,9 +56,9 @@ pub trait Native:
 }
 
 macro_rules! float {
-    ($type:ty, $word:ty) => {
+    ($type:ty, $word:ty, $epsilon:expr, $narrow:expr) => {
         impl Native for $type {
-            const EPSILON: f64 = <$type>::EPSILON as f64;
+            const EPSILON: f64 = $epsilon;
 
             fn plus(self, other: Self) -> Option<Self> {
                 Some(self + other)
@@ -73,12 +74,13 @@ macro_rules! float {
 
             #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
             fn from_number(number: Number) -> Option<Self> {
-                let value = number.to_f64() as $type;
+                let value = Self::from_rounded(number.to_f64());
                 match number {
+                    // Beyond 2^53 the conversion to a 64-bit float may have rounded already.
                     Number::Integer(integer) => {
-                        // Beyond 2^53 the conversion to a 64-bit float may have rounded already.
-                        let value = integer as $type;
-                        (value as i128 == i128::from(integer)).then_some(value)
+                        let held = f64::from(value);
+                        let exact = held.is_finite() && held as i128 == i128::from(integer);
+                        exact.then_some(value)
                     }
                     Number::Float(_) | Number::Truth(_) => Some(value),
                 }
@@ -86,7 +88,7 @@ macro_rules! float {
 
             #[allow(clippy::cast_possible_truncation)]
             fn from_rounded(value: f64) -> Self {
-                value as $type
+                $narrow(value)
             }
 
             fn to_word(self) -> u64 {
@@ -140,8 +142,14 @@ macro_rules! integer {
     };
 }
 
-float!(f64, u64);
-float!(f32, u32);
+float!(f64, u64, f64::EPSILON, |value| value);
+float!(f32, u32, f32::EPSILON as f64, |value| value as f32);
+// By way of 32 bits: numbers of these types are computed in them.
+float!(f16, u16, 1.0 / 1024.0, |value| f16::from_f32(value as f32));
+float!(bf16, u16, 1.0 / 128.0, |value| bf16::from_f32(value as f32));
+integer!(i8, u8);
+integer!(i16, u16);
+integer!(u8, u8);
 integer!(i32, u32);
 integer!(i64, u64);
 integer!(u32, u32);

@@ -773,8 +773,7 @@ impl<'a> Machine<'a> {
         match (&mut *slot.data, number) {
             (Data::Float(data), Number::Float(value)) => {
                 let value = joined.map_or(value, |kind| kind.of(data[at], value));
-                let narrow = slot.buffer.element == Element::F32;
-                data[at] = if narrow { f64::from(value as f32) } else { value };
+                data[at] = element.round(value);
             }
             // Positions and sizes, whose overflow is excluded by whoever builds the function.
             (Data::Int(data), Number::Int(value)) if store.is_index() => {

@@ -70,8 +70,9 @@ pub struct Module {
 }
 
 impl Module {
-    /// The type in which a value is computed that is stored as an element: 64-bit integers for integers; else the widest float of the element and of what is
-    /// loaded, where integers count as wide. A truth value is that of a number of either kind.
+    /// The type in which a value is computed that is stored as an element: 64-bit integers for integers; else the widest
+    /// float of the element and of what is loaded, of 32 bits at least, where integers count as wide. A truth value is
+    /// that of a number of either kind.
     pub fn computed_in(&self, value: &Value, element: Element) -> Element {
         let (mut floats, mut wide) = (!element.is_integer(), element == Element::F64);
         value.visit(&mut |part| {
@@ -79,7 +80,7 @@ impl Module {
                 let loaded = self.buffers.get(id.0 as usize).map(|buffer| buffer.element);
                 floats |=
                     element == Element::Bool && loaded.is_some_and(|loaded| !loaded.is_integer());
-                wide |= loaded.is_some_and(|loaded| loaded != Element::F32);
+                wide |= loaded.is_some_and(|loaded| loaded.computed() != Element::F32);
             }
         });
         match (floats, wide) {

@@ -292,7 +292,7 @@ impl<'a> Parser<'a> {
             _ => None,
         };
         let Some(element) = named else {
-            return self.expected("`f64`, `f32`, `i64`, `i32`, `u32` or `bool`");
+            return self.expected("an element type such as `f64`");
         };
         self.advance();
         Ok(element)

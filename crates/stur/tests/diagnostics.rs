@@ -805,11 +805,11 @@ fn semirings() {
 #[test]
 fn not_supported_yet() {
     errors(
-        "types: B = f16\nA() := B()",
+        "types: B = complex64\nA() := B()",
         expect![[r#"
-            E0900 not supported yet: elements of type f16
-              @ 11..14 "f16": this type
-              = element types are f64, the default, f32, i32, i64 and bool
+            E0900 not supported yet: elements of type complex64
+              @ 11..20 "complex64": this type
+              = element types are f64, f32, f16, bf16, i8, i16, i32, i64, u8 and bool; f64 is the default
         "#]],
     );
     errors(

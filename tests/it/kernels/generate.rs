@@ -119,12 +119,14 @@ impl Generator<'_> {
         if self.chance(60) {
             return String::new();
         }
-        let integers = ["i32", "i64", "bool"];
-        let all = ["f64", "f32", "i32", "i64", "bool"];
+        let integers = ["i32", "i64", "bool", "i8", "i16", "u8"];
+        let all = ["f64", "f32", "i32", "i64", "bool", "f16", "bf16", "i8", "u8"];
         let (word, times) = self.semiring;
         let head = match (word, times) {
             ("or", _) => self.pick(&["bool", "bool", "f64", "i32"]),
-            (_, '+') => self.pick(&["f64", "f64", "f32"]),
+            (_, '+') => self.pick(&["f64", "f64", "f32", "f16", "bf16"]),
+            // Sums wrap around in the same way whatever their order; the largest of remainders may be any of them.
+            ("", _) => self.pick(&["i32", "i64", "f64", "i8", "i16", "u8", "f16", "bf16"]),
             _ => self.pick(&["i32", "i64", "i32", "f64"]),
         };
         let mut types: Vec<(String, &str)> = vec![("y".into(), head)];
@@ -135,13 +137,18 @@ impl Generator<'_> {
             let own = self.computed.get(&name).copied();
             let from: Vec<&str> = match own {
                 Some(Way::Minimum) => vec!["f64", "f32"],
-                _ if into.starts_with('i') => integers.to_vec(),
+                _ if into.starts_with('i') || into == "u8" => integers.to_vec(),
                 _ => all.to_vec(),
             };
             // Truth values are neither sums nor, where they are redundant, negatives.
             let whole = name == "K" || own.is_some_and(|way| way != Way::Disjunction);
             let known = self.pick(&from);
-            types.push((name, if whole && known == "bool" { "i32" } else { known }));
+            let known = match known {
+                "bool" if whole => "i32",
+                "u8" if name == "K" => "i8",
+                known => known,
+            };
+            types.push((name, known));
         }
         let types: Vec<String> =
             types.into_iter().map(|(name, own)| format!("{name} = {own}")).collect();

@@ -1,6 +1,7 @@
 //! Integer expressions, conditions and constants.
 
-use super::{Ssa, Writer, line, memref, name_of};
+use super::convert::name_of;
+use super::{Ssa, Writer, line, memref};
 use crate::Result;
 use dastac_loops::{Compare, Condition, Element, Index};
 
@@ -76,19 +77,12 @@ impl Writer<'_, '_> {
                 self.check(*buffer, &at);
                 let ty = memref(element);
                 let value = self.define(format_args!("memref.load {memory}[{at}] : {ty}"));
-                Ok(match element {
-                    Element::U32 | Element::Bool => {
-                        let ty = name_of(element);
-                        self.define(format_args!("arith.index_castui {value} : {ty} to index"))
-                    }
-                    Element::I64 | Element::I32 => {
-                        let ty = name_of(element);
-                        self.define(format_args!("arith.index_cast {value} : {ty} to index"))
-                    }
-                    Element::F64 | Element::F32 => {
-                        return Err(self.invalid(format_args!("a number is loaded as an integer")));
-                    }
-                })
+                if !element.is_integer() {
+                    return Err(self.invalid(format_args!("a number is loaded as an integer")));
+                }
+                let cast = if element.is_signed() { "index_cast" } else { "index_castui" };
+                let ty = name_of(element);
+                Ok(self.define(format_args!("arith.{cast} {value} : {ty} to index")))
             }
             Index::Select(condition, then, otherwise) => {
                 let condition = self.condition(condition)?;

@@ -7,6 +7,7 @@
 //! `if b - a <= 8 { reduce(masked(..)) } else { s = for p = a to a + (b - a - 1) / 8 * 8 step 8 { s += v[p..p + 8] * gather(x, crd[p..p + 8]) }  reduce(s + masked(..)) }`.
 //! Rows of at most a vector have code of their own, which waits for no loop.
 
+use super::convert::is_stored_as_integer;
 use super::lanes::{Lanes, associate, results};
 use super::{Ssa, Variable, Writer, line, memref};
 use crate::Result;
@@ -148,7 +149,7 @@ impl Writer<'_, '_> {
             Index::Load(id, at) => {
                 let (buffer, from) = self.buffer(*id)?;
                 let loaded = self.neighbours((&buffer, from), (at, false), lanes)?;
-                let cast = if from == Element::U32 { "index_castui" } else { "index_cast" };
+                let cast = if from.is_signed() { "index_cast" } else { "index_castui" };
                 let own = self.type_of(from, true);
                 return Ok(self.define(format_args!("arith.{cast} {loaded} : {own} to {ty}")));
             }
@@ -160,7 +161,7 @@ impl Writer<'_, '_> {
 
     /// What stands in lanes that are not there.
     pub(super) fn no_elements(&mut self, element: Element) -> Ssa {
-        if !element.is_integer() {
+        if !is_stored_as_integer(element) {
             return self.all(0.0, element);
         }
         let ty = self.type_of(element, true);

@@ -16,8 +16,9 @@
 
 use std::collections::BTreeSet;
 
+use super::convert::name_of;
 use super::stream::Vectors;
-use super::{Range, Ssa, Variable, Writer, line, memref, name_of};
+use super::{Range, Ssa, Variable, Writer, line, memref};
 use crate::Result;
 use dastac_loops::unroll::{self, Instance, at};
 use dastac_loops::{Condition, Element, Index, Reduction, Store, Sum, Value, VarId, lanes};
@@ -563,7 +564,7 @@ impl Writer<'_, '_> {
     }
 
     /// Whether a value is not 0; what is no number is not.
-    fn nonzero(&mut self, value: &Ssa, vector: bool, element: Element) -> Ssa {
+    pub(super) fn nonzero(&mut self, value: &Ssa, vector: bool, element: Element) -> Ssa {
         let zero = self.everywhere(0.0, vector, element);
         let differs = if element.is_integer() { "arith.cmpi ne" } else { "arith.cmpf une" };
         let ty = self.type_of(element, vector);
@@ -579,7 +580,7 @@ impl Writer<'_, '_> {
     }
 
     /// The type of truth values.
-    fn bits(&self, vector: bool) -> String {
+    pub(super) fn bits(&self, vector: bool) -> String {
         if vector { self.mask_type() } else { "i1".to_owned() }
     }
 
@@ -1049,33 +1050,6 @@ impl Writer<'_, '_> {
         self.vars.remove(&var);
         line!(self, "}}");
         Ok(results(&result, count))
-    }
-
-    /// A value in another type; rounded where that is narrower.
-    pub(super) fn converted(
-        &mut self,
-        value: Ssa,
-        vector: bool,
-        from: Element,
-        to: Element,
-    ) -> Ssa {
-        if to == Element::Bool && from != to {
-            let bit = self.nonzero(&value, vector, from);
-            let (bits, to) = (self.bits(vector), self.type_of(to, vector));
-            return self.define(format_args!("arith.extui {bit} : {bits} to {to}"));
-        }
-        let convert = match (from, to) {
-            (Element::F64, Element::F32) => "arith.truncf",
-            (Element::F32, Element::F64) => "arith.extf",
-            (Element::I64 | Element::I32, Element::F64 | Element::F32) => "arith.sitofp",
-            (Element::U32 | Element::Bool, Element::F64 | Element::F32) => "arith.uitofp",
-            (Element::I64, Element::U32 | Element::I32) => "arith.trunci",
-            (Element::U32 | Element::Bool, Element::I64) => "arith.extui",
-            (Element::I32, Element::I64) => "arith.extsi",
-            _ => return value,
-        };
-        let (from, to) = (self.type_of(from, vector), self.type_of(to, vector));
-        self.define(format_args!("{convert} {value} : {from} to {to}"))
     }
 
     /// What is stored at a place and what is joined to it, in the type that is computed in.

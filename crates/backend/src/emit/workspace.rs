@@ -8,7 +8,8 @@
 //! Where there is no memory, one line says so and the process ends (`abort`): there is no way back from inside of OpenMP's threads.
 
 use super::checked::report;
-use super::{HUGE, Ssa, Writer, line, memref, name_of};
+use super::convert::name_of;
+use super::{HUGE, Ssa, Writer, line, memref};
 use crate::Result;
 use dastac_loops::{BufferId, Condition, Element, Index, Let, Space, Workspace};
 use std::fmt::Write;

@@ -104,6 +104,11 @@ fn type_of(element: Element) -> &'static str {
         Element::U32 => "uint32_t",
         Element::I32 => "int32_t",
         Element::Bool => "_Bool",
+        Element::F16 => "_Float16",
+        Element::Bf16 => "__bf16",
+        Element::I16 => "int16_t",
+        Element::I8 => "int8_t",
+        Element::U8 => "uint8_t",
     }
 }
 

@@ -27,7 +27,7 @@ use dastac_target::Artifact;
 use crate::build::BuildOptions;
 use crate::driver::{Laid, Lowered};
 use crate::run::load;
-use crate::run::{Runner, Verification, rounded};
+use crate::run::{Runner, Verification, tolerances};
 pub use space::Space;
 
 /// So many candidates are kept to be compared again.
@@ -342,12 +342,9 @@ impl Search<'_> {
 
     /// Whether the results that are there are those of the loops as they are, but for rounding.
     fn agrees(&self) -> bool {
-        let rounded = rounded(&self.laid.analysis.inferred.program);
+        let tolerances = tolerances(&self.laid.analysis.inferred.program);
         self.reference.iter().all(|(id, values, scale)| {
-            let tolerance = match rounded.contains(id) {
-                true => Verification::TOLERANCE_F32,
-                false => Verification::TOLERANCE,
-            };
+            let tolerance = tolerances.get(id).copied().unwrap_or(Verification::TOLERANCE);
             let found = self.runner.values(*id);
             found.len() == values.len()
                 && found.iter().zip(values).all(|(found, wanted)| {

@@ -46,15 +46,21 @@ pub fn header(reader: &mut dyn Read) -> Result<Header, Fault> {
     dictionary(&text).ok_or_else(|| Fault::new("its header cannot be understood"))
 }
 
-/// NumPy's code for a type of elements, if it has one: `f8`.
-fn code_of(element: Element) -> Option<&'static str> {
+/// NumPy's code for a type of elements: `f8`.
+fn code_of(element: Element) -> &'static str {
     match element {
-        Element::F64 => Some("f8"),
-        Element::F32 => Some("f4"),
-        Element::I32 => Some("i4"),
-        Element::I64 => Some("i8"),
-        Element::U32 => Some("u4"),
-        Element::Bool => Some("b1"),
+        Element::F64 => "f8",
+        Element::F32 => "f4",
+        Element::F16 => "f2",
+        // NumPy has no bfloat16. This is what the package ml_dtypes writes: two bytes of no type.
+        Element::Bf16 => "V2",
+        Element::I8 => "i1",
+        Element::I16 => "i2",
+        Element::I32 => "i4",
+        Element::I64 => "i8",
+        Element::U8 => "u1",
+        Element::U32 => "u4",
+        Element::Bool => "b1",
     }
 }
 
@@ -94,7 +100,7 @@ impl Header {
     /// The type of its elements, if tensors have such.
     pub fn element(&self) -> Option<Element> {
         let code = format!("{}{}", self.kind, self.width);
-        Element::OF_TENSORS.iter().copied().find(|element| code_of(*element) == Some(&*code))
+        Element::OF_TENSORS.iter().copied().find(|element| code_of(*element) == code)
     }
 
     /// Whether its elements stand in the order of columns.
@@ -151,8 +157,9 @@ impl Header {
                     .hint("write the real and the imaginary part into files of their own"))
             }
             None => Err(Fault::new(format!(
-                "it holds elements of type {}, not of f32, f64, i32, i64 or bool",
-                self.descr
+                "it holds elements of type {}, not of {}",
+                self.descr,
+                Element::names()
             ))
             .hint("convert it in Python with `array.astype(numpy.float64)`")),
         }
@@ -222,11 +229,7 @@ pub(super) fn write_header(descr: &str, shape: &[u64], out: &mut dyn Write) -> s
 /// Writes an array.
 pub fn write_slice(shape: &[u64], values: View<'_>, out: &mut dyn Write) -> std::io::Result<()> {
     let (element, code) = (values.element(), code_of(values.element()));
-    let Some(code) = code else {
-        let what = format!("NumPy has no type for elements of type {element}");
-        return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, what));
-    };
-    let order = if element.bytes() == 1 { '|' } else { '<' };
+    let order = if element.bytes() == 1 || code.starts_with('V') { '|' } else { '<' };
     write_header(&format!("{order}{code}"), shape, out)?;
     out.write_all(values.bytes())
 }

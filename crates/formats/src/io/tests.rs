@@ -510,7 +510,7 @@ fn numpy_arrays() {
     npy(
         &npy_of("<u2", &[1], &[0; 2]),
         &expect![[r#"
-        <bytes>: it holds elements of type <u2, not of f32, f64, i32, i64 or bool
+        <bytes>: it holds elements of type <u2, not of f64, f32, f16, bf16, i8, i16, i32, i64, u8 and bool
         convert it in Python with `array.astype(numpy.float64)`"#]],
     );
     npy(

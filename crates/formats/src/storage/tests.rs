@@ -168,8 +168,10 @@ pub fn any_entries(rank: std::ops::Range<usize>) -> impl Strategy<Value = Entrie
         (Just(shape), proptest::collection::vec(entry, count), 0..Element::OF_TENSORS.len())
             .prop_map(|(shape, entries, element)| {
                 let coordinates = entries.iter().flat_map(|(at, _)| at.clone()).collect();
-                let values = entries.iter().map(|(_, value)| *value).collect::<Storage>();
-                let values = values.cast(Element::OF_TENSORS[element]).unwrap();
+                let element = Element::OF_TENSORS[element];
+                let sign = |value: i32| if element == Element::U8 { value.abs() } else { value };
+                let values = entries.iter().map(|(_, value)| sign(*value)).collect::<Storage>();
+                let values = values.cast(element).unwrap();
                 Entries::new(shape, coordinates, values).unwrap()
             })
     })

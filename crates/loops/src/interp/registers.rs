@@ -121,8 +121,7 @@ impl Machine<'_> {
             slot.touch(at, loops, true)?;
             match (&mut *slot.data, &cells) {
                 (Data::Float(data), Cells::Float(cells)) => {
-                    let narrow = element == Element::F32;
-                    data[at] = if narrow { f64::from(cells[lane] as f32) } else { cells[lane] };
+                    data[at] = element.round(cells[lane]);
                 }
                 (Data::Int(data), Cells::Int(cells)) => data[at] = element.wrapped(cells[lane]),
                 (Data::Int(data), Cells::Float(cells)) => data[at] = i64::from(cells[lane] != 0.0),

@@ -21,6 +21,7 @@ mod pass;
 mod pipeline;
 mod threads;
 mod tile;
+mod widen;
 
 pub use observe::{Flow, Observer, StopAfter, Times, Verified};
 pub use pass::{Context, Example, Pass, PassError};
@@ -75,7 +76,20 @@ pub const PASSES: &[Pass] = &[
         },
         run: |module, _| on_functions(module, hoist_factor::run),
     },
+    Pass {
+        name: "widen",
+        about: "add up sums into 16-bit floats in 32 bits",
+        example: Example {
+            before: "for k = 0 to M { A[k % N] += B[k] }",
+            after: "with A.wide of N zero { for k = 0 to M { A.wide[k % N] += B[k] } \
+                parallel w = 0 to N { A[w] = A.wide[w] } }",
+        },
+        run: |module, _| widen::run(module),
+    },
 ];
+
+/// What short floats need before anything is cut into tiles.
+pub const WIDEN: Sequence = Sequence { name: "widen", passes: &["widen"] };
 
 /// What lowering leaves behind, made simple: the loops that everything else takes.
 pub const SIMPLIFY: Sequence = Sequence {
@@ -89,7 +103,7 @@ fn on_functions(module: &mut Module, run: fn(&mut Function, &[Buffer])) {
 }
 
 /// The pass of this crate that has that name.
-fn find(name: &str) -> Option<&'static Pass> {
+pub fn find(name: &str) -> Option<&'static Pass> {
     ALL.iter().copied().flatten().find(|pass| pass.name == name)
 }
 

@@ -10,20 +10,7 @@ use crate::program::{Element, LayoutChoice, Program, TensorId};
 const MAX_ALIGN: i64 = 512;
 
 /// Element types that the language names and this version cannot compute with.
-const LATER: &[&str] = &[
-    "f16",
-    "bf16",
-    "f128",
-    "complex64",
-    "complex128",
-    "i1",
-    "i8",
-    "i16",
-    "u8",
-    "u16",
-    "u32",
-    "u64",
-];
+const LATER: &[&str] = &["f128", "complex64", "complex128", "i1", "u16", "u32", "u64"];
 
 impl Checker<'_> {
     /// Gives tensors what `layout:` and `types:` say about them.
@@ -56,7 +43,9 @@ impl Checker<'_> {
             let message = format!("unknown element type `{}`", name.text);
             Diagnostic::error("E0120", message, name.span, "unknown")
         };
-        self.report(error.hint("element types are f64, the default, f32, i32, i64 and bool"));
+        self.report(
+            error.hint(format!("element types are {}; f64 is the default", Element::names())),
+        );
     }
 
     /// The tensor that an entry names, each at most once.

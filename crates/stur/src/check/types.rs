@@ -34,16 +34,17 @@ impl Checker<'_> {
             }
         }
         for tensor in program.tensors.iter().filter(|tensor| !tensor.element.is_float()) {
-            let signed = tensor.element.kind() != Kind::Truth;
+            let signed = tensor.element.is_signed();
             let Some((span, label)) = tensor.redundancy.as_ref().and_then(|r| scaled(r, signed))
             else {
                 continue;
             };
             let message =
                 format!("`{}` has elements of type {}", tensor.name, tensor.element.name());
-            let hint = match signed {
-                true => "redundant integers equal unique ones or their negatives",
-                false => "redundant truth values equal unique ones",
+            let hint = match tensor.element.kind() {
+                Kind::Truth => "redundant truth values equal unique ones",
+                _ if signed => "redundant integers equal unique ones or their negatives",
+                _ => "redundant integers without a sign equal unique ones",
             };
             self.report(Diagnostic::error("E0131", message, span, label).hint(hint));
         }

@@ -58,10 +58,7 @@ impl Choice {
 
 /// In which type the elements of a nest are computed.
 fn computed_in(walk: &Walk<'_>, nest: &Nest) -> Option<Element> {
-    match walk.buffers.get(nest.store.buffer.0 as usize)?.element {
-        element if element.is_integer() => Some(Element::I64),
-        element => Some(element),
-    }
+    Some(walk.buffers.get(nest.store.buffer.0 as usize)?.element.computed())
 }
 
 /// The loops to unroll, if it is worth it.

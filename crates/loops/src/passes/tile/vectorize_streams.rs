@@ -55,7 +55,7 @@ fn vectorize(walk: &mut Walk<'_>, body: &[Stmt]) {
 /// The innermost loop of a nest without sums and the lanes that its elements can be in, where they may be many.
 fn lane(walk: &Walk<'_>, nest: &Nest) -> Option<(VarId, i64)> {
     let store = &nest.store;
-    let element = walk.buffers.get(store.buffer.0 as usize)?.element;
+    let element = walk.buffers.get(store.buffer.0 as usize)?.element.computed();
     let count = walk.machine.lanes(element.bytes() as i64);
     let var = nest.levels.last()?.var;
     let possible = count > 1 && !element.is_integer() && !has_sums(&store.value);

@@ -1,0 +1,98 @@
+//! Every element type through the whole of the compiler: dense, structured and sparse operands, results in formats.
+
+use std::collections::BTreeMap;
+
+use dastac::build::BuildOptions;
+use dastac::driver::compile;
+use dastac::elements::{Element, Kind};
+use dastac::run::Runner;
+
+/// Rules over operands and heads of one type: rows and columns of a matrix, a triangle, a matrix in rows, and a result in
+/// rows.
+const RULES: [(&str, &str, &str); 5] = [
+    ("y(i)", "j", "A(i, j) * x(j)"),
+    ("u(j)", "i", "A(i, j) * x(i)"),
+    ("z(i)", "j", "L(i, j) * x(j)"),
+    ("w(i)", "j", "S(i, j) * x(j)"),
+    ("O(i, j)", "", "S(i, j) * x(j)"),
+];
+
+/// The same rules into floats of 64 bits.
+const WIDE: [(&str, &str, &str); 2] =
+    [("v(i)", "j", "A(i, j) * x(j)"), ("t(j)", "i", "S(i, j) * x(i)")];
+
+fn program(element: Element) -> String {
+    let mut text = String::from("symbols: N\n");
+    let all = ["A", "L", "S", "x", "y", "u", "z", "w", "O"];
+    let types: Vec<String> = all.iter().map(|name| format!("{name} = {element}")).collect();
+    text += &format!("types: {}\n", types.join(", "));
+    for (head, reduced, body) in RULES {
+        let body = match element.kind() {
+            Kind::Truth => format!("or({reduced}) {body}"),
+            _ => body.to_owned(),
+        };
+        text += &format!("{head} := {body}\n");
+    }
+    for (head, _, body) in WIDE {
+        text += &format!("{head} := {body}\n");
+    }
+    for matrix in ["A", "L", "S", "O"] {
+        text += &format!("{matrix}:D(i, j) := (0 <= i < N) * (0 <= j < N)\n");
+    }
+    for vector in ["x", "y", "u", "z", "w", "v", "t"] {
+        text += &format!("{vector}:D(i) := (0 <= i < N)\n");
+    }
+    text + "L:U(i, j) := (j <= i)\nS:F := csr\nO:F := csr\n"
+}
+
+#[test]
+fn all_types_agree_with_the_reference() {
+    for (at, element) in Element::OF_TENSORS.iter().enumerate() {
+        let source = program(*element);
+        let parallel = at % 2 == 0;
+        let options = BuildOptions { parallel, ..BuildOptions::default() };
+        let built = compile(&source, options).unwrap_or_else(|error| panic!("{error:?}\n{source}"));
+        let sizes = |n| BTreeMap::from([("N".to_string(), n)]);
+        let threads = if parallel { 2 } else { 1 };
+        let mut runner = Runner::new(built, &sizes(0), threads).unwrap();
+        for n in [0, 1, 7, 40] {
+            runner.resize(&sizes(n)).unwrap();
+            runner.set_density(0.4);
+            let inputs = runner.random_inputs(5, &BTreeMap::new()).unwrap();
+            runner.execute().unwrap();
+            let outcome = runner.verify(&inputs).unwrap();
+            assert!(outcome.agrees(), "{element}, N = {n}: {outcome:?}");
+        }
+    }
+}
+
+/// Numbers between two short floats go to the nearest, and half-way to the even one; those beyond become infinite.
+#[test]
+fn short_floats_are_rounded_as_they_are_stored() {
+    let numbers: Vec<f64> = [1.0, 1.002, 1.0039, 1.005859375, 1.01171875, 65504.0, 65520.0]
+        .into_iter()
+        .chain([3.5e38, 1e-8, 6e-8, -0.0, f64::INFINITY, f64::NAN])
+        .collect();
+    let count = numbers.len();
+    for element in [Element::F16, Element::Bf16] {
+        for wide in ["f32", "f64"] {
+            let source = format!(
+                "symbols: N\ntypes: y = {element}, x = {wide}\ny(i) := x(i)\nx:D(i) := (0 <= i < N)"
+            );
+            let built = compile(&source, BuildOptions::default()).unwrap();
+            let sizes = BTreeMap::from([("N".to_string(), count as i64)]);
+            let mut runner = Runner::new(built, &sizes, 1).unwrap();
+            let program = runner.built().lowered.laid.analysis.inferred.program.clone();
+            let [x, y] = ["x", "y"].map(|name| program.find(name).unwrap());
+            runner.set_input(x, &numbers, &[count]).unwrap();
+            runner.execute().unwrap();
+            let found = runner.dense(y).unwrap();
+            let wanted: Vec<f64> = numbers.iter().map(|number| element.round(*number)).collect();
+            let bits = |all: &[f64]| all.iter().map(|number| number.to_bits()).collect::<Vec<_>>();
+            let same = found.iter().zip(&wanted).all(|(found, wanted)| {
+                found.to_bits() == wanted.to_bits() || found.is_nan() && wanted.is_nan()
+            });
+            assert!(same, "{element} of {wide}: {:x?}\n{:x?}", bits(&found), bits(&wanted));
+        }
+    }
+}
