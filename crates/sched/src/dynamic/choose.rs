@@ -12,7 +12,7 @@ use dastac_stur::infer::{Inferred, InferredRule};
 use dastac_stur::{Diagnostic, program::Rule};
 
 use super::operands::{self, Stored};
-use super::{Dynamic, Walked};
+use super::walked::{Dynamic, Walked};
 use crate::SchedError;
 
 impl Dynamic<'_> {

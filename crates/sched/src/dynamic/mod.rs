@@ -10,60 +10,26 @@ mod ranges;
 mod rule;
 #[cfg(test)]
 mod tests;
+mod walked;
 
 pub(crate) use operands::declare;
 pub use operands::{Assembled, Stored};
+pub(crate) use walked::Dynamic;
+pub use walked::Walked;
 
 use dastac_formats::Format;
 use dastac_iterate::{
-    Assembly, Kernel, Operand, Walking, Walks, appending, assembly, fill, is_appended, obstacle,
-    on_levels, pattern_of,
+    Assembly, Kernel, Operand, Walks, appending, assembly, fill, is_appended, obstacle, on_levels,
+    pattern_of,
 };
-use dastac_layout::Layout;
-use dastac_loops::{Element, Function, Index, Module};
-use dastac_stur::infer::{Inferred, InferredRule};
+use dastac_loops::{Function, Index, Module};
+use dastac_stur::infer::InferredRule;
 use dastac_stur::program::TensorId;
 
 use crate::SchedError;
 use crate::elements::{buffer, extents};
 use choose::{ordered, refused};
 use rule::Translation;
-
-/// What rules that read dynamic tensors are made of.
-pub(crate) struct Dynamic<'a> {
-    pub inferred: &'a Inferred,
-    pub layouts: &'a [Layout],
-    /// The type of positions and coordinates.
-    pub indices: Element,
-    /// How subscripts of several iterators go over sparse levels.
-    pub walking: Walking,
-}
-
-/// A rule that reads dynamic tensors, or makes one.
-#[derive(Clone, Debug)]
-pub struct Walked {
-    /// Its head.
-    pub head: TensorId,
-    /// What is computed.
-    pub kernel: Kernel,
-    /// Which tensors the kernel's operands are.
-    pub tensors: Vec<TensorId>,
-    /// What its loops go over.
-    pub walks: Walks,
-    /// So many of its loops append elements of the result.
-    appended: usize,
-    /// Whether loops over its ranges come to all elements of the head that are stored.
-    covered: bool,
-}
-
-impl Walked {
-    /// The tensors of which copies are read.
-    pub(crate) fn copied(&self) -> Vec<TensorId> {
-        let operands = self.kernel.operands.iter().zip(&self.tensors);
-        let copies = operands.filter(|(operand, id)| operand.values != buffer(**id));
-        copies.map(|(_, id)| *id).collect()
-    }
-}
 
 impl Dynamic<'_> {
     /// Fills a function without statements with those of a rule. Gives whether they set all of its head, else they add to it.

@@ -1,0 +1,45 @@
+//! A rule that reads dynamic tensors, and what it is made of.
+
+use dastac_iterate::{Kernel, Walking, Walks};
+use dastac_layout::Layout;
+use dastac_loops::Element;
+use dastac_stur::infer::Inferred;
+use dastac_stur::program::TensorId;
+
+use crate::elements::buffer;
+
+/// What rules that read dynamic tensors are made of.
+pub(crate) struct Dynamic<'a> {
+    pub inferred: &'a Inferred,
+    pub layouts: &'a [Layout],
+    /// The type of positions and coordinates.
+    pub indices: Element,
+    /// How subscripts of several iterators go over sparse levels.
+    pub walking: Walking,
+}
+
+/// A rule that reads dynamic tensors, or makes one.
+#[derive(Clone, Debug)]
+pub struct Walked {
+    /// Its head.
+    pub head: TensorId,
+    /// What is computed.
+    pub kernel: Kernel,
+    /// Which tensors the kernel's operands are.
+    pub tensors: Vec<TensorId>,
+    /// What its loops go over.
+    pub walks: Walks,
+    /// So many of its loops append elements of the result.
+    pub(super) appended: usize,
+    /// Whether loops over its ranges come to all elements of the head that are stored.
+    pub(super) covered: bool,
+}
+
+impl Walked {
+    /// The tensors of which copies are read.
+    pub(crate) fn copied(&self) -> Vec<TensorId> {
+        let operands = self.kernel.operands.iter().zip(&self.tensors);
+        let copies = operands.filter(|(operand, id)| operand.values != buffer(**id));
+        copies.map(|(_, id)| *id).collect()
+    }
+}
