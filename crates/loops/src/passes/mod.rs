@@ -19,6 +19,7 @@ mod observe;
 mod page;
 mod pass;
 mod pipeline;
+pub mod registers;
 mod threads;
 mod tile;
 mod widen;

@@ -1,0 +1,106 @@
+//! Makes register code of stores: what is computed once, which iterations are computed side by side, what is in lanes.
+//!
+//! A store inside of unrolled loops is executed for all of their [`Instance`]s. What does not vary between instances is
+//! computed once, and a sum is one loop with an accumulator for each instance: with `i` and `j` unrolled,
+//! `A[..] = sum(k) B[i, k] * C[j, k]` loads `|i| + |j|` elements for `|i| * |j|` products.
+//!
+//! Additions are neither regrouped nor fused with products later, but here, so that a result does not depend on the code
+//! around it: one thread and several, with tiles of the same shape, give the same bits.
+//!
+//! Before -> after: `unroll i = 0 to 2 { A[i] = B[i] * C[0] }` ->
+//! `$0 = load B[0]  $1 = load C[0]  $2 = mul $0, $1  $3 = load B[1]  $4 = mul $3, $1  write A[0] = $2  write A[1] = $4`.
+//!
+//! - `statements`: unrolled loops as instances; statements around stores.
+//! - `stores`: scalar stores, and which stores are of vectors. `vectors`: stores of vectors, past the caches where that
+//!   is worth it.
+//! - `values`: expressions. `associate`: the order of factors.
+//! - `sums`: how a sum is computed. `side_by_side`: with elements in lanes. `lanes`: with terms in lanes. `gathered`: with
+//!   stored terms in lanes. `reduce`: partial sums and lanes become one number.
+
+mod associate;
+mod code;
+mod gathered;
+mod lanes;
+mod reduce;
+mod side_by_side;
+mod statements;
+mod stores;
+mod sums;
+mod values;
+mod vectors;
+
+use std::collections::BTreeMap;
+
+use crate::ir::*;
+use crate::machine::Machine;
+use crate::unroll::Instance;
+
+/// Why there is no register code for a statement.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RegistersError {
+    /// An unrolled loop without a constant number of iterations.
+    #[error("an unrolled loop's length is not known")]
+    Unrolled,
+    /// A buffer that the module does not have.
+    #[error("buffer {} does not exist", .0.0)]
+    Buffer(BufferId),
+    /// A quotient or fraction as an integer.
+    #[error("an integer buffer stores a number")]
+    Float,
+    /// Subscripts that are not computed in lanes.
+    #[error("places are not computed in lanes")]
+    Places,
+    /// A range without bounds.
+    #[error("a loop has no bounds")]
+    NoBounds,
+}
+
+type Lowered<T> = Result<T, RegistersError>;
+
+/// The register code of statements of a function, which gets the variables and registers that are needed.
+pub fn lower(
+    stmts: &[Stmt],
+    function: &mut Function,
+    module: &Module,
+    machine: &Machine,
+) -> Result<Vec<Stmt>, RegistersError> {
+    let mut lowering = Lowering {
+        module,
+        machine,
+        function,
+        instances: vec![Instance::new()],
+        lanes: None,
+        renamed: BTreeMap::new(),
+        code: Vec::new(),
+    };
+    lowering.stmts(stmts)?;
+    Ok(lowering.code)
+}
+
+/// Whether the second statement adds to an element that the first one clears under a condition: they are lowered as one.
+pub fn is_cleared(stmt: &Stmt, next: Option<&Stmt>) -> bool {
+    stores::cleared(stmt, next).is_some()
+}
+
+/// The variable whose values are in lanes, at the current place.
+#[derive(Clone)]
+struct Lanes {
+    var: VarId,
+    count: usize,
+    /// Which lanes there are; all if not given.
+    mask: Option<RegId>,
+}
+
+struct Lowering<'a> {
+    module: &'a Module,
+    machine: &'a Machine,
+    /// Where variables and registers come from; its body is not looked at.
+    function: &'a mut Function,
+    /// The iterations of the unrolled loops around the current place that it is executed for, side by side.
+    instances: Vec<Instance>,
+    lanes: Option<Lanes>,
+    /// Variables of loops that stand for other ones at the current place.
+    renamed: BTreeMap<VarId, VarId>,
+    /// The code of the current block.
+    code: Vec<Stmt>,
+}

@@ -1,0 +1,230 @@
+//! Sums: a few terms side by side, else a loop that carries a partial sum for each instance, or several.
+//!
+//! Before -> after: `sum(k = 0 to N) B[k]` ->
+//! `carry k = 0 to N with $1 : f64 = $0 { $2 = load B[k]  $3 = add $1, $2 } next $3 gives $4`.
+//!
+//! A sum over stored elements whose terms cannot be in lanes has [`SCALAR_CHAINS`] partial sums, and one for what is left.
+
+use super::associate::{associate, project, projections};
+use super::code::{larger, minus, plus, whole};
+use super::values::Group;
+use super::{Lowered, Lowering};
+use crate::ir::*;
+use crate::lanes;
+use crate::unroll::{self, Instance};
+
+/// So many partial sums hide the latency of additions of numbers that are loaded one by one (two loads a cycle, three a term).
+const SCALAR_CHAINS: usize = 4;
+
+/// A sum of at most so many terms becomes these terms.
+const SHORT: usize = 8;
+
+/// The terms of a sum at some instances.
+#[derive(Clone, Copy)]
+pub(super) struct Terms<'a> {
+    pub(super) sum: &'a Sum,
+    pub(super) instances: &'a [Instance],
+    pub(super) element: Element,
+}
+
+/// Whether a sum is over positions of a level, one after the other and all of them.
+fn over_stored(sum: &Sum) -> bool {
+    let stored = sum.lower.iter().chain(&sum.upper).any(Index::has_loads);
+    stored && sum.step == 1 && sum.condition.is_none()
+}
+
+impl Lowering<'_> {
+    /// What a sum is at an instance, added to what is computed before it, if anything is; computed side by side with the
+    /// instances of the same range.
+    pub(super) fn sum_at<'v>(
+        &mut self,
+        value: &'v Value,
+        (before, sum): (Option<&'v Value>, &'v Sum),
+        instance: &Instance,
+        group: &mut Group<'v>,
+    ) -> Lowered<RegId> {
+        let vars = value.free_vars();
+        let instance = &project(instance, &vars);
+        let together = self.of_one_range(sum, instance, projections(&group.instances, &vars));
+        let vector = self.lanes.is_some();
+        let mut initial = Vec::new();
+        if let Some(before) = before {
+            for other in &together {
+                let so_far = self.value(before, other, group)?;
+                initial.push(self.broadcast(so_far, vector));
+            }
+        }
+        let terms = Terms { sum, instances: &together, element: group.element };
+        let totals = if vector { self.sums_across(terms, initial)? } else { self.sums(terms)? };
+        let at = together.iter().position(|other| other == instance);
+        let own = totals[at.unwrap_or(0)];
+        for (other, total) in together.into_iter().zip(totals) {
+            group.learn(value, other, total);
+        }
+        Ok(own)
+    }
+
+    /// The instances at which a sum has the range that it has at one of them, which is among them.
+    fn of_one_range(&self, sum: &Sum, one: &Instance, all: Vec<Instance>) -> Vec<Instance> {
+        let bounds = |instance: &Instance| {
+            let all = sum.lower.iter().chain(&sum.upper);
+            all.map(|bound| unroll::at(bound, instance)).collect::<Vec<_>>()
+        };
+        let here = bounds(one);
+        let alone = sum
+            .condition
+            .as_ref()
+            .is_some_and(|condition| one.keys().any(|var| condition.mentions(*var)));
+        all.into_iter().filter(|other| other == one || !alone && bounds(other) == here).collect()
+    }
+
+    /// The total of a sum at each instance; the bounds are the same at all of them.
+    fn sums(&mut self, terms: Terms<'_>) -> Lowered<Vec<RegId>> {
+        let Terms { sum, instances, element } = terms;
+        if let Some(totals) = self.short_sums(terms)? {
+            return Ok(totals);
+        }
+        let Some(first) = instances.first() else { return Ok(Vec::new()) };
+        let bounds = |list: &[Index]| list.iter().map(|bound| self.place(bound, first)).collect();
+        let (lower, upper): (Vec<Index>, Vec<Index>) = (bounds(&sum.lower), bounds(&sum.upper));
+        let count = self.lanes_of(element);
+        let in_lanes = count > 1 && self.lanes.is_none();
+        if in_lanes && lanes::of_terms(sum) {
+            let (lower, upper) = (self.bound("lower", lower)?, self.bound("upper", upper)?);
+            self.sums_in_lanes(terms, (lower, upper), count)
+        } else if self.lanes.is_none() && over_stored(sum) {
+            let (lower, upper) = (self.bound("lower", lower)?, self.bound("upper", upper)?);
+            match in_lanes && self.machine.gathers && lanes::of_stored_terms(sum) {
+                true => self.sums_gathered(terms, (lower, upper), count),
+                false => self.sums_in_chains(terms, (lower, upper)),
+            }
+        } else {
+            self.sums_one_by_one(terms, (lower, upper))
+        }
+    }
+
+    /// Sums of a few terms each.
+    fn short_sums(&mut self, terms: Terms<'_>) -> Lowered<Option<Vec<RegId>>> {
+        let Terms { sum, instances, element } = terms;
+        if sum.condition.is_some() {
+            return Ok(None);
+        }
+        let mut ranges = Vec::new();
+        for instance in instances {
+            match unroll::values(&sum.lower, &sum.upper, sum.step, instance) {
+                Some((first, trips)) if trips <= SHORT => ranges.push((first, trips)),
+                _ => return Ok(None),
+            }
+        }
+        let mut totals = Vec::new();
+        for (instance, (first, trips)) in instances.iter().zip(ranges) {
+            let mut total: Option<RegId> = None;
+            for trip in 0..trips as i64 {
+                let mut instance = instance.clone();
+                instance.insert(sum.var, first.clone() + trip * sum.step);
+                let mut group = Group::new(vec![instance.clone()], element);
+                total = Some(match total {
+                    None => self.value(&sum.body, &instance, &mut group)?,
+                    Some(so_far) => {
+                        self.with_term(sum.kind, so_far, &sum.body, &instance, &mut group)?
+                    }
+                });
+            }
+            totals.push(match total {
+                Some(total) => total,
+                None => self.number(sum.kind.neutral(), false, element),
+            });
+        }
+        Ok(Some(totals))
+    }
+
+    /// Several partial sums side by side, then the rest one by one.
+    fn sums_in_chains(
+        &mut self,
+        terms: Terms<'_>,
+        (lower, upper): (VarId, VarId),
+    ) -> Lowered<Vec<RegId>> {
+        let Terms { sum, instances, element } = terms;
+        let body = associate(&sum.body, instances);
+        let copies = (SCALAR_CHAINS / instances.len()).max(1);
+        let length = larger(minus(upper.into(), lower.into()), Index::Const(0));
+        let length = self.integer("length", length);
+        let end = self.integer("end", plus(lower.into(), whole(length, copies as i64)));
+        let nothing = self.number(sum.kind.neutral(), false, element);
+        let mut partial = vec![nothing; instances.len()];
+        let mut start = lower;
+        for (copies, end) in [(copies, end), (1, upper)] {
+            let mut initial = partial;
+            initial.resize(copies * instances.len(), nothing);
+            let range = (sum.var, vec![start.into()], vec![end.into()], copies as i64);
+            let chains = self.carry(range, &initial, |lowering, partial| {
+                let mut next = Vec::new();
+                for (copy, own) in partial.chunks(instances.len()).enumerate() {
+                    next.extend(lowering.copy(sum.var, copy as i64, |lowering| {
+                        lowering.one_term((sum.kind, &body), instances, own, element)
+                    })?);
+                }
+                Ok(next)
+            })?;
+            partial = self.chains_joined(sum.kind, chains, instances.len());
+            start = end;
+        }
+        Ok(partial)
+    }
+
+    /// Writes the terms that are so far behind the loop's.
+    pub(super) fn copy<T>(
+        &mut self,
+        var: VarId,
+        offset: i64,
+        write: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        if offset == 0 {
+            return write(self);
+        }
+        let name = self.function.vars.get(var.0 as usize).cloned().unwrap_or_default();
+        let name = self.integer(&name, plus(var.into(), Index::Const(offset)));
+        self.under(var, name, write)
+    }
+
+    /// Partial sums with one more term.
+    fn one_term(
+        &mut self,
+        (kind, body): (Reduction, &Value),
+        instances: &[Instance],
+        partial: &[RegId],
+        element: Element,
+    ) -> Lowered<Vec<RegId>> {
+        let mut group = Group::new(instances.to_vec(), element);
+        let mut next = Vec::new();
+        for (instance, partial) in instances.iter().zip(partial) {
+            next.push(self.with_term(kind, *partial, body, instance, &mut group)?);
+        }
+        Ok(next)
+    }
+
+    /// A loop that carries the partial sums; a term whose condition fails passes them on.
+    fn sums_one_by_one(
+        &mut self,
+        terms: Terms<'_>,
+        (lower, upper): (Vec<Index>, Vec<Index>),
+    ) -> Lowered<Vec<RegId>> {
+        let Terms { sum, instances, element } = terms;
+        let nothing = self.number(sum.kind.neutral(), false, element);
+        let body = associate(&sum.body, instances);
+        let initial = vec![nothing; instances.len()];
+        self.carry((sum.var, lower, upper, sum.step), &initial, |lowering, partial| {
+            let term = (sum.kind, &body);
+            let Some(condition) = &sum.condition else {
+                return lowering.one_term(term, instances, partial, element);
+            };
+            let first = instances.first().cloned().unwrap_or_default();
+            let condition = Test::Condition(lowering.holds(condition, &first));
+            lowering.choose(
+                condition,
+                |lowering| lowering.one_term(term, instances, partial, element),
+                |_| Ok(partial.to_vec()),
+            )
+        })
+    }
+}
