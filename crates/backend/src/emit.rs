@@ -7,7 +7,7 @@
 //! - a loop with affine bounds: `affine.for`, marked parallel `affine.parallel`; with other bounds (or around
 //!   a variable of such a loop): the same in `scf`,
 //! - a conjunction of affine comparisons: `affine.if`; other conditions: `arith` and `scf.if`,
-//! - a sum: a loop that carries the partial sum,
+//! - register code: one operation each (`registers`, `numbers`, `memory`),
 //! - private functions, calls and teams of threads: functions, calls and OpenMP's parallel regions (`call`),
 //! - a subscript: `arith` on `index`, operation for operation as the tree says, so that its producer decides
 //!   (Horner form).
@@ -20,20 +20,17 @@ mod call;
 mod checked;
 mod convert;
 mod expression;
-mod gather;
-mod lanes;
-mod stream;
+mod memory;
+mod numbers;
+mod registers;
 mod workspace;
 
 use self::convert::name_of;
-use self::lanes::Lanes;
 use crate::Result;
 use crate::affine::{self, Leaf, List};
-use dastac_loops::machine::Machine;
-use dastac_loops::unroll::{Instance, at, expand, holds_at};
 use dastac_loops::{
-    BufferId, Condition, Element, For, Function, If, Index, Mark, Mode, Module, Reduction, Stmt,
-    Store, StoreMode, SymbolId, Value, VarId, While,
+    BufferId, Condition, Element, For, Function, If, Index, Mark, Mode, Module, RegId, Stmt,
+    SymbolId, VarId, While,
 };
 use dastac_target::{CodeOptions, TargetError};
 use std::collections::{BTreeMap, BTreeSet};
@@ -67,7 +64,7 @@ pub(crate) struct Emitted {
 }
 
 /// Writes `module`; accesses are asserted if code is checked.
-pub(crate) fn emit(module: &Module, options: &CodeOptions, machine: &Machine) -> Result<Emitted> {
+pub(crate) fn emit(module: &Module, options: &CodeOptions) -> Result<Emitted> {
     let prefix = &options.prefix;
     let mut unit = Unit {
         prefix: prefix.clone(),
@@ -78,9 +75,6 @@ pub(crate) fn emit(module: &Module, options: &CodeOptions, machine: &Machine) ->
         reports: BTreeSet::new(),
         allocates: BTreeMap::new(),
         asks_threads: false,
-        vector_bytes: machine.vector_bytes as usize,
-        fuses: machine.fuses,
-        gathers: machine.gathers,
     };
     let mut exported = Vec::new();
     let owners = call::owners(module);
@@ -135,12 +129,6 @@ struct Unit {
     allocates: BTreeMap<&'static str, String>,
     /// Whether OpenMP is asked for the number of threads.
     asks_threads: bool,
-    /// Bytes of a vector register of the target.
-    vector_bytes: usize,
-    /// Whether the target adds a product in one instruction.
-    fuses: bool,
-    /// Whether it loads elements at any places into lanes.
-    gathers: bool,
 }
 
 /// The name of an SSA value, with its `%`.
@@ -175,10 +163,7 @@ struct Writer<'m, 'u> {
     /// The exported function that it is part of.
     owner: &'m str,
     checked: bool,
-    /// The iterations of the unrolled loops around the current place that it is executed for, side by side.
-    instances: Vec<Instance>,
-    /// What is in lanes at the current place.
-    lanes: Option<Lanes>,
+    registers: BTreeMap<RegId, Ssa>,
     /// Whether the function writes past the caches.
     streams: bool,
     unit: &'u mut Unit,
@@ -210,8 +195,7 @@ impl<'m, 'u> Writer<'m, 'u> {
             name,
             owner: &function.name,
             checked,
-            instances: vec![Instance::new()],
-            lanes: None,
+            registers: BTreeMap::new(),
             streams: false,
             unit,
             vars: BTreeMap::new(),
@@ -277,35 +261,15 @@ impl<'m, 'u> Writer<'m, 'u> {
     }
 
     fn stmts(&mut self, stmts: &[Stmt]) -> Result<()> {
-        let mut rest = stmts;
-        while let Some((stmt, after)) = rest.split_first() {
-            rest = after;
-            if let Some((first, store)) = cleared(stmt, after)
-                && self.agree(stmt)
-            {
-                self.store(store, Some(first))?;
-                rest = &after[1..];
-                continue;
-            }
-            self.stmt(stmt)?;
-        }
-        Ok(())
+        stmts.iter().try_for_each(|stmt| self.stmt(stmt))
     }
 
     fn stmt(&mut self, stmt: &Stmt) -> Result<()> {
         match stmt {
-            Stmt::For(inner) if inner.mark == Mark::Unrolled => self.unrolled(inner),
-            Stmt::Store(inner) => self.store(inner, None),
-            // Where instances differ in what is executed, one after the other.
-            stmt if !self.agree(stmt) => {
-                let all = std::mem::take(&mut self.instances);
-                for instance in &all {
-                    self.instances = vec![instance.clone()];
-                    self.stmt(stmt)?;
-                }
-                self.instances = all;
-                Ok(())
+            Stmt::For(inner) if inner.mark == Mark::Unrolled => {
+                Err(self.invalid(format_args!("an unrolled loop is left")))
             }
+            Stmt::Store(_) => Err(self.invalid(format_args!("a store is left"))),
             Stmt::For(inner) if inner.mark.is_parallel() => self.parallel(inner),
             Stmt::For(inner) => self.sequential(inner),
             Stmt::Share(_) => Err(self.invalid(format_args!("a partitioned range is left"))),
@@ -314,67 +278,15 @@ impl<'m, 'u> Writer<'m, 'u> {
             Stmt::CoIter(_) => Err(self.invalid(format_args!("a walk over coordinates is left"))),
             Stmt::Team(inner) => self.team(inner),
             Stmt::Call(inner) => self.call_function(inner),
-            Stmt::Register(_) => Err(self.invalid(format_args!("register code is not translated"))),
+            Stmt::Register(inner) => self.register_stmt(inner),
             Stmt::Workspace(inner) => self.workspace(inner),
             Stmt::Let(inner) => self.element(inner),
             Stmt::If(inner) => self.conditional(inner),
         }
     }
 
-    /// Whether all instances have the same bounds or condition.
-    fn agree(&self, stmt: &Stmt) -> bool {
-        let varies = |index: &Index| {
-            let first = self.instances.first().map(|first| at(index, first));
-            self.instances.iter().skip(1).any(|other| Some(at(index, other)) != first)
-        };
-        match stmt {
-            Stmt::For(inner) => !inner.lower.iter().chain(&inner.upper).any(varies),
-            Stmt::If(inner) => {
-                let first = self.instances.first().map(|first| holds_at(&inner.condition, first));
-                let holds = |other| Some(holds_at(&inner.condition, other));
-                self.instances.iter().skip(1).all(|other| holds(other) == first)
-            }
-            // Its start decides about all of it.
-            Stmt::While(inner) => !inner.vars.iter().any(|(_, start)| varies(start)),
-            Stmt::Let(inner) => !varies(&inner.index),
-            // Each has its own.
-            Stmt::Call(inner) => !inner.integers.iter().any(varies),
-            Stmt::Workspace(_) | Stmt::Team(_) => self.instances.len() < 2,
-            Stmt::Share(_) | Stmt::Partial(_) | Stmt::CoIter(_) => true,
-            Stmt::Store(_) | Stmt::Register(_) => true,
-        }
-    }
-
-    /// An expression at the instances here, which agree about it.
-    fn here(&self, index: &Index) -> Index {
-        self.instances.first().map_or_else(|| index.clone(), |instance| at(index, instance))
-    }
-
-    /// A condition at the instances here, which agree about it.
-    fn holds_here(&self, condition: &Condition) -> Condition {
-        let first = self.instances.first();
-        first.map_or_else(|| condition.clone(), |instance| holds_at(condition, instance))
-    }
-
-    fn unrolled(&mut self, inner: &For) -> Result<()> {
-        let Some(inside) = expand(inner, &self.instances) else {
-            return Err(self.invalid(format_args!("an unrolled loop's length is not known")));
-        };
-        if inside.is_empty() {
-            return Ok(());
-        }
-        let outer = std::mem::replace(&mut self.instances, inside);
-        self.stmts(&inner.body)?;
-        self.instances = outer;
-        Ok(())
-    }
-
     fn sequential(&mut self, inner: &For) -> Result<()> {
-        let (lower, upper): (Vec<Index>, Vec<Index>) = (
-            inner.lower.iter().map(|bound| self.here(bound)).collect(),
-            inner.upper.iter().map(|bound| self.here(bound)).collect(),
-        );
-        let range = self.range(&lower, &upper, inner.step)?;
+        let range = self.range(&inner.lower, &inner.upper, inner.step)?;
         let var = self.loop_head(inner.var, &range, inner.step, None)?;
         self.block(|writer| writer.stmts(&inner.body))?;
         self.vars.remove(&var);
@@ -387,8 +299,7 @@ impl<'m, 'u> Writer<'m, 'u> {
             |writer: &mut Self| -> Vec<Ssa> { inner.vars.iter().map(|_| writer.fresh()).collect() };
         let mut starts = Vec::new();
         for (_, start) in &inner.vars {
-            let start = self.here(start);
-            starts.push(self.index(&start)?);
+            starts.push(self.index(start)?);
         }
         let vars: Vec<VarId> = inner.vars.iter().map(|(var, _)| *var).collect();
         let join =
@@ -403,8 +314,7 @@ impl<'m, 'u> Writer<'m, 'u> {
         line!(self, "{results}scf.while ({}) : ({types}) -> ({types}) {{", pairs.join(", "));
         self.block(|writer| {
             writer.bind_all(&vars, &before);
-            let condition = writer.holds_here(&inner.condition);
-            let condition = writer.in_order(&condition)?;
+            let condition = writer.in_order(&inner.condition)?;
             line!(writer, "scf.condition({condition}) {} : {types}", join(&before));
             Ok(())
         })?;
@@ -416,8 +326,7 @@ impl<'m, 'u> Writer<'m, 'u> {
             writer.stmts(&inner.body)?;
             let mut next = Vec::new();
             for index in &inner.next {
-                let index = writer.here(index);
-                next.push(writer.index(&index)?);
+                next.push(writer.index(index)?);
             }
             line!(writer, "scf.yield {} : {types}", join(&next));
             Ok(())
@@ -478,8 +387,7 @@ impl<'m, 'u> Writer<'m, 'u> {
     }
 
     fn conditional(&mut self, inner: &If) -> Result<()> {
-        let condition = self.holds_here(&inner.condition);
-        let keyword = self.branch(&condition)?;
+        let keyword = self.branch(&inner.condition)?;
         line!(self, "{keyword} {{");
         self.block(|writer| writer.stmts(&inner.then))?;
         if !inner.otherwise.is_empty() {
@@ -501,67 +409,6 @@ impl<'m, 'u> Writer<'m, 'u> {
             ),
             None => format!("scf.if {}", self.condition(condition)?),
         })
-    }
-
-    /// A store at all instances; one that adds does not where `first` holds: then it sets.
-    fn store(&mut self, store: &Store, first: Option<&Condition>) -> Result<()> {
-        let (_, element) = self.buffer(store.buffer)?;
-        let computed = self.module.computed_in(&store.value, element);
-        if let Some((var, count, bases)) = self.across(store, computed) {
-            return self.store_across(store, first, ((var, count), &bases), (element, computed));
-        }
-        let instances = self.instances.clone();
-        let values = self.values(&store.value, &instances, computed)?;
-        let (buffer, _) = self.buffer(store.buffer)?;
-        let ty = memref(element);
-        let mut indices = Vec::new();
-        for instance in &instances {
-            let index = self.index(&at(&store.index, instance))?;
-            self.check(store.buffer, &index);
-            indices.push(index);
-        }
-        let Some(first) = first else {
-            // One after the other: two of them may be the same element.
-            for (index, value) in indices.iter().zip(values) {
-                let value = match store.mode.reduction() {
-                    None => value,
-                    Some(kind) => {
-                        let old = self.define(format_args!("memref.load {buffer}[{index}] : {ty}"));
-                        self.joined(kind, (old, value), false, (element, computed))
-                    }
-                };
-                let value = self.converted(value, false, computed, element);
-                line!(self, "memref.store {value}, {buffer}[{index}] : {ty}");
-            }
-            return Ok(());
-        };
-        let first = self.branch(&self.holds_here(first))?;
-        let yields = if first.starts_with("affine") { "affine" } else { "scf" };
-        let old = self.fresh();
-        let types = vec![name_of(element); indices.len()].join(", ");
-        let arity = if indices.len() == 1 { String::new() } else { format!(":{}", indices.len()) };
-        line!(self, "{old}{arity} = {first} -> ({types}) {{");
-        let zero = self.number(0.0, element);
-        let zeros = vec![zero.to_string(); indices.len()].join(", ");
-        line!(self, "  {yields}.yield {zeros} : {types}");
-        line!(self, "}} else {{");
-        self.block(|writer| {
-            let mut loaded = Vec::new();
-            for index in &indices {
-                let old = writer.define(format_args!("memref.load {buffer}[{index}] : {ty}"));
-                loaded.push(old.to_string());
-            }
-            line!(writer, "{yields}.yield {} : {types}", loaded.join(", "));
-            Ok(())
-        })?;
-        line!(self, "}}");
-        let old = lanes::results(&old, indices.len());
-        for ((index, value), old) in indices.iter().zip(values).zip(old) {
-            let value = self.joined(Reduction::Sum, (old, value), false, (element, computed));
-            let value = self.converted(value, false, computed, element);
-            line!(self, "memref.store {value}, {buffer}[{index}] : {ty}");
-        }
-        Ok(())
     }
 
     /// Writes `for var = range {` and binds the variable.
@@ -706,16 +553,6 @@ impl<'m, 'u> Writer<'m, 'u> {
     fn invalid(&self, what: fmt::Arguments<'_>) -> TargetError {
         TargetError::Invalid(format!("{what}, in `{}`", self.function.name))
     }
-}
-
-/// An element that is cleared under a condition and then added to: the condition, and the addition.
-fn cleared<'s>(stmt: &'s Stmt, after: &'s [Stmt]) -> Option<(&'s Condition, &'s Store)> {
-    let (Stmt::If(clear), Some(Stmt::Store(add))) = (stmt, after.first()) else { return None };
-    let [Stmt::Store(zero)] = &clear.then[..] else { return None };
-    let same = zero.buffer == add.buffer && zero.index == add.index;
-    let clears = zero.mode == StoreMode::Set && zero.value == Value::Const(0.0);
-    let adds = add.mode == StoreMode::Add && !add.value.loads(add.buffer);
-    (same && clears && adds && clear.otherwise.is_empty()).then_some((&clear.condition, add))
 }
 
 /// Names for the types of buffers: of those that most modules have, and of the module's own.

@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use dastac_loops::Module;
-use dastac_loops::machine::Machine;
 use dastac_target::CodeOptions;
 use llvm_sys::target_machine::LLVMCodeGenFileType;
 
@@ -51,8 +50,6 @@ pub fn warm_up() {
 pub struct Job<'a> {
     /// For which processor.
     pub spec: &'a Spec,
-    /// What that can do.
-    pub machine: &'a Machine,
     /// The loops, after all passes.
     pub module: &'a Module,
     /// What the user asked for.
@@ -70,7 +67,7 @@ pub struct Object {
 impl Job<'_> {
     /// The object file.
     pub fn object(&self, clock: &mut Clock) -> Result<Object> {
-        let emitted = emit::emit(self.module, self.options, self.machine)?;
+        let emitted = emit::emit(self.module, self.options)?;
         clock.lap("emit");
         let bytes = self.run(&emitted, Stop::Object, clock)?;
         Ok(Object { bytes, threads: emitted.threads })
@@ -78,7 +75,7 @@ impl Job<'_> {
 
     /// The text on the way to it.
     pub fn text(&self, stop: Stop) -> Result<String> {
-        let emitted = emit::emit(self.module, self.options, self.machine)?;
+        let emitted = emit::emit(self.module, self.options)?;
         if stop == Stop::Mlir {
             return Ok(emitted.text);
         }

@@ -8,7 +8,9 @@ mod processor;
 
 use dastac_loops::Module;
 use dastac_loops::machine::Machine;
-use dastac_loops::passes::{CHECKED_THREADS, Sequence, THREADS, TILE};
+use dastac_loops::passes::{
+    CHECKED_REGISTERS, CHECKED_THREADS, REGISTERS, Sequence, THREADS, TILE,
+};
 use dastac_target::{
     Abi, Artifact, Code, CodeKind, CodeOptions, Generated, Library, Stage, Target, TargetError,
     legal,
@@ -77,8 +79,12 @@ impl Target for CpuTarget {
     }
 
     fn sequences(&self, options: &CodeOptions) -> Vec<Sequence> {
-        let threads = if options.checked { CHECKED_THREADS } else { THREADS };
-        if options.untiled { vec![threads] } else { vec![TILE, threads] }
+        let tiles = (!options.untiled).then_some(TILE);
+        let code = match options.checked {
+            true => [CHECKED_THREADS, CHECKED_REGISTERS],
+            false => [THREADS, REGISTERS],
+        };
+        tiles.into_iter().chain(code).collect()
     }
 
     fn legalize(&self, module: &Module, options: &CodeOptions) -> Result<()> {
@@ -96,8 +102,7 @@ impl Target for CpuTarget {
             known: STAGES.iter().map(|stage| stage.name).collect::<Vec<_>>().join(", "),
         })?;
         self.legalize(module, options)?;
-        let machine = self.machine(options);
-        Job { spec: &self.processor.spec, machine: &machine, module, options }.text(stop)
+        Job { spec: &self.processor.spec, module, options }.text(stop)
     }
 
     fn generate(&self, module: &Module, options: &CodeOptions) -> Result<Generated> {
@@ -105,8 +110,7 @@ impl Target for CpuTarget {
         // Code relies on the invariants of loops, down to the promise that a buffer is only read.
         self.legalize(module, options)?;
         clock.lap("verify");
-        let (spec, machine) = (&self.processor.spec, self.machine(options));
-        let object = Job { spec, machine: &machine, module, options }.object(&mut clock)?;
+        let object = Job { spec: &self.processor.spec, module, options }.object(&mut clock)?;
         let artifact = Artifact {
             target: NAME.to_owned(),
             code: Code { kind: CodeKind::Object, bytes: object.bytes },

@@ -87,7 +87,6 @@ impl Writer<'_, '_> {
         };
         let (mut operands, mut types) = (Vec::new(), Vec::new());
         for integer in &call.integers {
-            let integer = self.here(integer);
             operands.push(self.index(&integer)?.to_string());
         }
         for symbol in callee.private.iter().flat_map(|private| &private.symbols) {

@@ -30,29 +30,29 @@ impl Writer<'_, '_> {
     pub(super) fn converted(
         &mut self,
         value: Ssa,
-        vector: bool,
+        lanes: usize,
         from: Element,
         to: Element,
     ) -> Ssa {
         match (from, to) {
             _ if from == to => value,
             (_, Element::Bool) => {
-                let bit = self.nonzero(&value, vector, from);
-                let (bits, to) = (self.bits(vector), self.type_of(to, vector));
+                let bit = self.nonzero(&value, lanes, from);
+                let (bits, to) = (self.bits(lanes), self.name_in(to, lanes));
                 self.define(format_args!("arith.extui {bit} : {bits} to {to}"))
             }
             (Element::Bf16, _) => {
-                let wide = self.from_bfloat16(&value, vector);
-                self.converted(wide, vector, Element::F32, to)
+                let wide = self.from_bfloat16(&value, lanes);
+                self.converted(wide, lanes, Element::F32, to)
             }
             // Both are rounded to by way of 32 bits, as in `Element::round`.
             (Element::F64, Element::F16 | Element::Bf16) => {
-                let short = self.cast("arith.truncf", value, vector, (from, Element::F32));
-                self.converted(short, vector, Element::F32, to)
+                let short = self.cast("arith.truncf", value, lanes, (from, Element::F32));
+                self.converted(short, lanes, Element::F32, to)
             }
-            (Element::F32, Element::Bf16) => self.to_bfloat16(&value, vector),
+            (Element::F32, Element::Bf16) => self.to_bfloat16(&value, lanes),
             _ => match conversion(from, to) {
-                Some(operation) => self.cast(operation, value, vector, (from, to)),
+                Some(operation) => self.cast(operation, value, lanes, (from, to)),
                 None => value,
             },
         }
@@ -62,18 +62,18 @@ impl Writer<'_, '_> {
         &mut self,
         operation: &str,
         value: Ssa,
-        vector: bool,
+        lanes: usize,
         (from, to): (Element, Element),
     ) -> Ssa {
-        let (from, to) = (self.type_of(from, vector), self.type_of(to, vector));
+        let (from, to) = (self.name_in(from, lanes), self.name_in(to, lanes));
         self.define(format_args!("{operation} {value} : {from} to {to}"))
     }
 
     /// A bfloat16 is the upper half of a 32-bit float.
-    fn from_bfloat16(&mut self, value: &Ssa, vector: bool) -> Ssa {
+    fn from_bfloat16(&mut self, value: &Ssa, lanes: usize) -> Ssa {
         let [short, long, float] =
-            [Element::I16, Element::I32, Element::F32].map(|element| self.type_of(element, vector));
-        let sixteen = self.bits_everywhere(16, vector);
+            [Element::I16, Element::I32, Element::F32].map(|element| self.name_in(element, lanes));
+        let sixteen = self.bits_everywhere(16, lanes);
         let wide = self.define(format_args!("arith.extui {value} : {short} to {long}"));
         let bits = self.define(format_args!("arith.shli {wide}, {sixteen} : {long}"));
         self.define(format_args!("arith.bitcast {bits} : {long} to {float}"))
@@ -81,11 +81,11 @@ impl Writer<'_, '_> {
 
     /// The nearest bfloat16, the even one of two: half of the last digit that stays, less one if that is even, is added to
     /// the bits. What is not a number stays none.
-    fn to_bfloat16(&mut self, value: &Ssa, vector: bool) -> Ssa {
+    fn to_bfloat16(&mut self, value: &Ssa, lanes: usize) -> Ssa {
         let [short, long, float] =
-            [Element::I16, Element::I32, Element::F32].map(|element| self.type_of(element, vector));
+            [Element::I16, Element::I32, Element::F32].map(|element| self.name_in(element, lanes));
         let [one, sixteen, half, none] =
-            [1, 16, 0x7FFF, 0x7FC0].map(|bits| self.bits_everywhere(bits, vector));
+            [1, 16, 0x7FFF, 0x7FC0].map(|bits| self.bits_everywhere(bits, lanes));
         let bits = self.define(format_args!("arith.bitcast {value} : {float} to {long}"));
         let upper = self.define(format_args!("arith.shrui {bits}, {sixteen} : {long}"));
         let odd = self.define(format_args!("arith.andi {upper}, {one} : {long}"));
@@ -93,9 +93,9 @@ impl Writer<'_, '_> {
         let sum = self.define(format_args!("arith.addi {bits}, {added} : {long}"));
         let rounded = self.define(format_args!("arith.shrui {sum}, {sixteen} : {long}"));
         let is_none = self.define(format_args!("arith.cmpf uno, {value}, {value} : {float}"));
-        let chosen = match vector {
-            true => format!("{}, {long}", self.bits(true)),
-            false => long.clone(),
+        let chosen = match lanes {
+            1 => long.clone(),
+            _ => format!("{}, {long}", self.bits(lanes)),
         };
         let result =
             self.define(format_args!("arith.select {is_none}, {none}, {rounded} : {chosen}"));
@@ -103,12 +103,12 @@ impl Writer<'_, '_> {
     }
 
     /// A 32-bit integer, in all lanes of a vector.
-    fn bits_everywhere(&mut self, value: i64, vector: bool) -> Ssa {
-        let ty = self.type_of(Element::I32, vector);
-        match vector {
-            true => self
+    fn bits_everywhere(&mut self, value: i64, lanes: usize) -> Ssa {
+        let ty = self.name_in(Element::I32, lanes);
+        match lanes {
+            1 => self.constant(format!("{value} : {ty}"), format!("bits{value}")),
+            _ => self
                 .constant(format!("dense<{value}> : {ty}"), format!("bits{value}_{}", digits(&ty))),
-            false => self.constant(format!("{value} : {ty}"), format!("bits{value}")),
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::Result;
 use dastac_loops::{Compare, Condition, Element, Index};
 
 /// Overflow is excluded by the invariants of the loop IR.
-const NSW: &str = " overflow<nsw>";
+pub(super) const NSW: &str = " overflow<nsw>";
 
 impl Writer<'_, '_> {
     pub(super) fn extremum(&mut self, list: &[Index], operation: &str) -> Result<Ssa> {
@@ -94,7 +94,7 @@ impl Writer<'_, '_> {
     }
 
     /// A promise about arithmetic, which checked code does not rely on.
-    fn promise(&self, promise: &'static str) -> &'static str {
+    pub(super) fn promise(&self, promise: &'static str) -> &'static str {
         if self.checked { "" } else { promise }
     }
 
@@ -129,14 +129,7 @@ impl Writer<'_, '_> {
         let (list, operation, neutral) = match condition {
             Condition::Compare(op, left, right) => {
                 let (left, right) = (self.index(left)?, self.index(right)?);
-                let predicate = match op {
-                    Compare::Eq => "eq",
-                    Compare::Ne => "ne",
-                    Compare::Lt => "slt",
-                    Compare::Le => "sle",
-                    Compare::Gt => "sgt",
-                    Compare::Ge => "sge",
-                };
+                let predicate = predicate(*op);
                 return Ok(
                     self.define(format_args!("arith.cmpi {predicate}, {left}, {right} : index"))
                 );
@@ -214,5 +207,17 @@ impl Writer<'_, '_> {
 
     pub(super) fn constant(&mut self, text: String, name: String) -> Ssa {
         self.constants.entry(text).or_insert_with(|| Ssa(format!("%{name}"))).clone()
+    }
+}
+
+/// A comparison, as `arith.cmpi` calls it.
+pub(super) fn predicate(op: Compare) -> &'static str {
+    match op {
+        Compare::Eq => "eq",
+        Compare::Ne => "ne",
+        Compare::Lt => "slt",
+        Compare::Le => "sle",
+        Compare::Gt => "sgt",
+        Compare::Ge => "sge",
     }
 }

@@ -20,7 +20,7 @@ impl Writer<'_, '_> {
             return Err(self.invalid(format_args!("buffer {} does not exist", inner.buffer.0)));
         };
         let (element, space) = (element.element, element.space);
-        let (ty, count) = (memref(element), self.here(&inner.size).max(Index::Const(0)));
+        let (ty, count) = (memref(element), inner.size.clone().max(Index::Const(0)));
         if let Some((other, condition)) = &inner.instead {
             return self.either(inner, &count, (*other, condition));
         }
@@ -61,7 +61,7 @@ impl Writer<'_, '_> {
         }
         let (other, element) = self.buffer(id)?;
         let ty = memref(element);
-        let instead = self.condition(&self.holds_here(condition))?;
+        let instead = self.condition(condition)?;
         let size = self.index(count)?;
         let memory = self.fresh();
         line!(self, "{memory} = scf.if {instead} -> ({ty}) {{");
@@ -90,8 +90,7 @@ impl Writer<'_, '_> {
     }
 
     pub(super) fn element(&mut self, inner: &Let) -> Result<()> {
-        let index = self.here(&inner.index);
-        let value = self.index(&Index::Load(inner.buffer, Box::new(index)))?;
+        let value = self.index(&Index::Load(inner.buffer, Box::new(inner.index.clone())))?;
         self.bind_all(&[inner.var], &[value]);
         self.stmts(&inner.body)?;
         self.vars.remove(&inner.var);
