@@ -19,7 +19,7 @@ mod observe;
 mod page;
 mod pass;
 mod pipeline;
-pub mod registers;
+mod registers;
 mod threads;
 mod tile;
 mod widen;
@@ -27,6 +27,7 @@ mod widen;
 pub use observe::{Flow, Observer, StopAfter, Times, Verified};
 pub use pass::{Context, Example, Pass, PassError};
 pub use pipeline::{Pipeline, Registry, Sequence, UnknownPass};
+pub use registers::{CHECKED_REGISTERS, REGISTERS};
 pub use threads::{CHECKED_THREADS, THREADS};
 pub use tile::TILE;
 
@@ -34,7 +35,7 @@ use crate::ir::*;
 use crate::machine::Machine;
 
 /// All passes of this crate.
-pub const ALL: &[&[Pass]] = &[PASSES, tile::PASSES, threads::PASSES];
+pub const ALL: &[&[Pass]] = &[PASSES, tile::PASSES, threads::PASSES, registers::PASSES];
 
 /// The passes that make loops simple.
 pub const PASSES: &[Pass] = &[
@@ -168,7 +169,7 @@ mod tests {
     }
 
     /// Whether two modules compute the same; what the first may do, the second may.
-    fn compare(
+    pub(super) fn compare(
         before: &Module,
         after: &Module,
         symbols: &[i64],

@@ -168,7 +168,10 @@ impl<'a> Verifier<'a> {
             Operation::Shuffle(_, _, lanes) => {
                 let all = operands[0].lanes + operands[1].lanes;
                 let kinds = operands.iter().all(|one| one.kind == ty.kind);
-                kinds && lanes.len() == ty.lanes && lanes.iter().all(|lane| *lane < all)
+                kinds
+                    && ty.lanes > 1
+                    && lanes.len() == ty.lanes
+                    && lanes.iter().all(|lane| *lane < all)
             }
             Operation::Extract(_, lane) => {
                 ty.lanes == 1 && operands[0].kind == ty.kind && *lane < operands[0].lanes

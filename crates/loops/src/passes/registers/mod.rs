@@ -26,6 +26,8 @@ mod side_by_side;
 mod statements;
 mod stores;
 mod sums;
+#[cfg(test)]
+mod tests;
 mod values;
 mod vectors;
 
@@ -33,11 +35,12 @@ use std::collections::BTreeMap;
 
 use crate::ir::*;
 use crate::machine::Machine;
+use crate::passes::{Context, Example, Pass, Sequence};
 use crate::unroll::Instance;
 
 /// Why there is no register code for a statement.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RegistersError {
+enum RegistersError {
     /// An unrolled loop without a constant number of iterations.
     #[error("an unrolled loop's length is not known")]
     Unrolled,
@@ -57,13 +60,61 @@ pub enum RegistersError {
 
 type Lowered<T> = Result<T, RegistersError>;
 
+/// The passes.
+pub(super) const PASSES: &[Pass] = &[
+    Pass {
+        name: "registers",
+        about: "compute stores in registers and lanes, one operation a statement",
+        example: Example {
+            before: "A[i] += B[i]",
+            after: "$0 : f64 = load B[i] $1 : f64 = load A[i] $2 : f64 = add $1, $0 write A[i] = $2",
+        },
+        run,
+    },
+    Pass {
+        name: "scalar-registers",
+        about: "compute stores in registers without lanes, so that each access can be checked",
+        example: Example {
+            before: "A[i] = sum(k = 0 to N) B[k]",
+            after: "$0 : f64 = constant 0.0 carry k = 0 to N with $1 : f64 = $0 { .. } next $3 gives $4 ..",
+        },
+        run: run_scalar,
+    },
+];
+
+/// What each processor executes, one operation after the other.
+pub const REGISTERS: Sequence = Sequence { name: "registers", passes: &["registers"] };
+
+/// The same for code that checks its accesses.
+pub const CHECKED_REGISTERS: Sequence =
+    Sequence { name: "checked-registers", passes: &["scalar-registers"] };
+
+/// Makes register code of all functions. One that violates the invariants stays as it is, for the verifier to report.
+fn run(module: &mut Module, context: &Context<'_>) {
+    lower_all(module, context.machine);
+}
+
+/// As [`run`], as for a machine without vectors.
+fn run_scalar(module: &mut Module, context: &Context<'_>) {
+    lower_all(module, &Machine { vector_bytes: 0, ..context.machine.clone() });
+}
+
+fn lower_all(module: &mut Module, machine: &Machine) {
+    let mut functions = std::mem::take(&mut module.functions);
+    for function in &mut functions {
+        let body = std::mem::take(&mut function.body);
+        function.body = lower(&body, function, module, machine).unwrap_or(body);
+    }
+    module.functions = functions;
+}
+
 /// The register code of statements of a function, which gets the variables and registers that are needed.
-pub fn lower(
+fn lower(
     stmts: &[Stmt],
     function: &mut Function,
     module: &Module,
     machine: &Machine,
-) -> Result<Vec<Stmt>, RegistersError> {
+) -> Lowered<Vec<Stmt>> {
     let mut lowering = Lowering {
         module,
         machine,
@@ -75,11 +126,6 @@ pub fn lower(
     };
     lowering.stmts(stmts)?;
     Ok(lowering.code)
-}
-
-/// Whether the second statement adds to an element that the first one clears under a condition: they are lowered as one.
-pub fn is_cleared(stmt: &Stmt, next: Option<&Stmt>) -> bool {
-    stores::cleared(stmt, next).is_some()
 }
 
 /// The variable whose values are in lanes, at the current place.

@@ -62,9 +62,12 @@ impl Lowering<'_> {
             .iter()
             .flat_map(|vector| (0..self.type_in(*vector).lanes).map(move |lane| (*vector, lane)));
         let places: Vec<(RegId, usize)> = places.take(group.len()).collect();
-        let extract = |(vector, lane): (RegId, usize)| {
-            let ty = RegisterType { lanes: 1, ..self.type_in(vector) };
-            self.define(ty, Operation::Extract(vector, lane))
+        let extract = |(vector, lane): (RegId, usize)| match self.type_in(vector) {
+            RegisterType { lanes: 1, .. } => vector,
+            ty => {
+                let ty = RegisterType { lanes: 1, ..ty };
+                self.define(ty, Operation::Extract(vector, lane))
+            }
         };
         places.into_iter().map(extract).collect()
     }
@@ -80,8 +83,11 @@ impl Lowering<'_> {
             (0..total / each).flat_map(|sum| sum * each..sum * each + half).collect();
         let ty = RegisterType { lanes: total / 2, ..ty };
         let [low, high] = [0, half].map(|shift| {
-            let order = all.iter().map(|at| at + shift).collect();
-            self.define(ty, Operation::Shuffle(left, right, order))
+            let order: Vec<usize> = all.iter().map(|at| at + shift).collect();
+            match order[..] {
+                [lane] => self.define(ty, Operation::Extract(left, lane)),
+                _ => self.define(ty, Operation::Shuffle(left, right, order)),
+            }
         });
         self.binary(joining(kind), low, high)
     }

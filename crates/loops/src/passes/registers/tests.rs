@@ -1,0 +1,262 @@
+//! What becomes of stores, as text, and that it computes the same.
+
+use super::run;
+use crate::interp::Data;
+use crate::machine::Machine;
+use crate::passes::Context;
+use crate::passes::tests::compare;
+use crate::random::{self, Style};
+use crate::*;
+use expect_test::expect;
+use proptest::prelude::*;
+
+/// Vectors of four `f64`.
+fn vectors() -> Machine {
+    Machine { vector_bytes: 32, fuses: true, gathers: true, ..Machine::PLAIN }
+}
+
+const HEAD: &str = "module(N, M)\nbuffer A : f64[N * N]\nbuffer C : f64[N]\nbuffer B : f64[N * M]\n\
+                    buffer pos : u32[N + 1]\nbuffer crd : u32[N * M]\n";
+
+/// Lowers a function body, compares what it computes at some sizes, and prints it.
+fn check(machine: &Machine, body: &str) -> String {
+    let text = format!("{HEAD}func f(inout A, inout C, in B, in pos, in crd) {{ {body} }}");
+    let before = parse(&text).unwrap();
+    assert_eq!(verify(&before), Ok(()));
+    let mut after = before.clone();
+    run(&mut after, &Context::of(machine));
+    assert_eq!(verify(&after), Ok(()), "{after}");
+    assert_eq!(parse(&after.to_string()).unwrap(), after.canonical(), "{after}");
+    for (n, m) in [(0, 0), (1, 3), (5, 2), (4, 5), (3, 0), (9, 11), (17, 7)] {
+        let data = |len: i64, seed: i64| {
+            Data::Float((0..len).map(|x| ((x * 7 + seed) % 11 - 4) as f64).collect())
+        };
+        let rows = Data::Int((0..=n).map(|row| (row * row).min(n * m)).collect());
+        let columns = Data::Int((0..n * m).map(|at| at * 3 % n.max(1)).collect());
+        let all = [data(n * n, 1), data(n, 2), data(n * m, 3), rows, columns];
+        compare(&before, &after, &[n, m], &all).unwrap();
+    }
+    let text = after.to_string();
+    let body = &text[text.find("{\n").unwrap() + 2..text.len() - 2];
+    body.lines().map(|line| format!("{}\n", &line[2..])).collect()
+}
+
+#[test]
+fn a_tile_loads_what_its_elements_share_once() {
+    let body =
+        "if N > 3 { unroll i = 0 to 2 { unroll j = 2 to 4 { A[N * i + j] += C[i] * C[j] } } }";
+    expect![[r#"
+        if N > 3 {
+          $0 : f64 = load C[0]
+          $1 : f64 = load C[2]
+          $2 : f64 = mul $0, $1
+          $3 : f64 = load C[3]
+          $4 : f64 = mul $0, $3
+          $5 : f64 = load C[1]
+          $6 : f64 = mul $5, $1
+          $7 : f64 = mul $5, $3
+          $8 : f64 = load A[2]
+          $9 : f64 = add $8, $2
+          write A[2] = $9
+          $10 : f64 = load A[3]
+          $11 : f64 = add $10, $4
+          write A[3] = $11
+          $12 : f64 = load A[N + 2]
+          $13 : f64 = add $12, $6
+          write A[N + 2] = $13
+          $14 : f64 = load A[N + 3]
+          $15 : f64 = add $14, $7
+          write A[N + 3] = $15
+        }
+    "#]]
+    .assert_eq(&check(&Machine::PLAIN, body));
+}
+
+#[test]
+fn a_sum_has_its_terms_in_lanes() {
+    let body = "for i = 0 to N { C[i] = sum(k = 0 to M unroll 2) B[M * i + k] * B[k] }";
+    expect![[r#"
+        for i = 0 to N {
+          integer lower = 0
+          integer upper = M
+          integer length = max(upper - lower, 0)
+          $0 : f64[4] = constant 0.0
+          integer end = lower + (length - length % 8)
+          carry k = lower to end step 8 with $1 : f64[4] = $0, $2 : f64[4] = $0 {
+            $3 : f64[4] = load B[M * i + k]
+            $4 : f64[4] = load B[k]
+            $5 : f64[4] = fma $3, $4, $1
+            integer k_1 = k + 4
+            $6 : f64[4] = load B[M * i + k_1]
+            $7 : f64[4] = load B[k_1]
+            $8 : f64[4] = fma $6, $7, $2
+          } next $5, $8 gives $9, $10
+          $11 : f64[4] = add $9, $10
+          integer end_1 = lower + (length - length % 4)
+          carry k = end to end_1 step 4 with $12 : f64[4] = $11 {
+            $13 : f64[4] = load B[M * i + k]
+            $14 : f64[4] = load B[k]
+            $15 : f64[4] = fma $13, $14, $12
+          } next $15 gives $16
+          integer rest = length % 4
+          choose if rest != 0 {
+            $17 : truth[4] = first rest
+            $18 : f64[4] = load B[M * i + end_1] where $17
+            $19 : f64[4] = load B[end_1] where $17
+            $20 : f64[4] = fma $18, $19, $16
+            $21 : f64[4] = select $17, $20, $16
+          } else {
+          } gives $22 : f64[4] = $21 or $16
+          $23 : f64[2] = shuffle $22, $22 [0, 1]
+          $24 : f64[2] = shuffle $22, $22 [2, 3]
+          $25 : f64[2] = add $23, $24
+          $26 : f64 = extract $25[0]
+          $27 : f64 = extract $25[1]
+          $28 : f64 = add $26, $27
+          write C[i] = $28
+        }
+    "#]]
+    .assert_eq(&check(&vectors(), body));
+}
+
+#[test]
+fn stored_terms_are_gathered() {
+    let body = "for i = 0 to N { C[i] = sum(p = pos[i] to pos[i + 1]) B[p] * A[crd[p]] }";
+    expect![[r#"
+        for i = 0 to N {
+          integer lower = pos[i]
+          integer upper = pos[i + 1]
+          integer length = upper - lower
+          choose if length <= 4 {
+            integer rest = max(length, 0)
+            $0 : truth[4] = first_bits rest
+            $1 : f64[4] = constant 0.0
+            $2 : f64[4] = load B[lower] where $0
+            $3 : integer[4] = load crd[lower] where $0
+            $4 : f64[4] = gather A[$3] where $0
+            $5 : f64[4] = mul $2, $4
+            $6 : f64[4] = select $0, $5, $1
+            $7 : f64[2] = shuffle $6, $6 [0, 1]
+            $8 : f64[2] = shuffle $6, $6 [2, 3]
+            $9 : f64[2] = add $7, $8
+            $10 : f64 = extract $9[0]
+            $11 : f64 = extract $9[1]
+            $12 : f64 = add $10, $11
+          } else {
+            integer before = length - 1
+            integer before_1 = before - before % 4
+            integer last = lower + before_1
+            integer rest = length - before_1
+            $13 : f64[4] = constant 0.0
+            carry p = lower to last step 4 with $14 : f64[4] = $13 {
+              $15 : f64[4] = load B[p]
+              $16 : integer[4] = load crd[p]
+              $17 : f64[4] = gather A[$16]
+              $18 : f64[4] = fma $15, $17, $14
+            } next $18 gives $19
+            $20 : truth[4] = first_bits rest
+            $21 : f64[4] = load B[last] where $20
+            $22 : integer[4] = load crd[last] where $20
+            $23 : f64[4] = gather A[$22] where $20
+            $24 : f64[4] = fma $21, $23, $19
+            $25 : f64[4] = select $20, $24, $19
+            $26 : f64[2] = shuffle $25, $25 [0, 1]
+            $27 : f64[2] = shuffle $25, $25 [2, 3]
+            $28 : f64[2] = add $26, $27
+            $29 : f64 = extract $28[0]
+            $30 : f64 = extract $28[1]
+            $31 : f64 = add $29, $30
+          } gives $32 : f64 = $12 or $31
+          write C[i] = $32
+        }
+    "#]]
+    .assert_eq(&check(&vectors(), body));
+}
+
+#[test]
+fn elements_are_in_lanes_past_the_caches() {
+    let body =
+        "for b = 0 to N - 7 step 8 { unroll i = b to b + 8 { C[i] = 2.0 * A[i] stream if N > 9 } }";
+    expect![[r#"
+        for b = 0 to N - 7 step 8 {
+          $0 : f64 = constant 2.0
+          $1 : f64[4] = load A[b]
+          $2 : f64[4] = broadcast $0
+          $3 : f64[4] = mul $2, $1
+          $4 : f64[4] = load A[b + 4]
+          $5 : f64[4] = broadcast $0
+          $6 : f64[4] = mul $5, $4
+          $7 : truth = holds N > 9
+          $8 : truth = aligned C[b] to 64
+          $9 : truth = and $7, $8
+          choose if $9 {
+            write C[b] = $3 streamed 32
+            write C[b + 4] = $6 streamed 32
+          } else {
+            write C[b] = $3
+            write C[b + 4] = $6
+          }
+        }
+    "#]]
+    .assert_eq(&check(&vectors(), body));
+}
+
+#[test]
+fn sums_whose_bounds_move_with_the_lanes_are_masked() {
+    let body = "for b = 0 to N - 3 step 4 { unroll i = b to b + 4 {
+        if i < 2 { C[i] = 0.0 }
+        C[i] += sum(k = i to N) A[N * k + i] } }";
+    expect![[r#"
+        for b = 0 to N - 3 step 4 {
+          if b < 2 {
+            $0 : f64 = constant 0.0
+            write C[b] = $0
+          }
+          if b + 1 < 2 {
+            $1 : f64 = constant 0.0
+            write C[b + 1] = $1
+          }
+          if b + 2 < 2 {
+            $2 : f64 = constant 0.0
+            write C[b + 2] = $2
+          }
+          if b + 3 < 2 {
+            $3 : f64 = constant 0.0
+            write C[b + 3] = $3
+          }
+          $4 : integer[4] = lanes b by 1
+          integer lower = b
+          integer upper = N
+          $5 : f64[4] = constant 0.0
+          carry k = lower to upper with $6 : f64[4] = $5 {
+            $7 : integer[4] = lanes k by 0
+            $8 : truth[4] = compare $7 >= $4
+            $9 : f64[4] = load A[N * k + b] where $8
+            $10 : f64[4] = add $6, $9
+            $11 : f64[4] = select $8, $10, $6
+          } next $11 gives $12
+          $13 : f64[4] = load C[b]
+          $14 : f64[4] = add $13, $12
+          write C[b] = $14
+        }
+    "#]]
+    .assert_eq(&check(&vectors(), body));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn vectors_keep_the_meaning(seed: u64) {
+        let before = random::module(seed, Style::Runnable);
+        let mut after = before.clone();
+        run(&mut after, &Context::of(&vectors()));
+        prop_assert_eq!(verify(&after), Ok(()));
+        prop_assert_eq!(&parse(&after.to_string()).unwrap(), &after.canonical());
+        let data = |seed: i64| Data::Float((0..16).map(|x| ((x * 5 + seed) % 7 - 3) as f64).collect());
+        let data = [data(1), data(2), data(3)];
+        for symbols in [[4, 3], [0, 2]] {
+            compare(&before, &after, &symbols, &data).map_err(TestCaseError::fail)?;
+        }
+    }
+}
