@@ -104,13 +104,12 @@ fn mlir_text() {
         !i8s = memref<281474976710656xi8>
         module {
           func.func @trmv(%params: !i64s {llvm.noalias, llvm.readonly}, %b0_L: !f64s {llvm.noalias, llvm.readonly}, %b1_x: !f64s {llvm.noalias, llvm.readonly}, %b2_y: !f64s {llvm.noalias}) {
-            %cm16 = arith.constant -16 : index
-            %cm2 = arith.constant -2 : index
             %c0 = arith.constant 0 : index
             %c1 = arith.constant 1 : index
             %c10 = arith.constant 10 : index
             %c12 = arith.constant 12 : index
             %c14 = arith.constant 14 : index
+            %c15 = arith.constant 15 : index
             %c16 = arith.constant 16 : index
             %c2 = arith.constant 2 : index
             %c4 = arith.constant 4 : index
@@ -121,126 +120,127 @@ fn mlir_text() {
             %s0_n = arith.index_cast %t0 : i64 to index
             affine.for %i_1 = 0 to %s0_n {
               %t2 = arith.addi %i_1, %c1 overflow<nsw> : index
-              %t3 = arith.subi %t2, %c0 : index
+              %t3 = arith.subi %t2, %c0 overflow<nsw> : index
               %t4 = arith.maxsi %t3, %c0 : index
-              %t5 = arith.andi %t4, %cm16 : index
-              %t6 = arith.addi %c0, %t5 : index
-              %t16:8 = scf.for %j_7 = %c0 to %t6 step %c16 iter_args(%t8 = %v2xf64_, %t9 = %v2xf64_, %t10 = %v2xf64_, %t11 = %v2xf64_, %t12 = %v2xf64_, %t13 = %v2xf64_, %t14 = %v2xf64_, %t15 = %v2xf64_) -> (vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>) {
-                %t17 = arith.addi %i_1, %c1 overflow<nsw> : index
-                %t18 = arith.muli %i_1, %t17 overflow<nsw> : index
-                %t19 = arith.shrsi %t18, %c1 exact : index
-                %t20 = arith.addi %t19, %j_7 overflow<nsw> : index
-                %t21 = vector.load %b0_L[%t20] : !f64s, vector<2xf64>
-                %t22 = vector.load %b1_x[%j_7] : !f64s, vector<2xf64>
-                %t23 = arith.mulf %t21, %t22 : vector<2xf64>
-                %t24 = arith.addf %t8, %t23 : vector<2xf64>
-                %t25 = arith.addi %j_7, %c2 : index
-                %t26 = arith.addi %i_1, %c1 overflow<nsw> : index
-                %t27 = arith.muli %i_1, %t26 overflow<nsw> : index
-                %t28 = arith.shrsi %t27, %c1 exact : index
-                %t29 = arith.addi %t28, %t25 overflow<nsw> : index
-                %t30 = vector.load %b0_L[%t29] : !f64s, vector<2xf64>
-                %t31 = vector.load %b1_x[%t25] : !f64s, vector<2xf64>
-                %t32 = arith.mulf %t30, %t31 : vector<2xf64>
-                %t33 = arith.addf %t9, %t32 : vector<2xf64>
-                %t34 = arith.addi %j_7, %c4 : index
-                %t35 = arith.addi %i_1, %c1 overflow<nsw> : index
-                %t36 = arith.muli %i_1, %t35 overflow<nsw> : index
-                %t37 = arith.shrsi %t36, %c1 exact : index
-                %t38 = arith.addi %t37, %t34 overflow<nsw> : index
-                %t39 = vector.load %b0_L[%t38] : !f64s, vector<2xf64>
-                %t40 = vector.load %b1_x[%t34] : !f64s, vector<2xf64>
-                %t41 = arith.mulf %t39, %t40 : vector<2xf64>
-                %t42 = arith.addf %t10, %t41 : vector<2xf64>
-                %t43 = arith.addi %j_7, %c6 : index
-                %t44 = arith.addi %i_1, %c1 overflow<nsw> : index
-                %t45 = arith.muli %i_1, %t44 overflow<nsw> : index
-                %t46 = arith.shrsi %t45, %c1 exact : index
-                %t47 = arith.addi %t46, %t43 overflow<nsw> : index
-                %t48 = vector.load %b0_L[%t47] : !f64s, vector<2xf64>
-                %t49 = vector.load %b1_x[%t43] : !f64s, vector<2xf64>
-                %t50 = arith.mulf %t48, %t49 : vector<2xf64>
-                %t51 = arith.addf %t11, %t50 : vector<2xf64>
-                %t52 = arith.addi %j_7, %c8 : index
-                %t53 = arith.addi %i_1, %c1 overflow<nsw> : index
-                %t54 = arith.muli %i_1, %t53 overflow<nsw> : index
-                %t55 = arith.shrsi %t54, %c1 exact : index
-                %t56 = arith.addi %t55, %t52 overflow<nsw> : index
-                %t57 = vector.load %b0_L[%t56] : !f64s, vector<2xf64>
-                %t58 = vector.load %b1_x[%t52] : !f64s, vector<2xf64>
-                %t59 = arith.mulf %t57, %t58 : vector<2xf64>
-                %t60 = arith.addf %t12, %t59 : vector<2xf64>
-                %t61 = arith.addi %j_7, %c10 : index
-                %t62 = arith.addi %i_1, %c1 overflow<nsw> : index
-                %t63 = arith.muli %i_1, %t62 overflow<nsw> : index
-                %t64 = arith.shrsi %t63, %c1 exact : index
-                %t65 = arith.addi %t64, %t61 overflow<nsw> : index
-                %t66 = vector.load %b0_L[%t65] : !f64s, vector<2xf64>
-                %t67 = vector.load %b1_x[%t61] : !f64s, vector<2xf64>
-                %t68 = arith.mulf %t66, %t67 : vector<2xf64>
-                %t69 = arith.addf %t13, %t68 : vector<2xf64>
-                %t70 = arith.addi %j_7, %c12 : index
-                %t71 = arith.addi %i_1, %c1 overflow<nsw> : index
-                %t72 = arith.muli %i_1, %t71 overflow<nsw> : index
-                %t73 = arith.shrsi %t72, %c1 exact : index
-                %t74 = arith.addi %t73, %t70 overflow<nsw> : index
-                %t75 = vector.load %b0_L[%t74] : !f64s, vector<2xf64>
-                %t76 = vector.load %b1_x[%t70] : !f64s, vector<2xf64>
-                %t77 = arith.mulf %t75, %t76 : vector<2xf64>
-                %t78 = arith.addf %t14, %t77 : vector<2xf64>
-                %t79 = arith.addi %j_7, %c14 : index
-                %t80 = arith.addi %i_1, %c1 overflow<nsw> : index
-                %t81 = arith.muli %i_1, %t80 overflow<nsw> : index
-                %t82 = arith.shrsi %t81, %c1 exact : index
-                %t83 = arith.addi %t82, %t79 overflow<nsw> : index
-                %t84 = vector.load %b0_L[%t83] : !f64s, vector<2xf64>
-                %t85 = vector.load %b1_x[%t79] : !f64s, vector<2xf64>
-                %t86 = arith.mulf %t84, %t85 : vector<2xf64>
-                %t87 = arith.addf %t15, %t86 : vector<2xf64>
-                scf.yield %t24, %t33, %t42, %t51, %t60, %t69, %t78, %t87 : vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>
+              %t5 = arith.andi %t4, %c15 : index
+              %t6 = arith.subi %t4, %t5 overflow<nsw> : index
+              %t7 = arith.addi %c0, %t6 overflow<nsw> : index
+              %t16:8 = scf.for %j_17 = %c0 to %t7 step %c16 iter_args(%t8 = %v2xf64_, %t9 = %v2xf64_, %t10 = %v2xf64_, %t11 = %v2xf64_, %t12 = %v2xf64_, %t13 = %v2xf64_, %t14 = %v2xf64_, %t15 = %v2xf64_) -> (vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>) {
+                %t18 = arith.addi %i_1, %c1 overflow<nsw> : index
+                %t19 = arith.muli %i_1, %t18 overflow<nsw> : index
+                %t20 = arith.shrsi %t19, %c1 exact : index
+                %t21 = arith.addi %t20, %j_17 overflow<nsw> : index
+                %t22 = vector.load %b0_L[%t21] : !f64s, vector<2xf64>
+                %t23 = vector.load %b1_x[%j_17] : !f64s, vector<2xf64>
+                %t24 = arith.mulf %t22, %t23 : vector<2xf64>
+                %t25 = arith.addf %t8, %t24 : vector<2xf64>
+                %t26 = arith.addi %j_17, %c2 overflow<nsw> : index
+                %t27 = arith.addi %i_1, %c1 overflow<nsw> : index
+                %t28 = arith.muli %i_1, %t27 overflow<nsw> : index
+                %t29 = arith.shrsi %t28, %c1 exact : index
+                %t30 = arith.addi %t29, %t26 overflow<nsw> : index
+                %t31 = vector.load %b0_L[%t30] : !f64s, vector<2xf64>
+                %t32 = vector.load %b1_x[%t26] : !f64s, vector<2xf64>
+                %t33 = arith.mulf %t31, %t32 : vector<2xf64>
+                %t34 = arith.addf %t9, %t33 : vector<2xf64>
+                %t35 = arith.addi %j_17, %c4 overflow<nsw> : index
+                %t36 = arith.addi %i_1, %c1 overflow<nsw> : index
+                %t37 = arith.muli %i_1, %t36 overflow<nsw> : index
+                %t38 = arith.shrsi %t37, %c1 exact : index
+                %t39 = arith.addi %t38, %t35 overflow<nsw> : index
+                %t40 = vector.load %b0_L[%t39] : !f64s, vector<2xf64>
+                %t41 = vector.load %b1_x[%t35] : !f64s, vector<2xf64>
+                %t42 = arith.mulf %t40, %t41 : vector<2xf64>
+                %t43 = arith.addf %t10, %t42 : vector<2xf64>
+                %t44 = arith.addi %j_17, %c6 overflow<nsw> : index
+                %t45 = arith.addi %i_1, %c1 overflow<nsw> : index
+                %t46 = arith.muli %i_1, %t45 overflow<nsw> : index
+                %t47 = arith.shrsi %t46, %c1 exact : index
+                %t48 = arith.addi %t47, %t44 overflow<nsw> : index
+                %t49 = vector.load %b0_L[%t48] : !f64s, vector<2xf64>
+                %t50 = vector.load %b1_x[%t44] : !f64s, vector<2xf64>
+                %t51 = arith.mulf %t49, %t50 : vector<2xf64>
+                %t52 = arith.addf %t11, %t51 : vector<2xf64>
+                %t53 = arith.addi %j_17, %c8 overflow<nsw> : index
+                %t54 = arith.addi %i_1, %c1 overflow<nsw> : index
+                %t55 = arith.muli %i_1, %t54 overflow<nsw> : index
+                %t56 = arith.shrsi %t55, %c1 exact : index
+                %t57 = arith.addi %t56, %t53 overflow<nsw> : index
+                %t58 = vector.load %b0_L[%t57] : !f64s, vector<2xf64>
+                %t59 = vector.load %b1_x[%t53] : !f64s, vector<2xf64>
+                %t60 = arith.mulf %t58, %t59 : vector<2xf64>
+                %t61 = arith.addf %t12, %t60 : vector<2xf64>
+                %t62 = arith.addi %j_17, %c10 overflow<nsw> : index
+                %t63 = arith.addi %i_1, %c1 overflow<nsw> : index
+                %t64 = arith.muli %i_1, %t63 overflow<nsw> : index
+                %t65 = arith.shrsi %t64, %c1 exact : index
+                %t66 = arith.addi %t65, %t62 overflow<nsw> : index
+                %t67 = vector.load %b0_L[%t66] : !f64s, vector<2xf64>
+                %t68 = vector.load %b1_x[%t62] : !f64s, vector<2xf64>
+                %t69 = arith.mulf %t67, %t68 : vector<2xf64>
+                %t70 = arith.addf %t13, %t69 : vector<2xf64>
+                %t71 = arith.addi %j_17, %c12 overflow<nsw> : index
+                %t72 = arith.addi %i_1, %c1 overflow<nsw> : index
+                %t73 = arith.muli %i_1, %t72 overflow<nsw> : index
+                %t74 = arith.shrsi %t73, %c1 exact : index
+                %t75 = arith.addi %t74, %t71 overflow<nsw> : index
+                %t76 = vector.load %b0_L[%t75] : !f64s, vector<2xf64>
+                %t77 = vector.load %b1_x[%t71] : !f64s, vector<2xf64>
+                %t78 = arith.mulf %t76, %t77 : vector<2xf64>
+                %t79 = arith.addf %t14, %t78 : vector<2xf64>
+                %t80 = arith.addi %j_17, %c14 overflow<nsw> : index
+                %t81 = arith.addi %i_1, %c1 overflow<nsw> : index
+                %t82 = arith.muli %i_1, %t81 overflow<nsw> : index
+                %t83 = arith.shrsi %t82, %c1 exact : index
+                %t84 = arith.addi %t83, %t80 overflow<nsw> : index
+                %t85 = vector.load %b0_L[%t84] : !f64s, vector<2xf64>
+                %t86 = vector.load %b1_x[%t80] : !f64s, vector<2xf64>
+                %t87 = arith.mulf %t85, %t86 : vector<2xf64>
+                %t88 = arith.addf %t15, %t87 : vector<2xf64>
+                scf.yield %t25, %t34, %t43, %t52, %t61, %t70, %t79, %t88 : vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>
               }
-              %t88 = arith.addf %t16#0, %t16#4 : vector<2xf64>
-              %t89 = arith.addf %t16#1, %t16#5 : vector<2xf64>
-              %t90 = arith.addf %t16#2, %t16#6 : vector<2xf64>
-              %t91 = arith.addf %t16#3, %t16#7 : vector<2xf64>
-              %t92 = arith.addf %t88, %t90 : vector<2xf64>
+              %t89 = arith.addf %t16#0, %t16#4 : vector<2xf64>
+              %t90 = arith.addf %t16#1, %t16#5 : vector<2xf64>
+              %t91 = arith.addf %t16#2, %t16#6 : vector<2xf64>
+              %t92 = arith.addf %t16#3, %t16#7 : vector<2xf64>
               %t93 = arith.addf %t89, %t91 : vector<2xf64>
-              %t94 = arith.addf %t92, %t93 : vector<2xf64>
-              %t95 = arith.andi %t4, %cm2 : index
-              %t96 = arith.addi %c0, %t95 : index
-              %t99 = scf.for %j_97 = %t6 to %t96 step %c2 iter_args(%t98 = %t94) -> (vector<2xf64>) {
-                %t100 = arith.addi %i_1, %c1 overflow<nsw> : index
-                %t101 = arith.muli %i_1, %t100 overflow<nsw> : index
-                %t102 = arith.shrsi %t101, %c1 exact : index
-                %t103 = arith.addi %t102, %j_97 overflow<nsw> : index
-                %t104 = vector.load %b0_L[%t103] : !f64s, vector<2xf64>
-                %t105 = vector.load %b1_x[%j_97] : !f64s, vector<2xf64>
-                %t106 = arith.mulf %t104, %t105 : vector<2xf64>
-                %t107 = arith.addf %t98, %t106 : vector<2xf64>
-                scf.yield %t107 : vector<2xf64>
+              %t94 = arith.addf %t90, %t92 : vector<2xf64>
+              %t95 = arith.addf %t93, %t94 : vector<2xf64>
+              %t96 = arith.andi %t4, %c1 : index
+              %t97 = arith.subi %t4, %t96 overflow<nsw> : index
+              %t98 = arith.addi %c0, %t97 overflow<nsw> : index
+              %t100 = scf.for %j_101 = %t7 to %t98 step %c2 iter_args(%t99 = %t95) -> (vector<2xf64>) {
+                %t102 = arith.addi %i_1, %c1 overflow<nsw> : index
+                %t103 = arith.muli %i_1, %t102 overflow<nsw> : index
+                %t104 = arith.shrsi %t103, %c1 exact : index
+                %t105 = arith.addi %t104, %j_101 overflow<nsw> : index
+                %t106 = vector.load %b0_L[%t105] : !f64s, vector<2xf64>
+                %t107 = vector.load %b1_x[%j_101] : !f64s, vector<2xf64>
+                %t108 = arith.mulf %t106, %t107 : vector<2xf64>
+                %t109 = arith.addf %t99, %t108 : vector<2xf64>
+                scf.yield %t109 : vector<2xf64>
               }
-              %t108 = arith.andi %t4, %c1 : index
-              %t109 = arith.cmpi ne, %t108, %c0 : index
-              %t110 = scf.if %t109 -> (vector<2xf64>) {
-                %t111 = vector.create_mask %t108 : vector<2xi1>
-                %t112 = arith.addi %i_1, %c1 overflow<nsw> : index
-                %t113 = arith.muli %i_1, %t112 overflow<nsw> : index
-                %t114 = arith.shrsi %t113, %c1 exact : index
-                %t115 = arith.addi %t114, %t96 overflow<nsw> : index
-                %t116 = vector.maskedload %b0_L[%t115], %t111, %v2xf64_ : !f64s, vector<2xi1>, vector<2xf64> into vector<2xf64>
-                %t117 = vector.maskedload %b1_x[%t96], %t111, %v2xf64_ : !f64s, vector<2xi1>, vector<2xf64> into vector<2xf64>
-                %t118 = arith.mulf %t116, %t117 : vector<2xf64>
-                %t119 = arith.addf %t99, %t118 : vector<2xf64>
-                %t120 = arith.select %t111, %t119, %t99 : vector<2xi1>, vector<2xf64>
-                scf.yield %t120 : vector<2xf64>
+              %t110 = arith.andi %t4, %c1 : index
+              %t111 = arith.cmpi ne, %t110, %c0 : index
+              %t112 = scf.if %t111 -> (vector<2xf64>) {
+                %t113 = vector.create_mask %t110 : vector<2xi1>
+                %t114 = arith.addi %i_1, %c1 overflow<nsw> : index
+                %t115 = arith.muli %i_1, %t114 overflow<nsw> : index
+                %t116 = arith.shrsi %t115, %c1 exact : index
+                %t117 = arith.addi %t116, %t98 overflow<nsw> : index
+                %t118 = vector.maskedload %b0_L[%t117], %t113, %v2xf64_ : !f64s, vector<2xi1>, vector<2xf64> into vector<2xf64>
+                %t119 = vector.maskedload %b1_x[%t98], %t113, %v2xf64_ : !f64s, vector<2xi1>, vector<2xf64> into vector<2xf64>
+                %t120 = arith.mulf %t118, %t119 : vector<2xf64>
+                %t121 = arith.addf %t100, %t120 : vector<2xf64>
+                %t122 = arith.select %t113, %t121, %t100 : vector<2xi1>, vector<2xf64>
+                scf.yield %t122 : vector<2xf64>
               } else {
-                scf.yield %t99 : vector<2xf64>
+                scf.yield %t100 : vector<2xf64>
               }
-              %t121 = vector.shuffle %t110, %t110 [0] : vector<2xf64>, vector<2xf64>
-              %t122 = vector.shuffle %t110, %t110 [1] : vector<2xf64>, vector<2xf64>
-              %t123 = arith.addf %t121, %t122 : vector<1xf64>
-              %t124 = vector.extract %t123[0] : f64 from vector<1xf64>
-              memref.store %t124, %b2_y[%i_1] : !f64s
+              %t123 = vector.extract %t112[0] : f64 from vector<2xf64>
+              %t124 = vector.extract %t112[1] : f64 from vector<2xf64>
+              %t125 = arith.addf %t123, %t124 : f64
+              memref.store %t125, %b2_y[%i_1] : !f64s
             }
             return
           }
@@ -271,19 +271,19 @@ fn mlir_text() {
           func.func private @matmul__body1(%i_v0: index, %s1_m: index, %s2_p: index, %b0_A: !f32s {llvm.noalias, llvm.readonly}, %b1_B: !f32s {llvm.noalias, llvm.readonly}, %b2_C: !f32s {llvm.noalias}) attributes {passthrough = ["noinline"]} {
             %f32_00000000 = arith.constant 0.0 : f32
             affine.for %j_0 = 0 to %s1_m {
-              %t1 = affine.for %k_3 = 0 to %s2_p iter_args(%t2 = %f32_00000000) -> (f32) {
+              %t2 = affine.for %k_3 = 0 to %s2_p iter_args(%t1 = %f32_00000000) -> (f32) {
                 %t4 = arith.muli %i_v0, %s2_p overflow<nsw> : index
                 %t5 = arith.addi %t4, %k_3 overflow<nsw> : index
                 %t6 = memref.load %b0_A[%t5] : !f32s
                 %t7 = arith.muli %k_3, %s1_m overflow<nsw> : index
                 %t8 = arith.addi %t7, %j_0 overflow<nsw> : index
                 %t9 = memref.load %b1_B[%t8] : !f32s
-                %t10 = llvm.intr.fma(%t6, %t9, %t2) : (f32, f32, f32) -> f32
+                %t10 = llvm.intr.fma(%t6, %t9, %t1) : (f32, f32, f32) -> f32
                 affine.yield %t10 : f32
               }
               %t11 = arith.muli %i_v0, %s1_m overflow<nsw> : index
               %t12 = arith.addi %t11, %j_0 overflow<nsw> : index
-              memref.store %t1, %b2_C[%t12] : !f32s
+              memref.store %t2, %b2_C[%t12] : !f32s
             }
             return
           }
