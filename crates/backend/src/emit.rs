@@ -272,7 +272,7 @@ impl<'m, 'u> Writer<'m, 'u> {
             Stmt::Store(_) => Err(self.invalid(format_args!("a store is left"))),
             Stmt::For(inner) if inner.mark.is_parallel() => self.parallel(inner),
             Stmt::For(inner) => self.sequential(inner),
-            Stmt::Share(_) => Err(self.invalid(format_args!("a partitioned range is left"))),
+            Stmt::Partitioned(_) => Err(self.invalid(format_args!("a partitioned range is left"))),
             Stmt::Partial(_) => Err(self.invalid(format_args!("sums in parts are left"))),
             Stmt::While(inner) => self.while_loop(inner),
             Stmt::CoIter(_) => Err(self.invalid(format_args!("a walk over coordinates is left"))),

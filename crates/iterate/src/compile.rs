@@ -17,8 +17,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dastac_loops::linear::Facts;
 use dastac_loops::{
-    Case, CoIter, Condition, For, Function, Index, Mark, Mode, Module, Share, Stmt, Store,
-    StoreMode, Sum, Value, VarId, While, passes,
+    Case, CoIter, Condition, For, Function, Index, Mark, Mode, Module, PartitionedRange, Stmt,
+    Store, StoreMode, Sum, Value, VarId, While, passes,
 };
 
 use super::assemble::ResultMode;
@@ -384,8 +384,8 @@ impl Builder<'_> {
                 let body =
                     self.walk(depth, iterator, &part, (&states, &sets), (&sparse, points))?;
                 let (lower, upper, step, work) = (range.lower, range.upper, 1, None);
-                let share = Share { begin, end, lower, upper, step, work, body };
-                Ok(vec![Stmt::Share(share)])
+                let share = PartitionedRange { begin, end, lower, upper, step, work, body };
+                Ok(vec![Stmt::Partitioned(share)])
             }
         }
     }
@@ -858,7 +858,7 @@ fn guarded(conditions: Vec<Condition>, body: Vec<Stmt>) -> Vec<Stmt> {
 /// Whether there is a range in parts.
 fn is_shared(stmt: &Stmt) -> bool {
     let mut found = false;
-    stmt.visit(&mut |stmt| found |= matches!(stmt, Stmt::Share(_)));
+    stmt.visit(&mut |stmt| found |= matches!(stmt, Stmt::Partitioned(_)));
     found
 }
 

@@ -604,7 +604,7 @@ impl Stmt {
     }
 }
 
-impl Share {
+impl PartitionedRange {
     /// Where the range begins, and where it ends.
     pub fn ends(&self) -> (Index, Index) {
         let lower = self.lower.iter().cloned().reduce(Index::max);

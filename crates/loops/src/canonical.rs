@@ -82,7 +82,7 @@ impl Renumber<'_> {
                 self.names.unbind();
                 Stmt::For(For { var, lower, upper, body, ..*inner })
             }
-            Stmt::Share(inner) => {
+            Stmt::Partitioned(inner) => {
                 let (lower, upper) = self.bounds(&inner.lower, &inner.upper);
                 let (begin, end) = (self.bind(inner.begin), self.bind(inner.end));
                 self.hint(inner.begin, begin);
@@ -90,7 +90,15 @@ impl Renumber<'_> {
                 let body = self.block(&inner.body);
                 self.names.unbind();
                 self.names.unbind();
-                Stmt::Share(Share { begin, end, lower, upper, work, body, ..*inner })
+                Stmt::Partitioned(PartitionedRange {
+                    begin,
+                    end,
+                    lower,
+                    upper,
+                    work,
+                    body,
+                    ..*inner
+                })
             }
             Stmt::While(inner) => {
                 let starts: Vec<Index> =

@@ -31,7 +31,7 @@ fn block_depends(body: &[Stmt], var: VarId) -> bool {
             inner.lower.iter().chain(&inner.upper).any(|bound| bound.mentions(var))
                 || block_depends(&inner.body, var)
         }
-        Stmt::Share(inner) => {
+        Stmt::Partitioned(inner) => {
             inner.lower.iter().chain(&inner.upper).any(|bound| bound.mentions(var))
                 || block_depends(&inner.body, var)
         }
@@ -107,7 +107,7 @@ impl Counter<'_> {
                 Some(self.range(range, bounds, |counter| counter.block(&inner.body))?.0)
             }
             // The same in any number of parts: in one.
-            Stmt::Share(inner) => {
+            Stmt::Partitioned(inner) => {
                 let vars = |var: VarId| self.vars.get(var.0 as usize).copied().flatten();
                 let range =
                     eval_range(&inner.lower, &inner.upper, &Env::new(self.symbols, &vars)).ok()?;

@@ -432,7 +432,7 @@ impl<'a> Machine<'a> {
                 self.parallel.truncate(depth);
                 Ok(())
             }
-            Stmt::Share(inner) => self.share(inner),
+            Stmt::Partitioned(inner) => self.share(inner),
             Stmt::Partial(inner) => self.partial(inner),
             Stmt::While(inner) => self.while_loop(inner),
             Stmt::CoIter(inner) => self.coiter(inner),
@@ -464,7 +464,7 @@ impl<'a> Machine<'a> {
     }
 
     /// In three parts, if there are enough iterations. How much work they are is for machines.
-    fn share(&mut self, share: &Share) -> Result<(), InterpError> {
+    fn share(&mut self, share: &PartitionedRange) -> Result<(), InterpError> {
         if share.lower.is_empty() || share.upper.is_empty() {
             return Err(InterpError::Invalid("a range has no bounds"));
         }

@@ -5,10 +5,10 @@
 //! - Loop bounds and conditions make no selections. Where they are quasi-affine in enclosing variables and symbols (sums, products with a
 //!   constant, floor division, exact division and remainder by a positive constant, minimum and maximum), the back end makes affine loops and
 //!   conditionals of them. Buffer subscripts may be any [`Index`] (quasi-polynomials, selections between pieces).
-//! - A variable is bound by exactly one enclosing [`For`], [`Share`], [`Partial`], [`Team`], [`While`], [`CoIter`],
+//! - A variable is bound by exactly one enclosing [`For`], [`PartitionedRange`], [`Partial`], [`Team`], [`While`], [`CoIter`],
 //!   [`Let`] or [`Sum`], or is an integer parameter of its function, and is used only inside of what binds it.
 //! - Iterations of a [`Mark::Parallel`] or [`Mark::Unrolled`] loop write disjoint elements, and so do the parts of a
-//!   [`Share`] and the threads of a [`Team`]; those of a [`Partial`] too, but for its workspace. They may stand
+//!   [`PartitionedRange`] and the threads of a [`Team`]; those of a [`Partial`] too, but for its workspace. They may stand
 //!   anywhere: of those inside of each other the outermost is shared out among threads.
 //! - A [`Mark::Unrolled`] loop has a number of iterations that is known where its bounds are compared as linear combinations.
 //! - Functions call [`Private`] ones only, and none calls itself, not even through others.
@@ -143,7 +143,7 @@ pub enum Stmt {
     /// A counted loop.
     For(For),
     /// A range in parts, for several threads.
-    Share(Share),
+    Partitioned(PartitionedRange),
     /// Sums over a range in parts, each with results of its own.
     Partial(Partial),
     /// Statements that several threads execute, each for a part of the work.
@@ -205,11 +205,11 @@ pub struct For {
     pub body: Vec<Stmt>,
 }
 
-/// `share begin, end = max(lower..) to min(upper..) step step by work { body }`: the range is cut into parts of about equal work, in any number, and the
+/// `partition begin, end = max(lower..) to min(upper..) step step by work { body }`: the range is cut into parts of about equal work, in any number, and the
 /// body executed for each, in any order and at the same time; `begin` and `end` (exclusive) are the part's. An empty range has no parts; a part may be empty.
 /// Without `by work` parts have about equally many iterations.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Share {
+pub struct PartitionedRange {
     /// The variable for where a part begins.
     pub begin: VarId,
     /// The variable for where it ends.

@@ -249,7 +249,7 @@ impl Facts {
     }
 
     /// Learns where the parts of a shared range are.
-    pub fn assume_share(&mut self, share: &Share) {
+    pub fn assume_partitioned(&mut self, share: &PartitionedRange) {
         let (begin, end) = (Index::Var(share.begin), Index::Var(share.end));
         let (mut lowers, mut uppers) = (Vec::new(), Vec::new());
         share.lower.iter().for_each(|bound| flatten_max(bound, &mut lowers));
@@ -382,8 +382,8 @@ pub(crate) trait Within {
                 self.facts().assume_range(inner.var, &inner.lower, &inner.upper);
                 self.block(&mut inner.body);
             }
-            Stmt::Share(inner) => {
-                self.facts().assume_share(inner);
+            Stmt::Partitioned(inner) => {
+                self.facts().assume_partitioned(inner);
                 self.block(&mut inner.body);
             }
             Stmt::If(inner) => {

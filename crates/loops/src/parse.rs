@@ -429,7 +429,7 @@ impl<'a> Parser<'a> {
                 self.scope.pop();
                 Ok(Stmt::For(For { var, lower, upper, step, mark, body }))
             }
-            Token::Name("share") if !store => {
+            Token::Name("partition") if !store => {
                 self.advance();
                 self.share()
             }
@@ -549,7 +549,7 @@ impl<'a> Parser<'a> {
         let body = self.block()?;
         self.scope.pop();
         self.scope.pop();
-        Ok(Stmt::Share(Share { begin, end, lower, upper, step, work, body }))
+        Ok(Stmt::Partitioned(PartitionedRange { begin, end, lower, upper, step, work, body }))
     }
 
     /// A call of a function that is known by its place in the list of those that are called, until all are read.

@@ -386,8 +386,8 @@ impl Printer<'_> {
                 self.hint(inner.var);
                 self.out.push_str(" {");
             }
-            Stmt::Share(inner) => {
-                self.out.push_str("share ");
+            Stmt::Partitioned(inner) => {
+                self.out.push_str("partition ");
                 let start = self.out.len();
                 self.bounds(&inner.lower, &inner.upper, inner.step);
                 let (begin, end) = (self.names.bind(inner.begin), self.names.bind(inner.end));
@@ -557,7 +557,7 @@ impl Printer<'_> {
         self.out.push('\n');
         match stmt {
             Stmt::For(inner) => self.inside(&inner.body, 1, depth),
-            Stmt::Share(inner) => self.inside(&inner.body, 2, depth),
+            Stmt::Partitioned(inner) => self.inside(&inner.body, 2, depth),
             Stmt::Workspace(inner) => self.inside(&inner.body, 0, depth),
             Stmt::Team(inner) => self.inside(&inner.body, 2, depth),
             Stmt::Let(inner) => self.inside(&inner.body, 1, depth),

@@ -122,7 +122,7 @@ impl Random {
                 self.scope = scope;
                 let body = self.block(depth - 1, false);
                 self.scope.truncate(self.scope.len() - 2);
-                Stmt::Share(Share { begin, end, lower, upper, step, work, body })
+                Stmt::Partitioned(PartitionedRange { begin, end, lower, upper, step, work, body })
             }
             11 => {
                 let starts = [self.index(1), self.index(1)];

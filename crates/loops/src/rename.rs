@@ -87,7 +87,7 @@ impl Stmt {
     pub fn binds(&self) -> Vec<VarId> {
         match self {
             Stmt::For(inner) => vec![inner.var],
-            Stmt::Share(inner) => vec![inner.begin, inner.end],
+            Stmt::Partitioned(inner) => vec![inner.begin, inner.end],
             Stmt::Partial(inner) => vec![inner.begin, inner.end, inner.shift],
             Stmt::Team(inner) => vec![inner.part, inner.parts],
             Stmt::While(inner) => inner.vars.iter().map(|(var, _)| *var).collect(),
@@ -106,7 +106,7 @@ impl Stmt {
     fn binders(&mut self) -> Vec<&mut VarId> {
         match self {
             Stmt::For(inner) => vec![&mut inner.var],
-            Stmt::Share(inner) => vec![&mut inner.begin, &mut inner.end],
+            Stmt::Partitioned(inner) => vec![&mut inner.begin, &mut inner.end],
             Stmt::Partial(inner) => vec![&mut inner.begin, &mut inner.end, &mut inner.shift],
             Stmt::Team(inner) => vec![&mut inner.part, &mut inner.parts],
             Stmt::While(inner) => inner.vars.iter_mut().map(|(var, _)| var).collect(),

@@ -135,7 +135,7 @@ fn described(stmts: &[Stmt]) -> (BTreeSet<BufferId>, Body) {
 }
 
 /// A range in parts as one part.
-fn whole(share: Share) -> Stmt {
+fn whole(share: PartitionedRange) -> Stmt {
     let first = share.lower.into_iter().reduce(Index::max).unwrap_or(Index::Const(0));
     let end = share.upper.into_iter().reduce(Index::min).unwrap_or(Index::Const(0));
     let part = |stmt: Stmt| stmt.substitute(share.begin, &first).substitute(share.end, &end);
@@ -163,7 +163,7 @@ impl Counter<'_> {
         let mut result = Vec::new();
         for stmt in body {
             let mut stmt = match stmt {
-                Stmt::Share(share) => whole(share),
+                Stmt::Partitioned(share) => whole(share),
                 stmt => stmt,
             };
             let inside = match &mut stmt {
@@ -316,7 +316,7 @@ mod tests {
     #[test]
     fn a_range_that_is_shared_is_one_part() {
         let text = "module(N)\nbuffer y : f64[N]\n\
-                    func f(out y) { share b, e = 2 to N by e { for i = b to e { y[i] = 1.0 } } }";
+                    func f(out y) { partition b, e = 2 to N by e { for i = b to e { y[i] = 1.0 } } }";
         for (n, trips) in [(7, 5), (2, 0), (0, 0)] {
             let mut module = parse(text).unwrap();
             assert_eq!(count_trips(&mut module, "f").map(|all| all.len()), Ok(1));

@@ -349,7 +349,7 @@ impl<'a> Verifier<'a> {
                 self.scope.pop();
                 self.instances = outer;
             }
-            Stmt::Share(inner) => {
+            Stmt::Partitioned(inner) => {
                 self.range(&inner.lower, &inner.upper, inner.step);
                 self.bind(inner.end);
                 if let Some(work) = &inner.work {
@@ -770,8 +770,8 @@ mod tests {
             "A[N / 0] = 1.0",
             "for i = select(N < M, 0, 1) to N { }",
             "parallel i = 0 to N { parallel j = i to i + 2 { unroll k = j to i { } } }",
-            "share a, b = 0 to N step 0 by b * a { }",
-            "share a, b = 0 to N step 2 by select(b < 3, 0, b) { A[b] = 0.0 }",
+            "partition a, b = 0 to N step 0 by b * a { }",
+            "partition a, b = 0 to N step 2 by select(b < 3, 0, b) { A[b] = 0.0 }",
             "with A of N { }",
             "with C of N { with C of N + M { C[0] = 1.0 } }",
             "with C of N { } A[0] = C[0]",
@@ -793,9 +793,9 @@ mod tests {
             function `f`: `A[N / 0] = 1.0`: the divisor 0 is not positive
             function `f`: `for i = select(N < M, 0, 1) to N`: `select(N < M, 0, 1)` selects, in a bound or condition
             function `f`: `unroll k = j to i`: the number of iterations of an unrolled loop is not a small constant
-            function `f`: `share a, b = 0 to N step 0 by b * a`: the step 0 is not positive
-            function `f`: `share a, b = 0 to N step 0 by b * a`: variable `a` is not bound here
-            function `f`: `share a, b = 0 to N step 2 by select(b < 3, 0, b)`: `select(b < 3, 0, b)` selects, in a bound or condition
+            function `f`: `partition a, b = 0 to N step 0 by b * a`: the step 0 is not positive
+            function `f`: `partition a, b = 0 to N step 0 by b * a`: variable `a` is not bound here
+            function `f`: `partition a, b = 0 to N step 2 by select(b < 3, 0, b)`: `select(b < 3, 0, b)` selects, in a bound or condition
             function `f`: `with A of N`: buffer `A` cannot be a workspace here: it is in use
             function `f`: `with C of N + M`: buffer `C` cannot be a workspace here: it is in use
             function `f`: `A[0] = C[0]`: buffer `C` is not an argument

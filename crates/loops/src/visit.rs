@@ -356,7 +356,7 @@ impl Stmt {
     pub fn bodies(&self) -> Vec<&[Stmt]> {
         match self {
             Stmt::For(inner) => vec![&inner.body],
-            Stmt::Share(inner) => vec![&inner.body],
+            Stmt::Partitioned(inner) => vec![&inner.body],
             Stmt::Partial(inner) => vec![&inner.body, &inner.finish],
             Stmt::Team(inner) => vec![&inner.body],
             Stmt::While(inner) => vec![&inner.body, &inner.after],
@@ -373,7 +373,7 @@ impl Stmt {
     pub fn bodies_mut(&mut self) -> Vec<&mut Vec<Stmt>> {
         match self {
             Stmt::For(inner) => vec![&mut inner.body],
-            Stmt::Share(inner) => vec![&mut inner.body],
+            Stmt::Partitioned(inner) => vec![&mut inner.body],
             Stmt::Partial(inner) => vec![&mut inner.body, &mut inner.finish],
             Stmt::Team(inner) => vec![&mut inner.body],
             Stmt::While(inner) => vec![&mut inner.body, &mut inner.after],
@@ -407,7 +407,7 @@ impl Stmt {
             Stmt::For(inner) => {
                 inner.lower.iter().chain(&inner.upper).for_each(|bound| bound.visit(f));
             }
-            Stmt::Share(inner) => {
+            Stmt::Partitioned(inner) => {
                 inner.lower.iter().chain(&inner.upper).for_each(|bound| bound.visit(f));
                 inner.work.iter().for_each(|work| work.visit(f));
             }
@@ -461,7 +461,7 @@ impl Stmt {
                 mark: inner.mark,
                 body: block(&inner.body),
             }),
-            Stmt::Share(inner) => Stmt::Share(Share {
+            Stmt::Partitioned(inner) => Stmt::Partitioned(PartitionedRange {
                 begin: inner.begin,
                 end: inner.end,
                 lower: inner.lower.iter().map(|bound| bound.rebuild(leaf)).collect(),

@@ -49,7 +49,7 @@ pub(crate) fn in_lanes(function: &Function, body: &[Stmt], name: &str) -> bool {
                 let around = if known { Some(inner.var) } else { around };
                 all(function, &inner.body, name, around)
             }
-            Stmt::Share(inner) => all(function, &inner.body, name, around),
+            Stmt::Partitioned(inner) => all(function, &inner.body, name, around),
             Stmt::Team(_)
             | Stmt::Call(_)
             | Stmt::Register(_)

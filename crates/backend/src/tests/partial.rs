@@ -11,7 +11,7 @@ buffer D : ELEMENT[N + 1]
 buffer D.parts : ELEMENT[max(3, N + 1)]
 func f(out A, in B, out D) {
   partial b, e = 0 to M step 2 in 5 if M >= 4 with A as A.parts at s from 0 of N * N {
-    share ib, ie = 0 to N step 2 by ie {
+    partition ib, ie = 0 to N step 2 by ie {
       parallel i = ib to ie {
         parallel j = 0 to N { A.parts[N * i + j + s] = sum(x = b to e) B[M * i + x] * B[M * j + x] }
       }

@@ -184,7 +184,7 @@ impl Printer<'_> {
                     self.line("}");
                 }
                 // All in one part.
-                Stmt::Share(share) => {
+                Stmt::Partitioned(share) => {
                     let begin = self.bound(&share.lower, "greatest");
                     let end = self.bound(&share.upper, "least");
                     let (first, last) = (self.var(share.begin), self.var(share.end));

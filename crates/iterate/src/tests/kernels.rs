@@ -503,7 +503,7 @@ fn kernels_look_as_they_should() {
               b0[i * p1 + j] = 0.0
             }
           }
-          share begin, end = 0 to p0 {
+          partition begin, end = 0 to p0 {
             coiter i = begin to end over pi = b4[0] to b4[1] at b5[pi] {
               case pi {
                 coiter j = 0 to p1 over pj = b1[i] to b1[i + 1] at b2[pj] within, pj_1 = b6[pi] to b6[pi + 1] at b7[pj_1] within {
@@ -540,7 +540,7 @@ fn kernels_look_as_they_should() {
           parallel i = 0 to p0 {
             b0[i] = 0.0
           }
-          share begin, end = 0 to p0 {
+          partition begin, end = 0 to p0 {
             coiter i = begin to end over pi = b1[0] to b1[1] at b2[pi] width p1 {
               case pi {
                 coiter j = 0 to p1 over pj = pi to b1[1] at b2[pj] - i above {
@@ -581,7 +581,7 @@ fn kernels_look_as_they_should() {
               b0[i * p1 + j] = 0.0
             }
           }
-          share begin, end = 0 to p0 {
+          partition begin, end = 0 to p0 {
             coiter i = begin to end over pi = b1[0] to b1[1] at b2[pi] width p2 {
               case pi {
                 coiter k = 0 to p2 over pk = pi to b1[1] at b2[pk] - i above {
@@ -611,7 +611,7 @@ fn kernels_look_as_they_should() {
               b0[i * p1 + j] = 0.0
             }
           }
-          share begin, end = 0 to p0 {
+          partition begin, end = 0 to p0 {
             coiter i = begin to end over pi = b1[0] to b1[1] at b2[pi] width p2 {
               case pi {
                 with b7 of p2 {

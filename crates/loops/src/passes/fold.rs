@@ -100,16 +100,18 @@ impl Fold {
                 }
                 vec![Stmt::For(For { lower, upper, body, ..*inner })]
             }
-            Stmt::Share(inner) => {
+            Stmt::Partitioned(inner) => {
                 let (lower, upper) = self.bounds(&inner.lower, &inner.upper);
                 let work = inner.work.as_ref().map(|work| self.index(work));
-                let share = Share { lower, upper, work, body: Vec::new(), ..*inner };
-                let body =
-                    self.under(|facts| facts.assume_share(&share), |fold| fold.block(&inner.body));
+                let share = PartitionedRange { lower, upper, work, body: Vec::new(), ..*inner };
+                let body = self.under(
+                    |facts| facts.assume_partitioned(&share),
+                    |fold| fold.block(&inner.body),
+                );
                 if body.is_empty() {
                     return Vec::new();
                 }
-                vec![Stmt::Share(Share { body, ..share })]
+                vec![Stmt::Partitioned(PartitionedRange { body, ..share })]
             }
             Stmt::While(inner) => vec![Stmt::While(While {
                 vars: inner.vars.iter().map(|(var, start)| (*var, self.index(start))).collect(),

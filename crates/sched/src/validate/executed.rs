@@ -101,7 +101,7 @@ impl<'a> Reader<'a, '_> {
                 self.block(&inner.body, &around, &path)
             }
             // Nests are proven before they are shared out.
-            Stmt::Share(_) | Stmt::Partial(_) => Err("a range in parts".into()),
+            Stmt::Partitioned(_) | Stmt::Partial(_) => Err("a range in parts".into()),
             Stmt::Workspace(_) | Stmt::Let(_) => Err("memory of its own".into()),
             Stmt::Team(_) | Stmt::Call(_) | Stmt::While(_) | Stmt::CoIter(_) => {
                 Err("a walk over positions".into())

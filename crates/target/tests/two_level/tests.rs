@@ -165,7 +165,7 @@ fn what_it_refuses() {
         "module()\nbuffer A : f32[1]\nbuffer W : f32[65] in scratchpad\nfunc f(out A) { with W of 65 { A[0] = 1.0 } }",
         "module()\nbuffer A : f32[9]\nfunc f(out A) { parallel(blocks) i = 0 to 9 { A[i] = 1.0 } }",
         "module()\nbuffer A : f32[9]\nfunc f(out A) { parallel i = 0 to 9 { A[i] = 1.0 } }",
-        "module()\nbuffer A : f32[9]\nfunc f(out A) { share b, e = 0 to 9 { A[b] = 1.0 } }",
+        "module()\nbuffer A : f32[9]\nfunc f(out A) { partition b, e = 0 to 9 { A[b] = 1.0 } }",
         "module()\nbuffer A : f32[9]\nfunc f(in A) { A[1] = 1.0 }",
     ];
     expect![[r#"

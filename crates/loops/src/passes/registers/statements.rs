@@ -63,7 +63,7 @@ impl Lowering<'_> {
         };
         match stmt {
             Stmt::For(inner) => !inner.lower.iter().chain(&inner.upper).any(varies),
-            Stmt::Share(inner) => !inner.lower.iter().chain(&inner.upper).any(varies),
+            Stmt::Partitioned(inner) => !inner.lower.iter().chain(&inner.upper).any(varies),
             Stmt::If(inner) => {
                 let first = self.instances.first().map(|first| holds_at(&inner.condition, first));
                 let holds = |other: &Instance| Some(holds_at(&inner.condition, other));
@@ -97,7 +97,7 @@ impl Lowering<'_> {
                 body: self.inside(&inner.body)?,
                 ..*inner
             }),
-            Stmt::Share(inner) => Stmt::Share(Share {
+            Stmt::Partitioned(inner) => Stmt::Partitioned(PartitionedRange {
                 lower: self.all_here(&inner.lower),
                 upper: self.all_here(&inner.upper),
                 work: inner.work.as_ref().map(|work| self.here(work)),

@@ -4,7 +4,7 @@
 //! `parallel i = 0 to N { for j = 0 to N { A[i * N + j] = 0.0 } }`;
 //! `for i = 0 to N { parallel p = pos[i] to pos[i + 1] { .. } }`, a loop over a few positions for each of many rows ->
 //! `for i = 0 to N { for p = pos[i] to pos[i + 1] { .. } }`;
-//! on a machine without threads all loops run in order, and `share a, b = 0 to N { .. }` becomes
+//! on a machine without threads all loops run in order, and `partition a, b = 0 to N { .. }` becomes
 //! `if 0 < N { .. }` with `0` for `a` and `N` for `b`.
 
 use crate::ir::*;
@@ -61,7 +61,7 @@ impl Place {
             }
             // What comes after the loop is executed once.
             Stmt::While(_) => [Place { inside: true, ordered: true }, self],
-            Stmt::Share(_) | Stmt::Team(_) | Stmt::CoIter(_) => both(shared_out),
+            Stmt::Partitioned(_) | Stmt::Team(_) | Stmt::CoIter(_) => both(shared_out),
             Stmt::Partial(_) => [shared_out, self],
             Stmt::Workspace(_) | Stmt::Let(_) | Stmt::If(_) => both(self),
             Stmt::Call(_) | Stmt::Register(_) | Stmt::Store(_) => both(self),
@@ -96,14 +96,14 @@ fn resolve(body: &mut [Stmt], place: Place) {
             Stmt::For(inner) if inner.mark == Mark::THREADS && !place.shares_out(inner) => {
                 inner.mark = Mark::Sequential;
             }
-            Stmt::Share(share) if place.inside => *stmt = whole(share),
+            Stmt::Partitioned(share) if place.inside => *stmt = whole(share),
             _ => {}
         }
     }
 }
 
 /// A range as one part.
-fn whole(share: &Share) -> Stmt {
+fn whole(share: &PartitionedRange) -> Stmt {
     let (lower, upper) = share.ends();
     let body = share.body.iter();
     let body = body.map(|stmt| stmt.substitute(share.begin, &lower).substitute(share.end, &upper));

@@ -65,8 +65,8 @@ pub const PASSES: &[Pass] = &[
         name: "spare-threads",
         about: "execute ranges with little work in one part, without waking threads",
         example: Example {
-            before: "share a, b = 0 to N by 2 * b { call f__body1(a, b) on A }",
-            after: "if 0 < N { if 2 * N < 16384 { call f__body1(0, N) on A } else { share .. } }",
+            before: "partition a, b = 0 to N by 2 * b { call f__body1(a, b) on A }",
+            after: "if 0 < N { if 2 * N < 16384 { call f__body1(0, N) on A } else { partition .. } }",
         },
         run: spare::run,
     },
@@ -74,7 +74,7 @@ pub const PASSES: &[Pass] = &[
         name: "partition",
         about: "turn partitioned ranges into teams of threads that look for their parts",
         example: Example {
-            before: "share a, b = 0 to N by w(b) { call f__body1(a, b) on A }",
+            before: "partition a, b = 0 to N by w(b) { call f__body1(a, b) on A }",
             after: "if 0 < N { team part in parts { while low = 0, high = N if low < high { } then .. after { .. } } }",
         },
         run: partition::run,

@@ -20,7 +20,7 @@ pub(crate) fn run(module: &mut Module, _: &Context<'_>) {
         rewrite_all(&mut body, &mut |stmt| {
             let (vars, uneven) = match stmt {
                 Stmt::For(inner) if inner.mark == Mark::THREADS => (vec![inner.var], uneven(inner)),
-                Stmt::Share(inner) => (vec![inner.begin, inner.end], false),
+                Stmt::Partitioned(inner) => (vec![inner.begin, inner.end], false),
                 _ => return,
             };
             for body in stmt.bodies_mut() {
@@ -107,7 +107,7 @@ pub(super) fn has_loop(body: &[Stmt]) -> bool {
     for stmt in body {
         stmt.visit(&mut |stmt| {
             found |= match stmt {
-                Stmt::For(_) | Stmt::Share(_) | Stmt::Partial(_) | Stmt::Team(_) => true,
+                Stmt::For(_) | Stmt::Partitioned(_) | Stmt::Partial(_) | Stmt::Team(_) => true,
                 Stmt::While(_) | Stmt::CoIter(_) | Stmt::Call(_) | Stmt::Register(_) => true,
                 Stmt::Workspace(_) | Stmt::Let(_) | Stmt::If(_) | Stmt::Store(_) => false,
             }
@@ -127,7 +127,7 @@ fn uneven(parallel: &For) -> bool {
             Stmt::If(inner) => found |= inner.condition.mentions(parallel.var),
             Stmt::While(_) | Stmt::Let(_) => found = true,
             Stmt::Workspace(inner) => found |= inner.size.mentions(parallel.var),
-            Stmt::Share(_) | Stmt::Partial(_) | Stmt::Team(_) | Stmt::Call(_) => {}
+            Stmt::Partitioned(_) | Stmt::Partial(_) | Stmt::Team(_) | Stmt::Call(_) => {}
             Stmt::CoIter(_) | Stmt::Register(_) | Stmt::Store(_) => {}
         });
         stmt.visit_values(&mut |value| found |= value.mentions_in_ranges(parallel.var));

@@ -1,6 +1,6 @@
 //! Partitioned ranges as teams of threads, each of which finds a part of equal work by bisection.
 //!
-//! Before -> after: `share a, b = 0 to N step 4 by w(b) { call f(a, b) on A }` ->
+//! Before -> after: `partition a, b = 0 to N step 4 by w(b) { call f(a, b) on A }` ->
 //! ```text
 //! if 0 < N {
 //!   team t in n {
@@ -22,7 +22,7 @@ pub(crate) fn run(module: &mut Module, _: &Context<'_>) {
     for function in &mut module.functions {
         let mut body = std::mem::take(&mut function.body);
         rewrite_all(&mut body, &mut |stmt| {
-            if let Stmt::Share(share) = stmt {
+            if let Stmt::Partitioned(share) = stmt {
                 *stmt = team(share, function);
             }
         });
@@ -30,7 +30,7 @@ pub(crate) fn run(module: &mut Module, _: &Context<'_>) {
     }
 }
 
-fn team(share: &Share, function: &mut Function) -> Stmt {
+fn team(share: &PartitionedRange, function: &mut Function) -> Stmt {
     let (lower, upper) = share.ends();
     let [part, parts] = ["part", "parts"].map(|name| function.fresh_var(name));
     let [low, high] = [(); 2].map(|()| ["low", "high"].map(|name| function.fresh_var(name)));
@@ -51,7 +51,7 @@ fn team(share: &Share, function: &mut Function) -> Stmt {
 
 /// A search for the first multiple of the step before which there are at least `at / parts` of the work.
 struct Search<'a> {
-    share: &'a Share,
+    share: &'a PartitionedRange,
     /// Between which numbers of steps it is.
     vars: [VarId; 2],
     at: Index,

@@ -47,12 +47,20 @@ impl Abstraction {
                 let body = self.stmts(&inner.body);
                 Stmt::For(For { var, lower, upper, body, ..*inner })
             }
-            Stmt::Share(inner) => {
+            Stmt::Partitioned(inner) => {
                 let (lower, upper) = (self.indices(&inner.lower), self.indices(&inner.upper));
                 let (begin, end) = (self.bind(inner.begin), self.bind(inner.end));
                 let work = inner.work.as_ref().map(|work| self.index(work));
                 let body = self.stmts(&inner.body);
-                Stmt::Share(Share { begin, end, lower, upper, work, body, step: inner.step })
+                Stmt::Partitioned(PartitionedRange {
+                    begin,
+                    end,
+                    lower,
+                    upper,
+                    work,
+                    body,
+                    step: inner.step,
+                })
             }
             // Not among those that are looked at.
             Stmt::Partial(_)

@@ -117,7 +117,7 @@ fn mode(caller: &Function, buffer: BufferId) -> Option<Mode> {
 fn is_plain(stmt: &Stmt) -> bool {
     let mut plain = true;
     stmt.visit(&mut |stmt| {
-        plain &= matches!(stmt, Stmt::For(_) | Stmt::Share(_) | Stmt::If(_) | Stmt::Store(_));
+        plain &= matches!(stmt, Stmt::For(_) | Stmt::Partitioned(_) | Stmt::If(_) | Stmt::Store(_));
     });
     plain
 }

@@ -1,7 +1,7 @@
 //! Ranges with little work, which are not worth waking threads.
 //!
-//! Before -> after: `share a, b = 0 to N by w(b) { call f(a, b) on A }` ->
-//! `if 0 < N { if w(N) < 16384 { call f(0, N) on A } else { share a, b = 0 to N by w(b) { call f(a, b) on A } } }`.
+//! Before -> after: `partition a, b = 0 to N by w(b) { call f(a, b) on A }` ->
+//! `if 0 < N { if w(N) < 16384 { call f(0, N) on A } else { partition a, b = 0 to N by w(b) { call f(a, b) on A } } }`.
 
 use super::rewrite_all;
 use crate::ir::*;
@@ -13,7 +13,7 @@ const ENOUGH: i64 = 16384;
 pub(crate) fn run(module: &mut Module, _: &Context<'_>) {
     for function in &mut module.functions {
         rewrite_all(&mut function.body, &mut |stmt| {
-            if let Stmt::Share(share) = stmt
+            if let Stmt::Partitioned(share) = stmt
                 && let [Stmt::Call(call)] = &share.body[..]
                 && let Some(work) = &share.work
             {
@@ -23,7 +23,7 @@ pub(crate) fn run(module: &mut Module, _: &Context<'_>) {
                 let call = call.substitute(share.begin, &lower).substitute(share.end, &upper);
                 // Where there is nothing to do there is nothing to load either.
                 let some = lower.less(upper);
-                let (then, otherwise) = (vec![call], vec![Stmt::Share(share.clone())]);
+                let (then, otherwise) = (vec![call], vec![Stmt::Partitioned(share.clone())]);
                 let choice = Stmt::If(If { condition: little, then, otherwise });
                 *stmt = Stmt::when(some, vec![choice]);
             }

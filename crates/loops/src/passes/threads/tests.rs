@@ -59,8 +59,8 @@ fn choosing() {
         parallel i = 0 to N { parallel j = 0 to M { A[i * M + j] = 0.0 } }
         for i = 0 to N { parallel p = pos[i] to pos[i + 1] { A[p] += 1.0 } }
         for i = 0 to N { parallel j = 0 to M { A[i * M + j] += B[i * M + j] } }
-        parallel i = 0 to N { share a, b = 0 to M by b { for j = a to b { A[i * M + j] += 1.0 } } }
-        share a, b = 0 to N { parallel i = a to b { C[i] += 1.0 } }";
+        parallel i = 0 to N { partition a, b = 0 to M by b { for j = a to b { A[i * M + j] += 1.0 } } }
+        partition a, b = 0 to N { parallel i = a to b { C[i] += 1.0 } }";
     check(
         &["choose-threads"],
         body,
@@ -88,7 +88,7 @@ fn choosing() {
               }
             }
           }
-          share a, b = 0 to N {
+          partition a, b = 0 to N {
             for i = a to b {
               C[i] += 1.0
             }
@@ -103,7 +103,7 @@ fn outlining() {
     let body = "
         parallel i = 0 to N { for j = 0 to i { A[i * M] += sum(k = 0 to M) B[k + M * j] } }
         parallel i = 0 to N { C[i] += 2.0 }
-        for k = 0 to 2 { share a, b = 0 to N { for i = a to b { C[i] += B[i * M - i * M + k] } } }";
+        for k = 0 to 2 { partition a, b = 0 to N { for i = a to b { C[i] += B[i * M - i * M + k] } } }";
     let body = body.replace("B[i * M - i * M + k]", "index(k)");
     check(
         &["outline"],
@@ -117,7 +117,7 @@ fn outlining() {
             call f__body2(i) on C
           }
           for k = 0 to 2 {
-            share a, b = 0 to N {
+            partition a, b = 0 to N {
               call f__body3(k, a, b) on C
             }
           }
@@ -141,7 +141,7 @@ fn outlining() {
 
 #[test]
 fn partitioning() {
-    let body = "share a, b = 1 to N step 4 by pos[b] { for i = a to b { C[i] += B[i] } }"
+    let body = "partition a, b = 1 to N step 4 by pos[b] { for i = a to b { C[i] += B[i] } }"
         .replace("B[i]", "1.0");
     check(
         &["outline", "spare-threads", "partition"],
@@ -171,7 +171,7 @@ fn partitioning() {
         }
     "#]],
     );
-    let body = "share a, b = 0 to min(N, M) { for i = a to b { C[i] += 1.0 } }";
+    let body = "partition a, b = 0 to min(N, M) { for i = a to b { C[i] += 1.0 } }";
     check(
         &["outline", "spare-threads", "partition"],
         body,
@@ -230,7 +230,7 @@ fn sums_in_parts() {
         }
     "#]],
     );
-    let shared = body.replace("for i = 0 to N { W", "share x, y = 0 to N { for i = x to y { W");
+    let shared = body.replace("for i = 0 to N { W", "partition x, y = 0 to N { for i = x to y { W");
     let shared = shared.replace("} then", "} } then");
     let all = ["expand-partial-sums", "choose-threads", "outline", "spare-threads", "partition"];
     check(
@@ -370,7 +370,7 @@ impl Programs {
             self.choose(&["", "by b", "by 9000 * b", "by pos[b]", "by 8000 * pos[b]", "by 0 - b"]);
         let inner = self.choose(&["for", "parallel"]);
         let body = format!("{inner} i = a to b {{ C[i] {} }}", self.set());
-        format!("share a, b = {lower} to N step {step} {work} {{ {body} }}")
+        format!("partition a, b = {lower} to N step {step} {work} {{ {body} }}")
     }
 
     fn set(&mut self) -> &'static str {
@@ -380,7 +380,8 @@ impl Programs {
     fn sums(&mut self) -> String {
         let (parts, step) = (self.choose(&["2", "4"]), self.choose(&["1", "2", "3"]));
         let condition = self.choose(&["N < M", "M <= N", "0 <= N"]);
-        let (open, close) = [("", ""), ("share x, y = 0 to N {", "}")][(self.0 >> 40) as usize % 2];
+        let (open, close) =
+            [("", ""), ("partition x, y = 0 to N {", "}")][(self.0 >> 40) as usize % 2];
         let range = if open.is_empty() { "0 to N" } else { "x to y" };
         format!(
             "partial b, e = 0 to M step {step} in {parts} if {condition} with C as W at h from 0 of N {{ {open} \

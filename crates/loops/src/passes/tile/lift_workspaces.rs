@@ -71,7 +71,7 @@ fn may_move(one: &Workspace) -> bool {
 fn bound(stmt: &Stmt) -> Vec<VarId> {
     match stmt {
         Stmt::For(inner) => vec![inner.var],
-        Stmt::Share(inner) => vec![inner.begin, inner.end],
+        Stmt::Partitioned(inner) => vec![inner.begin, inner.end],
         Stmt::Partial(inner) => vec![inner.begin, inner.end, inner.shift],
         Stmt::Team(inner) => vec![inner.part, inner.parts],
         Stmt::While(inner) => inner.vars.iter().map(|(var, _)| *var).collect(),
@@ -89,9 +89,11 @@ fn bound(stmt: &Stmt) -> Vec<VarId> {
 fn together(stmt: &Stmt) -> bool {
     match stmt {
         Stmt::For(inner) => inner.mark != Mark::Sequential,
-        Stmt::Share(_) | Stmt::Partial(_) | Stmt::Team(_) | Stmt::CoIter(_) | Stmt::Register(_) => {
-            true
-        }
+        Stmt::Partitioned(_)
+        | Stmt::Partial(_)
+        | Stmt::Team(_)
+        | Stmt::CoIter(_)
+        | Stmt::Register(_) => true,
         Stmt::Call(_)
         | Stmt::While(_)
         | Stmt::Workspace(_)

@@ -186,7 +186,7 @@ pub(super) const PASSES: &[Pass] = &[
         about: "cut nests into parts of equal work for threads",
         example: Example {
             before: "parallel i = 0 to N hint(nest) { s }",
-            after: "share ib, ie = 0 to N by ie { parallel i = ib to ie hint(nest) { s } }",
+            after: "partition ib, ie = 0 to N by ie { parallel i = ib to ie hint(nest) { s } }",
         },
         run: partition_nests::run,
     },

@@ -1,7 +1,7 @@
 //! Nests in parts of equal work, one for each thread.
 //!
 //! Before -> after: `parallel i = 0 to N { parallel j = i to N { s } }` ->
-//! `share ib, ie = 0 to N by (work of all i before ie) { parallel i = ib to ie { parallel j = i to N { s } } }`.
+//! `partition ib, ie = 0 to N by (work of all i before ie) { parallel i = ib to ie { parallel j = i to N { s } } }`.
 //!
 //! Only nests that are tiled are partitioned, and those whose rows are stored elements: as many rows are not as much
 //! work there. For others, parts of equally many iterations do.
@@ -38,6 +38,6 @@ impl Walk<'_> {
         part.levels[0].lower = vec![Index::Var(begin)];
         part.levels[0].upper = vec![Index::Var(end)];
         let (lower, upper, body) = (outer.lower, outer.upper, part.statements());
-        Some(Stmt::Share(Share { begin, end, lower, upper, step, work, body }))
+        Some(Stmt::Partitioned(PartitionedRange { begin, end, lower, upper, step, work, body }))
     }
 }

@@ -149,7 +149,7 @@ impl<'s> Inside<'s> {
             }
             Stmt::Store(store) => self.stores.push(store),
             Stmt::If(_) => {}
-            Stmt::Share(_)
+            Stmt::Partitioned(_)
             | Stmt::Partial(_)
             | Stmt::Team(_)
             | Stmt::Call(_)

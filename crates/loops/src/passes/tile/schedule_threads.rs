@@ -20,7 +20,7 @@ pub(crate) fn run(module: &mut Module, context: &Context<'_>) {
 fn shared(walk: &Walk<'_>, stmt: &mut Stmt) -> bool {
     match stmt {
         Stmt::For(inner) if walk.hint(inner.var).threads && inner.mark == Mark::THREADS => true,
-        Stmt::Share(inner) => walk.hint(inner.begin).threads,
+        Stmt::Partitioned(inner) => walk.hint(inner.begin).threads,
         // What is inside of a tile is on one thread.
         Stmt::For(inner) if inner.mark == Mark::Unrolled => false,
         Stmt::For(inner) => {

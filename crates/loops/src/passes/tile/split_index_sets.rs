@@ -92,7 +92,7 @@ impl Splitter<'_> {
                     self.known.facts.assume(&inner.condition.clone().negate());
                     inner.otherwise = self.block(std::mem::take(&mut inner.otherwise));
                 }
-                Stmt::Share(_)
+                Stmt::Partitioned(_)
                 | Stmt::Partial(_)
                 | Stmt::Team(_)
                 | Stmt::Call(_)

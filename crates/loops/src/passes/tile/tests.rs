@@ -215,7 +215,7 @@ fn what_is_only_written() {
     let (before, after) = tiled(&format!("{HEAD}{text}"), &SMALL.with_threads(true));
     expect_test::expect![[r#"
         func f(inout b0, in b1, in b2) {
-          share ib, ie = 0 to p0 by max(ie, 0) * ((max(min(p1, 40), 0) * 2 + max(min(p1, ie / 2 + 40) - ie / 2, 0) * 2 * 4 + max(min(p1, ie + 40) - ie, 0) * 2) / 6) {
+          partition ib, ie = 0 to p0 by max(ie, 0) * ((max(min(p1, 40), 0) * 2 + max(min(p1, ie / 2 + 40) - ie / 2, 0) * 2 * 4 + max(min(p1, ie + 40) - ie, 0) * 2) / 6) {
             parallel i = ib to ie {
               parallel j = i to min(p1, i + 40, i + (0 - (40 * i + i)) % 8) {
                 b0[40 * i + j] = b1[i] * b2[j]
@@ -302,7 +302,7 @@ fn parts_have_equal_work() {
            A[i * 10 + j] = sum(x = 0 to M) B[10 * i + x] * B[10 * j + x] }} }} }}"
     );
     let (_, after) = tiled(&text, &SMALL.with_threads(true));
-    let [Stmt::Share(share)] = &after.functions[0].body[..] else { panic!("{after}") };
+    let [Stmt::Partitioned(share)] = &after.functions[0].body[..] else { panic!("{after}") };
     assert_eq!(share.step, 2);
     for n in [1, 2, 5, 40, 1000] {
         let work = |end: i64| {

@@ -79,7 +79,7 @@ fn fits(body: &[Stmt], around: &[Instance]) -> bool {
             unroll::expand(inner, around).is_some_and(|inside| fits(&inner.body, &inside))
         }
         Stmt::For(inner) => fits(&inner.body, around),
-        Stmt::Share(inner) => fits(&inner.body, around),
+        Stmt::Partitioned(inner) => fits(&inner.body, around),
         Stmt::Partial(inner) => fits(&inner.body, around),
         Stmt::If(inner) => fits(&inner.then, around) && fits(&inner.otherwise, around),
         Stmt::Store(_) => true,
@@ -93,7 +93,7 @@ fn stores_to(body: &[Stmt]) -> Option<BufferId> {
     for stmt in body {
         let here = match stmt {
             Stmt::For(inner) => stores_to(&inner.body),
-            Stmt::Share(inner) => stores_to(&inner.body),
+            Stmt::Partitioned(inner) => stores_to(&inner.body),
             Stmt::Partial(inner) => Some(inner.buffer),
             Stmt::If(inner) if inner.otherwise.is_empty() => stores_to(&inner.then),
             Stmt::If(inner) => {

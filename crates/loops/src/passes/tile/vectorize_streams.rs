@@ -42,7 +42,7 @@ fn vectorize(walk: &mut Walk<'_>, body: &[Stmt]) {
         let outer = walk.inside;
         walk.inside |= match stmt {
             Stmt::For(inner) => matches!(inner.mark, Mark::Parallel(_)),
-            Stmt::Share(_) | Stmt::Partial(_) => true,
+            Stmt::Partitioned(_) | Stmt::Partial(_) => true,
             Stmt::If(_) | Stmt::Store(_) => false,
             // What others are around is never independent.
             _ => continue,

@@ -96,8 +96,8 @@ impl Walk<'_> {
                 self.block(&mut inner.body, rewrite);
             }
             _ => {
-                if let Stmt::Share(inner) = stmt {
-                    self.facts.assume_share(inner);
+                if let Stmt::Partitioned(inner) = stmt {
+                    self.facts.assume_partitioned(inner);
                 }
                 // Walks over levels: threads share them, or their iterations depend on each other.
                 self.inside = true;
