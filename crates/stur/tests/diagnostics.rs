@@ -407,7 +407,7 @@ fn formats() {
             expect![[r#"
             E0126 there is no format `elliptic`
               @ 102..110 "elliptic": unknown
-              = formats have names (csr, csc, dcsr, dcsc, dense, csf, coo), codes of one letter a level (`DCC`: dense, compressed, singleton), or are spelled `dense(i), compressed(j)`
+              = formats have names (csr, csc, dcsr, dcsc, dia, dense, csf, coo), codes of one letter a level (`DCC`: dense, compressed, singleton), or are spelled `dense(i), compressed(j)`
         "#]],
         ),
         (

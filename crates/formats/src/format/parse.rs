@@ -129,7 +129,7 @@ fn kinds() -> String {
 fn known() -> String {
     let names: Vec<&str> = NAMES.iter().map(|name| name.name).collect();
     format!(
-        "formats have names ({}), codes of one letter a level (`DCC`: dense, compressed, compressed), or are spelled \
+        "formats have names ({}), codes of one letter a level (`DCC`: dense, compressed, singleton), or are spelled \
          `dense(i), compressed(j)`",
         names.join(", ")
     )
@@ -393,6 +393,12 @@ impl<'t, N: AsRef<str>> Parser<'t, '_, N> {
         }
     }
 
+    /// The word of the level that begins at a place.
+    fn kind_at(&self, span: &Range<usize>) -> &str {
+        let text = self.text.get(span.clone()).unwrap_or_default();
+        text.split('(').next().unwrap_or_default().trim()
+    }
+
     /// What is wrong with a format, and what to write instead.
     fn refused(&self, error: Impossible, span: &dyn Fn(usize) -> Range<usize>) -> Result<Format> {
         let span = span(error.level);
@@ -418,8 +424,8 @@ impl<'t, N: AsRef<str>> Parser<'t, '_, N> {
                 "such as `compressed(j - i), dense(i), offset(j)`",
             ),
             Reason::Fixed => fail(
-                span,
-                "a level without coordinates is always ordered and unique",
+                span.clone(),
+                format!("a {} level is always ordered and unique", self.kind_at(&span)),
                 "this level",
                 "leave the word out",
             ),

@@ -94,7 +94,7 @@ fn messages() {
 
             ^
             a format or a level is missing here
-            help: formats have names (csr, csc, dcsr, dcsc, dia, dense, csf, coo), codes of one letter a level (`DCC`: dense, compressed, compressed), or are spelled `dense(i), compressed(j)`
+            help: formats have names (csr, csc, dcsr, dcsc, dia, dense, csf, coo), codes of one letter a level (`DCC`: dense, compressed, singleton), or are spelled `dense(i), compressed(j)`
         "#]],
     );
     wrong(
@@ -221,7 +221,7 @@ fn messages() {
         &expect![[r#"
             dense(i, nonunique), singleton(j)
             ^^^^^^^^^^^^^^^^^^^
-            a level without coordinates is always ordered and unique
+            a dense level is always ordered and unique
             help: leave the word out
         "#]],
     );
