@@ -401,7 +401,7 @@ fn family(
 const STAGES: &[(&str, &[&str])] =
     &[("structure", &["parse", "infer"]), ("layout", &["layout"]), ("loops", &["loops", "tile"])];
 
-/// Of a case compiled only: title, milliseconds of [`STAGES`], and of the back end.
+/// Of a case compiled only: title, milliseconds of `STAGES`, and of the back end.
 pub fn compile_times(results: &Results) -> Vec<(String, Vec<f64>)> {
     let names = KERNELS.iter().map(|kernel| (kernel.name, kernel.title));
     let regressions = super::kernels::REGRESSIONS.iter().map(|(name, title, _)| (*name, *title));

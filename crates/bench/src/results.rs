@@ -15,7 +15,7 @@ const FORMAT: u32 = 1;
 /// All results of one binary on one machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Results {
-    /// [`FORMAT`].
+    /// `FORMAT`.
     pub format: u32,
     /// What tells the binary from others.
     pub binary: String,

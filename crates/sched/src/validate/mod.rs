@@ -1,12 +1,12 @@
 //! Translation validation: what the final loop IR does, compared with what the program says, for all values of the
 //! symbols.
 //!
-//! The loops are read back ([`executed`]): every store with the affine loops and conditions around it, its value as a
+//! The loops are read back (`executed`): every store with the affine loops and conditions around it, its value as a
 //! sum of products of elements. Nothing of how they were made is trusted; the names of loop variables are hints, and a
 //! wrong one only makes a proof fail. Five properties are decided on isl sets, for each rule and each tensor
-//! ([`Property`]): the instances of the inferred statements are those of the program's products ([`covered`]), the
-//! loops execute each of them exactly once with its elements at their positions ([`instances`]), parallel iterations
-//! write distinct elements and every element is set before it is used ([`order`]), and the layout is a bijection
+//! ([`Property`]): the instances of the inferred statements are those of the program's products (`covered`), the
+//! loops execute each of them exactly once with its elements at their positions (`instances`), parallel iterations
+//! write distinct elements and every element is set before it is used (`order`), and the layout is a bijection
 //! ([`Layout::prove_bijection`]).
 //!
 //! Invariant: [`Proof::Proven`] is only said of what holds for all sizes; [`Proof::Refuted`] only of what has a

@@ -4,10 +4,10 @@
 //! For a rule `T(x) := sum over products` the *support* of `T` is the union of the projections of the products'
 //! iteration spaces, each restricted to where every operand is structurally non-zero. A redundancy map of `T` is found
 //! in two ways, both checked, never assumed:
-//! - [`symmetry`]: permutations of head positions under which the sum of products is unchanged (or negated);
-//! - [`inherit`]: equalities that follow from operands' redundancy and from subscripts that do not tell elements apart.
+//! - `symmetry`: permutations of head positions under which the sum of products is unchanged (or negated);
+//! - `inherit`: equalities that follow from operands' redundancy and from subscripts that do not tell elements apart.
 //!
-//! [`quotient`] makes one redundancy map of both.
+//! `quotient` makes one redundancy map of both.
 //!
 //! Invariants of the result: the unique set and the domains of the redundancy pieces are disjoint and together are the
 //! support; every redundancy piece is single-valued and maps into the unique set; every statement's domain lies in the
