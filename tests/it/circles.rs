@@ -21,13 +21,7 @@ const CIRCLES: &[(&str, &str)] = &[
     ),
     ("crates/formats/src", "levels build and walk the storage that is made of levels"),
     ("crates/iterate/src", "the builder of loops is spread over six files"),
-    ("crates/loops/src/hints.rs", "functions have hints, which name their loops"),
     ("crates/loops/src/interp", "the interpreter and its registers"),
-    ("crates/loops/src/ir.rs", "functions have hints, which name their loops"),
-    (
-        "crates/loops/src/passes",
-        "the list of all passes, and what passes about threads share with it",
-    ),
     ("crates/poly/src", "sets, maps and functions make each other, as in isl"),
 ];
 

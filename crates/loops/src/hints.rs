@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::ir::VarId;
+use crate::ids::VarId;
 
 /// What is wanted, or was decided, about the loops that bind a variable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -24,25 +24,10 @@ pub use crate::place::{ParallelLevel, Space};
 pub use dastac_elements::Element;
 
 use crate::hints::Hints;
+pub use crate::ids::{BufferId, FunctionId, SymbolId, VarId};
 mod registers;
 
 pub use registers::*;
-
-/// A loop variable of one [`Function`]; indexes [`Function::vars`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct VarId(pub u32);
-
-/// An integer parameter of the [`Module`]; indexes [`Module::symbols`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SymbolId(pub u32);
-
-/// A buffer of the [`Module`]; indexes [`Module::buffers`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct BufferId(pub u32);
-
-/// A function of the [`Module`]; indexes [`Module::functions`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FunctionId(pub u32);
 
 /// A flat, zero-based array of elements.
 #[derive(Clone, Debug, PartialEq)]

@@ -18,6 +18,7 @@ pub mod canonical;
 pub mod count;
 pub mod eval;
 pub mod hints;
+pub mod ids;
 pub mod interp;
 pub mod ir;
 pub mod lanes;

@@ -568,6 +568,37 @@ fn machines_in_files() {
 }
 
 #[test]
+fn passes() {
+    let folder = Folder::new(SYMMETRIC);
+    let list = folder.works("passes");
+    for part in ["simplify:\n", "lower:\n", "tile:\n", "  choose-tiles\n"] {
+        assert!(list.contains(part), "{part}: {list}");
+    }
+    // Of passes that change nothing, the loops are those of the pass before.
+    let after = |pass: &str| folder.works(&format!("emit p.stur --threads 1 --stage after:{pass}"));
+    assert_eq!(after("lower-coiter"), folder.works("emit p.stur --threads 1 --stage loops"));
+    assert!(after("choose-tiles").contains(" hint(nest"));
+    assert!(!after("drop-hints").contains(" hint("));
+    assert_eq!(after("drop-hints"), folder.works("emit p.stur --threads 1 --stage tiled --verify-ir"));
+    folder.fails(
+        "emit p.stur --stage after:nothing",
+        2,
+        &expect![[r#"
+            error: there is no pass `nothing`
+            help: `dastac passes` lists all
+        "#]],
+    );
+    folder.fails(
+        "emit p.stur --stage after:fold",
+        2,
+        &expect![[r#"
+            error: pass `fold` does not run on its own
+            help: the loops after it are those of `--stage loops`
+        "#]],
+    );
+}
+
+#[test]
 fn stages_into_files() {
     let folder = Folder::new(SYMMETRIC);
     fs::write(folder.path("loops"), "old").unwrap();

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{each_function, fresh_name, rewrite_all};
+use super::functions::{each_function, fresh_name, rewrite_all};
 use crate::ir::*;
 use crate::passes::Context;
 use crate::rename::Uses;

@@ -12,8 +12,8 @@
 //! with `edge(p) = min(n, s * (p * ((n + s - 1) / s) / 16))`. Where the body is a partitioned range, that is one part for
 //! each part of the terms, and shared out if there is only one.
 
+use super::functions::{each_function, rewrite_all};
 use super::outline::Outlined;
-use super::{each_function, rewrite_all};
 use crate::ir::*;
 use crate::passes::Context;
 

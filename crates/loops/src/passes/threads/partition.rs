@@ -14,7 +14,7 @@
 //! elements in each call. Parts meet whatever the expression gives, even a number that does not grow: for the end of a
 //! part and the begin of the next one, two threads ask the same questions. All there is belongs to a part.
 
-use super::rewrite_all;
+use super::functions::rewrite_all;
 use crate::ir::*;
 use crate::passes::Context;
 

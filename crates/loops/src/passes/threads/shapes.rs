@@ -10,9 +10,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::functions::{each_function, fresh_name};
 use super::outline::{Outlined, has_loop};
 use super::shape::{Abstraction, Particulars};
-use super::{each_function, fresh_name};
 use crate::ir::*;
 use crate::passes::Context;
 use crate::rename::Uses;

@@ -3,7 +3,7 @@
 //! Before -> after: `partition a, b = 0 to N by w(b) { call f(a, b) on A }` ->
 //! `if 0 < N { if w(N) < 16384 { call f(0, N) on A } else { partition a, b = 0 to N by w(b) { call f(a, b) on A } } }`.
 
-use super::rewrite_all;
+use super::functions::rewrite_all;
 use crate::ir::*;
 use crate::passes::Context;
 
