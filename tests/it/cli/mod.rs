@@ -579,7 +579,10 @@ fn passes() {
     assert_eq!(after("lower-coiter"), folder.works("emit p.stur --threads 1 --stage loops"));
     assert!(after("choose-tiles").contains(" hint(nest"));
     assert!(!after("drop-hints").contains(" hint("));
-    assert_eq!(after("drop-hints"), folder.works("emit p.stur --threads 1 --stage tiled --verify-ir"));
+    assert_eq!(
+        after("drop-hints"),
+        folder.works("emit p.stur --threads 1 --stage tiled --verify-ir")
+    );
     folder.fails(
         "emit p.stur --stage after:nothing",
         2,

@@ -33,9 +33,10 @@ mod vectors;
 
 use std::collections::BTreeMap;
 
+use super::pass::{Context, Example, Pass};
+use super::pipeline::Sequence;
 use crate::ir::*;
 use crate::machine::Machine;
-use crate::passes::{Context, Example, Pass, Sequence};
 use crate::unroll::Instance;
 
 /// Why there is no register code for a statement.
