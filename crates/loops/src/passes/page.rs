@@ -6,7 +6,7 @@ use std::time::Duration;
 use expect_test::expect_file;
 
 use super::{ALL, Context, Flow, Observer, Pass, PassError, Pipeline, Registry};
-use super::{SIMPLIFY, Sequence, THREADS, TILE};
+use super::{REGISTERS, SIMPLIFY, Sequence, THREADS, TILE};
 use crate::machine::Machine;
 use crate::{Module, parse, verify};
 
@@ -92,13 +92,14 @@ impl Observer for Page {
 }
 
 /// What a sequence is for.
-const PURPOSES: [(Sequence, &str); 3] = [
+const PURPOSES: [(Sequence, &str); 4] = [
     (
         SIMPLIFY,
         "sums in place of loops, bounds in place of conditions, and one store for each element",
     ),
     (TILE, "loops are cut into tiles for registers and caches, and into parts for threads"),
     (THREADS, "what each thread executes becomes a function"),
+    (REGISTERS, "stores become operations on registers and lanes"),
 ];
 
 #[test]
