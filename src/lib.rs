@@ -16,7 +16,7 @@
 //!      y(i) := B(i, j) * x(j)",
 //! )?
 //! .lay_out()?;
-//! let b = laid.analysis.inferred.program.find("B").unwrap();
+//! let b = laid.program().find("B").unwrap();
 //! assert_eq!(laid.layouts[b.0].size.to_string(), "1/2*N^2 + 1/2*N");
 //! # Ok(())
 //! # }
@@ -38,7 +38,7 @@
 //!     BuildOptions::default(),
 //! )?;
 //! let mut runner = Runner::new(built, &[("N".into(), 2)].into(), 1)?;
-//! let program = &runner.built().lowered.laid.analysis.inferred.program;
+//! let program = runner.built().program();
 //! let [b, x, y] = ["B", "x", "y"].map(|name| program.find(name).unwrap());
 //! runner.set_input(b, &[1.0, 2.0, 0.0, 3.0], &[2, 2])?;
 //! runner.set_input(x, &[10.0, 100.0], &[2])?;
@@ -66,7 +66,7 @@
 //!     BuildOptions::default(),
 //! )?;
 //! let mut runner = Runner::new(built, &[("M".into(), 2), ("N".into(), 3)].into(), 1)?;
-//! let program = &runner.built().lowered.laid.analysis.inferred.program;
+//! let program = runner.built().program();
 //! let [a, x, y] = ["A", "x", "y"].map(|name| program.find(name).unwrap());
 //! let entries = Entries::new(vec![2, 3], vec![1, 2, 0, 0], Storage::from(vec![5.0, 2.0]))?;
 //! runner.bind(a, Tensor::from_entries(&entries, &Format::coo(2), Build::default())?)?;
@@ -83,7 +83,7 @@
 
 pub use dastac_backend as backend;
 pub use dastac_driver::{
-    Error, build, driver, dynamic, export, human, run, schedule, targets, trips, tune,
+    Error, build, driver, export, human, run, schedule, targets, trips, tune, verify,
 };
 pub use dastac_elements as elements;
 pub use dastac_formats as formats;

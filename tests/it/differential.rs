@@ -375,7 +375,7 @@ fn runs(
     rng: &mut ChaCha8Rng,
     native: bool,
 ) -> Result<(), String> {
-    let mut inferred = lowered.laid.analysis.inferred.clone();
+    let mut inferred = lowered.inferred().clone();
     unpromised(&mut inferred.program);
     let program = inferred.program.clone();
     // Structures do not depend on rounding.
@@ -572,7 +572,7 @@ fn proven(lowered: &Lowered) -> Result<bool, String> {
         Err(error) if rejection(&error).is_some() => return Ok(false),
         checks => checks.map_err(|error| format!("proof: {error}\n{}", lowered.kernel.module))?,
     };
-    let program = &lowered.laid.analysis.inferred.program;
+    let program = lowered.program();
     for check in checks {
         if let Proof::Refuted(why) = check.proof {
             let name = &program.tensor(check.tensor).name;
@@ -589,7 +589,7 @@ fn proven(lowered: &Lowered) -> Result<bool, String> {
 /// Positions of the stored elements, enumerated, are `0..size`; with aligned rows, these begin where they should, and
 /// no position is there twice.
 fn layouts(lowered: &Lowered, symbols: &[i64]) -> Result<(), String> {
-    let inferred = &lowered.laid.analysis.inferred;
+    let inferred = lowered.inferred();
     let facts = facts(&lowered.laid, symbols).map_err(|error| error.to_string())?;
     let named = inferred.parameter_values(symbols).map_err(|error| error.to_string())?;
     let values: Vec<(String, i64)> = named
@@ -647,7 +647,7 @@ fn interpret(
     inputs: &BTreeMap<TensorId, Dense>,
 ) -> Result<(), String> {
     const STEPS: u64 = 10_000_000;
-    let program = &lowered.laid.analysis.inferred.program;
+    let program = lowered.program();
     let facts = facts(&lowered.laid, symbols).map_err(|error| error.to_string())?;
     let run = |module, function: &str, data: &mut [Data]| {
         run_steps(module, function, symbols, data, STEPS)

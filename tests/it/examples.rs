@@ -7,11 +7,12 @@ use std::path::PathBuf;
 use dastac::build::BuildOptions;
 use dastac::driver::compile;
 use dastac::layout::{Layout, Proof};
-use dastac::run::{Runner, Verification};
+use dastac::run::Runner;
 use dastac::stur::Role;
 use dastac::stur::infer::Inferred;
 use dastac::stur::program::{Program, TensorId};
 use dastac::stur::reference::{Dense, Evaluator, Status};
+use dastac::verify::Verification;
 use rand::SeedableRng;
 
 /// Iterations of the reference evaluator that a case may take.
@@ -90,7 +91,7 @@ fn examples_agree_with_the_reference() {
             let built =
                 compile(&source, BuildOptions { parallel: threads > 1, ..BuildOptions::default() })
                     .unwrap_or_else(|error| panic!("{name}: {error}"));
-            let program = built.lowered.laid.analysis.inferred.program.clone();
+            let program = built.lowered.program().clone();
             let all = sizes(&program);
             let mut ran = 0;
             let mut runner = Runner::new(built, &all[0], threads).unwrap();
@@ -163,7 +164,7 @@ fn checked_examples_stay_within_their_buffers() {
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
         let target = BuildOptions { parallel: true, checked: true, ..BuildOptions::default() };
         let built = compile(&source, target).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let program = built.lowered.laid.analysis.inferred.program.clone();
+        let program = built.lowered.program().clone();
         let all = sizes(&program);
         let mut runner = Runner::new(built, &all[0], 2).unwrap();
         for sizes in &all {
@@ -185,7 +186,7 @@ fn stored_elements_are_the_used_and_unique_ones() {
         let source = std::fs::read_to_string(&path).unwrap();
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
         let laid = dastac::driver::Analysis::of(&source).unwrap().lay_out().unwrap();
-        let inferred = &laid.analysis.inferred;
+        let inferred = laid.inferred();
         let exact = inferred.rules.iter().flat_map(|rule| &rule.statements).all(|s| s.is_exact());
         let program = &inferred.program;
         if inferred.rules.iter().any(|rule| program.is_over_levels(rule.rule)) {
@@ -284,7 +285,7 @@ fn layouts_are_proven_bijections() {
         let source = std::fs::read_to_string(&path).unwrap();
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
         let laid = dastac::driver::Analysis::of(&source).unwrap().lay_out().unwrap();
-        for (tensor, layout) in laid.analysis.inferred.program.tensors.iter().zip(&laid.layouts) {
+        for (tensor, layout) in laid.program().tensors.iter().zip(&laid.layouts) {
             let proof = layout.prove_bijection().unwrap();
             assert_eq!(proof, Proof::Proven, "{name}, {}", tensor.name);
         }
@@ -302,7 +303,7 @@ fn the_papers_kernels_have_one_piece() {
         }
         let source = std::fs::read_to_string(&path).unwrap();
         let laid = dastac::driver::Analysis::of(&source).unwrap().lay_out().unwrap();
-        for (tensor, layout) in laid.analysis.inferred.program.tensors.iter().zip(&laid.layouts) {
+        for (tensor, layout) in laid.program().tensors.iter().zip(&laid.layouts) {
             let expected = if name == "spmv_l" && tensor.name == "B" { 2 } else { 1 };
             assert!(
                 layout.index.pieces.len() <= expected,

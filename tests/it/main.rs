@@ -11,6 +11,7 @@ mod differential;
 mod elements;
 mod examples;
 mod kernels;
+mod programs;
 mod prove;
 mod results;
 mod schedules;

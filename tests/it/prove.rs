@@ -22,7 +22,7 @@ fn examples_are_proven() {
         let source = std::fs::read_to_string(&path).unwrap();
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
         let lowered = Analysis::of(&source).unwrap().lay_out().unwrap().lower().unwrap();
-        let program = &lowered.laid.analysis.inferred.program;
+        let program = lowered.program();
         for check in lowered.prove().unwrap() {
             let tensor = &program.tensor(check.tensor).name;
             let property = check.property.name();

@@ -129,7 +129,7 @@ fn check(source: &str, target: BuildOptions, indices: Indices) {
     let threads = 1 + usize::from(target.parallel);
     let built = lowered.and_then(|lowered| lowered.build(target));
     let built = built.unwrap_or_else(|error| panic!("{error:?}\n{source}"));
-    let program = built.lowered.laid.analysis.inferred.program.clone();
+    let program = built.lowered.program().clone();
     let mut runner = Runner::new(built, &sizes(0), threads).unwrap();
     for (n, density) in
         [(0, 0.5), (1, 1.0), (1, 0.0), (2, 0.5), (7, 0.3), (6, 1.0), (5, 0.0), (9, 0.05)]
@@ -181,14 +181,14 @@ fn zeros_of_minima_in_blocks_stay_when_they_are_converted() {
         outputs: C, y";
     let built = compile(source, BuildOptions::default()).unwrap();
     let mut runner = Runner::new(built, &sizes(2), 1).unwrap();
-    let program = runner.built().lowered.laid.analysis.inferred.program.clone();
+    let program = runner.built().lowered.program().clone();
     let [a, x, c, y] = ["A", "x", "C", "y"].map(|name| program.find(name).unwrap());
     let entries = Entries::new(vec![2, 2], vec![1, 1], Storage::from(vec![3.0])).unwrap();
     let sparse = Tensor::from_entries(&entries, &Format::csr(), Build::default()).unwrap();
     runner.bind(a, sparse).unwrap();
     runner.set_input(x, &[-3.0, -3.0], &[2]).unwrap();
     runner.execute().unwrap();
-    assert_eq!(runner.conversions().len(), 1, "the rule of y reads a copy");
+    assert_eq!(runner.instance().conversions().len(), 1, "the rule of y reads a copy");
     let inputs = BTreeMap::from([(x, Dense { shape: vec![2], data: vec![-3.0, -3.0] })]);
     assert!(runner.verify(&inputs).unwrap().agrees());
     assert_eq!(runner.dense(y).unwrap()[..], [f64::INFINITY, 0.0]);
@@ -209,7 +209,7 @@ fn large_integers_of_results_stay_what_they_are() {
         C:F := C";
     let mut runner =
         Runner::new(compile(source, BuildOptions::default()).unwrap(), &sizes(2), 1).unwrap();
-    let program = runner.built().lowered.laid.analysis.inferred.program.clone();
+    let program = runner.built().lowered.program().clone();
     let [a, c] = ["A", "C"].map(|name| program.find(name).unwrap());
     let large = (1i64 << 53) + 1;
     let entries = Entries::new(vec![2], vec![1], Storage::from(vec![large])).unwrap();

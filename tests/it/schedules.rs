@@ -53,7 +53,7 @@ fn random_schedules_agree_with_the_reference() {
         for _ in 0..many.unwrap_or(1) {
             let mut laid = whole.clone();
             schedule(&mut laid, &mut rng);
-            let program = laid.analysis.inferred.program.clone();
+            let program = laid.program().clone();
             let line = program.schedule_line().unwrap_or_default();
             // What is written can be read.
             program.clone().reschedule(&line).unwrap_or_else(|e| panic!("{name}: {line}: {e:?}"));

@@ -197,7 +197,7 @@ fn interpreted(runner: &Runner, module: &Module, source: &str) {
             arrays.insert(buffer.0, data);
         }
     }
-    let tensors = &runner.built().lowered.laid.analysis.inferred.program.tensors;
+    let tensors = &runner.built().lowered.program().tensors;
     let argument = |buffer: u32, mode: Mode| match arrays.get(&buffer) {
         Some(data) => data.clone(),
         None => {

@@ -44,7 +44,7 @@ fn counted(runner: &mut Runner, density: f64, seed: u64) -> Vec<FunctionTrips> {
 
 /// The bits of all that is computed: values, and where they are.
 fn results(runner: &mut Runner) -> Vec<(Vec<u64>, String)> {
-    let program = runner.built().lowered.laid.analysis.inferred.program.clone();
+    let program = runner.built().lowered.program().clone();
     let computed = program.tensor_ids().filter(|id| program.tensor(*id).role != Role::Input);
     let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect();
     computed
@@ -163,7 +163,7 @@ fn convolutions_go_over_non_empty_subsections() {
             let seed = at as u64;
             let functions = counted(&mut reached, density, seed);
             assert_eq!(beyond_bounds(&functions, &[]), [""; 0], "{}", about(density));
-            let id = reached.built().lowered.laid.analysis.inferred.program.find("I").unwrap();
+            let id = reached.built().lowered.program().find("I").unwrap();
             let stored = reached.facts()[id.0].unique as u64;
             for (one, outside) in functions.iter().flat_map(nested) {
                 if matches!(one.over, GoesOver::Elements | GoesOver::Subsections) {

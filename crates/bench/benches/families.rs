@@ -10,8 +10,9 @@ use std::collections::BTreeMap;
 use dastac_bench::figures;
 use dastac_driver::build::BuildOptions;
 use dastac_driver::driver::{Analysis, Built, Laid};
-use dastac_driver::run::{facts, symbol_values};
+use dastac_driver::run::facts;
 use dastac_layout::Layout;
+use dastac_runtime::symbol_values;
 use dastac_stur::program::TensorId;
 
 /// The table stands in the documentation between these lines.
@@ -75,13 +76,13 @@ fn measure(family: &Family, stages: bool) -> Result<Vec<String>, String> {
             println!("{stage}: {:.1} ms", time.as_secs_f64() * 1e3);
         }
     }
-    let inferred = &laid.analysis.inferred;
+    let inferred = laid.inferred();
     let tensor = inferred.program.find(family.tensor).ok_or("no such tensor")?;
     let names: Vec<String> =
         inferred.program.symbols.iter().map(|(name, _)| name.clone()).collect();
     let given: BTreeMap<String, i64> =
         family.symbols.iter().map(|(name, value)| (name.to_string(), *value)).collect();
-    let symbols = symbol_values(&names, &given).map_err(text)?;
+    let symbols = symbol_values(&names, &given).map_err(|error| error.to_string())?;
     let facts = facts(laid, &symbols).map_err(text)?;
     let fact = facts.iter().find(|f| f.name == family.tensor).ok_or("no facts")?;
     let time = |stage: &str| -> f64 {
@@ -106,7 +107,7 @@ fn accesses(
     tensor: TensorId,
     symbols: &[i64],
 ) -> Result<(usize, u128), dastac_driver::Error> {
-    let inferred = &laid.analysis.inferred;
+    let inferred = laid.inferred();
     let layout: &Layout = &laid.layouts[tensor.0];
     let values: Vec<(String, i64)> =
         inferred.sets.names.parameters().into_iter().zip(symbols.iter().copied()).collect();

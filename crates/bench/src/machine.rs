@@ -137,8 +137,7 @@ impl Rates {
     /// # Errors
     /// No memory for the arrays.
     pub fn measure(threads: usize) -> Result<Rates, Error> {
-        let largest =
-            usize::try_from(dastac_driver::run::available_memory() / 4).unwrap_or(usize::MAX);
+        let largest = usize::try_from(dastac_runtime::available_memory() / 4).unwrap_or(usize::MAX);
         let read: Result<Vec<(u64, f64)>, Error> = ARRAYS
             .iter()
             .filter(|bytes| **bytes <= largest)

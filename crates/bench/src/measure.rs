@@ -5,7 +5,7 @@ use std::hash::Hasher;
 use std::time::{Duration, Instant};
 
 use crate::affinity;
-use dastac_stur::Role;
+use dastac_runtime::Role;
 use dastac_stur::program::{Element, TensorId};
 
 use super::job::{Job, analyse, tell};
@@ -17,8 +17,9 @@ use super::system::{System, forget_packed, outputs, packed_result};
 use crate::Error;
 use dastac_driver::build::BuildOptions;
 use dastac_driver::driver::{Built, Laid};
-use dastac_driver::run::{Runner, TensorFacts, facts, symbol_values};
+use dastac_driver::run::{Runner, facts};
 use dastac_elements::Storage;
+use dastac_runtime::{TensorFacts, symbol_values};
 
 /// Samples of one system are taken one after the other for so long, so that caches are its own.
 const TURN: Duration = Duration::from_millis(8);
@@ -100,7 +101,7 @@ fn facts_only(job: &Job) -> Result<Case, Error> {
     for _ in 0..3 {
         let laid = analyse(job)?;
         if case.tensors.is_empty() && !job.symbols.is_empty() {
-            let inferred = &laid.analysis.inferred;
+            let inferred = laid.inferred();
             let names: Vec<String> =
                 inferred.program.symbols.iter().map(|(name, _)| name.clone()).collect();
             let symbols = symbol_values(&names, &job.symbols.iter().cloned().collect())?;
@@ -161,7 +162,7 @@ fn stored_points(runner: &Runner, job: &Job) -> Option<f64> {
 
 /// What tensors take: packed, by their declarations alone, and dense.
 fn footprints(laid: &Laid, symbols: &[i64], facts: &[TensorFacts]) -> Vec<Footprint> {
-    let inferred = &laid.analysis.inferred;
+    let inferred = laid.inferred();
     let values: Vec<(String, i64)> = inferred
         .parameter_values(symbols)
         .map(|values| {
@@ -196,7 +197,7 @@ fn fill(runner: &mut Runner, job: &Job) -> Result<(), Error> {
         (0..runner.facts().len()).filter(|at| runner.facts()[*at].role == Role::Input).collect();
     for at in inputs {
         let mut state = job.seed ^ (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        runner.packed_mut(TensorId(at)).fill(|_| {
+        runner.fill_packed(TensorId(at), |_| {
             // SplitMix64.
             state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
             let mut z = state;

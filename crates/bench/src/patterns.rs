@@ -11,8 +11,9 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use dastac_driver::dynamic::{self, magnitude};
-use dastac_driver::run::{Runner, check_memory};
+use dastac_driver::run::Runner;
+use dastac_runtime::check_memory;
+use dastac_runtime::random::{self, Drawing, magnitude};
 
 /// A kind of pattern.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -58,20 +59,20 @@ impl Pattern {
         let stored = &runner.built().lowered.kernel.stored;
         let stored = stored.iter().find(|one| one.tensor == id);
         let format = stored
-            .ok_or_else(|| dastac_driver::Error::NotDynamic(name.into()))?
+            .ok_or_else(|| dastac_runtime::Error::NotDynamic(name.into()))?
             .operand
             .format
             .clone();
         let tensor = match self {
-            Pattern::File(path) => contents(path)?.tensor(&format, dynamic::build()),
+            Pattern::File(path) => contents(path)?.tensor(&format, dastac_runtime::build()),
             _ => {
                 let shape = runner.shape(id)?.iter().map(|extent| *extent as u64).collect();
                 let mut rng = ChaCha8Rng::seed_from_u64(seed);
                 let entries = self.entries(name, shape, &mut rng)?;
-                Tensor::from_entries(&entries, &format, dynamic::build())
+                Tensor::from_entries(&entries, &format, dastac_runtime::build())
             }
         };
-        let failed = |source| dastac_driver::Error::Storage { tensor: name.into(), source };
+        let failed = |source| dastac_runtime::Error::Storage { tensor: name.into(), source };
         Ok(runner.bind(id, tensor.map_err(failed)?)?)
     }
 
@@ -84,7 +85,8 @@ impl Pattern {
         check_memory(&format!("the random entries of `{name}`"), u128::from(wanted) * 24)?;
         let coordinates: Vec<u64> = match self {
             Pattern::Uniform(density) => {
-                return Ok(dynamic::random(name, &shape, (Element::F64, *density), rng)?);
+                let (shape, element, density) = (&shape[..], Element::F64, *density);
+                return Ok(random::entries(Drawing { name, shape, element, density }, rng)?);
             }
             Pattern::RMat(_) => (0..wanted).flat_map(|_| in_graph(&shape, rng)).collect(),
             Pattern::Band(_, width) => {
@@ -99,7 +101,7 @@ impl Pattern {
         let count = coordinates.len() / shape.len().max(1);
         let values = (0..count).map(|_| magnitude(rng)).collect();
         let failed =
-            |source: StorageError| dastac_driver::Error::Storage { tensor: name.into(), source };
+            |source: StorageError| dastac_runtime::Error::Storage { tensor: name.into(), source };
         Ok(Entries::new(shape, coordinates, values).map_err(failed)?)
     }
 }

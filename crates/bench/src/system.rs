@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dastac_driver::run::Runner;
 use dastac_elements::Storage;
-use dastac_stur::Role;
+use dastac_runtime::Role;
 use dastac_stur::program::TensorId;
 
 use crate::Error;
@@ -34,7 +34,7 @@ pub trait System {
 /// Overwrites the packed results with what is no number.
 pub(crate) fn forget_packed(shared: &mut Runner) {
     for id in outputs(shared) {
-        shared.packed_mut(id).fill(|_| f64::NAN);
+        shared.fill_packed(id, |_| f64::NAN);
     }
 }
 

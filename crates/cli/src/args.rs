@@ -428,7 +428,7 @@ pub struct RunArgs {
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// Part of the elements, from 0 to 1, that random inputs with `:F` have
-    #[arg(long, value_name = "PART", default_value_t = dastac::run::DEFAULT_DENSITY, value_parser = density)]
+    #[arg(long, value_name = "PART", default_value_t = dastac::runtime::DEFAULT_DENSITY, value_parser = density)]
     pub density: f64,
     #[command(flatten)]
     pub threads: ThreadArgs,
@@ -631,7 +631,8 @@ pub struct BuildArgs {
     pub file: FileArgs,
     #[command(flatten)]
     pub passes: PassArgs,
-    /// What to make: a shared library (.so) or an object file (.o)
+    /// What to make: a shared library (.so), an object file (.o), or a program (.dastac) that `dastac run` takes
+    /// without compiling it
     #[arg(short, long, value_name = "PATH")]
     pub output: PathBuf,
     /// Also write the C header

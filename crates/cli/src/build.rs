@@ -19,11 +19,18 @@ use super::{Outcome, Result, Terminal, machine, output};
 enum Kind {
     Shared,
     Object,
+    Program,
 }
 
 /// Makes a shared library or an object file, and a header.
 pub fn build(terminal: &Terminal, args: &BuildArgs) -> Result<Outcome> {
     let kind = kind(&args.output)?;
+    if matches!(kind, Kind::Program) {
+        let options = [("--header", args.header.is_some()), ("--prefix", args.prefix.is_some())];
+        if let Some((option, _)) = options.iter().find(|(_, given)| *given) {
+            return Err(Failure::usage(format!("`{option}` is for libraries and object files")));
+        }
+    }
     let source = Source::read(&args.file.file)?;
     output::check(&args.output, &source)?;
     if let Some(header) = &args.header {
@@ -40,6 +47,21 @@ pub fn build(terminal: &Terminal, args: &BuildArgs) -> Result<Outcome> {
     progress.stage("building loops");
     let iteration = args.walking.iteration(Indices::Narrow);
     let lowered = laid.lower_for(iteration).map_err(failed)?;
+    if matches!(kind, Kind::Program) {
+        progress.stage("generating code");
+        let options = BuildOptions {
+            parallel: parallel(&args.threads),
+            checked: args.checked,
+            ..machine::options(&args.machine)?
+        };
+        let package = lowered.build(options).and_then(|built| built.package()).map_err(failed)?;
+        let bytes = package.to_bytes().map_err(|error| failed(error.into()))?;
+        drop(progress);
+        output::file(&args.output, &mut |out| out.write_all(&bytes))?;
+        let text = format!("{0}: `dastac run {0}` runs it\n", args.output.display());
+        output::stdout(text.as_bytes())?;
+        return Ok(Outcome::Done);
+    }
     let prefix = args.prefix.clone().unwrap_or_else(|| source.prefix());
     let title = source.path.file_name().map_or("A program".into(), |name| name.to_string_lossy());
     let library = Library::new(&lowered, &title, &prefix).map_err(failed)?;
@@ -58,6 +80,7 @@ pub fn build(terminal: &Terminal, args: &BuildArgs) -> Result<Outcome> {
     };
     match kind {
         Kind::Object => output::file(&args.output, &mut |out| out.write_all(&code.code.bytes))?,
+        Kind::Program => {} // written above
         Kind::Shared => {
             progress.stage("linking");
             shared_library(&code, &args.output).map_err(failed)?;
@@ -90,8 +113,11 @@ fn kind(path: &Path) -> Result<Kind> {
         Ok(Kind::Shared)
     } else if name.ends_with(".o") {
         Ok(Kind::Object)
+    } else if name.ends_with(".dastac") {
+        Ok(Kind::Program)
     } else {
         Err(Failure::usage(format!("`{}` says neither library nor object file", path.display()))
-            .hint("end it in .so for a shared library, or .o for an object file"))
+            .hint("end it in .so for a shared library, .o for an object file, or .dastac for a program that `dastac \
+                run` takes"))
     }
 }

@@ -141,7 +141,7 @@ fn domains(inferred: &Inferred) -> String {
 
 /// isl's loops of every statement.
 fn asts(lowered: &Lowered) -> String {
-    let program = &lowered.laid.analysis.inferred.program;
+    let program = lowered.program();
     let mut parts = Vec::new();
     for (head, ast) in &lowered.kernel.asts {
         parts.push(format!("// into {}\n{ast}", program.tensor(*head).name));

@@ -76,18 +76,7 @@ impl Failure {
             ) => poly(&error, text),
             Error::Target(error) => target(&error, text),
             Error::Link(error) => link(&error, text),
-            Error::Runtime(error) => runtime(&error, text),
-            Error::MissingSymbol(name) => {
-                Failure::user(text).hint(format!("`-p {name}=..` gives it one"))
-            }
-            Error::Contradiction { tensor, .. } => Failure::user(text)
-                .hint(format!("`dastac infer {}` shows the structure of `{tensor}`", source.name)),
-            Error::Shape { expected, .. } if expected.is_empty() => {
-                Failure::user(text).hint("a scalar is a 0-d array, in Python `numpy.array(1.5)`")
-            }
-            Error::Memory { .. } | Error::TooLarge(_) => {
-                Failure::user(text).hint("choose smaller sizes")
-            }
+            Error::Runtime(error) => Failure::of_run(&error, &source.name),
             Error::Layout(LayoutError::Overflow { .. }) => {
                 Failure::user(text).hint("choose smaller sizes")
             }
@@ -99,6 +88,13 @@ impl Failure {
             ) => Failure::Defect(text),
             _ => Failure::user(text),
         }
+    }
+}
+
+impl Failure {
+    /// Sorts an error of the run time; `program` is the file that is run.
+    pub fn of_run(error: &dastac::runtime::Error, program: &str) -> Failure {
+        runtime(error, error.to_string(), program)
     }
 }
 
@@ -139,12 +135,34 @@ fn link(error: &dastac::backend::link::LinkError, text: String) -> Failure {
     }
 }
 
-fn runtime(error: &dastac::runtime::Error, text: String) -> Failure {
+fn runtime(error: &dastac::runtime::Error, text: String, program: &str) -> Failure {
     use dastac::runtime::Error;
     match error {
         Error::OpenMp { .. } => Failure::user(text).hint("`--threads 1` compiles for one thread"),
-        Error::Memory(_) | Error::Load(_) => Failure::user(text),
-        _ => Failure::Defect(text),
+        Error::MissingSymbol(name) => {
+            Failure::user(text).hint(format!("`-p {name}=..` gives it one"))
+        }
+        Error::File(_) => Failure::user(format!("`{program}`: {text}")),
+        Error::Contradiction { tensor, .. } if program.ends_with(".dastac") => Failure::user(text)
+            .hint(format!("`dastac infer` of its source shows the structure of `{tensor}`")),
+        Error::Contradiction { tensor, .. } => Failure::user(text)
+            .hint(format!("`dastac infer {program}` shows the structure of `{tensor}`")),
+        Error::Shape { expected, .. } if expected.is_empty() => {
+            Failure::user(text).hint("a scalar is a 0-d array, in Python `numpy.array(1.5)`")
+        }
+        Error::TooMuch { .. } | Error::TooLarge(_) | Error::Overflow { .. } => {
+            Failure::user(text).hint("choose smaller sizes")
+        }
+        Error::UnknownFunction { .. }
+        | Error::Interface { .. }
+        | Error::ParameterCount { .. }
+        | Error::BufferCount { .. }
+        | Error::ElementType { .. }
+        | Error::ReadOnly { .. }
+        | Error::TooShort { .. }
+        | Error::Size { .. }
+        | Error::NegativeSize { .. } => Failure::Defect(text),
+        _ => Failure::user(text),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use dastac::run::symbol_values;
+use dastac::runtime::symbol_values;
 use dastac::stur::ast::{Expr, ExprKind};
 use dastac::stur::hint::similar;
 use dastac::stur::infer::Inferred;
@@ -36,10 +36,10 @@ pub fn symbols(
     symbol_values(&names, &given).map_err(|error| {
         let text = error.to_string();
         match error {
-            dastac::Error::UnknownSymbol(name) => {
+            dastac::runtime::Error::UnknownSymbol(name) => {
                 Failure::user(text).hint(did_you_mean(&name, &known, "its symbols"))
             }
-            dastac::Error::MissingSymbol(_) => {
+            dastac::runtime::Error::MissingSymbol(_) => {
                 let missing: Vec<&str> =
                     known.iter().filter(|name| !given.contains_key(**name)).copied().collect();
                 let failure = Failure::user(text);
@@ -121,10 +121,9 @@ pub fn input_files(
         if program.tensor(id).role == Role::Input {
             return Ok(());
         }
-        Err(Failure::user(dastac::Error::NotAnInput(name.clone()).to_string()).hint(format!(
-            "inputs: {}; `--output {name}=..` writes what is computed",
-            list(&inputs)
-        )))
+        Err(Failure::user(dastac::runtime::Error::NotAnInput(name.clone()).to_string()).hint(
+            format!("inputs: {}; `--output {name}=..` writes what is computed", list(&inputs)),
+        ))
     })
 }
 
@@ -139,7 +138,7 @@ pub fn output_files(
         if program.tensor(id).role != Role::Input {
             return Ok(());
         }
-        Err(Failure::user(dastac::Error::NotComputed(name.clone()).to_string())
+        Err(Failure::user(dastac::runtime::Error::NotComputed(name.clone()).to_string())
             .hint(format!("computed: {}", list(&computed))))
     })?;
     let paths: Vec<&PathBuf> = files.values().collect();

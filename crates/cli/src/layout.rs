@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use dastac::driver::Laid;
 use dastac::human;
 use dastac::layout::{Layout, Piecewise, Proof};
-use dastac::run::{TensorFacts, facts};
+use dastac::run::facts;
+use dastac::runtime::TensorFacts;
 
 use super::args::{LayoutArgs, SymbolArgs};
 use super::check::analyse;
@@ -50,7 +51,7 @@ fn known_sizes(analysis: &dastac::driver::Analysis, args: &SymbolArgs) -> Result
 /// Index and size polynomials of every tensor, for symbols of at least 1, and whether the index is proven to be a
 /// bijection.
 pub fn polynomials(laid: &Laid) -> std::result::Result<String, dastac::Error> {
-    let inferred = &laid.analysis.inferred;
+    let inferred = laid.inferred();
     let mut parts = Vec::new();
     for (id, layout) in inferred.program.tensor_ids().zip(&laid.layouts) {
         let tensor = inferred.program.tensor(id);

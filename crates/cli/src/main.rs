@@ -19,6 +19,7 @@ mod layout;
 mod machine;
 mod npy;
 mod output;
+mod package;
 mod passes;
 mod program;
 mod progress;
@@ -105,7 +106,7 @@ fn main() -> ExitCode {
 /// say otherwise.
 fn configure_counting() -> Result<()> {
     let mut config = counting::Config::of_program(std::env::current_exe().ok());
-    config.memory = config.memory.min(dastac::run::available_memory() / 4 * 3);
+    config.memory = config.memory.min(dastac::runtime::available_memory() / 4 * 3);
     counting::configure(config.with_env().map_err(Failure::usage)?);
     Ok(())
 }

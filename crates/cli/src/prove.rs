@@ -65,7 +65,7 @@ pub fn verify(terminal: &Terminal, args: &VerifyArgs) -> Result<Outcome> {
 }
 
 fn report<'a>(lowered: &'a Lowered, checks: &'a [Check], file: &str) -> Report<'a> {
-    let program = &lowered.laid.analysis.inferred.program;
+    let program = lowered.program();
     let checks: Vec<Line<'_>> = checks
         .iter()
         .map(|check| {

@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use dastac::build::BuildOptions;
 use dastac::driver::{Analysis, Built, Indices, Iteration};
-use dastac::dynamic::is_wide;
 use dastac::formats;
 use dastac::formats::io::{FileKind, ReadOptions};
-use dastac::run::{Runner, Verification};
+use dastac::run::Runner;
+use dastac::runtime::is_wide;
 use dastac::stur::reference::Dense;
 use dastac::stur::{Program, TensorId};
+use dastac::verify::Verification;
 
 use super::args::{PassArgs, RunArgs, SymbolArgs, ThreadArgs};
 use super::failure::Failure;
-use super::infer::role;
 use super::json::{Copy, Ordered, Report, Tensor};
 use super::npy::{self, Array};
 use super::passes::Watch;
@@ -24,10 +24,13 @@ use super::schedule::scheduled;
 use super::source::Source;
 use super::table::{ratio, table};
 use super::verify::Verdict;
-use super::{Outcome, Result, Terminal, inputs, layout, output, tensors, trips};
+use super::{Outcome, Result, Terminal, inputs, layout, output, package, tensors, trips};
 
 /// Compiles and runs a program.
 pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
+    if package::is_named(&args.file.file) {
+        return package::run(terminal, args);
+    }
     let source = Source::read(&args.file.file)?;
     let failed = |error: dastac::Error| Failure::of(error, &source);
     let progress = Progress::new(terminal.interactive && !args.json);
@@ -276,8 +279,12 @@ pub fn fill(
         let (name, packed_shape) = (fact.name.clone(), runner.shape(id).map_err(failed)?);
         let shape = array.shape.clone();
         if shape != packed_shape {
-            let error = dastac::Error::Shape { tensor: name, expected: packed_shape, found: shape };
-            return Err(failed(error));
+            let error = dastac::runtime::Error::Shape {
+                tensor: name,
+                expected: packed_shape,
+                found: shape,
+            };
+            return Err(failed(error.into()));
         }
         if !array.fits(fact.element) {
             let (own, other) = (fact.element.name(), array.element);
@@ -286,7 +293,8 @@ pub fn fill(
             return Err(Failure::user(message).hint(array.conversion_hint(fact.element)));
         }
         let what = format!("the dense array of `{name}`");
-        dastac::run::check_memory(&what, fact.dense_bytes).map_err(failed)?;
+        dastac::runtime::check_memory(&what, fact.dense_bytes)
+            .map_err(|error| failed(error.into()))?;
         let data = array.read()?;
         runner.set_input(id, &data, &shape).map_err(failed)?;
         // Only a verification looks at the numbers again.
@@ -335,7 +343,7 @@ fn report(
             .iter()
             .map(|fact| Tensor {
                 name: fact.name.clone(),
-                role: role(fact.role),
+                role: role_of(fact.role),
                 shape: fact.shape.clone(),
                 unique: fact.unique,
                 packed_bytes: fact.packed_bytes,
@@ -355,8 +363,9 @@ fn report(
 
 /// The copies that are read in place of a tensor.
 fn copies(runner: &Runner, name: &str) -> Vec<Copy> {
-    let tensor = |id: TensorId| runner.facts()[id.0].name.clone();
-    let own = runner.conversions().into_iter().filter(|copy| tensor(copy.tensor) == name);
+    let tensor = |id: dastac::runtime::TensorId| runner.facts()[id.0].name.clone();
+    let own =
+        runner.instance().conversions().into_iter().filter(|copy| tensor(copy.tensor) == name);
     own.map(|copy| Copy { rule: tensor(copy.rule), format: copy.to, bytes: copy.bytes }).collect()
 }
 
@@ -465,4 +474,13 @@ pub fn duration(nanoseconds: u64) -> String {
         _ => (seconds, "s"),
     };
     if value >= 100.0 { format!("{value:.0} {unit}") } else { format!("{value:.1} {unit}") }
+}
+
+/// The word for where values come from.
+fn role_of(role: dastac::runtime::Role) -> &'static str {
+    match role {
+        dastac::runtime::Role::Input => "input",
+        dastac::runtime::Role::Output => "output",
+        dastac::runtime::Role::Intermediate => "intermediate",
+    }
 }

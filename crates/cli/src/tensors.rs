@@ -5,7 +5,7 @@ use std::path::Path;
 use dastac::formats::format::{default_names, parse};
 use dastac::formats::io::{self, Contents, FileKind, Hint, ReadError, ReadOptions, WriteError};
 use dastac::formats::{Build, Duplicates, Format, FormatError, StorageError, Tensor};
-use dastac::run::available_memory;
+use dastac::runtime::available_memory;
 
 use super::Result;
 use super::args::{DuplicateRule, ListArgs, TensorArgs};

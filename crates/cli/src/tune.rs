@@ -84,7 +84,7 @@ pub fn tune(terminal: &Terminal, args: &TuneArgs) -> Result<Outcome> {
     });
     bar.finish_and_clear();
     let found = found.map_err(failed)?;
-    let program = &laid.analysis.inferred.program;
+    let program = laid.program();
     let symbols: Vec<(String, i64)> = {
         let names = program.symbols.iter().map(|(name, _)| name.clone());
         names.zip(runner.symbols().iter().copied()).collect()

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use dastac::run::{MAX_REFERENCE_COST, Runner, Verification};
+use dastac::run::Runner;
 use dastac::stur::reference::{Dense, Evaluator};
 use dastac::stur::{Program, TensorId};
+use dastac::verify::{MAX_REFERENCE_COST, Verification};
 
 /// What `--verify` found.
 pub enum Verdict {
@@ -25,7 +26,7 @@ impl Verdict {
         match runner.reference_limit()? {
             None => runner.verify(inputs).map(Verdict::Compared),
             Some(why) => {
-                let program = &runner.built().lowered.laid.analysis.inferred.program;
+                let program = runner.built().lowered.program();
                 let would_do = match largest(program, runner.symbols()) {
                     Some(values) => {
                         let names = program.symbols.iter().map(|(name, _)| name);
@@ -61,7 +62,7 @@ fn largest(program: &Program, symbols: &[i64]) -> Option<Vec<i64>> {
         symbols.iter().map(scale).collect()
     };
     let fits = |values: &[i64]| {
-        let limit = MAX_REFERENCE_COST.min(dastac::run::MAX_REFERENCE_CELLS);
+        let limit = MAX_REFERENCE_COST.min(dastac::verify::MAX_REFERENCE_CELLS);
         Evaluator::new(program, values).is_ok_and(|evaluator| {
             let cells = |id| {
                 evaluator.shape(id).iter().fold(1u128, |all, e| all.saturating_mul(*e as u128))

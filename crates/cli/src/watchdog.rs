@@ -19,7 +19,7 @@ static STAGE: Mutex<String> = Mutex::new(String::new());
 /// From now on the process ends with exit code 1 after `seconds` (never for 0), or when it holds three quarters of the
 /// memory that is available now; until [`stop`].
 pub fn start(seconds: u64) {
-    let memory = dastac::run::available_memory() / 4 * 3;
+    let memory = dastac::runtime::available_memory() / 4 * 3;
     let start = Instant::now();
     std::thread::spawn(move || {
         while !DONE.load(Ordering::Relaxed) {

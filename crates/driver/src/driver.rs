@@ -14,7 +14,7 @@ use dastac_sched::trips::Counting;
 use dastac_sched::validate::{Check, validate};
 use dastac_sched::{Kernel, Movement, Reading};
 use dastac_stur::infer::{Inferred, infer};
-use dastac_stur::{Diagnostic, TensorId};
+use dastac_stur::{Diagnostic, Program, TensorId};
 use dastac_target::Artifact;
 
 use crate::Error;
@@ -94,6 +94,16 @@ pub struct Laid {
 }
 
 impl Laid {
+    /// The program.
+    pub fn program(&self) -> &Program {
+        &self.analysis.inferred.program
+    }
+
+    /// The program with its structures and statements.
+    pub fn inferred(&self) -> &Inferred {
+        &self.analysis.inferred
+    }
+
     /// The same program with every tensor in its whole box, in C order: what packing is compared with.
     ///
     /// # Errors
@@ -179,6 +189,16 @@ pub struct Lowered {
 }
 
 impl Lowered {
+    /// The program.
+    pub fn program(&self) -> &Program {
+        &self.laid.analysis.inferred.program
+    }
+
+    /// The program with its structures and statements.
+    pub fn inferred(&self) -> &Inferred {
+        &self.laid.analysis.inferred
+    }
+
     /// The computation in tiles, unless it is to stay as it is.
     ///
     /// # Errors
@@ -271,6 +291,18 @@ pub struct Built {
     pub code: Artifact,
     /// What it was built for.
     pub options: BuildOptions,
+}
+
+impl Built {
+    /// The program.
+    pub fn program(&self) -> &Program {
+        &self.lowered.program()
+    }
+
+    /// The program with its structures and statements.
+    pub fn inferred(&self) -> &Inferred {
+        &self.lowered.laid.analysis.inferred
+    }
 }
 
 /// From text to machine code.

@@ -1,6 +1,7 @@
 //! All that can go wrong from text to result.
 
 use dastac_stur::Diagnostic;
+use dastac_stur::ast::Span;
 
 /// An error of the driver or a run.
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +29,7 @@ pub enum Error {
     Link(#[from] dastac_backend::link::LinkError),
     /// Code could not be loaded or called.
     #[error(transparent)]
-    Runtime(#[from] dastac_runtime::Error),
+    Runtime(dastac_runtime::Error),
     /// A pass left loops that violate the invariants of the loop IR.
     #[error(transparent)]
     Pass(#[from] dastac_loops::passes::PassError),
@@ -38,105 +39,26 @@ pub enum Error {
     /// The reference evaluator could not run.
     #[error("the reference evaluator: {0}")]
     Reference(String),
-    /// A symbol has no value.
-    #[error("symbol `{0}` has no value")]
-    MissingSymbol(String),
-    /// A value for something that is not a symbol.
-    #[error("the program has no symbol `{0}`")]
-    UnknownSymbol(String),
-    /// A symbol's value is negative.
-    #[error("symbol `{name}` is {value}; sizes and positions are not negative")]
-    NegativeSymbol {
-        /// The symbol.
-        name: String,
-        /// Its value.
-        value: i64,
-    },
     /// A tensor that the program does not have.
     #[error("the program has no tensor `{0}`")]
     UnknownTensor(String),
-    /// An input for a tensor that a rule computes.
-    #[error("`{0}` is computed by a rule and cannot be given as an input")]
-    NotAnInput(String),
-    /// An output of a tensor that is not computed.
-    #[error("`{0}` is an input, not computed: it cannot be asked for as an output")]
-    NotComputed(String),
-    /// A tensor in a format for one that has none.
-    #[error("`{0}` has no `:F`: it is given as an array")]
-    NotDynamic(String),
-    /// A tensor with positions or coordinates beyond 32 bits, for a program that was built for those of 32 bits.
-    #[error(
-        "`{0}` has more elements than 32 bits can count: build the program for indices of 64 bits"
-    )]
-    Wide(String),
-    /// A dynamic tensor that cannot be stored.
-    #[error("`{tensor}`: {source}")]
-    Storage {
-        /// The tensor.
-        tensor: String,
-        /// Why.
-        source: dastac_formats::StorageError,
-    },
-    /// An array of the wrong shape.
-    #[error(
-        "`{tensor}` must have the shape {expected:?} for these sizes, but the array's is {found:?}"
-    )]
-    Shape {
-        /// The tensor.
-        tensor: String,
-        /// Its box.
-        expected: Vec<usize>,
-        /// What was given.
-        found: Vec<usize>,
-    },
-    /// An input whose values are not what its declared structure says.
-    #[error(
-        "the input contradicts the declared structure of `{tensor}`: at {index:?} it must be {expected}, but it is \
-        {found}"
-    )]
-    Contradiction {
-        /// The tensor.
-        tensor: String,
-        /// The first such index in C order.
-        index: Vec<usize>,
-        /// What the structure says.
-        expected: f64,
-        /// What the array has.
-        found: f64,
-    },
-    /// More memory than there is.
-    #[error("{what} would take {} of memory, but {} are available", human(*.needed), human(*.available))]
-    Memory {
-        /// What would.
-        what: String,
-        /// Bytes needed.
-        needed: u128,
-        /// Bytes available.
-        available: u64,
-    },
     /// An expression of symbols without a value at these sizes.
     #[error("at these sizes, {0}")]
     Symbols(#[from] dastac_stur::affine::ValueError),
-    /// A number of elements beyond 64 bits.
-    #[error("`{0}` has more elements than 64 bits can count for these sizes")]
-    TooLarge(String),
 }
 
-/// Bytes for people.
-pub fn human(bytes: impl Into<u128>) -> String {
-    let bytes: u128 = bytes.into();
-    let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    let mut unit = 0;
-    let mut scale: u128 = 1;
-    while unit + 1 < units.len() && bytes >= scale * 1024 {
-        scale *= 1024;
-        unit += 1;
+impl From<dastac_runtime::Error> for Error {
+    fn from(error: dastac_runtime::Error) -> Self {
+        match error {
+            dastac_runtime::Error::Computed { span: (start, end), .. } => {
+                let span = Span { start, end };
+                let found =
+                    Diagnostic::error("E0310", error.to_string(), span, "values beyond 64 bits");
+                Error::Program(vec![found.hint("choose smaller sizes")])
+            }
+            error => Error::Runtime(error),
+        }
     }
-    if unit == 0 {
-        return format!("{bytes} B");
-    }
-    let tenths = bytes.saturating_mul(10) / scale;
-    format!("{}.{} {}", tenths / 10, tenths % 10, units[unit])
 }
 
 impl From<dastac_stur::infer::InferError> for Error {

@@ -37,7 +37,7 @@ impl Library {
     pub fn new(lowered: &Lowered, title: &str, prefix: &str) -> Result<Library, Error> {
         let movement = lowered.movement()?;
         let mut header = documentation(lowered, title, prefix);
-        let tensors = &lowered.laid.analysis.inferred.program.tensors;
+        let tensors = &lowered.program().tensors;
         for (tensor, (pack, unpack, _)) in tensors.iter().zip(&movement.functions) {
             if tensor.format.is_some() {
                 continue; // its arrays are what a caller has
@@ -138,7 +138,7 @@ fn arrays(name: &str, stored: &Stored) -> Vec<(BufferId, String)> {
 /// What the arrays hold in which results are counted, and what a caller does with them.
 fn counting(lowered: &Lowered, prefix: &str) -> (Vec<(BufferId, String)>, String) {
     let Kernel { module, stored, results, phases, .. } = &lowered.kernel;
-    let program = &lowered.laid.analysis.inferred.program;
+    let program = lowered.program();
     let (mut buffers, mut about) = (Vec::new(), String::new());
     for Assembled { tensor, structure } in results {
         let name = &program.tensor(*tensor).name;
@@ -178,7 +178,7 @@ fn counting(lowered: &Lowered, prefix: &str) -> (Vec<(BufferId, String)>, String
 }
 
 fn documentation(lowered: &Lowered, title: &str, prefix: &str) -> HeaderOptions {
-    let inferred = &lowered.laid.analysis.inferred;
+    let inferred = lowered.inferred();
     let stem = prefix.trim_end_matches('_').to_uppercase();
     let mut header = HeaderOptions {
         prefix: prefix.into(),

@@ -1,21 +1,25 @@
 //! The only place that orders the stages: from text to a compiled program, and its runs.
 //!
 //! - [`driver`]: the stages, each a type of its own, from [`driver::Analysis`] to [`driver::Built`].
-//! - [`run`]: runs of a compiled program on arrays and tensors; [`dynamic`] binds tensors with formats.
+//! - [`run`]: runs of a program that was just compiled; [`verify`]: its results beside those of the reference
+//!   evaluator.
 //! - [`export`]: programs as libraries for C.
 //! - [`schedule`] and [`tune`]: schedules in files, and the search for them.
 //! - [`trips`]: how often every loop runs.
 
 pub mod build;
+mod describe;
 pub mod driver;
-pub mod dynamic;
 mod error;
 pub mod export;
-mod results;
+mod flops;
+mod package;
 pub mod run;
 pub mod schedule;
 pub mod targets;
 pub mod trips;
 pub mod tune;
+pub mod verify;
 
-pub use error::{Error, human};
+pub use dastac_runtime::human;
+pub use error::Error;

@@ -23,7 +23,7 @@
 //!     BuildOptions::default(),
 //! )?;
 //! let mut runner = Runner::new(built, &BTreeMap::from([("N".into(), 1000)]), 1)?;
-//! let signal = runner.built().lowered.laid.analysis.inferred.program.find("I").unwrap();
+//! let signal = runner.built().lowered.program().find("I").unwrap();
 //! let entries = Entries::new(vec![1002], vec![10, 500], Storage::from(vec![1.0, 2.0]))?;
 //! runner.bind(signal, Tensor::from_entries(&entries, &Format::coo(1), Build::default())?)?;
 //! let kernel = &runner.trips()?[0];
@@ -170,7 +170,7 @@ impl Runner {
         let phases = self.built().lowered.kernel.phases.clone();
         let mut counts: Vec<Vec<i64>> =
             counting.loops.iter().map(|loops| vec![0; loops.len()]).collect();
-        self.execute_with(&mut |name, parameters, arguments| {
+        self.instance_mut().execute_with(&mut |name, parameters, arguments| {
             let own = phases.iter().position(|phase| phase.name == name);
             let own = own.and_then(|at| counts.get_mut(at));
             let counters = own.map(|counts| Argument::write(counts));
@@ -214,7 +214,7 @@ impl Runner {
     fn trip_bound(&self, walked: &Walked, one: &Loop) -> Option<TripBound> {
         let kernel = &self.built().lowered.kernel;
         let stored = |id: TensorId| u128::from(self.facts()[id.0].unique.unsigned_abs());
-        let bound = one.bound(kernel, self.parameters(), &stored)?;
+        let bound = one.bound(kernel, self.instance().parameters(), &stored)?;
         let stored = bound.stored.iter().map(|term| StoredBound {
             tensor: self.facts()[walked.tensors[term.operand].0].name.clone(),
             times: term.times,

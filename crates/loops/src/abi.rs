@@ -1,12 +1,14 @@
 //! What callers of a module's functions must know: plain data, without the functions' bodies.
 
+use serde::{Deserialize, Serialize};
+
 use crate::ir::{Buffer, BufferId, Mode, Module};
 
 /// The interface of compiled code: the symbols that every function takes, the buffers that functions may take, and the functions.
 ///
 /// Function `f` is exported as `void PREFIXf__packed(const int64_t *symbols, void *const *buffers)`: the symbols' values in order, then the addresses of
 /// the function's buffers in order. Buffers must not overlap.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Abi {
     /// What exported names begin with.
     pub prefix: String,
@@ -19,7 +21,7 @@ pub struct Abi {
 }
 
 /// What a function takes.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Signature {
     /// Its name, without the prefix.
     pub name: String,

@@ -23,6 +23,8 @@
 pub use crate::place::{ParallelLevel, Space};
 pub use dastac_elements::Element;
 
+use serde::{Deserialize, Serialize};
+
 use crate::hints::Hints;
 pub use crate::ids::{BufferId, FunctionId, SymbolId, VarId};
 mod registers;
@@ -30,7 +32,7 @@ mod registers;
 pub use registers::*;
 
 /// A flat, zero-based array of elements.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Buffer {
     /// Unique in the module: a letter or `_`, then letters, digits, `_`, `.`.
     pub name: String,
@@ -77,7 +79,7 @@ impl Module {
 }
 
 /// How a function uses a buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Mode {
     /// Only loaded from.
     In,
@@ -440,7 +442,7 @@ impl Store {
 }
 
 /// A comparison operator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Compare {
     /// `==`
     Eq,
@@ -457,7 +459,7 @@ pub enum Compare {
 }
 
 /// A truth value over integer expressions.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Condition {
     /// A comparison of two integers.
     Compare(Compare, Index, Index),
@@ -470,7 +472,7 @@ pub enum Condition {
 /// An integer expression, evaluated in 64-bit two's complement; overflow is excluded by whoever builds it.
 ///
 /// Elements that it loads are of buffers that the function only reads: it has one value wherever its variables have theirs. ([`While::next`] is the exception.)
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Index {
     /// A constant.
     Const(i64),

@@ -109,6 +109,124 @@ pub enum Error {
         /// Its size.
         size: i64,
     },
+    /// A file that is no compiled program of this version.
+    #[error("not a compiled program that can be run: {0}")]
+    File(String),
+    /// Code for another processor.
+    #[error("the program was compiled for a processor with {needed}; this one is {here}")]
+    Processor {
+        /// What it needs.
+        needed: String,
+        /// What there is.
+        here: String,
+    },
+    /// A symbol has no value.
+    #[error("symbol `{0}` has no value")]
+    MissingSymbol(String),
+    /// A value for something that is not a symbol.
+    #[error("the program has no symbol `{0}`")]
+    UnknownSymbol(String),
+    /// A symbol's value is negative.
+    #[error("symbol `{name}` is {value}; sizes and positions are not negative")]
+    NegativeSymbol {
+        /// The symbol.
+        name: String,
+        /// Its value.
+        value: i64,
+    },
+    /// A divisor is not positive.
+    #[error("at these sizes, `{text}`, which is divided by, is {value}; divisors are positive")]
+    Divisor {
+        /// As it is written.
+        text: String,
+        /// Its value.
+        value: i64,
+    },
+    /// An expression of symbols leaves the range of 64-bit integers.
+    #[error("at these sizes, `{0}` is beyond 64 bits")]
+    Beyond(String),
+    /// An expression that is computed at every point of a loop nest may leave the range of 64-bit integers.
+    #[error("`{text}` may overflow at these sizes")]
+    Computed {
+        /// As it is written.
+        text: String,
+        /// Where it stands in the program's text: the first byte and the end.
+        span: (usize, usize),
+    },
+    /// Positions do not fit 64 bits for these values of the symbols.
+    #[error("the packed index of `{tensor}` overflows 64 bits for these sizes")]
+    Overflow {
+        /// The tensor.
+        tensor: String,
+    },
+    /// A number of elements beyond 64 bits.
+    #[error("`{0}` has more elements than 64 bits can count for these sizes")]
+    TooLarge(String),
+    /// More memory than there is.
+    #[error("{what} would take {} of memory, but {} are available", human(*.needed), human(*.available))]
+    TooMuch {
+        /// What would.
+        what: String,
+        /// Bytes needed.
+        needed: u128,
+        /// Bytes available.
+        available: u64,
+    },
+    /// An input for a tensor that a rule computes.
+    #[error("`{0}` is computed by a rule and cannot be given as an input")]
+    NotAnInput(String),
+    /// An output of a tensor that is not computed.
+    #[error("`{0}` is an input, not computed: it cannot be asked for as an output")]
+    NotComputed(String),
+    /// A tensor in a format for one that has none.
+    #[error("`{0}` has no `:F`: it is given as an array")]
+    NotDynamic(String),
+    /// A packed buffer for a tensor that has none.
+    #[error("`{0}` has `:F`: it has no packed buffer")]
+    Dynamic(String),
+    /// A tensor with positions or coordinates beyond 32 bits, for a program that was built for those of 32 bits.
+    #[error(
+        "`{0}` has more elements than 32 bits can count: build the program for indices of 64 bits"
+    )]
+    Wide(String),
+    /// A tensor that cannot be stored.
+    #[error("`{tensor}`: {source}")]
+    Storage {
+        /// The tensor.
+        tensor: String,
+        /// Why.
+        source: dastac_formats::StorageError,
+    },
+    /// An array of the wrong shape.
+    #[error(
+        "`{tensor}` must have the shape {expected:?} for these sizes, but the array's is {found:?}"
+    )]
+    Shape {
+        /// The tensor.
+        tensor: String,
+        /// Its box.
+        expected: Vec<usize>,
+        /// What was given.
+        found: Vec<usize>,
+    },
+    /// An input whose values are not what its declared structure says.
+    #[error(
+        "the input contradicts the declared structure of `{tensor}`: at {index:?} it must be {expected}, but it is \
+        {found}"
+    )]
+    Contradiction {
+        /// The tensor.
+        tensor: String,
+        /// The first such index in C order.
+        index: Vec<usize>,
+        /// What the structure says.
+        expected: f64,
+        /// What the array has.
+        found: f64,
+    },
+    /// The code that moves tensors between dense arrays and packed buffers was not loaded.
+    #[error("the program was loaded without the code that packs and unpacks dense arrays")]
+    NoMovement,
     /// Memory for a buffer could not be had.
     #[error(transparent)]
     Memory(#[from] NoMemory),
@@ -116,3 +234,20 @@ pub enum Error {
 
 /// The result of a fallible operation of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
+
+/// Bytes for people.
+pub fn human(bytes: impl Into<u128>) -> String {
+    let bytes: u128 = bytes.into();
+    let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let mut unit = 0;
+    let mut scale: u128 = 1;
+    while unit + 1 < units.len() && bytes >= scale * 1024 {
+        scale *= 1024;
+        unit += 1;
+    }
+    if unit == 0 {
+        return format!("{bytes} B");
+    }
+    let tenths = bytes.saturating_mul(10) / scale;
+    format!("{}.{} {}", tenths / 10, tenths % 10, units[unit])
+}

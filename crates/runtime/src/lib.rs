@@ -16,14 +16,27 @@
 #![allow(unsafe_code)]
 
 mod argument;
+mod bound;
 mod code;
 mod error;
+mod executable;
+mod instance;
 mod load_error;
 mod loader;
+mod memory;
 pub mod openmp;
+pub mod package;
+pub mod processor;
+pub mod program;
+pub mod random;
 
 pub use argument::Argument;
+pub use bound::{Conversion, build, is_wide};
 pub use code::{Code, Threads};
 pub use dastac_loops::abi::{Abi, Signature};
-pub use error::{Error, Result};
+pub use error::{Error, Result, human};
+pub use executable::{Executable, Movement, Moves};
+pub use instance::{DEFAULT_DENSITY, Instance, Substitute, stream, unflatten};
 pub use load_error::LoadError;
+pub use memory::{available_memory, check_memory};
+pub use program::{Program, Role, TensorFacts, TensorId, symbol_values};

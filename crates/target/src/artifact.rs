@@ -15,6 +15,8 @@ pub struct Artifact {
     pub abi: Abi,
     /// Libraries that the code calls and that must be loaded first.
     pub libraries: Vec<Library>,
+    /// Features that the code may use beyond those that each machine of its kind has, in the code generator's words.
+    pub features: Vec<String>,
 }
 
 /// Code in some form.

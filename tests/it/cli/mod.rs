@@ -295,7 +295,7 @@ fn wrong_command_lines() {
         2,
         &expect![[r#"
         error: `kernel` says neither library nor object file
-        help: end it in .so for a shared library, or .o for an object file
+        help: end it in .so for a shared library, .o for an object file, or .dastac for a program that `dastac run` takes
     "#]],
     );
     folder.fails(

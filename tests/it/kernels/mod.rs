@@ -128,7 +128,7 @@ fn check(source: &str, rng: &mut ChaCha8Rng, seed: u64) -> Outcome {
     };
     let movement = lowered.movement().map_err(|error| error.to_string())?;
     let versions = versions(&lowered)?;
-    let program = &lowered.laid.analysis.inferred.program;
+    let program = lowered.program();
     let mut runner = match seed.is_multiple_of(NATIVE) {
         true => {
             let target = BuildOptions { parallel: rng.random(), ..BuildOptions::default() };
@@ -285,7 +285,7 @@ fn interpret(
     (inputs, wanted): (&Inputs, &Wanted),
     sizes: &[i64],
 ) -> Result<(), String> {
-    let program = &lowered.laid.analysis.inferred.program;
+    let program = lowered.program();
     let facts = facts(&lowered.laid, sizes).map_err(|error| error.to_string())?;
     let shape =
         |id: TensorId| facts[id.0].shape.iter().map(|e| *e as usize).collect::<Vec<usize>>();
@@ -347,7 +347,7 @@ fn rounding(program: &Program) -> f64 {
 
 /// All elements of a result with a format, of which just those of a pattern have to be stored.
 fn found_in_levels(host: &Host, id: TensorId, pattern: &[bool]) -> Result<Vec<f64>, String> {
-    let program = &host.lowered.laid.analysis.inferred.program;
+    let program = host.lowered.program();
     let rule = program.tensor(id).rule().expect("it is computed");
     let zero = program.rules[rule.0].semiring.zero();
     let tensor = host.tensor(id)?;

@@ -116,6 +116,7 @@ impl Target for CpuTarget {
             code: Code { kind: CodeKind::Object, bytes: object.bytes },
             abi: Abi::of(module, &options.prefix),
             libraries: object.threads.then_some(Library::OpenMp).into_iter().collect(),
+            features: self.processor.features(),
         };
         Ok(Generated { artifact, timings: clock.timings })
     }

@@ -94,6 +94,19 @@ impl Processor {
         llvm::host_cpu().1.split(',').any(|known| known.strip_prefix('+') == Some(feature))
     }
 
+    /// The features that code for it may use, as LLVM names them: what another machine must have to run the code.
+    pub(crate) fn features(&self) -> Vec<String> {
+        let listed = self.spec.features.split(',').filter_map(|feature| feature.strip_prefix('+'));
+        let wide: &[&str] = match self.vector_bytes() {
+            64 => &["avx2", "fma", "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"],
+            32 => &["avx2", "fma"],
+            _ => &[],
+        };
+        // The host's are all listed.
+        let wide = wide.iter().copied().filter(|_| !self.host);
+        listed.chain(wide).map(str::to_owned).collect()
+    }
+
     /// Bytes of a vector register: 64 with AVX-512, 32 with AVX2, else 16.
     fn vector_bytes(&self) -> i64 {
         let listed = |feature| self.spec.lists(feature);

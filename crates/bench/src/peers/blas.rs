@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::bindings::blas::{Blas, Routines};
-use dastac_stur::Role;
+use dastac_runtime::Role;
 use dastac_stur::program::{Element, TensorId};
 
 use crate::Error;
@@ -16,7 +16,7 @@ use crate::kernels::Call;
 use crate::system::System;
 use dastac_driver::driver::Laid;
 use dastac_driver::run::Runner;
-use dastac_elements::Storage;
+use dastac_elements::{Storage, View};
 
 /// The library of this name, loaded.
 pub(super) fn library(name: &str, job: &Job) -> Result<Blas, String> {
@@ -192,9 +192,9 @@ impl System for Library {
 
     fn run(&mut self, shared: &mut Runner) -> Result<Duration, Error> {
         let other = self.other.as_ref().filter(|_| self.square.other);
-        let inputs: Vec<&Storage> = (0..shared.facts().len())
+        let inputs: Vec<View<'_>> = (0..shared.facts().len())
             .filter(|at| shared.facts()[*at].role == Role::Input)
-            .map(|at| other.unwrap_or_else(|| shared.packed(TensorId(at))))
+            .map(|at| other.map_or_else(|| shared.packed(TensorId(at)), Storage::view))
             .collect();
         let start = Instant::now();
         let task = Task { call: self.call, sizes: self.sizes, square: self.square };
@@ -222,7 +222,7 @@ impl System for Library {
         }
         if self.call == Call::Square {
             // One triangle of the matrix was computed, or both: what is packed stands in the upper one.
-            return Ok(shared.pack(tensor, &self.result)?);
+            return Ok(shared.pack(tensor, self.result.view())?);
         }
         let mut copy = Storage::zeroed(element, self.result.len())?;
         copy.fill(|at| self.result.number(at));

@@ -1,6 +1,6 @@
 //! A rule as the convolution that libraries have: pictures and filters with channels first.
 
-use dastac_stur::Role;
+use dastac_runtime::Role;
 use dastac_stur::infer::{Read, Statement};
 use dastac_stur::program::TensorId;
 use dastac_stur::sets::{Affine, Atom};
@@ -39,7 +39,7 @@ fn mentions(read: &Read, name: &str) -> bool {
 /// each of the library's dimensions stands (`axes`, -1 where there is none), and of inputs which file has them
 /// (`file`).
 pub(super) fn described(laid: &Laid, shared: &Runner) -> Result<Value, String> {
-    let inferred = &laid.analysis.inferred;
+    let inferred = laid.inferred();
     let [rule] = &inferred.rules[..] else { return Err("it is given rules alone".into()) };
     let [Statement { reads, .. }] = &rule.statements[..] else {
         return Err("it is given one product".into());

@@ -6,8 +6,8 @@ use dastac_runtime::{Argument, Code, Threads};
 
 use crate::bindings::c::Compiler;
 use dastac_loops::{BufferId, Mode};
+use dastac_runtime::Role;
 use dastac_sched::KERNEL;
-use dastac_stur::Role;
 use dastac_stur::program::TensorId;
 
 use super::variant::{in_order_of, is_whole, unpacked, whole};
@@ -87,7 +87,7 @@ impl System for Loops {
         for (id, mode) in &self.arguments {
             let at = id.0 as usize;
             arguments.push(match own.get_mut(at).and_then(Option::take) {
-                None => Argument::In(shared.packed(TensorId(at)).view()),
+                None => Argument::In(shared.packed(TensorId(at))),
                 Some(buffer) if *mode == Mode::In => Argument::In(buffer.view()),
                 Some(buffer) => Argument::Out(buffer.view_mut()),
             });
@@ -111,7 +111,7 @@ impl System for Loops {
         match &self.own[tensor.0] {
             Some(buffer) => {
                 let whole = is_whole(&self.name, shared.facts()[tensor.0].role);
-                in_order_of(shared, tensor, buffer, whole)
+                in_order_of(shared, tensor, buffer.view(), whole)
             }
             None => {
                 Err(dastac_driver::Error::UnknownTensor(shared.facts()[tensor.0].name.clone())

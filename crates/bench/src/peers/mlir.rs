@@ -126,7 +126,7 @@ impl Array {
 
 impl Texts {
     fn of(laid: &Laid, shared: &Runner) -> Result<Texts, String> {
-        let program = &laid.analysis.inferred.program;
+        let program = laid.program();
         let [rule] = &program.rules[..] else { return Err("it is given rules alone".into()) };
         let [product] = &rule.products[..] else { return Err("it is given one product".into()) };
         let result = rule.head;

@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use dastac_formats::storage::Indices;
-use dastac_stur::Role;
+use dastac_runtime::Role;
 use dastac_stur::program::{Element, TensorId};
 use serde_json::{Value, json};
 
@@ -88,11 +88,11 @@ fn write_inputs(job: &Job, shared: &mut Runner) -> Result<Vec<PathBuf>, String> 
             false => None,
         };
         let file = job.places.scratch.join(format!("input-{}-{at}.bin", std::process::id()));
-        let storage = unpacked.as_ref().unwrap_or_else(|| shared.packed(TensorId(at)));
+        let storage = unpacked.as_ref().map_or_else(|| shared.packed(TensorId(at)), Storage::view);
         if !storage.element().is_float() {
             return Err("it computes in floats".into());
         }
-        std::fs::write(&file, storage.view().bytes()).map_err(cannot)?;
+        std::fs::write(&file, storage.bytes()).map_err(cannot)?;
         files.push(file);
     }
     Ok(files)
@@ -234,7 +234,7 @@ impl System for Python {
         };
         let found = Storage::of_numbers(element, &numbers)?;
         match self.call {
-            Call::Square => Ok(shared.pack(tensor, &found)?),
+            Call::Square => Ok(shared.pack(tensor, found.view())?),
             _ => Ok(found),
         }
     }

@@ -9,7 +9,7 @@ use crate::bindings::taco::{Input, Kernel, Level};
 use dastac_elements::Storage;
 use dastac_formats::storage::Indices;
 use dastac_formats::{Kind, Tensor};
-use dastac_stur::Role;
+use dastac_runtime::Role;
 use dastac_stur::program::TensorId;
 
 use super::variant::MOST;
@@ -293,6 +293,6 @@ impl System for Taco {
         let element = shared.facts()[tensor.0].element;
         let found = Storage::of_numbers(element, self.kernel.0.values())?;
         // All levels dense: the whole box.
-        if self.whole { Ok(shared.pack(tensor, &found)?) } else { Ok(found) }
+        if self.whole { Ok(shared.pack(tensor, found.view())?) } else { Ok(found) }
     }
 }

@@ -37,12 +37,12 @@ pub(super) fn system(
     }
     let compiler = Compiler::find().ok_or("no C compiler was found: install clang-22")?;
     let printer = printer(folder, &job.places.scratch)?;
-    let rules = &laid.analysis.inferred.rules;
+    let rules = &laid.inferred().rules;
     let [rule] = &rules[..] else { return Err("it is given rules alone".into()) };
     let [Statement { reads, iterators, .. }] = &rule.statements[..] else {
         return Err("it is given one product".into());
     };
-    let head = laid.analysis.inferred.program.rules[rule.rule.0].subscripts();
+    let head = laid.program().rules[rule.rule.0].subscripts();
     let mut command = Command::new(printer);
     command.env("LD_LIBRARY_PATH", folder.join("build/lib")).arg(iterators.join(" "));
     let mut tensor = |id: TensorId, subscripts: &[Affine]| -> Result<(), String> {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use dastac_elements::Storage;
+use dastac_elements::{Storage, View};
 use dastac_iterate::Walking;
-use dastac_stur::Role;
+use dastac_runtime::Role;
 use dastac_stur::program::TensorId;
 
 use crate::Error;
@@ -12,8 +12,8 @@ use crate::job::{Job, analyse};
 use crate::system::{System, outputs};
 use dastac_driver::build::BuildOptions;
 use dastac_driver::driver::{Iteration, Laid};
-use dastac_driver::dynamic;
-use dastac_driver::run::{Runner, available_memory};
+use dastac_driver::run::Runner;
+use dastac_runtime::available_memory;
 
 /// Buffers of dense boxes may take this many bytes together.
 pub(super) const MOST: u128 = 8 << 30;
@@ -86,7 +86,7 @@ pub(super) fn system(
         _ => lowered.build(target),
     };
     let built = built.map_err(text)?;
-    let names = built.lowered.laid.analysis.inferred.program.symbols.iter();
+    let names = built.lowered.program().symbols.iter();
     let values = shared.symbols().iter().copied();
     let symbols = names.map(|(name, _)| name.clone()).zip(values).collect();
     let mut runner = Runner::new(built, &symbols, job.threads).map_err(text)?;
@@ -101,8 +101,8 @@ pub(super) fn system(
             true => Some(unpacked(shared, id)?),
             false => None,
         };
-        let source = unpacked.as_ref().unwrap_or_else(|| shared.packed(id));
-        runner.packed_mut(id).fill(|at| source.number(at));
+        let source = unpacked.as_ref().map_or_else(|| shared.packed(id), Storage::view);
+        runner.fill_packed(id, |at| source.number(at));
     }
     Ok(Box::new(Variant { name: name.into(), runner }))
 }
@@ -112,7 +112,7 @@ pub(super) fn unpacked(shared: &mut Runner, id: TensorId) -> Result<Storage, Str
     let Some(tensor) = shared.bound(id) else {
         return shared.unpacked(id).map_err(|error| error.to_string());
     };
-    let dense = tensor.to_dense(dynamic::build()).map_err(|error| error.to_string())?;
+    let dense = tensor.to_dense(dastac_runtime::build()).map_err(|error| error.to_string())?;
     let Some(dense) = dense.as_slice() else { return Err("it is given 64-bit numbers".into()) };
     Storage::of_numbers(shared.facts()[id.0].element, dense).map_err(|error| error.to_string())
 }
@@ -134,7 +134,7 @@ impl System for Variant {
 
     fn forget(&mut self, _shared: &mut Runner) {
         for id in outputs(&self.runner) {
-            self.runner.packed_mut(id).fill(|_| f64::NAN);
+            self.runner.fill_packed(id, |_| f64::NAN);
         }
     }
 
@@ -150,7 +150,7 @@ impl System for Variant {
 pub(super) fn in_order_of(
     shared: &mut Runner,
     tensor: TensorId,
-    found: &Storage,
+    found: View<'_>,
     whole: bool,
 ) -> Result<Storage, Error> {
     if whole {

@@ -10,6 +10,7 @@
 mod space;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dastac_loops::Module;
@@ -26,8 +27,8 @@ use dastac_target::Artifact;
 
 use crate::build::BuildOptions;
 use crate::driver::{Laid, Lowered};
-use crate::run::load;
-use crate::run::{Runner, Verification, tolerances};
+use crate::run::{Runner, load};
+use crate::verify::{Verification, tolerances};
 pub use space::Space;
 
 /// So many candidates are kept to be compared again.
@@ -109,16 +110,16 @@ pub fn tune(
 ) -> Result<Found, Error> {
     let start = Instant::now();
     let target = runner.built().options.clone();
-    let program = &laid.analysis.inferred.program;
+    let program = laid.program();
     let unscheduled = vec![Schedule::default(); program.rules.len()];
     let untiled = BuildOptions { untiled: true, ..target.clone() };
-    let own = runner.exchange(load(&loops(laid, &unscheduled)?.build(untiled)?.code)?);
+    let own = runner.exchange(Arc::new(load(&loops(laid, &unscheduled)?.build(untiled)?.code)?));
     runner.forget_results();
     runner.execute()?;
     let reference = results(runner, program);
     runner.exchange(own);
 
-    let inferred = &laid.analysis.inferred;
+    let inferred = laid.inferred();
     let spaces = inferred.rules.iter().filter(|rule| !program.rules[rule.rule.0].preprocess);
     let spaces: Vec<(usize, Space)> =
         spaces.map(|rule| (rule.rule.0, Space::of(program, rule, target.parallel))).collect();
@@ -151,7 +152,7 @@ pub fn tune(
 /// A candidate that is kept.
 struct Kept {
     schedules: Vec<Schedule>,
-    code: Code,
+    code: Arc<Code>,
     time: Duration,
     runs: usize,
 }
@@ -264,7 +265,7 @@ impl Search<'_> {
         });
         for (schedules, compiled) in all.iter().zip(compiled) {
             self.tried += 1;
-            match compiled.and_then(|artifact| load(&artifact).ok()) {
+            match compiled.and_then(|artifact| load(&artifact).ok().map(Arc::new)) {
                 Some(code) => self.candidate(schedules.clone(), code)?,
                 None => self.rejected += 1,
             }
@@ -273,7 +274,7 @@ impl Search<'_> {
     }
 
     /// Compares and times a candidate; keeps it if it is among the best.
-    fn candidate(&mut self, schedules: Vec<Schedule>, code: Code) -> Result<(), Error> {
+    fn candidate(&mut self, schedules: Vec<Schedule>, code: Arc<Code>) -> Result<(), Error> {
         let own = self.runner.exchange(code);
         self.runner.forget_results();
         self.runner.execute()?;
@@ -342,7 +343,7 @@ impl Search<'_> {
 
     /// Whether the results that are there are those of the loops as they are, but for rounding.
     fn agrees(&self) -> bool {
-        let tolerances = tolerances(&self.laid.analysis.inferred.program);
+        let tolerances = tolerances(self.laid.program());
         self.reference.iter().all(|(id, values, scale)| {
             let tolerance = tolerances.get(id).copied().unwrap_or(Verification::TOLERANCE);
             let found = self.runner.values(*id);
@@ -381,7 +382,7 @@ impl Search<'_> {
         if let Some(place) = place {
             self.kept[..=place].rotate_right(1);
         }
-        let mut program = self.laid.analysis.inferred.program.clone();
+        let mut program = self.laid.program().clone();
         for (rule, schedule) in program.rules.iter_mut().zip(&chosen) {
             rule.schedule = schedule.clone();
         }

@@ -16,7 +16,6 @@
 mod declared;
 pub mod group;
 mod inherit;
-mod overflow;
 mod print;
 mod quotient;
 mod relations;

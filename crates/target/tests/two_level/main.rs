@@ -105,6 +105,7 @@ impl Target for TwoLevel {
             code: Code { kind: CodeKind::Text, bytes: text.into_bytes() },
             abi: Abi::of(module, &options.prefix),
             libraries: Vec::new(),
+            features: Vec::new(),
         };
         Ok(Generated { artifact, timings: Vec::new() })
     }

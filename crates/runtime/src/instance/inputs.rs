@@ -1,0 +1,243 @@
+//! Inputs of an instance: dense arrays, packed buffers, tensors with formats, random data.
+
+use std::sync::Arc;
+
+use dastac_elements::{Element, Storage, View, ViewMut};
+use dastac_formats::{Entries, Format, StorageError, Tensor};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::{Instance, Memory, unflatten};
+use crate::bound::{self, Bound};
+use crate::error::{Error, Result};
+use crate::executable::{Executable, Movement};
+use crate::memory::check_memory;
+use crate::program::{Role, TensorId};
+use crate::random::{self, Drawing};
+
+impl<'a> Instance<'a> {
+    /// Reads a packed buffer from the caller's memory, without a copy, until another one is given or the sizes change.
+    ///
+    /// # Errors
+    /// A tensor that is computed, or has a format; another element type; too few elements.
+    pub fn lend(&mut self, tensor: TensorId, packed: View<'a>) -> Result<()> {
+        if self.facts[tensor.0].role != Role::Input {
+            return Err(Error::NotAnInput(self.facts[tensor.0].name.clone()));
+        }
+        self.check_lent(tensor, packed)?;
+        self.packed[tensor.0] = Memory::Lent(packed);
+        self.prepared = false;
+        Ok(())
+    }
+
+    /// Keeps a packed buffer, of an input or a result, in the caller's memory until the sizes change.
+    ///
+    /// # Errors
+    /// A tensor that has a format; another element type; too few elements.
+    pub fn lend_mut(&mut self, tensor: TensorId, packed: ViewMut<'a>) -> Result<()> {
+        self.check_lent(tensor, packed.view())?;
+        self.packed[tensor.0] = Memory::LentMut(packed);
+        self.prepared = false;
+        Ok(())
+    }
+
+    fn check_lent(&self, tensor: TensorId, packed: View<'_>) -> Result<()> {
+        let fact = &self.facts[tensor.0];
+        let buffer = || fact.name.clone();
+        if fact.format.is_some() {
+            return Err(Error::Dynamic(buffer()));
+        }
+        if packed.element() != fact.element {
+            let (expected, found) = (fact.element, packed.element());
+            return Err(Error::ElementType { buffer: buffer(), expected, found });
+        }
+        let found = packed.len();
+        match i64::try_from(found).is_ok_and(|found| found < fact.unique) {
+            true => Err(Error::TooShort { buffer: buffer(), expected: fact.unique, found }),
+            false => Ok(()),
+        }
+    }
+
+    /// Binds an input with a format; it is converted to the declared format (and to others where rules cannot walk it
+    /// in that one).
+    ///
+    /// # Errors
+    /// A tensor that has no format; another shape; more memory than there is; indices beyond the width that the program
+    /// was built for.
+    pub fn bind(&mut self, tensor: TensorId, value: Tensor) -> Result<()> {
+        let executable = Arc::clone(&self.executable);
+        let stored: Vec<_> = executable.program().stored(tensor).collect();
+        let fact = &self.facts[tensor.0];
+        if fact.role != Role::Input {
+            return Err(Error::NotAnInput(fact.name.clone()));
+        }
+        if stored.is_empty() {
+            return Err(Error::NotDynamic(fact.name.clone()));
+        }
+        let expected = self.box_of(tensor)?;
+        if value.shape() != expected {
+            let sizes = |shape: &[u64]| shape.iter().map(|e| *e as usize).collect();
+            let (expected, found) = (sizes(&expected), sizes(value.shape()));
+            return Err(Error::Shape { tensor: fact.name.clone(), expected, found });
+        }
+        let wide = executable.program().wide;
+        let bound = Bound::new(&fact.name, value, fact.element, &stored, wide)?;
+        for (symbol, count) in bound.counts(&stored) {
+            self.parameters[symbol.0 as usize] = count;
+        }
+        let fact = &mut self.facts[tensor.0];
+        fact.unique = i64::try_from(bound.tensor().values().len()).unwrap_or(i64::MAX);
+        fact.packed_bytes = u128::from(bound.bytes());
+        self.bound.insert(tensor, bound);
+        self.prepared = false;
+        Ok(())
+    }
+
+    /// Binds entries.
+    ///
+    /// # Errors
+    /// As [`Instance::bind`]; entries that are none.
+    pub fn set_entries(
+        &mut self,
+        tensor: TensorId,
+        entries: std::result::Result<Entries, StorageError>,
+    ) -> Result<()> {
+        let Some(format) = self.stored(tensor).first().map(|first| first.format.clone()) else {
+            return Ok(());
+        };
+        let built =
+            entries.and_then(|entries| Tensor::from_entries(&entries, &format, bound::build()));
+        let name = &self.facts[tensor.0].name;
+        let built = built.map_err(|source| Error::Storage { tensor: name.clone(), source })?;
+        self.bind(tensor, built)
+    }
+
+    /// Checks a dense array against the declared structure of an input and packs it, its values rounded to the tensor's
+    /// element type.
+    ///
+    /// # Errors
+    /// A wrong shape; the first element (in C order) that contradicts the structure; code for moving tensors that is
+    /// not there.
+    pub fn set_input(&mut self, tensor: TensorId, dense: &[f64], shape: &[usize]) -> Result<()> {
+        let fact = self.facts[tensor.0].clone();
+        if fact.role != Role::Input {
+            return Err(Error::NotAnInput(fact.name));
+        }
+        let expected = self.shape(tensor)?;
+        if shape != expected || dense.len() != expected.iter().product::<usize>() {
+            return Err(Error::Shape { tensor: fact.name, expected, found: shape.to_vec() });
+        }
+        if fact.format.is_some() {
+            return self.bind_dense(tensor, dense);
+        }
+        check_memory(&format!("checking the structure of `{}`", fact.name), fact.dense_bytes)?;
+        let rounded = match fact.element {
+            Element::F64 => None,
+            element => Some(Storage::of_numbers(element, dense)?),
+        };
+        let source = || rounded.as_ref().map_or(View::of(dense), Storage::view);
+        let executable = Arc::clone(&self.executable);
+        let movement = movement(&executable)?;
+        if let Some(expand) = &movement.functions[tensor.0].expand {
+            let mut expanded = Storage::zeroed(fact.element, dense.len())?;
+            let arguments = &mut [source().into(), expanded.view_mut().into()];
+            movement.code.call_on(self.threads, expand, &self.parameters, arguments)?;
+            check_structure(&fact.name, dense, &expanded, &expected)?;
+        }
+        let (threads, parameters) = (self.threads, self.parameters.clone());
+        let pack = &movement.functions[tensor.0].pack;
+        self.take_back(tensor)?;
+        let Some(packed) = self.packed_mut(tensor) else { return Ok(()) };
+        movement.code.call_on(threads, pack, &parameters, &mut [source().into(), packed.into()])
+    }
+
+    fn bind_dense(&mut self, tensor: TensorId, dense: &[f64]) -> Result<()> {
+        let shape = self.box_of(tensor)?;
+        let coordinates = Format::coo(shape.len());
+        let whole = Tensor::from_dense(shape, Storage::from(dense.to_vec()));
+        let sparse = whole.and_then(|whole| whole.convert(&coordinates, bound::build()));
+        self.set_entries(tensor, sparse.and_then(|tensor| tensor.to_entries()))
+    }
+
+    /// The stored elements of a dense array of any tensor, in the order of its packed buffer, without any check of the
+    /// others.
+    ///
+    /// # Errors
+    /// A wrong length or element type; not enough memory; code for moving tensors that is not there.
+    pub fn pack(&self, tensor: TensorId, dense: View<'_>) -> Result<Storage> {
+        let fact = &self.facts[tensor.0];
+        let mut packed = Storage::zeroed(fact.element, self.packed[tensor.0].view().len())?;
+        let movement = movement(&self.executable)?;
+        let pack = &movement.functions[tensor.0].pack;
+        let arguments = &mut [dense.into(), packed.view_mut().into()];
+        movement.code.call_on(self.threads, pack, &self.parameters, arguments)?;
+        Ok(packed)
+    }
+
+    /// Fills an input with random data: one with a format with the density that was set, others directly in packed
+    /// form.
+    ///
+    /// # Errors
+    /// Not enough memory.
+    pub fn draw(&mut self, tensor: TensorId, rng: &mut impl Rng) -> Result<()> {
+        let (name, element) = (self.facts[tensor.0].name.clone(), self.facts[tensor.0].element);
+        if self.bound.contains_key(&tensor) {
+            let (shape, density) = (self.box_of(tensor)?, self.density);
+            let drawing = Drawing { name: &name, shape: &shape, element, density };
+            return self.set_entries(tensor, Ok(random::entries(drawing, rng)?));
+        }
+        self.take_back(tensor)?;
+        if let Some(mut packed) = self.packed_mut(tensor) {
+            packed.fill(|_| random::sample(element, rng));
+        }
+        Ok(())
+    }
+
+    /// Fills all inputs with random data but those that `given` says.
+    ///
+    /// # Errors
+    /// Not enough memory.
+    pub fn draw_inputs(&mut self, seed: u64, given: impl Fn(TensorId) -> bool) -> Result<()> {
+        for tensor in (0..self.facts.len()).map(TensorId) {
+            if self.facts[tensor.0].role == Role::Input && !given(tensor) {
+                self.draw(tensor, &mut stream(seed, tensor))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Random numbers for a tensor: one stream each, so that values do not depend on which other inputs are given.
+pub fn stream(seed: u64, tensor: TensorId) -> ChaCha8Rng {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(u64::try_from(tensor.0).unwrap_or(0));
+    rng
+}
+
+/// The code that moves tensors.
+pub(super) fn movement(executable: &Executable) -> Result<&Movement> {
+    executable.movement().ok_or(Error::NoMovement)
+}
+
+/// Fails at the first element of an array that is not what its structure says.
+fn check_structure(name: &str, dense: &[f64], expanded: &Storage, shape: &[usize]) -> Result<()> {
+    let element = expanded.element();
+    let tolerance = match element {
+        Element::F64 => 1e-12,
+        shorter => 8.0 * shorter.epsilon(),
+    };
+    let same = |a: f64, b: f64| {
+        a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= tolerance * a.abs().max(b.abs())
+    };
+    let mut places = 0..dense.len();
+    let differs = places.find(|at| !same(element.round(dense[*at]), expanded.number(*at)));
+    match differs {
+        None => Ok(()),
+        Some(position) => Err(Error::Contradiction {
+            tensor: name.to_owned(),
+            index: unflatten(position, shape),
+            expected: expanded.number(position),
+            found: dense[position],
+        }),
+    }
+}

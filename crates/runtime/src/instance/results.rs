@@ -1,0 +1,195 @@
+//! Results of an instance: dense arrays, and tensors with formats, whose arrays functions of the computation fill.
+//!
+//! Those arrays are as long as a run needs them, and keep their memory for the next one: a run that stores no more than
+//! those before allocates nothing.
+
+use std::collections::BTreeMap;
+
+use dastac_elements::{Element, Storage};
+use dastac_formats::storage::{Indices, LevelData};
+use dastac_formats::{Build, Entries, Format, StorageError, Tensor};
+use dastac_loops::BufferId;
+
+use super::Instance;
+use super::inputs::movement;
+use crate::bound::{self, Converted, copying};
+use crate::error::{Error, Result};
+use crate::memory::check_memory;
+use crate::program::{Role, TensorId};
+
+/// The arrays of all results with formats.
+#[derive(Debug, Default)]
+pub(super) struct Results {
+    pub(super) arrays: BTreeMap<BufferId, Storage>,
+    /// Results in other formats, for rules that read them so: by the buffer of their values.
+    pub(super) copies: BTreeMap<BufferId, Converted>,
+}
+
+/// Gives an array `length` elements, which somebody sets; `name` is the tensor's.
+///
+/// # Errors
+/// More memory than there is; positions beyond 32 bits.
+pub(super) fn fit(array: &mut Storage, name: &str, length: usize) -> Result<()> {
+    if array.element() == Element::U32 && u32::try_from(length).is_err() {
+        return Err(Error::Wide(name.into()));
+    }
+    let bytes = length as u128 * array.element().bytes() as u128;
+    if array.capacity() < length {
+        *array = Storage::empty(array.element()); // what is in it is of the run before
+        check_memory(&format!("the result `{name}`"), bytes)?;
+    }
+    let source = StorageError::Memory { what: "the result".into(), bytes };
+    array.fit(length).map_err(|_| Error::Storage { tensor: name.into(), source })
+}
+
+/// Numbers as positions or coordinates, if they are such.
+fn indices(array: &Storage) -> Option<Indices> {
+    if let Some(all) = array.as_slice::<u32>() {
+        return Some(Indices::U32(all.to_vec()));
+    }
+    // Functions store numbers that are not negative.
+    let all = array.as_slice::<i64>()?;
+    Some(Indices::U64(all.iter().map(|at| at.cast_unsigned()).collect()))
+}
+
+impl Instance<'_> {
+    /// A tensor as a dense array with elements of the tensor's type: redundant elements restored, zeros elsewhere. Of
+    /// an input only what the computation uses.
+    ///
+    /// # Errors
+    /// Not enough memory for the tensor's box; code for moving tensors that is not there.
+    pub fn unpacked(&self, tensor: TensorId) -> Result<Storage> {
+        let fact = &self.facts[tensor.0];
+        check_memory(&format!("a dense array of `{}`", fact.name), fact.dense_bytes)?;
+        if fact.format.is_some() {
+            let found = self.result(tensor)?;
+            let whole = Format::dense(found.shape().len());
+            let dense = self.without_padding(&found, tensor, &whole)?;
+            return Ok(Storage::copy_of(dense.values().view())?);
+        }
+        let length =
+            usize::try_from(fact.cells()).map_err(|_| Error::TooLarge(fact.name.clone()))?;
+        let mut dense = Storage::zeroed(fact.element, length)?;
+        let movement = movement(&self.executable)?;
+        let unpack = &movement.functions[tensor.0].unpack;
+        let arguments = &mut [self.packed[tensor.0].view().into(), dense.view_mut().into()];
+        movement.code.call_on(self.threads, unpack, &self.parameters, arguments)?;
+        Ok(dense)
+    }
+
+    /// As [`Instance::unpacked`], with 64-bit floats.
+    ///
+    /// # Errors
+    /// As [`Instance::unpacked`].
+    pub fn dense(&self, tensor: TensorId) -> Result<Vec<f64>> {
+        Ok(self.unpacked(tensor)?.to_f64())
+    }
+
+    /// A computed tensor with a format, in that format.
+    ///
+    /// # Errors
+    /// A tensor that is not computed, or has no format; more memory than there is.
+    pub fn result(&self, tensor: TensorId) -> Result<Tensor> {
+        let fact = &self.facts[tensor.0];
+        if fact.format.is_none() {
+            return Err(Error::NotDynamic(fact.name.clone()));
+        }
+        if fact.role == Role::Input {
+            return Err(Error::NotComputed(fact.name.clone()));
+        }
+        let found = self.assembled(tensor)?;
+        let declared = &self.executable.program().sizes.tensors[tensor.0].format;
+        let declared = declared.as_ref().ok_or_else(|| Error::NotDynamic(fact.name.clone()))?;
+        if found.format() == declared {
+            return Ok(found);
+        }
+        let converted = found.convert(declared, copying());
+        converted.map_err(|source| Error::Storage { tensor: fact.name.clone(), source })
+    }
+
+    /// A computed tensor with a format for a file: blocks have places for elements that no product reaches, which have
+    /// the value of a sum over nothing; these are no entries.
+    ///
+    /// # Errors
+    /// As [`Instance::result`].
+    pub fn result_entries(&self, tensor: TensorId) -> Result<Tensor> {
+        let result = self.result(tensor)?;
+        match result.format().has_blocks() {
+            false => Ok(result),
+            true => self.without_padding(&result, tensor, &Format::coo(result.shape().len())),
+        }
+    }
+
+    /// A computed tensor in another format, in which what blocks are filled up with is not stored, or fills up blocks
+    /// again.
+    fn without_padding(&self, found: &Tensor, tensor: TensorId, format: &Format) -> Result<Tensor> {
+        let padding = Some(self.zero(tensor));
+        let converted = found.convert(format, Build { padding, ..bound::build() });
+        let name = &self.facts[tensor.0].name;
+        converted.map_err(|source| Error::Storage { tensor: name.clone(), source })
+    }
+
+    /// What elements of a computed tensor are that nothing is added up for.
+    pub fn zero(&self, tensor: TensorId) -> f64 {
+        self.executable.program().sizes.tensors[tensor.0].zero
+    }
+
+    /// A computed tensor with a format, in the format in which it is computed.
+    pub(super) fn assembled(&self, tensor: TensorId) -> Result<Tensor> {
+        let fact = &self.facts[tensor.0];
+        let failed = |source| Error::Storage { tensor: fact.name.clone(), source };
+        let own = self.executable.program().stored(tensor).next();
+        let own = own.ok_or_else(|| Error::NotDynamic(fact.name.clone()))?;
+        let array = |id: &BufferId| self.results.arrays.get(id);
+        let Some(values) = array(&own.values).cloned() else {
+            // Nothing is computed yet.
+            let none = Entries::new(self.box_of(tensor)?, Vec::new(), Storage::empty(fact.element));
+            let none =
+                none.and_then(|none| Tensor::from_entries(&none, &own.format, bound::build()));
+            return none.map_err(failed);
+        };
+        let kinds = own.format.levels().iter().map(|level| level.kind);
+        let levels = kinds.zip(&own.levels).map(|(kind, buffers)| {
+            let arrays = buffers.iter().map(|id| array(id).and_then(indices)).collect();
+            let arrays: Option<Vec<Indices>> = arrays;
+            let own = arrays.map(|arrays| LevelData::new(kind, arrays));
+            // Those of a result with the pattern of another tensor are that one's.
+            own.or_else(|| self.level_of(*buffers.first()?)).unwrap_or_else(LevelData::dense)
+        });
+        let levels = levels.collect();
+        let shape = self.box_of(tensor)?;
+        Tensor::from_parts(shape, own.format.clone(), levels, values).map_err(failed)
+    }
+
+    /// The arrays of a level, of an input or of a copy, that begin with a buffer.
+    fn level_of(&self, first: BufferId) -> Option<LevelData> {
+        let stored = &self.executable.program().stored;
+        let mut bound = self.bound.iter();
+        let of_inputs = bound.find_map(|(id, bound)| bound.level(&self.stored(*id), first));
+        let of_copies = || {
+            stored.iter().find_map(|one| self.results.copies.get(&one.values)?.level(one, first))
+        };
+        of_inputs.or_else(of_copies).cloned()
+    }
+
+    /// The values of a computed tensor: of its packed buffer, or those that are stored of one with a format.
+    pub fn values(&self, tensor: TensorId) -> Vec<f64> {
+        match self.results.arrays.get(&tensor.buffer()) {
+            Some(all) => all.to_f64(),
+            None => self.packed[tensor.0].view().to_f64(),
+        }
+    }
+
+    /// Makes computed tensors not-a-number, so that what is not computed again shows.
+    pub fn forget_results(&mut self) {
+        self.prepared = false;
+        for tensor in (0..self.facts.len()).map(TensorId) {
+            if self.facts[tensor.0].role != Role::Input
+                && let Some(mut packed) = self.packed_mut(tensor)
+            {
+                packed.fill(|_| f64::NAN);
+            }
+        }
+        self.results = Results::default();
+    }
+}

@@ -1,0 +1,162 @@
+//! Programs as files: what `dastac build` writes and any process with this crate can run.
+//!
+//! A file begins with [`MAGIC`] and the version, then come the length of a description and the description as JSON,
+//! which says how long the parts behind it are: the code of the computation, and the code that moves tensors. All
+//! numbers have 64 bits, lowest byte first. The last eight bytes are a checksum of all others: it tells damage, not
+//! malice. Running a file runs its code, so it must be trusted as any other executable is.
+
+use std::sync::Arc;
+
+use dastac_loops::abi::Abi;
+use serde::{Deserialize, Serialize};
+
+use crate::code::Code;
+use crate::error::{Error, Result};
+use crate::executable::{Executable, Movement, Moves};
+use crate::processor::Processor;
+use crate::program::Program;
+
+/// What a file begins with.
+const MAGIC: &[u8; 8] = b"dastac\0\n";
+
+/// The version of files that this crate writes, and the only one that it reads.
+pub const VERSION: u64 = 1;
+
+/// A program with its code, not loaded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Package {
+    /// What the code must be given.
+    pub program: Program,
+    /// The processor that the code is for.
+    pub processor: Processor,
+    /// The code of the computation.
+    pub kernel: Object,
+    /// The code that moves tensors between dense arrays and packed buffers.
+    pub movement: Object,
+    /// Its functions, by tensor.
+    pub moves: Vec<Moves>,
+}
+
+/// Code with its interface.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Object {
+    /// The functions, and what they take.
+    pub abi: Abi,
+    /// A relocatable ELF object.
+    pub code: Vec<u8>,
+}
+
+/// The part of a file that is text.
+#[derive(Serialize, Deserialize)]
+struct Description {
+    program: Program,
+    processor: Processor,
+    kernel: Abi,
+    movement: Abi,
+    moves: Vec<Moves>,
+    kernel_bytes: u64,
+    movement_bytes: u64,
+}
+
+impl Package {
+    /// Loads the code.
+    ///
+    /// # Errors
+    /// A processor that lacks what the code uses; code that cannot be loaded.
+    pub fn load(self) -> Result<Arc<Executable>> {
+        self.processor.check()?;
+        let kernel = Code::load(self.kernel.abi, &self.kernel.code)?;
+        let executable = Executable::new(self.program, kernel);
+        let code = Code::load(self.movement.abi, &self.movement.code)?;
+        executable.add_movement(Movement { code, functions: self.moves });
+        Ok(Arc::new(executable))
+    }
+
+    /// The contents of a file.
+    ///
+    /// # Errors
+    /// None that a package causes which the compiler made.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let Package { program, processor, kernel, movement, moves } = self.clone();
+        let description = Description {
+            program,
+            processor,
+            kernel: kernel.abi,
+            movement: movement.abi,
+            moves,
+            kernel_bytes: kernel.code.len() as u64,
+            movement_bytes: movement.code.len() as u64,
+        };
+        let text = serde_json::to_vec(&description)
+            .map_err(|error| Error::File(format!("it cannot be described: {error}")))?;
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend(VERSION.to_le_bytes());
+        bytes.extend((text.len() as u64).to_le_bytes());
+        bytes.extend(text);
+        bytes.extend(kernel.code);
+        bytes.extend(movement.code);
+        bytes.extend(checksum(&bytes).to_le_bytes());
+        Ok(bytes)
+    }
+
+    /// Whether bytes begin as a file of a program does.
+    pub fn is_package(bytes: &[u8]) -> bool {
+        bytes.starts_with(MAGIC)
+    }
+
+    /// A program from the contents of a file.
+    ///
+    /// # Errors
+    /// A file that is none, of another version, or damaged.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Package> {
+        let damaged = || Error::File("it is damaged".into());
+        let (head, sum) = bytes.split_last_chunk::<8>().ok_or_else(damaged)?;
+        let mut rest = head;
+        if take(&mut rest, MAGIC.len() as u64) != Some(MAGIC) {
+            return Err(Error::File("it is no compiled program".into()));
+        }
+        match number(&mut rest) {
+            Some(VERSION) => {}
+            Some(version) => {
+                let text = format!("it has version {version}, but this program reads {VERSION}");
+                return Err(Error::File(text));
+            }
+            None => return Err(damaged()),
+        }
+        if checksum(head) != u64::from_le_bytes(*sum) {
+            return Err(damaged());
+        }
+        let length = number(&mut rest).ok_or_else(damaged)?;
+        let text = take(&mut rest, length).ok_or_else(damaged)?;
+        let description: Description = serde_json::from_slice(text)
+            .map_err(|error| Error::File(format!("its description: {error}")))?;
+        let Description { program, processor, kernel, movement, moves, .. } = description;
+        let code = take(&mut rest, description.kernel_bytes).ok_or_else(damaged)?.to_vec();
+        let kernel = Object { abi: kernel, code };
+        let code = take(&mut rest, description.movement_bytes).ok_or_else(damaged)?.to_vec();
+        let movement = Object { abi: movement, code };
+        if moves.len() != program.sizes.tensors.len() {
+            return Err(damaged());
+        }
+        Ok(Package { program, processor, kernel, movement, moves })
+    }
+}
+
+/// Takes bytes from the front, if there are as many.
+fn take<'a>(rest: &mut &'a [u8], length: u64) -> Option<&'a [u8]> {
+    let (taken, left) = rest.split_at_checked(usize::try_from(length).ok()?)?;
+    *rest = left;
+    Some(taken)
+}
+
+fn number(rest: &mut &[u8]) -> Option<u64> {
+    let bytes = take(rest, 8)?;
+    Some(u64::from_le_bytes(bytes.try_into().ok()?))
+}
+
+/// FNV-1a with 64 bits.
+fn checksum(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}

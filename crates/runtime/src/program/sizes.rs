@@ -1,0 +1,201 @@
+//! What follows from the values of the symbols: how large everything is, and whether the code may run.
+
+use std::collections::BTreeMap;
+
+use dastac_elements::Element;
+use dastac_formats::Format;
+use dastac_loops::Index;
+use serde::{Deserialize, Serialize};
+
+use super::{Computed, Magnitude, Role, format_text};
+use crate::error::{Error, Result};
+
+/// Symbols and tensors. Expressions are over the symbols, in their order.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sizes {
+    /// The names of the symbols that a caller gives values.
+    pub symbols: Vec<String>,
+    /// What is divided by.
+    pub divisors: Vec<Divisor>,
+    /// Expressions that must have a value.
+    pub derived: Vec<Derived>,
+    /// The tensors.
+    pub tensors: Vec<TensorInfo>,
+    /// Loop nests with computed iterators and conditions.
+    pub computed: Vec<Computed>,
+}
+
+/// An expression that must be positive.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Divisor {
+    /// As it is written.
+    pub text: String,
+    /// How to compute it.
+    pub value: Index,
+}
+
+/// An expression that must fit 64 bits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Derived {
+    /// As it is written.
+    pub text: String,
+    /// How to compute it.
+    pub value: Index,
+}
+
+/// What is known of a tensor before the values of the symbols are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TensorInfo {
+    /// Its name.
+    pub name: String,
+    /// Where its values come from.
+    pub role: Role,
+    /// The type of its elements.
+    pub element: Element,
+    /// Its box.
+    pub extents: Vec<Index>,
+    /// Number of stored elements; 0 for a tensor with a format.
+    pub size: Index,
+    /// Where an element stands in the packed buffer, for people; or the format.
+    pub index: String,
+    /// Pieces of the index.
+    pub pieces: usize,
+    /// How large numbers become on the way to a position, for each piece of the index.
+    pub positions: Vec<Magnitude>,
+    /// How large numbers become on the way to the size, for each of its pieces.
+    pub sizes: Vec<Magnitude>,
+    /// The format that the program declares, if it does.
+    #[serde(with = "format_text::optional")]
+    pub format: Option<Format>,
+    /// What elements are that nothing is added up for, if it is computed.
+    pub zero: f64,
+}
+
+/// What is known of a tensor at the given sizes.
+#[derive(Clone, Debug)]
+pub struct TensorFacts {
+    /// Its name.
+    pub name: String,
+    /// Where its values come from.
+    pub role: Role,
+    /// The type of its elements.
+    pub element: Element,
+    /// Its box.
+    pub shape: Vec<i64>,
+    /// Stored elements.
+    pub unique: i64,
+    /// Bytes of the packed buffer.
+    pub packed_bytes: u128,
+    /// Bytes of a dense array of its box.
+    pub dense_bytes: u128,
+    /// The index polynomial.
+    pub index: String,
+    /// Pieces of the index.
+    pub pieces: usize,
+    /// The format of a dynamic tensor. Its stored elements and bytes are those of what is bound.
+    pub format: Option<String>,
+}
+
+impl TensorFacts {
+    /// Elements of a dense array of its box.
+    pub fn cells(&self) -> u128 {
+        self.dense_bytes / self.element.bytes() as u128
+    }
+}
+
+impl Sizes {
+    /// Values of the symbols in their order.
+    ///
+    /// # Errors
+    /// Unknown, missing and negative symbols.
+    pub fn symbol_values(&self, given: &BTreeMap<String, i64>) -> Result<Vec<i64>> {
+        symbol_values(&self.symbols, given)
+    }
+
+    /// Facts of every tensor, after checking that no position and no expression overflows 64 bits.
+    ///
+    /// # Errors
+    /// An overflow that is possible, naming the tensor or the expression; a divisor that is not positive.
+    pub fn at(&self, symbols: &[i64]) -> Result<Vec<TensorFacts>> {
+        for Divisor { text, value } in &self.divisors {
+            match value.eval_symbols(symbols) {
+                Ok(1..) => {}
+                Ok(value) => return Err(Error::Divisor { text: text.clone(), value }),
+                Err(_) => return Err(Error::Beyond(text.clone())),
+            }
+        }
+        for Derived { text, value } in &self.derived {
+            value.eval_symbols(symbols).map_err(|_| Error::Beyond(text.clone()))?;
+        }
+        if let Some(found) = self.computed.iter().find_map(|nest| nest.overflow(symbols)) {
+            return Err(Error::Computed { text: found.text.clone(), span: found.span });
+        }
+        self.tensors.iter().map(|tensor| tensor.at(symbols)).collect()
+    }
+}
+
+/// Values of symbols in the order of their names.
+///
+/// # Errors
+/// Unknown, missing and negative symbols.
+pub fn symbol_values(names: &[String], given: &BTreeMap<String, i64>) -> Result<Vec<i64>> {
+    if let Some(unknown) = given.keys().find(|name| !names.contains(name)) {
+        return Err(Error::UnknownSymbol(unknown.clone()));
+    }
+    let value = |name: &String| match given.get(name) {
+        None => Err(Error::MissingSymbol(name.clone())),
+        Some(value) if *value < 0 => {
+            Err(Error::NegativeSymbol { name: name.clone(), value: *value })
+        }
+        Some(value) => Ok(*value),
+    };
+    names.iter().map(value).collect()
+}
+
+impl TensorInfo {
+    fn at(&self, symbols: &[i64]) -> Result<TensorFacts> {
+        let too_large = || Error::TooLarge(self.name.clone());
+        let shape: Option<Vec<i64>> =
+            self.extents.iter().map(|extent| extent.eval_symbols(symbols).ok()).collect();
+        let shape = shape.ok_or_else(too_large)?;
+        let unique = match self.format {
+            None => self.checked_size(symbols, &shape)?,
+            Some(_) => 0,
+        };
+        let bytes = self.element.bytes() as u128;
+        let mut cells = shape.iter().map(|extent| u128::from(extent.unsigned_abs()));
+        let cells = cells.try_fold(1u128, u128::checked_mul);
+        let dense_bytes = cells.and_then(|cells| cells.checked_mul(bytes));
+        // A sparse tensor may have any box.
+        let dense_bytes = dense_bytes.or_else(|| self.format.is_some().then_some(u128::MAX));
+        Ok(TensorFacts {
+            name: self.name.clone(),
+            role: self.role,
+            shape,
+            unique,
+            element: self.element,
+            packed_bytes: u128::from(unique.unsigned_abs()) * bytes,
+            dense_bytes: dense_bytes.ok_or_else(too_large)?,
+            index: self.index.clone(),
+            pieces: self.pieces,
+            format: self.format.as_ref().map(ToString::to_string),
+        })
+    }
+
+    /// Number of stored elements, after checking that no evaluation of a position or the size in 64-bit integers can
+    /// overflow.
+    fn checked_size(&self, symbols: &[i64], shape: &[i64]) -> Result<i64> {
+        let overflow = || Error::Overflow { tensor: self.name.clone() };
+        let largest: Vec<u64> =
+            shape.iter().map(|extent| u64::try_from(extent - 1).unwrap_or(0)).collect();
+        let in_use = shape.iter().all(|extent| *extent > 0);
+        let positions = self.positions.iter().filter(|_| in_use);
+        for magnitude in positions.chain(&self.sizes) {
+            let bound = magnitude.bound(symbols, &largest).map_err(|_| overflow())?;
+            if bound > i64::MAX.unsigned_abs().into() {
+                return Err(overflow());
+            }
+        }
+        self.size.eval_symbols(symbols).map_err(|_| overflow())
+    }
+}
