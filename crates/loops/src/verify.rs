@@ -4,8 +4,8 @@
 //!   `_`, `.`; functions C identifiers; none of `and`, `or`, `true`, `false`.
 //! - Symbols, buffers and variables that are named exist. A buffer's size mentions no variable.
 //! - A function takes a buffer at most once and uses only those that it takes: `In` is not written, `Out` is
-//!   written with `=` somewhere if it is read or added to (by its caller, if the function is private). Workspaces are of buffers that it does not take, each used
-//!   inside the statement that makes it only.
+//!   written with `=` somewhere if it is read or added to (by its caller, if the function is private). Workspaces are of
+//!   buffers that it does not take, each used inside the statement that makes it only.
 //! - Bounds are given, steps and divisors positive. Bounds and conditions make no selections.
 //! - A variable is used only inside the loop or sum that binds it, and not bound again inside. (Loops beside each
 //!   other may use one variable.)

@@ -30,6 +30,7 @@ pub(crate) fn run(module: &mut Module, _: &Context<'_>) {
 }
 
 fn expand(module: &mut Module, function: &mut Function, partial: &mut Partial) -> Stmt {
+    let whole = partial.body.clone();
     let call = outlined(module, function, partial);
     let part = function.fresh_var("part");
     let (lower, upper) = ends(partial);
@@ -55,10 +56,13 @@ fn expand(module: &mut Module, function: &mut Function, partial: &mut Partial) -
         body,
     });
     let all = Terms { begin: lower.clone(), end: upper.clone(), shift: 0.into() };
-    let mut all = all.of(partial, &call);
-    put(&mut all, partial.workspace, partial.buffer);
-    let condition = partial.condition.clone();
-    Stmt::If(If { condition, then: vec![with], otherwise: vec![all] })
+    // A function that takes the results' buffer for other elements cannot take it as the workspace as well.
+    let otherwise = match takes(&call, partial.buffer) {
+        true => whole.iter().map(|stmt| all.of(partial, stmt)).collect(),
+        false => vec![all.of(partial, &call)],
+    };
+    let otherwise = on_results(otherwise, partial);
+    Stmt::If(If { condition: partial.condition.clone(), then: vec![with], otherwise })
 }
 
 /// Where the terms begin, and where they end: not before.
@@ -101,14 +105,26 @@ impl Terms {
     }
 }
 
-/// Passes another buffer in the place of one.
-fn put(stmt: &mut Stmt, old: BufferId, new: BufferId) {
-    rewrite_all(std::slice::from_mut(stmt), &mut |stmt| {
-        if let Stmt::Call(call) = stmt {
-            call.buffers
-                .iter_mut()
-                .filter(|buffer| **buffer == old)
-                .for_each(|buffer| *buffer = new);
-        }
+/// Whether a call passes a buffer.
+fn takes(stmt: &Stmt, buffer: BufferId) -> bool {
+    let mut found = false;
+    stmt.visit(&mut |stmt| {
+        found |= matches!(stmt, Stmt::Call(call) if call.buffers.contains(&buffer));
     });
+    found
+}
+
+/// The same with the results themselves in the place of the workspace.
+fn on_results(mut body: Vec<Stmt>, partial: &Partial) -> Vec<Stmt> {
+    let instead = |buffer| if buffer == partial.workspace { partial.buffer } else { buffer };
+    rewrite_all(&mut body, &mut |stmt| match stmt {
+        Stmt::Call(call) => call.buffers.iter_mut().for_each(|buffer| *buffer = instead(*buffer)),
+        Stmt::Store(store) => {
+            store.buffer = instead(store.buffer);
+            store.value =
+                store.value.map_elements(&|buffer, index| (instead(buffer), index.clone()));
+        }
+        _ => {}
+    });
+    body
 }

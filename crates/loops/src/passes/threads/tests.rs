@@ -391,6 +391,44 @@ impl Programs {
     }
 }
 
+/// Elements beside the sums are stored too: no call may take their buffer twice.
+#[test]
+fn sums_in_parts_beside_other_elements() {
+    let body = "if N > 0 { partial b, e = 1 to M in 4 if N < M with C as W at h from 0 of 1 {
+            W[h] = sum(j = b to e) B[j]
+            for i = b to min(e, N) { C[i] = B[i] + 1.0 }
+        } then { C[0] = sum(p = 0 to 4) W[p] } }";
+    check(
+        &["expand-partial-sums"],
+        body,
+        &expect![[r#"
+        func f(inout A, in B, inout C, in pos) {
+          if N > 0 {
+            if N < M {
+              with W of 4 {
+                parallel part = 0 to 4 {
+                  call f__body1(min(part * (max(M, 1) - 1) / 4 + 1, max(M, 1)), min((part + 1) * (max(M, 1) - 1) / 4 + 1, max(M, 1)), part) on B, C, W
+                }
+                C[0] = sum(p = 0 to 4) W[p]
+              }
+            } else {
+              C[0] = sum(j = 1 to max(M, 1)) B[j]
+              for i = 1 to min(max(M, 1), N) {
+                C[i] = B[i] + 1.0
+              }
+            }
+          }
+        }
+        private func f__body1(symbol N, index b, index e, index h, in B, inout C, inout W) {
+          W[h] = sum(j = b to e) B[j]
+          for i = b to min(e, N) {
+            C[i] = B[i] + 1.0
+          }
+        }
+    "#]],
+    );
+}
+
 #[test]
 fn random_programs_compute_the_same_on_any_number_of_threads() {
     for seed in 0..150 {
