@@ -1110,7 +1110,7 @@ func f(out A) {
             1:1: expected `module`, found the end of the text
             1:11: symbol `N` is defined twice
             1:11: expected `buffer` or `func`, found `what`
-            2:12: expected `f64`, `f32`, `i64`, `i32`, `u32` or `bool`, found `f8`
+            2:12: expected an element type such as `f64`, found `f8`
             2:22: expected a memory space, found `attic`
             4:5: unknown variable or symbol `i`
             4:3: unknown buffer `B`
