@@ -7,8 +7,8 @@ use dastac::driver::compile;
 use dastac::elements::{Element, Kind};
 use dastac::run::Runner;
 
-/// Rules over operands and heads of one type: rows and columns of a matrix, a triangle, a matrix in rows, and a result in
-/// rows.
+/// Rules over operands and heads of one type: rows and columns of a matrix, a triangle, a matrix in rows, and a result
+/// in rows.
 const RULES: [(&str, &str, &str); 5] = [
     ("y(i)", "j", "A(i, j) * x(j)"),
     ("u(j)", "i", "A(i, j) * x(i)"),
