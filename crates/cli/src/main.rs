@@ -89,6 +89,7 @@ fn main() -> ExitCode {
         Command::Infer(args) => infer::infer(&terminal, args),
         Command::Layout(args) => layout::layout(&terminal, args),
         Command::Emit(args) => emit::emit(&terminal, args),
+        Command::Run(args) if package::is_named(&args.file.file) => package::run(&terminal, args),
         Command::Run(args) => run::run(&terminal, args),
         Command::Tune(args) => tune::tune(&terminal, args),
         Command::Verify(args) => prove::verify(&terminal, args),

@@ -24,13 +24,10 @@ use super::schedule::scheduled;
 use super::source::Source;
 use super::table::{ratio, table};
 use super::verify::Verdict;
-use super::{Outcome, Result, Terminal, inputs, layout, output, package, tensors, trips};
+use super::{Outcome, Result, Terminal, inputs, layout, output, tensors, trips};
 
 /// Compiles and runs a program.
 pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
-    if package::is_named(&args.file.file) {
-        return package::run(terminal, args);
-    }
     let source = Source::read(&args.file.file)?;
     let failed = |error: dastac::Error| Failure::of(error, &source);
     let progress = Progress::new(terminal.interactive && !args.json);

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Serialize};
 
 use crate::code::Code;
+use crate::error::{Error, Result};
 use crate::program::{Program, TensorId};
 
 /// The functions that move a tensor between a dense array and its packed buffer.
@@ -60,6 +61,14 @@ impl Executable {
     /// The code that moves tensors, if it is there.
     pub fn movement(&self) -> Option<&Movement> {
         self.movement.get()
+    }
+
+    /// The code that moves tensors.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub fn moving(&self) -> Result<&Movement> {
+        self.movement().ok_or(Error::NoMovement)
     }
 
     /// A tensor by its name.

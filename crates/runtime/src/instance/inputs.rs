@@ -7,10 +7,10 @@ use dastac_formats::{Entries, Format, StorageError, Tensor};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{Instance, Memory, unflatten};
+use super::place::unflatten;
+use super::state::{Instance, Memory};
 use crate::bound::{self, Bound};
 use crate::error::{Error, Result};
-use crate::executable::{Executable, Movement};
 use crate::memory::check_memory;
 use crate::program::{Role, TensorId};
 use crate::random::{self, Drawing};
@@ -137,7 +137,7 @@ impl<'a> Instance<'a> {
         };
         let source = || rounded.as_ref().map_or(View::of(dense), Storage::view);
         let executable = Arc::clone(&self.executable);
-        let movement = movement(&executable)?;
+        let movement = executable.moving()?;
         if let Some(expand) = &movement.functions[tensor.0].expand {
             let mut expanded = Storage::zeroed(fact.element, dense.len())?;
             let arguments = &mut [source().into(), expanded.view_mut().into()];
@@ -167,7 +167,7 @@ impl<'a> Instance<'a> {
     pub fn pack(&self, tensor: TensorId, dense: View<'_>) -> Result<Storage> {
         let fact = &self.facts[tensor.0];
         let mut packed = Storage::zeroed(fact.element, self.packed[tensor.0].view().len())?;
-        let movement = movement(&self.executable)?;
+        let movement = self.executable.moving()?;
         let pack = &movement.functions[tensor.0].pack;
         let arguments = &mut [dense.into(), packed.view_mut().into()];
         movement.code.call_on(self.threads, pack, &self.parameters, arguments)?;
@@ -212,11 +212,6 @@ pub fn stream(seed: u64, tensor: TensorId) -> ChaCha8Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(u64::try_from(tensor.0).unwrap_or(0));
     rng
-}
-
-/// The code that moves tensors.
-pub(super) fn movement(executable: &Executable) -> Result<&Movement> {
-    executable.movement().ok_or(Error::NoMovement)
 }
 
 /// Fails at the first element of an array that is not what its structure says.

@@ -3,44 +3,17 @@
 //! Those arrays are as long as a run needs them, and keep their memory for the next one: a run that stores no more than
 //! those before allocates nothing.
 
-use std::collections::BTreeMap;
-
-use dastac_elements::{Element, Storage};
+use dastac_elements::Storage;
 use dastac_formats::storage::{Indices, LevelData};
-use dastac_formats::{Build, Entries, Format, StorageError, Tensor};
+use dastac_formats::{Build, Entries, Format, Tensor};
 use dastac_loops::BufferId;
 
-use super::Instance;
-use super::inputs::movement;
-use crate::bound::{self, Converted, copying};
+use super::arrays::Results;
+use super::state::Instance;
+use crate::bound::{self, copying};
 use crate::error::{Error, Result};
 use crate::memory::check_memory;
 use crate::program::{Role, TensorId};
-
-/// The arrays of all results with formats.
-#[derive(Debug, Default)]
-pub(super) struct Results {
-    pub(super) arrays: BTreeMap<BufferId, Storage>,
-    /// Results in other formats, for rules that read them so: by the buffer of their values.
-    pub(super) copies: BTreeMap<BufferId, Converted>,
-}
-
-/// Gives an array `length` elements, which somebody sets; `name` is the tensor's.
-///
-/// # Errors
-/// More memory than there is; positions beyond 32 bits.
-pub(super) fn fit(array: &mut Storage, name: &str, length: usize) -> Result<()> {
-    if array.element() == Element::U32 && u32::try_from(length).is_err() {
-        return Err(Error::Wide(name.into()));
-    }
-    let bytes = length as u128 * array.element().bytes() as u128;
-    if array.capacity() < length {
-        *array = Storage::empty(array.element()); // what is in it is of the run before
-        check_memory(&format!("the result `{name}`"), bytes)?;
-    }
-    let source = StorageError::Memory { what: "the result".into(), bytes };
-    array.fit(length).map_err(|_| Error::Storage { tensor: name.into(), source })
-}
 
 /// Numbers as positions or coordinates, if they are such.
 fn indices(array: &Storage) -> Option<Indices> {
@@ -70,7 +43,7 @@ impl Instance<'_> {
         let length =
             usize::try_from(fact.cells()).map_err(|_| Error::TooLarge(fact.name.clone()))?;
         let mut dense = Storage::zeroed(fact.element, length)?;
-        let movement = movement(&self.executable)?;
+        let movement = self.executable.moving()?;
         let unpack = &movement.functions[tensor.0].unpack;
         let arguments = &mut [self.packed[tensor.0].view().into(), dense.view_mut().into()];
         movement.code.call_on(self.threads, unpack, &self.parameters, arguments)?;

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use dastac_elements::Storage;
 use dastac_loops::{BufferId, Mode};
 
-use super::{Instance, Memory, results};
+use super::arrays;
+use super::state::{Instance, Memory};
 use crate::argument::Argument;
 use crate::bound::{Converted, copying};
 use crate::code::Code;
@@ -170,7 +171,7 @@ impl Instance<'_> {
         let size = size.ok_or_else(|| Error::TooLarge(name.into()))?;
         let arrays = &mut self.results.arrays;
         let array = arrays.entry(id).or_insert_with(|| Storage::empty(buffer.element));
-        results::fit(array, name, size)
+        arrays::fit(array, name, size)
     }
 
     /// Whether a buffer is a packed tensor's.
