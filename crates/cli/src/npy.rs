@@ -88,7 +88,9 @@ impl Array {
     pub fn fits(&self, element: Element) -> bool {
         let from_text = matches!(self.numbers, Numbers::Sparse(_));
         element.holds(self.element)
-            || from_text && self.element == Element::I64 && element.is_integer()
+            || from_text
+                && self.element == Element::I64
+                && matches!(element.kind(), Kind::Signed | Kind::Unsigned)
     }
 
     /// How to make its elements those of a tensor.
@@ -106,8 +108,8 @@ impl Array {
         }
     }
 
-    /// Reads the numbers, all of the box. The shape must be one that memory was found for.
-    pub fn read(self) -> Result<Vec<f64>> {
+    /// Reads the numbers, all of the box, for a tensor whose elements fit. The shape must be one that memory was found for.
+    pub fn read(self, element: Element) -> Result<Vec<f64>> {
         let name = self.path.display().to_string();
         let values = match self.numbers {
             Numbers::File(mut file, header) => header
@@ -117,9 +119,14 @@ impl Array {
                 .to_dense(Build::default())
                 .map_err(|error| tensors::storage_failure(&name, &error))?,
         };
-        let numbers = values.cast(Element::F64).map_err(|error| {
-            Failure::user(format!("`{name}`: {error}"))
-                .hint("arrays hold integers up to 2^53; files of tensors with `:F` any others")
+        let numbers = values.cast(element).and_then(|values| values.cast(Element::F64));
+        let numbers = numbers.map_err(|error| {
+            let failure = Failure::user(format!("`{name}`: {error}"));
+            match error.to {
+                Element::F64 => failure
+                    .hint("arrays hold integers up to 2^53; files of tensors with `:F` any others"),
+                _ => failure,
+            }
         })?;
         Ok(numbers.to_f64())
     }

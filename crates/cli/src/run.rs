@@ -292,7 +292,7 @@ pub fn fill(
         let what = format!("the dense array of `{name}`");
         dastac::runtime::check_memory(&what, fact.dense_bytes)
             .map_err(|error| failed(error.into()))?;
-        let data = array.read()?;
+        let data = array.read(fact.element)?;
         runner.set_input(id, &data, &shape).map_err(failed)?;
         // Only a verification looks at the numbers again.
         let data = if inputs.keep { data } else { Vec::new() };

@@ -21,8 +21,8 @@ pub struct NoMemory {
     pub bytes: usize,
 }
 
-/// Bytes on the heap. Invariants: `pointer` is allocated with `layout` (or dangling and aligned where its size is 0), and
-/// the first `length` bytes, at most as many as the layout has, are initialised.
+/// Bytes on the heap. Invariants: `pointer` is allocated with `layout` (or dangling and aligned where its size is 0),
+/// and the first `length` bytes, at most as many as the layout has, are initialised.
 pub(crate) struct Bytes {
     pointer: NonNull<u8>,
     length: usize,
@@ -48,12 +48,14 @@ impl Bytes {
         let mut all = ManuallyDrop::new(all);
         let (length, capacity) = (size_of_val(&all[..]), all.capacity() * size_of::<T>());
         let pointer = NonNull::from(all.as_mut_slice()).cast();
-        // SAFETY: a vector's memory has this layout, so it does not overflow. Elements are native types, without padding.
+        // SAFETY: a vector's memory has this layout, so it does not overflow. Elements are native types, without
+        // padding.
         let layout = unsafe { Layout::from_size_align_unchecked(capacity, align_of::<T>()) };
         Bytes { pointer, length, layout }
     }
 
-    /// Makes it `length` bytes long, where its memory suffices: bytes that come to it hold anything that they held, or zero.
+    /// Makes it `length` bytes long, where its memory suffices: bytes that come to it hold anything that they held, or
+    /// zero.
     pub(crate) fn fit(&mut self, length: usize) -> bool {
         if length > self.layout.size() {
             return false;

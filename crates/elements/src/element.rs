@@ -105,8 +105,8 @@ macro_rules! elements {
             }
         )*
 
-        /// Compiles an expression for every element type and evaluates the one that an element names: `T` stands for the
-        /// element's Rust type in `with_type!(element, T => size_of::<T>())`.
+        /// Compiles an expression for every element type and evaluates the one that an element names: `T` stands for
+        /// the element's Rust type in `with_type!(element, T => size_of::<T>())`.
         #[macro_export]
         macro_rules! with_type {
             ($d element:expr, $d name:ident => $d body:expr) => {
@@ -193,13 +193,14 @@ impl Element {
         matches!(self.kind(), Kind::Signed)
     }
 
-    /// Whether it is an integer or a truth value: those of read-only buffers may be loaded in integer expressions, and a
-    /// value that is stored to one is computed in 64-bit integers, which wrap around.
+    /// Whether it is an integer or a truth value: those of read-only buffers may be loaded in integer expressions, and
+    /// a value that is stored to one is computed in 64-bit integers, which wrap around.
     pub const fn is_integer(self) -> bool {
         matches!(self.kind(), Kind::Signed | Kind::Unsigned | Kind::Truth)
     }
 
-    /// Whether it is a float that is only stored: numbers are computed in 32-bit floats and rounded when they are stored.
+    /// Whether it is a float that is only stored: numbers are computed in 32-bit floats and rounded when they are
+    /// stored.
     pub const fn is_short_float(self) -> bool {
         self.is_float() && self.bytes() < Element::F32.bytes()
     }
@@ -235,7 +236,8 @@ impl Element {
         }
     }
 
-    /// What an integer becomes when it is stored: what does not fit wraps around, and all but 0 is true. Others hold it.
+    /// What an integer becomes when it is stored: what does not fit wraps around, and all but 0 is true. Others hold
+    /// it.
     pub const fn wrapped(self, value: i64) -> i64 {
         let unused = 64u32.saturating_sub(8 * self.bytes() as u32);
         match self.kind() {
@@ -263,8 +265,8 @@ impl Element {
         with_type!(self, T => <T as Native>::EPSILON)
     }
 
-    /// A value for tests: `unit` is in `0..1`. Floats are not near 0, integers small, and neither is 0; what is negative
-    /// is false, and positive where there are no signs.
+    /// A value for tests: `unit` is in `0..1`. Floats are not near 0, integers small, and neither is 0; what is
+    /// negative is false, and positive where there are no signs.
     pub fn sample(self, unit: f64, negative: bool) -> f64 {
         let size = match self.kind() {
             Kind::Float => self.round(0.25 + 0.75 * unit),

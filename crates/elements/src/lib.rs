@@ -1,8 +1,8 @@
 //! Element types of tensors and buffers, and memory that holds elements of any of them.
 //!
 //! [`Element`] names a type; [`Native`] is what Rust calls it; [`Scalar`] is one element of any type. [`Storage`] owns
-//! elements of one type, [`View`] and [`ViewMut`] borrow them. All follow from one table in `element.rs`: code that must
-//! do the same for every type says [`with_type!`] and is compiled once for each.
+//! elements of one type, [`View`] and [`ViewMut`] borrow them. All follow from one table in `element.rs`: code that
+//! must do the same for every type says [`with_type!`] and is compiled once for each.
 //!
 //! ```
 //! use dastac_elements::{Element, Storage, with_type};

@@ -29,8 +29,9 @@ pub trait Native:
     /// The same number, whatever it is stored as.
     fn number(self) -> Number;
 
-    /// A number as this type holds it. Floats are rounded to shorter ones; there is none for a number that an integer type
-    /// cannot hold, or for an integer that a float type would round. Truth values become 0 and 1; what is not 0 is true.
+    /// A number as this type holds it. Floats are rounded to shorter ones; there is none for a number that an integer
+    /// type cannot hold, or for an integer that a float type would round. Truth values become 0 and 1; what is not 0 is
+    /// true.
     fn from_number(number: Number) -> Option<Self>;
 
     /// Of a number that this type holds, as [`Element::round`] makes them. Integers from 2^53 on are exact too.

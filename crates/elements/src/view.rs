@@ -170,7 +170,8 @@ impl<'a> ViewMut<'a> {
     pub fn into_typed<T: Native>(self) -> &'a mut [T] {
         assert_eq!(T::ELEMENT, self.element, "elements are of another type");
         let length = self.bytes.len() / size_of::<T>();
-        // SAFETY: by the invariant the bytes are those of a slice of `T`, which is borrowed mutably as long as the result is.
+        // SAFETY: by the invariant the bytes are those of a slice of `T`, which is borrowed mutably as long as the
+        // result is.
         unsafe { std::slice::from_raw_parts_mut(self.bytes.as_mut_ptr().cast(), length) }
     }
 

@@ -1,7 +1,7 @@
 //! Element types in MLIR: how they are stored, and how numbers become elements of another type.
 //!
-//! Floats of 16 bits are only stored. MLIR has both types, but code for most processors would call a library to round to
-//! bfloat16: its bits are computed here, and it is stored as an integer of 16 bits.
+//! Floats of 16 bits are only stored. MLIR has both types, but code for most processors would call a library to round
+//! to bfloat16: its bits are computed here, and it is stored as an integer of 16 bits.
 
 use super::{Ssa, Writer};
 use dastac_loops::Element;
@@ -25,8 +25,8 @@ pub(super) fn is_stored_as_integer(element: Element) -> bool {
 }
 
 impl Writer<'_, '_> {
-    /// A value in another type; rounded where that is narrower. Numbers are computed in types of at least 32 bits, so one
-    /// of the two is such a type.
+    /// A value in another type; rounded where that is narrower. Numbers are computed in types of at least 32 bits, so
+    /// one of the two is such a type.
     pub(super) fn converted(
         &mut self,
         value: Ssa,
@@ -79,8 +79,8 @@ impl Writer<'_, '_> {
         self.define(format_args!("arith.bitcast {bits} : {long} to {float}"))
     }
 
-    /// The nearest bfloat16, the even one of two: half of the last digit that stays, less one if that is even, is added to
-    /// the bits. What is not a number stays none.
+    /// The nearest bfloat16, the even one of two: half of the last digit that stays, less one if that is even, is added
+    /// to the bits. What is not a number stays none.
     fn to_bfloat16(&mut self, value: &Ssa, lanes: usize) -> Ssa {
         let [short, long, float] =
             [Element::I16, Element::I32, Element::F32].map(|element| self.name_in(element, lanes));
