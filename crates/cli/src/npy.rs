@@ -108,7 +108,7 @@ impl Array {
         }
     }
 
-    /// Reads the numbers, all of the box, for a tensor whose elements fit. The shape must be one that memory was found for.
+    /// Reads the numbers, all of the box, for a tensor that they fit. The shape must be one that memory was found for.
     pub fn read(self, element: Element) -> Result<Vec<f64>> {
         let name = self.path.display().to_string();
         let values = match self.numbers {

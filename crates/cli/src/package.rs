@@ -114,7 +114,7 @@ impl Given {
         let Some(format) = &tensor.format else {
             let array = npy::open(path, &options)?;
             let shape = array.shape.clone();
-            return Ok(Given::Array { shape, values: array.read()? });
+            return Ok(Given::Array { shape, values: array.read(tensor.element)? });
         };
         let contents = tensors::read(path, &options)?;
         let built = contents.tensor(format, of_entries());

@@ -77,8 +77,20 @@ fn free_name(module: &Module, mut name: String) -> String {
     name
 }
 
-/// `parallel w = 0 to size { to[w] = from[w] }`
+/// `parallel w = 0 to size { to[w] = from[w] }`. Bounds of loops make no selections: where the size makes one, there is
+/// a loop for each of its values.
 fn copy(function: &mut Function, size: &Index, from: BufferId, to: BufferId) -> Stmt {
+    let mut selection = None;
+    size.visit(&mut |part| {
+        if let Index::Select(condition, then, otherwise) = part {
+            selection.get_or_insert((part, condition, then, otherwise));
+        }
+    });
+    if let Some((whole, condition, then, otherwise)) = selection {
+        let [then, otherwise] = [then, otherwise]
+            .map(|value| vec![copy(function, &with_value(size, whole, value), from, to)]);
+        return Stmt::If(If { condition: (**condition).clone(), then, otherwise });
+    }
     let var = function.fresh_var("w");
     let element = Value::load(from, Index::Var(var));
     let body = vec![Stmt::set(to, Index::Var(var), element)];
@@ -90,6 +102,29 @@ fn copy(function: &mut Function, size: &Index, from: BufferId, to: BufferId) -> 
         mark: Mark::THREADS,
         body,
     })
+}
+
+/// An expression with a value in place of one of its parts.
+fn with_value(index: &Index, part: &Index, value: &Index) -> Index {
+    if index == part {
+        return value.clone();
+    }
+    let inside = |index: &Index| Box::new(with_value(index, part, value));
+    match index {
+        Index::Add(left, right) => Index::Add(inside(left), inside(right)),
+        Index::Sub(left, right) => Index::Sub(inside(left), inside(right)),
+        Index::Mul(left, right) => Index::Mul(inside(left), inside(right)),
+        Index::FloorDiv(left, by) => Index::FloorDiv(inside(left), *by),
+        Index::Mod(left, by) => Index::Mod(inside(left), *by),
+        Index::Quotient(left, right) => Index::Quotient(inside(left), inside(right)),
+        Index::ExactDiv(left, by) => Index::ExactDiv(inside(left), *by),
+        Index::Min(left, right) => Index::Min(inside(left), inside(right)),
+        Index::Max(left, right) => Index::Max(inside(left), inside(right)),
+        Index::Select(condition, then, otherwise) => {
+            Index::Select(condition.clone(), inside(then), inside(otherwise))
+        }
+        Index::Const(_) | Index::Symbol(_) | Index::Var(_) | Index::Load(..) => index.clone(),
+    }
 }
 
 /// Has a statement load from and store to another buffer.
@@ -148,6 +183,17 @@ mod tests {
             }
         "#]]
         .assert_eq(&module.to_string());
+    }
+
+    #[test]
+    fn sizes_that_make_selections_have_a_loop_for_each_value() {
+        let text = "module(N, M)\nbuffer A : bf16[1 + select(N < M, N, select(M < 3, M, 3))]\n\
+            func f(inout A) { A[0] += 1.0 }";
+        let mut module = parse(text).unwrap();
+        super::run(&mut module);
+        verify(&module).unwrap();
+        let text = module.to_string();
+        assert_eq!(text.matches("parallel w").count(), 6, "{text}");
     }
 
     #[test]
