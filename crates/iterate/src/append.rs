@@ -1,23 +1,30 @@
 //! Elements of a result, appended in the order of its levels.
 //!
-//! For each position of the dense levels in front there is a workspace of counters: how many positions each compressed level has so far, and whether something is at
-//! the current coordinate. Before -> after, of `C(i, j) := A(i, k) * B(k, j)` in rows, `B` in columns:
+//! For each position of the dense levels in front there is a workspace of counters: how many positions each compressed
+//! level has so far, and whether something is at the current coordinate. Before -> after, of
+//! `C(i, j) := A(i, k) * B(k, j)` in rows, `B` in columns:
 //! ```text
 //! parallel i { parallel j { mark j { coiter k { .. { W[0] += v } } } } }
 //! ```
 //! counts as
 //! ```text
-//! parallel i { with at of 2 { at[0] = 0  for j { at[1] = 0  coiter k { .. { at[1] = 1 } }  at[0] += at[1] }  starts[i + 1] = at[0] } }
+//! parallel i { with at of 2 { at[0] = 0
+//!   for j { at[1] = 0  coiter k { .. { at[1] = 1 } }  at[0] += at[1] }
+//!   starts[i + 1] = at[0]
+//! } }
 //! ```
 //! and fills as
 //! ```text
 //! parallel i { with at of 2 { at[0] = starts[i]
-//!   for j { at[1] = 0  W[0] = 0.0  coiter k { .. { at[1] = 1  W[0] += v } }  if at[1] > 0 { crd[at[0]] = j  val[at[0]] = W[0]  at[0] += 1 } }
+//!   for j { at[1] = 0  W[0] = 0.0  coiter k { .. { at[1] = 1  W[0] += v } }
+//!     if at[1] > 0 { crd[at[0]] = j  val[at[0]] = W[0]  at[0] += 1 }
+//!   }
 //! } }
 //! ```
 //! A loop that surely comes to a point in each iteration says so outside, where its range is not empty.
 //!
-//! Positions of inner levels are stored as lengths first, and added up at the end: dense levels between compressed ones need not be visited everywhere.
+//! Positions of inner levels are stored as lengths first, and added up at the end: dense levels between compressed ones
+//! need not be visited everywhere.
 
 use std::collections::BTreeMap;
 
@@ -460,7 +467,8 @@ impl Append<'_> {
         })
     }
 
-    /// Statements whose points need not be noticed. Where elements are counted, what is left of them is what they store elsewhere.
+    /// Statements whose points need not be noticed. Where elements are counted, what is left of them is what they store
+    /// elsewhere.
     fn quiet(&self, body: Vec<Stmt>) -> Vec<Stmt> {
         if self.fills {
             return in_order(body);

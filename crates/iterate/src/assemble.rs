@@ -1,18 +1,23 @@
 //! Results in formats: which elements there are is found out first, then they are filled in.
 //!
-//! An element is stored where a product has a point: where all of its factors are stored and its conditions hold, whatever its value is. Of levels outside of
-//! the last compressed one there is what something is inside of. Three cases, by [`Structure`]:
+//! An element is stored where a product has a point: where all of its factors are stored and its conditions hold,
+//! whatever its value is. Of levels outside of the last compressed one there is what something is inside of. Three
+//! cases, by [`Structure`]:
 //!
 //! - All levels are dense: nothing is to find out.
-//! - The result has the pattern of an operand: a product of one tensor with the result's format and subscripts, and of dense ones. Its levels are copied, and
-//!   values go where its values are, in any order of loops. (Reductions over nothing leave zeros.)
-//! - Else elements are appended. The loops of the result's levels, up to the last compressed one, stand outside, in the order of the levels (dense ones in front
-//!   in any order), and reach each coordinate once. One function counts, the host allocates, another fills ([`super::append`]).
+//! - The result has the pattern of an operand: a product of one tensor with the result's format and subscripts, and of
+//!   dense ones. Its levels are copied, and values go where its values are, in any order of loops. (Reductions over
+//!   nothing leave zeros.)
+//! - Else elements are appended. The loops of the result's levels, up to the last compressed one, stand outside, in the
+//!   order of the levels (dense ones in front in any order), and reach each coordinate once. One function counts, the
+//!   host allocates, another fills ([`super::append`]).
 //!
-//! How to call, of what [`assemble`] adds: with [`Structure::Counted`], `name_count` with the arrays of [`Structure::Counted::starts`]
-//! (of 64-bit integers, one more element than the dense levels in front have positions), then the operands' buffers. The last element of each is the number of
-//! positions of a level, the value of the result's symbol for it ([`Operand::counts`]). Then `name` with the result's buffers, of the sizes that these symbols give them,
-//! the starts, and the operands' buffers. In the other cases there is `name` only, with the values, and no starts.
+//! How to call, of what [`assemble`] adds: with [`Structure::Counted`], `name_count` with the arrays of
+//! [`Structure::Counted::starts`] (of 64-bit integers, one more element than the dense levels in front have positions),
+//! then the operands' buffers. The last element of each is the number of positions of a level, the value of the
+//! result's symbol for it ([`Operand::counts`]). Then `name` with the result's buffers, of the sizes that these symbols
+//! give them, the starts, and the operands' buffers. In the other cases there is `name` only, with the values, and no
+//! starts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -82,7 +87,8 @@ impl ResultMode {
         }
     }
 
-    /// The body of an iterator's loop; of one that appends, as a loop of one iteration whose variable is the coordinate.
+    /// The body of an iterator's loop; of one that appends, as a loop of one iteration whose variable is the
+    /// coordinate.
     pub(super) fn marked(
         &mut self,
         function: &mut Function,
@@ -111,8 +117,8 @@ pub enum Structure {
     },
     /// They are counted first.
     Counted {
-        /// For each compressed level, the buffer that says where the positions below each position of the dense levels in front begin; the last element is their
-        /// number.
+        /// For each compressed level, the buffer that says where the positions below each position of the dense levels
+        /// in front begin; the last element is their number.
         starts: Vec<BufferId>,
     },
 }
@@ -130,8 +136,8 @@ pub struct Assembly {
     pub walks: Walks,
 }
 
-/// Adds the function `name` to a module, which sets a result in a format, and `name_count`, which counts, if that is needed. The result was declared with
-/// [`Operand::declare`]; the kernel's own result and place do not count.
+/// Adds the function `name` to a module, which sets a result in a format, and `name_count`, which counts, if that is
+/// needed. The result was declared with [`Operand::declare`]; the kernel's own result and place do not count.
 ///
 /// # Errors
 /// As [`assembly`].
@@ -155,11 +161,12 @@ pub fn assemble(
     Ok(structure)
 }
 
-/// The statements that assemble a result in a format, for functions that begin with the variables of `function`, which gets those that they need.
+/// The statements that assemble a result in a format, for functions that begin with the variables of `function`, which
+/// gets those that they need.
 ///
 /// # Errors
-/// As [`super::compile()`]; levels that are not dense or of ordered and unique coordinates, and orders in which elements cannot be appended, unless the result has an
-/// operand's pattern.
+/// As [`super::compile()`]; levels that are not dense or of ordered and unique coordinates, and orders in which
+/// elements cannot be appended, unless the result has an operand's pattern.
 pub fn assembly(
     function: &mut Function,
     module: &mut Module,
@@ -235,8 +242,8 @@ pub fn is_appended(level: &Level) -> bool {
     level.is_full() || level.is_segmented()
 }
 
-/// The order of loops in which elements of a result in a format are appended: those of its levels up to the last one that is not dense, then the others as they are
-/// wanted.
+/// The order of loops in which elements of a result in a format are appended: those of its levels up to the last one
+/// that is not dense, then the others as they are wanted.
 pub fn appending(kernel: &Kernel, format: &Format) -> Vec<usize> {
     let last = format.levels().iter().rposition(|level| !level.is_full());
     let mut outer = on_levels_of(kernel, format);
@@ -252,8 +259,9 @@ fn simplified(function: &mut Function, module: &Module, body: Vec<Stmt>) -> Vec<
     std::mem::take(&mut function.body)
 }
 
-/// How many loops there are up to the last of the result's iterators, if they reach each coordinate once, in order: those of the levels from `first` on one after
-/// the other, with nothing between them but the loops of a tensor whose positions are coordinates.
+/// How many loops there are up to the last of the result's iterators, if they reach each coordinate once, in order:
+/// those of the levels from `first` on one after the other, with nothing between them but the loops of a tensor whose
+/// positions are coordinates.
 fn in_order(kernel: &Kernel, order: &[usize], iterators: &[usize], first: usize) -> Option<usize> {
     let depth = 1 + order.iter().rposition(|at| iterators.contains(at))?;
     let own = order[..depth].iter().filter(|at| iterators.contains(at));
@@ -322,7 +330,8 @@ fn place_in(kernel: &Kernel, result: &Operand, level: usize) -> Index {
     })
 }
 
-/// The factor of the kernel's one product whose pattern a result has, given its format and extents, if it has a factor's.
+/// The factor of the kernel's one product whose pattern a result has, given its format and extents, if it has a
+/// factor's.
 pub fn pattern_of(kernel: &Kernel, format: &Format, extents: &[Index]) -> Option<usize> {
     let [product] = &kernel.products[..] else { return None };
     let positions = product.factors.iter().any(|factor| factor.position.is_some());

@@ -1,10 +1,12 @@
 //! How often the loops of a kernel need to run.
 //!
-//! A loop over non-empty subsections of `n` coordinates, each `k` wide, comes to at most `min(n, k * nnz)` of them (sparse convolutions, sections 3.2 and 5.2): each of
-//! the stored elements is in at most `k`. So with several loops, where `k` is at how many points of the loops so far an element is within reach: of
-//! `I(p + r, q + s)` with 3 x 3 elements of `r` and `s`, in the order p, r, q, s, it is 3, 3, 9 and 9.
+//! A loop over non-empty subsections of `n` coordinates, each `k` wide, comes to at most `min(n, k * nnz)` of them
+//! (sparse convolutions, sections 3.2 and 5.2): each of the stored elements is in at most `k`. So with several loops,
+//! where `k` is at how many points of the loops so far an element is within reach: of `I(p + r, q + s)` with 3 x 3
+//! elements of `r` and `s`, in the order p, r, q, s, it is 3, 3, 9 and 9.
 //!
-//! Where several tensors are walked together, a loop may have to look at what each of them has. Blocks, the positions of dense levels behind all others, are stored as one.
+//! Where several tensors are walked together, a loop may have to look at what each of them has. Blocks, the positions
+//! of dense levels behind all others, are stored as one.
 
 use dastac_loops::Index;
 
@@ -70,7 +72,8 @@ impl Bound {
 }
 
 impl Bounds {
-    /// Bounds for given values of the module's symbols and numbers of stored elements; nothing where an extent is no number.
+    /// Bounds for given values of the module's symbols and numbers of stored elements; nothing where an extent is no
+    /// number.
     pub fn new(kernel: &Kernel, symbols: &[i64], stored: &dyn Fn(usize) -> u128) -> Option<Bounds> {
         let kernel = on_levels(kernel).ok()?;
         let value = |index: &Index| {
@@ -91,7 +94,8 @@ impl Bounds {
         Some(Bounds { kernel, extents, sizes, stored })
     }
 
-    /// The bound of a loop of the last of some distinct iterators, the others of which are those of the loops around it, outermost first.
+    /// The bound of a loop of the last of some distinct iterators, the others of which are those of the loops around
+    /// it, outermost first.
     pub fn of(&self, iterators: &[usize]) -> Bound {
         let Some((last, around)) = iterators.split_last() else {
             return Bound { all: 1, stored: Vec::new() };
@@ -126,7 +130,8 @@ impl Bounds {
         Bound { all: outside.saturating_mul(each), stored }
     }
 
-    /// Whether loops of some iterators go over other factors' lists, so that what is inside comes to a factor several times at one point.
+    /// Whether loops of some iterators go over other factors' lists, so that what is inside comes to a factor several
+    /// times at one point.
     fn is_repeated(&self, factor: &Factor, iterators: &[usize]) -> bool {
         let mut others = self.kernel.products.iter().flat_map(|product| &product.factors);
         others.any(|other| {
@@ -135,7 +140,8 @@ impl Bounds {
         })
     }
 
-    /// How many positions there can be at a factor's level for an iterator, if it is that of a list of entries, which repeats coordinates.
+    /// How many positions there can be at a factor's level for an iterator, if it is that of a list of entries, which
+    /// repeats coordinates.
     fn entries(&self, factor: &Factor, iterator: usize) -> Option<u128> {
         let operand = &self.kernel.operands[factor.operand];
         let levels = || operand.format.levels().iter().zip(&factor.subscripts);
@@ -181,8 +187,9 @@ impl Bounds {
         times.saturating_mul(size(&open, &self.extents))
     }
 
-    /// At how many points of its own iterators a subscript has a coordinate in its window, which is as wide as the iterators that are not among the known ones
-    /// make it. Where all but one of them are anywhere, the window leaves that one a few values.
+    /// At how many points of its own iterators a subscript has a coordinate in its window, which is as wide as the
+    /// iterators that are not among the known ones make it. Where all but one of them are anywhere, the window leaves
+    /// that one a few values.
     fn windows(&self, subscript: &Linear, own: &[usize], known: &[usize]) -> u128 {
         let others = subscript.terms().iter().filter(|(at, _)| !known.contains(at));
         let reach = others.fold(0u128, |reach, (at, by)| {
@@ -212,7 +219,8 @@ mod tests {
     /// A bound, and what it is made of: multiples of what is stored.
     type Most = (u128, Vec<(u128, u128)>);
 
-    /// Of `O(p, q) += I(2 * p + r, q + s) * F(r, s)` the bounds of loops in the order p, r, q, s with 100 x 200 results, a filter of 3 x 5, and so many elements stored.
+    /// Of `O(p, q) += I(2 * p + r, q + s) * F(r, s)` the bounds of loops in the order p, r, q, s with 100 x 200
+    /// results, a filter of 3 x 5, and so many elements stored.
     fn bounds(code: &str, filter: &str, stored: [u128; 2]) -> Vec<Most> {
         let mut module = Module::default();
         let mut declare = |name, code, sizes: [i64; 2]| {

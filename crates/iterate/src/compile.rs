@@ -1,17 +1,21 @@
 //! Kernels as loops over levels.
 //!
-//! Loop by loop in the iteration graph's order. At an iterator, each product has the cursors of its tensors' sparse levels there; a product is computed where
-//! all of these are, so the points of the merge lattice are the unions of the products' cursors, and at each the products whose cursors are
-//! among them go on inside (sparse convolutions, section 5.1). Dense levels are located: position `p * n + i`.
+//! Loop by loop in the iteration graph's order. At an iterator, each product has the cursors of its tensors' sparse
+//! levels there; a product is computed where all of these are, so the points of the merge lattice are the unions of the
+//! products' cursors, and at each the products whose cursors are among them go on inside (sparse convolutions, section
+//! 5.1). Dense levels are located: position `p * n + i`.
 //!
-//! A subscript of several iterators is *reduced* by the loops of all but the last of them: each visits the coordinates where what the others can reach
-//! of the level, a window on it, is not empty (section 3.1). The last one *resolves* it. Positions within a window are walked from its first position on, so
-//! that no level is searched (section 5.2). A level whose subscript is known when its role comes is searched for its coordinate.
+//! A subscript of several iterators is *reduced* by the loops of all but the last of them: each visits the coordinates
+//! where what the others can reach of the level, a window on it, is not empty (section 3.1). The last one *resolves*
+//! it. Positions within a window are walked from its first position on, so that no level is searched (section 5.2). A
+//! level whose subscript is known when its role comes is searched for its coordinate.
 //!
-//! Products that do not have an iterator are computed outside of its loop. Conditions of products are bounds of the last of their iterators' loops.
+//! Products that do not have an iterator are computed outside of its loop. Conditions of products are bounds of the
+//! last of their iterators' loops.
 //!
 //! Before -> after, `y(i) += A(i, j) * x(j)`, `A` in rows (`csr`):
-//! `parallel i = 0 to N { for p = A.pos1[i] to A.pos1[i + 1] { y[i] += A[p] * x[A.crd1[p]] } }`; sums are made of reductions as everywhere.
+//! `parallel i = 0 to N { for p = A.pos1[i] to A.pos1[i + 1] { y[i] += A[p] * x[A.crd1[p]] } }`; sums are made of
+//! reductions as everywhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +33,8 @@ use super::space::on_levels;
 use super::state::{At, State};
 use super::walks::{Over, Walk, Walks};
 
-/// Adds the function `name`, which sets the result, to a module. It takes the result, then the operands' buffers, each once, in order.
+/// Adds the function `name`, which sets the result, to a module. It takes the result, then the operands' buffers, each
+/// once, in order.
 ///
 /// # Errors
 /// Orders of levels that contradict each other; levels that cannot be walked in order; lattices of too many points.
@@ -93,7 +98,8 @@ pub fn obstacle(module: &Module, kernel: &Kernel) -> Option<IterateError> {
     statements(&mut function, &mut scratch, &kernel, &mut ResultMode::AtPlaces).err()
 }
 
-/// The statements of a kernel, as they are before all passes, and what their loops go over; the module gets their workspaces.
+/// The statements of a kernel, as they are before all passes, and what their loops go over; the module gets their
+/// workspaces.
 pub(super) fn statements(
     function: &mut Function,
     module: &mut Module,
@@ -166,7 +172,8 @@ impl Builder<'_> {
     fn loops(&mut self, depth: usize, states: Vec<State>) -> Result<Vec<Stmt>, IterateError> {
         let mut tested = self.tested(&states, true, &|_, _| true);
         if tested.len() > 1 && self.goal.appends_at(depth) {
-            // A coordinate that is appended is reached once: what products differ in is tested inside. What keeps places within levels is not put off.
+            // A coordinate that is appended is reached once: what products differ in is tested inside. What keeps
+            // places within levels is not put off.
             let kernel = self.kernel;
             tested = self.tested(&states, false, &|product, condition| {
                 condition >= kernel.products[product].conditions.len()
@@ -182,7 +189,8 @@ impl Builder<'_> {
         Ok(body)
     }
 
-    /// Products at the next dense levels, with those of some conditions that are to be tested: products with the same ones together.
+    /// Products at the next dense levels, with those of some conditions that are to be tested: products with the same
+    /// ones together.
     fn tested(
         &self,
         states: &[State],
@@ -370,7 +378,8 @@ impl Builder<'_> {
                     let (operand, level) = one.name;
                     return Err(IterateError::Level { operand, level });
                 }
-                // Loops around that threads share are enough, unless they are over a few batches of what windows go over.
+                // Loops around that threads share are enough, unless they are over a few batches of what windows go
+                // over.
                 let enough = self.parallel > 0
                     && sparse.iter().all(|one| one.role == SubscriptRole::Resolves);
                 let one = self.sequential > 0 || self.goal.appends() || enough;
@@ -405,8 +414,8 @@ impl Builder<'_> {
         sparse
     }
 
-    /// Whether a position stands for one element of each tensor, of which no other has the coordinate too: tensors whose entries repeat coordinates may be
-    /// read at several elements that have one in common.
+    /// Whether a position stands for one element of each tensor, of which no other has the coordinate too: tensors
+    /// whose entries repeat coordinates may be read at several elements that have one in common.
     fn is_one_entry(&self, level: &Sparse) -> bool {
         let subscripts = |(product, factor): &(usize, usize)| {
             &self.kernel.products[*product].factors[*factor].subscripts
@@ -596,8 +605,8 @@ impl Builder<'_> {
         self.pass_over((end, position + 1), cursor.end.clone(), same, after)
     }
 
-    /// Statements with a variable for the first position from a start on where a condition of it fails, or the end. The condition may load what is at the
-    /// position: it is not asked at the end.
+    /// Statements with a variable for the first position from a start on where a condition of it fails, or the end. The
+    /// condition may load what is at the position: it is not asked at the end.
     pub(super) fn pass_over(
         &mut self,
         (position, start): (VarId, Index),
@@ -670,8 +679,8 @@ impl Builder<'_> {
         Ok(vec![Stmt::CoIter(CoIter { var, lower, upper, cursors: vec![level.cursor], cases })])
     }
 
-    /// The range of an iterator's loop: its extent, and the conditions that it is the last iterator of. Of products that differ in these it is the
-    /// smallest range around, and they keep them as tests.
+    /// The range of an iterator's loop: its extent, and the conditions that it is the last iterator of. Of products
+    /// that differ in these it is the smallest range around, and they keep them as tests.
     fn range(&self, iterator: usize, states: &mut [State]) -> Range {
         let mut ranges: Vec<(Range, BTreeSet<usize>)> = Vec::new();
         for state in &*states {
@@ -862,7 +871,8 @@ fn is_shared(stmt: &Stmt) -> bool {
     found
 }
 
-/// Makes additions to zeros of the result what sets it, if all there is is one nest that comes to each element once, of loops that come to all.
+/// Makes additions to zeros of the result what sets it, if all there is is one nest that comes to each element once, of
+/// loops that come to all.
 pub(super) fn set_once(body: &mut [Stmt], kernel: &Kernel, all: &dyn Fn(&[&For]) -> bool) -> bool {
     let [stmt] = &*body else { return kernel.products.is_empty() && body.is_empty() };
     let (mut stmt, mut loops) = (stmt, Vec::new());

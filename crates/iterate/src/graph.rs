@@ -1,21 +1,23 @@
 //! The iteration graph: in which order loops walk the levels of all tensors.
 //!
-//! An edge leads from the iterator of a level to that of the next (sparse convolutions, section 4). A dense level behind nothing but dense ones can be
-//! located at any time, so only levels from the first sparse one on are ordered: each comes after all levels before it.
+//! An edge leads from the iterator of a level to that of the next (sparse convolutions, section 4). A dense level
+//! behind nothing but dense ones can be located at any time, so only levels from the first sparse one on are ordered:
+//! each comes after all levels before it.
 //!
 //! A tensor that is searched orders nothing.
 //!
 //! An iterator that is the position of an element comes after all iterators of the element's subscripts.
 //!
-//! Of a subscript of several iterators one is the last, which resolves its level: that which is wanted last. The others reduce it before.
+//! Of a subscript of several iterators one is the last, which resolves its level: that which is wanted last. The others
+//! reduce it before.
 
 use std::collections::BTreeSet;
 
 use super::kernel::{IterateError, Kernel};
 use super::space::on_levels;
 
-/// The order of loops that is nearest to the wanted one: one after the other as they are wanted, each behind those that have to come before it. Where
-/// a position is wanted, so are the iterators of its element.
+/// The order of loops that is nearest to the wanted one: one after the other as they are wanted, each behind those that
+/// have to come before it. Where a position is wanted, so are the iterators of its element.
 ///
 /// # Errors
 /// Tensors whose levels contradict each other.
@@ -82,7 +84,8 @@ pub(super) fn order_on_levels(kernel: &Kernel) -> Result<Vec<usize>, IterateErro
     Ok(order)
 }
 
-/// The iterators that say where the element is whose position an iterator is, in the order of its tensor's levels; none of another iterator.
+/// The iterators that say where the element is whose position an iterator is, in the order of its tensor's levels; none
+/// of another iterator.
 fn places(kernel: &Kernel, iterator: usize) -> Vec<usize> {
     let mut factors = kernel.products.iter().flat_map(|product| &product.factors);
     let Some(factor) = factors.find(|factor| factor.position == Some(iterator)) else {
@@ -94,9 +97,10 @@ fn places(kernel: &Kernel, iterator: usize) -> Vec<usize> {
 impl Kernel {
     /// An order of loops for a kernel of which nobody wants a particular one.
     ///
-    /// Where a sparse level's subscript has several iterators (a convolution), the levels of that tensor decide: all are resolved from the outside in, so that the
-    /// begins of windows need no memory. Iterators of the result reduce, so that these loops are shared among threads, but for the last such level:
-    /// there the result's iterator resolves, and the innermost loop is along the stored coordinates and elements of the result that follow each other, not
+    /// Where a sparse level's subscript has several iterators (a convolution), the levels of that tensor decide: all
+    /// are resolved from the outside in, so that the begins of windows need no memory. Iterators of the result reduce,
+    /// so that these loops are shared among threads, but for the last such level: there the result's iterator resolves,
+    /// and the innermost loop is along the stored coordinates and elements of the result that follow each other, not
     /// over the few of a filter.
     pub fn chosen_order(&self) -> Vec<usize> {
         let factors = self.products.iter().flat_map(|product| &product.factors);

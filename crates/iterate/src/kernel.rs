@@ -27,8 +27,9 @@ pub struct Operand {
 }
 
 impl Operand {
-    /// Adds the buffers of a tensor to a module, and a symbol for the number of positions of each compressed level: `A.pos1`, `A.crd1`, `A.count1`
-    /// for level 1 of `A`, and `A` for its values. `indices` is the type of positions and coordinates.
+    /// Adds the buffers of a tensor to a module, and a symbol for the number of positions of each compressed level:
+    /// `A.pos1`, `A.crd1`, `A.count1` for level 1 of `A`, and `A` for its values. `indices` is the type of positions
+    /// and coordinates.
     pub fn declare(
         module: &mut Module,
         name: &str,
@@ -72,7 +73,8 @@ impl Operand {
     }
 }
 
-/// `result(head) += products`, over a module's buffers, in a semiring. Iterators are numbers into [`Kernel::iterators`].
+/// `result(head) += products`, over a module's buffers, in a semiring. Iterators are numbers into
+/// [`Kernel::iterators`].
 #[derive(Clone, Debug)]
 pub struct Kernel {
     /// Name and extent of each iterator; it runs from 0 to its extent.
@@ -83,7 +85,8 @@ pub struct Kernel {
     pub result: BufferId,
     /// The result's subscripts, distinct.
     pub head: Vec<usize>,
-    /// Where an element of the result is in its buffer: in it the variable `VarId(n)` is iterator `n`, one of the head's. No two are at one place.
+    /// Where an element of the result is in its buffer: in it the variable `VarId(n)` is iterator `n`, one of the
+    /// head's. No two are at one place.
     pub place: Index,
     /// What is added up, over all iterators that are not in the head.
     pub products: Vec<Product>,
@@ -93,25 +96,28 @@ pub struct Kernel {
     pub unsplit: Option<(Vec<usize>, Index)>,
     /// How subscripts of several iterators are walked on sparse levels.
     pub walking: Walking,
-    /// How products are joined, and how factors are. Elements without products are its zero, and so is what operands do not store.
+    /// How products are joined, and how factors are. Elements without products are its zero, and so is what operands do
+    /// not store.
     pub semiring: Semiring,
 }
 
-/// How the loops of a subscript's iterators go over a sparse level: all but the last of them, which can only reduce what the others reach of it.
+/// How the loops of a subscript's iterators go over a sparse level: all but the last of them, which can only reduce
+/// what the others reach of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Walking {
     /// Over the coordinates where the level has something within reach (sparse convolutions, section 3).
     #[default]
     Subsections,
-    /// Over all coordinates, with the begin of what is within reach carried along (unified convolution framework, section 5).
+    /// Over all coordinates, with the begin of what is within reach carried along (unified convolution framework,
+    /// section 5).
     Search,
     /// Over all coordinates; the level is searched for each.
     Locate,
 }
 
 impl Kernel {
-    /// Where a product may be other than zero: its conditions, and the extents of levels that are located where iterators can
-    /// be outside of them.
+    /// Where a product may be other than zero: its conditions, and the extents of levels that are located where
+    /// iterators can be outside of them.
     pub(super) fn conditions(&self, product: &Product) -> Vec<Linear> {
         let mut conditions = product.conditions.clone();
         for factor in &product.factors {
@@ -145,8 +151,8 @@ impl Kernel {
 }
 
 impl Kernel {
-    /// Whether points that differ in an iterator belong to different elements of the result: it is one of the head's, or the head has the position of an
-    /// element, the same in all of some products, whose place has it.
+    /// Whether points that differ in an iterator belong to different elements of the result: it is one of the head's,
+    /// or the head has the position of an element, the same in all of some products, whose place has it.
     pub(super) fn tells_apart(&self, iterator: usize, products: &BTreeSet<usize>) -> bool {
         let tells = |factor: &&Factor| {
             let of_head = factor.position.is_some_and(|at| self.head.contains(&at));
@@ -173,7 +179,8 @@ impl Kernel {
         }
     }
 
-    /// The buffers that are read, in the order of operands, then those of located factors. Some may be there several times.
+    /// The buffers that are read, in the order of operands, then those of located factors. Some may be there several
+    /// times.
     pub(super) fn inputs(&self) -> Vec<BufferId> {
         let mut buffers: Vec<BufferId> =
             self.operands.iter().flat_map(|operand| operand.buffers()).collect();
@@ -206,7 +213,8 @@ impl Kernel {
     }
 }
 
-/// A product, in the kernel's semiring, of a number and tensors' elements, over all points of its iterators where its conditions hold.
+/// A product, in the kernel's semiring, of a number and tensors' elements, over all points of its iterators where its
+/// conditions hold.
 ///
 /// Elements of operands outside of their extents are zero.
 #[derive(Clone, Debug, Default)]
@@ -247,7 +255,8 @@ pub struct Factor {
     pub operand: usize,
     /// One a dimension.
     pub subscripts: Vec<Linear>,
-    /// If this is not about the element's value but about where it is: the iterator that is its position among the tensor's values. The factor is one then.
+    /// If this is not about the element's value but about where it is: the iterator that is its position among the
+    /// tensor's values. The factor is one then.
     pub position: Option<usize>,
     /// Whether the order of loops need not follow its levels: a level is searched where that has not walked it.
     pub searched: bool,
@@ -336,7 +345,10 @@ impl Linear {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IterateError {
     /// Levels of some tensors can only be walked in orders that contradict each other.
-    #[error("no order of the loops walks {} from its first level on", operands.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
+    #[error(
+        "no order of the loops walks {} from its first level on",
+        operands.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    )]
     Cycle {
         /// Operands in the contradiction, in order.
         operands: Vec<usize>,

@@ -1,8 +1,9 @@
 //! Sparse levels at an iterator: which positions a loop walks, and what it finds there.
 //!
-//! With `c` the iterator's coefficient and `rest` what the subscript's other iterators that have no value yet can add, from `low` to `high` (with the constant),
-//! the loop is at `x` where the level has a coordinate in `c * x + low ..= c * x + high`: the window of a non-empty subsection (sparse
-//! convolutions, sections 3.1 and 5.2). For a negative `c` positions are walked from the last to the first, by `high - coordinate`.
+//! With `c` the iterator's coefficient and `rest` what the subscript's other iterators that have no value yet can add,
+//! from `low` to `high` (with the constant), the loop is at `x` where the level has a coordinate in
+//! `c * x + low ..= c * x + high`: the window of a non-empty subsection (sparse convolutions, sections 3.1 and 5.2).
+//! For a negative `c` positions are walked from the last to the first, by `high - coordinate`.
 
 use dastac_formats::level::Role;
 use dastac_loops::{BufferId, Cursor, Index};
@@ -33,7 +34,8 @@ pub(super) struct Sparse {
     pub(super) unique: bool,
     /// Whether positions are walked from the last one on.
     reversed: bool,
-    /// The nearest coordinate within reach at coordinate 0: the smallest, or the largest if positions are walked from the last.
+    /// The nearest coordinate within reach at coordinate 0: the smallest, or the largest if positions are walked from
+    /// the last.
     near: Index,
 }
 
@@ -76,7 +78,8 @@ impl Sparse {
         self.cursor.end == self.cursor.start.clone() + 1
     }
 
-    /// Whether, with no other level around, its positions are walked one by one: all of a range's, or such as have to be tested each.
+    /// Whether, with no other level around, its positions are walked one by one: all of a range's, or such as have to
+    /// be tested each.
     pub(super) fn is_each(&self) -> bool {
         let all = self.cursor.above && self.cursor.below && self.cursor.step == 1;
         self.role == SubscriptRole::Resolves
@@ -286,7 +289,8 @@ impl Builder<'_> {
         })
     }
 
-    /// The smallest and the largest value that a subscript without an iterator's part has here, and whether that iterator is the last that has no value.
+    /// The smallest and the largest value that a subscript without an iterator's part has here, and whether that
+    /// iterator is the last that has no value.
     pub(super) fn reach(
         &self,
         subscript: &Linear,

@@ -1,8 +1,10 @@
 //! Iteration over dynamically sparse tensors.
 //!
-//! A [`Kernel`] (sums of products of tensors in [formats](dastac_formats::format)) becomes loops: [`compile()`] orders its loops so that every tensor is walked from its
-//! first level on, and makes walks over coordinates ([`dastac_loops::CoIter`]) where levels of several tensors meet, as the points of a merge
-//! lattice say. [`assembly()`] makes results in formats of them. [`lower()`] makes plain loops of these, which is all that back ends take.
+//! A [`Kernel`] (sums of products of tensors in [formats](dastac_formats::format)) becomes loops: [`compile()`] orders
+//! its loops so that every tensor is walked from its first level on, and makes walks over coordinates
+//! ([`dastac_loops::CoIter`]) where levels of several tensors meet, as the points of a merge lattice say.
+//! [`assembly()`] makes results in formats of them. [`lower()`] makes plain loops of these, which is all that back ends
+//! take.
 
 mod append;
 mod assemble;

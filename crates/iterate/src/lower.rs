@@ -1,9 +1,11 @@
 //! Walks over coordinates ([`CoIter`]) as loops that back ends take.
 //!
-//! The points of the merge lattice are the unions of its cases' cursors. Each is one loop that goes on while all of its cursors have positions left,
-//! larger points first: when a cursor has no position left, what follows are the points without it (sparse convolutions, section 5.1).
+//! The points of the merge lattice are the unions of its cases' cursors. Each is one loop that goes on while all of its
+//! cursors have positions left, larger points first: when a cursor has no position left, what follows are the points
+//! without it (sparse convolutions, section 5.1).
 //!
-//! Before -> after, of `coiter i = 0 to N over p = a to b at B[p] within, q = c to d at C[q] within { case p, q { s } case p { t } }`:
+//! Before -> after, of `coiter i = 0 to N over p = a to b at B[p] within, q = c to d at C[q] within { case p, q { s }
+//! case p { t } }`:
 //! ```text
 //! while p = a, q = c if p < b and q < d {
 //!   if B[p] == C[q] { s } else { if B[p] <= C[q] { t } }
@@ -11,12 +13,15 @@
 //!   for p = p to b { t }
 //! }
 //! ```
-//! A point of one cursor is a counted loop; of a cursor with windows, for each position a loop over the windows in which it is the first:
-//! `while p = a, i = 0 if p < b and i < N { for x = max(B[p] - w + 1, i) to min(B[p] + 1, N) { s } } then p + 1, max(i, B[p] + 1)`. Several cursors with windows need the first coordinate that is not visited yet: cursor `p` with window `w` is next at
-//! the larger of that and the first coordinate whose window ends behind `p` (section 5.2.2). A position that lies before the next window, in a gap
-//! between windows or a repeated place, is *stale*: a step passes over it and does nothing else.
+//! A point of one cursor is a counted loop; of a cursor with windows, for each position a loop over the windows in
+//! which it is the first: `while p = a, i = 0 if p < b and i < N { for x = max(B[p] - w + 1, i) to min(B[p] + 1, N) { s
+//! } } then p + 1, max(i, B[p] + 1)`. Several cursors with windows need the first coordinate that is not visited yet:
+//! cursor `p` with window `w` is next at the larger of that and the first coordinate whose window ends behind `p`
+//! (section 5.2.2). A position that lies before the next window, in a gap between windows or a repeated place, is
+//! *stale*: a step passes over it and does nothing else.
 //!
-//! Where positions may be before the range, the first that is not is searched for; positions that may be behind it end the walk.
+//! Where positions may be before the range, the first that is not is searched for; positions that may be behind it end
+//! the walk.
 //!
 //! A position at the end of its level has no coordinate: conditions of loops ask for that first.
 
@@ -73,7 +78,8 @@ fn statement((function, renamed): (&mut Function, &mut Renamed), mut stmt: Stmt)
     vec![stmt]
 }
 
-/// Where a walk is: what stands for each cursor's position, and for the first coordinate that was not visited, where it is counted.
+/// Where a walk is: what stands for each cursor's position, and for the first coordinate that was not visited, where it
+/// is counted.
 #[derive(Clone)]
 struct Place {
     positions: BTreeMap<usize, Index>,
@@ -323,8 +329,8 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// A point of one cursor with windows, in a walk that does not visit all coordinates: each position, and the windows in which it is the first. So nothing
-    /// that is loaded decides about the next position.
+    /// A point of one cursor with windows, in a walk that does not visit all coordinates: each position, and the
+    /// windows in which it is the first. So nothing that is loaded decides about the next position.
     fn windows(&mut self, only: usize, place: &Place) -> Stmt {
         let cursor = self.cursor(only);
         let [first, coordinate] = [(); 2].map(|()| self.fresh(self.coiter.var));

@@ -1,10 +1,13 @@
-//! Kernels over the levels of their tensors: index maps are resolved, so that a tensor has one dimension for each of its levels.
+//! Kernels over the levels of their tensors: index maps are resolved, so that a tensor has one dimension for each of
+//! its levels.
 //!
-//! A subscript of a level is the level's expression of the tensor's subscripts, counted from the smallest value of the expression. Sums and
-//! multiples stay linear (`A(i, j)` by diagonals: `A(j - i + M - 1, i)`). An iterator of which levels have quotients and remainders is
-//! replaced by one iterator for each of these levels, wherever it stands. Before -> after, of blocks of 4 x 4:
+//! A subscript of a level is the level's expression of the tensor's subscripts, counted from the smallest value of the
+//! expression. Sums and multiples stay linear (`A(i, j)` by diagonals: `A(j - i + M - 1, i)`). An iterator of which
+//! levels have quotients and remainders is replaced by one iterator for each of these levels, wherever it stands.
+//! Before -> after, of blocks of 4 x 4:
 //!
-//! `y(i) += A(i, j) * x(j)` -> `y(4 * i0 + i1) += A(i0, j0, i1, j1) * x(4 * j0 + j1)` where `4 * i0 + i1 < M` and `4 * j0 + j1 < N`
+//! `y(i) += A(i, j) * x(j)` -> `y(4 * i0 + i1) += A(i0, j0, i1, j1) * x(4 * j0 + j1)` where `4 * i0 + i1 < M` and
+//! `4 * j0 + j1 < N`
 
 use dastac_formats::format::{Format, LevelExpr};
 use dastac_loops::{Index, VarId};
@@ -73,8 +76,8 @@ pub fn on_levels(kernel: &Kernel) -> Result<Kernel, IterateError> {
     Ok(result)
 }
 
-/// What is not negative where a product's subscripts are in the boxes of operands: some coordinates of levels that store anything else than
-/// dimensions are those of no element.
+/// What is not negative where a product's subscripts are in the boxes of operands: some coordinates of levels that
+/// store anything else than dimensions are those of no element.
 fn in_boxes(kernel: &Kernel, product: &Product) -> Vec<Linear> {
     let mut conditions = Vec::new();
     for factor in &product.factors {

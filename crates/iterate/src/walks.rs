@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dastac_loops::VarId;
 
-/// What loops go over, by their variables; a walk's variable is the one of its coordinates, and of its cursors' positions.
+/// What loops go over, by their variables; a walk's variable is the one of its coordinates, and of its cursors'
+/// positions.
 pub type Walks = BTreeMap<VarId, Walk>;
 
 /// What a loop goes over.
@@ -41,7 +42,8 @@ impl Walk {
         Walk { iterator, over, operands: operands.into_iter().collect() }
     }
 
-    /// What a loop with several variables goes over: where one of them finds more values than another, so does the loop.
+    /// What a loop with several variables goes over: where one of them finds more values than another, so does the
+    /// loop.
     pub fn join(self, other: &Walk) -> Walk {
         Walk {
             iterator: self.iterator.or(other.iterator),

@@ -1,12 +1,14 @@
-//! Non-empty subsections of a level below others that are not resolved yet (sparse convolutions, section 5.2, figures 10c, 11 and 13c).
+//! Non-empty subsections of a level below others that are not resolved yet (sparse convolutions, section 5.2, figures
+//! 10c, 11 and 13c).
 //!
-//! Of `A(i + r, j + s)` in rows, with the loops in the order i, j, r, s, the loop of `j` is at the coordinates where one of several rows has something
-//! within reach: those that `r` can lead to. What the window begins with in each of these segments stands in memory, one position for each
-//! segment; a step of the loop moves them behind what is out of reach, and the nearest coordinate of all says which windows begin there. When a row is
-//! resolved, its position is taken from there, so that nothing is searched.
+//! Of `A(i + r, j + s)` in rows, with the loops in the order i, j, r, s, the loop of `j` is at the coordinates where
+//! one of several rows has something within reach: those that `r` can lead to. What the window begins with in each of
+//! these segments stands in memory, one position for each segment; a step of the loop moves them behind what is out of
+//! reach, and the nearest coordinate of all says which windows begin there. When a row is resolved, its position is
+//! taken from there, so that nothing is searched.
 //!
-//! The segments are numbered by the places of their ancestors within these levels' own windows, so that a number follows from where the ancestors are
-//! resolved to.
+//! The segments are numbered by the places of their ancestors within these levels' own windows, so that a number
+//! follows from where the ancestors are resolved to.
 
 use dastac_formats::level::Role;
 use dastac_loops::{BufferId, Element, For, Index, Let, Mark, Stmt, Value, While, Workspace};
@@ -76,7 +78,8 @@ impl Segment {
         }
     }
 
-    /// One of the segments below this, by its ancestor there: its position and coordinate, and its number among those of this.
+    /// One of the segments below this, by its ancestor there: its position and coordinate, and its number among those
+    /// of this.
     fn below(
         &self,
         ancestor: Ancestor,
@@ -98,7 +101,8 @@ impl Segment {
 type Inside<'a> = &'a mut dyn FnMut(&mut Builder<'_>, &Segment) -> Vec<Stmt>;
 
 impl Builder<'_> {
-    /// The loop of an iterator over windows on a level whose ancestors are not all resolved, where there is one for a product alone.
+    /// The loop of an iterator over windows on a level whose ancestors are not all resolved, where there is one for a
+    /// product alone.
     pub(super) fn over_windows(
         &mut self,
         depth: usize,

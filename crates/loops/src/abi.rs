@@ -4,10 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::ir::{Buffer, BufferId, Mode, Module};
 
-/// The interface of compiled code: the symbols that every function takes, the buffers that functions may take, and the functions.
+/// The interface of compiled code: the symbols that every function takes, the buffers that functions may take, and the
+/// functions.
 ///
-/// Function `f` is exported as `void PREFIXf__packed(const int64_t *symbols, void *const *buffers)`: the symbols' values in order, then the addresses of
-/// the function's buffers in order. Buffers must not overlap.
+/// Function `f` is exported as `void PREFIXf__packed(const int64_t *symbols, void *const *buffers)`: the symbols'
+/// values in order, then the addresses of the function's buffers in order. Buffers must not overlap.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Abi {
     /// What exported names begin with.

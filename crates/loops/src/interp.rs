@@ -1,8 +1,8 @@
 //! The reference interpreter: what a function means, checked at every step.
 //!
-//! Iterations run in order, parallel and unrolled ones too, and the threads of a team one after the other; that two of them touch an element that one of
-//! them writes is an error. Numbers are evaluated in binary64, whatever the buffers' elements, and rounded when stored; those that are stored as
-//! integers in 64-bit integers, which wrap around.
+//! Iterations run in order, parallel and unrolled ones too, and the threads of a team one after the other; that two of
+//! them touch an element that one of them writes is an error. Numbers are evaluated in binary64, whatever the buffers'
+//! elements, and rounded when stored; those that are stored as integers in 64-bit integers, which wrap around.
 
 use crate::eval::{Env, EvalError, eval_range};
 use crate::ir::*;
@@ -153,7 +153,8 @@ pub fn run_steps(
     run_counted(module, function, symbols, buffers, steps).map(drop)
 }
 
-/// As [`run_steps`]. Gives how often the loops and sums ran that bind each of the function's variables, first ones of loops with conditions.
+/// As [`run_steps`]. Gives how often the loops and sums ran that bind each of the function's variables, first ones of
+/// loops with conditions.
 pub fn run_counted(
     module: &Module,
     function: &str,
@@ -269,7 +270,8 @@ struct Touched {
     reader: Vec<u64>,
 }
 
-/// A loop being executed whose iterations are independent. Iterations of all such loops are numbered in one sequence from 1.
+/// A loop being executed whose iterations are independent. Iterations of all such loops are numbered in one sequence
+/// from 1.
 #[derive(Clone, Copy)]
 struct Parallel {
     first: u64,

@@ -2,15 +2,18 @@
 //!
 //! Invariants (checked by [`crate::verify()`]):
 //! - Expressions ([`Index`], [`Value`]) are pure; only statements write.
-//! - Loop bounds and conditions make no selections. Where they are quasi-affine in enclosing variables and symbols (sums, products with a
-//!   constant, floor division, exact division and remainder by a positive constant, minimum and maximum), the back end makes affine loops and
-//!   conditionals of them. Buffer subscripts may be any [`Index`] (quasi-polynomials, selections between pieces).
-//! - A variable is bound by exactly one enclosing [`For`], [`PartitionedRange`], [`Partial`], [`Team`], [`While`], [`CoIter`],
-//!   [`Let`] or [`Sum`], or is an integer parameter of its function, and is used only inside of what binds it.
+//! - Loop bounds and conditions make no selections. Where they are quasi-affine in enclosing variables and symbols
+//!   (sums, products with a constant, floor division, exact division and remainder by a positive constant, minimum and
+//!   maximum), the back end makes affine loops and conditionals of them. Buffer subscripts may be any [`Index`]
+//!   (quasi-polynomials, selections between pieces).
+//! - A variable is bound by exactly one enclosing [`For`], [`PartitionedRange`], [`Partial`], [`Team`], [`While`],
+//!   [`CoIter`], [`Let`] or [`Sum`], or is an integer parameter of its function, and is used only inside of what binds
+//!   it.
 //! - Iterations of a [`Mark::Parallel`] or [`Mark::Unrolled`] loop write disjoint elements, and so do the parts of a
-//!   [`PartitionedRange`] and the threads of a [`Team`]; those of a [`Partial`] too, but for its workspace. They may stand
-//!   anywhere: of those inside of each other the outermost is shared out among threads.
-//! - A [`Mark::Unrolled`] loop has a number of iterations that is known where its bounds are compared as linear combinations.
+//!   [`PartitionedRange`] and the threads of a [`Team`]; those of a [`Partial`] too, but for its workspace. They may
+//!   stand anywhere: of those inside of each other the outermost is shared out among threads.
+//! - A [`Mark::Unrolled`] loop has a number of iterations that is known where its bounds are compared as linear
+//!   combinations.
 //! - Functions call [`Private`] ones only, and none calls itself, not even through others.
 //! - Buffers named by a function do not overlap in memory, so a call passes each buffer at most once; the workspace of
 //!   a [`Partial`] or [`Workspace`] is used in it only.
@@ -57,9 +60,9 @@ pub struct Module {
 }
 
 impl Module {
-    /// The type in which a value is computed that is stored as an element: 64-bit integers for integers; else the widest
-    /// float of the element and of what is loaded, of 32 bits at least, where integers count as wide. A truth value is
-    /// that of a number of either kind.
+    /// The type in which a value is computed that is stored as an element: 64-bit integers for integers; else the
+    /// widest float of the element and of what is loaded, of 32 bits at least, where integers count as wide. A truth
+    /// value is that of a number of either kind.
     pub fn computed_in(&self, value: &Value, element: Element) -> Element {
         let (mut floats, mut wide) = (!element.is_integer(), element == Element::F64);
         value.visit(&mut |part| {
@@ -160,8 +163,8 @@ pub enum Mark {
     Sequential,
     /// In any order and at the same time, shared out among the processors of a level.
     Parallel(ParallelLevel),
-    /// Side by side: each statement for all iterations before the next one, sums for all iterations in one loop. The elements that
-    /// iterations share are loaded once: this is a tile in registers.
+    /// Side by side: each statement for all iterations before the next one, sums for all iterations in one loop. The
+    /// elements that iterations share are loaded once: this is a tile in registers.
     Unrolled,
 }
 
@@ -192,9 +195,10 @@ pub struct For {
     pub body: Vec<Stmt>,
 }
 
-/// `partition begin, end = max(lower..) to min(upper..) step step by work { body }`: the range is cut into parts of about equal work, in any number, and the
-/// body executed for each, in any order and at the same time; `begin` and `end` (exclusive) are the part's. An empty range has no parts; a part may be empty.
-/// Without `by work` parts have about equally many iterations.
+/// `partition begin, end = max(lower..) to min(upper..) step step by work { body }`: the range is cut into parts of
+/// about equal work, in any number, and the body executed for each, in any order and at the same time; `begin` and
+/// `end` (exclusive) are the part's. An empty range has no parts; a part may be empty. Without `by work` parts have
+/// about equally many iterations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PartitionedRange {
     /// The variable for where a part begins.
@@ -207,20 +211,23 @@ pub struct PartitionedRange {
     pub upper: Vec<Index>,
     /// Parts but the last have a multiple of so many iterations: positive.
     pub step: i64,
-    /// The work of all iterations before `end`, in elements that are loaded, without selections and without `begin`; none if what an iteration does is not
-    /// known. It decides about speed only: where parts end, and whether there is enough for more than one.
+    /// The work of all iterations before `end`, in elements that are loaded, without selections and without `begin`;
+    /// none if what an iteration does is not known. It decides about speed only: where parts end, and whether there is
+    /// enough for more than one.
     pub work: Option<Index>,
     /// The statements of one part.
     pub body: Vec<Stmt>,
 }
 
-/// `partial begin, end = max(lower..) to min(upper..) step step in parts if condition with buffer as workspace at shift from base of extent { body }
-/// then { finish }`: sums over the range, a part of the terms after the other or at the same time.
+/// `partial begin, end = max(lower..) to min(upper..) step step in parts if condition with buffer as workspace at shift
+/// from base of extent { body } then { finish }`: sums over the range, a part of the terms after the other or at the
+/// same time.
 ///
-/// Where the condition holds, the range is cut into `parts` parts of about equal length, some of them perhaps empty. Part `p` (terms
-/// `begin..end`) executes `body` with `workspace` a memory of `parts * extent` elements that hold nothing yet, and `shift` the number
-/// `p * extent - base`; then `finish`, where the workspace still stands, adds up the parts. Else `body` is executed once for the whole range, with `buffer`
-/// itself in place of `workspace` and `shift` 0. So `body` uses an element `f` of `buffer` as `workspace[f + shift]`, and no more of `buffer`.
+/// Where the condition holds, the range is cut into `parts` parts of about equal length, some of them perhaps empty.
+/// Part `p` (terms `begin..end`) executes `body` with `workspace` a memory of `parts * extent` elements that hold
+/// nothing yet, and `shift` the number `p * extent - base`; then `finish`, where the workspace still stands, adds up
+/// the parts. Else `body` is executed once for the whole range, with `buffer` itself in place of `workspace` and
+/// `shift` 0. So `body` uses an element `f` of `buffer` as `workspace[f + shift]`, and no more of `buffer`.
 ///
 /// The number of parts depends on the symbols alone: results do not depend on the number of threads.
 #[derive(Clone, Debug, PartialEq)]
@@ -279,31 +286,34 @@ pub struct Call {
     pub buffers: Vec<BufferId>,
 }
 
-/// `while x = start, .. if condition { body } then next, .. after { after }`: variables that each iteration gives new values.
+/// `while x = start, .. if condition { body } then next, .. after { after }`: variables that each iteration gives new
+/// values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct While {
     /// The variables, and what they are at first: expressions without any of them.
     pub vars: Vec<(VarId, Index)>,
-    /// Without selections. Tested before each iteration, the parts of a conjunction in order: where one fails those behind it are not asked, and what they load
-    /// need not exist.
+    /// Without selections. Tested before each iteration, the parts of a conjunction in order: where one fails those
+    /// behind it are not asked, and what they load need not exist.
     pub condition: Condition,
     /// The statements of one iteration.
     pub body: Vec<Stmt>,
-    /// What the variables are in the next iteration, in their order: expressions of what they are in this one, and of any integers in memory at its end.
+    /// What the variables are in the next iteration, in their order: expressions of what they are in this one, and of
+    /// any integers in memory at its end.
     pub next: Vec<Index>,
     /// Statements after the last iteration, where the variables are what the condition failed for.
     pub after: Vec<Stmt>,
 }
 
-/// `coiter var = lower to upper over p = start to end at place, .. { case p, q { .. } case p { .. } }`: the coordinates of a range that cursors are
-/// at, ascending, as a merge lattice's points say (sparse convolutions, section 5.1).
+/// `coiter var = lower to upper over p = start to end at place, .. { case p, q { .. } case p { .. } }`: the coordinates
+/// of a range that cursors are at, ascending, as a merge lattice's points say (sparse convolutions, section 5.1).
 ///
-/// A cursor `p = start to end at place step s width w` is at coordinate `x` where it has a position whose place is in `s * x .. s * x + w`: where this
-/// window on a level is not empty (section 3.1). Then `p` is the first position there; the window's others follow. Step and width are 1 where nothing is
-/// said, and the place is the coordinate itself.
+/// A cursor `p = start to end at place step s width w` is at coordinate `x` where it has a position whose place is in
+/// `s * x .. s * x + w`: where this window on a level is not empty (section 3.1). Then `p` is the first position there;
+/// the window's others follow. Step and width are 1 where nothing is said, and the place is the coordinate itself.
 ///
-/// At each coordinate, the first case all of whose cursors are there is executed; where there is none, nothing is. A case without cursors makes it all
-/// coordinates of the range. `dastac_formats` lowers it to [`For`], [`While`] and [`If`]; back ends take no other form.
+/// At each coordinate, the first case all of whose cursors are there is executed; where there is none, nothing is. A
+/// case without cursors makes it all coordinates of the range. `dastac_formats` lowers it to [`For`], [`While`] and
+/// [`If`]; back ends take no other form.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CoIter {
     /// The variable for the coordinate.
@@ -350,9 +360,11 @@ pub struct Case {
     pub body: Vec<Stmt>,
 }
 
-/// `with buffer of size { body }`, `with buffer of size zero { body }`: memory for the statements inside, gone after them.
+/// `with buffer of size { body }`, `with buffer of size zero { body }`: memory for the statements inside, gone after
+/// them.
 ///
-/// `with buffer of size or other if condition { body }`: where the condition holds, no memory, but the elements of `other`, which are then only read.
+/// `with buffer of size or other if condition { body }`: where the condition holds, no memory, but the elements of
+/// `other`, which are then only read.
 ///
 /// Each time that it is executed it has memory of its own: so has each iteration of a parallel loop around it.
 #[derive(Clone, Debug, PartialEq)]
@@ -369,8 +381,8 @@ pub struct Workspace {
     pub body: Vec<Stmt>,
 }
 
-/// `let var = buffer[index] { body }`: the element at that moment, whatever is stored to it later. So integers are read that the function writes
-/// itself; [`Index::Load`] is for those that it only reads.
+/// `let var = buffer[index] { body }`: the element at that moment, whatever is stored to it later. So integers are read
+/// that the function writes itself; [`Index::Load`] is for those that it only reads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Let {
     /// The variable for the element.
@@ -426,11 +438,13 @@ pub struct Store {
     pub buffer: BufferId,
     /// Position in the buffer.
     pub index: Index,
-    /// The value. For a buffer of integers it has no quotients, fractions or elements that are not integers, unless it is one of truth values.
+    /// The value. For a buffer of integers it has no quotients, fractions or elements that are not integers, unless it
+    /// is one of truth values.
     pub value: Value,
     /// Overwrite or accumulate.
     pub mode: StoreMode,
-    /// Where it holds, nothing reads the element soon after: it may go to memory past all caches. It decides about speed only. Without selections.
+    /// Where it holds, nothing reads the element soon after: it may go to memory past all caches. It decides about
+    /// speed only. Without selections.
     pub stream: Option<Condition>,
 }
 
@@ -471,7 +485,8 @@ pub enum Condition {
 
 /// An integer expression, evaluated in 64-bit two's complement; overflow is excluded by whoever builds it.
 ///
-/// Elements that it loads are of buffers that the function only reads: it has one value wherever its variables have theirs. ([`While::next`] is the exception.)
+/// Elements that it loads are of buffers that the function only reads: it has one value wherever its variables have
+/// theirs. ([`While::next`] is the exception.)
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Index {
     /// A constant.
@@ -504,7 +519,8 @@ pub enum Index {
     Select(Box<Condition>, Box<Index>, Box<Index>),
 }
 
-/// A number; computed in the type that [`Module::computed_in`] says: the widest of what it loads and where it is stored.
+/// A number; computed in the type that [`Module::computed_in`] says: the widest of what it loads and where it is
+/// stored.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// A constant.
@@ -525,12 +541,14 @@ pub enum Value {
     Max(Box<Value>, Box<Value>),
     /// 0 where the value is 0, else 1.
     Truth(Box<Value>),
-    /// Sum of a body over a range; 0 when the range is empty. The order of additions is not fixed. Its minimum and its maximum too.
+    /// Sum of a body over a range; 0 when the range is empty. The order of additions is not fixed. Its minimum and its
+    /// maximum too.
     Sum(Box<Sum>),
 }
 
-/// `sum(var = max(lower..) to min(upper..) step step unroll unroll if condition fetch ..) body`: a reduction that needs no memory. So are
-/// `min(var = ..) body` and `max(var = ..) body`, which are infinite when the range is empty: more, or less, than any number.
+/// `sum(var = max(lower..) to min(upper..) step step unroll unroll if condition fetch ..)
+/// body`: a reduction that needs no memory. So are `min(var = ..) body` and `max(var = ..) body`, which are infinite
+/// when the range is empty: more, or less, than any number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sum {
     /// What is done with the terms.
@@ -543,8 +561,8 @@ pub struct Sum {
     pub upper: Vec<Index>,
     /// Positive step.
     pub step: i64,
-    /// So many terms (vectors of terms, in lanes) are added to as many partial sums side by side; chosen if not given. It decides about speed and
-    /// rounding only.
+    /// So many terms (vectors of terms, in lanes) are added to as many partial sums side by side; chosen if not given.
+    /// It decides about speed and rounding only.
     pub unroll: Option<i64>,
     /// Only terms where it holds count, if given. Without selections.
     pub condition: Option<Condition>,

@@ -1,7 +1,8 @@
 //! What can be computed in the lanes of a vector: terms of a sum, or elements side by side.
 //!
-//! The terms of a sum can be, where what they load are neighbours for neighbouring values of the sum's variable. Else elements
-//! can be, where that holds of the variable of a loop: `A[i] = sum(k) B[N * k + i] * x[k]` loads a vector of `B` for each `k`.
+//! The terms of a sum can be, where what they load are neighbours for neighbouring values of the sum's variable. Else
+//! elements can be, where that holds of the variable of a loop: `A[i] = sum(k) B[N * k + i] * x[k]` loads a vector of
+//! `B` for each `k`.
 
 use crate::ir::*;
 
@@ -10,8 +11,8 @@ fn moves(index: &Index, var: VarId) -> Option<i64> {
     index.constant_stride(var).filter(|stride| (-1..=1).contains(stride))
 }
 
-/// Whether the loads of a value are of one element or of neighbours for neighbouring values of a variable, some of them of neighbours,
-/// and nothing else mentions it.
+/// Whether the loads of a value are of one element or of neighbours for neighbouring values of a variable, some of them
+/// of neighbours, and nothing else mentions it.
 fn neighbours(value: &Value, var: VarId) -> bool {
     let (mut possible, mut some) = (true, false);
     value.visit(&mut |value| match value {
@@ -32,8 +33,8 @@ pub fn of_terms(sum: &Sum) -> bool {
     sum.step == 1 && sum.condition.is_none() && !inner && neighbours(&sum.body, sum.var)
 }
 
-/// Whether the terms of a sum can be in lanes where elements are gathered: what they load are neighbours, or at places that are computed of neighbours, as are the
-/// coordinates of a level's positions.
+/// Whether the terms of a sum can be in lanes where elements are gathered: what they load are neighbours, or at places
+/// that are computed of neighbours, as are the coordinates of a level's positions.
 pub fn of_stored_terms(sum: &Sum) -> bool {
     let (mut possible, mut some) = (sum.step == 1 && sum.condition.is_none(), false);
     sum.body.visit(&mut |value| match value {
@@ -48,7 +49,8 @@ pub fn of_stored_terms(sum: &Sum) -> bool {
     possible && some
 }
 
-/// Whether an integer for each of a variable's values can be computed in lanes: of neighbours and of what is the same for all.
+/// Whether an integer for each of a variable's values can be computed in lanes: of neighbours and of what is the same
+/// for all.
 fn of_places(index: &Index, var: VarId) -> bool {
     match index {
         Index::Load(_, at) if index.mentions(var) => at.constant_stride(var) == Some(1),
@@ -59,8 +61,8 @@ fn of_places(index: &Index, var: VarId) -> bool {
     }
 }
 
-/// Whether what a store computes for neighbouring values of a variable can be in lanes: it has sums, none of which can have its terms
-/// in lanes, and whose bounds move by a constant with the variable; or it has none, and sets neighbours.
+/// Whether what a store computes for neighbouring values of a variable can be in lanes: it has sums, none of which can
+/// have its terms in lanes, and whose bounds move by a constant with the variable; or it has none, and sets neighbours.
 pub fn of_elements(store: &Store, var: VarId) -> bool {
     let (mut sums, mut possible) = (false, true);
     store.value.visit(&mut |value| {
@@ -75,7 +77,8 @@ pub fn of_elements(store: &Store, var: VarId) -> bool {
     (sums || sets) && possible && !store.value.loads(store.buffer) && neighbours(&store.value, var)
 }
 
-/// The variables among `vars` of which neighbouring values can be in lanes, first those whose elements are neighbours where they are stored.
+/// The variables among `vars` of which neighbouring values can be in lanes, first those whose elements are neighbours
+/// where they are stored.
 pub fn choices(store: &Store, vars: impl Iterator<Item = VarId>) -> Vec<VarId> {
     let mut vars: Vec<VarId> = vars.filter(|var| of_elements(store, *var)).collect();
     vars.sort_by_key(|var| store.index.constant_stride(*var) != Some(1));
@@ -91,7 +94,8 @@ mod tests {
     fn terms_and_elements() {
         let of = |sum: &str| {
             let text = format!(
-                "module(N)\nbuffer A : f64[N]\nbuffer B : f64[N]\nfunc f(out A, in B) {{ for i = 0 to N {{ A[i] = {sum} }} }}"
+                "module(N)\nbuffer A : f64[N]\nbuffer B : f64[N]\n\
+                func f(out A, in B) {{ for i = 0 to N {{ A[i] = {sum} }} }}"
             );
             let module = parse(&text).unwrap();
             let Stmt::For(outer) = &module.functions[0].body[0] else { panic!() };
@@ -122,7 +126,8 @@ mod tests {
         let of = |term: &str| {
             let text = format!(
                 "module(N)\nbuffer y : f64[N]\nbuffer v : f64[N]\nbuffer pos : u32[N]\nbuffer crd : u32[N]\n\
-                 func f(out y, in v, in pos, in crd) {{ for i = 0 to N {{ y[i] = sum(p = pos[i] to pos[i + 1]) {term} }} }}"
+                 func f(out y, in v, in pos, in crd) {{ for i = 0 to N {{ y[i] = sum(p = pos[i] to pos[i + 1]) {term} \
+                 }} }}"
             );
             let module = parse(&text).unwrap();
             let Stmt::For(outer) = &module.functions[0].body[0] else { panic!() };

@@ -1144,7 +1144,8 @@ func f(out A) {
         }
 
         #[test]
-        fn no_text_panics(text in "(module\\(N\\)|buffer|func|for|if|sum|\\(|\\)|A|\\[|\\]|=|\\+|é|[0-9.e]|\n| ){0,40}") {
+        fn no_text_panics(text in "(module\\(N\\)|buffer|func|for|if|sum|\\(|\\)|A|\\[|\\]|=|\\+|é|[0-9.e]|\n\
+            | ){0,40}") {
             let _ = parse(&text);
         }
     }

@@ -1,4 +1,5 @@
-//! Integer expressions as polynomials in variables and symbols, with rational coefficients: two of them are equal where their coefficients are.
+//! Integer expressions as polynomials in variables and symbols, with rational coefficients: two of them are equal where
+//! their coefficients are.
 //!
 //! All answers are safe: an overflow, or an expression that is no polynomial, gives "not known".
 
@@ -23,7 +24,8 @@ impl Atom {
     }
 }
 
-/// `sum of coefficient / divisor * product of atoms`: monomials sorted, coefficients not zero, nothing divides all of them and the divisor.
+/// `sum of coefficient / divisor * product of atoms`: monomials sorted, coefficients not zero, nothing divides all of
+/// them and the divisor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Polynomial {
     terms: BTreeMap<Vec<Atom>, i64>,
@@ -126,8 +128,9 @@ impl Polynomial {
         self.terms.is_empty()
     }
 
-    /// The expression that this is, as products nested so that the last of `order` stands outermost: what varies slower can be moved out of inner loops.
-    /// Whoever has an expression that is an integer gets one: terms without whole coefficients are divided together.
+    /// The expression that this is, as products nested so that the last of `order` stands outermost: what varies slower
+    /// can be moved out of inner loops. Whoever has an expression that is an integer gets one: terms without whole
+    /// coefficients are divided together.
     pub fn to_index(&self, order: &[VarId]) -> Index {
         let (whole, rest) = self.clone().whole();
         let divided = nested(&rest.terms, order).exact_div(rest.divisor);

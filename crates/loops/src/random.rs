@@ -28,8 +28,8 @@ const NUMBERS: BufferId = BufferId(3);
 /// A workspace of integers.
 const INTEGERS: BufferId = BufferId(4);
 
-/// A module with a function `f(inout A, inout C, in B)` over buffers of 16 elements, with workspaces of as many, and for
-/// [`Style::Anything`] a private function of the same buffers and an integer that it calls.
+/// A module with a function `f(inout A, inout C, in B)` over buffers of 16 elements, with workspaces of as many, and
+/// for [`Style::Anything`] a private function of the same buffers and an integer that it calls.
 pub fn module(seed: u64, style: Style) -> Module {
     let mut module = Module::default();
     module.symbol("N");

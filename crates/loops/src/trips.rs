@@ -13,8 +13,8 @@
 //!   y[i] = sum(p = pos[i] to pos[i + 1]) v
 //! }
 //! ```
-//! A counter is shared by all iterations, so loops run in order, and a range in parts is one part. Walks over coordinates are lowered before, and tiles are made of
-//! functions that do not count.
+//! A counter is shared by all iterations, so loops run in order, and a range in parts is one part. Walks over
+//! coordinates are lowered before, and tiles are made of functions that do not count.
 
 use std::collections::BTreeSet;
 
@@ -61,9 +61,10 @@ pub enum TripsError {
     Parts,
 }
 
-/// Makes a function count: it takes one more buffer, the last one, of integers, to be written. Gives the loops and sums in the order of the text; the
-/// buffer's element of each is how often its body ran, or how many terms it had, those included for which a sum's condition does not hold.
-/// What is a loop only to bind a variable to its one value is not counted.
+/// Makes a function count: it takes one more buffer, the last one, of integers, to be written. Gives the loops and sums
+/// in the order of the text; the buffer's element of each is how often its body ran, or how many terms it had, those
+/// included for which a sum's condition does not hold. What is a loop only to bind a variable to its one value is not
+/// counted.
 ///
 /// # Errors
 /// If there is no such function, or if something in it is not a loop of one thread. Then the module is as it was.
@@ -248,7 +249,8 @@ mod tests {
         let mut module = parse(
             "module(N)\nbuffer y : f64[N]\nbuffer pos : u32[N + 1]\nbuffer v : f64[100]\n\
              func f(out y, in pos, in v) {\n\
-             parallel i = 0 to N { for k = i to i + 1 { y[k] = sum(p = pos[i] to pos[i + 1] step 2) v[p] * (sum(q = 0 to p) 1.0) } }\n\
+             parallel i = 0 to N { for k = i to i + 1 { y[k] = sum(p = pos[i] to pos[i + 1] step 2) v[p] * (sum(q = 0 \
+             to p) 1.0) } }\n\
              while x = N, z = 0 if x > 3 { y[x - 1] += 1.0 } then x / 2, z after { for i = 0 to N { y[i] += 1.0 } } }",
         )
         .unwrap();

@@ -1,13 +1,15 @@
 //! Iterations of unrolled loops, as what their variables stand for.
 //!
-//! Before -> after, `unroll i = b to b + 2 { unroll j = i to b + 2 { .. } }`: `(i, j)` is `(b, b)`, `(b, b + 1)`, `(b + 1, b + 1)`.
+//! Before -> after, `unroll i = b to b + 2 { unroll j = i to b + 2 { .. } }`: `(i, j)` is `(b, b)`, `(b, b + 1)`,
+//! `(b + 1, b + 1)`.
 
 use std::collections::BTreeMap;
 
 use crate::ir::*;
 use crate::linear::{Linear, flatten_max, flatten_min};
 
-/// One iteration of the unrolled loops around a place: what each of their variables is, in variables of other loops and symbols.
+/// One iteration of the unrolled loops around a place: what each of their variables is, in variables of other loops and
+/// symbols.
 pub type Instance = BTreeMap<VarId, Index>;
 
 /// More iterations than this are not executed side by side.
@@ -32,7 +34,8 @@ pub fn holds_at(condition: &Condition, instance: &Instance) -> Condition {
     condition.rebuild(&|leaf| at(leaf, instance))
 }
 
-/// The instances inside of an unrolled loop, given those around it, in order; `None` where their number is not known, or is too large.
+/// The instances inside of an unrolled loop, given those around it, in order; `None` where their number is not known,
+/// or is too large.
 pub fn expand(inner: &For, around: &[Instance]) -> Option<Vec<Instance>> {
     let mut instances = Vec::new();
     for instance in around {

@@ -4,15 +4,15 @@
 //!   `_`, `.`; functions C identifiers; none of `and`, `or`, `true`, `false`.
 //! - Symbols, buffers and variables that are named exist. A buffer's size mentions no variable.
 //! - A function takes a buffer at most once and uses only those that it takes: `In` is not written, `Out` is
-//!   written with `=` somewhere if it is read or added to (by its caller, if the function is private). Workspaces are of
-//!   buffers that it does not take, each used inside the statement that makes it only.
+//!   written with `=` somewhere if it is read or added to (by its caller, if the function is private). Workspaces are
+//!   of buffers that it does not take, each used inside the statement that makes it only.
 //! - Bounds are given, steps and divisors positive. Bounds and conditions make no selections.
 //! - A variable is used only inside the loop or sum that binds it, and not bound again inside. (Loops beside each
 //!   other may use one variable.)
 //! - No parallel loop of a level other than threads stands inside of another one at that level.
 //! - The number of iterations of an unrolled loop is a constant, and not too large.
-//! - A store to a buffer of integers stores an integer, and none is loaded from one in a floating-point expression. Integer expressions load from
-//!   those that are only read.
+//! - A store to a buffer of integers stores an integer, and none is loaded from one in a floating-point expression.
+//!   Integer expressions load from those that are only read.
 //!
 //! That iterations of parallel and unrolled loops write disjoint elements is checked by the interpreter, not here.
 
@@ -603,7 +603,8 @@ impl<'a> Verifier<'a> {
         private.is_none_or(|private| private.symbols.contains(&symbol))
     }
 
-    /// An integer expression has one value wherever its variables have theirs: what it loads is not written, unless it is evaluated at one moment only.
+    /// An integer expression has one value wherever its variables have theirs: what it loads is not written, unless it
+    /// is evaluated at one moment only.
     fn loads_integer(&mut self, buffer: BufferId) {
         let Some(element) = self.buffer(buffer, false) else { return };
         let mode = self.function.args.iter().find(|(argument, _)| *argument == buffer);

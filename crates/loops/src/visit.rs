@@ -257,7 +257,8 @@ impl Value {
         }
     }
 
-    /// Rebuilds with what `f` gives for each integer expression: subscripts, conversions, bounds and both sides of comparisons.
+    /// Rebuilds with what `f` gives for each integer expression: subscripts, conversions, bounds and both sides of
+    /// comparisons.
     pub fn map_indices(&self, f: &dyn Fn(&Index) -> Index) -> Value {
         match self {
             Value::Load(buffer, index) => Value::Load(*buffer, f(index)),

@@ -3,9 +3,10 @@
 //! Before -> after, `%x = memref.load %b[%i]`:
 //! `%out = arith.cmpi uge, %i, %size; scf.if %out { llvm.call @kernel__outside0(%i, %size) }; %x = memref.load %b[%i]`.
 //!
-//! The called function writes one line to standard error (with `dprintf`, which needs no lock) and ends the process with `abort`. It does not
-//! return, so no access outside of a buffer ever happens; an error return is not possible from inside of OpenMP's threads. Arithmetic
-//! promises nothing about overflow then: what wraps around is caught as an index like any other.
+//! The called function writes one line to standard error (with `dprintf`, which needs no lock) and ends the process
+//! with `abort`. It does not return, so no access outside of a buffer ever happens; an error return is not possible
+//! from inside of OpenMP's threads. Arithmetic promises nothing about overflow then: what wraps around is caught as an
+//! index like any other.
 
 use std::fmt::Write;
 

@@ -183,7 +183,8 @@ impl Writer<'_, '_> {
         self.constant(format!("{value} : index"), format!("c{sign}{}", value.unsigned_abs()))
     }
 
-    /// A constant by its bits, so that every value has a form that reads back exactly. Of integers, infinities are the largest and the smallest one.
+    /// A constant by its bits, so that every value has a form that reads back exactly. Of integers, infinities are the
+    /// largest and the smallest one.
     pub(super) fn number(&mut self, value: f64, element: Element) -> Ssa {
         let (text, bits) = self.number_text(value, element);
         let name = name_of(element);

@@ -64,7 +64,8 @@ impl Writer<'_, '_> {
         let (first, none) = (self.index_constant(0), self.no_elements(from, ty.lanes));
         let integers = type_name(RegisterType::integer(ty.lanes));
         let loaded = self.define(format_args!(
-            "vector.gather {buffer}[{first}] [{places}], {mask}, {none} : {source}, {integers}, {bits}, {own} into {own}"
+            "vector.gather {buffer}[{first}] [{places}], {mask}, {none} : {source}, {integers}, {bits}, {own} into \
+            {own}"
         ));
         self.as_register(loaded, from, ty)
     }
@@ -99,7 +100,8 @@ impl Writer<'_, '_> {
     pub(super) fn prefetch(&mut self, id: BufferId, index: &Index) -> Result<()> {
         let (buffer, element) = self.buffer(id)?;
         let (index, source) = (self.index(index)?, memref(element));
-        // Into the second cache: the first one is full of what is used now (a sixth of the time of sums with their terms in lanes).
+        // Into the second cache: the first one is full of what is used now (a sixth of the time of sums with their
+        // terms in lanes).
         line!(self, "memref.prefetch {buffer}[{index}], read, locality<2>, data : {source}");
         Ok(())
     }

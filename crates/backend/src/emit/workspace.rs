@@ -5,7 +5,8 @@
 //! `with W of n or B if c { body }` -> `w = c ? B : alloc(max(n, 0))  body(w)  if !c { free(w) }`.
 //! `let v = b[i] { body }` -> `v = load b[i]  body(v)`.
 //!
-//! Where there is no memory, one line says so and the process ends (`abort`): there is no way back from inside of OpenMP's threads.
+//! Where there is no memory, one line says so and the process ends (`abort`): there is no way back from inside of
+//! OpenMP's threads.
 
 use super::checked::report;
 use super::convert::name_of;
@@ -124,7 +125,8 @@ impl Writer<'_, '_> {
         all
     }
 
-    /// Memory for so many elements. A function of its own asks for it: a size that is seen to be a constant would become part of the type.
+    /// Memory for so many elements. A function of its own asks for it: a size that is seen to be a constant would
+    /// become part of the type.
     pub(super) fn allocated(&mut self, element: Element, size: &Ssa) -> Ssa {
         let (ty, name) = (memref(element), name_of(element));
         let dynamic = format!("memref<?x{name}>");

@@ -30,8 +30,8 @@ const OPENMP: &str = "convert-scf-to-openmp,canonicalize";
 
 /// What is left, to the LLVM dialect. OpenMP must come after functions: before them, the option for bare
 /// pointers is lost.
-const LLVM: &str = "convert-scf-to-cf,finalize-memref-to-llvm{use-aligned-alloc=1},convert-vector-to-llvm,convert-arith-to-llvm,\
-                    convert-func-to-llvm{use-bare-ptr-memref-call-conv=1},convert-cf-to-llvm";
+const LLVM: &str = "convert-scf-to-cf,finalize-memref-to-llvm{use-aligned-alloc=1},convert-vector-to-llvm,\
+                    convert-arith-to-llvm,convert-func-to-llvm{use-bare-ptr-memref-call-conv=1},convert-cf-to-llvm";
 
 /// The end of the pipeline, with and without OpenMP.
 const FINISH_OPENMP: &str = "convert-openmp-to-llvm,reconcile-unrealized-casts,canonicalize,cse";

@@ -156,10 +156,12 @@ fn ranges_in_parts() {
         // The last part ends where the range does, not at a multiple.
         "partition a, b = 3 to N step 4 by b * b { for i = a to b step 4 { A[i] = index(b - a) * 0.0 + B[i] } }",
         // Work that does not grow, or shrinks, or is none.
-        "partition a, b = 0 to N step 2 by 0 { for i = a to b { A[i] += 1.0 } } partition a, b = 0 to N by 0 - b { for i = a \
+        "partition a, b = 0 to N step 2 by 0 { for i = a to b { A[i] += 1.0 } } partition a, b = 0 to N by 0 - b { \
+        for i = a \
         to b { F[i] += 1.0 } }",
         // Inside of a loop, with its variable and symbols; a part inside of parallel iterations is one.
-        "for k = 0 to 3 { partition a, b = max(k, 0) to min(N, 10 * M) step 3 by b * (k + M) { A[k] = 2.0 for i = a to b \
+        "for k = 0 to 3 { partition a, b = max(k, 0) to min(N, 10 * M) step 3 by b * (k + M) { A[k] = 2.0 for i = a \
+        to b \
         { A[10 + i] += index(k) } } }",
         "parallel k = 0 to 3 { partition a, b = k to N by b { for i = a to b { A[k * 100 + i] = B[i] * index(k) } } }",
         // Statements that no iteration executes.

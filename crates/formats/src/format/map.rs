@@ -4,9 +4,10 @@
 //! remainders by constants), as in UniSparse: `(i, j) -> (j, i)` stores columns first,
 //! `(i, j) -> (i / 4, j / 4, i % 4, j % 4)` blocks of 4 x 4, `(i, j) -> (j - i, i)` diagonals.
 //!
-//! Invariant of an [`IndexMap`]: it is injective, and its inverse is a linear function of the level coordinates. A level
-//! coordinate counts from the smallest value that its expression has in the tensor's box ([`LevelExpr::range`]), so it is never
-//! negative. Coordinates of levels that no element has (behind the end of a block at the border) are *padding*.
+//! Invariant of an [`IndexMap`]: it is injective, and its inverse is a linear function of the level coordinates. A
+//! level coordinate counts from the smallest value that its expression has in the tensor's box ([`LevelExpr::range`]),
+//! so it is never negative. Coordinates of levels that no element has (behind the end of a block at the border) are
+//! *padding*.
 
 use std::fmt::Write as _;
 
@@ -31,7 +32,8 @@ pub enum Atom {
     Remainder(Box<LevelExpr>, i64),
 }
 
-/// An operation of an expression on its atoms' values, so that numbers and expressions of the loop IR are computed alike.
+/// An operation of an expression on its atoms' values, so that numbers and expressions of the loop IR are computed
+/// alike.
 pub trait Arithmetic: Clone {
     /// An integer.
     fn constant(value: i64) -> Self;
@@ -224,8 +226,8 @@ impl LevelExpr {
         sum
     }
 
-    /// Its smallest and its largest value in a box, given the largest coordinate of each dimension. Both may be rough for sums of
-    /// several atoms of one dimension, in the same way for numbers and for expressions.
+    /// Its smallest and its largest value in a box, given the largest coordinate of each dimension. Both may be rough
+    /// for sums of several atoms of one dimension, in the same way for numbers and for expressions.
     pub fn range<A: Arithmetic>(&self, largest: &dyn Fn(usize) -> A) -> (A, A) {
         let (mut low, mut high) = (A::constant(self.constant), A::constant(self.constant));
         for (atom, factor) in &self.terms {
@@ -310,8 +312,8 @@ impl Atom {
     }
 }
 
-/// A linear function of numbered variables: of the dimensions of a tensor, or, in the inverse of a map, of the values of
-/// the levels' expressions.
+/// A linear function of numbered variables: of the dimensions of a tensor, or, in the inverse of a map, of the values
+/// of the levels' expressions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Linear {
     /// Variables, ascending, with factors that are not 0.

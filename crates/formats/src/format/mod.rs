@@ -1,11 +1,13 @@
 //! Formats: how a tensor is stored, as an index map and levels.
 //!
-//! The map leads from a tensor's coordinates to those of the levels ([`IndexMap`]); each level stores its coordinates below every
-//! position of the level before (the format abstraction of Chou, Kjolstad and Amarasinghe, OOPSLA'18; see [`crate::level`]).
+//! The map leads from a tensor's coordinates to those of the levels ([`IndexMap`]); each level stores its coordinates
+//! below every position of the level before (the format abstraction of Chou, Kjolstad and Amarasinghe, OOPSLA'18; see
+//! [`crate::level`]).
 //!
-//! Invariants of a [`Format`] that [`Format::with_map`] made: the map has one expression for each level; a level whose coordinate follows
-//! from those before is an offset level, and no other is one; a singleton stands behind a level that is not unique, and a level that is not
-//! unique is the last or stands before a singleton; levels without arrays of coordinates are ordered and unique.
+//! Invariants of a [`Format`] that [`Format::with_map`] made: the map has one expression for each level; a level whose
+//! coordinate follows from those before is an offset level, and no other is one; a singleton stands behind a level that
+//! is not unique, and a level that is not unique is the last or stands before a singleton; levels without arrays of
+//! coordinates are ordered and unique.
 
 mod map;
 mod names;
@@ -207,7 +209,8 @@ impl Format {
         Format { levels: self.levels.clone(), map: IndexMap::identity(self.levels.len()) }
     }
 
-    /// How many of the last levels store no coordinates: below the others, elements are stored as blocks, zeros included.
+    /// How many of the last levels store no coordinates: below the others, elements are stored as blocks, zeros
+    /// included.
     pub fn block_levels(&self) -> usize {
         let whole = |level: &&Level| level.is_full() || level.kind.is_derived();
         self.levels.iter().rev().take_while(whole).count()
@@ -223,7 +226,8 @@ impl Format {
         self.levels.is_empty() || self.block_levels() > 0
     }
 
-    /// Whether values stand in the order of the elements that are stored, one for each: their positions number the elements.
+    /// Whether values stand in the order of the elements that are stored, one for each: their positions number the
+    /// elements.
     pub fn numbers_elements(&self) -> bool {
         let orderly = |level: &Level| level.ordered && level.properties().compact;
         self.order().is_some() && self.levels.iter().all(orderly)

@@ -1,4 +1,5 @@
-//! What can be seen of a tensor without computing with it: how full it is, its symmetry and bandwidth, and a picture of its pattern.
+//! What can be seen of a tensor without computing with it: how full it is, its symmetry and bandwidth, and a picture of
+//! its pattern.
 
 mod spy;
 #[cfg(test)]

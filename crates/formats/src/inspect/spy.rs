@@ -92,7 +92,8 @@ impl Spy {
         text + &format!("└{edge}┘\n")
     }
 
-    /// How dark a cell is, from 0 to 255: the logarithm of its count, so that single entries are seen beside full cells.
+    /// How dark a cell is, from 0 to 255: the logarithm of its count, so that single entries are seen beside full
+    /// cells.
     fn darkness(&self, count: u64) -> u8 {
         let most = self.counts.iter().copied().max().unwrap_or(0);
         if count == 0 {
@@ -131,7 +132,8 @@ impl Spy {
         let mut text = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{:.0}\" height=\"{:.0}\" viewBox=\"-0.5 -0.5 {} {}\">\n\
              <title>{escaped}</title>\n\
-             <rect x=\"-0.25\" y=\"-0.25\" width=\"{}\" height=\"{}\" fill=\"#fff\" stroke=\"#888\" stroke-width=\"0.5\"/>\n\
+             <rect x=\"-0.25\" y=\"-0.25\" width=\"{}\" height=\"{}\" fill=\"#fff\" stroke=\"#888\" \
+             stroke-width=\"0.5\"/>\n\
              <g fill=\"#123\" shape-rendering=\"crispEdges\">\n",
             pixels(width + 1),
             pixels(height + 1),

@@ -1,7 +1,8 @@
-//! FROSTT files (`.tns`): a line for each entry, its coordinates and its value, all separated by spaces. `#` begins a comment.
+//! FROSTT files (`.tns`): a line for each entry, its coordinates and its value, all separated by spaces. `#` begins a
+//! comment.
 //!
-//! Nothing says the shape, so it is that of the largest coordinates, unless it is given, or the first line is `# shape EXTENT ..`, which is
-//! what is written here.
+//! Nothing says the shape, so it is that of the largest coordinates, unless it is given, or the first line is
+//! `# shape EXTENT ..`, which is what is written here.
 
 use std::io::{BufRead, Write};
 

@@ -1,7 +1,8 @@
 //! MatrixMarket files (`.mtx`), as Boisvert, Pozo and Remington describe them (NISTIR 5935).
 //!
-//! `coordinate` and `array`; `real`, `integer` and `pattern`, not `complex`; `general`, `symmetric`, `skew-symmetric`, and `hermitian`, which of
-//! real numbers is `symmetric`. Of a matrix with symmetry, an entry off the diagonal stands for two, and may be in either triangle.
+//! `coordinate` and `array`; `real`, `integer` and `pattern`, not `complex`; `general`, `symmetric`, `skew-symmetric`,
+//! and `hermitian`, which of real numbers is `symmetric`. Of a matrix with symmetry, an entry off the diagonal stands
+//! for two, and may be in either triangle.
 
 use std::io::{BufRead, Write};
 

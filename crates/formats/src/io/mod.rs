@@ -1,11 +1,12 @@
 //! Files: tensors in the formats that others read and write.
 //!
-//! Text is read in blocks that end at line ends, parsed in parallel while the next ones are read (and decompressed), and put together in order.
-//! What a header claims is never allocated, only compared with what follows it. Any bytes give a tensor or a [`ReadError`].
+//! Text is read in blocks that end at line ends, parsed in parallel while the next ones are read (and decompressed),
+//! and put together in order. What a header claims is never allocated, only compared with what follows it. Any bytes
+//! give a tensor or a [`ReadError`].
 //!
-//! The rules for all kinds of files: entries may come in any order; coordinates out of range are errors; zeros that are written in a coordinate
-//! file are entries, those in an array are not; several entries of one element follow [`Duplicates`](crate::storage::Duplicates) when a
-//! tensor is built of them.
+//! The rules for all kinds of files: entries may come in any order; coordinates out of range are errors; zeros that are
+//! written in a coordinate file are entries, those in an array are not; several entries of one element follow
+//! [`Duplicates`](crate::storage::Duplicates) when a tensor is built of them.
 
 mod frostt;
 mod matrix_market;
@@ -190,7 +191,8 @@ impl Contents {
         }
     }
 
-    /// The format that its contents take when none is asked for: `csr` for matrices, `csf` for other sparse tensors, `dense` for arrays.
+    /// The format that its contents take when none is asked for: `csr` for matrices, `csf` for other sparse tensors,
+    /// `dense` for arrays.
     pub fn natural_format(&self) -> Format {
         match (&self.data, self.shape().len()) {
             (Data::Dense(tensor), _) => tensor.format().clone(),

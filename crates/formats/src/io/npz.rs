@@ -31,7 +31,8 @@ impl<R: Read + Seek> Members<R> {
             let fault = Fault::new(format!("it has no array `{name}`"));
             return Err(if name == "format" {
                 fault.hint(
-                    "`scipy.sparse.save_npz` writes sparse matrices; arrays of `numpy.savez` go to .npy files, one each",
+                    "`scipy.sparse.save_npz` writes sparse matrices; arrays of `numpy.savez` go to .npy files, one \
+                    each",
                 )
             } else {
                 fault

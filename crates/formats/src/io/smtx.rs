@@ -1,5 +1,5 @@
-//! Files of the Deep Learning Matrix Collection (`.smtx`): the pattern of a matrix, `rows, columns, entries` on a line, then where each row
-//! begins, then the columns of all entries, from 0.
+//! Files of the Deep Learning Matrix Collection (`.smtx`): the pattern of a matrix, `rows, columns, entries` on a line,
+//! then where each row begins, then the columns of all entries, from 0.
 
 use std::io::{BufRead, Write};
 

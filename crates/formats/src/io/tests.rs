@@ -38,7 +38,8 @@ fn fails(kind: FileKind, text: &str, expected: &Expect) {
 fn matrix_market() {
     let mtx = |text, expected: &Expect| holds(FileKind::MatrixMarket, text, expected);
     mtx(
-        "%%MatrixMarket matrix coordinate real general\n% a comment\n\n3 4 4\n2 3 1.5\n1 1 -2e-3\n\n  3\t4 +7 \r\n% more\n1 4 1D2",
+        "%%MatrixMarket matrix coordinate real general\n% a comment\n\n3 4 4\n2 3 1.5\n1 1 -2e-3\n\n  3\t4 +7 \r\n\
+        % more\n1 4 1D2",
         &expect![[r#"
             MatrixMarket, coordinate, real, general: 3 x 4
             (0, 0) -0.002
@@ -859,7 +860,8 @@ proptest! {
     }
 
     #[test]
-    fn any_text(text in "(%%MatrixMarket matrix (array|coordinate) real (general|symmetric)\n)?([0-9]{1,3}[ \n,]){0,12}|\\PC{0,40}") {
+    fn any_text(text in "(%%MatrixMarket matrix (array|coordinate) real (general|symmetric)\n)?([0-9]{1,3}[ \n\
+        ,]){0,12}|\\PC{0,40}") {
         for (_, kind) in FileKind::ALL {
             let _ = parse(kind, text.as_bytes());
         }

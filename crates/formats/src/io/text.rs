@@ -63,8 +63,8 @@ impl Header<'_> {
         }
     }
 
-    /// Parses the rest in blocks, in parallel, and hands over the results in order. A fault's line counts within its block, and
-    /// `parse` returns how many lines its block has. Gives the number of all lines.
+    /// Parses the rest in blocks, in parallel, and hands over the results in order. A fault's line counts within its
+    /// block, and `parse` returns how many lines its block has. Gives the number of all lines.
     pub fn blocks<T: Send>(
         self,
         ends: Ends,

@@ -50,7 +50,8 @@ pub trait LevelCode {
         None
     }
 
-    /// `pos_bounds` of all positions from the first of `parents` up to the second, which is exclusive: they follow each other.
+    /// `pos_bounds` of all positions from the first of `parents` up to the second, which is exclusive: they follow each
+    /// other.
     fn pos_bounds_code(
         &self,
         _level: &LevelBuffers,
@@ -61,8 +62,8 @@ pub trait LevelCode {
 }
 
 impl LevelBuffers {
-    /// Adds the arrays of a level below `above` positions to a module: `A.pos1`, `A.crd1`, and `A.count1` for the number of its positions.
-    /// Gives how many positions it has too.
+    /// Adds the arrays of a level below `above` positions to a module: `A.pos1`, `A.crd1`, and `A.count1` for the
+    /// number of its positions. Gives how many positions it has too.
     pub fn declare(
         module: &mut Module,
         kind: Kind,

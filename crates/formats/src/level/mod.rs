@@ -1,17 +1,17 @@
 //! Levels: how the coordinates of one level of a tensor are stored, behind one interface.
 //!
-//! The interface is that of Chou, Kjolstad and Amarasinghe (OOPSLA'18), in the notation of sparse convolutions: a level gives,
-//! below each position `p_{k-1}` of the level before,
+//! The interface is that of Chou, Kjolstad and Amarasinghe (OOPSLA'18), in the notation of sparse convolutions: a level
+//! gives, below each position `p_{k-1}` of the level before,
 //!
 //! - `pos_bounds(p_{k-1}) -> [begin_k, end_k)`: the positions that are there, to iterate over,
 //! - `pos_access(p_k) -> i_k`: the coordinate at a position,
 //! - `locate(p_{k-1}, i_k) -> p_k`: the position of a coordinate, without a search,
 //!
-//! once on numbers ([`LevelStorage`], for arrays in memory) and once on expressions of the loop IR ([`LevelCode`], for kernels). How a
-//! level is built and read as a whole is said in the building blocks of [`Building`] and [`Keys`].
+//! once on numbers ([`LevelStorage`], for arrays in memory) and once on expressions of the loop IR ([`LevelCode`], for
+//! kernels). How a level is built and read as a whole is said in the building blocks of [`Building`] and [`Keys`].
 //!
-//! **Adding a kind of level** is one file in this folder and one line in [`KINDS`]. Nothing outside of this folder asks which kind a
-//! level is; it asks for arrays, functions and properties.
+//! **Adding a kind of level** is one file in this folder and one line in [`KINDS`]. Nothing outside of this folder asks
+//! which kind a level is; it asks for arrays, functions and properties.
 
 mod bitmap;
 pub mod code;
@@ -258,7 +258,8 @@ impl Level {
         self.kind.can_locate()
     }
 
-    /// Whether its coordinates stand in an array of segments, ordered, each once: cursors of several levels can be merged on it.
+    /// Whether its coordinates stand in an array of segments, ordered, each once: cursors of several levels can be
+    /// merged on it.
     pub fn is_segmented(self) -> bool {
         let arrays = self.kind.arrays();
         self.ordered

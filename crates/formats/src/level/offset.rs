@@ -1,14 +1,15 @@
 //! Offset levels: the coordinate follows from those of the levels before, and nothing is stored.
 //!
-//! In `compressed(j - i), dense(i), offset(j)`, matrices by diagonals, the column is the row plus the offset of the diagonal:
-//! below each position there is one coordinate, at the same position.
+//! In `compressed(j - i), dense(i), offset(j)`, matrices by diagonals, the column is the row plus the offset of the
+//! diagonal: below each position there is one coordinate, at the same position.
 //!
 //! ```text
 //! pos_bounds(p_{k-1}) -> [p_{k-1}, p_{k-1} + 1)     pos_access(p_k) -> i_{k-1} + offset
 //! locate(p_{k-1}, i_k) -> p_{k-1}
 //! ```
 //!
-//! The index map of the format says what the coordinate is; its inverse takes the levels before, so no function here computes it.
+//! The index map of the format says what the coordinate is; its inverse takes the levels before, so no function here
+//! computes it.
 
 use std::ops::Range;
 

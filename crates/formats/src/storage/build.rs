@@ -1,7 +1,8 @@
 //! From sorted entries to the arrays of a format, level by level, in time linear in what is written.
 //!
-//! Going down the levels, the entries that share all coordinates so far are one *node*, a range of the sorted entries. A dense level has a
-//! position for every coordinate, so nodes stand at some of its positions; the positions of all other levels are their nodes.
+//! Going down the levels, the entries that share all coordinates so far are one *node*, a range of the sorted entries.
+//! A dense level has a position for every coordinate, so nodes stand at some of its positions; the positions of all
+//! other levels are their nodes.
 
 use rayon::prelude::*;
 
@@ -29,8 +30,8 @@ pub enum Duplicates {
 pub struct Build {
     /// What several entries of one element become.
     pub duplicates: Duplicates,
-    /// What stands in blocks (dense levels at the end of a format) where there is no entry: an element of that value is none. Without it all elements of blocks are
-    /// entries, and a block that is built has zeros where it has none.
+    /// What stands in blocks (dense levels at the end of a format) where there is no entry: an element of that value is
+    /// none. Without it all elements of blocks are entries, and a block that is built has zeros where it has none.
     pub padding: Option<f64>,
     /// The bytes that the arrays of the result may take: more is an error, found before they are allocated.
     pub memory: u64,
@@ -60,7 +61,8 @@ impl Tensor {
         }
     }
 
-    /// The same tensor in another format. Entries go there directly: they are sorted only by the levels whose order changes.
+    /// The same tensor in another format. Entries go there directly: they are sorted only by the levels whose order
+    /// changes.
     pub fn convert(&self, format: &Format, build: Build) -> Result<Tensor, StorageError> {
         let packing = Packing::new(&self.shape, format)?;
         if self.format == *format {
@@ -78,7 +80,8 @@ impl Tensor {
     }
 }
 
-/// Room for `count` elements, or an error. Vectors are not zeroed before they are written, but pages of large ones come zeroed anyway.
+/// Room for `count` elements, or an error. Vectors are not zeroed before they are written, but pages of large ones come
+/// zeroed anyway.
 pub(super) fn zeroed<T: Copy + Default>(what: &str, count: u64) -> Result<Vec<T>, StorageError> {
     let full = || StorageError::Memory {
         what: what.into(),
@@ -238,7 +241,8 @@ impl Assembly<'_> {
         with_type!(self.element, V => V::from_word(one).plus(V::from_word(other)).map(V::to_word))
     }
 
-    /// Nodes below which all coordinates down to this level are the same. Where elements are not unique, every entry is one.
+    /// Nodes below which all coordinates down to this level are the same. Where elements are not unique, every entry is
+    /// one.
     fn split<K: Key>(&self, level: usize, records: &[(K, u64)]) -> Nodes {
         let mut levels = self.format.levels().iter().enumerate().skip(level);
         let unique = levels.find(|(_, level)| level.unique).map(|(at, _)| at);

@@ -1,12 +1,13 @@
 //! What holds of the arrays of every tensor.
 //!
 //! 1. There is an array for each level, of its kind.
-//! 2. `positions` begins with 0, never falls, ends with the number of coordinates, and has one element more than the level before has
-//!    positions.
-//! 3. There are as many coordinates of a level without `positions` as it has positions, and as many bits of a bitmap, each 0 or 1.
+//! 2. `positions` begins with 0, never falls, ends with the number of coordinates, and has one element more than the
+//!    level before has positions.
+//! 3. There are as many coordinates of a level without `positions` as it has positions, and as many bits of a bitmap,
+//!    each 0 or 1.
 //! 4. Coordinates lie in the dimension.
-//! 5. Below one position, the coordinates of a level and of the singletons behind it grow together as tuples, up to the first that is
-//!    not ordered; and no tuple stands twice that ends with a unique level.
+//! 5. Below one position, the coordinates of a level and of the singletons behind it grow together as tuples, up to the
+//!    first that is not ordered; and no tuple stands twice that ends with a unique level.
 //! 6. There are as many values as positions of the last level.
 
 use std::cmp::Ordering;
@@ -50,7 +51,8 @@ impl Tensor {
         (0..rank).try_for_each(|level| self.check_order(level))
     }
 
-    /// Whether a level's arrays are those of its kind, given how many positions the level before has; gives how many it has.
+    /// Whether a level's arrays are those of its kind, given how many positions the level before has; gives how many it
+    /// has.
     fn check_level(&self, level: usize, data: &LevelData, above: u64) -> Result<u64, Invalid> {
         let kind = self.format.levels()[level].kind;
         if data.kind() != kind || data.arrays().len() != kind.arrays().len() {

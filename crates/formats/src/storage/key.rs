@@ -1,5 +1,5 @@
-//! All coordinates of an entry in one integer, the first level's in the highest bits: sorting these integers sorts entries as the levels
-//! of a format want them.
+//! All coordinates of an entry in one integer, the first level's in the highest bits: sorting these integers sorts
+//! entries as the levels of a format want them.
 
 use super::StorageError;
 use super::space::LevelSpace;
@@ -132,8 +132,8 @@ impl Packing {
         element
     }
 
-    /// The lowest bit that has to be sorted by when entries come sorted by the levels of another format: a stable sort by the first levels is
-    /// enough where the others follow each other as they do there.
+    /// The lowest bit that has to be sorted by when entries come sorted by the levels of another format: a stable sort
+    /// by the first levels is enough where the others follow each other as they do there.
     pub fn lowest_unsorted(&self, sorted: &Packing) -> u32 {
         let (Some(order), Some(sorted_by)) = (self.space.order(), sorted.space.order()) else {
             return 0;

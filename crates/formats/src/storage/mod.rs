@@ -2,12 +2,13 @@
 //!
 //! Invariants of a [`Tensor`], which [`Tensor::from_parts`] checks and all else keeps: see [`check`](mod@check).
 //!
-//! **Entries and zeros.** An *entry* is an element that is stored. Where the last levels are dense, elements stand in blocks, and one that is zero
-//! is no entry: it cannot be told from padding. Elsewhere a stored zero is an entry like all others and stays one in every conversion, except
-//! through a format with dense levels at its end. What computes with a tensor takes whole blocks, and converts them so ([`Build::padding`]).
+//! **Entries and zeros.** An *entry* is an element that is stored. Where the last levels are dense, elements stand in
+//! blocks, and one that is zero is no entry: it cannot be told from padding. Elsewhere a stored zero is an entry like
+//! all others and stays one in every conversion, except through a format with dense levels at its end. What computes
+//! with a tensor takes whole blocks, and converts them so ([`Build::padding`]).
 //!
-//! **Duplicates.** Several entries of one element become one by the rule of [`Duplicates`], in the order in which they were given. A format whose
-//! last level is not unique keeps them.
+//! **Duplicates.** Several entries of one element become one by the rule of [`Duplicates`], in the order in which they
+//! were given. A format whose last level is not unique keeps them.
 
 mod build;
 pub mod check;

@@ -1,7 +1,8 @@
 //! Sorting entries by key in linear time, in parallel: a stable radix sort, the lowest digit first.
 //!
-//! Each pass cuts the entries into one part for each thread, counts digits in every part, and hands every part the places that its entries
-//! go to, digit by digit: slices that do not overlap, so the compiler sees that threads do not meet.
+//! Each pass cuts the entries into one part for each thread, counts digits in every part, and hands every part the
+//! places that its entries go to, digit by digit: slices that do not overlap, so the compiler sees that threads do not
+//! meet.
 
 use rayon::prelude::*;
 

@@ -74,7 +74,8 @@ impl LevelSpace {
         u64::try_from(value - self.lowest[level]).unwrap_or_default()
     }
 
-    /// Sets the coordinates of the element that has some coordinates in the levels; gives whether there is one: others are padding.
+    /// Sets the coordinates of the element that has some coordinates in the levels; gives whether there is one: others
+    /// are padding.
     pub(super) fn element(&self, levels: &[u64], element: &mut [u64]) -> bool {
         if let Some(order) = &self.order {
             for (dimension, coordinate) in order.iter().zip(levels) {

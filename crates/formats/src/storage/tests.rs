@@ -131,13 +131,15 @@ fn what_memory_does_not_hold() {
     wrong(
         huge(&[large, large], "csr", u64::MAX),
         &expect![[
-            r#"the positions of level 2 of a tensor of shape 1000000000000000000 x 1000000000000000000 would take 4000000000000000004 bytes"#
+            "the positions of level 2 of a tensor of shape 1000000000000000000 x 1000000000000000000 would take \
+             4000000000000000004 bytes"
         ]],
     );
     wrong(
         huge(&[large, large], "dense", u64::MAX),
         &expect![[
-            r#"level 2 of a tensor of shape 1000000000000000000 x 1000000000000000000 would take 1000000000000000000000000000000000000 bytes"#
+            "level 2 of a tensor of shape 1000000000000000000 x 1000000000000000000 would take \
+             1000000000000000000000000000000000000 bytes"
         ]],
     );
     wrong(

@@ -45,7 +45,8 @@ impl Tensor {
         Entries::new(self.shape.clone(), coordinates, values)
     }
 
-    /// Calls back with the coordinates, in order of dimensions, and the position of every entry, in the order of storage.
+    /// Calls back with the coordinates, in order of dimensions, and the position of every entry, in the order of
+    /// storage.
     pub fn for_each(&self, mut call: impl FnMut(&[u64], usize)) {
         let blocks = self.format.has_blocks();
         self.for_each_place(|coordinates, position| {
@@ -83,8 +84,8 @@ impl Tensor {
         at.position = parent;
     }
 
-    /// The positions where an element is stored: at most one, unless the format keeps duplicates. Panics if there are not as many coordinates as
-    /// dimensions.
+    /// The positions where an element is stored: at most one, unless the format keeps duplicates. Panics if there are
+    /// not as many coordinates as dimensions.
     pub fn positions_of(&self, element: &[u64]) -> Vec<usize> {
         assert_eq!(element.len(), self.shape.len(), "coordinates of another rank");
         if element.iter().zip(&self.shape).any(|(coordinate, extent)| coordinate >= extent) {
@@ -104,8 +105,8 @@ impl Tensor {
         self.values.get(*self.positions_of(element).first()?)
     }
 
-    /// Keys in the second packing, given the tensor's own first, and values as words, of all entries in the order of storage; elements of blocks
-    /// are entries where they are not `padding`.
+    /// Keys in the second packing, given the tensor's own first, and values as words, of all entries in the order of
+    /// storage; elements of blocks are entries where they are not `padding`.
     pub(super) fn records<K: Key>(
         &self,
         (own, packing): (&Packing, &Packing),

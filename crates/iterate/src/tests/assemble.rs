@@ -1,4 +1,5 @@
-//! Results in formats have the values that loops over everything give, and just the elements where products have points.
+//! Results in formats have the values that loops over everything give, and just the elements where products have
+//! points.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -141,7 +142,8 @@ fn is_inside(case: &Case, operand: usize, subscripts: &[Sum]) -> bool {
     own.zip(subscripts).all(|(iterator, sum)| iterator.is_some_and(|at| *sum == it(at)))
 }
 
-/// Makes a case one product of a tensor with dense ones, where there is one whose subscripts are different iterators, and gives its format.
+/// Makes a case one product of a tensor with dense ones, where there is one whose subscripts are different iterators,
+/// and gives its format.
 fn with_mask(case: &mut Case) -> Option<Format> {
     let dense = |format: &Format| format.levels().iter().all(|level| level.is_full());
     let mask = (0..case.operands.len()).find_map(|at| {
@@ -443,12 +445,11 @@ fn results_look_as_they_should() {
     .assert_eq(&shown(&[left, right], &[&[0, 1]], (&[0, 1], "dcsr"), &[0, 1, 2, 3]));
     // By rows it scatters.
     let right: (&[Sum], &str) = (&[it(2), it(1)], "csr");
-    expect_test::expect!["the loops do not reach the result's elements in the order of its levels: it needs a workspace"].assert_eq(&shown(
-        &[left, right],
-        &[&[0, 1]],
-        (&[0, 1], "csr"),
-        &[0, 2, 1, 3],
-    ));
+    expect_test::expect![
+        "the loops do not reach the result's elements in the order of its levels: it needs a \
+        workspace"
+    ]
+    .assert_eq(&shown(&[left, right], &[&[0, 1]], (&[0, 1], "csr"), &[0, 2, 1, 3]));
     expect_test::expect![
         "level 0 of the result can only be copied from a tensor with the same pattern"
     ]

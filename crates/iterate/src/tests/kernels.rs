@@ -388,7 +388,8 @@ pub(super) fn it(at: usize) -> Sum {
     (vec![(at, 1)], 0)
 }
 
-/// What a product's factors are: operands with subscripts and formats by code. Extents are those that all subscripts reach.
+/// What a product's factors are: operands with subscripts and formats by code. Extents are those that all subscripts
+/// reach.
 fn shown(
     operands: &[(&[Sum], &str)],
     products: &[&[usize]],

@@ -1,4 +1,5 @@
-//! Work is proportional to non-empty subsections: loop trips, counted, against the bounds of sparse convolutions, figure 2.
+//! Work is proportional to non-empty subsections: loop trips, counted, against the bounds of sparse convolutions,
+//! figure 2.
 
 use dastac_loops::interp::{self, Data};
 use dastac_loops::trips::count_trips;
@@ -141,7 +142,8 @@ fn subsections_of_several_rows() {
                 (code, &[0, 1, 2, 3], Walking::Subsections),
             );
             let all = trips(&case);
-            // The loop over columns comes once to each window that is not empty, and once more in each row of the result that has any.
+            // The loop over columns comes once to each window that is not empty, and once more in each row of the
+            // result that has any.
             let columns: u64 = all.iter().filter(|(name, _)| name == "j").map(|(_, n)| n).sum();
             assert!((windows..=windows + 40).contains(&columns), "{code} {all:?}, {windows}");
         }

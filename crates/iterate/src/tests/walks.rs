@@ -81,7 +81,8 @@ fn two_levels() {
           }
         }
     "#]].assert_eq(&shown(&format!(
-        "coiter i = 0 to N over {levels} {{ case p, q {{ A[i] = index(p + q) }} case p {{ A[i] = index(p) }} case q {{ A[i] = index(q) }} }}"
+        "coiter i = 0 to N over {levels} {{ case p, q {{ A[i] = index(p + q) }} case p {{ A[i] = index(p) }} case q \
+        {{ A[i] = index(q) }} }}"
     )));
 }
 
@@ -100,7 +101,8 @@ fn all_of_a_range() {
           }
         }
     "#]].assert_eq(&shown(
-        "coiter i = 0 to N over p = pos[0] to pos[1] at crd[p] within { case p { A[i] = index(p) } case { A[i] = 2.0 } }",
+        "coiter i = 0 to N over p = pos[0] to pos[1] at crd[p] within { case p { A[i] = index(p) } case { A[i] = 2.0 \
+        } }",
     ));
 }
 
@@ -156,7 +158,8 @@ fn text_of(walk: &Walk, known: &[&str]) -> String {
             let repeats = if walk.repeats[*at] { " repeats" } else { "" };
             let (name, offset, end) = (names[*at], walk.offsets[*at], at + 1);
             let known = known[*at];
-            format!("{name} = pos[{at}] to pos[{end}] at crd[{name}] + {offset} step {step} width {width}{repeats} {known}")
+            format!("{name} = pos[{at}] to pos[{end}] at crd[{name}] + {offset} step {step} width {width}{repeats} \
+                {known}")
         })
         .collect();
     let over =
@@ -215,14 +218,19 @@ proptest! {
             // Worked out by hand: what is at each coordinate.
             let mut expected = vec![0.0; 20];
             let mut start = 0usize;
-            let starts: Vec<usize> = walk.segments.iter().map(|segment| { let here = start; start += segment.len(); here }).collect();
+            let starts: Vec<usize> = walk.segments.iter().map(|segment| {
+                start += segment.len();
+                start - segment.len()
+            }).collect();
             for i in walk.lower..walk.upper {
                 let at = |cursor: usize| {
                     let (step, width) = walk.windows[cursor];
                     let window = step * i..step * i + width;
-                    walk.segments[cursor].iter().position(|at| window.contains(&(i64::from(*at) + walk.offsets[cursor])))
+                    let place = |at: &u32| i64::from(*at) + walk.offsets[cursor];
+                    walk.segments[cursor].iter().position(|at| window.contains(&place(at)))
                 };
-                let case = walk.cases.iter().enumerate().find(|(_, case)| case.iter().all(|cursor| at(*cursor).is_some()));
+                let mut cases = walk.cases.iter().enumerate();
+                let case = cases.find(|(_, case)| case.iter().all(|cursor| at(*cursor).is_some()));
                 if let Some((nth, case)) = case {
                     let sum: usize = case.iter().map(|cursor| 100 * (starts[*cursor] + at(*cursor).unwrap())).sum();
                     expected[i as usize] = (sum + 10 * (nth + 1)) as f64 + i as f64;

@@ -1,4 +1,5 @@
-//! What register code means. Numbers are evaluated as those of stores are: floats in binary64, integers wrapping around.
+//! What register code means. Numbers are evaluated as those of stores are: floats in binary64, integers wrapping
+//! around.
 
 use super::{Data, InterpError, Machine};
 use crate::eval::EvalError;

@@ -141,7 +141,8 @@ pub enum Operation {
     Lanes(Index, i64),
     /// `load buffer[i] where $mask`: see [`VectorLoad`].
     Load(VectorLoad),
-    /// `gather buffer[$places] where $mask`: lane `l` holds the element at lane `l` of the places, 0 where it is masked off.
+    /// `gather buffer[$places] where $mask`: lane `l` holds the element at lane `l` of the places, 0 where it is masked
+    /// off.
     Gather(Gather),
     /// `broadcast $r`: a scalar in all lanes.
     Broadcast(RegId),

@@ -436,7 +436,8 @@ mod tests {
                 let before = |c: &str| if k == 0 { c.to_string() } else { format!("{c}{}", k - 1) };
                 let (a, b) = (before("i"), before("j"));
                 format!(
-                    "for i{k} = max({a}, {b}) to max({a}, {b}) + 1 {{ for j{k} = min({a}, {b} + i{k}) to min({a}, {b} + i{k}) + 1 {{ "
+                    "for i{k} = max({a}, {b}) to max({a}, {b}) + 1 {{ for j{k} = min({a}, {b} + i{k}) to min({a}, {b} \
+                    + i{k}) + 1 {{ "
                 )
             })
             .collect();

@@ -1,8 +1,8 @@
-//! In which formats a rule reads its tensors: before its loops are made, what stands in their way is found, and a copy of a tensor in another
-//! format, or a search in it, takes it away.
+//! In which formats a rule reads its tensors: before its loops are made, what stands in their way is found, and a copy
+//! of a tensor in another format, or a search in it, takes it away.
 //!
-//! Before -> after, `C(i, k) := A(i, j) * B(j, k)` in rows, `B` in columns: the loops `i, j, k` walk `B` against its levels -> `B` is read
-//! from a copy in rows.
+//! Before -> after, `C(i, k) := A(i, j) * B(j, k)` in rows, `B` in columns: the loops `i, j, k` walk `B` against its
+//! levels -> `B` is read from a copy in rows.
 
 use dastac_formats::{Format, Level};
 use dastac_iterate::{Factor, IterateError, Kernel, Operand};
@@ -63,8 +63,8 @@ impl Dynamic<'_> {
     }
 }
 
-/// The operand whose conversion costs least to mend an error, and its format then. Of a contradiction: one alone if that is enough, of the lowest rank, the
-/// last of these. Nothing where no conversion helps.
+/// The operand whose conversion costs least to mend an error, and its format then. Of a contradiction: one alone if
+/// that is enough, of the lowest rank, the last of these. Nothing where no conversion helps.
 fn cheapest(walked: &Walked, error: &IterateError) -> Option<(usize, Format)> {
     let kernel = &walked.kernel;
     let operands = match error {
@@ -119,7 +119,8 @@ fn search(kernel: &mut Kernel, error: &IterateError) -> bool {
     last.is_some()
 }
 
-/// An operand that keeps the outermost loops from the order in which they append elements, and a format in which it does not.
+/// An operand that keeps the outermost loops from the order in which they append elements, and a format in which it
+/// does not.
 fn scattering(kernel: &Kernel, appended: usize) -> Option<(usize, Format)> {
     let contradicts = |operand: &usize| {
         let mut alone = kernel.clone();
@@ -152,8 +153,9 @@ pub(super) fn ordered(format: &Format) -> Format {
     Format::new(levels.collect(), order).unwrap_or_else(|_| format.clone())
 }
 
-/// The format of an operand with its levels in the wanted order of loops, for just the same elements: where a dense level came to the end, it would store elements that
-/// the operand does not, unless all of its dimension are stored in the operand's blocks.
+/// The format of an operand with its levels in the wanted order of loops, for just the same elements: where a dense
+/// level came to the end, it would store elements that the operand does not, unless all of its dimension are stored in
+/// the operand's blocks.
 fn reordered(kernel: &Kernel, operand: usize) -> Format {
     let own = &kernel.operands[operand].format;
     let factors = kernel.products.iter().flat_map(|product| &product.factors);
@@ -232,7 +234,8 @@ pub(super) fn refused(
         }
         IterateError::Workspace => {
             let hint = format!(
-                "elements of `{}` are appended in the order ({}) of its levels: compute what comes to them otherwise in a rule of its own, or leave its `:F` out",
+                "elements of `{}` are appended in the order ({}) of its levels: compute what comes to them otherwise \
+                in a rule of its own, or leave its `:F` out",
                 program.tensor(rule.head).name,
                 order()
             );

@@ -1,4 +1,5 @@
-//! Integer expressions and conditions of the loop IR as linear ones of a kernel's iterators, which are `VarId(n)` in them.
+//! Integer expressions and conditions of the loop IR as linear ones of a kernel's iterators, which are `VarId(n)` in
+//! them.
 
 use dastac_iterate::Linear;
 use dastac_loops::{Compare, Condition, Index, VarId};

@@ -1,7 +1,8 @@
 //! Rules that read dynamic tensors: their loops walk levels of tensors whose pattern is known only when they are read.
 //!
-//! [`rule`] makes a kernel of [`dastac_iterate`] of a rule, whose other tensors stay in their packed layouts. A read that contradicts the order of loops is
-//! of a copy of the tensor in another format, which whoever binds the tensor makes ([`Stored`]).
+//! [`rule`] makes a kernel of [`dastac_iterate`] of a rule, whose other tensors stay in their packed layouts. A read
+//! that contradicts the order of loops is of a copy of the tensor in another format, which whoever binds the tensor
+//! makes ([`Stored`]).
 
 mod choose;
 mod linear;
@@ -32,7 +33,8 @@ use choose::{ordered, refused};
 use rule::Translation;
 
 impl Dynamic<'_> {
-    /// Fills a function without statements with those of a rule. Gives whether they set all of its head, else they add to it.
+    /// Fills a function without statements with those of a rule. Gives whether they set all of its head, else they add
+    /// to it.
     pub(crate) fn rule(
         &self,
         module: &mut Module,
@@ -49,7 +51,8 @@ impl Dynamic<'_> {
         Ok((filled.whole && walked.covered, walked))
     }
 
-    /// The statements of a rule whose head has a format, for functions that begin with the variables of `function`, which gets theirs.
+    /// The statements of a rule whose head has a format, for functions that begin with the variables of `function`,
+    /// which gets theirs.
     pub(crate) fn result(
         &self,
         module: &mut Module,

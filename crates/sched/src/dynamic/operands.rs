@@ -1,8 +1,9 @@
 //! The arrays of dynamic tensors in a module.
 //!
-//! The values of a tensor in the format that `:F` says are the buffer with the tensor's number; the arrays of its levels come after all tensors' buffers.
-//! A tensor that a rule cannot walk in that format has a copy in another one, with a name and values of its own. A result whose elements cannot be appended in
-//! the format of `:F` is computed in one of ordered levels instead.
+//! The values of a tensor in the format that `:F` says are the buffer with the tensor's number; the arrays of its
+//! levels come after all tensors' buffers. A tensor that a rule cannot walk in that format has a copy in another one,
+//! with a name and values of its own. A result whose elements cannot be appended in the format of `:F` is computed in
+//! one of ordered levels instead.
 
 use dastac_formats::Format;
 use dastac_iterate::{Operand, Structure};
@@ -91,7 +92,8 @@ fn free(module: &Module, mut name: String, values: Option<BufferId>) -> String {
     name
 }
 
-/// Whether a name, or one that begins with it and a point, is there already, but for the buffer of the values themselves.
+/// Whether a name, or one that begins with it and a point, is there already, but for the buffer of the values
+/// themselves.
 fn taken(module: &Module, name: &str, values: Option<BufferId>) -> bool {
     let clashes = |other: &str| {
         let rest = other.strip_prefix(name);

@@ -1,6 +1,7 @@
 //! From where to where the iterators of a rule run, by isl's projections of its statements' domains.
 //!
-//! A kernel's iterators run from 0: one that begins elsewhere is shifted, `i = i' + lower`. What the ranges alone guarantee need not be tested.
+//! A kernel's iterators run from 0: one that begins elsewhere is shifted, `i = i' + lower`. What the ranges alone
+//! guarantee need not be tested.
 
 use dastac_layout::convert::membership;
 use dastac_loops::{Condition, Index};

@@ -1,7 +1,8 @@
 //! A rule that reads dynamic tensors as a kernel over levels.
 //!
-//! Each statement becomes products, one for each part of its domain: its dynamic reads are factors that are walked, all others are located by the
-//! index polynomials of their layouts; what its ranges and the dynamic tensors' boxes leave open of the domain are conditions.
+//! Each statement becomes products, one for each part of its domain: its dynamic reads are factors that are walked, all
+//! others are located by the index polynomials of their layouts; what its ranges and the dynamic tensors' boxes leave
+//! open of the domain are conditions.
 //!
 //! Before -> after, `A` in rows and `L` packed below the diagonal, `y(i, k) := A(i, j) * L(j, k)`:
 //! `y[..] += A(i, j) * L[j*(j+1)/2 + k]` where `j - k >= 0`.
@@ -64,7 +65,8 @@ impl<'a> Translation<'a> {
         Ok(Translation { inferred, layouts, module, rule, iterators, ranges, operands })
     }
 
-    /// The kernel, each dynamic read in the format that `operand` gives for its tensor; and which tensors its operands are.
+    /// The kernel, each dynamic read in the format that `operand` gives for its tensor; and which tensors its operands
+    /// are.
     pub(super) fn kernel(
         mut self,
         operand: &dyn Fn(TensorId) -> Option<Operand>,
@@ -192,8 +194,9 @@ impl<'a> Translation<'a> {
         Ok(products)
     }
 
-    /// Where a statement's head's element is stored, as far as the ranges of the head's iterators leave that open: loops inside may be over nothing, so that what they
-    /// are over says nothing of the head, and its loops may go on at sizes at which the statement has no points. Results in levels have a place for every element.
+    /// Where a statement's head's element is stored, as far as the ranges of the head's iterators leave that open:
+    /// loops inside may be over nothing, so that what they are over says nothing of the head, and its loops may go on
+    /// at sizes at which the statement has no points. Results in levels have a place for every element.
     fn within_head(&self, statement: &Statement) -> Result<Condition, SchedError> {
         if self.inferred.program.tensor(self.rule.head).format.is_some() {
             return Ok(Condition::TRUE);
@@ -214,7 +217,8 @@ impl<'a> Translation<'a> {
         Ok(membership(&head, &outer, &|name| self.resolve(name))?)
     }
 
-    /// What holds at the points of a statement's loops: the iterators are in their ranges, subscripts of dynamic tensors within these.
+    /// What holds at the points of a statement's loops: the iterators are in their ranges, subscripts of dynamic
+    /// tensors within these.
     fn known(&self, statement: &Statement) -> Result<Set, SchedError> {
         let sets = &self.inferred.sets;
         let mut known = self.in_ranges(&statement.iterators, &self.iterators)?;
@@ -246,7 +250,8 @@ impl<'a> Translation<'a> {
         Ok(known)
     }
 
-    /// Whether the ranges of the head's iterators hold all that is stored of it. That may be more than what products reach where elements without products are infinite.
+    /// Whether the ranges of the head's iterators hold all that is stored of it. That may be more than what products
+    /// reach where elements without products are infinite.
     pub(super) fn covers_head(&self) -> Result<bool, SchedError> {
         let Rule { head, iterators, semiring, .. } = self.definition();
         if semiring.zero() == 0.0 {
@@ -328,7 +333,8 @@ fn whole(
     Ok(Range { lower: Index::Const(0), extent, known })
 }
 
-/// The iterators of a rule's statements in the order of loops that is wanted: of `schedule:`, else of `iters:`, then the head's, then by appearance.
+/// The iterators of a rule's statements in the order of loops that is wanted: of `schedule:`, else of `iters:`, then
+/// the head's, then by appearance.
 fn order(rule: &Rule, statements: &[Statement]) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     let appearing = || statements.iter().flat_map(|statement| &statement.iterators);
@@ -343,7 +349,8 @@ fn order(rule: &Rule, statements: &[Statement]) -> Vec<String> {
 
 /// An order of loops with the head's iterators last that bound what is walked, but are not walked themselves.
 ///
-/// Before -> after, `Y(i, k) := A(i, j) * L(j, k)` where `k <= j`: a walk of a row for each `i, k` -> `i`, the row's `j`, then `k` from 0 to `j`.
+/// Before -> after, `Y(i, k) := A(i, j) * L(j, k)` where `k <= j`: a walk of a row for each `i, k` -> `i`, the row's
+/// `j`, then `k` from 0 to `j`.
 fn settled(kernel: &Kernel, order: Vec<usize>) -> Vec<usize> {
     let Kernel { head, products, .. } = kernel;
     let walked = |at: usize| {

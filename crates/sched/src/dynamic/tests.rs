@@ -154,7 +154,14 @@ fn positions_are_not_those_of_copies() {
 #[test]
 fn what_is_not_there_is_refused_with_the_place() {
     let many: Vec<String> = (0..7).map(|k| format!("A(i, j + {k})")).collect();
-    expect_test::expect!["not supported yet: 7 sparse levels in one loop at `y(i) := A(i, j + 0) * A(i, j + 1) * A(i, j + 2) * A(i, j + 3) * A(i, j + 4) * A(i, j + 5) * A(i, j + 6)`"].assert_eq(&kernel(&format!("y(i) := {}", many.join(" * "))));
-    expect_test::expect!["not supported yet: a quotient in a subscript of `A`, which is dynamically sparse at `A(i, j / 2) * x(j)`"].assert_eq(&kernel("y(i) := A(i, j / 2) * x(j)"));
-    expect_test::expect!["not supported yet: iterators that are computed beside dynamically sparse tensors at `A(i, j) * x(s) * (s = i * j`"].assert_eq(&kernel("y(i) := A(i, j) * x(s) * (s = i * j)"));
+    expect_test::expect!["not supported yet: 7 sparse levels in one loop at `y(i) := A(i, j + 0) * A(i, j + 1) * A(i, \
+        j + 2) * A(i, j + 3) * A(i, j + 4) * A(i, j + 5) * A(i, j + 6)`"]
+    .assert_eq(&kernel(&format!("y(i) := {}", many.join(" * "))));
+    expect_test::expect!["not supported yet: a quotient in a subscript of `A`, which is dynamically sparse at `A(i, j \
+        / 2) * x(j)`"].assert_eq(&kernel("y(i) := A(i, j / 2) * x(j)"));
+    expect_test::expect![
+        "not supported yet: iterators that are computed beside dynamically sparse tensors at `A(i, \
+        j) * x(s) * (s = i * j`"
+    ]
+    .assert_eq(&kernel("y(i) := A(i, j) * x(s) * (s = i * j)"));
 }

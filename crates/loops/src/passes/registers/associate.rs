@@ -1,7 +1,7 @@
 //! The order in which factors are multiplied, and what instances differ in.
 //!
-//! Before -> after, with `i` and `k` unrolled: `B[x, i] * B[x, j] * B[x, k]` -> `(B[x, j] * B[x, i]) * B[x, k]` where there
-//! are no more `i` than `k`: factors of fewest instances first, so that little is multiplied in each instance.
+//! Before -> after, with `i` and `k` unrolled: `B[x, i] * B[x, j] * B[x, k]` -> `(B[x, j] * B[x, i]) * B[x, k]` where
+//! there are no more `i` than `k`: factors of fewest instances first, so that little is multiplied in each instance.
 
 use std::collections::BTreeSet;
 

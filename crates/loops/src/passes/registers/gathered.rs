@@ -1,12 +1,12 @@
 //! Sums over stored elements in lanes, where the machine loads elements at any places into lanes.
 //!
-//! Rows of a sparse matrix have few entries, and each another number: a loop over what is left of whole vectors ends where
-//! the processor does not expect it. So what is left, from one entry to a whole vector, is computed under a mask, without
-//! asking.
+//! Rows of a sparse matrix have few entries, and each another number: a loop over what is left of whole vectors ends
+//! where the processor does not expect it. So what is left, from one entry to a whole vector, is computed under a mask,
+//! without asking.
 //!
 //! Before -> after, `sum(p = a to b) v[p] * x[crd[p]]` with 8 lanes: `if b - a <= 8 { reduce(masked(..)) } else {
-//! s = for p = a to a + (b - a - 1) / 8 * 8 step 8 { s += v[p..p + 8] * gather(x, crd[p..p + 8]) }  reduce(s + masked(..)) }`.
-//! Rows of at most a vector have code of their own, which waits for no loop.
+//! s = for p = a to a + (b - a - 1) / 8 * 8 step 8 { s += v[p..p + 8] * gather(x, crd[p..p + 8]) }  reduce(s +
+//! masked(..)) }`. Rows of at most a vector have code of their own, which waits for no loop.
 
 use super::associate::associate;
 use super::code::{larger, minus, plus, whole};

@@ -1,8 +1,8 @@
 //! Sums with their terms in lanes.
 //!
-//! A sum whose terms load neighbours for neighbouring values of its variable is computed in lanes: a main loop over whole
-//! vectors (several at once while there are few partial sums, since each waits for its last addition), the rest in one
-//! vector under a mask, and the lanes of each partial sum joined at the end.
+//! A sum whose terms load neighbours for neighbouring values of its variable is computed in lanes: a main loop over
+//! whole vectors (several at once while there are few partial sums, since each waits for its last addition), the rest
+//! in one vector under a mask, and the lanes of each partial sum joined at the end.
 //!
 //! Before -> after, `sum(k = 0 to N) b[k] * c[k]` with 4 lanes:
 //! `a = for k = 0 to N - N % 4 step 4 { a += b[k..k + 4] * c[k..k + 4] }  if N % 4 { a += masked(..) }  reduce(a)`.
@@ -150,8 +150,8 @@ impl Lowering<'_> {
         Ok(next)
     }
 
-    /// A vector in the lanes that are there, another one in those that are masked off, where the first may hold anything: a
-    /// factor may be infinite.
+    /// A vector in the lanes that are there, another one in those that are masked off, where the first may hold
+    /// anything: a factor may be infinite.
     fn where_there(&mut self, vector: RegId, other: RegId) -> RegId {
         let mask = self.lanes.as_ref().and_then(|lanes| lanes.mask);
         let Some(mask) = mask else { return vector };

@@ -4,18 +4,19 @@
 //! computed once, and a sum is one loop with an accumulator for each instance: with `i` and `j` unrolled,
 //! `A[..] = sum(k) B[i, k] * C[j, k]` loads `|i| + |j|` elements for `|i| * |j|` products.
 //!
-//! Additions are neither regrouped nor fused with products later, but here, so that a result does not depend on the code
-//! around it: one thread and several, with tiles of the same shape, give the same bits.
+//! Additions are neither regrouped nor fused with products later, but here, so that a result does not depend on the
+//! code around it: one thread and several, with tiles of the same shape, give the same bits.
 //!
 //! Before -> after: `unroll i = 0 to 2 { A[i] = B[i] * C[0] }` ->
-//! `$0 = load B[0]  $1 = load C[0]  $2 = mul $0, $1  $3 = load B[1]  $4 = mul $3, $1  write A[0] = $2  write A[1] = $4`.
+//! `$0 = load B[0]  $1 = load C[0]  $2 = mul $0, $1  $3 = load B[1]  $4 = mul $3, $1  write A[0] = $2  write A[1] =
+//! $4`.
 //!
 //! - `statements`: unrolled loops as instances; statements around stores.
 //! - `stores`: scalar stores, and which stores are of vectors. `vectors`: stores of vectors, past the caches where that
 //!   is worth it.
 //! - `values`: expressions. `associate`: the order of factors.
-//! - `sums`: how a sum is computed. `side_by_side`: with elements in lanes. `lanes`: with terms in lanes. `gathered`: with
-//!   stored terms in lanes. `reduce`: partial sums and lanes become one number.
+//! - `sums`: how a sum is computed. `side_by_side`: with elements in lanes. `lanes`: with terms in lanes. `gathered`:
+//!   with stored terms in lanes. `reduce`: partial sums and lanes become one number.
 
 mod associate;
 mod code;

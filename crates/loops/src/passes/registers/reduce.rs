@@ -21,8 +21,8 @@ impl Lowering<'_> {
         partial
     }
 
-    /// The sum of the lanes of each vector: two vectors become one with half of the lanes of each added to the other half,
-    /// until a lane is left of each.
+    /// The sum of the lanes of each vector: two vectors become one with half of the lanes of each added to the other
+    /// half, until a lane is left of each.
     ///
     /// Before -> after, of 2 vectors with 4 lanes: `[a0 + a2, a1 + a3, b0 + b2, b1 + b3]`, then
     /// `[a0 + a2 + a1 + a3, b0 + b2 + b1 + b3]`.

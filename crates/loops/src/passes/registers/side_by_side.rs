@@ -1,7 +1,7 @@
 //! Sums for elements that are side by side in lanes.
 //!
-//! Where the bounds of a sum move with the lanes, its loop extends over the terms of all lanes, and those that a lane does
-//! not have are masked off.
+//! Where the bounds of a sum move with the lanes, its loop extends over the terms of all lanes, and those that a lane
+//! does not have are masked off.
 //!
 //! Before -> after, with 4 elements in lanes: `A[i] = sum(k = i to N) B[N * k + i]` ->
 //! `carry k = i to N { within = k >= [i, i + 1, i + 2, i + 3]  s = select(within, s + B[N * k + i ..], s) }`.
@@ -19,7 +19,8 @@ struct Moving {
 }
 
 impl Lowering<'_> {
-    /// The totals of a sum for the lanes of each instance, on top of what there is already (nothing where `initial` is empty).
+    /// The totals of a sum for the lanes of each instance, on top of what there is already (nothing where `initial` is
+    /// empty).
     pub(super) fn sums_across(
         &mut self,
         terms: Terms<'_>,

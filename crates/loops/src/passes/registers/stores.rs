@@ -109,8 +109,8 @@ impl Lowering<'_> {
     }
 }
 
-/// The instances from which on there are as many for neighbouring values of a variable as there are lanes, if that is all of
-/// them.
+/// The instances from which on there are as many for neighbouring values of a variable as there are lanes, if that is
+/// all of them.
 fn runs(instances: &[Instance], var: VarId, count: usize) -> Option<Vec<Instance>> {
     let mut left: Vec<&Instance> = instances.iter().collect();
     let mut runs = Vec::new();

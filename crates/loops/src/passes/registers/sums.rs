@@ -3,7 +3,8 @@
 //! Before -> after: `sum(k = 0 to N) B[k]` ->
 //! `carry k = 0 to N with $1 : f64 = $0 { $2 = load B[k]  $3 = add $1, $2 } next $3 gives $4`.
 //!
-//! A sum over stored elements whose terms cannot be in lanes has [`SCALAR_CHAINS`] partial sums, and one for what is left.
+//! A sum over stored elements whose terms cannot be in lanes has [`SCALAR_CHAINS`] partial sums, and one for what is
+//! left.
 
 use super::associate::{associate, project, projections};
 use super::code::{larger, minus, plus, whole};
@@ -13,7 +14,8 @@ use crate::ir::*;
 use crate::lanes;
 use crate::unroll::{self, Instance};
 
-/// So many partial sums hide the latency of additions of numbers that are loaded one by one (two loads a cycle, three a term).
+/// So many partial sums hide the latency of additions of numbers that are loaded one by one (two loads a cycle, three a
+/// term).
 const SCALAR_CHAINS: usize = 4;
 
 /// A sum of at most so many terms becomes these terms.
@@ -34,8 +36,8 @@ fn over_stored(sum: &Sum) -> bool {
 }
 
 impl Lowering<'_> {
-    /// What a sum is at an instance, added to what is computed before it, if anything is; computed side by side with the
-    /// instances of the same range.
+    /// What a sum is at an instance, added to what is computed before it, if anything is; computed side by side with
+    /// the instances of the same range.
     pub(super) fn sum_at<'v>(
         &mut self,
         value: &'v Value,

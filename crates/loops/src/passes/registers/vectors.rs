@@ -1,7 +1,7 @@
 //! Vectors on their way to memory: joined with what is there, set, or set past the caches.
 //!
-//! Whole lines go past the caches where a store says that it is worth it ([`Store::stream`]) and they are aligned, which
-//! is known when the code runs.
+//! Whole lines go past the caches where a store says that it is worth it ([`Store::stream`]) and they are aligned,
+//! which is known when the code runs.
 //!
 //! Before -> after, of four vectors `v`: `A[i..i + 32] = v stream if c` ->
 //! `choose if c and (A + 8 * i) % 64 == 0 { write A[i..i + 32] = v streamed 64 } else { write A[i..i + 32] = v }`.

@@ -4,8 +4,8 @@
 //! `parallel i = 0 to N { call f__body1(i) on A, B }` with
 //! `private uneven func f__body1(symbol N, index i, inout A, in B) { for j = i to N { A[j] += B[i] } }`.
 //!
-//! What threads execute is passed through a structure in memory otherwise, where the promise that buffers do not overlap
-//! is lost, and with it most vectorisation; as parameters of a function the buffers keep it.
+//! What threads execute is passed through a structure in memory otherwise, where the promise that buffers do not
+//! overlap is lost, and with it most vectorisation; as parameters of a function the buffers keep it.
 
 use std::collections::BTreeMap;
 

@@ -9,8 +9,8 @@
 //!   }
 //! } else { call f(0, n, 0) on A }
 //! ```
-//! with `edge(p) = min(n, s * (p * ((n + s - 1) / s) / 16))`. Where the body is a partitioned range, that is one part for
-//! each part of the terms, and shared out if there is only one.
+//! with `edge(p) = min(n, s * (p * ((n + s - 1) / s) / 16))`. Where the body is a partitioned range, that is one part
+//! for each part of the terms, and shared out if there is only one.
 
 use super::functions::{each_function, rewrite_all};
 use super::outline::Outlined;

@@ -4,7 +4,8 @@
 //! ```text
 //! if 0 < N {
 //!   team t in n {
-//!     while low = 0, high = (N + 3) / 4 if low < high { } then (the half in which w(4 * x) * n reaches w(N) * t) after {
+//!     while low = 0, high = (N + 3) / 4 if low < high { }
+//!     then (the half in which w(4 * x) * n reaches w(N) * t) after {
 //!       while low_1 = 0, .. (the same for t + 1) after {
 //!         call f(select(t == 0, 0, min(4 * low, N)), select(n <= t + 1, N, min(4 * low_1, N))) on A
 //! }}}}

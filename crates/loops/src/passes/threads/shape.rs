@@ -18,7 +18,8 @@ pub(super) struct Particulars {
     pub buffers: Vec<BufferId>,
 }
 
-/// Splits nests into shape and particulars: variables and buffers numbered as they appear, constants as symbols from `first_parameter` on.
+/// Splits nests into shape and particulars: variables and buffers numbered as they appear, constants as symbols from
+/// `first_parameter` on.
 pub(super) struct Abstraction {
     /// The first symbol that stands for a constant.
     first_parameter: u32,

@@ -159,7 +159,8 @@ mod tests {
               } then i + 1
             }
         "#]].assert_eq(&shown(&format!(
-            "while i = 0 if i < N {{ if i < 3 {{ with W of N {{ {inner} }} }} with V of 3 {{ V[0] = index(i) }} }} then i + 1"
+            "while i = 0 if i < N {{ if i < 3 {{ with W of N {{ {inner} }} }} with V of 3 {{ V[0] = index(i) }} }} \
+            then i + 1"
         )));
         expect_test::expect![[r#"
             parallel j = 0 to N {
@@ -176,7 +177,8 @@ mod tests {
               }
             }
         "#]].assert_eq(&shown(&format!(
-            "parallel j = 0 to N {{ for i = j to j + 2 {{ with W of N {{ {inner} }} with V of N + i {{ V[0] = index(i) }} }} }}"
+            "parallel j = 0 to N {{ for i = j to j + 2 {{ with W of N {{ {inner} }} with V of N + i {{ V[0] = \
+            index(i) }} }} }}"
         )));
         for with in ["V of N zero", "V of i"] {
             let text = format!("for i = 0 to N {{ with {with} {{ V[0] = index(i) }} }}");

@@ -372,7 +372,10 @@ mod tests {
                     expected => expected.map_err(|error| TestCaseError::fail(format!("{error}\n{before}")))?,
                 };
                 let found = run(&after).map_err(|error| TestCaseError::fail(format!("{error}\n{after}")))?;
-                for (x, y) in expected.iter().zip(&found).flat_map(|(x, y)| x.as_float().unwrap().iter().zip(y.as_float().unwrap())) {
+                let floats = |data: &[Data]| -> Vec<f64> {
+                    data.iter().flat_map(|data| data.as_float().unwrap().iter().copied()).collect()
+                };
+                for (x, y) in floats(&expected).iter().zip(&floats(&found)) {
                     // Larger values are not exact in any order.
                     let close = !x.is_finite() || x.abs() > 1e9 || (x - y).abs() <= 1e-6 * x.abs().max(1.0);
                     prop_assert!(close, "{}\n{}\n{}\n{}", x, y, before, after);

@@ -378,7 +378,8 @@ pub(super) mod tests {
               A[i] = sum(j = max(0, i - 3) to i) B[select(j + 3 >= N, N * j, 4 * j) + i] * C[j]
             }
         "#]].assert_eq(&check(
-            "parallel i = 0 to N { A[i] = sum(j = max(0, i - 3) to i) B[select(j + 3 >= N, N * j + i, 4 * j + i)] * C[j] }",
+            "parallel i = 0 to N { A[i] = sum(j = max(0, i - 3) to i) B[select(j + 3 >= N, N * j + i, 4 * j + i)] * \
+            C[j] }",
         ));
     }
 
@@ -421,7 +422,8 @@ pub(super) mod tests {
               }
             }
         "#]].assert_eq(&check(
-            "parallel i = 0 to N { A[i] = sum(j = 0 to N) B[select(N <= 3 and j >= 1 or j == 0, N * j + i, 10 * j + i)] * C[j] }",
+            "parallel i = 0 to N { A[i] = sum(j = 0 to N) B[select(N <= 3 and j >= 1 or j == 0, N * j + i, 10 * j + \
+            i)] * C[j] }",
         ));
     }
 

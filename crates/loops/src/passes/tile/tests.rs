@@ -178,7 +178,8 @@ fn what_is_not_tiled() {
 
 #[test]
 fn panels_that_are_copied() {
-    let text = "func f(inout A, in B, in C) { parallel i = 0 to N { parallel j = 0 to M { A[40 * i + j] = sum(x = 0 to 10) B[10 * i + x] * C[40 * x + j] } } }";
+    let text = "func f(inout A, in B, in C) { parallel i = 0 to N { parallel j = 0 to M { A[40 * i + j] = sum(x = 0 \
+        to 10) B[10 * i + x] * C[40 * x + j] } } }";
     let (before, after) = tiled(&format!("{HEAD}{text}"), &SMALL);
     let loops = after.functions[0].to_string();
     let start = loops.find("for jp").unwrap_or_else(|| panic!("{loops}"));
@@ -211,7 +212,8 @@ fn panels_that_are_copied() {
 
 #[test]
 fn what_is_only_written() {
-    let text = "func f(inout A, in B, in C) { parallel i = 0 to N { parallel j = i to min(M, i + 40) { A[40 * i + j] = B[i] * C[j] } } }";
+    let text = "func f(inout A, in B, in C) { parallel i = 0 to N { parallel j = i to min(M, i + 40) { A[40 * i + j] \
+        = B[i] * C[j] } } }";
     let (before, after) = tiled(&format!("{HEAD}{text}"), &SMALL.with_threads(true));
     expect_test::expect![[r#"
         func f(inout b0, in b1, in b2) {
@@ -414,7 +416,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..Default::default() })]
 
     #[test]
-    fn tiles_keep_the_meaning(choices in prop::collection::vec(0usize..1000, 40), wide: bool, shared: bool, symbolic: bool) {
+    fn tiles_keep_the_meaning(
+        choices in prop::collection::vec(0usize..1000, 40),
+        wide: bool,
+        shared: bool,
+        symbolic: bool,
+    ) {
         let mut choices = choices.into_iter().cycle();
         let body = nest(|n| choices.next().unwrap_or(0) % n);
         let head = if symbolic { SYMBOLIC } else { HEAD };

@@ -174,7 +174,8 @@ mod tests {
         Plan { unroll, ..Plan::default() }
     }
 
-    const PRODUCT: &str = "parallel i = 0 to N { parallel j = 0 to M { A[i * 10 + j] = sum(x = 0 to M) B[10 * i + x] * C[10 * j + x] } }";
+    const PRODUCT: &str = "parallel i = 0 to N { parallel j = 0 to M { A[i * 10 + j] = sum(x = 0 to M) B[10 * i + x] \
+        * C[10 * j + x] } }";
 
     #[test]
     fn the_factors_that_are_given() {
