@@ -39,10 +39,10 @@ pub fn symbols(
             dastac::runtime::Error::UnknownSymbol(name) => {
                 Failure::user(text).hint(did_you_mean(&name, &known, "its symbols"))
             }
-            dastac::runtime::Error::MissingSymbol(_) => {
+            dastac::runtime::Error::MissingSymbol(name) => {
                 let missing: Vec<&str> =
                     known.iter().filter(|name| !given.contains_key(**name)).copied().collect();
-                let failure = Failure::user(text);
+                let failure = Failure::user(text).hint(format!("`-p {name}=..` gives it one"));
                 if missing.len() > 1 {
                     failure.hint(format!("symbols without a value: {}", list(&missing)))
                 } else {

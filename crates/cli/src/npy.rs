@@ -50,8 +50,8 @@ pub fn open(path: &Path, options: &ReadOptions) -> Result<Array> {
     let Some(element) = header.element() else {
         let kind = &header.descr;
         return Err(Failure::user(format!(
-            "`{name}` holds elements of type '{kind}', not floats ('<f8', '<f4'), integers ('<i8', '<i4') or truth \
-            values ('|b1')"
+            "`{name}` holds elements of type '{kind}', not floats ('<f8', '<f4', '<f2', '|V2' for bf16), integers \
+            ('<i8', '<i4', '<i2', '|i1', '|u1') or truth values ('|b1')"
         ))
         .hint("convert it in Python with `array.astype(numpy.float64)`"));
     };

@@ -275,13 +275,13 @@ fn wrong_command_lines() {
         "emit p.stur --stage assembly",
         2,
         &expect![[r#"
-        error: invalid value 'assembly' for '--stage <STAGE>'
-          [possible values: inferred, domain, ast, layout, loops, tiled, mlir, llvm, asm, object, header]
+            error: invalid value 'assembly' for '--stage <STAGE>'
+              [possible values: inferred, domain, ast, layout, machine, loops, tiled, mlir, llvm, asm, object, header]
 
-          tip: a similar value exists: 'asm'
+              tip: a similar value exists: 'asm'
 
-        For more information, try '--help'.
-    "#]],
+            For more information, try '--help'.
+        "#]],
     );
     folder.fails(
         "emit p.stur --stage loops -o p.stur",

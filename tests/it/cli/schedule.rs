@@ -18,7 +18,12 @@ fn loops(folder: &Folder, options: &str) -> Vec<String> {
     let body =
         text.lines().skip_while(|line| !line.starts_with("  if") && !line.starts_with("  p"));
     let heads = body.filter(|line| line.contains(" to ") && !line.contains('['));
-    heads.map(|line| line.trim().to_owned()).collect()
+    // What a schedule says of a loop stands behind its bounds.
+    let bare = |line: &str| match line.split_once(" hint(") {
+        Some((head, _)) => format!("{head} {{"),
+        None => line.to_owned(),
+    };
+    heads.map(|line| bare(line.trim())).collect()
 }
 
 #[test]
