@@ -26,6 +26,7 @@ pub struct Array {
     numbers: Numbers,
 }
 
+#[expect(clippy::large_enum_variant, reason = "there are few, one for each file")]
 enum Numbers {
     File(BufReader<File>, Header),
     Sparse(Tensor),

@@ -95,6 +95,7 @@ fn find(program: &dastac::runtime::Program, name: &str, input: bool) -> Result<T
 }
 
 /// An input that is given.
+#[expect(clippy::large_enum_variant, reason = "there are few, one for each file")]
 enum Given {
     /// All elements.
     Array { shape: Vec<usize>, values: Vec<f64> },

@@ -32,8 +32,8 @@ pub(crate) fn sizes(laid: &Laid) -> Result<Sizes, Error> {
     let inferred = laid.inferred();
     let resolve = |name: &str| symbol(inferred, name);
     let value = |expr: &Expr| -> Result<Index, Error> { Ok(expr_to_index(expr, &resolve)?) };
-    let mut sizes = Sizes::default();
-    sizes.symbols = inferred.program.symbols.iter().map(|(name, _)| name.clone()).collect();
+    let symbols = inferred.program.symbols.iter().map(|(name, _)| name.clone()).collect();
+    let mut sizes = Sizes { symbols, ..Sizes::default() };
     for divisor in &inferred.program.divisors {
         sizes.divisors.push(Divisor { text: divisor.to_string(), value: value(divisor)? });
     }

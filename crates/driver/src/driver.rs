@@ -296,7 +296,7 @@ pub struct Built {
 impl Built {
     /// The program.
     pub fn program(&self) -> &Program {
-        &self.lowered.program()
+        self.lowered.program()
     }
 
     /// The program with its structures and statements.

@@ -48,7 +48,7 @@ pub fn module(seed: u64, style: Style) -> Module {
     let mut function = Function::new("f", args);
     function.vars = std::mem::take(&mut random.vars);
     function.hints = std::mem::take(&mut random.hints);
-    function.hints.compact = style == Style::Anything && seed % 3 == 0;
+    function.hints.compact = style == Style::Anything && seed.is_multiple_of(3);
     function.body = body;
     module.functions.push(function);
     if style == Style::Anything {

@@ -87,7 +87,7 @@ impl Writer<'_, '_> {
         };
         let (mut operands, mut types) = (Vec::new(), Vec::new());
         for integer in &call.integers {
-            operands.push(self.index(&integer)?.to_string());
+            operands.push(self.index(integer)?.to_string());
         }
         for symbol in callee.private.iter().flat_map(|private| &private.symbols) {
             operands.push(self.symbol(*symbol)?.to_string());

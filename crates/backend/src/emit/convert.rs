@@ -42,7 +42,7 @@ impl Writer<'_, '_> {
                 self.define(format_args!("arith.extui {bit} : {bits} to {to}"))
             }
             (Element::Bf16, _) => {
-                let wide = self.from_bfloat16(&value, lanes);
+                let wide = self.bfloat16_to_f32(&value, lanes);
                 self.converted(wide, lanes, Element::F32, to)
             }
             // Both are rounded to by way of 32 bits, as in `Element::round`.
@@ -50,7 +50,7 @@ impl Writer<'_, '_> {
                 let short = self.cast("arith.truncf", value, lanes, (from, Element::F32));
                 self.converted(short, lanes, Element::F32, to)
             }
-            (Element::F32, Element::Bf16) => self.to_bfloat16(&value, lanes),
+            (Element::F32, Element::Bf16) => self.f32_to_bfloat16(&value, lanes),
             _ => match conversion(from, to) {
                 Some(operation) => self.cast(operation, value, lanes, (from, to)),
                 None => value,
@@ -70,7 +70,7 @@ impl Writer<'_, '_> {
     }
 
     /// A bfloat16 is the upper half of a 32-bit float.
-    fn from_bfloat16(&mut self, value: &Ssa, lanes: usize) -> Ssa {
+    fn bfloat16_to_f32(&mut self, value: &Ssa, lanes: usize) -> Ssa {
         let [short, long, float] =
             [Element::I16, Element::I32, Element::F32].map(|element| self.name_in(element, lanes));
         let sixteen = self.bits_everywhere(16, lanes);
@@ -81,7 +81,7 @@ impl Writer<'_, '_> {
 
     /// The nearest bfloat16, the even one of two: half of the last digit that stays, less one if that is even, is added
     /// to the bits. What is not a number stays none.
-    fn to_bfloat16(&mut self, value: &Ssa, lanes: usize) -> Ssa {
+    fn f32_to_bfloat16(&mut self, value: &Ssa, lanes: usize) -> Ssa {
         let [short, long, float] =
             [Element::I16, Element::I32, Element::F32].map(|element| self.name_in(element, lanes));
         let [one, sixteen, half, none] =

@@ -80,7 +80,7 @@ impl Sparsifier {
             // Whoever wants to look at the kernel has its text in MLIR.
             let _ = fs::remove_file(path);
         }
-        Ok(native?)
+        native
     }
 }
 

@@ -97,7 +97,7 @@ impl Format {
         for (at, level) in levels.iter().enumerate() {
             let next = levels.get(at + 1);
             let unique_before = at == 0 || levels[at - 1].unique;
-            let reason = if !level.kind.is_flexible() && !(level.unique && level.ordered) {
+            let reason = if !(level.kind.is_flexible() || level.unique && level.ordered) {
                 Reason::Fixed
             } else if level.kind.follows_entries() && unique_before {
                 Reason::Singleton

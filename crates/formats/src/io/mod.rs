@@ -166,6 +166,7 @@ pub struct ReadOptions {
 
 /// What a file holds.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "there are few, one for each file")]
 pub enum Data {
     /// Entries in the order of the file.
     Entries(Entries),

@@ -45,9 +45,10 @@ fn widen_workspaces(module: &mut Module) {
 fn joins(body: &[Stmt], buffer: BufferId) -> bool {
     let mut found = false;
     for stmt in body {
-        stmt.visit(&mut |stmt| match stmt {
-            Stmt::Store(store) => found |= store.buffer == buffer && store.mode != StoreMode::Set,
-            _ => {}
+        stmt.visit(&mut |stmt| {
+            if let Stmt::Store(store) = stmt {
+                found |= store.buffer == buffer && store.mode != StoreMode::Set
+            }
         });
     }
     found
