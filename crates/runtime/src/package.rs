@@ -1,7 +1,7 @@
 //! Programs as files: what `dastac build` writes and any process with this crate can run.
 //!
-//! A file begins with [`MAGIC`] and the version, then come the length of a description and the description as JSON,
-//! which says how long the parts behind it are: the code of the computation, and the code that moves tensors. All
+//! A file begins with a magic number and the version, then come the length of a description and the description as
+//! JSON, which says how long the parts behind it are: the code of the computation, and the code that moves tensors. All
 //! numbers have 64 bits, lowest byte first. The last eight bytes are a checksum of all others: it tells damage, not
 //! malice. Running a file runs its code, so it must be trusted as any other executable is.
 
