@@ -553,10 +553,9 @@ fn formats() {
         (
             "B:F := csr csf",
             expect![[r#"
-            E0003 expected the end of the line, found `csf`
-              @ 106..109 "csf": expected the end of the line
-              = a format is a name or levels: `B:F := csr`, `B:F(i, j) := dense(i), compressed(j)`
-        "#]],
+                E0126 levels are separated by commas
+                  @ 106..109 "csf": expected `,`
+            "#]],
         ),
         (
             "B:F :=",
@@ -569,9 +568,10 @@ fn formats() {
         (
             "B:F := compressed(i, 3)",
             expect![[r#"
-            E0003 expected a dimension, found `3`
-              @ 116..117 "3": expected a dimension
-        "#]],
+                E0126 `3` has no meaning here
+                  @ 116..117 "3": unknown
+                  = a level stores one dimension, and may be `nonunique` or `unordered`
+            "#]],
         ),
     ] {
         errors(&with_b(lines), expected);
