@@ -7,11 +7,11 @@
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use std::collections::BTreeMap;
-//! use dastac::build::BuildOptions;
-//! use dastac::driver::compile;
-//! use dastac::run::Runner;
-//! use dastac::formats::{Build, Entries, Format, Tensor};
-//! use dastac::elements::Storage;
+//! use dastac_driver::build::BuildOptions;
+//! use dastac_driver::driver::compile;
+//! use dastac_driver::run::Runner;
+//! use dastac_formats::{Build, Entries, Format, Tensor};
+//! use dastac_elements::Storage;
 //! let built = compile(
 //!     "symbols: N
 //!      iters: O -> p, r

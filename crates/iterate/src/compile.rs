@@ -201,11 +201,15 @@ impl Builder<'_> {
         for state in states {
             let mut state = state.clone();
             self.locate(&mut state);
-            let tests = self.tests(&mut state, which);
-            let stored = match presence {
-                true => std::mem::take(&mut state.untested),
-                false => Vec::new(),
-            };
+            let mut tests = self.tests(&mut state, which);
+            let mut stored = Vec::new();
+            if presence {
+                stored = std::mem::take(&mut state.untested);
+                let within = std::mem::take(&mut state.within);
+                let open = |test: &Condition| !tests.contains(test) && !self.facts.imply(test);
+                let within: Vec<Condition> = within.into_iter().filter(open).collect();
+                tests.extend(within);
+            }
             let same = |known: &&mut Tested| known.tests == tests && known.stored == stored;
             match tested.iter_mut().find(same) {
                 Some(known) => known.states.push(state),
@@ -741,7 +745,7 @@ impl Builder<'_> {
 
     /// Goes down levels that can be located, whose iterators have values.
     fn locate(&self, state: &mut State) {
-        let State { product, places, untested, .. } = state;
+        let State { product, places, untested, within, .. } = state;
         let factors = &self.kernel.products[*product].factors;
         for (factor, place) in factors.iter().zip(places) {
             let operand = &self.kernel.operands[factor.operand];
@@ -753,6 +757,10 @@ impl Builder<'_> {
                 let Some(value) = self.value(&factor.subscripts[place.level]) else { break };
                 let extent = &operand.extents[place.level];
                 let Some(found) = level.locate(at, &value, extent) else { break };
+                if found.condition.is_some() {
+                    within.push(Index::Const(0).at_most(value.clone()));
+                    within.push(value.less(extent.clone()));
+                }
                 untested.extend(found.condition);
                 place.found(At::Position(found.position));
             }

@@ -15,6 +15,8 @@ pub(super) struct State {
     pub(super) places: Vec<Place>,
     /// What holds where the coordinates that were located are stored, and is not tested yet.
     pub(super) untested: Vec<Condition>,
+    /// What holds where these coordinates are within their levels' extents.
+    pub(super) within: Vec<Condition>,
     /// The product's conditions that are known to hold.
     pub(super) tested: BTreeSet<usize>,
 }
@@ -65,7 +67,7 @@ impl State {
             window_starts: Vec::new(),
         };
         let places = kernel.products[product].factors.iter().map(|_| root.clone()).collect();
-        State { product, places, untested: Vec::new(), tested: BTreeSet::new() }
+        State { product, places, untested: Vec::new(), within: Vec::new(), tested: BTreeSet::new() }
     }
 }
 
