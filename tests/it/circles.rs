@@ -21,7 +21,6 @@ const CIRCLES: &[(&str, &str)] = &[
     ),
     ("crates/formats/src", "levels build and walk the storage that is made of levels"),
     ("crates/iterate/src", "the builder of loops is spread over six files"),
-    ("crates/loops/src/interp", "the interpreter and its registers"),
     ("crates/poly/src", "sets, maps and functions make each other, as in isl"),
 ];
 

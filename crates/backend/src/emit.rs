@@ -164,8 +164,6 @@ struct Writer<'m, 'u> {
     owner: &'m str,
     checked: bool,
     registers: BTreeMap<RegId, Ssa>,
-    /// Whether the function writes past the caches.
-    streams: bool,
     unit: &'u mut Unit,
     vars: BTreeMap<VarId, Variable>,
     buffers: BTreeMap<BufferId, Ssa>,
@@ -196,7 +194,6 @@ impl<'m, 'u> Writer<'m, 'u> {
             owner: &function.name,
             checked,
             registers: BTreeMap::new(),
-            streams: false,
             unit,
             vars: BTreeMap::new(),
             buffers: BTreeMap::new(),
@@ -232,7 +229,6 @@ impl<'m, 'u> Writer<'m, 'u> {
 
     /// Appends the function to the unit.
     fn finish(&mut self, visibility: &str, arguments: &[String], attributes: &str) {
-        self.fence();
         let out = &mut self.unit.functions;
         let name = &self.name;
         let _ = writeln!(

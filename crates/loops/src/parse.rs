@@ -499,9 +499,9 @@ impl<'a> Parser<'a> {
                 Ok(Stmt::If(If { condition, then, otherwise }))
             }
             Token::Sign("$") => self.definition(),
-            Token::Name(word @ ("integer" | "carry" | "choose" | "write" | "prefetch"))
-                if !store =>
-            {
+            Token::Name(
+                word @ ("integer" | "carry" | "choose" | "write" | "prefetch" | "fence"),
+            ) if !store => {
                 self.advance();
                 self.register_stmt(word)
             }

@@ -87,7 +87,6 @@ impl Writer<'_, '_> {
         }
         let how = match write.streamed {
             Some(alignment) => {
-                self.streams = true;
                 format!(" {{nontemporal = true, alignment = {alignment} : i64}}")
             }
             None => String::new(),
@@ -132,12 +131,5 @@ impl Writer<'_, '_> {
         let all = all.unwrap_or(base);
         let rest = self.define(format_args!("arith.andi {all}, {mask} : index"));
         Ok(self.define(format_args!("arith.cmpi eq, {rest}, {zero} : index")))
-    }
-
-    /// Makes other threads see what went past the caches.
-    pub(super) fn fence(&mut self) {
-        if self.streams {
-            line!(self, "llvm.fence seq_cst");
-        }
     }
 }

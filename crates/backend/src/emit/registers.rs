@@ -30,6 +30,10 @@ impl Writer<'_, '_> {
             RegisterStmt::Choose(inner) => self.choose(inner),
             RegisterStmt::Write(write) => self.write(write),
             RegisterStmt::Prefetch(buffer, index) => self.prefetch(*buffer, index),
+            RegisterStmt::Fence => {
+                line!(self, "llvm.fence seq_cst");
+                Ok(())
+            }
         }
     }
 

@@ -35,6 +35,7 @@ impl Renumber<'_> {
             RegisterStmt::Prefetch(buffer, index) => {
                 RegisterStmt::Prefetch(*buffer, self.index(index))
             }
+            RegisterStmt::Fence => RegisterStmt::Fence,
         }
     }
 

@@ -51,6 +51,8 @@ pub enum RegisterStmt {
     Write(Write),
     /// `prefetch buffer[index]`: the element will be read soon; it need not exist.
     Prefetch(BufferId, Index),
+    /// `fence`: other threads see what was written past the caches.
+    Fence,
 }
 
 /// `carry v = max(lower..) to min(upper..) step s with $a : type = $init, .. { body } next $b, .. gives $c, ..`: a
@@ -411,7 +413,7 @@ impl RegisterStmt {
             RegisterStmt::Choose(Choose { condition: Test::Condition(condition), .. }) => {
                 condition.visit(f);
             }
-            RegisterStmt::Choose(_) => {}
+            RegisterStmt::Choose(_) | RegisterStmt::Fence => {}
             RegisterStmt::Write(write) => write.index.visit(f),
         }
     }
@@ -464,6 +466,7 @@ impl RegisterStmt {
             RegisterStmt::Prefetch(buffer, index) => {
                 RegisterStmt::Prefetch(*buffer, index.rebuild(leaf))
             }
+            RegisterStmt::Fence => RegisterStmt::Fence,
         }
     }
 }

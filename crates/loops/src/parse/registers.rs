@@ -1,7 +1,7 @@
 //! Reads register code.
 //!
 //! ```text
-//! stmt      = reg ":" type "=" operation | "integer" name "=" index | "prefetch" name "[" index "]"
+//! stmt      = reg ":" type "=" operation | "integer" name "=" index | "prefetch" name "[" index "]" | "fence"
 //!           | "write" name "[" index "]" "=" reg ("streamed" integer)?
 //!           | "carry" range ("with" (reg ":" type "=" reg),+)? block ("next" reg,+ "gives" reg,+)?
 //!           | "choose" "if" (condition | reg) block "else" block ("gives" (reg ":" type "=" reg "or" reg),+)?
@@ -104,6 +104,7 @@ impl Parser<'_> {
                 };
                 RegisterStmt::Write(Write { buffer, index, value, streamed })
             }
+            "fence" => RegisterStmt::Fence,
             _ => {
                 let (buffer, index) = self.element()?;
                 RegisterStmt::Prefetch(buffer, index)

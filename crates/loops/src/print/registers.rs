@@ -140,6 +140,7 @@ impl Printer<'_> {
                 self.out.push_str("prefetch ");
                 self.element(*buffer, index);
             }
+            RegisterStmt::Fence => self.out.push_str("fence"),
         }
     }
 

@@ -67,6 +67,7 @@ impl<'a> Verifier<'a> {
                 self.buffer(*buffer, false);
                 self.index(index);
             }
+            RegisterStmt::Fence => {}
         }
     }
 

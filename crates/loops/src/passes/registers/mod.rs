@@ -106,8 +106,25 @@ fn lower_all(module: &mut Module, machine: &Machine) {
     for function in &mut functions {
         let body = std::mem::take(&mut function.body);
         function.body = lower(&body, function, module, machine).unwrap_or(body);
+        fence(&mut function.body);
     }
     module.functions = functions;
+}
+
+/// A function that writes past the caches ends with a fence: whoever waits for it to end then sees what it wrote.
+fn fence(body: &mut Vec<Stmt>) {
+    let mut streams = false;
+    body.iter().for_each(|stmt| {
+        stmt.visit(&mut |stmt| {
+            streams |= matches!(
+                stmt,
+                Stmt::Register(RegisterStmt::Write(Write { streamed: Some(_), .. }))
+            );
+        });
+    });
+    if streams {
+        body.push(Stmt::Register(RegisterStmt::Fence));
+    }
 }
 
 /// The register code of statements of a function, which gets the variables and registers that are needed.

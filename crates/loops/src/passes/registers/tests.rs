@@ -197,6 +197,7 @@ fn elements_are_in_lanes_past_the_caches() {
             write C[b + 4] = $6
           }
         }
+        fence
     "#]]
     .assert_eq(&check(&vectors(), body));
 }

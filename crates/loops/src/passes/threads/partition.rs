@@ -15,23 +15,43 @@
 //! elements in each call. Parts meet whatever the expression gives, even a number that does not grow: for the end of a
 //! part and the begin of the next one, two threads ask the same questions. All there is belongs to a part.
 
-use super::functions::rewrite_all;
 use crate::ir::*;
 use crate::passes::Context;
 
 pub(crate) fn run(module: &mut Module, _: &Context<'_>) {
     for function in &mut module.functions {
         let mut body = std::mem::take(&mut function.body);
-        rewrite_all(&mut body, &mut |stmt| {
-            if let Stmt::Partitioned(share) = stmt {
-                *stmt = team(share, function);
-            }
-        });
+        rewrite(&mut body, function, &[]);
         function.body = body;
     }
 }
 
-fn team(share: &PartitionedRange, function: &mut Function) -> Stmt {
+/// Turns the ranges of a block into teams; `known` are the conditions that hold there.
+fn rewrite(body: &mut [Stmt], function: &mut Function, known: &[Condition]) {
+    for stmt in body {
+        let mut inside = known.to_vec();
+        if let Stmt::If(inner) = stmt {
+            inside.push(inner.condition.clone());
+        }
+        for (at, body) in stmt.bodies_mut().into_iter().enumerate() {
+            // The condition of an `if` holds in the first of its two blocks.
+            rewrite(body, function, if at == 0 { &inside } else { known });
+        }
+        if let Stmt::Partitioned(share) = stmt {
+            *stmt = guarded(share, function, known);
+        }
+    }
+}
+
+/// The team of a range that has something in it. Where that is known already, nothing asks again.
+fn guarded(share: &PartitionedRange, function: &mut Function, known: &[Condition]) -> Stmt {
+    let (lower, upper) = share.ends();
+    let some = lower.less(upper);
+    let team = Stmt::Team(team(share, function));
+    if known.contains(&some) { team } else { Stmt::when(some, vec![team]) }
+}
+
+fn team(share: &PartitionedRange, function: &mut Function) -> Team {
     let (lower, upper) = share.ends();
     let [part, parts] = ["part", "parts"].map(|name| function.fresh_var(name));
     let [low, high] = [(); 2].map(|()| ["low", "high"].map(|name| function.fresh_var(name)));
@@ -47,7 +67,7 @@ fn team(share: &PartitionedRange, function: &mut Function) -> Stmt {
     let body = body.map(|stmt| stmt.substitute(share.begin, &begin).substitute(share.end, &end));
     let [first, second] = searches;
     let body = vec![first.around(vec![second.around(body.collect())])];
-    Stmt::when(lower.less(upper), vec![Stmt::Team(Team { part, parts, body })])
+    Team { part, parts, body }
 }
 
 /// A search for the first multiple of the step before which there are at least `at / parts` of the work.

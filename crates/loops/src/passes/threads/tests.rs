@@ -151,7 +151,7 @@ fn partitioning() {
           if 1 < N {
             if pos[N] < 16384 {
               call f__body1(1, N) on C
-            } else if 1 < N {
+            } else {
               team part in parts {
                 while low = 0, high = (N + 2) / 4 if low < high {
                 } then select(max(pos[N], 0) * part <= pos[(low + high) / 2 * 4 + 1] * parts, low, (low + high) / 2 + 1), select(max(pos[N], 0) * part <= pos[(low + high) / 2 * 4 + 1] * parts, (low + high) / 2, high) after {
