@@ -21,7 +21,6 @@ const CIRCLES: &[(&str, &str)] = &[
     ),
     ("crates/formats/src", "levels build and walk the storage that is made of levels"),
     ("crates/iterate/src", "the builder of loops is spread over six files"),
-    ("crates/poly/src", "sets, maps and functions make each other, as in isl"),
 ];
 
 /// A path of names, as `["crate", "set", "Set"]`.

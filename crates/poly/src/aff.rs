@@ -1,22 +1,11 @@
 //! Affine expressions with floors, as isl objects and as plain trees.
 
-use crate::context::{Handle, collect_pair, pieces, to_ratio};
+use crate::handle::{Handle, collect_pair, pieces, to_ratio};
 use crate::space::{IN, PARAM, Space};
-use crate::{Error, Result, Set};
+use crate::{Aff, Error, PwAff, Result, Set};
 use isl_vendor as sys;
 use num_integer::Integer;
 use num_rational::Ratio;
-
-/// An affine expression over the dimensions of a domain. Displays in isl's notation.
-#[derive(Clone)]
-pub struct Aff(pub(crate) Handle<sys::isl_aff>);
-
-/// A piecewise affine expression. Displays in isl's notation.
-#[derive(Clone)]
-pub struct PwAff(pub(crate) Handle<sys::isl_pw_aff>);
-
-wrapper!(Aff, PwAff);
-parsed!(PwAff, isl_pw_aff_read_from_str);
 
 /// `(constant + sum of params + sum of dims + sum of floors) / denominator`, as a plain tree.
 /// Invariants: `denominator > 0`, no zero coefficients, all in lowest terms, parameters and

@@ -1,7 +1,7 @@
 //! Makes ASTs (plain trees, [`ast`](crate::ast)) that visit the points of a schedule in its order.
 
 use crate::ast::{Expr, Node, Op};
-use crate::context::{Handle, to_i64};
+use crate::handle::{Handle, to_i64};
 use crate::{Context, Error, PwAff, Result, Schedule, Set, UnionMap};
 use isl_vendor as sys;
 

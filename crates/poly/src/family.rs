@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::context::{Handle, to_i64};
+use crate::handle::{Handle, to_i64};
 use crate::space::OUT;
 use crate::{Result, Set};
 use isl_vendor as sys;

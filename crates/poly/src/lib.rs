@@ -25,40 +25,43 @@
 //! # }
 //! ```
 #![allow(unsafe_code)]
-// Every isl call is foreign; all go through the macro `isl!` of context.rs.
+// Every isl call is foreign; all go through the macro `isl!` of macros.rs.
 // `isl!` wraps its arguments in its `unsafe` block; they are calls of the safe `keep` and `take`.
 #![allow(clippy::macro_metavars_in_unsafe)]
 
 #[macro_use]
-mod context;
+mod macros;
 mod aff;
 pub mod ast;
 mod ast_build;
+mod context;
 mod count;
 pub mod counting;
+mod dims;
 mod error;
 mod family;
+mod handle;
 mod map;
 mod moduli;
+mod objects;
+mod points;
 mod polynomial;
 mod schedule;
 mod set;
 mod space;
 mod union;
 
-pub use aff::{Aff, Floor, LinearExpr, PwAff};
+pub use aff::{Floor, LinearExpr};
 pub use ast_build::{AstBuild, LoopType};
 pub use context::Context;
 pub use error::{Error, Result};
 pub use family::{Family, families};
 pub use isl_vendor::LoadError;
-pub use map::Map;
 pub use moduli::Equality;
 pub use num_rational::Ratio;
-pub use polynomial::{Atom, PwQPolynomial, QPolynomial, Term};
-pub use schedule::Schedule;
-pub use set::{Point, Set};
-pub use union::{UnionMap, UnionSet};
+pub use objects::{Aff, Map, PwAff, PwQPolynomial, QPolynomial, Schedule, Set, UnionMap, UnionSet};
+pub use points::Point;
+pub use polynomial::{Atom, Term};
 
 #[cfg(test)]
 mod tests;

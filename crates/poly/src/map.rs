@@ -1,17 +1,10 @@
 //! Relations between integer tuples: access maps, redundancy maps, schedules of one statement.
 
-use crate::aff::Aff;
-use crate::context::{Handle, c_string, pieces};
+use crate::context::c_string;
+use crate::handle::pieces;
 use crate::space::{IN, OUT, PARAM, Space, check_len};
-use crate::{Error, Result, Set};
+use crate::{Aff, Error, Map, Result, Set};
 use isl_vendor as sys;
-
-/// A relation between integer tuples of two spaces. Displays in isl's notation.
-#[derive(Clone)]
-pub struct Map(pub(crate) Handle<sys::isl_map>);
-
-wrapper!(Map);
-parsed!(Map, isl_map_read_from_str);
 
 impl Map {
     methods! {
@@ -243,7 +236,7 @@ impl Map {
             |isl, user| unsafe {
                 isl.isl_pw_multi_aff_foreach_piece(
                     function.keep(),
-                    Some(crate::context::collect_pair),
+                    Some(crate::handle::collect_pair),
                     user,
                 )
             },

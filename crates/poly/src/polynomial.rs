@@ -1,24 +1,12 @@
 //! Quasi-polynomials: polynomials over parameters, dimensions and floors, with rational
 //! coefficients; and piecewise ones, which are 0 outside of their pieces.
 
-use crate::aff::{Aff, LinearExpr};
-use crate::context::{Handle, collect, collect_pair, pieces, to_ratio};
+use crate::handle::{Handle, collect, collect_pair, pieces, to_ratio};
 use crate::space::{OUT, PARAM, Space};
-use crate::{Error, Result, Set};
+use crate::{Aff, Error, LinearExpr, PwQPolynomial, QPolynomial, Result, Set};
 use isl_vendor as sys;
 use num_rational::Ratio;
 use std::fmt;
-
-/// A quasi-polynomial over the dimensions of a domain. Displays in isl's notation.
-#[derive(Clone)]
-pub struct QPolynomial(pub(crate) Handle<sys::isl_qpolynomial>);
-
-/// A piecewise quasi-polynomial; 0 outside of its pieces. Displays in isl's notation.
-#[derive(Clone)]
-pub struct PwQPolynomial(pub(crate) Handle<sys::isl_pw_qpolynomial>);
-
-wrapper!(PwQPolynomial);
-parsed!(PwQPolynomial, isl_pw_qpolynomial_read_from_str);
 
 /// A coefficient times powers of atoms.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -1,15 +1,9 @@
 //! Schedule trees: the order in which the points of an iteration domain are visited.
 
-use crate::context::{Handle, c_string};
-use crate::{Error, Result, UnionMap, UnionSet};
+use crate::context::c_string;
+use crate::handle::Handle;
+use crate::{Error, Result, Schedule, UnionMap, UnionSet};
 use isl_vendor as sys;
-
-/// A schedule tree: a domain, with bands and sequences under it. Displays in isl's notation.
-#[derive(Clone)]
-pub struct Schedule(pub(crate) Handle<sys::isl_schedule>);
-
-wrapper!(Schedule);
-parsed!(Schedule, isl_schedule_read_from_str);
 
 impl Schedule {
     /// The points of the domain in no particular order.

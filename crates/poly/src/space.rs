@@ -1,7 +1,8 @@
 //! Spaces: the names and numbers of parameters and tuple dimensions. Internal; sets and maps show
 //! their space by methods of their own.
 
-use crate::context::{Handle, c_string};
+use crate::context::c_string;
+use crate::handle::Handle;
 use crate::{Error, Result};
 use isl_vendor as sys;
 

@@ -548,9 +548,9 @@ fn a_failed_simplification_is_none() {
     let c = context();
     let s = Set::parse(&c, "{ [i] : 0 <= i < 5 }").unwrap();
     let defect = Error::Isl { operation: "isl_set_coalesce", message: "unexpectedly".into() };
-    assert!(crate::context::simplified(&s, Err(defect)).unwrap().is_equal(&s).unwrap());
+    assert!(crate::handle::simplified(&s, Err(defect)).unwrap().is_equal(&s).unwrap());
     let limit = Error::TooComplex { operation: "isl_set_coalesce", limit: 1 };
-    assert!(crate::context::simplified(&s, Err(limit)).is_err());
+    assert!(crate::handle::simplified(&s, Err(limit)).is_err());
 }
 
 #[test]

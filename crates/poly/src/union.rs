@@ -1,20 +1,6 @@
 //! Unions of sets and maps of different spaces: the statements of a program, and their schedule.
 
-use crate::context::Handle;
-use crate::{Map, Result, Set};
-use isl_vendor as sys;
-
-/// A union of sets of different spaces. Displays in isl's notation.
-#[derive(Clone)]
-pub struct UnionSet(pub(crate) Handle<sys::isl_union_set>);
-
-/// A union of maps of different spaces. Displays in isl's notation.
-#[derive(Clone)]
-pub struct UnionMap(pub(crate) Handle<sys::isl_union_map>);
-
-wrapper!(UnionSet, UnionMap);
-parsed!(UnionSet, isl_union_set_read_from_str);
-parsed!(UnionMap, isl_union_map_read_from_str);
+use crate::{Map, Result, Set, UnionMap, UnionSet};
 
 impl UnionSet {
     methods! {

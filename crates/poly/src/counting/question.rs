@@ -6,7 +6,7 @@
 //! Every counter starts from this text and every answer passes through its own, so that what a caller gets does not
 //! depend on which process answered or when.
 
-use crate::context::Handle;
+use crate::handle::Handle;
 use crate::space::{OUT, PARAM, Space};
 use crate::{Atom, Context, Error, LinearExpr, Map, PwQPolynomial, QPolynomial, Result, Set, Term};
 use isl_vendor as sys;

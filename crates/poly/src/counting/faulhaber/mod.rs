@@ -28,7 +28,7 @@ mod polynomial;
 mod read;
 mod rows;
 
-use crate::context::Handle;
+use crate::handle::Handle;
 use crate::{Context, Error, QPolynomial, Result, Set, Term};
 use columns::Columns;
 use form::{Form, fits};

@@ -4,7 +4,7 @@ use super::columns::Columns;
 use super::form::Form;
 use super::polynomial::{Number, Polynomial};
 use super::rows::{Rows, elements};
-use crate::context::Handle;
+use crate::handle::Handle;
 use crate::{Aff, Atom, Error, Floor, LinearExpr, QPolynomial, Result, Set, Term};
 use isl_vendor as sys;
 use std::collections::BTreeMap;

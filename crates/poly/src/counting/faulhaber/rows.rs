@@ -2,7 +2,7 @@
 //! them.
 
 use super::form::Form;
-use crate::context::{Handle, to_i64};
+use crate::handle::{Handle, to_i64};
 use crate::{Context, Result};
 use isl_vendor as sys;
 use num_integer::Integer;
