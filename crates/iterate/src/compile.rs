@@ -397,8 +397,8 @@ impl Builder<'_> {
                 let body =
                     self.walk(depth, iterator, &part, (&states, &sets), (&sparse, points))?;
                 let (lower, upper, step, work) = (range.lower, range.upper, 1, None);
-                let share = PartitionedRange { begin, end, lower, upper, step, work, body };
-                Ok(vec![Stmt::Partitioned(share)])
+                let partitioned = PartitionedRange { begin, end, lower, upper, step, work, body };
+                Ok(vec![Stmt::Partitioned(partitioned)])
             }
         }
     }

@@ -319,7 +319,7 @@ impl<'a> Machine<'a> {
                 self.parallel.truncate(depth);
                 Ok(())
             }
-            Stmt::Partitioned(inner) => self.share(inner),
+            Stmt::Partitioned(inner) => self.partitioned(inner),
             Stmt::Partial(inner) => self.partial(inner),
             Stmt::While(inner) => self.while_loop(inner),
             Stmt::CoIter(inner) => self.coiter(inner),
@@ -351,21 +351,21 @@ impl<'a> Machine<'a> {
     }
 
     /// In three parts, if there are enough iterations. How much work they are is for machines.
-    fn share(&mut self, share: &PartitionedRange) -> Result<(), InterpError> {
-        if share.lower.is_empty() || share.upper.is_empty() {
+    fn partitioned(&mut self, partitioned: &PartitionedRange) -> Result<(), InterpError> {
+        if partitioned.lower.is_empty() || partitioned.upper.is_empty() {
             return Err(InterpError::Invalid("a range has no bounds"));
         }
-        let slots = [share.begin, share.end].map(|var| var.0 as usize);
-        if share.step <= 0 || slots.iter().any(|slot| *slot >= self.vars.len()) {
+        let slots = [partitioned.begin, partitioned.end].map(|var| var.0 as usize);
+        if partitioned.step <= 0 || slots.iter().any(|slot| *slot >= self.vars.len()) {
             return Err(InterpError::Invalid("parts of no size, or variables that do not exist"));
         }
-        let range = self.with_env(|env| eval_range(&share.lower, &share.upper, env))?;
+        let range = self.with_env(|env| eval_range(&partitioned.lower, &partitioned.upper, env))?;
         let outer = slots.map(|slot| self.vars[slot]);
         let length = range.end.checked_sub(range.start).ok_or(EvalError::Overflow)?;
         if length <= 0 {
             return Ok(());
         }
-        let third = length / 3 / share.step * share.step;
+        let third = length / 3 / partitioned.step * partitioned.step;
         let depth = self.parallel.len();
         let first = self.stamps + 1;
         let ends = [range.start + third, range.start + 2 * third, range.start + length];
@@ -376,8 +376,8 @@ impl<'a> Machine<'a> {
             self.parallel.push(Parallel { first, current: self.stamps });
             self.vars[slots[0]] = Some(begin);
             self.vars[slots[1]] = Some(end);
-            share.work.as_ref().map(|work| self.index(work)).transpose()?;
-            self.block(&share.body)?;
+            partitioned.work.as_ref().map(|work| self.index(work)).transpose()?;
+            self.block(&partitioned.body)?;
             begin = end;
         }
         self.parallel.truncate(depth);

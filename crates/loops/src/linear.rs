@@ -249,11 +249,11 @@ impl Facts {
     }
 
     /// Learns where the parts of a shared range are.
-    pub fn assume_partitioned(&mut self, share: &PartitionedRange) {
-        let (begin, end) = (Index::Var(share.begin), Index::Var(share.end));
+    pub fn assume_partitioned(&mut self, partitioned: &PartitionedRange) {
+        let (begin, end) = (Index::Var(partitioned.begin), Index::Var(partitioned.end));
         let (mut lowers, mut uppers) = (Vec::new(), Vec::new());
-        share.lower.iter().for_each(|bound| flatten_max(bound, &mut lowers));
-        share.upper.iter().for_each(|bound| flatten_min(bound, &mut uppers));
+        partitioned.lower.iter().for_each(|bound| flatten_max(bound, &mut lowers));
+        partitioned.upper.iter().for_each(|bound| flatten_min(bound, &mut uppers));
         self.list.extend(lowers.iter().filter_map(|low| Linear::difference(&begin, low, 0)));
         self.list.extend(uppers.iter().filter_map(|high| Linear::difference(high, &end, 0)));
         self.list.extend(Linear::difference(&end, &begin, 0));

@@ -431,7 +431,7 @@ impl<'a> Parser<'a> {
             }
             Token::Name("partition") if !store => {
                 self.advance();
-                self.share()
+                self.partitioned()
             }
             Token::Name("while") if !store => {
                 self.advance();
@@ -533,7 +533,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn share(&mut self) -> Parsed<Stmt> {
+    fn partitioned(&mut self) -> Parsed<Stmt> {
         let begin = self.name("a variable")?.to_owned();
         self.sign(",")?;
         let name = self.name("a variable")?.to_owned();

@@ -136,11 +136,12 @@ fn described(stmts: &[Stmt]) -> (BTreeSet<BufferId>, Body) {
 }
 
 /// A range in parts as one part.
-fn whole(share: PartitionedRange) -> Stmt {
-    let first = share.lower.into_iter().reduce(Index::max).unwrap_or(Index::Const(0));
-    let end = share.upper.into_iter().reduce(Index::min).unwrap_or(Index::Const(0));
-    let part = |stmt: Stmt| stmt.substitute(share.begin, &first).substitute(share.end, &end);
-    let body = share.body.into_iter().map(part).collect();
+fn whole(partitioned: PartitionedRange) -> Stmt {
+    let first = partitioned.lower.into_iter().reduce(Index::max).unwrap_or(Index::Const(0));
+    let end = partitioned.upper.into_iter().reduce(Index::min).unwrap_or(Index::Const(0));
+    let part =
+        |stmt: Stmt| stmt.substitute(partitioned.begin, &first).substitute(partitioned.end, &end);
+    let body = partitioned.body.into_iter().map(part).collect();
     Stmt::when(first.clone().less(end.clone()), body)
 }
 
@@ -164,7 +165,7 @@ impl Counter<'_> {
         let mut result = Vec::new();
         for stmt in body {
             let mut stmt = match stmt {
-                Stmt::Partitioned(share) => whole(share),
+                Stmt::Partitioned(partitioned) => whole(partitioned),
                 stmt => stmt,
             };
             let inside = match &mut stmt {

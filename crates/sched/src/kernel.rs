@@ -503,7 +503,7 @@ fn each_once(statement: &Stmt, head_vars: &[VarId]) -> bool {
         Stmt::For(for_) => {
             head_vars.contains(&for_.var) && for_.body.iter().all(|s| each_once(s, head_vars))
         }
-        Stmt::Partitioned(share) => share.body.iter().all(|s| each_once(s, head_vars)),
+        Stmt::Partitioned(partitioned) => partitioned.body.iter().all(|s| each_once(s, head_vars)),
         Stmt::Partial(partial) => partial.finish.iter().all(|s| each_once(s, head_vars)),
         Stmt::Team(_)
         | Stmt::Call(_)
@@ -520,7 +520,7 @@ fn each_once(statement: &Stmt, head_vars: &[VarId]) -> bool {
 fn overwrite(statement: &mut Stmt) {
     match statement {
         Stmt::For(for_) => for_.body.iter_mut().for_each(overwrite),
-        Stmt::Partitioned(share) => share.body.iter_mut().for_each(overwrite),
+        Stmt::Partitioned(partitioned) => partitioned.body.iter_mut().for_each(overwrite),
         Stmt::Partial(partial) => partial.finish.iter_mut().for_each(overwrite),
         Stmt::While(inner) => inner.body.iter_mut().for_each(overwrite),
         Stmt::CoIter(inner) => {

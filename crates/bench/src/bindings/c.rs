@@ -184,12 +184,12 @@ impl Printer<'_> {
                     self.line("}");
                 }
                 // All in one part.
-                Stmt::Partitioned(share) => {
-                    let begin = self.bound(&share.lower, "greatest");
-                    let end = self.bound(&share.upper, "least");
-                    let (first, last) = (self.var(share.begin), self.var(share.end));
+                Stmt::Partitioned(partitioned) => {
+                    let begin = self.bound(&partitioned.lower, "greatest");
+                    let end = self.bound(&partitioned.upper, "least");
+                    let (first, last) = (self.var(partitioned.begin), self.var(partitioned.end));
                     self.line(&format!("{{ const int64_t {first} = {begin}, {last} = {end};"));
-                    self.inside(&share.body);
+                    self.inside(&partitioned.body);
                     self.line("}");
                 }
                 Stmt::While(inner) => {

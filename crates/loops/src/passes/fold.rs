@@ -103,15 +103,16 @@ impl Fold {
             Stmt::Partitioned(inner) => {
                 let (lower, upper) = self.bounds(&inner.lower, &inner.upper);
                 let work = inner.work.as_ref().map(|work| self.index(work));
-                let share = PartitionedRange { lower, upper, work, body: Vec::new(), ..*inner };
+                let partitioned =
+                    PartitionedRange { lower, upper, work, body: Vec::new(), ..*inner };
                 let body = self.under(
-                    |facts| facts.assume_partitioned(&share),
+                    |facts| facts.assume_partitioned(&partitioned),
                     |fold| fold.block(&inner.body),
                 );
                 if body.is_empty() {
                     return Vec::new();
                 }
-                vec![Stmt::Partitioned(PartitionedRange { body, ..share })]
+                vec![Stmt::Partitioned(PartitionedRange { body, ..partitioned })]
             }
             Stmt::While(inner) => vec![Stmt::While(While {
                 vars: inner.vars.iter().map(|(var, start)| (*var, self.index(start))).collect(),

@@ -96,17 +96,18 @@ fn resolve(body: &mut [Stmt], place: Place) {
             Stmt::For(inner) if inner.mark == Mark::THREADS && !place.shares_out(inner) => {
                 inner.mark = Mark::Sequential;
             }
-            Stmt::Partitioned(share) if place.inside => *stmt = whole(share),
+            Stmt::Partitioned(partitioned) if place.inside => *stmt = whole(partitioned),
             _ => {}
         }
     }
 }
 
 /// A range as one part.
-fn whole(share: &PartitionedRange) -> Stmt {
-    let (lower, upper) = share.ends();
-    let body = share.body.iter();
-    let body = body.map(|stmt| stmt.substitute(share.begin, &lower).substitute(share.end, &upper));
+fn whole(partitioned: &PartitionedRange) -> Stmt {
+    let (lower, upper) = partitioned.ends();
+    let body = partitioned.body.iter();
+    let body = body
+        .map(|stmt| stmt.substitute(partitioned.begin, &lower).substitute(partitioned.end, &upper));
     Stmt::when(lower.clone().less(upper.clone()), body.collect())
 }
 

@@ -77,11 +77,11 @@ fn outlined(module: &mut Module, function: &Function, partial: &mut Partial) -> 
     let mut vars = vec![partial.begin, partial.end, partial.shift];
     let body = std::mem::take(&mut partial.body);
     match <[Stmt; 1]>::try_from(body) {
-        Ok([Stmt::Partitioned(share)]) => {
-            vars.extend([share.begin, share.end]);
-            let outlined = Outlined { body: share.body, vars: &vars, uneven: false };
+        Ok([Stmt::Partitioned(partitioned)]) => {
+            vars.extend([partitioned.begin, partitioned.end]);
+            let outlined = Outlined { body: partitioned.body, vars: &vars, uneven: false };
             let body = vec![outlined.call(module, function)];
-            Stmt::Partitioned(PartitionedRange { body, ..share })
+            Stmt::Partitioned(PartitionedRange { body, ..partitioned })
         }
         Ok(body) => {
             Outlined { body: body.to_vec(), vars: &vars, uneven: false }.call(module, function)

@@ -37,34 +37,35 @@ fn rewrite(body: &mut [Stmt], function: &mut Function, known: &[Condition]) {
             // The condition of an `if` holds in the first of its two blocks.
             rewrite(body, function, if at == 0 { &inside } else { known });
         }
-        if let Stmt::Partitioned(share) = stmt {
-            *stmt = guarded(share, function, known);
+        if let Stmt::Partitioned(partitioned) = stmt {
+            *stmt = guarded(partitioned, function, known);
         }
     }
 }
 
 /// The team of a range that has something in it. Where that is known already, nothing asks again.
-fn guarded(share: &PartitionedRange, function: &mut Function, known: &[Condition]) -> Stmt {
-    let (lower, upper) = share.ends();
+fn guarded(partitioned: &PartitionedRange, function: &mut Function, known: &[Condition]) -> Stmt {
+    let (lower, upper) = partitioned.ends();
     let some = lower.less(upper);
-    let team = Stmt::Team(team(share, function));
+    let team = Stmt::Team(team(partitioned, function));
     if known.contains(&some) { team } else { Stmt::when(some, vec![team]) }
 }
 
-fn team(share: &PartitionedRange, function: &mut Function) -> Team {
-    let (lower, upper) = share.ends();
+fn team(partitioned: &PartitionedRange, function: &mut Function) -> Team {
+    let (lower, upper) = partitioned.ends();
     let [part, parts] = ["part", "parts"].map(|name| function.fresh_var(name));
     let [low, high] = [(); 2].map(|()| ["low", "high"].map(|name| function.fresh_var(name)));
     let after = Index::Var(part) + 1;
     let searches = [
-        Search { share, vars: low, at: Index::Var(part), parts },
-        Search { share, vars: high, at: after.clone(), parts },
+        Search { partitioned, vars: low, at: Index::Var(part), parts },
+        Search { partitioned, vars: high, at: after.clone(), parts },
     ];
     let [begin, end] = [&searches[0], &searches[1]].map(Search::found);
     let begin = Index::select(Index::Var(part).equal(0.into()), lower.clone(), begin);
     let end = Index::select(Index::Var(parts).at_most(after), upper.clone(), end);
-    let body = share.body.iter();
-    let body = body.map(|stmt| stmt.substitute(share.begin, &begin).substitute(share.end, &end));
+    let body = partitioned.body.iter();
+    let body = body
+        .map(|stmt| stmt.substitute(partitioned.begin, &begin).substitute(partitioned.end, &end));
     let [first, second] = searches;
     let body = vec![first.around(vec![second.around(body.collect())])];
     Team { part, parts, body }
@@ -72,7 +73,7 @@ fn team(share: &PartitionedRange, function: &mut Function) -> Team {
 
 /// A search for the first multiple of the step before which there are at least `at / parts` of the work.
 struct Search<'a> {
-    share: &'a PartitionedRange,
+    partitioned: &'a PartitionedRange,
     /// Between which numbers of steps it is.
     vars: [VarId; 2],
     at: Index,
@@ -82,9 +83,9 @@ struct Search<'a> {
 impl Search<'_> {
     /// The loop, and what is executed where it has found the place.
     fn around(&self, after: Vec<Stmt>) -> Stmt {
-        let (lower, upper) = self.share.ends();
+        let (lower, upper) = self.partitioned.ends();
         let [low, high] = self.vars.map(Index::Var);
-        let step = self.share.step;
+        let step = self.partitioned.step;
         let units = (upper.clone() - lower.clone() + (step - 1)).floor_div(step);
         let middle = (low.clone() + high.clone()).floor_div(2);
         let total = self.work(upper).max(0.into());
@@ -104,15 +105,15 @@ impl Search<'_> {
 
     /// The place, after the loop.
     fn found(&self) -> Index {
-        let (lower, upper) = self.share.ends();
-        (lower + Index::Var(self.vars[0]) * self.share.step).min(upper)
+        let (lower, upper) = self.partitioned.ends();
+        (lower + Index::Var(self.vars[0]) * self.partitioned.step).min(upper)
     }
 
     /// The work between the begin of the range and a place.
     fn work(&self, end: Index) -> Index {
-        match &self.share.work {
-            Some(work) => work.substitute(self.share.end, &end),
-            None => end - self.share.ends().0,
+        match &self.partitioned.work {
+            Some(work) => work.substitute(self.partitioned.end, &end),
+            None => end - self.partitioned.ends().0,
         }
     }
 }

@@ -13,17 +13,18 @@ const ENOUGH: i64 = 16384;
 pub(crate) fn run(module: &mut Module, _: &Context<'_>) {
     for function in &mut module.functions {
         rewrite_all(&mut function.body, &mut |stmt| {
-            if let Stmt::Partitioned(share) = stmt
-                && let [Stmt::Call(call)] = &share.body[..]
-                && let Some(work) = &share.work
+            if let Stmt::Partitioned(partitioned) = stmt
+                && let [Stmt::Call(call)] = &partitioned.body[..]
+                && let Some(work) = &partitioned.work
             {
-                let (lower, upper) = share.ends();
-                let little = work.substitute(share.end, &upper).less(ENOUGH.into());
+                let (lower, upper) = partitioned.ends();
+                let little = work.substitute(partitioned.end, &upper).less(ENOUGH.into());
                 let call = Stmt::Call(call.clone());
-                let call = call.substitute(share.begin, &lower).substitute(share.end, &upper);
+                let call =
+                    call.substitute(partitioned.begin, &lower).substitute(partitioned.end, &upper);
                 // Where there is nothing to do there is nothing to load either.
                 let some = lower.less(upper);
-                let (then, otherwise) = (vec![call], vec![Stmt::Partitioned(share.clone())]);
+                let (then, otherwise) = (vec![call], vec![Stmt::Partitioned(partitioned.clone())]);
                 let choice = Stmt::If(If { condition: little, then, otherwise });
                 *stmt = Stmt::when(some, vec![choice]);
             }

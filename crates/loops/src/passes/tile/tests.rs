@@ -304,17 +304,17 @@ fn parts_have_equal_work() {
            A[i * 10 + j] = sum(x = 0 to M) B[10 * i + x] * B[10 * j + x] }} }} }}"
     );
     let (_, after) = tiled(&text, &SMALL.with_threads(true));
-    let [Stmt::Partitioned(share)] = &after.functions[0].body[..] else { panic!("{after}") };
-    assert_eq!(share.step, 2);
+    let [Stmt::Partitioned(partitioned)] = &after.functions[0].body[..] else { panic!("{after}") };
+    assert_eq!(partitioned.step, 2);
     for n in [1, 2, 5, 40, 1000] {
         let work = |end: i64| {
-            let end = |var| (var == share.end).then_some(end);
-            share.work.as_ref().unwrap().eval(&[n, 10], &end).unwrap() as f64
+            let end = |var| (var == partitioned.end).then_some(end);
+            partitioned.work.as_ref().unwrap().eval(&[n, 10], &end).unwrap() as f64
         };
         let exact = |end: i64| (0..end).map(|i| 20 * (n - i) + (n - i)).sum::<i64>() as f64;
         for end in [0, n / 3, n / 2, n] {
             let bound = 0.02 * exact(n) + 20.0 * n as f64;
-            assert!((work(end) - exact(end)).abs() <= bound, "{n} {end}: {share:?}");
+            assert!((work(end) - exact(end)).abs() <= bound, "{n} {end}: {partitioned:?}");
         }
     }
 }
