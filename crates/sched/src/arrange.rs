@@ -1,7 +1,7 @@
-//! What `schedule:` says, as isl and the loop IR need it: the order of loops and loops over blocks here, the rest as a
-//! plan for tiles.
+//! Carries out `schedule:`. The order of loops and the loops over blocks are made here, by isl; the rest becomes hints
+//! for the passes that make tiles.
 //!
-//! Bounds are derived by isl for the order that is wanted, whatever the domain's form is.
+//! isl derives the bounds for the order that is wanted, whatever form the domain has.
 //!
 //! Before -> after, `reorder(j, i), tile(j=64)`: `i = 0 to N, j = i to N` -> `j.block = 0 to N step 64, j = j.block to
 //! min(N, j.block + 64), i = 0 to j + 1`.
@@ -15,7 +15,8 @@ use dastac_stur::sets::Sets;
 
 use crate::SchedError;
 
-/// A statement with its loops in the order of a schedule, the one in lanes innermost if it is to be.
+/// A statement with its loops in the order of a schedule. The loop that is put in vector lanes becomes the innermost
+/// one if `innermost` asks for it.
 pub(crate) fn arranged(
     sets: &Sets,
     statement: &Statement,
@@ -40,7 +41,7 @@ pub(crate) fn arranged(
     Ok(Statement { iterators, domain, ..statement.clone() })
 }
 
-/// Whether all that is computed can be in the lanes of a loop with this name, around the sums.
+/// Whether everything that is computed can be put in the lanes of the loop with this name, with the sums inside.
 pub(crate) fn in_lanes(function: &Function, body: &[Stmt], name: &str) -> bool {
     fn all(function: &Function, body: &[Stmt], name: &str, around: Option<VarId>) -> bool {
         body.iter().all(|stmt| match stmt {
@@ -62,7 +63,7 @@ pub(crate) fn in_lanes(function: &Function, body: &[Stmt], name: &str) -> bool {
                 let parts = [&inner.then, &inner.otherwise];
                 parts.into_iter().all(|part| all(function, part, name, around))
             }
-            // Elements are cleared in any order.
+            // The order in which elements are cleared does not matter.
             Stmt::Store(store) => {
                 matches!(store.value, Value::Const(_))
                     || around.is_some_and(|var| lanes::of_elements(store, var))
@@ -72,19 +73,19 @@ pub(crate) fn in_lanes(function: &Function, body: &[Stmt], name: &str) -> bool {
     all(function, body, name, None)
 }
 
-/// What the loop over blocks of an iterator is called; no iterator has such a name.
+/// The name of the loop over blocks of an iterator. No iterator can have such a name.
 pub(crate) fn block_name(sets: &Sets, iterator: &str) -> String {
     format!("{}.block", sets.names.isl(iterator))
 }
 
-/// The loops over blocks that a statement with these loops has: of which loop, and of how many iterations.
+/// The loops over blocks of a statement with these loops: the loop that each cuts, and how many iterations a block has.
 pub(crate) fn tiles(schedule: &Schedule, loops: &[String]) -> Vec<(usize, i64)> {
     let tiles = schedule.tiles.iter().filter(|(_, size)| *size > 1);
     let place = |name: &String| loops.iter().position(|other| other == name);
     tiles.filter_map(|(name, size)| Some((place(name)?, *size))).collect()
 }
 
-/// Each point to when it is visited: its blocks, then itself.
+/// Maps each point to the time at which it is visited: first its blocks, then the point itself.
 pub(crate) fn order_of(domain: &Set, tiles: &[(usize, i64)]) -> Result<Map, SchedError> {
     if tiles.is_empty() {
         return Ok(domain.identity()?);
@@ -96,8 +97,8 @@ pub(crate) fn order_of(domain: &Set, tiles: &[(usize, i64)]) -> Result<Map, Sche
     Ok(Map::parse(domain.context(), &text)?.intersect_domain(domain)?)
 }
 
-/// Leaves what a schedule says and is done where loops are tiled as hints of the variables of its rule: those from
-/// `first` on.
+/// Attaches the parts of a schedule that later passes carry out as hints to the variables of its rule, which are those
+/// from `first` on.
 pub(crate) fn hint(sets: &Sets, rule: &Rule, function: &mut Function, first: usize) {
     let schedule = &rule.schedule;
     let Function { vars, hints, .. } = function;

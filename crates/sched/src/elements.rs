@@ -1,4 +1,4 @@
-//! The elements of a tensor as loops, and where they stand: what computations and data movement share.
+//! The elements of a tensor as loops, and their positions: used by computations and by data movement.
 
 use dastac_layout::{Layout, Resolve, affine_to_index};
 use dastac_loops::{BufferId, Compare, For, Function, Index, Module, Stmt, VarId};
@@ -75,10 +75,10 @@ pub(crate) fn resolved(names: &[String], resolve: Resolve<'_>) -> Result<Vec<Ind
         .collect()
 }
 
-/// Builds the statements of one element, given its position.
+/// Builds the statements for one element, given its position.
 type AtElement<'a> = dyn FnMut(&Scope<'_>, Index) -> Result<Vec<Stmt>, SchedError> + 'a;
 
-/// The stored elements of a tensor, to be visited.
+/// The stored elements of a tensor that loops are to visit.
 pub(crate) struct Elements<'a> {
     pub sets: &'a Sets,
     pub module: &'a Module,
@@ -87,7 +87,7 @@ pub(crate) struct Elements<'a> {
 }
 
 impl Elements<'_> {
-    /// Loops over all elements, one nest for each part of the layout, `leaf` at each element, with its position.
+    /// Loops over all elements, one nest for each part of the layout, with `leaf` at each element and its position.
     pub(crate) fn nests(
         &self,
         function: &mut Function,
@@ -98,7 +98,8 @@ impl Elements<'_> {
             layout.order.iter().map(|&k| structured.iterators[k].clone()).collect();
         let mut domains = Vec::new();
         for part in &layout.parts {
-            // A layout of one part may describe the whole better than its part.
+            // If a layout has only one part, the set of stored elements may be described more simply than the domain of
+            // that part.
             let part = if layout.parts.len() == 1 { &layout.stored } else { &part.domain };
             if !part.is_empty()? {
                 domains.push(part.permute(&layout.order)?);
@@ -135,7 +136,7 @@ pub(crate) fn sort(
     });
 }
 
-/// Sorts the subscripts of each class ascending by compare-exchange; `bind` says what stands for a minimum and a
+/// Sorts the subscripts of each class ascending by compare-exchange. `bind` returns what stands for a minimum or
 /// maximum.
 pub(crate) fn sorted(
     classes: &[Vec<usize>],

@@ -1,16 +1,18 @@
-//! The computation: a function `kernel` over packed tensors, rule after rule; before it, where the program has
-//! preprocess blocks, a function `prepare` with the rules in them. Results with `:F` make several functions of each
-//! ([`crate::phases`]).
+//! Builds the computation: a function `kernel` over packed tensors that runs one rule after the other. If the program
+//! has preprocess blocks, a function `prepare` runs their rules before. Results with `:F` split each of the two into
+//! several functions ([`crate::phases`]).
 //!
-//! Each takes the tensors that it reads and writes, in order; where there is only one, `kernel` takes all of them.
+//! Each function takes the tensors that it reads and writes, in order. If there is only one function, it takes all of
+//! them.
 //!
-//! A statement whose product has definitions and guards loops over the other iterators of its domain; at each point the
-//! computed ones get their values, and it runs where they lie in the domain and the guards hold. `s` is no loop in
-//! `for i for j { if 0 <= N*i + j < P { y[i] += B[N*i + j] * x[j] } }`.
+//! A statement may have *computed* iterators, which are defined by an equation, and guards. Only its other iterators
+//! become loops. At each point of these loops the computed iterators get their values, and the statement runs if they
+//! are in its domain and all guards hold. So `s` is not a loop in `for i for j { if 0 <= N*i + j < P { y[i] += B[N*i +
+//! j] * x[j] } }`.
 //!
-//! Each statement accumulates into its head. Where the rule's statements write disjoint parts that together are the
-//! whole head, and every reduction became a sum ([`dastac_loops::passes`], `contract`), elements are set once and
-//! nothing is cleared before.
+//! Each statement adds to its head. There is one exception: if the statements of a rule write disjoint parts that cover
+//! the whole head, and every reduction became a sum (the pass `contract` of [`dastac_loops::passes`]), then each
+//! element is set once, and the head is not cleared before.
 
 use std::collections::BTreeMap;
 
@@ -32,29 +34,30 @@ use crate::elements::{Elements, buffer, comparison, reached, resolved, sort, wit
 use crate::nest::{Scan, Scope, module_name, symbol};
 use crate::phases::{Arrays, Block, Phase};
 
-/// A domain in more parts than this is scanned as a whole.
+/// A domain that would be split into more parts than this is scanned as a whole.
 const MAX_PARTS: usize = 8;
 
 /// The computation as loops.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    /// The function `kernel`, and `prepare` after it if there are preprocess rules, each behind those that are called
-    /// before; buffer `k` is tensor `k`'s packed buffer.
+    /// The function `kernel`, and after it `prepare` if there are preprocess rules. Functions that either of them needs
+    /// to be called first come before it. Buffer `k` is the packed buffer of tensor `k`.
     pub module: Module,
     /// The functions, in the order of the module.
     pub phases: Vec<Phase>,
     /// isl's AST of every statement, with its rule's head.
     pub asts: Vec<(TensorId, ast::Node)>,
-    /// The arrays of dynamic tensors: of inputs in the formats of their `:F`, in order, then results, and copies in
-    /// other formats.
+    /// The arrays of dynamic tensors: those of inputs in the formats of their `:F`, in order, then those of results,
+    /// then those of copies in other formats.
     pub stored: Vec<Stored>,
-    /// Dynamic tensors that rules compute.
+    /// The dynamic tensors that rules compute.
     pub results: Vec<Assembled>,
     /// The rules with dynamic tensors, those of preprocess blocks first.
     pub walked: Vec<Walked>,
 }
 
-/// A module with the program's symbols and one packed buffer a tensor, in order; then the arrays of dynamic tensors.
+/// A module with the symbols of the program and one packed buffer for each tensor, in order, followed by the arrays of
+/// dynamic tensors.
 fn module(
     inferred: &Inferred,
     layouts: &[Layout],
@@ -77,11 +80,11 @@ fn module(
 pub struct Reading {
     /// The type of their positions and coordinates.
     pub indices: Element,
-    /// How subscripts of several iterators go over their sparse levels.
+    /// How a subscript with several iterators walks the sparse level below it.
     pub walking: Walking,
 }
 
-/// Builds the computation; `layouts` indexed by [`TensorId`].
+/// Builds the computation. `layouts` is indexed by [`TensorId`].
 pub fn kernel(
     inferred: &Inferred,
     layouts: &[Layout],
@@ -119,7 +122,7 @@ pub fn kernel(
         prepared = phases.len();
         phases.extend(block.functions(module, function, Arrays { stored, results }, has_block));
     }
-    // `prepare` was first, since `kernel` reads what it makes.
+    // `prepare` was built first, because `kernel` reads what it computes.
     phases.rotate_left(prepared);
     builder.module.functions.rotate_left(prepared);
     let Builder { module, asts, stored, results, walked, .. } = builder;
@@ -147,7 +150,7 @@ struct Builder<'a> {
     stored: Vec<Stored>,
     results: Vec<Assembled>,
     walked: Vec<Walked>,
-    /// What variables there are in the functions of a block.
+    /// A function that only holds the variables of all functions of a block.
     function: Function,
     asts: Vec<(TensorId, ast::Node)>,
 }
@@ -201,8 +204,8 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The loops of a rule. A loop that is wanted in lanes stays around the sums where elements can be in lanes there,
-    /// and is the innermost else.
+    /// The loops of a rule. The loop that the schedule puts in vector lanes stays outside of the sums if their results
+    /// can be computed lane by lane there; otherwise it becomes the innermost loop.
     fn rule(&mut self, rule: &InferredRule) -> Result<Vec<Stmt>, SchedError> {
         let definition = &self.inferred.program.rules[rule.rule.0];
         let lanes = definition.schedule.vectorize.as_ref();
@@ -244,9 +247,10 @@ impl Builder<'_> {
             };
             nests.push(nest);
             heads.push(head);
-            // A test at every point may leave elements out; computed subscripts may meet.
+            // A guard may leave elements out, and two points may compute the same subscript.
             once = once && statement.is_exact();
-            // One place in the code, whose reduction loops may become a sum, or one point for each element.
+            // Either the statement stands at one place in the code, where its reduction loops may become a sum, or each
+            // of its points writes an element of its own.
             once = once && (instances <= 1 || self.head_map(rule, statement)?.is_injective()?);
             for (k, name) in self.function.vars.iter().enumerate().skip(first_var) {
                 let sets = &self.inferred.sets;
@@ -257,13 +261,13 @@ impl Builder<'_> {
                 }
             }
         }
-        // `contract` works on a function: give it just this rule's nests.
+        // `contract` works on a whole function, so it is given one that holds only this rule's nests.
         let body = nests.into_iter().flatten().collect();
         let mut part = Function { body, ..self.function.clone() };
         passes::simplify_function(&mut part, &self.module);
         self.function.vars = part.vars;
         let mut body = part.body;
-        // Its parts are disjoint, and all that is stored.
+        // The parts of a layout are disjoint, and together they are all stored elements.
         let parts = self.layouts[rule.head.0].parts.iter().map(|part| part.domain.clone());
         if once
             && partition(&heads, &Vec::from_iter(parts))?
@@ -277,8 +281,8 @@ impl Builder<'_> {
         Ok(statements)
     }
 
-    /// Statements whose domain has several parts that write disjoint parts of the head become one for each part: a row
-    /// and a diagonal are then two loops without conditions.
+    /// A statement becomes several if its domain has several parts that write disjoint parts of the head. For example,
+    /// a row and a diagonal then become two loops without conditions.
     fn split(&self, rule: &InferredRule) -> Result<Vec<Statement>, SchedError> {
         let mut statements = Vec::new();
         for statement in &rule.statements {
@@ -313,19 +317,19 @@ impl Builder<'_> {
         Ok(statements)
     }
 
-    /// A statement's points to the head elements that they write.
+    /// Maps each point of a statement to the element of the head that it writes.
     fn head_map(&self, rule: &InferredRule, statement: &Statement) -> Result<Map, SchedError> {
         let head = self.inferred.program.rules[rule.rule.0].subscripts();
         let map = self.inferred.sets.access(&statement.iterators, &head)?;
         Ok(map.intersect_domain(&statement.domain)?)
     }
 
-    /// The head elements that a statement writes.
+    /// The elements of the head that a statement writes.
     fn head_points(&self, rule: &InferredRule, statement: &Statement) -> Result<Set, SchedError> {
         Ok(self.head_map(rule, statement)?.range()?)
     }
 
-    /// Sets a head's stored elements to its semiring's zero.
+    /// Sets the stored elements of a head to the zero of its semiring.
     fn clear(&mut self, head: TensorId) -> Result<Vec<Stmt>, SchedError> {
         let rule = self.inferred.program.tensor(head).rule();
         let zero = rule.map_or(0.0, |rule| self.inferred.program.rules[rule.0].semiring.zero());
@@ -338,7 +342,7 @@ impl Builder<'_> {
         })
     }
 
-    /// The loops of each statement; none where it has no points.
+    /// The loops of each statement. A statement without points has none.
     fn loops(
         &self,
         statements: &[Statement],
@@ -373,8 +377,8 @@ impl Builder<'_> {
         Ok(all)
     }
 
-    /// A statement's loop nest, and at how many places in it the statement stands. `head` are the elements that it
-    /// writes.
+    /// The loop nest of a statement, and the number of places in it at which the statement stands. `head` are the
+    /// elements that it writes.
     fn statement(
         &mut self,
         rule: &InferredRule,
@@ -383,7 +387,8 @@ impl Builder<'_> {
         head: &Set,
     ) -> Result<(Vec<Stmt>, usize), SchedError> {
         let head_iterators = &self.inferred.program.rules[rule.rule.0].iterators;
-        // A computed iterator of the head is no loop: distinct iterations of the loops that are may write one element.
+        // Only loops over iterators of the head are parallel. A computed iterator of the head has no loop, and two
+        // iterations of the loops that compute it may write the same element.
         let parallel: Vec<bool> =
             iterators.iter().map(|name| head_iterators.contains(name)).collect();
         let scan = Scan {
@@ -395,7 +400,7 @@ impl Builder<'_> {
             tiles: &[],
         };
         self.asts.push((rule.head, ast.clone()));
-        // What is known at a point of the loops, whatever the computed iterators are.
+        // The constraints that hold at every point of the loops, whatever values the computed iterators have.
         let to_loops = Affine::each(&iterators);
         let to_loops = self.inferred.sets.access(&statement.iterators, &to_loops)?;
         let known_here = to_loops.intersect_range(&domain)?.domain()?;
@@ -460,7 +465,7 @@ impl Builder<'_> {
         Ok((nest, instances))
     }
 
-    /// The points of a statement's loops: its domain without the computed iterators.
+    /// The points that the loops of a statement visit: its domain without the computed iterators.
     fn loop_domain(&self, statement: &Statement, iterators: &[String]) -> Result<Set, SchedError> {
         if statement.definitions.is_empty() {
             return Ok(statement.domain.clone());
@@ -472,7 +477,7 @@ impl Builder<'_> {
     }
 }
 
-/// The computed iterators of a statement, by the program's names.
+/// The computed iterators of a statement with their values, by their names in the program.
 fn computed(statement: &Statement, scope: &Scope<'_>) -> Result<Vec<(String, Index)>, SchedError> {
     let mut values: Vec<(String, Index)> = Vec::new();
     for definition in &statement.definitions {
@@ -486,7 +491,7 @@ fn computed(statement: &Statement, scope: &Scope<'_>) -> Result<Vec<(String, Ind
     Ok(values)
 }
 
-/// What a name (the program's or its isl-safe form) stands for where some iterators are computed.
+/// The value of a name (that of the program, or its isl-safe form) where some iterators are computed.
 fn value_of(
     computed: &[(String, Index)],
     sets: &Sets,
@@ -497,7 +502,7 @@ fn value_of(
     found.map(|(_, value)| value.clone()).or_else(|| scope.resolve(name))
 }
 
-/// Whether all loops around stores are the head's: then each element is stored to once.
+/// Whether all loops around stores are loops over the head, so that each element is stored to once.
 fn each_once(statement: &Stmt, head_vars: &[VarId]) -> bool {
     match statement {
         Stmt::For(for_) => {
@@ -526,13 +531,13 @@ fn overwrite(statement: &mut Stmt) {
         Stmt::CoIter(inner) => {
             inner.cases.iter_mut().flat_map(|case| &mut case.body).for_each(overwrite);
         }
-        // Made of finished kernels only.
+        // Later passes make these from finished kernels.
         Stmt::Team(_) | Stmt::Call(_) => {}
         Stmt::Workspace(inner) => inner.body.iter_mut().for_each(overwrite),
         Stmt::Let(inner) => inner.body.iter_mut().for_each(overwrite),
         Stmt::If(if_) => if_.then.iter_mut().chain(&mut if_.otherwise).for_each(overwrite),
         Stmt::Store(Store { mode, .. }) => *mode = StoreMode::Set,
-        // Made of stores, later.
+        // A later pass makes these from stores.
         Stmt::Register(_) => {}
     }
 }

@@ -1,8 +1,9 @@
-//! From iteration domains to loops (dastac paper, section 5): each statement's domain is scanned by an isl AST, the AST
-//! becomes loop IR, reads and writes go through the packed layouts' polynomials.
+//! From iteration domains to loops (dastac paper, section 5). isl makes an AST that scans the domain of each statement,
+//! the AST is translated to loop IR, and the positions that it reads and writes come from the polynomials of the packed
+//! layouts.
 //!
-//! Invariants: the outermost loop that is not a reduction's is [`dastac_loops::Mark::Parallel`] and distinct iterations
-//! of it write distinct elements; loop bounds are affine; a rule's head is complete before a later rule reads it.
+//! Invariants: the outermost loop that belongs to no reduction is [`dastac_loops::Mark::Parallel`], and its iterations
+//! write distinct elements; loop bounds are affine; the head of a rule is complete before a later rule reads it.
 
 mod arrange;
 mod dynamic;
@@ -33,13 +34,13 @@ pub enum SchedError {
     /// A layout cannot be expressed.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// Loops that the loop IR does not have, or that are not made yet.
+    /// The loop IR has no such loops, or this crate cannot make them yet.
     #[error("not supported yet: {0}")]
     Unsupported(#[from] Unsupported),
     /// A name that is neither an iterator's nor a symbol's.
     #[error("nothing is called `{0}` where its value is needed")]
     UnknownName(String),
-    /// A module that is no computation's.
+    /// The module has no function named `kernel`.
     #[error("the module has no function `kernel`")]
     NoKernel,
     /// Loops cannot be counted.
@@ -65,8 +66,8 @@ pub enum Unsupported {
 }
 
 impl SchedError {
-    /// The same error as a diagnostic of the program where a tensor's structure is to blame; `what` has not been done,
-    /// such as `the loops`.
+    /// The same error as a diagnostic of the program if the structure of a tensor is its cause. `what` names the work
+    /// that could not be done, such as `the loops`.
     pub(crate) fn blamed(self, what: &str, inferred: &Inferred, tensor: TensorId) -> SchedError {
         let error = match self {
             SchedError::Poly(error) => LayoutError::Poly(error),

@@ -1,8 +1,9 @@
-//! Data movement between dense arrays (C order, the tensor's whole box) and packed buffers, as generated kernels.
+//! Generated kernels that move data between dense arrays (the whole box of a tensor, in C order) and packed buffers.
 //!
-//! For each tensor `T`: `pack_T(T.dense -> T)`, `unpack_T(T -> T.dense)` with redundant elements and coefficients
-//! restored and zeros elsewhere, and, for inputs, `expand_T(T.dense -> T.expanded)`: what the array would be if it had
-//! the declared structure, to compare with. And `sizes(sizes)`: the number of elements of every packed buffer.
+//! For each tensor `T` there is `pack_T(T.dense -> T)`, and `unpack_T(T -> T.dense)`, which restores redundant elements
+//! with their coefficients and writes zeros elsewhere. Inputs also have `expand_T(T.dense -> T.expanded)`, which
+//! computes what the array would be if it had the declared structure, so that the two can be compared. One more
+//! function, `sizes(sizes)`, computes the number of elements of every packed buffer.
 
 use dastac_layout::{Layout, affine_to_index};
 use dastac_loops::{BufferId, Element, For, Function, If, Index, Mode, Module, Stmt, Value};
@@ -16,19 +17,20 @@ use crate::kernel::Kernel;
 use crate::nest::{Scan, Scope, symbol};
 use crate::{SchedError, Unsupported};
 
-/// Names of the functions that move a tensor.
+/// The module that moves tensors, and the names of its functions.
 #[derive(Clone, Debug)]
 pub struct Movement {
     /// The functions; buffer `k` is tensor `k`'s packed buffer.
     pub module: Module,
-    /// For each tensor: `pack`, `unpack` and (inputs) `expand`.
+    /// For each tensor the names of `pack`, `unpack` and (for inputs) `expand`.
     pub functions: Vec<Names>,
 }
 
-/// `pack`, `unpack` and (inputs) `expand` of a tensor.
+/// The names of `pack`, `unpack` and (for inputs) `expand` of one tensor.
 type Names = (String, String, Option<String>);
 
-/// Builds the data movement for all tensors of a computation that are packed; of dynamic ones the names lead nowhere.
+/// Builds the data movement for all packed tensors of a computation. Dynamic tensors have no packed layout, so there
+/// are no functions with their names.
 pub fn movement(
     inferred: &Inferred,
     layouts: &[Layout],
@@ -65,8 +67,8 @@ pub fn movement(
     Ok(result)
 }
 
-/// Sets all elements of a buffer to 0. Bounds of loops do not select: `place = 0 to select(c, a, b)` ->
-/// `if c { place = 0 to a } else { place = 0 to b }`.
+/// Sets all elements of a buffer to 0. The bound of a loop must not be a selection, so `place = 0 to select(c, a, b)`
+/// becomes `if c { place = 0 to a } else { place = 0 to b }`.
 fn clear(function: &mut Function, buffer: BufferId, size: Index) -> Vec<Stmt> {
     match size {
         Index::Const(0) => Vec::new(),
@@ -83,7 +85,7 @@ fn clear(function: &mut Function, buffer: BufferId, size: Index) -> Vec<Stmt> {
     }
 }
 
-/// `sizes[k]` = number of elements of packed buffer `k`.
+/// Writes the number of elements of packed buffer `k` to `sizes[k]`.
 fn sizes(inferred: &Inferred, module: &mut Module) {
     let count = i64::try_from(inferred.program.tensors.len()).unwrap_or(i64::MAX);
     let mut name = "packed.sizes".to_string();
@@ -126,7 +128,7 @@ impl Mover<'_> {
         &self.inferred.tensors[self.id.0].iterators
     }
 
-    /// A dense buffer of the tensor's box, and its extents.
+    /// A dense buffer for the whole box of the tensor, and its extents.
     fn dense(
         &self,
         module: &mut Module,
@@ -202,8 +204,8 @@ impl Mover<'_> {
             Ok(vec![Stmt::set(packed, to, Value::load(dense, from))])
         })?;
         if self.layout.align > 1 {
-            // Padding is never read, but what is written to a file or hashed should not depend on what was there
-            // before.
+            // Padding is never read, but buffers that are written to a file or hashed should not depend on what the
+            // memory held before.
             let size = module.buffers[self.id.0].size.clone();
             let clear = clear(&mut function, packed, size);
             function.body.extend(clear);
@@ -286,7 +288,7 @@ impl Mover<'_> {
         })
     }
 
-    /// Writes the redundant elements whose unique element is stored (`stored_only`) or all of them.
+    /// Writes all redundant elements or, if `stored_only`, those whose unique element is stored.
     fn redundant(
         &self,
         module: &Module,
@@ -333,7 +335,7 @@ impl Mover<'_> {
         Ok(value)
     }
 
-    /// The redundancy map as regions, each with one formula.
+    /// The redundancy map as regions with one formula each.
     fn regions(&self, stored_only: bool) -> Result<Vec<Region>, SchedError> {
         let mut regions = Vec::new();
         for piece in &self.inferred.tensors[self.id.0].redundancy {
@@ -369,7 +371,7 @@ impl Mover<'_> {
     }
 }
 
-/// Part of a redundancy map: `T(x) = coefficient * T(sources(x))`, the sources' classes sorted first.
+/// A region of a redundancy map: `T(x) = coefficient * T(sources(x))`, after the sources of each class were sorted.
 struct Region {
     domain: dastac_poly::Set,
     sources: Vec<Affine>,

@@ -1,7 +1,7 @@
-//! Scanning a set: isl AST to loop IR.
+//! Scans a set: isl makes an AST that visits its points in order, which becomes loop IR.
 //!
-//! Before -> after, `{ S[i, j] : 0 <= i <= j < N }` with `i` an iterator of the head:
-//! `parallel i = 0 to N { for j = i to N { leaf(i, j) } }`.
+//! Before -> after, `{ S[i, j] : 0 <= i <= j < N }` with `i` an iterator of the head: `parallel i = 0 to N { for j = i
+//! to N { leaf(i, j) } }`.
 
 use dastac_layout::{convert, explicit, expr_to_index};
 use dastac_loops::{For, Function, If, Index, Mark, Module, Stmt, VarId};
@@ -12,7 +12,7 @@ use dastac_stur::sets::Sets;
 use crate::arrange::{block_name, order_of};
 use crate::{SchedError, Unsupported};
 
-/// What is in scope at a leaf: each iterator's value.
+/// What is in scope at a leaf of the nest: the value of each iterator.
 pub struct Scope<'a> {
     values: &'a [(String, Index)],
     module: &'a Module,
@@ -20,7 +20,7 @@ pub struct Scope<'a> {
 }
 
 impl Scope<'_> {
-    /// What a name (the program's or its isl-safe form) stands for.
+    /// The value of a name (that of the program, or its isl-safe form).
     pub fn resolve(&self, name: &str) -> Option<Index> {
         let isl = self.sets.names.isl(name);
         let iterator = self.values.iter().rev().find(|(n, _)| n == isl || n == name);
@@ -28,7 +28,7 @@ impl Scope<'_> {
     }
 }
 
-/// A symbol's or derived symbol's loop IR, by the program's name or its isl-safe form.
+/// A symbol or derived symbol in the loop IR, by its name in the program or its isl-safe form.
 pub(crate) fn symbol(module: &Module, sets: &Sets, name: &str) -> Option<Index> {
     if let Some(value) = sets.names.derived(name) {
         return expr_to_index(value, &|name| symbol(module, sets, name)).ok();
@@ -39,7 +39,8 @@ pub(crate) fn symbol(module: &Module, sets: &Sets, name: &str) -> Option<Index> 
         .map(Index::symbol)
 }
 
-/// The name of a symbol or tensor in the loop IR, which reserves a few words (`and`).
+/// The name of a symbol or tensor in the loop IR. It differs from the program's name where that is a reserved word
+/// (`and`).
 pub(crate) fn module_name(name: &str) -> String {
     if dastac_loops::print::is_name(name) { name.into() } else { format!("{name}.name") }
 }
@@ -47,23 +48,23 @@ pub(crate) fn module_name(name: &str) -> String {
 /// Builds the statements of one point.
 pub type Leaf<'a> = dyn FnMut(&Scope<'_>, &mut Function) -> Result<Vec<Stmt>, SchedError> + 'a;
 
-/// So many sets of one kind are worth the two ASTs that it takes to share one.
+/// A shared AST costs two calls of isl, so at least this many sets of one kind have to use it.
 const WORTH_SHARING: usize = 4;
 
-/// A set to scan in the order of its dimensions.
+/// A set that is to be scanned in the order of its dimensions.
 #[derive(Clone, Copy)]
 pub struct Scan<'a> {
     /// Names of the program.
     pub sets: &'a Sets,
-    /// The module whose symbols the set's parameters are.
+    /// The module that has the set's parameters as symbols.
     pub module: &'a Module,
     /// Names of the dimensions, outermost first.
     pub iterators: &'a [String],
     /// The points.
     pub domain: &'a Set,
-    /// Which dimensions' iterations may run at the same time.
+    /// For each dimension, whether its iterations may run at the same time.
     pub parallel: &'a [bool],
-    /// Loops over blocks outside of all others: of which dimension, and of how many iterations.
+    /// Loops over blocks, outside of all others: the dimension that each cuts, and how many iterations a block has.
     pub tiles: &'a [(usize, i64)],
 }
 
@@ -73,13 +74,14 @@ impl Scan<'_> {
         self.ast_where(&self.sets.universe(&[])?.params_set()?)
     }
 
-    /// isl's AST where the parameters are in a set.
+    /// isl's AST under the assumption that the parameters are in `context`.
     fn ast_where(&self, context: &Set) -> Result<Node, SchedError> {
         let blocks = self.tiles.iter().map(|(dim, _)| block_name(self.sets, &self.iterators[*dim]));
         let names = self.iterators.iter().map(|name| self.sets.names.isl(name).to_string());
         let names: Vec<String> = blocks.chain(names).collect();
         let build = AstBuild::from_context(context)?.set_iterators(&names)?;
-        // isl cannot scan every description of a set: some existential dimensions have to be floors, others must not.
+        // isl fails to scan some descriptions of a set: in some of them existential dimensions have to be written as
+        // floors, in others they must not be.
         let domain = self.domain.with_tuple_name(None)?;
         let generate = |domain: &Set| -> Result<Node, SchedError> {
             let schedule = order_of(domain, self.tiles)?.with_in_tuple_name(Some("S"))?;
@@ -89,20 +91,20 @@ impl Scan<'_> {
             .or_else(|_| generate(&domain))
             .or_else(|_| generate(&domain.compute_divs()?))
             .or_else(|_| {
-                // One part after the other: its points may come in any order.
+                // As a last resort, scan one part after the other. The points may come in any order here.
                 let parts = domain.make_disjoint()?.basic_sets()?;
                 Ok(Node::Block(parts.iter().map(generate).collect::<Result<_, SchedError>>()?))
             })
     }
 
-    /// isl's ASTs of many sets over the same dimensions. Sets that differ in numbers only share one, unless it has more
-    /// cases than a set's own.
+    /// isl's ASTs of many sets over the same dimensions. Sets that differ only in their numbers share one AST, unless
+    /// the shared one has more cases than the AST of a single set.
     pub fn asts(&self, domains: &[Set]) -> Result<Vec<Node>, SchedError> {
         let context = self.sets.universe(&[])?.params_set()?;
         let ast = |domain: &Set| Scan { domain, ..*self }.ast();
         let mut asts: Vec<Option<Node>> = vec![None; domains.len()];
         for family in dastac_poly::families(domains, WORTH_SHARING)? {
-            // What is too hard with parameters may be easy with numbers.
+            // A set that is too hard with parameters may be easy with numbers.
             let scan = Scan { domain: &family.set, ..*self };
             let Ok(shared) = scan.ast_where(&context.intersect(&family.range)?) else { continue };
             let Some((first, _)) = family.members.first() else { continue };
@@ -119,7 +121,7 @@ impl Scan<'_> {
         all.map(|(known, domain)| known.map_or_else(|| ast(domain), Ok)).collect()
     }
 
-    /// The loop nest, `leaf` at every point.
+    /// The loop nest, with `leaf` at every point.
     pub fn nest(
         &self,
         function: &mut Function,
@@ -131,7 +133,7 @@ impl Scan<'_> {
         self.nest_of(self.ast()?, function, leaf)
     }
 
-    /// The loop nest of isl's AST.
+    /// The loop nest of an AST that isl has made already.
     pub fn nest_of(
         &self,
         ast: Node,
@@ -227,7 +229,7 @@ impl Scan<'_> {
                 }
                 Ok(bounds)
             }
-            // `min(..) + c` keeps its bounds apart.
+            // `min(a, b) + c` becomes the two bounds `a + c` and `b + c`.
             Expr::Op(Op::Add, parts) => match parts.as_slice() {
                 [Expr::Op(op, inner), Expr::Int(constant)] if *op == split => {
                     let mut bounds = Vec::new();
@@ -247,10 +249,11 @@ impl Scan<'_> {
     }
 }
 
-/// Bounds and subscripts are affine: a value that depends on a condition becomes a case of the statement around it.
+/// Moves choices out of bounds and subscripts, which have to be affine: the statement around a choice is made once for
+/// each of its outcomes.
 ///
-/// Before -> after: `for (c = N <= 3 ? 0 : 1; ..) body` ->
-/// `if (N <= 3) for (c = 0; ..) body else for (c = 1; ..) body`.
+/// Before -> after: `for (c = N <= 3 ? 0 : 1; ..) body` -> `if (N <= 3) for (c = 0; ..) body else for (c = 1; ..)
+/// body`.
 fn by_cases(node: Node) -> Node {
     let test = match &node {
         Node::For { init, degenerate: true, .. } => test(init),
@@ -286,7 +289,7 @@ fn test(expr: &Expr) -> Option<&Expr> {
     }
 }
 
-/// A node where a condition is known to hold, or not to.
+/// Simplifies a node under the assumption that a condition holds, or that it does not.
 fn assume(node: &Node, known: &Expr, holds: bool) -> Node {
     node.map(&|expr| assume_in(expr, known, holds))
 }
@@ -294,7 +297,7 @@ fn assume(node: &Node, known: &Expr, holds: bool) -> Node {
 fn assume_in(expr: &Expr, known: &Expr, holds: bool) -> Expr {
     match expr {
         Expr::Op(Op::Cond | Op::Select, parts) if parts.first() == Some(known) => {
-            // isl's choices have three parts.
+            // isl's choices have three parts: the condition and the two branches.
             let branch = parts.get(if holds { 1 } else { 2 });
             branch.map_or(Expr::Int(0), |branch| assume_in(branch, known, holds))
         }

@@ -1,11 +1,12 @@
-//! The functions of a computation, and what happens between them.
+//! Cuts a computation into functions, between which the host allocates memory.
 //!
-//! The rules of a block are one function, unless results with `:F` are counted: the host makes their arrays when it
-//! knows how long they are. A function ends behind what counts a result, and behind a result that a later rule walks:
-//! what is walked is only read, or a copy that the host makes.
+//! The rules of a block are one function as long as no result with `:F` has to be counted. If one has, the host can
+//! allocate its arrays only when it knows how long they are, so one function counts the result and ends, and the next
+//! one fills it. A function also ends behind a result that a later rule walks, because a tensor is walked only where it
+//! is read and never while it is written, or in a copy that the host makes.
 //!
-//! Before -> after, `C` with `:F`, of `t(i) := ..`, `C(i, j) := t(i) * A(i, j) + B(i, j)`, `u(i) := ..` and
-//! `y(i) := C(i, j) * x(j)`: `count_C` sets `t` and counts `C`, `fill_C` fills `C` and sets `u`, `kernel` sets `y`.
+//! Before -> after, for `t(i) := ..`, `C(i, j) := t(i) * A(i, j) + B(i, j)`, `u(i) := ..` and `y(i) := C(i, j) * x(j)`
+//! where `C` has a `:F`: `count_C` sets `t` and counts `C`, `fill_C` fills `C` and sets `u`, and `kernel` sets `y`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +21,7 @@ use crate::elements::buffer;
 /// The arrays of dynamic tensors that functions may take.
 #[derive(Clone, Copy)]
 pub(crate) struct Arrays<'a> {
-    /// Those of all formats in which tensors are read or made.
+    /// The arrays of each tensor in each format in which it is read or made.
     pub stored: &'a [Stored],
     /// Results in formats.
     pub results: &'a [Assembled],
@@ -31,31 +32,31 @@ pub(crate) struct Arrays<'a> {
 pub struct Phase {
     /// Its name.
     pub name: String,
-    /// Stands for rules of preprocess blocks.
+    /// Whether its rules are those of preprocess blocks.
     pub preprocess: bool,
-    /// The result that it counts at its end: the next one takes the result's arrays.
+    /// The result that this function counts at its end. The next function takes the arrays of that result.
     pub counts: Option<TensorId>,
 }
 
-/// The functions of a block, as they grow.
+/// The functions of a block while they are built.
 pub(crate) struct Block<'a> {
     pub inferred: &'a Inferred,
-    /// The name of the last one.
+    /// The name of the last function.
     pub name: &'static str,
     pub preprocess: bool,
-    /// Those that are complete.
+    /// The functions that are complete.
     done: Vec<Part<'a>>,
     open: Part<'a>,
 }
 
-/// A function and what it is of.
+/// A function and the rules that it runs.
 #[derive(Default)]
 struct Part<'a> {
     name: String,
     counts: Option<TensorId>,
     body: Vec<Stmt>,
     rules: Vec<&'a InferredRule>,
-    /// Results in formats that it fills, and whether their levels too.
+    /// The results in formats that it fills, each with whether it fills their levels too or only their values.
     fills: BTreeMap<TensorId, bool>,
 }
 
@@ -65,7 +66,7 @@ impl<'a> Block<'a> {
         Block { inferred, name, preprocess, done, open }
     }
 
-    /// Ends a function: what follows is another one's.
+    /// Ends the current function; later statements belong to the next one.
     fn end(&mut self, what: &str, tensor: TensorId, counts: Option<TensorId>) {
         let name = self.inferred.program.tensor(tensor).name.replace('.', "_");
         let mut part = std::mem::take(&mut self.open);
@@ -77,7 +78,7 @@ impl<'a> Block<'a> {
         self.done.push(part);
     }
 
-    /// The statements of a rule, which read copies of some tensors.
+    /// Adds the statements of a rule that reads copies of some tensors.
     pub(crate) fn rule(&mut self, rule: &'a InferredRule, copies: &[TensorId], body: Vec<Stmt>) {
         let products = &self.inferred.program.rules[rule.rule.0].products;
         let mut reads = products.iter().flat_map(|product| &product.accesses);
@@ -92,7 +93,8 @@ impl<'a> Block<'a> {
         self.open.body.extend(body);
     }
 
-    /// The statements of a rule whose head has a format: those that count it, if any do, and those that fill it.
+    /// Adds the statements of a rule whose head has a format: those that count the result, if there are any, and those
+    /// that fill it.
     pub(crate) fn result(
         &mut self,
         rule: &'a InferredRule,
@@ -109,7 +111,7 @@ impl<'a> Block<'a> {
         self.open.fills.insert(rule.head, counted);
     }
 
-    /// Adds the functions to a module; with the variables of `function`, which all of them begin with.
+    /// Adds the functions to a module. Each begins with the variables of `function`.
     pub(crate) fn functions(
         self,
         module: &mut Module,
@@ -132,8 +134,9 @@ impl<'a> Block<'a> {
 }
 
 impl Part<'_> {
-    /// What a function takes: the tensors of its rules, or all of them where it is the only one. Of a dynamic tensor
-    /// these are the arrays of all formats in which it is read or made, its values last, then what counts it.
+    /// The buffers that a function takes: those of the tensors in its rules, or those of all tensors if it is the only
+    /// function. For a dynamic tensor these are the arrays of each format in which it is read or made, with its values
+    /// last, and then the array that counts it.
     fn arguments(
         &self,
         inferred: &Inferred,
@@ -188,7 +191,7 @@ impl Part<'_> {
     }
 }
 
-/// The buffers that statements read, and those that they store to.
+/// The buffers that statements read, and the buffers that they store to.
 fn accessed(body: &[Stmt]) -> (BTreeSet<BufferId>, BTreeSet<BufferId>) {
     let (mut read, mut written) = (BTreeSet::new(), BTreeSet::new());
     for stmt in body {

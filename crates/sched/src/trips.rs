@@ -1,7 +1,7 @@
-//! Computations that count how often their loops run, and what these loops go over.
+//! Makes computations count how often their loops run, and says what each of these loops goes over.
 //!
-//! What is counted is the module before it is cut into tiles: all loops that it has, on one thread. So counts of
-//! different machines, thread counts and schedules of tiles are the same.
+//! The module is counted before it is cut into tiles, with all of its loops and on one thread. So the counts do not
+//! depend on the machine, the number of threads or the schedule of tiles.
 
 use dastac_iterate::{Bound, Bounds, Over, Renamed, Walk};
 use dastac_loops::trips::{Body, Counted, count_trips};
@@ -14,12 +14,13 @@ use crate::elements::buffer;
 use crate::kernel::Kernel;
 use crate::phases::Phase;
 
-/// A computation whose functions count.
+/// A computation whose functions count the iterations of their loops.
 #[derive(Clone, Debug)]
 pub struct Counting {
-    /// Each function takes one more buffer, the last one, of as many 64-bit integers as it has loops.
+    /// Each function takes one more buffer, its last one, with a 64-bit integer for each of its loops.
     pub module: Module,
-    /// The loops of each function, in the order of the phases: as they stand in the text.
+    /// The loops of each function, in the order in which they stand in the text; functions are in the order of the
+    /// phases.
     pub loops: Vec<Vec<Loop>>,
 }
 
@@ -39,18 +40,19 @@ pub struct Loop {
 pub enum LoopOver {
     /// A range, in a rule without dynamic tensors.
     Range,
-    /// Elements that become zero before others are added to them: those of a buffer with this name.
+    /// The elements of the buffer with this name, which become zero before others are added to them.
     Cleared(String),
-    /// Values of an iterator in a rule with dynamic tensors, or positions among which one is looked for.
+    /// The values of an iterator in a rule with dynamic tensors, or the positions among which one is searched for.
     Walk {
-        /// Which one of [`Kernel::walked`].
+        /// The number of the rule in [`Kernel::walked`].
         rule: usize,
         /// What it is.
         walk: Walk,
-        /// The iterators of the loops around, and its own, outermost first.
+        /// The iterators of the loops around it, outermost first, and last its own.
         iterators: Vec<usize>,
     },
-    /// What a walk needs beside: windows of several segments move on, positions of a result are added up.
+    /// Work that a walk needs besides its elements: it moves windows of several segments on, or adds up positions of a
+    /// result.
     Upkeep,
 }
 
@@ -70,8 +72,9 @@ pub fn counting(inferred: &Inferred, kernel: &Kernel) -> Result<Counting, SchedE
 }
 
 impl Loop {
-    /// How often it needs to run at given values of the module's symbols and numbers of stored elements, if it is an
-    /// iterator's in a rule with dynamic tensors. The operands of the bound are those of that rule.
+    /// An upper bound on how often the loop has to run, over the symbols of the module and the numbers of stored
+    /// elements. There is one if the loop belongs to an iterator in a rule with dynamic tensors; the operands of the
+    /// bound are those of that rule.
     pub fn bound(
         &self,
         kernel: &Kernel,
@@ -96,7 +99,7 @@ struct Rules<'a> {
 
 impl Rules<'_> {
     fn described(&self, counted: Vec<Counted>) -> Vec<Loop> {
-        // The iterators of the loops around, by depth.
+        // The iterators of the loops around, indexed by depth.
         let mut around: Vec<Option<usize>> = Vec::new();
         let mut loops = Vec::new();
         for one in counted {
@@ -137,7 +140,7 @@ impl Rules<'_> {
         }
     }
 
-    /// What a loop with some variables goes over, and for which rule.
+    /// What a loop with these variables goes over, and the rule that it belongs to.
     fn walk(&self, vars: &[VarId]) -> Option<(usize, Walk)> {
         let rules = self.kernel.walked.iter().enumerate();
         let mut own = rules.filter(|(_, walked)| self.is_here(walked.head));
@@ -154,7 +157,7 @@ impl Rules<'_> {
         })
     }
 
-    /// Whether the rule of a tensor is in the function's block: each block has variables of its own.
+    /// Whether the rule that computes a tensor is in the block of this function. Each block has its own variables.
     fn is_here(&self, head: TensorId) -> bool {
         let program = &self.inferred.program;
         let rule = program.tensor(head).rule();

@@ -1,10 +1,12 @@
-//! [`Property::Statements`](super::Property): inference's statements against the program itself.
+//! [`Property::Statements`](super::Property): compares the statements that inference found with the program itself.
 //!
-//! Recomputed here from the rule: where each product has only non-zero factors. On the head's unique elements, that has
-//! to be what the product's statements have together, each point once; and each of their reads has to be the program's,
-//! led to a unique element by the tensor's redundancy map, with its coefficient. That a redundancy map of a computed
-//! tensor is true, and that elements which are their own negatives are zero, is inference's own proof, not repeated
-//! here.
+//! For each product of the rule, this file computes anew where all of its factors may be non-zero. Restricted to the
+//! unique elements of the head, that set must be the points of the product's statements, each point exactly once. Each
+//! read of a statement must be a read of the program that was led to a unique element by the redundancy map of its
+//! tensor, with its coefficient.
+//!
+//! Two claims of inference are not proven again: that the redundancy map of a computed tensor is true, and that
+//! elements which are their own negatives are zero.
 
 use dastac_poly::Set;
 use dastac_stur::Coefficient;
@@ -15,7 +17,7 @@ use dastac_stur::sets::{Affine, affine};
 use super::{Stop, Validator};
 
 impl Validator<'_> {
-    /// Whether a rule's statements are its products.
+    /// Proves that the statements of a rule are its products.
     pub(super) fn statements(&self, rule: &InferredRule) -> Result<(), Stop> {
         let sets = &self.inferred.sets;
         let source = &self.inferred.program.rules[rule.rule.0];
@@ -71,7 +73,7 @@ impl Validator<'_> {
         different(&rest, "is neither unique nor redundant")
     }
 
-    /// Where every factor of a product may be non-zero, within the head's dimensions.
+    /// The points, within the dimensions of the head, at which every factor of a product may be non-zero.
     fn space(&self, rule: &InferredRule, product: &Product, head: &[Affine]) -> Result<Set, Stop> {
         let sets = &self.inferred.sets;
         let mut space = sets.set(&product.iterators, &[], &product.comparisons)?;
@@ -88,7 +90,7 @@ impl Validator<'_> {
         Ok(space)
     }
 
-    /// That a statement's reads and coefficient are the product's.
+    /// Proves that the reads and the coefficient of a statement are those of the product.
     fn reads(&self, product: &Product, statement: &Statement) -> Result<(), Stop> {
         if statement.reads.len() != product.accesses.len() {
             return Err(Stop::undecided("a statement with other factors than its product"));
@@ -127,8 +129,8 @@ impl Validator<'_> {
         Ok(())
     }
 
-    /// The coefficient with which the read element stands for the accessed one, on all of the statement's domain;
-    /// nothing if it does not.
+    /// The coefficient with which the element that is read stands for the element that the program accesses, on all of
+    /// the statement's domain. `None` if it does not stand for it.
     fn through(
         &self,
         access: &Access,
@@ -149,7 +151,7 @@ impl Validator<'_> {
         }
         for piece in &operand.redundancy {
             match piece {
-                // Sorting leaves unique elements where they are.
+                // Sorted subscripts of a unique element are its own subscripts.
                 Redundancy::Sorted { domain, classes } => {
                     let within = reached.is_subset(&domain.union(&operand.unique)?)?;
                     if within && as_written && sorted == classes.as_slice() {

@@ -1,8 +1,8 @@
-//! What a function executes, read off the loop IR alone: every store with the loops and conditions around it, and its
-//! value as a sum of products of elements.
+//! Reads off the loop IR what a function executes: every store, with the loops and conditions around it, and its value
+//! as a sum of products of elements.
 //!
 //! Before -> after, `for i = 0 to N { y[i] += 2.0 * (sum(j = i to N) B[p(i, j)] * x[j]) }` -> at `{ [i, j] : 0 <= i < N
-//! and i <= j < N }`, `y[i]` gets `2 * B[p(i, j)] * x[j]`.
+//! and i <= j < N }`, `2 * B[p(i, j)] * x[j]` is added to `y[i]`.
 
 use dastac_loops::{
     BufferId, Function, Index, Mark, Reduction, Stmt, Store, StoreMode, Sum, Value, VarId,
@@ -21,11 +21,11 @@ pub(super) enum Step {
     Into(VarId, Mark),
 }
 
-/// Loop variables and what holds of them.
+/// The variables of some loops and the conditions that hold for them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Around {
     pub(super) vars: Vec<VarId>,
-    /// In isl's notation.
+    /// The conditions, in isl's notation.
     pub(super) conditions: Vec<String>,
 }
 
@@ -36,12 +36,12 @@ pub(super) struct Site<'a> {
     pub(super) mode: StoreMode,
     pub(super) around: Around,
     pub(super) path: Vec<Step>,
-    /// The value: these are added.
+    /// The value, which is the sum of these terms.
     pub(super) terms: Vec<Term>,
 }
 
 impl Site<'_> {
-    /// Whether its value has an element of a tensor.
+    /// Whether the value reads an element of a tensor.
     pub(super) fn reads(&self, tensor: TensorId) -> bool {
         self.terms.iter().flat_map(|term| &term.factors).any(|factor| {
             matches!(&factor.what, What::Element(buffer, _) if buffer.0 as usize == tensor.0)
@@ -49,7 +49,7 @@ impl Site<'_> {
     }
 }
 
-/// A product, added for all values of the variables of sums.
+/// A product, which is added once for each value of the variables of the sums around it.
 #[derive(Clone, Debug)]
 pub(super) struct Term {
     pub(super) coefficient: f64,
@@ -57,7 +57,7 @@ pub(super) struct Term {
     pub(super) factors: Vec<Factor>,
 }
 
-/// One factor of a product, or divisor.
+/// A factor or a divisor of a product.
 #[derive(Clone, Debug)]
 pub(super) struct Factor {
     pub(super) what: What,
@@ -70,7 +70,7 @@ pub(super) enum What {
     Number(Index),
 }
 
-/// All stores of a function, in order; an error says what could not be read.
+/// All stores of a function, in order. The error says which part of the function could not be read.
 pub(super) fn sites<'a>(function: &'a Function, naming: &Naming) -> Result<Vec<Site<'a>>, String> {
     let mut reader = Reader { naming, sites: Vec::new() };
     reader.block(&function.body, &Around::default(), &[])?;
@@ -100,7 +100,7 @@ impl<'a> Reader<'a, '_> {
                 path.push(Step::Into(inner.var, inner.mark));
                 self.block(&inner.body, &around, &path)
             }
-            // Nests are proven before they are shared out.
+            // Nests are proven before their iterations are partitioned among threads.
             Stmt::Partitioned(_) | Stmt::Partial(_) => Err("a range in parts".into()),
             Stmt::Workspace(_) | Stmt::Let(_) => Err("memory of its own".into()),
             Stmt::Team(_) | Stmt::Call(_) | Stmt::While(_) | Stmt::CoIter(_) => {
@@ -115,7 +115,7 @@ impl<'a> Reader<'a, '_> {
                     let mut around = around.clone();
                     let condition = self.naming.condition(&condition);
                     around.conditions.push(condition.ok_or("a condition that is not affine")?);
-                    // At one point only one of the sides runs: their order does not matter.
+                    // At one point only one of the two sides runs, so that their order does not matter.
                     let path = [&path[..], &[Step::At(side)]].concat();
                     self.block(body, &around, &path)?;
                 }
@@ -156,7 +156,7 @@ fn bind(
         around.conditions.push(format!("{name} < {}", naming.text(bound).ok_or_else(not_affine)?));
     }
     if step != 1 {
-        // Steps count from the largest lower bound.
+        // A loop counts its steps from its largest lower bound.
         let first = lowers.into_iter().reduce(|a, b| format!("max({a}, {b})"));
         let first = first.ok_or("a loop without a lower bound")?;
         around
@@ -167,7 +167,7 @@ fn bind(
     Ok(())
 }
 
-/// More summands than this are not multiplied out.
+/// A value with more terms than this is not multiplied out.
 const MAX_TERMS: usize = 1 << 16;
 
 /// A value as a sum of products.

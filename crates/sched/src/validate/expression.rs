@@ -1,10 +1,10 @@
-//! Loop IR expressions in isl's notation, and as exact polynomials.
+//! Loop IR expressions as text in isl's notation, and as exact polynomials.
 //!
 //! Before -> after: `exact((i + 1) * i, 2)` -> the polynomial `1/2*i^2 + 1/2*i`; `min(N, i + 1)` in a bound -> the text
 //! `min(N, (i + 1))`.
 //!
-//! An exact division counts as the rational number that it would be; [`exact_divisions_hold`] tells where that is
-//! justified.
+//! An exact division is taken for the rational number that it would be if it had no remainder. [`exact_divisions_hold`]
+//! says where that is justified.
 
 use dastac_layout::Polynomial;
 use dastac_loops::{Compare, Condition, Index, VarId};
@@ -14,11 +14,11 @@ use num_rational::Ratio;
 /// Names of variables and symbols in isl's notation.
 #[derive(Clone, Debug)]
 pub(super) struct Naming {
-    /// Parameters, by symbol.
+    /// The isl parameter of each symbol.
     pub(super) params: Vec<String>,
-    /// Parameters that are derived from symbols, by how the loops compute them.
+    /// Parameters that are derived from symbols, each after the expression with which the loops compute it.
     derived: Vec<(Index, String)>,
-    /// Begins the name of every variable and of no parameter.
+    /// A prefix that the names of all variables have, and that no parameter has.
     prefix: String,
 }
 
@@ -40,7 +40,7 @@ impl Naming {
         format!("{}{}", self.prefix, var.0)
     }
 
-    /// In isl's notation, if it is quasi-affine.
+    /// The expression in isl's notation, if it is quasi-affine.
     pub(super) fn text(&self, index: &Index) -> Option<String> {
         let go = |index: &Index| self.text(index);
         if let Some(name) = self.derived(index) {
@@ -58,7 +58,7 @@ impl Naming {
                 }
                 _ => return None,
             },
-            // An exact division is its floor.
+            // The quotient of an exact division is also its floor.
             Index::FloorDiv(a, by) | Index::ExactDiv(a, by) => {
                 format!("floor(({})/{by})", go(a)?)
             }
@@ -75,7 +75,7 @@ impl Naming {
         })
     }
 
-    /// In isl's notation, if it is quasi-affine.
+    /// The condition in isl's notation, if it is quasi-affine.
     pub(super) fn condition(&self, condition: &Condition) -> Option<String> {
         let join = |parts: &[Condition], operator: &str, empty: &str| {
             let parts: Option<Vec<String>> =
@@ -100,7 +100,7 @@ impl Naming {
         }
     }
 
-    /// As a quasi-affine expression; nothing for minima, selections, products and on overflow.
+    /// The expression as a quasi-affine one. `None` for minima, selections and products, and if a number overflows.
     fn affine(&self, index: &Index) -> Option<Affine> {
         let floor = |inner: Affine, by: i64| Affine {
             terms: [(Atom::Floor(Box::new(inner), by), 1)].into(),
@@ -135,7 +135,8 @@ impl Naming {
         }
     }
 
-    /// As polynomials, each with the conditions (in isl's notation) under which it is the value.
+    /// The polynomials that the expression may be, each with the conditions (in isl's notation) under which it is the
+    /// value.
     pub(super) fn cases(&self, index: &Index) -> Option<Vec<Case>> {
         let one = |polynomial| Some(vec![Case { conditions: Vec::new(), polynomial }]);
         let both = |a: &Index, b: &Index, join: &dyn Fn(&Polynomial, &Polynomial) -> Polynomial| {
@@ -192,19 +193,19 @@ impl Naming {
     }
 }
 
-/// A selection with more branches is not followed.
+/// An expression with more cases than this is not followed.
 const MAX_CASES: usize = 256;
 
-/// A value where some conditions hold.
+/// A polynomial that is the value of an expression where some conditions hold.
 pub(super) struct Case {
     pub(super) conditions: Vec<String>,
     pub(super) polynomial: Polynomial,
 }
 
-/// Whether every exact division divides, where the whole expression is known to be an integer.
+/// Whether every exact division divides without a remainder, given that the whole expression is known to be an integer.
 ///
-/// A single division outside of all products is exact then: the rest of the sum is an integer. Any other is tried for
-/// all residues of its variables.
+/// If there is only one division and it is outside of all products, it is exact, because the rest of the sum is an
+/// integer. Any other division is tried for all residues of its variables.
 pub(super) fn exact_divisions_hold(index: &Index) -> bool {
     let mut branches = Vec::new();
     selected(index, &mut branches);
@@ -243,7 +244,7 @@ fn summed<'a>(index: &'a Index, all: &mut Vec<&'a Index>) {
     }
 }
 
-/// Values of variables that are tried for one division.
+/// A division is tried for at most this many combinations of residues.
 const MAX_RESIDUES: u64 = 1 << 18;
 
 /// Whether every exact division in an expression divides for all integer values of its variables and symbols.
@@ -272,7 +273,7 @@ fn divisible(numerator: &Index, by: i64) -> bool {
     let Some(count) = count.filter(|count| polynomial && *count <= MAX_RESIDUES) else {
         return false;
     };
-    // An integer polynomial modulo `by` depends on its variables modulo `by` only.
+    // An integer polynomial modulo `by` depends only on its variables modulo `by`.
     (0..count).all(|case| {
         let value_of = |leaf: &Index| {
             let place = names.iter().position(|name| *name == leaf)?;

@@ -1,8 +1,9 @@
-//! [`Property::Executed`](super::Property): the products that the loops add up are the statements, each instance once.
+//! [`Property::Executed`](super::Property): proves that the products that the loops add up are the statements, and that
+//! each instance is added exactly once.
 //!
-//! Every product of every store is matched with a statement that has the same coefficient and factors: its points must
-//! be instances of the statement that no other product has taken, and its element and factors must stand where the
-//! layouts say. At the end nothing of any statement is left.
+//! Every product of every store is matched with a statement that has the same coefficient and factors. The points of
+//! the product must be instances of that statement that no other product has taken, and its elements must be at the
+//! positions that the layouts give them. At the end no instance of any statement may be left.
 
 use dastac_layout::Proof;
 use dastac_loops::{Index, VarId};
@@ -17,22 +18,23 @@ use super::{Lift, Stop, Validator};
 /// A store with the element of the head that each of its instances writes.
 pub(super) struct Elements<'s, 'a> {
     pub(super) site: &'s Site<'a>,
-    /// Loop variables to the head's subscripts, single-valued, for all instances.
+    /// Maps the loop variables to the subscripts of the head; single-valued, for all instances.
     pub(super) map: Map,
 }
 
-/// A statement, what it may be split into, and what no product has taken yet.
+/// A statement, the parts that it may be split into, and the instances that no product has taken yet.
 struct Open<'s> {
     statement: &'s Statement,
     parts: Vec<Set>,
     left: Set,
 }
 
-/// What is known of a rule's stores.
+/// What is known of the stores of a rule: whether they compute it, and which elements they write.
 type Outcome<'s, 'a> = (Result<(), Stop>, Result<Vec<Elements<'s, 'a>>, Stop>);
 
 impl Validator<'_> {
-    /// Whether the stores to a rule's head compute it, and which element each writes, if that can be said.
+    /// Whether the stores to the head of a rule compute it, and, if that can be determined, which element each of them
+    /// writes.
     pub(super) fn executed<'s, 'a>(
         &self,
         rule: &InferredRule,
@@ -98,8 +100,8 @@ impl Validator<'_> {
         Ok((Ok(()), elements))
     }
 
-    /// The elements of all instances of a store: those of its products, and where these are empty (it clears, or a sum
-    /// has no terms) the stored element that its variables name.
+    /// The elements that all instances of a store write. Where its products have no points (because it clears, or a sum
+    /// has no terms) it writes the stored element that its variables name.
     fn whole(
         &self,
         head: TensorId,
@@ -134,7 +136,7 @@ impl Validator<'_> {
         Ok(map.coalesce()?)
     }
 
-    /// A map on variables of which only the first `keep` are of interest.
+    /// A map on variables, restricted to the first `keep` of them.
     fn without(&self, vars: &[VarId], keep: usize, map: &Map) -> Result<Map, Stop> {
         if vars.len() == keep {
             return Ok(map.clone());
@@ -144,7 +146,8 @@ impl Validator<'_> {
         Ok(self.relation(vars, keep, &conditions)?.reverse()?.apply_range(map)?)
     }
 
-    /// Finds the statement that a product is, takes its instances, and gives the element that each point writes.
+    /// Finds the statement that a product computes, takes its instances, and returns the element that each point
+    /// writes.
     fn matched(
         &self,
         rule: &InferredRule,
@@ -173,7 +176,7 @@ impl Validator<'_> {
             Ok((*k, rest, head))
         })
         .map_err(|stop| match stop {
-            // Another choice before might have left what is wanted here.
+            // If an earlier product had been matched with another statement, these instances might still be there.
             Stop::Not(Proof::Refuted(why)) if ambiguous && why.starts_with(TWICE) => {
                 Stop::undecided(why)
             }
@@ -183,9 +186,9 @@ impl Validator<'_> {
         Ok(head)
     }
 
-    /// Whether a product has the coefficient and as many factors of each tensor as a statement.
+    /// Whether a product has the coefficient of a statement, and as many factors of each tensor.
     fn same_factors(&self, statement: &Statement, term: &Term) -> Result<bool, Stop> {
-        // Constants may have been multiplied in another order.
+        // The constants may have been multiplied in another order, so they may differ by rounding.
         let tolerance = 1e-12 * statement.coefficient.abs();
         if (statement.coefficient - term.coefficient).abs() > tolerance {
             return Ok(false);
@@ -211,8 +214,8 @@ impl Validator<'_> {
         Ok(symbols == wanted && reads == wanted_reads)
     }
 
-    /// That a product's points are instances of a statement within `left`; what then is left, and the element of the
-    /// head of each point.
+    /// Proves that the points of a product are instances of a statement within `left`. Returns the instances that are
+    /// left then, and the element of the head for each point.
     fn instances(
         &self,
         rule: &InferredRule,
@@ -239,7 +242,7 @@ impl Validator<'_> {
         Ok((left.subtract(&taken)?.coalesce()?, lift.map.apply_range(&to_head)?))
     }
 
-    /// That the elements of a product are those that the statement reads, in any order.
+    /// Proves that the elements of a product are those that the statement reads, in any order.
     fn factors(
         &self,
         statement: &Statement,
@@ -273,7 +276,7 @@ impl Validator<'_> {
 
 const TWICE: &str = "computed twice";
 
-/// The first success. Otherwise undecided if one is, else the first refutation.
+/// The first success. If there is none, an undecided outcome comes before a refutation.
 fn first<'c, C, T>(
     candidates: &'c [C],
     attempt: &mut dyn FnMut(&'c C) -> Result<T, Stop>,

@@ -1,16 +1,19 @@
-//! Translation validation: what the final loop IR does, compared with what the program says, for all values of the
+//! Translation validation: compares what the final loop IR does with what the program says, for all values of the
 //! symbols.
 //!
-//! The loops are read back (`executed`): every store with the affine loops and conditions around it, its value as a
-//! sum of products of elements. Nothing of how they were made is trusted; the names of loop variables are hints, and a
-//! wrong one only makes a proof fail. Five properties are decided on isl sets, for each rule and each tensor
-//! ([`Property`]): the instances of the inferred statements are those of the program's products (`covered`), the
-//! loops execute each of them exactly once with its elements at their positions (`instances`), parallel iterations
-//! write distinct elements and every element is set before it is used (`order`), and the layout is a bijection
-//! ([`Layout::prove_bijection`]).
+//! The loops are read back (`executed`): every store, with the affine loops and conditions around it, and its value as
+//! a sum of products of elements. The proof does not trust the code that made the loops. It uses the names of loop
+//! variables as hints only: a wrong name makes a proof fail.
 //!
-//! Invariant: [`Proof::Proven`] is only said of what holds for all sizes; [`Proof::Refuted`] only of what has a
-//! counter-example or was looked for and is not there.
+//! Five properties are decided on isl sets, for each rule and each tensor ([`Property`]):
+//!
+//! - The instances of the inferred statements are those of the program's products (`covered`).
+//! - The loops execute each instance exactly once, with its elements at their positions (`instances`).
+//! - Parallel iterations write distinct elements, and every element is set before it is used (`order`).
+//! - The layout is a bijection ([`Layout::prove_bijection`]).
+//!
+//! Invariant: [`Proof::Proven`] means that the property holds for all sizes. [`Proof::Refuted`] means that there is a
+//! counter-example, or that something which has to be there was not found.
 
 mod covered;
 mod executed;
@@ -35,20 +38,20 @@ use crate::{KERNEL, PREPARE, SchedError};
 use executed::{Around, Site};
 use expression::Naming;
 
-/// What is proven of a rule or a tensor.
+/// A property that is proven of a rule or a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Property {
-    /// The rule's statements together are its products, each point of them once, reading the unique elements that the
-    /// redundancy maps name.
+    /// The statements of the rule are its products: each point of a product is a point of exactly one statement, which
+    /// reads the unique elements that the redundancy maps name.
     Statements,
-    /// The loops execute each instance of each statement exactly once: its coefficient, its factors, its element of the
-    /// head, all at their positions in the packed buffers, within these.
+    /// The loops execute each instance of each statement exactly once, with its coefficient, its factors and its
+    /// element of the head. All of them are at their positions in the packed buffers, and within these.
     Executed,
     /// No two iterations of a parallel loop write the same element.
     Parallel,
     /// Every stored element is set exactly once before anything is added to it, and complete before it is read.
     Written,
-    /// Positions are a bijection from the stored elements onto `0..size`, and the buffer has that size.
+    /// The positions of the stored elements are a bijection onto `0..size`, and the buffer has that size.
     Layout,
 }
 
@@ -64,7 +67,7 @@ impl Property {
         }
     }
 
-    /// What is claimed, in one line.
+    /// The claim of the property, in one line.
     pub fn about(self) -> &'static str {
         match self {
             Property::Statements => "statements are the products, restricted to unique elements",
@@ -81,17 +84,17 @@ impl Property {
 pub struct Check {
     /// The tensor.
     pub tensor: TensorId,
-    /// What is claimed of it.
+    /// The property that is claimed.
     pub property: Property,
     /// Whether it holds.
     pub proof: Proof,
 }
 
-/// Checks every property of every tensor, for the functions `prepare` (if there is one) and then `kernel` of `module`,
-/// with those that are called before each; in the order of rules, then of tensors.
+/// Checks every property of every tensor, first in the order of rules, then of tensors. The functions that are checked
+/// are `prepare` (if there is one) and `kernel` of `module`, each with the functions that are called before it.
 ///
 /// # Errors
-/// Failures of isl. What is too complex to decide is [`Proof::Undecided`].
+/// A failure of isl. A property that is too complex to decide is not an error, but [`Proof::Undecided`].
 pub fn validate(
     inferred: &Inferred,
     layouts: &[Layout],
@@ -129,7 +132,7 @@ pub fn validate(
         }
     }
     for site in stages.iter().flat_map(|stage| stage.sites.iter().flatten()) {
-        // A store to what no rule computes belongs to nothing above.
+        // A store to a tensor that no rule computes belongs to none of the checks above.
         let head = TensorId(site.buffer.0 as usize);
         if !inferred.rules.iter().any(|rule| rule.head == head) {
             let proof = Proof::Refuted("it is written, but no rule computes it".into());
@@ -144,7 +147,8 @@ pub fn validate(
         }
     }
     if !inferred.program.derived.is_empty() {
-        // To the sets, `N * N` is any number: what holds for all of them holds, but a counter-example may be none.
+        // isl takes `N * N` for a parameter of its own, with any value. A proof still holds then, but a counter-example
+        // need not be one.
         for check in &mut checks {
             if matches!(check.proof, Proof::Refuted(_)) {
                 check.proof = Proof::Undecided("products of symbols".into());
@@ -154,7 +158,8 @@ pub fn validate(
     Ok(checks)
 }
 
-/// A function with all that is called before it in its block, as one: they have the same variables.
+/// A function together with all functions that are called before it in its block, as one function. They have the same
+/// variables.
 fn block(module: &Module, name: &str) -> Option<Function> {
     let last = module.functions.iter().position(|function| function.name == name)?;
     let other = |function: &Function| [KERNEL, PREPARE].contains(&function.name.as_str());
@@ -173,7 +178,7 @@ struct Stage<'a> {
 }
 
 impl Stage<'_> {
-    /// The four properties of a rule that this function runs.
+    /// The outcomes of the four properties of a rule that this function runs.
     fn rule(&self, rule: &InferredRule, stages: &[Stage<'_>]) -> Result<[Proof; 4], SchedError> {
         let validator = &self.validator;
         if validator.inferred.program.is_over_levels(rule.rule) {
@@ -237,7 +242,7 @@ struct Validator<'a> {
 enum Stop {
     /// The property does not hold, or cannot be decided.
     Not(Proof),
-    /// Something else is wrong.
+    /// Something else went wrong.
     Failed(SchedError),
 }
 
@@ -275,7 +280,7 @@ impl From<SetError> for Stop {
     fn from(error: SetError) -> Stop {
         match error {
             SetError::Poly(error) => error.into(),
-            // Dimensions such as `N * N`, which inference takes apart.
+            // Inference handles products of symbols such as `N * N` by cases, which is not done here.
             SetError::User(diagnostic) => Stop::undecided(diagnostic.message),
         }
     }
@@ -295,11 +300,12 @@ fn proof(outcome: Result<(), Stop>) -> Result<Proof, SchedError> {
     }
 }
 
-/// Where loop variables lead: each point of the loops is one point over some iterators.
+/// Where loop variables lead: the map from each point of the loops to one point over some iterators.
 struct Lift {
-    /// Loop variables to iterators; single-valued.
+    /// Maps loop variables to iterators; single-valued.
     map: Map,
-    /// The same as expressions in the variables' and parameters' isl names, by the iterators' isl names.
+    /// The same map in pieces, as expressions over the isl names of variables and parameters, by the isl names of the
+    /// iterators.
     pieces: Vec<(Set, BTreeMap<String, Affine>)>,
 }
 
@@ -321,7 +327,8 @@ impl Validator<'_> {
         Ok(Set::parse(&self.inferred.sets.context, &text)?.coalesce()?)
     }
 
-    /// A map from the variables' points to tuples, by isl's notation of its conditions on `out(k)`.
+    /// A map from the points of the variables to tuples, given by conditions in isl's notation, in which `out(k)`
+    /// stands for position `k` of the tuple.
     fn relation(&self, vars: &[VarId], outputs: usize, conditions: &[String]) -> Result<Map, Stop> {
         let inputs: Vec<String> = vars.iter().map(|var| self.naming.var(*var)).collect();
         let outputs: Vec<String> = (0..outputs).map(|k| self.out(k)).collect();
@@ -336,7 +343,8 @@ impl Validator<'_> {
         Ok(Map::parse(&self.inferred.sets.context, &text)?)
     }
 
-    /// The isl name of position `k` of a relation's outputs: no variable's and no parameter's.
+    /// The isl name of position `k` of a relation's outputs, which differs from the names of all variables and
+    /// parameters.
     fn out(&self, k: usize) -> String {
         format!("{}out{k}", self.naming.var(VarId(0)))
     }
@@ -351,8 +359,8 @@ impl Validator<'_> {
         Ok((vars, set))
     }
 
-    /// The point of `domain` over `iterators` that each point of the loops is: variables have the iterators' names, and
-    /// those that have no variable must follow.
+    /// Maps each point of the loops to a point of `domain`, which is over `iterators`. Variables have the names of
+    /// iterators; an iterator without a variable must follow from the others.
     fn lift(
         &self,
         vars: &[VarId],
@@ -405,7 +413,7 @@ impl Validator<'_> {
         Ok(Lift { map, pieces })
     }
 
-    /// What a loop nest may run through: a set, or one of its parts, which has loops of its own.
+    /// The sets that a loop nest may visit: the whole set, or one of its parts if these have loops of their own.
     fn parts(&self, set: &Set) -> Result<Vec<Set>, Stop> {
         let mut parts = vec![set.clone()];
         let basics = set.make_disjoint()?.coalesce()?.basic_sets()?;
@@ -415,7 +423,8 @@ impl Validator<'_> {
         Ok(parts)
     }
 
-    /// That `emitted` is the position of the element at `subscripts` (over iterators), which is a stored one.
+    /// Proves that `emitted` is the position of the element at `subscripts` (over iterators), and that this element is
+    /// stored.
     fn address(
         &self,
         vars: &[VarId],
@@ -475,7 +484,7 @@ impl Validator<'_> {
                 let differences = regions
                     .iter()
                     .map(|(region, expected)| (region, expected + &case.polynomial.scaled(-1)));
-                // Usually one of these is the case's own piece, and nothing is left.
+                // Usually the case was made from one of these pieces, and nothing is left outside of it.
                 let (same, others): (Vec<_>, Vec<_>) =
                     differences.partition(|(_, difference)| difference.is_zero());
                 for (region, _) in same {
@@ -495,7 +504,7 @@ impl Validator<'_> {
         Ok(())
     }
 
-    /// That the difference of two positions is 0 on a set.
+    /// Proves that the difference of two positions is 0 on a set.
     fn equal(
         &self,
         vars: &[VarId],
@@ -520,7 +529,7 @@ impl Validator<'_> {
         }
     }
 
-    /// A point at which a polynomial is not 0, looked for at small values of the symbols.
+    /// A point at which a polynomial is not 0. It is searched for at small values of the symbols.
     fn counterexample(
         &self,
         vars: &[VarId],
@@ -558,7 +567,7 @@ impl Validator<'_> {
         Ok(None)
     }
 
-    /// The variables' points to values of expressions in isl names.
+    /// Maps the points of the variables to the values of expressions over isl names.
     fn outputs(&self, vars: &[VarId], values: &[Affine]) -> Result<Map, Stop> {
         let conditions: Vec<String> = values
             .iter()
@@ -614,7 +623,7 @@ impl Validator<'_> {
         self.size(layout, &buffer.size)?;
         match layout.prove_bijection()? {
             Proof::Proven => Ok(()),
-            // Its words are polynomials and sets.
+            // The layout's own reason speaks of polynomials and sets; a plain one replaces it.
             Proof::Undecided(_) => {
                 Err(Stop::undecided("whether the next element has the next position"))
             }
@@ -622,7 +631,7 @@ impl Validator<'_> {
         }
     }
 
-    /// That a buffer has the layout's size.
+    /// Proves that a buffer has the size of the layout.
     fn size(&self, layout: &Layout, size: &Index) -> Result<(), Stop> {
         let cases = self.naming.cases(size);
         let cases = cases.ok_or_else(|| Stop::undecided("the buffer's size"))?;
@@ -643,5 +652,5 @@ impl Validator<'_> {
     }
 }
 
-/// Cases of an emitted position times pieces of the layout: beyond, a proof takes minutes.
+/// With more combinations of a case of an emitted position and a piece of the layout, a proof takes minutes.
 const MAX_COMBINATIONS: usize = 256;

@@ -1,8 +1,8 @@
-//! [`Property::Parallel`](super::Property) and [`Property::Written`](super::Property): what the order of stores
-//! decides.
+//! [`Property::Parallel`](super::Property) and [`Property::Written`](super::Property), which depend on the order of
+//! stores.
 //!
-//! An instance runs before another where, at the first place at which their ways through the function part, it takes
-//! the earlier iteration or the earlier statement.
+//! At the first point at which the ways of two instances through the function differ, one of them takes the earlier
+//! iteration or the earlier statement. That one runs first.
 
 use dastac_loops::{Mark, StoreMode, VarId};
 use dastac_poly::{Map, Set};
@@ -13,7 +13,8 @@ use super::instances::Elements;
 use super::{Stop, Validator};
 
 impl Validator<'_> {
-    /// That iterations of a parallel loop write distinct elements, and read none that another writes.
+    /// Proves that the iterations of a parallel loop write distinct elements, and that none reads an element that
+    /// another one writes.
     pub(super) fn parallel(&self, elements: &[Elements<'_, '_>]) -> Result<(), Stop> {
         for (position, one) in elements.iter().enumerate() {
             for other in &elements[position..] {
@@ -59,7 +60,8 @@ impl Validator<'_> {
         Ok(())
     }
 
-    /// That every stored element is set, nothing is added before that or lost by it, and no one reads it earlier.
+    /// Proves that every stored element is set, that nothing is added to it before (setting it would lose that), and
+    /// that it is not read earlier.
     pub(super) fn written(
         &self,
         head: TensorId,
@@ -105,7 +107,7 @@ impl Validator<'_> {
         Ok(())
     }
 
-    /// Instances of `first` to those of `second` that come after them and write the same element.
+    /// Maps instances of `first` to the instances of `second` that run after them and write the same element.
     fn before(&self, first: &Elements<'_, '_>, second: &Elements<'_, '_>) -> Result<Map, Stop> {
         let common = common(first.site, second.site);
         let mut result: Option<Map> = None;
@@ -128,8 +130,8 @@ impl Validator<'_> {
         result.ok_or_else(|| Stop::undecided("the order of two stores"))
     }
 
-    /// Pairs of instances that write the same element, in the same iteration of the loops `same`, where a condition
-    /// holds.
+    /// Pairs of instances that write the same element in the same iteration of the loops `same`, and for which a
+    /// condition holds.
     fn pairs(
         &self,
         one: &Elements<'_, '_>,
@@ -146,14 +148,14 @@ impl Validator<'_> {
         Ok(one.map.apply_range(&other.map.reverse()?)?.intersect(&order)?)
     }
 
-    /// The name of the second instance's value of a variable.
+    /// The name of a variable's value in the second instance.
     fn out_of(&self, site: &Elements<'_, '_>, var: VarId) -> Result<String, Stop> {
         let position = site.site.around.vars.iter().position(|v| *v == var);
         position.map(|k| self.out(k)).ok_or_else(|| Stop::undecided("a loop"))
     }
 }
 
-/// The steps that two stores have in common.
+/// The steps that the ways to two stores have in common.
 fn common<'a>(one: &'a Site<'_>, other: &Site<'_>) -> &'a [Step] {
     let same = one.path.iter().zip(&other.path).take_while(|(a, b)| a == b).count();
     &one.path[..same]

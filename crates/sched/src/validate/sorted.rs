@@ -1,7 +1,7 @@
-//! Reads that sort their subscripts: through the symmetry of a tensor in many positions.
+//! Reads that sort their subscripts, which are made for tensors that are symmetric in many positions.
 //!
-//! Each order that the subscripts may have is a set of points at which the element is a plain one, and at which every
-//! minimum and maximum is one of its operands: `T[min(i, j), max(i, j)]` is `T[i, j]` where `i <= j`.
+//! For each order that the subscripts may have there is a set of points at which every minimum and maximum is one of
+//! its operands, so that the read is a plain one: `T[min(i, j), max(i, j)]` is `T[i, j]` where `i <= j`.
 
 use dastac_loops::{Condition, Index, VarId};
 use dastac_poly::Set;
@@ -10,11 +10,11 @@ use dastac_stur::sets::Affine;
 
 use super::{Lift, Stop, Validator};
 
-/// Orders that are looked at: those of five positions.
+/// At most this many orders are tried, which is enough for five positions.
 const MAX_ORDERS: usize = 120;
 
 impl Validator<'_> {
-    /// That `emitted` is the position of the element that a read with sorted subscripts reads.
+    /// Proves that `emitted` is the position of the element that a read with sorted subscripts reads.
     pub(super) fn sorted_address(
         &self,
         vars: &[VarId],
@@ -50,8 +50,8 @@ impl Validator<'_> {
         Ok(())
     }
 
-    /// The same value on a set, minima and maxima replaced by the operand that they are there. `known` remembers
-    /// comparisons.
+    /// The same value on a set, where each minimum and maximum is replaced by the operand that it is there. `known`
+    /// remembers the results of comparisons.
     fn decided(
         &self,
         vars: &[VarId],
@@ -107,8 +107,8 @@ impl Validator<'_> {
     }
 }
 
-/// All ways to permute positions within their classes, each as the position that comes to stand at each; nothing if
-/// there are many.
+/// All ways to permute positions within their classes, as the position that comes to stand at each place. `None` if
+/// there are too many.
 fn orders(classes: &[Vec<usize>], rank: usize) -> Option<Vec<Vec<usize>>> {
     let mut orders: Vec<Vec<usize>> = vec![(0..rank).collect()];
     for class in classes {

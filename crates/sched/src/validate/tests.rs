@@ -25,7 +25,7 @@ fn lowered(source: &str) -> Lowered {
 }
 
 impl Lowered {
-    /// What is not proven: `tensor property: outcome`.
+    /// The properties that are not proven, as `tensor property: outcome`.
     fn open(&self) -> Vec<String> {
         let checks = validate(&self.inferred, &self.layouts, &self.module).unwrap();
         let open = checks.into_iter().filter(|check| check.proof != Proof::Proven);
@@ -41,7 +41,7 @@ impl Lowered {
         .collect()
     }
 
-    /// The same with a change in the text of its loops.
+    /// The same program with a change in the text of its loops.
     fn changed(&self, from: &str, to: &str) -> Lowered {
         let text = self.module.to_string();
         assert!(text.contains(from), "no `{from}` in\n{text}");
@@ -62,7 +62,7 @@ const SYMMETRIC: &str = "symbols: N
     B:R(i, j, ip, jp) := (i > j) * (ip = j) * (jp = i)
     x:D(j) := (0 <= j < N)";
 
-/// A reduction outside of the head's iterator: it stays a loop.
+/// The reduction is outside of the loop over the head, so that it stays a loop.
 const SCATTER: &str = "symbols: M, N
     iters: y -> i, j
     y(j) := B(i, j) * x(i)
@@ -136,7 +136,7 @@ fn what_is_wrong_is_refuted() {
     refuted(low.changed("y[i] = 0.0", "y[i] += 1.0"), "executed");
     refuted(low.changed("parallel i = 0 to N {\n    y[i] = 0.0\n  }", ""), "written");
     refuted(low.changed("i = 0 to N {\n    y[i] = 0.0", "i = 1 to N {\n    y[i] = 0.0"), "written");
-    // The first of the two may overwrite zeros, the second not what the first computed.
+    // The first of the two may overwrite zeros; the second must not overwrite what the first computed.
     let overwriting = low.changed("y[i] +=", "y[i] =");
     assert_eq!(overwriting.open(), Vec::<String>::new());
     refuted(overwriting.changed("y[i] +=", "y[i] ="), "written");
