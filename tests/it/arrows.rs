@@ -28,7 +28,11 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
             "dastac-iterate",
         ],
     ),
-    ("crates/runtime", "dastac-runtime", &["dastac-elements", "dastac-formats", "dastac-loops"]),
+    (
+        "crates/runtime",
+        "dastac-runtime",
+        &["dastac-elements", "dastac-formats", "dastac-loops", "dastac-target"],
+    ),
     ("crates/target", "dastac-target", &["dastac-loops"]),
     ("crates/backend", "dastac-backend", &["dastac-loops", "dastac-runtime", "dastac-target"]),
     ("crates/formats", "dastac-formats", &["dastac-elements", "dastac-loops"]),

@@ -239,9 +239,9 @@ pub struct ThreadArgs {
 #[derive(Debug, Args)]
 pub struct WalkingArgs {
     /// How loops go over the stored elements that a subscript of several iterators (a convolution) reaches; for
-    /// comparison
-    #[arg(long, value_name = "STRATEGY", default_value = "subsections")]
-    pub walking: Strategy,
+    /// comparison [default: subsections]
+    #[arg(long, value_name = "STRATEGY")]
+    pub walking: Option<Strategy>,
 }
 
 /// How loops go over sparse levels with sums in their subscripts.
@@ -258,7 +258,7 @@ pub enum Strategy {
 impl WalkingArgs {
     /// How dynamic tensors are read, with indices of this width.
     pub fn iteration(&self, indices: Indices) -> Iteration {
-        let walking = match self.walking {
+        let walking = match self.walking.unwrap_or(Strategy::Subsections) {
             Strategy::Subsections => Walking::Subsections,
             Strategy::Search => Walking::Search,
             Strategy::Locate => Walking::Locate,

@@ -54,7 +54,10 @@ pub fn build(terminal: &Terminal, args: &BuildArgs) -> Result<Outcome> {
             checked: args.checked,
             ..machine::options(&args.machine)?
         };
-        let package = lowered.build(options).and_then(|built| built.package()).map_err(failed)?;
+        let mut watch = Watch::of(args.passes);
+        let built = lowered.build_under(options, &mut watch).map_err(failed)?;
+        watch.finish()?;
+        let package = built.package().map_err(failed)?;
         let bytes = package.to_bytes().map_err(|error| failed(error.into()))?;
         drop(progress);
         output::file(&args.output, &mut |out| out.write_all(&bytes))?;

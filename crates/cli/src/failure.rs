@@ -138,11 +138,18 @@ fn link(error: &dastac::backend::link::LinkError, text: String) -> Failure {
 fn runtime(error: &dastac::runtime::Error, text: String, program: &str) -> Failure {
     use dastac::runtime::Error;
     match error {
+        Error::OpenMp { .. } if program.ends_with(".dastac") => {
+            Failure::user(text).hint("`dastac build --threads 1` makes code for one thread")
+        }
         Error::OpenMp { .. } => Failure::user(text).hint("`--threads 1` compiles for one thread"),
         Error::MissingSymbol(name) => {
             Failure::user(text).hint(format!("`-p {name}=..` gives it one"))
         }
         Error::File(_) => Failure::user(format!("`{program}`: {text}")),
+        Error::Architecture { .. } | Error::Features(_) | Error::NotLoadable { .. } => {
+            Failure::user(format!("`{program}`: {text}"))
+                .hint("`dastac build` of the program's text makes code for this machine")
+        }
         Error::Contradiction { tensor, .. } if program.ends_with(".dastac") => Failure::user(text)
             .hint(format!("`dastac infer` of its source shows the structure of `{tensor}`")),
         Error::Contradiction { tensor, .. } => Failure::user(text)

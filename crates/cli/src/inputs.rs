@@ -54,16 +54,18 @@ pub fn symbols(
     })
 }
 
+/// The symbol that the extent of a tensor's dimension is, if it is one.
+pub type Extent<'a> = &'a dyn Fn(TensorId, usize) -> Option<String>;
+
 /// The symbols that are extents of inputs, whose arrays have these shapes; the first input decides.
 pub fn sizes<'a>(
-    inferred: &Inferred,
+    extent: Extent<'_>,
     shapes: impl IntoIterator<Item = (TensorId, &'a [u64])>,
 ) -> BTreeMap<String, i64> {
     let mut sizes = BTreeMap::new();
     for (id, shape) in shapes {
         for (dimension, size) in shape.iter().enumerate() {
-            if let (Some(name), Ok(size)) = (extent(inferred, id, dimension), i64::try_from(*size))
-            {
+            if let (Some(name), Ok(size)) = (extent(id, dimension), i64::try_from(*size)) {
                 sizes.entry(name).or_insert(size);
             }
         }
@@ -74,11 +76,12 @@ pub fn sizes<'a>(
 /// The symbols that are extents of dimensions along which there are positions of inputs' elements: as many as these
 /// store.
 pub fn counts(
-    inferred: &Inferred,
+    program: &Program,
+    extent: Extent<'_>,
     stored: impl Fn(TensorId) -> Option<usize>,
 ) -> BTreeMap<String, i64> {
     let mut counts = BTreeMap::new();
-    for rule in &inferred.program.rules {
+    for rule in &program.rules {
         for product in &rule.products {
             for access in &product.accesses {
                 let count = stored(access.tensor).and_then(|count| i64::try_from(count).ok());
@@ -91,7 +94,7 @@ pub fn counts(
                     .iter()
                     .map(|other| (other.tensor, other.subscripts.iter().position(is)));
                 for (tensor, along) in read.chain([(rule.head, of_head)]) {
-                    if let Some(name) = along.and_then(|along| extent(inferred, tensor, along)) {
+                    if let Some(name) = along.and_then(|along| extent(tensor, along)) {
                         counts.entry(name).or_insert(count);
                     }
                 }
@@ -101,8 +104,8 @@ pub fn counts(
     counts
 }
 
-/// The symbol that a dimension's extent is, if it is one.
-fn extent(inferred: &Inferred, tensor: TensorId, dimension: usize) -> Option<String> {
+/// The symbol that the extent of a tensor's dimension is, if it is one.
+pub fn extent(inferred: &Inferred, tensor: TensorId, dimension: usize) -> Option<String> {
     let extent = inferred.tensors[tensor.0].extents.get(dimension)?;
     let [bounds] = extent.regions.as_slice() else { return None };
     let [bound] = bounds.as_slice() else { return None };

@@ -3,6 +3,8 @@
 use std::io::Read;
 use std::path::Path;
 
+use dastac::runtime::package::Package;
+
 use super::failure::{Failure, Result};
 use super::source::{Source, reason};
 
@@ -39,6 +41,10 @@ impl Source {
         if bytes.len() as u64 > MAX_BYTES {
             let limit = dastac::human(MAX_BYTES);
             return Err(Failure::user(format!("`{name}` is larger than {limit}: not a program")));
+        }
+        if Package::is_package(&bytes) {
+            return Err(Failure::user(format!("`{name}` is a compiled program, not its text"))
+                .hint("`dastac run` runs it if its name ends in .dastac"));
         }
         let text = String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();

@@ -9,6 +9,7 @@ use dastac::formats::io::ReadOptions;
 use dastac::run::Runner;
 use dastac::stur::Program;
 use dastac::tune::{self, Found, Options, Trial};
+use dastac::verify::Reference;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
@@ -16,8 +17,10 @@ use super::args::TuneArgs;
 use super::check::analyse;
 use super::failure::Failure;
 use super::json::Ordered;
+use super::plan::{Inputs, Request, fill};
 use super::progress::Progress;
-use super::run::{Inputs, Plan, duration, fill, nanoseconds, threads};
+use super::report::{duration, nanoseconds};
+use super::run::{plan, threads};
 use super::source::Source;
 use super::table::table;
 use super::{Outcome, Result, Terminal, output, schedule};
@@ -60,8 +63,13 @@ pub fn tune(terminal: &Terminal, args: &TuneArgs) -> Result<Outcome> {
     output::check(&path, &source)?;
     let progress = Progress::new(terminal.interactive && !args.json);
     let analysis = analyse(terminal, &source, &progress)?;
-    let plan =
-        Plan::new(&analysis, &args.symbols, (&args.inputs, &[], &ReadOptions::default()), &source)?;
+    let request = Request {
+        symbols: &args.symbols,
+        inputs: &args.inputs,
+        outputs: &[],
+        options: &ReadOptions::default(),
+    };
+    let plan = plan(&analysis, request, &source)?;
     let threads = threads(terminal, &args.threads);
     let target = BuildOptions { parallel: threads > 1, ..BuildOptions::default() };
     progress.stage("finding layouts");
@@ -69,9 +77,14 @@ pub fn tune(terminal: &Terminal, args: &TuneArgs) -> Result<Outcome> {
     progress.stage("generating code");
     let built: Built = laid.clone().lower().and_then(|l| l.build(target)).map_err(failed)?;
     super::watchdog::stop();
+    let program = built.program().clone();
+    let reference = Reference::of(&program);
     let mut runner = Runner::new(built, &plan.symbols, threads).map_err(failed)?;
+    if plan.needs_movement(reference, runner.instance(), false) {
+        runner.make_movement().map_err(failed)?;
+    }
     let inputs = Inputs { given: plan.inputs, keep: false, seed: args.seed };
-    fill(&mut runner, inputs, &source, &progress)?;
+    fill(runner.instance_mut(), reference, inputs, (&source, &progress))?;
     drop(progress);
 
     let bar = bar(terminal.interactive && !args.json, args.budget);

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use dastac::run::Runner;
+use dastac::runtime::Instance;
 use dastac::stur::reference::{Dense, Evaluator};
 use dastac::stur::{Program, TensorId};
-use dastac::verify::{MAX_REFERENCE_COST, Verification};
+use dastac::verify::{MAX_REFERENCE_COST, Reference, Verification};
 
 /// What `--verify` found.
 pub enum Verdict {
@@ -20,14 +20,15 @@ pub enum Verdict {
 impl Verdict {
     /// Compares all computed tensors with the reference, where it can.
     pub fn of(
-        runner: &mut Runner,
+        program: &Program,
+        instance: &Instance<'_>,
         inputs: &BTreeMap<TensorId, Dense>,
     ) -> Result<Verdict, dastac::Error> {
-        match runner.reference_limit()? {
-            None => runner.verify(inputs).map(Verdict::Compared),
+        let reference = Reference::of(program);
+        match reference.limit(instance)? {
+            None => reference.compare(instance, inputs).map(Verdict::Compared),
             Some(why) => {
-                let program = runner.built().lowered.program();
-                let would_do = match largest(program, runner.symbols()) {
+                let would_do = match largest(program, instance.symbols()) {
                     Some(values) => {
                         let names = program.symbols.iter().map(|(name, _)| name);
                         let values: Vec<String> = names

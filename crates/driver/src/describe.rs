@@ -94,7 +94,8 @@ fn tensor_info(
     })
 }
 
-fn role(role: dastac_stur::Role) -> Role {
+/// Where the values of a tensor come from.
+pub(crate) fn role(role: dastac_stur::Role) -> Role {
     match role {
         dastac_stur::Role::Input => Role::Input,
         dastac_stur::Role::Output(_) => Role::Output,

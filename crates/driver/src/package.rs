@@ -1,8 +1,7 @@
 //! Programs as files that are run without a compiler.
 
-use dastac_runtime::package::{Object, Package};
-use dastac_runtime::processor::Processor;
-use dastac_target::Artifact;
+use dastac_runtime::package::{Origin, Package};
+use dastac_stur::Program;
 
 use crate::Error;
 use crate::describe;
@@ -15,18 +14,35 @@ impl Built {
     /// Code that cannot be made.
     pub fn package(&self) -> Result<Package, Error> {
         let (movement, moves) = self.movement()?;
-        let features = self.code.features.clone();
-        let architecture = std::env::consts::ARCH.to_owned();
+        let program = self.program();
         Ok(Package {
             program: describe::program(&self.lowered)?,
-            processor: Processor { architecture, features },
-            kernel: object(&self.code),
-            movement: object(&movement),
+            origin: Origin { text: program.source.clone(), schedule: program.schedule_line() },
+            kernel: self.code.clone(),
+            movement,
             moves,
         })
     }
 }
 
-fn object(artifact: &Artifact) -> Object {
-    Object { abi: artifact.abi.clone(), code: artifact.code.bytes.clone() }
+/// The program that compiled code was made of, to compare its results with those of the reference evaluator.
+///
+/// # Errors
+/// A text that is no program, or another one than that of the code: the file was not written by the compiler.
+pub fn original(code: &dastac_runtime::Program, origin: &Origin) -> Result<Program, Error> {
+    let other = || dastac_runtime::Error::File("its text is not that of its code".into());
+    let (program, _) = dastac_stur::load(&origin.text).map_err(|_| other())?;
+    let tensors = program.tensors.iter().map(|tensor| {
+        (&tensor.name, describe::role(tensor.role), tensor.element, tensor.format.is_some())
+    });
+    let compiled = code
+        .sizes
+        .tensors
+        .iter()
+        .map(|tensor| (&tensor.name, tensor.role, tensor.element, tensor.format.is_some()));
+    let symbols = program.symbols.iter().map(|(name, _)| name);
+    match tensors.eq(compiled) && symbols.eq(&code.sizes.symbols) {
+        true => Ok(program),
+        false => Err(other().into()),
+    }
 }

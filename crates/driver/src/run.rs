@@ -5,20 +5,19 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dastac_elements::{Storage, View};
 use dastac_formats::Tensor;
-use dastac_runtime::{Argument, Code, Executable, Instance, Movement, Moves, TensorFacts, stream};
-use dastac_stur::reference::{Dense, Evaluator};
-use dastac_stur::{Role, TensorId};
-use dastac_target::Artifact;
+use dastac_runtime::{Argument, Code, Instance, TensorFacts};
+use dastac_stur::TensorId;
+use dastac_stur::reference::Dense;
 
 use crate::Error;
+use crate::counters::Counters;
 use crate::describe::{self, id};
 use crate::driver::{Built, Laid};
-use crate::trips::Counters;
-use crate::verify::MAX_REFERENCE_CELLS;
+use crate::verify::{Reference, Verification};
 
 /// Facts of every tensor at given sizes; also proves that no index and no expression overflows 64 bits.
 ///
@@ -26,11 +25,6 @@ use crate::verify::MAX_REFERENCE_CELLS;
 /// An overflow that is possible, naming the tensor or the expression; a divisor that is not positive.
 pub fn facts(laid: &Laid, symbols: &[i64]) -> Result<Vec<TensorFacts>, Error> {
     Ok(describe::sizes(laid)?.at(symbols)?)
-}
-
-/// Machine code in this process.
-pub(crate) fn load(artifact: &Artifact) -> Result<Code, Error> {
-    Ok(Code::load(artifact.abi.clone(), &artifact.code.bytes)?)
 }
 
 /// A compiled program with its memory.
@@ -41,37 +35,6 @@ pub struct Runner {
     movement: Option<Duration>,
     /// Code that counts, once it was asked for.
     pub(crate) counters: Option<Counters>,
-}
-
-impl Built {
-    /// Loads the code for runs at any sizes, by any number of threads at once. Dense arrays cannot be packed until
-    /// [`Built::load_movement`] was called.
-    ///
-    /// # Errors
-    /// Code that cannot be loaded.
-    pub fn load(&self) -> Result<Executable, Error> {
-        Ok(Executable::new(describe::program(&self.lowered)?, load(&self.code)?))
-    }
-
-    /// Makes the code that packs and unpacks dense arrays, and adds it to what was loaded; how long that took.
-    ///
-    /// # Errors
-    /// Code that cannot be made or loaded.
-    pub fn load_movement(&self, executable: &Executable) -> Result<Duration, Error> {
-        let start = Instant::now();
-        let (code, functions) = self.movement()?;
-        executable.add_movement(Movement { code: load(&code)?, functions });
-        Ok(start.elapsed())
-    }
-
-    /// The code that moves tensors, and its functions.
-    pub(crate) fn movement(&self) -> Result<(Artifact, Vec<Moves>), Error> {
-        let movement = self.lowered.movement()?;
-        // Copies are bound by memory: LLVM's whole effort would only delay them.
-        let options = &self.options;
-        let code = options.generate(movement.module, &options.plain_code())?.artifact;
-        Ok((code, describe::moves(movement.functions)))
-    }
 }
 
 impl Runner {
@@ -116,8 +79,11 @@ impl Runner {
         self.movement
     }
 
-    /// Makes the code that moves tensors, if it is not there.
-    fn moves(&mut self) -> Result<(), Error> {
+    /// Makes the code that moves tensors between dense arrays and packed buffers, if it is not there.
+    ///
+    /// # Errors
+    /// Code that cannot be made or loaded.
+    pub fn make_movement(&mut self) -> Result<(), Error> {
         let executable = self.instance.executable();
         if executable.movement().is_none() {
             self.movement = Some(self.built.load_movement(executable)?);
@@ -185,7 +151,7 @@ impl Runner {
     ) -> Result<(), Error> {
         let fact = &self.facts()[tensor.0];
         if fact.role == dastac_runtime::Role::Input && fact.format.is_none() {
-            self.moves()?;
+            self.make_movement()?;
         }
         Ok(self.instance.set_input(id(tensor), dense, shape)?)
     }
@@ -205,7 +171,7 @@ impl Runner {
     /// As [`Runner::dense`].
     pub fn unpacked(&mut self, tensor: TensorId) -> Result<Storage, Error> {
         if self.facts()[tensor.0].format.is_none() {
-            self.moves()?;
+            self.make_movement()?;
         }
         Ok(self.instance.unpacked(id(tensor))?)
     }
@@ -215,47 +181,42 @@ impl Runner {
     /// # Errors
     /// As [`Instance::pack`].
     pub fn pack(&mut self, tensor: TensorId, dense: View<'_>) -> Result<Storage, Error> {
-        self.moves()?;
+        self.make_movement()?;
         Ok(self.instance.pack(id(tensor), dense)?)
     }
 
-    /// Draws the inputs that are not among `given` at random on their structure, dynamic ones with
-    /// [`Runner::set_density`]: dense while the box is small (and returned, for [`Runner::verify`]), else directly in
-    /// packed form.
+    /// Draws the inputs that are not among `given` at random: [`Reference::draw_inputs`].
     ///
     /// # Errors
-    /// Not enough memory.
+    /// As [`Reference::draw_inputs`].
     pub fn random_inputs(
         &mut self,
         seed: u64,
         given: &BTreeMap<TensorId, Dense>,
     ) -> Result<BTreeMap<TensorId, Dense>, Error> {
-        let mut drawn = BTreeMap::new();
-        let program = self.built.program().clone();
-        for tensor in program.tensor_ids() {
-            if program.tensor(tensor).role != Role::Input || given.contains_key(&tensor) {
-                continue;
-            }
-            let mut rng = stream(seed, id(tensor));
-            let small = self.facts()[tensor.0].cells() <= MAX_REFERENCE_CELLS;
-            if self.bound(tensor).is_some() || !small {
-                self.instance.draw(id(tensor), &mut rng)?;
-                continue;
-            }
-            let dense = self.evaluator(&program)?.random_input(tensor, &mut rng);
-            let dense = dense.map_err(|error| Error::Reference(error.to_string()))?;
-            let dense = dense.resized(&self.shape(tensor)?);
-            self.set_input(tensor, &dense.data, &dense.shape)?;
-            drawn.insert(tensor, dense);
+        if Reference::of(self.built.program()).draws_arrays(&self.instance, given) {
+            self.make_movement()?;
         }
-        Ok(drawn)
+        Reference::of(self.built.program()).draw_inputs(&mut self.instance, seed, given)
     }
 
-    pub(crate) fn evaluator<'a>(
-        &self,
-        program: &'a dastac_stur::Program,
-    ) -> Result<Evaluator<'a>, Error> {
-        Evaluator::new(program, self.symbols()).map_err(|error| Error::Reference(error.to_string()))
+    /// Why the reference evaluator should not be run at this size, if so.
+    ///
+    /// # Errors
+    /// A program that cannot be evaluated at these sizes.
+    pub fn reference_limit(&self) -> Result<Option<String>, Error> {
+        Reference::of(self.built.program()).limit(&self.instance)
+    }
+
+    /// Compares all computed tensors with the reference evaluator on the given inputs: [`Reference::compare`].
+    ///
+    /// # Errors
+    /// As [`Reference::compare`].
+    pub fn verify(&mut self, inputs: &BTreeMap<TensorId, Dense>) -> Result<Verification, Error> {
+        if Reference::of(self.built.program()).compares_arrays() {
+            self.make_movement()?;
+        }
+        Reference::of(self.built.program()).compare(&self.instance, inputs)
     }
 
     /// Runs the rules of preprocess blocks, if there are any; how long that took.
@@ -289,11 +250,6 @@ impl Runner {
     /// As [`Instance::result`].
     pub fn result_entries(&self, tensor: TensorId) -> Result<Tensor, Error> {
         Ok(self.instance.result_entries(id(tensor))?)
-    }
-
-    /// What elements of a computed tensor are that nothing is added up for.
-    pub(crate) fn zero(&self, tensor: TensorId) -> f64 {
-        self.instance.zero(id(tensor))
     }
 
     /// The values of a computed tensor: of its packed buffer, or those that are stored of one with `:F`.

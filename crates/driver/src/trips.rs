@@ -37,15 +37,14 @@
 use std::collections::BTreeSet;
 
 use dastac_iterate::{Over, Walk};
-use dastac_runtime::{Argument, Code};
+use dastac_runtime::Argument;
 use dastac_sched::Walked;
-use dastac_sched::trips::{Counting, Loop, LoopOver};
+use dastac_sched::trips::{Loop, LoopOver};
 use dastac_stur::TensorId;
-use dastac_target::CodeOptions;
 
 use crate::Error;
-use crate::driver::Built;
-use crate::run::{Runner, load};
+use crate::counters::Counters;
+use crate::run::Runner;
 
 /// The loops of one function of a computation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,22 +127,6 @@ pub struct StoredBound {
     pub times: u128,
     /// `nnz`.
     pub elements: u128,
-}
-
-/// Code that counts.
-pub(crate) struct Counters {
-    counting: Counting,
-    code: Code,
-}
-
-impl Counters {
-    fn new(built: &Built) -> Result<Counters, Error> {
-        let counting = built.lowered.counting()?;
-        let options = &built.options;
-        let code = CodeOptions { parallel: false, untiled: true, ..options.code() };
-        let code = load(&options.generate(counting.module.clone(), &code)?.artifact)?;
-        Ok(Counters { counting, code })
-    }
 }
 
 impl Runner {

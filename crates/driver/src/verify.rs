@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use dastac_formats::Tensor;
-use dastac_iterate::Structure;
-use dastac_runtime::{TensorFacts, unflatten};
+use dastac_runtime::program::Structure;
+use dastac_runtime::{Instance, TensorFacts, stream, unflatten};
+use dastac_stur::Program;
 use dastac_stur::program::{Element, Role, TensorId};
-use dastac_stur::reference::Dense;
+use dastac_stur::reference::{Dense, Evaluator};
 
 use crate::Error;
-use crate::run::Runner;
+use crate::describe::id;
 
 /// The reference evaluator is refused when the dense boxes of all tensors together hold more elements. Up to this size
 /// random inputs are drawn dense, as it needs them; beyond, directly in packed form.
@@ -18,78 +19,162 @@ pub const MAX_REFERENCE_CELLS: u128 = 1 << 22;
 /// The reference evaluator is refused beyond this many iterations.
 pub const MAX_REFERENCE_COST: u128 = 1 << 28;
 
-impl Runner {
+/// A program as the reference evaluator reads it, beside compiled code of the same program.
+#[derive(Clone, Copy, Debug)]
+pub struct Reference<'a> {
+    program: &'a Program,
+}
+
+impl<'a> Reference<'a> {
+    /// Of a program; instances that it is asked about are ones of its compiled code.
+    pub fn of(program: &'a Program) -> Reference<'a> {
+        Reference { program }
+    }
+
+    fn evaluator(&self, instance: &Instance<'_>) -> Result<Evaluator<'a>, Error> {
+        Evaluator::new(self.program, instance.symbols()).map_err(failed)
+    }
+
     /// Why the reference evaluator should not be run at this size, if so.
-    pub fn reference_limit(&self) -> Result<Option<String>, Error> {
-        let program = self.built().lowered.program();
-        let cells: u128 = self.facts().iter().map(TensorFacts::cells).sum();
+    ///
+    /// # Errors
+    /// A program that cannot be evaluated at these sizes.
+    pub fn limit(&self, instance: &Instance<'_>) -> Result<Option<String>, Error> {
+        let cells: u128 = instance.facts().iter().map(TensorFacts::cells).sum();
         if cells > MAX_REFERENCE_CELLS {
             return Ok(Some(format!(
                 "the dense boxes hold {cells} elements, its limit is {MAX_REFERENCE_CELLS}"
             )));
         }
-        let cost = self.evaluator(program)?.cost();
+        let cost = self.evaluator(instance)?.cost();
         Ok((cost > MAX_REFERENCE_COST)
             .then(|| format!("it would take {cost} iterations, its limit is {MAX_REFERENCE_COST}")))
     }
 
+    /// Whether an input is drawn as a dense array, on its structure, rather than directly in packed form.
+    fn draws_array(&self, instance: &Instance<'_>, tensor: TensorId) -> bool {
+        let fact = &instance.facts()[tensor.0];
+        fact.format.is_none() && fact.cells() <= MAX_REFERENCE_CELLS
+    }
+
+    /// The inputs that are not among `given`.
+    fn drawn(&self, given: &BTreeMap<TensorId, Dense>) -> impl Iterator<Item = TensorId> {
+        let inputs = |id: &TensorId| self.program.tensor(*id).role == Role::Input;
+        self.program.tensor_ids().filter(inputs).filter(|id| !given.contains_key(id))
+    }
+
+    /// Whether [`Reference::draw_inputs`] needs the code that packs dense arrays.
+    pub fn draws_arrays(&self, instance: &Instance<'_>, given: &BTreeMap<TensorId, Dense>) -> bool {
+        self.drawn(given).any(|id| self.draws_array(instance, id))
+    }
+
+    /// Draws the inputs that are not among `given` at random on their structure, those with `:F` with the instance's
+    /// density: dense while the box is small (and returned, for [`Reference::compare`]), else directly in packed form.
+    ///
+    /// # Errors
+    /// Not enough memory; code for moving tensors that is not there.
+    pub fn draw_inputs(
+        &self,
+        instance: &mut Instance<'_>,
+        seed: u64,
+        given: &BTreeMap<TensorId, Dense>,
+    ) -> Result<BTreeMap<TensorId, Dense>, Error> {
+        let mut drawn = BTreeMap::new();
+        for tensor in self.drawn(given) {
+            let mut rng = stream(seed, id(tensor));
+            if !self.draws_array(instance, tensor) {
+                instance.draw(id(tensor), &mut rng)?;
+                continue;
+            }
+            let dense = self.evaluator(instance)?.random_input(tensor, &mut rng).map_err(failed)?;
+            let dense = dense.resized(&instance.shape(id(tensor))?);
+            instance.set_input(id(tensor), &dense.data, &dense.shape)?;
+            drawn.insert(tensor, dense);
+        }
+        Ok(drawn)
+    }
+
+    /// Whether [`Reference::compare`] needs the code that unpacks dense arrays.
+    pub fn compares_arrays(&self) -> bool {
+        let packed = |id| {
+            let tensor = self.program.tensor(id);
+            tensor.role != Role::Input && tensor.format.is_none()
+        };
+        self.program.tensor_ids().any(packed)
+    }
+
     /// Compares all computed tensors with the reference evaluator on the given inputs (all that are not bound): the
     /// largest error, relative to `max(1, |reference|)`, with where it is.
-    pub fn verify(&mut self, inputs: &BTreeMap<TensorId, Dense>) -> Result<Verification, Error> {
-        let program = self.built().lowered.program().clone();
-        let evaluator = self.evaluator(&program)?;
-        let arrays = inputs.iter().filter(|(id, _)| self.bound(**id).is_none());
-        let mut inputs: BTreeMap<TensorId, Dense> =
-            arrays.map(|(id, dense)| (*id, dense.resized(evaluator.shape(*id)))).collect();
-        let mut stored = BTreeMap::new();
-        for id in program.tensor_ids() {
-            let Some(bound) = self.bound(id) else { continue };
-            let (dense, pattern) = scattered(bound, evaluator.shape(id), 0.0);
-            inputs.insert(id, dense);
-            stored.insert(id, pattern);
-        }
-        let expected = evaluator
-            .run_patterns(&inputs, &stored)
-            .map_err(|error| Error::Reference(error.to_string()))?;
-        let tolerances = tolerances(&program);
-        let tolerance = Verification::TOLERANCE;
-        let mut worst = Verification { max_error: 0.0, tolerance, at: None, stored: None };
-        for id in program.tensor_ids().filter(|id| program.tensor(*id).role != Role::Input) {
-            let shape = self.shape(id)?;
-            let Some((reference, pattern)) = expected.get(&id) else { continue };
-            if program.tensor(id).format.is_some()
-                && let Some(other) = self.other_pattern(id, pattern)?
+    ///
+    /// # Errors
+    /// A program that cannot be evaluated; not enough memory; code for moving tensors that is not there.
+    pub fn compare(
+        &self,
+        instance: &Instance<'_>,
+        inputs: &BTreeMap<TensorId, Dense>,
+    ) -> Result<Verification, Error> {
+        let program = self.program;
+        let expected = self.expected(instance, inputs)?;
+        let tolerances = tolerances(program);
+        let mut worst = Verification::exact();
+        for tensor in program.tensor_ids().filter(|id| program.tensor(*id).role != Role::Input) {
+            let Some((reference, pattern)) = expected.get(&tensor) else { continue };
+            if program.tensor(tensor).format.is_some()
+                && let Some(other) = self.other_pattern(instance, tensor, pattern)?
             {
                 worst = Verification { max_error: f64::INFINITY, stored: Some(other), ..worst };
             }
-            // A box may be larger than needed, on either side; only zeros are outside of the other.
-            let resized = reference.resized(&shape);
-            if resized.nonzeros() != reference.nonzeros() {
-                let tensor = program.tensor(id).name.clone();
-                let expected = reference.shape.clone();
-                return Err(dastac_runtime::Error::Shape { tensor, expected, found: shape }.into());
-            }
-            let reference = resized;
-            let tolerance = tolerances.get(&id).copied().unwrap_or(Verification::TOLERANCE);
-            let computed = self.dense(id)?;
-            for (position, (found, wanted)) in computed.iter().zip(&reference.data).enumerate() {
-                let same = found == wanted || (found.is_nan() && wanted.is_nan());
-                let error = if same { 0.0 } else { (found - wanted).abs() / wanted.abs().max(1.0) };
-                // NaN on one side only must not pass as small.
-                let error = if error.is_nan() { f64::INFINITY } else { error };
-                if error / tolerance > worst.max_error / worst.tolerance {
-                    worst = Verification {
-                        max_error: error,
-                        tolerance,
-                        stored: worst.stored,
-                        at: Some((
-                            program.tensor(id).name.clone(),
-                            unflatten(position, &shape),
-                            *wanted,
-                            *found,
-                        )),
-                    };
-                }
+            let tolerance = tolerances.get(&tensor).copied().unwrap_or(Verification::TOLERANCE);
+            worst.take(self.difference(instance, tensor, reference, tolerance)?);
+        }
+        Ok(worst)
+    }
+
+    /// What the evaluator computes, with the elements that are stored of results with `:F`.
+    fn expected(
+        &self,
+        instance: &Instance<'_>,
+        inputs: &BTreeMap<TensorId, Dense>,
+    ) -> Result<BTreeMap<TensorId, (Dense, Vec<bool>)>, Error> {
+        let evaluator = self.evaluator(instance)?;
+        let arrays = inputs.iter().filter(|(tensor, _)| instance.bound(id(**tensor)).is_none());
+        let mut inputs: BTreeMap<TensorId, Dense> =
+            arrays.map(|(id, dense)| (*id, dense.resized(evaluator.shape(*id)))).collect();
+        let mut stored = BTreeMap::new();
+        for tensor in self.program.tensor_ids() {
+            let Some(bound) = instance.bound(id(tensor)) else { continue };
+            let (dense, pattern) = scattered(bound, evaluator.shape(tensor), 0.0);
+            inputs.insert(tensor, dense);
+            stored.insert(tensor, pattern);
+        }
+        evaluator.run_patterns(&inputs, &stored).map_err(failed)
+    }
+
+    /// The largest error of a computed tensor.
+    fn difference(
+        &self,
+        instance: &Instance<'_>,
+        tensor: TensorId,
+        reference: &Dense,
+        tolerance: f64,
+    ) -> Result<Verification, Error> {
+        let (shape, name) = (instance.shape(id(tensor))?, &self.program.tensor(tensor).name);
+        // A box may be larger than needed, on either side; only zeros are outside of the other.
+        let resized = reference.resized(&shape);
+        if resized.nonzeros() != reference.nonzeros() {
+            let (tensor, expected) = (name.clone(), reference.shape.clone());
+            return Err(dastac_runtime::Error::Shape { tensor, expected, found: shape }.into());
+        }
+        let computed = instance.dense(id(tensor))?;
+        let mut worst = Verification { tolerance, ..Verification::exact() };
+        for (position, (found, wanted)) in computed.iter().zip(&resized.data).enumerate() {
+            let same = found == wanted || (found.is_nan() && wanted.is_nan());
+            let error = if same { 0.0 } else { (found - wanted).abs() / wanted.abs().max(1.0) };
+            // NaN on one side only must not pass as small.
+            let error = if error.is_nan() { f64::INFINITY } else { error };
+            if error > worst.max_error {
+                worst.max_error = error;
+                worst.at = Some((name.clone(), unflatten(position, &shape), *wanted, *found));
             }
         }
         Ok(worst)
@@ -98,31 +183,37 @@ impl Runner {
     /// The first element of a result with `:F` that is stored and should not be, or the other way round.
     fn other_pattern(
         &self,
+        instance: &Instance<'_>,
         tensor: TensorId,
         expected: &[bool],
     ) -> Result<Option<(String, Vec<usize>, bool)>, Error> {
-        let (shape, zero) = (self.shape(tensor)?, self.zero(tensor));
-        let (values, stored) = scattered(&self.result(tensor)?, &shape, zero);
-        let spare = self.may_spare(tensor);
+        let (shape, zero) = (instance.shape(id(tensor))?, instance.zero(id(tensor)));
+        let (values, stored) = scattered(&instance.result(id(tensor))?, &shape, zero);
+        let spare = self.may_spare(instance, tensor);
         let differs = (0..stored.len()).find(|at| match (stored[*at], expected[*at]) {
             (true, false) => !spare || values.data[*at] != zero,
             (found, wanted) => found != wanted,
         });
-        let name = &self.facts()[tensor.0].name;
+        let name = &self.program.tensor(tensor).name;
         Ok(differs.map(|at| (name.clone(), unflatten(at, &shape), stored[at])))
     }
 
     /// Whether zeros may be stored where no product has a point: a result with the pattern of an operand has all of it,
     /// also where sums are over nothing; and what is computed from such a one.
-    fn may_spare(&self, tensor: TensorId) -> bool {
-        let kernel = &self.built().lowered.kernel;
-        let program = self.built().lowered.program();
-        let Some(rule) = program.tensor(tensor).rule() else { return false };
-        let own = kernel.results.iter().find(|one| one.tensor == tensor);
-        let mut reads = program.rules[rule.0].products.iter().flat_map(|product| &product.accesses);
-        matches!(own.map(|one| &one.structure), Some(Structure::Copied { .. }))
-            || reads.any(|access| self.may_spare(access.tensor))
+    fn may_spare(&self, instance: &Instance<'_>, tensor: TensorId) -> bool {
+        let Some(rule) = self.program.tensor(tensor).rule() else { return false };
+        let results = &instance.executable().program().results;
+        let own = results.iter().find(|one| one.tensor == id(tensor));
+        let products = &self.program.rules[rule.0].products;
+        let mut reads = products.iter().flat_map(|product| &product.accesses);
+        own.is_some_and(|one| one.structure == Structure::Copied)
+            || reads.any(|access| self.may_spare(instance, access.tensor))
     }
+}
+
+/// Why the evaluator stopped.
+fn failed(error: impl ToString) -> Error {
+    Error::Reference(error.to_string())
 }
 
 /// A tensor as an array of the given shape, and which of its elements are stored: those of blocks all are. The others
@@ -143,7 +234,7 @@ fn scattered(tensor: &Tensor, shape: &[usize], zero: f64) -> (Dense, Vec<bool>) 
 }
 
 /// The errors of computed tensors that are rounding: of their own elements, and of those that they are computed from.
-pub(crate) fn tolerances(program: &dastac_stur::Program) -> BTreeMap<TensorId, f64> {
+pub(crate) fn tolerances(program: &Program) -> BTreeMap<TensorId, f64> {
     let mut tolerances = BTreeMap::new();
     for rule in &program.rules {
         let own = match program.tensor(rule.head).element {
@@ -178,6 +269,19 @@ impl Verification {
     pub const TOLERANCE: f64 = 1e-9;
     /// Errors up to this are rounding to 32 bits.
     pub const TOLERANCE_F32: f64 = 1e-4;
+
+    /// No difference at all.
+    fn exact() -> Verification {
+        Verification { max_error: 0.0, tolerance: Verification::TOLERANCE, at: None, stored: None }
+    }
+
+    /// Takes over the error of another tensor if it is larger beside its tolerance.
+    fn take(&mut self, other: Verification) {
+        if other.max_error / other.tolerance > self.max_error / self.tolerance {
+            let stored = self.stored.take();
+            *self = Verification { stored, ..other };
+        }
+    }
 
     /// Whether the results agree.
     pub fn agrees(&self) -> bool {

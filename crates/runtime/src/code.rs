@@ -6,6 +6,7 @@ use std::path::Path;
 
 use dastac_loops::abi::{Abi, Signature};
 use dastac_loops::{Buffer, Mode};
+use dastac_target::{Artifact, CodeKind, Library as Needed};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
 use crate::argument::Argument;
@@ -13,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::load_error::LoadError;
 use crate::loader::Image;
 use crate::openmp;
+use crate::processor;
 
 /// The packed entry of a function: the values of the symbols, then the addresses of the buffers.
 type Entry = unsafe extern "C" fn(*const i64, *const *mut c_void);
@@ -56,14 +58,23 @@ impl From<usize> for Threads {
 }
 
 impl Code {
-    /// Loads an object whose functions are those of `abi`, and OpenMP's library if the code calls it. The object is
-    /// trusted to be what a compiler made for this interface and this processor, as a library is by those who link it.
+    /// Loads generated code, and the libraries that it calls. The code is trusted to be what a compiler made for its
+    /// interface, as a library is by those who link it.
     ///
     /// # Errors
-    /// An object that is damaged, for another kind of processor, or without one of the functions; a library that is not
-    /// there.
-    pub fn load(abi: Abi, object: &[u8]) -> Result<Code> {
-        let image = Image::load(object)?;
+    /// Code for another machine, or in a form that cannot be loaded; an object that is damaged or lacks one of the
+    /// functions; a library that is not there.
+    pub fn load(artifact: &Artifact) -> Result<Code> {
+        let Artifact { target, code, abi, requires, .. } = artifact;
+        if code.kind != CodeKind::Object {
+            return Err(Error::NotLoadable { target: target.clone() });
+        }
+        processor::check(requires)?;
+        let parallel = artifact.needs(Needed::OpenMp);
+        if parallel {
+            openmp::load()?;
+        }
+        let image = Image::load(&code.bytes)?;
         let mut entries = BTreeMap::new();
         for function in &abi.functions {
             let symbol = abi.entry(&function.name);
@@ -73,8 +84,8 @@ impl Code {
             let entry = unsafe { std::mem::transmute::<*mut c_void, Entry>(address.as_ptr()) };
             entries.insert(function.name.clone(), entry);
         }
-        let parallel = image.uses_openmp();
-        Ok(Code { abi, entries, parallel, _holder: Holder::Object { _image: image } })
+        let holder = Holder::Object { _image: image };
+        Ok(Code { abi: abi.clone(), entries, parallel, _holder: holder })
     }
 
     /// Loads a shared library whose functions are those of `abi`, trusted as in [`Code::load`]; its initialisers run.

@@ -112,13 +112,22 @@ pub enum Error {
     /// A file that is no compiled program of this version.
     #[error("not a compiled program that can be run: {0}")]
     File(String),
-    /// Code for another processor.
-    #[error("the program was compiled for a processor with {needed}; this one is {here}")]
-    Processor {
-        /// What it needs.
+    /// Code for another architecture.
+    #[error("the code is for {needed} processors, and this machine has one of {here}")]
+    Architecture {
+        /// The architecture that it is for.
         needed: String,
-        /// What there is.
-        here: String,
+        /// This machine's.
+        here: &'static str,
+    },
+    /// Code that uses features which this machine's processor lacks.
+    #[error("the code uses features that this processor lacks: {0}")]
+    Features(String),
+    /// Code in a form that cannot be loaded.
+    #[error("code for the target `{target}` is text for another compiler: it cannot be loaded")]
+    NotLoadable {
+        /// The target that it was generated for.
+        target: String,
     },
     /// A symbol has no value.
     #[error("symbol `{0}` has no value")]

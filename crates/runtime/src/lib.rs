@@ -26,7 +26,7 @@ mod loader;
 mod memory;
 pub mod openmp;
 pub mod package;
-pub mod processor;
+mod processor;
 pub mod program;
 pub mod random;
 

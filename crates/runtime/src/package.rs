@@ -1,60 +1,61 @@
 //! Programs as files: what `dastac build` writes and any process with this crate can run.
 //!
 //! A file begins with a magic number and the version, then come the length of a description and the description as
-//! JSON, which says how long the parts behind it are: the code of the computation, and the code that moves tensors. All
-//! numbers have 64 bits, lowest byte first. The last eight bytes are a checksum of all others: it tells damage, not
-//! malice. Running a file runs its code, so it must be trusted as any other executable is.
+//! JSON, then the bytes of the code: of the computation, and of what moves tensors. All numbers have 64 bits, lowest
+//! byte first. The last eight bytes are a checksum of all others: it tells damage, not malice. Running a file runs its
+//! code, so it must be trusted as any other executable is.
 
 use std::sync::Arc;
 
-use dastac_loops::abi::Abi;
+use dastac_target::Artifact;
 use serde::{Deserialize, Serialize};
 
 use crate::code::Code;
 use crate::error::{Error, Result};
 use crate::executable::{Executable, Movement, Moves};
-use crate::processor::Processor;
 use crate::program::Program;
 
 /// What a file begins with.
 const MAGIC: &[u8; 8] = b"dastac\0\n";
 
 /// The version of files that this crate writes, and the only one that it reads.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 
 /// A program with its code, not loaded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Package {
     /// What the code must be given.
     pub program: Program,
-    /// The processor that the code is for.
-    pub processor: Processor,
+    /// What it was compiled from.
+    pub origin: Origin,
     /// The code of the computation.
-    pub kernel: Object,
+    pub kernel: Artifact,
     /// The code that moves tensors between dense arrays and packed buffers.
-    pub movement: Object,
+    pub movement: Artifact,
     /// Its functions, by tensor.
     pub moves: Vec<Moves>,
 }
 
-/// Code with its interface.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Object {
-    /// The functions, and what they take.
-    pub abi: Abi,
-    /// A relocatable ELF object.
-    pub code: Vec<u8>,
+/// What a program was compiled from. The run time passes it on: whoever has the compiler may evaluate it otherwise.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The program's text.
+    pub text: String,
+    /// The `schedule:` line that held, wherever it stood.
+    pub schedule: Option<String>,
 }
 
 /// The part of a file that is text.
 #[derive(Serialize, Deserialize)]
 struct Description {
     program: Program,
-    processor: Processor,
-    kernel: Abi,
-    movement: Abi,
+    origin: Origin,
+    kernel: Artifact,
+    movement: Artifact,
     moves: Vec<Moves>,
+    /// Bytes of the code of the computation.
     kernel_bytes: u64,
+    /// Bytes of the code that moves tensors.
     movement_bytes: u64,
 }
 
@@ -64,10 +65,8 @@ impl Package {
     /// # Errors
     /// A processor that lacks what the code uses; code that cannot be loaded.
     pub fn load(self) -> Result<Arc<Executable>> {
-        self.processor.check()?;
-        let kernel = Code::load(self.kernel.abi, &self.kernel.code)?;
-        let executable = Executable::new(self.program, kernel);
-        let code = Code::load(self.movement.abi, &self.movement.code)?;
+        let executable = Executable::new(self.program, Code::load(&self.kernel)?);
+        let code = Code::load(&self.movement)?;
         executable.add_movement(Movement { code, functions: self.moves });
         Ok(Arc::new(executable))
     }
@@ -77,26 +76,14 @@ impl Package {
     /// # Errors
     /// None that a package causes which the compiler made.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        let Package { program, processor, kernel, movement, moves } = self.clone();
-        let description = Description {
-            program,
-            processor,
-            kernel: kernel.abi,
-            movement: movement.abi,
-            moves,
-            kernel_bytes: kernel.code.len() as u64,
-            movement_bytes: movement.code.len() as u64,
-        };
+        let Package { program, origin, kernel, movement, moves } = self.clone();
+        let (kernel_code, movement_code) = (&self.kernel.code.bytes, &self.movement.code.bytes);
+        let (kernel_bytes, movement_bytes) = (kernel_code.len() as u64, movement_code.len() as u64);
+        let description =
+            Description { program, origin, kernel, movement, moves, kernel_bytes, movement_bytes };
         let text = serde_json::to_vec(&description)
             .map_err(|error| Error::File(format!("it cannot be described: {error}")))?;
-        let mut bytes = MAGIC.to_vec();
-        bytes.extend(VERSION.to_le_bytes());
-        bytes.extend((text.len() as u64).to_le_bytes());
-        bytes.extend(text);
-        bytes.extend(kernel.code);
-        bytes.extend(movement.code);
-        bytes.extend(checksum(&bytes).to_le_bytes());
-        Ok(bytes)
+        Ok(file(&text, kernel_code, movement_code))
     }
 
     /// Whether bytes begin as a file of a program does.
@@ -110,11 +97,11 @@ impl Package {
     /// A file that is none, of another version, or damaged.
     pub fn from_bytes(bytes: &[u8]) -> Result<Package> {
         let damaged = || Error::File("it is damaged".into());
-        let (head, sum) = bytes.split_last_chunk::<8>().ok_or_else(damaged)?;
-        let mut rest = head;
-        if take(&mut rest, MAGIC.len() as u64) != Some(MAGIC) {
+        if !Package::is_package(bytes) {
             return Err(Error::File("it is no compiled program".into()));
         }
+        let (head, sum) = bytes.split_last_chunk::<8>().ok_or_else(damaged)?;
+        let mut rest = head.get(MAGIC.len()..).ok_or_else(damaged)?;
         match number(&mut rest) {
             Some(VERSION) => {}
             Some(version) => {
@@ -130,16 +117,27 @@ impl Package {
         let text = take(&mut rest, length).ok_or_else(damaged)?;
         let description: Description = serde_json::from_slice(text)
             .map_err(|error| Error::File(format!("its description: {error}")))?;
-        let Description { program, processor, kernel, movement, moves, .. } = description;
-        let code = take(&mut rest, description.kernel_bytes).ok_or_else(damaged)?.to_vec();
-        let kernel = Object { abi: kernel, code };
-        let code = take(&mut rest, description.movement_bytes).ok_or_else(damaged)?.to_vec();
-        let movement = Object { abi: movement, code };
-        if moves.len() != program.sizes.tensors.len() {
+        let Description { program, origin, mut kernel, mut movement, moves, .. } = description;
+        kernel.code.bytes = take(&mut rest, description.kernel_bytes).ok_or_else(damaged)?.into();
+        movement.code.bytes =
+            take(&mut rest, description.movement_bytes).ok_or_else(damaged)?.into();
+        if !rest.is_empty() || moves.len() != program.sizes.tensors.len() {
             return Err(damaged());
         }
-        Ok(Package { program, processor, kernel, movement, moves })
+        Ok(Package { program, origin, kernel, movement, moves })
     }
+}
+
+/// The contents of a file with these parts.
+fn file(description: &[u8], kernel: &[u8], movement: &[u8]) -> Vec<u8> {
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend(VERSION.to_le_bytes());
+    bytes.extend((description.len() as u64).to_le_bytes());
+    bytes.extend(description);
+    bytes.extend(kernel);
+    bytes.extend(movement);
+    bytes.extend(checksum(&bytes).to_le_bytes());
+    bytes
 }
 
 /// Takes bytes from the front, if there are as many.

@@ -1,17 +1,8 @@
-//! What code needs of a processor.
+//! Whether this machine's processor is what code needs.
 
-use serde::{Deserialize, Serialize};
+use dastac_target::Requirements;
 
 use crate::error::{Error, Result};
-
-/// The processor that code is for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Processor {
-    /// Its architecture, in Rust's words: `x86_64`.
-    pub architecture: String,
-    /// Features beyond those that each processor of the architecture has, in LLVM's words: `avx2`.
-    pub features: Vec<String>,
-}
 
 /// Makes a function that says whether this processor has a feature; nothing for one that code is not generated for.
 macro_rules! features {
@@ -62,26 +53,21 @@ fn has(_: &str) -> Option<bool> {
     None
 }
 
-impl Processor {
-    /// Fails where this machine is not such a processor. Features that only a system's kernel uses are not looked at.
-    ///
-    /// # Errors
-    /// Another architecture; features that this processor lacks.
-    pub fn check(&self) -> Result<()> {
-        let here = std::env::consts::ARCH;
-        if self.architecture != here {
-            let needed = self.architecture.clone();
-            return Err(Error::Processor { needed, here: here.to_owned() });
-        }
-        let missing = self.features.iter().filter(|feature| has(feature) == Some(false));
-        let missing: Vec<&str> = missing.map(String::as_str).collect();
-        match missing.is_empty() {
-            true => Ok(()),
-            false => {
-                let needed = missing.join(", ");
-                Err(Error::Processor { needed, here: format!("{here} without it") })
-            }
-        }
+/// Fails where this machine lacks what code needs. Features that only a system's kernel uses are not looked at.
+///
+/// # Errors
+/// Another architecture; features that this processor lacks.
+pub(crate) fn check(requires: &Requirements) -> Result<()> {
+    let here = std::env::consts::ARCH;
+    if requires.architecture != here {
+        let needed = requires.architecture.clone();
+        return Err(Error::Architecture { needed, here });
+    }
+    let missing = requires.features.iter().filter(|feature| has(feature) == Some(false));
+    let missing: Vec<&str> = missing.map(String::as_str).collect();
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(Error::Features(missing.join(", "))),
     }
 }
 
@@ -91,11 +77,29 @@ mod tests {
 
     #[test]
     fn another_machine_is_refused() {
-        let own = std::env::consts::ARCH.to_owned();
-        assert!(Processor { architecture: own.clone(), features: vec![] }.check().is_ok());
-        let unknown = vec!["cldemote".to_owned()];
-        assert!(Processor { architecture: own, features: unknown }.check().is_ok());
-        let other = Processor { architecture: "riscv32".into(), features: vec![] };
-        assert!(matches!(other.check(), Err(Error::Processor { .. })));
+        let of = |architecture: &str, features: &[&str]| Requirements {
+            architecture: architecture.to_owned(),
+            features: features.iter().map(|feature| (*feature).to_owned()).collect(),
+        };
+        let own = std::env::consts::ARCH;
+        assert!(check(&of(own, &[])).is_ok());
+        assert!(check(&of(own, &["cldemote"])).is_ok(), "a feature that code is not generated for");
+        assert!(matches!(check(&of("riscv32", &[])), Err(Error::Architecture { .. })));
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn a_missing_feature_is_named() {
+        let requires = Requirements {
+            architecture: std::env::consts::ARCH.to_owned(),
+            features: ["avx512fp16", "sse3"].map(str::to_owned).into(),
+        };
+        match check(&requires) {
+            Ok(()) => assert_eq!(has("avx512fp16"), Some(true)),
+            Err(error) => {
+                let text = "the code uses features that this processor lacks: avx512fp16";
+                assert_eq!(error.to_string(), text);
+            }
+        }
     }
 }

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use dastac_loops::abi::Abi;
+use serde::{Deserialize, Serialize};
 
 /// Code with all that a caller or a loader must know.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Artifact {
     /// The name of the target that it was generated for.
     pub target: String,
@@ -15,21 +16,24 @@ pub struct Artifact {
     pub abi: Abi,
     /// Libraries that the code calls and that must be loaded first.
     pub libraries: Vec<Library>,
-    /// Features that the code may use beyond those that each machine of its kind has, in the code generator's words.
-    pub features: Vec<String>,
+    /// What the code needs of the machine that runs it.
+    pub requires: Requirements,
 }
 
 /// Code in some form.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Code {
     /// Which form.
     pub kind: CodeKind,
-    /// The contents of the file that it would be.
+    /// The contents of the file that it would be. They are not part of the serialised description: a file keeps them
+    /// as they are, behind it.
+    #[serde(skip)]
     pub bytes: Vec<u8>,
 }
 
 /// The forms that code has; each needs another loader.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum CodeKind {
     /// A relocatable object file for the processor and system of the target.
     Object,
@@ -38,10 +42,20 @@ pub enum CodeKind {
 }
 
 /// A library that generated code may call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Library {
     /// OpenMP's run-time library, with the interface of LLVM's.
     OpenMp,
+}
+
+/// What code needs of the machine that runs it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Requirements {
+    /// The architecture of its processor, in Rust's words: `x86_64`.
+    pub architecture: String,
+    /// Features beyond those that every processor of the architecture has, in the code generator's words: `avx2`.
+    pub features: Vec<String>,
 }
 
 impl Artifact {

@@ -19,7 +19,7 @@ pub mod file;
 pub mod legal;
 mod target;
 
-pub use artifact::{Artifact, Code, CodeKind, Generated, Library};
+pub use artifact::{Artifact, Code, CodeKind, Generated, Library, Requirements};
 pub use dastac_loops::abi::{Abi, Signature};
 pub use error::{Illegal, TargetError};
 pub use target::{CodeOptions, OptLevel, Stage, Target};

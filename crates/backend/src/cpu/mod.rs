@@ -12,8 +12,8 @@ use dastac_loops::passes::{
     CHECKED_REGISTERS, CHECKED_THREADS, REGISTERS, Sequence, THREADS, TILE,
 };
 use dastac_target::{
-    Abi, Artifact, Code, CodeKind, CodeOptions, Generated, Library, Stage, Target, TargetError,
-    legal,
+    Abi, Artifact, Code, CodeKind, CodeOptions, Generated, Library, Requirements, Stage, Target,
+    TargetError, legal,
 };
 
 use self::generate::{Clock, Job, Stop};
@@ -116,7 +116,10 @@ impl Target for CpuTarget {
             code: Code { kind: CodeKind::Object, bytes: object.bytes },
             abi: Abi::of(module, &options.prefix),
             libraries: object.threads.then_some(Library::OpenMp).into_iter().collect(),
-            features: self.processor.features(),
+            requires: Requirements {
+                architecture: std::env::consts::ARCH.to_owned(),
+                features: self.processor.features(),
+            },
         };
         Ok(Generated { artifact, timings: clock.timings })
     }

@@ -17,7 +17,7 @@ use crate::CpuTarget;
 use dastac_loops::passes::{self, Pipeline, Registry};
 use dastac_loops::*;
 use dastac_runtime::{Argument, Code, Threads};
-use dastac_target::{Abi, CodeOptions, Generated, Library, OptLevel, Target, TargetError};
+use dastac_target::{CodeOptions, Generated, Library, OptLevel, Target, TargetError};
 
 /// What tests ask of the target.
 #[derive(Clone, Debug, Default)]
@@ -66,10 +66,6 @@ impl Compiled {
 
     fn object(&self) -> &[u8] {
         &self.generated.artifact.code.bytes
-    }
-
-    fn abi(&self) -> Abi {
-        self.generated.artifact.abi.clone()
     }
 
     fn needs_openmp(&self) -> bool {
@@ -130,7 +126,7 @@ fn jit(module: &Module) -> Code {
 
 /// Loaded into this process.
 fn load(compiled: &Compiled) -> Code {
-    Code::load(compiled.abi(), compiled.object()).unwrap()
+    Code::load(&compiled.generated.artifact).unwrap()
 }
 
 fn compiled(module: &Module, parallel: bool) -> Compiled {

@@ -27,7 +27,7 @@ use dastac_target::Artifact;
 
 use crate::build::BuildOptions;
 use crate::driver::{Laid, Lowered};
-use crate::run::{Runner, load};
+use crate::run::Runner;
 use crate::verify::{Verification, tolerances};
 pub use space::Space;
 
@@ -113,7 +113,8 @@ pub fn tune(
     let program = laid.program();
     let unscheduled = vec![Schedule::default(); program.rules.len()];
     let untiled = BuildOptions { untiled: true, ..target.clone() };
-    let own = runner.exchange(Arc::new(load(&loops(laid, &unscheduled)?.build(untiled)?.code)?));
+    let plain = loops(laid, &unscheduled)?.build(untiled)?;
+    let own = runner.exchange(Arc::new(Code::load(&plain.code)?));
     runner.forget_results();
     runner.execute()?;
     let reference = results(runner, program);
@@ -265,7 +266,7 @@ impl Search<'_> {
         });
         for (schedules, compiled) in all.iter().zip(compiled) {
             self.tried += 1;
-            match compiled.and_then(|artifact| load(&artifact).ok().map(Arc::new)) {
+            match compiled.and_then(|artifact| Code::load(&artifact).ok().map(Arc::new)) {
                 Some(code) => self.candidate(schedules.clone(), code)?,
                 None => self.rejected += 1,
             }

@@ -14,9 +14,7 @@ use super::layout::{ADDRESS, Layout, Slots, is_loaded, is_zero};
 use super::memory::{Pages, Protected};
 use super::symbols;
 use super::x86_64::{self as machine, Place, STUB, Through};
-use crate::error::Error;
 use crate::load_error::LoadError;
-use crate::openmp;
 
 /// Code in this process.
 #[derive(Debug)]
@@ -24,32 +22,21 @@ pub(crate) struct Image {
     pages: Protected,
     /// Where the symbols are that others may see.
     exported: BTreeMap<String, usize>,
-    openmp: bool,
 }
 
 impl Image {
-    /// Loads an object, and OpenMP's library if its code calls that.
-    pub(crate) fn load(object: &[u8]) -> Result<Image, Error> {
-        let elf = Elf::parse(object).map_err(LoadError::from)?;
+    /// Loads an object. The libraries that its code calls are there.
+    pub(crate) fn load(object: &[u8]) -> Result<Image, LoadError> {
+        let elf = Elf::parse(object)?;
         machine::check(&elf)?;
-        let mut undefined = elf.symbols().filter(|symbol| symbol.is_undefined());
-        let openmp = undefined.any(|symbol| symbol.name().is_ok_and(symbols::is_openmp));
-        if openmp {
-            openmp::load()?;
-        }
         let slots = slots(&elf)?;
         let layout = Layout::of(&elf, slots.len())?;
         let pages = Pages::new(layout.end)?;
-        let mut loading = Loading { elf, slots, layout, pages, openmp };
+        let mut loading = Loading { elf, slots, layout, pages };
         loading.copy()?;
         loading.fill_slots()?;
         loading.relocate()?;
-        Ok(loading.finish()?)
-    }
-
-    /// Whether its code calls OpenMP's library.
-    pub(crate) fn uses_openmp(&self) -> bool {
-        self.openmp
+        loading.finish()
     }
 
     /// The address of a symbol.
@@ -110,7 +97,6 @@ struct Loading<'a> {
     slots: Slots,
     layout: Layout,
     pages: Pages,
-    openmp: bool,
 }
 
 impl Loading<'_> {
@@ -201,7 +187,7 @@ impl Loading<'_> {
 
     /// Fixes code and constants, and keeps what others may call.
     fn finish(self) -> Result<Image, LoadError> {
-        let Loading { elf, layout, pages, openmp, .. } = self;
+        let Loading { elf, layout, pages, .. } = self;
         let mut exported = BTreeMap::new();
         for symbol in elf.symbols().filter(|symbol| symbol.is_global()) {
             let SymbolSection::Section(section) = symbol.section() else { continue };
@@ -211,6 +197,6 @@ impl Loading<'_> {
             }
         }
         let pages = pages.protect(layout.code, layout.constants)?;
-        Ok(Image { pages, exported, openmp })
+        Ok(Image { pages, exported })
     }
 }

@@ -12,11 +12,6 @@ use crate::load_error::LoadError;
 /// processors lack.
 const SUPPORT: &[&str] = &["libm.so.6", "libgcc_s.so.1"];
 
-/// Whether a symbol is of the interface of OpenMP's library that LLVM's code calls.
-pub(super) fn is_openmp(name: &str) -> bool {
-    name.starts_with("__kmpc_") || name.starts_with("omp_")
-}
-
 /// The address of another library's symbol; that of a weak one is 0 where no library has it.
 pub(super) fn address(name: &str, weak: bool) -> Result<u64, LoadError> {
     match lookup(name) {

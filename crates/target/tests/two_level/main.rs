@@ -16,8 +16,8 @@ use dastac_loops::machine::{Machine, Memory, Processors};
 use dastac_loops::passes::{Pass, SIMPLIFY, Sequence};
 use dastac_loops::{Element, Module, ParallelLevel, Space};
 use dastac_target::{
-    Abi, Artifact, Code, CodeKind, CodeOptions, Generated, Illegal, Stage, Target, TargetError,
-    legal,
+    Abi, Artifact, Code, CodeKind, CodeOptions, Generated, Illegal, Requirements, Stage, Target,
+    TargetError, legal,
 };
 
 /// The target.
@@ -105,7 +105,7 @@ impl Target for TwoLevel {
             code: Code { kind: CodeKind::Text, bytes: text.into_bytes() },
             abi: Abi::of(module, &options.prefix),
             libraries: Vec::new(),
-            features: Vec::new(),
+            requires: Requirements { architecture: self.name().to_owned(), features: Vec::new() },
         };
         Ok(Generated { artifact, timings: Vec::new() })
     }

@@ -1,0 +1,238 @@
+//! What `dastac run` says: for people, or as one JSON object.
+
+use std::time::Duration;
+
+use dastac::runtime::Instance;
+use dastac::trips::FunctionTrips;
+use dastac::verify::Verification;
+
+use super::failure::Failure;
+use super::json::{Copy, Ordered, Report, Tensor};
+use super::table::{ratio, table};
+use super::verify::Verdict;
+use super::{Result, layout, output, trips};
+
+/// What is known of a run when it is over.
+pub struct Run<'a> {
+    /// The program's file as given.
+    pub file: String,
+    /// What ran.
+    pub instance: &'a Instance<'static>,
+    /// How the code came to be.
+    pub compiled: Compiled,
+    /// How long each repeat took.
+    pub times: &'a [Duration],
+    /// Threads that parallel loops ran on.
+    pub threads: usize,
+    /// How often loops ran, if they were counted.
+    pub trips: Option<Vec<FunctionTrips>>,
+    /// What a comparison with the reference found.
+    pub verdict: &'a Verdict,
+}
+
+/// How code came to be: compiled just now, or loaded.
+pub struct Compiled {
+    /// The `schedule:` line that held, if any.
+    pub schedule: Option<String>,
+    /// How long each stage took, in their order; of code that was compiled before, of loading it.
+    pub stages: Vec<(&'static str, Duration)>,
+    /// Floating-point operations of one run, if they could be counted.
+    pub flops: Option<u128>,
+    /// Whether it was compiled before.
+    pub before: bool,
+}
+
+/// Prints the report.
+pub fn print(run: Run<'_>, json: bool) -> Result<()> {
+    let report = report(&run);
+    let text = match json {
+        true => {
+            let text = serde_json::to_string_pretty(&report);
+            text.map_err(|error| Failure::Defect(error.to_string()))? + "\n"
+        }
+        false => human(&run, &report),
+    };
+    output::stdout(text.as_bytes())
+}
+
+/// A time as an integer.
+pub fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn report(run: &Run<'_>) -> Report {
+    let Compiled { schedule, stages, flops, .. } = &run.compiled;
+    let names = run.instance.executable().program().sizes.symbols.iter().cloned();
+    let (max_error, verify_note) = match run.verdict {
+        Verdict::NotAsked => (None, None),
+        Verdict::TooLarge(note) => (None, Some(note.clone())),
+        // JSON has no infinity, and null means something else.
+        Verdict::Compared(verification) => (Some(verification.max_error.min(f64::MAX)), None),
+    };
+    let stage = |(name, time): &(&str, Duration)| ((*name).to_string(), nanoseconds(*time));
+    Report {
+        file: run.file.clone(),
+        symbols: Ordered(names.zip(run.instance.symbols().iter().copied()).collect()),
+        schedule: schedule.clone(),
+        compile_ns: nanoseconds(stages.iter().map(|(_, time)| *time).sum()),
+        stages_ns: Ordered(stages.iter().map(stage).collect()),
+        run_ns: run.times.iter().map(|time| nanoseconds(*time)).collect(),
+        threads: run.threads,
+        tensors: tensors(run.instance),
+        trips: run.trips.as_deref().map(trips::report),
+        flops: *flops,
+        max_error,
+        verify_note,
+    }
+}
+
+fn tensors(instance: &Instance<'_>) -> Vec<Tensor> {
+    let tensors = instance.facts().iter().map(|fact| Tensor {
+        name: fact.name.clone(),
+        role: role_of(fact.role),
+        shape: fact.shape.clone(),
+        unique: fact.unique,
+        packed_bytes: fact.packed_bytes,
+        dense_bytes: fact.dense_bytes,
+        index: fact.index.clone(),
+        pieces: fact.pieces,
+        format: fact.format.clone(),
+        copies: copies(instance, &fact.name),
+    });
+    tensors.collect()
+}
+
+/// The copies that are read in place of a tensor.
+fn copies(instance: &Instance<'_>, name: &str) -> Vec<Copy> {
+    let tensor = |id: dastac::runtime::TensorId| instance.facts()[id.0].name.clone();
+    let own = instance.conversions().into_iter().filter(|copy| tensor(copy.tensor) == name);
+    own.map(|copy| Copy { rule: tensor(copy.rule), format: copy.to, bytes: copy.bytes }).collect()
+}
+
+/// The report for people.
+fn human(run: &Run<'_>, report: &Report) -> String {
+    let rows = report.tensors.iter().map(|tensor| {
+        vec![
+            tensor.name.clone(),
+            tensor.role.into(),
+            layout::shape(&tensor.shape),
+            tensor.unique.to_string(),
+            dastac::human(tensor.packed_bytes),
+            dastac::human(tensor.dense_bytes),
+            ratio(tensor.dense_bytes, tensor.packed_bytes),
+            tensor.index.clone(),
+        ]
+    });
+    let headings =
+        ["tensor", "role", "shape", ">stored", ">packed", ">dense", ">dense/packed", "position"];
+    let mut text = table(&headings, rows.collect());
+    text += &format!("\n{}", layout::total(run.instance.facts()));
+    for tensor in &report.tensors {
+        for copy in &tensor.copies {
+            let (name, from) = (&tensor.name, tensor.format.as_deref().unwrap_or_default());
+            let bytes = dastac::human(copy.bytes);
+            text += &format!(
+                "`{}` reads `{name}` in {}, a copy of {bytes}: no order of its loops walks it in {from}\n",
+                copy.rule, copy.format
+            );
+        }
+    }
+    let stages: Vec<String> = report
+        .stages_ns
+        .0
+        .iter()
+        .map(|(stage, time)| format!("{stage} {}", duration(*time)))
+        .collect();
+    if let Some(line) = &report.schedule {
+        text += &format!("{line}\n");
+    }
+    let total = duration(report.compile_ns);
+    text += &match run.compiled.before {
+        true => format!("compiled before, loaded in {total}\n"),
+        false => format!("compiled in {total} ({})\n", stages.join(", ")),
+    };
+    text += &timing(report, run.times);
+    text += &judged(run.verdict);
+    if let Some(trips) = &run.trips {
+        text += &format!("\n{}", trips::human(trips));
+    }
+    text
+}
+
+/// What a comparison with the reference found.
+fn judged(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::NotAsked => String::new(),
+        Verdict::TooLarge(note) => format!("not verified: {note}\n"),
+        Verdict::Compared(verification) if verification.agrees() => {
+            let error = match verification.max_error {
+                0.0 => "0".to_string(),
+                error => format!("{error:.1e}"),
+            };
+            format!("agrees with the reference evaluator (largest error {error})\n")
+        }
+        Verdict::Compared(Verification { stored: Some((tensor, index, stored)), .. }) => {
+            let (is, should) = if *stored { ("is", "should not") } else { ("is not", "should") };
+            format!(
+                "DISAGREES with the reference evaluator: {tensor}{index:?} {is} stored, but {should} be\n"
+            )
+        }
+        Verdict::Compared(verification) => match &verification.at {
+            Some((tensor, index, wanted, found)) => format!(
+                "DISAGREES with the reference evaluator: {tensor}{index:?} is {found}, but should be {wanted} (error \
+                {:.1e})\n",
+                verification.max_error
+            ),
+            None => "DISAGREES with the reference evaluator\n".into(),
+        },
+    }
+}
+
+/// How long the computation took.
+fn timing(report: &Report, times: &[Duration]) -> String {
+    let mut sorted = times.to_vec();
+    sorted.sort();
+    let (Some(least), Some(median)) = (sorted.first(), sorted.get(sorted.len() / 2)) else {
+        return String::new();
+    };
+    let threads =
+        format!("{} thread{}", report.threads, if report.threads == 1 { "" } else { "s" });
+    let mut text = format!("ran in {} on {threads}", duration(nanoseconds(*least)));
+    if times.len() > 1 {
+        text += &format!(" (least of {}; median {})", times.len(), duration(nanoseconds(*median)));
+    }
+    if let Some(flops) = report.flops.filter(|flops| *flops > 0 && !least.is_zero()) {
+        // A rate is shown with three digits.
+        #[allow(clippy::cast_precision_loss)]
+        let rate = flops as f64 / least.as_secs_f64() / 1e9;
+        let rate = if rate < 0.1 {
+            format!("{:.1} MFLOP/s", rate * 1e3)
+        } else {
+            format!("{rate:.2} GFLOP/s")
+        };
+        text += &format!(", {flops} floating-point operations, {rate}");
+    }
+    text + "\n"
+}
+
+/// Nanoseconds for people: three digits.
+pub fn duration(nanoseconds: u64) -> String {
+    #[allow(clippy::cast_precision_loss)]
+    let seconds = nanoseconds as f64 / 1e9;
+    let (value, unit) = match nanoseconds {
+        0..=999 => return format!("{nanoseconds} ns"),
+        1_000..=999_999 => (seconds * 1e6, "us"),
+        1_000_000..=999_999_999 => (seconds * 1e3, "ms"),
+        _ => (seconds, "s"),
+    };
+    if value >= 100.0 { format!("{value:.0} {unit}") } else { format!("{value:.1} {unit}") }
+}
+
+/// The word for where values come from.
+fn role_of(role: dastac::runtime::Role) -> &'static str {
+    match role {
+        dastac::runtime::Role::Input => "input",
+        dastac::runtime::Role::Output => "output",
+        dastac::runtime::Role::Intermediate => "intermediate",
+    }
+}
