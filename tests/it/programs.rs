@@ -6,8 +6,12 @@ use std::sync::Arc;
 use dastac::build::BuildOptions;
 use dastac::driver::{Built, compile};
 use dastac::elements::{View, ViewMut};
+use dastac::package::original;
 use dastac::runtime::package::Package;
-use dastac::runtime::{Executable, Instance, TensorId};
+use dastac::runtime::{Code, Executable, Instance, TensorId};
+use dastac::target::CodeKind;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 
 /// A packed triangle times a vector, threads inside of it.
 const TRIANGLE: &str = "symbols: N
@@ -120,12 +124,146 @@ fn programs_are_files() {
         let y = loaded.executable().tensor("y").unwrap();
         assert_eq!(loaded.dense(y).unwrap().len(), loaded.facts()[y.0].cells() as usize);
         assert_eq!(y, TensorId(y.0));
-        // A bit that fell over, and a file that ends too early.
+        // A bit that fell over, and a file that ends too early or goes on.
         for at in [0, 9, 20, bytes.len() / 2, bytes.len() - 1] {
             let mut damaged = bytes.clone();
             damaged[at] ^= 4;
             assert!(Package::from_bytes(&damaged).is_err(), "byte {at}");
             assert!(Package::from_bytes(&bytes[..at]).is_err(), "{at} bytes");
         }
+        assert!(Package::from_bytes(&[&bytes[..], b"x"].concat()).is_err());
     }
+}
+
+/// The error that a file gives.
+fn refused(bytes: &[u8]) -> String {
+    Package::from_bytes(bytes).and_then(Package::load).unwrap_err().to_string()
+}
+
+#[test]
+fn programs_of_other_machines_are_refused() {
+    let package = built(TRIANGLE, false).package().unwrap();
+    let bytes = |change: &dyn Fn(&mut Package)| {
+        let mut changed = package.clone();
+        change(&mut changed);
+        changed.to_bytes().unwrap()
+    };
+    let other = bytes(&|package| package.kernel.requires.architecture = "riscv32".into());
+    let expected = format!(
+        "the code is for riscv32 processors, and this machine has one of {}",
+        std::env::consts::ARCH
+    );
+    assert_eq!(refused(&other), expected);
+    let text = bytes(&|package| package.movement.code.kind = CodeKind::Text);
+    let expected = "code for the target `cpu` is text for another compiler: it cannot be loaded";
+    assert_eq!(refused(&text), expected);
+    // Numbers of the other byte order, in a file and in the object inside of it.
+    let mut swapped = bytes(&|_| {});
+    swapped[8..16].reverse();
+    assert!(refused(&swapped).contains("it has version 144115188075855872"));
+    let big_endian = bytes(&|package| package.kernel.code.bytes[5] = 2);
+    assert!(refused(&big_endian).starts_with("cannot load the code"), "{}", refused(&big_endian));
+    let arm = bytes(&|package| package.kernel.code.bytes[18] = 183);
+    assert_eq!(
+        refused(&arm),
+        "cannot load the code: the code is for Aarch64, not for this machine"
+    );
+}
+
+/// FNV-1a, with which files end.
+fn with_checksum(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes.truncate(bytes.len() - 8);
+    let sum = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    bytes.extend(sum.to_le_bytes());
+    bytes
+}
+
+/// Changes some bytes of a range at random: to others, to digits, or to bytes from elsewhere in it.
+fn mutate(bytes: &mut [u8], rng: &mut ChaCha8Rng) {
+    for _ in 0..rng.random_range(1..4) {
+        let at = rng.random_range(0..bytes.len());
+        match rng.random_range(0..3) {
+            0 => bytes[at] = rng.random(),
+            1 => bytes[at] = rng.random_range(b'0'..=b'9'),
+            _ => {
+                let length = rng.random_range(1..=8.min(bytes.len()));
+                let from = rng.random_range(0..=bytes.len() - length);
+                let to = rng.random_range(0..=bytes.len() - length);
+                bytes.copy_within(from..from + length, to);
+            }
+        }
+    }
+}
+
+/// Damaged descriptions whose checksum is right are refused, or say something about sizes; nothing panics or asks for
+/// memory without end. Their code does not run: it may be for other arguments.
+#[test]
+fn damaged_descriptions_are_refused() {
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
+    let (mut read, mut wrong) = (0, 0);
+    for text in [TRIANGLE, ROWS, SUM] {
+        let whole = built(text, false).package().unwrap().to_bytes().unwrap();
+        let length = u64::from_le_bytes(whole[16..24].try_into().unwrap()) as usize;
+        for _ in 0..1000 {
+            let mut bytes = whole.clone();
+            let from = if rng.random_range(0..20) == 0 { 8 } else { 24 };
+            mutate(&mut bytes[from..24 + length], &mut rng);
+            match Package::from_bytes(&with_checksum(bytes)) {
+                Err(error) => {
+                    wrong += 1;
+                    assert!(error.to_string().starts_with("not a compiled program"), "{error}");
+                }
+                Ok(package) => {
+                    read += 1;
+                    let symbols = vec![3; package.program.sizes.symbols.len()];
+                    drop(package.program.sizes.at(&symbols));
+                    drop(original(&package.program, &package.origin));
+                }
+            }
+        }
+    }
+    assert!(read > 300 && wrong > 1000, "{read} files were read, {wrong} refused");
+}
+
+/// Damaged objects are refused or loaded, and never called.
+#[test]
+fn damaged_objects_are_refused() {
+    let package = built(TRIANGLE, true).package().unwrap();
+    let mut rng = ChaCha8Rng::seed_from_u64(8);
+    let (mut loaded, mut wrong) = (0, 0);
+    for _ in 0..2000 {
+        let mut artifact = package.kernel.clone();
+        mutate(&mut artifact.code.bytes, &mut rng);
+        match Code::load(&artifact) {
+            Ok(_) => loaded += 1,
+            Err(_) => wrong += 1,
+        }
+    }
+    assert!(loaded > 100 && wrong > 100, "{loaded} objects were loaded, {wrong} refused");
+}
+
+#[test]
+fn programs_come_and_go_while_others_run() {
+    let kept = Arc::new(built(TRIANGLE, true).load().unwrap());
+    let package = built(ROWS, true).package().unwrap();
+    let fresh = |program: Arc<Executable>, seed| {
+        run(&mut Instance::new(program, &sizes(20), 2).unwrap(), seed)
+    };
+    let expected = [fresh(Arc::clone(&kept), 1), fresh(package.clone().load().unwrap(), 1)];
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (kept, package, expected) = (&kept, &package, &expected);
+            scope.spawn(move || {
+                for _ in 0..25 {
+                    // Both have functions of the same names; one is loaded and unmapped again and again.
+                    match thread % 2 {
+                        0 => assert_eq!(fresh(Arc::clone(kept), 1), expected[0]),
+                        _ => assert_eq!(fresh(package.clone().load().unwrap(), 1), expected[1]),
+                    }
+                }
+            });
+        }
+    });
 }

@@ -121,10 +121,25 @@ impl Package {
         kernel.code.bytes = take(&mut rest, description.kernel_bytes).ok_or_else(damaged)?.into();
         movement.code.bytes =
             take(&mut rest, description.movement_bytes).ok_or_else(damaged)?.into();
-        if !rest.is_empty() || moves.len() != program.sizes.tensors.len() {
-            return Err(damaged());
+        let package = Package { program, origin, kernel, movement, moves };
+        match package.check() {
+            Ok(()) if rest.is_empty() => Ok(package),
+            Ok(()) => Err(damaged()),
+            Err(what) => Err(Error::File(format!("its description contradicts itself: {what}"))),
         }
-        Ok(Package { program, origin, kernel, movement, moves })
+    }
+
+    /// Whether all parts speak of the same tensors.
+    fn check(&self) -> std::result::Result<(), &'static str> {
+        let Package { program, kernel, movement, moves, .. } = self;
+        program.check(&kernel.abi)?;
+        let known = |name: &String| movement.abi.function(name).is_some();
+        let functions =
+            moves.iter().flat_map(|one| [&one.pack, &one.unpack].into_iter().chain(&one.expand));
+        match moves.len() == program.sizes.tensors.len() && functions.into_iter().all(known) {
+            true => Ok(()),
+            false => Err("functions that move tensors"),
+        }
     }
 }
 

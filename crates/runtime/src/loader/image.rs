@@ -119,7 +119,8 @@ impl Loading<'_> {
             SymbolSection::Section(section) => {
                 let damaged = || LoadError::Section(symbol.name().unwrap_or("?").to_owned());
                 let start = self.layout.sections.get(&section.0).ok_or_else(damaged)?;
-                Ok(self.pages.address() + *start as u64 + symbol.address())
+                // The address is checked where it is called or patched in; a damaged one may be anything.
+                Ok((self.pages.address() + *start as u64).wrapping_add(symbol.address()))
             }
             SymbolSection::Absolute => Ok(symbol.address()),
             _ => symbols::address(symbol.name()?, symbol.is_weak()),

@@ -5,6 +5,9 @@ use dastac_formats::format::{default_names, parse};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+/// No file has tensors of a higher rank: their coordinates would not fit 128 bits, which storage demands.
+const MAX_RANK: usize = 128;
+
 /// A format with all of its levels spelled out.
 #[derive(Serialize, Deserialize)]
 struct Spelled {
@@ -19,6 +22,9 @@ pub(super) fn serialize<S: Serializer>(format: &Format, to: S) -> Result<S::Ok, 
 
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Format, D::Error> {
     let Spelled { rank, levels } = Spelled::deserialize(from)?;
+    if rank > MAX_RANK {
+        return Err(D::Error::custom(format!("a tensor of rank {rank}")));
+    }
     parse(&levels, &default_names(rank))
         .map_err(|error| D::Error::custom(format!("`{levels}`: {error}")))
 }

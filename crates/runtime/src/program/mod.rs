@@ -5,6 +5,7 @@
 //! tensor with a format; arrays of levels and of counts come after them. The code's symbols are the program's, then
 //! numbers of positions of levels.
 
+mod check;
 mod computed;
 mod format_text;
 mod magnitude;
