@@ -26,4 +26,4 @@ pub mod storage;
 
 pub use dastac_elements::{Element, Storage};
 pub use format::{Format, FormatError, Kind, Level};
-pub use storage::{Build, Duplicates, Entries, StorageError, Tensor};
+pub use storage::{Build, Duplicates, Entries, StorageError, Tensor, TensorView};

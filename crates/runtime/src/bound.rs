@@ -1,8 +1,8 @@
 //! Tensors with formats as arguments: their arrays, in every format in which code walks them.
 
-use dastac_elements::{Element, Storage};
-use dastac_formats::storage::{Indices, LevelData};
-use dastac_formats::{Build, Duplicates, Format, Tensor};
+use dastac_elements::{Element, Storage, View};
+use dastac_formats::storage::{IndexView, Indices, LevelData};
+use dastac_formats::{Build, Duplicates, Format, Tensor, TensorView};
 use dastac_loops::{BufferId, SymbolId};
 
 use crate::argument::Argument;
@@ -12,17 +12,24 @@ use crate::program::{Stored, TensorId};
 
 /// A tensor that a run reads.
 #[derive(Debug)]
-pub(crate) struct Bound {
+pub(crate) struct Bound<'a> {
     /// In each format in which it is read, the declared one first.
-    copies: Vec<Converted>,
+    copies: Vec<Converted<'a>>,
 }
 
 /// A tensor in one format.
+#[expect(clippy::large_enum_variant, reason = "there are few, one for each tensor")]
 #[derive(Debug)]
-pub(crate) struct Converted {
-    pub(crate) tensor: Tensor,
-    /// Its arrays of positions and coordinates, by level, if the code takes wider ones.
-    wide: Option<Vec<Storage>>,
+pub(crate) enum Converted<'a> {
+    /// In memory of the run time.
+    Own {
+        /// The tensor.
+        tensor: Tensor,
+        /// Its arrays of positions and coordinates, by level, if the code takes wider ones.
+        wide: Option<Vec<Storage>>,
+    },
+    /// In memory of the caller, as wide as the code takes it.
+    Lent(TensorView<'a>),
 }
 
 /// A copy that code reads in place of a tensor, since its levels contradict the order of loops.
@@ -50,7 +57,7 @@ pub(crate) fn copying() -> Build {
     Build { padding: None, ..build() }
 }
 
-impl Bound {
+impl<'a> Bound<'a> {
     /// A tensor in all formats of `stored`, which are those of the tensor `name`; where the code takes indices of 64
     /// bits, `wide`.
     pub(crate) fn new(
@@ -59,35 +66,72 @@ impl Bound {
         element: Element,
         stored: &[&Stored],
         wide: bool,
-    ) -> Result<Bound> {
+    ) -> Result<Bound<'a>> {
         let failed = |source| Error::Storage { tensor: name.into(), source };
         let mut tensor = tensor.cast(element).map_err(failed)?;
-        let mut copies = Vec::new();
-        for (at, one) in stored.iter().enumerate() {
-            if at == 0 && *tensor.format() != one.format {
-                tensor = tensor.convert(&one.format, build()).map_err(failed)?;
-            } else if at > 0 {
-                let copy = tensor.convert(&one.format, copying()).map_err(failed)?;
-                copies.push(Converted::new(name, copy, wide)?);
-            }
+        let (first, others) = stored.split_first().ok_or_else(|| Error::NotDynamic(name.into()))?;
+        if *tensor.format() != first.format {
+            tensor = tensor.convert(&first.format, build()).map_err(failed)?;
         }
+        let mut copies = converted(name, &tensor, others, wide)?;
         copies.insert(0, Converted::new(name, tensor, wide)?);
         Ok(Bound { copies })
     }
 
-    /// The tensor in the declared format.
-    pub(crate) fn tensor(&self) -> &Tensor {
-        &self.copies[0].tensor
+    /// A tensor in the caller's memory, which must have the declared format and the width that the code takes. Copies
+    /// in other formats are made as for all tensors.
+    pub(crate) fn lent(
+        name: &str,
+        view: TensorView<'a>,
+        element: Element,
+        stored: &[&Stored],
+        wide: bool,
+    ) -> Result<Bound<'a>> {
+        let (first, others) = stored.split_first().ok_or_else(|| Error::NotDynamic(name.into()))?;
+        if *view.format() != first.format {
+            let (expected, found) = (first.format.to_string(), view.format().to_string());
+            return Err(Error::Format { tensor: name.into(), expected, found });
+        }
+        let (buffer, found) = (name.to_owned(), view.values().element());
+        if found != element {
+            return Err(Error::ElementType { buffer, expected: element, found });
+        }
+        let mut indices = view.levels().iter().flat_map(LevelData::arrays);
+        if let Some(other) = indices.find(|array| matches!(array, IndexView::I64(_)) != wide) {
+            let (expected, found) = (if wide { 64 } else { 32 }, 8 * other.width());
+            return Err(Error::IndexWidth { tensor: name.into(), expected, found });
+        }
+        let mut copies = Vec::new();
+        if !others.is_empty() {
+            let own = view.to_tensor();
+            let own = own.map_err(|source| Error::Storage { tensor: name.into(), source })?;
+            copies = converted(name, &own, others, wide)?;
+        }
+        copies.insert(0, Converted::Lent(view));
+        Ok(Bound { copies })
+    }
+
+    /// The tensor in the declared format; nothing for one in the caller's memory.
+    pub(crate) fn tensor(&self) -> Option<&Tensor> {
+        match &self.copies[0] {
+            Converted::Own { tensor, .. } => Some(tensor),
+            Converted::Lent(_) => None,
+        }
+    }
+
+    /// How many values are stored.
+    pub(crate) fn stored(&self) -> usize {
+        self.copies[0].values().len()
     }
 
     /// Bytes of all its arrays, in all formats.
     pub(crate) fn bytes(&self) -> u64 {
-        self.copies.iter().map(|copy| copy.tensor.bytes()).sum()
+        self.copies.iter().map(Converted::bytes).sum()
     }
 
     /// What it was converted to for rules that do not walk it as it is declared.
     pub(crate) fn conversions(&self, stored: &[&Stored]) -> Vec<Conversion> {
-        let from = self.tensor().format();
+        let from = self.copies[0].format();
         self.copies
             .iter()
             .zip(stored)
@@ -96,7 +140,7 @@ impl Bound {
     }
 
     /// Its arrays with the buffers that they are.
-    pub(crate) fn arguments<'a>(&'a self, stored: &[&Stored]) -> Vec<(BufferId, Argument<'a>)> {
+    pub(crate) fn arguments(&self, stored: &[&Stored]) -> Vec<(BufferId, Argument<'_>)> {
         self.copies.iter().zip(stored).flat_map(|(copy, one)| copy.arguments(one)).collect()
     }
 
@@ -105,8 +149,8 @@ impl Bound {
         self.copies.iter().zip(stored).flat_map(|(copy, one)| copy.counts(one)).collect()
     }
 
-    /// The arrays of a level that begin with a buffer, if they are this tensor's.
-    pub(crate) fn level(&self, stored: &[&Stored], first: BufferId) -> Option<&LevelData> {
+    /// A copy of the arrays of a level that begin with a buffer, if they are this tensor's.
+    pub(crate) fn level(&self, stored: &[&Stored], first: BufferId) -> Option<LevelData> {
         let mut copies = self.copies.iter().zip(stored);
         copies.find_map(|(copy, one)| copy.level(one, first))
     }
@@ -122,9 +166,24 @@ pub fn is_wide(tensor: &Tensor) -> bool {
     indices(tensor).any(|array| matches!(array, Indices::U64(_)))
 }
 
-impl Converted {
+/// A tensor in the formats of copies.
+fn converted<'a>(
+    name: &str,
+    tensor: &Tensor,
+    copies: &[&Stored],
+    wide: bool,
+) -> Result<Vec<Converted<'a>>> {
+    let convert = |one: &&Stored| {
+        let copy = tensor.convert(&one.format, copying());
+        let copy = copy.map_err(|source| Error::Storage { tensor: name.into(), source })?;
+        Converted::new(name, copy, wide)
+    };
+    copies.iter().map(convert).collect()
+}
+
+impl Converted<'_> {
     /// A tensor in the width that code takes.
-    pub(crate) fn new(name: &str, tensor: Tensor, wide: bool) -> Result<Converted> {
+    pub(crate) fn new<'a>(name: &str, tensor: Tensor, wide: bool) -> Result<Converted<'a>> {
         if !wide && is_wide(&tensor) {
             return Err(Error::Wide(name.into()));
         }
@@ -136,7 +195,36 @@ impl Converted {
             true => Some(indices(&tensor).map(widened).collect::<Result<_>>()?),
             false => None,
         };
-        Ok(Converted { tensor, wide })
+        Ok(Converted::Own { tensor, wide })
+    }
+
+    fn format(&self) -> &Format {
+        match self {
+            Converted::Own { tensor, .. } => tensor.format(),
+            Converted::Lent(view) => view.format(),
+        }
+    }
+
+    fn values(&self) -> View<'_> {
+        match self {
+            Converted::Own { tensor, .. } => tensor.values().view(),
+            Converted::Lent(view) => view.values(),
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        match self {
+            Converted::Own { tensor, .. } => tensor.bytes(),
+            Converted::Lent(view) => view.bytes(),
+        }
+    }
+
+    /// How many coordinates the array of a level has, if it has one.
+    fn coordinates(&self, level: usize) -> Option<usize> {
+        match self {
+            Converted::Own { tensor, .. } => Some(tensor.levels().get(level)?.coordinates()?.len()),
+            Converted::Lent(view) => Some(view.levels().get(level)?.coordinates()?.len()),
+        }
     }
 
     /// What it was converted for, and from.
@@ -146,7 +234,7 @@ impl Converted {
             rule: stored.converted_for?,
             from: from.to_string(),
             to: stored.format.to_string(),
-            bytes: self.tensor.bytes(),
+            bytes: self.bytes(),
         })
     }
 
@@ -158,29 +246,45 @@ impl Converted {
     /// Numbers of positions, by symbol.
     pub(crate) fn counts(&self, stored: &Stored) -> Vec<(SymbolId, i64)> {
         let counts = stored.counts.iter().filter_map(|count| {
-            let positions = self.tensor.levels()[count.level].coordinates()?.len();
+            let positions = self.coordinates(count.level)?;
             Some((count.symbol, i64::try_from(positions).unwrap_or(i64::MAX)))
         });
         counts.collect()
     }
 
-    /// The arrays of a level that begin with a buffer, if they are this tensor's.
-    pub(crate) fn level(&self, stored: &Stored, first: BufferId) -> Option<&LevelData> {
-        let mut levels = stored.levels.iter().zip(self.tensor.levels());
-        levels.find_map(|(buffers, data)| (buffers.first() == Some(&first)).then_some(data))
+    /// A copy of the arrays of a level that begin with a buffer, if they are this tensor's.
+    pub(crate) fn level(&self, stored: &Stored, first: BufferId) -> Option<LevelData> {
+        let at = stored.levels.iter().position(|buffers| buffers.first() == Some(&first))?;
+        match self {
+            Converted::Own { tensor, .. } => tensor.levels().get(at).cloned(),
+            Converted::Lent(view) => view.levels().get(at).map(LevelData::to_owned_arrays),
+        }
     }
 
     fn arrays(&self) -> Vec<Argument<'_>> {
-        let mut arrays: Vec<Argument<'_>> = match &self.wide {
-            Some(wide) => wide.iter().map(|array| array.view().into()).collect(),
-            None => indices(&self.tensor)
+        let mut arrays: Vec<Argument<'_>> = match self {
+            Converted::Own { wide: Some(wide), .. } => {
+                wide.iter().map(|array| array.view().into()).collect()
+            }
+            Converted::Own { tensor, wide: None } => indices(tensor)
                 .filter_map(|array| match array {
                     Indices::U32(array) => Some(Argument::read(array)),
                     Indices::U64(_) => None, // not without `wide`
                 })
                 .collect(),
+            Converted::Lent(view) => {
+                let arrays = view.levels().iter().flat_map(LevelData::arrays);
+                arrays.map(|array| lent(*array)).collect()
+            }
         };
-        arrays.push(self.tensor.values().view().into());
+        arrays.push(self.values().into());
         arrays
+    }
+}
+
+fn lent(array: IndexView<'_>) -> Argument<'_> {
+    match array {
+        IndexView::U32(all) => Argument::read(all),
+        IndexView::I64(all) => Argument::read(all),
     }
 }

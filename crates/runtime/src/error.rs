@@ -198,6 +198,26 @@ pub enum Error {
         "`{0}` has more elements than 32 bits can count: build the program for indices of 64 bits"
     )]
     Wide(String),
+    /// Arrays of another format, for a tensor that is read where they stand.
+    #[error("`{tensor}` is read in the format {expected}, but the arrays are of {found}")]
+    Format {
+        /// The tensor.
+        tensor: String,
+        /// The format that the program declares.
+        expected: String,
+        /// The arrays' format.
+        found: String,
+    },
+    /// Positions or coordinates of another width, for a tensor that is read where it stands.
+    #[error("`{tensor}` is read with indices of {expected} bits, but the arrays have {found}")]
+    IndexWidth {
+        /// The tensor.
+        tensor: String,
+        /// The width that the program takes.
+        expected: u64,
+        /// The width of the arrays.
+        found: u64,
+    },
     /// A tensor that cannot be stored.
     #[error("`{tensor}`: {source}")]
     Storage {

@@ -133,10 +133,12 @@ impl Package {
     fn check(&self) -> std::result::Result<(), &'static str> {
         let Package { program, kernel, movement, moves, .. } = self;
         program.check(&kernel.abi)?;
+        let tensors = &program.sizes.tensors;
+        let packed = moves.iter().zip(tensors).filter(|(_, tensor)| tensor.format.is_none());
         let known = |name: &String| movement.abi.function(name).is_some();
-        let functions =
-            moves.iter().flat_map(|one| [&one.pack, &one.unpack].into_iter().chain(&one.expand));
-        match moves.len() == program.sizes.tensors.len() && functions.into_iter().all(known) {
+        let mut functions =
+            packed.flat_map(|(one, _)| [&one.pack, &one.unpack].into_iter().chain(&one.expand));
+        match moves.len() == tensors.len() && functions.all(known) {
             true => Ok(()),
             false => Err("functions that move tensors"),
         }

@@ -11,7 +11,9 @@ use std::ops::Range;
 
 use dastac_loops::Index;
 
-use super::{Arrays, LevelBuffers, LevelCode, LevelKind, LevelStorage, Located, Properties, Role};
+use super::{
+    Arrays, Counts, LevelBuffers, LevelCode, LevelKind, LevelStorage, Located, Properties, Role,
+};
 use crate::storage::{Building, Indices, Keys, StorageError};
 
 #[derive(Debug)]
@@ -40,8 +42,8 @@ impl LevelKind for Bitmap {
 }
 
 impl LevelStorage for Bitmap {
-    fn positions(&self, arrays: Arrays<'_>, above: u64) -> Option<u64> {
-        above.checked_mul(arrays.extent)
+    fn positions(&self, counts: Counts) -> Option<u64> {
+        counts.above.checked_mul(counts.extent)
     }
 
     fn build(&self, building: &mut dyn Building) -> Result<Vec<Indices>, StorageError> {

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use dastac_loops::Index;
 
-use super::{Arrays, LevelBuffers, LevelCode, LevelKind, LevelStorage, Properties, Role};
+use super::{Arrays, Counts, LevelBuffers, LevelCode, LevelKind, LevelStorage, Properties, Role};
 use crate::storage::{Building, Indices, Keys, StorageError, places_of};
 
 #[derive(Debug)]
@@ -41,8 +41,8 @@ impl LevelKind for Compressed {
 }
 
 impl LevelStorage for Compressed {
-    fn positions(&self, arrays: Arrays<'_>, _above: u64) -> Option<u64> {
-        Some(arrays.data.coordinates()?.len() as u64)
+    fn positions(&self, counts: Counts) -> Option<u64> {
+        counts.coordinates
     }
 
     fn build(&self, building: &mut dyn Building) -> Result<Vec<Indices>, StorageError> {

@@ -89,10 +89,21 @@ pub struct Arrays<'a> {
     pub ordered: bool,
 }
 
+/// What the number of a level's positions follows from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// How many positions the level before has.
+    pub above: u64,
+    /// How many coordinates the level may have.
+    pub extent: u64,
+    /// How many coordinates its array has, if it has one.
+    pub coordinates: Option<u64>,
+}
+
 /// Level functions on arrays in memory.
 pub trait LevelStorage {
-    /// How many positions the level has below `above` positions; nothing if that overflows.
-    fn positions(&self, arrays: Arrays<'_>, above: u64) -> Option<u64>;
+    /// How many positions the level has; nothing if that overflows.
+    fn positions(&self, counts: Counts) -> Option<u64>;
 
     /// Builds the level's arrays, in the order of [`LevelKind::arrays`], and says which positions entries get.
     ///

@@ -15,7 +15,9 @@ use std::ops::Range;
 
 use dastac_loops::Index;
 
-use super::{Arrays, LevelBuffers, LevelCode, LevelKind, LevelStorage, Located, Properties, Role};
+use super::{
+    Arrays, Counts, LevelBuffers, LevelCode, LevelKind, LevelStorage, Located, Properties, Role,
+};
 use crate::storage::{Building, Indices, Keys, StorageError};
 
 #[derive(Debug)]
@@ -48,8 +50,8 @@ impl LevelKind for Offset {
 }
 
 impl LevelStorage for Offset {
-    fn positions(&self, _arrays: Arrays<'_>, above: u64) -> Option<u64> {
-        Some(above)
+    fn positions(&self, counts: Counts) -> Option<u64> {
+        Some(counts.above)
     }
 
     fn build(&self, building: &mut dyn Building) -> Result<Vec<Indices>, StorageError> {

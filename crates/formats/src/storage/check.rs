@@ -14,8 +14,11 @@ use std::cmp::Ordering;
 
 use rayon::prelude::*;
 
+use super::space::LevelSpace;
 use super::walk::place;
 use super::{Indices, LevelData, Tensor};
+use crate::format::Format;
+use crate::level::Counts;
 
 /// Arrays that are no tensor of their format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,9 +34,46 @@ fn invalid<T>(level: usize, what: String) -> Result<T, Invalid> {
     Err(Invalid { level: level + 1, what })
 }
 
+/// Positions or coordinates, wherever they stand.
+pub(super) trait Numbers: Sync {
+    /// How many.
+    fn count(&self) -> usize;
+
+    /// The number that stands there. Panics beyond the end, as slices do.
+    fn number(&self, at: usize) -> u64;
+}
+
+impl Numbers for Indices {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn number(&self, at: usize) -> u64 {
+        self.at(at)
+    }
+}
+
+/// What the invariants speak of.
+#[derive(Clone, Copy)]
+pub(super) struct Parts<'a, A> {
+    pub(super) format: &'a Format,
+    pub(super) space: &'a LevelSpace,
+    pub(super) levels: &'a [LevelData<A>],
+    /// How many values there are.
+    pub(super) values: usize,
+}
+
 impl Tensor {
     /// Whether the invariants hold, see the [module](self).
     pub fn check(&self) -> Result<(), Invalid> {
+        let Tensor { format, space, levels, values, .. } = self;
+        Parts { format, space, levels, values: values.len() }.check()
+    }
+}
+
+impl<A: Numbers> Parts<'_, A> {
+    /// Whether the invariants hold, see the [module](self).
+    pub(super) fn check(&self) -> Result<(), Invalid> {
         let rank = self.format.levels().len();
         if self.levels.len() != rank {
             let what = format!("arrays of {} levels, not {rank}", self.levels.len());
@@ -43,8 +83,8 @@ impl Tensor {
         for (level, data) in self.levels.iter().enumerate() {
             above = self.check_level(level, data, above)?;
         }
-        if self.values.len() as u64 != above {
-            let what = format!("{} values for {above} positions", self.values.len());
+        if self.values as u64 != above {
+            let what = format!("{} values for {above} positions", self.values);
             return invalid(rank, what);
         }
         // Everything is where it should be; what remains is the order.
@@ -53,20 +93,22 @@ impl Tensor {
 
     /// Whether a level's arrays are those of its kind, given how many positions the level before has; gives how many it
     /// has.
-    fn check_level(&self, level: usize, data: &LevelData, above: u64) -> Result<u64, Invalid> {
+    fn check_level(&self, level: usize, data: &LevelData<A>, above: u64) -> Result<u64, Invalid> {
         let kind = self.format.levels()[level].kind;
         if data.kind() != kind || data.arrays().len() != kind.arrays().len() {
             return invalid(level, format!("its arrays are not those of a {kind} level"));
         }
-        let Some(count) = kind.positions(self.arrays(level), above) else {
+        let coordinates = data.coordinates().map(|all| all.count() as u64);
+        let counts = Counts { above, extent: self.space.extent(level), coordinates };
+        let Some(count) = kind.positions(counts) else {
             return invalid(level, "more positions than 64 bits count".into());
         };
         if let Some(positions) = data.positions() {
             check_positions(level, positions, place(count), above)?;
         }
         if let Some(coordinates) = data.coordinates() {
-            if coordinates.len() as u64 != count {
-                let found = coordinates.len();
+            if coordinates.count() as u64 != count {
+                let found = coordinates.count();
                 let what =
                     format!("{found} coordinates, but the level before has {above} positions");
                 return invalid(level, what);
@@ -79,13 +121,13 @@ impl Tensor {
         Ok(count)
     }
 
-    fn check_coordinates(&self, level: usize, coordinates: &Indices) -> Result<(), Invalid> {
-        let extent = self.extent(level);
-        let beyond = |at: &usize| coordinates.at(*at) >= extent;
-        match (0..coordinates.len()).into_par_iter().with_min_len(1 << 14).find_first(beyond) {
+    fn check_coordinates(&self, level: usize, coordinates: &A) -> Result<(), Invalid> {
+        let extent = self.space.extent(level);
+        let beyond = |at: &usize| coordinates.number(*at) >= extent;
+        match (0..coordinates.count()).into_par_iter().with_min_len(1 << 14).find_first(beyond) {
             None => Ok(()),
             Some(at) => {
-                let coordinate = coordinates.at(at);
+                let coordinate = coordinates.number(at);
                 invalid(level, format!("coordinates[{at}] is {coordinate}, not below {extent}"))
             }
         }
@@ -109,13 +151,13 @@ impl Tensor {
         let unique = formats[chain.len() - 1].unique;
         let ordered = formats.iter().take(chain.len()).take_while(|level| level.ordered).count();
         let compare = |one: usize, other: usize, levels: usize| {
-            let pairs = chain[..levels].iter().map(|all| all.at(one).cmp(&all.at(other)));
+            let pairs = chain[..levels].iter().map(|all| all.number(one).cmp(&all.number(other)));
             pairs.into_iter().find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
         };
         let tuple =
-            |at: usize| super::tuple(&chain.iter().map(|all| all.at(at)).collect::<Vec<_>>());
+            |at: usize| super::tuple(&chain.iter().map(|all| all.number(at)).collect::<Vec<_>>());
         let falls = |parent: usize| -> Option<(usize, String)> {
-            let range = place(positions.at(parent))..place(positions.at(parent + 1));
+            let range = place(positions.number(parent))..place(positions.number(parent + 1));
             for at in range.start + 1..range.end.max(1) {
                 match compare(at - 1, at, ordered) {
                     Ordering::Greater => {
@@ -151,7 +193,7 @@ impl Tensor {
             }
             None
         };
-        let parents = positions.len() - 1;
+        let parents = positions.count() - 1;
         match (0..parents).into_par_iter().with_min_len(64).find_map_first(falls) {
             None => Ok(()),
             Some((_, what)) => invalid(level, what),
@@ -161,24 +203,25 @@ impl Tensor {
 
 fn check_positions(
     level: usize,
-    positions: &Indices,
+    positions: &impl Numbers,
     coordinates: usize,
     above: u64,
 ) -> Result<(), Invalid> {
     let wanted = above.checked_add(1);
-    if wanted != Some(positions.len() as u64) {
+    if wanted != Some(positions.count() as u64) {
         let wanted = u128::from(above) + 1;
-        return invalid(level, format!("{} positions, not {wanted}", positions.len()));
+        return invalid(level, format!("{} positions, not {wanted}", positions.count()));
     }
-    if positions.at(0) != 0 {
-        return invalid(level, format!("positions[0] is {}, not 0", positions.at(0)));
+    if positions.number(0) != 0 {
+        return invalid(level, format!("positions[0] is {}, not 0", positions.number(0)));
     }
-    let falls = |at: &usize| positions.at(*at) < positions.at(at - 1);
-    if let Some(at) = (1..positions.len()).into_par_iter().with_min_len(1 << 14).find_first(falls) {
-        let (one, other) = (positions.at(at), positions.at(at - 1));
+    let falls = |at: &usize| positions.number(*at) < positions.number(at - 1);
+    if let Some(at) = (1..positions.count()).into_par_iter().with_min_len(1 << 14).find_first(falls)
+    {
+        let (one, other) = (positions.number(at), positions.number(at - 1));
         return invalid(level, format!("positions[{at}] is {one}, less than {other} before it"));
     }
-    let last = positions.at(positions.len() - 1);
+    let last = positions.number(positions.count() - 1);
     if last != coordinates as u64 {
         return invalid(
             level,
@@ -189,16 +232,16 @@ fn check_positions(
 }
 
 /// There is a 0 or a 1 for each position.
-fn check_present(level: usize, present: &Indices, count: u64) -> Result<(), Invalid> {
-    if present.len() as u64 != count {
-        return invalid(level, format!("{} bits for {count} positions", present.len()));
+fn check_present(level: usize, present: &impl Numbers, count: u64) -> Result<(), Invalid> {
+    if present.count() as u64 != count {
+        return invalid(level, format!("{} bits for {count} positions", present.count()));
     }
-    match (0..present.len())
+    match (0..present.count())
         .into_par_iter()
         .with_min_len(1 << 14)
-        .find_first(|at| present.at(*at) > 1)
+        .find_first(|at| present.number(*at) > 1)
     {
         None => Ok(()),
-        Some(at) => invalid(level, format!("bits[{at}] is {}, not 0 or 1", present.at(at))),
+        Some(at) => invalid(level, format!("bits[{at}] is {}, not 0 or 1", present.number(at))),
     }
 }

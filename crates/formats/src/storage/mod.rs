@@ -18,6 +18,7 @@ mod key;
 mod level;
 mod sort;
 mod space;
+mod view;
 mod walk;
 
 #[cfg(test)]
@@ -30,6 +31,7 @@ pub use index::{Index, Indices};
 pub use level::LevelData;
 
 use space::LevelSpace;
+pub use view::{IndexView, TensorView};
 pub use walk::Keys;
 pub(crate) use walk::places_of;
 

@@ -15,7 +15,7 @@ use crate::memory::check_memory;
 pub(super) struct Results {
     pub(super) arrays: BTreeMap<BufferId, Storage>,
     /// Results in other formats, for rules that read them so: by the buffer of their values.
-    pub(super) copies: BTreeMap<BufferId, Converted>,
+    pub(super) copies: BTreeMap<BufferId, Converted<'static>>,
 }
 
 /// Gives an array `length` elements, which somebody sets; `name` is the tensor's.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dastac_elements::{Element, Storage, View, ViewMut};
-use dastac_formats::{Entries, Format, StorageError, Tensor};
+use dastac_formats::{Entries, Format, StorageError, Tensor, TensorView};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -12,7 +12,7 @@ use super::state::{Instance, Memory};
 use crate::bound::{self, Bound};
 use crate::error::{Error, Result};
 use crate::memory::check_memory;
-use crate::program::{Role, TensorId};
+use crate::program::{Role, Stored, TensorId};
 use crate::random::{self, Drawing};
 
 impl<'a> Instance<'a> {
@@ -65,32 +65,59 @@ impl<'a> Instance<'a> {
     /// A tensor that has no format; another shape; more memory than there is; indices beyond the width that the program
     /// was built for.
     pub fn bind(&mut self, tensor: TensorId, value: Tensor) -> Result<()> {
+        self.check_stored(tensor, value.shape())?;
         let executable = Arc::clone(&self.executable);
         let stored: Vec<_> = executable.program().stored(tensor).collect();
+        let (fact, wide) = (&self.facts[tensor.0], executable.program().wide);
+        let bound = Bound::new(&fact.name, value, fact.element, &stored, wide)?;
+        self.take_stored(tensor, bound, &stored);
+        Ok(())
+    }
+
+    /// Reads the arrays of an input with a format from the caller's memory, without a copy, until another value is
+    /// given or the sizes change. A rule that cannot walk the declared format still reads a copy in another one.
+    ///
+    /// # Errors
+    /// A tensor that has no format; another shape, format or element type; indices of another width than the program
+    /// takes (32 bits, or 64 where it was built for them).
+    pub fn lend_stored(&mut self, tensor: TensorId, value: TensorView<'a>) -> Result<()> {
+        self.check_stored(tensor, value.shape())?;
+        let executable = Arc::clone(&self.executable);
+        let stored: Vec<_> = executable.program().stored(tensor).collect();
+        let (fact, wide) = (&self.facts[tensor.0], executable.program().wide);
+        let bound = Bound::lent(&fact.name, value, fact.element, &stored, wide)?;
+        self.take_stored(tensor, bound, &stored);
+        Ok(())
+    }
+
+    /// Fails for a tensor that no value with a format of this shape can be given.
+    fn check_stored(&self, tensor: TensorId, shape: &[u64]) -> Result<()> {
         let fact = &self.facts[tensor.0];
         if fact.role != Role::Input {
             return Err(Error::NotAnInput(fact.name.clone()));
         }
-        if stored.is_empty() {
+        if fact.format.is_none() {
             return Err(Error::NotDynamic(fact.name.clone()));
         }
         let expected = self.box_of(tensor)?;
-        if value.shape() != expected {
+        if shape != expected {
             let sizes = |shape: &[u64]| shape.iter().map(|e| *e as usize).collect();
-            let (expected, found) = (sizes(&expected), sizes(value.shape()));
+            let (expected, found) = (sizes(&expected), sizes(shape));
             return Err(Error::Shape { tensor: fact.name.clone(), expected, found });
         }
-        let wide = executable.program().wide;
-        let bound = Bound::new(&fact.name, value, fact.element, &stored, wide)?;
-        for (symbol, count) in bound.counts(&stored) {
+        Ok(())
+    }
+
+    /// Takes over the value of an input with a format.
+    fn take_stored(&mut self, tensor: TensorId, bound: Bound<'a>, stored: &[&Stored]) {
+        for (symbol, count) in bound.counts(stored) {
             self.parameters[symbol.0 as usize] = count;
         }
         let fact = &mut self.facts[tensor.0];
-        fact.unique = i64::try_from(bound.tensor().values().len()).unwrap_or(i64::MAX);
+        fact.unique = i64::try_from(bound.stored()).unwrap_or(i64::MAX);
         fact.packed_bytes = u128::from(bound.bytes());
         self.bound.insert(tensor, bound);
         self.prepared = false;
-        Ok(())
     }
 
     /// Binds entries.

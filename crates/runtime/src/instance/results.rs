@@ -142,7 +142,7 @@ impl Instance<'_> {
         let of_copies = || {
             stored.iter().find_map(|one| self.results.copies.get(&one.values)?.level(one, first))
         };
-        of_inputs.or_else(of_copies).cloned()
+        of_inputs.or_else(of_copies)
     }
 
     /// The values of a computed tensor: of its packed buffer, or those that are stored of one with a format.

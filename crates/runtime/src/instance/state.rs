@@ -44,7 +44,7 @@ pub struct Instance<'a> {
     pub(super) facts: Vec<TensorFacts>,
     pub(super) packed: Vec<Memory<'a>>,
     /// Inputs with formats.
-    pub(super) bound: BTreeMap<TensorId, Bound>,
+    pub(super) bound: BTreeMap<TensorId, Bound<'a>>,
     /// Computed tensors with formats.
     pub(super) results: Results,
     /// What functions take before their buffers: the symbols, then numbers of positions.
@@ -200,9 +200,9 @@ impl<'a> Instance<'a> {
         Ok(())
     }
 
-    /// What is bound for an input with a format; nothing for another tensor.
+    /// What is bound for an input with a format; nothing for another tensor, or one whose arrays are lent.
     pub fn bound(&self, tensor: TensorId) -> Option<&Tensor> {
-        self.bound.get(&tensor).map(Bound::tensor)
+        self.bound.get(&tensor)?.tensor()
     }
 
     /// Copies of tensors that rules read in place of them, since no order of loops walks these as they are declared.

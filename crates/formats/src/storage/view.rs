@@ -1,0 +1,135 @@
+//! Tensors whose arrays somebody else owns.
+
+use dastac_elements::{Storage, View};
+
+use super::check::{Numbers, Parts};
+use super::space::LevelSpace;
+use super::{Indices, LevelData, StorageError, Tensor};
+use crate::format::Format;
+
+/// Positions or coordinates, borrowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexView<'a> {
+    /// In 32 bits.
+    U32(&'a [u32]),
+    /// In 64 bits, none of them negative.
+    I64(&'a [i64]),
+}
+
+impl IndexView<'_> {
+    /// How many.
+    pub fn len(self) -> usize {
+        self.count()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(self) -> bool {
+        self.count() == 0
+    }
+
+    /// Bytes of one.
+    pub fn width(self) -> u64 {
+        match self {
+            IndexView::U32(_) => 4,
+            IndexView::I64(_) => 8,
+        }
+    }
+
+    fn to_indices(self) -> Indices {
+        match self {
+            IndexView::U32(all) => Indices::U32(all.to_vec()),
+            IndexView::I64(all) => Indices::U64(all.iter().map(|at| at.cast_unsigned()).collect()),
+        }
+    }
+}
+
+impl Numbers for IndexView<'_> {
+    fn count(&self) -> usize {
+        match self {
+            IndexView::U32(all) => all.len(),
+            IndexView::I64(all) => all.len(),
+        }
+    }
+
+    /// A negative number becomes one that no position or coordinate is.
+    fn number(&self, at: usize) -> u64 {
+        match self {
+            IndexView::U32(all) => all[at].into(),
+            IndexView::I64(all) => all[at].cast_unsigned(),
+        }
+    }
+}
+
+/// A tensor in a format, whose arrays are borrowed. The invariants are those of a [`Tensor`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct TensorView<'a> {
+    shape: Vec<u64>,
+    format: Format,
+    levels: Vec<LevelData<IndexView<'a>>>,
+    values: View<'a>,
+}
+
+impl<'a> TensorView<'a> {
+    /// A tensor of arrays that stand elsewhere; they are checked as those of [`Tensor::from_parts`].
+    ///
+    /// # Errors
+    /// Arrays that are no tensor of the format, with what does not hold.
+    pub fn from_parts(
+        shape: Vec<u64>,
+        format: Format,
+        levels: Vec<LevelData<IndexView<'a>>>,
+        values: View<'a>,
+    ) -> Result<TensorView<'a>, StorageError> {
+        let space = LevelSpace::new(&shape, &format)?;
+        let parts = Parts { format: &format, space: &space, levels: &levels, values: values.len() };
+        parts.check()?;
+        Ok(TensorView { shape, format, levels, values })
+    }
+
+    /// Extents, by dimension.
+    pub fn shape(&self) -> &[u64] {
+        &self.shape
+    }
+
+    /// How it is stored.
+    pub fn format(&self) -> &Format {
+        &self.format
+    }
+
+    /// The arrays of its levels.
+    pub fn levels(&self) -> &[LevelData<IndexView<'a>>] {
+        &self.levels
+    }
+
+    /// Its values, by position of the last level.
+    pub fn values(&self) -> View<'a> {
+        self.values
+    }
+
+    /// Bytes of all arrays.
+    pub fn bytes(&self) -> u64 {
+        let arrays = self.levels.iter().flat_map(LevelData::arrays);
+        let levels = arrays.map(|array| array.count() as u64 * array.width());
+        levels.sum::<u64>() + self.values.bytes().len() as u64
+    }
+
+    /// A copy that owns its arrays.
+    ///
+    /// # Errors
+    /// Not enough memory.
+    pub fn to_tensor(&self) -> Result<Tensor, StorageError> {
+        let bytes = u128::from(self.bytes());
+        let values = Storage::copy_of(self.values);
+        let values = values.map_err(|_| StorageError::Memory { what: "the copy".into(), bytes })?;
+        let levels = self.levels.iter().map(LevelData::to_owned_arrays).collect();
+        Tensor::from_parts(self.shape.clone(), self.format.clone(), levels, values)
+    }
+}
+
+impl LevelData<IndexView<'_>> {
+    /// A copy that owns its arrays.
+    pub fn to_owned_arrays(&self) -> LevelData {
+        let arrays = self.arrays().iter().map(|array| array.to_indices());
+        LevelData::new(self.kind(), arrays.collect())
+    }
+}
