@@ -22,7 +22,8 @@
 //! # }
 //! ```
 //!
-//! **Compile and run.** The program becomes machine code for this processor; the inputs are dense arrays in C order:
+//! **Compile and run.** The program becomes machine code for this processor. Inputs and results are dense arrays in C
+//! order, in the shape of the tensor's box; what the structure says is not stored must be there as it says:
 //!
 //! ```
 //! # fn main() -> Result<(), dastac::Error> {
@@ -48,7 +49,8 @@
 //! # }
 //! ```
 //!
-//! **Sparse tensors.** A tensor with `:F` has a format, and its elements are known when it is bound to a run:
+//! **Sparse tensors.** A tensor with `:F` has a format, and its elements are known when it is bound to a run. Entries
+//! may come in any format, and are converted to that of the program:
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -77,9 +79,10 @@
 //! # }
 //! ```
 //!
-//! [`driver`] has the stages, [`run`] their runs, [`export`] programs as C libraries, and [`tune`] the search for
-//! schedules. Each other module is a crate of the compiler; ARCHITECTURE.md in the repository says how they fit
-//! together.
+//! [`driver`] has the stages, [`run`] their runs, [`export`] programs as C libraries, [`package`] as files that run
+//! without the compiler, and [`tune`] the search for schedules. [`runtime`] runs what was compiled: any number of threads
+//! at once, on memory that the caller lends. Each other module is a crate of the compiler; ARCHITECTURE.md in the
+//! repository says how they fit together.
 
 pub use dastac_backend as backend;
 pub use dastac_driver::{
