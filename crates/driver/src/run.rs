@@ -162,7 +162,10 @@ impl Runner {
     /// # Errors
     /// Not enough memory for the tensor's box.
     pub fn dense(&mut self, tensor: TensorId) -> Result<Vec<f64>, Error> {
-        Ok(self.unpacked(tensor)?.to_f64())
+        if self.facts()[tensor.0].format.is_none() {
+            self.make_movement()?;
+        }
+        Ok(self.instance.dense(id(tensor))?)
     }
 
     /// As [`Runner::dense`], with elements of the tensor's type.

@@ -46,9 +46,6 @@ pub enum SchedError {
     /// Loops cannot be counted.
     #[error("counting loops: {0}")]
     Trips(#[from] dastac_loops::trips::TripsError),
-    /// A set could not be built.
-    #[error("{0}")]
-    Set(String),
 }
 
 /// Loops that cannot be made.
@@ -86,7 +83,9 @@ impl From<dastac_stur::sets::SetError> for SchedError {
     fn from(error: dastac_stur::sets::SetError) -> Self {
         match error {
             dastac_stur::sets::SetError::Poly(error) => SchedError::Poly(error),
-            dastac_stur::sets::SetError::User(diagnostic) => SchedError::Set(diagnostic.message),
+            dastac_stur::sets::SetError::User(diagnostic) => {
+                SchedError::Layout(LayoutError::Program(vec![*diagnostic]))
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Those arrays are as long as a run needs them, and keep their memory for the next one: a run that stores no more than
 //! those before allocates nothing.
 
-use dastac_elements::Storage;
+use dastac_elements::{Element, Storage, ViewMut};
 use dastac_formats::storage::{Indices, LevelData};
 use dastac_formats::{Build, Entries, Format, Tensor};
 use dastac_loops::BufferId;
@@ -43,11 +43,24 @@ impl Instance<'_> {
         let length =
             usize::try_from(fact.cells()).map_err(|_| Error::TooLarge(fact.name.clone()))?;
         let mut dense = Storage::zeroed(fact.element, length)?;
+        self.unpack_into(tensor, dense.view_mut())?;
+        Ok(dense)
+    }
+
+    /// Writes a packed tensor to the caller's dense array in C order: redundant elements restored, zeros elsewhere.
+    ///
+    /// # Errors
+    /// A tensor with a format; an array that is too short or of another element type; code for moving tensors that is
+    /// not there.
+    pub fn unpack_into(&self, tensor: TensorId, dense: ViewMut<'_>) -> Result<()> {
+        let fact = &self.facts[tensor.0];
+        if fact.format.is_some() {
+            return Err(Error::Dynamic(fact.name.clone()));
+        }
         let movement = self.executable.moving()?;
         let unpack = &movement.functions[tensor.0].unpack;
-        let arguments = &mut [self.packed[tensor.0].view().into(), dense.view_mut().into()];
-        movement.code.call_on(self.threads, unpack, &self.parameters, arguments)?;
-        Ok(dense)
+        let arguments = &mut [self.packed[tensor.0].view().into(), dense.into()];
+        movement.code.call_on(self.threads, unpack, &self.parameters, arguments)
     }
 
     /// As [`Instance::unpacked`], with 64-bit floats.
@@ -55,7 +68,18 @@ impl Instance<'_> {
     /// # Errors
     /// As [`Instance::unpacked`].
     pub fn dense(&self, tensor: TensorId) -> Result<Vec<f64>> {
-        Ok(self.unpacked(tensor)?.to_f64())
+        let fact = &self.facts[tensor.0];
+        if fact.element != Element::F64 || fact.format.is_some() {
+            return Ok(self.unpacked(tensor)?.to_f64());
+        }
+        check_memory(&format!("a dense array of `{}`", fact.name), fact.dense_bytes)?;
+        let too_large = || Error::TooLarge(fact.name.clone());
+        let length = usize::try_from(fact.cells()).map_err(|_| too_large())?;
+        let mut dense = Vec::new();
+        dense.try_reserve_exact(length).map_err(|_| too_large())?;
+        dense.resize(length, 0.0);
+        self.unpack_into(tensor, ViewMut::of(&mut dense))?;
+        Ok(dense)
     }
 
     /// A computed tensor with a format, in that format.
