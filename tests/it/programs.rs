@@ -244,7 +244,8 @@ fn programs_of_other_machines_are_refused() {
     );
     assert_eq!(refused(&other), expected);
     let text = bytes(&|package| package.movement.code.kind = CodeKind::Text);
-    let expected = "code for the target `cpu` is text for another compiler: it cannot be loaded";
+    let expected = "code for the target `cpu` is text for another compiler: it can be neither \
+                    loaded nor linked";
     assert_eq!(refused(&text), expected);
     // Numbers of the other byte order, in a file and in the object inside of it.
     let mut swapped = bytes(&|_| {});

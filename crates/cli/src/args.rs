@@ -3,14 +3,15 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use clap::builder::{EnumValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use dastac::driver::{Indices, Iteration};
 use dastac::elements::Element;
 use dastac::iterate::Walking;
+use dastac::targets;
 
-use super::machine::MachineArgs;
+use super::machine::{MachineArgs, TargetArgs};
 use super::source::is_prefix;
 
 const EXAMPLES: &str = "\
@@ -110,7 +111,7 @@ pub enum Command {
     ///
     /// Each with what it does and a before -> after example, in the order in which they run. `dastac emit --stage
     /// after:PASS` prints a program's loops after one of them; `docs/passes.md` follows one program through all.
-    Passes,
+    Passes(TargetArgs),
     /// Convert a file of a tensor
     ///
     /// The ends of names say what files are: .mtx (MatrixMarket), .tns (FROSTT), .smtx (DLMC), .npy (NumPy), .npz
@@ -342,18 +343,36 @@ pub struct PassArgs {
     pub verify_ir: bool,
 }
 
-/// What `emit` prints: a stage, or the loops after a pass.
+/// What `emit` prints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// A stage.
+    /// A stage of the compiler.
     Stage(Stage),
     /// The loops after the pass of that name.
     After(String),
+    /// A text between loops and code, which a target names.
+    Text(String),
 }
 
-/// Reads the name of a stage, or `after:` and that of a pass.
+/// Reads the name of a stage, of a target's text, or `after:` and the name of a pass.
 #[derive(Clone, Copy, Debug)]
 struct StageParser;
+
+impl StageParser {
+    /// All stages in their order: those of targets come before the code that they become.
+    fn values() -> Vec<PossibleValue> {
+        let own = Stage::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+        let (code, mut values): (Vec<_>, Vec<_>) =
+            own.partition(|value| ["object", "header"].contains(&value.get_name()));
+        for text in targets::ALL.iter().flat_map(|known| known.stages) {
+            if values.iter().all(|value| value.get_name() != text.name) {
+                values.push(PossibleValue::new(text.name).help(text.about));
+            }
+        }
+        values.extend(code);
+        values
+    }
+}
 
 impl TypedValueParser for StageParser {
     type Value = Wanted;
@@ -367,14 +386,18 @@ impl TypedValueParser for StageParser {
         if let Some(name) = value.to_str().and_then(|text| text.strip_prefix("after:")) {
             return Ok(Wanted::After(name.to_owned()));
         }
-        EnumValueParser::<Stage>::new().parse_ref(command, arg, value).map(Wanted::Stage)
+        let name =
+            PossibleValuesParser::new(StageParser::values()).parse_ref(command, arg, value)?;
+        match Stage::from_str(&name, false) {
+            Ok(stage) => Ok(Wanted::Stage(stage)),
+            Err(_) => Ok(Wanted::Text(name)),
+        }
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         let after = PossibleValue::new("after:PASS")
             .help("The loops after a pass: `dastac passes` lists all");
-        let stages = Stage::value_variants().iter().filter_map(ValueEnum::to_possible_value);
-        Some(Box::new(stages.chain([after]).collect::<Vec<_>>().into_iter()))
+        Some(Box::new(StageParser::values().into_iter().chain([after])))
     }
 }
 
@@ -395,12 +418,6 @@ pub enum Stage {
     Loops,
     /// The same in tiles for this machine's registers and caches
     Tiled,
-    /// The computation in MLIR, before any pass
-    Mlir,
-    /// The computation in LLVM IR, optimised
-    Llvm,
-    /// The computation in assembly of this machine
-    Asm,
     /// The object file: kernel, sizes, packing and unpacking
     Object,
     /// The C header of the object file
@@ -430,6 +447,8 @@ pub struct RunArgs {
     /// Part of the elements, from 0 to 1, that random inputs with `:F` have
     #[arg(long, value_name = "PART", default_value_t = dastac::runtime::DEFAULT_DENSITY, value_parser = density)]
     pub density: f64,
+    #[command(flatten)]
+    pub machine: MachineArgs,
     #[command(flatten)]
     pub threads: ThreadArgs,
     #[command(flatten)]

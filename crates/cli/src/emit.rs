@@ -7,7 +7,7 @@ use dastac::build::BuildOptions;
 use dastac::driver::{Indices, Lowered};
 use dastac::export::Library;
 use dastac::stur::infer::Inferred;
-use dastac::target::{CodeOptions, file};
+use dastac::target::{CodeOptions, TargetError, file};
 
 use super::args::{EmitArgs, Stage, ThreadArgs, Wanted};
 use super::failure::Failure;
@@ -47,71 +47,97 @@ fn stage(
     progress: &Progress,
 ) -> Result<Vec<u8>> {
     let failed = |error: dastac::Error| Failure::of(error, source);
-    let (stage, until) = match &args.stage {
-        Wanted::Stage(stage) => (*stage, None),
-        Wanted::After(pass) => (Stage::Tiled, Some(known(pass)?)),
-    };
-    let is_after = until.is_some();
-    let mut watch = Watch::until(args.passes, until);
     // What `run` compiles for as many threads.
     let options =
         BuildOptions { parallel: parallel(&args.threads), ..machine::options(&args.machine)? };
-    if stage == Stage::Machine {
+    check(&args.stage, &options)?;
+    if args.stage == Wanted::Stage(Stage::Machine) {
         return Ok(file::print(&options.machine(&options.code())).into_bytes());
     }
     let analysis = scheduled(terminal, source, &args.schedule, progress)?;
-    match stage {
-        Stage::Inferred => return Ok(infer::structures(&analysis.inferred, source)?.into_bytes()),
-        Stage::Domain => return Ok(domains(&analysis.inferred).into_bytes()),
+    match &args.stage {
+        Wanted::Stage(Stage::Inferred) => {
+            return Ok(infer::structures(&analysis.inferred, source)?.into_bytes());
+        }
+        Wanted::Stage(Stage::Domain) => return Ok(domains(&analysis.inferred).into_bytes()),
         _ => {}
     }
     progress.stage("finding layouts");
     let laid = analysis.lay_out().map_err(failed)?;
-    if stage == Stage::Layout {
+    if args.stage == Wanted::Stage(Stage::Layout) {
         return Ok(layout::polynomials(&laid).map_err(failed)?.into_bytes());
     }
     progress.stage("building loops");
     let iteration = args.walking.iteration(Indices::Narrow);
     let lowered = laid.lower_for(iteration).map_err(failed)?;
-    match stage {
-        Stage::Ast => return Ok(asts(&lowered).into_bytes()),
-        Stage::Loops => return Ok(format!("{}", lowered.kernel.module).into_bytes()),
-        Stage::Tiled => {
-            let mut module = lowered.kernel.module.clone();
-            if is_after {
-                options.fit(&mut module, &options.code(), &mut watch).map_err(failed)?;
-            } else {
-                options.tile(&mut module, &mut watch).map_err(failed)?;
-            }
-            watch.finish()?;
-            return Ok(format!("{module}").into_bytes());
+    match &args.stage {
+        Wanted::Stage(Stage::Ast) => return Ok(asts(&lowered).into_bytes()),
+        Wanted::Stage(Stage::Loops) => {
+            return Ok(format!("{}", lowered.kernel.module).into_bytes());
         }
         _ => {}
     }
     progress.stage("generating code");
-    match stage {
-        Stage::Object | Stage::Header => {
-            let library = Library::new(&lowered, &source.name, &args.prefix).map_err(failed)?;
-            if stage == Stage::Header {
-                return Ok(library.c_header().map_err(failed)?.into_bytes());
-            }
-            let artifact = library.compile_under(&options, &mut watch).map_err(failed)?;
-            watch.finish()?;
-            Ok(artifact.code.bytes)
-        }
-        stage => {
-            let (fitted, _) = lowered.fitted(&options, &mut watch).map_err(failed)?;
-            watch.finish()?;
-            let code = CodeOptions { prefix: args.prefix.clone(), ..options.code() };
-            let name = match stage {
-                Stage::Mlir => "mlir",
-                Stage::Llvm => "llvm",
-                _ => "asm",
+    generated(&lowered, args, &options, source)
+}
+
+/// Fails early for a text or a pass that the target does not have.
+fn check(wanted: &Wanted, options: &BuildOptions) -> Result<()> {
+    let stages = options.target.stages();
+    match wanted {
+        Wanted::Text(name) if stages.iter().all(|stage| stage.name != name) => {
+            let error = TargetError::UnknownStage {
+                target: options.target.name().to_owned(),
+                stage: name.clone(),
+                known: stages.iter().map(|stage| stage.name).collect::<Vec<_>>().join(", "),
             };
-            let text = options.target.text(&fitted, &code, name);
-            Ok(text.map_err(|error| failed(error.into()))?.into_bytes())
+            Err(Failure::usage(error.to_string()))
         }
+        Wanted::After(pass) => known(pass, options).map(drop),
+        Wanted::Stage(_) | Wanted::Text(_) => Ok(()),
     }
+}
+
+/// What passes and the target make of the loops.
+fn generated(
+    lowered: &Lowered,
+    args: &EmitArgs,
+    options: &BuildOptions,
+    source: &Source,
+) -> Result<Vec<u8>> {
+    let failed = |error: dastac::Error| Failure::of(error, source);
+    let until = match &args.stage {
+        Wanted::After(pass) => Some(known(pass, options)?),
+        Wanted::Stage(_) | Wanted::Text(_) => None,
+    };
+    let mut watch = Watch::until(args.passes, until);
+    let bytes = match &args.stage {
+        Wanted::After(_) => {
+            let (module, _) = lowered.fitted(options, &mut watch).map_err(failed)?;
+            module.to_string().into_bytes()
+        }
+        Wanted::Text(name) => {
+            let (fitted, _) = lowered.fitted(options, &mut watch).map_err(failed)?;
+            let code = CodeOptions { prefix: args.prefix.clone(), ..options.code() };
+            let text = options.target.text(&fitted, &code, name);
+            text.map_err(|error| failed(error.into()))?.into_bytes()
+        }
+        Wanted::Stage(Stage::Header) => {
+            let library = Library::new(lowered, &source.name, &args.prefix).map_err(failed)?;
+            library.c_header().map_err(failed)?.into_bytes()
+        }
+        Wanted::Stage(Stage::Object) => {
+            let library = Library::new(lowered, &source.name, &args.prefix).map_err(failed)?;
+            library.compile_under(options, &mut watch).map_err(failed)?.code.bytes
+        }
+        Wanted::Stage(_) => {
+            let mut module = lowered.kernel.module.clone();
+            options.tile(&mut module, &mut watch).map_err(failed)?;
+            module.to_string().into_bytes()
+        }
+    };
+    watch.finish()?;
+    Ok(bytes)
 }
 
 /// Whether to compile for several threads.

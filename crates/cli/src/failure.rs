@@ -81,10 +81,7 @@ impl Failure {
                 Failure::user(text).hint("choose smaller sizes")
             }
             Error::Sched(
-                SchedError::Set(_)
-                | SchedError::Trips(_)
-                | SchedError::UnknownName(_)
-                | SchedError::NoKernel,
+                SchedError::Trips(_) | SchedError::UnknownName(_) | SchedError::NoKernel,
             ) => Failure::Defect(text),
             _ => Failure::user(text),
         }
@@ -146,7 +143,9 @@ fn runtime(error: &dastac::runtime::Error, text: String, program: &str) -> Failu
             Failure::user(text).hint(format!("`-p {name}=..` gives it one"))
         }
         Error::File(_) => Failure::user(format!("`{program}`: {text}")),
-        Error::Architecture { .. } | Error::Features(_) | Error::NotLoadable { .. } => {
+        Error::Architecture { .. } | Error::Features(_) | Error::NotLoadable { .. }
+            if program.ends_with(".dastac") =>
+        {
             Failure::user(format!("`{program}`: {text}"))
                 .hint("`dastac build` of the program's text makes code for this machine")
         }

@@ -1,5 +1,6 @@
 //! The object that `dastac run --json` prints.
 
+use dastac::runtime::TensorFacts;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
@@ -52,25 +53,9 @@ pub struct Report {
 /// One tensor.
 #[derive(Serialize)]
 pub struct Tensor {
-    /// Its name.
-    pub name: String,
-    /// `input`, `output` or `intermediate`.
-    pub role: &'static str,
-    /// Extents of its dense array.
-    pub shape: Vec<i64>,
-    /// Stored elements.
-    pub unique: i64,
-    /// Bytes of the packed buffer.
-    pub packed_bytes: u128,
-    /// Bytes of the dense array.
-    pub dense_bytes: u128,
-    /// Position of an element in the packed buffer.
-    pub index: String,
-    /// Pieces of the position's polynomial.
-    pub pieces: usize,
-    /// The format of a dynamic tensor, whose stored elements and bytes are those of what was given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub format: Option<String>,
+    /// What is known of it at these sizes.
+    #[serde(flatten)]
+    pub facts: TensorFacts,
     /// Copies of a dynamic tensor for rules whose loops do not walk it in that format.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub copies: Vec<Copy>,

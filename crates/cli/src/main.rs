@@ -96,7 +96,7 @@ fn main() -> ExitCode {
         Command::Tune(args) => tune::tune(&terminal, args),
         Command::Verify(args) => prove::verify(&terminal, args),
         Command::Build(args) => build::build(&terminal, args),
-        Command::Passes => passes::passes(),
+        Command::Passes(args) => passes::passes(*args),
         Command::Convert(args) => convert::convert(&terminal, args),
         Command::Inspect(args) => inspect::inspect(&terminal, args),
         Command::Bench(args) => bench::bench(&terminal, args),

@@ -9,17 +9,17 @@ use dastac::loops::passes::{Flow, Observer, Pass, PassError, SIMPLIFY, Times, Ve
 
 use super::args::PassArgs;
 use super::failure::Failure;
+use super::machine::TargetArgs;
 use super::{Outcome, Result, output};
 
 /// Lists all passes.
-pub fn passes() -> Result<Outcome> {
-    output::stdout(text().as_bytes())?;
+pub fn passes(target: TargetArgs) -> Result<Outcome> {
+    output::stdout(text(&target.options()?).as_bytes())?;
     Ok(Outcome::Done)
 }
 
 /// All passes, sequence after sequence.
-fn text() -> String {
-    let options = BuildOptions::default();
+fn text(options: &BuildOptions) -> String {
     let (registry, own) = (options.registry(), options.sequences(&options.code()));
     let mut text = String::new();
     for sequence in [SIMPLIFY].into_iter().chain(own) {
@@ -34,8 +34,8 @@ fn text() -> String {
 }
 
 /// The pass of a name.
-pub fn known(name: &str) -> Result<&'static str> {
-    let found = BuildOptions::default().registry().find(name).map(|pass| pass.name);
+pub fn known(name: &str, options: &BuildOptions) -> Result<&'static str> {
+    let found = options.registry().find(name).map(|pass| pass.name);
     found.map_err(|error| Failure::usage(error.to_string()).hint("`dastac passes` lists all"))
 }
 

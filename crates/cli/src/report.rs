@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dastac::runtime::Instance;
+use dastac::runtime::{Instance, TensorFacts};
 use dastac::trips::FunctionTrips;
 use dastac::verify::Verification;
 
@@ -87,19 +87,11 @@ fn report(run: &Run<'_>) -> Report {
 }
 
 fn tensors(instance: &Instance<'_>) -> Vec<Tensor> {
-    let tensors = instance.facts().iter().map(|fact| Tensor {
-        name: fact.name.clone(),
-        role: role_of(fact.role),
-        shape: fact.shape.clone(),
-        unique: fact.unique,
-        packed_bytes: fact.packed_bytes,
-        dense_bytes: fact.dense_bytes,
-        index: fact.index.clone(),
-        pieces: fact.pieces,
-        format: fact.format.clone(),
-        copies: copies(instance, &fact.name),
-    });
-    tensors.collect()
+    let tensor = |facts: &TensorFacts| Tensor {
+        facts: facts.clone(),
+        copies: copies(instance, &facts.name),
+    };
+    instance.facts().iter().map(tensor).collect()
 }
 
 /// The copies that are read in place of a tensor.
@@ -111,25 +103,25 @@ fn copies(instance: &Instance<'_>, name: &str) -> Vec<Copy> {
 
 /// The report for people.
 fn human(run: &Run<'_>, report: &Report) -> String {
-    let rows = report.tensors.iter().map(|tensor| {
+    let rows = run.instance.facts().iter().map(|fact| {
         vec![
-            tensor.name.clone(),
-            tensor.role.into(),
-            layout::shape(&tensor.shape),
-            tensor.unique.to_string(),
-            dastac::human(tensor.packed_bytes),
-            dastac::human(tensor.dense_bytes),
-            ratio(tensor.dense_bytes, tensor.packed_bytes),
-            tensor.index.clone(),
+            fact.name.clone(),
+            fact.role.name().into(),
+            layout::shape(&fact.shape),
+            fact.unique.to_string(),
+            dastac::human(fact.packed_bytes),
+            dastac::human(fact.dense_bytes),
+            ratio(fact.dense_bytes, fact.packed_bytes),
+            fact.index.clone(),
         ]
     });
     let headings =
         ["tensor", "role", "shape", ">stored", ">packed", ">dense", ">dense/packed", "position"];
     let mut text = table(&headings, rows.collect());
     text += &format!("\n{}", layout::total(run.instance.facts()));
-    for tensor in &report.tensors {
-        for copy in &tensor.copies {
-            let (name, from) = (&tensor.name, tensor.format.as_deref().unwrap_or_default());
+    for Tensor { facts, copies } in &report.tensors {
+        for copy in copies {
+            let (name, from) = (&facts.name, facts.format.as_deref().unwrap_or_default());
             let bytes = dastac::human(copy.bytes);
             text += &format!(
                 "`{}` reads `{name}` in {}, a copy of {bytes}: no order of its loops walks it in {from}\n",
@@ -226,13 +218,4 @@ pub fn duration(nanoseconds: u64) -> String {
         _ => (seconds, "s"),
     };
     if value >= 100.0 { format!("{value:.0} {unit}") } else { format!("{value:.1} {unit}") }
-}
-
-/// The word for where values come from.
-fn role_of(role: dastac::runtime::Role) -> &'static str {
-    match role {
-        dastac::runtime::Role::Input => "input",
-        dastac::runtime::Role::Output => "output",
-        dastac::runtime::Role::Intermediate => "intermediate",
-    }
 }

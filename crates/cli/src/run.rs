@@ -16,7 +16,7 @@ use super::report::{self, Compiled, Run};
 use super::schedule::scheduled;
 use super::source::Source;
 use super::verify::Verdict;
-use super::{Outcome, Result, Terminal, inputs, tensors};
+use super::{Outcome, Result, Terminal, inputs, machine, tensors};
 
 /// Compiles and runs a program.
 pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
@@ -35,8 +35,11 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     let plan = plan(&analysis, request, &source)?;
     let threads = threads(terminal, &args.threads);
     drop(warm_up);
-    let target =
-        BuildOptions { parallel: threads > 1, checked: args.checked, ..BuildOptions::default() };
+    let target = BuildOptions {
+        parallel: threads > 1,
+        checked: args.checked,
+        ..machine::options(&args.machine)?
+    };
     let iteration = args.walking.iteration(indices(&plan.inputs));
     let built = compile(analysis, (target, iteration, args.passes), &source, &progress)?;
     super::watchdog::stop();

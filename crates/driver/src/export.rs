@@ -13,7 +13,7 @@ use dastac_loops::{BufferId, Module};
 use dastac_sched::{Assembled, KERNEL, Kernel, PREPARE, Stored};
 use dastac_stur::Role;
 use dastac_stur::program::Element;
-use dastac_target::{Artifact, CodeOptions, Library as Needed};
+use dastac_target::{Artifact, CodeKind, CodeOptions, Library as Needed};
 
 use crate::Error;
 use crate::build::BuildOptions;
@@ -100,8 +100,12 @@ impl Library {
 /// Makes a shared library of code for this kind of computer.
 ///
 /// # Errors
-/// No linker; a file that cannot be written.
+/// Code that is no object; no linker; a file that cannot be written.
 pub fn shared_library(artifact: &Artifact, path: &std::path::Path) -> Result<(), Error> {
+    if artifact.code.kind != CodeKind::Object {
+        let target = artifact.target.clone();
+        return Err(dastac_runtime::Error::NotLoadable { target }.into());
+    }
     let openmp = artifact.needs(Needed::OpenMp).then(dastac_runtime::openmp::place).transpose()?;
     Ok(link::shared_library(&artifact.code.bytes, path, openmp.as_deref())?)
 }

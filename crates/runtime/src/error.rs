@@ -124,7 +124,9 @@ pub enum Error {
     #[error("the code uses features that this processor lacks: {0}")]
     Features(String),
     /// Code in a form that cannot be loaded.
-    #[error("code for the target `{target}` is text for another compiler: it cannot be loaded")]
+    #[error(
+        "code for the target `{target}` is text for another compiler: it can be neither loaded nor linked"
+    )]
     NotLoadable {
         /// The target that it was generated for.
         target: String,

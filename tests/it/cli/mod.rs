@@ -277,7 +277,7 @@ fn wrong_command_lines() {
         2,
         &expect![[r#"
             error: invalid value 'assembly' for '--stage <STAGE>'
-              [possible values: inferred, domain, ast, layout, machine, loops, tiled, mlir, llvm, asm, object, header]
+              [possible values: inferred, domain, ast, layout, machine, loops, tiled, mlir, mlir-llvm, llvm, asm, object, header]
 
               tip: a similar value exists: 'asm'
 
@@ -566,6 +566,36 @@ fn machines_in_files() {
         folder.works("emit p.stur --stage machine --machine wide").lines().next(),
         Some("vector_bytes = 64")
     );
+    // Programs compiled for other machines than this one compute the same.
+    let few = narrow.replace("registers = 16", "registers = 8");
+    fs::write(folder.path("few"), few.replace("vector_bytes = 16", "vector_bytes = 32")).unwrap();
+    for machine in ["--machine narrow", "--machine wide", "--machine few", "--cpu x86-64"] {
+        let text = folder.works(&format!("run p.stur -p N=70 --verify {machine}"));
+        assert!(text.contains("agrees with the reference evaluator"), "{machine}: {text}");
+    }
+}
+
+#[test]
+fn targets_by_name() {
+    let folder = Folder::new(SYMMETRIC);
+    for command in ["emit p.stur --stage llvm", "passes"] {
+        assert_eq!(folder.works(&format!("{command} --target cpu")), folder.works(command));
+    }
+    assert!(folder.works("emit p.stur --stage mlir-llvm").contains("llvm.func"));
+    for command in
+        ["emit p.stur --stage llvm", "run p.stur -p N=3", "build p.stur -o p.o", "passes"]
+    {
+        folder.fails(
+            &format!("{command} --target abacus"),
+            2,
+            &expect![[r#"
+                error: invalid value 'abacus' for '--target <NAME>'
+                  [possible values: cpu]
+
+                For more information, try '--help'.
+            "#]],
+        );
+    }
 }
 
 #[test]

@@ -70,14 +70,23 @@ fn json_is_as_specified() {
     assert_eq!(report["flops"], 14 * 3 * 2 * 2);
     assert!(report["max_error"].as_f64().unwrap() < 1e-12);
     let tensors = report["tensors"].as_array().unwrap();
-    let fields =
-        ["name", "role", "shape", "unique", "packed_bytes", "dense_bytes", "index", "pieces"];
+    let fields = [
+        "name",
+        "role",
+        "element",
+        "shape",
+        "unique",
+        "packed_bytes",
+        "dense_bytes",
+        "index",
+        "pieces",
+    ];
     assert!(tensors.iter().all(|tensor| keys(tensor) == BTreeSet::from(fields)));
     assert_eq!(
         tensors[1],
         serde_json::json!({
-            "name": "B", "role": "input", "shape": [4, 5, 2], "unique": 28, "packed_bytes": 224,
-            "dense_bytes": 320, "index": "N*Q*i - 1/2*Q*i^2 - 1/2*Q*i + Q*j + l", "pieces": 1,
+            "name": "B", "role": "input", "element": "f64", "shape": [4, 5, 2], "unique": 28,
+            "packed_bytes": 224, "dense_bytes": 320, "index": "N*Q*i - 1/2*Q*i^2 - 1/2*Q*i + Q*j + l", "pieces": 1,
         })
     );
     let text = folder.works(&format!("run p.stur {sizes} --json"));

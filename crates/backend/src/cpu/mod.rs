@@ -28,18 +28,18 @@ pub struct CpuTarget {
     processor: Processor,
 }
 
-/// The name of the target.
-const NAME: &str = "cpu";
-
-/// Its texts.
-const STAGES: &[Stage] = &[
-    Stage { name: "mlir", about: "MLIR, before any of its passes" },
-    Stage { name: "mlir-llvm", about: "MLIR in its LLVM dialect" },
-    Stage { name: "llvm", about: "optimised LLVM IR" },
-    Stage { name: "asm", about: "assembly of the processor" },
-];
-
 impl CpuTarget {
+    /// The name of the target.
+    pub const NAME: &str = "cpu";
+
+    /// Its texts.
+    pub const STAGES: &[Stage] = &[
+        Stage { name: "mlir", about: "The computation in MLIR, before any of its passes" },
+        Stage { name: "mlir-llvm", about: "The computation in the LLVM dialect of MLIR" },
+        Stage { name: "llvm", about: "The computation in LLVM IR, optimised" },
+        Stage { name: "asm", about: "The computation in assembly of the processor" },
+    ];
+
     /// The processor that this process runs on.
     pub fn host() -> CpuTarget {
         CpuTarget { processor: Processor::host() }
@@ -71,7 +71,7 @@ impl Default for CpuTarget {
 
 impl Target for CpuTarget {
     fn name(&self) -> &str {
-        NAME
+        CpuTarget::NAME
     }
 
     fn machine(&self, options: &CodeOptions) -> Machine {
@@ -88,18 +88,18 @@ impl Target for CpuTarget {
     }
 
     fn legalize(&self, module: &Module, options: &CodeOptions) -> Result<()> {
-        legal::check(module, &self.machine(options), NAME)
+        legal::check(module, &self.machine(options), CpuTarget::NAME)
     }
 
     fn stages(&self) -> &'static [Stage] {
-        STAGES
+        CpuTarget::STAGES
     }
 
     fn text(&self, module: &Module, options: &CodeOptions, stage: &str) -> Result<String> {
         let stop = Stop::at(stage).ok_or_else(|| TargetError::UnknownStage {
-            target: NAME.to_owned(),
+            target: CpuTarget::NAME.to_owned(),
             stage: stage.to_owned(),
-            known: STAGES.iter().map(|stage| stage.name).collect::<Vec<_>>().join(", "),
+            known: CpuTarget::STAGES.iter().map(|stage| stage.name).collect::<Vec<_>>().join(", "),
         })?;
         self.legalize(module, options)?;
         Job { spec: &self.processor.spec, module, options }.text(stop)
@@ -112,7 +112,7 @@ impl Target for CpuTarget {
         clock.lap("verify");
         let object = Job { spec: &self.processor.spec, module, options }.object(&mut clock)?;
         let artifact = Artifact {
-            target: NAME.to_owned(),
+            target: CpuTarget::NAME.to_owned(),
             code: Code { kind: CodeKind::Object, bytes: object.bytes },
             abi: Abi::of(module, &options.prefix),
             libraries: object.threads.then_some(Library::OpenMp).into_iter().collect(),

@@ -18,13 +18,12 @@ use dastac_runtime::Code;
 use dastac_stur::Role;
 use dastac_stur::program::{Program, TensorId};
 use dastac_stur::schedule::Schedule;
+use dastac_target::Artifact;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::Error;
-use dastac_target::Artifact;
-
 use crate::build::BuildOptions;
 use crate::driver::{Laid, Lowered};
 use crate::run::Runner;

@@ -42,6 +42,17 @@ pub enum Role {
     Intermediate,
 }
 
+impl Role {
+    /// As a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::Input => "input",
+            Role::Output => "output",
+            Role::Intermediate => "intermediate",
+        }
+    }
+}
+
 /// A function of the computation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Phase {

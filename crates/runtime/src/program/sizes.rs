@@ -71,8 +71,8 @@ pub struct TensorInfo {
     pub zero: f64,
 }
 
-/// What is known of a tensor at the given sizes.
-#[derive(Clone, Debug)]
+/// What is known of a tensor at the given sizes; of one with a format, of what was bound last.
+#[derive(Clone, Debug, Serialize)]
 pub struct TensorFacts {
     /// Its name.
     pub name: String,
@@ -92,7 +92,8 @@ pub struct TensorFacts {
     pub index: String,
     /// Pieces of the index.
     pub pieces: usize,
-    /// The format of a dynamic tensor. Its stored elements and bytes are those of what is bound.
+    /// The format, if it has one. Its stored elements and bytes are those of what is bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
 }
 
