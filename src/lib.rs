@@ -80,9 +80,9 @@
 //! ```
 //!
 //! [`driver`] has the stages, [`run`] their runs, [`export`] programs as C libraries, [`package`] as files that run
-//! without the compiler, and [`tune`] the search for schedules. [`runtime`] runs what was compiled: any number of threads
-//! at once, on memory that the caller lends. Each other module is a crate of the compiler; ARCHITECTURE.md in the
-//! repository says how they fit together.
+//! without the compiler, and [`tune`] the search for schedules. [`runtime`] runs what was compiled: any number of
+//! threads at once, on memory that the caller lends. Each other module is a crate of the compiler; ARCHITECTURE.md in
+//! the repository says how they fit together.
 
 pub use dastac_backend as backend;
 pub use dastac_driver::{

@@ -173,29 +173,34 @@ fn stored_arrays_are_lent() {
     assert!(instance.bound(a).is_some());
 }
 
-/// A program for indices of 64 bits, and a copy in another format for a rule that cannot walk the declared one.
+/// A program for indices of 64 bits; one of two tensors is read from a copy in the other's format.
 #[test]
 fn wide_arrays_are_lent_and_converted() {
     let text = "symbols: N
-iters: y -> j, i
-y(i, j) := A(i, j)
+y(i, j) := A(i, j) * B(i, j)
 A:D(i, j) := (0 <= i < N) * (0 <= j < N)
-A:F := csr";
+A:F := csr
+B:D(i, j) := (0 <= i < N) * (0 <= j < N)
+B:F := csc";
     let laid = Analysis::of(text).unwrap().lay_out().unwrap();
     let built = laid.lower_for(Indices::Wide).unwrap().build(BuildOptions::default()).unwrap();
     let program = Arc::new(built.load().unwrap());
-    let [a, y] = ["A", "y"].map(|name| program.tensor(name).unwrap());
+    let [a, b, y] = ["A", "B", "y"].map(|name| program.tensor(name).unwrap());
     let (positions, coordinates, values) = ([0i64, 1, 3], [1i64, 0, 1], [2.0, 5.0, 7.0]);
-    let [starts, columns] = [&positions[..], &coordinates[..]].map(IndexView::I64);
-    let levels = [(Kind::DENSE, vec![]), (Kind::COMPRESSED, vec![starts, columns])]
-        .map(|(kind, arrays)| LevelData::new(kind, arrays));
-    let view = TensorView::from_parts(vec![2, 2], Format::csr(), levels.into(), View::of(&values))
-        .unwrap();
+    let view = |format: Format| {
+        let [starts, indices] = [&positions[..], &coordinates[..]].map(IndexView::I64);
+        let levels = [(Kind::DENSE, vec![]), (Kind::COMPRESSED, vec![starts, indices])]
+            .map(|(kind, arrays)| LevelData::new(kind, arrays));
+        TensorView::from_parts(vec![2, 2], format, levels.into(), View::of(&values)).unwrap()
+    };
     let mut instance = Instance::new(Arc::clone(&program), &sizes(2), 1).unwrap();
-    instance.lend_stored(a, view).unwrap();
-    assert_eq!(instance.conversions().len(), 1, "no loop walks rows column by column");
+    instance.lend_stored(a, view(Format::csr())).unwrap();
+    instance.lend_stored(b, view(Format::csc())).unwrap();
+    assert_eq!(instance.conversions().len(), 1, "rows and columns are not walked together");
     instance.execute().unwrap();
-    assert_eq!(instance.values(y), [0.0, 2.0, 5.0, 7.0]);
+    // 0 2     0 5
+    // 5 7  *  2 7
+    assert_eq!(instance.values(y), [0.0, 10.0, 10.0, 49.0]);
 }
 
 #[test]

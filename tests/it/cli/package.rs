@@ -4,7 +4,7 @@ use expect_test::expect;
 
 use super::{Folder, SYMMETRIC};
 
-/// A matrix in rows times a vector, which is converted to columns for a rule that walks it so.
+/// A matrix in rows times a vector.
 const SPARSE: &str = "symbols: M, N
 y(i) := A(i, j) * x(j)
 A:D(i, j) := (0 <= i < M) * (0 <= j < N)
