@@ -5,6 +5,9 @@ use std::sync::Arc;
 use dastac_backend::CpuTarget;
 use dastac_target::{Stage, Target, TargetError};
 
+/// A target, or why there is none.
+type Found = Result<Arc<dyn Target>, TargetError>;
+
 /// A target that users may ask for.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
@@ -15,7 +18,7 @@ pub struct Known {
     /// The texts between its loops and its code.
     pub stages: &'static [Stage],
     /// Makes it, for the processor of a name or for the one that is there.
-    make: fn(Option<&str>) -> Result<Arc<dyn Target>, TargetError>,
+    make: fn(Option<&str>) -> Found,
 }
 
 /// All targets; the first is taken where none is asked for.
