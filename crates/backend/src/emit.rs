@@ -4,11 +4,12 @@
 //! - a function: a `func.func` over memrefs of one huge static shape. Static, since the bare-pointer calling
 //!   convention leaves functions over dynamic shapes unconverted without a word; huge, so that no access lies
 //!   outside,
-//! - a loop with affine bounds: `affine.for`, marked parallel `affine.parallel`; with other bounds (or around
-//!   a variable of such a loop): the same in `scf`,
+//! - a loop with affine bounds: `affine.for`; with other bounds (or around a variable of such a loop): `scf.for`,
+//! - a parallel loop: OpenMP's work-sharing loop in a parallel region (`threads`),
 //! - a conjunction of affine comparisons: `affine.if`; other conditions: `arith` and `scf.if`,
 //! - register code: one operation each (`registers`, `numbers`, `memory`),
-//! - private functions, calls and teams of threads: functions, calls and OpenMP's parallel regions (`call`),
+//! - private functions and calls: functions and calls (`call`), teams: OpenMP's parallel regions (`threads`),
+//! - an asserted index: a comparison, and a call that reports it and ends the process (`checked`),
 //! - a subscript: `arith` on `index`, operation for operation as the tree says, so that its producer decides
 //!   (Horner form).
 //!
@@ -23,16 +24,17 @@ mod expression;
 mod memory;
 mod numbers;
 mod registers;
+mod threads;
 mod workspace;
 
 use self::convert::name_of;
 use crate::Result;
-use crate::affine::{self, Leaf, List};
+use crate::affine::{self, List};
 use dastac_loops::{
     BufferId, Condition, Element, For, Function, If, Index, Mark, Mode, Module, RegId, Stmt,
     SymbolId, VarId, While,
 };
-use dastac_target::{CodeOptions, TargetError};
+use dastac_target::TargetError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 
@@ -57,19 +59,15 @@ pub(crate) struct Emitted {
     pub text: String,
     /// Exported functions, in the module's order, with their number of buffers.
     pub exported: Vec<(String, usize)>,
-    /// Bodies of parallel loops whose iterations differ in work.
-    pub uneven: BTreeSet<String>,
     /// Whether loops run on several threads.
     pub threads: bool,
 }
 
-/// Writes `module`; accesses are asserted if code is checked.
-pub(crate) fn emit(module: &Module, options: &CodeOptions) -> Result<Emitted> {
-    let prefix = &options.prefix;
+/// Writes `module`, with `prefix` in front of the names of functions.
+pub(crate) fn emit(module: &Module, prefix: &str) -> Result<Emitted> {
     let mut unit = Unit {
-        prefix: prefix.clone(),
+        prefix: prefix.to_owned(),
         functions: String::new(),
-        uneven: BTreeSet::new(),
         parallel: false,
         reports_any: false,
         reports: BTreeSet::new(),
@@ -77,8 +75,7 @@ pub(crate) fn emit(module: &Module, options: &CodeOptions) -> Result<Emitted> {
         asks_threads: false,
     };
     let mut exported = Vec::new();
-    let owners = call::owners(module);
-    for (function, owner) in module.functions.iter().zip(owners) {
+    for function in &module.functions {
         let name = format!("{prefix}{}", function.name);
         if !is_identifier(&name) {
             return Err(TargetError::Name(name));
@@ -86,8 +83,7 @@ pub(crate) fn emit(module: &Module, options: &CodeOptions) -> Result<Emitted> {
         if function.private.is_none() {
             exported.push((name.clone(), function.args.len()));
         }
-        let mut writer = Writer::new(module, function, name, options.checked, &mut unit);
-        writer.owner = owner;
+        let mut writer = Writer::new(module, function, name, &mut unit);
         match &function.private {
             Some(private) => writer.private_function(private)?,
             None => writer.function()?,
@@ -97,12 +93,11 @@ pub(crate) fn emit(module: &Module, options: &CodeOptions) -> Result<Emitted> {
         unit.functions.push_str(checked::DECLARATIONS);
     }
     if unit.asks_threads {
-        unit.functions.push_str(&call::declarations());
+        unit.functions.push_str(&threads::declarations());
     }
     Ok(Emitted {
         text: format!("{}module {{\n{}}}\n", aliases(module), unit.functions),
         exported,
-        uneven: unit.uneven,
         threads: unit.parallel,
     })
 }
@@ -118,7 +113,6 @@ struct Unit {
     /// What stands in front of the names of functions.
     prefix: String,
     functions: String,
-    uneven: BTreeSet<String>,
     /// Whether a loop runs on several threads.
     parallel: bool,
     /// Whether there is a function that reports something and ends the process.
@@ -160,15 +154,10 @@ struct Writer<'m, 'u> {
     module: &'m Module,
     function: &'m Function,
     name: String,
-    /// The exported function that it is part of.
-    owner: &'m str,
-    checked: bool,
     registers: BTreeMap<RegId, Ssa>,
     unit: &'u mut Unit,
     vars: BTreeMap<VarId, Variable>,
     buffers: BTreeMap<BufferId, Ssa>,
-    /// Sizes of the buffers in checked code.
-    sizes: BTreeMap<BufferId, Ssa>,
     symbols: BTreeMap<SymbolId, Ssa>,
     /// Constants at the entry, by `value : type`.
     constants: BTreeMap<String, Ssa>,
@@ -180,24 +169,15 @@ struct Writer<'m, 'u> {
 }
 
 impl<'m, 'u> Writer<'m, 'u> {
-    fn new(
-        module: &'m Module,
-        function: &'m Function,
-        name: String,
-        checked: bool,
-        unit: &'u mut Unit,
-    ) -> Self {
+    fn new(module: &'m Module, function: &'m Function, name: String, unit: &'u mut Unit) -> Self {
         Writer {
             module,
             function,
             name,
-            owner: &function.name,
-            checked,
             registers: BTreeMap::new(),
             unit,
             vars: BTreeMap::new(),
             buffers: BTreeMap::new(),
-            sizes: BTreeMap::new(),
             symbols: BTreeMap::new(),
             constants: BTreeMap::new(),
             entry: String::new(),
@@ -221,7 +201,6 @@ impl<'m, 'u> Writer<'m, 'u> {
             line!(self, "{symbol} = arith.index_cast {value} : i64 to index");
             self.symbols.insert(SymbolId(at as u32), symbol);
         }
-        self.sizes()?;
         self.stmts(&self.function.body)?;
         self.finish("", &arguments, "");
         Ok(())
@@ -332,53 +311,6 @@ impl<'m, 'u> Writer<'m, 'u> {
         self.bind_all(&vars, &last);
         self.stmts(&inner.after)?;
         vars.iter().for_each(|var| drop(self.vars.remove(var)));
-        Ok(())
-    }
-
-    fn parallel(&mut self, inner: &For) -> Result<()> {
-        let leaf_name = |leaf| match leaf {
-            Leaf::Var(var) => {
-                self.vars.get(&var).filter(|known| known.affine).map(|known| known.name.to_string())
-            }
-            Leaf::Symbol(symbol) => {
-                self.symbols.get(&symbol).map(|known| format!("symbol({known})"))
-            }
-        };
-        let inline = |list: Vec<&Index>| -> Option<String> {
-            let list: Option<Vec<_>> = list
-                .into_iter()
-                .map(|index| affine::expression(index, &mut { leaf_name }))
-                .collect();
-            Some(list?.join(", "))
-        };
-        let lower = inline(affine::maxima(&inner.lower));
-        let upper = inline(affine::minima(&inner.upper));
-        let step = self.step(inner.step)?;
-        let end = match (lower, upper) {
-            (Some(lower), Some(upper)) => {
-                let var = self.bind(inner.var, true)?;
-                line!(
-                    self,
-                    "affine.parallel ({var}) = (max({lower})) to (min({upper})) step ({step}) {{"
-                );
-                None
-            }
-            _ => {
-                let lower = self.extremum(&inner.lower, "arith.maxsi")?;
-                let upper = self.extremum(&inner.upper, "arith.minsi")?;
-                let step = self.index_constant(step);
-                let var = self.bind(inner.var, false)?;
-                line!(self, "scf.parallel ({var}) = ({lower}) to ({upper}) step ({step}) {{");
-                Some("scf.reduce")
-            }
-        };
-        self.unit.parallel = true;
-        self.block(|writer| writer.stmts(&inner.body))?;
-        if let Some(end) = end {
-            line!(self, "  {end}");
-        }
-        self.vars.remove(&inner.var);
-        line!(self, "}}");
         Ok(())
     }
 

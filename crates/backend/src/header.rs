@@ -298,6 +298,7 @@ fn formula(module: &Module, index: &Index, binding: u8) -> String {
         Index::Mod(value, by) => (format!("{}%{by}", at(value, 3)), 3),
         Index::Quotient(value, by) => (format!("{}/{}", at(value, 3), at(by, 4)), 3),
         Index::Load(buffer, index) => (format!("buffer {}[{}]", buffer.0, at(index, 0)), 4),
+        Index::Within(inner) => (at(&inner.index, 4), 4),
         Index::Min(left, right) => (format!("min({}, {})", at(left, 0), at(right, 0)), 4),
         Index::Max(left, right) => (format!("max({}, {})", at(left, 0), at(right, 0)), 4),
         Index::Select(condition, then, otherwise) => {

@@ -303,8 +303,9 @@ impl Printer<'_> {
                     format!("({a} / {by} - ({a} % {by} < 0))")
                 }
             },
-            // Positions of structured tensors load nothing.
+            // Positions of structured tensors load nothing, and nothing is asserted about them.
             Index::Load(buffer, a) => format!("buffer{}[{}]", buffer.0, self.index(a, 0)),
+            Index::Within(inner) => paren(self.index(&inner.index, 0), 0),
             Index::Quotient(a, by) => match self.language {
                 Language::Rust => {
                     format!("({}).div_euclid({})", self.index(a, 0), self.index(by, 0))

@@ -624,6 +624,7 @@ impl Function {
             vars: Vec::new(),
             hints: Hints::default(),
             registers: Vec::new(),
+            checked: None,
             body: Vec::new(),
         }
     }

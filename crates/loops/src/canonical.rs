@@ -233,6 +233,10 @@ impl Renumber<'_> {
             Index::Select(condition, then, otherwise) => {
                 Index::Select(Box::new(self.condition(condition)), go(then), go(otherwise))
             }
+            Index::Within(inner) => {
+                let (index, size) = (self.index(&inner.index), self.index(&inner.size));
+                Index::Within(Box::new(Within { index, size, ..**inner }))
+            }
         }
     }
 

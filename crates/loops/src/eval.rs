@@ -28,6 +28,16 @@ pub enum EvalError {
     /// An element cannot be loaded here.
     #[error("element {} of buffer {} cannot be loaded", .1, .0.0)]
     Load(BufferId, i64),
+    /// An index that is asserted to be within a buffer is not.
+    #[error("index {index} is outside of the {size} elements of buffer {}", .buffer.0)]
+    Outside {
+        /// The buffer.
+        buffer: BufferId,
+        /// The index.
+        index: i64,
+        /// The buffer's size.
+        size: i64,
+    },
 }
 
 /// What the leaves of integer expressions are.
@@ -92,6 +102,10 @@ impl Index {
                     eval(otherwise)
                 }
             }
+            Index::Within(inner) => match (eval(&inner.index)?, eval(&inner.size)?) {
+                (index, size) if (0..size).contains(&index) => Ok(index),
+                (index, size) => Err(EvalError::Outside { buffer: inner.buffer, index, size }),
+            },
         }
     }
 

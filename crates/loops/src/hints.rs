@@ -24,6 +24,8 @@ pub struct Hint {
     pub block: Option<i64>,
     /// Threads are to share its iterations, not those of loops around it.
     pub threads: bool,
+    /// Its iterations differ in work: threads take pieces of it that shrink, instead of equal parts.
+    pub guided: bool,
     /// Its iterations are blocks of so many terms of a sum, or panels of so many iterations of a loop.
     pub blocks: Option<i64>,
     /// It is the outermost loop of a nest that is tiled.
@@ -43,6 +45,7 @@ impl Hint {
             ("vectorize", self.vectorize == Some(true)),
             ("scalar", self.vectorize == Some(false)),
             ("threads", self.threads),
+            ("guided", self.guided),
             ("nest", self.nest),
         ];
         let numbers = [
@@ -65,6 +68,7 @@ impl Hint {
             "vectorize" => self.vectorize = Some(true),
             "scalar" => self.vectorize = Some(false),
             "threads" => self.threads = true,
+            "guided" => self.guided = true,
             "nest" => self.nest = true,
             _ => return false,
         }

@@ -250,6 +250,11 @@ impl<'a> Machine<'a> {
                 let slot = self.slots.iter().flatten().find(|slot| slot.buffer.name == name);
                 InterpError::Bounds { buffer: name, index, size: slot.map_or(0, |slot| slot.len) }
             }
+            EvalError::Outside { buffer, index, size } => {
+                let buffer = self.module.buffers.get(buffer.0 as usize);
+                let buffer = buffer.map(|buffer| buffer.name.clone()).unwrap_or_default();
+                InterpError::Bounds { buffer, index, size: usize::try_from(size).unwrap_or(0) }
+            }
             error => InterpError::Eval(error),
         })
     }

@@ -108,12 +108,16 @@ pub struct Function {
     pub hints: Hints,
     /// Types of the registers.
     pub registers: Vec<RegisterType>,
+    /// The exported function under whose name accesses outside of buffers are reported, in code that asserts its
+    /// accesses ([`Index::Within`]). Integer expressions of such a function wrap around where they overflow, so that an
+    /// index that did is found outside of its buffer. None in code that relies on its accesses and on its arithmetic.
+    pub checked: Option<FunctionId>,
     /// The statements, executed in order.
     pub body: Vec<Stmt>,
 }
 
 /// What distinguishes a function that only other functions of the module call:
-/// `private inline uneven func f(symbol N, index i, in A, out B) { .. }`.
+/// `private inline func f(symbol N, index i, in A, out B) { .. }`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Private {
     /// The symbols that it uses, which every call passes on. Ascending.
@@ -122,9 +126,6 @@ pub struct Private {
     pub integers: Vec<VarId>,
     /// Whether its body may be copied to where it is called.
     pub inline: bool,
-    /// Whether calls with different integers differ in work: a parallel loop over such calls hands iterations out in
-    /// pieces that shrink, instead of in equal ones.
-    pub uneven: bool,
 }
 
 /// A statement.
@@ -517,6 +518,21 @@ pub enum Index {
     Load(BufferId, Box<Index>),
     /// The first where the condition holds, else the second.
     Select(Box<Condition>, Box<Index>, Box<Index>),
+    /// An index that is asserted to be a place in a buffer.
+    Within(Box<Within>),
+}
+
+/// `within(index, buffer, size)`: the index, which is asserted to be at least 0 and less than the size. Where it is
+/// not, it has no value: code reports the function ([`Function::checked`]), the buffer, the index and the size, and ends
+/// the process.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Within {
+    /// The index.
+    pub index: Index,
+    /// The buffer that is accessed at it.
+    pub buffer: BufferId,
+    /// Its number of elements.
+    pub size: Index,
 }
 
 /// A number; computed in the type that [`Module::computed_in`] says: the widest of what it loads and where it is

@@ -3,7 +3,7 @@
 //! ```text
 //! module    = "module" "(" names ")" buffer* function*
 //! buffer    = "buffer" name ":" ("f64" | "f32" | "i64") "[" index "]" ("in" space)?
-//! function  = ("private" "inline"? "uneven"?)? "func" name "(" parameter,* ")" block
+//! function  = ("private" "inline"?)? "func" name "(" parameter,* ")" ("checked" "as" name)? block
 //! parameter = ("symbol" | "index" | "in" | "out" | "inout") name      the first two of private functions only
 //! block     = "{" stmt* "}"
 //! space     = "main" | "stack" | "shared" | "scratchpad"
@@ -20,7 +20,7 @@
 //! condition = conditions joined by "and", by "or", in parentheses; "true"; "false"; index ("==" | "!=" | ..) index
 //! index     = integer | name | index ("+" | "-" | "*") index | index ("/" | "%") integer | "(" index ")"
 //!           | "exact" "(" index "," integer ")" | ("min" | "max") "(" index,+ ")"
-//!           | "select" "(" condition "," index "," index ")"
+//!           | "select" "(" condition "," index "," index ")" | "within" "(" index "," name "," index ")"
 //! value     = number | name "[" index "]" | "index" "(" index ")" | value ("+" | "*" | "/") value | "(" value ")"
 //!           | ("min" | "max") "(" value "," value ")" | "truth" "(" value ")"
 //!           | ("sum" | "min" | "max") "(" range ("unroll" integer)? ("if" condition)? ")" product
@@ -240,11 +240,9 @@ impl<'a> Parser<'a> {
 
     /// The words in front of a private function.
     fn private(&mut self) -> Parsed<Option<Private>> {
-        let private = self.skip_word("private").then(|| Private {
-            inline: self.skip_word("inline"),
-            uneven: self.skip_word("uneven"),
-            ..Private::default()
-        });
+        let private = self
+            .skip_word("private")
+            .then(|| Private { inline: self.skip_word("inline"), ..Private::default() });
         self.word("func")?;
         Ok(private)
     }
@@ -331,14 +329,39 @@ impl<'a> Parser<'a> {
             self.sign(")")?;
             self.hints.compact = true;
         }
+        let checked = if self.skip_word("checked") { Some(self.reported(&name)?) } else { None };
         let body = self.block()?;
         self.scope.clear();
         let vars = std::mem::take(&mut self.vars);
         let hints = std::mem::take(&mut self.hints);
         let registers = std::mem::take(&mut self.registers);
         self.numbers.clear();
-        self.module.functions.push(Function { name, private, args, vars, hints, registers, body });
+        self.module.functions.push(Function {
+            name,
+            private,
+            args,
+            vars,
+            hints,
+            registers,
+            checked,
+            body,
+        });
         Ok(())
+    }
+
+    /// The function under whose name that of the name `own` reports accesses: itself, or one before it.
+    fn reported(&mut self, own: &str) -> Parsed<FunctionId> {
+        self.word("as")?;
+        let at = self.at;
+        let name = self.name("a function")?;
+        let mut known = self.module.functions.iter().map(|known| &known.name[..]).chain([own]);
+        match known.position(|known| known == name) {
+            Some(position) => Ok(FunctionId(position as u32)),
+            None => {
+                let (what, name) = ("function", name.to_owned());
+                self.error(at, ParseErrorKind::Unknown { what, name })
+            }
+        }
     }
 
     fn buffer(&mut self) -> Parsed<BufferId> {
@@ -834,7 +857,7 @@ impl<'a> Parser<'a> {
                 self.sign(")")?;
                 Ok(inside)
             }
-            Token::Name(call @ ("exact" | "floor" | "min" | "max" | "select"))
+            Token::Name(call @ ("exact" | "floor" | "min" | "max" | "select" | "within"))
                 if self.after() == Token::Sign("(") =>
             {
                 self.advance();
@@ -872,6 +895,13 @@ impl<'a> Parser<'a> {
                 let value = self.index()?;
                 self.sign(",")?;
                 Ok(Index::ExactDiv(Box::new(value), self.integer()?))
+            }
+            "within" => {
+                let index = self.index()?;
+                self.sign(",")?;
+                let buffer = self.buffer()?;
+                self.sign(",")?;
+                Ok(Index::Within(Box::new(Within { index, buffer, size: self.index()? })))
             }
             "floor" => {
                 let value = self.index()?;

@@ -222,6 +222,14 @@ impl Printer<'_> {
                 self.index(otherwise, Level::Or);
                 self.out.push(')');
             }
+            Index::Within(inner) => {
+                self.out.push_str("within(");
+                self.index(&inner.index, Level::Or);
+                let name = self.names.buffer(inner.buffer);
+                self.put(format_args!(", {name}, "));
+                self.index(&inner.size, Level::Or);
+                self.out.push(')');
+            }
         }
     }
 
@@ -632,7 +640,6 @@ impl Printer<'_> {
         if let Some(private) = &function.private {
             self.out.push_str("private ");
             self.out.push_str(if private.inline { "inline " } else { "" });
-            self.out.push_str(if private.uneven { "uneven " } else { "" });
             let symbols = private.symbols.iter();
             parameters
                 .extend(symbols.map(|symbol| format!("symbol {}", self.names.symbol(*symbol))));
@@ -646,7 +653,12 @@ impl Printer<'_> {
         );
         self.put(format_args!("func {}(", function.name));
         self.out.push_str(&parameters.join(", "));
-        self.out.push_str(if function.hints.compact { ") hint(compact) {\n" } else { ") {\n" });
+        self.out.push_str(if function.hints.compact { ") hint(compact)" } else { ")" });
+        if let Some(reported) = function.checked {
+            let name = self.names.function(reported);
+            self.put(format_args!(" checked as {name}"));
+        }
+        self.out.push_str(" {\n");
         self.block(&function.body, 1);
         self.out.push_str("}\n");
         let bound = function.private.iter().flat_map(|private| &private.integers);

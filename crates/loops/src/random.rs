@@ -70,12 +70,12 @@ impl Random {
     fn private_function(&mut self) -> Function {
         self.calls = false;
         let integer = self.bind();
-        let (inline, uneven) = (self.below(2) == 0, self.below(2) == 0);
+        let inline = self.below(2) == 0;
         let (symbols, integers) = (vec![SymbolId(0), SymbolId(1)], vec![integer]);
         let args = [Mode::InOut, Mode::InOut, Mode::In].into_iter().zip(0..);
         let args = args.map(|(mode, buffer)| (BufferId(buffer), mode)).collect();
         let mut function = Function::new("g", args);
-        function.private = Some(Private { symbols, integers, inline, uneven });
+        function.private = Some(Private { symbols, integers, inline });
         function.body = self.block(2, true);
         function.vars = std::mem::take(&mut self.vars);
         function.hints = std::mem::take(&mut self.hints);
@@ -294,7 +294,7 @@ impl Random {
             let numbers = [1, 2, 3, 64].map(|n| (self.below(4) == 0).then_some(n));
             let [unroll, block, tile, lanes] = numbers;
             let blocks = block.filter(|_| self.style == Style::Anything && self.below(2) == 0);
-            let [scheduled, ordered, threads, nest] = [(); 4].map(|()| self.below(3) == 0);
+            let [scheduled, ordered, threads, guided, nest] = [(); 5].map(|()| self.below(3) == 0);
             let vectorize = [None, None, Some(true), Some(false)][self.below(4)];
             let [block, tile, lanes, nest] = match self.style {
                 Style::Anything => [block, tile, lanes, nest.then_some(1)],
@@ -310,6 +310,7 @@ impl Random {
                     block,
                     blocks,
                     threads,
+                    guided,
                     nest,
                     tile,
                     lanes,
@@ -370,6 +371,10 @@ impl Random {
             3 => Index::Mul(Box::new(Index::Const(by - 2)), left),
             4 => Index::FloorDiv(left, by),
             5 => Index::Mod(left, by),
+            6 if self.style == Style::Anything => {
+                let (index, size) = (*left, self.affine(depth - 1));
+                Index::Within(Box::new(Within { index, buffer: BufferId(0), size }))
+            }
             6 => Index::Min(left, Box::new(self.affine(depth - 1))),
             _ => Index::Max(left, Box::new(self.affine(depth - 1))),
         }

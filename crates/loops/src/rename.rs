@@ -44,6 +44,7 @@ impl Uses {
             Index::Var(var) => drop(self.vars.insert(*var)),
             Index::Symbol(symbol) => drop(self.symbols.insert(*symbol)),
             Index::Load(buffer, _) => drop(self.buffers.insert(*buffer)),
+            Index::Within(inner) => drop(self.buffers.insert(inner.buffer)),
             _ => {}
         }
     }

@@ -140,6 +140,15 @@ pub enum Violation {
     /// A function that calls itself, perhaps through others.
     #[error("function `{0}` calls itself")]
     Recursion(String),
+    /// A function whose accesses are reported under the name of one that does not exist or is private.
+    #[error("accesses are reported under the name of a function that is not exported")]
+    Reported,
+    /// An assertion in a function that does not say under which name it reports.
+    #[error("an index is asserted to be within buffer `{0}` in a function that is not checked")]
+    Unchecked(String),
+    /// A workspace on the stack whose size is not known before the code runs.
+    #[error("workspace `{0}` is on the stack, but its size is not a constant")]
+    StackSize(String),
     /// A private function that uses a symbol which it does not list.
     #[error("symbol `{0}` is not listed by its function")]
     Unlisted(String),
@@ -219,6 +228,7 @@ pub fn verify_function(module: &Module, function: &Function) -> Result<(), Vec<V
         moment: false,
     };
     verifier.arguments();
+    verifier.reported();
     let integers = function.private.iter().flat_map(|private| &private.integers);
     integers.for_each(|var| verifier.bind(*var));
     verifier.block(&function.body);
@@ -302,6 +312,15 @@ impl<'a> Verifier<'a> {
             if exported && *mode == Mode::Out && read.contains(buffer) && !set.contains(buffer) {
                 self.report(Violation::ReadsOutput(known.name.clone()));
             }
+        }
+    }
+
+    /// The function under whose name this one reports accesses is one that callers know.
+    fn reported(&mut self) {
+        let Some(reported) = self.function.checked else { return };
+        let known = self.module.functions.get(reported.0 as usize);
+        if known.is_none_or(|known| known.private.is_some()) {
+            self.report(Violation::Reported);
         }
     }
 
@@ -397,6 +416,7 @@ impl<'a> Verifier<'a> {
                     }
                 }
                 self.workspace(inner.buffer);
+                self.on_the_stack(inner);
                 self.block(&inner.body);
                 self.workspaces.pop();
             }
@@ -524,6 +544,16 @@ impl<'a> Verifier<'a> {
         self.workspaces.push(buffer);
     }
 
+    /// A stack has room for as many elements each time.
+    fn on_the_stack(&mut self, inner: &Workspace) {
+        let known = self.module.buffers.get(inner.buffer.0 as usize);
+        if let Some(known) = known.filter(|known| known.space == Space::Stack)
+            && (inner.size.as_const().is_none() || inner.instead.is_some())
+        {
+            self.report(Violation::StackSize(known.name.clone()));
+        }
+    }
+
     fn bind(&mut self, var: VarId) {
         if var.0 as usize >= self.function.vars.len() {
             self.report(Violation::Variable(var));
@@ -588,6 +618,7 @@ impl<'a> Verifier<'a> {
                 self.report(Violation::Divisor(*by));
             }
             Index::Load(buffer, _) => self.loads_integer(*buffer),
+            Index::Within(inner) => self.within(inner.buffer),
             Index::Select(condition, _, _) => {
                 let mut sides = Vec::new();
                 comparisons(condition, &mut sides);
@@ -595,6 +626,15 @@ impl<'a> Verifier<'a> {
             }
             _ => {}
         });
+    }
+
+    fn within(&mut self, buffer: BufferId) {
+        self.buffer(buffer, false);
+        if let Some(known) = self.module.buffers.get(buffer.0 as usize)
+            && self.function.checked.is_none()
+        {
+            self.report(Violation::Unchecked(known.name.clone()));
+        }
     }
 
     /// Whether a symbol is one of the function's, which an exported function has all of.

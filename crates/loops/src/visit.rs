@@ -31,6 +31,37 @@ impl Index {
                 then.visit(f);
                 otherwise.visit(f);
             }
+            Index::Within(inner) => {
+                inner.index.visit(f);
+                inner.size.visit(f);
+            }
+        }
+    }
+
+    /// Rebuilds with what `f` gives for each part, as it stands; parts of conditions count as parts.
+    pub fn map_parts(&self, f: &mut dyn FnMut(&Index) -> Index) -> Index {
+        if let Index::Select(condition, then, otherwise) = self {
+            let condition = Box::new(condition.map_sides(f));
+            return Index::Select(condition, Box::new(f(then)), Box::new(f(otherwise)));
+        }
+        let mut go = |part: &Index| Box::new(f(part));
+        match self {
+            Index::Const(_) | Index::Symbol(_) | Index::Var(_) => self.clone(),
+            Index::Add(left, right) => Index::Add(go(left), go(right)),
+            Index::Sub(left, right) => Index::Sub(go(left), go(right)),
+            Index::Mul(left, right) => Index::Mul(go(left), go(right)),
+            Index::FloorDiv(value, by) => Index::FloorDiv(go(value), *by),
+            Index::Mod(value, by) => Index::Mod(go(value), *by),
+            Index::Quotient(left, right) => Index::Quotient(go(left), go(right)),
+            Index::ExactDiv(value, by) => Index::ExactDiv(go(value), *by),
+            Index::Min(left, right) => Index::Min(go(left), go(right)),
+            Index::Max(left, right) => Index::Max(go(left), go(right)),
+            Index::Load(buffer, index) => Index::Load(*buffer, go(index)),
+            Index::Within(inner) => {
+                let (index, size) = (*go(&inner.index), *go(&inner.size));
+                Index::Within(Box::new(Within { index, size, ..**inner }))
+            }
+            Index::Select(..) => self.clone(),
         }
     }
 
@@ -52,6 +83,7 @@ impl Index {
             Index::Select(condition, then, otherwise) => {
                 Index::select(condition.rebuild(leaf), go(then), go(otherwise))
             }
+            Index::Within(_) => self.map_parts(&mut |part| go(part)),
         }
     }
 
@@ -125,6 +157,15 @@ impl Condition {
             Condition::Compare(op, left, right) => Condition::compare(*op, f(left), f(right)),
             Condition::And(list) => Condition::all(list.iter().map(|c| c.map_indices(f))),
             Condition::Or(list) => Condition::any(list.iter().map(|c| c.map_indices(f))),
+        }
+    }
+
+    /// Rebuilds with what `f` gives for both sides of its comparisons, as it stands.
+    pub fn map_sides(&self, f: &mut dyn FnMut(&Index) -> Index) -> Condition {
+        match self {
+            Condition::Compare(op, left, right) => Condition::Compare(*op, f(left), f(right)),
+            Condition::And(list) => Condition::And(list.iter().map(|c| c.map_sides(f)).collect()),
+            Condition::Or(list) => Condition::Or(list.iter().map(|c| c.map_sides(f)).collect()),
         }
     }
 
@@ -448,6 +489,66 @@ impl Stmt {
             }
             Stmt::Register(inner) => inner.visit_indices(f),
         });
+    }
+
+    /// Replaces each integer expression of this statement, not of those inside, by what `f` gives for the whole of it.
+    pub fn map_indices(&mut self, f: &mut dyn FnMut(&Index) -> Index) {
+        if let Stmt::Store(store) = self {
+            let shared = std::cell::RefCell::new(&mut *f);
+            store.value = store.value.map_indices(&|index| (shared.borrow_mut())(index));
+        }
+        for condition in self.conditions_mut() {
+            *condition = condition.map_sides(f);
+        }
+        for index in self.indices_mut() {
+            *index = f(index);
+        }
+    }
+
+    /// Its own conditions, but for those in values and operations.
+    fn conditions_mut(&mut self) -> Vec<&mut Condition> {
+        match self {
+            Stmt::Partial(inner) => vec![&mut inner.condition],
+            Stmt::While(inner) => vec![&mut inner.condition],
+            Stmt::If(inner) => vec![&mut inner.condition],
+            Stmt::Workspace(inner) => {
+                inner.instead.iter_mut().map(|(_, condition)| condition).collect()
+            }
+            Stmt::Store(store) => store.stream.iter_mut().collect(),
+            Stmt::Register(inner) => inner.conditions_mut(),
+            Stmt::For(_) | Stmt::Partitioned(_) | Stmt::Team(_) | Stmt::Call(_) => Vec::new(),
+            Stmt::CoIter(_) | Stmt::Let(_) => Vec::new(),
+        }
+    }
+
+    /// Its own integer expressions, but for those in conditions and values.
+    fn indices_mut(&mut self) -> Vec<&mut Index> {
+        match self {
+            Stmt::For(inner) => inner.lower.iter_mut().chain(&mut inner.upper).collect(),
+            Stmt::Partitioned(inner) => {
+                inner.lower.iter_mut().chain(&mut inner.upper).chain(&mut inner.work).collect()
+            }
+            Stmt::Partial(inner) => {
+                let bounds = inner.lower.iter_mut().chain(&mut inner.upper);
+                bounds.chain([&mut inner.base, &mut inner.extent]).collect()
+            }
+            Stmt::Call(inner) => inner.integers.iter_mut().collect(),
+            Stmt::While(inner) => {
+                let starts = inner.vars.iter_mut().map(|(_, start)| start);
+                starts.chain(&mut inner.next).collect()
+            }
+            Stmt::CoIter(inner) => {
+                let cursors = inner.cursors.iter_mut().flat_map(|cursor| {
+                    [&mut cursor.start, &mut cursor.end, &mut cursor.place, &mut cursor.width]
+                });
+                [&mut inner.lower, &mut inner.upper].into_iter().chain(cursors).collect()
+            }
+            Stmt::Workspace(inner) => vec![&mut inner.size],
+            Stmt::Let(inner) => vec![&mut inner.index],
+            Stmt::Store(store) => vec![&mut store.index],
+            Stmt::Register(inner) => inner.indices_mut(),
+            Stmt::Team(_) | Stmt::If(_) => Vec::new(),
+        }
     }
 
     /// Rebuilds with the folding constructors, each leaf of an integer expression replaced by what `leaf` gives.

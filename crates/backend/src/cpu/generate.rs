@@ -67,7 +67,7 @@ pub struct Object {
 impl Job<'_> {
     /// The object file.
     pub fn object(&self, clock: &mut Clock) -> Result<Object> {
-        let emitted = emit::emit(self.module, self.options)?;
+        let emitted = emit::emit(self.module, &self.options.prefix)?;
         clock.lap("emit");
         let bytes = self.run(&emitted, Stop::Object, clock)?;
         Ok(Object { bytes, threads: emitted.threads })
@@ -75,7 +75,7 @@ impl Job<'_> {
 
     /// The text on the way to it.
     pub fn text(&self, stop: Stop) -> Result<String> {
-        let emitted = emit::emit(self.module, self.options)?;
+        let emitted = emit::emit(self.module, &self.options.prefix)?;
         if stop == Stop::Mlir {
             return Ok(emitted.text);
         }

@@ -9,7 +9,7 @@ mod processor;
 use dastac_loops::Module;
 use dastac_loops::machine::Machine;
 use dastac_loops::passes::{
-    CHECKED_REGISTERS, CHECKED_THREADS, REGISTERS, Sequence, THREADS, TILE,
+    CHECK_BOUNDS, CHECKED_REGISTERS, CHECKED_THREADS, REGISTERS, Sequence, THREADS, TILE,
 };
 use dastac_target::{
     Abi, Artifact, Code, CodeKind, CodeOptions, Generated, Library, Requirements, Stage, Target,
@@ -81,8 +81,8 @@ impl Target for CpuTarget {
     fn sequences(&self, options: &CodeOptions) -> Vec<Sequence> {
         let tiles = (!options.untiled).then_some(TILE);
         let code = match options.checked {
-            true => [CHECKED_THREADS, CHECKED_REGISTERS],
-            false => [THREADS, REGISTERS],
+            true => vec![CHECKED_THREADS, CHECKED_REGISTERS, CHECK_BOUNDS],
+            false => vec![THREADS, REGISTERS],
         };
         tiles.into_iter().chain(code).collect()
     }

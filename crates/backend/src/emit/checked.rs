@@ -1,52 +1,35 @@
-//! Checked code: every access asserts that its index lies within the buffer's size.
+//! Indices that are asserted to lie within a buffer.
 //!
-//! Before -> after, `%x = memref.load %b[%i]`:
+//! Before -> after, `load b[within(i, b, size)]`:
 //! `%out = arith.cmpi uge, %i, %size; scf.if %out { llvm.call @kernel__outside0(%i, %size) }; %x = memref.load %b[%i]`.
 //!
 //! The called function writes one line to standard error (with `dprintf`, which needs no lock) and ends the process
 //! with `abort`. It does not return, so no access outside of a buffer ever happens; an error return is not possible
-//! from inside of OpenMP's threads. Arithmetic promises nothing about overflow then: what wraps around is caught as an
-//! index like any other.
+//! from inside of OpenMP's threads.
 
 use std::fmt::Write;
 
 use super::{Ssa, Unit, Writer, line};
 use crate::Result;
-use dastac_loops::BufferId;
+use dastac_loops::{BufferId, Within};
 
 /// Declarations that a checked module needs.
 pub(super) const DECLARATIONS: &str =
     "  llvm.func @dprintf(i32, !llvm.ptr, ...) -> i32\n  llvm.func @abort()\n";
 
 impl Writer<'_, '_> {
-    /// Computes the size of each buffer of a checked function, at its entry.
-    pub(super) fn sizes(&mut self) -> Result<()> {
-        if !self.checked {
-            return Ok(());
-        }
-        let buffers: Vec<BufferId> = self.buffers.keys().copied().collect();
-        for id in buffers {
-            let module = self.module;
-            // Those of workspaces are known where they are made.
-            if !self.sizes.contains_key(&id) {
-                let size = self.index(&module.buffers[id.0 as usize].size)?;
-                self.sizes.insert(id, size);
-            }
-        }
-        Ok(())
-    }
-
-    /// Asserts that an index lies within a buffer.
-    pub(super) fn check(&mut self, id: BufferId, index: &Ssa) {
-        let Some(size) = self.sizes.get(&id).cloned() else { return };
+    /// An index that is asserted to lie within a buffer.
+    pub(super) fn within(&mut self, within: &Within) -> Result<Ssa> {
+        let (index, size) = (self.index(&within.index)?, self.index(&within.size)?);
         // A negative index is a large one without its sign.
         let outside = self.define(format_args!("arith.cmpi uge, {index}, {size} : index"));
         line!(self, "scf.if {outside} {{");
-        let index = self.define(format_args!("arith.index_cast {index} : index to i64"));
+        let place = self.define(format_args!("arith.index_cast {index} : index to i64"));
         let size = self.define(format_args!("arith.index_cast {size} : index to i64"));
-        let name = self.outside(id);
-        line!(self, "llvm.call @{name}({index}, {size}) : (i64, i64) -> ()");
+        let name = self.outside(within.buffer);
+        line!(self, "llvm.call @{name}({place}, {size}) : (i64, i64) -> ()");
         line!(self, "}}");
+        Ok(index)
     }
 
     /// The function that reports an access outside of a buffer; written when it is first needed.
@@ -57,7 +40,9 @@ impl Writer<'_, '_> {
         }
         // Names are letters, digits, `_` and `.`: nothing that a format or MLIR's strings would read.
         let buffer = &self.module.buffers[id.0 as usize].name;
-        let function = self.owner;
+        let reported =
+            self.function.checked.and_then(|id| self.module.functions.get(id.0 as usize));
+        let function = reported.map_or(&self.function.name, |reported| &reported.name);
         let text = format!(
             "dastac: `{function}` accesses index %ld of buffer `{buffer}`, which has %ld elements"
         );

@@ -5,7 +5,7 @@ use super::{Ssa, Writer, line, memref};
 use crate::Result;
 use dastac_loops::{Compare, Condition, Element, Index};
 
-/// Overflow is excluded by the invariants of the loop IR.
+/// Overflow is excluded by the invariants of the loop IR, but for functions that are checked.
 pub(super) const NSW: &str = " overflow<nsw>";
 
 impl Writer<'_, '_> {
@@ -74,7 +74,6 @@ impl Writer<'_, '_> {
             Index::Load(buffer, at) => {
                 let at = self.index(at)?;
                 let (memory, element) = self.buffer(*buffer)?;
-                self.check(*buffer, &at);
                 let ty = memref(element);
                 let value = self.define(format_args!("memref.load {memory}[{at}] : {ty}"));
                 if !element.is_integer() {
@@ -90,12 +89,13 @@ impl Writer<'_, '_> {
                 Ok(self
                     .define(format_args!("arith.select {condition}, {then}, {otherwise} : index")))
             }
+            Index::Within(inner) => self.within(inner),
         }
     }
 
-    /// A promise about arithmetic, which checked code does not rely on.
+    /// A promise that integers do not overflow, which is not given where they wrap around.
     pub(super) fn promise(&self, promise: &'static str) -> &'static str {
-        if self.checked { "" } else { promise }
+        if self.function.checked.is_some() { "" } else { promise }
     }
 
     /// `floor(a / b)` for `b > 0`. Let `s` be 0 or -1, `a`'s sign spread over all bits: then `a ^ s` is `a`

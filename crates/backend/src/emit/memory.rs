@@ -13,7 +13,6 @@ impl Writer<'_, '_> {
     pub(super) fn load(&mut self, load: &VectorLoad, ty: RegisterType) -> Result<Ssa> {
         let (buffer, from) = self.buffer(load.buffer)?;
         let index = self.index(&load.index)?;
-        self.check(load.buffer, &index);
         let source = memref(from);
         let loaded = self.define(format_args!("memref.load {buffer}[{index}] : {source}"));
         self.as_register(loaded, from, ty)
@@ -81,7 +80,6 @@ impl Writer<'_, '_> {
         let value = self.converted(value, ty.lanes, computed, element);
         let source = memref(element);
         if ty.lanes == 1 {
-            self.check(write.buffer, &index);
             line!(self, "memref.store {value}, {buffer}[{index}] : {source}");
             return Ok(());
         }

@@ -34,7 +34,7 @@ impl Writer<'_, '_> {
                 return Err(self.invalid(format_args!("a workspace is in memory `{name}`")));
             }
         };
-        self.enter(inner.buffer, memory.clone(), size.clone());
+        self.buffers.insert(inner.buffer, memory.clone());
         if inner.zero {
             let zero = self.number(0.0, element);
             let (first, one, at) = (self.index_constant(0), self.index_constant(1), self.fresh());
@@ -43,7 +43,7 @@ impl Writer<'_, '_> {
             line!(self, "}}");
         }
         self.stmts(&inner.body)?;
-        self.leave(inner.buffer);
+        self.buffers.remove(&inner.buffer);
         if space == Space::Main {
             line!(self, "memref.dealloc {memory} : {ty}");
         }
@@ -74,15 +74,9 @@ impl Writer<'_, '_> {
             Ok(())
         })?;
         line!(self, "}}");
-        let size = match self.sizes.get(&id).cloned() {
-            Some(others) => {
-                self.define(format_args!("arith.select {instead}, {others}, {size} : index"))
-            }
-            None => size,
-        };
-        self.enter(inner.buffer, memory.clone(), size);
+        self.buffers.insert(inner.buffer, memory.clone());
         self.stmts(&inner.body)?;
-        self.leave(inner.buffer);
+        self.buffers.remove(&inner.buffer);
         line!(self, "scf.if {instead} {{");
         line!(self, "}} else {{");
         line!(self, "  memref.dealloc {memory} : {ty}");
@@ -96,19 +90,6 @@ impl Writer<'_, '_> {
         self.stmts(&inner.body)?;
         self.vars.remove(&inner.var);
         Ok(())
-    }
-
-    /// Makes memory stand for a workspace.
-    pub(super) fn enter(&mut self, workspace: BufferId, memory: Ssa, size: Ssa) {
-        self.buffers.insert(workspace, memory);
-        if self.checked {
-            self.sizes.insert(workspace, size);
-        }
-    }
-
-    pub(super) fn leave(&mut self, workspace: BufferId) {
-        self.buffers.remove(&workspace);
-        self.sizes.remove(&workspace);
     }
 
     /// Memory of the function that is written, the same whenever it is asked for here.

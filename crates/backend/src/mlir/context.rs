@@ -37,7 +37,6 @@ fn create() -> Context {
         mlirRegisterTransformsCSE();
         mlirRegisterTransformsLoopInvariantCodeMotion();
         mlirRegisterConversionLowerAffinePass();
-        mlirRegisterConversionConvertSCFToOpenMPPass();
         mlirRegisterConversionSCFToControlFlowPass();
         mlirRegisterConversionFinalizeMemRefToLLVMConversionPass();
         mlirRegisterConversionConvertVectorToLLVMPass();

@@ -4,7 +4,6 @@
 //! registered.
 
 mod context;
-mod schedule;
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -16,7 +15,6 @@ use melior::ir::Module;
 use melior::pass::PassManager;
 use melior::utility::parse_pass_pipeline;
 
-use self::schedule::schedule;
 use crate::Result;
 use crate::emit::Emitted;
 
@@ -24,9 +22,6 @@ use crate::emit::Emitted;
 /// out of the one whose variable its bounds mention.)
 const STRUCTURED: &str =
     "canonicalize,cse,lower-affine,canonicalize,cse,loop-invariant-code-motion";
-
-/// Parallel loops to OpenMP's work sharing.
-const OPENMP: &str = "convert-scf-to-openmp,canonicalize";
 
 /// What is left, to the LLVM dialect. OpenMP must come after functions: before them, the option for bare
 /// pointers is lost.
@@ -79,13 +74,8 @@ impl Session {
 
     /// Lowers to the LLVM dialect, in place.
     pub fn lower(&self, module: &mut Module<'_>, emitted: &Emitted) -> Result<()> {
-        if !emitted.threads {
-            return self.run(module, &format!("{STRUCTURED},{LLVM},{FINISH}"));
-        }
-        self.run(module, &format!("{STRUCTURED},{OPENMP}"))?;
-        schedule(self.context(), module, &emitted.uneven)
-            .ok_or_else(|| self.error("choose a schedule"))?;
-        self.run(module, &format!("{LLVM},{FINISH_OPENMP}"))
+        let finish = if emitted.threads { FINISH_OPENMP } else { FINISH };
+        self.run(module, &format!("{STRUCTURED},{LLVM},{finish}"))
     }
 
     fn run(&self, module: &mut Module<'_>, pipeline: &str) -> Result<()> {

@@ -263,8 +263,14 @@ fn mlir_text() {
             %s1_m = arith.index_cast %t1 : i64 to index
             %t2 = memref.load %params[%c2] : !i64s
             %s2_p = arith.index_cast %t2 : i64 to index
-            affine.parallel (%i_3) = (max(0)) to (min(symbol(%s0_n))) step (1) {
-              func.call @matmul__body1(%i_3, %s1_m, %s2_p, %b0_A, %b1_B, %b2_C) : (index, index, index, !f32s, !f32s, !f32s) -> ()
+            omp.parallel {
+              omp.wsloop {
+                omp.loop_nest (%i_3) : index = (%c0) to (%s0_n) step (%c1) {
+                  func.call @matmul__body1(%i_3, %s1_m, %s2_p, %b0_A, %b1_B, %b2_C) : (index, index, index, !f32s, !f32s, !f32s) -> ()
+                  omp.yield
+                }
+              }
+              omp.terminator
             }
             return
           }

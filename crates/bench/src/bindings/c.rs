@@ -330,6 +330,7 @@ impl Printer<'_> {
             Index::Load(buffer, index) => {
                 format!("(int64_t){}[{}]", self.buffer(*buffer), self.index(index))
             }
+            Index::Within(inner) => self.index(&inner.index),
             Index::Min(left, right) => call("least", left, right),
             Index::Max(left, right) => call("greatest", left, right),
             Index::Select(condition, then, otherwise) => format!(

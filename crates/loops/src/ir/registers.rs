@@ -377,6 +377,19 @@ impl Operation {
     }
 }
 
+impl Operation {
+    /// Its integer expressions, but for those of a condition.
+    fn indices_mut(&mut self) -> Vec<&mut Index> {
+        match self {
+            Operation::Convert(value) | Operation::Lanes(value, _) => vec![value],
+            Operation::Load(load) => vec![&mut load.index],
+            Operation::First(first) => vec![&mut first.count],
+            Operation::Aligned(aligned) => aligned.indices.iter_mut().collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
 impl RegisterStmt {
     /// The lists of statements that it is around.
     pub fn bodies(&self) -> Vec<&[Stmt]> {
@@ -415,6 +428,28 @@ impl RegisterStmt {
             }
             RegisterStmt::Choose(_) | RegisterStmt::Fence => {}
             RegisterStmt::Write(write) => write.index.visit(f),
+        }
+    }
+
+    /// Its own conditions.
+    pub(crate) fn conditions_mut(&mut self) -> Vec<&mut Condition> {
+        match self {
+            RegisterStmt::Define(_, Operation::Holds(condition))
+            | RegisterStmt::Choose(Choose { condition: Test::Condition(condition), .. }) => {
+                vec![condition]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Its own integer expressions, but for those in conditions.
+    pub(crate) fn indices_mut(&mut self) -> Vec<&mut Index> {
+        match self {
+            RegisterStmt::Define(_, operation) => operation.indices_mut(),
+            RegisterStmt::Integer(_, index) | RegisterStmt::Prefetch(_, index) => vec![index],
+            RegisterStmt::Carry(inner) => inner.lower.iter_mut().chain(&mut inner.upper).collect(),
+            RegisterStmt::Write(write) => vec![&mut write.index],
+            RegisterStmt::Choose(_) | RegisterStmt::Fence => Vec::new(),
         }
     }
 

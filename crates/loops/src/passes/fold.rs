@@ -262,6 +262,7 @@ impl Fold {
             Index::Select(condition, then, otherwise) => {
                 Index::select(self.condition(condition), go(then), go(otherwise))
             }
+            Index::Within(_) => index.map_parts(&mut |part| go(part)),
         }
     }
 

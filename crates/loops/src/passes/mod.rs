@@ -9,6 +9,7 @@
 //! function did not access before: what moves out of a loop is guarded where the loop may be empty. Each leaves
 //! the invariants of [`crate::verify`](mod@crate::verify) as it found them.
 
+mod check_bounds;
 mod contract;
 mod fold;
 mod hoist_factor;
@@ -24,6 +25,7 @@ mod threads;
 mod tile;
 mod widen;
 
+pub use check_bounds::CHECK_BOUNDS;
 pub use observe::{Flow, Observer, StopAfter, Times, Verified};
 pub use pass::{Context, Example, Pass, PassError};
 pub use pipeline::{Pipeline, Registry, Sequence, UnknownPass};
@@ -35,7 +37,8 @@ use crate::ir::*;
 use crate::machine::Machine;
 
 /// All passes of this crate.
-pub const ALL: &[&[Pass]] = &[PASSES, tile::PASSES, threads::PASSES, registers::PASSES];
+pub const ALL: &[&[Pass]] =
+    &[PASSES, tile::PASSES, threads::PASSES, registers::PASSES, check_bounds::PASSES];
 
 /// The passes that make loops simple.
 pub const PASSES: &[Pass] = &[

@@ -110,21 +110,14 @@ fn with_value(index: &Index, part: &Index, value: &Index) -> Index {
     if index == part {
         return value.clone();
     }
-    let inside = |index: &Index| Box::new(with_value(index, part, value));
     match index {
-        Index::Add(left, right) => Index::Add(inside(left), inside(right)),
-        Index::Sub(left, right) => Index::Sub(inside(left), inside(right)),
-        Index::Mul(left, right) => Index::Mul(inside(left), inside(right)),
-        Index::FloorDiv(left, by) => Index::FloorDiv(inside(left), *by),
-        Index::Mod(left, by) => Index::Mod(inside(left), *by),
-        Index::Quotient(left, right) => Index::Quotient(inside(left), inside(right)),
-        Index::ExactDiv(left, by) => Index::ExactDiv(inside(left), *by),
-        Index::Min(left, right) => Index::Min(inside(left), inside(right)),
-        Index::Max(left, right) => Index::Max(inside(left), inside(right)),
+        // What decides, and where an element is loaded, stays.
         Index::Select(condition, then, otherwise) => {
+            let inside = |index: &Index| Box::new(with_value(index, part, value));
             Index::Select(condition.clone(), inside(then), inside(otherwise))
         }
-        Index::Const(_) | Index::Symbol(_) | Index::Var(_) | Index::Load(..) => index.clone(),
+        Index::Load(..) => index.clone(),
+        _ => index.map_parts(&mut |inside| with_value(inside, part, value)),
     }
 }
 

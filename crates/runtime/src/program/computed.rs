@@ -117,7 +117,8 @@ fn interval(index: &Index, symbols: &[i64], variables: &[Interval]) -> Option<In
             let (a, b) = (of(left)?, of(right)?);
             Some((a.0.min(b.0), a.1.max(b.1)))
         }
-        Index::Load(..) => None,
+        // Sizes and layouts load nothing and assert nothing.
+        Index::Load(..) | Index::Within(_) => None,
     }
 }
 

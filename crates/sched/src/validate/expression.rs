@@ -66,7 +66,7 @@ impl Naming {
                 let a = go(a)?;
                 format!("({a} - {by} * floor(({a})/{by}))")
             }
-            Index::Quotient(..) | Index::Load(..) => return None,
+            Index::Quotient(..) | Index::Load(..) | Index::Within(_) => return None,
             Index::Min(a, b) => format!("min({}, {})", go(a)?, go(b)?),
             Index::Max(a, b) => format!("max({}, {})", go(a)?, go(b)?),
             Index::Select(test, a, b) => {
@@ -129,6 +129,7 @@ impl Naming {
             Index::ExactDiv(..)
             | Index::Quotient(..)
             | Index::Load(..)
+            | Index::Within(_)
             | Index::Min(..)
             | Index::Max(..)
             | Index::Select(..) => None,
@@ -176,7 +177,7 @@ impl Naming {
             | Index::Var(_)
             | Index::FloorDiv(..)
             | Index::Mod(..) => one(Polynomial::from_affine(&self.affine(index)?)),
-            Index::Quotient(..) | Index::Load(..) => None,
+            Index::Quotient(..) | Index::Load(..) | Index::Within(_) => None,
             Index::Add(a, b) => both(a, b, &|x, y| x + y),
             Index::Sub(a, b) => both(a, b, &|x, y| x + &y.scaled(-1)),
             Index::Mul(a, b) => both(a, b, &|x, y| x * y),
@@ -264,7 +265,7 @@ fn divisible(numerator: &Index, by: i64) -> bool {
     numerator.visit(&mut |part| match part {
         Index::Var(_) | Index::Symbol(_) if !names.contains(&part) => names.push(part),
         Index::FloorDiv(..) | Index::Mod(..) | Index::ExactDiv(..) => polynomial = false,
-        Index::Quotient(..) | Index::Load(..) => polynomial = false,
+        Index::Quotient(..) | Index::Load(..) | Index::Within(_) => polynomial = false,
         Index::Min(..) | Index::Max(..) | Index::Select(..) => polynomial = false,
         _ => {}
     });

@@ -61,7 +61,8 @@ impl Validator<'_> {
     ) -> Result<Index, Stop> {
         let mut go = |index: &Index| self.decided(vars, here, index, known);
         Ok(match index {
-            Index::Const(_) | Index::Symbol(_) | Index::Var(_) | Index::Select(..) => index.clone(),
+            Index::Const(_) | Index::Symbol(_) | Index::Var(_) => index.clone(),
+            Index::Select(..) | Index::Within(_) => index.clone(),
             Index::Add(left, right) => go(left)? + go(right)?,
             Index::Sub(left, right) => go(left)? - go(right)?,
             Index::Mul(left, right) => go(left)? * go(right)?,

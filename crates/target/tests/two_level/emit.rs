@@ -309,6 +309,7 @@ impl Printer<'_> {
                 let condition = self.condition(condition)?;
                 Ok(format!("({condition} ? {} : {})", self.index(then)?, self.index(otherwise)?))
             }
+            _ => self.refuse("an integer expression of a kind that it does not know"),
         }
     }
 

@@ -1,8 +1,10 @@
 //! Bodies of parallel loops and of partitioned ranges as private functions.
 //!
 //! Before -> after: `parallel i = 0 to N { for j = i to N { A[j] += B[i] } }` ->
-//! `parallel i = 0 to N { call f__body1(i) on A, B }` with
-//! `private uneven func f__body1(symbol N, index i, inout A, in B) { for j = i to N { A[j] += B[i] } }`.
+//! `parallel i = 0 to N hint(guided) { call f__body1(i) on A, B }` with
+//! `private func f__body1(symbol N, index i, inout A, in B) { for j = i to N { A[j] += B[i] } }`.
+//!
+//! The loop is guided since its iterations differ in work: a bound inside mentions `i`.
 //!
 //! What threads execute is passed through a structure in memory otherwise, where the promise that buffers do not
 //! overlap is lost, and with it most vectorisation; as parameters of a function the buffers keep it.
@@ -18,15 +20,19 @@ pub(crate) fn run(module: &mut Module, _: &Context<'_>) {
     each_function(module, |module, function| {
         let mut body = std::mem::take(&mut function.body);
         rewrite_all(&mut body, &mut |stmt| {
-            let (vars, uneven) = match stmt {
-                Stmt::For(inner) if inner.mark == Mark::THREADS => (vec![inner.var], uneven(inner)),
-                Stmt::Partitioned(inner) => (vec![inner.begin, inner.end], false),
+            let vars = match stmt {
+                Stmt::For(inner) if inner.mark == Mark::THREADS => {
+                    let guided = is_uneven(inner);
+                    function.hints.update(inner.var, |hint| hint.guided = guided);
+                    vec![inner.var]
+                }
+                Stmt::Partitioned(inner) => vec![inner.begin, inner.end],
                 _ => return,
             };
             for body in stmt.bodies_mut() {
                 // A loop of threads is around nothing but calls: code generation takes no branches there.
                 if !matches!(body[..], [Stmt::Call(_)]) {
-                    let outlined = Outlined { body: std::mem::take(body), vars: &vars, uneven };
+                    let outlined = Outlined { body: std::mem::take(body), vars: &vars };
                     *body = vec![outlined.call(module, function)];
                 }
             }
@@ -41,8 +47,6 @@ pub(super) struct Outlined<'a> {
     pub body: Vec<Stmt>,
     /// Variables that are passed, used or not.
     pub vars: &'a [VarId],
-    /// Whether calls differ in work.
-    pub uneven: bool,
 }
 
 impl Outlined<'_> {
@@ -66,7 +70,6 @@ impl Outlined<'_> {
             symbols: uses.symbols.into_iter().collect(),
             integers: uses.vars.iter().map(|var| renamed(*var)).collect(),
             inline,
-            uneven: self.uneven,
         };
         let mode = |buffer: BufferId| {
             let known = caller.args.iter().find(|(known, _)| *known == buffer);
@@ -118,7 +121,7 @@ pub(super) fn has_loop(body: &[Stmt]) -> bool {
 }
 
 /// Whether iterations differ in work: a bound or condition inside mentions the variable.
-fn uneven(parallel: &For) -> bool {
+fn is_uneven(parallel: &For) -> bool {
     let mentions = |bound: &Index| bound.mentions(parallel.var);
     let mut found = false;
     for stmt in &parallel.body {

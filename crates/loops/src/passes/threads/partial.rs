@@ -79,14 +79,12 @@ fn outlined(module: &mut Module, function: &Function, partial: &mut Partial) -> 
     match <[Stmt; 1]>::try_from(body) {
         Ok([Stmt::Partitioned(partitioned)]) => {
             vars.extend([partitioned.begin, partitioned.end]);
-            let outlined = Outlined { body: partitioned.body, vars: &vars, uneven: false };
+            let outlined = Outlined { body: partitioned.body, vars: &vars };
             let body = vec![outlined.call(module, function)];
             Stmt::Partitioned(PartitionedRange { body, ..partitioned })
         }
-        Ok(body) => {
-            Outlined { body: body.to_vec(), vars: &vars, uneven: false }.call(module, function)
-        }
-        Err(body) => Outlined { body, vars: &vars, uneven: false }.call(module, function),
+        Ok(body) => Outlined { body: body.to_vec(), vars: &vars }.call(module, function),
+        Err(body) => Outlined { body, vars: &vars }.call(module, function),
     }
 }
 

@@ -157,6 +157,11 @@ impl Abstraction {
                 let (then, otherwise) = pair(self, then, otherwise);
                 Index::Select(condition, then, otherwise)
             }
+            Index::Within(inner) => {
+                let (index, size) = (self.index(&inner.index), self.index(&inner.size));
+                let buffer = self.buffer(inner.buffer);
+                Index::Within(Box::new(Within { index, buffer, size }))
+            }
         }
     }
 

@@ -74,7 +74,7 @@ fn in_functions(module: &mut Module, caller: &Function, calls: Vec<Stmt>) -> Vec
         return calls;
     }
     let few = calls.chunks(LIST).map(|few| {
-        let outlined = Outlined { body: few.to_vec(), vars: &[], uneven: false };
+        let outlined = Outlined { body: few.to_vec(), vars: &[] };
         outlined.call(module, caller)
     });
     few.collect()
@@ -152,7 +152,7 @@ impl Group {
         let args = args.map(|id| (*id, mode(caller, *id).unwrap_or(Mode::InOut))).collect();
         let mut function = Function::new(fresh_name(module, &caller.name, "shape"), args);
         let symbols = symbols.into_iter().collect();
-        function.private = Some(Private { symbols, integers, inline: false, uneven: false });
+        function.private = Some(Private { symbols, integers, inline: false });
         (function.vars, function.body) = (vars, body);
         module.functions.push(function);
         let function = FunctionId(module.functions.len() as u32 - 1);

@@ -109,33 +109,33 @@ fn outlining() {
         &["outline"],
         &body,
         &expect![[r#"
-        func f(inout A, in B, inout C, in pos) {
-          parallel i = 0 to N {
-            call f__body1(i) on A, B
-          }
-          parallel i = 0 to N {
-            call f__body2(i) on C
-          }
-          for k = 0 to 2 {
-            partition a, b = 0 to N {
-              call f__body3(k, a, b) on C
+            func f(inout A, in B, inout C, in pos) {
+              parallel i = 0 to N hint(guided) {
+                call f__body1(i) on A, B
+              }
+              parallel i = 0 to N {
+                call f__body2(i) on C
+              }
+              for k = 0 to 2 {
+                partition a, b = 0 to N {
+                  call f__body3(k, a, b) on C
+                }
+              }
             }
-          }
-        }
-        private uneven func f__body1(symbol M, index i, inout A, in B) {
-          for j = 0 to i {
-            A[i * M] += sum(k = 0 to M) B[k + M * j]
-          }
-        }
-        private inline func f__body2(index i, inout C) {
-          C[i] += 2.0
-        }
-        private func f__body3(index k, index a, index b, inout C) {
-          for i = a to b {
-            C[i] += index(k)
-          }
-        }
-    "#]],
+            private func f__body1(symbol M, index i, inout A, in B) {
+              for j = 0 to i {
+                A[i * M] += sum(k = 0 to M) B[k + M * j]
+              }
+            }
+            private inline func f__body2(index i, inout C) {
+              C[i] += 2.0
+            }
+            private func f__body3(index k, index a, index b, inout C) {
+              for i = a to b {
+                C[i] += index(k)
+              }
+            }
+        "#]],
     );
 }
 

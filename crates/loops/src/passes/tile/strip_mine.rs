@@ -137,6 +137,7 @@ impl Digits {
             Index::Select(condition, then, otherwise) => {
                 Index::select(condition.map_indices(&go), go(then), go(otherwise))
             }
+            Index::Within(_) => index.map_parts(&mut |part| go(part)),
         }
     }
 }
