@@ -20,6 +20,22 @@ pub struct Machine {
     pub l1: i64,
     /// Bytes of what is next: the second cache, or a core's part of main memory.
     pub l2: i64,
+    /// Bytes of a line of memory: what moves between memory and caches at once.
+    pub line: i64,
+    /// Bytes of a page of memory: what one entry of the translation buffer covers.
+    pub page: i64,
+    /// Bytes of the largest workspace that is put on the stack.
+    pub stack: i64,
+    /// Elements that a range loads at least where it is worth waking threads, which takes microseconds.
+    pub wake: i64,
+    /// Partial sums side by side that hide the latency of an addition.
+    pub chains: i64,
+    /// The same where terms are loaded one by one, which takes longer than their additions.
+    pub scalar_chains: i64,
+    /// Loop nests of one shape that are worth a function of their own: the code generator takes milliseconds for each.
+    pub same_shape: i64,
+    /// Calls in a row that one function has at most: the code generator takes time that grows with their square.
+    pub calls: i64,
     /// Memories beside the main one.
     pub memories: Vec<Memory>,
     /// Levels of parallelism, the outermost first. None of them means that loops run one iteration after the other.
@@ -55,6 +71,14 @@ impl Machine {
         gathers: false,
         l1: 16 << 10,
         l2: 64 << 10,
+        line: 64,
+        page: 4 << 10,
+        stack: 4 << 10,
+        wake: 16 << 10,
+        chains: 8,
+        scalar_chains: 4,
+        same_shape: 8,
+        calls: 64,
         memories: Vec::new(),
         levels: Vec::new(),
     };

@@ -15,7 +15,8 @@
 //! ```
 //!
 //! `#` starts a comment. Every number stands once, memories and levels as often as there are any; a level without a
-//! number has as many processors as there are when the code runs.
+//! number has as many processors as there are when the code runs. Lines, pages, the stack, the price of waking threads
+//! and the like may be left out: they are alike on most processors.
 
 use std::fmt::Write;
 
@@ -83,15 +84,17 @@ pub fn parse(text: &str) -> Result<Machine, FileError> {
 /// Writes a description that [`parse`] reads as the same machine.
 pub fn print(machine: &Machine) -> String {
     let answer = |yes: bool| if yes { "yes" } else { "no" };
-    let mut text = format!(
-        "vector_bytes = {}\nregisters = {}\nfuses = {}\ngathers = {}\nl1 = {}\nl2 = {}\n",
-        machine.vector_bytes,
-        machine.registers,
-        answer(machine.fuses),
-        answer(machine.gathers),
-        machine.l1,
-        machine.l2,
-    );
+    let mut text = String::new();
+    for number in NUMBERS.iter().filter(|number| number.needed) {
+        let _ = writeln!(text, "{} = {}", number.name, (number.get)(machine));
+        if number.name == "registers" {
+            let (fuses, gathers) = (answer(machine.fuses), answer(machine.gathers));
+            let _ = writeln!(text, "fuses = {fuses}\ngathers = {gathers}");
+        }
+    }
+    for number in NUMBERS.iter().filter(|number| !number.needed) {
+        let _ = writeln!(text, "{} = {}", number.name, (number.get)(machine));
+    }
     for Memory { space, bytes, level } in &machine.memories {
         let _ = writeln!(text, "memory {} = {bytes} each of {}", space.name(), level.name());
     }
@@ -102,6 +105,42 @@ pub fn print(machine: &Machine) -> String {
     text
 }
 
+/// A number of a machine.
+struct Number {
+    name: &'static str,
+    /// Whether a description must say it; what it does not say is as on most processors.
+    needed: bool,
+    get: fn(&Machine) -> i64,
+    set: fn(&mut Machine, i64),
+}
+
+/// A [`Number`] by the name of its field.
+macro_rules! number {
+    ($field:ident, $needed:expr) => {
+        Number {
+            name: stringify!($field),
+            needed: $needed,
+            get: |machine| machine.$field,
+            set: |machine, number| machine.$field = number,
+        }
+    };
+}
+
+const NUMBERS: &[Number] = &[
+    number!(vector_bytes, true),
+    number!(registers, true),
+    number!(l1, true),
+    number!(l2, true),
+    number!(line, false),
+    number!(page, false),
+    number!(stack, false),
+    number!(wake, false),
+    number!(chains, false),
+    number!(scalar_chains, false),
+    number!(same_shape, false),
+    number!(calls, false),
+];
+
 /// What has been read so far.
 #[derive(Default)]
 struct Draft {
@@ -111,7 +150,6 @@ struct Draft {
     levels: Vec<Processors>,
 }
 
-const NUMBERS: &[&str] = &["vector_bytes", "registers", "l1", "l2"];
 const ANSWERS: &[&str] = &["fuses", "gathers"];
 
 impl Draft {
@@ -121,7 +159,7 @@ impl Draft {
             ["memory", space, "=", bytes, "each", "of", level] => self.memory(space, bytes, level),
             ["level", level] => self.level(level, None),
             ["level", level, "=", count] => self.level(level, Some(count)),
-            [name, "=", value] if NUMBERS.contains(&name) => {
+            [name, "=", value] if NUMBERS.iter().any(|known| known.name == name) => {
                 self.fresh(name)?;
                 self.numbers.push((name.to_owned(), number(value)?));
                 Ok(())
@@ -165,24 +203,21 @@ impl Draft {
     }
 
     fn finish(self) -> Result<Machine, Problem> {
-        let number = |name: &'static str| {
-            let found = self.numbers.iter().find(|(known, _)| known == name);
-            found.map(|(_, value)| *value).ok_or(Problem::Missing(name))
-        };
         let answer = |name: &'static str| {
             let found = self.answers.iter().find(|(known, _)| known == name);
             found.map(|(_, value)| *value).ok_or(Problem::Missing(name))
         };
-        Ok(Machine {
-            vector_bytes: number("vector_bytes")?,
-            registers: number("registers")?,
-            fuses: answer("fuses")?,
-            gathers: answer("gathers")?,
-            l1: number("l1")?,
-            l2: number("l2")?,
-            memories: self.memories.clone(),
-            levels: self.levels.clone(),
-        })
+        let (memories, levels) = (self.memories.clone(), self.levels.clone());
+        let mut machine = Machine { memories, levels, ..Machine::PLAIN };
+        for Number { name, needed, set, .. } in NUMBERS {
+            match self.numbers.iter().find(|(known, _)| known == name) {
+                Some((_, value)) => set(&mut machine, *value),
+                None if *needed => return Err(Problem::Missing(name)),
+                None => {}
+            }
+        }
+        (machine.fuses, machine.gathers) = (answer("fuses")?, answer("gathers")?);
+        Ok(machine)
     }
 }
 
@@ -215,6 +250,14 @@ fuses = yes
 gathers = no
 l1 = 65536
 l2 = 67108864
+line = 64
+page = 4096
+stack = 4096
+wake = 16384
+chains = 8
+scalar_chains = 4
+same_shape = 8
+calls = 64
 memory scratchpad = 65536 each of cores
 level cores = 256
 level lanes = 4
@@ -228,6 +271,9 @@ level threads
         assert_eq!(machine.bytes_of(Space::Scratchpad), 65536);
         assert!(machine.has(ParallelLevel::Cores) && !machine.has(ParallelLevel::Blocks));
         assert_eq!(parse(&print(&Machine::PLAIN)), Ok(Machine::PLAIN));
+        let without_page = EXAMPLE.replace("page = 4096\n", "");
+        assert_eq!(parse(&without_page).as_ref(), Ok(&machine));
+        assert_eq!(parse(&EXAMPLE.replace("4096", "8192")).unwrap().page, 8192);
     }
 
     #[test]
@@ -246,14 +292,14 @@ level threads
         all.push(parse("registers = 8\nfuses = perhaps").unwrap_err().to_string());
         all.push(parse("registers = 8").unwrap_err().to_string());
         expect![[r#"
-            line 12: `l1` is given twice
-            line 12: expected `NAME = NUMBER`, `memory SPACE = BYTES each of LEVEL` or `level LEVEL = NUMBER`, found `l3 = 3`
-            line 12: there is no memory space `attic`; there are main, stack, shared, scratchpad
-            line 12: `0` is not a positive number
-            line 12: there is no level of parallelism `moons`; there are threads, blocks, cores, lanes
-            line 12: `cores` is given twice
-            line 12: there is no level of parallelism `moons`; there are threads, blocks, cores, lanes
-            line 12: `fuses` is given twice
+            line 20: `l1` is given twice
+            line 20: expected `NAME = NUMBER`, `memory SPACE = BYTES each of LEVEL` or `level LEVEL = NUMBER`, found `l3 = 3`
+            line 20: there is no memory space `attic`; there are main, stack, shared, scratchpad
+            line 20: `0` is not a positive number
+            line 20: there is no level of parallelism `moons`; there are threads, blocks, cores, lanes
+            line 20: `cores` is given twice
+            line 20: there is no level of parallelism `moons`; there are threads, blocks, cores, lanes
+            line 20: `fuses` is given twice
             line 2: `perhaps` is neither `yes` nor `no`
             line 2: `vector_bytes` is missing"#]].assert_eq(&all.join("\n"));
     }

@@ -146,8 +146,8 @@ impl Processor {
             gathers: self.vector_bytes() == 64,
             l1: cache(0, 32 << 10),
             l2: cache(2, 512 << 10),
-            memories: Vec::new(),
-            levels: Vec::new(),
+            // Lines, pages and latencies are alike on all of them.
+            ..Machine::PLAIN
         }
     }
 }

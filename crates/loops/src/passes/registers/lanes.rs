@@ -15,16 +15,13 @@ use super::{Lanes, Lowered, Lowering};
 use crate::ir::*;
 use crate::unroll::Instance;
 
-/// So many partial sums hide the latency of an addition (4 cycles, two a cycle).
-const CHAINS: usize = 8;
-
 /// More partial sums of one sum are never worth it.
 const MOST_COPIES: usize = 32;
 
-/// How many vectors of terms are added at once.
-fn copies(sum: &Sum, instances: usize) -> usize {
+/// How many vectors of terms are added at once, where so many partial sums hide the latency of an addition.
+fn copies(sum: &Sum, instances: usize, chains: usize) -> usize {
     let wanted = sum.unroll.and_then(|unroll| usize::try_from(unroll).ok());
-    let chosen = || (CHAINS / instances).max(1);
+    let chosen = || (chains / instances).max(1);
     let copies = wanted.map_or_else(chosen, |unroll| unroll.clamp(1, MOST_COPIES));
     copies.next_power_of_two()
 }
@@ -44,7 +41,8 @@ impl Lowering<'_> {
         let nothing = self.number(sum.kind.neutral(), true, element);
         let mut partial = vec![nothing; instances.len()];
         let mut start = lower;
-        let mut sizes = vec![copies(sum, instances.len())];
+        let chains = usize::try_from(self.machine.chains).unwrap_or(1);
+        let mut sizes = vec![copies(sum, instances.len(), chains)];
         if sizes[0] > 1 {
             sizes.push(1);
         }

@@ -3,8 +3,8 @@
 //! Before -> after: `sum(k = 0 to N) B[k]` ->
 //! `carry k = 0 to N with $1 : f64 = $0 { $2 = load B[k]  $3 = add $1, $2 } next $3 gives $4`.
 //!
-//! A sum over stored elements whose terms cannot be in lanes has [`SCALAR_CHAINS`] partial sums, and one for what is
-//! left.
+//! A sum over stored elements whose terms cannot be in lanes has several partial sums
+//! ([`scalar_chains`](crate::machine::Machine::scalar_chains)), and one for what is left.
 
 use super::associate::{associate, project, projections};
 use super::code::{larger, minus, plus, whole};
@@ -13,10 +13,6 @@ use super::{Lowered, Lowering};
 use crate::ir::*;
 use crate::lanes;
 use crate::unroll::{self, Instance};
-
-/// So many partial sums hide the latency of additions of numbers that are loaded one by one (two loads a cycle, three a
-/// term).
-const SCALAR_CHAINS: usize = 4;
 
 /// A sum of at most so many terms becomes these terms.
 const SHORT: usize = 8;
@@ -148,7 +144,8 @@ impl Lowering<'_> {
     ) -> Lowered<Vec<RegId>> {
         let Terms { sum, instances, element } = terms;
         let body = associate(&sum.body, instances);
-        let copies = (SCALAR_CHAINS / instances.len()).max(1);
+        let chains = usize::try_from(self.machine.scalar_chains).unwrap_or(1);
+        let copies = (chains / instances.len()).max(1);
         let length = larger(minus(upper.into(), lower.into()), Index::Const(0));
         let length = self.integer("length", length);
         let end = self.integer("end", plus(lower.into(), whole(length, copies as i64)));

@@ -13,15 +13,12 @@ use super::{Lanes, Lowered, Lowering};
 use crate::ir::*;
 use crate::unroll::Instance;
 
-/// Bytes of a line of memory.
-const LINE: usize = 64;
-
 /// A register, and where it is stored.
 type Part = (Index, RegId);
 
 impl Across {
     /// The first vectors of runs of neighbours, where all runs consist of whole lines if they begin at one.
-    fn lines(&self, element: Element) -> Option<Vec<usize>> {
+    fn lines(&self, element: Element, line: usize) -> Option<Vec<usize>> {
         let mut first: Vec<usize> = Vec::new();
         let mut lengths: Vec<usize> = Vec::new();
         for (at, instance) in self.instances.iter().enumerate() {
@@ -35,7 +32,7 @@ impl Across {
             }
         }
         let bytes = self.count * element.bytes();
-        lengths.iter().all(|length| (length * bytes).is_multiple_of(LINE)).then_some(first)
+        lengths.iter().all(|length| (length * bytes).is_multiple_of(line)).then_some(first)
     }
 
     /// Whether a vector stands right behind another one.
@@ -113,7 +110,8 @@ impl Lowering<'_> {
         together: bool,
     ) -> Lowered<()> {
         let element = self.element(store.buffer)?;
-        let lines = across.lines(element).filter(|_| together);
+        let line = usize::try_from(self.machine.line).unwrap_or(1).max(1);
+        let lines = across.lines(element, line).filter(|_| together);
         let (Some(lines), Some(stream)) = (lines, &store.stream) else {
             self.write_all(store.buffer, &parts, None);
             return Ok(());
@@ -122,10 +120,10 @@ impl Lowering<'_> {
         let worth = self.holds_here(stream);
         let worth = self.define(truth, Operation::Holds(worth));
         let indices = lines.iter().map(|line| parts[*line].0.clone()).collect();
-        let aligned = Aligned { buffer: store.buffer, indices, bytes: LINE };
+        let aligned = Aligned { buffer: store.buffer, indices, bytes: line };
         let aligned = self.define(truth, Operation::Aligned(aligned));
         let both = self.binary(BinaryOp::And, worth, aligned);
-        let alignment = LINE.min(across.count * element.bytes());
+        let alignment = line.min(across.count * element.bytes());
         self.choose(
             Test::Register(both),
             |lowering| {

@@ -10,16 +10,15 @@ use std::collections::BTreeSet;
 use crate::ir::*;
 use crate::passes::Context;
 
-/// Workspaces of at most so many bytes are on the stack.
-const SMALL: i64 = 1 << 12;
+pub(crate) fn run(module: &mut Module, context: &Context<'_>) {
+    let most = context.machine.stack;
 
-pub(crate) fn run(module: &mut Module, _: &Context<'_>) {
     let (mut small, mut large) = (BTreeSet::new(), BTreeSet::new());
     for function in &module.functions {
         function.body.iter().for_each(|stmt| {
             stmt.visit(&mut |stmt| {
                 if let Stmt::Workspace(inner) = stmt {
-                    let list = if is_small(module, inner) { &mut small } else { &mut large };
+                    let list = if fits(module, inner, most) { &mut small } else { &mut large };
                     list.insert(inner.buffer);
                 }
             });
@@ -34,9 +33,10 @@ pub(crate) fn run(module: &mut Module, _: &Context<'_>) {
     }
 }
 
-fn is_small(module: &Module, inner: &Workspace) -> bool {
+/// Whether a workspace has as many elements each time, of at most so many bytes.
+fn fits(module: &Module, inner: &Workspace, most: i64) -> bool {
     let element = module.buffers.get(inner.buffer.0 as usize).map(|buffer| buffer.element);
     let bytes = element.map_or(1, |element| element.bytes() as i64);
     // What another buffer may stand for is not always there.
-    inner.instead.is_none() && inner.size.as_const().is_some_and(|count| count <= SMALL / bytes)
+    inner.instead.is_none() && inner.size.as_const().is_some_and(|count| count <= most / bytes)
 }

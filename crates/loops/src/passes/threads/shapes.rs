@@ -14,24 +14,35 @@ use super::functions::{each_function, fresh_name};
 use super::outline::{Outlined, has_loop};
 use super::shape::{Abstraction, Particulars};
 use crate::ir::*;
+use crate::machine::Machine;
 use crate::passes::Context;
 use crate::rename::Uses;
 
-/// So many nests of one shape are worth a function.
-const MANY: usize = 8;
-
-/// Very many calls are put into functions of so many each: LLVM takes time that grows with the square of a block's
-/// length.
-const LIST: usize = 64;
-
-pub(crate) fn run(module: &mut Module, _: &Context<'_>) {
+pub(crate) fn run(module: &mut Module, context: &Context<'_>) {
+    let limits = Limits::of(context.machine);
     each_function(module, |module, function| {
         let body = std::mem::take(&mut function.body);
-        function.body = match body.len() >= MANY {
-            true => shared(module, function, body),
+        function.body = match body.len() >= limits.nests {
+            true => shared(module, function, body, limits),
             false => body,
         };
     });
+}
+
+/// From when on functions are worth it.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// So many nests of one shape become calls of a function.
+    nests: usize,
+    /// Very many calls are put into functions of so many each.
+    calls: usize,
+}
+
+impl Limits {
+    fn of(machine: &Machine) -> Limits {
+        let size = |number| usize::try_from(number).unwrap_or(1).max(1);
+        Limits { nests: size(machine.same_shape), calls: size(machine.calls) }
+    }
 }
 
 /// Nests of one shape.
@@ -49,9 +60,9 @@ struct Member {
 }
 
 /// The statements of a function, with calls in the place of nests of the same shape.
-fn shared(module: &mut Module, caller: &Function, body: Vec<Stmt>) -> Vec<Stmt> {
+fn shared(module: &mut Module, caller: &Function, body: Vec<Stmt>, limits: Limits) -> Vec<Stmt> {
     let mut calls: BTreeMap<usize, Stmt> = BTreeMap::new();
-    for group in groups(module, caller, &body) {
+    for group in groups(module, caller, &body, limits.nests) {
         calls.extend(group.calls(module, caller));
     }
     let (mut result, mut list) = (Vec::new(), Vec::new());
@@ -59,29 +70,39 @@ fn shared(module: &mut Module, caller: &Function, body: Vec<Stmt>) -> Vec<Stmt> 
         match calls.remove(&position) {
             Some(call) => list.push(call),
             None => {
-                result.append(&mut in_functions(module, caller, std::mem::take(&mut list)));
+                result.append(&mut in_functions(
+                    module,
+                    caller,
+                    std::mem::take(&mut list),
+                    limits.calls,
+                ));
                 result.push(stmt);
             }
         }
     }
-    result.append(&mut in_functions(module, caller, list));
+    result.append(&mut in_functions(module, caller, list, limits.calls));
     result
 }
 
 /// Calls as they are; very many of them as functions of a few each.
-fn in_functions(module: &mut Module, caller: &Function, calls: Vec<Stmt>) -> Vec<Stmt> {
-    if calls.len() < 2 * LIST {
+fn in_functions(
+    module: &mut Module,
+    caller: &Function,
+    calls: Vec<Stmt>,
+    most: usize,
+) -> Vec<Stmt> {
+    if calls.len() < 2 * most {
         return calls;
     }
-    let few = calls.chunks(LIST).map(|few| {
+    let few = calls.chunks(most).map(|few| {
         let outlined = Outlined { body: few.to_vec(), vars: &[] };
         outlined.call(module, caller)
     });
     few.collect()
 }
 
-/// The groups of nests that are large enough.
-fn groups(module: &Module, caller: &Function, body: &[Stmt]) -> Vec<Group> {
+/// The groups of at least so many nests.
+fn groups(module: &Module, caller: &Function, body: &[Stmt], least: usize) -> Vec<Group> {
     let mut groups: BTreeMap<String, Group> = BTreeMap::new();
     for (position, stmt) in body.iter().enumerate() {
         if !has_loop(std::slice::from_ref(stmt)) || !is_plain(stmt) {
@@ -106,7 +127,7 @@ fn groups(module: &Module, caller: &Function, body: &[Stmt]) -> Vec<Group> {
         });
         group.members.push(Member { position, particulars });
     }
-    groups.into_values().filter(|group| group.members.len() >= MANY).collect()
+    groups.into_values().filter(|group| group.members.len() >= least).collect()
 }
 
 fn mode(caller: &Function, buffer: BufferId) -> Option<Mode> {

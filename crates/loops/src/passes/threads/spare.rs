@@ -7,10 +7,7 @@ use super::functions::rewrite_all;
 use crate::ir::*;
 use crate::passes::Context;
 
-/// Elements loaded that are worth waking threads, which takes microseconds.
-const ENOUGH: i64 = 16384;
-
-pub(crate) fn run(module: &mut Module, _: &Context<'_>) {
+pub(crate) fn run(module: &mut Module, context: &Context<'_>) {
     for function in &mut module.functions {
         rewrite_all(&mut function.body, &mut |stmt| {
             if let Stmt::Partitioned(partitioned) = stmt
@@ -18,7 +15,8 @@ pub(crate) fn run(module: &mut Module, _: &Context<'_>) {
                 && let Some(work) = &partitioned.work
             {
                 let (lower, upper) = partitioned.ends();
-                let little = work.substitute(partitioned.end, &upper).less(ENOUGH.into());
+                let enough = context.machine.wake;
+                let little = work.substitute(partitioned.end, &upper).less(enough.into());
                 let call = Stmt::Call(call.clone());
                 let call =
                     call.substitute(partitioned.begin, &lower).substitute(partitioned.end, &upper);

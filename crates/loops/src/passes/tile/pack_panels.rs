@@ -18,9 +18,6 @@ use crate::hints::Hint;
 use crate::ir::*;
 use crate::passes::Context;
 
-/// Terms this far apart, in bytes, are in pages of their own.
-const PAGE: i64 = if cfg!(test) { 64 } else { 4096 };
-
 /// So many rows use a panel that is worth copying.
 const ROWS: i64 = if cfg!(test) { 4 } else { 256 };
 
@@ -152,7 +149,8 @@ impl Walk<'_> {
         let is_row = |var: VarId| rows.iter().any(|row| row.var == var);
         let load = PanelLoad::of(&sum, columns.var, &is_row)?;
         let bytes = self.buffers.get(load.buffer.0 as usize)?.element.bytes() as i64;
-        let apart = (load.stride.clone() * bytes).floor_div(PAGE);
+        // Terms a page apart are in pages of their own.
+        let apart = (load.stride.clone() * bytes).floor_div(self.machine.page);
         let many = work::iterations(rows).floor_div(ROWS);
         let worth = many.min(apart).min(Index::Const(1)).max(Index::Const(0));
         let terms = Block { var: sum.var, start: block, size };

@@ -11,9 +11,6 @@ use super::walk::{Walk, each_nest};
 use crate::ir::*;
 use crate::passes::Context;
 
-/// Bytes of a line of memory.
-const LINE: i64 = 64;
-
 /// The pass.
 pub(crate) fn run(module: &mut Module, context: &Context<'_>) {
     each_nest(module, context, |walk, nest| {
@@ -77,7 +74,7 @@ impl<'w, 'a> Tiler<'w, 'a> {
         let first = level.lower.iter().cloned().reduce(Index::max)?;
         let place = store.index.substitute(level.var, &first);
         let plain = !place.has_selections() && !place.has_loads();
-        let line = LINE / element.bytes() as i64;
+        let line = self.walk.machine.line / element.bytes() as i64;
         plain.then(|| first + (Index::Const(0) - place).modulo(line))
     }
 
