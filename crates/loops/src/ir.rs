@@ -367,7 +367,10 @@ pub struct Case {
 /// `with buffer of size or other if condition { body }`: where the condition holds, no memory, but the elements of
 /// `other`, which are then only read.
 ///
-/// Each time that it is executed it has memory of its own: so has each iteration of a parallel loop around it.
+/// Each time that it is executed it has memory of its own: so has each iteration of a parallel loop around it. The
+/// buffer's [`Space`] says where. Main memory is asked for when the statement is executed, and given back after it;
+/// where there is none, a line on standard error says so and the process ends. On the stack, the memory is the
+/// function's own: the size is a constant, and nothing stands for the buffer. A pass puts it there (`place-workspaces`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workspace {
     /// A buffer of the module that no function takes.
