@@ -171,7 +171,7 @@ fn write_gaps<'a>(text: &mut String, cases: impl IntoIterator<Item = &'a Case>) 
     }
 }
 
-/// The text between [`SPARSE_MARKERS`]; nothing if no tensor with a format was measured.
+/// The text between [`SPARSE_MARKERS`]; `None` if no tensor with a format was measured.
 pub fn sparse(results: &Results) -> Option<String> {
     let (headings, convolutions) = report::convolutions(results);
     let products = report::product_cases(results);
@@ -227,7 +227,7 @@ pub fn sparse(results: &Results) -> Option<String> {
     Some(text)
 }
 
-/// A document with the text between two markers replaced; nothing if it does not have them.
+/// A document with the text between two markers replaced; `None` if it does not have them.
 pub fn replace(document: &str, [begin, end]: [&str; 2], text: &str) -> Option<String> {
     let (before, rest) = document.split_once(begin)?;
     let (_, after) = rest.split_once(end)?;

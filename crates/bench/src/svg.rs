@@ -127,6 +127,13 @@ fn legend(body: &mut String, series: &[Key]) -> f64 {
     y + 16.0
 }
 
+/// Where the smallest and the largest number of an axis are drawn.
+#[derive(Clone, Copy)]
+struct Ends {
+    start: f64,
+    end: f64,
+}
+
 /// From numbers to places.
 struct Scale {
     log: bool,
@@ -138,7 +145,8 @@ struct Scale {
 
 impl Scale {
     /// Over all values; bars and linear axes begin at 0.
-    fn over(values: &[f64], axis: &Axis, zero: bool, (start, end): (f64, f64)) -> Scale {
+    fn over(values: &[f64], axis: &Axis, zero: bool, ends: Ends) -> Scale {
+        let Ends { start, end } = ends;
         let finite = || values.iter().copied().filter(|v| v.is_finite() && (!axis.log || *v > 0.0));
         let low = finite().fold(f64::INFINITY, f64::min);
         let high = finite().fold(f64::NEG_INFINITY, f64::max);
@@ -214,8 +222,8 @@ fn draw(body: &mut String, panel: &Panel, series: &[Key], width: f64, height: f6
             let all = || points.iter().flatten();
             let xs: Vec<f64> = all().map(|(x, _)| *x).collect();
             let ys: Vec<f64> = all().map(|(_, y)| *y).collect();
-            let across = Scale::over(&xs, x, false, (frame.left, frame.right));
-            let up = Scale::over(&ys, y, false, (frame.bottom, frame.top));
+            let across = Scale::over(&xs, x, false, Ends { start: frame.left, end: frame.right });
+            let up = Scale::over(&ys, y, false, Ends { start: frame.bottom, end: frame.top });
             frame.draw(body, title, &y.label, &up);
             for tick in across.ticks(5) {
                 let at = across.at(tick);
@@ -279,7 +287,8 @@ fn draw(body: &mut String, panel: &Panel, series: &[Key], width: f64, height: f6
             }
         }
         Panel::Bars { title, y, groups, line } => {
-            bars(body, (title, y), groups, *line, series, (width, height))
+            let frame = Frame { left: 44.0, right: width - 6.0, top: 22.0, bottom: height - 62.0 };
+            bars(body, Bars { title, y, groups, line: *line }, series, &frame);
         }
     }
 }
@@ -323,19 +332,20 @@ impl Frame {
     }
 }
 
-fn bars(
-    body: &mut String,
-    (title, y): (&str, &Axis),
-    groups: &[(String, Vec<Option<f64>>)],
+/// A panel of bars, as [`Panel::Bars`] has it.
+struct Bars<'a> {
+    title: &'a str,
+    y: &'a Axis,
+    groups: &'a [(String, Vec<Option<f64>>)],
     line: Option<f64>,
-    series: &[Key],
-    (width, height): (f64, f64),
-) {
-    let frame = Frame { left: 44.0, right: width - 6.0, top: 22.0, bottom: height - 62.0 };
+}
+
+fn bars(body: &mut String, panel: Bars<'_>, series: &[Key], frame: &Frame) {
+    let Bars { title, y, groups, line } = panel;
     let mut all: Vec<f64> =
         groups.iter().flat_map(|(_, bars)| bars.iter().flatten().copied()).collect();
     all.extend(line);
-    let up = Scale::over(&all, y, true, (frame.bottom, frame.top));
+    let up = Scale::over(&all, y, true, Ends { start: frame.bottom, end: frame.top });
     frame.draw(body, title, &y.label, &up);
     let each = (frame.right - frame.left) / groups.len().max(1) as f64;
     let bar = (each * 0.8 / series.len().max(1) as f64).min(26.0);
@@ -404,10 +414,10 @@ mod tests {
     #[test]
     fn ticks_are_round() {
         let axis = Axis { label: String::new(), log: false };
-        let scale = Scale::over(&[0.0, 93.0], &axis, false, (0.0, 1.0));
+        let scale = Scale::over(&[0.0, 93.0], &axis, false, Ends { start: 0.0, end: 1.0 });
         assert_eq!(scale.ticks(6), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
         let axis = Axis { label: String::new(), log: true };
-        let scale = Scale::over(&[3.0, 4000.0], &axis, false, (0.0, 1.0));
+        let scale = Scale::over(&[3.0, 4000.0], &axis, false, Ends { start: 0.0, end: 1.0 });
         assert_eq!(scale.ticks(6), [10.0, 100.0, 1000.0]);
         assert!((scale.at(3.0 / 1.15)).abs() < 1e-9 && (scale.at(4600.0) - 1.0).abs() < 1e-9);
     }

@@ -1,7 +1,9 @@
-//! Aligned rows: each run of elements along the fastest position starts at a multiple of some number of elements.
+//! Aligned rows: each row, which is a run of elements along the fastest position, starts at a multiple of some number
+//! of elements.
 //!
-//! The row `l..=h` gets the places `l..l + a*ceil((h - l + 1) / a)`; a position is the rank among places.
-//! Before -> after, `0 <= i <= j < 10` with rows of 8: the rows of 10, 9, 8, .. elements take 16, 16, 8, .. places.
+//! A row of the elements `l..=h` gets the places `l..l + a*ceil((h - l + 1) / a)`. The position of an element is its
+//! rank among all places. Before -> after, `0 <= i <= j < 10` with rows of 8: the rows of 10, 9, 8, .. elements take
+//! 16, 16, 8, .. places.
 
 use dastac_poly::{Map, Set};
 
@@ -10,7 +12,7 @@ use crate::coordinates::Coordinates;
 use crate::part::{Candidate, Part};
 
 impl Part {
-    /// A part with rows that start at multiples of `elements`.
+    /// Makes a part whose rows start at multiples of `elements`.
     ///
     /// # Errors
     /// [`LayoutError::Gaps`] for rows whose elements are not next to each other.
@@ -28,16 +30,16 @@ impl Part {
     }
 }
 
-/// The rows of a set: its elements that differ in the last dimension only, which are next to each other.
+/// The rows of a set: contiguous runs of elements that differ in the last dimension only.
 pub(crate) struct Rows {
-    /// From what a row has in common to the last dimension of its first and its last element.
+    /// Maps the leading dimensions of a row to the last dimension of its first and its last element.
     pub(crate) ends: Map,
-    /// From there to the last dimension of its first element.
+    /// Maps the leading dimensions of a row to the last dimension of its first element.
     pub(crate) starts: Map,
 }
 
 impl Rows {
-    /// The rows; nothing for a set without dimensions.
+    /// The rows; `None` for a set without dimensions.
     ///
     /// # Errors
     /// [`LayoutError::Gaps`] where elements of a row are not next to each other.
@@ -58,7 +60,7 @@ impl Rows {
         Ok(Some(Rows { ends, starts }))
     }
 
-    /// The places of rows that take multiples of `elements`.
+    /// The places of all rows, if each takes a multiple of `elements`.
     pub(crate) fn places(&self, elements: u32) -> Result<Set, LayoutError> {
         let places = format!(
             "{{ [l, h] -> [t] : l <= t < l + {elements} * floor((h - l + {elements})/{elements}) }}"

@@ -1,4 +1,4 @@
-//! Building layouts: what is found, and what the caller chooses.
+//! Builds layouts: the caller may choose an order or an alignment, and the search finds the rest.
 
 use std::cell::OnceCell;
 
@@ -36,7 +36,7 @@ pub struct Builder {
 }
 
 impl Layout {
-    /// Starts from a set of elements: nothing chosen, loops in the order of the dimensions.
+    /// Starts from a set of elements. Nothing is chosen yet; loops go in the order of the dimensions.
     pub fn builder(stored: &Set) -> Builder {
         Builder {
             loop_order: (0..stored.rank()).collect(),
@@ -49,14 +49,14 @@ impl Layout {
 }
 
 impl Builder {
-    /// The order in which loops go through the positions, slowest first: packing follows it where that has a simple
-    /// index.
+    /// Sets the order in which loops go through the positions, slowest first. The elements are packed in this order if
+    /// that gives a simple index.
     pub fn loop_order(mut self, order: &[usize]) -> Builder {
         self.loop_order = order.to_vec();
         self
     }
 
-    /// Packs in exactly this order of the positions, slowest first, whatever its index looks like.
+    /// Packs in exactly this order of the positions, slowest first, even if its index is not simple.
     pub fn order(mut self, order: &[usize]) -> Builder {
         self.chosen = Some(order.to_vec());
         self
@@ -69,7 +69,7 @@ impl Builder {
         self
     }
 
-    /// Sets of elements that accesses use, for a tensor whose accesses use different ones.
+    /// The sets of elements that the accesses of a tensor use, if these differ.
     pub fn regions(mut self, regions: Vec<Set>) -> Builder {
         self.regions = regions;
         self
@@ -80,13 +80,13 @@ impl Builder {
         &self.stored
     }
 
-    /// The same for other elements.
+    /// The same choices for other elements.
     pub(crate) fn elements(mut self, stored: &Set) -> Builder {
         self.stored = stored.clone();
         self
     }
 
-    /// The order of loops, if nothing else is asked.
+    /// The order of loops, if nothing else was chosen.
     pub(crate) fn plain_order(&self) -> Option<&[usize]> {
         let plain = self.chosen.is_none() && self.align == 1 && self.regions.len() <= 1;
         plain.then_some(&self.loop_order)
@@ -161,7 +161,7 @@ impl Builder {
     }
 }
 
-/// A value of an offset, and for which symbols if not for all.
+/// A value of an offset, and the symbols for which it holds if not for all.
 struct Offset {
     domain: Option<Set>,
     polynomial: Polynomial,

@@ -1,4 +1,4 @@
-//! Which elements of a tensor have a place, and in which order: what a program asks of its tensors' layouts.
+//! What a program asks of the layouts of its tensors: which elements have a place, and in which order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::family::{bound, is_as_simple, shared};
 use crate::{Layout, LayoutError};
 
 impl Layout {
-    /// The layout of a set of elements, in lexicographic order where that has a simple index.
+    /// The layout of a set of elements, in lexicographic order if that gives a simple index.
     ///
     /// # Errors
     /// An infinite set, a failure of isl, Barvinok not being there.
@@ -21,7 +21,7 @@ impl Layout {
         Layout::builder(stored).build()
     }
 
-    /// The layout of a set of elements, packed with position `order[0]` slowest where that has a simple index.
+    /// The layout of a set of elements, packed with position `order[0]` slowest if that gives a simple index.
     pub fn with_order(stored: &Set, order: &[usize]) -> Result<Layout, LayoutError> {
         Layout::builder(stored).loop_order(order).build()
     }
@@ -36,17 +36,17 @@ impl Layout {
         }
     }
 
-    /// The layout of one tensor of an inferred program: one buffer for all that its rules and products use.
+    /// The layout of one tensor of an inferred program: one buffer for all elements that its rules and products use.
     ///
     /// # Errors
-    /// Diagnostics that name the tensor where its structure or what `layout:` says of it is at fault; failures of isl.
+    /// A diagnostic that names the tensor if its structure or its `layout:` is the cause; failures of isl.
     pub fn of(inferred: &Inferred, tensor: TensorId) -> Result<Layout, LayoutError> {
         let blamed = |error: LayoutError| error.blamed("the layout", &inferred.program, tensor);
         let layout = Layout::asked(inferred, tensor)?.build().map_err(blamed)?;
         Ok(layout.with_structure(&inferred.tensors[tensor.0]))
     }
 
-    /// Whether a tensor can be laid out as `layout:` says, without doing it.
+    /// Checks that a tensor can be laid out as `layout:` says, without computing the layout.
     ///
     /// # Errors
     /// A diagnostic for rows with gaps that are to be aligned, or for sets that are too complex; failures of isl.
@@ -81,7 +81,7 @@ impl Layout {
         asked().map_err(|error| error.blamed("the layout", &inferred.program, tensor))
     }
 
-    /// With what inference found out about the tensor.
+    /// Adds what inference found out about the tensor.
     pub(crate) fn with_structure(self, structured: &Structured) -> Layout {
         let (unique, redundancy) = (structured.unique.clone(), structured.redundancy.clone());
         Layout { unique, redundancy, ..self }
@@ -92,7 +92,7 @@ impl Layout {
     /// # Errors
     /// As [`Layout::of`].
     pub fn all(inferred: &Inferred) -> Result<Vec<Layout>, LayoutError> {
-        // Arrays of dynamic tensors are what their formats say: nothing is packed, and nothing has to be counted.
+        // The format of a dynamic tensor determines its arrays: nothing is packed, and nothing has to be counted.
         let dynamic = |id: &TensorId| inferred.program.tensor(*id).format.is_some();
         let (boxes, tensors): (Vec<TensorId>, Vec<TensorId>) =
             inferred.program.tensor_ids().partition(dynamic);
@@ -104,7 +104,7 @@ impl Layout {
         for id in &tensors {
             builders.push(Layout::asked(inferred, *id)?);
         }
-        // Sets of one order of loops, without anything else that is asked of their layout.
+        // Sets that have the same order of loops, and for whose layout nothing else was chosen.
         let mut alike: BTreeMap<&[usize], Vec<usize>> = BTreeMap::new();
         for (k, builder) in builders.iter().enumerate() {
             if let Some(order) = builder.plain_order() {
@@ -142,13 +142,13 @@ impl Layout {
     }
 }
 
-/// The sets of a tensor's elements that its accesses use, in program order, each once, if there are several: what a
-/// computed tensor's statements write, or what is read of an input.
+/// The distinct sets of a tensor's elements that its accesses use, in program order, if there are several: the elements
+/// that the statements of a computed tensor write, or those that are read of an input.
 fn regions(inferred: &Inferred, tensor: TensorId) -> Result<Vec<Set>, LayoutError> {
     let computed = inferred.program.tensor(tensor).rule().is_some();
     let mut regions = Vec::new();
     let mut seen = BTreeSet::new();
-    // What is read of a computed tensor was written.
+    // Every element of a computed tensor that is read was written.
     let accesses: Vec<_> =
         inferred.accesses(tensor).filter(|access| access.read.is_none() == computed).collect();
     if accesses.len() <= 1 {
@@ -159,7 +159,7 @@ fn regions(inferred: &Inferred, tensor: TensorId) -> Result<Vec<Set>, LayoutErro
             return Ok(Vec::new());
         }
         let region = access.elements(&inferred.sets)?;
-        // Equal text is equal sets; what is equal in other words is found by subtraction.
+        // Sets with equal text are equal; subtraction finds those that are equal but described differently.
         if seen.insert(region.to_string()) {
             regions.push(region);
         }
@@ -167,10 +167,12 @@ fn regions(inferred: &Inferred, tensor: TensorId) -> Result<Vec<Set>, LayoutErro
     Ok(regions)
 }
 
-/// Positions of a tensor in the order in which their iterators appear in the loop order of the access that decides: the
-/// rule that computes it, or else the first that reads it. The position of an operand that the rule's innermost head
-/// iterator runs along comes last where this iterator is the operand's alone and other head iterators read it again:
-/// what is contiguous in the result is so in the operand, as `B(k, j)` in `C(i, j) := A(i, k) * B(k, j)`.
+/// The positions of a tensor, in the order in which their iterators appear in the loops of one access: that of the rule
+/// that computes the tensor, or else of the first rule that reads it.
+///
+/// One position of an operand may move to the end: the one along which the innermost iterator of the head runs, if no
+/// other operand has this iterator and other iterators of the head read the operand again. Then elements that are
+/// contiguous in the result are contiguous in the operand too, as those of `B(k, j)` in `C(i, j) := A(i, k) * B(k, j)`.
 pub fn appearance_order(inferred: &Inferred, tensor: TensorId) -> Vec<usize> {
     let rank = inferred.tensors[tensor.0].iterators.len();
     let mut order: Vec<usize> = (0..rank).collect();
@@ -201,8 +203,8 @@ pub fn appearance_order(inferred: &Inferred, tensor: TensorId) -> Vec<usize> {
     order
 }
 
-/// The position of an operand along which the innermost head iterator runs, if that is contiguous for the operand's
-/// sake: see [`appearance_order`].
+/// The position of an operand along which the innermost iterator of the head runs, if the operand should be contiguous
+/// there: see [`appearance_order`].
 fn along_the_result(statement: &Statement, heads: &[String], read: &Read) -> Option<usize> {
     let innermost = statement.iterators.iter().rev().find(|name| heads.contains(name))?;
     let mentions =
@@ -216,9 +218,10 @@ fn along_the_result(statement: &Statement, heads: &[String], read: &Read) -> Opt
     (alone && again && summed && once).then_some(place)
 }
 
-/// The elements that have a place. Loops over levels come to all elements of a head, also where there is nothing to add
-/// up: they are stored whatever other extents are. In semirings whose zero is another number, all elements are. Of
-/// inputs that such loops read, too: which ones they come to, only the tensors that they walk know.
+/// The elements that have a place. Loops over levels visit all elements of a head, even if there is nothing to add up,
+/// so all of them are stored, whatever the other extents are. The same holds for heads of semirings whose zero is
+/// another number than 0. All elements of an input are stored if such loops read it, because only the tensors that they
+/// walk determine which elements they visit.
 fn stored(inferred: &Inferred, tensor: TensorId) -> Result<Set, LayoutError> {
     let program = &inferred.program;
     let structured = &inferred.tensors[tensor.0];

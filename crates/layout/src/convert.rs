@@ -1,4 +1,4 @@
-//! isl's expressions (AST, piece domains) as loop IR.
+//! Converts isl's expressions (of ASTs and of the domains of pieces) to loop IR.
 
 use dastac_loops::{Compare, Condition, Index};
 use dastac_poly::ast::{Expr, Op};
@@ -6,7 +6,7 @@ use dastac_poly::{AstBuild, Set};
 
 use crate::LayoutError;
 
-/// What a name stands for in generated code.
+/// The value of a name in generated code.
 pub type Resolve<'a> = &'a dyn Fn(&str) -> Option<Index>;
 
 /// An integer expression.
@@ -44,13 +44,13 @@ pub fn index(expr: &Expr, resolve: Resolve<'_>) -> Result<Index, LayoutError> {
         Op::Minus => -first,
         Op::Div => first.exact_div(divisor()?),
         Op::FloorDiv | Op::PdivQ => first.floor_div(divisor()?),
-        // ZdivR is only compared with 0, where the sign of the remainder does not matter.
+        // isl compares ZdivR only with 0, for which the sign of the remainder does not matter.
         Op::PdivR | Op::ZdivR => first.modulo(divisor()?),
         _ => return Err(unsupported()),
     })
 }
 
-/// A truth value.
+/// A condition.
 pub fn condition(expr: &Expr, resolve: Resolve<'_>) -> Result<Condition, LayoutError> {
     let unsupported = || LayoutError::Unsupported(format!("the condition {expr}"));
     let (op, parts) = match expr {
@@ -73,7 +73,8 @@ pub fn condition(expr: &Expr, resolve: Resolve<'_>) -> Result<Condition, LayoutE
     Ok(Condition::compare(compare, index(left, resolve)?, index(right, resolve)?))
 }
 
-/// Membership in a set, its dimensions and parameters resolved by name, given that `known` holds.
+/// The condition that a point is in a set, given that it is in `known`. `resolve` gives the values of dimensions and
+/// parameters.
 pub fn membership(set: &Set, known: &Set, resolve: Resolve<'_>) -> Result<Condition, LayoutError> {
     let build = AstBuild::from_context(&set.universe_like()?.params_set()?)?;
     let names = set.dims()?;

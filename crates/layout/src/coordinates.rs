@@ -1,8 +1,10 @@
-//! Coordinates: the integer functions of the index in whose lexicographic order a part of a tensor is packed.
+//! Coordinates: integer functions of the index. A part of a tensor is packed in the lexicographic order of its
+//! coordinates.
 //!
-//! Positions themselves are the plain choice. Strides and blocks are simple to count in *digits*, `i = 16*i_1 + i_0`,
-//! and diagonals in *skewed* coordinates, `j - i` before `i`. Invariant: together the coordinates are injective on the
-//! elements that they are for; those that follow from earlier ones are left out ([`Coordinates::essential`]).
+//! The simplest coordinates are the positions themselves. Strides and blocks are easier to count in *digits*,
+//! `i = 16*i_1 + i_0` (strip-mining), and diagonals in *skewed* coordinates, `j - i` before `i`. Invariant: the
+//! coordinates together are injective on the elements that they are for. Coordinates that follow from earlier ones are
+//! left out ([`Coordinates::essential`]).
 
 use std::collections::BTreeSet;
 
@@ -14,10 +16,17 @@ use crate::LayoutError;
 /// One coordinate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Coordinate {
-    /// Its name, distinct from those of dimensions and symbols where it is not a dimension itself.
+    /// Its name: that of a dimension if it is one, else a name that no dimension and no symbol has.
     pub name: String,
     /// Its value, over the names of the tensor's dimensions.
     pub value: Affine,
+}
+
+/// Two dimensions, by position, whose difference `second - first` numbers the diagonals.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Skew {
+    pub(crate) first: usize,
+    pub(crate) second: usize,
 }
 
 /// Coordinates in packing order, slowest first.
@@ -27,10 +36,10 @@ pub(crate) struct Coordinates {
     list: Vec<Coordinate>,
 }
 
-/// More basic sets than this, and whether a coordinate follows from others is not asked.
+/// With more basic sets than this, no coordinate is checked for whether it follows from others.
 const MAX_BASIC_SETS: usize = 24;
 
-/// More digits of one dimension than this are not tried.
+/// A dimension is split into at most this many digits.
 const MAX_DIGITS: usize = 4;
 
 /// Makes names that nothing else has.
@@ -62,9 +71,9 @@ impl Coordinates {
         Coordinates { dims: dims.to_vec(), list }
     }
 
-    /// Digits of the dimensions for which the set's description has moduli: `i` becomes `floor(i/16)`,
-    /// `i - 16*floor(i/16)`. The order is the one of the dimensions, or, `blocked`, first all leading digits, then all
-    /// next ones. Nothing where there are no moduli.
+    /// Splits the dimensions that have moduli in the description of the set into digits: `i` becomes `floor(i/16)` and
+    /// `i - 16*floor(i/16)`. The digits are in the order of the dimensions or, if `blocked`, first all leading digits
+    /// and then the next ones. `None` if there are no moduli.
     pub(crate) fn digits(
         stored: &Set,
         dims: &[String],
@@ -103,13 +112,13 @@ impl Coordinates {
         Ok(Some(Coordinates { dims: dims.to_vec(), list }))
     }
 
-    /// `second - first` takes the place of the two dimensions' earlier one, `first` that of the later: diagonal after
-    /// diagonal.
+    /// Replaces the earlier one of two dimensions by `second - first`, and the later one by `first`, so that one
+    /// diagonal follows the other.
     pub(crate) fn skewed(
         stored: &Set,
         dims: &[String],
         order: &[usize],
-        (first, second): (usize, usize),
+        Skew { first, second }: Skew,
     ) -> Result<Option<Coordinates>, LayoutError> {
         let mut fresh = Fresh::of(stored, dims)?;
         let Some(value) = Affine::name(&dims[second]).add_scaled(&Affine::name(&dims[first]), -1)
@@ -149,27 +158,27 @@ impl Coordinates {
         self.list.iter().map(|c| c.name.clone()).collect()
     }
 
-    /// From elements to coordinates.
+    /// Maps elements to coordinates.
     pub(crate) fn map(&self, stored: &Set) -> Result<Map, LayoutError> {
         let values: Vec<String> = self.list.iter().map(|c| c.value.to_string()).collect();
         let text = format!("{{ [{}] -> [{}] }}", self.dims.join(", "), values.join(", "));
         Ok(Map::parse(stored.context(), &text)?.intersect_domain(stored)?)
     }
 
-    /// Whether they tell all points of the set's space apart, those of the set or not.
+    /// Whether the coordinates tell all points of the set's space apart, also points outside of the set.
     pub(crate) fn are_injective(&self, stored: &Set) -> Result<bool, LayoutError> {
         Ok(self.map(&stored.universe_like()?)?.is_injective()?)
     }
 
-    /// The coordinates of all elements, named.
+    /// The coordinates of all elements, as a set with named dimensions.
     pub(crate) fn image(&self, stored: &Set) -> Result<Set, LayoutError> {
         let image = stored.apply(&self.map(stored)?)?.coalesce()?;
         let image = if image.existentials()? > 0 { without_existentials(image)? } else { image };
         Ok(image.with_dim_names(&self.names())?)
     }
 
-    /// Without the coordinates whose value follows from earlier ones: on a diagonal, `j` follows from `i`. Also the
-    /// elements' image.
+    /// The coordinates without those whose values follow from earlier ones (on a diagonal, `j` follows from `i`), and
+    /// the image of the elements under them.
     pub(crate) fn essential(&self, stored: &Set) -> Result<(Coordinates, Set), LayoutError> {
         let mut image = self.image(stored)?;
         let mut list = Vec::new();
@@ -193,9 +202,9 @@ impl Coordinates {
     }
 }
 
-/// The same points, with floors of the dimensions in place of existential dimensions, for sets that are boxes in digits
-/// (blocks, butterfly factors); others as they are. What isl answers about the former in microseconds takes it seconds
-/// about the latter.
+/// Replaces existential dimensions by floors of the other dimensions, if the set is a box in digits (blocks, butterfly
+/// factors). Other sets stay as they are. isl answers questions about such a set in microseconds, which can take it
+/// seconds with existential dimensions.
 ///
 /// Before -> after: `exists r, i: 0 <= i < 16 and x = 32r + i and ..` -> `x - 32*floor(x/32) <= 15 and ..`.
 ///
@@ -220,7 +229,7 @@ pub fn explicit(set: &Set) -> Result<Set, LayoutError> {
     Ok(map.intersect_range(&image)?.domain()?.with_dim_names(&names)?)
 }
 
-/// A set that is a box on an affine subspace, as that, whatever its description says. Others as they are.
+/// Describes a set as a box on an affine subspace, if it is one. Other sets stay as they are.
 ///
 /// Before -> after: `exists r, s: 0 <= x_1 < 4 and 8r + 2s <= 8*x_1 + x_0 <= 8r + 2s + 1 and ..` -> `0 <= x_1 < 4 and 0
 /// <= x_0 < 8 and ..`.
@@ -247,7 +256,7 @@ fn without_existentials(set: Set) -> Result<Set, LayoutError> {
     Ok(if same { simple } else { set })
 }
 
-/// Whether the last dimension, at `place`, has one value for each value of those before it.
+/// Whether the last dimension, at `place`, has one value for each value of the dimensions before it.
 fn follows(prefix: &Set, place: usize) -> Result<bool, LayoutError> {
     if place == 0 {
         return Ok(prefix.is_singleton()?);
@@ -258,7 +267,7 @@ fn follows(prefix: &Set, place: usize) -> Result<bool, LayoutError> {
     Ok(forget.intersect_domain(prefix)?.is_injective()?)
 }
 
-/// One more than a dimension's largest value, if that is the same for all symbols and no value is negative.
+/// One more than the largest value of a dimension, if that is the same for all symbols and no value is negative.
 fn constant_extent(stored: &Set, dim: usize) -> Result<Option<i64>, LayoutError> {
     let constant = |bound: dastac_poly::PwAff| -> Result<Option<i64>, LayoutError> {
         match bound.pieces()?.as_slice() {
@@ -270,7 +279,7 @@ fn constant_extent(stored: &Set, dim: usize) -> Result<Option<i64>, LayoutError>
     Ok(high.filter(|_| low.is_some_and(|low| low >= 0)).and_then(|high| high.checked_add(1)))
 }
 
-/// A dimension's digits for a chain of radices, the largest first.
+/// The digits of a dimension for a chain of radices, which begins with the largest.
 fn digits_of(dim: &str, radices: &[i64], fresh: &mut Fresh) -> Vec<Coordinate> {
     if radices.is_empty() {
         return vec![Coordinate { name: dim.into(), value: Affine::name(dim) }];

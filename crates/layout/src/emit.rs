@@ -1,10 +1,10 @@
 //! Positions and sizes as code: loop IR, C and Rust expressions.
 //!
-//! Shape (paper, section 4: "the slowest varying indices are evaluated the deepest"): terms are grouped by their
-//! fastest-varying name, each group in Horner form, and added slowest group first, so that loop-invariant code motion
-//! hoists every group out of the loops that it does not depend on. Terms with fractional coefficients are one exact
-//! division of an integer polynomial; what remains has integer coefficients, so the innermost loop sees a constant
-//! stride and no division.
+//! Their shape follows section 4 of the paper ("the slowest varying indices are evaluated the deepest"). Terms are
+//! grouped by their fastest-varying name, each group is in Horner form, and the slowest group is added first. So
+//! loop-invariant code motion can hoist every group out of the loops that it does not depend on. All terms with
+//! fractional coefficients are one exact division of an integer polynomial. The other terms have integer coefficients,
+//! so that the innermost loop has a constant stride and no division.
 //!
 //! Before -> after, `N*i - 1/2*i^2 - 1/2*i + j` with `i` outside `j`: `(N*i - exact((1 + i)*i, 2)) + j`.
 
@@ -59,7 +59,7 @@ pub fn expr_to_index(expr: &Expr, resolve: Resolve<'_>) -> Result<Index, LayoutE
     })
 }
 
-/// A polynomial as loop IR; `dims` from slowest to fastest, every other name is slower than all of them.
+/// A polynomial as loop IR. `dims` are ordered from slowest to fastest; every other name is slower than all of them.
 pub fn to_index(
     polynomial: &Polynomial,
     dims: &[String],
@@ -69,7 +69,7 @@ pub fn to_index(
     let denominator =
         i64::try_from(fractional.denominator()).map_err(|_| LayoutError::Beyond128)?;
     let level = |atom: &Atom| level(atom, dims);
-    // Speed, whether to subtract, and the value.
+    // For each group how fast it varies, whether it is subtracted, and its value.
     let mut groups: Vec<(usize, bool, Index)> = Vec::new();
     for speed in 0..=dims.len() {
         let (group, _) = whole.partition(|monomial, _| {
@@ -104,7 +104,7 @@ fn level(atom: &Atom, dims: &[String]) -> usize {
     }
 }
 
-/// Horner's scheme in the fastest atom, coefficients (slower) likewise.
+/// Horner's scheme in the fastest atom; the coefficients, which are slower, are written likewise.
 fn horner(
     polynomial: &Polynomial,
     dims: &[String],
@@ -135,8 +135,8 @@ fn horner(
 }
 
 impl Piecewise {
-    /// As loop IR: a selection between pieces if there is more than one. `known` is the domain on which it will be
-    /// evaluated; pieces that do not meet it are left out.
+    /// The value as loop IR: a selection between pieces if there is more than one. It will be evaluated on `known`
+    /// only; pieces that do not meet that set are left out.
     pub fn to_index(
         &self,
         known: &dastac_poly::Set,
@@ -158,7 +158,7 @@ impl Piecewise {
         known: &dastac_poly::Set,
         resolve: Resolve<'_>,
     ) -> Result<Index, LayoutError> {
-        // A size is 0 where no piece applies; a position is only ever asked for where one does.
+        // A size is 0 if no piece applies. A position is only asked for where some piece applies.
         let is_size = self.dims.is_empty();
         let total = !is_size || self.covers(known)?;
         let last = match pieces.last() {
@@ -196,7 +196,7 @@ impl Layout {
         self.position_within(&self.stored.permute(&self.order)?, subscripts, symbol)
     }
 
-    /// The position as loop IR, for elements of `known` only (in packing order): other pieces of the index are left
+    /// The position as loop IR, for elements of `known` (in packing order) only. Other pieces of the index are left
     /// out.
     pub fn position_within(
         &self,
@@ -276,7 +276,8 @@ struct Printer<'a> {
 }
 
 impl Printer<'_> {
-    /// Prints with parentheses if the context binds tighter: 0 anything, 1 a sum's operand, 2 a product's operand.
+    /// Prints an expression, with parentheses if the context binds tighter: 0 stands for no context, 1 for the operand
+    /// of a sum, 2 for the operand of a product.
     fn index(&self, index: &Index, context: u8) -> String {
         let paren = |text: String, own: u8| if own < context { format!("({text})") } else { text };
         let call = |name: &str, a: &Index, b: &Index| match self.language {

@@ -1,7 +1,7 @@
-//! Layouts of many sets that differ in numbers only: found once, with parameters in the place of the numbers
-//! ([`dastac_poly::families`]), and bound to each one's values.
+//! Layouts of many sets that differ in numbers only. A layout is found once for the family, with parameters in place of
+//! the numbers ([`dastac_poly::families`]), and the values of each set are then bound to it.
 //!
-//! A shared layout is taken only where it is as simple as the one that a set of the family has for itself.
+//! A shared layout is only used if it is as simple as the layout that is found for a set of the family by itself.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::fusion::{Piece, Piecewise};
 use crate::part::Part;
 use crate::{Layout, LayoutError};
 
-/// So many sets of one kind are worth the two searches that it takes to share a layout.
+/// A shared layout costs two searches, so at least this many sets of one kind have to use it.
 const WORTH_SHARING: usize = 4;
 
 /// Values of a family's parameters.
@@ -64,9 +64,9 @@ impl Binding<'_> {
     }
 }
 
-/// What `find` finds for each set of a family, found for the family and for its first member only: `bind` makes of the
-/// former what is a member's (at a position among the sets) where that is as simple as the latter. Nothing for other
-/// sets.
+/// Calls `find` for each family, and for its first member. If the result for the family is as simple as the one for the
+/// member, `bind` makes each member's result from it (given the member's position among the sets). Other sets get
+/// `None`.
 pub(crate) fn shared<T: Clone>(
     sets: &[Set],
     find: &dyn Fn(usize, &Set) -> Result<T, LayoutError>,
@@ -76,7 +76,7 @@ pub(crate) fn shared<T: Clone>(
     let mut all: Vec<Option<T>> = vec![None; sets.len()];
     for Family { set, members, .. } in families(sets, WORTH_SHARING)? {
         let Some((first, _)) = members.first() else { continue };
-        // What is too hard with parameters may be easy with numbers.
+        // A set that is too hard with parameters may be easy with numbers.
         let Ok(family) = find(*first, &set) else { continue };
         let own = find(*first, &sets[*first])?;
         if !is_as_simple(&family, &own) {
@@ -115,7 +115,7 @@ pub(crate) fn is_as_simple(family: &Piecewise, own: &Piecewise) -> bool {
     family.pieces.len() <= own.pieces.len() && shared <= alone
 }
 
-/// The layout of a family's member with these elements.
+/// The layout of the member of a family that has these elements.
 pub(crate) fn bound(
     family: &Layout,
     binding: &Binding<'_>,

@@ -1,8 +1,8 @@
-//! Floors of one expression, as one variable.
+//! Replaces the floors of one expression by one variable.
 //!
-//! That a polynomial is 0 is easy to see where it has no floors. `floor((u + k)/d)`, for all k in it, differ by whether
-//! the remainder of u by d reaches `d - k`: with a variable `q` for `floor(u/d)` and the remainder between two such
-//! thresholds, each of them is `q` or `q + 1`.
+//! It is easy to see that a polynomial is 0 if it has no floors. The floors `floor((u + k)/d)`, for all `k` in a
+//! polynomial, differ only in whether the remainder of `u` by `d` reaches `d - k`. So if `q` stands for `floor(u/d)`,
+//! and the remainder is between two such thresholds, each of the floors is `q` or `q + 1`.
 //!
 //! Before -> after: `floor((N + 7)/8) - floor((N - 1)/8) - 1` -> with `N = 8*q` it is `q - (q - 1) - 1`, with
 //! `8*q < N < 8*q + 8` it is `(q + 1) - q - 1`.
@@ -15,10 +15,10 @@ use dastac_stur::sets::{Affine, Atom};
 use crate::coordinates::Fresh;
 use crate::{LayoutError, Polynomial};
 
-/// More cases are not distinguished.
+/// At most this many cases are distinguished.
 const MAX_CASES: usize = 256;
 
-/// What is divided, up to multiples of the divisor and its sign, and by what.
+/// A dividend, without multiples of the divisor and up to its sign, and the divisor.
 type Base = (Affine, i64);
 
 /// `whole + sign * floor((base + offset) / divisor)`, with `0 <= offset < divisor`.
@@ -29,18 +29,18 @@ struct Normal {
     offset: i64,
 }
 
-/// A case: a polynomial without floors over more dimensions, which is 0 on the set if the one with floors is 0 where
-/// the case holds.
+/// A case in which the floors are known. Where the case holds, the polynomial with floors is 0 if `polynomial`, which
+/// has more dimensions instead of floors, is 0 on `set`.
 pub(crate) struct Case {
-    /// Without floors.
+    /// The polynomial without floors.
     pub(crate) polynomial: Polynomial,
     /// The points of the case.
     pub(crate) set: Set,
-    /// Their dimensions, the new ones last.
+    /// The dimensions of the set, with the new ones last.
     pub(crate) dims: Vec<String>,
 }
 
-/// All cases of a polynomial on a set over `dims`; nothing for floors in floors, too many cases, or numbers beyond 64
+/// All cases of a polynomial on a set over `dims`; `None` for floors in floors, too many cases, or numbers beyond 64
 /// bits.
 pub(crate) fn cases(
     polynomial: &Polynomial,
@@ -56,7 +56,7 @@ pub(crate) fn cases(
             groups.entry(normal.base).or_default().insert(normal.offset);
         }
     }
-    // The remainders at which a floor of a group begins to be one more, and where they end.
+    // The remainders at which one of the floors of a group increases, and the divisor as the end.
     let thresholds: Vec<Vec<i64>> = groups
         .iter()
         .map(|((_, divisor), offsets)| {
@@ -108,7 +108,7 @@ pub(crate) fn cases(
     Ok(Some(cases))
 }
 
-/// `floor((3*floor(i/2) + j)/3)` -> `floor(i/2) + floor(j/3)`: what is a multiple of the divisor stands outside.
+/// Moves multiples of the divisor out of a floor: `floor((3*floor(i/2) + j)/3)` -> `floor(i/2) + floor(j/3)`.
 fn without_multiples(atom: &Atom) -> Option<Affine> {
     let Atom::Floor(inner, divisor) = atom else {
         return Some(Affine { terms: [(atom.clone(), 1)].into(), constant: 0 });
@@ -130,7 +130,7 @@ fn without_multiples(atom: &Atom) -> Option<Affine> {
     whole.add_scaled(&floor, 1)
 }
 
-/// `floor(inner / divisor)` with small coefficients, the first of them positive; nothing where `inner` has floors.
+/// `floor(inner / divisor)` with small coefficients, the first of them positive; `None` where `inner` has floors.
 fn normal(inner: &Affine, divisor: i64) -> Option<Normal> {
     let mut whole = Affine::constant(inner.constant.div_euclid(divisor));
     let mut base = Affine::constant(0);

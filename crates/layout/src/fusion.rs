@@ -1,10 +1,10 @@
-//! Piecewise fusion (dastac paper, Algorithm 2): a piece `(D', P')` is dropped where another piece's polynomial takes
-//! the same values on `D'`.
+//! Piecewise fusion (dastac paper, Algorithm 2): drops a piece `(D', P')` if the polynomial of another piece takes the
+//! same values on `D'`.
 //!
-//! Barvinok's count has special cases at the boundaries (`j = 0`, the lexicographic minimum) that the general
-//! polynomial covers. Beyond the paper: domains are split into basic sets before the test, points that the count leaves
-//! out are a piece of value 0, the general polynomial is the one that covers the most pieces, and thin domains are
-//! split by points.
+//! Barvinok's count has special cases at boundaries (`j = 0`, the lexicographic minimum) that the general polynomial
+//! covers. This goes beyond the paper in four points: domains are split into basic sets before the test, the points
+//! that the count leaves out are a piece of value 0, the general polynomial is the one that covers the most pieces, and
+//! thin domains are split into points.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -40,16 +40,17 @@ impl Piecewise {
     }
 }
 
-/// A dimension with at most this many values is split by points when its piece does not fuse as a whole.
+/// A dimension with at most this many values is split into points if its piece does not fuse as a whole.
 const THIN: i64 = 4;
 
-/// With more pieces than this, points are looked for that rule polynomials out: they cost more than a few proofs.
+/// If there are more pieces than this, single points are used to rule polynomials out. Finding these points costs more
+/// than a few proofs.
 const MANY: usize = 8;
 
-/// So many polynomials are tried as the general one in each round.
+/// At most this many polynomials are tried as the general one in each round.
 const MAX_CANDIDATES: usize = 24;
 
-/// Fuses a count over `domain` (all points of interest; outside, the value does not matter).
+/// Fuses a count over `domain`, the set of all points of interest. Outside of it, the value does not matter.
 pub fn fuse(
     count: &PwQPolynomial,
     domain: &Set,
@@ -101,7 +102,8 @@ pub fn fuse(
         let mut best: (usize, Vec<bool>) = (0, Vec::new());
         let mut tried: Vec<Polynomial> = Vec::new();
         for (k, general) in raw.iter().enumerate() {
-            // Zero comes last: the general polynomial vanishes where nothing is counted, not the other way round.
+            // Zero is tried last: the general polynomial may vanish where nothing is counted, but not the other way
+            // round.
             let zero = general.polynomial.is_zero() && raw.iter().any(|p| !p.polynomial.is_zero());
             if zero || tried.len() >= MAX_CANDIDATES || tried.contains(&general.polynomial) {
                 continue;
@@ -131,7 +133,7 @@ pub fn fuse(
         let (general, covers) = best;
         let polynomial = raw[general].polynomial.clone();
         if pieces.is_empty() && covers.iter().all(|covered| *covered) {
-            // The usual case, and no need to put the domain together again.
+            // This is the usual case; the domain need not be put together again.
             pieces.push(Piece { domain: domain.clone(), polynomial });
             break;
         }
@@ -159,7 +161,7 @@ fn disjoint_basic_sets(set: &Set) -> Result<Vec<Set>, LayoutError> {
     Ok(set.make_disjoint()?.basic_sets()?)
 }
 
-/// A point of a piece with the value there: most polynomials disagree, which shows here without a proof.
+/// A point of a piece with the value there. Most polynomials disagree at this point, which saves a proof.
 struct Witness {
     values: BTreeMap<String, i64>,
     value: Option<Ratio<i128>>,
@@ -175,7 +177,7 @@ impl Witness {
     }
 }
 
-/// Up to three points of a basic set, each for larger symbols.
+/// Up to three points of a basic set, for growing values of the symbols.
 fn witnesses(
     domain: &Set,
     dims: &[String],
@@ -199,7 +201,7 @@ fn witnesses(
     Ok(witnesses)
 }
 
-/// What a basic set says about the values of a polynomial on it: the equalities of the set, and of its slices.
+/// The affine hulls that restrict a polynomial on a basic set: that of the set, and those of its slices.
 #[derive(Default)]
 struct Hulls {
     whole: OnceCell<Set>,

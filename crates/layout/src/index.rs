@@ -1,8 +1,9 @@
 //! Symbolic indexing (dastac paper, Algorithm 1).
 //!
-//! Access map: the caller hands in the set of elements that are used. Order: positions by the appearance of their
-//! iterators in the loop order ([`crate::choice`]), in the coordinates that [`crate::search`] finds. Preceding
-//! accesses and their count: [`Set::rank_by_depth`]. Then [`crate::fusion`].
+//! Where the steps of the algorithm are: the caller passes the set of elements that the accesses use. The order of
+//! positions is that in which their iterators appear in the loops ([`crate::choice`]), in the coordinates that
+//! [`crate::search`] finds. [`Set::rank_by_depth`] counts the preceding accesses, and [`crate::fusion`] fuses the
+//! pieces.
 
 use std::cell::OnceCell;
 use std::fmt;
@@ -26,16 +27,16 @@ pub struct Layout {
     pub dims: Vec<String>,
     /// Names of the symbols that sizes and positions may depend on.
     pub symbols: Vec<String>,
-    /// Loop order, which the packing order follows where it can ([`Layout::parts`] has the coordinates): position
-    /// `order[0]` varies slowest.
+    /// The loop order, slowest position first. The elements are packed in this order if it gives a simple index
+    /// ([`Layout::parts`] has the coordinates).
     pub order: Vec<usize>,
     /// The elements that have a place: unique, structurally non-zero, used.
     pub stored: Set,
-    /// Number of places: of stored elements, and of padding where rows are aligned.
+    /// The number of places: those of stored elements, and padding if rows are aligned.
     pub size: Piecewise,
-    /// Position of each stored element: its part's offset plus its rank there.
+    /// The position of each stored element: the offset of its part plus its rank in that part.
     pub index: Piecewise,
-    /// What the index is made of: disjoint parts of the stored elements, one after the other.
+    /// The disjoint parts of the stored elements, in the order in which they are stored.
     pub parts: Vec<Part>,
     /// Rows start at multiples of this many elements; 1 where nothing is padded.
     pub align: u32,
@@ -43,12 +44,12 @@ pub struct Layout {
     pub unique: Set,
     /// How redundant elements follow from unique ones.
     pub redundancy: Vec<Redundancy>,
-    /// What tells the pieces of the index apart, once it was asked for.
+    /// The equalities that tell the pieces of the index apart, computed on first use.
     pub(crate) slices: OnceCell<Vec<Slices>>,
 }
 
 impl Layout {
-    /// The uncompressed layout of a tensor: its whole box in C order. What packing is compared with.
+    /// The uncompressed layout of a tensor, its whole box in C order, with which packed ones are compared.
     ///
     /// # Errors
     /// A diagnostic for a box whose extent is a minimum or maximum of several expressions.
@@ -125,7 +126,7 @@ impl Layout {
         Ok(Bound { layout: self, symbols, size })
     }
 
-    /// The position of an element, for a layout without symbols; nothing where no element is stored.
+    /// The position of an element, for a layout without symbols; `None` where no element is stored.
     pub fn index_of(&self, point: &[i64]) -> Result<Option<i64>, LayoutError> {
         self.bind(&[])?.index_of(point)
     }
@@ -174,7 +175,7 @@ impl Layout {
     }
 }
 
-/// All values of the symbols that a layout may be asked for: sizes and positions, not negative.
+/// All values that the symbols of a layout may have: extents and positions are not negative.
 pub(crate) fn symbols_of(stored: &Set) -> Result<Set, LayoutError> {
     let params = stored.params()?;
     let conditions: Vec<String> = params.iter().map(|name| format!("{name} >= 0")).collect();
@@ -196,7 +197,7 @@ impl Bound<'_> {
         self.size
     }
 
-    /// The position of an element; nothing where no element is stored.
+    /// The position of an element; `None` where no element is stored.
     ///
     /// # Errors
     /// A wrong number of subscripts, or a failure of isl.
@@ -214,8 +215,8 @@ impl Bound<'_> {
 }
 
 impl Piecewise {
-    /// The value at a point (in the order of [`Piecewise::dims`]); 0 where no piece applies, nothing when it does not
-    /// fit 64 bits or is no integer.
+    /// The value at a point (in the order of [`Piecewise::dims`]). It is 0 if no piece applies, and `None` if it is not
+    /// an integer of 64 bits.
     pub fn eval(
         &self,
         symbols: &[(String, i64)],
@@ -238,8 +239,8 @@ impl Piecewise {
 }
 
 impl Piecewise {
-    /// The same values where every symbol is at least 1, without the pieces that only apply where one is 0 and with
-    /// conditions that say no more than is needed there: what a reader wants to see.
+    /// The same function for a reader: for symbols of at least 1, without pieces that only apply where a symbol is 0,
+    /// and with conditions as short as possible.
     ///
     /// # Errors
     /// A failure of isl.

@@ -103,20 +103,20 @@ pub enum LayoutError {
         /// The tensor.
         tensor: String,
     },
-    /// Rows to be aligned are not contiguous.
+    /// Rows that are to be aligned are not contiguous.
     #[error("rows cannot be aligned: the elements of a row are not next to each other")]
     Gaps,
     /// A coefficient does not fit 128 bits.
     #[error("a coefficient of the index does not fit 128 bits")]
     Beyond128,
-    /// The loop IR cannot say it.
+    /// The loop IR has no such expression.
     #[error("not supported yet: {0}")]
     Unsupported(String),
 }
 
 impl LayoutError {
-    /// The same error as a diagnostic of the program where a tensor's structure is to blame; `what` has not been done,
-    /// such as `the layout` (of that tensor).
+    /// The same error as a diagnostic of the program if the structure of a tensor is its cause. `what` names the work
+    /// that could not be done, such as `the layout` (of that tensor).
     pub fn blamed(self, what: &str, program: &Program, tensor: TensorId) -> LayoutError {
         let name = &program.tensor(tensor).name;
         let what = format!("{what} of `{name}`");

@@ -15,21 +15,21 @@ use crate::polynomial::Polynomial;
 pub struct Part {
     /// Its elements, over the tensor's dimensions in their own order.
     pub domain: Set,
-    /// What they are ordered by, slowest first. Injective on the domain.
+    /// The coordinates by which they are ordered, slowest first. They are injective on the domain.
     pub coordinates: Vec<Coordinate>,
-    /// The places, over the coordinates: the image of the domain, and padding.
+    /// The places, over the coordinates: the image of the domain, and padding if there is any.
     pub span: Set,
     /// Number of places before a place of the span.
     pub rank: Piecewise,
-    /// Places of all parts before this one, over the symbols.
+    /// The number of places of all parts before this one, over the symbols.
     pub offset: Piecewise,
-    /// The coordinates with those that follow from others.
+    /// All coordinates, including those that follow from others.
     pub(crate) all: Vec<Coordinate>,
     /// Number of places.
     pub(crate) count: PwQPolynomial,
 }
 
-/// Coordinates with the image of the elements, ready to be counted.
+/// Coordinates, and the image of the elements under them, which can be counted.
 pub(crate) struct Candidate<'a> {
     domain: &'a Set,
     all: Vec<Coordinate>,
@@ -38,7 +38,7 @@ pub(crate) struct Candidate<'a> {
 }
 
 impl<'a> Candidate<'a> {
-    /// Leaves out the coordinates that follow from others.
+    /// Makes a candidate without the coordinates that follow from others.
     pub(crate) fn new(
         domain: &'a Set,
         coordinates: &Coordinates,
@@ -48,34 +48,34 @@ impl<'a> Candidate<'a> {
         Ok(Candidate { domain, all, coordinates, span })
     }
 
-    /// With a place for each point of a span that contains the domain's image.
+    /// Makes a candidate with a place for each point of a span that contains the image of the domain.
     pub(crate) fn within(domain: &'a Set, coordinates: &Coordinates, span: Set) -> Candidate<'a> {
         let all = coordinates.list().to_vec();
         Candidate { domain, all, coordinates: coordinates.clone(), span }
     }
 
-    /// Whether counting can be expected to take not much longer than in the dimensions themselves.
+    /// Whether counting will probably not take much longer than counting in the dimensions themselves.
     pub(crate) fn is_countable(&self) -> bool {
         self.span.rank() <= 4 && self.span.basic_sets().is_ok_and(|sets| sets.len() <= 1)
     }
 
-    /// The part, if the image is a box: no counting is needed.
+    /// The part, if the image is a box, for which nothing has to be counted.
     pub(crate) fn boxed(&self) -> Result<Option<Part>, LayoutError> {
         Ok(boxed(&self.span, &self.coordinates.names())?.map(|counted| self.part(counted)))
     }
 
-    /// The part, counted.
+    /// The part, after counting.
     pub(crate) fn counted(&self) -> Result<Part, LayoutError> {
         match self.boxed()? {
             Some(part) => Ok(part),
             None => {
                 let rank = rank(&self.span, &self.coordinates.names())?;
-                Ok(self.part((rank, self.span.card()?)))
+                Ok(self.part(Counted { rank, count: self.span.card()? }))
             }
         }
     }
 
-    fn part(&self, (rank, count): (Piecewise, PwQPolynomial)) -> Part {
+    fn part(&self, Counted { rank, count }: Counted) -> Part {
         Part {
             domain: self.domain.clone(),
             coordinates: self.coordinates.list().to_vec(),
@@ -110,10 +110,19 @@ impl Part {
     }
 }
 
-/// Rank and number of the points of a box, whose sides are affine in the symbols: mixed radix. Nothing for another set.
+/// What counting finds out about the points of a set.
+struct Counted {
+    /// The number of points before each point.
+    rank: Piecewise,
+    /// The number of all points.
+    count: PwQPolynomial,
+}
+
+/// Rank and number of the points of a box whose sides are affine in the symbols, as numbers in mixed radix. `None` for
+/// other sets.
 ///
-/// Counting would find it too, but thin sides (`0 <= c < 2`) make a special case of each of their points.
-fn boxed(span: &Set, names: &[String]) -> Result<Option<(Piecewise, PwQPolynomial)>, LayoutError> {
+/// Counting would give the same, but for thin sides (`0 <= c < 2`) it makes a special case of each of their points.
+fn boxed(span: &Set, names: &[String]) -> Result<Option<Counted>, LayoutError> {
     let mut conditions = Vec::new();
     let mut rank = Polynomial::zero();
     let mut count = Polynomial::constant(1);
@@ -146,11 +155,12 @@ fn boxed(span: &Set, names: &[String]) -> Result<Option<(Piecewise, PwQPolynomia
     }
     let pieces = vec![Piece { domain: span.clone(), polynomial: rank }];
     let count = count.on_params(&params)?.intersect_domain(&params)?;
-    Ok(Some((Piecewise { dims: names.to_vec(), pieces }, count)))
+    let rank = Piecewise { dims: names.to_vec(), pieces };
+    Ok(Some(Counted { rank, count }))
 }
 
-/// Number of points before each point, fused. Depth by depth where each depth fuses into one piece, because the pieces
-/// of a sum multiply (256 for the simplex of dimension 8).
+/// The number of points before each point, fused. Each depth is fused by itself if that gives one piece, because the
+/// pieces of a sum multiply (there are 256 for the simplex of dimension 8).
 fn rank(span: &Set, names: &[String]) -> Result<Piecewise, LayoutError> {
     let mut sum = Polynomial::zero();
     let depths = span.rank_by_depth()?;

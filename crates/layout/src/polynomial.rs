@@ -1,7 +1,8 @@
-//! Exact quasi-polynomials over names: what an index or a size is.
+//! Exact quasi-polynomials over names, which indices and sizes are.
 //!
-//! Coefficients are rational ([`Ratio<i128>`]); a variable is a name or a floor division of an affine expression (the
-//! "quasi" part). Invariant: no zero coefficients, monomials sorted, each atom once a monomial.
+//! Coefficients are rational ([`Ratio<i128>`]). A variable is a name, or a floor division of an affine expression (the
+//! "quasi" part). Invariant: there are no zero coefficients, monomials are sorted, and each atom occurs once in a
+//! monomial.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +13,7 @@ use num_integer::Integer;
 use num_rational::Ratio;
 use num_traits::{One, Signed, Zero};
 
-/// Powers of atoms, sorted by atom, exponents at least 1.
+/// Powers of atoms, sorted by atom, with exponents of at least 1.
 pub type Monomial = Vec<(Atom, u32)>;
 
 /// A quasi-polynomial.
@@ -50,7 +51,7 @@ impl Polynomial {
         result
     }
 
-    /// From isl's terms, dimension `k` called `dims[k]`. Nothing when a floor is not expressible or 128 bits overflow.
+    /// From isl's terms, dimension `k` called `dims[k]`. `None` when a floor is not expressible or 128 bits overflow.
     pub fn from_terms(terms: &[Term], dims: &[String]) -> Option<Self> {
         let mut result = Polynomial::zero();
         for term in terms {
@@ -101,7 +102,7 @@ impl Polynomial {
         self.terms.values().fold(1, |lcm, c| lcm.lcm(c.denom()))
     }
 
-    /// Splits by a property of the terms.
+    /// Splits the polynomial by a property of its terms.
     pub fn partition(&self, keep: impl Fn(&Monomial, &Ratio<i128>) -> bool) -> (Self, Self) {
         let (mut yes, mut no) = (Polynomial::zero(), Polynomial::zero());
         for (monomial, coefficient) in &self.terms {
@@ -119,7 +120,7 @@ impl Polynomial {
         result
     }
 
-    /// As a polynomial in `atom`: its coefficients by exponent.
+    /// The coefficients of the polynomial in `atom`, by exponent.
     pub fn coefficients_of(&self, atom: &Atom) -> BTreeMap<u32, Polynomial> {
         let mut result: BTreeMap<u32, Polynomial> = BTreeMap::new();
         for (monomial, coefficient) in &self.terms {
@@ -149,7 +150,7 @@ impl Polynomial {
     }
 
     /// A bound on the absolute value of the numerator over [`Self::denominator`], and of every partial sum and product
-    /// on the way, given bounds on the absolute values of names. Nothing when a name has none; saturates.
+    /// on the way, given bounds on the absolute values of names. `None` when a name has none; saturates.
     pub fn magnitude(&self, bound_of: &dyn Fn(&str) -> Option<u64>) -> Option<u128> {
         let denominator = self.denominator();
         let mut sum: u128 = 0;

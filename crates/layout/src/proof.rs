@@ -1,14 +1,14 @@
-//! Proof that an index polynomial is a bijection onto `0..size`, for all values of the symbols.
+//! Proves that an index polynomial is a bijection onto `0..size`, for all values of the symbols.
 //!
-//! Each part has places, one for each element (and for padding). Walk them in packing order: the first has rank 0, and
-//! the successor of every place has the next rank. Both are statements about polynomials on isl sets, in the part's own
-//! coordinates, where they have few floors or none; with the number of places being counted, they make the rank a
-//! bijection. The coordinates are injective, the parts are disjoint, together they are the stored elements, and each
-//! begins where the one before it ends.
+//! Each part has places, one for each element and for padding. In packing order the first place must have rank 0, and
+//! the successor of every place the next rank. Both are statements about polynomials on isl sets, in the part's own
+//! coordinates, in which they have few floors or none. Together with the number of places, which was counted, they make
+//! the rank a bijection. Then the coordinates must be injective, the parts disjoint, their union the stored elements,
+//! and each part must begin where the one before it ends.
 //!
-//! Where places have no gaps, the walk is an induction over the coordinates ([`prove_levels`]), else it takes the
-//! successor relation; where rows are aligned, it goes row by row. Floors that isl does not compare are compared case
-//! by case ([`crate::floors`]).
+//! If places have no gaps, the proof is an induction over the coordinates ([`prove_levels`]), else it uses the
+//! successor relation. If rows are aligned, it goes row by row. Floors that isl does not compare are compared case by
+//! case ([`crate::floors`]).
 
 use std::collections::BTreeMap;
 
@@ -24,17 +24,17 @@ use crate::{Layout, LayoutError, Part, Polynomial};
 /// The outcome of a proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Proof {
-    /// Holds for all values of the symbols.
+    /// The property holds for all values of the symbols.
     Proven,
-    /// isl could not decide it; why. Not a refutation.
+    /// isl could not decide it, for this reason. This is not a refutation.
     Undecided(String),
-    /// Does not hold; where.
+    /// The property does not hold, as this case shows.
     Refuted(String),
 }
 
 impl Layout {
-    /// Proves that the index is a bijection from the stored elements onto `0..size`; where rows are aligned, that it is
-    /// injective into it.
+    /// Proves that the index is a bijection from the stored elements onto `0..size` or, if rows are aligned, that it is
+    /// injective into that range.
     ///
     /// # Errors
     /// Failures of isl. What is too complex to decide is [`Proof::Undecided`].
@@ -53,9 +53,9 @@ impl Layout {
         }
         let mut before = PwQPolynomial::zero_on(&self.stored.params_set()?)?;
         for part in &self.parts {
-            // All coordinates are injective on any set, and those left out follow from the others.
+            // All coordinates are injective on any set, and those that were left out follow from the others.
             let all = Coordinates::of(&self.dims, &part.all);
-            // Aligned rows keep the last coordinate even where it follows from the others.
+            // Aligned rows keep the last coordinate even if it follows from the others.
             let (kept, image) = match part.coordinates == part.all {
                 true => (all.clone(), all.image(&part.domain)?),
                 false => all.essential(&part.domain)?,
@@ -90,7 +90,7 @@ impl Layout {
         Ok(Proof::Proven)
     }
 
-    /// Nothing if the parts are disjoint and together the stored elements.
+    /// `None` if the parts are disjoint and their union is the set of stored elements, else why not.
     fn prove_parts(&self) -> Result<Option<Proof>, LayoutError> {
         let mut whole = self.stored.empty_like()?;
         let mut slices: Vec<Slices> = Vec::new();
@@ -112,8 +112,8 @@ impl Layout {
     }
 }
 
-/// Whether the ranks of a part's places are 0, 1, 2, .., by induction over the coordinates; not where places have gaps
-/// or ends in several pieces, or the rank has.
+/// Whether the ranks of a part's places are 0, 1, 2, .., by induction over the coordinates. This is false if places
+/// have gaps, or if their ends or the rank have several pieces.
 ///
 /// Places that begin with x fill the positions from R(x) on, W(x) of them. For all coordinates, R is the rank and W
 /// is 1.
@@ -160,7 +160,7 @@ fn prove_levels(part: &Part) -> Result<bool, LayoutError> {
     Ok(vanishes(&rank, &places, &[])?.is_none())
 }
 
-/// Nothing if the rank of a part's first place is 0.
+/// `None` if the rank of the first place of a part is 0.
 fn prove_first(part: &Part) -> Result<Option<Proof>, LayoutError> {
     let first = part.span.lexmin()?;
     for piece in &part.rank.pieces {
@@ -172,10 +172,10 @@ fn prove_first(part: &Part) -> Result<Option<Proof>, LayoutError> {
     Ok(None)
 }
 
-/// Beyond so many coordinates, the successor relation has too many pieces.
+/// With more coordinates than this, the successor relation has too many pieces.
 const MAX_SUCCESSOR_RANK: usize = 5;
 
-/// Nothing if the ranks of a part's places are 0, 1, 2, .. in the order of its coordinates.
+/// `None` if the ranks of a part's places are 0, 1, 2, .. in the order of its coordinates.
 fn prove_rank(part: &Part) -> Result<Option<Proof>, LayoutError> {
     let dims = &part.rank.dims;
     if dims.is_empty() || prove_levels(part)? {
@@ -187,7 +187,7 @@ fn prove_rank(part: &Part) -> Result<Option<Proof>, LayoutError> {
     if let Some(failure) = prove_first(part)? {
         return Ok(Some(failure));
     }
-    // The successor differs first at depth k if nothing follows that differs deeper.
+    // The successor first differs at depth `k` if no place that differs deeper follows.
     let mut rest = part.span.clone();
     for depth in (0..dims.len()).rev() {
         let successor = after(&part.span, &rest, dims.len(), depth)?.lexmin()?;
@@ -199,7 +199,7 @@ fn prove_rank(part: &Part) -> Result<Option<Proof>, LayoutError> {
     Ok(None)
 }
 
-/// Nothing if each place's rank is one less than its successor's.
+/// `None` if each place's rank is one less than its successor's.
 fn prove_steps(part: &Part, successor: &Map) -> Result<Option<Proof>, LayoutError> {
     let dims = &part.rank.dims;
     for (domain, outputs) in successor.as_pieces()? {
@@ -235,12 +235,12 @@ fn prove_steps(part: &Part, successor: &Map) -> Result<Option<Proof>, LayoutErro
     Ok(None)
 }
 
-/// Nothing if the ranks of the places of rows, which take multiples of `align`, are 0, 1, 2, .. in order. `image` are
+/// `None` if the ranks of the places of rows, which take multiples of `align`, are 0, 1, 2, .. in order. `image` are
 /// the elements.
 ///
-/// The last place of a row is known by a floor, which the successor relation of places would have in every condition.
-/// So rows are taken as a whole: ranks rise by one within a row, and from the first place of a row to that of the next
-/// one by the number of places between.
+/// The last place of a row is described by a floor, which would be in every condition of the successor relation of
+/// places. So rows are treated as a whole: ranks rise by one within a row, and from the first place of a row to the
+/// first place of the next one by the number of places between.
 fn prove_rows(part: &Part, image: &Set, align: u32) -> Result<Option<Proof>, LayoutError> {
     let Some(rows) = Rows::of(image)? else { return prove_rank(part) };
     if !rows.places(align)?.is_equal(&part.span)? {
@@ -260,7 +260,7 @@ fn prove_rows(part: &Part, image: &Set, align: u32) -> Result<Option<Proof>, Lay
         return Ok(Some(failure));
     }
     let heads = rows.starts.domain()?;
-    // A row to its first place, in the space of places.
+    // Maps a row to its first place, in the space of places.
     let first_place = heads.identity()?.flat_range_product(&rows.starts)?;
     let mut rest = heads.clone();
     for depth in (0..prefix.len()).rev() {
@@ -312,7 +312,7 @@ fn places_of_row(start: &Affine, end: &Affine, align: u32) -> Option<Polynomial>
     Some(Polynomial::from_affine(&Affine { terms: [(rounded, align)].into(), constant: 0 }))
 }
 
-/// Each place of `from` to all places that come after it and differ first at `depth`.
+/// Maps each place of `from` to all places that come after it and first differ at `depth`.
 fn after(span: &Set, from: &Set, rank: usize, depth: usize) -> Result<Map, LayoutError> {
     let tuple = |letter: &str| {
         let names: Vec<String> = (0..rank).map(|k| format!("{letter}{k}")).collect();
@@ -325,7 +325,7 @@ fn after(span: &Set, from: &Set, rank: usize, depth: usize) -> Result<Map, Layou
     Ok(order.intersect_domain(from)?.intersect_range(span)?)
 }
 
-/// Nothing if the polynomial, over the set's dimensions by these names and parameters, is 0 on the set.
+/// `None` if the polynomial, over the set's dimensions by these names and parameters, is 0 on the set.
 ///
 /// # Errors
 /// Failures of isl.
@@ -365,7 +365,8 @@ fn vanishes_as_it_is(
         }
         let rest = value.intersect_domain(&basic)?.gist(&basic)?;
         if !rest.is_zero()? {
-            // A non-zero remainder refutes only if some point shows it: equalities may hide behind floors.
+            // A remainder other than zero refutes the claim only if some point shows it, because equalities may be
+            // hidden behind floors.
             if let Some(point) = basic.sample()? {
                 let value_of = |name: &str| {
                     let dim = dims.iter().position(|dim| dim == name);
@@ -392,7 +393,7 @@ impl Polynomial {
         Ok(PwQPolynomial::parse(params.context(), &text)?)
     }
 
-    /// The polynomial with names replaced by affine expressions; nothing on overflow.
+    /// The polynomial with names replaced by affine expressions; `None` on overflow.
     pub fn substitute(&self, images: &BTreeMap<String, Affine>) -> Option<Polynomial> {
         self.map_atoms(&|atom| match atom {
             Atom::Name(name) => {
@@ -406,7 +407,7 @@ impl Polynomial {
         })
     }
 
-    /// The polynomial with atoms replaced by affine expressions; nothing where one has none.
+    /// The polynomial with atoms replaced by affine expressions; `None` where one has none.
     pub(crate) fn map_atoms(&self, image: &dyn Fn(&Atom) -> Option<Affine>) -> Option<Polynomial> {
         let mut sum = Polynomial::zero();
         for (monomial, coefficient) in self.terms() {

@@ -1,63 +1,66 @@
-//! Finding coordinates: which order a tensor is packed in, and in how many parts.
+//! Finds coordinates: the order in which a tensor is packed, and the number of its parts.
 //!
-//! Candidates, in this order; the first that is *simple* is taken, or else the cheapest:
-//! 1. the dimensions in loop order, counted in digits where the set's description has strides or blocks, and as they
+//! These candidates are tried in order. The first one with a *simple* index is taken or, if there is none, the
+//! cheapest:
+//! 1. the dimensions in loop order, counted in digits if the description of the set has strides or blocks, else as they
 //!    are;
-//! 2. digits, leading ones first: block after block;
-//! 3. skewed: diagonal after diagonal;
-//! 4. *regions*: the sets of elements that accesses use (or the disjoint basic sets), made disjoint, one after the
-//!    other, each in its own coordinates. An access that stays in one region sees the index of that region alone.
+//! 2. digits with the leading ones first: block after block;
+//! 3. skewed coordinates: diagonal after diagonal;
+//! 4. *regions*: the sets of elements that accesses use (or the disjoint basic sets) are made disjoint and stored one
+//!    after the other, each in its own coordinates. An access that stays in one region needs the index of that region
+//!    only.
 //!
-//! Plain first, because it keeps what the innermost loop reads contiguous.
+//! The dimensions come first because they keep contiguous what the innermost loop reads.
 
 use dastac_poly::{Error, Set};
 
-use crate::coordinates::Coordinates;
+use crate::coordinates::{Coordinates, Skew};
 use crate::part::{Candidate, Part};
 use crate::slices::Slices;
 use crate::{LayoutError, Piecewise, family};
 
-/// An index of more pieces is not simple.
+/// An index with more pieces is not simple.
 const SIMPLE_PIECES: usize = 3;
 
-/// Nor is one whose pieces have more monomials with floors,
+/// An index whose pieces have more monomials with floors than this is not simple.
 const SIMPLE_FLOORS: usize = 20;
 
-/// or more than these where accesses use different regions: the index of a single one may be much simpler.
+/// The same limit if accesses use different regions: the index of a single region may be much simpler.
 const SIMPLE_FLOORS_OF_REGIONS: usize = 6;
 
-/// So many monomials with floors are as good as another piece.
+/// This many monomials with floors cost as much as another piece.
 const FLOORS_A_PIECE: usize = 6;
 
-/// Sets of more basic sets than this are not counted as a whole where they can be taken apart: pieces of a count
-/// multiply,
+/// A set with more basic sets than this is counted in parts if that is possible, because the pieces of a count
+/// multiply.
 const MANY: usize = 5;
 
-/// and those with strides even more so.
+/// The same limit for sets with strides, whose counts have even more pieces.
 const MANY_STRIDED: usize = 2;
 
-/// More regions than this are not made.
+/// At most this many regions are made.
 const MAX_REGIONS: usize = 4096;
 
-/// Steps of isl for one candidate; one that takes more is left out while there are others.
+/// The number of steps that isl may take for one candidate. A candidate that takes more is left out if there are
+/// others.
 const MAX_STEPS: u64 = 400_000;
 
-/// How complex an index is.
+/// The cost of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Cost {
-    /// Pieces of the index, and one for each so many floors.
+    /// The number of pieces of the index, plus one for every [`FLOORS_A_PIECE`] monomials with floors.
     pieces: usize,
     floors: usize,
 }
 
-/// What a candidate changes about the order of elements.
+/// How a candidate orders the elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Nothing: lexicographic in loop order.
+    /// In lexicographic loop order.
     Lexicographic,
-    /// Another order: it has to be simple to be worth it.
+    /// In another order, which is only worth it if the index is simple.
     Reordered,
-    /// One part for each region of an access: an access sees the pieces of one.
+    /// In one part for each region of an access, so that an access needs the pieces of one region only.
     Regions,
 }
 
@@ -82,7 +85,7 @@ impl Cost {
     }
 }
 
-/// The best so far.
+/// The best candidate so far.
 struct Best {
     floors: usize,
     found: Option<(Cost, Vec<Part>)>,
@@ -90,12 +93,12 @@ struct Best {
 }
 
 impl Best {
-    /// So many floors count as simple.
+    /// Starts a search in which an index may have this many monomials with floors and still be simple.
     fn new(floors: usize) -> Best {
         Best { floors, found: None, failed: None }
     }
 
-    /// Considers a candidate; whether the search is over.
+    /// Considers a candidate, and says whether the search is over.
     fn offer(
         &mut self,
         kind: Kind,
@@ -122,7 +125,7 @@ impl Best {
         Ok(self.found.as_ref().is_some_and(|(cost, _)| cost.is_simple(self.floors)))
     }
 
-    /// A candidate that is too hard in these coordinates; others may be easier.
+    /// Notes that a candidate was too hard in its coordinates; others may be easier.
     fn fail(&mut self, error: LayoutError) -> Result<bool, LayoutError> {
         if matches!(error, LayoutError::Poly(Error::Infinite { .. })) {
             return Err(error);
@@ -140,7 +143,7 @@ impl Best {
     }
 }
 
-/// The parts of a layout of `stored`, whose accesses use `regions` (any sets of its elements).
+/// The parts of a layout of `stored`. The accesses use `regions`, which may be any sets of its elements.
 pub(crate) fn search(
     stored: &Set,
     dims: &[String],
@@ -180,20 +183,20 @@ pub(crate) fn search(
         whole(stored, dims, order, &mut best)?;
     }
     if best.found.is_none() {
-        // Nothing is cheap: as long as it takes.
+        // No candidate was cheap enough, so the plain one may take as long as it needs.
         let plain = single(stored, &Coordinates::plain(dims, order));
         best.offer(Kind::Lexicographic, plain)?;
     }
     best.take()
 }
 
-/// The regions as disjoint parts, where these are several and not too many.
+/// The regions as disjoint parts, if there are several but not too many.
 fn regions_of(regions: &[Set]) -> Result<Option<Vec<Set>>, LayoutError> {
     let parts = by_symbols(disjoint(regions)?)?;
     Ok(Some(parts).filter(|parts| (2..=MAX_REGIONS).contains(&parts.len())))
 }
 
-/// The parts one after the other, each in its own coordinates.
+/// All parts, one after the other, each in its own coordinates.
 fn concatenated(parts: &[Set], dims: &[String], order: &[usize]) -> Result<Vec<Part>, LayoutError> {
     let named: Result<Vec<Set>, _> = parts.iter().map(|part| part.with_dim_names(dims)).collect();
     let found = family::parts(&named?, &|part| {
@@ -207,7 +210,7 @@ fn concatenated(parts: &[Set], dims: &[String], order: &[usize]) -> Result<Vec<P
     Ok(found?.into_iter().flatten().collect())
 }
 
-/// The part of a layout in exactly this order of the dimensions, counted in digits or as they are.
+/// The part of a layout in exactly this order of the dimensions, which are counted in digits or as they are.
 pub(crate) fn in_order(
     stored: &Set,
     dims: &[String],
@@ -234,8 +237,8 @@ fn lexicographic(
             return best.offer(Kind::Lexicographic, Ok(vec![part]));
         }
     }
-    // Digits of several basic sets or of more than two dimensions take longer to count than what they are compared
-    // with.
+    // Digits of several basic sets, or of more than two dimensions, take longer to count than the dimensions
+    // themselves.
     let digits = digits.filter(|digits| hard || digits.is_countable());
     for candidate in [plain_first, digits].into_iter().flatten() {
         if best.offer(Kind::Lexicographic, candidate.counted().map(|part| vec![part]))? {
@@ -249,7 +252,7 @@ fn single(stored: &Set, coordinates: &Coordinates) -> Result<Vec<Part>, LayoutEr
     Ok(vec![Candidate::new(stored, coordinates)?.counted()?])
 }
 
-/// Candidates of a single part.
+/// Tries the candidates with a single part in loop order.
 fn whole(
     stored: &Set,
     dims: &[String],
@@ -268,7 +271,7 @@ fn whole(
         .or_else(|error| best.fail(error))
 }
 
-/// Candidates of a single part in another order.
+/// Tries the candidates with a single part in another order.
 fn reordered(
     stored: &Set,
     dims: &[String],
@@ -292,11 +295,12 @@ fn reordered(
     }
     for second in 0..dims.len() {
         for first in 0..second {
-            let Some(skewed) = Coordinates::skewed(stored, dims, order, (first, second))? else {
+            let skew = Skew { first, second };
+            let Some(skewed) = Coordinates::skewed(stored, dims, order, skew)? else {
                 continue;
             };
             if best.offer(Kind::Reordered, single(stored, &skewed))?
-                || best.offer(Kind::Reordered, halves(stored, dims, &skewed, (first, second)))?
+                || best.offer(Kind::Reordered, halves(stored, dims, &skewed, skew))?
             {
                 return Ok(true);
             }
@@ -305,16 +309,17 @@ fn reordered(
     Ok(false)
 }
 
-/// The diagonals `d >= 0` and those `d < 0` on their own: where a diagonal begins is affine in `d` on either side.
+/// Makes one part of the diagonals `d >= 0` and one of those with `d < 0`, because the beginning of a diagonal is
+/// affine in `d` on either side.
 fn halves(
     stored: &Set,
     dims: &[String],
     skewed: &Coordinates,
-    (first, second): (usize, usize),
+    skew: Skew,
 ) -> Result<Vec<Part>, LayoutError> {
     let mut parts = Vec::new();
     for operator in [">=", "<"] {
-        let (tuple, first, second) = (dims.join(", "), &dims[first], &dims[second]);
+        let (tuple, first, second) = (dims.join(", "), &dims[skew.first], &dims[skew.second]);
         let half = format!("{{ [{tuple}] : {second} {operator} {first} }}");
         let half = stored.intersect(&Set::parse(stored.context(), &half)?)?;
         if !half.is_empty()? {
@@ -324,7 +329,7 @@ fn halves(
     Ok(parts)
 }
 
-/// Disjoint sets with the same union: each without those before it; empty ones are left out.
+/// Disjoint sets with the same union: each set without the sets before it. Empty sets are left out.
 fn disjoint(sets: &[Set]) -> Result<Vec<Set>, LayoutError> {
     let mut parts: Vec<(Set, Slices)> = Vec::new();
     for set in sets {
@@ -344,8 +349,8 @@ fn disjoint(sets: &[Set]) -> Result<Vec<Set>, LayoutError> {
     Ok(parts.into_iter().map(|(part, _)| part).collect())
 }
 
-/// Parts that have elements for more values of the symbols come first: then the sizes before a part are one polynomial
-/// where it has elements.
+/// Puts parts first that have elements for more values of the symbols. Then the sum of the sizes before a part is one
+/// polynomial wherever that part has elements.
 fn by_symbols(parts: Vec<Set>) -> Result<Vec<Set>, LayoutError> {
     if parts.len() > MANY {
         return Ok(parts);

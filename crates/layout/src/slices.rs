@@ -1,7 +1,7 @@
-//! A quick way to see that sets are disjoint: their equalities contradict each other.
+//! A quick test that sets are disjoint: two of their equalities contradict each other.
 //!
-//! The diagonals `j - i = 3` and `j - i = 5`, or `(j - i) mod 8 = 3` and `(j - i) mod 8 = 5`, have no element in
-//! common. With a thousand of them, that is found here without a thousand times a thousand questions to isl.
+//! For example, the diagonals `j - i = 3` and `j - i = 5` have no element in common, and neither have
+//! `(j - i) mod 8 = 3` and `(j - i) mod 8 = 5`. With a thousand diagonals, this test saves a million questions to isl.
 
 use dastac_poly::{Equality, Set};
 use num_integer::Integer;
@@ -17,14 +17,15 @@ impl Slices {
         Ok(Slices(set.equalities()?))
     }
 
-    /// True only if the sets have no point in common. Both are in the same space; false may be wrong.
+    /// Whether the equalities show that the sets have no point in common. If they do not show it, the sets may still be
+    /// disjoint. Both sets are in the same space.
     pub(crate) fn disjoint(&self, other: &Slices) -> bool {
         self.0.iter().all(|a| other.0.iter().all(|b| contradict(a, b)))
     }
 }
 
-/// Whether sets are disjoint and their union is that of `whole`. Only sets that may meet are compared: to subtract a
-/// thousand strided diagonals from each other takes isl a case for each combination.
+/// Whether sets are disjoint and have the same union as `whole`. Only sets that may meet are compared, because isl
+/// needs a case for each combination to subtract a thousand strided diagonals from each other.
 ///
 /// # Errors
 /// Failures of isl.
@@ -51,7 +52,7 @@ pub fn partition(parts: &[Set], whole: &[Set]) -> Result<bool, LayoutError> {
     Ok(true)
 }
 
-/// Whether a set is within the union of others: each of its basic sets in those that it may meet.
+/// Whether a set is within the union of others. Each of its basic sets is only compared with those that it may meet.
 fn within(set: &Set, others: &[Set], slices: &[Slices]) -> Result<bool, LayoutError> {
     for basic in set.basic_sets()? {
         let here = Slices::of(&basic)?;
@@ -68,7 +69,7 @@ fn within(set: &Set, others: &[Set], slices: &[Slices]) -> Result<bool, LayoutEr
     Ok(true)
 }
 
-/// Whether some equality of one excludes one of the other: the same form, another value.
+/// Whether an equality of one contradicts one of the other: it has the same form, but another value.
 fn contradict(a: &[Equality], b: &[Equality]) -> bool {
     a.iter().any(|a| {
         b.iter().any(|b| {

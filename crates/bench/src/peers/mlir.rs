@@ -255,7 +255,7 @@ impl Writer<'_> {
         if !whole || !layout.order.is_sorted() {
             return Err(format!("`{}` does not stand in its box in C order", fact.name));
         }
-        let buffer = BufferId(u32::try_from(tensor.0).unwrap_or(u32::MAX));
+        let buffer = BufferId(u32::try_from(tensor.0).map_err(|error| error.to_string())?);
         Ok(self.array(Array { buffer, element: "f64", extents: Ok(extents) }))
     }
 

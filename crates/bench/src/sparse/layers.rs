@@ -74,6 +74,15 @@ pub struct Formats {
     pub filters: Option<&'static str>,
 }
 
+/// One of the programs that compute a layer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Variant<'a> {
+    /// The order of the loops; without one, dastac chooses.
+    pub(super) order: Option<&'a str>,
+    /// How the tensors are stored.
+    pub(super) formats: Formats,
+}
+
 impl Layer {
     /// The extent of the input's rows and columns.
     pub fn extent(&self) -> i64 {
@@ -118,7 +127,7 @@ impl Layer {
         &self,
         scope: &Scope,
         kernel: &str,
-        (order, formats): (Option<&str>, Formats),
+        program: Variant<'_>,
         systems: &[&str],
     ) -> Job {
         let symbols = [
@@ -128,7 +137,8 @@ impl Layer {
             ("M", self.filters),
             ("R", self.window),
         ];
-        let job = scope.program(kernel, self.extent(), self.source(order, formats), systems);
+        let source = self.source(program.order, program.formats);
+        let job = scope.program(kernel, self.extent(), source, systems);
         Job {
             symbols: symbols.map(|(name, value)| (name.to_string(), value)).to_vec(),
             call: Some(Call::Convolution),
@@ -155,7 +165,8 @@ pub fn layers(scope: &Scope) -> Vec<Job> {
     for &threads in &scope.threads {
         for (at, layer) in measured(scope) {
             let kernel = kernel(at);
-            let job = layer.job(scope, &kernel, (Some(ORDER), formats), &systems);
+            let variant = Variant { order: Some(ORDER), formats };
+            let job = layer.job(scope, &kernel, variant, &systems);
             jobs.push(Job {
                 title: format!("L{} {}", at + 1, layer.title()),
                 inputs: vec![("I".into(), Pattern::Uniform(1.0 - SPARSITY / 100.0))],
@@ -196,7 +207,8 @@ pub fn pruned(scope: &Scope) -> Vec<Job> {
             let sparse = sparsity > 0.0;
             let formats = Formats { input: sparse.then_some("DDDC"), filters: Some("DDDC") };
             let kernel = pruned_kernel(at, sparsity);
-            let job = layer.job(scope, &kernel, (Some(ORDER), formats), &systems);
+            let variant = Variant { order: Some(ORDER), formats };
+            let job = layer.job(scope, &kernel, variant, &systems);
             let input = ("I".to_string(), Pattern::Uniform(1.0 - sparsity / 100.0));
             let own = filters.clone().unwrap_or(Pattern::Uniform(1.0 - PRUNED));
             let inputs = sparse.then_some(input).into_iter().chain([("F".to_string(), own)]);

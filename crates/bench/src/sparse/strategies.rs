@@ -1,7 +1,7 @@
 //! Strategies of going over sparse levels under a convolution, over sparsity: figure 16 of "Compilation of Sparse
 //! Convolutions".
 
-use super::layers::{Formats, Layer, ORDER};
+use super::layers::{Formats, Layer, ORDER, Variant};
 use super::{CHOSEN, case};
 use crate::Job;
 use crate::figures::Scope;
@@ -48,7 +48,8 @@ pub fn jobs(scope: &Scope) -> Vec<Job> {
                 };
                 let layer = layer(EXTENTS[usize::from(scope.quick)], filters);
                 let kernel = kernel(filters, order, sparsity);
-                let job = layer.job(scope, &kernel, (given, formats), systems);
+                let variant = Variant { order: given, formats };
+                let job = layer.job(scope, &kernel, variant, systems);
                 let pattern = Pattern::Uniform(1.0 - sparsity / 100.0);
                 jobs.push(Job {
                     title: format!("{order}, {}, {sparsity}%", layer.title()),

@@ -7,7 +7,6 @@
 use dastac_loops::{
     BufferId, Function, Index, Mark, Reduction, Stmt, Store, StoreMode, Sum, Value, VarId,
 };
-
 use dastac_stur::program::TensorId;
 
 use super::expression::Naming;
@@ -95,7 +94,7 @@ impl<'a> Reader<'a, '_> {
         match stmt {
             Stmt::For(inner) => {
                 let mut around = around.clone();
-                let range = (&inner.lower[..], &inner.upper[..], inner.step);
+                let range = Range { lower: &inner.lower, upper: &inner.upper, step: inner.step };
                 bind(self.naming, &mut around, inner.var, range)?;
                 path.push(Step::Into(inner.var, inner.mark));
                 self.block(&inner.body, &around, &path)
@@ -134,11 +133,19 @@ impl<'a> Reader<'a, '_> {
     }
 }
 
+/// The range of a loop's or a sum's variable.
+struct Range<'a> {
+    lower: &'a [Index],
+    upper: &'a [Index],
+    step: i64,
+}
+
+/// Adds a variable to `around`, and the conditions that its range puts on it.
 fn bind(
     naming: &Naming,
     around: &mut Around,
     var: VarId,
-    (lower, upper, step): (&[Index], &[Index], i64),
+    Range { lower, upper, step }: Range<'_>,
 ) -> Result<(), String> {
     if around.vars.contains(&var) {
         return Err("a variable that is bound twice".into());
@@ -225,7 +232,7 @@ fn terms(naming: &Naming, value: &Value) -> Result<Vec<Term>, String> {
             let mut all = go(body)?;
             for term in &mut all {
                 let mut sums = Around::default();
-                bind(naming, &mut sums, *var, (lower, upper, *step))?;
+                bind(naming, &mut sums, *var, Range { lower, upper, step: *step })?;
                 if let Some(condition) = condition {
                     let condition = naming.condition(condition);
                     sums.conditions.push(condition.ok_or("a condition that is not affine")?);

@@ -13,7 +13,8 @@ use dastac_stur::program::TensorId;
 use dastac_stur::sets::Affine;
 
 use super::executed::{Site, Term, What};
-use super::{Lift, Stop, Validator};
+use super::points::{Lift, Points};
+use super::{Stop, Validator};
 
 /// A store with the element of the head that each of its instances writes.
 pub(super) struct Elements<'s, 'a> {
@@ -27,6 +28,14 @@ struct Open<'s> {
     statement: &'s Statement,
     parts: Vec<Set>,
     left: Set,
+}
+
+/// A statement that a product is expected to be: one part of its domain, and the instances that are left.
+#[derive(Clone, Copy)]
+struct Expected<'s> {
+    statement: &'s Statement,
+    part: &'s Set,
+    left: &'s Set,
 }
 
 /// What is known of the stores of a rule: whether they compute it, and which elements they write.
@@ -48,20 +57,20 @@ impl Validator<'_> {
         let mut elements = Ok(Vec::new());
         let mut failure = Ok(());
         for site in sites.iter().filter(|site| site.buffer.0 as usize == rule.head.0) {
-            let (vars, all) = self.points(&site.around, None)?;
-            if all.is_empty()? {
+            let all = self.points(&site.around, None)?;
+            if all.set.is_empty()? {
                 continue;
             }
             let mut written: Option<Map> = None;
             let mut known = true;
             for term in &site.terms {
-                let (within, points) = self.points(&site.around, Some(&term.sums))?;
-                if points.is_empty()? {
+                let points = self.points(&site.around, Some(&term.sums))?;
+                if points.set.is_empty()? {
                     continue;
                 }
-                match self.matched(rule, site, term, (&within, &points), &mut open) {
+                match self.matched(rule, site, term, &points, &mut open) {
                     Ok(head) => {
-                        let head = self.without(&within, vars.len(), &head)?;
+                        let head = self.without(&points.vars, all.vars.len(), &head)?;
                         written = Some(match written {
                             None => head,
                             Some(written) => written.union(&head)?,
@@ -77,7 +86,7 @@ impl Validator<'_> {
                 }
             }
             let written = written.filter(|_| known);
-            match (self.whole(rule.head, site, &vars, &all, written), &mut elements) {
+            match (self.whole(rule.head, site, &all, written), &mut elements) {
                 (Err(Stop::Failed(error)), _) => return Err(Stop::Failed(error)),
                 (Ok(map), Ok(elements)) => elements.push(Elements { site, map }),
                 (Err(stop), Ok(_)) => {
@@ -106,13 +115,12 @@ impl Validator<'_> {
         &self,
         head: TensorId,
         site: &Site<'_>,
-        vars: &[VarId],
-        all: &Set,
+        all: &Points,
         written: Option<Map>,
     ) -> Result<Map, Stop> {
         let rest = match &written {
-            None => all.clone(),
-            Some(map) => all.subtract(&map.domain()?)?,
+            None => all.set.clone(),
+            Some(map) => all.set.subtract(&map.domain()?)?,
         };
         let mut map = written;
         if !rest.is_empty()? {
@@ -120,8 +128,8 @@ impl Validator<'_> {
             let here = Affine::each(&structured.iterators);
             let parts = self.parts(&self.layouts[head.0].stored)?;
             let lift = first(&parts, &mut |part| {
-                let lift = self.lift(vars, &rest, &structured.iterators, part)?;
-                self.address(vars, &lift, site.index, head, &here)?;
+                let lift = self.lift(&all.vars, &rest, &structured.iterators, part)?;
+                self.address(&all.vars, &lift, site.index, head, &here)?;
                 Ok(lift)
             })?;
             map = Some(match map {
@@ -153,7 +161,7 @@ impl Validator<'_> {
         rule: &InferredRule,
         site: &Site<'_>,
         term: &Term,
-        points: (&[VarId], &Set),
+        points: &Points,
         open: &mut [Open<'_>],
     ) -> Result<Map, Stop> {
         let mut candidates = Vec::new();
@@ -163,7 +171,7 @@ impl Validator<'_> {
             }
         }
         if candidates.is_empty() {
-            let at = self.witness(points.0, points.1)?;
+            let at = self.witness(&points.vars, &points.set)?;
             let why = format!("something is added {at} that no product of the rule is");
             return Err(Stop::refuted(why));
         }
@@ -171,7 +179,7 @@ impl Validator<'_> {
         let (k, rest, head) = first(&candidates, &mut |k: &usize| {
             let Open { statement, parts, left } = &open[*k];
             let (rest, head) = first(parts, &mut |part| {
-                self.instances(rule, (statement, part), site, term, points, left)
+                self.instances(rule, Expected { statement, part, left }, site, term, points)
             })?;
             Ok((*k, rest, head))
         })
@@ -219,13 +227,13 @@ impl Validator<'_> {
     fn instances(
         &self,
         rule: &InferredRule,
-        (statement, part): (&Statement, &Set),
+        of: Expected<'_>,
         site: &Site<'_>,
         term: &Term,
-        (vars, points): (&[VarId], &Set),
-        left: &Set,
+        at: &Points,
     ) -> Result<(Set, Map), Stop> {
-        let lift = self.lift(vars, points, &statement.iterators, part)?;
+        let Expected { statement, part, left } = of;
+        let lift = self.lift(&at.vars, &at.set, &statement.iterators, part)?;
         let taken = lift.map.range()?;
         let again = taken.subtract(left)?;
         if !again.is_empty()? {
@@ -236,8 +244,8 @@ impl Validator<'_> {
             return Err(Stop::refuted("an instance is computed several times"));
         }
         let head = self.inferred.program.rules[rule.rule.0].subscripts();
-        self.address(vars, &lift, site.index, rule.head, &head)?;
-        self.factors(statement, term, vars, &lift)?;
+        self.address(&at.vars, &lift, site.index, rule.head, &head)?;
+        self.factors(statement, term, &at.vars, &lift)?;
         let to_head = self.inferred.sets.access(&statement.iterators, &head)?;
         Ok((left.subtract(&taken)?.coalesce()?, lift.map.apply_range(&to_head)?))
     }

@@ -8,7 +8,8 @@ use dastac_poly::Set;
 use dastac_stur::infer::Read;
 use dastac_stur::sets::Affine;
 
-use super::{Lift, Stop, Validator};
+use super::points::Lift;
+use super::{Stop, Validator};
 
 /// At most this many orders are tried, which is enough for five positions.
 const MAX_ORDERS: usize = 120;

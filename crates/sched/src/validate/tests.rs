@@ -2,6 +2,7 @@ use super::*;
 use dastac_iterate::Walking;
 use dastac_poly::Context;
 use dastac_stur::infer::infer;
+use dastac_stur::sets::Affine;
 
 struct Lowered {
     inferred: Inferred,
