@@ -8,6 +8,7 @@ mod circles;
 mod cli;
 mod diagnostics;
 mod differential;
+mod documents;
 mod elements;
 mod examples;
 mod kernels;

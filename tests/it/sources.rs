@@ -18,7 +18,9 @@ pub fn files(folder: &Path) -> Vec<PathBuf> {
     for path in entries {
         let relative = path.strip_prefix(root()).unwrap();
         let name = path.file_name().unwrap().to_string_lossy();
-        let skipped = ["target", ".git", ".peers"].contains(&name.as_ref())
+        let skipped = [".git", ".peers"].contains(&name.as_ref())
+            // The folder of builds, beside a `Cargo.toml` of a workspace; `crates/target` is a crate.
+            || name == "target" && relative != Path::new("crates/target")
             || relative == Path::new("isl-vendor/lib")
             || relative == Path::new("isl-vendor/include")
             || relative == Path::new("shared")
