@@ -109,7 +109,7 @@ fn entry(matrix: &Handle<sys::isl_mat>, row: i32, column: i32) -> Result<i64> {
     to_i64(&isl!(matrix.context(), isl_mat_get_element_val(matrix.keep(), row, column))?)
 }
 
-/// From a row: dimensions, parameters, the constant, existential dimensions. Nothing if it says nothing.
+/// From a row: dimensions, parameters, the constant, existential dimensions. `None` if it says nothing.
 fn equality(row: &[i64], rank: usize, names: &[String]) -> Option<Equality> {
     let (dims, rest) = row.split_at(rank);
     let (params, rest) = rest.split_at(names.len());

@@ -141,7 +141,7 @@ impl Set {
         if basics.len() <= MAX_PAIRED { joined.coalesce_pairs() } else { Ok(joined) }
     }
 
-    /// The points in any of the sets; nothing if there are none. In halves: a union copies its sides.
+    /// The points in any of the sets; `None` if there are none. In halves: a union copies its sides.
     pub fn union_of(sets: &[Set]) -> Result<Option<Set>> {
         match sets {
             [] => Ok(None),

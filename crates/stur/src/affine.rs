@@ -14,7 +14,7 @@ pub fn constant(expr: &Expr) -> Option<i64> {
     }
 }
 
-/// An operator on 64-bit integers: floor division and its remainder, by positive numbers only; nothing on overflow.
+/// An operator on 64-bit integers: floor division and its remainder, by positive numbers only; `None` on overflow.
 pub fn apply(op: BinaryOp, left: i64, right: i64) -> Option<i64> {
     match op {
         BinaryOp::Add => left.checked_add(right),

@@ -9,7 +9,7 @@ use crate::diagnostic::Diagnostic;
 const SIMPLER: &str =
     "write it with fewer regions, symbols or remainders, or with constants instead of symbols";
 
-/// A failure to do something with the sets of a tensor as a diagnostic; nothing where the program is not to blame.
+/// A failure to do something with the sets of a tensor as a diagnostic; `None` where the program is not to blame.
 ///
 /// `what` is what has not been done, such as ``the layout of `B` ``; `span` is where the tensor is described.
 pub fn blame(error: &Error, what: &str, span: Span) -> Option<Diagnostic> {

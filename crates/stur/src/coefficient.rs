@@ -72,7 +72,7 @@ impl Coefficient {
         number.is_normal().then_some(Coefficient { number, powers })
     }
 
-    /// The `c` with `self * x = c * (other * x)` for every `x`: nothing if `other` could be 0 or infinite.
+    /// The `c` with `self * x = c * (other * x)` for every `x`: `None` if `other` could be 0 or infinite.
     pub fn ratio(&self, other: &Coefficient) -> Option<Coefficient> {
         if self == other {
             return Some(Coefficient::one());

@@ -15,7 +15,7 @@ const MAX_UNROLL: i64 = 128;
 const MAX_UNROLLED: i64 = 512;
 
 impl Program {
-    /// The `schedule:` line of all rules that have one, as it is written; nothing if none has.
+    /// The `schedule:` line of all rules that have one, as it is written; `None` if none has.
     pub fn schedule_line(&self) -> Option<String> {
         let scheduled = self.rules.iter().filter(|rule| !rule.schedule.is_empty());
         let entries: Vec<String> = scheduled

@@ -228,7 +228,7 @@ impl Normaliser {
         sum.unwrap_or(integer(0, span))
     }
 
-    /// The polynomial that an expression of symbols is, quotients being derived symbols; nothing if it is large or
+    /// The polynomial that an expression of symbols is, quotients being derived symbols; `None` if it is large or
     /// overflows.
     fn polynomial(&mut self, expr: &Expr) -> Option<Polynomial> {
         Some(match &expr.kind {

@@ -226,7 +226,7 @@ pub(crate) fn witness(sets: &Sets, set: &Set) -> Result<String, dastac_poly::Err
 pub struct StatementAccess<'a> {
     /// The statement.
     pub statement: &'a Statement,
-    /// The read; nothing for what it writes, an element of its rule's head.
+    /// The read; `None` for what it writes, an element of its rule's head.
     pub read: Option<&'a Read>,
     /// One expression a position, over the statement's iterators.
     pub subscripts: Vec<Affine>,

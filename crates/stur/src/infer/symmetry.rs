@@ -233,7 +233,7 @@ struct Search<'a, 'b> {
 }
 
 impl<'a, 'b> Search<'a, 'b> {
-    /// Nothing if there is nothing to find.
+    /// `None` if there is nothing to find.
     fn new(
         sets: &'b Sets,
         known: Known<'a, '_>,

@@ -34,7 +34,7 @@ impl Interval {
         self.low > self.high
     }
 
-    /// As 64-bit bounds; nothing if one is infinite or too large for sums of them.
+    /// As 64-bit bounds; `None` if one is infinite or too large for sums of them.
     pub fn finite(self) -> Option<(i64, i64)> {
         let bound = |b: i128| (b.abs() < 1 << 62).then(|| i64::try_from(b).ok()).flatten();
         Some((bound(self.low)?, bound(self.high)?))
