@@ -1,10 +1,11 @@
-//! Which integer expressions are quasi-affine: what isl sets can say (dastac paper, section 2).
+//! Decides which integer expressions are quasi-affine, that is, which ones isl sets can express (dastac paper, section
+//! 2).
 
 use std::collections::BTreeSet;
 
 use crate::ast::{BinaryOp, Expr, ExprKind, Span};
 
-/// The value of an expression without names, or nothing where it has a name, overflows, or divides by zero.
+/// The value of an expression without names. `None` if it has a name, overflows, or divides by zero.
 pub fn constant(expr: &Expr) -> Option<i64> {
     match &expr.kind {
         ExprKind::Int(value) => Some(*value),
@@ -14,7 +15,8 @@ pub fn constant(expr: &Expr) -> Option<i64> {
     }
 }
 
-/// An operator on 64-bit integers: floor division and its remainder, by positive numbers only; `None` on overflow.
+/// Applies an operator to 64-bit integers. Floor division and its remainder need a positive divisor. `None` on
+/// overflow.
 pub fn apply(op: BinaryOp, left: i64, right: i64) -> Option<i64> {
     match op {
         BinaryOp::Add => left.checked_add(right),

@@ -1,6 +1,6 @@
-//! Syntax tree of a STUR file: what was written, with a span on every node.
+//! The syntax tree of a STUR file: what was written, with a span on every node.
 //!
-//! Invariant: spans are byte ranges of the source text and never take part in equality, so that
+//! Invariant: spans are byte ranges of the source text. They never take part in equality, so that
 //! `parse(print(file)) == file`.
 
 /// A byte range of the source text.
@@ -133,7 +133,7 @@ pub struct ScheduleItem {
 pub struct SchedulePart {
     /// What to do.
     pub directive: Directive,
-    /// With which loops; all with a size where [`Directive::has_sizes`], else none.
+    /// The loops, each with a size if [`Directive::has_sizes`].
     pub loops: Vec<(Name, Option<i64>)>,
     /// The whole directive.
     pub span: Span,
@@ -144,13 +144,13 @@ pub struct SchedulePart {
 pub enum Directive {
     /// `reorder(i, k, j)`: loops in this order, outermost first.
     Reorder,
-    /// `tile(i=64)`: blocks of so many iterations, the loops over blocks outside of all others.
+    /// `tile(i=64)`: blocks of so many iterations. The loops over blocks are outside of all others.
     Tile,
     /// `unroll(i=4)`: so many iterations side by side.
     Unroll,
     /// `vectorize(j)`: iterations in the lanes of vectors.
     Vectorize,
-    /// `parallel(i)`: iterations shared among threads.
+    /// `parallel(i)`: the iterations are distributed among threads.
     Parallel,
 }
 
@@ -225,9 +225,9 @@ pub struct RuleItem {
     pub aspect: Aspect,
     /// The head's iterators.
     pub iterators: Vec<Name>,
-    /// What the products are reduced with, if it is not a sum.
+    /// The operation that reduces the products, if it is not a sum.
     pub reduction: Option<Reduction>,
-    /// The right-hand side, without that.
+    /// The right-hand side, without that operation.
     pub body: Term,
     /// The whole rule.
     pub span: Span,
@@ -236,15 +236,15 @@ pub struct RuleItem {
 /// `max(j)` at the beginning of a right-hand side.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reduction {
-    /// What with.
+    /// The operation.
     pub operator: ReduceOp,
-    /// Over which iterators: all that are not the head's.
+    /// The iterators that it reduces over: all that are not the head's.
     pub iterators: Vec<Name>,
-    /// With the parentheses.
+    /// The operation with its parentheses.
     pub span: Span,
 }
 
-/// What products are reduced with where it is not a sum.
+/// An operation that reduces products, other than a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReduceOp {
     /// The least.
@@ -304,7 +304,7 @@ pub enum Term {
 }
 
 impl Term {
-    /// Whether it is one or zero, whatever the elements of tensors are: a comparison, or a position.
+    /// Whether the factor is one or zero, whatever the elements of tensors are, as a comparison or a position is.
     pub fn is_condition(&self) -> bool {
         matches!(self, Term::Comparison(_) | Term::Access { position: Some(_), .. })
     }

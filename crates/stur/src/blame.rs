@@ -1,17 +1,18 @@
-//! Failures of isl, of the counters and of layouts that are the program's fault, as diagnostics that say whose.
+//! Turns failures of isl, of the counters and of layouts into diagnostics, if the program is their cause.
 
 use dastac_poly::Error;
 
 use crate::ast::Span;
 use crate::diagnostic::Diagnostic;
 
-/// What to do about a structure that takes too long.
+/// A hint for a structure that takes too long.
 const SIMPLER: &str =
     "write it with fewer regions, symbols or remainders, or with constants instead of symbols";
 
-/// A failure to do something with the sets of a tensor as a diagnostic; `None` where the program is not to blame.
+/// A failure to do something with the sets of a tensor as a diagnostic. `None` if the program is not its cause.
 ///
-/// `what` is what has not been done, such as ``the layout of `B` ``; `span` is where the tensor is described.
+/// `what` names the work that could not be done, such as ``the layout of `B` ``; `span` is where the tensor is
+/// described.
 pub fn blame(error: &Error, what: &str, span: Span) -> Option<Diagnostic> {
     let label = match error {
         Error::TooComplex { limit, .. } => {
@@ -44,12 +45,12 @@ pub fn blame(error: &Error, what: &str, span: Span) -> Option<Diagnostic> {
     Some(too_complex(what, span, label))
 }
 
-/// The error for what is beyond a limit; the label says beyond which.
+/// The error for something beyond a limit. The label says which limit.
 pub fn too_complex(what: &str, span: Span, label: impl Into<String>) -> Diagnostic {
     Diagnostic::error("E0206", format!("{what} is too complex"), span, label).hint(SIMPLER)
 }
 
-/// The error for rows that `align(..)`, at `span`, cannot start at multiples.
+/// The error for rows that `align(..)`, at `span`, cannot move to multiples.
 pub fn gaps(tensor: &str, span: Span) -> Diagnostic {
     let message = format!("the rows of `{tensor}` cannot be aligned");
     let label = "the elements of a row are not next to each other";

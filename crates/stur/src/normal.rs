@@ -1,4 +1,4 @@
-//! Expressions that isl cannot say, taken apart: what is left of a program is affine.
+//! Takes expressions apart that isl cannot express, so that the rest of a program is affine.
 //!
 //! - A non-affine expression of symbols only becomes a *derived symbol*, a parameter of its own: `s < M * (N + 1) / 2`
 //!   -> `s < P` with `P = (M*N + M) / 2`. Polynomials are multiplied out first, so that `N * M` and `M * N` are one
@@ -8,9 +8,9 @@
 //! - A non-affine subscript is the definition of a new iterator: `B(N * i + j)` -> `(s = N * i + j) * B(s)`.
 //! - Other non-affine comparisons become [`Guard`]s of their product, tested at every point.
 //!
-//! Invariant: the points of a product are those of its comparisons at which every definition and guard holds too; the
-//! comparisons alone describe a superset. The sets of `:D`, `:U` and `:R` stay exact: what is not affine in their
-//! iterators is an error.
+//! Invariant: the points of a product are those points of its comparisons at which every definition and guard holds
+//! too; the comparisons alone describe a superset. The sets of `:D`, `:U` and `:R` stay exact: an expression that is
+//! not affine in their iterators is an error.
 //!
 //! The reference evaluator reads the program as it was checked, without any of this.
 
@@ -21,9 +21,9 @@ use crate::ast::{BinaryOp, CompareOp, Comparison, Expr, ExprKind, Span};
 use crate::diagnostic::Diagnostic;
 use crate::program::{Definition, Derived, Guard, Product, Program, Structure};
 
-/// Terms of a polynomial, and factors of a term; larger ones are not multiplied out.
+/// A polynomial with more terms, or a term with more factors, is not multiplied out.
 const MAX_TERMS: usize = 32;
-/// Characters of a derived symbol's name before it is what the user wrote.
+/// A derived symbol with a longer name is called by the text that the user wrote.
 const MAX_NAME: usize = 120;
 
 /// A polynomial over symbols and derived quotients: monomials (factors in order) with their coefficients, none zero.
@@ -129,7 +129,8 @@ impl Normaliser {
                 None => product.guards.push(relation),
             }
         }
-        // What an affine equality gives from a computed iterator is computed too, not searched for.
+        // An affine equality that follows from a computed iterator computes its iterator too, which is not searched
+        // for.
         let computed = |definitions: &[Definition], expr: &Expr| {
             definitions.iter().any(|definition| names(expr).contains(definition.iterator.as_str()))
         };
@@ -150,7 +151,7 @@ impl Normaliser {
             product.comparisons.remove(k);
             definitions.push(definition);
         }
-        // Each after those that it reads: there are no cycles.
+        // Sorted so that each comes after those that it reads; there are no cycles.
         while !definitions.is_empty() {
             let ready = definitions.iter().position(|one| {
                 let reads = names(&one.value);
@@ -160,7 +161,7 @@ impl Normaliser {
         }
     }
 
-    /// Collects what an expression divides by, numbers left out.
+    /// Collects the divisors of an expression that are not numbers.
     fn divisors_of(&mut self, expr: &Expr) {
         match &expr.kind {
             ExprKind::Int(_) | ExprKind::Name(_) => {}
@@ -176,7 +177,8 @@ impl Normaliser {
         }
     }
 
-    /// The expression with derived symbols in place of what is not affine in symbols, if it is affine then.
+    /// The expression with derived symbols in place of expressions that are not affine in symbols, if it is affine
+    /// then.
     fn affine(&mut self, expr: &Expr) -> Option<Expr> {
         if is_affine(expr).is_ok() {
             return Some(expr.clone());
@@ -228,7 +230,7 @@ impl Normaliser {
         sum.unwrap_or(integer(0, span))
     }
 
-    /// The polynomial that an expression of symbols is, quotients being derived symbols; `None` if it is large or
+    /// The polynomial that equals an expression of symbols, with quotients as derived symbols. `None` if it is large or
     /// overflows.
     fn polynomial(&mut self, expr: &Expr) -> Option<Polynomial> {
         Some(match &expr.kind {
@@ -278,7 +280,7 @@ impl Normaliser {
         name
     }
 
-    /// What a symbol or derived symbol stands for, in symbols.
+    /// The value of a symbol or derived symbol, in symbols.
     fn value(&self, of: &str, span: Span) -> Expr {
         let derived = self.derived.iter().find(|derived| derived.name == of);
         derived.map_or_else(|| name(of, span), |derived| derived.value.clone())
@@ -289,7 +291,8 @@ impl Normaliser {
     }
 }
 
-/// What a relation defines, if it can: an iterator that is not defined yet and that its own value does not depend on.
+/// The definition that a relation gives, if it gives one: of an iterator that has none yet and that its own value does
+/// not depend on.
 fn definition(
     relation: &Guard,
     head: &[String],
@@ -305,7 +308,8 @@ fn definition(
             candidates.push((name, other));
         }
     }
-    // Of two, the one that is not the head's: the other may be a parallel loop.
+    // If either iterator can be computed, take the one that is not the head's: a loop over the other one may be
+    // parallel.
     candidates.sort_by_key(|(name, _)| head.contains(name));
     candidates.into_iter().find_map(|(name, value)| {
         let free = product.iterators.contains(name)

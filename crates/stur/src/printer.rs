@@ -1,7 +1,7 @@
 //! STUR text of a syntax tree, one item a line. Invariant: `parse(print(file)) == file`, so printing is idempotent.
 //!
-//! Comparisons always stand in parentheses, also where the language would do without; negative numbers do after an
-//! operator.
+//! Comparisons are always printed in parentheses, even if the language does not require them; negative numbers are
+//! after an operator.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -149,7 +149,7 @@ fn starts(it: &Term, with: &dyn Fn(&Term) -> bool) -> bool {
     }
 }
 
-/// What follows the tensor's name in the head: nothing for a value.
+/// The text after the tensor's name in the head; empty for a value.
 impl Display for Aspect {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -167,7 +167,7 @@ impl Display for Term {
     }
 }
 
-/// Where a term stands: decides about its parentheses.
+/// Where a term is, which determines whether it needs parentheses.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     /// At the beginning of a right-hand side.

@@ -32,22 +32,22 @@ pub struct Program {
     pub tensors: Vec<Tensor>,
     /// Value rules in an order in which each reads only what is before it (stable: source order where possible).
     pub rules: Vec<Rule>,
-    /// Non-affine expressions of symbols that inference made parameters of their own; none in a program as it was
-    /// checked.
+    /// Non-affine expressions of symbols that inference turned into parameters. A program that was only checked has
+    /// none.
     pub derived: Vec<Derived>,
-    /// What is divided by, besides numbers: expressions of symbols that must be positive when the kernel runs. Filled
-    /// by inference.
+    /// The divisors that are not numbers: expressions of symbols that must be positive when the kernel runs. Inference
+    /// adds them.
     pub divisors: Vec<Expr>,
 }
 
 /// A parameter that follows from the symbols.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Derived {
-    /// Its name, which is how it would be written: `M*N`.
+    /// Its name, which is the text of its value: `M*N`.
     pub name: String,
     /// Its value, in symbols alone.
     pub value: Expr,
-    /// Known not to be negative.
+    /// Whether it is known not to be negative.
     pub nonnegative: bool,
 }
 
@@ -56,7 +56,7 @@ pub struct Derived {
 pub struct Definition {
     /// The iterator.
     pub iterator: String,
-    /// Its value, of symbols, iterators that are loops, and iterators defined before.
+    /// Its value, over symbols, iterators that are loops, and iterators that are defined before.
     pub value: Expr,
 }
 
@@ -78,8 +78,8 @@ pub enum Role {
     Input,
     /// Computed by a rule and given to the caller.
     Output(RuleId),
-    /// Computed by a rule, only read by others: with `outputs:`, a head that is not listed; without, a head of a
-    /// preprocess block.
+    /// Computed by a rule and only read by others: a head that `outputs:` does not list or, without `outputs:`, a head
+    /// in a preprocess block.
     Intermediate(RuleId),
 }
 
@@ -100,16 +100,15 @@ pub struct Tensor {
     pub unique: Option<Structure>,
     /// `:R`, if given; twice `rank` iterators.
     pub redundancy: Option<Structure>,
-    /// `:F`, if given: the tensor is *dynamic*, which of its elements are stored is known only when it is read.
+    /// `:F`, if given. The tensor is *dynamic* then: which of its elements are stored is known only when it is read.
     pub format: Option<Stored>,
-    /// What `layout:` chooses about its packed buffer, if anything.
+    /// The choices of `layout:` about its packed buffer, if there are any.
     pub layout: Option<LayoutChoice>,
     /// The type of its elements.
     pub element: Element,
 }
 
-/// What `:F` says about a tensor: which elements are stored is known only when it is read. It has neither `:U` nor
-/// `:R`.
+/// The `:F` of a tensor, whose stored elements are known only when it is read. Such a tensor has neither `:U` nor `:R`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stored {
     /// Level by level.
@@ -118,7 +117,7 @@ pub struct Stored {
     pub span: Span,
 }
 
-/// What `layout:` says about a packed buffer; at least one part is given.
+/// The `layout:` of a packed buffer. At least one of the parts is given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LayoutChoice {
     /// `order(..)`: all positions, each once, the one that varies slowest in the buffer first.
@@ -143,12 +142,12 @@ pub struct Structure {
 /// One product of a `:D`, `:U` or `:R` rule: a conjunction of comparisons.
 #[derive(Clone, Debug)]
 pub struct Region {
-    /// Product of its numbers and symbols: 1 in `:D` and `:U`; the redundancy's coefficient in `:R`. A coefficient of
-    /// zero is an error.
+    /// The product of its numbers and symbols: 1 in `:D` and `:U`, the coefficient of the redundancy in `:R`. A
+    /// coefficient of zero is an error.
     pub coefficient: Coefficient,
     /// Iterators that are not in the head (existentially quantified), in order of appearance.
     pub locals: Vec<String>,
-    /// All must hold.
+    /// Comparisons, all of which must hold.
     pub comparisons: Vec<Comparison>,
     /// Where it is written.
     pub span: Span,
@@ -165,11 +164,11 @@ pub struct Rule {
     pub order: Vec<String>,
     /// What `schedule:` says about its loops.
     pub schedule: Schedule,
-    /// What products are added with, and factors joined with.
+    /// The semiring, which says how products are added and factors joined.
     pub semiring: Semiring,
-    /// The products that are added; one where they are not summed.
+    /// The products that are added. There is only one if the rule is not a sum.
     pub products: Vec<Product>,
-    /// Stands between `@preprocess_start` and `@preprocess_end`.
+    /// Whether it is between `@preprocess_start` and `@preprocess_end`.
     pub preprocess: bool,
     /// The whole rule.
     pub span: Span,
@@ -178,7 +177,7 @@ pub struct Rule {
 /// One product of a rule.
 #[derive(Clone, Debug)]
 pub struct Product {
-    /// Product of its numbers (reciprocals applied); what they are joined to in the rule's semiring.
+    /// The product of its numbers (after taking reciprocals), joined as the rule's semiring says.
     pub coefficient: f64,
     /// All its iterators in loop order: those of [`Rule::order`] first, then the head's, then by appearance. An
     /// iterator of `order` that occurs nowhere in this product and not in the head is left out.
@@ -187,11 +186,11 @@ pub struct Product {
     pub accesses: Vec<Access>,
     /// Symbols used as scalar factors: `N()`, `N^-1()`.
     pub symbols: Vec<SymbolFactor>,
-    /// All must hold.
+    /// Comparisons, all of which must hold.
     pub comparisons: Vec<Comparison>,
-    /// Computed iterators, each after those that it reads. Filled by inference, which takes them out of `comparisons`.
+    /// Computed iterators, each after those that it reads. Inference moves them here from `comparisons`.
     pub definitions: Vec<Definition>,
-    /// Must hold too. Filled by inference, which takes them out of `comparisons`.
+    /// Guards, all of which must hold too. Inference moves them here from `comparisons`.
     pub guards: Vec<Guard>,
     /// Where it is written.
     pub span: Span,
@@ -217,8 +216,8 @@ pub struct Access {
     pub subscripts: Vec<Expr>,
     /// `T^-1(..)`.
     pub reciprocal: bool,
-    /// The iterator that is the element's position among the stored values of its tensor: `k` in `(k = pos(T(i, j)))`.
-    /// The factor is one then.
+    /// The iterator that is the position of the element among the stored values of its tensor: `k` in
+    /// `(k = pos(T(i, j)))`. The factor is one then.
     pub position: Option<String>,
     /// Where it is written.
     pub span: Span,
@@ -235,7 +234,7 @@ impl Program {
         (0..self.tensors.len()).map(TensorId)
     }
 
-    /// Where it is said which elements a tensor has: its rule, its `:U`, its `:D`, or else where it first appears.
+    /// The place that says which elements a tensor has: its rule, its `:U`, its `:D`, or else its first appearance.
     pub fn described_at(&self, id: TensorId) -> Span {
         let tensor = self.tensor(id);
         let structure = tensor.unique.as_ref().or(tensor.domain.as_ref());
@@ -246,8 +245,8 @@ impl Program {
         }
     }
 
-    /// Whether a rule's loops are those of a kernel over levels: it reads or computes dynamic tensors, or is in another
-    /// semiring than that of sums and products.
+    /// Whether the loops of a rule are those of a kernel over levels, because it reads or computes dynamic tensors, or
+    /// is in a semiring other than that of sums and products.
     pub fn is_over_levels(&self, rule: RuleId) -> bool {
         let rule = &self.rules[rule.0];
         let mut accesses = rule.products.iter().flat_map(|product| &product.accesses);
@@ -270,7 +269,8 @@ impl Rule {
 }
 
 impl Product {
-    /// Whether the comparisons say all: there are no computed iterators, no guards and no positions.
+    /// Whether the comparisons describe the points completely: there are no computed iterators, no guards and no
+    /// positions.
     pub fn is_affine(&self) -> bool {
         let positions = self.accesses.iter().any(|access| access.position.is_some());
         self.definitions.is_empty() && self.guards.is_empty() && !positions

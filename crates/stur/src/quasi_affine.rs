@@ -1,4 +1,4 @@
-//! Quasi-affine expressions and the comparisons of them: what sets and maps are made of.
+//! Quasi-affine expressions and comparisons of them, from which sets and maps are made.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -42,7 +42,7 @@ impl Affine {
         names.iter().map(|name| Affine::name(name)).collect()
     }
 
-    /// `self + factor * other`, or nothing on 64-bit overflow.
+    /// `self + factor * other`. `None` on 64-bit overflow.
     pub fn add_scaled(&self, other: &Affine, factor: i64) -> Option<Affine> {
         let mut result = self.clone();
         result.constant = result.constant.checked_add(other.constant.checked_mul(factor)?)?;
@@ -54,12 +54,12 @@ impl Affine {
         Some(result)
     }
 
-    /// `self * factor`, or nothing on 64-bit overflow.
+    /// `self * factor`. `None` on 64-bit overflow.
     pub fn scaled(&self, factor: i64) -> Option<Affine> {
         Affine::default().add_scaled(self, factor)
     }
 
-    /// The name, if the expression is nothing but one.
+    /// The name, if the expression is just a name.
     pub fn as_name(&self) -> Option<&str> {
         match (self.constant, self.terms.iter().next()) {
             (0, Some((Atom::Name(name), 1))) if self.terms.len() == 1 => Some(name),
@@ -101,7 +101,7 @@ impl Affine {
         result
     }
 
-    /// The expression with names replaced by expressions, or nothing on overflow.
+    /// The expression with names replaced by expressions. `None` on overflow.
     pub fn substitute(&self, values: &BTreeMap<String, Affine>) -> Option<Affine> {
         let mut result = Affine::constant(self.constant);
         for (atom, coefficient) in &self.terms {
@@ -123,7 +123,7 @@ impl Affine {
         Some(result)
     }
 
-    /// Its value, or nothing on overflow or an unknown name.
+    /// Its value. `None` on overflow, or for an unknown name.
     pub fn eval(&self, value_of: &dyn Fn(&str) -> Option<i64>) -> Option<i64> {
         let mut sum = self.constant;
         for (atom, coefficient) in &self.terms {

@@ -6,7 +6,7 @@ use std::fmt::{self, Display, Formatter};
 
 use crate::ast::Directive;
 
-/// What is said about the loops of a rule; what is not said is chosen.
+/// The choices of a `schedule:` about the loops of a rule. Everything that it does not mention is chosen by a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Schedule {
     /// Iterators in the order of their loops, outermost first; those that are not listed follow in the order that they
@@ -18,12 +18,12 @@ pub struct Schedule {
     pub unroll: Vec<(String, i64)>,
     /// The loop whose iterations are in the lanes of vectors.
     pub vectorize: Option<String>,
-    /// The loop, an iterator of the head, whose iterations are shared among threads.
+    /// The loop, over an iterator of the head, whose iterations are distributed among threads.
     pub parallel: Option<String>,
 }
 
 impl Schedule {
-    /// Whether nothing is said.
+    /// Whether it makes no choice.
     pub fn is_empty(&self) -> bool {
         *self == Schedule::default()
     }

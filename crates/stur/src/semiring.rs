@@ -1,8 +1,8 @@
-//! What a rule adds up with, and joins factors with: sums of products, or other semirings.
+//! The semiring of a rule: how it adds products, and how it joins their factors.
 //!
 //! In a semiring, addition is associative and commutative, multiplication is associative and distributes over it, and
-//! the zero of addition annihilates: a product with a factor that is not there is not there either. That is why only
-//! stored elements are read. All of these also have commutative multiplication.
+//! the zero of addition annihilates: a product with a factor that is not stored contributes nothing. That is why only
+//! stored elements are read. In all of these semirings multiplication is commutative too.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ pub enum Semiring {
     MaxPlus,
     /// Maxima of products, of numbers that are not negative.
     MaxTimes,
-    /// Whether there is a product without a zero factor, of truth values: 0 is false, all else is true.
+    /// Whether any product has no zero factor, over truth values: 0 is false, everything else is true.
     OrAnd,
 }
 
@@ -34,8 +34,8 @@ impl Semiring {
         Semiring::OrAnd,
     ];
 
-    /// The semiring of a reduction whose factors are joined with `+` or with `*`, if there is one. Of a single factor,
-    /// a minimum is one of sums, and a maximum one of products.
+    /// The semiring of a reduction whose factors are joined with `+` or with `*`, if there is one. If there is a single
+    /// factor, a minimum is one of sums, and a maximum one of products.
     pub(crate) fn of(operator: ReduceOp, plus: Option<bool>) -> Option<Semiring> {
         match (operator, plus) {
             (ReduceOp::Min, Some(true) | None) => Some(Semiring::MinPlus),
@@ -46,12 +46,12 @@ impl Semiring {
         }
     }
 
-    /// What factors are joined with.
+    /// The operation that joins factors.
     pub fn is_plus(self) -> bool {
         matches!(self, Semiring::MinPlus | Semiring::MaxPlus)
     }
 
-    /// The zero: the value of an element without products, and what is not stored.
+    /// The zero, which is the value of an element without products, and of elements that are not stored.
     pub fn zero(self) -> f64 {
         match self {
             Semiring::SumTimes | Semiring::MaxTimes | Semiring::OrAnd => 0.0,
@@ -69,7 +69,7 @@ impl Semiring {
     pub fn add(self, a: f64, b: f64) -> f64 {
         match self {
             Semiring::SumTimes => a + b,
-            // What is no number stays visible.
+            // A result that is not a number stays one, so that it can be noticed.
             _ if a.is_nan() || b.is_nan() => f64::NAN,
             Semiring::MinPlus => a.min(b),
             Semiring::MaxPlus | Semiring::MaxTimes => a.max(b),

@@ -110,7 +110,7 @@ impl Names {
         Names { nonnegative: symbols.clone(), symbols, isl, derived: BTreeMap::new() }
     }
 
-    /// What a derived symbol stands for, by its own name or its isl-safe one.
+    /// The value of a derived symbol, by its own name or its isl-safe one.
     pub fn derived(&self, name: &str) -> Option<&Expr> {
         self.derived.get(name).or_else(|| self.derived.get(self.original(name)))
     }
@@ -193,11 +193,11 @@ impl From<dastac_poly::Error> for SetError {
 /// Builds sets and maps of one program.
 #[derive(Clone, Debug)]
 pub struct Sets {
-    /// Where they live.
+    /// The context of all sets.
     pub context: Context,
     /// Names of the program.
     pub names: Names,
-    /// What was read before, by text: long programs say the same many times.
+    /// The sets that were read before, by text: long programs repeat the same sets many times.
     read: Rc<RefCell<Read>>,
 }
 
@@ -400,7 +400,7 @@ impl Extent {
         Extent { regions: vec![vec![bound]] }
     }
 
-    /// Its value, or nothing on overflow or a missing symbol.
+    /// Its value. `None` on overflow, or if a symbol is missing.
     pub fn eval(&self, value_of: &dyn Fn(&str) -> Option<i64>) -> Option<i64> {
         let mut extent = 0;
         for bounds in &self.regions {

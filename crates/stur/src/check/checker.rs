@@ -1,4 +1,4 @@
-//! What the checks of a file share: the rules that were found, what is wrong so far, and walks over terms.
+//! What all checks of a file use: the rules that were found, the errors so far, and functions that walk over terms.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -65,7 +65,7 @@ pub(super) fn collect_accesses<'t>(term: &'t Term, visit: &mut dyn FnMut(&'t str
     }
 }
 
-/// What `visit` of a position is called with: its iterator, the tensor, the subscripts, and where it stands.
+/// A function that is called for each position, with its iterator, the tensor, the subscripts, and its span.
 pub(super) type Position<'t> = (&'t Name, &'t Name, &'t [Expr], Span);
 
 /// Calls `visit` with each position, left to right.

@@ -43,7 +43,8 @@ impl Checker<'_> {
         self.positions(program);
     }
 
-    /// Positions are iterators, of elements that other iterators choose, of tensors whose format puts them in order.
+    /// Checks positions, `k = pos(T(i, j))`: each is an iterator, its element is chosen by other iterators, and the
+    /// format of its tensor is ordered.
     fn positions(&mut self, program: &Program) {
         let mut found = Vec::new();
         for value in &self.values {
@@ -127,7 +128,7 @@ impl Checker<'_> {
         false
     }
 
-    /// Which elements are stored decides about reciprocals, and is not known.
+    /// A reciprocal depends on which elements are stored, which is not known for a dynamic tensor.
     fn reciprocals_of_dynamic(&mut self, program: &Program) {
         let mut found = Vec::new();
         for value in &self.values {

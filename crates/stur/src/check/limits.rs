@@ -1,9 +1,10 @@
-//! How large a program may be: all limits in one place, checked on the syntax tree before names are resolved, before
-//! sums are multiplied out, and before any set is built. What is beyond a limit is one error (`E0206`) for each kind of
-//! limit, at its first place.
+//! How large a program may be. All limits are in this file. They are checked on the syntax tree, before names are
+//! resolved, before sums are multiplied out, and before any set is built. For each kind of limit there is at most one
+//! error (`E0206`), at the first place that exceeds it.
 //!
-//! Invariant: whatever passes has few enough symbols, iterators, comparisons and divisions in one region for isl's
-//! algorithms, which are exponential in these, and few enough rules, products and names for the checker, which is not.
+//! Invariant: a program that passes has so few symbols, iterators, comparisons and divisions in each region that isl's
+//! algorithms, which are exponential in these, can handle it, and so few rules, products and names that the checker
+//! can.
 
 use std::collections::BTreeSet;
 
@@ -37,7 +38,7 @@ pub const MAX_INTEGER: u64 = 1 << 48;
 /// Names, numbers and operators of a whole program after multiplying out.
 pub const MAX_NODES: u64 = 1 << 22;
 
-/// What is beyond a limit in a text, before it is read.
+/// Checks a text before it is read.
 pub(super) fn of_text(source: &str) -> Option<Diagnostic> {
     let beyond = source.len() > MAX_BYTES;
     beyond.then(|| {
@@ -47,7 +48,7 @@ pub(super) fn of_text(source: &str) -> Option<Diagnostic> {
     })
 }
 
-/// What is beyond a limit in a file, in source order; nothing but that should be looked at.
+/// Checks a file, and returns the errors in source order. If there are any, nothing else in the file should be checked.
 pub(super) fn of_file(file: &File) -> Vec<Diagnostic> {
     let symbols = file.items.iter().find_map(|item| match item {
         Item::Symbols(names, _) => Some(names.iter().map(|name| name.text.as_str()).collect()),
@@ -204,7 +205,7 @@ impl Found<'_> {
         }
     }
 
-    /// What can be said about each factor by itself.
+    /// Checks each factor by itself.
     fn factors(&mut self, term: &Term) {
         if let Term::Sum(terms, _) | Term::Product(terms, _) = term {
             terms.iter().for_each(|term| self.factors(term));
@@ -274,7 +275,7 @@ fn expressions(term: &Term) -> &[Expr] {
     }
 }
 
-/// The most that a product has of something after multiplying out, and where.
+/// The largest number of something that a product has after multiplying out, and where.
 fn most(term: &Term, of: &dyn Fn(&Term) -> u64) -> (u64, Span) {
     match term {
         Term::Sum(terms, span) => {

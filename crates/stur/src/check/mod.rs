@@ -1,8 +1,8 @@
 //! From the syntax tree to a checked [`Program`]: names resolved, ranks agreed, products distributed, rules in
 //! dependency order.
 //!
-//! Every error is collected; a program comes out only where there is none. What needs reasoning about sets (empty or
-//! unbounded domains, `:R` outside `:U`) is left to inference.
+//! All errors are collected, and there is a program only if there are none. Checks that need reasoning about sets
+//! (empty or unbounded domains, `:R` outside `:U`) are left to inference.
 
 mod checker;
 mod formats;
@@ -45,8 +45,8 @@ pub fn check(file: &File, source: &str) -> (Option<Program>, Vec<Diagnostic>) {
 /// Reads and checks a text.
 ///
 /// # Errors
-/// All errors, with the warnings among them, in source order. A file that cannot be read is not checked, so that one
-/// missing line does not cause errors elsewhere.
+/// All errors, with the warnings among them, in source order. If the file cannot be parsed, it is not checked, so that
+/// one missing line does not cause errors elsewhere.
 pub fn load(source: &str) -> Result<(Program, Vec<Diagnostic>), Vec<Diagnostic>> {
     if let Some(beyond) = limits::of_text(source) {
         return Err(vec![beyond]);
@@ -187,7 +187,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The names without repetitions, which are reported.
+    /// The names without repetitions; repetitions are reported.
     fn distinct<'n>(&mut self, names: &'n [Name], what: &str) -> Vec<&'n Name> {
         let mut kept: Vec<&Name> = Vec::new();
         for name in names {
@@ -266,7 +266,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The published programs repeat dimensions before and after a block: a repetition that says the same is fine.
+    /// The published programs repeat dimensions before and after a block, so an identical repetition is not an error.
     fn add_structure(&mut self, rule: &'a RuleItem) {
         let key = (rule.tensor.text.as_str(), aspect_key(rule.aspect));
         match self.structures.get(&key) {
@@ -330,7 +330,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// What can be said about each factor and expression by itself.
+    /// Checks each factor and expression by itself.
     fn body(&mut self, term: &Term) {
         match term {
             Term::Sum(terms, _) | Term::Product(terms, _) => {
@@ -471,7 +471,8 @@ impl<'a> Checker<'a> {
         for (index, rule) in program.rules.iter().enumerate() {
             let tensor = &mut program.tensors[rule.head.0];
             let listed = |outputs: &[Name]| outputs.iter().any(|name| name.text == tensor.name);
-            // What a block computes is a layout of something else: an output only where the program says so.
+            // A block computes tensors that later rules read, such as another layout of an input. They are outputs only
+            // if the program says so.
             tensor.role = if self.outputs.map_or(!rule.preprocess, listed) {
                 Role::Output(RuleId(index))
             } else {

@@ -1,5 +1,5 @@
-//! Dependency order of rules: each reads only what is computed before it. Preprocess rules come first, otherwise the
-//! source's order is kept where possible. Recursive rules are errors.
+//! The dependency order of rules, in which each reads only tensors that are computed before it. Preprocess rules come
+//! first; otherwise the order of the source is kept if possible. Recursive rules are errors.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,7 +37,7 @@ impl Checker<'_> {
                 None => {
                     let cycle = cycle(&waiting, &reads);
                     self.recursive(program, &rules, &cycle);
-                    // Go on as if it were computed, to find the other cycles.
+                    // Go on as if it had been computed, to find the other cycles.
                     cycle
                 }
             };

@@ -15,7 +15,7 @@ const MAX_PRODUCTS: u64 = 65_536;
 /// Factors of all of them.
 const MAX_FACTORS: u64 = 1 << 18;
 
-/// After distribution: the number of products, and the sum of what `weigh` says of their factors.
+/// The number of products after distribution, and the sum of what `weigh` returns for their factors.
 pub(super) fn size(term: &Term, weigh: &dyn Fn(&Term) -> u64) -> (u64, u64) {
     match term {
         Term::Sum(terms, _) => terms
@@ -59,14 +59,14 @@ pub(super) fn distribute(term: &Term) -> Vec<Vec<&Term>> {
     }
 }
 
-/// A product's numbers as one, and where they are.
+/// The product of a product's numbers, and where they are.
 pub(super) struct Coefficient {
     pub value: f64,
     pub spans: Vec<Span>,
 }
 
 impl Checker<'_> {
-    /// The products of a right-hand side, or nothing where there are too many.
+    /// The products of a right-hand side. `None` if there are too many.
     pub(super) fn products<'t>(&mut self, body: &'t Term) -> Option<Vec<Vec<&'t Term>>> {
         if !fits(body) {
             let message = format!("multiplied out, this has more than {MAX_PRODUCTS} products");
@@ -224,7 +224,7 @@ impl Checker<'_> {
         iterators
     }
 
-    /// Every iterator of a product must get its values from somewhere.
+    /// Checks that every iterator of a product gets its values from somewhere.
     fn bound_iterators(
         &mut self,
         program: &Program,
@@ -270,7 +270,7 @@ impl Checker<'_> {
         self.bounded_names(&product.comparisons, &known, unknown);
     }
 
-    /// A name that stands in comparisons only is an iterator where they bound it, and a typing error elsewhere.
+    /// A name that is used in comparisons only is an iterator if they bound it, and a typing error otherwise.
     pub(super) fn bounded_names(
         &mut self,
         comparisons: &[Comparison],
@@ -352,7 +352,7 @@ impl Checker<'_> {
     }
 }
 
-/// Whether an expression may grow, and may shrink, as a name grows.
+/// Whether an expression may grow, and whether it may shrink, when a name grows.
 fn signs(expr: &Expr, name: &str) -> (bool, bool) {
     match &expr.kind {
         ExprKind::Int(_) => (false, false),

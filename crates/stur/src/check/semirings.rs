@@ -10,7 +10,7 @@ use crate::semiring::Semiring;
 const HINT: &str = "a rule computes sums of products, `min(j) A(i, j) + x(j)`, `max(j) A(i, j) + x(j)`, `max(j) A(i, \
     j) * x(j)` or `or(j) A(i, j) * x(j)`";
 
-/// The factors of a reduction as one product, for counting: whatever they are joined with, it is not multiplied out.
+/// The factors of a reduction as one product, to count them. It is never multiplied out, whatever joins the factors.
 pub(super) fn joined(rule: &RuleItem) -> Option<Term> {
     fn leaves(term: &Term, found: &mut Vec<Term>) {
         match term {
@@ -41,7 +41,7 @@ fn core(term: &Term) -> &Term {
 }
 
 impl Checker<'_> {
-    /// What a rule adds up with, and the factors of each product.
+    /// The semiring of a rule, and the factors of each of its products.
     pub(super) fn sum_of_products<'t>(
         &mut self,
         item: &'t RuleItem,
@@ -138,7 +138,7 @@ impl Checker<'_> {
         Some(result)
     }
 
-    /// A reduction names what it goes over: all iterators but the head's.
+    /// Checks that a reduction names the iterators that it goes over: all but those of the head.
     pub(super) fn reduced(&mut self, reduction: &Reduction, rule: &Rule, iterators: &[String]) {
         let word = reduction.operator.word();
         let over: Vec<&str> = iterators
@@ -170,7 +170,7 @@ impl Checker<'_> {
     }
 }
 
-/// What does not belong into a product of a semiring.
+/// The error for something that cannot be part of a product of a semiring.
 type Mixed = Result<(), (Span, &'static str)>;
 
 /// `a + b * (i < j)` -> `a`, `b`, `(i < j)`.

@@ -162,8 +162,8 @@ impl Checker<'_> {
         Some(order)
     }
 
-    /// What a tensor's positions are called: as in its `:D`, its `:U`, or its rule's head (a tensor with subscripts has
-    /// one of these).
+    /// The names of a tensor's positions: those in its `:D`, its `:U`, or the head of its rule. A tensor with
+    /// subscripts has one of these.
     pub(super) fn position_names(&self, program: &Program, id: TensorId) -> Vec<String> {
         let tensor = program.tensor(id);
         if let Some(structure) = tensor.domain.as_ref().or(tensor.unique.as_ref()) {

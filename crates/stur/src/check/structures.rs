@@ -60,7 +60,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What is proven of a declared structure is proven of sums.
+    /// Inference proves declared structures only for sums, so other reductions cannot have them.
     fn not_of_reductions(&mut self, name: &str) {
         let value = self.values.iter().find(|value| value.rule.tensor.text == name);
         let Some(reduction) = value.and_then(|value| value.rule.reduction.as_ref()) else { return };

@@ -1,7 +1,7 @@
-//! What is computed into integers and truth values: only what has one as its value.
+//! Checks rules whose results are integers or truth values.
 //!
-//! Integers have no quotients, fractions or infinities, so that a rule with such a head has none either. Truth values
-//! are what `or(..)` gives.
+//! Integers have no quotients, fractions or infinities, so a rule with such a head must not have any either. Truth
+//! values are the results of `or(..)`.
 
 use super::Checker;
 use crate::ast::Span;
@@ -66,7 +66,7 @@ fn integers(program: &Program, rule: &Rule) -> Option<(Wrong, &'static str)> {
     Some((wrong, "integers are sums and products of integers: make its elements f64"))
 }
 
-/// What of a product is no integer.
+/// The first part of a product that is not an integer.
 fn fraction(program: &Program, product: &Product) -> Option<Wrong> {
     if product.coefficient.fract() != 0.0 || product.coefficient.abs() > MOST {
         return Some((
@@ -88,7 +88,7 @@ fn fraction(program: &Program, product: &Product) -> Option<Wrong> {
     })
 }
 
-/// What a redundancy map multiplies by that is not 1 or, where there are signs, -1.
+/// The coefficients of a redundancy map that are not 1 or, if the type has signs, -1.
 fn scaled(redundancy: &Structure, signed: bool) -> Option<Wrong> {
     let allowed = |coefficient: &Coefficient| {
         coefficient.is_one() || signed && *coefficient == Coefficient::sign(true)

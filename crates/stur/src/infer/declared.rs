@@ -25,11 +25,11 @@ pub(crate) struct Declared {
     pub extents: Vec<Extent>,
 }
 
-/// What was worked out for inputs, by what their declarations say.
+/// The structures of inputs that were computed already, by their declarations.
 #[derive(Default)]
 pub(crate) struct Inputs {
     structures: BTreeMap<String, Structured>,
-    /// Of `:D` alone.
+    /// The structure that follows from `:D` alone.
     boxes: BTreeMap<String, Declared>,
 }
 
@@ -121,7 +121,8 @@ fn work_out(
     Ok(structured)
 }
 
-/// Iterators that stand in no head must be bounded where the head's are: what they mean can then be enumerated.
+/// Iterators that are not in the head must be bounded if those of the head are, so that the structure can be
+/// enumerated.
 fn locals_bounded(sets: &Sets, structure: &Structure, domain: &Set) -> Result<(), InferError> {
     for region in &structure.regions {
         if region.locals.is_empty() {
@@ -154,15 +155,15 @@ pub(crate) fn head_box(
     }
 }
 
-/// The structure of a head with a `:U` or `:R` of its own: the declared one, within what may be non-zero, if inference
-/// proves that it is true.
+/// The structure of a head with a `:U` or `:R` of its own: the declared one, restricted to elements that may be
+/// non-zero, if inference proves that it is true.
 ///
-/// Proven is: every element that may be non-zero is unique or redundant as declared; every redundant element and its
-/// target are equal up to the declared coefficient, as the redundancy and the symmetry that were inferred say, or both
-/// are zero.
+/// The proof shows that every element that may be non-zero is unique or redundant as declared, and that every redundant
+/// element and its target are equal up to the declared coefficient (by the inferred redundancy and symmetry), or both
+/// zero.
 ///
 /// # Errors
-/// E0309 with a counter-example where that is not so; what an input's declaration may be wrong about too.
+/// E0309 with a counter-example if the declaration is not true; all errors that the declaration of an input may have.
 pub(crate) fn head(
     program: &Program,
     sets: &Sets,
@@ -247,7 +248,7 @@ pub(crate) fn head(
     Ok(wanted)
 }
 
-/// Permutations of a head that are tried to prove its declared redundancy.
+/// At most this many permutations of a head are tried to prove its declared redundancy.
 const MAX_ELEMENTS: usize = 720;
 
 /// The elements of a `:D` (or a `:U` that stands in for it) and the extents of the box around them.

@@ -56,7 +56,7 @@ impl Signed {
 #[derive(Clone, Debug, Default)]
 struct Level {
     generators: Vec<Signed>,
-    /// By the position to which the level's own one is taken.
+    /// Representatives, by the position to which each takes the level's own position.
     representatives: BTreeMap<usize, Signed>,
 }
 
@@ -74,7 +74,8 @@ pub struct Factor {
     pub positions: Vec<usize>,
     /// The elements, as permutations of all positions.
     pub group: Group,
-    /// All permutations of the block, each (false) or each even one and the odd ones with a change of sign (true).
+    /// `Some(false)` if it has all permutations of the block, `Some(true)` if it has each even one and the odd ones
+    /// with a change of sign.
     pub full: Option<bool>,
 }
 
@@ -103,7 +104,7 @@ impl Group {
         self.order() == 1
     }
 
-    /// Whether one permutation stands in the group with both signs: then every value is its own negative, zero.
+    /// Whether the group has a permutation with both signs. Then every value is its own negative, so all are zero.
     pub fn vanishes(&self) -> bool {
         self.vanishes
     }
@@ -129,7 +130,8 @@ impl Group {
         self.extend(0, element);
     }
 
-    /// Divides by representatives from a level on: the identity (with the sign) for what is in the group.
+    /// Divides by representatives from a level on. The result is the identity (with the sign) if the element is in the
+    /// group.
     fn sift(&self, from: usize, mut element: Signed) -> Signed {
         for (k, level) in self.levels.iter().enumerate().skip(from) {
             match level.representatives.get(&element.image[k]) {

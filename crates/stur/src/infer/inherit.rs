@@ -1,13 +1,14 @@
-//! Equalities between a head's elements that follow from its operands' redundancy, or from subscripts that do not tell
-//! elements apart.
+//! Finds equalities between a head's elements that follow from the redundancy of its operands, or from subscripts that
+//! do not tell elements apart.
 //!
-//! A *candidate* is a single-valued map `m` on the head's elements, guessed from the accesses: a pair `x -> x'` for
-//! which an access with the head at `x'` reads what it reads at `x`, or a known multiple of it. [`sound`] then keeps
-//! the part of the candidate for which every product agrees: the reduction iterators range over the same points at `x`
-//! and at `m(x)`, and each factor changes by a known coefficient, with the same total for every product. So
-//! `V(i,j)*W(k,l)` has the redundancy of both, `A(i,j) := T(i,j)*S(i,j)` with Toeplitz `T` and `S` is Toeplitz,
-//! `A(i,j) := f(j-i)` is Toeplitz though `f` has no structure, `A(i,j) := f(i)*(0<=j<N)` has constant rows, and
-//! `V(i,j)*x(j)` has nothing of `V`.
+//! A *candidate* is a single-valued map `m` on the head's elements, guessed from the accesses: it consists of pairs
+//! `x -> x'` for which some access at `x'` reads the element that it reads at `x`, or a known multiple of it. [`sound`]
+//! then keeps the part of the candidate on which every product agrees: the reduction iterators range over the same
+//! points at `x` and at `m(x)`, and each factor changes by a known coefficient, with the same total for every product.
+//!
+//! For example, `V(i,j)*W(k,l)` has the redundancy of both operands, `A(i,j) := T(i,j)*S(i,j)` is Toeplitz if `T` and
+//! `S` are, `A(i,j) := f(j-i)` is Toeplitz even if `f` has no structure, `A(i,j) := f(i)*(0<=j<N)` has constant rows,
+//! and `V(i,j)*x(j)` inherits nothing from `V`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +21,7 @@ use crate::coefficient::Coefficient;
 use crate::program::{Product, Rule, TensorId};
 use crate::sets::{Affine, Atom, Sets};
 
-/// Candidates that are tried for one rule.
+/// At most this many candidates are tried for one rule.
 const MAX_CANDIDATES: usize = 16;
 /// Different accesses up to which pairs are sought on which all of them agree.
 const MAX_ACCESSES: usize = 16;
@@ -29,7 +30,7 @@ const MAX_PIECES: usize = 16;
 
 type Known<'a, 'b> = &'b dyn Fn(TensorId) -> Option<&'a Structured>;
 
-/// A rule, its products' spaces, and what is known of the operands.
+/// A rule, the spaces of its products, and what is known about the operands.
 struct Inherit<'a, 'b> {
     sets: &'b Sets,
     rule: &'b Rule,
@@ -39,7 +40,7 @@ struct Inherit<'a, 'b> {
     relations: BTreeMap<TensorId, Relations>,
 }
 
-/// Merges all equalities that are found into what is known of the head.
+/// Merges all equalities that are found into the head's quotient.
 pub(crate) fn inherit<'a>(
     sets: &Sets,
     known: Known<'a, '_>,
@@ -76,7 +77,7 @@ pub(crate) fn inherit<'a>(
 }
 
 impl Inherit<'_, '_> {
-    /// What the accesses tell of the head's iterators: the part of each subscript that depends on these only.
+    /// What the accesses reveal about the head's iterators: the part of each subscript that depends on these only.
     fn keys(&self, all: bool) -> BTreeSet<Affine> {
         let mut keys = BTreeSet::new();
         for (product, space) in self.rule.products.iter().zip(self.spaces) {
@@ -181,7 +182,7 @@ impl Inherit<'_, '_> {
         Ok(found)
     }
 
-    /// The least partner of each element, if that says anything new.
+    /// Maps each element to its least partner, if that says anything new.
     fn add_candidate(&self, found: &mut Vec<Map>, pairs: &Map) -> Result<(), InferError> {
         let pairs =
             pairs.intersect_domain(self.support)?.intersect_range(self.support)?.coalesce()?;
@@ -281,8 +282,8 @@ impl Inherit<'_, '_> {
         Ok(parts)
     }
 
-    /// For the elements in a candidate's domain: by which coefficient a product changes along it, none where it has no
-    /// term at either end. Elements where that is not known are in none of the sets.
+    /// For the elements in a candidate's domain, the coefficient by which a product changes along it, or `None` if the
+    /// product has no term at either end. Elements for which the coefficient is not known are in none of the sets.
     fn changes(
         &self,
         product: &Product,

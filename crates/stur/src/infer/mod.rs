@@ -83,15 +83,15 @@ pub fn infer(program: &Program, context: &Context) -> Result<Inferred, InferErro
     }
     let tensors: Vec<Structured> = tensors.into_iter().flatten().collect();
     debug_assert_eq!(tensors.len(), program.tensors.len());
-    // Rules as they were checked: the reference evaluator reads them.
+    // Keep the rules as they were checked, for the reference evaluator.
     let (derived, divisors) = (program.derived.clone(), program.divisors.clone());
     let program = Program { derived, divisors, ..checked.clone() };
     Ok(Inferred { program, sets, tensors, rules })
 }
 
-/// Redundancy pieces that a symmetry may make.
+/// At most this many redundancy pieces are made of a symmetry.
 const MAX_PIECES: usize = 24;
-/// The same for a tensor that other rules read: each read becomes a statement a piece.
+/// The same limit for a tensor that other rules read, because each piece makes each read a statement of its own.
 const MAX_PIECES_READ: usize = 8;
 
 /// How rules use tensors.
@@ -110,7 +110,7 @@ impl Uses {
     }
 }
 
-/// A structure that is too complex to find is lost; the result without it is right too.
+/// A structure that is too complex to find is dropped, because the result is right without it too.
 fn or_lost<T>(
     result: Result<T, InferError>,
     without: impl FnOnce() -> Result<T, InferError>,
@@ -121,7 +121,7 @@ fn or_lost<T>(
     }
 }
 
-/// Sets that take isl more steps than the context allows are the program's fault: says whose they are.
+/// If sets take isl more steps than the context allows, the program is the cause, and the error names their tensor.
 fn blamed<T>(
     result: Result<T, InferError>,
     program: &Program,
@@ -186,16 +186,16 @@ fn infer_rule(
     };
     let support = as_one(support, &whole)?;
 
-    // What is stored of a dynamic tensor is what is computed of it: redundant elements too.
+    // All elements that a dynamic tensor stores are computed, also the redundant ones.
     let dynamic = program.tensor(rule.head).format.is_some();
-    // Symmetries and redundancies are those of sums and products: of numbers that have negatives.
+    // Symmetries and redundancies with signs need numbers that have negatives, so they belong to sums and products.
     let other = rule.semiring != Semiring::SumTimes;
     if other {
         without_coefficients(program, &known, rule)?;
     }
-    // Definitions and guards are part of a product, and what they do under a symmetry is not known.
+    // Definitions and guards are part of a product, and how a symmetry changes them is not known.
     let affine = rule.products.iter().all(Product::is_affine);
-    // A zero that only cancellation makes is not *structurally* zero, which is what a reciprocal asks.
+    // An element that is zero only by cancellation is not *structurally* zero, which is what a reciprocal asks for.
     let signs = !uses.divisors.contains(&rule.head);
     let group = match affine && !dynamic && !other {
         true => sets.context.limited(MAX_OPERATIONS, || {
@@ -238,7 +238,7 @@ fn infer_rule(
     Ok((structured, InferredRule { rule: id, head: rule.head, statements }))
 }
 
-/// The elements that are stored of a result whose format ends in dense levels: blocks are whole.
+/// The elements that a result stores whose format ends in dense levels: whole blocks.
 fn with_blocks(
     sets: &Sets,
     rule: &Rule,
@@ -258,7 +258,7 @@ fn with_blocks(
     Ok(named(sets, &stored, &rule.iterators)?)
 }
 
-/// An element that is a multiple of another one is a product with a number, which is not the semiring's.
+/// A redundant element is a number times another element, but a product with a number is not the semiring's product.
 fn without_coefficients<'a>(
     program: &Program,
     known: &dyn Fn(TensorId) -> Option<&'a Structured>,
@@ -284,10 +284,10 @@ fn without_coefficients<'a>(
     Ok(())
 }
 
-/// Unions of more basic sets than this are simplified as a whole only.
+/// A union of more basic sets is simplified only as a whole.
 const MANY: usize = 16;
 
-/// The union of many sets, in halves: what fits together is joined while there is little of it.
+/// The union of many sets, computed in halves, so that basic sets are joined while there are few of them.
 fn union(mut sets: Vec<Set>) -> Result<Option<Set>, dastac_poly::Error> {
     while sets.len() > 1 {
         let mut halved = Vec::new();
@@ -358,7 +358,7 @@ fn space<'a>(
     Ok(Space { domain, subscripts })
 }
 
-/// An extent that no set of a program is beyond.
+/// A bound that no extent of a program exceeds.
 const LARGE: i64 = 1 << 40;
 
 /// Whether the head's dimensions, whatever they are, bound all iterators of a product that are loops.
@@ -397,7 +397,7 @@ fn dimensions(name: &str, iterators: &[String], extent: &dyn Fn(usize) -> String
     format!("`{name}:D({}) := {}`", iterators.join(", "), bounds.join(" * "))
 }
 
-/// Where a reciprocal makes a product 0 is decided by the structure, which must be known for it.
+/// The structure of a tensor decides where its reciprocal makes a product 0, so the structure must be known.
 fn approximate_reciprocal(span: Span) -> Diagnostic {
     Diagnostic::error(
         "E0313",
@@ -409,7 +409,7 @@ fn approximate_reciprocal(span: Span) -> Diagnostic {
         this one in as an input with `:D` and `:U`")
 }
 
-/// Regions that one product may give to an extent.
+/// At most this many regions of one product determine an extent.
 const MAX_REGIONS: usize = 64;
 
 /// Extents of a head without `:D`: for each iterator the bounds that its comparisons and the operands' extents give,
@@ -470,7 +470,7 @@ fn head_extents<'a>(
             }
             let mut bound = None;
             if let Some(position) = product.iterators.iter().position(|i| i == iterator) {
-                // Sizes do not depend on which elements of the operands are zero, if they can be found without.
+                // If possible, sizes do not depend on which elements of the operands are zero.
                 let whole = within_boxes(sets, known, product, space)?;
                 for points in [&whole, &space.domain] {
                     bound = match bound {

@@ -1,9 +1,9 @@
 //! Sets and maps in STUR's own notation: what `dastac infer` prints can be pasted into a program.
 //!
-//! A set is written as a sum of regions, one for each of its basic sets once isl has joined those that fit together. Of
-//! a region written with and without what follows from the tensor's dimensions, the shorter text is taken. Comparisons
-//! are solved for their last iterator and joined to chains: `i >= 0`, `j - i - 1 >= 0`, `N - j - 1 >= 0` ->
-//! `(0 <= i < j < N)`.
+//! A set is written as a sum of regions, one for each of its basic sets after isl has joined those that fit together. A
+//! region is written with and without the constraints that follow from the tensor's dimensions, and the shorter text is
+//! taken. Comparisons are solved for their last iterator and joined to chains: `i >= 0`, `j - i - 1 >= 0`,
+//! `N - j - 1 >= 0` -> `(0 <= i < j < N)`.
 
 use std::collections::BTreeSet;
 
@@ -26,9 +26,9 @@ fn sum(regions: &[String]) -> String {
     if regions.is_empty() { "(0 = 1)".into() } else { regions.join(" + ") }
 }
 
-/// The declarations that say what is known of a tensor: `T:D`, `T:U` unless it is all of `:D`, and `T:R`, each a line,
-/// or `T:D` and `T:F`. Where the redundancy map is a sorting of many positions, or the tensor is computed by a
-/// reduction that is no sum, it and `:U` are comments. None for a scalar.
+/// The declarations that describe what is known of a tensor, one on each line: `T:D`, `T:U` unless it is all of `:D`,
+/// and `T:R`; or `T:D` and `T:F`. `T:U` and `T:R` are comments if the redundancy map sorts many positions, or if the
+/// tensor is computed by a reduction that is not a sum. A scalar has none.
 pub fn declarations(inferred: &Inferred, id: TensorId) -> Result<Vec<String>, InferError> {
     let tensor = inferred.program.tensor(id);
     let structured = &inferred.tensors[id.0];
@@ -63,7 +63,7 @@ pub fn declarations(inferred: &Inferred, id: TensorId) -> Result<Vec<String>, In
         lines.push(format!("# {name}:U({head}) := {unique}"));
         return Ok(lines);
     }
-    // Of reductions that are no sums these say what is known, and cannot be declared.
+    // They describe the result of a reduction that is not a sum, but cannot be declared for it.
     let rule = tensor.rule().map(|id| &inferred.program.rules[id.0]);
     let is_sum = rule.is_none_or(|rule| rule.semiring == Semiring::SumTimes);
     let mark = if is_sum { "" } else { "# " };
@@ -90,10 +90,10 @@ fn shortest(full: String, within: String) -> String {
     if full.len() < within.len() { full } else { within }
 }
 
-/// No condition.
+/// The condition that always holds.
 const ALL: &str = "(0 = 0)";
 
-/// Names of the targets of a redundancy map: `ip` for `i`, unless that means something else.
+/// The names of the targets of a redundancy map: `ip` for `i`, unless that name has another meaning.
 fn targets(sets: &Sets, iterators: &[String]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for iterator in iterators {
@@ -235,7 +235,7 @@ impl Writer<'_> {
         all
     }
 
-    /// A comparison as a difference that is zero (true) or not negative (false).
+    /// A comparison as a difference that is zero (`true`) or not negative (`false`).
     fn constraint(&self, expr: &Expr) -> Option<(Affine, bool)> {
         let Expr::Op(op, sides) = expr else { return None };
         let [left, right] = sides.as_slice() else { return None };
@@ -340,7 +340,7 @@ impl Writer<'_> {
         self.iterators.iter().position(|iterator| iterator == name)
     }
 
-    /// The name to solve a comparison for, with its factor: the last iterator that stands there once; a symbol where
+    /// The name to solve a comparison for, with its factor: the last iterator that occurs in it once, or a symbol if
     /// there is no iterator.
     fn pivot(&self, difference: &Affine) -> Option<(String, i64)> {
         let unit = |name: &String| -> Option<(String, i64)> {
@@ -397,7 +397,7 @@ impl Writer<'_> {
         bound
     }
 
-    /// Bounds joined where one ends in what another begins with.
+    /// Joins bounds if one ends with the expression that another begins with.
     fn chains(&self, mut bounds: Vec<Bound>) -> Vec<String> {
         let composite = |side: &Affine| {
             side.as_name().is_none()
@@ -405,7 +405,7 @@ impl Writer<'_> {
         };
         let mut chains = Vec::new();
         while !bounds.is_empty() {
-            // Constants first, then what nothing ends in.
+            // Chains begin with constants, then with operands that no other bound ends in.
             let open = |k: &usize| !bounds.iter().any(|other| other.right == bounds[*k].left);
             let start = (0..bounds.len())
                 .filter(open)
@@ -441,7 +441,8 @@ impl Writer<'_> {
         if text.contains(' ') || text.starts_with('-') { format!("({text})") } else { text }
     }
 
-    /// Sums with what is added first, iterators before symbols before the constant; `e - c * (e / c)` as `e % c`.
+    /// A sum with its positive terms first, and iterators before symbols before the constant; `e - c * (e / c)` is
+    /// written as `e % c`.
     fn affine(&self, expression: &Affine) -> String {
         let mut parts: Vec<(bool, usize, String)> = Vec::new();
         let mut rest = expression.clone();
@@ -481,7 +482,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What is not a comparison of affine expressions.
+    /// The text of a factor that is not a comparison of affine expressions.
     fn plain(&self, expr: &Expr) -> String {
         if let Some(linear) = self.linear(expr) {
             return self.grouped(&linear);

@@ -1,9 +1,9 @@
-//! The elements of a tensor up to known equalities: which ones are kept, and how the others follow from them.
+//! The elements of a tensor up to known equalities: which elements are kept, and how the others follow from them.
 //!
-//! Starts with every element of the support kept; [`Quotient::symmetric`] keeps the lexicographically least element of
-//! each orbit of a group, [`Quotient::merge`] uses one more relation `T(x) = c * T(m(x))`. Invariants: the kept
+//! At first every element of the support is kept. [`Quotient::symmetric`] keeps the lexicographically least element of
+//! each orbit of a group, and [`Quotient::merge`] uses one more relation `T(x) = c * T(m(x))`. Invariants: the kept
 //! elements and the domains of the pieces are disjoint and cover the support; every piece is single-valued and leads to
-//! kept elements. Any sound relation may be merged, in any order: what cannot be used is left out.
+//! kept elements. Any sound relation may be merged, in any order; a relation that cannot be used is left out.
 
 use dastac_poly::{Map, Set};
 
@@ -13,30 +13,30 @@ use crate::ast::CompareOp;
 use crate::coefficient::Coefficient;
 use crate::sets::{Affine, Relation, Sets};
 
-/// Affine pieces that a relation may have after all intersections; one with more is left out.
+/// A relation that has more affine pieces than this after all intersections is left out.
 const MAX_BASIC_MAPS: usize = 48;
 
-/// Elements, kept or following from kept ones.
+/// Elements that are kept, and elements that follow from kept ones.
 pub(crate) struct Quotient {
-    /// All that may be non-zero.
+    /// All elements that may be non-zero.
     pub support: Set,
-    /// Those with values of their own.
+    /// The kept elements, which have values of their own.
     pub unique: Set,
     /// `T(x) = coefficient * T(map(x))`.
     pieces: Vec<(Map, Coefficient)>,
-    /// Positions that are sorted instead: there are no pieces then.
+    /// Positions whose subscripts are sorted. If there are any, there are no pieces.
     sorted: Vec<Vec<usize>>,
 }
 
-/// One way in which elements of a factor's orbits are brought to the least one.
+/// One way to move elements of a factor's orbits to the least one of their orbit.
 struct Move {
     element: Signed,
-    /// Where it is this way, over the factor's positions.
+    /// The elements that are moved in this way, over the factor's positions.
     domain: Set,
 }
 
 impl Quotient {
-    /// Every element kept.
+    /// Keeps every element.
     pub fn trivial(support: &Set) -> Quotient {
         Quotient {
             support: support.clone(),
@@ -46,8 +46,8 @@ impl Quotient {
         }
     }
 
-    /// The least element of each orbit kept, and what is its own negative taken out of the support. Uses as much of the
-    /// group as `max_pieces` redundancy pieces can express.
+    /// Keeps the least element of each orbit, and removes elements that are their own negatives from the support. Uses
+    /// as much of the group as `max_pieces` redundancy pieces can express.
     pub fn symmetric(
         sets: &Sets,
         iterators: &[String],
@@ -113,13 +113,13 @@ impl Quotient {
         Ok(Quotient { support, unique, pieces, sorted: Vec::new() })
     }
 
-    /// Uses `T(x) = coefficient * T(relation(x))`, a single-valued relation that holds wherever it is defined. Whether
-    /// anything came of it.
+    /// Uses `T(x) = coefficient * T(relation(x))`, where the relation is single-valued and the equality holds wherever
+    /// it is defined. Returns whether this changed anything.
     pub fn merge(&mut self, relation: &Map, coefficient: &Coefficient) -> Result<bool, InferError> {
         if !self.sorted.is_empty() {
             return Ok(false); // a sorted element's target would have to be moved again
         }
-        // Through the pieces to kept elements, and away from elements that lead to themselves.
+        // Follow the pieces to kept elements, and leave out elements that lead to themselves.
         let relation = relation.intersect_domain(&self.unique)?;
         let mut new: Vec<(Map, Coefficient)> = Vec::new();
         let direct = relation.intersect_range(&self.unique)?;
@@ -132,7 +132,7 @@ impl Quotient {
         if new.is_empty() {
             return Ok(false);
         }
-        // Nothing may lead to what is no longer kept.
+        // No piece may lead to an element that is no longer kept.
         let mut leaving = sources(&self.unique, &new)?;
         let mut targets = self.unique.empty_like()?;
         for (map, _) in &new {
@@ -187,7 +187,7 @@ impl Quotient {
     }
 }
 
-/// Adds a piece unless it is empty, to one with the same coefficient if both together are simpler than apart.
+/// Adds a piece unless it is empty. It is joined to a piece with the same coefficient if both together are simpler.
 fn push(
     pieces: &mut Vec<(Map, Coefficient)>,
     map: Map,

@@ -1,17 +1,18 @@
-//! What is known of pairs of a tensor's elements: `T(y) = c * T(y')`, by coefficient.
+//! Pairs of a tensor's elements that are known to satisfy `T(y) = c * T(y')`, by coefficient.
 
 use dastac_poly::Map;
 
 use super::{InferError, Redundancy, Structured};
 use crate::coefficient::Coefficient;
 
-/// Pairs `y -> y'` of elements of the support with `T(y) = c * T(y')`, for each `c` that occurs; 1 is the first.
+/// For each `c` that occurs, the pairs `y -> y'` of elements of the support with `T(y) = c * T(y')`. The first `c` is
+/// 1.
 #[derive(Clone, Debug)]
 pub(crate) struct Relations(pub Vec<(Coefficient, Map)>);
 
 impl Relations {
-    /// All pairs that have a unique element in common. Of a tensor whose elements are sorted: each element with itself
-    /// only.
+    /// All pairs that have a unique element in common. If the tensor's elements are sorted, each element is only paired
+    /// with itself.
     pub fn of(structured: &Structured) -> Result<Relations, InferError> {
         let one = Coefficient::one();
         let mut sources = vec![(one.clone(), structured.unique.identity()?)];

@@ -1,4 +1,4 @@
-//! Products to statements: one for each way in which the operands' elements are unique or redundant.
+//! Splits products into statements, one for each combination of unique and redundant elements of the operands.
 //!
 //! A read of a redundant element goes to its unique element, times the coefficient; the iteration space is split by
 //! where that happens. Before -> after, for a symmetric `V` with `:U` on `i <= j`: `y(i) += V(i,j) * x(j)` ->
@@ -14,7 +14,7 @@ use crate::diagnostic::Diagnostic;
 use crate::program::{Access, Product, TensorId};
 use crate::sets::{Affine, Sets};
 
-/// Statements of one product; more than this many is a limit error.
+/// A product with more statements than this exceeds a limit, which is an error.
 const MAX_STATEMENTS: usize = 4096;
 
 type Known<'a, 'b> = &'b dyn Fn(TensorId) -> Option<&'a Structured>;
@@ -120,7 +120,7 @@ fn branches(
         return Ok(vec![Branch { domain: None, coefficient: Coefficient::one(), read }]);
     }
     if let [Redundancy::Sorted { classes, .. }] = operand.redundancy.as_slice() {
-        // Sorting leaves a unique element where it is: one branch serves both.
+        // Sorting does not move a unique element, so that one branch is enough for both.
         let read = Read { sorted: classes.clone(), ..read };
         return Ok(vec![Branch { domain: None, coefficient: Coefficient::one(), read }]);
     }

@@ -1,4 +1,5 @@
-//! What inference finds: the structure of every tensor, the statements of every rule, and why there may be none.
+//! The results of inference: the structure of every tensor, the statements of every rule, and the error if there are
+//! none.
 
 use std::collections::BTreeMap;
 
@@ -52,8 +53,8 @@ pub enum Redundancy {
         /// A number that is not 0, times powers of symbols.
         coefficient: Coefficient,
     },
-    /// `T(x) = T(sort(x))` where `sort` puts the subscripts at each class of positions in ascending order: what full
-    /// symmetry of many positions means, without one piece a permutation.
+    /// `T(x) = T(sort(x))`, where `sort` puts the subscripts at each class of positions in ascending order. This
+    /// expresses the full symmetry of many positions without one piece for each permutation.
     Sorted {
         /// The redundant elements.
         domain: Set,
@@ -75,7 +76,7 @@ impl Redundancy {
 /// What is known about a tensor.
 #[derive(Clone, Debug)]
 pub struct Structured {
-    /// One name a position, for printing and for sets' dimensions.
+    /// One name for each position, for printing and for the dimensions of sets.
     pub iterators: Vec<String>,
     /// The box: extents of the dense array that holds the tensor.
     pub extents: Vec<Extent>,
@@ -85,13 +86,13 @@ pub struct Structured {
     pub redundancy: Vec<Redundancy>,
     /// Unique and redundant elements: all that may be non-zero.
     pub support: Set,
-    /// Whether the support is just what is structurally non-zero; else it may hold more, because something that is not
-    /// affine decides.
+    /// Whether the support is exactly the set of structurally non-zero elements. If a condition is not affine, the
+    /// support may be larger.
     pub exact: bool,
-    /// Elements that are zero though products have terms there: each is its own negative.
+    /// Elements that are zero although products have terms there, because each is its own negative.
     pub cancelled: Set,
-    /// Permutations of positions under which the values are unchanged, or change sign: all that were found, also those
-    /// that the redundancy map does not use.
+    /// Permutations of positions under which the values are unchanged, or change sign. These are all that were found,
+    /// even if the redundancy map does not use them.
     pub symmetry: Group,
 }
 
@@ -100,13 +101,13 @@ pub struct Structured {
 pub struct Read {
     /// The tensor read.
     pub tensor: TensorId,
-    /// Divide by it.
+    /// Whether the product is divided by it.
     pub reciprocal: bool,
-    /// One expression a position, over the statement's iterators and symbols.
+    /// One expression for each position, over the statement's iterators and symbols.
     pub subscripts: Vec<Affine>,
     /// Classes of positions whose subscripts must be sorted ascending to reach the unique element.
     pub sorted: Vec<Vec<usize>>,
-    /// The iterator that is the element's position; its value is no factor then.
+    /// The iterator that is the position of the element. If there is one, the value of the element is not a factor.
     pub position: Option<String>,
 }
 
@@ -125,7 +126,7 @@ pub struct Statement {
     pub symbols: Vec<(usize, bool)>,
     /// Iterators that are computed, not loops: the loops run over the domain without them.
     pub definitions: Vec<Definition>,
-    /// Must hold too at a point of the domain.
+    /// Guards, which must hold too at a point of the domain.
     pub guards: Vec<Guard>,
     /// Position of the product in its rule.
     pub product: usize,
@@ -159,7 +160,8 @@ pub struct InferredRule {
 /// A program with the structure of every tensor.
 #[derive(Clone, Debug)]
 pub struct Inferred {
-    /// The program as it was checked, with its derived symbols; what inference took apart stands in the statements.
+    /// The program as it was checked, with its derived symbols. Expressions that inference took apart are in the
+    /// statements.
     pub program: Program,
     /// The builder of its sets.
     pub sets: Sets,
@@ -221,12 +223,12 @@ pub(crate) fn witness(sets: &Sets, set: &Set) -> Result<String, dastac_poly::Err
     Ok(text)
 }
 
-/// What a statement reads or writes of a tensor.
+/// An access of a statement to an element of a tensor.
 #[derive(Clone, Debug)]
 pub struct StatementAccess<'a> {
     /// The statement.
     pub statement: &'a Statement,
-    /// The read; `None` for what it writes, an element of its rule's head.
+    /// The read; `None` for the element of the rule's head, which the statement writes.
     pub read: Option<&'a Read>,
     /// One expression a position, over the statement's iterators.
     pub subscripts: Vec<Affine>,
@@ -268,8 +270,8 @@ impl Inferred {
         })
     }
 
-    /// The elements of an input that the computation reads; all unique elements of a computed tensor, and of one that
-    /// is read beside dynamic tensors: which of its elements that are is known only then.
+    /// The elements of an input that the computation reads. All unique elements of a computed tensor, and of a tensor
+    /// that is read beside dynamic ones, because these decide which of its elements are read.
     pub fn used(&self, tensor: TensorId) -> Result<Set, InferError> {
         let structured = &self.tensors[tensor.0];
         let of_levels = |rule: &InferredRule| {
@@ -323,13 +325,15 @@ impl Inferred {
     }
 }
 
-/// Steps of one isl operation in the search for symmetry and redundancy: a structure that takes more is lost.
+/// The number of steps that one isl operation may take in the search for symmetry and redundancy. A structure that
+/// takes more is dropped.
 pub(super) const MAX_OPERATIONS: u64 = 500_000;
 
-/// Unions of more basic sets are not compared with what they are within.
+/// A union of more basic sets is not compared with a set that contains it.
 const MAX_JOINED: usize = 64;
 
-/// A union that is all of the simpler set that it is within, as that set. Finding out takes a short search only.
+/// Replaces a union by a simpler set that contains it, if both are equal. It is only compared if that does not take
+/// long.
 ///
 /// Before -> after, within `0 <= i < N`: `0 <= i < N and i % 8 <= 3 or 0 <= i < N and i % 8 >= 4` -> `0 <= i < N`.
 pub(super) fn as_one(set: Set, within: &Set) -> Result<Set, dastac_poly::Error> {

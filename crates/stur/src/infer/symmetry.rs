@@ -1,15 +1,15 @@
 //! Symmetry of a tensor: the permutations of its positions under which its values are unchanged, or change sign.
 //!
-//! For a computed tensor they are the automorphisms of its sum of products: permutations of the head's iterators, the
-//! reduction iterators renamed as needed, that match the products one to one, the operands matched up to their own
-//! symmetry. `X(x,i)*X(x,j)` summed over `x` matches itself under `i <-> j`, `Y(i,k)*Y(j,l)` under `(i,k) <-> (j,l)`,
-//! `A(i,j)*A(j,k)*A(k,i)` under rotations. A match counts only if isl confirms that the renamed iteration spaces are
-//! equal.
+//! The symmetry of a computed tensor consists of the automorphisms of its sum of products: permutations of the head's
+//! iterators that, with the reduction iterators renamed, map the products onto each other, where operands match up to
+//! their own symmetry. `X(x,i)*X(x,j)` summed over `x` matches itself under `i <-> j`, `Y(i,k)*Y(j,l)` under
+//! `(i,k) <-> (j,l)`, and `A(i,j)*A(j,k)*A(k,i)` under rotations. A match counts only if isl confirms that the renamed
+//! iteration spaces are equal.
 //!
-//! The group is found from the last position to the first: for each `k < j` not yet in one orbit, an automorphism that
-//! fixes the positions before `k` and takes `k` to `j` is searched for, by matching one product and checking the
-//! others. These are generators of the whole group (a strong generating set), after at most `n * (n - 1) / 2` searches.
-//! Each search and all of them together are bounded: a symmetry may be missed, never invented.
+//! The group is found from the last position to the first. For each `k < j` not yet in one orbit, the search looks for
+//! an automorphism that fixes the positions before `k` and takes `k` to `j`, by matching one product and checking the
+//! others. After at most `n * (n - 1) / 2` searches these automorphisms generate the whole group (they are a strong
+//! generating set). Each search, and all of them together, are bounded: a symmetry may be missed, but never invented.
 
 use std::cell::Cell;
 
@@ -21,9 +21,9 @@ use crate::coefficient::Coefficient;
 use crate::program::{Product, Rule, TensorId};
 use crate::sets::{Affine, Sets};
 
-/// Matching steps for one tensor.
+/// The number of matching steps for one tensor.
 const MAX_STEPS: usize = 200_000;
-/// Comparisons of iteration spaces, or of redundancy maps, for one tensor.
+/// The number of comparisons of iteration spaces, or of redundancy maps, for one tensor.
 const MAX_COMPARISONS: usize = 2_000;
 
 type Known<'a, 'b> = &'b dyn Fn(TensorId) -> Option<&'a Structured>;
@@ -53,7 +53,7 @@ pub(crate) fn automorphisms<'a>(
         }
     }
     if signs {
-        // A sum that is its own negative: `A(i) + (-1) * A(i)`.
+        // The sum is its own negative, as `A(i) + (-1) * A(i)` is.
         search.only_negative = true;
         let fixed: Vec<Option<usize>> = (0..rank).map(Some).collect();
         if let Some(found) = search.find(&fixed)? {
@@ -63,8 +63,8 @@ pub(crate) fn automorphisms<'a>(
     Ok(group)
 }
 
-/// The symmetry that a declared redundancy map means: permutations under which every element keeps its unique element,
-/// and its coefficient but for the sign.
+/// The symmetry that follows from a declared redundancy map: permutations under which every element keeps its unique
+/// element, and its coefficient up to the sign.
 pub(crate) fn of_redundancy(sets: &Sets, structured: &Structured) -> Result<Group, InferError> {
     let rank = structured.iterators.len();
     let mut group = Group::trivial(rank);
@@ -138,7 +138,7 @@ fn complete(
     if prefix.len() == rank {
         return accept(prefix);
     }
-    // Where the next position goes if this is a transposition: back, or nowhere.
+    // A transposition takes the next position back; otherwise it is not known where it goes.
     let here = prefix.len();
     let back = prefix.iter().position(|&to| to == here);
     let first = back.unwrap_or(here);
@@ -207,7 +207,7 @@ impl Renaming {
     }
 }
 
-/// A match of two products as far as it goes.
+/// An incomplete match of two products.
 #[derive(Clone)]
 struct Partial {
     renaming: Renaming,
@@ -216,7 +216,7 @@ struct Partial {
     later: Vec<((usize, usize), (usize, usize))>,
 }
 
-/// What to do with a complete match; true ends the search.
+/// What is done with a complete match. If it returns true, the search ends.
 type Accept<'c> = &'c mut dyn FnMut(&Partial) -> Result<bool, InferError>;
 
 struct Search<'a, 'b> {
@@ -233,7 +233,7 @@ struct Search<'a, 'b> {
 }
 
 impl<'a, 'b> Search<'a, 'b> {
-    /// `None` if there is nothing to find.
+    /// `None` if there is no symmetry to find.
     fn new(
         sets: &'b Sets,
         known: Known<'a, '_>,
@@ -301,7 +301,7 @@ impl<'a, 'b> Search<'a, 'b> {
         Ok(found)
     }
 
-    /// A renaming that takes the head's positions where they are known to go, and no head iterator to a reduction
+    /// A renaming that takes the head's positions to their known images, and no iterator of the head to a reduction
     /// iterator.
     fn start(&self, from: &Shape, to: &Shape, fixed: &[Option<usize>]) -> Option<Partial> {
         let iterators = from.product.iterators.len();
@@ -397,8 +397,8 @@ impl<'a, 'b> Search<'a, 'b> {
         Ok(false)
     }
 
-    /// Matches the subscripts of two accesses from a slot on: in all orders that the operand's symmetry allows, `order`
-    /// so far.
+    /// Matches the subscripts of two accesses from a slot on, in all orders that the operand's symmetry allows; `order`
+    /// is the part of the order so far.
     #[allow(clippy::too_many_arguments)]
     fn slots(
         &self,
@@ -450,7 +450,8 @@ impl<'a, 'b> Search<'a, 'b> {
         Ok(false)
     }
 
-    /// Binds the iterators that no access binds, in all ways, and compares what could not be compared before.
+    /// Binds the iterators that no access binds, in all possible ways, and compares everything that could not be
+    /// compared before.
     fn rest(
         &self,
         p: usize,
@@ -464,7 +465,7 @@ impl<'a, 'b> Search<'a, 'b> {
         let (from, to) = (&self.shapes[p], &self.shapes[q]);
         if let Some(a) = partial.renaming.forward.iter().position(Option::is_none) {
             let is_head = from.head.contains(&a);
-            // To itself first, which is right most of the time.
+            // Try each iterator itself first, which usually is right.
             let name = &from.product.iterators[a];
             let same = to.product.iterators.iter().position(|other| other == name);
             let others = (0..to.product.iterators.len()).filter(|b| Some(*b) != same);

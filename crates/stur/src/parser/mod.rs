@@ -20,7 +20,7 @@ use crate::diagnostic::Diagnostic;
 use crate::hint;
 use crate::lexer::{Token, TokenKind, lex};
 
-/// Words that other languages join factors with.
+/// Words that join factors in other languages.
 const INFIX: [&str; 4] = ["and", "or", "min", "max"];
 
 /// Reads a file. Lines with errors are left out of the result.
@@ -56,7 +56,7 @@ fn lines(tokens: &[Token]) -> Vec<&[Token]> {
         match token.kind {
             TokenKind::Mark("(") => open += 1,
             TokenKind::Mark(")") => open = open.saturating_sub(1),
-            // Of several line ends the last decides.
+            // If there are several line ends, the last one counts.
             TokenKind::Newline if open > 0 && next_is_newline(tokens, k) => {}
             TokenKind::Newline if open == 0 || begins_item(&tokens[k + 1..]) => {
                 lines.push(&tokens[start..k]);
@@ -333,7 +333,7 @@ impl Parser<'_> {
         Ok(RuleItem { tensor, aspect, iterators, reduction, body, span: whole })
     }
 
-    /// `max(j)`, if a term follows it: `max(j) * x(j)` is about a tensor.
+    /// `max(j)`, if a term follows it. In `max(j) * x(j)`, `max` is a tensor.
     fn reduction(&mut self) -> Result<Option<Reduction>> {
         let word = self.nth_name(0);
         let operator = ReduceOp::ALL.into_iter().find(|operator| Some(operator.word()) == word);
@@ -392,7 +392,7 @@ impl Parser<'_> {
         }
     }
 
-    /// After a complete right-hand side.
+    /// Checks that a complete right-hand side is the end of the line.
     fn end_of_rule(&self, node: &Node) -> Result<()> {
         let Some(token) = self.peek() else { return Ok(()) };
         let juxtaposed =

@@ -7,9 +7,9 @@ use crate::ast::{BinaryOp, CompareOp, Comparison, Expr, ExprKind, Name, Span, Te
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::lexer::TokenKind;
 
-/// Parentheses and signs within each other; bounds the recursion of everything that walks a tree.
+/// The depth of nested parentheses and signs, which bounds the recursion of every function that walks a tree.
 const MAX_NESTING: usize = 64;
-/// Operators in one integer expression; bounds the height of its tree, which leans to the left.
+/// The number of operators in one integer expression, which bounds the height of its tree: it leans to the left.
 const MAX_OPERATORS: usize = 256;
 
 /// A term or an integer expression, before its place decides which.
@@ -342,7 +342,7 @@ fn is_position(node: &Node) -> bool {
     matches!(&node.kind, NodeKind::Call { tensor, .. } if tensor.text == "pos")
 }
 
-/// `k = pos(T(i, j))`, or turned.
+/// `k = pos(T(i, j))`, or `pos(T(i, j)) = k`.
 fn position(operands: Vec<Node>, operators: &[CompareOp], span: Span) -> Result<Term> {
     let wrong =
         |what: &str, span, label: &str| Err(with_hint(error("E0009", what, span, label), POSITION));

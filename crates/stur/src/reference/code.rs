@@ -14,15 +14,15 @@ pub(crate) enum Code {
     Slot(usize),
     Neg(Box<Code>),
     Op(BinaryOp, Box<Code>, Box<Code>),
-    /// The position of an element; below 0 where it is not stored.
+    /// The position of an element, which is negative if the element is not stored.
     Position(Rc<Positions>, Vec<Code>),
 }
 
-/// Where a tensor's elements are among its stored values.
+/// The positions of a tensor's elements among its stored values.
 #[derive(Debug)]
 pub(crate) struct Positions {
     pub shape: Vec<usize>,
-    /// Of each element, in C order; -1 where it is not stored.
+    /// The position of each element, in C order; -1 if it is not stored.
     pub of: Vec<i64>,
 }
 
@@ -121,7 +121,7 @@ impl Relation {
         self.left.mentions(wanted) || self.right.mentions(wanted)
     }
 
-    /// As `slot operator code` without the slot in the code.
+    /// The comparison as `slot operator code`, with a code that does not contain the slot.
     pub(super) fn about(&self, slot: usize) -> Option<(CompareOp, &Code)> {
         let turned = match self.operator {
             CompareOp::Lt => CompareOp::Gt,

@@ -1,4 +1,4 @@
-//! Dense arrays in C order, and why there may be none.
+//! Dense arrays in C order, and the errors of the reference evaluator.
 
 /// A dense array in C order.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,13 +20,13 @@ impl Dense {
         Dense { shape: Vec::new(), data: vec![value] }
     }
 
-    /// Where an element is, or nothing outside of the array.
+    /// The position of an element. `None` outside of the array.
     pub fn position(&self, index: &[i64]) -> Option<usize> {
         position(&self.shape, index)
     }
 
-    /// The same values in a box of another shape of the same rank: what is outside of the array is 0, what is outside
-    /// of the shape is left out.
+    /// The same values in a box of another shape of the same rank. Elements outside of the array become 0, and those
+    /// outside of the new shape are left out.
     pub fn resized(&self, shape: &[usize]) -> Dense {
         let mut result = Dense::zeros(shape);
         for (at, value) in result.data.iter_mut().enumerate() {
@@ -40,13 +40,13 @@ impl Dense {
         self.data.iter().filter(|value| **value != 0.0).count()
     }
 
-    /// An element, or nothing outside of the array.
+    /// An element. `None` outside of the array.
     pub fn get(&self, index: &[i64]) -> Option<f64> {
         self.position(index).and_then(|at| self.data.get(at)).copied()
     }
 }
 
-/// The C-order position of an index, or nothing outside of the box.
+/// The C-order position of an index. `None` outside of the box.
 pub(super) fn position(shape: &[usize], index: &[i64]) -> Option<usize> {
     let mut at = 0;
     for (extent, i) in shape.iter().zip(index) {
@@ -69,7 +69,7 @@ pub(super) fn index_at(shape: &[usize], mut at: usize) -> Vec<i64> {
 /// Why a program cannot be evaluated.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum EvalError {
-    /// Not one value for each symbol.
+    /// The number of values is not the number of symbols.
     #[error("{found} symbol values given, the program has {expected} symbols")]
     SymbolCount {
         /// Symbols of the program.
@@ -77,7 +77,7 @@ pub enum EvalError {
         /// Values given.
         found: usize,
     },
-    /// Symbols are sizes and positions.
+    /// A symbol is negative, but symbols are sizes and positions.
     #[error("symbol `{symbol}` is negative: {value}")]
     NegativeSymbol {
         /// Its name.
@@ -85,28 +85,28 @@ pub enum EvalError {
         /// Its value.
         value: i64,
     },
-    /// A name that the checker let through.
+    /// A name that does not exist, although the checker accepted it.
     #[error("unknown name `{name}`")]
     UnknownName {
         /// The name.
         name: String,
     },
-    /// Beyond 64 bits.
+    /// A number does not fit 64 bits.
     #[error("integer overflow in a subscript or comparison")]
     Overflow,
-    /// `/` or `%` by something not positive.
+    /// A divisor of `/` or `%` is not positive.
     #[error("division by {value}: `/` and `%` take a positive integer")]
     Divisor {
         /// The divisor.
         value: i64,
     },
-    /// Infinitely many values, or bounds that interval propagation does not find.
+    /// An iterator has infinitely many values, or bounds that interval propagation does not find.
     #[error("iterator `{iterator}` is unbounded")]
     Unbounded {
         /// Its name.
         iterator: String,
     },
-    /// Arrays start at 0.
+    /// A tensor has an element at a negative index, but arrays start at 0.
     #[error("`{tensor}` has a negative index at position {position}")]
     NegativeIndex {
         /// The tensor.
@@ -148,7 +148,7 @@ pub enum EvalError {
         /// The array's shape.
         found: Vec<usize>,
     },
-    /// More elements than an array can have.
+    /// A tensor has more elements than an array can have.
     #[error("`{tensor}` is too large for a dense array")]
     TooLarge {
         /// The tensor.

@@ -1,5 +1,5 @@
-//! Ranges of iterators: interval propagation over comparisons with concrete symbols, and where that leaves a range
-//! infinite, elimination of the other iterators (Fourier and Motzkin) from the linear ones.
+//! Ranges of iterators: interval propagation over comparisons with concrete symbols. If a range stays infinite, the
+//! other iterators are eliminated from the linear comparisons (Fourier and Motzkin).
 //!
 //! Invariant: narrowing never removes a point that satisfies all relations; it may keep points that do not.
 
@@ -7,9 +7,9 @@ use crate::ast::{BinaryOp, CompareOp};
 
 use super::code::{Code, Relation};
 
-/// Stands for an infinite bound; far beyond all 64-bit values.
+/// An infinite bound, far beyond all 64-bit values.
 const INFINITE: i128 = 1 << 96;
-/// Propagation stops here even if bounds still move.
+/// Propagation stops after so many rounds, even if bounds still change.
 const MAX_ROUNDS: usize = 64;
 
 /// All integers from `low` to `high`, both included.
@@ -72,7 +72,7 @@ impl Interval {
     }
 }
 
-/// `constant + sum of coefficient * slot`, or nothing where a code is not linear.
+/// `constant + sum of coefficient * slot`. `None` if a code is not linear.
 pub(crate) fn linear(code: &Code) -> Option<(Vec<(usize, i128)>, i128)> {
     fn collect(code: &Code, factor: i128, terms: &mut Vec<(usize, i128)>) -> Option<i128> {
         match code {
@@ -106,7 +106,7 @@ pub(crate) fn linear(code: &Code) -> Option<(Vec<(usize, i128)>, i128)> {
     (terms.iter().all(|(_, c)| small(c)) && small(&constant)).then_some((terms, constant))
 }
 
-/// Shrinks the slots' ranges to what the relations allow, each relation by itself, until nothing moves.
+/// Shrinks the ranges of the slots to what each relation by itself allows, until nothing changes.
 pub(crate) fn narrow(ranges: &mut [Interval], relations: &[Relation]) {
     let differences: Vec<_> = relations
         .iter()
@@ -155,8 +155,8 @@ struct Inequality {
 
 type Difference = Option<(Vec<(usize, i128)>, i128)>;
 
-/// What the linear relations and the finite ranges together say about a slot; everything where that is too much to find
-/// out.
+/// The range of a slot that follows from the linear relations and the finite ranges together. It is infinite if finding
+/// it takes too many inequalities.
 fn projected(
     ranges: &[Interval],
     relations: &[Relation],
@@ -210,7 +210,8 @@ fn projected(
     range
 }
 
-/// The inequalities without a slot: each of those that bound it from below with each of those that bound it from above.
+/// The inequalities after eliminating a slot: each one that bounds it from below is combined with each one that bounds
+/// it from above.
 fn eliminated(system: &[Inequality], slot: usize) -> Option<Vec<Inequality>> {
     let (mut rest, mut lower, mut upper) = (Vec::new(), Vec::new(), Vec::new());
     for inequality in system {
@@ -241,7 +242,7 @@ fn eliminated(system: &[Inequality], slot: usize) -> Option<Vec<Inequality>> {
     Some(rest)
 }
 
-/// What `left - right` may be.
+/// The range of `left - right`.
 fn allowed(operator: CompareOp) -> Interval {
     match operator {
         CompareOp::Eq => Interval { low: 0, high: 0 },

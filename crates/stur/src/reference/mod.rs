@@ -49,12 +49,12 @@ struct Finished {
     support: Vec<bool>,
 }
 
-/// One access of a product, ready to be read.
+/// An access of a product, prepared for reading.
 struct Read {
     tensor: TensorId,
     subscripts: Vec<Code>,
     reciprocal: bool,
-    /// Whether only that it is there counts.
+    /// Whether it only matters that the element is stored.
     position: bool,
 }
 
@@ -93,8 +93,8 @@ impl<'a> Evaluator<'a> {
         &self.shapes[tensor.0]
     }
 
-    /// An upper bound on the number of loop iterations of [`Evaluator::run`], and of elements that it needs: what a
-    /// caller looks at before it starts a run.
+    /// Upper bounds on the number of loop iterations of [`Evaluator::run`] and on the elements that it needs, so that a
+    /// caller can decide whether to start a run.
     pub fn cost(&self) -> u128 {
         let elements = self.shapes.iter().map(|shape| {
             shape.iter().fold(1u128, |all, extent| all.saturating_mul(*extent as u128))
@@ -123,12 +123,12 @@ impl<'a> Evaluator<'a> {
         self.run_stored(inputs, &BTreeMap::new())
     }
 
-    /// Computes every rule; `stored` says which elements of dynamic inputs are stored, in C order. Without it these are
-    /// the values that are not
-    /// 0. What is not stored is structurally zero, whatever its value in the array.
+    /// Computes every rule. `stored` says which elements of dynamic inputs are stored, in C order; without it, these
+    /// are the elements that are not 0. An element that is not stored is structurally zero, whatever its value in the
+    /// array.
     ///
     /// # Errors
-    /// As [`Evaluator::run`]; a pattern of another size than its tensor.
+    /// The errors of [`Evaluator::run`], and a pattern that has another size than its tensor.
     pub fn run_stored(
         &self,
         inputs: &BTreeMap<TensorId, Dense>,
@@ -138,9 +138,9 @@ impl<'a> Evaluator<'a> {
         Ok(results.into_iter().map(|(id, (values, _))| (id, values)).collect())
     }
 
-    /// As [`Evaluator::run_stored`], with the elements that are structurally not zero: where all factors of some
-    /// product are stored and its comparisons hold. Of a tensor whose `:F` ends in dense levels, these are whole
-    /// blocks.
+    /// Like [`Evaluator::run_stored`], but also returns the elements that are structurally not zero: those for which
+    /// all factors of some product are stored and its comparisons hold. If the `:F` of a tensor ends in dense levels,
+    /// these are whole blocks.
     ///
     /// # Errors
     /// As [`Evaluator::run_stored`].
@@ -288,7 +288,8 @@ impl<'a> Evaluator<'a> {
         Ok(reads)
     }
 
-    /// Where the elements of a dynamic tensor are among its stored values; nowhere if it is not there yet.
+    /// The positions of the elements of a dynamic tensor among its stored values. There are none if the tensor is not
+    /// computed yet.
     fn positions(&self, tensor: TensorId, finished: &[Option<Finished>]) -> Positions {
         let shape = self.shape(tensor).to_vec();
         let Some(Some(Finished { support, .. })) = finished.get(tensor.0) else {
@@ -339,13 +340,13 @@ impl<'a> Evaluator<'a> {
                 relations.push(Relation { left: slot, operator: same, right: code });
             }
         }
-        // Together: in `I(p + r) * (0 <= p < N)` each of both bounds `r` only with the other.
+        // Each bound alone is not enough: `I(p + r) * (0 <= p < N)` bounds `r` only through both.
         limits.extend(relations.iter().cloned());
         narrow(&mut ranges, &limits);
         Nest::new(&product.iterators, 0, ranges, relations)
     }
 
-    /// What a product's accesses say about its iterators: outside of a tensor's box, the product is zero.
+    /// The relations that follow from a product's accesses: outside of a tensor's box, the product is zero.
     fn limits(&self, product: &Product) -> Result<(Vec<Interval>, Vec<Relation>), EvalError> {
         let mut relations = Vec::new();
         for read in self.reads(product)? {
@@ -367,7 +368,8 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-/// Makes a pattern one of whole blocks: below the levels that store coordinates, all elements are stored where one is.
+/// Extends a pattern to whole blocks: below the levels that store coordinates, all elements are stored if one of them
+/// is.
 fn with_blocks(format: &Format, shape: &[usize], support: &mut [bool]) {
     let outer = format.above_blocks();
     let block = |at: usize| {

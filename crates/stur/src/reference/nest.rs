@@ -15,7 +15,7 @@ use super::interval::{Interval, narrow};
 struct Level {
     slot: usize,
     range: (i64, i64),
-    /// `slot operator code`, the code's names being bound outside.
+    /// A relation `slot operator code`, where the names in the code are bound outside.
     bounds: Vec<(CompareOp, Code)>,
     /// Relations whose last name is bound here.
     checks: Vec<Relation>,
@@ -25,7 +25,7 @@ struct Level {
 #[derive(Debug)]
 pub(crate) struct Nest {
     slots: usize,
-    /// No point at all.
+    /// Whether there is no point at all.
     empty: bool,
     /// Relations between fixed slots.
     checks: Vec<Relation>,
@@ -33,7 +33,7 @@ pub(crate) struct Nest {
 }
 
 impl Nest {
-    /// Plans the loops. `ranges` says what is known of the slots beforehand.
+    /// Plans the loops. `ranges` are the known ranges of the slots.
     pub fn new(
         slots: &[String],
         fixed: usize,
@@ -130,8 +130,8 @@ fn run(
     Ok(())
 }
 
-/// The slot to loop over next: one that an equality already determines; else the first that no equality could determine
-/// later (`s` in `s = N * i + j` comes after `i` and `j`); else the first.
+/// The slot to loop over next: one that an equality already determines. If there is none, the first slot that no
+/// equality could determine later (`s` in `s = N * i + j` comes after `i` and `j`), or else the first slot.
 fn next(bound: &[bool], waiting: &[Relation]) -> Option<usize> {
     let open: Vec<usize> = (0..bound.len()).filter(|slot| !bound[*slot]).collect();
     let definitions = |slot: usize| {

@@ -1,4 +1,4 @@
-//! Shapes of the dense arrays; the module above says which.
+//! Shapes of the dense arrays, as the parent module defines them.
 
 use super::code::{Code, Relation, relations};
 use super::interval::{Interval, linear, narrow};
@@ -121,8 +121,8 @@ impl Evaluator<'_> {
     }
 }
 
-/// Chains without the operands that are not affine in the slots: shapes do not depend on these, whatever the symbols
-/// are.
+/// Chains of comparisons without the operands that are not affine in the slots. Shapes do not depend on these operands,
+/// whatever values the symbols have.
 fn affine_parts(comparisons: &[Comparison], slots: &[String]) -> Vec<Comparison> {
     let mut parts = Vec::new();
     for comparison in comparisons {
@@ -206,7 +206,7 @@ fn quotient(code: &Code, slot: usize) -> Option<(i128, i128)> {
     }
 }
 
-/// An extent from an exclusive bound, or from a range where there is none.
+/// An extent from an exclusive bound or, if there is none, from a range.
 fn bound_or_range(bound: Option<i128>, range: Interval, name: &str) -> Result<usize, EvalError> {
     let bound = match bound {
         Some(bound) => bound,

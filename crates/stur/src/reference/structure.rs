@@ -9,7 +9,7 @@ use super::nest::Nest;
 use super::{Dense, EvalError, Evaluator, Finished, index_at, position};
 use crate::program::{Element, Region, Structure, TensorId};
 
-/// What an element is by its tensor's declared structure.
+/// The role of an element in its tensor's declared structure.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Status {
     /// Stored.
@@ -33,16 +33,16 @@ pub struct Contradiction {
     pub tensor: String,
     /// The first such element in C order.
     pub index: Vec<i64>,
-    /// What the structure and the other elements say.
+    /// The value that follows from the structure and the other elements.
     pub expected: f64,
-    /// What the array holds.
+    /// The value in the array.
     pub found: f64,
 }
 
 /// What is wrong with an input.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum InputError {
-    /// Not as its structure says.
+    /// Its elements contradict its structure.
     #[error(transparent)]
     Contradiction(#[from] Contradiction),
     /// The wrong shape, or a structure that cannot be evaluated.
@@ -58,13 +58,13 @@ enum Cell {
     Redundant { target: usize, coefficient: f64 },
 }
 
-/// How far a redundant element of a given array may be from its exact value, relative to it: other programs round too.
-/// Shorter floats than 64-bit ones may be off by a few of their last digits.
+/// How far a redundant element of a given array may be from its exact value, relative to that value, because other
+/// programs round too. Floats shorter than 64 bits may be off by a few of their last digits.
 const TOLERANCE: f64 = 1e-9;
 
 impl Evaluator<'_> {
-    /// What an element is, by the tensor's `:D`, `:U` and `:R`. Elements outside of the box are zero; a computed tensor
-    /// without declared structure is unique throughout its box.
+    /// The role of an element, by the tensor's `:D`, `:U` and `:R`. Elements outside of the box are zero; all elements
+    /// in the box of a computed tensor without declared structure are unique.
     ///
     /// # Errors
     /// Overflow, unbounded auxiliary iterators, or an element with more than one meaning.
@@ -214,7 +214,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// What every element of the box is.
+    /// The role of every element of the box.
     fn cells(&self, tensor: TensorId) -> Result<Vec<Cell>, EvalError> {
         let declared = self.program.tensor(tensor);
         let shape = self.shape(tensor);
@@ -287,7 +287,7 @@ impl Evaluator<'_> {
         self.holds(tensor, self.program.tensor(tensor).unique.as_ref(), index)
     }
 
-    /// Whether an index is in a structure; everything is in none.
+    /// Whether an index is in a structure. Without a structure, every index is.
     fn holds(
         &self,
         tensor: TensorId,
@@ -317,7 +317,7 @@ impl Evaluator<'_> {
         let slots: Vec<String> =
             structure.iterators.iter().chain(&region.locals).cloned().collect();
         let mut ranges = vec![Interval::ALL; slots.len()];
-        // A redundancy's targets are not kept in the box: one outside of it is an error.
+        // The targets of a redundancy are not restricted to the box, because a target outside of it is an error.
         for (range, extent) in ranges.iter_mut().zip(self.shape(tensor)) {
             *range = Interval { low: 0, high: *extent as i128 - 1 };
         }
