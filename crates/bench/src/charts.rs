@@ -3,9 +3,9 @@
 use super::figures::{
     BUTTERFLIES, FIGURES, FOOTPRINT_SIZE, FOOTPRINTS, Figure, STRIDES, SUMMANDS, TRIANGLES,
 };
-use super::kernels::{COMBINATIONS, KERNELS, Kernel};
+use super::kernels::{COMBINATIONS, KERNELS, Workload};
 use super::peers::{about, label};
-use super::results::{Case, Results};
+use super::results::{CaseResults, Results};
 use super::sparse;
 
 pub use super::chart::{Axis, Chart, Key, Panel};
@@ -21,7 +21,7 @@ fn bound() -> Key {
 }
 
 /// The results of a case.
-fn case<'a>(results: &'a Results, kernel: &str, n: i64, threads: usize) -> Option<&'a Case> {
+fn case<'a>(results: &'a Results, kernel: &str, n: i64, threads: usize) -> Option<&'a CaseResults> {
     results.cases.get(&format!("{kernel}/{n}/f64/{threads}"))
 }
 
@@ -162,16 +162,16 @@ fn chart(results: &Results, figure: Figure) -> Option<Chart> {
 }
 
 /// Billions of operations each second, as the program writes them.
-fn rate(case: &Case, system: &str) -> Option<f64> {
+fn rate(case: &CaseResults, system: &str) -> Option<f64> {
     Some(case.flops? / case.time(system)?.median_ns)
 }
 
 fn rates(results: &Results, threads: usize) -> Chart {
     let systems = ["dastac", "c-packed", "mkl", "openblas", "numpy", "torch", "taco"];
     let panels = KERNELS.iter().map(|kernel| {
-        let cases: Vec<&Case> =
+        let cases: Vec<&CaseResults> =
             kernel.sweep.iter().filter_map(|n| case(results, kernel.name, *n, threads)).collect();
-        let line = |each: &dyn Fn(&Case) -> Option<f64>| -> Vec<(f64, f64)> {
+        let line = |each: &dyn Fn(&CaseResults) -> Option<f64>| -> Vec<(f64, f64)> {
             cases.iter().filter_map(|case| Some((case.n as f64, each(case)?))).collect()
         };
         let mut points: Vec<Vec<(f64, f64)>> =
@@ -287,7 +287,7 @@ fn memory(results: &Results) -> Chart {
 fn variants(
     results: &Results,
     systems: &[&str],
-    n: impl Fn(&Kernel) -> i64,
+    n: impl Fn(&Workload) -> i64,
     title: &str,
     caption: &str,
 ) -> Chart {
@@ -296,9 +296,9 @@ fn variants(
 
 fn ratios(
     results: &Results,
-    kernels: &[Kernel],
+    kernels: &[Workload],
     systems: &[&str],
-    n: impl Fn(&Kernel) -> i64,
+    n: impl Fn(&Workload) -> i64,
     title: &str,
     caption: &str,
 ) -> Chart {
@@ -359,8 +359,9 @@ fn family(
     x: &str,
     caption: &str,
 ) -> Chart {
-    let cases: Vec<&Case> = parameters.iter().filter_map(|n| case(results, name, *n, 1)).collect();
-    let line = |each: &dyn Fn(&Case) -> Option<f64>| -> Vec<(f64, f64)> {
+    let cases: Vec<&CaseResults> =
+        parameters.iter().filter_map(|n| case(results, name, *n, 1)).collect();
+    let line = |each: &dyn Fn(&CaseResults) -> Option<f64>| -> Vec<(f64, f64)> {
         cases.iter().filter_map(|case| Some((case.n as f64, each(case)?))).collect()
     };
     let panel = |title: &str, y: Axis, points: Vec<Vec<(f64, f64)>>| Panel::Lines {
@@ -370,11 +371,11 @@ fn family(
         points,
         names: Vec::new(),
     };
-    let compile = |case: &Case| {
+    let compile = |case: &CaseResults| {
         let total: u64 = case.stages.iter().map(|(_, ns)| ns).sum();
         (total > 0).then_some(total as f64 / 1e6)
     };
-    let smaller = |case: &Case| {
+    let smaller = |case: &CaseResults| {
         let sum = |each: fn(&super::results::Footprint) -> f64| -> f64 {
             case.tensors.iter().map(each).sum()
         };

@@ -1,7 +1,7 @@
 //! What each figure of the paper needs to be measured.
 
 use super::job::Job;
-use super::kernels::{COMBINATIONS, Kernel, REGRESSIONS};
+use super::kernels::{COMBINATIONS, REGRESSIONS, Workload};
 use super::sparse;
 
 pub use super::scope::Scope;
@@ -136,14 +136,14 @@ fn combinations(scope: &Scope) -> Vec<Job> {
 fn table(scope: &Scope) -> Vec<Job> {
     let mut jobs = Vec::new();
     let systems = table_systems(scope.quick);
-    let kernels: Vec<&Kernel> = scope.kernels().collect();
+    let kernels: Vec<&Workload> = scope.kernels().collect();
     for &threads in &scope.threads {
         for kernel in &kernels {
             let sizes = scope.sizes(kernel).into_iter();
             jobs.extend(sizes.map(|n| scope.job(kernel, n, threads, systems)));
         }
     }
-    let single = |kernel: &Kernel, n: i64| !scope.quick || SINGLE.contains(&(kernel.name, n));
+    let single = |kernel: &Workload, n: i64| !scope.quick || SINGLE.contains(&(kernel.name, n));
     for kernel in &kernels {
         for n in scope.sizes(kernel).into_iter().filter(|n| single(kernel, *n)) {
             let threads = scope.threads.first().copied().unwrap_or(1);
@@ -156,7 +156,7 @@ fn table(scope: &Scope) -> Vec<Job> {
 
 fn sweep(scope: &Scope, threads: usize) -> Vec<Job> {
     let systems = ["dastac", "c-packed", "mkl", "openblas", "numpy", "torch", "taco"];
-    let sizes = |kernel: &'static Kernel| kernel.sweep.iter().map(move |n| (kernel, *n));
+    let sizes = |kernel: &'static Workload| kernel.sweep.iter().map(move |n| (kernel, *n));
     let jobs = scope.kernels().flat_map(sizes).map(|(kernel, n)| {
         let job = scope.job(kernel, n, threads, &systems);
         Job { budget: job.budget / 3.0, ..job }
@@ -165,7 +165,7 @@ fn sweep(scope: &Scope, threads: usize) -> Vec<Job> {
 }
 
 /// Every kernel at one size, on one thread.
-fn at(scope: &Scope, n: impl Fn(&Kernel) -> i64, systems: &[&str]) -> Vec<Job> {
+fn at(scope: &Scope, n: impl Fn(&Workload) -> i64, systems: &[&str]) -> Vec<Job> {
     let jobs = scope.kernels().map(|kernel| {
         let job = scope.job(kernel, n(kernel), 1, systems);
         Job { budget: job.budget / 2.0, ..job }
@@ -176,7 +176,7 @@ fn at(scope: &Scope, n: impl Fn(&Kernel) -> i64, systems: &[&str]) -> Vec<Job> {
 fn scaling(scope: &Scope) -> Vec<Job> {
     let systems = ["dastac", "c-packed", "mkl", "openblas"];
     let most = scope.threads.last().copied().unwrap_or(1);
-    let sizes = |kernel: &'static Kernel| (1..=most).map(move |threads| (kernel, threads));
+    let sizes = |kernel: &'static Workload| (1..=most).map(move |threads| (kernel, threads));
     let jobs = scope.kernels().flat_map(sizes).map(|(kernel, threads)| {
         let n = kernel.table[kernel.table.len() - 1];
         scope.job(kernel, n, threads, &systems)

@@ -1,17 +1,17 @@
 //! What was set out to be reached, and whether it is: ratios of one run.
 
-use super::results::{Case, Results};
+use super::results::{CaseResults, Results};
 
 pub use super::goal::{Goal, Row};
 
-fn name(case: &Case) -> String {
+fn name(case: &CaseResults) -> String {
     let threads =
         if case.threads == 1 { "1 thread".into() } else { format!("{} threads", case.threads) };
     format!("{} {}, {threads}", case.title, case.n)
 }
 
 /// A library's time over dastac's.
-fn against(case: &Case, systems: &[&str]) -> Option<f64> {
+fn against(case: &CaseResults, systems: &[&str]) -> Option<f64> {
     Some(case.best(systems)?.1.median_ns / case.time("dastac")?.median_ns)
 }
 
@@ -28,12 +28,12 @@ pub fn of_table(results: &Results) -> Vec<Goal> {
     let mut cases = results.table_cases();
     cases.retain(|case| case.time("dastac").is_some());
     cases.iter().for_each(|case| most = most.max(case.threads));
-    let wide = |case: &&&Case| !case.single;
-    let of = |kernels: &[&str]| -> Vec<&Case> {
-        let starts = |case: &&&Case| kernels.iter().any(|k| case.kernel.starts_with(k));
+    let wide = |case: &&&CaseResults| !case.single;
+    let of = |kernels: &[&str]| -> Vec<&CaseResults> {
+        let starts = |case: &&&CaseResults| kernels.iter().any(|k| case.kernel.starts_with(k));
         cases.iter().filter(wide).filter(starts).copied().collect()
     };
-    let row = |case: &Case, value: f64, wanted: f64| Row { name: name(case), value, wanted };
+    let row = |case: &CaseResults, value: f64, wanted: f64| Row { name: name(case), value, wanted };
     let bounded = of(&["thp", "mtt", "spmv"]);
     let mut goals = vec![
         Goal {

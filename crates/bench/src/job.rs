@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::kernels::{Call, Kernel};
+use super::kernels::{Call, Workload};
 use super::patterns::Pattern;
-use super::results::{Case, Measured, Outcome};
+use super::results::{CaseResults, Measured, Outcome};
 use crate::Error;
 use dastac_driver::driver::Analysis;
 
@@ -68,7 +68,7 @@ pub struct Places {
 
 impl Job {
     /// A kernel of the table at size `n`.
-    pub fn of(kernel: &Kernel, n: i64, threads: usize, systems: &[&str]) -> Job {
+    pub fn of(kernel: &Workload, n: i64, threads: usize, systems: &[&str]) -> Job {
         Job {
             kernel: kernel.name.into(),
             title: kernel.title.into(),
@@ -120,24 +120,24 @@ impl Job {
     }
 
     /// A case without measurements, each system a gap for this reason.
-    pub fn failed(&self, reason: &str) -> Case {
+    pub fn failed(&self, reason: &str) -> CaseResults {
         let gap = |system: &String| Measured {
             system: system.clone(),
             detail: String::new(),
             outcome: Outcome::Gap { reason: reason.into() },
         };
-        Case { systems: self.systems.iter().map(gap).collect(), ..self.case() }
+        CaseResults { systems: self.systems.iter().map(gap).collect(), ..self.case() }
     }
 
     /// A case without anything.
-    pub fn case(&self) -> Case {
-        Case {
+    pub fn case(&self) -> CaseResults {
+        CaseResults {
             kernel: self.kernel.clone(),
             title: self.title.clone(),
             n: self.n,
             single: self.single,
             threads: self.threads,
-            ..Case::default()
+            ..CaseResults::default()
         }
     }
 }
@@ -154,7 +154,7 @@ const PREFIX: &str = "> ";
 
 /// Measures a job in a process of its own, `program` with [`WORKER_ARGUMENT`]. Whatever happens to it, there is a case:
 /// a system that crashes, or is not heard of for so long, is a gap, and the others are measured without it.
-pub fn measure_apart(program: &Path, job: &Job, limit: Duration) -> Case {
+pub fn measure_apart(program: &Path, job: &Job, limit: Duration) -> CaseResults {
     let mut job = job.clone();
     let mut gaps = Vec::new();
     loop {
@@ -177,7 +177,11 @@ pub fn measure_apart(program: &Path, job: &Job, limit: Duration) -> Case {
 }
 
 /// A case; or why there is none, and what was being done.
-fn run(program: &Path, job: &Job, limit: Duration) -> Result<Case, (String, Option<String>)> {
+fn run(
+    program: &Path,
+    job: &Job,
+    limit: Duration,
+) -> Result<CaseResults, (String, Option<String>)> {
     let nothing = |reason: String| (reason, None);
     let text = serde_json::to_string(job).map_err(|error| nothing(error.to_string()))?;
     let mut command = Command::new(program);
@@ -267,7 +271,7 @@ mod tests {
         Job::of(find("spmv_d").unwrap(), 7, 1, systems)
     }
 
-    fn reason(case: &Case, system: &str) -> String {
+    fn reason(case: &CaseResults, system: &str) -> String {
         match &case.system(system).unwrap().outcome {
             Outcome::Gap { reason } => reason.clone(),
             other => panic!("{other:?}"),

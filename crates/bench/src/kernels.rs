@@ -11,7 +11,7 @@ macro_rules! example {
 
 /// A kernel, of one size parameter `n`.
 #[derive(Clone, Copy, Debug)]
-pub struct Kernel {
+pub struct Workload {
     /// The name of its file among the examples.
     pub name: &'static str,
     /// Its name in the paper.
@@ -67,7 +67,7 @@ pub enum Call {
     Convolution,
 }
 
-impl Kernel {
+impl Workload {
     /// The symbols' values for this `n`.
     pub fn values(&self, n: i64) -> Vec<(String, i64)> {
         let value = |size: Size| match size {
@@ -87,7 +87,7 @@ pub const REGRESSIONS: &[(&str, &str, &str)] = &[
 ];
 
 /// The kernel of this name.
-pub fn find(name: &str) -> Option<&'static Kernel> {
+pub fn find(name: &str) -> Option<&'static Workload> {
     KERNELS.iter().chain(COMBINATIONS).find(|kernel| kernel.name == name)
 }
 
@@ -98,8 +98,8 @@ const MNP: &[(&str, Size)] = &[("M", Size::N), ("N", Size::N), ("P", Size::N)];
 const MN: &[(&str, Size)] = &[("M", Size::N), ("N", Size::N)];
 
 /// All kernels, in the paper's order.
-pub const KERNELS: &[Kernel] = &[
-    Kernel {
+pub const KERNELS: &[Workload] = &[
+    Workload {
         name: "ttm_dp",
         title: "TTM_DP",
         formula: "A(i,j,k) := B(i,j,l) C(k,l), i = j",
@@ -110,7 +110,7 @@ pub const KERNELS: &[Kernel] = &[
         dense: 384,
         call: Some(Call::Contract),
     },
-    Kernel {
+    Workload {
         name: "ttm_j",
         title: "TTM_J",
         formula: "A(i,j,k) := B(i,j,l) C(k,l), j fixed",
@@ -121,7 +121,7 @@ pub const KERNELS: &[Kernel] = &[
         dense: 384,
         call: Some(Call::Contract),
     },
-    Kernel {
+    Workload {
         name: "ttm_ut",
         title: "TTM_UT",
         formula: "A(i,j,k) := B(i,j,l) C(k,l), i <= j",
@@ -132,7 +132,7 @@ pub const KERNELS: &[Kernel] = &[
         dense: 192,
         call: Some(Call::Contract),
     },
-    Kernel {
+    Workload {
         name: "thp_dp",
         title: "THP_DP",
         formula: "A(i,j,k) := B(i,j,k) C(i,j,k), i = j",
@@ -143,7 +143,7 @@ pub const KERNELS: &[Kernel] = &[
         dense: 384,
         call: Some(Call::Multiply),
     },
-    Kernel {
+    Workload {
         name: "thp_i",
         title: "THP_I",
         formula: "A(i,j,k) := B(i,j,k) C(i,j,k), i fixed",
@@ -154,7 +154,7 @@ pub const KERNELS: &[Kernel] = &[
         dense: 384,
         call: Some(Call::Multiply),
     },
-    Kernel {
+    Workload {
         name: "thp_j",
         title: "THP_J",
         formula: "A(i,j,k) := B(i,j,k) C(i,j,k), j fixed",
@@ -165,7 +165,7 @@ pub const KERNELS: &[Kernel] = &[
         dense: 384,
         call: Some(Call::Multiply),
     },
-    Kernel {
+    Workload {
         name: "mtt_j",
         title: "MTT_J",
         formula: "A(i,j) := B(i,k,l) C(k,j) D(l,j), j fixed",
@@ -176,7 +176,7 @@ pub const KERNELS: &[Kernel] = &[
         dense: 384,
         call: Some(Call::Vectors),
     },
-    Kernel {
+    Workload {
         name: "mtt_jut",
         title: "MTT_JUT",
         formula: "A(i,j) := B(i,k,l) C(k,j) D(l,j), j fixed, i < k",
@@ -187,7 +187,7 @@ pub const KERNELS: &[Kernel] = &[
         dense: 384,
         call: Some(Call::TriangleVectors),
     },
-    Kernel {
+    Workload {
         name: "mtt_d",
         title: "MTT_D",
         formula: "A(i,j) := B(i,k,l) C(k,j) D(l,j), i = k = l = j",
@@ -198,7 +198,7 @@ pub const KERNELS: &[Kernel] = &[
         dense: 512,
         call: Some(Call::Multiply),
     },
-    Kernel {
+    Workload {
         name: "spmv_ut",
         title: "SpMV_UT",
         formula: "A(i) := B(i,j) C(j), i <= j",
@@ -209,7 +209,7 @@ pub const KERNELS: &[Kernel] = &[
         dense: 8192,
         call: Some(Call::Triangle),
     },
-    Kernel {
+    Workload {
         name: "spmv_d",
         title: "SpMV_D",
         formula: "A(i) := B(i,j) C(j), i = j",
@@ -220,7 +220,7 @@ pub const KERNELS: &[Kernel] = &[
         dense: 16384,
         call: Some(Call::Multiply),
     },
-    Kernel {
+    Workload {
         name: "spmv_l",
         title: "SpMV_L",
         formula: "A(i) := B(i,j) C(j), i = 0 or j = i - 1",
@@ -231,7 +231,7 @@ pub const KERNELS: &[Kernel] = &[
         dense: 16384,
         call: Some(Call::Leslie),
     },
-    Kernel {
+    Workload {
         name: "pr2",
         title: "PR2",
         formula: "A(i,j) := B(x,i) B(x,j), 100000 rows",
@@ -242,7 +242,7 @@ pub const KERNELS: &[Kernel] = &[
         dense: 32,
         call: Some(Call::Square),
     },
-    Kernel {
+    Workload {
         name: "pr3",
         title: "PR3",
         formula: "A(i,j,k) := B(x,i) B(x,j) B(x,k), 10000 rows",
@@ -253,7 +253,7 @@ pub const KERNELS: &[Kernel] = &[
         dense: 32,
         call: None,
     },
-    Kernel {
+    Workload {
         name: "pr4",
         title: "PR4",
         formula: "A(i,j,k,l) := B(x,i) B(x,j) B(x,k) B(x,l), 2000 rows",
@@ -270,8 +270,8 @@ const BAND: &[(&str, Size)] = &[("N", Size::N), ("K", Size::Is(8))];
 const WIDE: &[(&str, Size)] = &[("N", Size::N), ("K", Size::Is(64))];
 
 /// Structures of the same kinds in other combinations: none of them is in the paper.
-pub const COMBINATIONS: &[Kernel] = &[
-    Kernel {
+pub const COMBINATIONS: &[Workload] = &[
+    Workload {
         name: "symmetric_band",
         title: "symmetric band x matrix",
         formula: "C(i,k) := B(i,j) X(j,k), B(i,j) = B(j,i), |i - j| <= 8, 64 columns",
@@ -282,7 +282,7 @@ pub const COMBINATIONS: &[Kernel] = &[
         dense: 4096,
         call: None,
     },
-    Kernel {
+    Workload {
         name: "band_8",
         title: "band x vector",
         formula: "y(i) := B(i,j) x(j), |i - j| <= 8",
@@ -293,7 +293,7 @@ pub const COMBINATIONS: &[Kernel] = &[
         dense: 8192,
         call: None,
     },
-    Kernel {
+    Workload {
         name: "band_64",
         title: "wide band x vector",
         formula: "y(i) := B(i,j) x(j), |i - j| <= 64",
@@ -304,7 +304,7 @@ pub const COMBINATIONS: &[Kernel] = &[
         dense: 8192,
         call: None,
     },
-    Kernel {
+    Workload {
         name: "block_triangle",
         title: "block triangle x matrix",
         formula: "C(i,k) := B(i,j) X(j,k), 16 (i / 16) <= j, 64 columns",
@@ -315,7 +315,7 @@ pub const COMBINATIONS: &[Kernel] = &[
         dense: 2048,
         call: None,
     },
-    Kernel {
+    Workload {
         name: "simplex",
         title: "simplex x matrix",
         formula: "A(i,j,k) := B(i,j,l) X(l,k), i <= j <= l, 64 columns",

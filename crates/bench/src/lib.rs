@@ -38,4 +38,4 @@ pub mod worker;
 
 pub use error::Error;
 pub use job::Job;
-pub use results::{Case, Measured, Outcome, Results};
+pub use results::{CaseResults, Measured, Outcome, Results};

@@ -11,7 +11,7 @@ use dastac_stur::program::{Element, TensorId};
 use super::job::{Job, analyse, tell};
 use super::kernels::Call;
 use super::peers;
-use super::results::{Case, Footprint, Measured, Outcome};
+use super::results::{CaseResults, Footprint, Measured, Outcome};
 use super::stats::{Sample, Summary};
 use super::system::{System, forget_packed, outputs, packed_result};
 use crate::Error;
@@ -55,7 +55,7 @@ impl System for Packed {
 ///
 /// # Errors
 /// A program that cannot be compiled, or does not fit into memory.
-pub fn measure(job: &Job) -> Result<Case, Error> {
+pub fn measure(job: &Job) -> Result<CaseResults, Error> {
     tell("its compilation");
     if job.systems.is_empty() {
         return facts_only(job);
@@ -96,7 +96,7 @@ pub fn measure(job: &Job) -> Result<Case, Error> {
 }
 
 /// Compiles only: footprints at the given sizes, and how long the stages take, the shortest of some tries.
-fn facts_only(job: &Job) -> Result<Case, Error> {
+fn facts_only(job: &Job) -> Result<CaseResults, Error> {
     let mut case = job.case();
     for _ in 0..3 {
         let laid = analyse(job)?;
@@ -133,7 +133,7 @@ fn stages(built: &Built) -> Vec<(String, u64)> {
 }
 
 /// Points, operations and bytes, from the inferred structure.
-fn count(case: &mut Case, runner: &Runner, laid: &Laid, job: &Job) {
+fn count(case: &mut CaseResults, runner: &Runner, laid: &Laid, job: &Job) {
     let statements = runner.iterations();
     let sum = |each: &dyn Fn(u128, usize) -> u128| {
         let counts = statements.as_ref()?.iter();

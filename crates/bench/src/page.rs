@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::charts::charts;
 use super::goals::{Goal, goals};
 use super::peers::{SYSTEMS, label};
-use super::results::{Case, Measured, Outcome, Results};
+use super::results::{CaseResults, Measured, Outcome, Results};
 use super::summary::{date, describe};
 use super::svg::{STYLE, escape, svg};
 use super::table::{self, Row, milliseconds};
@@ -169,7 +169,7 @@ fn kernels(body: &mut String, results: &Results) {
     }
 }
 
-fn kernel(body: &mut String, case: &Case, row: &Row, systems: &[&str]) {
+fn kernel(body: &mut String, case: &CaseResults, row: &Row, systems: &[&str]) {
     let number = |ms: Option<f64>| ms.map_or_else(|| "&ndash;".into(), milliseconds);
     let _ = write!(
         body,

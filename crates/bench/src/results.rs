@@ -29,12 +29,12 @@ pub struct Results {
     #[serde(default)]
     pub table: Vec<String>,
     /// Cases, by [`super::Job::key`].
-    pub cases: BTreeMap<String, Case>,
+    pub cases: BTreeMap<String, CaseResults>,
 }
 
 /// A program at one size, with one number of threads.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Case {
+pub struct CaseResults {
     /// The kernel's name.
     pub kernel: String,
     /// Its name in tables.
@@ -117,7 +117,7 @@ pub enum Outcome {
     },
 }
 
-impl Case {
+impl CaseResults {
     /// The times of a system whose results are right.
     pub fn time(&self, system: &str) -> Option<&Summary> {
         self.systems.iter().find(|measured| measured.system == system)?.time()
@@ -165,11 +165,11 @@ impl Results {
     }
 
     /// The cases of the table: by type of elements, threads, kernel and size.
-    pub fn table_cases(&self) -> Vec<&Case> {
-        let mut cases: Vec<&Case> =
+    pub fn table_cases(&self) -> Vec<&CaseResults> {
+        let mut cases: Vec<&CaseResults> =
             self.table.iter().filter_map(|key| self.cases.get(key)).collect();
         let place =
-            |case: &Case| super::kernels::KERNELS.iter().position(|k| k.name == case.kernel);
+            |case: &CaseResults| super::kernels::KERNELS.iter().position(|k| k.name == case.kernel);
         cases.sort_by_key(|case| (case.single, case.threads, place(case), case.n));
         cases
     }
@@ -234,7 +234,7 @@ pub(crate) mod tests {
                 detail: if system == "mkl" { "gemm".into() } else { String::new() },
                 outcome,
             };
-            let case = Case {
+            let case = CaseResults {
                 kernel: "ttm_ut".into(),
                 title: "TTM_UT".into(),
                 n,
@@ -262,7 +262,7 @@ pub(crate) mod tests {
                         },
                     ),
                 ],
-                ..Case::default()
+                ..CaseResults::default()
             };
             results.cases.insert(format!("ttm_ut/{n}/f64/1"), case);
             results.table.push(format!("ttm_ut/{n}/f64/1"));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::job::{Job, Places};
-use super::kernels::{KERNELS, Kernel};
+use super::kernels::{KERNELS, Workload};
 
 /// How much is measured.
 #[derive(Clone, Debug)]
@@ -36,15 +36,15 @@ impl Scope {
     }
 
     /// The sizes of a kernel in the table.
-    pub(crate) fn sizes(&self, kernel: &Kernel) -> Vec<i64> {
+    pub(crate) fn sizes(&self, kernel: &Workload) -> Vec<i64> {
         self.size.map_or_else(|| kernel.table.to_vec(), |size| vec![size])
     }
 
-    pub(crate) fn kernels(&self) -> impl Iterator<Item = &'static Kernel> {
+    pub(crate) fn kernels(&self) -> impl Iterator<Item = &'static Workload> {
         KERNELS.iter().filter(|kernel| self.has(kernel.name))
     }
 
-    pub(crate) fn job(&self, kernel: &Kernel, n: i64, threads: usize, systems: &[&str]) -> Job {
+    pub(crate) fn job(&self, kernel: &Workload, n: i64, threads: usize, systems: &[&str]) -> Job {
         let source = kernel.source.to_string();
         Job {
             title: kernel.title.into(),

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::charts::compile_times;
 use super::goals::{self, Goal};
 use super::machine::Machine;
-use super::results::{Case, Measured, Results};
+use super::results::{CaseResults, Measured, Results};
 use super::sparse::{self, report};
 use super::table;
 
@@ -161,7 +161,7 @@ fn write_goals(text: &mut String, heading: &str, goals: &[Goal]) {
 }
 
 /// Why cells are empty.
-fn write_gaps<'a>(text: &mut String, cases: impl IntoIterator<Item = &'a Case>) {
+fn write_gaps<'a>(text: &mut String, cases: impl IntoIterator<Item = &'a CaseResults>) {
     let gaps = table::gaps(cases);
     if !gaps.is_empty() {
         let _ = writeln!(text, "\nNot measured:\n");

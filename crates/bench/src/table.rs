@@ -1,7 +1,7 @@
 //! The table of all kernels: dastac, its peers, ratios, the machine's bound.
 
 use super::peers::{self, names};
-use super::results::{Case, Outcome, Results};
+use super::results::{CaseResults, Outcome, Results};
 
 /// A case as a row.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,7 +39,7 @@ impl Row {
 }
 
 /// A case as a row.
-pub fn row(results: &Results, case: &Case) -> Row {
+pub fn row(results: &Results, case: &CaseResults) -> Row {
     let milliseconds = |ns: f64| ns / 1e6;
     let dastac = case.time("dastac");
     let systems = case.systems.iter().map(|measured| {
@@ -135,7 +135,7 @@ pub fn milliseconds(ms: f64) -> String {
 }
 
 /// Why cells are empty, each reason once with the systems and kernels that it is about.
-pub fn gaps<'a>(cases: impl IntoIterator<Item = &'a Case>) -> Vec<String> {
+pub fn gaps<'a>(cases: impl IntoIterator<Item = &'a CaseResults>) -> Vec<String> {
     let mut reasons: Vec<(String, String, Vec<String>)> = Vec::new();
     let mut all = 0;
     for case in cases {

@@ -8,7 +8,7 @@ use dastac_bench::figures::{self, FIGURES, Figure, Scope, table_systems};
 use dastac_bench::job::{Places, measure_apart};
 use dastac_bench::kernels::KERNELS;
 use dastac_bench::machine::{Machine, Rates};
-use dastac_bench::results::{Case, Results};
+use dastac_bench::results::{CaseResults, Results};
 use dastac_bench::sparse::report as sparse;
 use dastac_bench::{Job, charts, page, peers, summary, svg, table as rows};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -125,7 +125,7 @@ fn reports(results: &Results, args: &BenchArgs) -> Result<String> {
 }
 
 /// The job with what is still to be measured: all of it, beside each other, if anything is.
-fn missing(job: &Job, known: Option<&Case>) -> Option<Job> {
+fn missing(job: &Job, known: Option<&CaseResults>) -> Option<Job> {
     let Some(known) = known else { return Some(job.clone()) };
     if job.systems.iter().all(|name| known.system(name).is_some()) {
         return None;
@@ -249,7 +249,8 @@ fn convolutions(results: &Results) -> String {
 
 /// The table, and why cells are empty.
 fn show(results: &Results, jobs: &[&Job], scope: &Scope) -> String {
-    let cases: Vec<&Case> = jobs.iter().filter_map(|job| results.cases.get(&job.key())).collect();
+    let cases: Vec<&CaseResults> =
+        jobs.iter().filter_map(|job| results.cases.get(&job.key())).collect();
     let rows: Vec<rows::Row> = cases.iter().map(|case| rows::row(results, case)).collect();
     let mut systems = sparse::systems(&cases);
     if jobs.iter().any(|job| results.table.contains(&job.key())) {

@@ -12,7 +12,7 @@ use dastac_loops::{Element, Module};
 use dastac_poly::Context;
 use dastac_sched::trips::Counting;
 use dastac_sched::validate::{Check, validate};
-use dastac_sched::{Kernel, Movement, Reading};
+use dastac_sched::{Computation, Movement, Reading};
 use dastac_stur::infer::{Inferred, infer};
 use dastac_stur::{Diagnostic, Program, TensorId};
 use dastac_target::Artifact;
@@ -183,7 +183,7 @@ pub struct Lowered {
     /// The stage before.
     pub laid: Laid,
     /// The computation.
-    pub kernel: Kernel,
+    pub kernel: Computation,
     /// The width of dynamic tensors' indices.
     pub indices: Indices,
 }

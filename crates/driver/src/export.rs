@@ -10,7 +10,7 @@ use dastac_formats::level::Role as ArrayRole;
 use dastac_iterate::Structure;
 use dastac_loops::passes::Observer;
 use dastac_loops::{BufferId, Module};
-use dastac_sched::{Assembled, KERNEL, Kernel, PREPARE, Stored};
+use dastac_sched::{Assembled, Computation, KERNEL, PREPARE, Stored};
 use dastac_stur::Role;
 use dastac_stur::program::Element;
 use dastac_target::{Artifact, CodeKind, CodeOptions, Library as Needed};
@@ -141,7 +141,7 @@ fn arrays(name: &str, stored: &Stored) -> Vec<(BufferId, String)> {
 
 /// What the arrays hold in which results are counted, and what a caller does with them.
 fn counting(lowered: &Lowered, prefix: &str) -> (Vec<(BufferId, String)>, String) {
-    let Kernel { module, stored, results, phases, .. } = &lowered.kernel;
+    let Computation { module, stored, results, phases, .. } = &lowered.kernel;
     let program = lowered.program();
     let (mut buffers, mut about) = (Vec::new(), String::new());
     for Assembled { tensor, structure } in results {

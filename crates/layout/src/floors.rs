@@ -31,7 +31,7 @@ struct Normal {
 
 /// A case in which the floors are known. Where the case holds, the polynomial with floors is 0 if `polynomial`, which
 /// has more dimensions instead of floors, is 0 on `set`.
-pub(crate) struct Case {
+pub(crate) struct FloorCase {
     /// The polynomial without floors.
     pub(crate) polynomial: Polynomial,
     /// The points of the case.
@@ -46,7 +46,7 @@ pub(crate) fn cases(
     polynomial: &Polynomial,
     set: &Set,
     dims: &[String],
-) -> Result<Option<Vec<Case>>, LayoutError> {
+) -> Result<Option<Vec<FloorCase>>, LayoutError> {
     let Some(polynomial) = polynomial.map_atoms(&without_multiples) else { return Ok(None) };
     // The offsets of each base.
     let mut groups: BTreeMap<Base, BTreeSet<i64>> = BTreeMap::new();
@@ -102,7 +102,7 @@ pub(crate) fn cases(
         );
         let points = set.apply(&Map::parse(set.context(), &text)?)?;
         if !points.is_empty()? {
-            cases.push(Case { polynomial, set: points, dims: all.clone() });
+            cases.push(FloorCase { polynomial, set: points, dims: all.clone() });
         }
     }
     Ok(Some(cases))

@@ -17,7 +17,7 @@ use dastac_stur::sets::{Affine, Atom};
 
 use crate::align::Rows;
 use crate::coordinates::Coordinates;
-use crate::floors::{Case, cases};
+use crate::floors::{FloorCase, cases};
 use crate::slices::Slices;
 use crate::{Layout, LayoutError, Part, Polynomial};
 
@@ -339,7 +339,7 @@ pub fn vanishes(
         return Ok(direct);
     }
     let Some(cases) = cases(polynomial, set, dims)? else { return Ok(direct) };
-    for Case { polynomial, set, dims } in cases {
+    for FloorCase { polynomial, set, dims } in cases {
         if vanishes_as_it_is(&polynomial, &set, &dims)?.is_some() {
             return Ok(direct);
         }

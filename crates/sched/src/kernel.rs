@@ -39,7 +39,7 @@ const MAX_PARTS: usize = 8;
 
 /// The computation as loops.
 #[derive(Clone, Debug)]
-pub struct Kernel {
+pub struct Computation {
     /// The function `kernel`, and after it `prepare` if there are preprocess rules. Functions that either of them needs
     /// to be called first come before it. Buffer `k` is the packed buffer of tensor `k`.
     pub module: Module,
@@ -89,7 +89,7 @@ pub fn kernel(
     inferred: &Inferred,
     layouts: &[Layout],
     reading: Reading,
-) -> Result<Kernel, SchedError> {
+) -> Result<Computation, SchedError> {
     let Reading { indices, walking } = reading;
     let (module, stored) = module(inferred, layouts, indices)?;
     let mut builder = Builder {
@@ -126,7 +126,7 @@ pub fn kernel(
     phases.rotate_left(prepared);
     builder.module.functions.rotate_left(prepared);
     let Builder { module, asts, stored, results, walked, .. } = builder;
-    Ok(Kernel { module, phases, asts, stored, results, walked })
+    Ok(Computation { module, phases, asts, stored, results, walked })
 }
 
 /// The name of the computation's function.

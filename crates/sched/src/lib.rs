@@ -16,7 +16,7 @@ pub mod trips;
 pub mod validate;
 
 pub use dynamic::{Assembled, Stored, Walked};
-pub use kernel::{KERNEL, Kernel, PREPARE, Reading, kernel};
+pub use kernel::{Computation, KERNEL, PREPARE, Reading, kernel};
 pub use movement::{Movement, movement};
 pub use nest::{Leaf, Scan, Scope};
 pub use phases::Phase;

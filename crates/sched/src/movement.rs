@@ -13,7 +13,7 @@ use dastac_stur::program::TensorId;
 use dastac_stur::sets::Affine;
 
 use crate::elements::{Elements, buffer, extents, sort, with_lets};
-use crate::kernel::Kernel;
+use crate::kernel::Computation;
 use crate::nest::{Scan, Scope, symbol};
 use crate::{SchedError, Unsupported};
 
@@ -34,7 +34,7 @@ type Names = (String, String, Option<String>);
 pub fn movement(
     inferred: &Inferred,
     layouts: &[Layout],
-    kernel: &Kernel,
+    kernel: &Computation,
 ) -> Result<Movement, SchedError> {
     let module = Module { functions: Vec::new(), ..kernel.module.clone() };
     let mut result = Movement { module, functions: Vec::new() };

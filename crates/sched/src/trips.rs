@@ -11,7 +11,7 @@ use dastac_stur::program::TensorId;
 
 use crate::SchedError;
 use crate::elements::buffer;
-use crate::kernel::Kernel;
+use crate::kernel::Computation;
 use crate::phases::Phase;
 
 /// A computation whose functions count the iterations of their loops.
@@ -44,7 +44,7 @@ pub enum LoopOver {
     Cleared(String),
     /// The values of an iterator in a rule with dynamic tensors, or the positions among which one is searched for.
     Walk {
-        /// The number of the rule in [`Kernel::walked`].
+        /// The number of the rule in [`Computation::walked`].
         rule: usize,
         /// What it is.
         walk: Walk,
@@ -60,7 +60,7 @@ pub enum LoopOver {
 ///
 /// # Errors
 /// If a function has loops that cannot be counted, which those of computations do not have.
-pub fn counting(inferred: &Inferred, kernel: &Kernel) -> Result<Counting, SchedError> {
+pub fn counting(inferred: &Inferred, kernel: &Computation) -> Result<Counting, SchedError> {
     let mut module = kernel.module.clone();
     let renamed = dastac_iterate::lower(&mut module);
     let mut loops = Vec::new();
@@ -77,7 +77,7 @@ impl Loop {
     /// bound are those of that rule.
     pub fn bound(
         &self,
-        kernel: &Kernel,
+        kernel: &Computation,
         symbols: &[i64],
         stored: &dyn Fn(TensorId) -> u128,
     ) -> Option<Bound> {
@@ -92,7 +92,7 @@ impl Loop {
 /// The rules of a function.
 struct Rules<'a> {
     inferred: &'a Inferred,
-    kernel: &'a Kernel,
+    kernel: &'a Computation,
     phase: &'a Phase,
     renamed: &'a Renamed,
 }

@@ -124,7 +124,7 @@ impl Tensor {
 }
 
 /// A kernel of TACO's with its inputs.
-pub struct Kernel<'a> {
+pub struct TacoKernel<'a> {
     compute: Entry,
     count: usize,
     result: Tensor,
@@ -137,7 +137,7 @@ pub struct Kernel<'a> {
 /// `assemble` and `compute` with up to four tensors: further arguments are not looked at.
 type Entry = unsafe extern "C" fn(*mut Raw, *mut Raw, *mut Raw, *mut Raw) -> c_int;
 
-impl<'a> Kernel<'a> {
+impl<'a> TacoKernel<'a> {
     /// Compiles TACO's text, loads it, and has it make room for its result, whose levels are compressed where
     /// `compressed` says so.
     ///
@@ -152,7 +152,7 @@ impl<'a> Kernel<'a> {
         openmp: bool,
         (dimensions, compressed): (Vec<i32>, &[bool]),
         inputs: Vec<Input<'a>>,
-    ) -> Result<Kernel<'a>, Error> {
+    ) -> Result<TacoKernel<'a>, Error> {
         let library = compiler.library(&format!("{HEAD}{text}"), openmp, folder, name)?;
         let path = folder.join(name);
         let failed = |message: &str| Error::Library { path: path.clone(), message: message.into() };
@@ -196,7 +196,7 @@ impl<'a> Kernel<'a> {
         if result.raw.values.is_null() {
             return Err(failed("TACO made no room for its result"));
         }
-        Ok(Kernel {
+        Ok(TacoKernel {
             compute,
             count,
             result,

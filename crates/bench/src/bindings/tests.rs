@@ -92,7 +92,7 @@ int compute(taco_tensor_t *A, taco_tensor_t *B, taco_tensor_t *C) {
 
 #[test]
 fn tensors_go_to_taco_and_back() {
-    use super::taco::{Input, Kernel, Level};
+    use super::taco::{Input, Level, TacoKernel};
     let Some(compiler) = Compiler::find() else { return };
     let folder = tempfile::tempdir().unwrap();
     let matrix = Level::Compressed { positions: vec![0, 2, 2, 3], coordinates: vec![0, 3, 1] };
@@ -103,7 +103,7 @@ fn tensors_go_to_taco_and_back() {
     ];
     let place = (folder.path(), "test");
     let mut kernel =
-        Kernel::new(&compiler, TACO, place, false, (vec![3], &[true]), inputs).unwrap();
+        TacoKernel::new(&compiler, TACO, place, false, (vec![3], &[true]), inputs).unwrap();
     kernel.run();
     assert_eq!(kernel.values(), [2001.0, 0.0, 50.0]);
 }

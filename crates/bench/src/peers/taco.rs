@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::bindings::c::Compiler;
-use crate::bindings::taco::{Input, Kernel, Level};
+use crate::bindings::taco::{Input, Level, TacoKernel};
 use dastac_elements::Storage;
 use dastac_formats::storage::Indices;
 use dastac_formats::{Kind, Tensor};
@@ -129,7 +129,7 @@ pub(super) fn system(job: &Job, shared: &mut Runner) -> Result<Box<dyn System>, 
     let name = format!("{}-taco", job.kernel);
     let kernel = Owned::new(inputs, |inputs| {
         let place = (scratch.as_path(), name.as_str());
-        Kernel::new(&compiler, &text, place, parallel, (dimensions, &compressed), inputs)
+        TacoKernel::new(&compiler, &text, place, parallel, (dimensions, &compressed), inputs)
             .map_err(|error| error.to_string())
     })?;
     if parallel {
@@ -152,7 +152,7 @@ pub(super) fn compiled(
     let dense = vec![false; dimensions.len()];
     let inputs = inputs.iter().map(|id| parts(shared, *id)).collect::<Result<_, _>>()?;
     let kernel = Owned::new(inputs, |inputs| {
-        Kernel::new(compiler, text, place, false, (dimensions, &dense), inputs)
+        TacoKernel::new(compiler, text, place, false, (dimensions, &dense), inputs)
             .map_err(|error| error.to_string())
     })?;
     Ok(Box::new(Taco { name, detail, result, whole: true, kernel }))
@@ -241,12 +241,12 @@ fn levels(
 type Parts = (Vec<i32>, Vec<Level>, Vec<f64>);
 
 /// A kernel whose inputs live as long as this process, which measures one job.
-struct Owned(Kernel<'static>);
+struct Owned(TacoKernel<'static>);
 
 impl Owned {
     fn new(
         parts: Vec<Parts>,
-        make: impl FnOnce(Vec<Input<'static>>) -> Result<Kernel<'static>, String>,
+        make: impl FnOnce(Vec<Input<'static>>) -> Result<TacoKernel<'static>, String>,
     ) -> Result<Owned, String> {
         let inputs = parts.into_iter().map(|(dimensions, levels, values)| Input {
             dimensions,

@@ -7,7 +7,7 @@ use super::strategies::{FILTERS, SEARCHES, over_search};
 use super::{CHOSEN, CONVOLUTIONS, SPARSITIES, case};
 use crate::goals::{Goal, Row};
 use crate::peers::label;
-use crate::results::{Case, Results};
+use crate::results::{CaseResults, Results};
 use crate::stats::geometric_mean;
 
 /// No slower than by a tenth.
@@ -60,7 +60,7 @@ pub fn goals(results: &Results) -> Vec<Goal> {
 }
 
 /// Of every convolution, order (the chosen one too) and sparsity: name, case.
-fn points(results: &Results) -> Vec<(String, &Case)> {
+fn points(results: &Results) -> Vec<(String, &CaseResults)> {
     let mut points = Vec::new();
     for convolution in CONVOLUTIONS {
         let Some(n) = extent(results, convolution) else { continue };
@@ -76,8 +76,8 @@ fn points(results: &Results) -> Vec<(String, &Case)> {
 
 /// MLIR's time over dastac's, under orders that are given.
 fn ratios(results: &Results) -> Vec<(String, f64)> {
-    let given = |(_, case): &(String, &Case)| !case.kernel.contains(CHOSEN);
-    let ratio = |(name, case): (String, &Case)| match times(case) {
+    let given = |(_, case): &(String, &CaseResults)| !case.kernel.contains(CHOSEN);
+    let ratio = |(name, case): (String, &CaseResults)| match times(case) {
         (Some(own), Some(peer)) => Some((name, peer / own)),
         _ => None,
     };
@@ -156,7 +156,7 @@ struct Claim<'a> {
 }
 
 fn products(results: &Results, Claim { title, target, peers, wanted }: Claim<'_>) -> Goal {
-    let row = |case: &Case| {
+    let row = |case: &CaseResults| {
         let value = case.best(peers)?.1.median_ns / case.time("dastac")?.median_ns;
         let size = if case.n > 0 { format!(" {}", case.n) } else { String::new() };
         let plural = if case.threads == 1 { "" } else { "s" };

@@ -14,7 +14,7 @@ use super::Job;
 use super::figures::Scope;
 use super::kernels::Call;
 use super::patterns::Pattern;
-use super::results::{Case, Results};
+use super::results::{CaseResults, Results};
 
 /// A convolution of a sparse input with a dense filter.
 #[derive(Clone, Copy, Debug)]
@@ -131,7 +131,7 @@ pub fn chosen(
 }
 
 /// A case on one thread.
-pub fn case<'a>(results: &'a Results, kernel: &str, n: i64) -> Option<&'a Case> {
+pub fn case<'a>(results: &'a Results, kernel: &str, n: i64) -> Option<&'a CaseResults> {
     results.cases.get(&format!("{kernel}/{n}/f64/1"))
 }
 

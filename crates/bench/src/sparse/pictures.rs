@@ -6,11 +6,11 @@ use super::report::key;
 use super::strategies::{self, FILTERS, ORDERS, SPARSITIES};
 use super::{CHOSEN, case};
 use crate::charts::{Chart, Key, Panel, linear, log};
-use crate::results::{Case, Results};
+use crate::results::{CaseResults, Results};
 use crate::stats::geometric_mean;
 
 /// A system's time in milliseconds.
-fn time(case: &Case, system: &str) -> Option<f64> {
+fn time(case: &CaseResults, system: &str) -> Option<f64> {
     case.time(system).map(|time| time.median_ns / 1e6)
 }
 
@@ -186,7 +186,7 @@ const CLASSES: [&str; 5] = ["mkl", "openblas", "numpy", "taco", "dastac"];
 /// Bars of what loop orders take over the best of them, image by image.
 pub fn images(results: &Results) -> Chart {
     let orders = || IMAGE_ORDERS.iter().copied().chain([CHOSEN]);
-    let of = |case: &Case| {
+    let of = |case: &CaseResults| {
         let name = case.kernel.strip_prefix(images::PREFIX)?;
         let (name, order) = name.rsplit_once('-')?;
         Some((name.to_string(), order.to_string(), time(case, "dastac")?))

@@ -3,7 +3,7 @@
 use super::{CHOSEN, CONVOLUTIONS, Convolution, PRODUCTS, SPARSITIES, case, chosen, images};
 use crate::charts::{Chart, Key, Panel, linear, log};
 use crate::peers::{self, label, names};
-use crate::results::{Case, Results};
+use crate::results::{CaseResults, Results};
 use crate::stats::geometric_mean;
 use crate::table::milliseconds;
 
@@ -23,7 +23,7 @@ pub(super) fn extent(results: &Results, convolution: &Convolution) -> Option<i64
 pub(super) type Times = (Option<f64>, Option<f64>);
 
 /// A case's times.
-pub(super) fn times(case: &Case) -> Times {
+pub(super) fn times(case: &CaseResults) -> Times {
     let of = |system| case.time(system).map(|time| time.median_ns / 1e6);
     (of("dastac"), of("mlir"))
 }
@@ -145,26 +145,26 @@ pub(super) fn key(system: &str, class: &str) -> Key {
 }
 
 /// The cases of products of sparse matrices: made matrices by size, then those of files.
-pub fn product_cases(results: &Results) -> Vec<&Case> {
-    let place = |case: &Case| {
+pub fn product_cases(results: &Results) -> Vec<&CaseResults> {
+    let place = |case: &CaseResults| {
         let (product, _) = case.kernel.split_once('-')?;
         PRODUCTS.iter().position(|(name, ..)| *name == product)
     };
-    let mut cases: Vec<&Case> =
+    let mut cases: Vec<&CaseResults> =
         results.cases.values().filter(|case| place(case).is_some()).collect();
     cases.sort_by_key(|case| (case.threads, place(case), case.n == 0, case.n, case.kernel.clone()));
     cases
 }
 
 /// Cases of the other figures, under what they are headed by.
-pub fn others(results: &Results) -> Vec<(&'static str, Vec<&Case>)> {
+pub fn others(results: &Results) -> Vec<(&'static str, Vec<&CaseResults>)> {
     let parts = [
         ("Strategies of convolutions", "strategies"),
         ("Layers with sparse inputs", "layer"),
         ("Layers with pruned filters", "pruned"),
         ("Loop orders on images", images::PREFIX),
     ];
-    let of = |prefix: &'static str| -> Vec<&Case> {
+    let of = |prefix: &'static str| -> Vec<&CaseResults> {
         results.cases.values().filter(|case| case.kernel.starts_with(prefix)).collect()
     };
     let parts = parts.into_iter().map(|(heading, prefix)| (heading, of(prefix)));
@@ -172,7 +172,7 @@ pub fn others(results: &Results) -> Vec<(&'static str, Vec<&Case>)> {
 }
 
 /// The systems that ran in any of these cases, in their order.
-pub fn systems(cases: &[&Case]) -> Vec<&'static str> {
+pub fn systems(cases: &[&CaseResults]) -> Vec<&'static str> {
     let all = peers::SYSTEMS.iter().map(|about| about.name);
     all.filter(|name| cases.iter().any(|case| case.system(name).is_some())).collect()
 }

@@ -6,7 +6,7 @@ use super::{CHOSEN, case};
 use crate::Job;
 use crate::figures::Scope;
 use crate::patterns::Pattern;
-use crate::results::{Case, Results};
+use crate::results::{CaseResults, Results};
 
 /// Extents of inputs: the paper's, and where there is little time.
 const EXTENTS: [i64; 2] = [256, 66];
@@ -69,7 +69,7 @@ pub fn measured<'a>(
     filters: i64,
     order: &str,
     sparsity: f64,
-) -> Option<&'a Case> {
+) -> Option<&'a CaseResults> {
     let kernel = kernel(filters, order, sparsity);
     EXTENTS.iter().find_map(|extent| case(results, &kernel, *extent))
 }

@@ -138,8 +138,8 @@ impl Naming {
 
     /// The polynomials that the expression may be, each with the conditions (in isl's notation) under which it is the
     /// value.
-    pub(super) fn cases(&self, index: &Index) -> Option<Vec<Case>> {
-        let one = |polynomial| Some(vec![Case { conditions: Vec::new(), polynomial }]);
+    pub(super) fn cases(&self, index: &Index) -> Option<Vec<PolynomialCase>> {
+        let one = |polynomial| Some(vec![PolynomialCase { conditions: Vec::new(), polynomial }]);
         let both = |a: &Index, b: &Index, join: &dyn Fn(&Polynomial, &Polynomial) -> Polynomial| {
             let (left, right) = (self.cases(a)?, self.cases(b)?);
             let mut all = Vec::new();
@@ -152,7 +152,7 @@ impl Naming {
                         }
                     }
                     let polynomial = join(&x.polynomial, &y.polynomial);
-                    all.push(Case { conditions, polynomial });
+                    all.push(PolynomialCase { conditions, polynomial });
                 }
             }
             (all.len() <= MAX_CASES).then_some(all)
@@ -198,7 +198,7 @@ impl Naming {
 const MAX_CASES: usize = 256;
 
 /// A polynomial that is the value of an expression where some conditions hold.
-pub(super) struct Case {
+pub(super) struct PolynomialCase {
     pub(super) conditions: Vec<String>,
     pub(super) polynomial: Polynomial,
 }
