@@ -84,7 +84,7 @@ pub fn measure(job: &Job) -> Result<CaseResults, Error> {
         tell(name);
         let made = match name.as_str() {
             "dastac" => Ok(Box::new(Packed) as Box<dyn System>),
-            name => peers::system(name, job, &laid, &mut shared),
+            name => peers::system(peers::Request { name, job, laid: &laid, shared: &mut shared }),
         };
         systems.push(Candidate::new(name.clone(), made));
     }

@@ -10,6 +10,7 @@ use crate::bindings::blas::{Blas, Routines};
 use dastac_runtime::Role;
 use dastac_stur::program::{Element, TensorId};
 
+use super::request::{Ready, Request};
 use crate::Error;
 use crate::job::Job;
 use crate::kernels::Call;
@@ -30,12 +31,7 @@ pub(super) fn library(name: &str, job: &Job) -> Result<Blas, String> {
     Ok(blas)
 }
 
-pub(super) fn system(
-    name: &str,
-    job: &Job,
-    laid: &Laid,
-    shared: &mut Runner,
-) -> Result<Box<dyn System>, String> {
+pub(super) fn system(Request { name, job, laid, shared }: Request<'_>) -> Ready {
     let call = job.call.ok_or("no routine of a library computes it")?;
     let blas = library(name, job)?;
     if matches!(call, Call::Multiply | Call::Leslie) && !blas.f64.multiplies() {

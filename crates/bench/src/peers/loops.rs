@@ -10,20 +10,14 @@ use dastac_runtime::Role;
 use dastac_sched::KERNEL;
 use dastac_stur::program::TensorId;
 
+use super::request::{Ready, Request};
 use super::variant::{in_order_of, is_whole, unpacked, whole};
 use crate::Error;
-use crate::job::Job;
 use crate::system::System;
-use dastac_driver::driver::Laid;
 use dastac_driver::run::Runner;
 use dastac_elements::Storage;
 
-pub(super) fn system(
-    name: &str,
-    job: &Job,
-    laid: &Laid,
-    shared: &mut Runner,
-) -> Result<Box<dyn System>, String> {
+pub(super) fn system(Request { name, job, laid, shared }: Request<'_>) -> Ready {
     let text = |error: dastac_driver::Error| error.to_string();
     let compiler = Compiler::find()
         .ok_or("no C compiler was found: install clang-22, or name one in DASTAC_CLANG")?;

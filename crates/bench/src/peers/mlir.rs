@@ -16,18 +16,14 @@ use dastac_loops::BufferId;
 use dastac_sched::KERNEL;
 use dastac_stur::program::{Access, Element, TensorId};
 
+use super::request::{Ready, Request};
 use crate::Error;
-use crate::job::Job;
 use crate::system::{System, forget_packed, packed_result};
 use dastac_driver::driver::{Indices, Laid};
 use dastac_driver::run::Runner;
 use dastac_elements::Storage;
 
-pub(super) fn system(
-    job: &Job,
-    laid: &Laid,
-    shared: &mut Runner,
-) -> Result<Box<dyn System>, String> {
+pub(super) fn system(Request { job, laid, shared, .. }: Request<'_>) -> Ready {
     if job.threads > 1 {
         return Err("it is measured on one thread only".into());
     }

@@ -6,16 +6,15 @@ mod convolution;
 mod loops;
 mod mlir;
 mod python;
+mod request;
 mod sparse;
 mod taco;
 mod ucf;
 mod variant;
 
-use super::job::Job;
 use super::kernels::Call;
-use super::system::System;
-use dastac_driver::driver::Laid;
-use dastac_driver::run::Runner;
+use request::Ready;
+pub(super) use request::Request;
 
 /// What is known of a system.
 #[derive(Clone, Copy, Debug)]
@@ -141,27 +140,22 @@ pub fn names() -> Vec<&'static str> {
     SYSTEMS.iter().filter(|about| about.peer).map(|about| about.name).collect()
 }
 
-/// A system, ready to run; or why it is not.
-pub(super) fn system(
-    name: &str,
-    job: &Job,
-    laid: &Laid,
-    shared: &mut Runner,
-) -> Result<Box<dyn System>, String> {
-    match name {
+/// The system of this name, ready to run, or the reason why there is none.
+pub(super) fn system(request: Request<'_>) -> Ready {
+    match request.name {
         "untiled" | "inputs" | "dense" | "small" | "large" | "search" | "locate" => {
-            variant::system(name, job, laid, shared)
+            variant::system(request)
         }
-        "c-packed" | "c-inputs" | "c-dense" => loops::system(name, job, laid, shared),
-        "mkl" if matches!(job.call, Some(Call::SparseVector | Call::SparseMatrix)) => {
-            sparse::mkl("mkl", job, laid, shared)
+        "c-packed" | "c-inputs" | "c-dense" => loops::system(request),
+        "mkl" if matches!(request.job.call, Some(Call::SparseVector | Call::SparseMatrix)) => {
+            sparse::mkl(request)
         }
-        "mkl-rows" => sparse::mkl("mkl-rows", job, laid, shared),
-        "mkl" | "openblas" => blas::system(name, job, laid, shared),
-        "mlir" => mlir::system(job, laid, shared),
-        "numpy" | "torch" | "scipy" => python::system(name, job, laid, shared),
-        "taco" => taco::system(job, shared),
-        "taco-ucf" => ucf::system(job, laid, shared),
+        "mkl-rows" => sparse::mkl(request),
+        "mkl" | "openblas" => blas::system(request),
+        "mlir" => mlir::system(request),
+        "numpy" | "torch" | "scipy" => python::system(request),
+        "taco" => taco::system(request),
+        "taco-ucf" => ucf::system(request),
         other => Err(format!("there is no system `{other}`")),
     }
 }

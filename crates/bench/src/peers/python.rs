@@ -10,6 +10,7 @@ use dastac_runtime::Role;
 use dastac_stur::program::{Element, TensorId};
 use serde_json::{Value, json};
 
+use super::request::{Ready, Request};
 use crate::Error;
 use crate::job::Job;
 use crate::kernels::Call;
@@ -22,12 +23,7 @@ use dastac_elements::Storage;
 /// What the process runs.
 const SCRIPT: &str = include_str!("peer.py");
 
-pub(super) fn system(
-    name: &str,
-    job: &Job,
-    laid: &Laid,
-    shared: &mut Runner,
-) -> Result<Box<dyn System>, String> {
+pub(super) fn system(Request { name, job, laid, shared }: Request<'_>) -> Ready {
     let call = job.call.ok_or("there is no expression for it")?;
     let python = job.places.peers.join("bin/python");
     let python = if python.exists() { python } else { PathBuf::from("python3") };

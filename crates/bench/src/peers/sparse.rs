@@ -9,8 +9,8 @@ use dastac_formats::storage::Indices;
 use dastac_stur::program::{Element, TensorId};
 
 use super::blas;
+use super::request::{Ready, Request};
 use crate::Error;
-use crate::job::Job;
 use crate::system::{System, outputs};
 use dastac_driver::driver::Laid;
 use dastac_driver::run::Runner;
@@ -69,12 +69,7 @@ pub(super) fn operands<'a>(laid: &Laid, shared: &'a Runner) -> Result<Operands<'
 }
 
 /// MKL's, on rows as they stand (`mkl-rows`) or stored anew as it likes (`mkl`).
-pub(super) fn mkl(
-    name: &'static str,
-    job: &Job,
-    laid: &Laid,
-    shared: &Runner,
-) -> Result<Box<dyn System>, String> {
+pub(super) fn mkl(Request { name, job, laid, shared }: Request<'_>) -> Ready {
     let library = blas::library("mkl", job)?;
     let routines = library.sparse.ok_or("the library has no sparse matrices")?;
     let operands = operands(laid, shared)?;
@@ -95,11 +90,12 @@ pub(super) fn mkl(
     let result = result.map_err(|error| error.to_string())?;
     let routine = if columns == 1 { "mkl_sparse_d_mv" } else { "mkl_sparse_d_mm" };
     let detail = format!("{routine}, {how} ({})", library.version);
+    let name = name.to_string();
     Ok(Box::new(Mkl { name, detail, matrix, columns, dense, output, result }))
 }
 
 struct Mkl {
-    name: &'static str,
+    name: String,
     detail: String,
     matrix: Matrix,
     columns: usize,
@@ -110,7 +106,7 @@ struct Mkl {
 
 impl System for Mkl {
     fn name(&self) -> &str {
-        self.name
+        &self.name
     }
 
     fn detail(&self) -> String {

@@ -12,9 +12,9 @@ use dastac_formats::{Kind, Tensor};
 use dastac_runtime::Role;
 use dastac_stur::program::TensorId;
 
+use super::request::{Ready, Request};
 use super::variant::MOST;
 use crate::Error;
-use crate::job::Job;
 use crate::system::System;
 use dastac_driver::run::Runner;
 
@@ -58,7 +58,7 @@ const TABLE: &[Formats] = &[
     of("spmm", SPMM, &["dd", "ds", "dd"]),
 ];
 
-pub(super) fn system(job: &Job, shared: &mut Runner) -> Result<Box<dyn System>, String> {
+pub(super) fn system(Request { job, shared, .. }: Request<'_>) -> Ready {
     let binary = job
         .places
         .taco

@@ -12,10 +12,9 @@ use dastac_stur::infer::Statement;
 use dastac_stur::program::TensorId;
 use dastac_stur::sets::{Affine, Atom};
 
+use super::request::{Ready, Request};
 use super::taco;
-use crate::job::Job;
 use crate::system::System;
-use dastac_driver::driver::Laid;
 use dastac_driver::run::Runner;
 
 /// The program that prints kernels.
@@ -24,11 +23,7 @@ const PRINTER: &str = include_str!("ucf.cpp");
 /// Compilers for it, in this order.
 const COMPILERS: [&str; 3] = ["c++", "g++", "clang++-22"];
 
-pub(super) fn system(
-    job: &Job,
-    laid: &Laid,
-    shared: &mut Runner,
-) -> Result<Box<dyn System>, String> {
+pub(super) fn system(Request { job, laid, shared, .. }: Request<'_>) -> Ready {
     let folder = job.places.taco_ucf.as_deref().ok_or(
         "not installed: build it in `build` of its sources, and name their folder with `--taco-ucf FOLDER`",
     )?;

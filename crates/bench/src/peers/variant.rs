@@ -7,6 +7,7 @@ use dastac_iterate::Walking;
 use dastac_runtime::Role;
 use dastac_stur::program::TensorId;
 
+use super::request::{Ready, Request};
 use crate::Error;
 use crate::job::{Job, analyse};
 use crate::system::{System, outputs};
@@ -64,12 +65,7 @@ pub(super) fn whole(
     laid.uncompressed_where(is_whole).map_err(|error| error.to_string())
 }
 
-pub(super) fn system(
-    name: &str,
-    job: &Job,
-    laid: &Laid,
-    shared: &mut Runner,
-) -> Result<Box<dyn System>, String> {
+pub(super) fn system(Request { name, job, laid, shared }: Request<'_>) -> Ready {
     let text = |error: dastac_driver::Error| error.to_string();
     let laid = whole(job, laid, name, shared)?;
     let parallel = job.threads > 1;

@@ -30,8 +30,7 @@ const STROKES: u64 = 40;
 const PER_ROW: i64 = 40;
 
 fn source(order: Option<&str>) -> String {
-    let letters = |order: &str| order.chars().map(String::from).collect::<Vec<_>>().join(", ");
-    let order = order.map_or_else(String::new, |order| format!("iters: O -> {}\n", letters(order)));
+    let order = super::iters(order);
     format!(
         "symbols: M, N, R\n{order}I:D(i, j) := (0 <= i < M) * (0 <= j < N)\nI:F := csr\n\
          F:D(p, q) := (0 <= p < R) * (0 <= q < R)\n\

@@ -91,9 +91,7 @@ impl Layer {
 
     /// The program under a loop order; without one, dastac chooses it.
     pub fn source(&self, order: Option<&str>, formats: Formats) -> String {
-        let letters = |order: &str| order.chars().map(String::from).collect::<Vec<_>>().join(", ");
-        let order =
-            order.map_or_else(String::new, |order| format!("iters: O -> {}\n", letters(order)));
+        let order = super::iters(order);
         let format = |tensor: &str, format: Option<&str>| {
             format.map_or_else(String::new, |format| format!("{tensor}:F := {format}\n"))
         };

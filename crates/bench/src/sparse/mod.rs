@@ -16,6 +16,14 @@ use super::kernels::Call;
 use super::patterns::Pattern;
 use super::results::{CaseResults, Results};
 
+/// The line of a program that puts the loops of `O` into an order, one letter for each: `ij` -> `iters: O -> i, j`.
+/// Without an order there is none.
+fn iters(order: Option<&str>) -> String {
+    let Some(order) = order else { return String::new() };
+    let letters: Vec<String> = order.chars().map(String::from).collect();
+    format!("iters: O -> {}\n", letters.join(", "))
+}
+
 /// A convolution of a sparse input with a dense filter.
 #[derive(Clone, Copy, Debug)]
 pub struct Convolution {
@@ -61,9 +69,7 @@ impl Convolution {
         let (points, taps) = (list(&SPATIAL), list(&TAPS));
         let sums: Vec<String> =
             SPATIAL.iter().zip(TAPS).take(self.rank).map(|(x, p)| format!("{x} + {p}")).collect();
-        let letters = |order: &str| order.chars().map(String::from).collect::<Vec<_>>().join(", ");
-        let order =
-            order.map_or_else(String::new, |order| format!("iters: O -> {}\n", letters(order)));
+        let order = iters(order);
         let levels: Vec<String> =
             SPATIAL[..self.rank].iter().map(|name| format!("compressed({name})")).collect();
         format!(
