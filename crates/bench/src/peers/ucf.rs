@@ -14,7 +14,6 @@ use dastac_stur::sets::{Affine, Atom};
 
 use super::request::{Ready, Request};
 use super::taco;
-use crate::system::System;
 use dastac_driver::run::Runner;
 
 /// The program that prints kernels.
