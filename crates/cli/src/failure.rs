@@ -76,7 +76,7 @@ impl Failure {
             ) => poly(&error, text),
             Error::Target(error) => target(&error, text),
             Error::Link(error) => link(&error, text),
-            Error::Runtime(error) => Failure::of_run(&error, &source.name),
+            Error::Runtime(error) => runtime(&error, text, &source.name),
             Error::Layout(LayoutError::Overflow { .. }) => {
                 Failure::user(text).hint("choose smaller sizes")
             }
@@ -85,13 +85,6 @@ impl Failure {
             ) => Failure::Defect(text),
             _ => Failure::user(text),
         }
-    }
-}
-
-impl Failure {
-    /// Sorts an error of the run time; `program` is the file that is run.
-    pub fn of_run(error: &dastac::runtime::Error, program: &str) -> Failure {
-        runtime(error, error.to_string(), program)
     }
 }
 

@@ -47,7 +47,7 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     let mut instance = instance.map_err(|error| failed(error.into()))?;
     instance.set_density(args.density);
     let inputs = Inputs { given: plan.inputs, keep: args.verify, seed: args.seed };
-    let dense = fill(&mut instance, Reference::of(&program), inputs, (&source, &progress))?;
+    let dense = fill(&mut instance, Reference::of(&program), inputs, &source, &progress)?;
     let mut times = Vec::new();
     for repeat in 1..=args.repeat {
         progress.stage(format!("running ({repeat} of {})", args.repeat));
@@ -55,7 +55,7 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     }
     for (id, path) in &plan.outputs {
         progress.stage(format!("writing {}", path.display()));
-        write(&instance, *id, path, (&source, &options))?;
+        write(&instance, *id, path, &source, &options)?;
     }
     let verdict = match args.verify {
         true => {

@@ -139,7 +139,8 @@ pub fn fill(
     instance: &mut Instance<'_>,
     reference: Reference<'_>,
     inputs: Inputs,
-    (source, progress): (&Source, &Progress),
+    source: &Source,
+    progress: &Progress,
 ) -> Result<BTreeMap<TensorId, Dense>> {
     let failed = |error: dastac::Error| Failure::of(error, source);
     let mut given = BTreeMap::new();
@@ -191,7 +192,8 @@ pub fn write(
     instance: &Instance<'_>,
     id: TensorId,
     path: &Path,
-    (source, options): (&Source, &ReadOptions),
+    source: &Source,
+    options: &ReadOptions,
 ) -> Result<()> {
     let failed = |error: runtime::Error| Failure::of(error.into(), source);
     let (own, is_sparse) = (runtime::TensorId(id.0), instance.facts()[id.0].format.is_some());

@@ -35,13 +35,16 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     let plan = plan(&analysis, request, &source)?;
     let threads = threads(terminal, &args.threads);
     drop(warm_up);
-    let target = BuildOptions {
-        parallel: threads > 1,
-        checked: args.checked,
-        ..machine::options(&args.machine)?
+    let wanted = Compilation {
+        options: BuildOptions {
+            parallel: threads > 1,
+            checked: args.checked,
+            ..machine::options(&args.machine)?
+        },
+        iteration: args.walking.iteration(indices(&plan.inputs)),
+        passes: args.passes,
     };
-    let iteration = args.walking.iteration(indices(&plan.inputs));
-    let built = compile(analysis, (target, iteration, args.passes), &source, &progress)?;
+    let built = compile(analysis, wanted, &source, &progress)?;
     super::watchdog::stop();
     let program = built.program().clone();
     let reference = Reference::of(&program);
@@ -52,7 +55,7 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
         runner.make_movement().map_err(failed)?;
     }
     let inputs = Inputs { given: plan.inputs, keep: args.verify, seed: args.seed };
-    let dense = fill(runner.instance_mut(), reference, inputs, (&source, &progress))?;
+    let dense = fill(runner.instance_mut(), reference, inputs, &source, &progress)?;
     let trips = match args.trips {
         true => {
             progress.stage("counting trips of loops");
@@ -67,7 +70,7 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     }
     for (id, path) in &plan.outputs {
         progress.stage(format!("writing {}", path.display()));
-        write(runner.instance(), *id, path, (&source, &options))?;
+        write(runner.instance(), *id, path, &source, &options)?;
     }
     let verdict = match args.verify {
         true => {
@@ -141,9 +144,16 @@ pub fn threads(terminal: &Terminal, args: &ThreadArgs) -> usize {
     cores
 }
 
+/// What a program is compiled for.
+struct Compilation {
+    options: BuildOptions,
+    iteration: Iteration,
+    passes: PassArgs,
+}
+
 fn compile(
     analysis: Analysis,
-    (target, iteration, passes): (BuildOptions, Iteration, PassArgs),
+    wanted: Compilation,
     source: &Source,
     progress: &Progress,
 ) -> Result<Built> {
@@ -151,10 +161,10 @@ fn compile(
     progress.stage("finding layouts");
     let laid = analysis.lay_out().map_err(failed)?;
     progress.stage("building loops");
-    let lowered = laid.lower_for(iteration).map_err(failed)?;
+    let lowered = laid.lower_for(wanted.iteration).map_err(failed)?;
     progress.stage("generating code");
-    let mut watch = Watch::of(passes);
-    let built = lowered.build_under(target, &mut watch).map_err(failed)?;
+    let mut watch = Watch::of(wanted.passes);
+    let built = lowered.build_under(wanted.options, &mut watch).map_err(failed)?;
     watch.finish()?;
     Ok(built)
 }

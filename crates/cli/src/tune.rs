@@ -84,7 +84,7 @@ pub fn tune(terminal: &Terminal, args: &TuneArgs) -> Result<Outcome> {
         runner.make_movement().map_err(failed)?;
     }
     let inputs = Inputs { given: plan.inputs, keep: false, seed: args.seed };
-    fill(runner.instance_mut(), reference, inputs, (&source, &progress))?;
+    fill(runner.instance_mut(), reference, inputs, &source, &progress)?;
     drop(progress);
 
     let bar = bar(terminal.interactive && !args.json, args.budget);
