@@ -6,6 +6,12 @@
 //! - [`export`]: programs as libraries for C; [`package`]: as files that run without the compiler.
 //! - [`schedule`] and [`tune`]: schedules in files, and the search for them.
 //! - [`trips`]: how often every loop runs.
+//! - [`targets`]: the kinds of machines that there are code generators for.
+//!
+//! Conventions: dense arrays are 64-bit floats in C order and have the shape of the tensor's box; a scalar has the
+//! shape `[]`. Sizes of memory are bytes; times are those of the computation alone, without packing. An [`Error`] about
+//! the program carries diagnostics with places in its text; one about a run names the tensor or symbol that is at
+//! fault.
 
 pub mod build;
 mod counters;

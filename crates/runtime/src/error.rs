@@ -24,8 +24,7 @@ pub enum Error {
     /// OpenMP's run-time library is not installed.
     #[error(
         "parallel code needs the OpenMP library libomp, which was not found (tried {tried}); install libomp-22-dev, \
-         name \
-         its file in DASTAC_OMP, or compile for one thread"
+         name its file in DASTAC_OMP, or compile for one thread"
     )]
     OpenMp {
         /// Where it was looked for.
