@@ -38,7 +38,7 @@ pub enum Error {
     UnknownPass(#[from] dastac_loops::passes::UnknownPass),
     /// The reference evaluator could not run.
     #[error("the reference evaluator: {0}")]
-    Reference(String),
+    Reference(#[from] dastac_stur::reference::EvalError),
     /// A tensor that the program does not have.
     #[error("the program has no tensor `{0}`")]
     UnknownTensor(String),

@@ -1,5 +1,6 @@
 //! Programs as files that are run without a compiler.
 
+use dastac_runtime::FileError;
 use dastac_runtime::package::{Origin, Package};
 use dastac_stur::Program;
 
@@ -30,7 +31,7 @@ impl Built {
 /// # Errors
 /// A text that is no program, or another one than that of the code: the file was not written by the compiler.
 pub fn original(code: &dastac_runtime::Program, origin: &Origin) -> Result<Program, Error> {
-    let other = || dastac_runtime::Error::File("its text is not that of its code".into());
+    let other = || dastac_runtime::Error::File(FileError::Text);
     let (program, _) = dastac_stur::load(&origin.text).map_err(|_| other())?;
     let tensors = program.tensors.iter().map(|tensor| {
         (&tensor.name, describe::role(tensor.role), tensor.element, tensor.format.is_some())

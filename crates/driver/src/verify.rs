@@ -32,7 +32,7 @@ impl<'a> Reference<'a> {
     }
 
     fn evaluator(&self, instance: &Instance<'_>) -> Result<Evaluator<'a>, Error> {
-        Evaluator::new(self.program, instance.symbols()).map_err(failed)
+        Ok(Evaluator::new(self.program, instance.symbols())?)
     }
 
     /// Why the reference evaluator should not be run at this size, if so.
@@ -86,7 +86,7 @@ impl<'a> Reference<'a> {
                 instance.draw(id(tensor), &mut rng)?;
                 continue;
             }
-            let dense = self.evaluator(instance)?.random_input(tensor, &mut rng).map_err(failed)?;
+            let dense = self.evaluator(instance)?.random_input(tensor, &mut rng)?;
             let dense = dense.resized(&instance.shape(id(tensor))?);
             instance.set_input(id(tensor), &dense.data, &dense.shape)?;
             drawn.insert(tensor, dense);
@@ -147,7 +147,7 @@ impl<'a> Reference<'a> {
             inputs.insert(tensor, dense);
             stored.insert(tensor, pattern);
         }
-        evaluator.run_patterns(&inputs, &stored).map_err(failed)
+        Ok(evaluator.run_patterns(&inputs, &stored)?)
     }
 
     /// The largest error of a computed tensor.
@@ -209,11 +209,6 @@ impl<'a> Reference<'a> {
         own.is_some_and(|one| one.structure == Structure::Copied)
             || reads.any(|access| self.may_spare(instance, access.tensor))
     }
-}
-
-/// Why the evaluator stopped.
-fn failed(error: impl ToString) -> Error {
-    Error::Reference(error.to_string())
 }
 
 /// A tensor as an array of the given shape, and which of its elements are stored: those of blocks all are. The others

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use dastac_elements::{Element, NoMemory};
 use dastac_loops::EvalError;
 
+use crate::file_error::FileError;
 use crate::load_error::LoadError;
 
 /// An error of the run time.
@@ -110,7 +111,7 @@ pub enum Error {
     },
     /// A file that is no compiled program of this version.
     #[error("not a compiled program that can be run: {0}")]
-    File(String),
+    File(#[from] FileError),
     /// Code for another architecture.
     #[error("the code is for {needed} processors, and this machine has one of {here}")]
     Architecture {

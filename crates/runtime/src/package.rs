@@ -11,8 +11,9 @@ use dastac_target::Artifact;
 use serde::{Deserialize, Serialize};
 
 use crate::code::Code;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::executable::{Executable, Movement, Moves};
+use crate::file_error::FileError;
 use crate::program::Program;
 
 /// What a file begins with.
@@ -82,7 +83,7 @@ impl Package {
         let description =
             Description { program, origin, kernel, movement, moves, kernel_bytes, movement_bytes };
         let text = serde_json::to_vec(&description)
-            .map_err(|error| Error::File(format!("it cannot be described: {error}")))?;
+            .map_err(|error| FileError::Description(error.to_string()))?;
         Ok(file(&text, kernel_code, movement_code))
     }
 
@@ -96,27 +97,24 @@ impl Package {
     /// # Errors
     /// A file that is none, of another version, or damaged.
     pub fn from_bytes(bytes: &[u8]) -> Result<Package> {
-        let damaged = || Error::File("it is damaged".into());
+        let damaged = || FileError::Damaged;
         if !Package::is_package(bytes) {
-            return Err(Error::File("it is no compiled program".into()));
+            return Err(FileError::Other.into());
         }
         let (head, sum) = bytes.split_last_chunk::<8>().ok_or_else(damaged)?;
         let mut rest = head.get(MAGIC.len()..).ok_or_else(damaged)?;
         match number(&mut rest) {
             Some(VERSION) => {}
-            Some(version) => {
-                let text = format!("it has version {version}, but this program reads {VERSION}");
-                return Err(Error::File(text));
-            }
-            None => return Err(damaged()),
+            Some(found) => return Err(FileError::Version { found, expected: VERSION }.into()),
+            None => return Err(damaged().into()),
         }
         if checksum(head) != u64::from_le_bytes(*sum) {
-            return Err(damaged());
+            return Err(damaged().into());
         }
         let length = number(&mut rest).ok_or_else(damaged)?;
         let text = take(&mut rest, length).ok_or_else(damaged)?;
         let description: Description = serde_json::from_slice(text)
-            .map_err(|error| Error::File(format!("its description: {error}")))?;
+            .map_err(|error| FileError::Description(error.to_string()))?;
         let Description { program, origin, mut kernel, mut movement, moves, .. } = description;
         kernel.code.bytes = take(&mut rest, description.kernel_bytes).ok_or_else(damaged)?.into();
         movement.code.bytes =
@@ -124,8 +122,8 @@ impl Package {
         let package = Package { program, origin, kernel, movement, moves };
         match package.check() {
             Ok(()) if rest.is_empty() => Ok(package),
-            Ok(()) => Err(damaged()),
-            Err(what) => Err(Error::File(format!("its description contradicts itself: {what}"))),
+            Ok(()) => Err(damaged().into()),
+            Err(what) => Err(FileError::Contradiction(what).into()),
         }
     }
 
