@@ -154,6 +154,8 @@ struct Writer<'m, 'u> {
     module: &'m Module,
     function: &'m Function,
     name: String,
+    /// Whether integer arithmetic here may overflow ([`dastac_loops::Integer::wraps`]).
+    wrapping: bool,
     registers: BTreeMap<RegId, Ssa>,
     unit: &'u mut Unit,
     vars: BTreeMap<VarId, Variable>,
@@ -174,6 +176,7 @@ impl<'m, 'u> Writer<'m, 'u> {
             module,
             function,
             name,
+            wrapping: false,
             registers: BTreeMap::new(),
             unit,
             vars: BTreeMap::new(),

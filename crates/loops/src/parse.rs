@@ -523,7 +523,7 @@ impl<'a> Parser<'a> {
             }
             Token::Sign("$") => self.definition(),
             Token::Name(
-                word @ ("integer" | "carry" | "choose" | "write" | "prefetch" | "fence"),
+                word @ ("integer" | "wrapping" | "carry" | "choose" | "write" | "prefetch" | "fence"),
             ) if !store => {
                 self.advance();
                 self.register_stmt(word)

@@ -669,7 +669,7 @@ impl Printer<'_> {
 /// The variables that are bound by statements of a block and stay in scope up to its end.
 pub(crate) fn integers(body: &[Stmt]) -> impl Iterator<Item = VarId> {
     body.iter().filter_map(|stmt| match stmt {
-        Stmt::Register(RegisterStmt::Integer(var, _)) => Some(*var),
+        Stmt::Register(RegisterStmt::Integer(inner)) => Some(inner.var),
         _ => None,
     })
 }

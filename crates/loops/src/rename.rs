@@ -97,7 +97,7 @@ impl Stmt {
                 positions.chain([inner.var]).collect()
             }
             Stmt::Let(inner) => vec![inner.var],
-            Stmt::Register(RegisterStmt::Integer(var, _)) => vec![*var],
+            Stmt::Register(RegisterStmt::Integer(inner)) => vec![inner.var],
             Stmt::Register(RegisterStmt::Carry(inner)) => vec![inner.var],
             Stmt::Register(_) | Stmt::Call(_) | Stmt::Workspace(_) => Vec::new(),
             Stmt::If(_) | Stmt::Store(_) => Vec::new(),
@@ -116,7 +116,7 @@ impl Stmt {
                 positions.chain([&mut inner.var]).collect()
             }
             Stmt::Let(inner) => vec![&mut inner.var],
-            Stmt::Register(RegisterStmt::Integer(var, _)) => vec![var],
+            Stmt::Register(RegisterStmt::Integer(inner)) => vec![&mut inner.var],
             Stmt::Register(RegisterStmt::Carry(inner)) => vec![&mut inner.var],
             Stmt::Register(_) | Stmt::Call(_) | Stmt::Workspace(_) => Vec::new(),
             Stmt::If(_) | Stmt::Store(_) => Vec::new(),

@@ -22,7 +22,7 @@ impl Writer<'_, '_> {
     }
 
     pub(super) fn index(&mut self, index: &Index) -> Result<Ssa> {
-        let nsw = self.promise(NSW);
+        let nsw = self.no_overflow();
         let mut binary = |operation: &str, left: &Index, right: &Index, flags: &str| {
             let (left, right) = (self.index(left)?, self.index(right)?);
             Ok(self.define(format_args!("{operation} {left}, {right}{flags} : index")))
@@ -96,6 +96,11 @@ impl Writer<'_, '_> {
     /// A promise that integers do not overflow, which is not given where they wrap around.
     pub(super) fn promise(&self, promise: &'static str) -> &'static str {
         if self.function.checked.is_some() { "" } else { promise }
+    }
+
+    /// The promise that integer arithmetic does not overflow, where that may be concluded.
+    fn no_overflow(&self) -> &'static str {
+        if self.wrapping { "" } else { self.promise(NSW) }
     }
 
     /// `floor(a / b)` for `b > 0`. Let `s` be 0 or -1, `a`'s sign spread over all bits: then `a ^ s` is `a`

@@ -21,9 +21,11 @@ impl Writer<'_, '_> {
                 self.registers.insert(*register, value);
                 Ok(())
             }
-            RegisterStmt::Integer(var, index) => {
-                let name = self.index(index)?;
-                self.vars.insert(*var, Variable { name, affine: false });
+            RegisterStmt::Integer(inner) => {
+                self.wrapping = inner.wraps;
+                let name = self.index(&inner.index)?;
+                self.wrapping = false;
+                self.vars.insert(inner.var, Variable { name, affine: false });
                 Ok(())
             }
             RegisterStmt::Carry(inner) => self.carry(inner),

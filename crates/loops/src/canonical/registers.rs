@@ -21,9 +21,9 @@ impl Renumber<'_> {
                 let register = self.register(*register);
                 RegisterStmt::Define(register, self.operation(operation))
             }
-            RegisterStmt::Integer(var, index) => {
-                let index = self.index(index);
-                RegisterStmt::Integer(self.bind(*var), index)
+            RegisterStmt::Integer(inner) => {
+                let index = self.index(&inner.index);
+                RegisterStmt::Integer(Integer { var: self.bind(inner.var), index, ..*inner })
             }
             RegisterStmt::Carry(inner) => RegisterStmt::Carry(self.carry(inner)),
             RegisterStmt::Choose(inner) => RegisterStmt::Choose(self.choose(inner)),

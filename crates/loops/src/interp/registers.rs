@@ -28,9 +28,9 @@ impl Machine<'_> {
                 let cells = self.operation(operation, ty)?;
                 self.hold(*register, cells)
             }
-            RegisterStmt::Integer(var, index) => {
-                let value = self.index(index)?;
-                self.set(*var, value).map(drop)
+            RegisterStmt::Integer(inner) => {
+                let value = self.index(&inner.index)?;
+                self.set(inner.var, value).map(drop)
             }
             RegisterStmt::Carry(inner) => self.carry(inner),
             RegisterStmt::Choose(inner) => self.choose(inner),

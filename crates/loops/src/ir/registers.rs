@@ -41,8 +41,8 @@ pub struct RegisterType {
 pub enum RegisterStmt {
     /// `$r : type = operation`.
     Define(RegId, Operation),
-    /// `integer v = index`: a variable that stands for an integer up to the end of the block.
-    Integer(VarId, Index),
+    /// A variable that stands for an integer.
+    Integer(Integer),
     /// A loop that carries registers.
     Carry(Carry),
     /// A conditional that gives registers.
@@ -53,6 +53,19 @@ pub enum RegisterStmt {
     Prefetch(BufferId, Index),
     /// `fence`: other threads see what was written past the caches.
     Fence,
+}
+
+/// `integer v = index`: a variable that stands for an integer up to the end of the block. `wrapping v = index` promises
+/// nothing about overflow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Integer {
+    /// The variable.
+    pub var: VarId,
+    /// What it stands for.
+    pub index: Index,
+    /// Whether a code generator must not conclude from the arithmetic that it does not overflow. A difference of bounds
+    /// may where the range is empty.
+    pub wraps: bool,
 }
 
 /// `carry v = max(lower..) to min(upper..) step s with $a : type = $init, .. { body } next $b, .. gives $c, ..`: a
@@ -419,7 +432,9 @@ impl RegisterStmt {
                 });
                 conditions.into_iter().for_each(|condition| condition.visit(f));
             }
-            RegisterStmt::Integer(_, index) | RegisterStmt::Prefetch(_, index) => index.visit(f),
+            RegisterStmt::Integer(Integer { index, .. }) | RegisterStmt::Prefetch(_, index) => {
+                index.visit(f);
+            }
             RegisterStmt::Carry(inner) => {
                 inner.lower.iter().chain(&inner.upper).for_each(|bound| bound.visit(f));
             }
@@ -446,7 +461,7 @@ impl RegisterStmt {
     pub(crate) fn indices_mut(&mut self) -> Vec<&mut Index> {
         match self {
             RegisterStmt::Define(_, operation) => operation.indices_mut(),
-            RegisterStmt::Integer(_, index) | RegisterStmt::Prefetch(_, index) => vec![index],
+            RegisterStmt::Integer(Integer { index, .. }) | RegisterStmt::Prefetch(_, index) => vec![index],
             RegisterStmt::Carry(inner) => inner.lower.iter_mut().chain(&mut inner.upper).collect(),
             RegisterStmt::Write(write) => vec![&mut write.index],
             RegisterStmt::Choose(_) | RegisterStmt::Fence => Vec::new(),
@@ -478,7 +493,9 @@ impl RegisterStmt {
                     &mut |register| register,
                 ),
             ),
-            RegisterStmt::Integer(var, index) => RegisterStmt::Integer(*var, index.rebuild(leaf)),
+            RegisterStmt::Integer(inner) => {
+                RegisterStmt::Integer(Integer { index: inner.index.rebuild(leaf), ..*inner })
+            }
             RegisterStmt::Carry(inner) => RegisterStmt::Carry(Carry {
                 lower: list(&inner.lower),
                 upper: list(&inner.upper),

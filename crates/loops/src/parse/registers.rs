@@ -1,7 +1,8 @@
 //! Reads register code.
 //!
 //! ```text
-//! stmt      = reg ":" type "=" operation | "integer" name "=" index | "prefetch" name "[" index "]" | "fence"
+//! stmt      = reg ":" type "=" operation | ("integer" | "wrapping") name "=" index
+//!           | "prefetch" name "[" index "]" | "fence"
 //!           | "write" name "[" index "]" "=" reg ("streamed" integer)?
 //!           | "carry" range ("with" (reg ":" type "=" reg),+)? block ("next" reg,+ "gives" reg,+)?
 //!           | "choose" "if" (condition | reg) block "else" block ("gives" (reg ":" type "=" reg "or" reg),+)?
@@ -82,11 +83,11 @@ impl Parser<'_> {
 
     pub(super) fn register_stmt(&mut self, word: &str) -> Parsed<Stmt> {
         Ok(Stmt::Register(match word {
-            "integer" => {
+            "integer" | "wrapping" => {
                 let name = self.name("a variable")?.to_owned();
                 self.sign("=")?;
-                let index = self.index()?;
-                RegisterStmt::Integer(self.bind(name), index)
+                let (index, wraps) = (self.index()?, word == "wrapping");
+                RegisterStmt::Integer(Integer { var: self.bind(name), index, wraps })
             }
             "carry" => RegisterStmt::Carry(self.carry()?),
             "choose" => RegisterStmt::Choose(self.choose()?),

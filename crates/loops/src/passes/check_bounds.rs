@@ -195,7 +195,7 @@ impl Checker<'_> {
 }
 
 fn integer(var: VarId, index: Index) -> Stmt {
-    Stmt::Register(RegisterStmt::Integer(var, index))
+    Stmt::Register(RegisterStmt::Integer(Integer { var, index, wraps: false }))
 }
 
 #[cfg(test)]

@@ -101,11 +101,11 @@ impl Printer<'_> {
                 self.out.push_str(" = ");
                 self.operation(operation);
             }
-            RegisterStmt::Integer(var, index) => {
-                self.out.push_str("integer ");
+            RegisterStmt::Integer(inner) => {
+                self.out.push_str(if inner.wraps { "wrapping " } else { "integer " });
                 let start = self.out.len();
-                self.index(index, Level::Or);
-                let name = self.names.bind(*var);
+                self.index(&inner.index, Level::Or);
+                let name = self.names.bind(inner.var);
                 self.out.insert_str(start, &format!("{name} = "));
             }
             RegisterStmt::Carry(inner) => {

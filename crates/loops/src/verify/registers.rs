@@ -43,9 +43,9 @@ impl<'a> Verifier<'a> {
                 }
                 self.defined(*register);
             }
-            RegisterStmt::Integer(var, index) => {
-                self.index(index);
-                self.bind(*var);
+            RegisterStmt::Integer(inner) => {
+                self.index(&inner.index);
+                self.bind(inner.var);
             }
             RegisterStmt::Carry(inner) => self.carry(inner),
             RegisterStmt::Choose(inner) => self.choose(inner),

@@ -46,6 +46,15 @@ impl Lowering<'_> {
         self.renamed(at(index, instance))
     }
 
+    /// An expression at an instance that is needed in several places: it is computed once, before them. The back end
+    /// would not find what a branch and the code after it have in common.
+    pub(super) fn place_once(&mut self, index: &Index, instance: &Instance) -> Index {
+        match self.place(index, instance) {
+            leaf @ (Index::Const(_) | Index::Symbol(_) | Index::Var(_)) => leaf,
+            computed => self.integer("at", computed).into(),
+        }
+    }
+
     /// A condition at an instance.
     pub(super) fn holds(&self, condition: &Condition, instance: &Instance) -> Condition {
         let condition = holds_at(condition, instance);
@@ -122,10 +131,18 @@ impl Lowering<'_> {
         }
     }
 
-    /// A variable that stands for an integer.
-    pub(super) fn integer(&mut self, name: &str, index: Index) -> VarId {
+    /// A variable that stands for an integer of the program: a bound, or a place in a buffer.
+    fn integer(&mut self, name: &str, index: Index) -> VarId {
         let var = self.function.fresh_var(name);
-        self.push(RegisterStmt::Integer(var, index));
+        self.push(RegisterStmt::Integer(Integer { var, index, wraps: false }));
+        var
+    }
+
+    /// A variable that stands for what is computed of bounds: lengths, ends of whole vectors. LLVM turns its loops into
+    /// worse ones if it concludes from these that bounds are ordered.
+    pub(super) fn wrapping(&mut self, name: &str, index: Index) -> VarId {
+        let var = self.function.fresh_var(name);
+        self.push(RegisterStmt::Integer(Integer { var, index, wraps: true }));
         var
     }
 

@@ -24,21 +24,21 @@ impl Lowering<'_> {
         count: usize,
     ) -> Lowered<Vec<RegId>> {
         let Terms { sum, instances, element } = terms;
-        let length = self.integer("length", minus(upper.into(), lower.into()));
+        let length = self.wrapping("length", minus(upper.into(), lower.into()));
         let short = Condition::Compare(Compare::Le, length.into(), Index::Const(count as i64));
         let outer = self.lanes.replace(Lanes { var: sum.var, count, mask: None });
         let body = associate(&sum.body, instances);
         let totals = self.choose(
             Test::Condition(short),
             |lowering| {
-                let rest = lowering.integer("rest", larger(length.into(), Index::Const(0)));
+                let rest = lowering.wrapping("rest", larger(length.into(), Index::Const(0)));
                 lowering.rest_gathered(terms, &body, (lower, rest), None)
             },
             |lowering| {
-                let before = lowering.integer("before", minus(length.into(), Index::Const(1)));
-                let before = lowering.integer("before", whole(before, count as i64));
-                let last = lowering.integer("last", plus(lower.into(), before.into()));
-                let rest = lowering.integer("rest", minus(length.into(), before.into()));
+                let before = lowering.wrapping("before", minus(length.into(), Index::Const(1)));
+                let before = lowering.wrapping("before", whole(before, count as i64));
+                let last = lowering.wrapping("last", plus(lower.into(), before.into()));
+                let rest = lowering.wrapping("rest", minus(length.into(), before.into()));
                 let none = lowering.number(sum.kind.neutral(), true, element);
                 let range = (sum.var, vec![lower.into()], vec![last.into()], count as i64);
                 let initial = vec![none; instances.len()];

@@ -37,7 +37,7 @@ impl Lowering<'_> {
         let outer = self.lanes.replace(Lanes { var: sum.var, count, mask: None });
         let body = associate(&sum.body, instances);
         let length = larger(minus(upper.into(), lower.into()), Index::Const(0));
-        let length = self.integer("length", length);
+        let length = self.wrapping("length", length);
         let nothing = self.number(sum.kind.neutral(), true, element);
         let mut partial = vec![nothing; instances.len()];
         let mut start = lower;
@@ -48,7 +48,7 @@ impl Lowering<'_> {
         }
         for copies in sizes {
             let step = (copies * count) as i64;
-            let end = self.integer("end", plus(lower.into(), whole(length, step)));
+            let end = self.wrapping("end", plus(lower.into(), whole(length, step)));
             let mut initial = partial;
             initial.resize(copies * instances.len(), nothing);
             let range = (sum.var, vec![start.into()], vec![end.into()], step);
@@ -66,7 +66,7 @@ impl Lowering<'_> {
             partial = self.chains_joined(sum.kind, chains, instances.len());
             start = end;
         }
-        let rest = self.integer("rest", Index::Mod(Box::new(length.into()), count as i64));
+        let rest = self.wrapping("rest", Index::Mod(Box::new(length.into()), count as i64));
         let some = Condition::Compare(Compare::Ne, rest.into(), Index::Const(0));
         let vectors = self.choose(
             Test::Condition(some),

@@ -1,6 +1,7 @@
 //! Scalar stores, and which stores are of vectors.
 //!
-//! Before -> after: `A[i] += b[i]` -> `$0 = load b[i]  $1 = load A[i]  $2 = add $1, $0  write A[i] = $2`.
+//! Before -> after: `A[N * i] += b[i]` ->
+//! `$0 = load b[i]  int at = N * i  $1 = load A[at]  $2 = add $1, $0  write A[at] = $2`.
 //! `if first { A[i] = 0.0 } A[i] += b[i]` loads `A[i]` only where `first` does not hold.
 
 use std::collections::BTreeSet;
@@ -45,7 +46,7 @@ impl Lowering<'_> {
         let instances = self.instances.clone();
         let values = self.values(&store.value, &instances, computed)?;
         let places: Vec<Index> =
-            instances.iter().map(|instance| self.place(&store.index, instance)).collect();
+            instances.iter().map(|instance| self.place_once(&store.index, instance)).collect();
         let Some(first) = first else {
             // One after the other: two of them may be the same element.
             for (index, value) in places.into_iter().zip(values) {

@@ -147,8 +147,8 @@ impl Lowering<'_> {
         let chains = usize::try_from(self.machine.scalar_chains).unwrap_or(1);
         let copies = (chains / instances.len()).max(1);
         let length = larger(minus(upper.into(), lower.into()), Index::Const(0));
-        let length = self.integer("length", length);
-        let end = self.integer("end", plus(lower.into(), whole(length, copies as i64)));
+        let length = self.wrapping("length", length);
+        let end = self.wrapping("end", plus(lower.into(), whole(length, copies as i64)));
         let nothing = self.number(sum.kind.neutral(), false, element);
         let mut partial = vec![nothing; instances.len()];
         let mut start = lower;
@@ -182,7 +182,7 @@ impl Lowering<'_> {
             return write(self);
         }
         let name = self.function.vars.get(var.0 as usize).cloned().unwrap_or_default();
-        let name = self.integer(&name, plus(var.into(), Index::Const(offset)));
+        let name = self.wrapping(&name, plus(var.into(), Index::Const(offset)));
         self.under(var, name, write)
     }
 

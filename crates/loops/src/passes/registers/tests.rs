@@ -55,18 +55,20 @@ fn a_tile_loads_what_its_elements_share_once() {
           $5 : f64 = load C[1]
           $6 : f64 = mul $5, $1
           $7 : f64 = mul $5, $3
+          integer at = N + 2
+          integer at_1 = N + 3
           $8 : f64 = load A[2]
           $9 : f64 = add $8, $2
           write A[2] = $9
           $10 : f64 = load A[3]
           $11 : f64 = add $10, $4
           write A[3] = $11
-          $12 : f64 = load A[N + 2]
+          $12 : f64 = load A[at]
           $13 : f64 = add $12, $6
-          write A[N + 2] = $13
-          $14 : f64 = load A[N + 3]
+          write A[at] = $13
+          $14 : f64 = load A[at_1]
           $15 : f64 = add $14, $7
-          write A[N + 3] = $15
+          write A[at_1] = $15
         }
     "#]]
     .assert_eq(&check(&Machine::PLAIN, body));
@@ -186,15 +188,16 @@ fn elements_are_in_lanes_past_the_caches() {
           $4 : f64[4] = load A[b + 4]
           $5 : f64[4] = broadcast $0
           $6 : f64[4] = mul $5, $4
+          integer at = b + 4
           $7 : truth = holds N > 9
           $8 : truth = aligned C[b] to 64
           $9 : truth = and $7, $8
           choose if $9 {
             write C[b] = $3 streamed 32
-            write C[b + 4] = $6 streamed 32
+            write C[at] = $6 streamed 32
           } else {
             write C[b] = $3
-            write C[b + 4] = $6
+            write C[at] = $6
           }
         }
         fence
@@ -215,15 +218,18 @@ fn sums_whose_bounds_move_with_the_lanes_are_masked() {
           }
           if b + 1 < 2 {
             $1 : f64 = constant 0.0
-            write C[b + 1] = $1
+            integer at = b + 1
+            write C[at] = $1
           }
           if b + 2 < 2 {
             $2 : f64 = constant 0.0
-            write C[b + 2] = $2
+            integer at = b + 2
+            write C[at] = $2
           }
           if b + 3 < 2 {
             $3 : f64 = constant 0.0
-            write C[b + 3] = $3
+            integer at = b + 3
+            write C[at] = $3
           }
           $4 : integer[4] = lanes b by 1
           integer lower = b

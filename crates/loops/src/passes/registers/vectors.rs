@@ -90,12 +90,13 @@ impl Lowering<'_> {
                 if let Some(at) = instance.get_mut(&across.var) {
                     *at = at.clone() + lane as i64;
                 }
+                let place = self.place_once(&store.index, &instance);
                 let ty = RegisterType { lanes: 1, ..self.type_in(*value) };
                 let part = match together {
                     true => *value,
                     false => self.define(ty, Operation::Extract(*value, lane)),
                 };
-                parts.push((self.place(&store.index, &instance), part));
+                parts.push((place, part));
             }
         }
         parts
