@@ -46,7 +46,8 @@ pub fn build(terminal: &Terminal, args: &BuildArgs) -> Result<Outcome> {
     let laid = analysis.lay_out().map_err(failed)?;
     progress.stage("building loops");
     let iteration = args.walking.iteration(Indices::Narrow);
-    let lowered = laid.lower_for(iteration).map_err(failed)?;
+    let mut watch = Watch::of(args.passes);
+    let (lowered, _) = laid.lower_under(iteration, &mut watch).map_err(failed)?;
     if matches!(kind, Kind::Program) {
         progress.stage("generating code");
         let options = BuildOptions {
@@ -76,7 +77,6 @@ pub fn build(terminal: &Terminal, args: &BuildArgs) -> Result<Outcome> {
         ..machine::options(&args.machine)?
     };
     let code = {
-        let mut watch = Watch::of(args.passes);
         let code = library.compile_under(&options, &mut watch).map_err(failed)?;
         watch.finish()?;
         code

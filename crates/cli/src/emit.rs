@@ -6,6 +6,7 @@ use std::io::IsTerminal;
 use dastac::build::BuildOptions;
 use dastac::driver::{Indices, Lowered};
 use dastac::export::Library;
+use dastac::loops::passes::Flow;
 use dastac::stur::infer::Inferred;
 use dastac::target::{CodeOptions, TargetError, file};
 
@@ -69,16 +70,28 @@ fn stage(
     }
     progress.stage("building loops");
     let iteration = args.walking.iteration(Indices::Narrow);
-    let lowered = laid.lower_for(iteration).map_err(failed)?;
+    let until = match &args.stage {
+        Wanted::After(pass) => Some(known(pass, &options)?),
+        Wanted::Stage(_) | Wanted::Text(_) => None,
+    };
+    let mut watch = Watch::until(args.passes, until);
+    let (lowered, flow) = laid.lower_under(iteration, &mut watch).map_err(failed)?;
     match &args.stage {
         Wanted::Stage(Stage::Ast) => return Ok(asts(&lowered).into_bytes()),
         Wanted::Stage(Stage::Loops) => {
             return Ok(format!("{}", lowered.kernel.module).into_bytes());
         }
+        // The pass that was asked for is one of those that make loops simple.
+        Wanted::After(_) if flow == Flow::Stop => {
+            watch.finish()?;
+            return Ok(lowered.kernel.module.to_string().into_bytes());
+        }
         _ => {}
     }
     progress.stage("generating code");
-    generated(&lowered, args, &options, source)
+    let bytes = generated(&lowered, args, &options, source, &mut watch).map_err(failed)?;
+    watch.finish()?;
+    Ok(bytes)
 }
 
 /// Fails early for a text or a pass that the target does not have.
@@ -104,40 +117,24 @@ fn generated(
     args: &EmitArgs,
     options: &BuildOptions,
     source: &Source,
-) -> Result<Vec<u8>> {
-    let failed = |error: dastac::Error| Failure::of(error, source);
-    let until = match &args.stage {
-        Wanted::After(pass) => Some(known(pass, options)?),
-        Wanted::Stage(_) | Wanted::Text(_) => None,
-    };
-    let mut watch = Watch::until(args.passes, until);
-    let bytes = match &args.stage {
-        Wanted::After(_) => {
-            let (module, _) = lowered.fitted(options, &mut watch).map_err(failed)?;
-            module.to_string().into_bytes()
-        }
+    watch: &mut Watch,
+) -> std::result::Result<Vec<u8>, dastac::Error> {
+    let library = || Library::new(lowered, &source.name, &args.prefix);
+    Ok(match &args.stage {
+        Wanted::After(_) => lowered.fitted(options, watch)?.0.to_string().into_bytes(),
         Wanted::Text(name) => {
-            let (fitted, _) = lowered.fitted(options, &mut watch).map_err(failed)?;
+            let (fitted, _) = lowered.fitted(options, watch)?;
             let code = CodeOptions { prefix: args.prefix.clone(), ..options.code() };
-            let text = options.target.text(&fitted, &code, name);
-            text.map_err(|error| failed(error.into()))?.into_bytes()
+            options.target.text(&fitted, &code, name)?.into_bytes()
         }
-        Wanted::Stage(Stage::Header) => {
-            let library = Library::new(lowered, &source.name, &args.prefix).map_err(failed)?;
-            library.c_header().map_err(failed)?.into_bytes()
-        }
-        Wanted::Stage(Stage::Object) => {
-            let library = Library::new(lowered, &source.name, &args.prefix).map_err(failed)?;
-            library.compile_under(options, &mut watch).map_err(failed)?.code.bytes
-        }
+        Wanted::Stage(Stage::Header) => library()?.c_header()?.into_bytes(),
+        Wanted::Stage(Stage::Object) => library()?.compile_under(options, watch)?.code.bytes,
         Wanted::Stage(_) => {
             let mut module = lowered.kernel.module.clone();
-            options.tile(&mut module, &mut watch).map_err(failed)?;
+            options.tile(&mut module, watch)?;
             module.to_string().into_bytes()
         }
-    };
-    watch.finish()?;
-    Ok(bytes)
+    })
 }
 
 /// Whether to compile for several threads.

@@ -69,8 +69,8 @@ impl Watch {
         let ran = |wanted: &&str| self.times.0.iter().any(|(name, _)| name == wanted);
         match self.until.filter(|wanted| !ran(wanted)) {
             Some(wanted) => {
-                let text = format!("pass `{wanted}` does not run on its own");
-                Err(Failure::usage(text).hint("the loops after it are those of `--stage loops`"))
+                let text = format!("pass `{wanted}` does not run for this code");
+                Err(Failure::usage(text).hint("`dastac passes` lists those that do"))
             }
             None => Ok(()),
         }

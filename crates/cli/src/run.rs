@@ -161,9 +161,9 @@ fn compile(
     progress.stage("finding layouts");
     let laid = analysis.lay_out().map_err(failed)?;
     progress.stage("building loops");
-    let lowered = laid.lower_for(wanted.iteration).map_err(failed)?;
-    progress.stage("generating code");
     let mut watch = Watch::of(wanted.passes);
+    let (lowered, _) = laid.lower_under(wanted.iteration, &mut watch).map_err(failed)?;
+    progress.stage("generating code");
     let built = lowered.build_under(wanted.options, &mut watch).map_err(failed)?;
     watch.finish()?;
     Ok(built)

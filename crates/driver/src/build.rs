@@ -9,6 +9,12 @@ use dastac_target::{CodeOptions, Generated, OptLevel, Target};
 
 use crate::{Error, targets};
 
+/// Makes loops as lowering leaves them simple, whatever the machine is, while an observer looks on, which may stop it.
+pub(crate) fn simplify(module: &mut Module, observer: &mut dyn Observer) -> Result<Flow, Error> {
+    let pipeline = Pipeline::of(&Registry::of(passes::ALL), &[passes::SIMPLIFY])?;
+    Ok(pipeline.run(module, &passes::Context::of(&Machine::PLAIN), observer)?)
+}
+
 /// What code to generate, and for which machine.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {

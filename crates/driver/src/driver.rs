@@ -18,7 +18,7 @@ use dastac_stur::{Diagnostic, Program, TensorId};
 use dastac_target::Artifact;
 
 use crate::Error;
-use crate::build::BuildOptions;
+use crate::build::{BuildOptions, simplify};
 
 /// How long each stage took, in order.
 #[derive(Clone, Debug, Default)]
@@ -138,17 +138,33 @@ impl Laid {
     /// # Errors
     /// As [`Laid::lower`].
     pub fn lower_for(self, iteration: impl Into<Iteration>) -> Result<Lowered, Error> {
-        let Iteration { indices, walking } = iteration.into();
+        self.lower_under(iteration.into(), &mut ()).map(|(lowered, _)| lowered)
+    }
+
+    /// As [`Laid::lower_for`], while an observer looks on the passes that make the loops simple, which may stop them.
+    ///
+    /// # Errors
+    /// As [`Laid::lower`]; what the observer finds.
+    pub fn lower_under(
+        self,
+        iteration: Iteration,
+        observer: &mut dyn Observer,
+    ) -> Result<(Lowered, Flow), Error> {
+        let Iteration { indices, walking } = iteration;
         let mut laid = self;
         let (inferred, layouts) = (&laid.analysis.inferred, &laid.layouts);
         let element = match indices {
             Indices::Narrow => Element::U32,
             Indices::Wide => Element::I64,
         };
-        let kernel =
-            || dastac_sched::kernel(inferred, layouts, Reading { indices: element, walking });
-        let kernel = laid.analysis.timings.measure("loops", kernel)?;
-        Ok(Lowered { laid, kernel, indices })
+        let reading = Reading { indices: element, walking };
+        let kernel = || -> Result<(Kernel, Flow), Error> {
+            let mut kernel = dastac_sched::kernel(inferred, layouts, reading)?;
+            let flow = simplify(&mut kernel.module, observer)?;
+            Ok((kernel, flow))
+        };
+        let (kernel, flow) = laid.analysis.timings.measure("loops", kernel)?;
+        Ok((Lowered { laid, kernel, indices }, flow))
     }
 }
 
@@ -177,7 +193,7 @@ impl From<Indices> for Iteration {
     }
 }
 
-/// A program as loops.
+/// A program as loops, after the passes of [`dastac_loops::passes::SIMPLIFY`].
 #[derive(Clone, Debug)]
 pub struct Lowered {
     /// The stage before.
@@ -277,7 +293,7 @@ impl Lowered {
     pub fn movement(&self) -> Result<Movement, Error> {
         let mut movement =
             dastac_sched::movement(&self.laid.analysis.inferred, &self.laid.layouts, &self.kernel)?;
-        dastac_loops::passes::simplify(&mut movement.module);
+        simplify(&mut movement.module, &mut ())?;
         Ok(movement)
     }
 }

@@ -21,7 +21,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dastac_loops::{BufferId, For, Function, Index, Mode, Module, Stmt, Value, VarId, passes};
+use dastac_loops::{BufferId, For, Function, Index, Mode, Module, Stmt, Value, VarId};
 
 use super::append::{self, Appending};
 use super::compile::{Filled, cleared, fill, set_once, statements};
@@ -223,12 +223,7 @@ pub fn assembly(
     let starts = plan.starts.clone();
     let [count, fill] = append::bodies(&plan, function);
     let structure = Structure::Counted { starts };
-    Ok(Assembly {
-        structure,
-        count: simplified(function, module, count),
-        fill: simplified(function, module, fill),
-        walks,
-    })
+    Ok(Assembly { structure, count, fill, walks })
 }
 
 /// The iterators of a result's levels, whose format stores dimensions.
@@ -250,13 +245,6 @@ pub fn appending(kernel: &Kernel, format: &Format) -> Vec<usize> {
     outer.truncate(last.map_or(0, |last| last + 1));
     let inside = kernel.order.iter().filter(|at| !outer.contains(at));
     outer.iter().chain(inside).copied().collect()
-}
-
-/// Statements after all passes.
-fn simplified(function: &mut Function, module: &Module, body: Vec<Stmt>) -> Vec<Stmt> {
-    function.body = body;
-    passes::simplify_function(function, module);
-    std::mem::take(&mut function.body)
 }
 
 /// How many loops there are up to the last of the result's iterators, if they reach each coordinate once, in order:
@@ -389,5 +377,5 @@ fn in_pattern(
         let clear = For::new(at, Index::Const(0), size, clear).parallel();
         body.insert(0, Stmt::For(clear));
     }
-    Ok((simplified(function, module, body), walks))
+    Ok((body, walks))
 }

@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dastac_loops::linear::Facts;
 use dastac_loops::{
     Case, CoIter, Condition, For, Function, Index, Mark, Mode, Module, PartitionedRange, Stmt,
-    Store, StoreMode, Sum, Value, VarId, While, passes,
+    Store, StoreMode, Sum, Value, VarId, While,
 };
 
 use super::assemble::ResultMode;
@@ -76,9 +76,7 @@ pub fn fill(
     let mut part = Function::new(function.name.clone(), Vec::new());
     part.vars = std::mem::take(&mut function.vars);
     let (body, walks) = statements(&mut part, module, kernel, &mut ResultMode::AtPlaces)?;
-    part.body = body;
-    passes::simplify_function(&mut part, module);
-    (function.vars, function.body) = (part.vars, part.body);
+    (function.vars, function.body) = (part.vars, body);
     // Loops over whole extents, not over positions.
     let whole = |inner: &&For| {
         let ends = |iterator: &usize| inner.upper == [kernel.iterators[*iterator].1.clone()];
@@ -882,21 +880,19 @@ fn is_shared(stmt: &Stmt) -> bool {
 /// Makes additions to zeros of the result what sets it, if all there is is one nest that comes to each element once, of
 /// loops that come to all.
 pub(super) fn set_once(body: &mut [Stmt], kernel: &Kernel, all: &dyn Fn(&[&For]) -> bool) -> bool {
-    let [stmt] = &*body else { return kernel.products.is_empty() && body.is_empty() };
-    let (mut stmt, mut loops) = (stmt, Vec::new());
-    while let Stmt::For(inner) = stmt {
-        let ([only], Mark::Parallel(_)) = (&inner.body[..], inner.mark) else { return false };
-        loops.push(inner);
-        stmt = only;
+    if body.is_empty() {
+        return kernel.products.is_empty();
     }
-    if !matches!(stmt, Stmt::Store(_)) || !all(&loops) {
+    let (mut stmts, mut loops) = (&*body, Vec::new());
+    while let [Stmt::For(inner)] = stmts {
+        loops.push(inner);
+        stmts = &inner.body;
+    }
+    let parallel = |inner: &&For| matches!(inner.mark, Mark::Parallel(_));
+    if !loops.iter().all(parallel) || !add_to_one(stmts) || !all(&loops) {
         return false;
     }
-    let mut stmt = &mut body[0];
-    while let Stmt::For(inner) = stmt {
-        stmt = &mut inner.body[0];
-    }
-    let Stmt::Store(store) = stmt else { return false };
+    let Some(Stmt::Store(store)) = innermost(body).first_mut() else { return false };
     store.mode = StoreMode::Set;
     let zero = kernel.semiring.zero();
     if zero != kernel.reduction().neutral() {
@@ -905,6 +901,23 @@ pub(super) fn set_once(body: &mut [Stmt], kernel: &Kernel, all: &dyn Fn(&[&For])
         store.value = kernel.reduction().join(Value::Const(zero), value);
     }
     true
+}
+
+/// The statements inside of loops that are around nothing else.
+fn innermost(body: &mut [Stmt]) -> &mut [Stmt] {
+    match body {
+        [Stmt::For(inner)] => innermost(&mut inner.body),
+        body => body,
+    }
+}
+
+/// Whether statements store to one element and do nothing else.
+fn add_to_one(stmts: &[Stmt]) -> bool {
+    let Some(Stmt::Store(first)) = stmts.first() else { return false };
+    stmts.iter().all(|stmt| match stmt {
+        Stmt::Store(store) => (store.buffer, &store.index) == (first.buffer, &first.index),
+        _ => false,
+    })
 }
 
 /// Sets the result to zero.

@@ -30,6 +30,8 @@ pub mod passes;
 pub mod place;
 pub mod polynomial;
 pub mod print;
+mod range;
+pub mod reduction;
 pub mod rename;
 pub mod trips;
 pub mod unroll;

@@ -523,7 +523,8 @@ impl<'a> Parser<'a> {
             }
             Token::Sign("$") => self.definition(),
             Token::Name(
-                word @ ("integer" | "wrapping" | "carry" | "choose" | "write" | "prefetch" | "fence"),
+                word @ ("integer" | "wrapping" | "carry" | "choose" | "write" | "prefetch"
+                | "fence"),
             ) if !store => {
                 self.advance();
                 self.register_stmt(word)

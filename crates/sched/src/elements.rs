@@ -1,7 +1,9 @@
 //! The elements of a tensor as loops, and their positions: used by computations and by data movement.
 
 use dastac_layout::{Layout, Resolve, affine_to_index};
-use dastac_loops::{BufferId, Compare, For, Function, Index, Module, Stmt, VarId};
+use dastac_loops::{
+    Buffer, BufferId, Compare, For, Function, Index, Module, Stmt, VarId, reduction,
+};
 use dastac_poly::Set;
 use dastac_stur::TensorId;
 use dastac_stur::ast::CompareOp;
@@ -154,9 +156,13 @@ pub(crate) fn sorted(
     }
 }
 
-/// Binds variables by loops of one iteration.
-pub(crate) fn with_lets(lets: Vec<(VarId, Index)>, body: Vec<Stmt>) -> Vec<Stmt> {
+/// Binds variables by loops of one iteration, which are sums where they accumulate.
+pub(crate) fn with_lets(
+    lets: Vec<(VarId, Index)>,
+    body: Vec<Stmt>,
+    buffers: &[Buffer],
+) -> Vec<Stmt> {
     lets.into_iter().rev().fold(body, |body, (var, value)| {
-        vec![Stmt::For(For::new(var, value.clone(), value + 1, body))]
+        vec![reduction::sum_of(For::new(var, value.clone(), value + 1, body), buffers)]
     })
 }

@@ -11,15 +11,15 @@
 //! j] * x[j] } }`.
 //!
 //! Each statement adds to its head. There is one exception: if the statements of a rule write disjoint parts that cover
-//! the whole head, and every reduction became a sum (the pass `contract` of [`dastac_loops::passes`]), then each
-//! element is set once, and the head is not cleared before.
+//! the whole head, and every reduction is a sum ([`dastac_loops::reduction`]), then each element is set once, and the
+//! head is not cleared before.
 
 use std::collections::BTreeMap;
 
 use dastac_iterate::{Assembly, Structure, Walking};
 use dastac_layout::{Layout, affine_to_index, convert, explicit, expr_to_index, partition};
 use dastac_loops::{
-    Condition, Element, Function, Index, Module, Stmt, Store, StoreMode, Value, VarId, passes,
+    Condition, Element, Function, Index, Module, Stmt, Store, StoreMode, Value, VarId,
 };
 use dastac_poly::{Map, Set, ast};
 use dastac_stur::infer::{Inferred, InferredRule, Statement};
@@ -261,12 +261,7 @@ impl Builder<'_> {
                 }
             }
         }
-        // `contract` works on a whole function, so it is given one that holds only this rule's nests.
-        let body = nests.into_iter().flatten().collect();
-        let mut part = Function { body, ..self.function.clone() };
-        passes::simplify_function(&mut part, &self.module);
-        self.function.vars = part.vars;
-        let mut body = part.body;
+        let mut body: Vec<Stmt> = nests.into_iter().flatten().collect();
         // The parts of a layout are disjoint, and together they are all stored elements.
         let parts = self.layouts[rule.head.0].parts.iter().map(|part| part.domain.clone());
         if once
@@ -448,7 +443,11 @@ impl Builder<'_> {
             let subscripts = resolved(head_iterators, &resolve)?;
             let layout = &layouts[rule.head.0];
             let position = layout.position_within(&known_head, &subscripts, &symbols)?;
-            let body = with_lets(lets, vec![Stmt::add(buffer(rule.head), position, value)]);
+            let body = with_lets(
+                lets,
+                vec![Stmt::add(buffer(rule.head), position, value)],
+                &module.buffers,
+            );
             if statement.is_exact() {
                 return Ok(body);
             }

@@ -311,7 +311,7 @@ impl Mover<'_> {
                 sort(&sorted, &mut subscripts, function, &mut lets);
                 let at = self.row_major(scope, &here, extents)?;
                 let value = self.scaled(module, &coefficient, read(scope, &subscripts)?)?;
-                Ok(with_lets(lets, vec![Stmt::set(target, at, value)]))
+                Ok(with_lets(lets, vec![Stmt::set(target, at, value)], &module.buffers))
             })?);
         }
         Ok(body)

@@ -1,10 +1,10 @@
 //! Scans a set: isl makes an AST that visits its points in order, which becomes loop IR.
 //!
 //! Before -> after, `{ S[i, j] : 0 <= i <= j < N }` with `i` an iterator of the head: `parallel i = 0 to N { for j = i
-//! to N { leaf(i, j) } }`.
+//! to N { leaf(i, j) } }`. A loop that accumulates into one element becomes a sum ([`reduction::sum_of`]).
 
 use dastac_layout::{convert, explicit, expr_to_index};
-use dastac_loops::{For, Function, If, Index, Mark, Module, Stmt, VarId};
+use dastac_loops::{For, Function, If, Index, Mark, Module, Stmt, VarId, reduction};
 use dastac_poly::ast::{Expr, Node, Op};
 use dastac_poly::{AstBuild, Set, UnionMap};
 use dastac_stur::sets::Sets;
@@ -208,7 +208,8 @@ impl Scan<'_> {
                 let body = self.node(body, values, function, leaf);
                 values.pop();
                 let (lower, step) = (lower_bounds, *step);
-                Ok(vec![Stmt::For(For { var, lower, upper, step, mark, body: body? })])
+                let inner = For { var, lower, upper, step, mark, body: body? };
+                Ok(vec![reduction::sum_of(inner, &self.module.buffers)])
             }
         }
     }

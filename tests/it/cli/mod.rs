@@ -605,6 +605,9 @@ fn passes() {
     for part in ["simplify:\n", "lower:\n", "tile:\n", "  choose-tiles\n"] {
         assert!(list.contains(part), "{part}: {list}");
     }
+    // The passes that make loops simple run while they are built.
+    assert!(after("fold").contains("for j = 0 to N"), "{}", after("fold"));
+    assert_eq!(after("hoist-factor"), folder.works("emit p.stur --stage loops"));
     // Of passes that change nothing, the loops are those of the pass before.
     let after = |pass: &str| folder.works(&format!("emit p.stur --threads 1 --stage after:{pass}"));
     assert_eq!(after("lower-coiter"), folder.works("emit p.stur --threads 1 --stage loops"));
@@ -623,11 +626,11 @@ fn passes() {
         "#]],
     );
     folder.fails(
-        "emit p.stur --stage after:fold",
+        "emit p.stur --stage after:scalar-registers",
         2,
         &expect![[r#"
-            error: pass `fold` does not run on its own
-            help: the loops after it are those of `--stage loops`
+            error: pass `scalar-registers` does not run for this code
+            help: `dastac passes` lists those that do
         "#]],
     );
 }

@@ -12,9 +12,9 @@
 //! The guard is left out where enclosing loops imply it or an earlier statement stores to the same element. A condition
 //! that varies with `l` and is not a bound on it cannot be such a guard: without an earlier store, the loop stays.
 
-use super::narrow::narrow;
 use crate::ir::*;
-use crate::linear::{Facts, Within, range_conditions};
+use crate::linear::{Facts, Within};
+use crate::reduction::{accumulation, guarded};
 
 pub(super) fn run(function: &mut Function, buffers: &[Buffer]) {
     let mut contract = Contract { buffers, facts: Facts::default(), stored: Vec::new() };
@@ -38,7 +38,7 @@ impl Within for Contract<'_> {
         for stmt in body {
             self.inside(stmt);
             if let Stmt::For(inner) = stmt
-                && let Some(sum) = self.accumulation(inner)
+                && let Some(sum) = self.sum(inner)
             {
                 *stmt = sum;
             }
@@ -51,59 +51,18 @@ impl Within for Contract<'_> {
 }
 
 impl Contract<'_> {
-    /// The statement that `inner` is equal to, if it accumulates into one element.
-    fn accumulation(&self, inner: &For) -> Option<Stmt> {
-        if inner.mark != Mark::Sequential {
-            return None;
-        }
-        let (condition, store) = match &inner.body[..] {
-            [Stmt::Store(store)] => (Condition::TRUE, store),
-            [Stmt::If(only)] => match &only.then[..] {
-                [Stmt::Store(store)] if only.otherwise.is_empty() => {
-                    (only.condition.clone(), store)
-                }
-                _ => return None,
-            },
-            _ => return None,
-        };
-        let element = self.buffers.get(store.buffer.0 as usize)?.element;
-        let kind = store.mode.reduction()?;
-        if element.is_integer() && store.is_index()
-            || store.index.mentions(inner.var)
-            || store.value.loads(store.buffer)
-        {
-            return None;
-        }
-        let bounds = (&inner.lower[..], &inner.upper[..]);
-        let narrowed = narrow((inner.var, inner.step), bounds, condition);
-        let exists = self
-            .stored
-            .iter()
-            .any(|(buffer, index)| *buffer == store.buffer && *index == store.index);
-        let mut guards = narrowed.invariant;
+    /// The statement that a loop is equal to, if it accumulates into one element.
+    fn sum(&self, inner: &For) -> Option<Stmt> {
+        let found = accumulation(inner, self.buffers)?;
+        let store = found.store;
+        let known = (store.buffer, &store.index);
+        let exists = self.stored.iter().any(|(buffer, index)| (*buffer, index) == known);
+        let mut guards = found.invariant;
         if !exists {
-            if !narrowed.rest.is_empty() {
-                return None;
-            }
-            guards.extend(range_conditions(&narrowed.lower, &narrowed.upper));
+            guards.extend(found.has_terms?);
         }
         guards.retain(|guard| !self.facts.imply(guard));
-        let sum = Sum {
-            kind,
-            var: inner.var,
-            lower: narrowed.lower,
-            upper: narrowed.upper,
-            step: inner.step,
-            unroll: None,
-            fetch: Vec::new(),
-            condition: (!narrowed.rest.is_empty()).then(|| Condition::all(narrowed.rest)),
-            body: store.value.clone(),
-        };
-        let value = Value::Sum(Box::new(sum));
-        let known = |stream: &Condition| !stream.mentions(inner.var);
-        let stream = store.stream.clone().filter(known);
-        let stmt = Stmt::Store(Store { value, stream, ..store.clone() });
-        Some(if guards.is_empty() { stmt } else { Stmt::when(Condition::all(guards), vec![stmt]) })
+        Some(guarded(store, guards))
     }
 }
 

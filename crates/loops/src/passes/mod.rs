@@ -128,15 +128,6 @@ fn run(sequence: Sequence, module: &mut Module, machine: &Machine) {
     passes.for_each(|pass| (pass.run)(module, &Context::of(machine)));
 }
 
-/// Runs [`SIMPLIFY`] on a function that is not part of a module yet.
-pub fn simplify_function(function: &mut Function, module: &Module) {
-    let (symbols, buffers) = (module.symbols.clone(), module.buffers.clone());
-    let taken = std::mem::replace(function, Function::new("", Vec::new()));
-    let mut module = Module { symbols, buffers, functions: vec![taken] };
-    simplify(&mut module);
-    module.functions.into_iter().for_each(|simplified| *function = simplified);
-}
-
 #[cfg(test)]
 mod tests {
     use crate::interp::{Data, InterpError, run_steps};

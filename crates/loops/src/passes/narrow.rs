@@ -5,45 +5,10 @@
 //! - `sum(l = 0 to N if l <= i) v` -> `sum(l = 0 to min(N, i + 1)) v`
 
 use crate::ir::*;
-use crate::linear::bounds_of;
+use crate::range::narrow;
 
 pub(super) fn run(function: &mut Function, _: &[Buffer]) {
     block(&mut function.body);
-}
-
-/// A range and the parts of a condition on it.
-pub(super) struct Narrowed {
-    pub(super) lower: Vec<Index>,
-    pub(super) upper: Vec<Index>,
-    /// Conditions that do not mention the variable.
-    pub(super) invariant: Vec<Condition>,
-    /// Conditions that do and are not bounds.
-    pub(super) rest: Vec<Condition>,
-}
-
-/// Narrows the range of `var` by a condition that holds for all of its values that matter.
-pub(super) fn narrow(
-    (var, step): (VarId, i64),
-    (lower, upper): (&[Index], &[Index]),
-    condition: Condition,
-) -> Narrowed {
-    let (mut lower, mut upper) = (lower.to_vec(), upper.to_vec());
-    let (mut invariant, mut rest) = (Vec::new(), Vec::new());
-    for condition in condition.conjuncts() {
-        if !condition.mentions(var) {
-            invariant.push(condition);
-            continue;
-        }
-        match bounds_of(&condition, var) {
-            // Another first value would shift the steps.
-            Some((lowers, uppers)) if step == 1 || lowers.is_empty() => {
-                lower.extend(lowers);
-                upper.extend(uppers);
-            }
-            _ => rest.push(condition),
-        }
-    }
-    Narrowed { lower, upper, invariant, rest }
 }
 
 fn block(body: &mut [Stmt]) {
