@@ -86,15 +86,16 @@ impl BuildOptions {
         self.run(module, code, &self.sequences(code), observer)
     }
 
-    /// Only lowers loops and tiles them: what comes after is about code, not about what is computed in which order.
+    /// As [`BuildOptions::fit`], but for the target's sequences that are about code alone: loops and tiles in the order
+    /// in which they are executed.
     ///
     /// # Errors
     /// As [`BuildOptions::fit`].
     pub fn tile(&self, module: &mut Module, observer: &mut dyn Observer) -> Result<(), Error> {
         let code = self.code();
-        let wanted = [dastac_iterate::LOWER, passes::WIDEN, passes::TILE];
+        let left_out = self.target.code_sequences(&code);
         let mut sequences = self.sequences(&code);
-        sequences.retain(|sequence| wanted.contains(sequence));
+        sequences.retain(|sequence| !left_out.contains(sequence));
         self.run(module, &code, &sequences, observer).map(drop)
     }
 

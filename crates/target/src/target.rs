@@ -27,6 +27,12 @@ pub trait Target: fmt::Debug + Send + Sync {
     /// Which passes make loops fit the machine, in their order.
     fn sequences(&self, options: &CodeOptions) -> Vec<Sequence>;
 
+    /// The last of [`Target::sequences`], which are about code alone: what is computed in which order is decided before
+    /// them.
+    fn code_sequences(&self, _: &CodeOptions) -> Vec<Sequence> {
+        Vec::new()
+    }
+
     /// Checks that the module says nothing that this target has no code for.
     ///
     /// # Errors

@@ -80,11 +80,14 @@ impl Target for CpuTarget {
 
     fn sequences(&self, options: &CodeOptions) -> Vec<Sequence> {
         let tiles = (!options.untiled).then_some(TILE);
-        let code = match options.checked {
+        tiles.into_iter().chain(self.code_sequences(options)).collect()
+    }
+
+    fn code_sequences(&self, options: &CodeOptions) -> Vec<Sequence> {
+        match options.checked {
             true => vec![CHECKED_THREADS, CHECKED_REGISTERS, CHECK_BOUNDS],
             false => vec![THREADS, REGISTERS],
-        };
-        tiles.into_iter().chain(code).collect()
+        }
     }
 
     fn legalize(&self, module: &Module, options: &CodeOptions) -> Result<()> {

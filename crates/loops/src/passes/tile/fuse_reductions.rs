@@ -47,7 +47,7 @@ impl Walk<'_> {
         match stmt {
             Stmt::If(inner) if inner.otherwise.is_empty() => {
                 let [only] = &mut inner.then[..] else { return false };
-                conditions.push(inner.condition.clone());
+                conditions.extend(inner.condition.clone().conjuncts());
                 self.fused(only, next, conditions)
             }
             Stmt::Partial(partial) => match self.in_one_pass(partial, next, conditions) {
