@@ -81,26 +81,26 @@ fn a_sum_has_its_terms_in_lanes() {
         for i = 0 to N {
           integer lower = 0
           integer upper = M
-          integer length = max(upper - lower, 0)
+          wrapping length = max(upper - lower, 0)
           $0 : f64[4] = constant 0.0
-          integer end = lower + (length - length % 8)
+          wrapping end = lower + (length - length % 8)
           carry k = lower to end step 8 with $1 : f64[4] = $0, $2 : f64[4] = $0 {
             $3 : f64[4] = load B[M * i + k]
             $4 : f64[4] = load B[k]
             $5 : f64[4] = fma $3, $4, $1
-            integer k_1 = k + 4
+            wrapping k_1 = k + 4
             $6 : f64[4] = load B[M * i + k_1]
             $7 : f64[4] = load B[k_1]
             $8 : f64[4] = fma $6, $7, $2
           } next $5, $8 gives $9, $10
           $11 : f64[4] = add $9, $10
-          integer end_1 = lower + (length - length % 4)
+          wrapping end_1 = lower + (length - length % 4)
           carry k = end to end_1 step 4 with $12 : f64[4] = $11 {
             $13 : f64[4] = load B[M * i + k]
             $14 : f64[4] = load B[k]
             $15 : f64[4] = fma $13, $14, $12
           } next $15 gives $16
-          integer rest = length % 4
+          wrapping rest = length % 4
           choose if rest != 0 {
             $17 : truth[4] = first rest
             $18 : f64[4] = load B[M * i + end_1] where $17
@@ -128,9 +128,9 @@ fn stored_terms_are_gathered() {
         for i = 0 to N {
           integer lower = pos[i]
           integer upper = pos[i + 1]
-          integer length = upper - lower
+          wrapping length = upper - lower
           choose if length <= 4 {
-            integer rest = max(length, 0)
+            wrapping rest = max(length, 0)
             $0 : truth[4] = first_bits rest
             $1 : f64[4] = constant 0.0
             $2 : f64[4] = load B[lower] where $0
@@ -145,10 +145,10 @@ fn stored_terms_are_gathered() {
             $11 : f64 = extract $9[1]
             $12 : f64 = add $10, $11
           } else {
-            integer before = length - 1
-            integer before_1 = before - before % 4
-            integer last = lower + before_1
-            integer rest = length - before_1
+            wrapping before = length - 1
+            wrapping before_1 = before - before % 4
+            wrapping last = lower + before_1
+            wrapping rest = length - before_1
             $13 : f64[4] = constant 0.0
             carry p = lower to last step 4 with $14 : f64[4] = $13 {
               $15 : f64[4] = load B[p]
