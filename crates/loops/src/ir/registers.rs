@@ -461,7 +461,9 @@ impl RegisterStmt {
     pub(crate) fn indices_mut(&mut self) -> Vec<&mut Index> {
         match self {
             RegisterStmt::Define(_, operation) => operation.indices_mut(),
-            RegisterStmt::Integer(Integer { index, .. }) | RegisterStmt::Prefetch(_, index) => vec![index],
+            RegisterStmt::Integer(Integer { index, .. }) | RegisterStmt::Prefetch(_, index) => {
+                vec![index]
+            }
             RegisterStmt::Carry(inner) => inner.lower.iter_mut().chain(&mut inner.upper).collect(),
             RegisterStmt::Write(write) => vec![&mut write.index],
             RegisterStmt::Choose(_) | RegisterStmt::Fence => Vec::new(),
