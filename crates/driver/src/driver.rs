@@ -158,7 +158,7 @@ impl Laid {
             Indices::Wide => Element::I64,
         };
         let reading = Reading { indices: element, walking };
-        let kernel = || -> Result<(Kernel, Flow), Error> {
+        let kernel = || -> Result<(Computation, Flow), Error> {
             let mut kernel = dastac_sched::kernel(inferred, layouts, reading)?;
             let flow = simplify(&mut kernel.module, observer)?;
             Ok((kernel, flow))
