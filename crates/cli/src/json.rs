@@ -108,7 +108,7 @@ pub struct Loop {
 /// How often a loop needs to run.
 #[derive(Serialize)]
 pub struct Bound {
-    /// In all: the smaller of the two.
+    /// The bound: the smaller of `all` and the sum of `stored`.
     pub value: u128,
     /// Over all of its range.
     pub all: u128,

@@ -133,7 +133,7 @@ fn parts_of(layout: &Layout) -> std::result::Result<String, dastac::Error> {
     Ok(text)
 }
 
-/// So many parts are printed.
+/// At most this many parts of a layout are printed.
 const MAX_PARTS: usize = 8;
 
 /// A polynomial, one line a piece.

@@ -91,9 +91,9 @@ impl Plan {
 
 /// An input that is given.
 pub enum Given {
-    /// All elements.
+    /// A dense array, for a tensor without a format.
     Array(Array),
-    /// Those that are stored, of a tensor with `:F`.
+    /// The stored elements, for a tensor with `:F`.
     Sparse(formats::Tensor),
 }
 

@@ -5,7 +5,7 @@ use dastac::trips::{FunctionTrips, GoesOver, LoopTrips, TripBound};
 use super::json::{Bound, Function, Loop, Stored};
 use super::table::table;
 
-/// For programs.
+/// The report that `--json` prints.
 pub fn report(functions: &[FunctionTrips]) -> Vec<Function> {
     let functions = functions.iter().map(|one| Function {
         function: one.function.clone(),
@@ -36,7 +36,8 @@ fn bound_of(bound: &TripBound) -> Bound {
     Bound { value: bound.value, all: bound.all, stored: stored.collect() }
 }
 
-/// For people: a table, one line a loop; of several functions, a line with its name before those of each.
+/// The report for people: a table with a line for each loop. Where there are several functions, a line with the
+/// function's name stands before its loops.
 pub fn human(functions: &[FunctionTrips]) -> String {
     let mut rows = Vec::new();
     for one in functions {

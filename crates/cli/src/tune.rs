@@ -25,7 +25,7 @@ use super::source::Source;
 use super::table::table;
 use super::{Outcome, Result, Terminal, output, schedule};
 
-/// So many of the best are shown.
+/// How many of the best schedules are shown.
 const SHOWN: usize = 6;
 
 /// The object that `--json` prints.
@@ -49,7 +49,7 @@ struct Report {
 #[derive(Serialize)]
 struct Line {
     time_ns: u64,
-    /// Of the program as it is over this one's.
+    /// The time of the unchanged program divided by this schedule's.
     speedup: f64,
     /// `None`: the program as it is.
     schedule: Option<String>,

@@ -50,7 +50,8 @@ impl BuildOptions {
         CodeOptions { parallel, checked, untiled, ..CodeOptions::default() }
     }
 
-    /// For loops that are executed as they are, by code that is not worth the code generator's whole effort.
+    /// What the target is asked for where loops stay untiled and less optimisation is enough, as in copies between
+    /// arrays.
     pub fn plain_code(&self) -> CodeOptions {
         CodeOptions { untiled: true, opt_level: OptLevel::O1, ..self.code() }
     }
@@ -114,7 +115,7 @@ impl BuildOptions {
     /// Generates code of loops as lowering leaves them.
     ///
     /// # Errors
-    /// Those of [`BuildOptions::fit`]; loops that the target cannot take; a failure of its code generator.
+    /// The errors of [`BuildOptions::fit`]; loops that the target cannot take; a failure of its code generator.
     pub fn generate(&self, mut module: Module, code: &CodeOptions) -> Result<Generated, Error> {
         self.fit(&mut module, code, &mut ())?;
         Ok(self.target.generate(&module, code)?)

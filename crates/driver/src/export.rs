@@ -163,8 +163,7 @@ fn counting(lowered: &Lowered, prefix: &str) -> (Vec<(BufferId, String)>, String
             }
             about.push_str(&format!(
                 "\n{prefix}{} counts {name}: set the parameter {}. Then the arrays of {name}, which the caller \
-                 allocates, have the sizes that these parameters say. What is \
-                 not counted yet is 0.\n",
+                 allocates, have the sizes that these parameters say. What is not counted yet is 0.\n",
                 phase.name,
                 sizes.join(", ")
             ));

@@ -6,7 +6,7 @@ use crate::run::Runner;
 
 impl Runner {
     /// Floating-point operations of one run, without preprocess rules: iterations of every statement's domain times its
-    /// multiplications, divisions and additions. Nothing when Barvinok is not there, the count does not fit, or
+    /// multiplications, divisions and additions. `None` when Barvinok is not there, the count does not fit, or
     /// conditions that are not affine decide.
     pub fn flops(&self) -> Option<u128> {
         self.iterations()?.into_iter().try_fold(0u128, |total, (count, factors)| {
@@ -15,8 +15,8 @@ impl Runner {
         })
     }
 
-    /// Of every statement of one run, without preprocess rules: points of its iteration domain, and factors of its
-    /// product. Nothing where [`Runner::flops`] knows nothing.
+    /// The number of points of each statement's iteration domain, and the number of factors of its product, for all
+    /// statements outside of preprocess rules; `None` where [`Runner::flops`] is `None`.
     pub fn iterations(&self) -> Option<Vec<(u128, usize)>> {
         let inferred = self.built().lowered.inferred();
         let names = &inferred.sets.names;

@@ -19,7 +19,7 @@ impl Built {
         Ok(Executable::new(describe::program(&self.lowered)?, Code::load(&self.code)?))
     }
 
-    /// Makes the code that packs and unpacks dense arrays, and adds it to what was loaded; how long that took.
+    /// Makes the code that packs and unpacks dense arrays, adds it to what was loaded, and returns how long that took.
     ///
     /// # Errors
     /// Code that cannot be made or loaded.

@@ -99,7 +99,7 @@ impl Runner {
         Ok(self.instance.bind(id(tensor), value)?)
     }
 
-    /// What is bound for a dynamic input; nothing for another tensor.
+    /// The tensor that is bound for a dynamic input; `None` for other tensors.
     pub fn bound(&self, tensor: TensorId) -> Option<&Tensor> {
         self.instance.bound(id(tensor))
     }
@@ -222,7 +222,7 @@ impl Runner {
         Reference::of(self.built.program()).compare(&self.instance, inputs)
     }
 
-    /// Runs the rules of preprocess blocks, if there are any; how long that took.
+    /// Runs the rules of preprocess blocks, if there are any, and returns how long that took.
     ///
     /// # Errors
     /// As [`Instance::prepare`].
@@ -230,8 +230,8 @@ impl Runner {
         Ok(self.instance.prepare()?)
     }
 
-    /// Runs the computation once; how long that took. Preprocess rules run before it where an input changed, and do not
-    /// count.
+    /// Runs the computation once and returns how long that took. If an input changed, preprocess rules run before it,
+    /// which does not count.
     ///
     /// # Errors
     /// As [`Instance::execute`].
@@ -260,7 +260,7 @@ impl Runner {
         self.instance.values(id(tensor))
     }
 
-    /// Runs other code for the same program and layouts from now on; what ran so far.
+    /// Runs other code for the same program and layouts from now on, and returns the code that ran so far.
     pub(crate) fn exchange(&mut self, code: Arc<Code>) -> Arc<Code> {
         self.instance.exchange(code)
     }

@@ -94,7 +94,7 @@ pub enum GoesOver {
 }
 
 impl GoesOver {
-    /// As a word.
+    /// The word for it.
     pub fn name(self) -> &'static str {
         match self {
             GoesOver::Range => "range",
@@ -114,7 +114,7 @@ pub struct TripBound {
     pub value: u128,
     /// `n`: the loop around as often as it needs to run, and all of the loop's own iterator.
     pub all: u128,
-    /// `k * nnz`, added up where several tensors are walked together; nothing where nothing that is stored decides.
+    /// `k * nnz` for each tensor that is walked, to be added up; empty if no stored elements bound the loop.
     pub stored: Vec<StoredBound>,
 }
 

@@ -26,7 +26,7 @@ pub struct Reference<'a> {
 }
 
 impl<'a> Reference<'a> {
-    /// Of a program; instances that it is asked about are ones of its compiled code.
+    /// The reference for a program. Instances that it is given must be of the code of the same program.
     pub fn of(program: &'a Program) -> Reference<'a> {
         Reference { program }
     }

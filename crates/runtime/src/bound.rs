@@ -13,7 +13,7 @@ use crate::program::{Stored, TensorId};
 /// A tensor that a run reads.
 #[derive(Debug)]
 pub(crate) struct Bound<'a> {
-    /// In each format in which it is read, the declared one first.
+    /// The tensor in each format in which code reads it; the declared format comes first.
     copies: Vec<Converted<'a>>,
 }
 
@@ -21,14 +21,14 @@ pub(crate) struct Bound<'a> {
 #[expect(clippy::large_enum_variant, reason = "there are few, one for each tensor")]
 #[derive(Debug)]
 pub(crate) enum Converted<'a> {
-    /// In memory of the run time.
+    /// The arrays stand in memory of the run time.
     Own {
         /// The tensor.
         tensor: Tensor,
-        /// Its arrays of positions and coordinates, by level, if the code takes wider ones.
+        /// Copies of its arrays of positions and coordinates with 64 bits, if the code takes such.
         wide: Option<Vec<Storage>>,
     },
-    /// In memory of the caller, as wide as the code takes it.
+    /// The arrays stand in the caller's memory, with indices as wide as the code takes them.
     Lent(TensorView<'a>),
 }
 
@@ -111,7 +111,7 @@ impl<'a> Bound<'a> {
         Ok(Bound { copies })
     }
 
-    /// The tensor in the declared format; nothing for one in the caller's memory.
+    /// The tensor in the declared format; `None` if its arrays are the caller's.
     pub(crate) fn tensor(&self) -> Option<&Tensor> {
         match &self.copies[0] {
             Converted::Own { tensor, .. } => Some(tensor),

@@ -41,13 +41,13 @@ impl std::fmt::Debug for Code {
     }
 }
 
-/// On how many threads parallel loops run.
+/// The number of threads that parallel loops run on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Threads {
-    /// As many as OpenMP chooses for the calling thread.
+    /// The number that OpenMP chooses for the calling thread.
     #[default]
     Any,
-    /// So many, at least 1.
+    /// This number, which is at least 1.
     Of(usize),
 }
 

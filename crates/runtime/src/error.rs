@@ -148,7 +148,7 @@ pub enum Error {
     /// A divisor is not positive.
     #[error("at these sizes, `{text}`, which is divided by, is {value}; divisors are positive")]
     Divisor {
-        /// As it is written.
+        /// The expression as the program writes it.
         text: String,
         /// Its value.
         value: i64,
@@ -159,7 +159,7 @@ pub enum Error {
     /// An expression that is computed at every point of a loop nest may leave the range of 64-bit integers.
     #[error("`{text}` may overflow at these sizes")]
     Computed {
-        /// As it is written.
+        /// The expression as the program writes it.
         text: String,
         /// Where it stands in the program's text: the first byte and the end.
         span: (usize, usize),

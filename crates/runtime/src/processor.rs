@@ -4,7 +4,7 @@ use dastac_target::Requirements;
 
 use crate::error::{Error, Result};
 
-/// Makes a function that says whether this processor has a feature; nothing for one that code is not generated for.
+/// Makes a function that says whether this processor has a feature, or `None` if generated code never uses it.
 macro_rules! features {
     ($($name:literal => $detected:tt,)*) => {
         /// Features that generated code uses, each in LLVM's words and in Rust's.

@@ -7,10 +7,10 @@ use rand::Rng;
 use crate::error::{Error, Result};
 use crate::memory::check_memory;
 
-/// So many elements are looked at one by one; of larger boxes, entries are thrown.
+/// Boxes of up to this many elements are drawn element by element; in larger ones, entries are put at random places.
 const MAX_CELLS: u128 = 1 << 24;
 
-/// What random entries are drawn of.
+/// The tensor that random entries are drawn for.
 #[derive(Clone, Copy, Debug)]
 pub struct Drawing<'a> {
     /// The tensor's name, for errors.

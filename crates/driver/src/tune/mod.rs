@@ -30,11 +30,11 @@ use crate::run::Runner;
 use crate::verify::{Verification, tolerances};
 pub use space::Space;
 
-/// So many candidates are kept to be compared again.
+/// The number of candidates that are kept to be compared again.
 const KEPT: usize = 8;
-/// So many of them are compared with the program as it is in the end.
+/// The number of candidates that are compared with the unchanged program in the end.
 const FINALISTS: usize = 3;
-/// Less than this much faster is as fast.
+/// A candidate must be faster by more than this part to count as faster.
 const MARGIN: f64 = 0.02;
 /// Part of the time for candidates with one choice, and for all of them; the rest decides between the best and the
 /// program as it is.
@@ -50,7 +50,7 @@ const MOST_RUNS: usize = 20;
 /// How to search.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// For how long, about.
+    /// About how long the search takes.
     pub budget: Duration,
     /// Chooses candidates.
     pub seed: u64,
@@ -171,7 +171,7 @@ struct Search<'a> {
     /// What was drawn, so that it is not drawn again.
     drawn: BTreeSet<Vec<Schedule>>,
     tried: usize,
-    /// So many candidates are compiled at the same time.
+    /// How many candidates are compiled at the same time.
     together: usize,
     rejected: usize,
     plain: Duration,
@@ -319,7 +319,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Times a kept candidate again; how long it took this time.
+    /// Times a kept candidate again and returns how long it took this time.
     fn again(&mut self, at: usize) -> Result<Duration, Error> {
         let code = self.kept.remove(at);
         let Kept { schedules, code, time, runs } = code;

@@ -150,7 +150,7 @@ impl Instance<'_> {
             let arrays = buffers.iter().map(|id| array(id).and_then(indices)).collect();
             let arrays: Option<Vec<Indices>> = arrays;
             let own = arrays.map(|arrays| LevelData::new(kind, arrays));
-            // Those of a result with the pattern of another tensor are that one's.
+            // A result with the pattern of another tensor shares the arrays of that tensor's levels.
             own.or_else(|| self.level_of(*buffers.first()?)).unwrap_or_else(LevelData::dense)
         });
         let levels = levels.collect();

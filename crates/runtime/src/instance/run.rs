@@ -19,8 +19,8 @@ use crate::program::{Phase, Role, Structure, TensorId};
 pub type Substitute<'a> = dyn FnMut(&str, &[i64], Vec<Argument<'_>>) -> Result<()> + 'a;
 
 impl Instance<'_> {
-    /// Runs the rules of preprocess blocks, if there are any; how long that took. Inputs that only they read are not
-    /// read afterwards.
+    /// Runs the rules of preprocess blocks, if there are any, and returns how long that took. Inputs that only they read
+    /// are not read afterwards.
     ///
     /// # Errors
     /// Results with formats that memory or indices of 32 bits do not hold. The buffers of all others are what the code
@@ -31,8 +31,8 @@ impl Instance<'_> {
         Ok(taken)
     }
 
-    /// Runs the computation once; how long that took. Preprocess rules run before it where an input changed, and do not
-    /// count.
+    /// Runs the computation once and returns how long that took. If an input changed, preprocess rules run before it,
+    /// which does not count.
     ///
     /// # Errors
     /// As [`Instance::prepare`].
@@ -81,7 +81,8 @@ impl Instance<'_> {
         Ok(taken)
     }
 
-    /// Runs `code` on what a function of the computation takes, if the program has it; how long that took.
+    /// Runs `code` on the arguments of a function of the computation, if the program has that function, and returns how
+    /// long that took.
     ///
     /// # Errors
     /// What the code reports.
@@ -200,7 +201,7 @@ impl Instance<'_> {
         Ok(())
     }
 
-    /// Takes over how many positions a result has, from the arrays in which they were counted.
+    /// Reads the numbers of positions of a result from the arrays in which they were counted.
     fn count(&mut self, tensor: TensorId) {
         let program = self.executable.program();
         let result = program.results.iter().find(|one| one.tensor == tensor);
@@ -217,7 +218,7 @@ impl Instance<'_> {
         }
     }
 
-    /// What is stored of results.
+    /// Updates the facts of results with formats: how many elements they store, in how many bytes.
     fn describe_results(&mut self) {
         let abi = self.kernel.abi();
         for result in &self.executable.program().results {

@@ -14,7 +14,7 @@ use crate::executable::Executable;
 use crate::memory::check_memory;
 use crate::program::{Role, Stored, TensorFacts, TensorId};
 
-/// The part of the elements that random inputs with formats have where nothing else is asked for.
+/// The part of their elements that random inputs with formats store unless another one is set.
 pub const DEFAULT_DENSITY: f64 = 0.1;
 
 /// A packed buffer.
@@ -49,10 +49,10 @@ pub struct Instance<'a> {
     pub(super) results: Results,
     /// What functions take before their buffers: the symbols, then numbers of positions.
     pub(super) parameters: Vec<i64>,
-    /// Of random inputs with formats.
+    /// Which part of their elements random inputs with formats store.
     pub(super) density: f64,
     pub(super) threads: Threads,
-    /// The rules of preprocess blocks ran on the inputs that are there.
+    /// Whether the rules of preprocess blocks ran since an input changed.
     pub(super) prepared: bool,
 }
 
@@ -181,7 +181,7 @@ impl<'a> Instance<'a> {
         self.packed[tensor.0].view()
     }
 
-    /// A packed buffer, to fill; nothing where it is the caller's memory, lent for reading.
+    /// A packed buffer to be filled; `None` if it is the caller's memory and lent for reading only.
     pub fn packed_mut(&mut self, tensor: TensorId) -> Option<ViewMut<'_>> {
         self.prepared = false;
         match &mut self.packed[tensor.0] {
@@ -200,7 +200,7 @@ impl<'a> Instance<'a> {
         Ok(())
     }
 
-    /// What is bound for an input with a format; nothing for another tensor, or one whose arrays are lent.
+    /// The tensor that is bound for an input with a format; `None` for other tensors, and if the arrays are lent.
     pub fn bound(&self, tensor: TensorId) -> Option<&Tensor> {
         self.bound.get(&tensor)?.tensor()
     }
@@ -222,12 +222,12 @@ impl<'a> Instance<'a> {
         self.executable.program().stored(tensor).collect()
     }
 
-    /// Runs other code for the same program and layouts from now on; the code so far.
+    /// Runs other code for the same program and layouts from now on, and returns the code that ran so far.
     pub fn exchange(&mut self, kernel: Arc<Code>) -> Arc<Code> {
         std::mem::replace(&mut self.kernel, kernel)
     }
 
-    /// On how many threads parallel loops run.
+    /// The number of threads that parallel loops run on.
     pub fn threads(&self) -> Threads {
         self.threads
     }

@@ -72,7 +72,7 @@ pub(super) fn width(kind: u32) -> usize {
     }
 }
 
-/// Patches a place; `false` where the symbol is too far away, nothing for a relocation that is not known.
+/// Patches a place and returns whether its symbol is near enough; `None` for an unknown kind of relocation.
 pub(super) fn patch(kind: u32, place: &Place, bytes: &mut [u8]) -> Option<bool> {
     let target = place.target.wrapping_add_signed(place.addend);
     let distance = target.wrapping_sub(place.address).cast_signed();

@@ -30,7 +30,7 @@ pub struct Range {
 pub struct Expression {
     /// How to compute it.
     pub value: Index,
-    /// As it is written.
+    /// The expression as the program writes it.
     pub text: String,
     /// Where it stands in the program's text: the first byte and the end.
     pub span: (usize, usize),
@@ -77,7 +77,7 @@ impl Range {
     }
 }
 
-/// All values of an expression; nothing where one, or one on the way to it, may be beyond 64 bits.
+/// The interval of all values of an expression; `None` if a value, or one on the way to it, may exceed 64 bits.
 fn interval(index: &Index, symbols: &[i64], variables: &[Interval]) -> Option<Interval> {
     let of = |index: &Index| interval(index, symbols, variables);
     match index {

@@ -43,7 +43,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// As a word.
+    /// The word for it.
     pub fn name(self) -> &'static str {
         match self {
             Role::Input => "input",

@@ -28,7 +28,7 @@ pub struct Sizes {
 /// An expression that must be positive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Divisor {
-    /// As it is written.
+    /// The expression as the program writes it.
     pub text: String,
     /// How to compute it.
     pub value: Index,
@@ -37,7 +37,7 @@ pub struct Divisor {
 /// An expression that must fit 64 bits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Derived {
-    /// As it is written.
+    /// The expression as the program writes it.
     pub text: String,
     /// How to compute it.
     pub value: Index,
