@@ -19,8 +19,8 @@ use crate::program::{Phase, Role, Structure, TensorId};
 pub type Substitute<'a> = dyn FnMut(&str, &[i64], Vec<Argument<'_>>) -> Result<()> + 'a;
 
 impl Instance<'_> {
-    /// Runs the rules of preprocess blocks, if there are any, and returns how long that took. Inputs that only they read
-    /// are not read afterwards.
+    /// Runs the rules of preprocess blocks, if there are any, and returns how long that took. Inputs that only they
+    /// read are not read afterwards.
     ///
     /// # Errors
     /// Results with formats that memory or indices of 32 bits do not hold. The buffers of all others are what the code
