@@ -9,7 +9,7 @@
 
 use std::fmt::Write;
 
-use super::{Ssa, Unit, Writer, line};
+use super::writer::{Ssa, Unit, Writer, line};
 use crate::Result;
 use dastac_loops::{BufferId, Within};
 

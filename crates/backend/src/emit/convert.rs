@@ -3,26 +3,8 @@
 //! Floats of 16 bits are only stored. MLIR has both types, but code for most processors would call a library to round
 //! to bfloat16: its bits are computed here, and it is stored as an integer of 16 bits.
 
-use super::{Ssa, Writer};
+use super::writer::{Ssa, Writer};
 use dastac_loops::Element;
-
-/// The type that memory of an element type has.
-pub(super) fn name_of(element: Element) -> &'static str {
-    match element {
-        Element::F64 => "f64",
-        Element::F32 => "f32",
-        Element::F16 => "f16",
-        Element::I64 => "i64",
-        Element::I32 | Element::U32 => "i32",
-        Element::I16 | Element::Bf16 => "i16",
-        Element::I8 | Element::U8 | Element::Bool => "i8",
-    }
-}
-
-/// Whether memory of an element type holds integers.
-pub(super) fn is_stored_as_integer(element: Element) -> bool {
-    name_of(element).starts_with('i')
-}
 
 impl Writer<'_, '_> {
     /// A value in another type; rounded where that is narrower. Numbers are computed in types of at least 32 bits, so

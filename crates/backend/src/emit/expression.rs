@@ -1,7 +1,7 @@
 //! Integer expressions, conditions and constants.
 
-use super::convert::name_of;
-use super::{Ssa, Writer, line, memref};
+use super::names::{memref, name_of};
+use super::writer::{Ssa, Writer, line};
 use crate::Result;
 use dastac_loops::{Compare, Condition, Element, Index};
 

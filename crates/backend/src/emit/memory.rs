@@ -3,8 +3,8 @@
 //! Before -> after: `$0 : f64[8] = load x[i] where $1` ->
 //! `%t0 = vector.maskedload %x[%i], %t1, %zeros : !f64s, vector<8xi1>, vector<8xf64> into vector<8xf64>`.
 
-use super::registers::{list, type_name};
-use super::{Ssa, Writer, line, memref};
+use super::names::{list, memref, type_name};
+use super::writer::{Ssa, Writer, line};
 use crate::Result;
 use dastac_loops::{Aligned, BufferId, Gather, Index, LaneKind, RegisterType, VectorLoad, Write};
 

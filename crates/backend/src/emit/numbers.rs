@@ -1,8 +1,7 @@
 //! Constants, conversions and truth values, in one lane or several.
 
-use super::convert::is_stored_as_integer;
-use super::registers::type_name;
-use super::{Ssa, Writer};
+use super::names::{is_stored_as_integer, type_name};
+use super::writer::{Ssa, Writer};
 use crate::Result;
 use dastac_loops::{Element, Index, LaneKind, RegisterType};
 

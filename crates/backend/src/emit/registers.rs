@@ -5,7 +5,10 @@
 //! `carry k = 0 to n with $1 : f64 = $0 { .. } next $3 gives $4` ->
 //! `%t4 = affine.for %k = 0 to %n iter_args(%t1 = %t0) -> (f64) { .. affine.yield %t3 : f64 }`.
 
-use super::{Range, Ssa, Variable, Writer, line};
+use super::expression::{NSW, predicate};
+use super::loops::Range;
+use super::names::{list, type_name};
+use super::writer::{Ssa, Variable, Writer, line};
 use crate::Result;
 use dastac_loops::{
     BinaryOp, Carry, Choose, FirstLanes, Index, LaneKind, Operation, RegId, RegisterStmt,
@@ -81,7 +84,7 @@ impl Writer<'_, '_> {
             Operation::Compare(how, left, right) => {
                 let (left, right) = (self.register(*left)?, self.register(*right)?);
                 let integers = type_name(RegisterType::integer(ty.lanes));
-                let how = super::expression::predicate(*how);
+                let how = predicate(*how);
                 self.define(format_args!("arith.cmpi {how}, {left}, {right} : {integers}"))
             }
             Operation::First(first) => self.first_lanes(first, ty)?,
@@ -115,7 +118,7 @@ impl Writer<'_, '_> {
 
     fn flags(&self, how: BinaryOp, kind: LaneKind) -> &'static str {
         let wraps = matches!(how, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul);
-        if kind == LaneKind::Integer && wraps { self.promise(super::expression::NSW) } else { "" }
+        if kind == LaneKind::Integer && wraps { self.promise(NSW) } else { "" }
     }
 
     /// The integers `first`, `first + by`, ..
@@ -225,20 +228,6 @@ impl Writer<'_, '_> {
         }
         Ok(())
     }
-}
-
-/// `f64`, `vector<8xf64>`, `vector<8xi1>`.
-pub(super) fn type_name(ty: RegisterType) -> String {
-    let kind = match ty.kind {
-        LaneKind::Number(element) => super::name_of(element),
-        LaneKind::Integer => "index",
-        LaneKind::Truth => "i1",
-    };
-    if ty.lanes == 1 { kind.to_owned() } else { format!("vector<{}x{kind}>", ty.lanes) }
-}
-
-pub(super) fn list<T: ToString>(items: impl Iterator<Item = T>) -> String {
-    items.map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
 }
 
 /// Numbers of integers wrap around.

@@ -1,11 +1,11 @@
 //! Loops and statements that several threads execute, as OpenMP's operations.
 //!
 //! Before -> after: `parallel i = 0 to N { body }` ->
-//! `omp.parallel { omp.wsloop { omp.loop_nest (%i) = (0) to (%N) step (1) { body } } }`, whose iterations are shared out
-//! in equal parts, and with `hint(guided)` `omp.wsloop schedule(guided)`, in pieces that shrink;
+//! `omp.parallel { omp.wsloop { omp.loop_nest (%i) = (0) to (%N) step (1) { body } } }`, whose iterations are shared
+//! out in equal parts; with `hint(guided)` it is `omp.wsloop schedule(guided)`, in pieces that shrink;
 //! `team t in n { body }` -> `omp.parallel { t = omp_get_thread_num()  n = omp_get_num_threads()  body }`.
 
-use super::{Writer, line};
+use super::writer::{Writer, line};
 use crate::Result;
 use dastac_loops::{For, Team};
 

@@ -1,18 +1,17 @@
-//! Memory that statements have to themselves, and integers read from memory that the function writes itself.
+//! Memory that statements have to themselves.
 //!
 //! Before -> after: `with W of n { body }` -> `w = alloc(max(n, 0))  body(w)  free(w)`; `w` is on the stack where its
 //! space says so.
 //! `with W of n or B if c { body }` -> `w = c ? B : alloc(max(n, 0))  body(w)  if !c { free(w) }`.
-//! `let v = b[i] { body }` -> `v = load b[i]  body(v)`.
 //!
 //! Where there is no memory, one line says so and the process ends (`abort`): there is no way back from inside of
 //! OpenMP's threads.
 
 use super::checked::report;
-use super::convert::name_of;
-use super::{HUGE, Ssa, Writer, line, memref};
+use super::names::{HUGE, memref, name_of};
+use super::writer::{Ssa, Writer, line};
 use crate::Result;
-use dastac_loops::{BufferId, Condition, Element, Index, Let, Space, Workspace};
+use dastac_loops::{BufferId, Condition, Element, Index, Space, Workspace};
 use std::fmt::Write;
 
 impl Writer<'_, '_> {
@@ -81,14 +80,6 @@ impl Writer<'_, '_> {
         line!(self, "}} else {{");
         line!(self, "  memref.dealloc {memory} : {ty}");
         line!(self, "}}");
-        Ok(())
-    }
-
-    pub(super) fn element(&mut self, inner: &Let) -> Result<()> {
-        let value = self.index(&Index::Load(inner.buffer, Box::new(inner.index.clone())))?;
-        self.bind_all(&[inner.var], &[value]);
-        self.stmts(&inner.body)?;
-        self.vars.remove(&inner.var);
         Ok(())
     }
 

@@ -13,7 +13,9 @@ use llvm_sys::transforms::pass_builder::*;
 use llvm_sys::{LLVMAttributeFunctionIndex, LLVMDiagnosticSeverity, LLVMLinkage};
 use melior::ir::Module;
 
-use super::{Spec, TargetMachine, c_string, check, failed, take_message};
+use super::machine::TargetMachine;
+use super::message::{c_string, check, failed, take_message};
+use super::spec::Spec;
 use crate::Result;
 
 /// An LLVM module in a context of its own.

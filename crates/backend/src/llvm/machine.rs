@@ -4,7 +4,9 @@ use std::ptr::null_mut;
 
 use llvm_sys::target_machine::*;
 
-use super::{Spec, c_string, failed, initialize, take_message};
+use super::host::initialize;
+use super::message::{c_string, failed, take_message};
+use super::spec::Spec;
 use crate::Result;
 
 /// A code generator for one processor.

@@ -1,0 +1,57 @@
+//! What LLVM knows of this computer, and its version.
+
+use std::sync::{Once, OnceLock};
+
+use llvm_sys::target::*;
+use llvm_sys::target_machine::*;
+
+use super::message::take_message;
+
+/// Makes the native target known to LLVM; cheap when repeated.
+pub(crate) fn initialize() {
+    static ONCE: Once = Once::new();
+    // SAFETY: initialisation has no preconditions; `Once` keeps it from running at the same time on two
+    // threads.
+    ONCE.call_once(|| unsafe {
+        #[cfg(target_arch = "x86_64")]
+        {
+            LLVMInitializeX86TargetInfo();
+            LLVMInitializeX86Target();
+            LLVMInitializeX86TargetMC();
+            LLVMInitializeX86AsmPrinter();
+            LLVMInitializeX86AsmParser();
+        }
+        #[cfg(target_arch = "aarch64")]
+        {
+            LLVMInitializeAArch64TargetInfo();
+            LLVMInitializeAArch64Target();
+            LLVMInitializeAArch64TargetMC();
+            LLVMInitializeAArch64AsmPrinter();
+            LLVMInitializeAArch64AsmParser();
+        }
+    });
+}
+
+/// The host's target triple.
+pub(crate) fn default_triple() -> String {
+    // SAFETY: LLVM returns an owned C string.
+    unsafe { take_message(LLVMGetDefaultTargetTriple()) }
+}
+
+/// LLVM's version, such as `22.1.8`.
+pub fn llvm_version() -> String {
+    let (mut major, mut minor, mut patch) = (0, 0, 0);
+    // SAFETY: the pointers are valid for one number each.
+    unsafe { llvm_sys::core::LLVMGetVersion(&mut major, &mut minor, &mut patch) };
+    format!("{major}.{minor}.{patch}")
+}
+
+/// The host's CPU name and its features, each as `+name` or `-name`, with commas between.
+pub(crate) fn host_cpu() -> (String, String) {
+    static HOST: OnceLock<(String, String)> = OnceLock::new();
+    // SAFETY: LLVM returns owned C strings.
+    HOST.get_or_init(|| unsafe {
+        (take_message(LLVMGetHostCPUName()), take_message(LLVMGetHostCPUFeatures()))
+    })
+    .clone()
+}
