@@ -1,4 +1,4 @@
-//! Where threads run, and whether they were interrupted: what a measurement wants to know of Linux.
+//! Asks Linux where threads run and whether they were interrupted, so that measurements are not disturbed.
 
 // Calls of the system and vector instructions have no safe form.
 #![allow(unsafe_code)]
@@ -24,7 +24,7 @@ struct Usage {
     spare: [c_long; 16],
 }
 
-/// The CPUs that the calling thread may run on, ascending; empty where the system does not say.
+/// The CPUs that the calling thread may run on, ascending. Empty if the system does not say.
 pub fn allowed() -> Vec<usize> {
     let mut mask = [0u64; CPUS / 64];
     // SAFETY: the mask has the size that is given; 0 is the calling thread.
@@ -35,7 +35,7 @@ pub fn allowed() -> Vec<usize> {
     (0..CPUS).filter(|cpu| mask[cpu / 64] >> (cpu % 64) & 1 == 1).collect()
 }
 
-/// Keeps the calling thread, and those that it starts from now on, on `cpus`; whether the system did so.
+/// Keeps the calling thread, and the threads that it starts from now on, on `cpus`. Returns whether the system did so.
 pub fn pin(cpus: &[usize]) -> bool {
     let mut mask = [0u64; CPUS / 64];
     for cpu in cpus.iter().filter(|cpu| **cpu < CPUS) {
@@ -48,7 +48,7 @@ pub fn pin(cpus: &[usize]) -> bool {
 /// What a thread used so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Used {
-    /// How often somebody else was given a CPU that the thread wanted to keep.
+    /// How often the system interrupted the thread and gave its CPU to another one.
     pub preemptions: u64,
     /// Time on CPUs.
     pub cpu: Duration,

@@ -50,7 +50,7 @@ pub fn charts(results: &Results) -> Vec<Chart> {
     charts.collect()
 }
 
-/// Leaves series out that no panel shows.
+/// Leaves out the series that no panel shows.
 fn drop_empty(chart: &mut Chart) {
     for at in (0..chart.series.len()).rev() {
         let shown = chart.panels.iter().any(|panel| match panel {
@@ -445,7 +445,7 @@ fn compile(results: &Results) -> Chart {
     }
 }
 
-/// Whether a system is somebody else's.
+/// Whether a system is not part of dastac.
 pub fn is_peer(system: &str) -> bool {
     about(system).is_some_and(|about| about.peer)
 }

@@ -1,13 +1,13 @@
-//! A goal: ratios that are to be reached.
+//! Goals of measurements: ratios that have to be reached.
 
 /// A goal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Goal {
     /// What it is about.
     pub title: String,
-    /// What is to be reached.
+    /// What has to be reached, in words.
     pub target: String,
-    /// What is measured, and whether that is enough.
+    /// The ratios that are measured, each with the one that is wanted.
     pub rows: Vec<Row>,
 }
 
@@ -18,7 +18,7 @@ pub struct Row {
     pub name: String,
     /// The ratio.
     pub value: f64,
-    /// At least this is wanted.
+    /// The ratio has to be at least this.
     pub wanted: f64,
 }
 

@@ -1,4 +1,4 @@
-//! What was set out to be reached, and whether it is: ratios of one run.
+//! The goals of the project, and the ratios of one run that are compared with them.
 
 use super::results::{CaseResults, Results};
 

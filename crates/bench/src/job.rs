@@ -46,7 +46,7 @@ pub struct Job {
     pub seed: u64,
     /// Seconds that all systems together should be measured for.
     pub budget: f64,
-    /// A system that takes more seconds than this is run only once.
+    /// A system that takes longer than this, in seconds, is run only once.
     pub patience: f64,
     /// Where peers are, and where files may be written.
     pub places: Places,
@@ -87,7 +87,7 @@ impl Job {
         }
     }
 
-    /// What tells it from other jobs about the same machine.
+    /// A key that no other job on the same machine has.
     pub fn key(&self) -> String {
         let element = if self.single { "f32" } else { "f64" };
         format!("{}/{}/{element}/{}", self.kernel, self.n, self.threads)
@@ -142,10 +142,10 @@ impl Job {
     }
 }
 
-/// Tells the process that waits which system is at work: if nothing more is heard, it is to blame.
+/// Tells the waiting process which system runs now, so that it knows which one failed if nothing more is heard.
 pub(super) fn tell(system: &str) {
     let mut out = std::io::stdout().lock();
-    // Whoever does not listen misses nothing.
+    // It does not matter if no process is waiting.
     let _ = writeln!(out, "{PREFIX}{system}").and_then(|()| out.flush());
 }
 

@@ -1,14 +1,14 @@
 //! Measurements beside other systems: `dastac bench`.
 //!
-//! [`kernels`] says what is measured, [`figures`] at which sizes and beside what. Each [`Job`] (a program at one size,
-//! with one number of threads) runs in a process of its own ([`worker::serve`]): what crashes or takes too long is a
-//! gap in the results, and nothing one leaves behind disturbs the next. [`measure`] takes turns between the systems,
-//! [`peers`] are the others, [`machine`] measures what the machine can do at most. [`results`] are kept as JSON;
-//! [`table`], [`summary`] and [`page`] show them.
+//! [`kernels`] lists the programs that are measured, and [`figures`] their sizes and the systems that they are compared
+//! with. Each [`Job`] (a program at one size, with one number of threads) runs in a process of its own
+//! ([`worker::serve`]). A process that crashes or takes too long leaves a gap in the results, and does not disturb the
+//! next one. [`measure`] takes turns between the systems; [`peers`] are the systems of others. [`machine`] measures the
+//! highest rates of the machine. [`results`] are kept as JSON; [`table`], [`summary`] and [`page`] show them.
 //!
 //! Invariants: every system computes on the same random data, and its results are compared with dastac's before its
-//! times count; operations and bytes are counted from the inferred structure, so they are the same for all; what could
-//! not be measured says why.
+//! times count. Operations and bytes are counted from the inferred structure, so that they are the same for all
+//! systems. If something could not be measured, the results say why.
 
 pub mod affinity;
 pub mod bindings;

@@ -1,4 +1,4 @@
-//! The machine: what it is, and what it can do at most, measured in the same run as everything else.
+//! A description of the machine, and its highest rates, which are measured in the same run as everything else.
 
 use std::time::Duration;
 

@@ -21,13 +21,13 @@ use dastac_driver::run::{Runner, facts};
 use dastac_elements::Storage;
 use dastac_runtime::{TensorFacts, symbol_values};
 
-/// Samples of one system are taken one after the other for so long, so that caches are its own.
+/// One system runs for so long before the next one does, so that the caches hold its own data.
 const TURN: Duration = Duration::from_millis(8);
 
-/// More samples of a system say nothing more.
+/// At most this many samples of a system are taken.
 const MOST: usize = 200;
 
-/// More turns say nothing more.
+/// At most this many turns are taken.
 const TURNS: usize = 24;
 
 /// dastac's own kernels, packed, on the shared buffers.
@@ -268,7 +268,7 @@ impl Candidate {
     }
 }
 
-/// The beginning of a message: a compiler's may have hundreds of lines.
+/// The beginning of a message, because a compiler's may have hundreds of lines.
 fn short(reason: &str) -> String {
     let line = reason.lines().next().unwrap_or_default();
     let mut text: String = line.chars().take(240).collect();
@@ -349,7 +349,7 @@ fn turns(systems: &mut [Candidate], shared: &mut Runner, job: &Job) {
     let end = Instant::now() + Duration::from_secs_f64(job.budget * 4.0) + patience;
     for turn in 0..TURNS {
         for at in 0..systems.len() {
-            // Back and forth: what comes after what changes.
+            // The order is reversed in every turn, so that no system always runs after the same one.
             let at = if turn % 2 == 0 { at } else { systems.len() - 1 - at };
             let candidate = &mut systems[at];
             if candidate.system.is_err() {
@@ -371,7 +371,7 @@ fn turns(systems: &mut [Candidate], shared: &mut Runner, job: &Job) {
                 std::thread::sleep(Duration::from_millis(3));
             }
             if candidate.first < Duration::from_millis(60) {
-                // Into the caches again.
+                // One run that does not count brings the data into the caches.
                 candidate.sample(shared);
             }
             let start = Instant::now();

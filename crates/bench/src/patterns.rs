@@ -1,4 +1,4 @@
-//! Which elements of a measured input are there.
+//! Patterns: which elements of a measured input are stored.
 
 use std::path::{Path, PathBuf};
 

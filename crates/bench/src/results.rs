@@ -1,4 +1,4 @@
-//! What was measured, as JSON: written after every case, so that a run that is stopped can go on.
+//! Results as JSON. The file is written after every case, so that a run that was stopped can be continued.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,7 +17,7 @@ const FORMAT: u32 = 1;
 pub struct Results {
     /// `FORMAT`.
     pub format: u32,
-    /// What tells the binary from others.
+    /// The identity of the binary.
     pub binary: String,
     /// The machine.
     pub machine: Machine,
@@ -53,7 +53,7 @@ pub struct CaseResults {
     pub bytes: f64,
     /// What tensors take.
     pub tensors: Vec<Footprint>,
-    /// What tells its loops from those of other programs.
+    /// A fingerprint of its loops.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub loops: String,
     /// Stages of the compiler, in nanoseconds.

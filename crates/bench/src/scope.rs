@@ -1,4 +1,4 @@
-//! How much is measured, and where things are.
+//! The scope of a run: how much is measured, and where the files and peers are.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use super::kernels::{KERNELS, Workload};
 /// How much is measured.
 #[derive(Clone, Debug)]
 pub struct Scope {
-    /// Little, fast.
+    /// Measure little, but quickly.
     pub quick: bool,
     /// Numbers of threads, ascending.
     pub threads: Vec<usize>,

@@ -1,4 +1,4 @@
-//! Medians, and how far from them samples are.
+//! Statistics of samples: medians, and how far the samples are from them.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ pub struct Sample {
     pub disturbed: bool,
 }
 
-/// What samples say.
+/// A summary of samples.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// The median.
@@ -26,11 +26,11 @@ pub struct Summary {
     pub disturbed: usize,
 }
 
-/// So many samples without interruption make others unnecessary.
+/// If there are this many samples without interruption, no others are used.
 const ENOUGH: usize = 3;
 
 impl Summary {
-    /// Of at least one sample. Those that were interrupted count only where there are hardly any others.
+    /// Summarises at least one sample. Interrupted samples are only used if there are hardly any others.
     pub fn of(samples: &[Sample]) -> Option<Summary> {
         let quiet: Vec<f64> =
             samples.iter().filter(|s| !s.disturbed).map(|s| s.ns as f64).collect();
@@ -59,7 +59,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
     Some(f64::midpoint(lower, upper))
 }
 
-/// The geometric mean; nothing of no values.
+/// The geometric mean. `None` if there are no values.
 pub fn geometric_mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let logarithms: Vec<f64> = values.into_iter().map(f64::ln).collect();
     let count = logarithms.len() as f64;

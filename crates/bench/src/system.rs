@@ -1,4 +1,4 @@
-//! What is measured: a system that computes what a program says.
+//! The interface of all systems that are measured.
 
 use std::time::Duration;
 
@@ -20,9 +20,9 @@ pub trait System {
     /// Computes once; how long that took. Inputs that the system has not laid out for itself are those of `shared`.
     ///
     /// # Errors
-    /// Whatever keeps it from computing.
+    /// Any failure to compute.
     fn run(&mut self, shared: &mut Runner) -> Result<Duration, Error>;
-    /// Overwrites the results with what is no number.
+    /// Overwrites the results with NaN, so that an old result cannot be taken for a new one.
     fn forget(&mut self, shared: &mut Runner);
     /// A result in the order of dastac's packed buffer.
     ///
@@ -31,7 +31,7 @@ pub trait System {
     fn result(&mut self, shared: &mut Runner, tensor: TensorId) -> Result<Storage, Error>;
 }
 
-/// Overwrites the packed results with what is no number.
+/// Overwrites the packed results with NaN.
 pub(crate) fn forget_packed(shared: &mut Runner) {
     for id in outputs(shared) {
         shared.fill_packed(id, |_| f64::NAN);

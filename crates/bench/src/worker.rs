@@ -5,7 +5,8 @@ use std::io::{Read, Write};
 use super::job::Job;
 use super::measure::measure;
 
-/// The measuring process: a job from standard input, its case to standard output. Returns whether it was done.
+/// Reads a job from standard input, measures it, and writes its case to standard output. Returns whether that
+/// succeeded.
 pub fn serve() -> bool {
     let mut text = String::new();
     let job: Option<Job> = match std::io::stdin().read_to_string(&mut text) {

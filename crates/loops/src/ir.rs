@@ -361,16 +361,16 @@ pub struct Case {
     pub body: Vec<Stmt>,
 }
 
-/// `with buffer of size { body }`, `with buffer of size zero { body }`: memory for the statements inside, gone after
-/// them.
+/// `with buffer of size { body }`, `with buffer of size zero { body }`: memory for the statements inside, which is
+/// released after them.
 ///
-/// `with buffer of size or other if condition { body }`: where the condition holds, no memory, but the elements of
-/// `other`, which are then only read.
+/// `with buffer of size or other if condition { body }`: if the condition holds, no memory is allocated. The elements
+/// of `other` take its place, which are then only read.
 ///
-/// Each time that it is executed it has memory of its own: so has each iteration of a parallel loop around it. The
-/// buffer's [`Space`] says where. Main memory is asked for when the statement is executed, and given back after it;
-/// where there is none, a line on standard error says so and the process ends. On the stack, the memory is the
-/// function's own: the size is a constant, and nothing stands for the buffer. A pass puts it there (`place-workspaces`).
+/// Each execution of the statement has memory of its own, and so has each iteration of a parallel loop around it. The
+/// [`Space`] of the buffer says where. Main memory is allocated when the statement is executed, and released after it;
+/// if there is not enough, a line on standard error says so and the process ends. Memory on the stack belongs to the
+/// function: its size is a constant, and nothing is passed for the buffer. The pass `place-workspaces` puts it there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workspace {
     /// A buffer of the module that no function takes.
@@ -525,9 +525,9 @@ pub enum Index {
     Within(Box<Within>),
 }
 
-/// `within(index, buffer, size)`: the index, which is asserted to be at least 0 and less than the size. Where it is
-/// not, it has no value: code reports the function ([`Function::checked`]), the buffer, the index and the size, and ends
-/// the process.
+/// `within(index, buffer, size)`: the index, which is asserted to be at least 0 and less than the size. If it is not,
+/// the expression has no value: code reports the function ([`Function::checked`]), the buffer, the index and the size,
+/// and ends the process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Within {
     /// The index.

@@ -21,7 +21,7 @@ const NON_UNIT: c_int = 131;
 
 /// A loaded library. It is never unloaded: its threads outlive every call.
 pub struct Blas {
-    /// What it says of itself.
+    /// Its name and version, as the library reports them.
     pub version: String,
     /// Routines for 64-bit numbers.
     pub f64: Routines<f64>,
@@ -79,7 +79,7 @@ pub struct Routines<T> {
     numbers: [T; 2],
 }
 
-/// A row of no elements still has a distance to the next.
+/// BLAS wants a positive distance between rows, even if they are empty.
 fn leading(columns: c_int) -> c_int {
     columns.max(1)
 }
@@ -258,7 +258,7 @@ impl Blas {
         Ok(Blas { version, f64, f32, sparse, set_threads })
     }
 
-    /// Makes routines run on so many threads from now on; whether the library can be told.
+    /// Makes routines run on so many threads from now on. Returns whether the library has a function for that.
     pub fn set_threads(&self, threads: usize) -> bool {
         let threads = c_int::try_from(threads.max(1)).unwrap_or(c_int::MAX);
         if let Some(set) = self.set_threads {

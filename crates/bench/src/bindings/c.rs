@@ -19,7 +19,8 @@ use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 /// The environment variable that names the C compiler for comparisons.
 pub const VARIABLE: &str = "DASTAC_CLANG";
 
-/// Tried in this order after [`VARIABLE`]: LLVM's of the version that generates code here, any other, the system's.
+/// Compilers that are tried after [`VARIABLE`], in this order: Clang of the LLVM version that generates code here, any
+/// other Clang, and the system's compiler.
 const COMPILERS: &[&str] = &[
     "clang-22",
     "/usr/lib/llvm-22/bin/clang",
@@ -36,7 +37,7 @@ const COMPILERS: &[&str] = &[
     "cc",
 ];
 
-/// Those of the paper, for C.
+/// The paper's flags for C.
 const FLAGS: &[&str] = &[
     "-std=gnu11",
     "-O3",
@@ -85,13 +86,13 @@ pub fn source(module: &Module, openmp: bool) -> String {
 }
 
 struct Printer<'a> {
-    /// What stands for the workspaces at the current place.
+    /// The names of the workspaces that are in scope.
     workspaces: BTreeMap<BufferId, BufferId>,
     module: &'a Module,
     function: &'a Function,
     out: String,
     depth: usize,
-    /// Outside of any parallel loop that is to be one of OpenMP.
+    /// Whether this is outside of all parallel loops that become loops of OpenMP.
     openmp: bool,
     sums: usize,
 }

@@ -16,7 +16,7 @@ type Result<T> = std::result::Result<T, Error>;
 /// Where Debian's packages of this LLVM's version put tools that are not found by their names.
 const FOLDER: &str = "/usr/lib/llvm-22/bin";
 
-/// The passes; without its library of storage schemes, loops are all that is left.
+/// The passes. They do not use MLIR's library of storage schemes, so that only loops are left.
 const PIPELINE: &str = "--sparsifier=enable-runtime-library=false";
 
 /// The tools.

@@ -36,7 +36,7 @@ pub struct Input<'a> {
     pub values: &'a [f64],
 }
 
-/// What TACO's kernels need to be declared: [`Raw`], by its name in C.
+/// The declarations that TACO's kernels need: [`Raw`], by its name in C.
 const HEAD: &str = "\
 #include <math.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 //! MKL and OpenBLAS: the best of their routines for a kernel, on packed elements.
 //!
-//! The packed order is taken to be that of the tensors' dimensions, row after row; where it is not, the results differ,
-//! and the cell says so.
+//! Packed elements are assumed to be in the order of the tensors' dimensions, row after row. If they are not, the
+//! results differ, and the cell of the table says so.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -76,7 +76,7 @@ pub(super) fn system(Request { name, job, laid, shared }: Request<'_>) -> Ready 
     if call == Call::Contract {
         library.square.columns = matrix_by_columns(shared, laid);
     }
-    // Two routines do it, on either order of the matrix: the fastest counts.
+    // There are two routines, and each can use either order of the matrix; the fastest combination counts.
     if call == Call::Square {
         let input = facts.iter().position(|fact| fact.role == Role::Input).map(TensorId);
         let input = input.ok_or("there is no matrix")?;

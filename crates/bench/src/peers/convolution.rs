@@ -1,4 +1,4 @@
-//! A rule as the convolution that libraries have: pictures and filters with channels first.
+//! Describes a rule as a convolution of the kind that libraries compute, of pictures and filters with channels first.
 
 use dastac_runtime::Role;
 use dastac_stur::infer::{Read, Statement};

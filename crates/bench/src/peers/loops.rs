@@ -29,7 +29,7 @@ pub(super) fn system(Request { name, job, laid, shared }: Request<'_>) -> Ready 
     let native = compiler
         .load(module, job.threads > 1, &job.places.scratch, &file)
         .map_err(|error| error.to_string())?;
-    // The text stays for whoever wants to look at it, one for each kernel.
+    // The text of each kernel is kept, so that it can be read later.
     let from = job.places.scratch.join(format!("{file}.c"));
     let _ = std::fs::rename(from, job.places.scratch.join(format!("{}-{name}.c", job.kernel)));
     let mut own = Vec::new();

@@ -36,7 +36,7 @@ pub(super) fn system(Request { job, laid, shared, .. }: Request<'_>) -> Ready {
     let native = tools
         .load(&compiler, module, (&texts.mlir, &texts.entry), (scratch, &name))
         .map_err(|error| error.to_string())?;
-    // The text stays for whoever wants to look at it, one for each kernel.
+    // The text of each kernel is kept, so that it can be read later.
     let from = scratch.join(format!("{name}.mlir"));
     let _ = std::fs::rename(from, scratch.join(format!("{}.mlir", job.kernel)));
     let detail = format!("sparsifier of {}", tools.version);
@@ -242,7 +242,7 @@ impl Writer<'_> {
         self.arrays.len() - 1
     }
 
-    /// A tensor that stands in its box in C order.
+    /// Adds a tensor that is stored as its whole box in C order.
     fn dense(&mut self, tensor: TensorId) -> Result<usize, String> {
         let fact = &self.shared.facts()[tensor.0];
         let layout = &self.laid.layouts[tensor.0];
@@ -255,7 +255,7 @@ impl Writer<'_> {
         Ok(self.array(Array { buffer, element: "f64", extents: Ok(extents) }))
     }
 
-    /// A tensor made of the arrays of its levels.
+    /// Adds a tensor that is made of the arrays of its levels.
     fn sparse(&mut self, tensor: TensorId, name: &str) -> Result<String, String> {
         let stored = &self.shared.built().lowered.kernel.stored;
         let mut copies = stored.iter().filter(|one| one.tensor == tensor);

@@ -1,5 +1,5 @@
-//! What dastac is compared with: other forms of its own code, the same loops through a C compiler, libraries, Python
-//! packages, TACO.
+//! The systems that dastac is compared with: other forms of its own code, the same loops through a C compiler,
+//! libraries, Python packages, and TACO.
 
 mod blas;
 mod convolution;
@@ -25,7 +25,7 @@ pub struct About {
     pub label: &'static str,
     /// What it is.
     pub about: &'static str,
-    /// Whether it is somebody else's: dastac is compared with the best of these.
+    /// Whether it is not part of dastac. dastac is compared with the best of these.
     pub peer: bool,
 }
 

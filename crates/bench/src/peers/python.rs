@@ -1,4 +1,5 @@
-//! NumPy and PyTorch, in a process of Python's that times itself and speaks JSON, a line each way.
+//! NumPy, SciPy and PyTorch, in a Python process that measures its own times. Each question and each answer is one line
+//! of JSON.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ use dastac_driver::driver::Laid;
 use dastac_driver::run::Runner;
 use dastac_elements::Storage;
 
-/// What the process runs.
+/// The program that the process runs.
 const SCRIPT: &str = include_str!("peer.py");
 
 pub(super) fn system(Request { name, job, laid, shared }: Request<'_>) -> Ready {

@@ -64,7 +64,7 @@ pub(super) fn system(Request { job, shared, .. }: Request<'_>) -> Ready {
         .taco
         .as_ref()
         .ok_or("not installed: build it, and name its binary with `--taco PATH`")?;
-    // What is behind a hyphen is the matrix.
+    // The name of a kernel may be followed by a hyphen and the name of the matrix.
     let kernel = job.kernel.split('-').next().unwrap_or_default();
     let formats = TABLE.iter().find(|formats| formats.kernel == kernel);
     let formats = formats.ok_or("it has no format for what is symmetric")?;

@@ -1,6 +1,6 @@
 //! TACO-UCF: the C that its library generates for the arrays that dastac has, with loops in the program's order.
 //!
-//! Its command does not read sums in subscripts, so a small program is compiled against its library.
+//! The command of TACO-UCF does not accept sums in subscripts, so a small program is compiled with its library.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -19,7 +19,7 @@ use dastac_runtime::available_memory;
 /// Buffers of dense boxes may take this many bytes together.
 pub(super) const MOST: u128 = 8 << 30;
 
-/// Whether a tensor of this role stands in its whole box.
+/// Whether this variant stores the whole box of a tensor with this role.
 pub(super) fn is_whole(variant: &str, role: Role) -> bool {
     match variant {
         "dense" | "c-dense" => true,
@@ -58,7 +58,7 @@ pub(super) fn whole(
     let is_whole = |id: TensorId| is_whole(variant, facts[id.0].role);
     let dense = facts.iter().enumerate().filter(|(at, _)| is_whole(TensorId(*at)));
     let bytes: u128 = dense.map(|(_, fact)| fact.dense_bytes).sum();
-    // Comparing takes a second copy.
+    // The comparison needs a second copy.
     if bytes > MOST || bytes * 2 > u128::from(available_memory()) {
         return Err(format!("its dense boxes take {}", dastac_driver::human(bytes)));
     }
@@ -142,7 +142,8 @@ impl System for Variant {
 
 /// A packed buffer, or a dense array of the whole box, in the order of dastac's packed buffer.
 ///
-/// The length does not tell: a tensor without structure may be packed in another order of its dimensions.
+/// The lengths of the two do not show which one it is: a tensor without structure may be packed in another order of its
+/// dimensions.
 pub(super) fn in_order_of(
     shared: &mut Runner,
     tensor: TensorId,

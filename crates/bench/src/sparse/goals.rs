@@ -1,4 +1,4 @@
-//! What was set out to be reached with sparse tensors.
+//! The goals for sparse tensors.
 
 use std::collections::BTreeMap;
 
@@ -59,7 +59,7 @@ pub fn goals(results: &Results) -> Vec<Goal> {
     goals
 }
 
-/// Of every convolution, order (the chosen one too) and sparsity: name, case.
+/// The name and the case of every convolution, order (also the chosen one) and sparsity.
 fn points(results: &Results) -> Vec<(String, &CaseResults)> {
     let mut points = Vec::new();
     for convolution in CONVOLUTIONS {
@@ -170,7 +170,7 @@ fn products(results: &Results, Claim { title, target, peers, wanted }: Claim<'_>
     }
 }
 
-/// What compiling takes at most, of all that is measured here.
+/// The longest compile time of all cases that are measured here.
 fn compile(results: &Results) -> Goal {
     let products = product_cases(results).into_iter();
     let named = products.filter_map(|case| Some((case.title.split(' ').next()?.to_string(), case)));

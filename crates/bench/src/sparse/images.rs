@@ -1,5 +1,5 @@
-//! Two-dimensional convolutions of inputs whose patterns are no random ones, under all loop orders: figure 20 of
-//! "Compilation of Sparse Convolutions".
+//! Two-dimensional convolutions, in all loop orders, of inputs whose patterns are not random: figure 20 of "Compilation
+//! of Sparse Convolutions".
 
 use std::path::Path;
 
@@ -19,13 +19,13 @@ pub const PREFIX: &str = "image-";
 /// The extent of images that are made.
 const EXTENT: i64 = 1111;
 
-/// Matrices are measured from so many entries on,
+/// Matrices with fewer entries are not measured.
 const ENTRIES: usize = 10_000;
 
-/// in boxes of so many elements at most.
+/// Matrices whose box has more elements are not measured.
 const CELLS: u64 = 1 << 23;
 
-/// Of images that are made: strokes, and the entries of others.
+/// The number of strokes in a generated picture, and of entries in each row of other generated images.
 const STROKES: u64 = 40;
 const PER_ROW: i64 = 40;
 

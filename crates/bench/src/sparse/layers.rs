@@ -64,8 +64,7 @@ const fn layer(extent: i64, window: i64, channels: i64, filters: i64, stride: i6
     Layer { outputs: extent / stride, window, channels, filters, stride }
 }
 
-/// How the tensors of a layer are stored: levels in the order of their dimensions, as in `DCCC`; nothing for what is
-/// dense.
+/// How the tensors of a layer are stored: a level for each dimension, in order, as in `DCCC`; `None` for dense tensors.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Formats {
     /// Of the input.

@@ -35,7 +35,7 @@ pub struct Convolution {
     pub orders: &'static [&'static str],
 }
 
-/// The paper's: of half of the orders the last loop is the filter's, of half of them the input's.
+/// The paper's convolutions. In half of the orders the last loop is over the filter, in the others over the input.
 pub const CONVOLUTIONS: &[Convolution] = &[
     Convolution { rank: 1, extents: [999_999, 99_999], orders: &["ip", "pi"] },
     Convolution { rank: 2, extents: [999, 299], orders: &["ijpq", "ipjq", "ipqj", "pqij"] },
@@ -49,7 +49,7 @@ pub const CONVOLUTIONS: &[Convolution] = &[
 /// Percentages of elements that are not there.
 pub const SPARSITIES: &[f64] = &[0.0, 40.0, 80.0, 90.0, 99.0, 99.9];
 
-/// What the order that is not given is called.
+/// The name for an order that dastac chooses.
 pub const CHOSEN: &str = "chosen";
 
 /// The filter's extent in each dimension.

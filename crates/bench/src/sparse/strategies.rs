@@ -1,5 +1,5 @@
-//! Strategies of going over sparse levels under a convolution, over sparsity: figure 16 of "Compilation of Sparse
-//! Convolutions".
+//! Strategies for walking the sparse levels of a convolution, compared over sparsity: figure 16 of "Compilation of
+//! Sparse Convolutions".
 
 use super::layers::{Formats, Layer, ORDER, Variant};
 use super::{CHOSEN, case};

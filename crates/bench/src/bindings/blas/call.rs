@@ -1,4 +1,4 @@
-//! What all calls of a library share: its symbols, its sizes, and what it refuses.
+//! What all calls of a library need: its symbols, its sizes, and errors for arguments that it refuses.
 
 use std::ffi::c_int;
 

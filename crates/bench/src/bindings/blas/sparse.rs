@@ -9,7 +9,7 @@ use super::{Error, Result, symbol};
 const ZERO_BASED: c_int = 0;
 const PLAIN: c_int = 10;
 const ROW_MAJOR: c_int = 101;
-/// So many calls are announced: as many as make any preparation worth its time.
+/// MKL is told to expect so many calls, which is enough to make any preparation worth its time.
 const CALLS: c_int = 100_000;
 
 /// `matrix_descr`: a general matrix, of which all is stored.
