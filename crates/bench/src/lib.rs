@@ -34,6 +34,7 @@ pub mod summary;
 pub mod svg;
 pub mod system;
 pub mod table;
+mod turns;
 pub mod worker;
 
 pub use error::Error;

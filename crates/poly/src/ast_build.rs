@@ -5,7 +5,7 @@ use crate::handle::{Handle, to_i64};
 use crate::{Context, Error, PwAff, Result, Schedule, Set, UnionMap};
 use isl_vendor as sys;
 
-/// Settings for making ASTs. Displays as nothing; use [`AstBuild::node_from_schedule_map`].
+/// Settings for making ASTs with [`AstBuild::node_from_schedule_map`].
 #[derive(Clone)]
 pub struct AstBuild(Handle<sys::isl_ast_build>);
 

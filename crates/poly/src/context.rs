@@ -24,8 +24,8 @@ struct Inner {
     library: &'static sys::Library,
     /// The limit that holds now.
     limit: Cell<u64>,
-    /// Whether it holds for all operations together.
-    together: Cell<bool>,
+    /// Whether it is a budget for all operations together, not a limit for each of them.
+    is_budget: Cell<bool>,
     deadline: Cell<Option<Instant>>,
 }
 
@@ -60,7 +60,7 @@ impl Context {
             raw,
             library,
             limit: Cell::new(max_operations),
-            together: Cell::new(false),
+            is_budget: Cell::new(false),
             deadline: Cell::new(None),
         }));
         let (ctx, isl) = (context.raw(), &library.isl);
@@ -82,12 +82,12 @@ impl Context {
         Ok(sys::get()?.version())
     }
 
-    /// Whether Barvinok is there. Without it Faulhaber summation counts alone ([`crate::counting`]).
+    /// Whether Barvinok could be loaded. Without it, only Faulhaber summation counts ([`crate::counting`]).
     pub fn has_barvinok() -> bool {
         sys::get().is_ok_and(|library| library.barvinok().is_ok())
     }
 
-    /// For arguments of isl functions.
+    /// The pointer that isl functions take.
     pub(crate) fn raw(&self) -> *mut sys::isl_ctx {
         self.0.raw.as_ptr()
     }
@@ -105,8 +105,8 @@ impl Context {
         self.0.limit.get()
     }
 
-    /// No operation begins after this moment, and no count goes on: later ones are [`Error::Deadline`]. A bound on the
-    /// work as a whole, where [`Context::with_limit`] bounds each step of it.
+    /// Sets a moment after which no operation begins and no count goes on; later operations fail with
+    /// [`Error::Deadline`]. This bounds the work as a whole, while [`Context::with_limit`] bounds each operation.
     pub fn set_deadline(&self, deadline: Option<Instant>) {
         self.0.deadline.set(deadline);
     }
@@ -122,10 +122,10 @@ impl Context {
         unsafe { self.isl().isl_ctx_set_max_operations(self.raw(), limit as _) }
     }
 
-    /// Runs `body` with a lower limit on the steps of one operation: for what is worth a short search only.
+    /// Runs `body` with a lower limit on the steps of one operation, for results that are only worth a short search.
     pub fn limited<T>(&self, max_operations: u64, body: impl FnOnce() -> T) -> T {
         let before = self.limit();
-        if !self.0.together.get() && (before == 0 || max_operations < before) {
+        if !self.0.is_budget.get() && (before == 0 || max_operations < before) {
             self.set_limit(max_operations);
         }
         let result = body();
@@ -133,20 +133,20 @@ impl Context {
         result
     }
 
-    /// Runs `body` with a limit on the steps of all its operations together; what comes after them fails with
-    /// [`Error::TooComplex`]. Steps of counting are not among them, so that the outcome does not depend on who counts
-    /// and what is remembered. Within another budget, that one holds.
+    /// Runs `body` with a limit on the steps of all its operations together. When it is reached, operations fail with
+    /// [`Error::TooComplex`]. Steps of counting do not count, so that the outcome depends neither on the counter nor on
+    /// the cache. Inside of another budget, the outer one holds.
     pub fn budgeted<T>(&self, max_operations: u64, body: impl FnOnce() -> T) -> T {
-        if self.0.together.get() {
+        if self.0.is_budget.get() {
             return body();
         }
         let before = self.limit();
         self.set_limit(max_operations);
         // SAFETY: the context is live; this restarts its count of steps.
         unsafe { self.isl().isl_ctx_reset_operations(self.raw()) };
-        self.0.together.set(true);
+        self.0.is_budget.set(true);
         let result = body();
-        self.0.together.set(false);
+        self.0.is_budget.set(false);
         self.set_limit(before);
         result
     }
@@ -160,7 +160,7 @@ impl Context {
         result
     }
 
-    /// Only through `isl!`, which upholds isl's ownership rules.
+    /// Calls an isl function. Use the macro `isl!`, which follows isl's ownership rules.
     pub(crate) fn call<R: Returned>(
         &self,
         operation: &'static str,
@@ -174,14 +174,14 @@ impl Context {
         {
             return Err(Error::Deadline { operation });
         }
-        if !self.0.together.get() {
+        if !self.0.is_budget.get() {
             // SAFETY: the context is live; this restarts its count of steps.
             unsafe { self.isl().isl_ctx_reset_operations(self.raw()) };
         }
         function(self.isl()).check(self, operation)
     }
 
-    /// The error that isl noted, which this clears.
+    /// The error that isl recorded. isl's record is cleared.
     pub(crate) fn error(&self, operation: &'static str) -> Error {
         let (isl, ctx) = (self.isl(), self.raw());
         // SAFETY: the context is live; the message is a static string or null.
@@ -189,8 +189,8 @@ impl Context {
             let kind = isl.isl_ctx_last_error(ctx);
             let message = borrowed_text(isl.isl_ctx_last_error_msg(ctx));
             isl.isl_ctx_reset_error(ctx);
-            // isl's parser takes the limit for a syntax error. Once it is reached, no allocation succeeds before the
-            // next reset.
+            // isl's parser reports a syntax error when the limit is reached. After that, no allocation succeeds before
+            // the next reset.
             let probe = isl.isl_val_int_from_si(ctx, 1);
             if !probe.is_null() {
                 isl.isl_val_free(probe);
@@ -218,7 +218,7 @@ impl Context {
     }
 }
 
-/// What an isl function may return.
+/// A type that an isl function may return.
 pub(crate) trait Returned {
     type Value;
     fn check(self, context: &Context, operation: &'static str) -> Result<Self::Value>;

@@ -1,8 +1,8 @@
-//! Answers that are remembered: in memory, and in files that the next process reads.
+//! The cache of answers: in memory, and in files that later processes read.
 //!
-//! Invariants: a cache never fails and never answers another question: files hold the whole key, their own lengths and
-//! a checksum, and what does not fit is as good as not there. Files appear whole, by renaming, so that several
-//! processes share a folder. Both are bounded.
+//! Invariants: a cache never fails, and never returns the answer to another question: files hold the whole key, their
+//! own lengths and a checksum, and files that do not fit are ignored. A file is renamed when it is complete, so that
+//! several processes can use one folder. The size of both is bounded.
 
 use super::Config;
 use super::question::Answer;
@@ -37,7 +37,7 @@ struct Memory {
 
 impl Cache {
     fn memory(&self) -> MutexGuard<'_, Memory> {
-        // What is there is right even if a thread panicked in between: at worst a size is off.
+        // The entries are right even if a thread panicked in between; at worst a size is not.
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -65,7 +65,7 @@ impl Cache {
         let Some(folder) = config.cache.as_deref().filter(|_| time >= config.cache_after) else {
             return;
         };
-        // Whatever goes wrong here only makes a later run slower.
+        // A failure here only makes a later run slower.
         let _ = write(&file(folder, key, version), &wrapped(&text, key, version));
         if !self.tidied.swap(true, Ordering::Relaxed) {
             tidy(folder, MAX_DISK);

@@ -1,4 +1,4 @@
-//! Who counts: two counters, and what stands around them (section 4 of the paper needs the counts).
+//! Counts integer points with two counters, worker processes and a cache (section 4 of the paper needs the counts).
 //!
 //! - Barvinok's algorithm, from the library of that name: fast on everything, but foreign code that may be missing,
 //!   crash or run for hours. Run in processes of their own ([`serve`]) it harms nobody.
@@ -36,13 +36,13 @@ pub use worker::{ARGUMENT as WORKER_ARGUMENT, serve};
 /// limit is usually reached before.
 const THOROUGH: u64 = 1_000_000;
 
-/// Existential dimensions of a set that Faulhaber summation is tried on before Barvinok,
+/// A set with this many existential dimensions is tried with Faulhaber summation before Barvinok.
 const MANY_RESIDUES: usize = 2;
 
-/// and how many systems and classes it may look at then.
+/// The number of systems and classes that it may look at then.
 const SOME: u64 = 2_000;
 
-/// Counters with their workers and what they remember. Threads share one.
+/// Counters with their workers and caches. All threads use the same one.
 #[derive(Debug)]
 pub struct Counting {
     config: Config,
@@ -102,7 +102,7 @@ impl Counting {
         }
     }
 
-    /// What has answered so far.
+    /// How many questions each of them has answered so far.
     pub fn statistics(&self) -> Statistics {
         let [cached, barvinok, faulhaber] =
             [0, 1, 2].map(|k: usize| self.statistics[k].load(Ordering::Relaxed));
@@ -161,14 +161,14 @@ impl Counting {
         );
         let key = question.key();
         if let Some(answer) = self.cache.find(&key, config, &version) {
-            // A file that reads well and yet says nonsense is as good as none.
+            // A file that can be read but makes no sense is ignored.
             if let Ok(function) = question.read(context, &answer, space) {
                 self.answered(By::Cache);
                 return Ok(function);
             }
         }
         let start = Instant::now();
-        // In a context of its own: what is counted within a budget does not depend on how.
+        // Count in a separate context, so that the result of a count within a budget does not depend on the counter.
         let scratch = Context::new()?;
         scratch.set_deadline(context.deadline());
         let answer = match config.counter {
@@ -187,7 +187,7 @@ impl Counting {
     }
 
     fn barvinok(&self, context: &Context, question: &Question) -> Result<Answer> {
-        // Without the library there is no need of a worker to say so.
+        // Without the library, no worker has to be started to find that out.
         context.library().barvinok()?;
         let answer = match &self.config.worker {
             Some(program) => {

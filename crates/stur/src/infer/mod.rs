@@ -13,6 +13,7 @@
 //! support; every redundancy piece is single-valued and maps into the unique set; every statement's domain lies in the
 //! head's unique set (after projection) and its reads address unique elements only.
 
+mod comparisons;
 mod declared;
 pub mod group;
 mod inherit;

@@ -1,5 +1,5 @@
-//! What the columns of linear forms stand for: parameters, then the variables that are summed over, then floors of
-//! parameters, which are added as counting goes on.
+//! The meaning of the columns of linear forms: first parameters, then the variables that are summed over, then floors
+//! of parameters, which are added during counting.
 
 use super::form::{Form, fits};
 use crate::{Atom, Floor, LinearExpr, Result, Term};

@@ -150,7 +150,7 @@ struct Sums<'a> {
     leaves: BTreeMap<Rows, Polynomial>,
 }
 
-/// What is summed up, by residue classes of the variables.
+/// The summand, by residue classes of the variables.
 #[derive(Clone, Debug)]
 struct Summands {
     /// The moduli of the variables; 1 for those that are not here.

@@ -9,8 +9,8 @@ use crate::{Aff, Atom, Error, Floor, LinearExpr, QPolynomial, Result, Set, Term}
 use isl_vendor as sys;
 use std::collections::BTreeMap;
 
-/// What a basic set of `set` says, and the summand (1 if there is none), with a variable for each dimension and for
-/// each floor of dimensions.
+/// The constraints of a basic set of `set`, and the summand (1 if there is none), with a variable for each dimension
+/// and for each floor of dimensions.
 pub(super) fn read(
     set: &Set,
     basic: &Handle<sys::isl_basic_set>,
