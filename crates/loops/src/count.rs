@@ -36,7 +36,7 @@ fn block_depends(body: &[Stmt], var: VarId) -> bool {
                 || block_depends(&inner.body, var)
         }
         Stmt::Partial(inner) => block_depends(&inner.body, var),
-        // Whatever it depends on.
+        // The sum may depend on any variable.
         Stmt::While(_)
         | Stmt::CoIter(_)
         | Stmt::Let(_)

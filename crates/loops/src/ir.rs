@@ -20,8 +20,8 @@
 //!
 //! - A parallel loop at a level other than threads does not stand inside of another one at that level.
 //!
-//! Both compilation paths meet here, structured and dynamically sparse. Of targets there are only two words: the memory
-//! [`Space`] of a buffer and the [`ParallelLevel`] of a parallel loop.
+//! Both compilation paths meet here, that of structured tensors and that of dynamically sparse ones. Only two things in
+//! the IR are about targets: the memory [`Space`] of a buffer and the [`ParallelLevel`] of a parallel loop.
 
 pub use crate::place::{ParallelLevel, Space};
 pub use dastac_elements::Element;
@@ -41,10 +41,10 @@ pub struct Buffer {
     pub name: String,
     /// Type of each element.
     pub element: Element,
-    /// Number of elements: an expression in symbols only. That of a workspace is what the statement says that makes it,
-    /// and that of a private function's parameter is the size of what a call passes.
+    /// Number of elements: an expression in symbols only. A workspace has the size that its statement says, and a
+    /// parameter of a private function the size of the buffer that a call passes.
     pub size: Index,
-    /// The memory that it stands in. A function's caller knows main memory only: all others hold workspaces.
+    /// The memory that holds it. Callers of a function only know main memory; all other memories hold workspaces.
     pub space: Space,
 }
 
@@ -98,13 +98,13 @@ pub enum Mode {
 pub struct Function {
     /// Unique in the module, a C identifier.
     pub name: String,
-    /// What makes it private to the module; none if it is exported.
+    /// Set if it is private to the module; `None` if it is exported.
     pub private: Option<Private>,
     /// The buffers that it takes, in order, each at most once.
     pub args: Vec<(BufferId, Mode)>,
     /// Names of the variables (for printing; need not be unique).
     pub vars: Vec<String>,
-    /// What is wanted of the loops that bind them; says nothing about what they compute.
+    /// Hints for the loops that bind them, which do not change what the loops compute.
     pub hints: Hints,
     /// Types of the registers.
     pub registers: Vec<RegisterType>,
@@ -116,7 +116,7 @@ pub struct Function {
     pub body: Vec<Stmt>,
 }
 
-/// What distinguishes a function that only other functions of the module call:
+/// The additional parts of a function that only other functions of the module call:
 /// `private inline func f(symbol N, index i, in A, out B) { .. }`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Private {
@@ -133,9 +133,9 @@ pub struct Private {
 pub enum Stmt {
     /// A counted loop.
     For(For),
-    /// A range in parts, for several threads.
+    /// A range that is partitioned among threads.
     Partitioned(PartitionedRange),
-    /// Sums over a range in parts, each with results of its own.
+    /// Sums over a partitioned range, with separate results for each part.
     Partial(Partial),
     /// Statements that several threads execute, each for a part of the work.
     Team(Team),
@@ -162,10 +162,10 @@ pub enum Stmt {
 pub enum Mark {
     /// In order.
     Sequential,
-    /// In any order and at the same time, shared out among the processors of a level.
+    /// In any order and at the same time, distributed among the processors of a level.
     Parallel(ParallelLevel),
-    /// Side by side: each statement for all iterations before the next one, sums for all iterations in one loop. The
-    /// elements that iterations share are loaded once: this is a tile in registers.
+    /// Side by side: each statement is executed for all iterations before the next statement, and sums for all
+    /// iterations are one loop. Elements that several iterations use are loaded once: this is a tile in registers.
     Unrolled,
 }
 
@@ -212,9 +212,9 @@ pub struct PartitionedRange {
     pub upper: Vec<Index>,
     /// Parts but the last have a multiple of so many iterations: positive.
     pub step: i64,
-    /// The work of all iterations before `end`, in elements that are loaded, without selections and without `begin`;
-    /// none if what an iteration does is not known. It decides about speed only: where parts end, and whether there is
-    /// enough for more than one.
+    /// The work of all iterations before `end`, as a number of loaded elements, without selections and without `begin`;
+    /// `None` if it is not known. It only affects speed: it determines where parts end, and whether there is enough
+    /// work for several.
     pub work: Option<Index>,
     /// The statements of one part.
     pub body: Vec<Stmt>,
@@ -245,13 +245,14 @@ pub struct Partial {
     pub step: i64,
     /// Number of parts: positive.
     pub parts: i64,
-    /// Where parts are worth it, in symbols. It decides about speed and rounding only.
+    /// Whether parts are worth it, in symbols. This only affects speed and rounding.
     pub condition: Condition,
     /// The buffer with the results.
     pub buffer: BufferId,
-    /// What stands for it inside: a buffer of the module, of `parts * extent` elements, that no function takes.
+    /// The buffer that takes its place inside: one of the module, with `parts * extent` elements, that no function
+    /// takes.
     pub workspace: BufferId,
-    /// The variable for what is added to an index of the buffer.
+    /// The variable for the number that is added to an index of the buffer.
     pub shift: VarId,
     /// The smallest index of an element that `body` stores to, in symbols.
     pub base: Index,
@@ -259,7 +260,7 @@ pub struct Partial {
     pub extent: Index,
     /// The statements of one part.
     pub body: Vec<Stmt>,
-    /// What makes results of the parts'.
+    /// The statements that combine the results of the parts.
     pub finish: Vec<Stmt>,
 }
 
@@ -291,30 +292,30 @@ pub struct Call {
 /// values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct While {
-    /// The variables, and what they are at first: expressions without any of them.
+    /// The variables with their first values, which are expressions without any of them.
     pub vars: Vec<(VarId, Index)>,
-    /// Without selections. Tested before each iteration, the parts of a conjunction in order: where one fails those
-    /// behind it are not asked, and what they load need not exist.
+    /// The condition, without selections. It is tested before each iteration. The parts of a conjunction are tested in
+    /// order: if one fails, the later ones are not evaluated, and the elements that they load need not exist.
     pub condition: Condition,
     /// The statements of one iteration.
     pub body: Vec<Stmt>,
-    /// What the variables are in the next iteration, in their order: expressions of what they are in this one, and of
-    /// any integers in memory at its end.
+    /// The values of the variables in the next iteration, in their order: expressions of their values in this
+    /// iteration, and of any integers in memory at its end.
     pub next: Vec<Index>,
-    /// Statements after the last iteration, where the variables are what the condition failed for.
+    /// Statements after the last iteration, in which the variables have the values for which the condition failed.
     pub after: Vec<Stmt>,
 }
 
 /// `coiter var = lower to upper over p = start to end at place, .. { case p, q { .. } case p { .. } }`: the coordinates
 /// of a range that cursors are at, ascending, as a merge lattice's points say (sparse convolutions, section 5.1).
 ///
-/// A cursor `p = start to end at place step s width w` is at coordinate `x` where it has a position whose place is in
-/// `s * x .. s * x + w`: where this window on a level is not empty (section 3.1). Then `p` is the first position there;
-/// the window's others follow. Step and width are 1 where nothing is said, and the place is the coordinate itself.
+/// A cursor `p = start to end at place step s width w` is at coordinate `x` if it has a position whose place is in
+/// `s * x .. s * x + w`, that is, if this window on a level is not empty (section 3.1). Then `p` is the first position
+/// in the window; the others follow. By default step and width are 1, and the place is the coordinate itself.
 ///
-/// At each coordinate, the first case all of whose cursors are there is executed; where there is none, nothing is. A
-/// case without cursors makes it all coordinates of the range. `dastac_formats` lowers it to [`For`], [`While`] and
-/// [`If`]; back ends take no other form.
+/// At each coordinate, the first case whose cursors are all there is executed. If there is no such case, nothing is
+/// executed. With a case without cursors, the loop visits all coordinates of the range. `dastac_iterate` lowers the
+/// statement to [`For`], [`While`] and [`If`], because back ends do not take it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CoIter {
     /// The variable for the coordinate.
@@ -323,9 +324,9 @@ pub struct CoIter {
     pub lower: Index,
     /// The end of the coordinates, without selections.
     pub upper: Index,
-    /// What has coordinates.
+    /// The cursors.
     pub cursors: Vec<Cursor>,
-    /// What is executed: cursors, by their places in the list, and statements. Never empty.
+    /// The cases: cursors, by their places in the list, and the statements that are executed for them. Never empty.
     pub cases: Vec<Case>,
 }
 
@@ -342,7 +343,7 @@ pub struct Cursor {
     pub place: Index,
     /// How far windows of neighbouring coordinates are apart: positive.
     pub step: i64,
-    /// How many places a window has, without selections; none where it is not positive.
+    /// The number of places of a window, without selections. If it is not positive, the window is empty.
     pub width: Index,
     /// Whether several positions may have the same place.
     pub repeats: bool,
@@ -352,7 +353,7 @@ pub struct Cursor {
     pub below: bool,
 }
 
-/// A point of a merge lattice, and what is computed there.
+/// A point of a merge lattice, and the statements that are executed there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
     /// Cursors that are at the coordinate, ascending.
@@ -377,16 +378,16 @@ pub struct Workspace {
     pub buffer: BufferId,
     /// Number of elements; none if negative.
     pub size: Index,
-    /// Whether elements are 0 at first; if not, they hold nothing yet.
+    /// Whether elements are 0 at first; if not, their values are undefined.
     pub zero: bool,
-    /// What stands for it, and where, if anything does: a buffer of the same element type. Without selections.
+    /// The buffer of the same element type that may take its place, and the condition for that. Without selections.
     pub instead: Option<(BufferId, Condition)>,
     /// The statements.
     pub body: Vec<Stmt>,
 }
 
-/// `let var = buffer[index] { body }`: the element at that moment, whatever is stored to it later. So integers are read
-/// that the function writes itself; [`Index::Load`] is for those that it only reads.
+/// `let var = buffer[index] { body }`: the element at that moment, whatever is stored to it later. This reads integers
+/// that the function also writes; [`Index::Load`] reads those that it never writes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Let {
     /// The variable for the element.
@@ -410,7 +411,7 @@ pub struct If {
     pub otherwise: Vec<Stmt>,
 }
 
-/// What a [`Store`] does with the element's old value.
+/// How a [`Store`] uses the old value of the element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StoreMode {
     /// Overwrites it: `b[i] = v`.
@@ -423,15 +424,15 @@ pub enum StoreMode {
     Max,
 }
 
-/// How values are joined to one.
+/// How several values are reduced to one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Reduction {
     /// They are added up.
     #[default]
     Sum,
-    /// The smallest one; not a number where one is not.
+    /// The smallest one, or NaN if one of them is NaN.
     Min,
-    /// The largest one; not a number where one is not.
+    /// The largest one, or NaN if one of them is NaN.
     Max,
 }
 
@@ -447,8 +448,8 @@ pub struct Store {
     pub value: Value,
     /// Overwrite or accumulate.
     pub mode: StoreMode,
-    /// Where it holds, nothing reads the element soon after: it may go to memory past all caches. It decides about
-    /// speed only. Without selections.
+    /// If it holds, nothing reads the element soon after, so that it may be written past all caches. This only affects
+    /// speed. Without selections.
     pub stream: Option<Condition>,
 }
 
@@ -487,10 +488,11 @@ pub enum Condition {
     Or(Vec<Condition>),
 }
 
-/// An integer expression, evaluated in 64-bit two's complement; overflow is excluded by whoever builds it.
+/// An integer expression, evaluated in 64-bit two's complement. The code that builds it makes sure that it does not
+/// overflow.
 ///
-/// Elements that it loads are of buffers that the function only reads: it has one value wherever its variables have
-/// theirs. ([`While::next`] is the exception.)
+/// It only loads elements of buffers that the function never writes, so that its value depends on its variables alone.
+/// ([`While::next`] is the exception.)
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Index {
     /// A constant.
@@ -509,7 +511,7 @@ pub enum Index {
     FloorDiv(Box<Index>, i64),
     /// `a - b * floor(a / b)` by a positive constant: in `0..b`.
     Mod(Box<Index>, i64),
-    /// Quotient rounded toward minus infinity, by an expression that whoever builds it knows to be positive.
+    /// Quotient rounded toward minus infinity, by an expression that is known to be positive.
     Quotient(Box<Index>, Box<Index>),
     /// Quotient by a positive constant that is known to divide.
     ExactDiv(Box<Index>, i64),

@@ -1,4 +1,4 @@
-//! Integer expressions as linear combinations, and what follows from the bounds of enclosing loops.
+//! Integer expressions as linear combinations, and the facts that follow from the bounds of enclosing loops.
 //!
 //! Whatever is not a sum or a product with a constant is an atom: two atoms are the same if they are equal as
 //! expressions. All answers are safe: an overflow or an unknown form gives "not known".
@@ -92,7 +92,7 @@ impl Linear {
         Some(())
     }
 
-    /// What is not negative exactly where this is: coefficients without a common divisor.
+    /// An expression that is not negative exactly where this one is, with coefficients without a common divisor.
     ///
     /// Before -> after: `2 * k - 1` -> `k - 1`.
     fn tightened(mut self) -> Linear {
@@ -123,7 +123,7 @@ impl Linear {
 }
 
 impl Index {
-    /// By how much this grows when `var` does by 1, if that does not depend on `var`.
+    /// How much this grows when `var` grows by 1, if that does not depend on `var`.
     ///
     /// Before -> after, of `i`: `N * i + 2 * (i + j)` -> `N + 2`; of `j`: `2`; `i * i` has none.
     pub fn stride(&self, var: VarId) -> Option<Index> {
@@ -215,7 +215,7 @@ pub fn range_conditions(lower: &[Index], upper: &[Index]) -> Vec<Condition> {
     list
 }
 
-/// What is known to hold at a place of a function: the bounds of the enclosing loops and their conditions.
+/// The facts that hold at a place of a function: the bounds of the enclosing loops and their conditions.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     /// Each is not negative.
@@ -366,7 +366,7 @@ fn differences(op: Compare, left: &Index, right: &Index) -> Vec<Option<Linear>> 
     }
 }
 
-/// A rewrite that goes from the outside in, with what the loops and conditions around say.
+/// A rewrite that goes from the outside in, and knows the facts that follow from the loops and conditions around.
 pub(crate) trait Within {
     /// What is known where it is.
     fn facts(&mut self) -> &mut Facts;

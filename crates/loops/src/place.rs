@@ -1,12 +1,12 @@
 //! Where a machine keeps data and runs iterations: memory spaces and levels of parallelism.
 //!
-//! These are words of the loop IR, not of a machine. Whoever builds loops uses the defaults, [`Space::Main`] and
-//! [`ParallelLevel::Threads`], and passes that are not about machines keep whatever is there. The passes of a target
-//! replace the defaults by what its machine has.
+//! These belong to the loop IR, not to a machine. Loops are built with the defaults, [`Space::Main`] and
+//! [`ParallelLevel::Threads`], and passes that are not about machines keep them. The passes of a target replace them by
+//! the memories and levels of its machine.
 
 pub use dastac_elements::Space;
 
-/// The processors that share out the iterations of a parallel loop.
+/// The processors among which the iterations of a parallel loop are distributed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ParallelLevel {
     /// Threads that see one main memory. Of such loops inside each other the outermost is shared out.

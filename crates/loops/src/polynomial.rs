@@ -128,9 +128,9 @@ impl Polynomial {
         self.terms.is_empty()
     }
 
-    /// The expression that this is, as products nested so that the last of `order` stands outermost: what varies slower
-    /// can be moved out of inner loops. Whoever has an expression that is an integer gets one: terms without whole
-    /// coefficients are divided together.
+    /// The expression that equals this polynomial. Its products are nested so that the last of `order` is outermost,
+    /// because expressions that vary more slowly can then be moved out of inner loops. If the polynomial is an integer,
+    /// so is the expression: terms with fractional coefficients are one exact division.
     pub fn to_index(&self, order: &[VarId]) -> Index {
         let (whole, rest) = self.clone().whole();
         let divided = nested(&rest.terms, order).exact_div(rest.divisor);

@@ -36,7 +36,7 @@ pub struct Counted {
     pub body: Body,
 }
 
-/// What a counted loop does.
+/// The kind of work of a counted loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
     /// Nothing: it only looks for where its condition fails.
@@ -135,7 +135,7 @@ fn described(stmts: &[Stmt]) -> (BTreeSet<BufferId>, Body) {
     (stores, body)
 }
 
-/// A range in parts as one part.
+/// A partitioned range as a single part.
 fn whole(partitioned: PartitionedRange) -> Stmt {
     let first = partitioned.lower.into_iter().reduce(Index::max).unwrap_or(Index::Const(0));
     let end = partitioned.upper.into_iter().reduce(Index::min).unwrap_or(Index::Const(0));

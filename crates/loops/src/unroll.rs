@@ -1,4 +1,4 @@
-//! Iterations of unrolled loops, as what their variables stand for.
+//! The iterations of unrolled loops, as the values of their variables.
 //!
 //! Before -> after, `unroll i = b to b + 2 { unroll j = i to b + 2 { .. } }`: `(i, j)` is `(b, b)`, `(b, b + 1)`,
 //! `(b + 1, b + 1)`.

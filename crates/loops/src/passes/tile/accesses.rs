@@ -1,4 +1,4 @@
-//! What a nest loads for each term of its sums.
+//! The elements that a nest loads for each term of its sums.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! Sums cut into blocks, and columns into panels, so that what the tiles of a block share stays in a cache.
+//! Cache blocking: cuts sums into blocks and columns into panels, so that elements that several tiles of a block use
+//! stay in a cache.
 //!
 //! Before -> after, with blocks of 256: `A[..] = sum(x = 0 to M) v` -> `for b = 0 to M step 256 { if b <= 0 { A[..] =
 //! 0.0 } A[..] += sum(x = b to min(b + 256, M)) v }`. The loop over blocks stands outside of all loops that its range

@@ -1,4 +1,4 @@
-//! Register tiling, the choice: which loops are cut into tiles, and by how much.
+//! The choice of register tiles: which loops are cut into tiles, and how large the tiles are.
 //!
 //! With `f(v)` iterations of loop `v` side by side, a step of the innermost sum does `f(p) * f(q)` products and loads,
 //! for each access, as many elements as the loops that it varies with have iterations. The choice is the one with

@@ -1,4 +1,4 @@
-//! A sum and a loop after it that read the same elements, in one pass.
+//! Reduction fusion: a sum and a later loop that read the same elements become one loop.
 //!
 //! Before -> after, of a matrix with a first row and a subdiagonal times `x`:
 //! ```text
@@ -11,7 +11,7 @@
 //!   parallel i = t + 1 to t + 1025 { y[i] = D[i] * x[i - 1] }
 //! } }
 //! ```
-//! so that a piece of `x` comes from memory once.
+//! so that each part of `x` is loaded from memory once.
 
 use super::block_sums::cut;
 use super::vectorize_streams::has_sums;

@@ -1,4 +1,4 @@
-//! Nests with conditions between their loops.
+//! Loop nests with conditions between their loops.
 
 use super::nest::{Level, Nest};
 use crate::ir::*;

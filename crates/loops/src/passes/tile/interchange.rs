@@ -1,4 +1,4 @@
-//! Loop interchange: the loops of a nest in another order.
+//! Loop interchange: puts the loops of a nest into another order.
 //!
 //! Bounds are read as inequalities and solved again for the new order, from the innermost loop outwards; with
 //! coefficients of 1 and -1 that is exact.

@@ -1,9 +1,9 @@
-//! Memory that the iterations of a loop need one after the other is asked for once.
+//! Allocates memory that all iterations of a loop need once, outside of the loop.
 //!
 //! Before -> after: `for i = 0 to N { with W of M { s } }` -> `with W of M { for i = 0 to N { s } }`.
 //!
-//! Workspaces with a size that is known are not asked for: they are on the stack. Those that are zero at first stay,
-//! and so do those of iterations that run at the same time.
+//! Workspaces of a known size are on the stack and need no allocation. Workspaces that are zero at first are not moved,
+//! nor those of iterations that run at the same time.
 
 use crate::ir::*;
 use crate::passes::Context;

@@ -1,7 +1,7 @@
-//! Functions of many statements are noted: what makes one statement into much code leaves them alone.
+//! Marks functions of many statements, so that passes that turn one statement into much code leave them alone.
 //!
-//! Such functions come from structures of many pieces. Back ends make one function of statements that differ in numbers
-//! only, which they cannot where passes treat each in its own way.
+//! Such functions come from structures with many pieces. Statements that differ only in numbers later become one
+//! function (pass `share-shapes`), which is not possible if passes have changed each of them differently.
 //!
 //! Before -> after: `func f(..) { .. }` of more than 6 statements -> `func f(..) hint(compact) { .. }`.
 

@@ -1,4 +1,4 @@
-//! Each loop gets a variable of its own, so that what is noted about it is about no other loop.
+//! Gives each loop a variable of its own, so that a hint for it applies to no other loop.
 //!
 //! Before -> after: `parallel i = 0 to M { s } parallel i = M to N { t }`, both of one variable -> the same, of two
 //! variables with one name.

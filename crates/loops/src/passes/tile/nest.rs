@@ -1,4 +1,4 @@
-//! Nests: independent loops, each alone in the one around it, around the store of one element.
+//! Loop nests: independent loops, each the only statement of the one around it, around the store of one element.
 
 use crate::hints::Hints;
 use crate::ir::*;

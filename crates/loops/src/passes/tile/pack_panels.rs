@@ -1,4 +1,4 @@
-//! Panels of an operand copied, so that tiles read neighbours.
+//! Copies panels of an operand, so that tiles read neighbouring elements.
 //!
 //! Where elements are in lanes, a tile reads a few neighbours of an operand for each term, and the terms stand a row of
 //! it apart. If that is a page or more, a block of terms is more pages than the processor has addresses of at hand, and
@@ -31,7 +31,7 @@ pub(crate) fn run(module: &mut Module, context: &Context<'_>) {
     });
 }
 
-/// What of a panel can be copied.
+/// The part of a panel that can be copied.
 struct Panel {
     /// What the store loads.
     load: PanelLoad,

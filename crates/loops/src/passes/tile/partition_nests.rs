@@ -1,4 +1,4 @@
-//! Nests in parts of equal work, one for each thread.
+//! Partitions loop nests into ranges of equal work, one for each thread.
 //!
 //! Before -> after: `parallel i = 0 to N { parallel j = i to N { s } }` ->
 //! `partition ib, ie = 0 to N by (work of all i before ie) { parallel i = ib to ie { parallel j = i to N { s } } }`.

@@ -1,4 +1,4 @@
-//! What tiles will need is fetched while others are computed.
+//! Prefetches elements that later tiles will need.
 //!
 //! The columns of a tile stay in the second cache from one row of tiles to the next. What comes from memory is the
 //! rows: those of the next row of tiles, and these rows' next block. Each tile of a row fetches a few of them, one

@@ -1,4 +1,4 @@
-//! Full tiles read the copy of a panel that `pack-panels` made.
+//! Makes full tiles read the copy of a panel that `pack-panels` made.
 //!
 //! Before -> after, inside of `with W of .. or C if c <= 0`, in tiles of 32 columns from `kt`, blocks of 128 terms from
 //! `b` and panels from `kp`: `A[i, k] += sum(l = b to b + 128) B[i, l] * C[P * l + k]` -> `A[i, k] += sum(l = b to b +

@@ -1,4 +1,4 @@
-//! Loops cut into full tiles, rims and rests.
+//! Cuts loops into full tiles, rims and rests.
 //!
 //! A loop is cut into pieces of its factor, the iterations that are left into pieces of 1. Where the range of the inner
 //! loop (or of a sum) varies within a piece of the outer one, what is common to the piece is a rectangle; what only

@@ -1,4 +1,5 @@
-//! The loop that threads are to share is the outermost parallel one: loops around it become sequential.
+//! Makes the loops around the one that is distributed among threads sequential, so that it is the outermost parallel
+//! loop.
 //!
 //! Before -> after: `parallel i = 0 to N { parallel j = 0 to M hint(threads) { s } }` -> `for i = 0 to N { parallel j =
 //! 0 to M { s } }`.
