@@ -428,7 +428,7 @@ fn runs(
         let facts = facts(&lowered.laid, &symbols).map_err(|error| context(error.to_string()))?;
         for (id, dense) in &mut inputs {
             let shape = facts[id.0].shape.iter().map(|extent| *extent as usize);
-            *dense = dense.resized(&shape.collect::<Vec<_>>());
+            *dense = dense.resized(program.tensor(*id).element, &shape.collect::<Vec<_>>());
         }
         interpret(&lowered, movement, &wanted, &symbols, &inputs).map_err(context)?;
         interpret(&tiled, movement, &wanted, &symbols, &inputs)
@@ -549,12 +549,15 @@ impl Wanted {
         let shape: Vec<usize> = shape.iter().map(|extent| *extent as usize).collect();
         let wanted = &self.values[&id];
         // A box may be larger than needed, on either side; only zeros are outside of the other.
-        let resized = wanted.resized(&shape);
+        let resized = wanted.resized(tensor.element, &shape);
         let fits = resized.nonzeros() == wanted.nonzeros();
         let values = resized.data;
         let agrees = match &self.sizes {
             None => close(found, &values, &values, 1e-9),
-            Some(sizes) => close(found, &values, &sizes[&id].resized(&shape).data, 1e-5),
+            Some(sizes) => {
+                let sizes = sizes[&id].resized(tensor.element, &shape);
+                close(found, &values, &sizes.data, 1e-5)
+            }
         };
         match fits && agrees {
             true => Ok(()),

@@ -17,14 +17,17 @@ const RULES: [(&str, &str, &str); 5] = [
     ("O(i, j)", "", "S(i, j) * x(j)"),
 ];
 
-/// The same rules into floats of 64 bits.
+/// The same rules into floats, or complex numbers, of 64 bits.
 const WIDE: [(&str, &str, &str); 2] =
     [("v(i)", "j", "A(i, j) * x(j)"), ("t(j)", "i", "S(i, j) * x(i)")];
 
 fn program(element: Element) -> String {
     let mut text = String::from("symbols: N\n");
     let all = ["A", "L", "S", "x", "y", "u", "z", "w", "O"];
-    let types: Vec<String> = all.iter().map(|name| format!("{name} = {element}")).collect();
+    let mut types: Vec<String> = all.iter().map(|name| format!("{name} = {element}")).collect();
+    if element.is_complex() {
+        types.extend(["v", "t"].map(|name| format!("{name} = {}", Element::C128)));
+    }
     text += &format!("types: {}\n", types.join(", "));
     for (head, reduced, body) in RULES {
         let body = match element.kind() {

@@ -6,6 +6,7 @@ mod arrows;
 mod bench;
 mod circles;
 mod cli;
+mod complex;
 mod diagnostics;
 mod differential;
 mod documents;

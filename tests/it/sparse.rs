@@ -172,7 +172,7 @@ fn check(source: &str, target: BuildOptions, iteration: impl Into<Iteration>) {
         let inputs = runner.random_inputs(3, &BTreeMap::new()).unwrap();
         runner.execute().unwrap();
         let outcome = runner.verify(&inputs).unwrap();
-        let rule = outcome.at.as_ref().map(|at| rule_of(source, &at.0));
+        let rule = outcome.at.as_ref().map(|at| rule_of(source, &at.tensor));
         assert!(outcome.agrees(), "N = {n}, density {density}: {outcome:?}\n{rule:?}");
         for module in [&plain, &tiled] {
             interpreted(&runner, module, source);

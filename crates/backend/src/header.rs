@@ -266,6 +266,8 @@ fn c_type(element: Element) -> &'static str {
     match element {
         Element::F64 => "double",
         Element::F32 => "float",
+        Element::C128 => "double _Complex",
+        Element::C64 => "float _Complex",
         Element::I64 => "int64_t",
         // C has no name for bfloat16 that all compilers know: its bits.
         Element::F16 => "_Float16",

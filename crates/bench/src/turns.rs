@@ -150,7 +150,7 @@ pub(super) fn agree(systems: &mut [Candidate], shared: &mut Runner) {
 
 /// Differences up to this are rounding.
 fn tolerance(element: Element) -> f64 {
-    match element {
+    match element.part() {
         Element::F64 => 1e-9,
         shorter => 8192.0 * shorter.epsilon(),
     }
@@ -158,6 +158,7 @@ fn tolerance(element: Element) -> f64 {
 
 /// The largest difference, relative to the element or to what elements are on average, whichever is larger.
 fn difference(expected: &Storage, found: &Storage) -> f64 {
+    let (expected, found) = (expected.view().parts(), found.view().parts());
     if expected.len() != found.len() {
         return f64::MAX;
     }

@@ -76,7 +76,8 @@ fn facts_of(tensor: &Tensor, facts: &Facts) -> String {
     let element = tensor.values().element();
     let values = facts.values.map_or(String::new(), |values| {
         let range = if values.least <= values.largest {
-            format!(", from {} to {}", number(values.least), number(values.largest))
+            let what = if element.is_complex() { "magnitudes " } else { "" };
+            format!(", {what}from {} to {}", number(values.least), number(values.largest))
         } else {
             String::new()
         };

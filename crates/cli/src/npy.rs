@@ -51,8 +51,8 @@ pub fn open(path: &Path, options: &ReadOptions) -> Result<Array> {
     let Some(element) = header.element() else {
         let kind = &header.descr;
         return Err(Failure::user(format!(
-            "`{name}` holds elements of type '{kind}', not floats ('<f8', '<f4', '<f2', '|V2' for bf16), integers \
-            ('<i8', '<i4', '<i2', '|i1', '|u1') or truth values ('|b1')"
+            "`{name}` holds elements of type '{kind}', not floats ('<f8', '<f4', '<f2', '|V2' for bf16), complex \
+            numbers ('<c16', '<c8'), integers ('<i8', '<i4', '<i2', '|i1', '|u1') or truth values ('|b1')"
         ))
         .hint("convert it in Python with `array.astype(numpy.float64)`"));
     };
@@ -96,7 +96,7 @@ impl Array {
 
     /// How to make its elements those of a tensor.
     pub fn conversion_hint(&self, element: Element) -> String {
-        let rounds = element.is_float() && element != Element::F64;
+        let rounds = !element.is_integer() && element.part() != Element::F64;
         let (verb, name) = (if rounds { "round" } else { "convert" }, element.name());
         match &self.numbers {
             Numbers::File(..) => {
@@ -109,7 +109,8 @@ impl Array {
         }
     }
 
-    /// Reads the numbers, all of the box, for a tensor that they fit. The shape must be one that memory was found for.
+    /// Reads the numbers, all of the box, two for each complex element, for a tensor that they fit. The shape must be
+    /// one that memory was found for.
     pub fn read(self, element: Element) -> Result<Vec<f64>> {
         let name = self.path.display().to_string();
         let values = match self.numbers {
@@ -120,7 +121,8 @@ impl Array {
                 .to_dense(Build::default())
                 .map_err(|error| tensors::storage_failure(&name, &error))?,
         };
-        let numbers = values.cast(element).and_then(|values| values.cast(Element::F64));
+        let wide = if element.is_complex() { Element::C128 } else { Element::F64 };
+        let numbers = values.cast(element).and_then(|values| values.cast(wide));
         let numbers = numbers.map_err(|error| {
             let failure = Failure::user(format!("`{name}`: {error}"));
             match error.to {
@@ -139,6 +141,7 @@ fn python_type(element: Element) -> String {
     match element.kind() {
         _ if element == Element::Bf16 => "ml_dtypes.bfloat16".into(),
         Kind::Float => format!("numpy.float{bits}"),
+        Kind::Complex => format!("numpy.complex{bits}"),
         Kind::Signed => format!("numpy.int{bits}"),
         Kind::Unsigned => format!("numpy.uint{bits}"),
         Kind::Truth => "numpy.bool_".into(),

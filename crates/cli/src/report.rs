@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dastac::runtime::{Instance, TensorFacts};
 use dastac::trips::FunctionTrips;
-use dastac::verify::Verification;
+use dastac::verify::{Difference, Verification};
 
 use super::failure::Failure;
 use super::json::{Copy, Ordered, Report, Tensor};
@@ -170,9 +170,9 @@ fn judged(verdict: &Verdict) -> String {
             )
         }
         Verdict::Compared(verification) => match &verification.at {
-            Some((tensor, index, wanted, found)) => format!(
-                "DISAGREES with the reference evaluator: {tensor}{index:?} is {found}, but should be {wanted} (error \
-                {:.1e})\n",
+            Some(Difference { tensor, index, expected, found }) => format!(
+                "DISAGREES with the reference evaluator: {tensor}{index:?} is {found}, but should be {expected} \
+                (error {:.1e})\n",
                 verification.max_error
             ),
             None => "DISAGREES with the reference evaluator\n".into(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dastac_loops::Module;
 use dastac_loops::machine::Machine;
 use dastac_loops::passes::{self, Flow, Observer, Pipeline, Registry, Sequence};
-use dastac_target::{CodeOptions, Generated, OptLevel, Target};
+use dastac_target::{Abi, CodeOptions, Generated, OptLevel, Target, TargetError};
 
 use crate::{Error, targets};
 
@@ -69,7 +69,7 @@ impl BuildOptions {
 
     /// What becomes of the loops before code is generated.
     pub fn sequences(&self, code: &CodeOptions) -> Vec<Sequence> {
-        let mut sequences = vec![dastac_iterate::LOWER, passes::WIDEN];
+        let mut sequences = vec![passes::SPLIT_COMPLEX, dastac_iterate::LOWER, passes::WIDEN];
         sequences.extend(self.target.sequences(code));
         sequences
     }
@@ -117,7 +117,24 @@ impl BuildOptions {
     /// # Errors
     /// The errors of [`BuildOptions::fit`]; loops that the target cannot take; a failure of its code generator.
     pub fn generate(&self, mut module: Module, code: &CodeOptions) -> Result<Generated, Error> {
+        let interface = Abi::of(&module, &code.prefix);
         self.fit(&mut module, code, &mut ())?;
-        Ok(self.target.generate(&module, code)?)
+        Ok(self.generate_fitted(&module, interface, code)?)
+    }
+
+    /// Generates code of loops that fit the target. Its interface is that of the loops before the passes: callers pass
+    /// the elements that the program has, whatever passes make of them.
+    ///
+    /// # Errors
+    /// Loops that the target cannot take; a failure of its code generator.
+    pub fn generate_fitted(
+        &self,
+        fitted: &Module,
+        interface: Abi,
+        code: &CodeOptions,
+    ) -> Result<Generated, TargetError> {
+        let mut generated = self.target.generate(fitted, code)?;
+        generated.artifact.abi = interface;
+        Ok(generated)
     }
 }

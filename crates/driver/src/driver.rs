@@ -15,7 +15,7 @@ use dastac_sched::validate::{Check, validate};
 use dastac_sched::{Computation, Movement, Reading};
 use dastac_stur::infer::{Inferred, infer};
 use dastac_stur::{Diagnostic, Program, TensorId};
-use dastac_target::Artifact;
+use dastac_target::{Abi, Artifact};
 
 use crate::Error;
 use crate::build::{BuildOptions, simplify};
@@ -279,7 +279,9 @@ impl Lowered {
         let start = Instant::now();
         let (fitted, _) = lowered.fitted(&options, observer)?;
         lowered.laid.analysis.timings.0.push(("tile", start.elapsed()));
-        let generated = options.target.generate(&fitted, &options.code())?;
+        let code = options.code();
+        let interface = Abi::of(&lowered.kernel.module, &code.prefix);
+        let generated = options.generate_fitted(&fitted, interface, &code)?;
         // MLIR's text is parsed as well: stages' names stay distinct.
         let stages = generated.timings.into_iter().map(|(stage, time)| match stage {
             "parse" => ("read", time),

@@ -13,7 +13,7 @@ use dastac_loops::{BufferId, Module};
 use dastac_sched::{Assembled, Computation, KERNEL, PREPARE, Stored};
 use dastac_stur::Role;
 use dastac_stur::program::Element;
-use dastac_target::{Artifact, CodeKind, CodeOptions, Library as Needed};
+use dastac_target::{Abi, Artifact, CodeKind, CodeOptions, Library as Needed};
 
 use crate::Error;
 use crate::build::BuildOptions;
@@ -93,7 +93,8 @@ impl Library {
         let code = CodeOptions { prefix: self.header.prefix.clone(), ..options.code() };
         let mut module = self.module.clone();
         options.fit(&mut module, &code, observer)?;
-        Ok(options.target.generate(&module, &code)?.artifact)
+        let interface = Abi::of(&self.module, &code.prefix);
+        Ok(options.generate_fitted(&module, interface, &code)?.artifact)
     }
 }
 

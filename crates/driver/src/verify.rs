@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use dastac_elements::{Complex, Scalar};
 use dastac_formats::Tensor;
 use dastac_runtime::program::Structure;
 use dastac_runtime::{Instance, TensorFacts, stream, unflatten};
@@ -87,7 +88,7 @@ impl<'a> Reference<'a> {
                 continue;
             }
             let dense = self.evaluator(instance)?.random_input(tensor, &mut rng)?;
-            let dense = dense.resized(&instance.shape(id(tensor))?);
+            let dense = self.resized(tensor, &dense, &instance.shape(id(tensor))?);
             instance.set_input(id(tensor), &dense.data, &dense.shape)?;
             drawn.insert(tensor, dense);
         }
@@ -138,8 +139,9 @@ impl<'a> Reference<'a> {
     ) -> Result<BTreeMap<TensorId, (Dense, Vec<bool>)>, Error> {
         let evaluator = self.evaluator(instance)?;
         let arrays = inputs.iter().filter(|(tensor, _)| instance.bound(id(**tensor)).is_none());
-        let mut inputs: BTreeMap<TensorId, Dense> =
-            arrays.map(|(id, dense)| (*id, dense.resized(evaluator.shape(*id)))).collect();
+        let mut inputs: BTreeMap<TensorId, Dense> = arrays
+            .map(|(id, dense)| (*id, self.resized(*id, dense, evaluator.shape(*id))))
+            .collect();
         let mut stored = BTreeMap::new();
         for tensor in self.program.tensor_ids() {
             let Some(bound) = instance.bound(id(tensor)) else { continue };
@@ -160,24 +162,30 @@ impl<'a> Reference<'a> {
     ) -> Result<Verification, Error> {
         let (shape, name) = (instance.shape(id(tensor))?, &self.program.tensor(tensor).name);
         // A box may be larger than needed, on either side; only zeros are outside of the other.
-        let resized = reference.resized(&shape);
+        let resized = self.resized(tensor, reference, &shape);
         if resized.nonzeros() != reference.nonzeros() {
             let (tensor, expected) = (name.clone(), reference.shape.clone());
             return Err(dastac_runtime::Error::Shape { tensor, expected, found: shape }.into());
         }
         let computed = instance.dense(id(tensor))?;
         let mut worst = Verification { tolerance, ..Verification::exact() };
-        for (position, (found, wanted)) in computed.iter().zip(&resized.data).enumerate() {
-            let same = found == wanted || (found.is_nan() && wanted.is_nan());
-            let error = if same { 0.0 } else { (found - wanted).abs() / wanted.abs().max(1.0) };
-            // NaN on one side only must not pass as small.
-            let error = if error.is_nan() { f64::INFINITY } else { error };
+        let parts = self.program.tensor(tensor).element.parts();
+        let elements = computed.chunks_exact(parts).zip(resized.data.chunks_exact(parts));
+        for (position, (found, wanted)) in elements.enumerate() {
+            let error = error_of(found, wanted);
             if error > worst.max_error {
                 worst.max_error = error;
-                worst.at = Some((name.clone(), unflatten(position, &shape), *wanted, *found));
+                let (tensor, index) = (name.clone(), unflatten(position, &shape));
+                let (expected, found) = (number(wanted), number(found));
+                worst.at = Some(Difference { tensor, index, expected, found });
             }
         }
         Ok(worst)
+    }
+
+    /// A tensor's array in a box of another shape.
+    fn resized(&self, tensor: TensorId, dense: &Dense, shape: &[usize]) -> Dense {
+        dense.resized(self.program.tensor(tensor).element, shape)
     }
 
     /// The first element of a result with `:F` that is stored and should not be, or the other way round.
@@ -190,8 +198,10 @@ impl<'a> Reference<'a> {
         let (shape, zero) = (instance.shape(id(tensor))?, instance.zero(id(tensor)));
         let (values, stored) = scattered(&instance.result(id(tensor))?, &shape, zero);
         let spare = self.may_spare(instance, tensor);
+        let parts = self.program.tensor(tensor).element.parts();
+        let is_zero = |at: usize| values.data[at * parts..][..parts].iter().all(|one| *one == zero);
         let differs = (0..stored.len()).find(|at| match (stored[*at], expected[*at]) {
-            (true, false) => !spare || values.data[*at] != zero,
+            (true, false) => !spare || !is_zero(*at),
             (found, wanted) => found != wanted,
         });
         let name = &self.program.tensor(tensor).name;
@@ -214,25 +224,53 @@ impl<'a> Reference<'a> {
 /// A tensor as an array of the given shape, and which of its elements are stored: those of blocks all are. The others
 /// are `zero`.
 fn scattered(tensor: &Tensor, shape: &[usize], zero: f64) -> (Dense, Vec<bool>) {
-    let mut dense = Dense::zeros(shape);
+    let element = tensor.values().element();
+    let (mut dense, parts) = (Dense::zeros_of(element, shape), element.parts());
     dense.data.fill(zero);
-    let mut stored = vec![false; dense.data.len()];
+    let mut stored = vec![false; dense.data.len() / parts];
+    let values = tensor.values().view().parts();
     tensor.for_each_place(|element, position| {
         let index: Vec<i64> = element.iter().map(|at| *at as i64).collect();
         let Some(at) = dense.position(&index) else { return };
-        let value = tensor.values().get(position).map_or(0.0, |value| value.to_f64());
-        // Entries of one element are added up.
-        dense.data[at] = if stored[at] { dense.data[at] + value } else { value };
+        for (part, sum) in dense.data[at * parts..][..parts].iter_mut().enumerate() {
+            let value = values.number(position * parts + part);
+            // Entries of one element are added up.
+            *sum = if stored[at] { *sum + value } else { value };
+        }
         stored[at] = true;
     });
     (dense, stored)
+}
+
+/// How far an element, in parts if it is complex, is from what it should be, relative to `max(1, |wanted|)`.
+fn error_of(found: &[f64], wanted: &[f64]) -> f64 {
+    let same = |(found, wanted): (&f64, &f64)| found == wanted || found.is_nan() && wanted.is_nan();
+    if found.iter().zip(wanted).all(same) {
+        return 0.0;
+    }
+    let magnitude = |parts: &[f64]| match parts {
+        [one] => one.abs(),
+        parts => parts.iter().map(|part| part * part).sum::<f64>().sqrt(),
+    };
+    let differences: Vec<f64> = found.iter().zip(wanted).map(|(x, y)| x - y).collect();
+    let error = magnitude(&differences) / magnitude(wanted).max(1.0);
+    // NaN on one side only must not pass as small.
+    if error.is_nan() { f64::INFINITY } else { error }
+}
+
+/// An element of its parts.
+fn number(parts: &[f64]) -> Scalar {
+    match parts {
+        [real, imaginary] => Scalar::C128(Complex::new(*real, *imaginary)),
+        parts => Scalar::F64(parts.first().copied().unwrap_or(f64::NAN)),
+    }
 }
 
 /// The errors of computed tensors that are rounding: of their own elements, and of those that they are computed from.
 pub(crate) fn tolerances(program: &Program) -> BTreeMap<TensorId, f64> {
     let mut tolerances = BTreeMap::new();
     for rule in &program.rules {
-        let own = match program.tensor(rule.head).element {
+        let own = match program.tensor(rule.head).element.part() {
             Element::F32 => Verification::TOLERANCE_F32,
             short if short.is_short_float() => 4.0 * short.epsilon(),
             _ => Verification::TOLERANCE,
@@ -245,6 +283,19 @@ pub(crate) fn tolerances(program: &Program) -> BTreeMap<TensorId, f64> {
     tolerances
 }
 
+/// An element that differs from the reference.
+#[derive(Clone, Debug)]
+pub struct Difference {
+    /// The tensor.
+    pub tensor: String,
+    /// The element.
+    pub index: Vec<usize>,
+    /// The reference's value.
+    pub expected: Scalar,
+    /// What was computed.
+    pub found: Scalar,
+}
+
 /// The outcome of a comparison with the reference.
 #[derive(Clone, Debug)]
 pub struct Verification {
@@ -252,8 +303,8 @@ pub struct Verification {
     pub max_error: f64,
     /// Up to where it is rounding.
     pub tolerance: f64,
-    /// Where: tensor, index, reference value, computed value.
-    pub at: Option<(String, Vec<usize>, f64, f64)>,
+    /// Where it is.
+    pub at: Option<Difference>,
     /// An element of a result with `:F` that is stored but should not be, or (`false`) is not but should be. The error
     /// is infinite then.
     pub stored: Option<(String, Vec<usize>, bool)>,

@@ -7,6 +7,8 @@ use crate::{Native, Number};
 pub enum Kind {
     /// A binary floating-point number.
     Float,
+    /// A complex number: a real and an imaginary part, both of them floats.
+    Complex,
     /// An integer in two's complement.
     Signed,
     /// An integer that is not negative.
@@ -57,7 +59,7 @@ macro_rules! elements {
                 }
             }
 
-            /// Bytes of one element; memory that holds it is aligned to as many.
+            /// Bytes of one element; memory that holds it is aligned to as many as one of its parts has.
             pub const fn bytes(self) -> usize {
                 match self {
                     $(Element::$variant => size_of::<$type>(),)*
@@ -131,6 +133,10 @@ elements! {
     F16: half::f16, "f16", Float;
     /// 16-bit floats with the exponents of 32-bit ones (bfloat16).
     Bf16: half::bf16, "bf16", Float;
+    /// Complex numbers of two 64-bit floats.
+    C128: num_complex::Complex<f64>, "complex128", Complex;
+    /// Complex numbers of two 32-bit floats.
+    C64: num_complex::Complex<f32>, "complex64", Complex;
     /// 8-bit integers.
     I8: i8, "i8", Signed;
     /// 16-bit integers.
@@ -161,6 +167,8 @@ impl Element {
         Element::F32,
         Element::F16,
         Element::Bf16,
+        Element::C128,
+        Element::C64,
         Element::I8,
         Element::I16,
         Element::I32,
@@ -188,6 +196,26 @@ impl Element {
         matches!(self.kind(), Kind::Float)
     }
 
+    /// Whether it is a complex number.
+    pub const fn is_complex(self) -> bool {
+        matches!(self.kind(), Kind::Complex)
+    }
+
+    /// The type of the real numbers that an element consists of: that of both parts of a complex number, else the type
+    /// itself.
+    pub const fn part(self) -> Element {
+        match self {
+            Element::C128 => Element::F64,
+            Element::C64 => Element::F32,
+            real => real,
+        }
+    }
+
+    /// Of how many real numbers an element consists: complex ones of their real and imaginary part, in this order.
+    pub const fn parts(self) -> usize {
+        self.bytes() / self.part().bytes()
+    }
+
     /// Whether it is an integer with a sign.
     pub const fn is_signed(self) -> bool {
         matches!(self.kind(), Kind::Signed)
@@ -206,11 +234,11 @@ impl Element {
     }
 
     /// The type in which numbers of this type alone are computed: 64-bit integers for integers and truth values, floats
-    /// of at least 32 bits for floats.
+    /// of at least 32 bits for floats, complex numbers as they are.
     pub const fn computed(self) -> Element {
         match self.kind() {
             Kind::Float if self.is_short_float() => Element::F32,
-            Kind::Float => self,
+            Kind::Float | Kind::Complex => self,
             Kind::Signed | Kind::Unsigned | Kind::Truth => Element::I64,
         }
     }
@@ -222,6 +250,8 @@ impl Element {
         match (other.kind(), self.kind()) {
             _ if other == self => true,
             (Kind::Truth, _) => true,
+            (Kind::Complex, _) => self.is_complex() && bits(self) > bits(other),
+            (_, Kind::Complex) => self.part().holds(other),
             (Kind::Float, Kind::Float) => {
                 // The two types of 16 bits hold different numbers.
                 bits(self) > bits(other)
@@ -244,16 +274,17 @@ impl Element {
             Kind::Signed => value << unused >> unused,
             Kind::Unsigned => (value.cast_unsigned() << unused >> unused).cast_signed(),
             Kind::Truth => (value != 0) as i64,
-            Kind::Float => value,
+            Kind::Float | Kind::Complex => value,
         }
     }
 
-    /// The value that an element holds after `value` is stored to it: rounded to shorter floats (to those of 16 bits by
+    /// The value that an element, or each part of a complex one, holds after `value` is stored to it: rounded to shorter floats (to those of 16 bits by
     /// way of 32), wrapped around to integers, and true if it is not 0. Exact for integers up to 2^53.
     pub fn round(self, value: f64) -> f64 {
         let bits = 8 * self.bytes() as i32;
         match self.kind() {
             Kind::Float => with_type!(self, T => rounded::<T>(value)),
+            Kind::Complex => self.part().round(value),
             Kind::Signed => wrapped(value.trunc(), -2f64.powi(bits - 1), 2f64.powi(bits)),
             Kind::Unsigned => wrapped(value.trunc(), 0.0, 2f64.powi(bits)),
             Kind::Truth => f64::from(u8::from(value != 0.0)),
@@ -265,11 +296,11 @@ impl Element {
         with_type!(self, T => <T as Native>::EPSILON)
     }
 
-    /// A value for tests: `unit` is in `0..1`. Floats are not near 0, integers small, and neither is 0; what is
+    /// A value for tests, or a part of a complex one: `unit` is in `0..1`. Floats are not near 0, integers small, and neither is 0; what is
     /// negative is false, and positive where there are no signs.
     pub fn sample(self, unit: f64, negative: bool) -> f64 {
         let size = match self.kind() {
-            Kind::Float => self.round(0.25 + 0.75 * unit),
+            Kind::Float | Kind::Complex => self.round(0.25 + 0.75 * unit),
             Kind::Unsigned => return 1.0 + (9.0 * unit).floor(),
             Kind::Signed => 1.0 + (9.0 * unit).floor(),
             Kind::Truth => return f64::from(u8::from(!negative)),
@@ -285,7 +316,7 @@ impl std::fmt::Display for Element {
 }
 
 impl Scalar {
-    /// As a 64-bit float, to which large integers are rounded.
+    /// As a 64-bit float: [`Number::to_f64`].
     pub fn to_f64(self) -> f64 {
         self.number().to_f64()
     }

@@ -2,6 +2,7 @@
 
 use crate::{Element, Number, Scalar};
 use half::{bf16, f16};
+use num_complex::Complex;
 use std::fmt::{Debug, Display};
 
 /// What the table of element types says about a Rust type.
@@ -30,7 +31,8 @@ pub trait Native:
     fn number(self) -> Number;
 
     /// A number as this type holds it. Floats are rounded to shorter ones; there is none for a number that an integer
-    /// type cannot hold, or for an integer that a float type would round. Truth values become 0 and 1; what is not 0 is
+    /// type cannot hold, for an integer that a float type would round, or for a complex number that is not real where
+    /// the type is. Truth values become 0 and 1; what is not 0 is
     /// true.
     fn from_number(number: Number) -> Option<Self>;
 
@@ -38,21 +40,51 @@ pub trait Native:
     fn from_rounded(value: f64) -> Self;
 
     /// In the lowest bits of a word.
-    fn to_word(self) -> u64;
+    fn to_word(self) -> u128;
 
     /// The inverse of [`Native::to_word`].
-    fn from_word(word: u64) -> Self;
+    fn from_word(word: u128) -> Self;
 
     /// Of its bytes, the lowest first; there must be as many as an element has.
     fn of_bytes(bytes: &[u8]) -> Self {
-        let mut word = [0; 8];
+        let mut word = [0; 16];
         word[..bytes.len()].copy_from_slice(bytes);
-        Self::from_word(u64::from_le_bytes(word))
+        Self::from_word(u128::from_le_bytes(word))
     }
 
     /// Whether it is this number.
     fn is(self, number: f64) -> bool {
-        self.number().to_f64() == number
+        self.number().is(number)
+    }
+}
+
+/// Room for the word of an element, see [`Native::to_word`].
+pub trait Word: Copy + Default + Send + Sync + 'static {
+    /// The lowest bits of a longer word.
+    fn of(word: u128) -> Self;
+
+    /// With zeros above.
+    fn long(self) -> u128;
+}
+
+impl Word for u64 {
+    #[allow(clippy::cast_possible_truncation)]
+    fn of(word: u128) -> u64 {
+        word as u64
+    }
+
+    fn long(self) -> u128 {
+        self.into()
+    }
+}
+
+impl Word for u128 {
+    fn of(word: u128) -> u128 {
+        word
+    }
+
+    fn long(self) -> u128 {
+        self
     }
 }
 
@@ -84,6 +116,7 @@ macro_rules! float {
                         exact.then_some(value)
                     }
                     Number::Float(_) | Number::Truth(_) => Some(value),
+                    Number::Complex(number) => (number.im == 0.0).then_some(value),
                 }
             }
 
@@ -92,12 +125,12 @@ macro_rules! float {
                 $narrow(value)
             }
 
-            fn to_word(self) -> u64 {
+            fn to_word(self) -> u128 {
                 self.to_bits().into()
             }
 
             #[allow(clippy::cast_possible_truncation)]
-            fn from_word(word: u64) -> Self {
+            fn from_word(word: u128) -> Self {
                 Self::from_bits(word as $word)
             }
         }
@@ -131,13 +164,54 @@ macro_rules! integer {
             }
 
             #[allow(clippy::cast_sign_loss)]
-            fn to_word(self) -> u64 {
-                u64::from(self as $word)
+            fn to_word(self) -> u128 {
+                u128::from(self as $word)
             }
 
             #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
-            fn from_word(word: u64) -> Self {
+            fn from_word(word: u128) -> Self {
                 word as $word as $type
+            }
+        }
+    };
+}
+
+macro_rules! complex {
+    ($part:ty) => {
+        impl Native for Complex<$part> {
+            const EPSILON: f64 = <$part as Native>::EPSILON;
+
+            fn plus(self, other: Self) -> Option<Self> {
+                Some(self + other)
+            }
+
+            fn negated(self) -> Option<Self> {
+                Some(-self)
+            }
+
+            fn number(self) -> Number {
+                Number::Complex(Complex::new(self.re.into(), self.im.into()))
+            }
+
+            fn from_number(number: Number) -> Option<Self> {
+                let part = <$part>::from_rounded;
+                match number {
+                    Number::Complex(Complex { re, im }) => Some(Complex::new(part(re), part(im))),
+                    real => Some(Complex::new(<$part>::from_number(real)?, 0.0)),
+                }
+            }
+
+            fn from_rounded(value: f64) -> Self {
+                Complex::new(<$part>::from_rounded(value), 0.0)
+            }
+
+            fn to_word(self) -> u128 {
+                self.re.to_word() | self.im.to_word() << (8 * size_of::<$part>())
+            }
+
+            fn from_word(word: u128) -> Self {
+                let part = <$part>::from_word;
+                Complex::new(part(word), part(word >> (8 * size_of::<$part>())))
             }
         }
     };
@@ -148,6 +222,8 @@ float!(f32, u32, f32::EPSILON as f64, |value| value as f32);
 // By way of 32 bits: numbers of these types are computed in them.
 float!(f16, u16, 1.0 / 1024.0, |value| f16::from_f32(value as f32));
 float!(bf16, u16, 1.0 / 128.0, |value| bf16::from_f32(value as f32));
+complex!(f64);
+complex!(f32);
 integer!(i8, u8);
 integer!(i16, u16);
 integer!(u8, u8);
@@ -175,6 +251,7 @@ impl Native for bool {
             Number::Float(value) => value != 0.0,
             Number::Integer(value) => value != 0,
             Number::Truth(value) => value,
+            Number::Complex(_) => !number.is(0.0),
         })
     }
 
@@ -182,11 +259,11 @@ impl Native for bool {
         value != 0.0
     }
 
-    fn to_word(self) -> u64 {
+    fn to_word(self) -> u128 {
         self.into()
     }
 
-    fn from_word(word: u64) -> Self {
+    fn from_word(word: u128) -> Self {
         word != 0
     }
 }

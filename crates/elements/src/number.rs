@@ -1,5 +1,7 @@
 //! Numbers without the type that they are stored as.
 
+use num_complex::Complex;
+
 /// A number that some element holds, exactly.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
@@ -9,17 +11,34 @@ pub enum Number {
     Integer(i64),
     /// A truth value.
     Truth(bool),
+    /// A complex number of any length.
+    Complex(Complex<f64>),
 }
 
 impl Number {
-    /// As a 64-bit float, to which large integers are rounded.
+    /// As a 64-bit float, to which large integers are rounded; not a number for a complex number that is not real.
     #[allow(clippy::cast_precision_loss)]
     pub fn to_f64(self) -> f64 {
         match self {
             Number::Float(value) => value,
             Number::Integer(value) => value as f64,
             Number::Truth(value) => u8::from(value).into(),
+            Number::Complex(value) if value.im == 0.0 => value.re,
+            Number::Complex(_) => f64::NAN,
         }
+    }
+
+    /// As a complex number, to whose parts large integers are rounded.
+    pub fn to_complex(self) -> Complex<f64> {
+        match self {
+            Number::Complex(value) => value,
+            real => real.to_f64().into(),
+        }
+    }
+
+    /// Whether it is this real number.
+    pub fn is(self, number: f64) -> bool {
+        self.to_f64() == number
     }
 
     /// As an integer, if it is one of 64 bits.
@@ -32,6 +51,7 @@ impl Number {
             }
             Number::Integer(value) => Some(value),
             Number::Truth(value) => Some(value.into()),
+            Number::Complex(_) => Number::Float(self.to_f64()).to_i64(),
         }
     }
 }

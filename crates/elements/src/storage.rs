@@ -1,7 +1,7 @@
 //! Memory for elements of one type.
 
 use crate::bytes::Bytes;
-use crate::{Element, Native, NoMemory, Number, Scalar, Space, View, ViewMut};
+use crate::{Element, Native, NoMemory, Number, Scalar, Space, View, ViewMut, Word};
 use rayon::prelude::*;
 
 /// Elements in a row, all of one type.
@@ -38,12 +38,12 @@ impl Storage {
         Ok(storage)
     }
 
-    /// Numbers, as the element type holds them: see [`Element::round`].
+    /// Numbers, as the element type holds them: see [`Element::round`]. Two make a complex element.
     ///
     /// # Errors
     /// No memory for them.
     pub fn of_numbers(element: Element, numbers: &[f64]) -> Result<Storage, NoMemory> {
-        let mut storage = Storage::zeroed(element, numbers.len())?;
+        let mut storage = Storage::zeroed(element, numbers.len() / element.parts())?;
         storage.view_mut().fill(|at| numbers[at]);
         Ok(storage)
     }
@@ -117,17 +117,17 @@ impl Storage {
         self.view().get(at)
     }
 
-    /// One of them as a 64-bit float. Panics beyond the end, as slices do.
+    /// One of the real numbers that they consist of: see [`View::number`].
     pub fn number(&self, at: usize) -> f64 {
         self.view().number(at)
     }
 
-    /// All of them as 64-bit floats, to which large integers are rounded.
+    /// The real numbers that they consist of: see [`View::to_f64`].
     pub fn to_f64(&self) -> Vec<f64> {
         self.view().to_f64()
     }
 
-    /// Sets every element by its place, as the element type holds the number: see [`Element::round`].
+    /// Sets every real number that they consist of by its place: see [`ViewMut::fill`].
     pub fn fill(&mut self, value: impl FnMut(usize) -> f64) {
         self.view_mut().fill(value);
     }
@@ -159,10 +159,10 @@ impl Storage {
         })
     }
 
-    /// As words, see [`Native::to_word`].
-    pub fn words(&self) -> Vec<u64> {
+    /// As words, see [`Native::to_word`]. What does not fit in the word type is lost.
+    pub fn words<W: Word>(&self) -> Vec<W> {
         with_type!(self.element, T => {
-            self.typed::<T>().par_iter().map(|value| value.to_word()).collect()
+            self.typed::<T>().par_iter().map(|value| W::of(value.to_word())).collect()
         })
     }
 

@@ -6,7 +6,7 @@ fn names_and_sizes() {
     for element in Element::ALL {
         assert_eq!(Element::named(element.name()), Some(*element));
         assert_eq!(with_type!(*element, T => size_of::<T>()), element.bytes());
-        assert_eq!(with_type!(*element, T => align_of::<T>()), element.bytes());
+        assert_eq!(with_type!(*element, T => align_of::<T>()), element.part().bytes());
     }
     assert_eq!(Element::named("f8"), None);
 }
@@ -20,6 +20,7 @@ fn storage_is_aligned_and_zero() {
             assert_eq!(storage.nonzeros(), 0);
             assert!(storage.view().bytes().as_ptr().addr().is_multiple_of(64));
             storage.view_mut().fill(|_| 1.0);
+            assert_eq!(storage.to_f64(), vec![1.0; length * element.parts()]);
             assert_eq!(storage.nonzeros(), length as u64);
             assert_eq!(Storage::copy_of(storage.view()).unwrap(), storage);
             assert_eq!(storage.clone(), storage);
@@ -68,11 +69,35 @@ fn stored_numbers_wrap_and_round() {
 }
 
 #[test]
+fn complex_numbers_are_two_parts_in_memory() {
+    let storage = Storage::of_numbers(Element::C64, &[1.0, -2.0, 0.1, 0.0]).unwrap();
+    let numbers = [Complex::new(1.0f32, -2.0), Complex::new(0.1, 0.0)];
+    assert_eq!(storage.as_slice::<Complex<f32>>(), Some(&numbers[..]));
+    assert_eq!(storage.view().parts().as_slice::<f32>(), Some(&[1.0, -2.0, 0.1, 0.0][..]));
+    let words: Vec<u64> = storage.words();
+    let again: Vec<_> =
+        words.iter().map(|word| Complex::<f32>::from_word((*word).into())).collect();
+    assert_eq!(again, numbers);
+    assert_eq!((storage.nonzeros(), storage.is(0, 1.0)), (2, false));
+    let wide = Storage::from(vec![Complex::new(-0.5, f64::INFINITY)]);
+    let words: Vec<u128> = wide.words();
+    assert_eq!(Complex::<f64>::from_word(words[0]), Complex::new(-0.5, f64::INFINITY));
+    assert_eq!(Complex::of_bytes(wide.view().bytes()), Complex::new(-0.5, f64::INFINITY));
+}
+
+fn f64s_of(numbers: &[f64]) -> Storage {
+    Storage::from(numbers.to_vec())
+}
+
+#[test]
 fn casts() {
     let message = |values: Storage, to| values.cast(to).unwrap_err().to_string();
     let f64s = Storage::from(vec![1.0, -2.0, 0.0]);
     assert_eq!(f64s.clone().cast(Element::I32).unwrap(), Storage::from(vec![1, -2, 0]));
     assert_eq!(f64s.cast(Element::Bool).unwrap(), Storage::from(vec![true, true, false]));
+    let complex = f64s_of(&[2.0]).cast(Element::C64).unwrap();
+    assert_eq!(complex, Storage::from(vec![Complex::new(2.0f32, 0.0)]));
+    assert_eq!(complex.cast(Element::F64).unwrap(), f64s_of(&[2.0]));
     let all = [
         message(Storage::from(vec![1.0, 1.5]), Element::I64),
         message(Storage::from(vec![(1i64 << 53) + 1]), Element::F64),
@@ -81,6 +106,7 @@ fn casts() {
         message(Storage::from(vec![-1i64]), Element::U32),
         message(Storage::from(vec![f64::NAN]), Element::I32),
         message(Storage::from(vec![9.3e18]), Element::I64),
+        message(Storage::from(vec![Complex::new(1.0, -2.5)]), Element::F64),
     ];
     expect![[r#"
         1.5 is no value of type i64
@@ -89,6 +115,7 @@ fn casts() {
         2147483648 is no value of type i32
         -1 is no value of type u32
         NaN is no value of type i32
-        9300000000000000000 is no value of type i64"#]]
+        9300000000000000000 is no value of type i64
+        1-2.5i is no value of type f64"#]]
     .assert_eq(&all.join("\n"));
 }

@@ -64,6 +64,11 @@ impl<'a> View<'a> {
         unsafe { std::slice::from_raw_parts(self.bytes.as_ptr().cast(), self.len()) }
     }
 
+    /// The real numbers that they consist of, in the same memory: twice as many where they are complex.
+    pub fn parts(self) -> View<'a> {
+        View { element: self.element.part(), ..self }
+    }
+
     /// One of them.
     pub fn get(self, at: usize) -> Option<Scalar> {
         with_type!(self.element, T => self.typed::<T>().get(at).map(|value| {
@@ -71,9 +76,9 @@ impl<'a> View<'a> {
         }))
     }
 
-    /// One of them as a 64-bit float. Panics beyond the end, as slices do.
+    /// One of the real numbers that they consist of, as a 64-bit float. Panics beyond the end, as slices do.
     pub fn number(self, at: usize) -> f64 {
-        with_type!(self.element, T => self.typed::<T>()[at].number().to_f64())
+        with_type!(self.element.part(), T => self.parts().typed::<T>()[at].number().to_f64())
     }
 
     /// All of them, one after the other.
@@ -81,10 +86,11 @@ impl<'a> View<'a> {
         (0..self.len()).filter_map(move |at| self.get(at))
     }
 
-    /// All of them as 64-bit floats, to which large integers are rounded.
+    /// The real numbers that they consist of as 64-bit floats, to which large integers are rounded: of each complex
+    /// element its real and its imaginary part.
     pub fn to_f64(self) -> Vec<f64> {
-        with_type!(self.element, T => {
-            self.typed::<T>().iter().map(|value| value.number().to_f64()).collect()
+        with_type!(self.element.part(), T => {
+            self.parts().typed::<T>().iter().map(|value| value.number().to_f64()).collect()
         })
     }
 }
@@ -175,12 +181,17 @@ impl<'a> ViewMut<'a> {
         unsafe { std::slice::from_raw_parts_mut(self.bytes.as_mut_ptr().cast(), length) }
     }
 
-    /// Sets every element by its place, as the element type holds the number: see [`Element::round`].
+    /// The real numbers that they consist of, in the same memory: twice as many where they are complex.
+    pub fn into_parts(self) -> ViewMut<'a> {
+        ViewMut { element: self.element.part(), ..self }
+    }
+
+    /// Sets every real number that they consist of by its place, as the element type holds it: see [`Element::round`].
     pub fn fill(&mut self, mut value: impl FnMut(usize) -> f64) {
-        let element = self.element;
+        let element = self.element.part();
         let mut rounded = |at| element.round(value(at));
         with_type!(element, T => {
-            for (at, to) in self.reborrow().into_typed::<T>().iter_mut().enumerate() {
+            for (at, to) in self.reborrow().into_parts().into_typed::<T>().iter_mut().enumerate() {
                 *to = T::from_rounded(rounded(at));
             }
         });

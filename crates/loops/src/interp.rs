@@ -5,6 +5,7 @@
 //! elements, and rounded when stored; those that are stored as integers in 64-bit integers, which wrap around.
 
 mod cells;
+mod complex;
 mod data;
 mod registers;
 
@@ -87,7 +88,7 @@ pub fn run_on(
             return Err(InterpError::Kind(name()));
         }
         let len = usize::try_from(size).map_err(|_| InterpError::Size { buffer: name(), size })?;
-        if data.len() < len {
+        if data.len() < len.saturating_mul(buffer.element.parts()) {
             let (expected, found) = (size, data.len());
             return Err(InterpError::Length { buffer: name(), expected, found });
         }
@@ -501,7 +502,7 @@ impl<'a> Machine<'a> {
         let data = match buffer.element {
             element if zero => Data::zeros(element, len),
             element if element.is_integer() => Data::Int(vec![i64::MIN; len]),
-            _ => Data::Float(vec![f64::NAN; len]),
+            element => Data::Float(vec![f64::NAN; len * element.parts()]),
         };
         self.slots[id.0 as usize] =
             Some(Slot { buffer, len, data: Content::Own(data), touched: Vec::new() });
@@ -649,9 +650,13 @@ impl<'a> Machine<'a> {
     }
 
     fn store(&mut self, store: &Store) -> Result<(), InterpError> {
-        let index = self.index(&store.index)?;
         let element = self.slot(store.buffer)?.0.buffer.element;
-        let number = match self.module.computed_in(&store.value, element).is_integer() {
+        let computed = self.module.computed_in(&store.value, element);
+        if computed.is_complex() {
+            return self.store_complex(store);
+        }
+        let index = self.index(&store.index)?;
+        let number = match computed.is_integer() {
             true => Number::Int(self.integer(&store.value)?),
             false => Number::Float(self.value(&store.value)?),
         };

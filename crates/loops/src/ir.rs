@@ -61,19 +61,24 @@ pub struct Module {
 
 impl Module {
     /// The type in which a value is computed that is stored as an element: 64-bit integers for integers; else the
-    /// widest float of the element and of what is loaded, of 32 bits at least, where integers count as wide. A truth
-    /// value is that of a number of either kind.
+    /// widest float of the element and of what is loaded, of 32 bits at least, where integers count as wide; complex
+    /// numbers of two such floats where the element or something that is loaded is complex. A truth value is that of a
+    /// number of either kind.
     pub fn computed_in(&self, value: &Value, element: Element) -> Element {
-        let (mut floats, mut wide) = (!element.is_integer(), element == Element::F64);
+        let (mut floats, mut wide) = (!element.is_integer(), element.part() == Element::F64);
+        let mut complex = element.is_complex();
         value.visit(&mut |part| {
             if let Value::Load(id, _) = part {
                 let loaded = self.buffers.get(id.0 as usize).map(|buffer| buffer.element);
                 floats |=
                     element == Element::Bool && loaded.is_some_and(|loaded| !loaded.is_integer());
-                wide |= loaded.is_some_and(|loaded| loaded.computed() != Element::F32);
+                wide |= loaded.is_some_and(|loaded| loaded.computed().part() != Element::F32);
+                complex |= loaded.is_some_and(Element::is_complex);
             }
         });
         match (floats, wide) {
+            (_, true) if complex => Element::C128,
+            (_, false) if complex => Element::C64,
             (false, _) => Element::I64,
             (true, true) => Element::F64,
             (true, false) => Element::F32,

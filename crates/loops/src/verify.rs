@@ -164,6 +164,11 @@ pub enum Violation {
     /// A load of an integer from a buffer of numbers.
     #[error("buffer `{0}` is not one of integers")]
     NotIntegers(String),
+    /// Complex numbers are stored as others, or compared.
+    #[error(
+        "complex numbers are only added, multiplied and divided, and stored as such; not in `{0}`"
+    )]
+    Complex(String),
 }
 
 /// Checks a module.
@@ -457,6 +462,10 @@ impl<'a> Verifier<'a> {
                     let name = self.module.buffers[store.buffer.0 as usize].name.clone();
                     self.report(Violation::StoresFloat(name));
                 }
+                if element.is_some_and(|element| !self.has_no_order(store, element)) {
+                    let name = self.module.buffers[store.buffer.0 as usize].name.clone();
+                    self.report(Violation::Complex(name));
+                }
                 self.value(&store.value);
                 store.stream.iter().for_each(|condition| self.condition(condition));
             }
@@ -687,6 +696,23 @@ impl<'a> Verifier<'a> {
                     Value::Div(..) => false,
                     _ => true,
                 };
+        });
+        fits
+    }
+
+    /// Whether a store of complex numbers needs no order of them, nor another type of elements.
+    fn has_no_order(&self, store: &Store, element: Element) -> bool {
+        if !self.module.computed_in(&store.value, element).is_complex() {
+            return true;
+        }
+        let mut fits = element.is_complex();
+        fits &= matches!(store.mode, StoreMode::Set | StoreMode::Add);
+        store.value.visit(&mut |part| {
+            fits &= match part {
+                Value::Min(..) | Value::Max(..) | Value::Truth(_) => false,
+                Value::Sum(sum) => sum.kind == Reduction::Sum,
+                _ => true,
+            };
         });
         fits
     }

@@ -32,7 +32,8 @@ pub fn entries(drawing: Drawing<'_>, rng: &mut impl Rng) -> Result<Entries> {
     let cells = shape.iter().fold(1u128, |all, extent| all.saturating_mul(u128::from(*extent)));
     #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let wanted = (cells as f64 * density).round() as u128;
-    let bytes = wanted.saturating_mul(8 * (shape.len() as u128 + 1));
+    let parts = element.parts();
+    let bytes = wanted.saturating_mul(8 * (shape.len() + parts) as u128);
     check_memory(&format!("the random entries of `{name}`"), bytes)?;
     let mut coordinates = Vec::new();
     let mut values = Vec::new();
@@ -41,17 +42,21 @@ pub fn entries(drawing: Drawing<'_>, rng: &mut impl Rng) -> Result<Entries> {
         for_each_element(shape, cells, |at| {
             if rng.random_bool(density) {
                 coordinates.extend(at);
-                values.push(stored(element, rng));
+                values.extend((0..parts).map(|_| stored(element, rng)));
             }
         });
     } else {
         for _ in 0..wanted {
             coordinates.extend(shape.iter().map(|extent| rng.random_range(0..*extent)));
-            values.push(stored(element, rng));
+            values.extend((0..parts).map(|_| stored(element, rng)));
         }
     }
+    let values = match element.is_complex() {
+        true => Storage::of_numbers(Element::C128, &values)?,
+        false => Storage::from(values),
+    };
     let failed = |source| Error::Storage { tensor: name.into(), source };
-    Entries::new(shape.to_vec(), coordinates, Storage::from(values)).map_err(failed)
+    Entries::new(shape.to_vec(), coordinates, values).map_err(failed)
 }
 
 /// Calls with the coordinates of each of `cells` elements, in row-major order.
@@ -69,16 +74,16 @@ fn for_each_element(shape: &[u64], cells: u128, mut call: impl FnMut(&[u64])) {
     }
 }
 
-/// An element that is not 0.
+/// An element that is not 0, or a part of one.
 fn stored(element: Element, rng: &mut impl Rng) -> f64 {
     if element == Element::Bool { 1.0 } else { sample(element, rng) }
 }
 
-/// An element of a type: a number that is not near 0, a small integer, or a truth value.
+/// An element of a type, or a part of it: a number that is not near 0, a small integer, or a truth value.
 pub fn sample(element: Element, rng: &mut impl Rng) -> f64 {
-    match element.is_float() {
-        true => magnitude(rng),
-        false => element.sample(rng.random(), rng.random()),
+    match element.is_integer() {
+        true => element.sample(rng.random(), rng.random()),
+        false => magnitude(rng),
     }
 }
 

@@ -802,14 +802,59 @@ fn semirings() {
     }
 }
 
+/// What is computed of complex numbers is complex, and there is no order of them.
+#[test]
+fn complex_numbers() {
+    let source = |types: &str, rules: &str| {
+        format!(
+            "symbols: N\ntypes: {types}\n{rules}\nx:D(i) := (0 <= i < N)\nb:D(i) := (0 <= i < N)"
+        )
+    };
+    errors(
+        &source(
+            "x = complex64, n = i32, t = bool",
+            "y(i) := b(i) * x(i)\nn() := x(i)\nt() := or(i) x(i)",
+        ),
+        expect![[r#"
+            E0131 `y` has elements of type f64
+              @ 66..70 "x(i)": `x` has elements of type complex64
+              = what is computed of complex numbers is complex: make its elements complex128
+            E0131 `n` has elements of type i32
+              @ 78..82 "x(i)": `x` has elements of type complex64
+              = what is computed of complex numbers is complex: make its elements complex128
+            E0131 `t` has elements of type bool
+              @ 96..100 "x(i)": `x` has elements of type complex64
+              = what is computed of complex numbers is complex: make its elements complex128
+        "#]],
+    );
+    errors(
+        &source(
+            "x = complex64, y = complex64, z = complex128",
+            "y() := max(i) x(i)\nz() := min(i) b(i)",
+        ),
+        expect![[r#"
+            E0131 `y` has elements of type complex64
+              @ 63..81 "y() := max(i) x(i)": a rule of (max, *)
+              = complex numbers have neither an order nor a truth value: they are added and multiplied
+            E0131 `z` has elements of type complex128
+              @ 82..100 "z() := min(i) b(i)": a rule of (min, +)
+              = complex numbers have neither an order nor a truth value: they are added and multiplied
+        "#]],
+    );
+    warnings(
+        &source("x = complex64, y = complex128", "y(i) := b(i) * x(i) + x^-1(i)"),
+        expect![[""]],
+    );
+}
+
 #[test]
 fn not_supported_yet() {
     errors(
-        "types: B = complex64\nA() := B()",
+        "types: B = f128\nA() := B()",
         expect![[r#"
-            E0900 not supported yet: elements of type complex64
-              @ 11..20 "complex64": this type
-              = element types are f64, f32, f16, bf16, i8, i16, i32, i64, u8 and bool; f64 is the default
+            E0900 not supported yet: elements of type f128
+              @ 11..15 "f128": this type
+              = element types are f64, f32, f16, bf16, complex128, complex64, i8, i16, i32, i64, u8 and bool; f64 is the default
         "#]],
     );
     errors(

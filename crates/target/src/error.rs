@@ -55,6 +55,12 @@ pub enum TargetError {
 /// Something that a target has no code for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Illegal {
+    /// A buffer whose elements are complex: targets take real numbers, which a pass makes of them.
+    #[error("buffer `{buffer}` has complex elements, which the pass `split-complex` splits")]
+    Complex {
+        /// The buffer's name.
+        buffer: String,
+    },
     /// A buffer in a memory that the machine does not have.
     #[error("buffer `{buffer}` stands in {} memory, which the machine does not have", .space.name())]
     Space {

@@ -21,6 +21,7 @@ pub fn check(module: &Module, machine: &Machine, target: &str) -> Result<(), Tar
         TargetError::Invalid(all.join("; "))
     })?;
     let mut reasons = spaces(module, machine);
+    reasons.extend(complex(module));
     for function in &module.functions {
         reasons.extend(arguments(module, function));
         reasons.extend(statements(function, machine));
@@ -49,6 +50,12 @@ fn spaces(module: &Module, machine: &Machine) -> Vec<Illegal> {
     let illegal =
         missing.map(|buffer| Illegal::Space { buffer: buffer.name.clone(), space: buffer.space });
     illegal.collect()
+}
+
+/// Buffers of complex elements, of which the pass `split-complex` makes real ones.
+fn complex(module: &Module) -> Vec<Illegal> {
+    let found = module.buffers.iter().filter(|buffer| buffer.element.is_complex());
+    found.map(|buffer| Illegal::Complex { buffer: buffer.name.clone() }).collect()
 }
 
 /// What the callers of exported functions cannot pass.

@@ -300,7 +300,8 @@ fn interpret(
     for id in program.tensor_ids().filter(|id| program.tensor(*id).format.is_none()) {
         let mut packed = rubbish(id, facts[id.0].unique);
         if let Some(dense) = inputs.dense.get(&id) {
-            let dense = numbers(program.tensor(id).element, &dense.resized(&shape(id)).data);
+            let element = program.tensor(id).element;
+            let dense = numbers(element, &dense.resized(element, &shape(id)).data);
             let mut both = [dense, packed];
             host.call(&movement.module, &movement.functions[id.0].0, &mut both)?;
             [_, packed] = both;
@@ -319,7 +320,7 @@ fn interpret(
                 values(&both[1])
             }
         };
-        let wanted = wanted.resized(&shape(*id));
+        let wanted = wanted.resized(tensor.element, &shape(*id));
         let same = |(found, wanted): (&f64, &f64)| {
             let error = rounding(program);
             found == wanted
@@ -385,7 +386,8 @@ fn compiled(
         match inputs.tensors.get(id) {
             Some(tensor) => runner.bind(*id, tensor.clone()).map_err(text)?,
             None => {
-                let dense = dense.resized(&runner.shape(*id).map_err(text)?);
+                let element = runner.facts()[id.0].element;
+                let dense = dense.resized(element, &runner.shape(*id).map_err(text)?);
                 runner.set_input(*id, &dense.data, &dense.shape).map_err(text)?;
             }
         }

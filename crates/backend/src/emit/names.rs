@@ -17,6 +17,9 @@ pub(super) fn name_of(element: Element) -> &'static str {
         Element::F64 => "f64",
         Element::F32 => "f32",
         Element::F16 => "f16",
+        // Not among those that are emitted: `legal::check` refuses them.
+        Element::C128 => "complex<f64>",
+        Element::C64 => "complex<f32>",
         Element::I64 => "i64",
         Element::I32 | Element::U32 => "i32",
         Element::I16 | Element::Bf16 => "i16",

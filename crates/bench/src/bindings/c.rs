@@ -106,6 +106,8 @@ fn type_of(element: Element) -> &'static str {
         Element::I32 => "int32_t",
         Element::Bool => "_Bool",
         Element::F16 => "_Float16",
+        Element::C128 => "double _Complex",
+        Element::C64 => "float _Complex",
         Element::Bf16 => "__bf16",
         Element::I16 => "int16_t",
         Element::I8 => "int8_t",

@@ -18,7 +18,7 @@ use dastac_runtime::Code;
 use dastac_stur::Role;
 use dastac_stur::program::{Program, TensorId};
 use dastac_stur::schedule::Schedule;
-use dastac_target::Artifact;
+use dastac_target::{Abi, Artifact};
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -244,13 +244,17 @@ impl Search<'_> {
     /// Compiles candidates at the same time, then compares and times one after the other.
     fn candidates(&mut self, all: &[Vec<Schedule>]) -> Result<(), Error> {
         let target = &self.target;
-        let modules: Vec<Result<Module, Error>> = all
-            .iter()
-            .map(|schedules| Ok(loops(self.laid, schedules)?.fitted(target, &mut ())?.0))
-            .collect();
         let options = target.code();
-        let compile =
-            |module: &Module| Some(target.target.generate(module, &options).ok()?.artifact);
+        let fitted = |schedules: &Vec<Schedule>| -> Result<(Module, Abi), Error> {
+            let lowered = loops(self.laid, schedules)?;
+            let interface = Abi::of(&lowered.kernel.module, &options.prefix);
+            Ok((lowered.fitted(target, &mut ())?.0, interface))
+        };
+        let modules: Vec<Result<(Module, Abi), Error>> = all.iter().map(fitted).collect();
+        let compile = |(module, interface): &(Module, Abi)| {
+            let generated = target.generate_fitted(module, interface.clone(), &options);
+            Some(generated.ok()?.artifact)
+        };
         let compile = &compile;
         let compiled: Vec<Option<Artifact>> = std::thread::scope(|scope| {
             let jobs: Vec<_> = modules

@@ -54,7 +54,7 @@ pub struct Spread {
     pub powers: Vec<u64>,
 }
 
-/// What is known of the values.
+/// What is known of the values; of complex ones, of their magnitudes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ValueFacts {
     /// The least that is a number.
@@ -119,7 +119,11 @@ impl ValueFacts {
             zeros: 0,
             not_finite: 0,
         };
-        for number in values.view().to_f64() {
+        let numbers: Vec<f64> = match values.element().is_complex() {
+            true => values.numbers().map(|number| number.to_complex().norm()).collect(),
+            false => values.to_f64(),
+        };
+        for number in numbers {
             facts.zeros += u64::from(number == 0.0);
             if number.is_finite() {
                 (facts.least, facts.largest) = (facts.least.min(number), facts.largest.max(number));

@@ -1,16 +1,16 @@
 //! FROSTT files (`.tns`): a line for each entry, its coordinates and its value, all separated by spaces. `#` begins a
-//! comment.
+//! comment. A complex value is one word, `1.5-2i`; where the first value is such a one, all are complex.
 //!
 //! Nothing says the shape, so it is that of the largest coordinates, unless it is given, or the first line is
 //! `# shape EXTENT ..`, which is what is written here.
 
 use std::io::{BufRead, Write};
 
-use super::numbers::{Words, print_integer, print_value};
+use super::numbers::{Words, is_complex, print_integer, print_value};
 use super::text::{Ends, Header, lines, write_parts};
 use super::{Contents, Data, Fault, Hint, ReadOptions, WriteError};
 use crate::storage::Entries;
-use dastac_elements::Storage;
+use dastac_elements::{Complex, Native, Storage};
 
 /// Reads a tensor.
 pub fn read(reader: &mut (dyn BufRead + Send), options: &ReadOptions) -> Result<Contents, Fault> {
@@ -45,11 +45,35 @@ pub fn read(reader: &mut (dyn BufRead + Send), options: &ReadOptions) -> Result<
         let what = format!("{words} words on a line are not {wanted} coordinates{value}");
         return Err(Fault::at(header.lines, what));
     }
-    let parser = Parser { rank, options, shape: shape.as_deref() };
+    let last = first.split(|byte| byte.is_ascii_whitespace()).rfind(|word| !word.is_empty());
+    let start = Start { rank, options, shape, first: &first };
+    match last.is_some_and(is_complex) && !options.pattern {
+        true => read_values::<Complex<f64>>(header, start, |words| words.complex()),
+        false => read_values::<f64>(header, start, |words| words.float()),
+    }
+}
+
+/// What is known when the first entry was read.
+struct Start<'a> {
+    rank: usize,
+    options: &'a ReadOptions,
+    shape: Option<Vec<u64>>,
+    /// The line of the first entry; empty if there are none.
+    first: &'a [u8],
+}
+
+/// Reads all entries, their values as `read` does.
+fn read_values<T: Native>(
+    header: Header<'_>,
+    start: Start<'_>,
+    read: fn(&mut Words<'_>) -> Option<T>,
+) -> Result<Contents, Fault> {
+    let Start { rank, options, shape, first } = start;
+    let parser = Parser { rank, options, shape: shape.as_deref(), read };
     let mut largest = vec![0; rank];
     let mut coordinates = Vec::new();
     let (mut values, mut entries) = (Vec::new(), 0);
-    let mut take = |part: Part| {
+    let mut take = |part: Part<T>| {
         for (largest, coordinate) in largest.iter_mut().zip(part.largest) {
             *largest = coordinate.max(*largest);
         }
@@ -59,7 +83,7 @@ pub fn read(reader: &mut (dyn BufRead + Send), options: &ReadOptions) -> Result<
         Ok(())
     };
     let (part, _) =
-        parser.parse(&first).map_err(|fault| Fault { line: Some(header.lines), ..fault })?;
+        parser.parse(first).map_err(|fault| Fault { line: Some(header.lines), ..fault })?;
     take(part)?;
     header.blocks(Ends::Line, |block| parser.parse(block), take)?;
     let shape = match shape {
@@ -70,7 +94,11 @@ pub fn read(reader: &mut (dyn BufRead + Send), options: &ReadOptions) -> Result<
         true => Storage::from(vec![true; entries]),
         false => Storage::from(values),
     };
-    let about = if options.pattern { "FROSTT, pattern" } else { "FROSTT" };
+    let about = match (options.pattern, values.element().is_complex()) {
+        (true, _) => "FROSTT, pattern",
+        (false, true) => "FROSTT, complex",
+        (false, false) => "FROSTT",
+    };
     Ok(Contents {
         data: Data::Entries(Entries::new(shape, coordinates, values)?),
         about: about.into(),
@@ -96,23 +124,24 @@ fn shape_of(comment: &str, line: u64) -> Result<Option<Vec<u64>>, Fault> {
     Ok(Some(shape))
 }
 
-struct Part {
+struct Part<T> {
     coordinates: Vec<u64>,
     /// One more than the largest coordinates.
     largest: Vec<u64>,
     /// Numbers; none of a pattern.
-    values: Vec<f64>,
+    values: Vec<T>,
     entries: usize,
 }
 
-struct Parser<'a> {
+struct Parser<'a, T> {
     rank: usize,
     options: &'a ReadOptions,
     shape: Option<&'a [u64]>,
+    read: fn(&mut Words<'_>) -> Option<T>,
 }
 
-impl Parser<'_> {
-    fn parse(&self, block: &[u8]) -> Result<(Part, u64), Fault> {
+impl<T> Parser<'_, T> {
+    fn parse(&self, block: &[u8]) -> Result<(Part<T>, u64), Fault> {
         let mut coordinates = Vec::with_capacity(block.len() / 4);
         let mut largest = vec![0u64; self.rank];
         let mut values = Vec::new();
@@ -131,7 +160,7 @@ impl Parser<'_> {
             }
             if !self.options.pattern {
                 let missing = words.is_empty();
-                values.push(words.float().ok_or_else(|| {
+                values.push((self.read)(&mut words).ok_or_else(|| {
                     if missing {
                         return Fault::at(line, "the value is missing");
                     }

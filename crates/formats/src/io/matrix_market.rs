@@ -1,28 +1,31 @@
 //! MatrixMarket files (`.mtx`), as Boisvert, Pozo and Remington describe them (NISTIR 5935).
 //!
-//! `coordinate` and `array`; `real`, `integer` and `pattern`, not `complex`; `general`, `symmetric`, `skew-symmetric`,
-//! and `hermitian`, which of real numbers is `symmetric`. Of a matrix with symmetry, an entry off the diagonal stands
-//! for two, and may be in either triangle.
+//! `coordinate` and `array`; `real`, `complex`, `integer` and `pattern`; `general`, `symmetric`, `skew-symmetric` and
+//! `hermitian`, which of real numbers is `symmetric`. Of a matrix with symmetry, an entry off the diagonal stands for
+//! two, and may be in either triangle.
 
 use std::io::{BufRead, Write};
 
-use super::numbers::{Words, print_integer, print_value};
+use super::numbers::{Words, print_integer, print_parts};
 use super::text::{Ends, Header, lines, write_parts};
 use super::{Contents, Data, Fault, WriteError};
 use crate::storage::{Entries, tuple};
-use dastac_elements::{Element, Kind as ElementKind, Native};
+use dastac_elements::{Complex, Element, Kind as ElementKind, Native};
 
 #[derive(Clone, Copy, PartialEq)]
 enum Symmetry {
     General,
     Symmetric,
     Skew,
+    /// The element on the other side of the diagonal is the conjugate one.
+    Hermitian,
 }
 
 /// The type of values that the first line names.
 #[derive(Clone, Copy, PartialEq)]
 enum FieldType {
     Real,
+    Complex,
     Integer,
     Pattern,
 }
@@ -39,6 +42,11 @@ trait Field: Native {
     fn mirrored(self, symmetry: Symmetry) -> Option<Self> {
         if symmetry == Symmetry::Skew { self.negated() } else { Some(self) }
     }
+
+    /// Whether an element on the diagonal may have this value.
+    fn may_be_on_diagonal(self, symmetry: Symmetry) -> bool {
+        symmetry != Symmetry::Skew || self == Self::default()
+    }
 }
 
 impl Field for f64 {
@@ -46,6 +54,30 @@ impl Field for f64 {
 
     fn read(words: &mut Words<'_>) -> Option<f64> {
         words.float()
+    }
+}
+
+impl Field for Complex<f64> {
+    const WANTED: &'static str = "a number";
+
+    fn read(words: &mut Words<'_>) -> Option<Complex<f64>> {
+        Some(Complex::new(words.float()?, words.float()?))
+    }
+
+    fn mirrored(self, symmetry: Symmetry) -> Option<Self> {
+        match symmetry {
+            Symmetry::Skew => Some(-self),
+            Symmetry::Hermitian => Some(self.conj()),
+            Symmetry::General | Symmetry::Symmetric => Some(self),
+        }
+    }
+
+    fn may_be_on_diagonal(self, symmetry: Symmetry) -> bool {
+        match symmetry {
+            Symmetry::Skew => self == Complex::default(),
+            Symmetry::Hermitian => self.im == 0.0,
+            Symmetry::General | Symmetry::Symmetric => true,
+        }
     }
 }
 
@@ -86,6 +118,7 @@ pub fn read(reader: &mut (dyn BufRead + Send)) -> Result<Contents, Fault> {
     let kind = read_header(&mut header)?;
     let entries = match kind.field {
         FieldType::Real => read_entries::<f64>(header, &kind)?,
+        FieldType::Complex => read_entries::<Complex<f64>>(header, &kind)?,
         FieldType::Integer => read_entries::<i64>(header, &kind)?,
         FieldType::Pattern => read_entries::<bool>(header, &kind)?,
     };
@@ -149,15 +182,14 @@ fn read_header(header: &mut Header<'_>) -> Result<Kind, Fault> {
         "integer" | "unsigned-integer" => FieldType::Integer,
         "pattern" if coordinate => FieldType::Pattern,
         "pattern" => return Err(at(header, "an array cannot be a pattern".into())),
-        "complex" => {
-            return Err(at(header, "its values are complex, which dastac does not have".into())
-                .hint("write the real and the imaginary part into files of their own"));
-        }
+        "complex" => FieldType::Complex,
         other => return Err(at(header, format!("there are no values of type `{other}`"))),
     };
     let symmetry = match symmetry {
         "general" => Symmetry::General,
-        "symmetric" | "hermitian" => Symmetry::Symmetric,
+        "symmetric" => Symmetry::Symmetric,
+        "hermitian" if field == FieldType::Complex => Symmetry::Hermitian,
+        "hermitian" => Symmetry::Symmetric,
         "skew-symmetric" if field == FieldType::Pattern => {
             return Err(at(header, "a pattern cannot be skew-symmetric".into()));
         }
@@ -191,7 +223,7 @@ fn read_header(header: &mut Header<'_>) -> Result<Kind, Fault> {
     let claimed = match (size.get(2), symmetry) {
         (Some(entries), _) => u128::from(*entries),
         (None, Symmetry::General) => r * c,
-        (None, Symmetry::Symmetric) => r * (r + 1) / 2,
+        (None, Symmetry::Symmetric | Symmetry::Hermitian) => r * (r + 1) / 2,
         (None, Symmetry::Skew) => r * r.saturating_sub(1) / 2,
     };
     let words = words[2..].join(", ");
@@ -220,19 +252,14 @@ fn entries<T: Field>(block: &[u8], kind: &Kind) -> Result<(Part<T>, u64), Fault>
         let row = coordinate(&mut words, line, "row", kind.rows)?;
         let column = coordinate(&mut words, line, "column", kind.columns)?;
         let mirrored = kind.symmetry != Symmetry::General && row != column;
-        let on_diagonal = kind.symmetry == Symmetry::Skew && row == column;
         let value = T::read(&mut words).ok_or_else(|| no_value(&mut words, line, T::WANTED))?;
         values.push(value);
         if mirrored {
             let other = value.mirrored(kind.symmetry);
             values.push(other.ok_or_else(|| Fault { line: Some(line), ..not_negated(value) })?);
         }
-        if on_diagonal && value != T::default() {
-            let element = tuple(&[row + 1, column + 1]);
-            return Err(Fault::at(
-                line,
-                format!("the element {element} of a skew-symmetric matrix is not 0"),
-            ));
+        if row == column && !value.may_be_on_diagonal(kind.symmetry) {
+            return Err(Fault { line: Some(line), ..not_on_diagonal(row, kind) });
         }
         if !words.is_empty() {
             return Err(Fault::at(line, format!("there is {} behind the entry", words.shown())));
@@ -259,6 +286,14 @@ fn coordinate(words: &mut Words<'_>, line: u64, what: &str, extent: u64) -> Resu
 
 fn not_negated<T: Field>(value: T) -> Fault {
     Fault::new(format!("{value} cannot be negated"))
+}
+
+fn not_on_diagonal(row: u64, kind: &Kind) -> Fault {
+    let element = tuple(&[row + 1, row + 1]);
+    Fault::new(match kind.symmetry {
+        Symmetry::Hermitian => format!("the element {element} of a hermitian matrix is not real"),
+        _ => format!("the element {element} of a skew-symmetric matrix is not 0"),
+    })
 }
 
 fn no_value(words: &mut Words<'_>, line: u64, wanted: &str) -> Fault {
@@ -293,7 +328,7 @@ fn expand<T: Field>(kind: &Kind, values: Vec<T>) -> Result<(Vec<u64>, Vec<T>), F
     let (mut row, mut column) = (0, 0);
     let first = |column: u64| match kind.symmetry {
         Symmetry::General => 0,
-        Symmetry::Symmetric => column,
+        Symmetry::Symmetric | Symmetry::Hermitian => column,
         Symmetry::Skew => column + 1,
     };
     let mut places = std::iter::from_fn(|| {
@@ -315,6 +350,9 @@ fn expand<T: Field>(kind: &Kind, values: Vec<T>) -> Result<(Vec<u64>, Vec<T>), F
         if value == T::default() {
             continue;
         }
+        if row == column && !value.may_be_on_diagonal(kind.symmetry) {
+            return Err(not_on_diagonal(row, kind));
+        }
         coordinates.extend([row, column]);
         kept.push(value);
         if kind.symmetry != Symmetry::General && row != column {
@@ -330,6 +368,7 @@ pub fn write(entries: &Entries, out: &mut dyn Write) -> Result<(), WriteError> {
     let values = entries.values();
     let (field, kept) = match values.element().kind() {
         ElementKind::Float => ("real", values.len() as u64),
+        ElementKind::Complex => ("complex", values.len() as u64),
         ElementKind::Signed | ElementKind::Unsigned => ("integer", values.len() as u64),
         ElementKind::Truth => ("pattern", values.nonzeros()),
     };
@@ -347,7 +386,7 @@ pub fn write(entries: &Entries, out: &mut dyn Write) -> Result<(), WriteError> {
         print_integer(element[1] + 1, text);
         if !pattern && let Some(value) = values.get(at) {
             text.push(b' ');
-            print_value(value, text);
+            print_parts(value, text);
         }
         text.push(b'\n');
     })

@@ -54,6 +54,8 @@ fn code_of(element: Element) -> &'static str {
         Element::F16 => "f2",
         // NumPy has no bfloat16. This is what the package ml_dtypes writes: two bytes of no type.
         Element::Bf16 => "V2",
+        Element::C128 => "c16",
+        Element::C64 => "c8",
         Element::I8 => "i1",
         Element::I16 => "i2",
         Element::I32 => "i4",
@@ -109,6 +111,11 @@ impl Header {
         self.fortran && self.shape.iter().filter(|extent| **extent != 1).count() > 1
     }
 
+    /// Of how many numbers an element consists.
+    fn parts(&self) -> usize {
+        if self.kind == 'c' { 2 } else { 1 }
+    }
+
     fn count(&self) -> Result<u64, Fault> {
         let product = |product: u64, extent: &u64| product.checked_mul(*extent);
         // An extent of 0 makes an array empty, whatever the others are.
@@ -136,7 +143,7 @@ impl Header {
             bytes.clear();
             let read = (&mut *reader).take(left * width as u64).read_to_end(&mut bytes)?;
             if self.big_endian {
-                bytes.chunks_exact_mut(width).for_each(<[u8]>::reverse);
+                bytes.chunks_exact_mut(width / self.parts()).for_each(<[u8]>::reverse);
             }
             all.extend(bytes.chunks_exact(width).map(&element));
             if (read as u64) < left * width as u64 {
@@ -152,10 +159,6 @@ impl Header {
             Some(element) => with_type!(element, T => {
                 Ok(Storage::from(self.elements(reader, size_of::<T>(), T::of_bytes)?))
             }),
-            None if self.kind == 'c' => {
-                Err(Fault::new("its values are complex, which dastac does not have")
-                    .hint("write the real and the imaginary part into files of their own"))
-            }
             None => Err(Fault::new(format!(
                 "it holds elements of type {}, not of {}",
                 self.descr,

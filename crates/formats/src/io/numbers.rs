@@ -1,6 +1,6 @@
 //! Numbers in text.
 
-use dastac_elements::{Number, Scalar};
+use dastac_elements::{Complex, Number, Scalar};
 
 /// Words of one line.
 pub struct Words<'t>(pub &'t [u8]);
@@ -87,6 +87,34 @@ impl<'t> Words<'t> {
     }
 }
 
+impl Words<'_> {
+    /// A complex number in one word: `1.5-2i`, or a float, which has no imaginary part.
+    pub fn complex(&mut self) -> Option<Complex<f64>> {
+        let word = self.peek();
+        let Some(parts) = word.strip_suffix(b"i").filter(|_| is_complex(word)) else {
+            return self.float().map(Complex::from);
+        };
+        let sign = |at: &usize| {
+            matches!(parts[*at], b'+' | b'-') && !matches!(parts[at - 1], b'e' | b'E' | b'd' | b'D')
+        };
+        let (real, imaginary) = parts.split_at((1..parts.len()).rev().find(sign)?);
+        let value = Complex::new(whole(real)?, whole(imaginary)?);
+        self.advance(word.len())?;
+        Some(value)
+    }
+}
+
+/// Whether a word is that of a complex number.
+pub fn is_complex(word: &[u8]) -> bool {
+    word.last() == Some(&b'i')
+}
+
+/// A float that is all of a word.
+fn whole(word: &[u8]) -> Option<f64> {
+    let mut words = Words(word);
+    words.float().filter(|_| words.is_empty())
+}
+
 fn digits_of(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;
@@ -114,5 +142,34 @@ pub fn print_value(value: Scalar, text: &mut Vec<u8>) {
         (_, Number::Float(value)) => text.extend_from_slice(float.format(value).as_bytes()),
         (_, Number::Integer(value)) => print_integer(value, text),
         (_, Number::Truth(value)) => text.push(b'0' + u8::from(value)),
+        (value, Number::Complex(_)) => {
+            let (real, imaginary) = parts(value);
+            text.extend_from_slice(real.as_bytes());
+            if !imaginary.starts_with(['-', '+']) {
+                text.push(b'+');
+            }
+            text.extend_from_slice(imaginary.as_bytes());
+            text.push(b'i');
+        }
+    }
+}
+
+/// Appends the parts of a complex number, or a value, with a space between them.
+pub fn print_parts(value: Scalar, text: &mut Vec<u8>) {
+    if !value.element().is_complex() {
+        return print_value(value, text);
+    }
+    let (real, imaginary) = parts(value);
+    text.extend_from_slice(real.as_bytes());
+    text.push(b' ');
+    text.extend_from_slice(imaginary.as_bytes());
+}
+
+/// Both parts of a number, so that reading them gives the same.
+fn parts(value: Scalar) -> (String, String) {
+    let mut float = zmij::Buffer::new();
+    match (value, value.number().to_complex()) {
+        (Scalar::C64(Complex { re, im }), _) => (float.format(re).into(), float.format(im).into()),
+        (_, Complex { re, im }) => (float.format(re).into(), float.format(im).into()),
     }
 }

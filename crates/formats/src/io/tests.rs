@@ -167,10 +167,12 @@ fn bad_matrix_market() {
         &expect!["<bytes>:1: `sparse` is neither `coordinate` nor `array`"],
     );
     bad(
-        "%%MatrixMarket matrix coordinate complex hermitian\n",
-        &expect![[r#"
-        <bytes>:1: its values are complex, which dastac does not have
-        write the real and the imaginary part into files of their own"#]],
+        "%%MatrixMarket matrix coordinate complex hermitian\n2 2 1\n1 1 2 0.5\n",
+        &expect!["<bytes>:3: the element (1, 1) of a hermitian matrix is not real"],
+    );
+    bad(
+        "%%MatrixMarket matrix coordinate complex general\n2 2 1\n1 1 2\n",
+        &expect!["<bytes>:3: the value is missing"],
     );
     bad(
         "%%MatrixMarket matrix coordinate quaternion general\n",
@@ -503,16 +505,11 @@ fn numpy_arrays() {
         &expect!["<bytes>: it ends after 0 of 288230376151711744 elements"],
     );
     npy(
-        &npy_of("<c16", &[1], &[0; 16]),
-        &expect![[r#"
-        <bytes>: its values are complex, which dastac does not have
-        write the real and the imaginary part into files of their own"#]],
-    );
-    npy(
         &npy_of("<u2", &[1], &[0; 2]),
-        &expect![[r#"
-        <bytes>: it holds elements of type <u2, not of f64, f32, f16, bf16, i8, i16, i32, i64, u8 and bool
-        convert it in Python with `array.astype(numpy.float64)`"#]],
+        &expect![
+            "<bytes>: it holds elements of type <u2, not of f64, f32, f16, bf16, complex128, complex64, i8, i16, i32, \
+             i64, u8 and bool\nconvert it in Python with `array.astype(numpy.float64)`"
+        ],
     );
     npy(
         b"nonsense",
@@ -755,6 +752,51 @@ fn real_files() {
         let inside = contents.shape().iter().zip(&listed).all(|(found, listed)| found <= listed);
         assert!(inside && rank == listed.len(), "{}: {:?}", row[file], contents.shape());
     }
+}
+
+/// Complex numbers are two words, or one; the other triangle of a Hermitian matrix is conjugate.
+#[test]
+fn complex_files() {
+    let entries = |kind, text: &[u8]| match parse(kind, text).unwrap().data {
+        Data::Entries(entries) => {
+            let places = entries.coordinates().chunks(2).map(|at| format!("{at:?}"));
+            let values = entries.values().view().iter().map(|value| value.to_string());
+            places.zip(values).map(|(at, value)| format!("{at} {value}\n")).collect::<String>()
+        }
+        Data::Dense(tensor) => unreachable!("{:?}", tensor.shape()),
+    };
+    let hermitian =
+        b"%%MatrixMarket matrix coordinate complex hermitian\n2 2 2\n1 1 2 0\n2 1 -1.5 3e2\n";
+    expect![[r#"
+        [0, 0] 2+0i
+        [1, 0] -1.5+300i
+        [0, 1] -1.5-300i
+    "#]]
+    .assert_eq(&entries(FileKind::MatrixMarket, hermitian));
+    let array = b"%%MatrixMarket matrix array complex symmetric\n2 2\n1 1\n2 -1\n0 0\n";
+    expect![[r#"
+        [0, 0] 1+1i
+        [1, 0] 2-1i
+        [0, 1] 2-1i
+    "#]]
+    .assert_eq(&entries(FileKind::MatrixMarket, array));
+    let tns = b"# shape 3 3\n1 1 1.5-2i\n2 3 -1e-3+2.5E+1i\n3 3 4\n1 2 inf-nani\n";
+    expect![[r#"
+        [0, 0] 1.5-2i
+        [1, 2] -0.001+25i
+        [2, 2] 4+0i
+        [0, 1] inf+NaNi
+    "#]]
+    .assert_eq(&entries(FileKind::Frostt, tns));
+    let numbers = [1.5f32, -2.0, 0.0, f32::MIN_POSITIVE];
+    let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_be_bytes()).collect();
+    let contents = parse(FileKind::Npy, &npy_of(">c8", &[2], &bytes)).unwrap();
+    let tensor = contents.tensor(&Format::dense(1), Build::default()).unwrap();
+    let wanted = numbers.map(f64::from);
+    assert_eq!(
+        (tensor.values().to_f64(), tensor.values().element()),
+        (wanted.to_vec(), Element::C64)
+    );
 }
 
 fn written(tensor: &Tensor, kind: FileKind, gzip: bool, options: &ReadOptions) -> Vec<u8> {

@@ -11,7 +11,7 @@ use super::key::{Key, Packing};
 use super::sort::sort;
 use super::{Indices, LevelData, StorageError, Tensor};
 use crate::format::Format;
-use dastac_elements::{Element, Native, Storage, with_type};
+use dastac_elements::{Element, Native, Storage, Word, with_type};
 
 /// What several entries of one element become.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,10 +54,11 @@ impl Tensor {
         let shape = entries.shape();
         let element = entries.values().element();
         let assembly = Assembly { shape, format, packing: &packing, build, element };
-        if packing.bits <= 64 {
-            assembly.unsorted::<u64>(entries.records(&packing), 0)
-        } else {
-            assembly.unsorted::<u128>(entries.records(&packing), 0)
+        match (packing.bits <= 64, element.bytes() <= 8) {
+            (true, true) => assembly.unsorted::<u64, u64>(entries.records(&packing), 0),
+            (false, true) => assembly.unsorted::<u128, u64>(entries.records(&packing), 0),
+            (true, false) => assembly.unsorted::<u64, u128>(entries.records(&packing), 0),
+            (false, false) => assembly.unsorted::<u128, u128>(entries.records(&packing), 0),
         }
     }
 
@@ -72,10 +73,12 @@ impl Tensor {
         let low = if self.is_sorted() { packing.lowest_unsorted(&own) } else { 0 };
         let element = self.values.element();
         let assembly = Assembly { shape: &self.shape, format, packing: &packing, build, element };
-        if packing.bits <= 64 {
-            assembly.unsorted::<u64>(self.records((&own, &packing), build.padding)?, low)
-        } else {
-            assembly.unsorted::<u128>(self.records((&own, &packing), build.padding)?, low)
+        let (both, padding) = ((&own, &packing), build.padding);
+        match (packing.bits <= 64, element.bytes() <= 8) {
+            (true, true) => assembly.unsorted::<u64, u64>(self.records(both, padding)?, low),
+            (false, true) => assembly.unsorted::<u128, u64>(self.records(both, padding)?, low),
+            (true, false) => assembly.unsorted::<u64, u128>(self.records(both, padding)?, low),
+            (false, false) => assembly.unsorted::<u128, u128>(self.records(both, padding)?, low),
         }
     }
 }
@@ -152,7 +155,11 @@ impl Nodes {
 }
 
 impl Assembly<'_> {
-    fn unsorted<K: Key>(&self, records: Vec<(K, u64)>, low: u32) -> Result<Tensor, StorageError> {
+    fn unsorted<K: Key, W: Word>(
+        &self,
+        records: Vec<(K, W)>,
+        low: u32,
+    ) -> Result<Tensor, StorageError> {
         let records = sort(records, low, self.packing.bits);
         let records = self.without_duplicates(records)?;
         self.assemble(&records)
@@ -163,10 +170,10 @@ impl Assembly<'_> {
             && self.build.duplicates == Duplicates::Sum
     }
 
-    fn without_duplicates<K: Key>(
+    fn without_duplicates<K: Key, W: Word>(
         &self,
-        mut records: Vec<(K, u64)>,
-    ) -> Result<Vec<(K, u64)>, StorageError> {
+        mut records: Vec<(K, W)>,
+    ) -> Result<Vec<(K, W)>, StorageError> {
         let same = |at: &usize| records[at - 1].0 == records[*at].0;
         if self.keeps_duplicates() {
             return Ok(records);
@@ -196,7 +203,7 @@ impl Assembly<'_> {
         Ok(records)
     }
 
-    fn assemble<K: Key>(&self, records: &[(K, u64)]) -> Result<Tensor, StorageError> {
+    fn assemble<K: Key, W: Word>(&self, records: &[(K, W)]) -> Result<Tensor, StorageError> {
         let root = if records.is_empty() { Vec::new() } else { vec![0] };
         let mut nodes =
             Nodes { starts: Some(root), at: None, positions: 1, entries: records.len() };
@@ -212,38 +219,42 @@ impl Assembly<'_> {
         }
         left.take("the values", nodes.positions, self.element.bytes() as u64)?;
         let values =
-            with_type!(self.element, V => Storage::from(self.values::<V, K>(records, &nodes)?));
+            with_type!(self.element, V => Storage::from(self.values::<V, K, W>(records, &nodes)?));
         let space = self.packing.space().clone();
         let (shape, format) = (self.shape.to_vec(), self.format.clone());
         Ok(Tensor { shape, format, space, levels, values })
     }
 
-    fn values<V: Native, K: Key>(
+    fn values<V: Native, K: Key, W: Word>(
         &self,
-        records: &[(K, u64)],
+        records: &[(K, W)],
         nodes: &Nodes,
     ) -> Result<Vec<V>, StorageError> {
         if nodes.at.is_none() && nodes.positions == nodes.len() as u64 {
-            return Ok(records.par_iter().map(|(_, word)| V::from_word(*word)).collect());
+            return Ok(records.par_iter().map(|(_, word)| V::from_word(word.long())).collect());
         }
         let mut values: Vec<V> = zeroed("the values", nodes.positions)?;
         if let Some(padding) = self.build.padding.filter(|padding| *padding != 0.0) {
-            let padding = Storage::from(vec![padding]).cast(V::ELEMENT)?.words();
-            values.fill(V::from_word(padding[0]));
+            let padding: Vec<W> = Storage::from(vec![padding]).cast(V::ELEMENT)?.words();
+            values.fill(V::from_word(padding[0].long()));
         }
         for (node, (_, word)) in records.iter().enumerate() {
-            values[at(nodes.position(node))] = V::from_word(*word);
+            values[at(nodes.position(node))] = V::from_word(word.long());
         }
         Ok(values)
     }
 
-    fn plus(&self, one: u64, other: u64) -> Option<u64> {
-        with_type!(self.element, V => V::from_word(one).plus(V::from_word(other)).map(V::to_word))
+    fn plus<W: Word>(&self, one: W, other: W) -> Option<W> {
+        let (one, other) = (one.long(), other.long());
+        let sum = with_type!(self.element, V => {
+            V::from_word(one).plus(V::from_word(other)).map(V::to_word)
+        });
+        sum.map(W::of)
     }
 
     /// Nodes below which all coordinates down to this level are the same. Where elements are not unique, every entry is
     /// one.
-    fn split<K: Key>(&self, level: usize, records: &[(K, u64)]) -> Nodes {
+    fn split<K: Key, W: Word>(&self, level: usize, records: &[(K, W)]) -> Nodes {
         let mut levels = self.format.levels().iter().enumerate().skip(level);
         let unique = levels.find(|(_, level)| level.unique).map(|(at, _)| at);
         let shift = match unique {
@@ -305,23 +316,23 @@ pub trait Building {
 }
 
 /// One level on the way.
-struct Step<'a, K> {
+struct Step<'a, K, W> {
     assembly: &'a Assembly<'a>,
     level: usize,
-    records: &'a [(K, u64)],
+    records: &'a [(K, W)],
     parents: Nodes,
     /// The nodes of this level; those of the level before until they are said.
     below: Option<Nodes>,
     left: Left,
 }
 
-impl<K> Step<'_, K> {
+impl<K, W> Step<'_, K, W> {
     fn nodes(&self) -> &Nodes {
         self.below.as_ref().unwrap_or(&self.parents)
     }
 }
 
-impl<K: Key> Building for Step<'_, K> {
+impl<K: Key, W: Word> Building for Step<'_, K, W> {
     fn full(&mut self) -> Result<(), StorageError> {
         let (level, assembly, parents) = (self.level, self.assembly, &self.parents);
         let extent = assembly.extent(level);

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::StorageError;
 use super::key::{Key, Packing};
-use dastac_elements::Storage;
+use dastac_elements::{Storage, Word};
 
 /// Entries with all their coordinates, in order of dimensions.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,8 +105,8 @@ impl Entries {
     }
 
     /// Keys, and values as words.
-    pub(super) fn records<K: Key>(&self, packing: &Packing) -> Vec<(K, u64)> {
-        let words = self.values.words();
+    pub(super) fn records<K: Key, W: Word>(&self, packing: &Packing) -> Vec<(K, W)> {
+        let words: Vec<W> = self.values.words();
         match self.shape.len() {
             0 => words.into_iter().map(|word| (K::default(), word)).collect(),
             rank => self

@@ -7,6 +7,7 @@
 use rayon::prelude::*;
 
 use super::key::Key;
+use dastac_elements::Word;
 
 /// Fewer entries are sorted by comparing, in one thread.
 const SMALL: usize = 1 << 12;
@@ -15,7 +16,7 @@ const SMALL: usize = 1 << 12;
 const MAX_DIGIT: u32 = 10;
 
 /// Sorts by the bits of the keys from `low` to `high`, keeping the order of those that are equal there.
-pub fn sort<K: Key>(records: Vec<(K, u64)>, low: u32, high: u32) -> Vec<(K, u64)> {
+pub fn sort<K: Key, W: Word>(records: Vec<(K, W)>, low: u32, high: u32) -> Vec<(K, W)> {
     if low >= high || is_sorted(&records, low) {
         return records;
     }
@@ -26,7 +27,7 @@ pub fn sort<K: Key>(records: Vec<(K, u64)>, low: u32, high: u32) -> Vec<(K, u64)
     }
     let passes = (high - low).div_ceil(MAX_DIGIT);
     let digit = (high - low).div_ceil(passes);
-    let mut other = vec![(K::default(), 0); records.len()];
+    let mut other = vec![(K::default(), W::default()); records.len()];
     for pass in 0..passes {
         let shift = low + pass * digit;
         scatter(&records, &mut other, shift, digit.min(high - shift));
@@ -35,13 +36,13 @@ pub fn sort<K: Key>(records: Vec<(K, u64)>, low: u32, high: u32) -> Vec<(K, u64)
     records
 }
 
-fn is_sorted<K: Key>(records: &[(K, u64)], low: u32) -> bool {
+fn is_sorted<K: Key, W: Word>(records: &[(K, W)], low: u32) -> bool {
     let grows = |at: usize| records[at - 1].0.above(low) <= records[at].0.above(low);
     (1..records.len()).into_par_iter().with_min_len(SMALL).all(grows)
 }
 
 /// One pass: from one array to the other, by one digit.
-fn scatter<K: Key>(from: &[(K, u64)], to: &mut [(K, u64)], shift: u32, bits: u32) {
+fn scatter<K: Key, W: Word>(from: &[(K, W)], to: &mut [(K, W)], shift: u32, bits: u32) {
     let buckets = 1usize << bits;
     // At most `MAX_DIGIT` bits are left.
     #[allow(clippy::cast_possible_truncation)]

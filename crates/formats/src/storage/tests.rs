@@ -172,8 +172,15 @@ pub fn any_entries(rank: std::ops::Range<usize>) -> impl Strategy<Value = Entrie
                 let coordinates = entries.iter().flat_map(|(at, _)| at.clone()).collect();
                 let element = Element::OF_TENSORS[element];
                 let sign = |value: i32| if element == Element::U8 { value.abs() } else { value };
-                let values = entries.iter().map(|(_, value)| sign(*value)).collect::<Storage>();
-                let values = values.cast(element).unwrap();
+                let values: Vec<i32> = entries.iter().map(|(_, value)| sign(*value)).collect();
+                let both = values.iter().flat_map(|value| [*value, (value * 3 + 1) % 4]);
+                let values = match element.is_complex() {
+                    true => {
+                        let both: Vec<f64> = both.map(f64::from).collect();
+                        Storage::of_numbers(element, &both).unwrap()
+                    }
+                    false => Storage::from(values).cast(element).unwrap(),
+                };
                 Entries::new(shape, coordinates, values).unwrap()
             })
     })
@@ -181,8 +188,10 @@ pub fn any_entries(rank: std::ops::Range<usize>) -> impl Strategy<Value = Entrie
 
 type Map = BTreeMap<Vec<u64>, f64>;
 
+/// The value of an entry as one number. Entries are small integers, so that complex ones stay apart.
 fn number(value: Scalar) -> f64 {
-    value.to_f64()
+    let number = value.number().to_complex();
+    number.re + 1000.0 * number.im
 }
 
 /// What fills up blocks is no entry, and fills them up again; without padding all of a block is.

@@ -9,7 +9,7 @@ use super::entries::Entries;
 use super::index::{Index, with_indices};
 use super::key::{Key, Packing};
 use super::{Indices, StorageError, Tensor};
-use dastac_elements::{Native, Scalar, Storage, with_type};
+use dastac_elements::{Native, Scalar, Storage, Word, with_type};
 
 impl Tensor {
     /// Whether entries stand in the order of their coordinates, level by level.
@@ -20,15 +20,16 @@ impl Tensor {
     /// All entries in the order of storage.
     pub fn to_entries(&self) -> Result<Entries, StorageError> {
         let packing = Packing::of(self.space.clone())?;
-        if packing.bits <= 64 {
-            self.entries_of::<u64>(&packing)
-        } else {
-            self.entries_of::<u128>(&packing)
+        match (packing.bits <= 64, self.values.element().bytes() <= 8) {
+            (true, true) => self.entries_of::<u64, u64>(&packing),
+            (false, true) => self.entries_of::<u128, u64>(&packing),
+            (true, false) => self.entries_of::<u64, u128>(&packing),
+            (false, false) => self.entries_of::<u128, u128>(&packing),
         }
     }
 
-    fn entries_of<K: Key>(&self, packing: &Packing) -> Result<Entries, StorageError> {
-        let records = self.records::<K>((packing, packing), Build::default().padding)?;
+    fn entries_of<K: Key, W: Word>(&self, packing: &Packing) -> Result<Entries, StorageError> {
+        let records = self.records::<K, W>((packing, packing), Build::default().padding)?;
         let rank = self.shape.len();
         let mut coordinates: Vec<u64> =
             zeroed("the coordinates of all entries", (records.len() * rank) as u64)?;
@@ -39,7 +40,7 @@ impl Tensor {
             });
         }
         let values = with_type!(self.values.element(), V => {
-            let values = records.into_par_iter().map(|(_, word)| V::from_word(word));
+            let values = records.into_par_iter().map(|(_, word)| V::from_word(word.long()));
             Storage::from(values.collect::<Vec<V>>())
         });
         Entries::new(self.shape.clone(), coordinates, values)
@@ -107,11 +108,11 @@ impl Tensor {
 
     /// Keys in the second packing, given the tensor's own first, and values as words, of all entries in the order of
     /// storage; elements of blocks are entries where they are not `padding`.
-    pub(super) fn records<K: Key>(
+    pub(super) fn records<K: Key, W: Word>(
         &self,
         (own, packing): (&Packing, &Packing),
         padding: Option<f64>,
-    ) -> Result<Vec<(K, u64)>, StorageError> {
+    ) -> Result<Vec<(K, W)>, StorageError> {
         // Where both store dimensions, coordinates go to their places at once.
         let shifts = match (own.space().order(), packing.space().order()) {
             (Some(order), Some(_)) => order.iter().map(|at| packing.shift_of(*at)).collect(),
@@ -129,7 +130,7 @@ impl Tensor {
             let present = absent.as_ref().is_none_or(|absent| !absent[at]);
             present && padding.is_none_or(|padding| !self.values.is(at, padding))
         };
-        let pairs = keys.into_par_iter().zip(self.values.words()).enumerate();
+        let pairs = keys.into_par_iter().zip(self.values.words::<W>()).enumerate();
         if direct && padding.is_none() && absent.is_none() {
             return Ok(pairs.map(|(_, pair)| pair).collect());
         }

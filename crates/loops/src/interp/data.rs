@@ -6,7 +6,7 @@ use crate::ir::Element;
 /// The contents of a buffer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Data {
-    /// Of an `f64` or `f32` buffer; the latter's elements are rounded when stored.
+    /// Of a buffer of floats, rounded when stored; of one of complex numbers, the two parts of each element.
     Float(Vec<f64>),
     /// Of a buffer of integers.
     Int(Vec<i64>),
@@ -17,11 +17,11 @@ impl Data {
     pub fn zeros(element: Element, len: usize) -> Data {
         match element {
             element if element.is_integer() => Data::Int(vec![0; len]),
-            _ => Data::Float(vec![0.0; len]),
+            element => Data::Float(vec![0.0; len * element.parts()]),
         }
     }
 
-    /// Number of elements.
+    /// Number of elements, complex ones counted twice.
     pub fn len(&self) -> usize {
         match self {
             Data::Float(data) => data.len(),

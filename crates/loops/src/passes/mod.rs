@@ -21,6 +21,7 @@ mod page;
 mod pass;
 mod pipeline;
 mod registers;
+mod split_complex;
 mod threads;
 mod tile;
 mod widen;
@@ -40,8 +41,18 @@ use crate::machine::Machine;
 pub const ALL: &[&[Pass]] =
     &[PASSES, tile::PASSES, threads::PASSES, registers::PASSES, check_bounds::PASSES];
 
-/// The passes that make loops simple.
+/// The passes that make elements of other types real numbers of 32 or 64 bits, and loops simple.
 pub const PASSES: &[Pass] = &[
+    Pass {
+        name: "split-complex",
+        about: "make two real numbers of each complex one",
+        example: Example {
+            before: "buffer x : complex64[N] .. y[i] += 2.0 * x[i]",
+            after: "buffer x : f32[2 * N] .. y[2 * i] += 2.0 * x[2 * i] \
+                y[2 * i + 1] += 2.0 * x[2 * i + 1]",
+        },
+        run: |module, _| split_complex::run(module),
+    },
     Pass {
         name: "fold",
         about: "fold constants, drop what never or always happens",
@@ -92,6 +103,9 @@ pub const PASSES: &[Pass] = &[
         run: |module, _| widen::run(module),
     },
 ];
+
+/// What complex numbers need before anything else is done with loops.
+pub const SPLIT_COMPLEX: Sequence = Sequence { name: "split-complex", passes: &["split-complex"] };
 
 /// What short floats need before anything is cut into tiles.
 pub const WIDEN: Sequence = Sequence { name: "widen", passes: &["widen"] };

@@ -140,7 +140,7 @@ impl<'a> Instance<'a> {
     }
 
     /// Checks a dense array against the declared structure of an input and packs it, its values rounded to the tensor's
-    /// element type.
+    /// element type. Of each complex element the array has the real and the imaginary part.
     ///
     /// # Errors
     /// A wrong shape; the first element (in C order) that contradicts the structure; code for moving tensors that is
@@ -151,7 +151,8 @@ impl<'a> Instance<'a> {
             return Err(Error::NotAnInput(fact.name));
         }
         let expected = self.shape(tensor)?;
-        if shape != expected || dense.len() != expected.iter().product::<usize>() {
+        let elements = expected.iter().product::<usize>();
+        if shape != expected || dense.len() != elements * fact.element.parts() {
             return Err(Error::Shape { tensor: fact.name, expected, found: shape.to_vec() });
         }
         if fact.format.is_some() {
@@ -166,7 +167,7 @@ impl<'a> Instance<'a> {
         let executable = Arc::clone(&self.executable);
         let movement = executable.moving()?;
         if let Some(expand) = &movement.functions[tensor.0].expand {
-            let mut expanded = Storage::zeroed(fact.element, dense.len())?;
+            let mut expanded = Storage::zeroed(fact.element, elements)?;
             let arguments = &mut [source().into(), expanded.view_mut().into()];
             movement.code.call_on(self.threads, expand, &self.parameters, arguments)?;
             check_structure(&fact.name, dense, &expanded, &expected)?;
@@ -181,7 +182,11 @@ impl<'a> Instance<'a> {
     fn bind_dense(&mut self, tensor: TensorId, dense: &[f64]) -> Result<()> {
         let shape = self.box_of(tensor)?;
         let coordinates = Format::coo(shape.len());
-        let whole = Tensor::from_dense(shape, Storage::from(dense.to_vec()));
+        let values = match self.facts[tensor.0].element.is_complex() {
+            true => Storage::of_numbers(Element::C128, dense)?,
+            false => Storage::from(dense.to_vec()),
+        };
+        let whole = Tensor::from_dense(shape, values);
         let sparse = whole.and_then(|whole| whole.convert(&coordinates, bound::build()));
         self.set_entries(tensor, sparse.and_then(|tensor| tensor.to_entries()))
     }
@@ -243,8 +248,8 @@ pub fn stream(seed: u64, tensor: TensorId) -> ChaCha8Rng {
 
 /// Fails at the first element of an array that is not what its structure says.
 fn check_structure(name: &str, dense: &[f64], expanded: &Storage, shape: &[usize]) -> Result<()> {
-    let element = expanded.element();
-    let tolerance = match element {
+    let (element, parts) = (expanded.element(), expanded.element().parts());
+    let tolerance = match element.part() {
         Element::F64 => 1e-12,
         shorter => 8.0 * shorter.epsilon(),
     };
@@ -257,7 +262,7 @@ fn check_structure(name: &str, dense: &[f64], expanded: &Storage, shape: &[usize
         None => Ok(()),
         Some(position) => Err(Error::Contradiction {
             tensor: name.to_owned(),
-            index: unflatten(position, shape),
+            index: unflatten(position / parts, shape),
             expected: expanded.number(position),
             found: dense[position],
         }),

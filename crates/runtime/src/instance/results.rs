@@ -63,7 +63,7 @@ impl Instance<'_> {
         movement.code.call_on(self.threads, unpack, &self.parameters, arguments)
     }
 
-    /// As [`Instance::unpacked`], with 64-bit floats.
+    /// As [`Instance::unpacked`], with 64-bit floats, two for each complex element.
     ///
     /// # Errors
     /// As [`Instance::unpacked`].

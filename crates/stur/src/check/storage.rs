@@ -10,7 +10,7 @@ use crate::program::{Element, LayoutChoice, Program, TensorId};
 const MAX_ALIGN: i64 = 512;
 
 /// Element types that the language names and this version cannot compute with.
-const LATER: &[&str] = &["f128", "complex64", "complex128", "i1", "u16", "u32", "u64"];
+const LATER: &[&str] = &["f128", "i1", "u16", "u32", "u64"];
 
 impl Checker<'_> {
     /// Gives tensors what `layout:` and `types:` say about them.

@@ -1,7 +1,8 @@
-//! Checks rules whose results are integers or truth values.
+//! Checks rules whose results are no real floats, and rules over complex numbers.
 //!
 //! Integers have no quotients, fractions or infinities, so a rule with such a head must not have any either. Truth
-//! values are the results of `or(..)`.
+//! values are the results of `or(..)`. What is computed of complex numbers is complex, and since they have no order,
+//! they are only added and multiplied.
 
 use super::Checker;
 use crate::ast::Span;
@@ -18,14 +19,18 @@ const MOST: f64 = (1u64 << 53) as f64;
 type Wrong = (Span, String);
 
 impl Checker<'_> {
-    /// Rules whose heads are integers or truth values, and redundancy maps of such tensors.
+    /// Rules whose heads are integers, truth values or complex numbers, rules over complex numbers, and redundancy maps
+    /// of integers and truth values.
     pub(super) fn element_types(&mut self, program: &Program) {
         for rule in &program.rules {
             let head = program.tensor(rule.head);
             let found = match head.element.kind() {
-                Kind::Float => None,
-                Kind::Truth => truth(rule),
-                Kind::Signed | Kind::Unsigned => integers(program, rule),
+                Kind::Float => only_real(program, rule),
+                Kind::Complex => complex(rule),
+                Kind::Truth => only_real(program, rule).or_else(|| truth(rule)),
+                Kind::Signed | Kind::Unsigned => {
+                    only_real(program, rule).or_else(|| integers(program, rule))
+                }
             };
             if let Some(((span, label), hint)) = found {
                 let Tensor { name, element, .. } = head;
@@ -33,7 +38,7 @@ impl Checker<'_> {
                 self.report(Diagnostic::error("E0131", message, span, label).hint(hint));
             }
         }
-        for tensor in program.tensors.iter().filter(|tensor| !tensor.element.is_float()) {
+        for tensor in program.tensors.iter().filter(|tensor| tensor.element.is_integer()) {
             let signed = tensor.element.is_signed();
             let Some((span, label)) = tensor.redundancy.as_ref().and_then(|r| scaled(r, signed))
             else {
@@ -49,6 +54,25 @@ impl Checker<'_> {
             self.report(Diagnostic::error("E0131", message, span, label).hint(hint));
         }
     }
+}
+
+/// What a rule into real numbers or truth values reads that is complex. That an element is there is no number.
+fn only_real(program: &Program, rule: &Rule) -> Option<(Wrong, &'static str)> {
+    let mut reads = rule.products.iter().flat_map(|product| &product.accesses);
+    let read = reads.find(|access| {
+        access.position.is_none() && program.tensor(access.tensor).element.is_complex()
+    })?;
+    let Tensor { name, element, .. } = program.tensor(read.tensor);
+    let label = format!("`{name}` has elements of type {}", element.name());
+    let hint = "what is computed of complex numbers is complex: make its elements complex128";
+    Some(((read.span, label), hint))
+}
+
+fn complex(rule: &Rule) -> Option<(Wrong, &'static str)> {
+    let wrong = (rule.span, format!("a rule of {}", rule.semiring));
+    let hint =
+        "complex numbers have neither an order nor a truth value: they are added and multiplied";
+    (rule.semiring != Semiring::SumTimes).then_some((wrong, hint))
 }
 
 fn truth(rule: &Rule) -> Option<(Wrong, &'static str)> {

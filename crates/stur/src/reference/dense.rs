@@ -1,18 +1,26 @@
 //! Dense arrays in C order, and the errors of the reference evaluator.
 
+use crate::program::Element;
+
 /// A dense array in C order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dense {
     /// One extent a position; none for a scalar.
     pub shape: Vec<usize>,
-    /// All elements, the last position fastest.
+    /// All elements, the last position fastest; of each complex one the real and the imaginary part.
     pub data: Vec<f64>,
 }
 
 impl Dense {
-    /// All zeros.
+    /// All zeros, of one number for each element.
     pub fn zeros(shape: &[usize]) -> Self {
         Dense { shape: shape.to_vec(), data: vec![0.0; shape.iter().product()] }
+    }
+
+    /// All zeros, of a type of elements: complex ones have two numbers each.
+    pub fn zeros_of(element: Element, shape: &[usize]) -> Self {
+        let numbers = shape.iter().product::<usize>() * element.parts();
+        Dense { shape: shape.to_vec(), data: vec![0.0; numbers] }
     }
 
     /// A 0-d array.
@@ -25,22 +33,24 @@ impl Dense {
         position(&self.shape, index)
     }
 
-    /// The same values in a box of another shape of the same rank. Elements outside of the array become 0, and those
-    /// outside of the new shape are left out.
-    pub fn resized(&self, shape: &[usize]) -> Dense {
-        let mut result = Dense::zeros(shape);
-        for (at, value) in result.data.iter_mut().enumerate() {
-            *value = self.get(&index_at(shape, at)).unwrap_or(0.0);
+    /// The same values, of a type of elements, in a box of another shape of the same rank. Elements outside of the array
+    /// become 0, and those outside of the new shape are left out.
+    pub fn resized(&self, element: Element, shape: &[usize]) -> Dense {
+        let (mut result, parts) = (Dense::zeros_of(element, shape), element.parts());
+        for (at, value) in result.data.chunks_exact_mut(parts).enumerate() {
+            if let Some(own) = self.position(&index_at(shape, at)) {
+                value.copy_from_slice(&self.data[own * parts..][..parts]);
+            }
         }
         result
     }
 
-    /// How many values are not 0.
+    /// How many numbers are not 0.
     pub fn nonzeros(&self) -> usize {
         self.data.iter().filter(|value| **value != 0.0).count()
     }
 
-    /// An element. `None` outside of the array.
+    /// A real element. `None` outside of the array.
     pub fn get(&self, index: &[i64]) -> Option<f64> {
         self.position(index).and_then(|at| self.data.get(at)).copied()
     }

@@ -7,7 +7,7 @@
 //! product 0 elsewhere. Of a dynamic tensor what is stored is structurally non-zero. In another semiring than that of
 //! sums and products, `adds`, `product` and 0 are the semiring's. Rules are computed one after the other, each from
 //! finished tensors. Arithmetic is of 64 bits; what a rule computes into 32-bit elements is rounded once, when it is
-//! finished.
+//! finished. Numbers are complex where elements are; of such an element arrays hold the real and the imaginary part.
 //!
 //! Shapes: the extent of a position is the largest over the regions of `:D` (or `:U` where there is no `:D`) of the
 //! smallest upper bound that is written for its iterator, alone, against symbols and numbers; by interval propagation
@@ -18,6 +18,7 @@ mod code;
 mod dense;
 mod interval;
 mod nest;
+mod number;
 mod shapes;
 mod structure;
 
@@ -25,12 +26,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::ast::CompareOp;
-use crate::program::{Access, Product, Program, Rule, TensorId};
+use crate::program::{Access, Element, Product, Program, Rule, TensorId};
 use code::{Code, Positions, Relation, relations};
 use dastac_formats::Format;
 use dense::{index_at, position};
 use interval::{Interval, narrow};
 use nest::Nest;
+use number::Number;
 
 pub use dense::{Dense, EvalError};
 pub use structure::{Contradiction, InputError, Status};
@@ -45,8 +47,28 @@ pub struct Evaluator<'a> {
 
 /// A tensor's finished values, and where it is structurally non-zero.
 struct Finished {
+    element: Element,
     values: Dense,
     support: Vec<bool>,
+}
+
+impl Finished {
+    fn number(&self, at: usize) -> Number {
+        match self.element.is_complex() {
+            true => Number::new(self.values.data[2 * at], self.values.data[2 * at + 1]),
+            false => self.values.data[at].into(),
+        }
+    }
+
+    fn set(&mut self, at: usize, number: Number) {
+        match self.element.is_complex() {
+            true => {
+                let parts = &mut self.values.data[2 * at..][..2];
+                (parts[0], parts[1]) = (number.re, number.im);
+            }
+            false => self.values.data[at] = number.re,
+        }
+    }
 }
 
 /// An access of a product, prepared for reading.
@@ -159,7 +181,8 @@ impl<'a> Evaluator<'a> {
             let name = || tensor.name.clone();
             let input =
                 inputs.get(&id).ok_or_else(|| EvalError::MissingInput { tensor: name() })?;
-            if input.shape != self.shape(id) || input.data.len() != self.elements(id)? {
+            let (element, elements) = (tensor.element, self.elements(id)?);
+            if input.shape != self.shape(id) || input.data.len() != elements * element.parts() {
                 return Err(EvalError::WrongShape {
                     tensor: name(),
                     expected: self.shape(id).to_vec(),
@@ -167,20 +190,24 @@ impl<'a> Evaluator<'a> {
                 });
             }
             let mut values = input.clone();
-            values.data.iter_mut().for_each(|value| *value = tensor.element.round(*value));
+            values.data.iter_mut().for_each(|value| *value = element.round(*value));
+            let parts = element.parts();
+            let is_there = |parts: &[f64]| parts.iter().any(|part| *part != 0.0);
             let support = match (&tensor.format, stored.get(&id)) {
-                (None, _) => vec![true; values.data.len()],
-                (Some(_), None) => input.data.iter().map(|value| *value != 0.0).collect(),
-                (Some(_), Some(pattern)) if pattern.len() == values.data.len() => pattern.clone(),
+                (None, _) => vec![true; elements],
+                (Some(_), None) => input.data.chunks_exact(parts).map(is_there).collect(),
+                (Some(_), Some(pattern)) if pattern.len() == elements => pattern.clone(),
                 (Some(_), Some(pattern)) => {
                     let (expected, found) = (self.shape(id).to_vec(), vec![pattern.len()]);
                     return Err(EvalError::WrongShape { tensor: name(), expected, found });
                 }
             };
-            for (value, stored) in values.data.iter_mut().zip(&support) {
-                *value = if *stored { *value } else { 0.0 };
+            for (value, stored) in values.data.chunks_exact_mut(parts).zip(&support) {
+                if !stored {
+                    value.fill(0.0);
+                }
             }
-            finished.push(Some(self.structured(id, Finished { values, support })?));
+            finished.push(Some(self.structured(id, Finished { element, values, support })?));
         }
         let mut results = BTreeMap::new();
         for rule in &self.program.rules {
@@ -213,8 +240,12 @@ impl<'a> Evaluator<'a> {
         let elements = self.elements(rule.head)?;
         let shape = self.shape(rule.head);
         let semiring = rule.semiring;
-        let mut values = Dense { shape: shape.to_vec(), data: vec![semiring.zero(); elements] };
-        let mut support = vec![false; elements];
+        let element = self.program.tensor(rule.head).element;
+        let mut values = Dense::zeros_of(element, shape);
+        if semiring.zero() != 0.0 {
+            values.data.fill(semiring.zero());
+        }
+        let mut result = Finished { element, values, support: vec![false; elements] };
         let inside = match &self.program.tensor(rule.head).domain {
             Some(_) => Some(self.domain(rule.head)?),
             None => None,
@@ -241,7 +272,7 @@ impl<'a> Evaluator<'a> {
                 {
                     return Ok(()); // the rule defines its head within `:D`
                 }
-                let mut term = constant;
+                let mut term = Number::from(constant);
                 for read in &reads {
                     let Some(tensor) = &finished[read.tensor.0] else {
                         return Err(EvalError::MissingInput { tensor: self.name(read.tensor) });
@@ -258,19 +289,19 @@ impl<'a> Evaluator<'a> {
                     if read.position {
                         continue;
                     }
-                    let value = tensor.values.data[at];
-                    let value = if read.reciprocal { value.recip() } else { value };
-                    term = semiring.multiply(term, value);
+                    let value = tensor.number(at);
+                    let value = if read.reciprocal { number::reciprocal(value) } else { value };
+                    term = number::multiply(semiring, term, value);
                 }
                 let Some(at) = at else {
                     return Err(EvalError::OutsideBox { tensor: self.name(rule.head), index });
                 };
-                values.data[at] = semiring.add(values.data[at], term);
-                support[at] = true;
+                result.set(at, number::add(semiring, result.number(at), term));
+                result.support[at] = true;
                 Ok(())
             })?;
         }
-        Ok(Finished { values, support })
+        Ok(result)
     }
 
     fn reads(&self, product: &Product) -> Result<Vec<Read>, EvalError> {

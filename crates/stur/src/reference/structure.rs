@@ -110,8 +110,8 @@ impl Evaluator<'_> {
         }
     }
 
-    /// A random array with the declared structure of a tensor: unique elements in ±[0.25, 1], so that reciprocals and
-    /// relative errors stay tame. About half of a dynamic tensor is 0.
+    /// A random array with the declared structure of a tensor: unique elements, or their parts, in ±[0.25, 1], so that
+    /// reciprocals and relative errors stay tame. About half of a dynamic tensor is 0.
     ///
     /// # Errors
     /// As for [`Evaluator::run`].
@@ -121,19 +121,25 @@ impl Evaluator<'_> {
         rng: &mut R,
     ) -> Result<Dense, EvalError> {
         let cells = self.cells(tensor)?;
-        let mut data = vec![0.0; cells.len()];
+        let element = self.program.tensor(tensor).element;
+        let mut data = vec![0.0; cells.len() * element.parts()];
         let dynamic = self.program.tensor(tensor).format.is_some();
-        for (value, cell) in data.iter_mut().zip(&cells) {
+        for (parts, cell) in data.chunks_exact_mut(element.parts()).zip(&cells) {
             if *cell == Cell::Unique {
-                let bits = rng.next_u64();
+                let mut bits = rng.next_u64();
                 if dynamic && bits & 2 == 0 {
                     continue;
                 }
-                let unit = (bits >> 11) as f64 / (1u64 << 53) as f64;
-                *value = self.program.tensor(tensor).element.sample(unit, bits & 1 != 0);
+                for (at, part) in parts.iter_mut().enumerate() {
+                    if at > 0 {
+                        bits = rng.next_u64();
+                    }
+                    let unit = (bits >> 11) as f64 / (1u64 << 53) as f64;
+                    *part = element.sample(unit, bits & 1 != 0);
+                }
             }
         }
-        fill(&cells, &mut data, 0.0);
+        fill(&cells, &mut data, 0.0, element.parts());
         Ok(Dense { shape: self.shape(tensor).to_vec(), data })
     }
 
@@ -143,26 +149,30 @@ impl Evaluator<'_> {
     /// The first element, in C order, that is not what the structure says.
     pub fn check_input(&self, tensor: TensorId, input: &Dense) -> Result<(), InputError> {
         let cells = self.cells(tensor)?;
-        if input.shape != self.shape(tensor) || input.data.len() != cells.len() {
+        let element = self.program.tensor(tensor).element;
+        let parts = element.parts();
+        if input.shape != self.shape(tensor) || input.data.len() != cells.len() * parts {
             return Err(InputError::Eval(EvalError::WrongShape {
                 tensor: self.name(tensor),
                 expected: self.shape(tensor).to_vec(),
                 found: input.shape.clone(),
             }));
         }
-        for (at, (cell, found)) in cells.iter().zip(&input.data).enumerate() {
-            let expected = match cell {
+        for (at, found) in input.data.iter().enumerate() {
+            let expected = match cells[at / parts] {
                 Cell::Unique => continue,
                 Cell::Zero => 0.0,
-                Cell::Redundant { target, coefficient } => coefficient * input.data[*target],
+                Cell::Redundant { target, coefficient } => {
+                    coefficient * input.data[target * parts + at % parts]
+                }
             };
-            let tolerance = match self.program.tensor(tensor).element {
+            let tolerance = match element.part() {
                 Element::F64 => TOLERANCE,
                 shorter => 8.0 * shorter.epsilon(),
             };
             let close = (found - expected).abs() <= tolerance * expected.abs();
             if !(close || *found == expected || found.is_nan() && expected.is_nan()) {
-                let index = index_at(&input.shape, at);
+                let index = index_at(&input.shape, at / parts);
                 let tensor = self.name(tensor);
                 return Err(Contradiction { tensor, index, expected, found: *found }.into());
             }
@@ -190,7 +200,7 @@ impl Evaluator<'_> {
         let cells = self.cells(tensor)?;
         let rule = declared.rule().map(|rule| &self.program.rules[rule.0]);
         let zero = rule.map_or(0.0, |rule| rule.semiring.zero());
-        fill(&cells, &mut it.values.data, zero);
+        fill(&cells, &mut it.values.data, zero, it.element.parts());
         for (at, cell) in cells.iter().enumerate() {
             it.support[at] = match cell {
                 Cell::Zero => false,
@@ -330,13 +340,15 @@ impl Evaluator<'_> {
     }
 }
 
-/// Gives redundant and zero elements their values.
-fn fill(cells: &[Cell], data: &mut [f64], zero: f64) {
-    for (at, cell) in cells.iter().enumerate() {
-        match cell {
+/// Gives redundant and zero elements, of so many parts each, their values.
+fn fill(cells: &[Cell], data: &mut [f64], zero: f64, parts: usize) {
+    for at in 0..cells.len() * parts {
+        match cells[at / parts] {
             Cell::Zero => data[at] = zero,
             Cell::Unique => {}
-            Cell::Redundant { target, coefficient } => data[at] = coefficient * data[*target],
+            Cell::Redundant { target, coefficient } => {
+                data[at] = coefficient * data[target * parts + at % parts];
+            }
         }
     }
 }
