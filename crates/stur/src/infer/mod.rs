@@ -15,8 +15,10 @@
 
 mod comparisons;
 mod declared;
+mod extents;
 pub mod group;
 mod inherit;
+mod matching;
 mod print;
 mod quotient;
 mod relations;
@@ -28,14 +30,15 @@ use std::collections::BTreeSet;
 
 use dastac_poly::{Context, Set};
 
-use crate::ast::{CompareOp, Comparison, Expr, ExprKind, Span};
+use crate::ast::Span;
 use crate::blame::blame;
 use crate::diagnostic::Diagnostic;
 use crate::program::{Product, Program, Rule, RuleId, TensorId};
 use crate::semiring::Semiring;
-use crate::sets::{Affine, Extent, Sets, affine, upper_bounds};
+use crate::sets::{Affine, Sets, affine};
 use dastac_formats::Format;
 
+use extents::{check_in_box, dimensions, head_extents, within_a_box};
 use group::Group;
 pub use print::{declarations, map_to_stur, set_to_stur};
 use quotient::Quotient;
@@ -359,45 +362,6 @@ fn space<'a>(
     Ok(Space { domain, subscripts })
 }
 
-/// A bound that no extent of a program exceeds.
-const LARGE: i64 = 1 << 40;
-
-/// Whether the head's dimensions, whatever they are, bound all iterators of a product that are loops.
-fn within_a_box(
-    sets: &Sets,
-    rule: &Rule,
-    product: &Product,
-    domain: &Set,
-) -> Result<bool, InferError> {
-    let integer = |value| Expr { kind: ExprKind::Int(value), span: product.span };
-    let large = rule.iterators.iter().map(|iterator| Comparison {
-        operands: vec![
-            integer(0),
-            Expr { kind: ExprKind::Name(iterator.clone()), span: product.span },
-            integer(LARGE),
-        ],
-        operators: vec![CompareOp::Le, CompareOp::Lt],
-        span: product.span,
-    });
-    let fixed = sets.set(&product.iterators, &[], &large.collect::<Vec<_>>())?.intersect(domain)?;
-    for (position, iterator) in product.iterators.iter().enumerate() {
-        if !product.defines(iterator) && !side(&fixed, position)?.is_bounded()? {
-            return Ok(false);
-        }
-    }
-    Ok(!rule.iterators.is_empty())
-}
-
-/// `O:D(p, q) := (0 <= p < N) * (0 <= q < M)`
-fn dimensions(name: &str, iterators: &[String], extent: &dyn Fn(usize) -> String) -> String {
-    let bounds: Vec<String> = iterators
-        .iter()
-        .enumerate()
-        .map(|(k, iterator)| format!("(0 <= {iterator} < {})", extent(k)))
-        .collect();
-    format!("`{name}:D({}) := {}`", iterators.join(", "), bounds.join(" * "))
-}
-
 /// The structure of a tensor decides where its reciprocal makes a product 0, so the structure must be known.
 fn approximate_reciprocal(span: Span) -> Diagnostic {
     Diagnostic::error(
@@ -408,146 +372,4 @@ fn approximate_reciprocal(span: Span) -> Diagnostic {
     )
     .hint("a reciprocal is 0 where the structure is zero: read the tensor that the values come from instead, or pass \
         this one in as an input with `:D` and `:U`")
-}
-
-/// At most this many regions of one product determine an extent.
-const MAX_REGIONS: usize = 64;
-
-/// Extents of a head without `:D`: for each iterator the bounds that its comparisons and the operands' extents give,
-/// the largest over products.
-fn head_extents<'a>(
-    program: &Program,
-    sets: &Sets,
-    known: &dyn Fn(TensorId) -> Option<&'a Structured>,
-    id: RuleId,
-    spaces: &[Space],
-) -> Result<Vec<Extent>, InferError> {
-    let rule = &program.rules[id.0];
-    let is_symbol = |name: &str| sets.names.is_symbol(name);
-    let mut extents = Vec::new();
-    for iterator in &rule.iterators {
-        let mut regions: Vec<Vec<Affine>> = Vec::new();
-        for (product, space) in rule.products.iter().zip(spaces) {
-            let mut bounds = upper_bounds(&product.comparisons, iterator, &is_symbol)?;
-            let mut nested: Vec<Extent> = Vec::new();
-            for (access, subscripts) in product.accesses.iter().zip(&space.subscripts) {
-                let Some(structured) = known(access.tensor) else { continue };
-                for (subscript, extent) in subscripts.iter().zip(&structured.extents) {
-                    if subscript.as_name() == Some(iterator) {
-                        match extent.regions.as_slice() {
-                            [only] => bounds.extend(only.iter().cloned()),
-                            _ if nested.contains(extent) => {}
-                            _ => nested.push(extent.clone()),
-                        }
-                    }
-                }
-            }
-            let mut unique: Vec<Affine> = Vec::new();
-            for bound in bounds {
-                if !unique.contains(&bound) {
-                    unique.push(bound);
-                }
-            }
-            // min(a, max(b, c)) is max(min(a, b), min(a, c)).
-            let mut here = vec![unique];
-            for extent in nested {
-                let bounded = here.iter().all(|region| !region.is_empty());
-                if bounded && here.len() * extent.regions.len() > MAX_REGIONS {
-                    continue; // the box may be larger than needed, never smaller
-                }
-                let mut next: Vec<Vec<Affine>> = Vec::new();
-                for region in &here {
-                    for other in &extent.regions {
-                        let mut both = region.clone();
-                        both.extend(other.iter().filter(|b| !region.contains(b)).cloned());
-                        push_region(&mut next, both);
-                    }
-                }
-                here = next;
-            }
-            if here.iter().all(|region| !region.is_empty()) {
-                here.into_iter().for_each(|region| push_region(&mut regions, region));
-                continue;
-            }
-            let mut bound = None;
-            if let Some(position) = product.iterators.iter().position(|i| i == iterator) {
-                // If possible, sizes do not depend on which elements of the operands are zero.
-                let whole = within_boxes(sets, known, product, space)?;
-                for points in [&whole, &space.domain] {
-                    bound = match bound {
-                        None => declared::projected_bounds(sets, points, position)?,
-                        found => found,
-                    };
-                }
-            }
-            match bound {
-                Some(bounds) => push_region(&mut regions, bounds),
-                None if space.domain.is_empty()? => {
-                    push_region(&mut regions, vec![Affine::constant(0)])
-                }
-                None => return Err(unbounded(iterator, product.span).into()),
-            }
-        }
-        if regions.is_empty() {
-            regions.push(vec![Affine::constant(0)]);
-        }
-        extents.push(Extent { regions });
-    }
-    Ok(extents)
-}
-
-/// The points of a product at which all of its accesses are within the operands' dimensions.
-fn within_boxes<'a>(
-    sets: &Sets,
-    known: &dyn Fn(TensorId) -> Option<&'a Structured>,
-    product: &Product,
-    space: &Space,
-) -> Result<Set, InferError> {
-    let mut points = sets.set(&product.iterators, &[], &product.comparisons)?;
-    for (access, subscripts) in product.accesses.iter().zip(&space.subscripts) {
-        if let Some(structured) = known(access.tensor) {
-            let whole = sets.box_set(&structured.iterators, &structured.extents)?;
-            let map = sets.access(&product.iterators, subscripts)?;
-            points = points.intersect(&map.intersect_range(&whole)?.domain()?)?;
-        }
-    }
-    Ok(points.simplify()?)
-}
-
-fn push_region(regions: &mut Vec<Vec<Affine>>, region: Vec<Affine>) {
-    if !regions.contains(&region) {
-        regions.push(region);
-    }
-}
-
-/// Every element that a rule computes must have a place in the head's dense array.
-fn check_in_box(
-    program: &Program,
-    sets: &Sets,
-    id: RuleId,
-    support: &Set,
-    extents: &[Extent],
-) -> Result<(), InferError> {
-    let rule = &program.rules[id.0];
-    let inside = sets.box_set(&rule.iterators, extents)?;
-    let outside = support.subtract(&inside)?;
-    if outside.is_empty()? {
-        return Ok(());
-    }
-    let name = &program.tensor(rule.head).name;
-    Err(Diagnostic::error(
-        "E0302",
-        format!("`{name}` is computed at a negative index or outside its dimensions"),
-        rule.span,
-        format!("for example {}", witness(sets, &outside)?),
-    )
-    .hint(format!(
-        "restrict the iterators by comparisons such as `(0 <= {})`, or give the head's dimensions, such as {}",
-        rule.iterators[0],
-        dimensions(name, &rule.iterators, &|position| {
-            let text = extents[position].to_string();
-            if text.contains('(') { "..".into() } else { text }
-        })
-    ))
-    .into())
 }
