@@ -18,7 +18,6 @@ const CIRCLES: &[(&str, &str)] = &[
         "an element type names the native type that holds it, which names its element type",
     ),
     ("crates/formats/src", "levels build and walk the storage that is made of levels"),
-    ("crates/iterate/src", "the builder of loops is spread over six files"),
 ];
 
 /// A path of names, as `["crate", "set", "Set"]`.

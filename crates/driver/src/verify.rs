@@ -196,7 +196,7 @@ impl<'a> Reference<'a> {
         expected: &[bool],
     ) -> Result<Option<(String, Vec<usize>, bool)>, Error> {
         let (shape, zero) = (instance.shape(id(tensor))?, instance.zero(id(tensor)));
-        let (values, stored) = scattered(&instance.result(id(tensor))?, &shape, zero);
+        let (values, stored) = scattered(&instance.assembled(id(tensor))?, &shape, zero);
         let spare = self.may_spare(instance, tensor);
         let parts = self.program.tensor(tensor).element.parts();
         let is_zero = |at: usize| values.data[at * parts..][..parts].iter().all(|one| *one == zero);

@@ -1,109 +1,38 @@
 //! Results in formats: which elements there are is found out first, then they are filled in.
 //!
 //! An element is stored where a product has a point: where all of its factors are stored and its conditions hold,
-//! whatever its value is. Of levels outside of the last compressed one there is what something is inside of. Three
-//! cases, by [`Structure`]:
+//! whatever its value is. A level outside of the last compressed one stores a coordinate if something is stored inside
+//! of it. Three cases, by [`Structure`]:
 //!
 //! - All levels are dense: nothing is to find out.
 //! - The result has the pattern of an operand: a product of one tensor with the result's format and subscripts, and of
 //!   dense ones. Its levels are copied, and values go where its values are, in any order of loops. (Reductions over
 //!   nothing leave zeros.)
-//! - Else elements are appended. The loops of the result's levels, up to the last compressed one, stand outside, in the
-//!   order of the levels (dense ones in front in any order), and reach each coordinate once. One function counts, the
-//!   host allocates, another fills ([`super::append`]).
+//! - Else elements are appended. The loops of the result's levels, up to the last one that is not full, stand outside,
+//!   in the order of the levels (full ones in front in any order), and reach each coordinate once. One function counts,
+//!   the host allocates, another fills ([`super::append`]). Levels such as bitmaps, into which coordinates are
+//!   inserted, need not be counted.
 //!
 //! How to call, of what [`assemble`] adds: with [`Structure::Counted`], `name_count` with the arrays of
 //! [`Structure::Counted::starts`] (of 64-bit integers, one more element than the dense levels in front have positions),
-//! then the operands' buffers. The last element of each is the number of positions of a level, the value of the
-//! result's symbol for it ([`Operand::counts`]). Then `name` with the result's buffers, of the sizes that these symbols
-//! give them, the starts, and the operands' buffers. In the other cases there is `name` only, with the values, and no
-//! starts.
+//! then the operands' buffers, unless there are no starts. The last element of each is the number of positions of a
+//! level, the value of the result's symbol for it ([`Operand::counts`]). Then `name` with the result's buffers, of the
+//! sizes that these symbols give them, the starts, and the operands' buffers. In the other cases there is `name` only,
+//! with the values, and no starts.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use dastac_loops::{BufferId, For, Function, Index, Mode, Module, Stmt, Value, VarId};
 
 use super::append::{self, Appending};
-use super::compile::{Filled, cleared, fill, set_once, statements};
+use super::compile::{Filled, fill, statements};
 use super::graph;
 use super::kernel::{Factor, IterateError, Kernel, Operand};
+use super::result_mode::ResultMode;
 use super::space::on_levels;
+use super::store::{cleared, set_once};
 use super::walks::Walks;
 use dastac_formats::format::{Format, Level};
-
-/// What becomes of the elements that loops come to.
-#[derive(Clone, Debug, Default)]
-pub(super) enum ResultMode {
-    /// They are stored at the kernel's place.
-    #[default]
-    AtPlaces,
-    /// They are stored where a factor's element is.
-    SamePattern {
-        /// The factor of the one product.
-        factor: usize,
-    },
-    /// They are appended: the bodies of the loops of some iterators, the outermost ones, say at which coordinate
-    /// of a level they are.
-    Appended {
-        /// The iterators, by level.
-        iterators: Vec<usize>,
-        /// Loops of one iteration around what is at a coordinate of a level, by their variables.
-        coordinates: BTreeMap<VarId, usize>,
-        /// How many loops are theirs, or of what says where the elements are whose positions they are.
-        depth: usize,
-        /// Whether coordinates are reached several times, or in another order.
-        scattered: bool,
-    },
-}
-
-impl ResultMode {
-    pub(super) fn factor(&self) -> Option<usize> {
-        match self {
-            ResultMode::SamePattern { factor } => Some(*factor),
-            _ => None,
-        }
-    }
-
-    /// Whether loops at a depth append.
-    pub(super) fn appends_at(&self, depth: usize) -> bool {
-        matches!(self, ResultMode::Appended { depth: end, .. } if depth < *end)
-    }
-
-    pub(super) fn appends(&self) -> bool {
-        self.appends_at(0)
-    }
-
-    /// Loops at a depth stand there so many times.
-    pub(super) fn in_several(&mut self, depth: usize, times: usize) {
-        if times > 1 {
-            self.out_of_order(depth);
-        }
-    }
-
-    /// A loop at a depth does not reach each coordinate once, in order.
-    pub(super) fn out_of_order(&mut self, depth: usize) {
-        if let ResultMode::Appended { depth: end, scattered, .. } = self {
-            *scattered |= depth < *end;
-        }
-    }
-
-    /// The body of an iterator's loop; of one that appends, as a loop of one iteration whose variable is the
-    /// coordinate.
-    pub(super) fn marked(
-        &mut self,
-        function: &mut Function,
-        iterator: usize,
-        coordinate: Index,
-        body: Vec<Stmt>,
-    ) -> Vec<Stmt> {
-        let ResultMode::Appended { iterators, coordinates, .. } = self else { return body };
-        let Some(level) = iterators.iter().position(|at| *at == iterator) else { return body };
-        let var = function.fresh_var("mark");
-        coordinates.insert(var, level);
-        let end = coordinate.clone() + 1;
-        vec![Stmt::For(For::new(var, coordinate, end, body))]
-    }
-}
 
 /// How the levels of a result come about.
 #[derive(Clone, Debug)]
@@ -115,10 +44,11 @@ pub enum Structure {
         /// Which one.
         operand: usize,
     },
-    /// They are counted first.
+    /// They are made with the values, after they are counted.
     Counted {
-        /// For each compressed level, the buffer that says where the positions below each position of the dense levels
-        /// in front begin; the last element is their number.
+        /// For each level that coordinates are appended to, the buffer that says where the positions below each
+        /// position of the full levels in front begin; the last element is their number. Empty where coordinates are
+        /// inserted only: nothing is counted then.
         starts: Vec<BufferId>,
     },
 }
@@ -152,8 +82,11 @@ pub fn assemble(
     let mut own: Vec<(BufferId, Mode)> = vec![(result.values, Mode::Out)];
     if let Structure::Counted { starts } = &structure {
         let outputs = |list: &[BufferId]| list.iter().map(|id| (*id, Mode::Out)).collect();
-        let name = format!("{name}_count");
-        add(module, Function { name, body: count, ..function.clone() }, outputs(starts), kernel);
+        if !starts.is_empty() {
+            let name = format!("{name}_count");
+            let counting = Function { name, body: count, ..function.clone() };
+            add(module, counting, outputs(starts), kernel);
+        }
         own = outputs(&result.buffers());
         own.extend(starts.iter().map(|id| (*id, Mode::In)));
     }
@@ -182,7 +115,7 @@ pub fn assembly(
         return done(Structure::Copied { operand }, fill, walks);
     }
     let levels = result.format.levels();
-    if let Some(level) = (0..levels.len()).find(|at| !is_appended(&levels[*at])) {
+    if let Some(level) = (0..levels.len()).find(|at| !is_assembled(&levels[*at])) {
         return Err(IterateError::Result { level });
     }
     if result.format.order().is_none() {
@@ -210,16 +143,14 @@ pub fn assembly(
         return Err(IterateError::Workspace);
     };
     kernel.order = order;
-    let mut plan = Appending::new(module, (&kernel, &result.on_levels()), (first, last));
+    let plan = Appending::new(module, &kernel, result.on_levels(), (first, last));
     kernel.result = plan.block;
-    let coordinates = BTreeMap::new();
-    let mut goal = ResultMode::Appended { iterators, coordinates, depth, scattered: false };
+    let mut goal = ResultMode::Appended { iterators, depth, scattered: false };
     let (body, walks) = statements(function, module, &kernel, &mut goal)?;
     function.body = body;
-    let ResultMode::Appended { coordinates, scattered: false, .. } = goal else {
+    let ResultMode::Appended { scattered: false, .. } = goal else {
         return Err(IterateError::Workspace);
     };
-    plan.coordinates = coordinates;
     let starts = plan.starts.clone();
     let [count, fill] = append::bodies(&plan, function);
     let structure = Structure::Counted { starts };
@@ -232,9 +163,9 @@ fn on_levels_of(kernel: &Kernel, format: &Format) -> Vec<usize> {
     order.into_iter().map(|dimension| kernel.head[dimension]).collect()
 }
 
-/// Whether positions of a level can be appended.
-pub fn is_appended(level: &Level) -> bool {
-    level.is_full() || level.is_segmented()
+/// Whether loops can make a level of a result: its coordinates can be appended or inserted.
+pub fn is_assembled(level: &Level) -> bool {
+    level.kind.can_insert() || level.is_appended()
 }
 
 /// The order of loops in which elements of a result in a format are appended: those of its levels up to the last one
@@ -350,8 +281,10 @@ fn can_leave(kernel: &Kernel, factor: &Factor) -> bool {
         levels.into_iter().any(|(level, at)| at == dimension && !level.is_located())
     };
     let dimensions = (0..factor.subscripts.len()).filter(|dimension| !walked(*dimension));
-    let mut within =
-        dimensions.map(|at| kernel.within(&factor.subscripts[at], &operand.extents[at]));
+    let mut within = dimensions.map(|at| {
+        let bounds = (Index::Const(0), operand.extents[at].clone());
+        kernel.within(&factor.subscripts[at], bounds)
+    });
     within.any(|conditions| !conditions.is_empty())
 }
 

@@ -11,7 +11,7 @@ use dastac_formats::format::Format;
 use dastac_formats::level::LevelBuffers;
 use dastac_formats::level::code::Declared;
 
-use super::space::level_extent;
+use super::extents::level_extent;
 
 /// A tensor in a kernel's module: its levels' arrays and its values are buffers.
 #[derive(Clone, Debug)]
@@ -51,7 +51,13 @@ impl Operand {
         let mut count = Index::Const(1);
         let mut levels = Vec::new();
         for (at, level) in format.levels().iter().enumerate() {
-            let extent = &level_extent(&format.map().levels()[at], extents);
+            let expr = &format.map().levels()[at];
+            let mut extent = level_extent(expr, extents);
+            // The difference of two coordinates, of which there are none, has a range of less than no values.
+            if expr.as_atom().is_none() {
+                extent = extent.max(Index::Const(0));
+            }
+            let extent = &extent;
             let declared = Declared { name, level: at, extent, indices };
             let (buffers, below) = LevelBuffers::declare(module, level.kind, declared, count);
             levels.push(buffers);
@@ -123,28 +129,30 @@ impl Kernel {
         for factor in &product.factors {
             let operand = &self.operands[factor.operand];
             for (at, level) in operand.format.levels().iter().enumerate() {
-                if level.is_located() {
-                    conditions.extend(self.within(&factor.subscripts[at], &operand.extents[at]));
+                if let Some(bounds) = level.kind.coord_bounds_code(&operand.extents[at]) {
+                    conditions.extend(self.within(&factor.subscripts[at], bounds));
                 }
             }
         }
         conditions
     }
 
-    /// What is not negative where a subscript is from 0 to an extent; nothing where it always is.
-    pub(super) fn within(&self, subscript: &Linear, extent: &Index) -> Vec<Linear> {
-        let same = |at: usize| self.iterators[at].1 == *extent;
+    /// What is not negative where a subscript is within the coordinates of a dimension or level; nothing where it always
+    /// is. All iterators begin at 0.
+    pub(super) fn within(&self, subscript: &Linear, bounds: (Index, Index)) -> Vec<Linear> {
+        let (first, end) = bounds;
+        let same = |at: usize| first == Index::Const(0) && self.iterators[at].1 == end;
         if subscript.as_iterator().is_some_and(same) {
             return Vec::new();
         }
         let mut conditions = Vec::new();
         let grows = subscript.terms.iter().all(|(_, coefficient)| *coefficient > 0);
-        let zero = Index::Const(0).at_most(subscript.constant.clone());
+        let zero = first.clone().at_most(subscript.constant.clone());
         if !(grows && zero.as_bool() == Some(true)) {
-            conditions.push(subscript.clone());
+            conditions.push(subscript.plus(&Linear::new([], Index::Const(0) - first)));
         }
         let negated = subscript.terms.iter().map(|(at, by)| (*at, -by));
-        let rest = extent.clone() - 1 - subscript.constant.clone();
+        let rest = end - 1 - subscript.constant.clone();
         conditions.push(Linear::new(negated, rest));
         conditions
     }

@@ -8,7 +8,7 @@
 use dastac_formats::level::Role;
 use dastac_loops::{BufferId, Cursor, Index};
 
-use super::compile::{Builder, Range};
+use super::builder::{Builder, Range};
 use super::kernel::{Linear, Walking};
 use super::state::{At, State, Window};
 use super::walks::{Over, Walk};
@@ -33,16 +33,10 @@ pub(super) struct Sparse {
     pub(super) ordered: bool,
     pub(super) unique: bool,
     /// Whether positions are walked from the last one on.
-    reversed: bool,
+    pub(super) reversed: bool,
     /// The nearest coordinate within reach at coordinate 0: the smallest, or the largest if positions are walked from
     /// the last.
-    near: Index,
-}
-
-/// A level that is searched for a coordinate.
-pub(super) struct Found {
-    pub(super) level: Sparse,
-    pub(super) value: Index,
+    pub(super) near: Index,
 }
 
 impl Sparse {
@@ -134,55 +128,12 @@ impl Sparse {
 }
 
 impl Builder<'_> {
-    /// A factor whose next level is a sparse one that no loop to come walks.
-    pub(super) fn known_level(&self, state: &State) -> Option<usize> {
-        let factors = &self.kernel.products[state.product].factors;
-        (0..factors.len()).find(|at| {
-            let operand = &self.kernel.operands[factors[*at].operand];
-            let level = state.places[*at].level;
-            let walked = operand.levels.get(level).is_some_and(|level| !level.kind.can_locate());
-            walked && {
-                let subscript = &factors[*at].subscripts[level];
-                subscript.terms().iter().all(|(iterator, _)| self.is_known(*iterator))
-            }
-        })
-    }
-
-    /// That level, searched for the value of its subscript.
-    pub(super) fn search(&mut self, state: &State, factor: usize) -> Option<Found> {
-        let own = &self.kernel.products[state.product].factors[factor];
-        let operand = &self.kernel.operands[own.operand];
-        let value = self.value(&own.subscripts[state.places[factor].level])?;
-        let (start, end, coordinates) = self.positions(state, factor)?;
-        let position = self.function.fresh_var("p");
-        let place = Index::Load(coordinates, Box::new(Index::Var(position)));
-        let kind = operand.format.levels()[state.places[factor].level];
-        let cursor = Cursor {
-            position,
-            start,
-            end,
-            place,
-            step: 1,
-            width: Index::Const(1),
-            repeats: !kind.unique,
-            above: false,
-            below: false,
-        };
-        let level = Sparse {
-            cursor,
-            role: SubscriptRole::Resolves,
-            users: vec![(state.product, factor)],
-            name: (own.operand, state.places[factor].level),
-            ordered: kind.ordered,
-            unique: kind.unique,
-            reversed: false,
-            near: Index::Const(0),
-        };
-        Some(Found { level, value })
-    }
-
     /// The positions that a factor's next level has, and its coordinates; nothing of a dense level.
-    fn positions(&self, state: &State, factor: usize) -> Option<(Index, Index, BufferId)> {
+    pub(super) fn positions(
+        &self,
+        state: &State,
+        factor: usize,
+    ) -> Option<(Index, Index, BufferId)> {
         let own = &self.kernel.products[state.product].factors[factor];
         let place = &state.places[factor];
         let level = self.kernel.operands[own.operand].levels.get(place.level)?;

@@ -9,19 +9,28 @@
 mod append;
 mod assemble;
 mod bounds;
+mod builder;
 mod compile;
+mod conditions;
+mod extents;
 mod graph;
 mod kernel;
+mod lattice;
 mod level;
 mod lower;
+mod over_levels;
+mod positions;
+mod result_mode;
+mod search;
 mod space;
 mod state;
+mod store;
 #[cfg(test)]
 mod tests;
 mod walks;
 mod window_starts;
 
-pub use assemble::{Assembly, Structure, appending, assemble, assembly, is_appended, pattern_of};
+pub use assemble::{Assembly, Structure, appending, assemble, assembly, is_assembled, pattern_of};
 pub use bounds::{Bound, Bounds, Term};
 pub use compile::{Filled, compile, fill, obstacle};
 pub use graph::order;

@@ -38,7 +38,7 @@ pub type Renamed = BTreeMap<VarId, VarId>;
 /// The passes of this crate.
 pub const PASSES: &[Pass] = &[Pass {
     name: "lower-coiter",
-    about: "role walks over coordinates that several levels have into loops",
+    about: "turn walks over coordinates that several levels have into loops",
     example: Example {
         before: "coiter i = 0 to N over p = a to b at crd[p] within { case p { A[i] += B[p] } }",
         after: "for p = a to b { let i = crd[p] { A[i] += B[p] } }",
@@ -73,7 +73,7 @@ fn statement((function, renamed): (&mut Function, &mut Renamed), mut stmt: Stmt)
         *body = block((function, renamed), std::mem::take(body));
     }
     if let Stmt::CoIter(inner) = &stmt {
-        return Walk::new((function, renamed), inner).lowered();
+        return Lowering::new((function, renamed), inner).lowered();
     }
     vec![stmt]
 }
@@ -86,7 +86,7 @@ struct Place {
     coordinate: Option<Index>,
 }
 
-struct Walk<'a> {
+struct Lowering<'a> {
     function: &'a mut Function,
     renamed: &'a mut Renamed,
     coiter: &'a CoIter,
@@ -106,7 +106,7 @@ fn may_be_stale(cursor: &Cursor) -> bool {
     cursor.step != 1 || cursor.repeats
 }
 
-impl<'a> Walk<'a> {
+impl<'a> Lowering<'a> {
     fn new((function, renamed): (&'a mut Function, &'a mut Renamed), coiter: &'a CoIter) -> Self {
         let sets: BTreeSet<BTreeSet<usize>> =
             coiter.cases.iter().map(|case| case.cursors.iter().copied().collect()).collect();
@@ -120,7 +120,7 @@ impl<'a> Walk<'a> {
         points.remove(&BTreeSet::new());
         let mut points: Vec<_> = points.into_iter().collect();
         points.sort_by_key(|point| std::cmp::Reverse(point.len()));
-        Walk { function, renamed, coiter, all, points }
+        Lowering { function, renamed, coiter, all, points }
     }
 
     fn lowered(mut self) -> Vec<Stmt> {

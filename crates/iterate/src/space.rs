@@ -12,6 +12,7 @@
 use dastac_formats::format::{Format, LevelExpr};
 use dastac_loops::{Index, VarId};
 
+use super::extents::{level_extent, range};
 use super::kernel::{IterateError, Kernel, Linear, Operand, Product};
 
 /// An iterator that is replaced by several.
@@ -28,19 +29,6 @@ struct Part {
     /// By which it is multiplied in the iterator.
     factor: i64,
     iterator: usize,
-}
-
-/// How many coordinates a level has, given the extents of dimensions.
-pub(crate) fn level_extent(expr: &LevelExpr, extents: &[Index]) -> Index {
-    if let Some(dimension) = expr.as_dimension() {
-        return extents[dimension].clone();
-    }
-    let (low, high) = range(expr, extents);
-    high - low + 1
-}
-
-fn range(expr: &LevelExpr, extents: &[Index]) -> (Index, Index) {
-    expr.range(&|dimension: usize| extents[dimension].clone() - 1)
 }
 
 impl Operand {
@@ -84,7 +72,10 @@ fn in_boxes(kernel: &Kernel, product: &Product) -> Vec<Linear> {
         let operand = &kernel.operands[factor.operand];
         if operand.format.order().is_none() {
             let subscripts = factor.subscripts.iter().zip(&operand.extents);
-            conditions.extend(subscripts.flat_map(|(one, extent)| kernel.within(one, extent)));
+            let within = |(one, extent): (&Linear, &Index)| {
+                kernel.within(one, (Index::Const(0), extent.clone()))
+            };
+            conditions.extend(subscripts.flat_map(within));
         }
     }
     conditions

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use dastac_loops::{Condition, Index};
+use dastac_loops::{BufferId, Condition, Index};
 
 use super::kernel::Kernel;
-use super::window_starts::WindowStarts;
 
 /// A product on the way to its elements.
 #[derive(Clone)]
@@ -54,6 +53,42 @@ pub(super) struct Window {
     pub(super) near: Index,
     /// Whether it begins with the last position.
     pub(super) reversed: bool,
+}
+
+/// First positions of windows on the segments of a level, in memory.
+#[derive(Clone)]
+pub(super) struct WindowStarts {
+    /// The level.
+    pub(super) level: usize,
+    /// One for each segment.
+    pub(super) starts: BufferId,
+    /// The smallest coordinate within reach.
+    pub(super) low: Index,
+    /// What segments are numbered by, outermost first.
+    pub(super) ancestors: Vec<Ancestor>,
+}
+
+/// A level above segments.
+#[derive(Clone)]
+pub(super) struct Ancestor {
+    pub(super) level: usize,
+    /// The place that has number 0.
+    pub(super) origin: Origin,
+    /// More than the largest number.
+    pub(super) size: Index,
+}
+
+/// What places of a level are counted from.
+#[derive(Clone)]
+pub(super) enum Origin {
+    /// A coordinate of a dense level.
+    Coordinate(Index),
+    /// A position.
+    Position(Index),
+    /// The first position behind the level before.
+    First,
+    /// The position at which a window begins, which stands in memory.
+    Stored(WindowStarts),
 }
 
 impl State {

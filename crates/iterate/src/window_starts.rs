@@ -13,49 +13,13 @@
 use dastac_formats::level::Role;
 use dastac_loops::{BufferId, Element, For, Index, Let, Mark, Stmt, Value, While, Workspace};
 
-use super::compile::{Builder, Range};
+use super::builder::{Builder, Range};
 use super::kernel::IterateError;
-use super::state::{At, State, Window};
+use super::state::{Ancestor, At, Origin, State, Window, WindowStarts};
 use super::walks::{Over, Walk};
 
 /// Beyond all coordinates.
 const FAR: i64 = 1 << 61;
-
-/// First positions of windows on the segments of a level, in memory.
-#[derive(Clone)]
-pub(super) struct WindowStarts {
-    /// The level.
-    pub(super) level: usize,
-    /// One for each segment.
-    starts: BufferId,
-    /// The smallest coordinate within reach.
-    low: Index,
-    /// What segments are numbered by, outermost first.
-    ancestors: Vec<Ancestor>,
-}
-
-/// A level above segments.
-#[derive(Clone)]
-struct Ancestor {
-    level: usize,
-    /// The place that has number 0.
-    origin: Origin,
-    /// More than the largest number.
-    size: Index,
-}
-
-/// What places of a level are counted from.
-#[derive(Clone)]
-enum Origin {
-    /// A coordinate of a dense level.
-    Coordinate(Index),
-    /// A position.
-    Position(Index),
-    /// The first position behind the level before.
-    First,
-    /// The position at which a window begins, which stands in memory.
-    Stored(WindowStarts),
-}
 
 /// One of the segments.
 struct Segment {

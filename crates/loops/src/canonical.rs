@@ -179,6 +179,11 @@ impl Renumber<'_> {
                 integers: inner.integers.iter().map(|integer| self.index(integer)).collect(),
                 ..inner.clone()
             }),
+            Stmt::Append(inner) => Stmt::Append(Append {
+                coordinate: self.index(&inner.coordinate),
+                body: self.block(&inner.body),
+                ..*inner
+            }),
             Stmt::Workspace(inner) => {
                 let size = self.index(&inner.size);
                 let instead = inner.instead.as_ref();

@@ -39,6 +39,7 @@ fn block_depends(body: &[Stmt], var: VarId) -> bool {
         // The sum may depend on any variable.
         Stmt::While(_)
         | Stmt::CoIter(_)
+        | Stmt::Append(_)
         | Stmt::Let(_)
         | Stmt::Team(_)
         | Stmt::Call(_)
@@ -121,6 +122,7 @@ impl Counter<'_> {
             // What positions are is not known here; teams and calls are made after counting.
             Stmt::While(_)
             | Stmt::CoIter(_)
+            | Stmt::Append(_)
             | Stmt::Let(_)
             | Stmt::Team(_)
             | Stmt::Call(_)

@@ -329,6 +329,7 @@ impl<'a> Machine<'a> {
             Stmt::Partial(inner) => self.partial(inner),
             Stmt::While(inner) => self.while_loop(inner),
             Stmt::CoIter(inner) => self.coiter(inner),
+            Stmt::Append(inner) => self.block(&inner.body),
             Stmt::Team(inner) => self.team(inner),
             Stmt::Call(inner) => self.call(inner),
             Stmt::Workspace(inner) => {

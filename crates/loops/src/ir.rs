@@ -150,6 +150,8 @@ pub enum Stmt {
     While(While),
     /// A walk over coordinates that several levels have.
     CoIter(CoIter),
+    /// What belongs to a coordinate of a result that is assembled.
+    Append(Append),
     /// Memory that statements have to themselves.
     Workspace(Workspace),
     /// An integer that is read once.
@@ -333,6 +335,22 @@ pub struct CoIter {
     pub cursors: Vec<Cursor>,
     /// The cases: cursors, by their places in the list, and the statements that are executed for them. Never empty.
     pub cases: Vec<Case>,
+}
+
+/// `append level 1 at j { body }`: the elements that the body stores have coordinate `j` on level 1 of the result that
+/// the function assembles. Levels are numbered from the outermost one, 0, and the statements of inner levels stand
+/// inside of those of outer ones.
+///
+/// Assembling (`dastac-iterate`) replaces it by statements that count and store positions and coordinates. Executed as
+/// it is, it does what its body does; no target has code for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Append {
+    /// The level of the result.
+    pub level: usize,
+    /// The coordinate.
+    pub coordinate: Index,
+    /// The statements that belong to it.
+    pub body: Vec<Stmt>,
 }
 
 /// Positions of a level, each with a coordinate.

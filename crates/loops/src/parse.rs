@@ -12,6 +12,7 @@
 //!           | "with" name "of" index "zero"? block
 //!           | "team" name "in" name block
 //!           | "call" name "(" index,* ")" ("on" name,+)?                 the names are buffers'
+//!           | "append" "level" integer "at" index block
 //!           | "let" name "=" name "[" index "]" block
 //!           | "if" condition block ("else" (block | if))?
 //!           | name "[" index "]" ("=" | "+=" | "min" "=" | "max" "=") value
@@ -478,6 +479,10 @@ impl<'a> Parser<'a> {
                 self.advance();
                 self.coiter()
             }
+            Token::Name("append") if !store => {
+                self.advance();
+                self.append()
+            }
             Token::Name("partial") if !store => {
                 self.advance();
                 self.partial()
@@ -630,6 +635,19 @@ impl<'a> Parser<'a> {
         }
         self.scope.truncate(self.scope.len() - vars.len());
         Ok(Stmt::While(While { vars, condition, body, next, after }))
+    }
+
+    /// `append level 1 at j { .. }`, behind its first word.
+    fn append(&mut self) -> Parsed<Stmt> {
+        self.word("level")?;
+        let at = self.at;
+        let level = self.integer()?;
+        let wrong = |_| ParseErrorKind::Integer(level.to_string());
+        let level = usize::try_from(level).map_err(wrong).or_else(|kind| self.error(at, kind))?;
+        self.word("at")?;
+        let coordinate = self.index()?;
+        let body = self.block()?;
+        Ok(Stmt::Append(Append { level, coordinate, body }))
     }
 
     fn coiter(&mut self) -> Parsed<Stmt> {

@@ -501,6 +501,11 @@ impl Printer<'_> {
                 }
                 self.out.push_str(" {");
             }
+            Stmt::Append(inner) => {
+                self.put(format_args!("append level {} at ", inner.level));
+                self.index(&inner.coordinate, Level::Or);
+                self.out.push_str(" {");
+            }
             Stmt::Workspace(inner) => {
                 let name = self.names.buffer(inner.buffer);
                 self.put(format_args!("with {name} of "));
@@ -566,6 +571,7 @@ impl Printer<'_> {
         match stmt {
             Stmt::For(inner) => self.inside(&inner.body, 1, depth),
             Stmt::Partitioned(inner) => self.inside(&inner.body, 2, depth),
+            Stmt::Append(inner) => self.inside(&inner.body, 0, depth),
             Stmt::Workspace(inner) => self.inside(&inner.body, 0, depth),
             Stmt::Team(inner) => self.inside(&inner.body, 2, depth),
             Stmt::Let(inner) => self.inside(&inner.body, 1, depth),

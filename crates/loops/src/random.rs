@@ -92,7 +92,7 @@ impl Random {
         if !wild && depth > 0 && self.below(6) == 0 {
             return self.nest();
         }
-        match self.below(if depth == 0 { 2 } else { 9 + 6 * usize::from(wild) }) {
+        match self.below(if depth == 0 { 2 } else { 9 + 7 * usize::from(wild) }) {
             0 if self.workspaces.contains(&INTEGERS) => self.integer(),
             0 if self.workspaces.contains(&NUMBERS) => self.through_workspace(),
             0 | 1 => Stmt::Store(Store {
@@ -161,6 +161,12 @@ impl Random {
                 let body = self.block(depth - 1, false);
                 self.scope.truncate(self.scope.len() - 2);
                 Stmt::Team(Team { part, parts, body })
+            }
+            15 => {
+                let coordinate = self.index(1);
+                let body = self.block(depth - 1, false);
+                // Deeper statements have other depths.
+                Stmt::Append(Append { level: depth, coordinate, body })
             }
             14 if self.calls => {
                 let buffers = [[0, 1, 2], [1, 0, 2]][self.below(2)].map(BufferId).to_vec();

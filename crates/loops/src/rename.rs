@@ -100,7 +100,7 @@ impl Stmt {
             Stmt::Register(RegisterStmt::Integer(inner)) => vec![inner.var],
             Stmt::Register(RegisterStmt::Carry(inner)) => vec![inner.var],
             Stmt::Register(_) | Stmt::Call(_) | Stmt::Workspace(_) => Vec::new(),
-            Stmt::If(_) | Stmt::Store(_) => Vec::new(),
+            Stmt::Append(_) | Stmt::If(_) | Stmt::Store(_) => Vec::new(),
         }
     }
 
@@ -119,7 +119,7 @@ impl Stmt {
             Stmt::Register(RegisterStmt::Integer(inner)) => vec![&mut inner.var],
             Stmt::Register(RegisterStmt::Carry(inner)) => vec![&mut inner.var],
             Stmt::Register(_) | Stmt::Call(_) | Stmt::Workspace(_) => Vec::new(),
-            Stmt::If(_) | Stmt::Store(_) => Vec::new(),
+            Stmt::Append(_) | Stmt::If(_) | Stmt::Store(_) => Vec::new(),
         }
     }
 

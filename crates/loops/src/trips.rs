@@ -74,7 +74,7 @@ pub fn count_trips(module: &mut Module, function: &str) -> Result<Vec<Counted>, 
     let mut result = Ok(());
     function.body.iter().for_each(|stmt| {
         stmt.visit(&mut |stmt| match stmt {
-            Stmt::CoIter(_) => result = Err(TripsError::Walk),
+            Stmt::CoIter(_) | Stmt::Append(_) => result = Err(TripsError::Walk),
             Stmt::Partial(_) | Stmt::Team(_) | Stmt::Call(_) => result = Err(TripsError::Parts),
             _ => {}
         })

@@ -11,6 +11,7 @@
 //!   other may use one variable.)
 //! - No parallel loop of a level other than threads stands inside of another one at that level.
 //! - The number of iterations of an unrolled loop is a constant, and not too large.
+//! - What belongs to a coordinate of a level of a result stands inside of other levels only.
 //! - A store to a buffer of integers stores an integer, and none is loaded from one in a floating-point expression.
 //!   Integer expressions load from those that are only read.
 //!
@@ -105,6 +106,9 @@ pub enum Violation {
     /// Not one new value for each variable of a loop with a condition.
     #[error("{0} variables are carried, but {1} new values given")]
     Carried(usize, usize),
+    /// What belongs to a coordinate of a level stands inside of the same level.
+    #[error("level {0} of the result stands inside of itself")]
+    Append(usize),
     /// A walk over coordinates that does nothing anywhere.
     #[error("a walk over coordinates has no cases")]
     NoCases,
@@ -229,6 +233,7 @@ pub fn verify_function(module: &Module, function: &Function) -> Result<(), Vec<V
         instances: vec![Instance::new()],
         workspaces: Vec::new(),
         levels: Vec::new(),
+        appended: Vec::new(),
         registers: Vec::new(),
         moment: false,
     };
@@ -252,6 +257,8 @@ struct Verifier<'a> {
     workspaces: Vec<BufferId>,
     /// Levels of the parallel loops around the current place.
     levels: Vec<ParallelLevel>,
+    /// Levels of the result to whose coordinates the current place belongs.
+    appended: Vec<usize>,
     /// Registers that are known at the current place.
     registers: Vec<RegId>,
     /// Whether an expression is looked at that is evaluated at one moment only.
@@ -401,6 +408,7 @@ impl<'a> Verifier<'a> {
                 self.scope.truncate(self.scope.len() - inner.vars.len());
             }
             Stmt::CoIter(inner) => self.coiter(inner),
+            Stmt::Append(inner) => self.append(inner),
             Stmt::Team(inner) => {
                 self.bind(inner.part);
                 self.bind(inner.parts);
@@ -471,6 +479,16 @@ impl<'a> Verifier<'a> {
             }
             Stmt::Register(inner) => self.register_stmt(inner),
         }
+    }
+
+    fn append(&mut self, append: &'a Append) {
+        self.index(&append.coordinate);
+        if self.appended.contains(&append.level) {
+            self.report(Violation::Append(append.level));
+        }
+        self.appended.push(append.level);
+        self.block(&append.body);
+        self.appended.pop();
     }
 
     fn coiter(&mut self, coiter: &'a CoIter) {

@@ -403,6 +403,7 @@ impl Stmt {
             Stmt::Team(inner) => vec![&inner.body],
             Stmt::While(inner) => vec![&inner.body, &inner.after],
             Stmt::CoIter(inner) => inner.cases.iter().map(|case| &case.body[..]).collect(),
+            Stmt::Append(inner) => vec![&inner.body],
             Stmt::Workspace(inner) => vec![&inner.body],
             Stmt::Let(inner) => vec![&inner.body],
             Stmt::If(inner) => vec![&inner.then, &inner.otherwise],
@@ -420,6 +421,7 @@ impl Stmt {
             Stmt::Team(inner) => vec![&mut inner.body],
             Stmt::While(inner) => vec![&mut inner.body, &mut inner.after],
             Stmt::CoIter(inner) => inner.cases.iter_mut().map(|case| &mut case.body).collect(),
+            Stmt::Append(inner) => vec![&mut inner.body],
             Stmt::Workspace(inner) => vec![&mut inner.body],
             Stmt::Let(inner) => vec![&mut inner.body],
             Stmt::If(inner) => vec![&mut inner.then, &mut inner.otherwise],
@@ -476,6 +478,7 @@ impl Stmt {
                     cursor.width.visit(f);
                 }
             }
+            Stmt::Append(inner) => inner.coordinate.visit(f),
             Stmt::Workspace(inner) => {
                 inner.size.visit(f);
                 inner.instead.iter().for_each(|(_, condition)| condition.visit(f));
@@ -517,7 +520,7 @@ impl Stmt {
             Stmt::Store(store) => store.stream.iter_mut().collect(),
             Stmt::Register(inner) => inner.conditions_mut(),
             Stmt::For(_) | Stmt::Partitioned(_) | Stmt::Team(_) | Stmt::Call(_) => Vec::new(),
-            Stmt::CoIter(_) | Stmt::Let(_) => Vec::new(),
+            Stmt::CoIter(_) | Stmt::Append(_) | Stmt::Let(_) => Vec::new(),
         }
     }
 
@@ -543,6 +546,7 @@ impl Stmt {
                 });
                 [&mut inner.lower, &mut inner.upper].into_iter().chain(cursors).collect()
             }
+            Stmt::Append(inner) => vec![&mut inner.coordinate],
             Stmt::Workspace(inner) => vec![&mut inner.size],
             Stmt::Let(inner) => vec![&mut inner.index],
             Stmt::Store(store) => vec![&mut store.index],
@@ -604,6 +608,11 @@ impl Stmt {
                     .iter()
                     .map(|case| Case { cursors: case.cursors.clone(), body: block(&case.body) })
                     .collect(),
+            }),
+            Stmt::Append(inner) => Stmt::Append(Append {
+                coordinate: inner.coordinate.rebuild(leaf),
+                body: block(&inner.body),
+                ..*inner
             }),
             Stmt::Workspace(inner) => Stmt::Workspace(Workspace {
                 size: inner.size.rebuild(leaf),

@@ -56,6 +56,7 @@ pub(crate) fn in_lanes(function: &Function, body: &[Stmt], name: &str) -> bool {
             | Stmt::Register(_)
             | Stmt::While(_)
             | Stmt::CoIter(_)
+            | Stmt::Append(_)
             | Stmt::Workspace(_)
             | Stmt::Let(_) => false,
             Stmt::Partial(inner) => all(function, &inner.body, name, around),

@@ -38,9 +38,11 @@ pub(crate) fn extents(
     Ok(extents)
 }
 
-/// The packed buffer of a tensor.
+/// The packed buffer of a tensor. Its number fits: programs with more tensors than modules have buffers are refused
+/// when their module is made.
+#[allow(clippy::cast_possible_truncation)]
 pub(crate) fn buffer(tensor: TensorId) -> BufferId {
-    BufferId(u32::try_from(tensor.0).unwrap_or(u32::MAX))
+    BufferId(tensor.0 as u32)
 }
 
 /// The elements that a read of a statement reaches, in the order of the layout.

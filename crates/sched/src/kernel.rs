@@ -32,7 +32,7 @@ use crate::arrange::{arranged, block_name, hint, in_lanes, tiles};
 use crate::dynamic::{Assembled, Dynamic, Stored, Walked, declare};
 use crate::elements::{Elements, buffer, comparison, reached, resolved, sort, with_lets};
 use crate::nest::{Scan, Scope, module_name, symbol};
-use crate::phases::{Arrays, Block, Phase};
+use crate::phases::{Arrays, Block, Making, Phase};
 
 /// A domain that would be split into more parts than this is scanned as a whole.
 const MAX_PARTS: usize = 8;
@@ -64,6 +64,10 @@ fn module(
     indices: Element,
 ) -> Result<(Module, Vec<Stored>), SchedError> {
     let mut module = Module::default();
+    let count = inferred.program.tensors.len();
+    if u32::try_from(count).is_err() {
+        return Err(SchedError::Tensors(count));
+    }
     for (name, _) in &inferred.program.symbols {
         module.symbol(&module_name(name));
     }
@@ -197,9 +201,9 @@ impl Builder<'_> {
         let (assembly, walked) = self.dynamic.result(module, stored, rule, function)?;
         self.function.vars = part.vars;
         let Assembly { structure, count, fill, .. } = assembly;
-        let counted = matches!(structure, Structure::Counted { .. });
+        let makes_levels = matches!(structure, Structure::Counted { .. });
         self.results.push(Assembled { tensor: rule.head, structure });
-        block.result(rule, &walked.copied(), counted.then_some(count), fill);
+        block.result(rule, &walked.copied(), Making { makes_levels, count, fill });
         self.walked.push(walked);
         Ok(())
     }
@@ -252,12 +256,13 @@ impl Builder<'_> {
             // Either the statement stands at one place in the code, where its reduction loops may become a sum, or each
             // of its points writes an element of its own.
             once = once && (instances <= 1 || self.head_map(rule, statement)?.is_injective()?);
-            for (k, name) in self.function.vars.iter().enumerate().skip(first_var) {
+            let vars = (0..).map(VarId).zip(&self.function.vars).skip(first_var);
+            for (var, name) in vars {
                 let sets = &self.inferred.sets;
                 let of_head =
                     |i: &String| sets.names.isl(i) == name || block_name(sets, i) == *name;
                 if iterators.iter().any(of_head) {
-                    head_vars.push(VarId(u32::try_from(k).unwrap_or(u32::MAX)));
+                    head_vars.push(var);
                 }
             }
         }
@@ -514,6 +519,7 @@ fn each_once(statement: &Stmt, head_vars: &[VarId]) -> bool {
         | Stmt::Register(_)
         | Stmt::While(_)
         | Stmt::CoIter(_)
+        | Stmt::Append(_)
         | Stmt::Workspace(_)
         | Stmt::Let(_) => false,
         Stmt::If(if_) => if_.then.iter().chain(&if_.otherwise).all(|s| each_once(s, head_vars)),
@@ -532,6 +538,7 @@ fn overwrite(statement: &mut Stmt) {
         }
         // Later passes make these from finished kernels.
         Stmt::Team(_) | Stmt::Call(_) => {}
+        Stmt::Append(inner) => inner.body.iter_mut().for_each(overwrite),
         Stmt::Workspace(inner) => inner.body.iter_mut().for_each(overwrite),
         Stmt::Let(inner) => inner.body.iter_mut().for_each(overwrite),
         Stmt::If(if_) => if_.then.iter_mut().chain(&mut if_.otherwise).for_each(overwrite),

@@ -46,6 +46,9 @@ pub enum SchedError {
     /// Loops cannot be counted.
     #[error("counting loops: {0}")]
     Trips(#[from] dastac_loops::trips::TripsError),
+    /// More tensors than a module has buffers.
+    #[error("{0} tensors are more than the loops of one program can name")]
+    Tensors(usize),
 }
 
 /// Loops that cannot be made.

@@ -87,16 +87,15 @@ fn clear(function: &mut Function, buffer: BufferId, size: Index) -> Vec<Stmt> {
 
 /// Writes the number of elements of packed buffer `k` to `sizes[k]`.
 fn sizes(inferred: &Inferred, module: &mut Module) {
-    let count = i64::try_from(inferred.program.tensors.len()).unwrap_or(i64::MAX);
+    let count = inferred.program.tensors.iter().map(|_| 1).sum();
     let mut name = "packed.sizes".to_string();
     while module.find_buffer(&name).is_some() {
         name.push('_');
     }
     let out = module.buffer(name, Element::I64, Index::constant(count));
     let mut function = Function::new("sizes", vec![(out, Mode::Out)]);
-    for id in inferred.program.tensor_ids() {
+    for (at, id) in (0..).map(Index::constant).zip(inferred.program.tensor_ids()) {
         let size = module.buffers[id.0].size.clone();
-        let at = Index::constant(i64::try_from(id.0).unwrap_or(i64::MAX));
         function.body.push(Stmt::set(out, at, Value::from_index(size)));
     }
     module.functions.push(function);

@@ -38,6 +38,16 @@ pub struct Phase {
     pub counts: Option<TensorId>,
 }
 
+/// How a result in a format is made.
+pub(crate) struct Making {
+    /// Whether its levels are made, not only its values.
+    pub makes_levels: bool,
+    /// What counts its positions; empty where nothing does.
+    pub count: Vec<Stmt>,
+    /// What fills it.
+    pub fill: Vec<Stmt>,
+}
+
 /// The functions of a block while they are built.
 pub(crate) struct Block<'a> {
     pub inferred: &'a Inferred,
@@ -95,20 +105,14 @@ impl<'a> Block<'a> {
 
     /// Adds the statements of a rule whose head has a format: those that count the result, if there are any, and those
     /// that fill it.
-    pub(crate) fn result(
-        &mut self,
-        rule: &'a InferredRule,
-        copies: &[TensorId],
-        count: Option<Vec<Stmt>>,
-        fill: Vec<Stmt>,
-    ) {
-        let counted = count.is_some();
-        if let Some(count) = count {
+    pub(crate) fn result(&mut self, rule: &'a InferredRule, copies: &[TensorId], making: Making) {
+        let Making { makes_levels, count, fill } = making;
+        if !count.is_empty() {
             self.rule(rule, copies, count);
             self.end("count", rule.head, Some(rule.head));
         }
         self.rule(rule, copies, fill);
-        self.open.fills.insert(rule.head, counted);
+        self.open.fills.insert(rule.head, makes_levels);
     }
 
     /// Adds the functions to a module. Each begins with the variables of `function`.

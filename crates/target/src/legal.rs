@@ -85,6 +85,9 @@ fn statements(function: &Function, machine: &Machine) -> Vec<Illegal> {
                 Stmt::CoIter(_) => {
                     Illegal::Statement { function: named(), what: "a walk over several levels" }
                 }
+                Stmt::Append(_) => {
+                    Illegal::Statement { function: named(), what: "a level to be assembled" }
+                }
                 _ => return,
             };
             if !reasons.contains(&reason) {

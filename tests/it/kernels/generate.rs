@@ -305,16 +305,59 @@ impl Generator<'_> {
         if self.chance(35) {
             order.shuffle(self.rng);
         }
-        let order = order.join(", ");
-        match self.rng.random_range(0..10) {
-            0 => format!("coo({order})"),
-            1 => format!("csf({order})"),
-            2 if rank == 2 => self.pick(&["csr", "csc", "dcsr", "dcsc"]).into(),
+        let names = order.join(", ");
+        match self.rng.random_range(0..14) {
+            0 => format!("coo({names})"),
+            1 => format!("csf({names})"),
+            2 if rank == 2 => self.pick(&["csr", "csc", "dcsr", "dcsc", "dia"]).into(),
+            3 if rank > 1 => self.diagonals(&order),
+            4 | 5 => self.blocks(&order),
             _ => {
-                let letters: String = (0..rank).map(|_| self.pick(&['D', 'C', 'C'])).collect();
-                format!("{letters}({order})")
+                let kinds = ['D', 'D', 'C', 'C', 'C', 'B'];
+                let letters: String = (0..rank).map(|_| self.pick(&kinds)).collect();
+                format!("{letters}({names})")
             }
         }
+    }
+
+    /// A level of any kind that stores coordinates of its own.
+    fn level(&mut self, expression: &str) -> String {
+        let kind = self.pick(&["dense", "compressed", "compressed", "bitmap"]);
+        format!("{kind}({expression})")
+    }
+
+    /// Levels of quotients of some dimensions, followed by levels of their remainders.
+    fn blocks(&mut self, dims: &[&str]) -> String {
+        let (mut outer, mut inner) = (Vec::new(), Vec::new());
+        for dim in dims {
+            if self.chance(35) {
+                outer.push(self.level(dim));
+                continue;
+            }
+            let by = self.pick(&[2, 2, 3, 4]);
+            outer.push(self.level(&format!("{dim} / {by}")));
+            let kind = self.pick(&["dense", "dense", "compressed", "bitmap"]);
+            inner.push(format!("{kind}({dim} % {by})"));
+        }
+        let (first, last) = if self.chance(15) { (inner, outer) } else { (outer, inner) };
+        [first, last].concat().join(", ")
+    }
+
+    /// A level of a sum or a difference of the first two dimensions, then those dimensions that it does not give.
+    fn diagonals(&mut self, dims: &[&str]) -> String {
+        let (one, other) = (dims[0], dims[1]);
+        let line = match self.rng.random_range(0..5) {
+            0 | 1 => format!("{other} - {one}"),
+            2 => format!("{one} + {other}"),
+            3 => format!("{other} - 2 * {one}"),
+            _ => format!("{other} - {one} + 1"),
+        };
+        let mut levels = vec![self.level(&line), self.level(one)];
+        if self.chance(50) {
+            levels.push(format!("offset({other})"));
+        }
+        levels.extend(dims[2..].iter().map(|dim| self.level(dim)));
+        levels.join(", ")
     }
 
     fn subscript(&mut self) -> String {

@@ -352,12 +352,21 @@ fn found_in_levels(host: &Host, id: TensorId, pattern: &[bool]) -> Result<Vec<f6
     let rule = program.tensor(id).rule().expect("it is computed");
     let zero = program.rules[rule.0].semiring.zero();
     let tensor = host.tensor(id)?;
+    let declared = program.tensor(id).format.as_ref().expect("it has a format");
+    let filled = Build { padding: Some(zero), ..Build::default() };
+    let converted = tensor.convert(&declared.format, filled).map_err(|error| error.to_string())?;
+    converted.check().map_err(|error| error.to_string())?;
     let shape: Vec<usize> = tensor.shape().iter().map(|extent| *extent as usize).collect();
     let mut found = vec![zero; pattern.len()];
     for at in 0..found.len() {
         let position = tensor.positions_of(&place(&shape, at)).first().copied();
         if let Some(value) = position.and_then(|position| tensor.values().get(position)) {
             found[at] = value.to_f64();
+        }
+        let there = converted.get(&place(&shape, at)).map_or(zero, |value| value.to_f64());
+        if there != found[at] && !(there.is_nan() && found[at].is_nan()) {
+            let name = &program.tensor(id).name;
+            return Err(format!("{name} at {:?} is {there} when converted", place(&shape, at)));
         }
         // A result with the levels of an operand has all of them, also where it adds up nothing.
         let spare = host.copies_levels() && found[at] == zero;

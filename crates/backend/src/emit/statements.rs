@@ -25,6 +25,7 @@ impl Writer<'_, '_> {
             Stmt::Partial(_) => Err(self.invalid(format_args!("sums in parts are left"))),
             Stmt::While(inner) => self.while_loop(inner),
             Stmt::CoIter(_) => Err(self.invalid(format_args!("a walk over coordinates is left"))),
+            Stmt::Append(_) => Err(self.invalid(format_args!("a level to be assembled is left"))),
             Stmt::Team(inner) => self.team(inner),
             Stmt::Call(inner) => self.call_function(inner),
             Stmt::Register(inner) => self.register_stmt(inner),

@@ -218,6 +218,7 @@ impl Printer<'_> {
                 }
                 // Lowered before; what is left is not compiled.
                 Stmt::CoIter(_) => self.line("#error a walk over coordinates is left"),
+                Stmt::Append(_) => self.line("#error a level to be assembled is left"),
                 // Made for machine code, which this text is compared with.
                 Stmt::Team(_) | Stmt::Call(_) => self.line("#error a call is left"),
                 // Made after what is written here.

@@ -9,6 +9,8 @@
 //! is not unique, and a level that is not unique is the last or stands before a singleton; levels without arrays of
 //! coordinates are ordered and unique.
 
+mod arithmetic;
+mod expression;
 mod map;
 mod names;
 mod parse;
@@ -17,7 +19,9 @@ use std::fmt;
 use std::ops::Range;
 
 pub use crate::level::{KINDS, Kind, Level, Properties};
-pub use map::{Arithmetic, Atom, IndexMap, LevelExpr, Linear, NotInvertible};
+pub use arithmetic::{Arithmetic, LinearFunction};
+pub use expression::{Atom, LevelExpr};
+pub use map::{IndexMap, NotInvertible};
 pub use names::{FormatName, NAMES, default_names, levels_of_code};
 pub use parse::parse;
 
@@ -219,6 +223,14 @@ impl Format {
     /// The expressions of the levels above the blocks: all elements are stored at whose values of these one is.
     pub fn above_blocks(&self) -> &[LevelExpr] {
         &self.map.levels()[..self.levels.len() - self.block_levels()]
+    }
+
+    /// The expressions above the blocks of a computed tensor, if its elements are whole blocks. Where levels store
+    /// anything else than dimensions, the elements are those that are computed: blocks are filled up when the tensor is
+    /// converted to the format.
+    pub fn blocks_of_results(&self) -> Option<&[LevelExpr]> {
+        let whole = self.block_levels() > 0 && self.order().is_some();
+        whole.then(|| self.above_blocks())
     }
 
     /// Whether elements are stored as blocks, where a zero is no entry.

@@ -10,18 +10,16 @@
 //! codes for tensors of rank 3 and 4. Upper and lower case are the same in names of formats and codes, not in those of
 //! dimensions.
 
+mod expression;
+mod lex;
+
 use std::ops::Range;
 
-use super::{Format, FormatError, FormatName, Impossible, IndexMap, KINDS, Kind, Level};
+use super::{Format, FormatName, Impossible, IndexMap, KINDS, Kind, Level};
 use super::{LevelExpr, NAMES, Reason, levels_of_code};
 use crate::hint::similar;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Token<'t> {
-    Word(&'t str),
-    /// One of `( ) , + - * / %`.
-    Mark(char),
-}
+use expression::{Expression, list};
+use lex::{Result, Token, fail, lex};
 
 struct Parser<'t, 'n, N> {
     text: &'t str,
@@ -54,18 +52,6 @@ impl<'t> Argument<'t> {
     }
 }
 
-type Result<T> = std::result::Result<T, FormatError>;
-
-fn fail<T>(
-    span: Range<usize>,
-    message: impl Into<String>,
-    label: &'static str,
-    hint: impl Into<String>,
-) -> Result<T> {
-    let hint = Some(hint.into()).filter(|hint| !hint.is_empty());
-    Err(FormatError { message: message.into(), span, label, hint })
-}
-
 /// Reads `csr`, `DCC`, `coo(k, i, j)` or `dense(i), compressed(j)` for a tensor with these dimensions.
 ///
 /// # Errors
@@ -87,35 +73,6 @@ fn is_level(item: &Item) -> bool {
     let Some(kind) = Kind::named(item.word) else { return false };
     let named = NAMES.iter().any(|entry| entry.name == kind.word());
     item.arguments.as_ref().is_some_and(|given| !named || given.len() == 1)
-}
-
-fn lex(text: &str) -> Result<Vec<(Token<'_>, Range<usize>)>> {
-    let mut tokens = Vec::new();
-    let mut rest = text.char_indices().peekable();
-    while let Some((start, c)) = rest.next() {
-        let token = match c {
-            c if c.is_whitespace() => continue,
-            '(' | ')' | ',' | '+' | '-' | '*' | '/' | '%' => Token::Mark(c),
-            c if is_word(c) => {
-                while rest.peek().is_some_and(|(_, c)| is_word(*c)) {
-                    rest.next();
-                }
-                let end = rest.peek().map_or(text.len(), |(at, _)| *at);
-                tokens.push((Token::Word(&text[start..end]), start..end));
-                continue;
-            }
-            other => {
-                let message = format!("`{other}` has no meaning in a format");
-                return fail(start..start + other.len_utf8(), message, "unknown", "");
-            }
-        };
-        tokens.push((token, start..start + 1));
-    }
-    Ok(tokens)
-}
-
-fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || c == '_' || c == '.'
 }
 
 /// `dense`, `compressed` and `singleton`.
@@ -216,7 +173,7 @@ impl<'t, N: AsRef<str>> Parser<'t, '_, N> {
     }
 
     fn list(&self) -> String {
-        self.names.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(", ")
+        list(self.names)
     }
 
     /// `csr`, `DCC`, `coo(j, i)`.
@@ -382,8 +339,8 @@ impl<'t, N: AsRef<str>> Parser<'t, '_, N> {
     }
 
     fn expression(&self, argument: &Argument) -> Result<LevelExpr> {
-        let end = argument.span.end;
-        let mut expression = Expression { parser: self, tokens: &argument.tokens, at: 0, end };
+        let (tokens, end) = (&argument.tokens[..], argument.span.end);
+        let mut expression = Expression { names: self.names, tokens, at: 0, end };
         let value = expression.sum()?;
         match argument.tokens.get(expression.at) {
             None => Ok(value),
@@ -443,97 +400,5 @@ impl<'t, N: AsRef<str>> Parser<'t, '_, N> {
                 "leave `nonunique` out, or store the next dimension as a singleton",
             ),
         }
-    }
-}
-
-/// An expression on the way.
-struct Expression<'p, 't, 'n, N> {
-    parser: &'p Parser<'t, 'n, N>,
-    tokens: &'p [(Token<'t>, Range<usize>)],
-    at: usize,
-    end: usize,
-}
-
-impl<N: AsRef<str>> Expression<'_, '_, '_, N> {
-    fn take(&mut self, marks: &[char]) -> Option<(char, Range<usize>)> {
-        match self.tokens.get(self.at) {
-            Some((Token::Mark(mark), span)) if marks.contains(mark) => {
-                self.at += 1;
-                Some((*mark, span.clone()))
-            }
-            _ => None,
-        }
-    }
-
-    /// `i + 2 * j - 1`.
-    fn sum(&mut self) -> Result<LevelExpr> {
-        let mut sum = LevelExpr::constant(0);
-        let mut sign = if self.take(&['-']).is_some() { -1 } else { 1 };
-        loop {
-            let start = self.at;
-            let term = self.term()?;
-            let next = term.times(sign).and_then(|term| sum.plus(&term));
-            sum = self.fitting(next, start)?;
-            match self.take(&['+', '-']) {
-                Some(('+', _)) => sign = 1,
-                Some(_) => sign = -1,
-                None => return Ok(sum),
-            }
-        }
-    }
-
-    /// `2 * i`, `(i + j) / 4 % 8`.
-    fn term(&mut self) -> Result<LevelExpr> {
-        let start = self.at;
-        let mut value = self.atom()?;
-        while let Some((mark, span)) = self.take(&['*', '/', '%']) {
-            let right = self.atom()?;
-            let next = match (mark, value.as_constant(), right.as_constant()) {
-                ('*', Some(by), _) => right.times(by),
-                ('*', _, Some(by)) => value.times(by),
-                ('/', _, Some(by)) if by > 0 => value.quotient(by),
-                ('%', _, Some(by)) if by > 0 => value.remainder(by),
-                _ => {
-                    let hint = "levels store sums of multiples, quotients and remainders by positive numbers";
-                    let message = format!("`{mark}` needs a number on its right side");
-                    return fail(span, message, "not a number", hint);
-                }
-            };
-            value = self.fitting(next, start)?;
-        }
-        Ok(value)
-    }
-
-    fn atom(&mut self) -> Result<LevelExpr> {
-        if self.take(&['(']).is_some() {
-            let inner = self.sum()?;
-            return match self.take(&[')']) {
-                Some(_) => Ok(inner),
-                None => fail(self.next(), "this parenthesis is not closed", "expected `)`", ""),
-            };
-        }
-        let Some((Token::Word(word), span)) = self.tokens.get(self.at).cloned() else {
-            return fail(self.next(), "a dimension is missing here", "missing", "");
-        };
-        self.at += 1;
-        if let Ok(number) = word.parse::<i64>() {
-            return Ok(LevelExpr::constant(number));
-        }
-        match self.parser.names.iter().position(|known| known.as_ref() == word) {
-            Some(dimension) => Ok(LevelExpr::dimension(dimension)),
-            None => {
-                let hint = format!("the tensor's dimensions: {}", self.parser.list());
-                fail(span, format!("there is no dimension `{word}`"), "unknown", hint)
-            }
-        }
-    }
-
-    fn next(&self) -> Range<usize> {
-        self.tokens.get(self.at).map_or(self.end..self.end, |(_, span)| span.clone())
-    }
-
-    fn fitting(&self, value: Option<LevelExpr>, start: usize) -> Result<LevelExpr> {
-        let span = self.tokens.get(start).map_or(self.end..self.end, |(_, span)| span.clone());
-        value.map_or_else(|| fail(span, "numbers beyond 64 bits", "too large", ""), Ok)
     }
 }

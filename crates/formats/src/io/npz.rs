@@ -161,12 +161,14 @@ fn blocks_of(
         return Err(Fault::new(format!("{} values, but the blocks take {blocks}", values.len())));
     }
     let entries = (0..values.len()).filter(|at| !values.is(*at, 0.0));
-    let size = height * width;
+    let size = height.checked_mul(width).and_then(|size| usize::try_from(size).ok());
+    let too_large = || Fault::new(format!("blocks of {height} x {width} are larger than memory"));
+    let size = size.ok_or_else(too_large)?;
     let mut coordinates = Vec::new();
     let mut kept = Vec::new();
     for at in entries {
-        let (block, inside) = (at as u64 / size, at as u64 % size);
-        let (row, column) = pairs[usize::try_from(block).unwrap_or(usize::MAX)];
+        let (row, column) = pairs[at / size];
+        let inside = (at % size) as u64;
         coordinates.extend([row * height + inside / width, column * width + inside % width]);
         kept.push(at);
     }

@@ -3,16 +3,20 @@
 //! Walking one is a loop over all coordinates with a test; the position of a coordinate is known without a search.
 //!
 //! ```text
+//! coord_bounds() -> [0, n)
+//! insert_coord(p_k): present[p_k] = 1
 //! pos_bounds(p_{k-1}) -> [p_{k-1} * n, (p_{k-1} + 1) * n)     pos_access(p_k) -> p_k % n, where present[p_k] is 1
 //! locate(p_{k-1}, i_k) -> p_{k-1} * n + i_k, where present[p_{k-1} * n + i_k] is 1
 //! ```
 
 use std::ops::Range;
 
-use dastac_loops::Index;
+use dastac_loops::{Function, Index, Stmt, Value};
 
+use super::assembly::filled;
 use super::{
-    Arrays, Counts, LevelBuffers, LevelCode, LevelKind, LevelStorage, Located, Properties, Role,
+    Arrays, Counts, LevelAssembly, LevelBuffers, LevelCode, LevelKind, LevelStorage, Located,
+    Properties, Role,
 };
 use crate::storage::{Building, Indices, Keys, StorageError};
 
@@ -79,8 +83,8 @@ impl LevelCode for Bitmap {
         above * extent.clone()
     }
 
-    fn can_locate(&self) -> bool {
-        true
+    fn coord_bounds_code(&self, extent: &Index) -> Option<(Index, Index)> {
+        Some((Index::Const(0), extent.clone()))
     }
 
     fn locate_code(
@@ -93,5 +97,27 @@ impl LevelCode for Bitmap {
         let position = parent.clone() * extent.clone() + coordinate.clone();
         let present = Index::Load(level.array(Role::Present)?, Box::new(position.clone()));
         Some(Located { position, condition: Some(Index::Const(1).at_most(present)) })
+    }
+}
+
+impl LevelAssembly for Bitmap {
+    fn can_insert(&self) -> bool {
+        true
+    }
+
+    fn insert_init(
+        &self,
+        level: &LevelBuffers,
+        positions: &Index,
+        function: &mut Function,
+    ) -> Vec<Stmt> {
+        let present = level.array(Role::Present);
+        Vec::from_iter(present.map(|array| filled(function, array, positions.clone(), 0)))
+    }
+
+    fn insert_coord(&self, level: &LevelBuffers, position: &Index) -> Vec<Stmt> {
+        let one = || Value::FromIndex(Index::Const(1));
+        let present = level.array(Role::Present);
+        Vec::from_iter(present.map(|array| Stmt::set(array, position.clone(), one())))
     }
 }

@@ -34,12 +34,18 @@ pub trait LevelCode {
     /// How many positions the level has below `above` of them; `own` is its symbol, if it has one.
     fn count(&self, above: Index, extent: &Index, own: Option<Index>) -> Index;
 
-    /// Whether [`LevelCode::locate_code`] gives positions: such levels are located, all others are walked.
-    fn can_locate(&self) -> bool {
-        false
+    /// `coord_bounds() -> [begin_k, end_k)`: the coordinates that there can be, of a level that is iterated by
+    /// coordinate and located ([`LevelCode::locate_code`]); nothing of one that is iterated by position.
+    fn coord_bounds_code(&self, _extent: &Index) -> Option<(Index, Index)> {
+        None
     }
 
-    /// `locate(p_{k-1}, i_k) -> p_k`.
+    /// Whether coordinates are located: such levels are iterated by coordinate, all others by position.
+    fn can_locate(&self) -> bool {
+        self.coord_bounds_code(&Index::Const(1)).is_some()
+    }
+
+    /// `locate(p_{k-1}, i_k) -> p_k`, which is `coord_access` too.
     fn locate_code(
         &self,
         _level: &LevelBuffers,
@@ -122,6 +128,11 @@ impl LevelBuffers {
     pub fn pos_access(&self, position: &Index) -> Option<Index> {
         let coordinates = self.array(Role::Coordinates)?;
         Some(Index::Load(coordinates, Box::new(position.clone())))
+    }
+
+    /// How many positions the level has, given those of the level before.
+    pub fn size(&self, above: Index, extent: &Index) -> Index {
+        self.kind.count(above, extent, self.count.map(Index::Symbol))
     }
 
     /// `locate(p_{k-1}, i_k) -> p_k`; nothing where a coordinate has to be searched.

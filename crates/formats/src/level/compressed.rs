@@ -2,13 +2,19 @@
 //!
 //! ```text
 //! pos_bounds(p_{k-1}) -> [positions[p_{k-1}], positions[p_{k-1} + 1])     pos_access(p_k) -> coordinates[p_k]
+//! append_coord(p_k, i_k): coordinates[p_k] = i_k
+//! append_edges(p_{k-1}, begin_k, end_k): positions[p_{k-1} + 1] = end_k - begin_k
 //! ```
 
 use std::ops::Range;
 
-use dastac_loops::Index;
+use dastac_loops::{Function, Index, Stmt, Value};
 
-use super::{Arrays, Counts, LevelBuffers, LevelCode, LevelKind, LevelStorage, Properties, Role};
+use super::assembly::{filled, lengths_to_ends};
+use super::{
+    Arrays, Counts, LevelAssembly, LevelBuffers, LevelCode, LevelKind, LevelStorage, Properties,
+    Role,
+};
 use crate::storage::{Building, Indices, Keys, StorageError, places_of};
 
 #[derive(Debug)]
@@ -91,5 +97,63 @@ impl LevelCode for Compressed {
         let positions = level.array(Role::Positions)?;
         let load = |at: &Index| Index::Load(positions, Box::new(at.clone()));
         Some((load(parents.0), load(parents.1)))
+    }
+}
+
+/// Positions are stored as lengths first, and added up at the end: not every position of the level before need be
+/// visited.
+impl LevelAssembly for Compressed {
+    fn can_append(&self) -> bool {
+        true
+    }
+
+    fn append_init(
+        &self,
+        level: &LevelBuffers,
+        parents: &Index,
+        function: &mut Function,
+    ) -> Vec<Stmt> {
+        let positions = level.array(Role::Positions);
+        Vec::from_iter(positions.map(|array| filled(function, array, parents.clone() + 1, 0)))
+    }
+
+    fn append_coord(
+        &self,
+        level: &LevelBuffers,
+        position: &Index,
+        coordinate: &Index,
+    ) -> Vec<Stmt> {
+        let coordinate = Value::FromIndex(coordinate.clone());
+        let coordinates = level.array(Role::Coordinates);
+        Vec::from_iter(coordinates.map(|array| Stmt::set(array, position.clone(), coordinate)))
+    }
+
+    fn append_edges(
+        &self,
+        level: &LevelBuffers,
+        parent: &Index,
+        edges: (&Index, &Index),
+    ) -> Vec<Stmt> {
+        let Some(positions) = level.array(Role::Positions) else { return Vec::new() };
+        let (begin, end) = edges;
+        let length = Value::FromIndex(end.clone() - begin.clone());
+        let store = Stmt::set(positions, parent.clone() + 1, length);
+        vec![Stmt::when(begin.clone().less(end.clone()), vec![store])]
+    }
+
+    fn append_finalize(
+        &self,
+        level: &LevelBuffers,
+        parents: &Index,
+        function: &mut Function,
+    ) -> Vec<Stmt> {
+        let positions = level.array(Role::Positions);
+        Vec::from_iter(positions.map(|array| lengths_to_ends(function, array, parents.clone())))
+    }
+
+    fn append_begin(&self, level: &LevelBuffers, parent: &Index, begin: &Index) -> Vec<Stmt> {
+        let begin = Value::FromIndex(begin.clone());
+        let positions = level.array(Role::Positions);
+        Vec::from_iter(positions.map(|array| Stmt::set(array, parent.clone(), begin)))
     }
 }

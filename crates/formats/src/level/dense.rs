@@ -1,6 +1,7 @@
 //! Dense levels: every coordinate is there, and nothing is stored.
 //!
 //! ```text
+//! coord_bounds() -> [0, n)
 //! pos_bounds(p_{k-1}) -> [p_{k-1} * n, (p_{k-1} + 1) * n)     pos_access(p_k) -> p_k % n
 //! locate(p_{k-1}, i_k) -> p_{k-1} * n + i_k
 //! ```
@@ -10,7 +11,8 @@ use std::ops::Range;
 use dastac_loops::Index;
 
 use super::{
-    Arrays, Counts, LevelBuffers, LevelCode, LevelKind, LevelStorage, Located, Properties, Role,
+    Arrays, Counts, LevelAssembly, LevelBuffers, LevelCode, LevelKind, LevelStorage, Located,
+    Properties, Role,
 };
 use crate::storage::{Building, Indices, Keys, StorageError};
 
@@ -71,8 +73,8 @@ impl LevelCode for Dense {
         above * extent.clone()
     }
 
-    fn can_locate(&self) -> bool {
-        true
+    fn coord_bounds_code(&self, extent: &Index) -> Option<(Index, Index)> {
+        Some((Index::Const(0), extent.clone()))
     }
 
     fn locate_code(
@@ -84,5 +86,11 @@ impl LevelCode for Dense {
     ) -> Option<Located> {
         let position = parent.clone() * extent.clone() + coordinate.clone();
         Some(Located { position, condition: None })
+    }
+}
+
+impl LevelAssembly for Dense {
+    fn can_insert(&self) -> bool {
+        true
     }
 }

@@ -8,11 +8,15 @@
 //! - `locate(p_{k-1}, i_k) -> p_k`: the position of a coordinate, without a search,
 //!
 //! once on numbers ([`LevelStorage`], for arrays in memory) and once on expressions of the loop IR ([`LevelCode`], for
-//! kernels). How a level is built and read as a whole is said in the building blocks of [`Building`] and [`Keys`].
+//! kernels). Levels that are iterated by coordinate say from where to where (`coord_bounds`); what the papers call
+//! `coord_access` is `locate` here. How a level is built and read as a whole is said in the building blocks of
+//! [`Building`] and [`Keys`], and how a kernel appends or inserts coordinates by [`LevelAssembly`].
 //!
 //! **Adding a kind of level** is one file in this folder and one line in [`KINDS`]. Nothing outside of this folder asks
-//! which kind a level is; it asks for arrays, functions and properties.
+//! which kind a level is; it asks for arrays, functions and properties. [`Kind::new`] makes one elsewhere, such as in
+//! tests.
 
+pub mod assembly;
 mod bitmap;
 pub mod code;
 mod compressed;
@@ -24,6 +28,7 @@ use std::fmt;
 use std::ops::{Deref, Range};
 
 use crate::storage::{Building, Indices, Keys, LevelData, StorageError};
+pub use assembly::LevelAssembly;
 pub use code::{LevelBuffers, LevelCode, Located};
 
 /// All kinds of levels, in the order in which messages list them.
@@ -128,7 +133,7 @@ pub trait LevelStorage {
 }
 
 /// A kind of level.
-pub trait LevelKind: LevelStorage + LevelCode + fmt::Debug + Sync {
+pub trait LevelKind: LevelStorage + LevelCode + LevelAssembly + fmt::Debug + Sync {
     /// The word in `dense(i), compressed(j)`.
     fn word(&self) -> &'static str;
 
@@ -175,6 +180,11 @@ impl Kind {
     pub const BITMAP: Kind = Kind(&bitmap::Bitmap);
     /// One coordinate for each position of the level before, which follows from the coordinates above.
     pub const OFFSET: Kind = Kind(&offset::Offset);
+
+    /// A kind of level that is defined elsewhere. Its word tells it apart from all others.
+    pub const fn new(kind: &'static dyn LevelKind) -> Kind {
+        Kind(kind)
+    }
 
     /// The kind with a word, in upper or lower case.
     pub fn named(word: &str) -> Option<Kind> {
@@ -267,6 +277,11 @@ impl Level {
     /// Whether the position of a coordinate is known without a search, so that no cursor walks the level.
     pub fn is_located(self) -> bool {
         self.kind.can_locate()
+    }
+
+    /// Whether coordinates of a result can be appended to it, in order, each once.
+    pub fn is_appended(self) -> bool {
+        self.ordered && self.unique && self.kind.can_append()
     }
 
     /// Whether its coordinates stand in an array of segments, ordered, each once: cursors of several levels can be

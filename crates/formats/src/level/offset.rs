@@ -4,6 +4,7 @@
 //! diagonal: below each position there is one coordinate, at the same position.
 //!
 //! ```text
+//! coord_bounds() -> [0, n)
 //! pos_bounds(p_{k-1}) -> [p_{k-1}, p_{k-1} + 1)     pos_access(p_k) -> i_{k-1} + offset
 //! locate(p_{k-1}, i_k) -> p_{k-1}
 //! ```
@@ -16,7 +17,8 @@ use std::ops::Range;
 use dastac_loops::Index;
 
 use super::{
-    Arrays, Counts, LevelBuffers, LevelCode, LevelKind, LevelStorage, Located, Properties, Role,
+    Arrays, Counts, LevelAssembly, LevelBuffers, LevelCode, LevelKind, LevelStorage, Located,
+    Properties, Role,
 };
 use crate::storage::{Building, Indices, Keys, StorageError};
 
@@ -81,8 +83,8 @@ impl LevelCode for Offset {
         above
     }
 
-    fn can_locate(&self) -> bool {
-        true
+    fn coord_bounds_code(&self, extent: &Index) -> Option<(Index, Index)> {
+        Some((Index::Const(0), extent.clone()))
     }
 
     fn locate_code(
@@ -93,5 +95,11 @@ impl LevelCode for Offset {
         _extent: &Index,
     ) -> Option<Located> {
         Some(Located { position: parent.clone(), condition: None })
+    }
+}
+
+impl LevelAssembly for Offset {
+    fn can_insert(&self) -> bool {
+        true
     }
 }

@@ -8,7 +8,10 @@ use std::ops::Range;
 
 use dastac_loops::Index;
 
-use super::{Arrays, Counts, LevelBuffers, LevelCode, LevelKind, LevelStorage, Properties, Role};
+use super::{
+    Arrays, Counts, LevelAssembly, LevelBuffers, LevelCode, LevelKind, LevelStorage, Properties,
+    Role,
+};
 use crate::storage::{Building, Indices, Keys, StorageError};
 
 #[derive(Debug)]
@@ -88,3 +91,5 @@ impl LevelCode for Singleton {
         Some((parents.0.clone(), parents.1.clone()))
     }
 }
+
+impl LevelAssembly for Singleton {}

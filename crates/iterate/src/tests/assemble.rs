@@ -8,21 +8,23 @@ use dastac_loops::{BufferId, Element, Module, verify};
 use dastac_stur::semiring::Semiring;
 use proptest::prelude::*;
 
-use super::kernels::{Case, Stored, Sum, Term, cases, each_point, inputs, it, kernel_of, tensor};
+use super::kernels::{
+    RandomKernel, Stored, Sum, Term, cases, each_point, inputs, it, kernel_of, tensor,
+};
 use crate::*;
 use dastac_elements::{Scalar, Storage};
 use dastac_formats::format::{Format, Level};
 use dastac_formats::storage::{Indices, LevelData, Tensor};
 
 /// What a case with a result in a format became.
-struct Assembled {
-    module: Module,
+pub(super) struct Assembled {
+    pub(super) module: Module,
     result: Operand,
     structure: Structure,
     symbols: Vec<i64>,
 }
 
-fn assembled(case: &Case, format: &Format) -> Result<Assembled, IterateError> {
+pub(super) fn assembled(case: &RandomKernel, format: &Format) -> Result<Assembled, IterateError> {
     let (mut module, kernel, mut symbols) = kernel_of(case);
     let extents = case.head.iter().map(|at| kernel.iterators[*at].1.clone()).collect();
     let types = (Element::F64, Element::U32);
@@ -37,7 +39,7 @@ fn call(
     name: &str,
     symbols: &[i64],
     mut outputs: Vec<Data>,
-    case: &Case,
+    case: &RandomKernel,
 ) -> Vec<Data> {
     let count = outputs.len();
     outputs.extend(inputs(case));
@@ -51,7 +53,7 @@ fn call(
 }
 
 /// The result, as a host makes it.
-fn result(all: &Assembled, case: &Case) -> Tensor {
+fn result(all: &Assembled, case: &RandomKernel) -> Tensor {
     let Assembled { module, result, structure, symbols } = all;
     let mut symbols = symbols.clone();
     let size = |id: &BufferId, symbols: &[i64]| {
@@ -60,8 +62,10 @@ fn result(all: &Assembled, case: &Case) -> Tensor {
     let ints = |id: &BufferId, symbols: &[i64]| Data::Int(vec![-1; size(id, symbols)]);
     let mut starts = Vec::new();
     if let Structure::Counted { starts: buffers } = structure {
-        let empty = buffers.iter().map(|id| ints(id, &symbols)).collect();
-        starts = call(module, "kernel_count", &symbols, empty, case);
+        if !buffers.is_empty() {
+            let empty = buffers.iter().map(|id| ints(id, &symbols)).collect();
+            starts = call(module, "kernel_count", &symbols, empty, case);
+        }
         for ((_, symbol), list) in result.counts().zip(&starts) {
             symbols[symbol.0 as usize] = *list.as_int().unwrap().last().unwrap();
         }
@@ -104,7 +108,11 @@ fn elements(shape: &[u64]) -> Vec<Vec<u64>> {
 }
 
 /// Compares a result with what it should be.
-fn check(all: &Assembled, case: &Case, format: &Format) -> Result<(), TestCaseError> {
+pub(super) fn check(
+    all: &Assembled,
+    case: &RandomKernel,
+    format: &Format,
+) -> Result<(), TestCaseError> {
     let found = result(all, case);
     let mut values: BTreeMap<Vec<u64>, f64> = BTreeMap::new();
     let mut points: BTreeSet<Vec<i128>> = BTreeSet::new();
@@ -137,14 +145,14 @@ fn check(all: &Assembled, case: &Case, format: &Format) -> Result<(), TestCaseEr
 }
 
 /// Whether subscripts are the iterators whose extents an operand has.
-fn is_inside(case: &Case, operand: usize, subscripts: &[Sum]) -> bool {
+fn is_inside(case: &RandomKernel, operand: usize, subscripts: &[Sum]) -> bool {
     let own = case.operands[operand].iterators.iter();
     own.zip(subscripts).all(|(iterator, sum)| iterator.is_some_and(|at| *sum == it(at)))
 }
 
 /// Makes a case one product of a tensor with dense ones, where there is one whose subscripts are different iterators,
 /// and gives its format.
-fn with_mask(case: &mut Case) -> Option<Format> {
+fn with_mask(case: &mut RandomKernel) -> Option<Format> {
     let dense = |format: &Format| format.levels().iter().all(|level| level.is_full());
     let mask = (0..case.operands.len()).find_map(|at| {
         let mut factors = case.products.iter().flat_map(|product| &product.factors);
@@ -169,11 +177,11 @@ fn with_mask(case: &mut Case) -> Option<Format> {
 }
 
 /// A format for a result, by numbers.
-fn format_of(case: &Case, sparse: &[bool], order: &[usize]) -> Format {
+fn format_of(case: &RandomKernel, kinds: &[usize], order: &[usize]) -> Format {
     let rank = case.head.len();
-    let level = |sparse: &bool| if *sparse { Level::COMPRESSED } else { Level::DENSE };
+    let level = |kind: &usize| [Level::DENSE, Level::COMPRESSED, Level::BITMAP][*kind];
     let order = order.iter().copied().filter(|at| *at < rank).collect();
-    Format::new(sparse[..rank].iter().map(level).collect(), order).unwrap()
+    Format::new(kinds[..rank].iter().map(level).collect(), order).unwrap()
 }
 
 proptest! {
@@ -182,13 +190,13 @@ proptest! {
     #[test]
     fn results_have_the_points_of_products(
         case in cases(),
-        sparse in prop::collection::vec(any::<bool>(), 3),
+        kinds in prop::collection::vec(0usize..3, 3),
         order in Just(vec![0usize, 1, 2]).prop_shuffle(),
         masked in 0usize..3,
     ) {
         let mut case = case;
         let mask = if masked == 0 { with_mask(&mut case) } else { None };
-        let format = mask.clone().unwrap_or_else(|| format_of(&case, &sparse, &order));
+        let format = mask.clone().unwrap_or_else(|| format_of(&case, &kinds, &order));
         let mut all = match assembled(&case, &format) {
             Ok(all) => all,
             Err(IterateError::Cycle { .. } | IterateError::Level { .. }) => return Ok(()),
@@ -228,7 +236,7 @@ fn shown(
         factors: product.iter().map(factor).collect(),
         ..Term::default()
     };
-    let case = Case {
+    let case = RandomKernel {
         operands: stored.collect(),
         products: products.iter().map(term).collect(),
         head: head.to_vec(),
@@ -239,7 +247,8 @@ fn shown(
     };
     let format = dastac_formats::format::parse(code, &["i", "j"][..head.len()]).unwrap();
     match assembled(&case, &format) {
-        Ok(all) => {
+        Ok(mut all) => {
+            dastac_loops::passes::simplify(&mut all.module);
             check(&all, &case, &format).unwrap();
             all.module.functions.iter().map(ToString::to_string).collect()
         }

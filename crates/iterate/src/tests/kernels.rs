@@ -35,7 +35,7 @@ pub(super) struct Term {
 
 /// A kernel in numbers: extents of iterators, operands, products.
 #[derive(Clone, Debug)]
-pub(super) struct Case {
+pub(super) struct RandomKernel {
     pub(super) extents: Vec<u64>,
     pub(super) operands: Vec<Stored>,
     pub(super) products: Vec<Term>,
@@ -46,14 +46,14 @@ pub(super) struct Case {
 }
 
 /// The module of a case, walks not lowered, and the symbols' values.
-pub(super) fn module_of(case: &Case) -> (Module, Result<(), IterateError>, Vec<i64>) {
+pub(super) fn module_of(case: &RandomKernel) -> (Module, Result<(), IterateError>, Vec<i64>) {
     let (mut module, kernel, symbols) = kernel_of(case);
     let compiled = compile(&mut module, "kernel", &kernel);
     (module, compiled, symbols)
 }
 
 /// The kernel of a case, in a module without functions, and the symbols' values.
-pub(super) fn kernel_of(case: &Case) -> (Module, Kernel, Vec<i64>) {
+pub(super) fn kernel_of(case: &RandomKernel) -> (Module, Kernel, Vec<i64>) {
     let mut module = Module::default();
     let mut symbols = Vec::new();
     let mut iterators = Vec::new();
@@ -123,7 +123,7 @@ pub(super) fn ints(indices: &Indices) -> Data {
     Data::Int(indices.iter().map(|at| at as i64).collect())
 }
 
-pub(super) fn run(module: &Module, case: &Case, symbols: &[i64]) -> Vec<f64> {
+pub(super) fn run(module: &Module, case: &RandomKernel, symbols: &[i64]) -> Vec<f64> {
     let size: u64 = case.head.iter().map(|at| case.extents[*at]).product();
     let mut data = vec![Data::Float(vec![9.0; size as usize])];
     data.extend(inputs(case));
@@ -134,7 +134,7 @@ pub(super) fn run(module: &Module, case: &Case, symbols: &[i64]) -> Vec<f64> {
 }
 
 /// The buffers of the operands.
-pub(super) fn inputs(case: &Case) -> Vec<Data> {
+pub(super) fn inputs(case: &RandomKernel) -> Vec<Data> {
     let mut data = Vec::new();
     for Stored { tensor, .. } in &case.operands {
         data.extend(tensor.levels().iter().flat_map(LevelData::arrays).map(ints));
@@ -144,7 +144,7 @@ pub(super) fn inputs(case: &Case) -> Vec<Data> {
 }
 
 /// By loops over all iterators of each product and the head.
-pub(super) fn expected(case: &Case) -> Vec<f64> {
+pub(super) fn expected(case: &RandomKernel) -> Vec<f64> {
     let size: u64 = case.head.iter().map(|at| case.extents[*at]).product();
     let semiring = case.semiring;
     let mut result = vec![semiring.zero(); size as usize];
@@ -157,7 +157,7 @@ pub(super) fn expected(case: &Case) -> Vec<f64> {
 }
 
 /// The points of all products: the element of the result, the value, and whether all factors are stored.
-pub(super) fn each_point(case: &Case, call: &mut dyn FnMut(&[u64], f64, bool)) {
+pub(super) fn each_point(case: &RandomKernel, call: &mut dyn FnMut(&[u64], f64, bool)) {
     let semiring = case.semiring;
     for term in &case.products {
         let subscripts = term.factors.iter().flat_map(|(_, subscripts)| subscripts);
@@ -239,7 +239,7 @@ pub(super) fn tensor(shape: Vec<u64>, format: &Format, seed: usize) -> Tensor {
     Tensor::from_entries(&entries, format, Build::default()).unwrap()
 }
 
-pub(super) fn cases() -> impl Strategy<Value = Case> {
+pub(super) fn cases() -> impl Strategy<Value = RandomKernel> {
     let extents = prop::collection::vec(0u64..6, 4);
     // A subscript: mostly an iterator alone.
     let simple = (0usize..4).prop_map(|at| (vec![(at, 1i64)], 0i64));
@@ -313,7 +313,7 @@ pub(super) fn cases() -> impl Strategy<Value = Case> {
                     Term { number, factors, positions, conditions }
                 });
             let products = products.collect();
-            Case { extents, operands: stored, products, head, order, walking, semiring }
+            RandomKernel { extents, operands: stored, products, head, order, walking, semiring }
         },
     )
 }
@@ -419,7 +419,7 @@ fn shown(
         factors: product.iter().map(factor).collect(),
         ..Term::default()
     };
-    let case = Case {
+    let case = RandomKernel {
         operands: stored.collect(),
         products: products.iter().map(term).collect(),
         head: head.to_vec(),
@@ -432,6 +432,8 @@ fn shown(
     if let Err(error) = compiled {
         return error.to_string();
     }
+    let mut module = module;
+    dastac_loops::passes::simplify(&mut module);
     assert_eq!(run(&module, &case, &symbols), expected(&case), "{module}");
     module.functions[0].to_string()
 }

@@ -1,5 +1,6 @@
 mod assemble;
 mod kernels;
+mod level_kind;
 mod trips;
 mod walks;
 

@@ -5,7 +5,7 @@ use dastac_loops::interp::{self, Data};
 use dastac_loops::trips::count_trips;
 use dastac_stur::semiring::Semiring;
 
-use super::kernels::{Case, Stored, Sum, Term, expected, inputs, it, module_of};
+use super::kernels::{RandomKernel, Stored, Sum, Term, expected, inputs, it, module_of};
 use crate::{Walking, lower};
 use dastac_elements::Storage;
 use dastac_formats::storage::{Build, Entries, Tensor};
@@ -25,7 +25,7 @@ fn convolution(
     filters: &[u64],
     coordinates: Vec<u64>,
     (code, order, walking): (&str, &[usize], Walking),
-) -> Case {
+) -> RandomKernel {
     let rank = outputs.len();
     let reach = |at: usize| outputs[at] + filters[at] - 1;
     let shape: Vec<u64> = (0..rank).map(reach).collect();
@@ -53,7 +53,7 @@ fn convolution(
     });
     let own = (rank..2 * rank).map(it).collect();
     let factors = vec![(0, subscripts), (1, own)];
-    Case {
+    RandomKernel {
         extents: [outputs, filters].concat(),
         operands,
         products: vec![Term { number: 1.0, factors, ..Term::default() }],
@@ -65,7 +65,7 @@ fn convolution(
 }
 
 /// How often each loop ran: names and numbers, outermost first, without the loops that clear the result.
-fn trips(case: &Case) -> Vec<(String, u64)> {
+fn trips(case: &RandomKernel) -> Vec<(String, u64)> {
     let (mut module, compiled, symbols) = module_of(case);
     compiled.unwrap();
     lower(&mut module);

@@ -166,6 +166,11 @@ impl Fold {
                 integers: inner.integers.iter().map(|integer| self.index(integer)).collect(),
                 ..inner.clone()
             })],
+            Stmt::Append(inner) => vec![Stmt::Append(Append {
+                coordinate: self.index(&inner.coordinate),
+                body: self.block(&inner.body),
+                ..*inner
+            })],
             Stmt::Workspace(inner) => match self.block(&inner.body) {
                 body if body.is_empty() => body,
                 body => {

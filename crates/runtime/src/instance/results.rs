@@ -100,7 +100,12 @@ impl Instance<'_> {
         if found.format() == declared {
             return Ok(found);
         }
-        let converted = found.convert(declared, copying());
+        // Blocks are filled up with what elements are that nothing is added up for.
+        let build = match found.format().has_blocks() {
+            true => copying(),
+            false => Build { padding: Some(self.zero(tensor)), ..copying() },
+        };
+        let converted = found.convert(declared, build);
         converted.map_err(|source| Error::Storage { tensor: fact.name.clone(), source })
     }
 
@@ -131,8 +136,12 @@ impl Instance<'_> {
         self.executable.program().sizes.tensors[tensor.0].zero
     }
 
-    /// A computed tensor with a format, in the format in which it is computed.
-    pub(super) fn assembled(&self, tensor: TensorId) -> Result<Tensor> {
+    /// A computed tensor with a format, in the format in which it is computed: just the elements that rules read, where
+    /// [`Instance::result`] fills up blocks of formats with an index map.
+    ///
+    /// # Errors
+    /// A tensor that has no format; more memory than there is.
+    pub fn assembled(&self, tensor: TensorId) -> Result<Tensor> {
         let fact = &self.facts[tensor.0];
         let failed = |source| Error::Storage { tensor: fact.name.clone(), source };
         let own = self.executable.program().stored(tensor).next();

@@ -20,7 +20,7 @@ pub use walked::Walked;
 
 use dastac_formats::Format;
 use dastac_iterate::{
-    Assembly, Kernel, Operand, Walks, appending, assembly, fill, is_appended, obstacle, on_levels,
+    Assembly, Kernel, Operand, Walks, appending, assembly, fill, is_assembled, obstacle, on_levels,
     pattern_of,
 };
 use dastac_loops::{Function, Index, Module};
@@ -64,7 +64,7 @@ impl Dynamic<'_> {
         let extents = extents(inferred, module, rule.head)?;
         let mut walked = self.walked(module, stored, rule)?;
         let in_order = declared.order().is_some();
-        let appended = match in_order && declared.levels().iter().all(is_appended) {
+        let appended = match in_order && declared.levels().iter().all(is_assembled) {
             true => declared.clone(),
             false => ordered(declared),
         };

@@ -250,10 +250,7 @@ fn with_blocks(
     support: Set,
     whole: &Set,
 ) -> Result<Set, InferError> {
-    if format.block_levels() == 0 {
-        return Ok(support);
-    }
-    let outer = format.above_blocks();
+    let Some(outer) = format.blocks_of_results() else { return Ok(support) };
     let blocks = sets.quasi_affine(&rule.iterators, outer)?;
     let stored = match outer.is_empty() {
         true => whole.clone(),

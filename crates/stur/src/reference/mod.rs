@@ -402,7 +402,7 @@ impl<'a> Evaluator<'a> {
 /// Extends a pattern to whole blocks: below the levels that store coordinates, all elements are stored if one of them
 /// is.
 fn with_blocks(format: &Format, shape: &[usize], support: &mut [bool]) {
-    let outer = format.above_blocks();
+    let Some(outer) = format.blocks_of_results() else { return };
     let block = |at: usize| {
         let (mut rest, mut index) = (at, vec![0; shape.len()]);
         for (place, extent) in index.iter_mut().zip(shape).rev() {

@@ -75,7 +75,8 @@ impl Lowering<'_> {
             Stmt::Call(inner) => !inner.integers.iter().any(varies),
             // Each has its own.
             Stmt::Workspace(_) | Stmt::Team(_) => self.instances.len() < 2,
-            Stmt::Partial(_) | Stmt::CoIter(_) | Stmt::Store(_) | Stmt::Register(_) => true,
+            Stmt::Partial(_) | Stmt::CoIter(_) | Stmt::Append(_) => true,
+            Stmt::Store(_) | Stmt::Register(_) => true,
         }
     }
 
@@ -138,7 +139,8 @@ impl Lowering<'_> {
             Stmt::Call(inner) => {
                 Stmt::Call(Call { integers: self.all_here(&inner.integers), ..inner.clone() })
             }
-            Stmt::CoIter(_) | Stmt::Store(_) | Stmt::Register(_) => stmt.clone(),
+            Stmt::CoIter(_) | Stmt::Append(_) => stmt.clone(),
+            Stmt::Store(_) | Stmt::Register(_) => stmt.clone(),
         })
     }
 

@@ -63,7 +63,7 @@ impl Place {
             Stmt::While(_) => [Place { inside: true, ordered: true }, self],
             Stmt::Partitioned(_) | Stmt::Team(_) | Stmt::CoIter(_) => both(shared_out),
             Stmt::Partial(_) => [shared_out, self],
-            Stmt::Workspace(_) | Stmt::Let(_) | Stmt::If(_) => both(self),
+            Stmt::Append(_) | Stmt::Workspace(_) | Stmt::Let(_) | Stmt::If(_) => both(self),
             Stmt::Call(_) | Stmt::Register(_) | Stmt::Store(_) => both(self),
         }
     }

@@ -112,7 +112,8 @@ pub(super) fn has_loop(body: &[Stmt]) -> bool {
             found |= match stmt {
                 Stmt::For(_) | Stmt::Partitioned(_) | Stmt::Partial(_) | Stmt::Team(_) => true,
                 Stmt::While(_) | Stmt::CoIter(_) | Stmt::Call(_) | Stmt::Register(_) => true,
-                Stmt::Workspace(_) | Stmt::Let(_) | Stmt::If(_) | Stmt::Store(_) => false,
+                Stmt::Workspace(_) | Stmt::Let(_) | Stmt::If(_) => false,
+                Stmt::Append(_) | Stmt::Store(_) => false,
             }
         });
         stmt.visit_values(&mut |value| found |= matches!(value, Value::Sum(_)));
@@ -131,7 +132,7 @@ fn is_uneven(parallel: &For) -> bool {
             Stmt::While(_) | Stmt::Let(_) => found = true,
             Stmt::Workspace(inner) => found |= inner.size.mentions(parallel.var),
             Stmt::Partitioned(_) | Stmt::Partial(_) | Stmt::Team(_) | Stmt::Call(_) => {}
-            Stmt::CoIter(_) | Stmt::Register(_) | Stmt::Store(_) => {}
+            Stmt::CoIter(_) | Stmt::Append(_) | Stmt::Register(_) | Stmt::Store(_) => {}
         });
         stmt.visit_values(&mut |value| found |= value.mentions_in_ranges(parallel.var));
     }

@@ -69,6 +69,7 @@ impl Abstraction {
             | Stmt::Call(_)
             | Stmt::While(_)
             | Stmt::CoIter(_)
+            | Stmt::Append(_)
             | Stmt::Workspace(_)
             | Stmt::Register(_)
             | Stmt::Let(_) => stmt.clone(),

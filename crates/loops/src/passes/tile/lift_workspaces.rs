@@ -77,6 +77,7 @@ fn bound(stmt: &Stmt) -> Vec<VarId> {
         Stmt::While(inner) => inner.vars.iter().map(|(var, _)| *var).collect(),
         Stmt::Let(inner) => vec![inner.var],
         Stmt::CoIter(_)
+        | Stmt::Append(_)
         | Stmt::Call(_)
         | Stmt::Register(_)
         | Stmt::Workspace(_)
@@ -93,6 +94,7 @@ fn together(stmt: &Stmt) -> bool {
         | Stmt::Partial(_)
         | Stmt::Team(_)
         | Stmt::CoIter(_)
+        | Stmt::Append(_)
         | Stmt::Register(_) => true,
         Stmt::Call(_)
         | Stmt::While(_)

@@ -154,7 +154,8 @@ impl<'s> Inside<'s> {
             | Stmt::Team(_)
             | Stmt::Call(_)
             | Stmt::Register(_)
-            | Stmt::CoIter(_) => {
+            | Stmt::CoIter(_)
+            | Stmt::Append(_) => {
                 self.unordered = true;
             }
         }

@@ -98,6 +98,7 @@ impl Splitter<'_> {
                 | Stmt::Call(_)
                 | Stmt::While(_)
                 | Stmt::CoIter(_)
+                | Stmt::Append(_)
                 | Stmt::Workspace(_)
                 | Stmt::Let(_)
                 | Stmt::Store(_)

@@ -1,0 +1,106 @@
+//! What a level stores: `j - i`, `i / 4`, `(i + 2 * j) % 8`.
+
+use std::ops::Range;
+
+use super::super::LevelExpr;
+use super::lex::{Result, Token, fail};
+
+/// Names as a list.
+pub(super) fn list(names: &[impl AsRef<str>]) -> String {
+    names.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(", ")
+}
+
+/// An expression while it is read.
+pub(super) struct Expression<'p, 't, N> {
+    /// The names of the tensor's dimensions.
+    pub(super) names: &'p [N],
+    pub(super) tokens: &'p [(Token<'t>, Range<usize>)],
+    /// The next token.
+    pub(super) at: usize,
+    /// Where the text ends.
+    pub(super) end: usize,
+}
+
+impl<N: AsRef<str>> Expression<'_, '_, N> {
+    fn take(&mut self, marks: &[char]) -> Option<(char, Range<usize>)> {
+        match self.tokens.get(self.at) {
+            Some((Token::Mark(mark), span)) if marks.contains(mark) => {
+                self.at += 1;
+                Some((*mark, span.clone()))
+            }
+            _ => None,
+        }
+    }
+
+    /// `i + 2 * j - 1`.
+    pub(super) fn sum(&mut self) -> Result<LevelExpr> {
+        let mut sum = LevelExpr::constant(0);
+        let mut sign = if self.take(&['-']).is_some() { -1 } else { 1 };
+        loop {
+            let start = self.at;
+            let term = self.term()?;
+            let next = term.times(sign).and_then(|term| sum.plus(&term));
+            sum = self.fitting(next, start)?;
+            match self.take(&['+', '-']) {
+                Some(('+', _)) => sign = 1,
+                Some(_) => sign = -1,
+                None => return Ok(sum),
+            }
+        }
+    }
+
+    /// `2 * i`, `(i + j) / 4 % 8`.
+    fn term(&mut self) -> Result<LevelExpr> {
+        let start = self.at;
+        let mut value = self.atom()?;
+        while let Some((mark, span)) = self.take(&['*', '/', '%']) {
+            let right = self.atom()?;
+            let next = match (mark, value.as_constant(), right.as_constant()) {
+                ('*', Some(by), _) => right.times(by),
+                ('*', _, Some(by)) => value.times(by),
+                ('/', _, Some(by)) if by > 0 => value.quotient(by),
+                ('%', _, Some(by)) if by > 0 => value.remainder(by),
+                _ => {
+                    let hint = "levels store sums of multiples, quotients and remainders by positive numbers";
+                    let message = format!("`{mark}` needs a number on its right side");
+                    return fail(span, message, "not a number", hint);
+                }
+            };
+            value = self.fitting(next, start)?;
+        }
+        Ok(value)
+    }
+
+    fn atom(&mut self) -> Result<LevelExpr> {
+        if self.take(&['(']).is_some() {
+            let inner = self.sum()?;
+            return match self.take(&[')']) {
+                Some(_) => Ok(inner),
+                None => fail(self.next(), "this parenthesis is not closed", "expected `)`", ""),
+            };
+        }
+        let Some((Token::Word(word), span)) = self.tokens.get(self.at).cloned() else {
+            return fail(self.next(), "a dimension is missing here", "missing", "");
+        };
+        self.at += 1;
+        if let Ok(number) = word.parse::<i64>() {
+            return Ok(LevelExpr::constant(number));
+        }
+        match self.names.iter().position(|known| known.as_ref() == word) {
+            Some(dimension) => Ok(LevelExpr::dimension(dimension)),
+            None => {
+                let hint = format!("the tensor's dimensions: {}", list(self.names));
+                fail(span, format!("there is no dimension `{word}`"), "unknown", hint)
+            }
+        }
+    }
+
+    fn next(&self) -> Range<usize> {
+        self.tokens.get(self.at).map_or(self.end..self.end, |(_, span)| span.clone())
+    }
+
+    fn fitting(&self, value: Option<LevelExpr>, start: usize) -> Result<LevelExpr> {
+        let span = self.tokens.get(start).map_or(self.end..self.end, |(_, span)| span.clone());
+        value.map_or_else(|| fail(span, "numbers beyond 64 bits", "too large", ""), Ok)
+    }
+}

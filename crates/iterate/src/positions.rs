@@ -1,0 +1,68 @@
+//! Iterators that are positions of elements: each has one value where its element is found.
+
+use dastac_loops::{Condition, Index, Stmt};
+
+use super::builder::Builder;
+use super::kernel::IterateError;
+use super::state::{At, State};
+
+impl Builder<'_> {
+    /// The positions of elements that an iterator is equal to in a product.
+    pub(super) fn given(&self, state: &State, iterator: usize) -> Vec<Index> {
+        let factors = &self.kernel.products[state.product].factors;
+        let own = factors.iter().zip(&state.places);
+        let own = own.filter(|(factor, _)| factor.position == Some(iterator));
+        own.filter_map(|(_, place)| match &place.at {
+            At::Position(position) => Some(position.clone()),
+            At::Segment(..) => None,
+        })
+        .collect()
+    }
+
+    /// What is inside of an iterator that has one value, the position of an element.
+    pub(super) fn at_value(
+        &mut self,
+        depth: usize,
+        iterator: usize,
+        value: &Index,
+        mut states: Vec<State>,
+    ) -> Result<Vec<Stmt>, IterateError> {
+        let range = self.range(iterator, &mut states);
+        let never_negative = |lower: &&Index| lower.as_const().is_none_or(|lower| lower > 0);
+        let lower = range.lower.iter().filter(never_negative);
+        let mut tests: Vec<Condition> =
+            lower.map(|lower| lower.clone().at_most(value.clone())).collect();
+        tests.extend(range.upper.iter().map(|upper| value.clone().less(upper.clone())));
+        let known = self.facts.len();
+        tests.iter().for_each(|test| self.facts.assume(test));
+        self.values.insert(iterator, value.clone());
+        let mut body = Ok(Vec::new());
+        let mut inside: Vec<(Vec<Condition>, Vec<State>)> = Vec::new();
+        for state in states {
+            let others = self.given(&state, iterator).into_iter().filter(|other| other != value);
+            let equal: Vec<Condition> = others.map(|other| other.equal(value.clone())).collect();
+            match inside.iter_mut().find(|(known, _)| *known == equal) {
+                Some((_, states)) => states.push(state),
+                None => inside.push((equal, vec![state])),
+            }
+        }
+        self.goal.in_several(depth, inside.len());
+        for (equal, states) in inside {
+            body = body.and_then(|mut body: Vec<Stmt>| {
+                let one = self.loops(depth + 1, states)?;
+                match equal.is_empty() {
+                    true => body.extend(one),
+                    false => body.push(Stmt::when(Condition::all(equal), one)),
+                }
+                Ok(body)
+            });
+        }
+        self.values.remove(&iterator);
+        self.facts.truncate(known);
+        let body = self.goal.appended(iterator, value.clone(), body?);
+        Ok(match tests.is_empty() {
+            true => body,
+            false => vec![Stmt::when(Condition::all(tests), body)],
+        })
+    }
+}

@@ -1,0 +1,99 @@
+//! What loops store: products at elements of the result, and zeros where nothing is added up.
+
+use std::collections::BTreeMap;
+
+use dastac_loops::{Condition, For, Function, Index, Mark, Stmt, Store, StoreMode, Value};
+
+use super::builder::Builder;
+use super::kernel::Kernel;
+use super::state::{At, State};
+
+impl Builder<'_> {
+    /// What is added to an element of the result.
+    pub(super) fn store(&self, state: &State) -> Stmt {
+        let product = &self.kernel.products[state.product];
+        let mut factors = Vec::new();
+        if product.coefficient != self.kernel.semiring.one() {
+            factors.push(Value::constant(product.coefficient));
+        }
+        for (factor, place) in product.factors.iter().zip(&state.places) {
+            // A level that is not unique has a singleton behind it, so that the last one's place is a position.
+            let (At::Position(at), None) = (&place.at, factor.position) else { continue };
+            factors.push(Value::load(self.kernel.operands[factor.operand].values, at.clone()));
+        }
+        factors.extend(product.values.iter().map(|value| value.rebuild(&|leaf| self.leaf(leaf))));
+        let value = self.kernel.product_of(factors);
+        let index = match self.goal.factor().map(|factor| &state.places[factor].at) {
+            Some(At::Position(at)) => at.clone(),
+            _ => self.kernel.place.rebuild(&|leaf| self.leaf(leaf)),
+        };
+        let mode = self.kernel.reduction().mode();
+        let store =
+            Stmt::Store(Store { buffer: self.kernel.result, index, value, mode, stream: None });
+        let tests = product.tests.iter().map(|test| test.rebuild(&|leaf| self.leaf(leaf)));
+        let tests: Vec<Condition> = tests.collect();
+        if tests.is_empty() { store } else { Stmt::when(Condition::all(tests), vec![store]) }
+    }
+}
+
+/// Makes additions to zeros of the result what sets it, if all there is is one nest that comes to each element once, of
+/// loops that come to all.
+pub(super) fn set_once(body: &mut [Stmt], kernel: &Kernel, all: &dyn Fn(&[&For]) -> bool) -> bool {
+    if body.is_empty() {
+        return kernel.products.is_empty();
+    }
+    let (mut stmts, mut loops) = (&*body, Vec::new());
+    while let [Stmt::For(inner)] = stmts {
+        loops.push(inner);
+        stmts = &inner.body;
+    }
+    let parallel = |inner: &&For| matches!(inner.mark, Mark::Parallel(_));
+    if !loops.iter().all(parallel) || !add_to_one(stmts) || !all(&loops) {
+        return false;
+    }
+    let Some(Stmt::Store(store)) = innermost(body).first_mut() else { return false };
+    store.mode = StoreMode::Set;
+    let zero = kernel.semiring.zero();
+    if zero != kernel.reduction().neutral() {
+        // Without products it is zero.
+        let value = std::mem::replace(&mut store.value, Value::Const(zero));
+        store.value = kernel.reduction().join(Value::Const(zero), value);
+    }
+    true
+}
+
+/// The statements inside of loops that are around nothing else.
+fn innermost(body: &mut [Stmt]) -> &mut [Stmt] {
+    match body {
+        [Stmt::For(inner)] => innermost(&mut inner.body),
+        body => body,
+    }
+}
+
+/// Whether statements store to one element and do nothing else.
+fn add_to_one(stmts: &[Stmt]) -> bool {
+    let Some(Stmt::Store(first)) = stmts.first() else { return false };
+    stmts.iter().all(|stmt| match stmt {
+        Stmt::Store(store) => (store.buffer, &store.index) == (first.buffer, &first.index),
+        _ => false,
+    })
+}
+
+/// Sets the result to zero.
+pub(super) fn cleared(function: &mut Function, kernel: &Kernel) -> Stmt {
+    let (head, place) = kernel
+        .unsplit
+        .as_ref()
+        .map_or((&kernel.head, &kernel.place), |(head, place)| (head, place));
+    let vars: BTreeMap<usize, _> =
+        head.iter().map(|at| (*at, function.fresh_var(kernel.iterators[*at].0.clone()))).collect();
+    let place = place.rebuild(&|leaf| match leaf {
+        Index::Var(var) => Index::Var(vars[&(var.0 as usize)]),
+        _ => leaf.clone(),
+    });
+    let zero = Stmt::set(kernel.result, place, Value::constant(kernel.semiring.zero()));
+    head.iter().rev().fold(zero, |body, at| {
+        let upper = kernel.iterators[*at].1.clone();
+        Stmt::For(For::new(vars[at], Index::Const(0), upper, vec![body]).parallel())
+    })
+}
