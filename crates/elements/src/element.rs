@@ -278,8 +278,9 @@ impl Element {
         }
     }
 
-    /// The value that an element, or each part of a complex one, holds after `value` is stored to it: rounded to shorter floats (to those of 16 bits by
-    /// way of 32), wrapped around to integers, and true if it is not 0. Exact for integers up to 2^53.
+    /// The value that an element, or each part of a complex one, holds after `value` is stored to it: rounded to
+    /// shorter floats (to those of 16 bits by way of 32), wrapped around to integers, and true if it is not 0. Exact
+    /// for integers up to 2^53.
     pub fn round(self, value: f64) -> f64 {
         let bits = 8 * self.bytes() as i32;
         match self.kind() {
@@ -296,8 +297,8 @@ impl Element {
         with_type!(self, T => <T as Native>::EPSILON)
     }
 
-    /// A value for tests, or a part of a complex one: `unit` is in `0..1`. Floats are not near 0, integers small, and neither is 0; what is
-    /// negative is false, and positive where there are no signs.
+    /// A value for tests, or a part of a complex one: `unit` is in `0..1`. Floats are not near 0, integers are small,
+    /// and neither is 0. If `negative`, the value is negative or false; types without signs only have positive values.
     pub fn sample(self, unit: f64, negative: bool) -> f64 {
         let size = match self.kind() {
             Kind::Float | Kind::Complex => self.round(0.25 + 0.75 * unit),

@@ -1,5 +1,5 @@
-//! Matches products with each other: a permutation of the head's iterators is an automorphism of a sum of products if it
-//! maps the products onto each other, with the reduction iterators renamed.
+//! Matches products with each other. A permutation of the head's iterators is an automorphism of a sum of products if
+//! it maps the products onto each other, with the reduction iterators renamed.
 
 use std::cell::Cell;
 

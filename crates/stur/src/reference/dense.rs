@@ -33,8 +33,8 @@ impl Dense {
         position(&self.shape, index)
     }
 
-    /// The same values, of a type of elements, in a box of another shape of the same rank. Elements outside of the array
-    /// become 0, and those outside of the new shape are left out.
+    /// The same values in a box of another shape of the same rank, with the element type `element`. Elements outside of
+    /// the array become 0, and those outside of the new shape are left out.
     pub fn resized(&self, element: Element, shape: &[usize]) -> Dense {
         let (mut result, parts) = (Dense::zeros_of(element, shape), element.parts());
         for (at, value) in result.data.chunks_exact_mut(parts).enumerate() {
