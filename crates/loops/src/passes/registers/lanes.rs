@@ -130,7 +130,7 @@ impl Lowering<'_> {
         Ok(terms)
     }
 
-    /// Partial sums with one more vector of terms.
+    /// Partial sums with one more term each, or one more vector of terms.
     pub(super) fn accumulate(
         &mut self,
         (kind, body): (Reduction, &Value),

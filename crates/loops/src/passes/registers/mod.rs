@@ -11,6 +11,12 @@
 //! `$0 = load B[0]  $1 = load C[0]  $2 = mul $0, $1  $3 = load B[1]  $4 = mul $3, $1  write A[0] = $2  write A[1] =
 //! $4`.
 //!
+//! This is one pass of several steps, because the steps share what the IR cannot say: which instances of an unrolled
+//! loop are computed side by side, which of them have computed a value already, which variable is in lanes under which
+//! mask, and by which name a variable goes in a copy of a loop's body. How factors are ordered, for example, depends on
+//! how many instances have the range of the sum that they stand in, and that is known only where the sum is computed.
+//! The results of a step are registers, which nothing but the next operation can use.
+//!
 //! - `statements`: unrolled loops as instances; statements around stores.
 //! - `stores`: scalar stores, and which stores are of vectors. `vectors`: stores of vectors, past the caches where that
 //!   is worth it.

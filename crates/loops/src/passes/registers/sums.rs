@@ -160,7 +160,7 @@ impl Lowering<'_> {
                 let mut next = Vec::new();
                 for (copy, own) in partial.chunks(instances.len()).enumerate() {
                     next.extend(lowering.copy(sum.var, copy as i64, |lowering| {
-                        lowering.one_term((sum.kind, &body), instances, own, element)
+                        lowering.accumulate((sum.kind, &body), instances, own, element)
                     })?);
                 }
                 Ok(next)
@@ -186,22 +186,6 @@ impl Lowering<'_> {
         self.under(var, name, write)
     }
 
-    /// Partial sums with one more term.
-    fn one_term(
-        &mut self,
-        (kind, body): (Reduction, &Value),
-        instances: &[Instance],
-        partial: &[RegId],
-        element: Element,
-    ) -> Lowered<Vec<RegId>> {
-        let mut group = Group::new(instances.to_vec(), element);
-        let mut next = Vec::new();
-        for (instance, partial) in instances.iter().zip(partial) {
-            next.push(self.with_term(kind, *partial, body, instance, &mut group)?);
-        }
-        Ok(next)
-    }
-
     /// A loop that carries the partial sums; a term whose condition fails passes them on.
     fn sums_one_by_one(
         &mut self,
@@ -215,13 +199,13 @@ impl Lowering<'_> {
         self.carry((sum.var, lower, upper, sum.step), &initial, |lowering, partial| {
             let term = (sum.kind, &body);
             let Some(condition) = &sum.condition else {
-                return lowering.one_term(term, instances, partial, element);
+                return lowering.accumulate(term, instances, partial, element);
             };
             let first = instances.first().cloned().unwrap_or_default();
             let condition = Test::Condition(lowering.holds(condition, &first));
             lowering.choose(
                 condition,
-                |lowering| lowering.one_term(term, instances, partial, element),
+                |lowering| lowering.accumulate(term, instances, partial, element),
                 |_| Ok(partial.to_vec()),
             )
         })

@@ -1,4 +1,4 @@
-//! Ranges of few iterations, which are not worth code of their own.
+//! Ranges of few iterations, and functions of many statements: neither is worth code of its own for each nest.
 
 use super::nest::Level;
 use crate::ir::*;
@@ -6,6 +6,9 @@ use crate::linear::Facts;
 
 /// A range of at most so many iterations is not worth code of its own.
 const SHORT: i64 = 16;
+
+/// Functions of more statements than this share code between them, so that nests are not cut one by one.
+pub(super) const MANY: usize = 32;
 
 /// Whether a range is known to have few iterations.
 pub(super) fn has_few(level: &Level, facts: &Facts) -> bool {

@@ -59,6 +59,14 @@ impl Guarded {
     }
 }
 
+/// Statements where conditions hold.
+pub(super) fn guarded(guards: Vec<Condition>, body: Vec<Stmt>) -> Vec<Stmt> {
+    match guards.is_empty() || body.is_empty() {
+        true => body,
+        false => vec![Stmt::when(Condition::all(guards), body)],
+    }
+}
+
 /// Whether a store only adds: it has no minima and maxima, so sums can be cut and parts of them may be empty.
 fn adds(store: &Store) -> bool {
     let mut adds = matches!(store.mode, StoreMode::Set | StoreMode::Add);

@@ -33,6 +33,7 @@ mod choose_tiles;
 mod few;
 mod fuse_reductions;
 mod fuse_statements;
+mod fusion_gain;
 mod guarded;
 mod interchange;
 mod lift_workspaces;
@@ -73,6 +74,7 @@ pub const TILE: Sequence = Sequence {
     name: "tile",
     passes: &[
         "fuse-statements",
+        "strip-mine",
         "split-index-sets",
         "limit-code",
         "unroll-sums",
@@ -107,6 +109,16 @@ pub(super) const PASSES: &[Pass] = &[
             after: "parallel i = 0 to N { C[i] = v + w }",
         },
         run: fuse_statements::run,
+    },
+    Pass {
+        name: "strip-mine",
+        about: "cut loops into the quotients and remainders that their sums and indices divide them into",
+        example: Example {
+            before: "parallel i = 0 to N { A[i] = sum(j = i - i % 4 to N) B[N * (i / 4) + j] }",
+            after: "parallel ih = 0 to (N + 3) / 4 { parallel il = 0 to min(4, N - 4 * ih) { \
+                    A[4 * ih + il] = sum(j = 4 * ih to N) B[N * ih + j] } }",
+        },
+        run: strip_mine::run,
     },
     Pass {
         name: "split-index-sets",

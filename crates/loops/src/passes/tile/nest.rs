@@ -95,6 +95,18 @@ impl Nest {
         scheduled
     }
 
+    /// Whether an index in a sum is not linear in the sum's variable.
+    pub(super) fn is_curved(&self) -> bool {
+        let mut curved = false;
+        self.store.value.visit(&mut |value| {
+            let Value::Sum(sum) = value else { return };
+            sum.body.visit(&mut |value| {
+                curved |= matches!(value, Value::Load(_, index) if index.stride(sum.var).is_none());
+            });
+        });
+        curved
+    }
+
     /// The loop whose elements are in lanes, and their number.
     pub(super) fn lanes(&self, hints: &Hints) -> Option<(VarId, i64)> {
         self.levels.iter().find_map(|level| Some((level.var, hints.get(level.var).lanes?)))

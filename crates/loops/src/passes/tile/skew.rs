@@ -111,7 +111,7 @@ fn skewed_sum(sum: &Sum, level: VarId, vars: &mut Vec<String>) -> Option<Sum> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::split_index_sets::tests::check;
+    use super::super::tests::pieces;
 
     #[test]
     fn a_band_by_diagonals() {
@@ -120,7 +120,8 @@ mod tests {
             parallel i = 0 to N {
               A[i] = sum(jd = 0 to min(N - i, M)) B[exact((-1 * jd + 1) * jd, 2) + (i + N * jd)] * C[i + jd]
             }
-        "#]].assert_eq(&check(
+        "#]].assert_eq(&pieces(
+            "split-index-sets",
             "parallel i = 0 to N { A[i] = sum(j = i to min(N, i + M))
                B[-1 * N * i + (N + i) * j + exact((-1 * i + 1) * i + (-1 * j + 1) * j, 2)] * C[j] }",
         ));
@@ -132,7 +133,8 @@ mod tests {
             parallel i = 0 to N {
               A[i] = sum(jd = max(-1 * i, -1 * M) to min(M + 1, 0)) B[exact((jd + 1) * jd, 2) + (N * N + i + N * jd)] * C[i + jd] + sum(jd = max(-1 * M, 0) to min(N - i, M + 1)) B[exact((-1 * jd + 1) * jd, 2) + (i + N * jd)] * C[i + jd]
             }
-        "#]].assert_eq(&check(
+        "#]].assert_eq(&pieces(
+            "split-index-sets",
             "parallel i = 0 to N { A[i] = sum(j = max(0, i - M) to min(N, i + M + 1))
                B[select(j >= i, -1 * N * i + (N + i) * j + exact((-1 * i + 1) * i + (-1 * j + 1) * j, 2),
                  N * N + -1 * N * i + (N + -1 * i) * j + exact((i + 1) * i + (j + 1) * j, 2))] * C[j] }",
@@ -146,7 +148,8 @@ mod tests {
               A[i] = sum(jd = i to N) B[i + jd * jd] * C[-1 * i + jd]
             }
         "#]]
-        .assert_eq(&check(
+        .assert_eq(&pieces(
+            "split-index-sets",
             "parallel i = 0 to N { A[i] = sum(j = 0 to N - i) B[(i + j) * (i + j) + i] * C[j] }",
         ));
     }

@@ -12,13 +12,29 @@
 //! ```
 //! so that the sums of one block have the same terms, and indices are polynomials.
 
+use super::few::MANY;
+use super::guarded::{Guarded, guarded};
 use super::nest::{Level, Nest};
+use super::walk::each_statement;
 use crate::ir::*;
 use crate::linear::Linear;
+use crate::passes::Context;
+
+/// The pass.
+pub(crate) fn run(module: &mut Module, context: &Context<'_>) {
+    each_statement(module, context, |walk, stmt| {
+        let Guarded { guards, nest, .. } = Guarded::of(stmt).filter(|_| walk.statements <= MANY)?;
+        if nest.is_scheduled(&walk.function.hints) {
+            return None;
+        }
+        let nest = strip_mined(&nest, &mut walk.function.vars)?;
+        Some(guarded(guards, nest.statements()))
+    });
+}
 
 /// The nest with a loop for the quotient and one for the remainder of its first variable that sums divide, if they
 /// divide it by one constant.
-pub(super) fn strip_mined(nest: &Nest, vars: &mut Vec<String>) -> Option<Nest> {
+fn strip_mined(nest: &Nest, vars: &mut Vec<String>) -> Option<Nest> {
     let Nest { levels, store, .. } = nest;
     let (at, base) = levels.iter().enumerate().find_map(|(at, level)| {
         let mut sums = false;
@@ -144,7 +160,7 @@ impl Digits {
 
 #[cfg(test)]
 mod tests {
-    use super::super::split_index_sets::tests::check;
+    use super::super::tests::pieces;
 
     #[test]
     fn blocks_of_rows() {
@@ -156,7 +172,8 @@ mod tests {
                 }
               }
             }
-        "#]].assert_eq(&check(
+        "#]].assert_eq(&pieces(
+            "strip-mine",
             "parallel i = 0 to N { if i - i % 4 < N { parallel k = 0 to M {
                A[M * i + k] = sum(j = -1 * (i % 4) + i to N) B[N * i + 3 * (i / 4) * (i / 4) + j] * C[M * j + k] } } }",
         ));

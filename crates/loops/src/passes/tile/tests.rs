@@ -59,6 +59,29 @@ pub(super) fn compare(before: &Module, after: &Module, symbols: &[i64]) {
     assert_eq!(wrong, None, "{symbols:?}\n{before}\n{after}");
 }
 
+/// What a pass makes of a function's body; it computes the same, in tiles too.
+pub(super) fn pieces(pass: &str, body: &str) -> String {
+    let before = parse(&format!("{HEAD}func f(inout A, in B, in C) {{ {body} }}")).unwrap();
+    assert_eq!(verify(&before), Ok(()), "{before}");
+    let mut after = before.clone();
+    (find(pass).unwrap().run)(&mut after, &Context::of(&SMALL));
+    assert_eq!(verify(&after), Ok(()), "{after}");
+    let mut tiled: Vec<Module> = Vec::new();
+    for shared in [false, true] {
+        tiled.push(before.clone());
+        tile(tiled.last_mut().unwrap(), &SMALL.with_threads(shared));
+    }
+    for symbols in [[0, 0], [1, 1], [2, 5], [5, 2], [7, 9], [9, 0], [0, 9], [10, 3], [10, 10]] {
+        compare(&before, &after, &symbols);
+        for tiled in &tiled {
+            compare(&before, tiled, &symbols);
+        }
+    }
+    let text = after.to_string();
+    let body = &text[text.find("{\n").unwrap() + 2..text.len() - 2];
+    body.lines().map(|line| format!("{}\n", &line[2..])).collect()
+}
+
 fn check(body: &str) -> String {
     let (before, after) = tiled(&format!("{HEAD}func f(inout A, in B, in C) {{ {body} }}"), &SMALL);
     for symbols in [[0, 0], [1, 1], [2, 5], [5, 2], [7, 9], [9, 0], [0, 9], [9, 9]] {

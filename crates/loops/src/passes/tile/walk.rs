@@ -14,6 +14,8 @@ pub(super) struct Walk<'a> {
     pub(super) buffers: &'a mut Vec<Buffer>,
     /// The function; its statements are taken out.
     pub(super) function: &'a mut Function,
+    /// How many statements the function has at its outermost level.
+    pub(super) statements: usize,
     /// What holds here.
     pub(super) facts: Facts,
     /// Whether threads share what is around already.
@@ -33,7 +35,9 @@ pub(super) fn each_function(
     for function in functions {
         let mut body = std::mem::take(&mut function.body);
         let (machine, facts) = (context.machine, Facts::default());
-        run(&mut Walk { machine, buffers, function, facts, inside: false }, &mut body);
+        let statements = body.len();
+        let mut walk = Walk { machine, buffers, function, statements, facts, inside: false };
+        run(&mut walk, &mut body);
         function.body = body;
     }
 }
