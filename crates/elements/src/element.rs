@@ -1,7 +1,5 @@
 //! The table of element types, and what holds for each.
 
-use crate::{Native, Number};
-
 /// What kind of number an element is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
@@ -15,6 +13,15 @@ pub enum Kind {
     Unsigned,
     /// A truth value: a byte that is 0 or 1.
     Truth,
+}
+
+/// What the table of element types says about a Rust type.
+pub trait Named: Sized {
+    /// Which element type it is.
+    const ELEMENT: Element;
+
+    /// As an element of any type.
+    fn scalar(self) -> Scalar;
 }
 
 /// Makes everything that has one line for each element type. `$d` is a dollar sign.
@@ -80,13 +87,6 @@ macro_rules! elements {
                     $(Scalar::$variant(_) => Element::$variant,)*
                 }
             }
-
-            /// The same number, whatever it is stored as.
-            pub fn number(self) -> Number {
-                match self {
-                    $(Scalar::$variant(value) => value.number(),)*
-                }
-            }
         }
 
         impl std::fmt::Display for Scalar {
@@ -98,7 +98,7 @@ macro_rules! elements {
         }
 
         $(
-            impl crate::native::Named for $type {
+            impl Named for $type {
                 const ELEMENT: Element = Element::$variant;
 
                 fn scalar(self) -> Scalar {
@@ -106,6 +106,15 @@ macro_rules! elements {
                 }
             }
         )*
+
+        /// Compiles an expression for the value of every scalar and evaluates the one that is there.
+        macro_rules! with_scalar {
+            ($d scalar:expr, $d value:ident => $d body:expr) => {
+                match $d scalar {
+                    $($crate::Scalar::$variant($d value) => $d body,)*
+                }
+            };
+        }
 
         /// Compiles an expression for every element type and evaluates the one that an element names: `T` stands for
         /// the element's Rust type in `with_type!(element, T => size_of::<T>())`.
@@ -278,25 +287,6 @@ impl Element {
         }
     }
 
-    /// The value that an element, or each part of a complex one, holds after `value` is stored to it: rounded to
-    /// shorter floats (to those of 16 bits by way of 32), wrapped around to integers, and true if it is not 0. Exact
-    /// for integers up to 2^53.
-    pub fn round(self, value: f64) -> f64 {
-        let bits = 8 * self.bytes() as i32;
-        match self.kind() {
-            Kind::Float => with_type!(self, T => rounded::<T>(value)),
-            Kind::Complex => self.part().round(value),
-            Kind::Signed => wrapped(value.trunc(), -2f64.powi(bits - 1), 2f64.powi(bits)),
-            Kind::Unsigned => wrapped(value.trunc(), 0.0, 2f64.powi(bits)),
-            Kind::Truth => f64::from(u8::from(value != 0.0)),
-        }
-    }
-
-    /// The distance from 1 to the next larger number of a float type; 0 for integers, which do not round.
-    pub fn epsilon(self) -> f64 {
-        with_type!(self, T => <T as Native>::EPSILON)
-    }
-
     /// A value for tests, or a part of a complex one: `unit` is in `0..1`. Floats are not near 0, integers are small,
     /// and neither is 0. If `negative`, the value is negative or false; types without signs only have positive values.
     pub fn sample(self, unit: f64, negative: bool) -> f64 {
@@ -313,25 +303,5 @@ impl Element {
 impl std::fmt::Display for Element {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())
-    }
-}
-
-impl Scalar {
-    /// As a 64-bit float: [`Number::to_f64`].
-    pub fn to_f64(self) -> f64 {
-        self.number().to_f64()
-    }
-}
-
-/// A float as this type holds it; all float types hold the nearest one.
-fn rounded<T: Native>(value: f64) -> f64 {
-    T::from_number(Number::Float(value)).map_or(value, |stored| stored.number().to_f64())
-}
-
-/// An integer within the `count` integers from `least` on.
-fn wrapped(value: f64, least: f64, count: f64) -> f64 {
-    match value >= least && value < least + count {
-        true => value,
-        false => (value - least).rem_euclid(count) + least,
     }
 }

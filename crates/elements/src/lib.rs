@@ -24,6 +24,7 @@ mod native;
 mod number;
 mod space;
 mod storage;
+mod values;
 mod view;
 
 #[cfg(test)]

@@ -1,18 +1,10 @@
 //! Rust's types for elements.
 
-use crate::{Element, Number, Scalar};
+use crate::Number;
+use crate::element::Named;
 use half::{bf16, f16};
 use num_complex::Complex;
 use std::fmt::{Debug, Display};
-
-/// What the table of element types says about a Rust type.
-pub trait Named: Sized {
-    /// Which element type it is.
-    const ELEMENT: Element;
-
-    /// As an element of any type.
-    fn scalar(self) -> Scalar;
-}
 
 /// A Rust type that elements have. Its default, the value of all zero bits, is zero.
 pub trait Native:
@@ -36,7 +28,7 @@ pub trait Native:
     /// true.
     fn from_number(number: Number) -> Option<Self>;
 
-    /// Of a number that this type holds, as [`Element::round`] makes them. Integers from 2^53 on are exact too.
+    /// Of a number that this type holds, as [`Element::round`](crate::Element::round) makes them. Integers from 2^53 on are exact too.
     fn from_rounded(value: f64) -> Self;
 
     /// In the lowest bits of a word.

@@ -147,7 +147,7 @@ impl Storage {
     /// Whether each is the negative of the other's at its place.
     pub fn are_negatives_of(&self, other: &Storage) -> bool {
         with_type!(self.element, T => self.typed::<T>().iter().enumerate().all(|(at, value)| {
-            value.negated().map(crate::native::Named::scalar) == other.get(at)
+            value.negated().map(crate::element::Named::scalar) == other.get(at)
         }))
     }
 

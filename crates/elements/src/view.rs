@@ -72,7 +72,7 @@ impl<'a> View<'a> {
     /// One of them.
     pub fn get(self, at: usize) -> Option<Scalar> {
         with_type!(self.element, T => self.typed::<T>().get(at).map(|value| {
-            crate::native::Named::scalar(*value)
+            crate::element::Named::scalar(*value)
         }))
     }
 
