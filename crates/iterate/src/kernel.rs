@@ -137,8 +137,8 @@ impl Kernel {
         conditions
     }
 
-    /// What is not negative where a subscript is within the coordinates of a dimension or level; nothing where it always
-    /// is. All iterators begin at 0.
+    /// What is not negative where a subscript is within the coordinates of a dimension or level; nothing where it
+    /// always is. All iterators begin at 0.
     pub(super) fn within(&self, subscript: &Linear, bounds: (Index, Index)) -> Vec<Linear> {
         let (first, end) = bounds;
         let same = |at: usize| first == Index::Const(0) && self.iterators[at].1 == end;

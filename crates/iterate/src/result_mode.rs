@@ -56,8 +56,8 @@ impl ResultMode {
         }
     }
 
-    /// The body of an iterator's loop, at a coordinate: if the iterator is that of a level, it belongs to the coordinate
-    /// of the level.
+    /// The body of an iterator's loop, at a coordinate: if the iterator is that of a level, it belongs to the
+    /// coordinate of the level.
     pub(super) fn appended(
         &self,
         iterator: usize,
