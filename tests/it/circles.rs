@@ -12,9 +12,8 @@ use crate::root;
 use crate::sources::{code_of, files_of, read};
 
 /// Folders and files that still have circles, with the reason. This list only shrinks: what has none is taken off it.
-const CIRCLES: &[(&str, &str)] = &[
-    ("crates/formats/src", "levels build and walk the storage that is made of levels"),
-];
+const CIRCLES: &[(&str, &str)] =
+    &[("crates/formats/src", "levels build and walk the storage that is made of levels")];
 
 /// A path of names, as `["crate", "set", "Set"]`.
 type Names = Vec<String>;
