@@ -28,7 +28,8 @@ pub trait Native:
     /// true.
     fn from_number(number: Number) -> Option<Self>;
 
-    /// Of a number that this type holds, as [`Element::round`](crate::Element::round) makes them. Integers from 2^53 on are exact too.
+    /// Of a number that this type holds, as [`Element::round`](crate::Element::round) makes them. Integers from 2^53 on
+    /// are exact too.
     fn from_rounded(value: f64) -> Self;
 
     /// In the lowest bits of a word.

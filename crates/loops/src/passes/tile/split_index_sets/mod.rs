@@ -8,8 +8,8 @@
 //! - If it has the variable of a sum, the sum is cut in two. If the threshold lies outside of the sum's range for many
 //!   iterations of the loops around, these loops are cut first.
 //!
-//! Selections whose pieces differ by a constant of the sum need no cut: the common part is moved out of them, unless the
-//! sum can go along diagonals (`skew`), which is decided before, while an index is still one selection.
+//! Selections whose pieces differ by a constant of the sum need no cut: the common part is moved out of them, unless
+//! the sum can go along diagonals (`skew`), which is decided before, while an index is still one selection.
 //!
 //! Before -> after:
 //! ```text
