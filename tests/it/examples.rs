@@ -247,10 +247,12 @@ fn used(
         }
         index
     };
+    let elements: usize = dense.shape.iter().product();
+    let parts = dense.data.len() / elements.max(1); // two for complex numbers
     let status: Vec<Status> =
-        (0..dense.data.len()).map(|p| evaluator.is_stored(id, &index(p)).unwrap()).collect();
+        (0..elements).map(|p| evaluator.is_stored(id, &index(p)).unwrap()).collect();
     let mut count = 0;
-    for position in 0..dense.data.len() {
+    for position in 0..elements {
         if status[position] != Status::Unique {
             continue;
         }
@@ -262,7 +264,7 @@ fn used(
                 _ => other == position,
             };
             if same {
-                data[other] = f64::NAN;
+                data[parts * other] = f64::NAN;
             }
         }
         let results = evaluator.run(&poisoned).unwrap();
@@ -273,7 +275,11 @@ fn used(
 
 /// Non-zero elements of a result that differ in magnitude: random inputs make equal ones a redundancy.
 fn distinct(dense: &Dense) -> i64 {
-    let mut values: Vec<f64> = dense.data.iter().map(|v| v.abs()).filter(|v| *v != 0.0).collect();
+    let elements = dense.shape.iter().product::<usize>().max(1);
+    let parts = (dense.data.len() / elements).max(1); // two for complex numbers
+    let magnitude = |parts: &[f64]| parts.iter().fold(0.0, |size: f64, part| size.hypot(*part));
+    let mut values: Vec<f64> =
+        dense.data.chunks(parts).map(magnitude).filter(|size| *size != 0.0).collect();
     values.sort_by(f64::total_cmp);
     values.dedup_by(|a, b| (*a - *b).abs() <= 1e-13 * b.abs());
     values.len() as i64
