@@ -128,8 +128,7 @@ pub fn assembly(
         kernel.place = place_in(&kernel, result, 0);
         let Filled { whole, walks } = fill(function, module, &kernel)?;
         let mut body = std::mem::take(&mut function.body);
-        // Without products nothing is set, and there are elements all the same.
-        if !whole || kernel.products.is_empty() {
+        if !whole {
             body.insert(0, cleared(function, &kernel));
         }
         return done(Structure::Dense, body, walks);
@@ -205,6 +204,10 @@ fn in_order(kernel: &Kernel, order: &[usize], iterators: &[usize], first: usize)
         fixed.extend(between.drain(..).chain([*at]));
     }
     let own: Vec<usize> = own.copied().collect();
+    // Iterators of the result that index maps of operands divide are not among the loops.
+    if own.len() != iterators.len() {
+        return None;
+    }
     let front = iterators[..first].iter().all(|at| own[..first].contains(at));
     (front && own[first..] == iterators[first..]).then_some(depth)
 }

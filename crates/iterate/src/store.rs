@@ -39,9 +39,6 @@ impl Builder<'_> {
 /// Makes additions to zeros of the result what sets it, if all there is is one nest that comes to each element once, of
 /// loops that come to all.
 pub(super) fn set_once(body: &mut [Stmt], kernel: &Kernel, all: &dyn Fn(&[&For]) -> bool) -> bool {
-    if body.is_empty() {
-        return kernel.products.is_empty();
-    }
     let (mut stmts, mut loops) = (&*body, Vec::new());
     while let [Stmt::For(inner)] = stmts {
         loops.push(inner);

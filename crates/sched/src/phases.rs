@@ -169,6 +169,11 @@ impl Part<'_> {
                 continue;
             }
             let result = arrays.results.iter().find(|one| one.tensor == id);
+            // Another tensor's function makes the levels that a result shares with it.
+            let shares = matches!(result.map(|one| &one.structure), Some(Structure::Copied { .. }));
+            if shares && !writes(id) && !reads(id) {
+                continue;
+            }
             for operand in
                 arrays.stored.iter().filter(|one| one.tensor == id).map(|one| &one.operand)
             {
