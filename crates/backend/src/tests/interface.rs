@@ -120,11 +120,11 @@ fn mlir_text() {
             %s0_n = arith.index_cast %t0 : i64 to index
             affine.for %i_1 = 0 to %s0_n {
               %t2 = arith.addi %i_1, %c1 overflow<nsw> : index
-              %t3 = arith.subi %t2, %c0 overflow<nsw> : index
+              %t3 = arith.subi %t2, %c0 : index
               %t4 = arith.maxsi %t3, %c0 : index
               %t5 = arith.andi %t4, %c15 : index
-              %t6 = arith.subi %t4, %t5 overflow<nsw> : index
-              %t7 = arith.addi %c0, %t6 overflow<nsw> : index
+              %t6 = arith.subi %t4, %t5 : index
+              %t7 = arith.addi %c0, %t6 : index
               %t16:8 = scf.for %j_17 = %c0 to %t7 step %c16 iter_args(%t8 = %v2xf64_, %t9 = %v2xf64_, %t10 = %v2xf64_, %t11 = %v2xf64_, %t12 = %v2xf64_, %t13 = %v2xf64_, %t14 = %v2xf64_, %t15 = %v2xf64_) -> (vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>, vector<2xf64>) {
                 %t18 = arith.addi %i_1, %c1 overflow<nsw> : index
                 %t19 = arith.muli %i_1, %t18 overflow<nsw> : index
@@ -134,7 +134,7 @@ fn mlir_text() {
                 %t23 = vector.load %b1_x[%j_17] : !f64s, vector<2xf64>
                 %t24 = arith.mulf %t22, %t23 : vector<2xf64>
                 %t25 = arith.addf %t8, %t24 : vector<2xf64>
-                %t26 = arith.addi %j_17, %c2 overflow<nsw> : index
+                %t26 = arith.addi %j_17, %c2 : index
                 %t27 = arith.addi %i_1, %c1 overflow<nsw> : index
                 %t28 = arith.muli %i_1, %t27 overflow<nsw> : index
                 %t29 = arith.shrsi %t28, %c1 exact : index
@@ -143,7 +143,7 @@ fn mlir_text() {
                 %t32 = vector.load %b1_x[%t26] : !f64s, vector<2xf64>
                 %t33 = arith.mulf %t31, %t32 : vector<2xf64>
                 %t34 = arith.addf %t9, %t33 : vector<2xf64>
-                %t35 = arith.addi %j_17, %c4 overflow<nsw> : index
+                %t35 = arith.addi %j_17, %c4 : index
                 %t36 = arith.addi %i_1, %c1 overflow<nsw> : index
                 %t37 = arith.muli %i_1, %t36 overflow<nsw> : index
                 %t38 = arith.shrsi %t37, %c1 exact : index
@@ -152,7 +152,7 @@ fn mlir_text() {
                 %t41 = vector.load %b1_x[%t35] : !f64s, vector<2xf64>
                 %t42 = arith.mulf %t40, %t41 : vector<2xf64>
                 %t43 = arith.addf %t10, %t42 : vector<2xf64>
-                %t44 = arith.addi %j_17, %c6 overflow<nsw> : index
+                %t44 = arith.addi %j_17, %c6 : index
                 %t45 = arith.addi %i_1, %c1 overflow<nsw> : index
                 %t46 = arith.muli %i_1, %t45 overflow<nsw> : index
                 %t47 = arith.shrsi %t46, %c1 exact : index
@@ -161,7 +161,7 @@ fn mlir_text() {
                 %t50 = vector.load %b1_x[%t44] : !f64s, vector<2xf64>
                 %t51 = arith.mulf %t49, %t50 : vector<2xf64>
                 %t52 = arith.addf %t11, %t51 : vector<2xf64>
-                %t53 = arith.addi %j_17, %c8 overflow<nsw> : index
+                %t53 = arith.addi %j_17, %c8 : index
                 %t54 = arith.addi %i_1, %c1 overflow<nsw> : index
                 %t55 = arith.muli %i_1, %t54 overflow<nsw> : index
                 %t56 = arith.shrsi %t55, %c1 exact : index
@@ -170,7 +170,7 @@ fn mlir_text() {
                 %t59 = vector.load %b1_x[%t53] : !f64s, vector<2xf64>
                 %t60 = arith.mulf %t58, %t59 : vector<2xf64>
                 %t61 = arith.addf %t12, %t60 : vector<2xf64>
-                %t62 = arith.addi %j_17, %c10 overflow<nsw> : index
+                %t62 = arith.addi %j_17, %c10 : index
                 %t63 = arith.addi %i_1, %c1 overflow<nsw> : index
                 %t64 = arith.muli %i_1, %t63 overflow<nsw> : index
                 %t65 = arith.shrsi %t64, %c1 exact : index
@@ -179,7 +179,7 @@ fn mlir_text() {
                 %t68 = vector.load %b1_x[%t62] : !f64s, vector<2xf64>
                 %t69 = arith.mulf %t67, %t68 : vector<2xf64>
                 %t70 = arith.addf %t13, %t69 : vector<2xf64>
-                %t71 = arith.addi %j_17, %c12 overflow<nsw> : index
+                %t71 = arith.addi %j_17, %c12 : index
                 %t72 = arith.addi %i_1, %c1 overflow<nsw> : index
                 %t73 = arith.muli %i_1, %t72 overflow<nsw> : index
                 %t74 = arith.shrsi %t73, %c1 exact : index
@@ -188,7 +188,7 @@ fn mlir_text() {
                 %t77 = vector.load %b1_x[%t71] : !f64s, vector<2xf64>
                 %t78 = arith.mulf %t76, %t77 : vector<2xf64>
                 %t79 = arith.addf %t14, %t78 : vector<2xf64>
-                %t80 = arith.addi %j_17, %c14 overflow<nsw> : index
+                %t80 = arith.addi %j_17, %c14 : index
                 %t81 = arith.addi %i_1, %c1 overflow<nsw> : index
                 %t82 = arith.muli %i_1, %t81 overflow<nsw> : index
                 %t83 = arith.shrsi %t82, %c1 exact : index
@@ -207,8 +207,8 @@ fn mlir_text() {
               %t94 = arith.addf %t90, %t92 : vector<2xf64>
               %t95 = arith.addf %t93, %t94 : vector<2xf64>
               %t96 = arith.andi %t4, %c1 : index
-              %t97 = arith.subi %t4, %t96 overflow<nsw> : index
-              %t98 = arith.addi %c0, %t97 overflow<nsw> : index
+              %t97 = arith.subi %t4, %t96 : index
+              %t98 = arith.addi %c0, %t97 : index
               %t100 = scf.for %j_101 = %t7 to %t98 step %c2 iter_args(%t99 = %t95) -> (vector<2xf64>) {
                 %t102 = arith.addi %i_1, %c1 overflow<nsw> : index
                 %t103 = arith.muli %i_1, %t102 overflow<nsw> : index

@@ -139,8 +139,10 @@ fn positions_are_not_those_of_copies() {
             parallel pj = A.pos1[i] to A.pos1[i + 1] {
               coiter at = i to i + 1 over p = B.pos1[A.crd1[pj]] to B.pos1[A.crd1[pj] + 1] at B.crd1[p] {
                 case p {
-                  if pj < N and p < N {
-                    y[pj] += x[p]
+                  if pj < N {
+                    if p < N {
+                      y[pj] += x[p]
+                    }
                   }
                 }
               }
