@@ -221,27 +221,14 @@ impl Renumber<'_> {
     }
 
     fn index(&self, index: &Index) -> Index {
-        let go = |index: &Index| Box::new(self.index(index));
         match index {
-            Index::Const(_) | Index::Symbol(_) => index.clone(),
             Index::Var(var) => Index::Var(self.numbers.get(var).copied().unwrap_or(*var)),
-            Index::Add(left, right) => Index::Add(go(left), go(right)),
-            Index::Sub(left, right) => Index::Sub(go(left), go(right)),
-            Index::Mul(left, right) => Index::Mul(go(left), go(right)),
-            Index::FloorDiv(value, by) => Index::FloorDiv(go(value), *by),
-            Index::Mod(value, by) => Index::Mod(go(value), *by),
-            Index::Quotient(left, right) => Index::Quotient(go(left), go(right)),
-            Index::ExactDiv(value, by) => Index::ExactDiv(go(value), *by),
-            Index::Min(left, right) => Index::Min(go(left), go(right)),
-            Index::Max(left, right) => Index::Max(go(left), go(right)),
-            Index::Load(buffer, index) => Index::Load(*buffer, go(index)),
-            Index::Select(condition, then, otherwise) => {
-                Index::Select(Box::new(self.condition(condition)), go(then), go(otherwise))
-            }
-            Index::Within(inner) => {
-                let (index, size) = (self.index(&inner.index), self.index(&inner.size));
-                Index::Within(Box::new(Within { index, size, ..**inner }))
-            }
+            Index::Select(condition, then, otherwise) => Index::Select(
+                Box::new(self.condition(condition)),
+                Box::new(self.index(then)),
+                Box::new(self.index(otherwise)),
+            ),
+            _ => index.map_parts(&mut |part| self.index(part)),
         }
     }
 
