@@ -1,0 +1,127 @@
+//! Flags that several commands have, and how their values are read.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use dastac::driver::{Indices, Iteration};
+use dastac::iterate::Walking;
+
+use super::super::source::is_prefix;
+
+/// A program.
+#[derive(Debug, Args)]
+pub struct FileArgs {
+    /// The program, in STUR; `-` for standard input
+    pub file: PathBuf,
+}
+
+/// Values of symbols.
+#[derive(Debug, Args)]
+pub struct SymbolArgs {
+    /// The value of a symbol; once for each
+    #[arg(short = 'p', long = "param", value_name = "NAME=VALUE", value_parser = symbol_value)]
+    pub params: Vec<(String, i64)>,
+}
+
+/// Number of threads.
+#[derive(Debug, Args)]
+pub struct ThreadArgs {
+    /// Threads for parallel loops; 1 compiles without OpenMP [default: one for each core]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub threads: Option<u32>,
+}
+
+/// How convolutions go over sparse tensors.
+#[derive(Debug, Args)]
+pub struct WalkingArgs {
+    /// How loops go over the stored elements that a subscript of several iterators (a convolution) reaches; for
+    /// comparison [default: subsections]
+    #[arg(long, value_name = "STRATEGY")]
+    pub walking: Option<Strategy>,
+}
+
+/// How loops go over sparse levels with sums in their subscripts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Strategy {
+    /// Only where something is stored within reach
+    Subsections,
+    /// Over all of the result, with the window of what is within reach carried along
+    Search,
+    /// Over all of the result and of the filter, each element searched for
+    Locate,
+}
+
+impl WalkingArgs {
+    /// How dynamic tensors are read, with indices of this width.
+    pub fn iteration(&self, indices: Indices) -> Iteration {
+        let walking = match self.walking.unwrap_or(Strategy::Subsections) {
+            Strategy::Subsections => Walking::Subsections,
+            Strategy::Search => Walking::Search,
+            Strategy::Locate => Walking::Locate,
+        };
+        Iteration { indices, walking }
+    }
+}
+
+/// Which schedules hold.
+#[derive(Debug, Args)]
+pub struct ScheduleArgs {
+    /// Take the `schedule:` line of a file [default: FILE with the extension .schedule if it is there, else the
+    /// program's own]
+    #[arg(long, value_name = "PATH")]
+    pub schedule: Option<PathBuf>,
+    /// Ignore schedules: everything is chosen by the model of the machine
+    #[arg(long, conflicts_with = "schedule")]
+    pub no_schedule: bool,
+}
+
+/// What is to be seen of the passes over loops.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct PassArgs {
+    /// Show on standard error how long each pass over the loops took
+    #[arg(long)]
+    pub time_passes: bool,
+    /// Verify the loops after each pass (slow; a violation is a defect of dastac)
+    #[arg(long)]
+    pub verify_ir: bool,
+}
+
+/// `NAME=VALUE`.
+fn symbol_value(text: &str) -> Result<(String, i64), String> {
+    let form = "write `NAME=VALUE`, such as `-p N=512`, once for each symbol";
+    let (name, value) = text.split_once('=').ok_or_else(|| format!("there is no `=`; {form}"))?;
+    let (name, value) = (name.trim(), value.trim());
+    if name.is_empty() {
+        return Err(format!("there is no name; {form}"));
+    }
+    if value.is_empty() {
+        return Err(format!("there is no value; {form}"));
+    }
+    match value.parse() {
+        Ok(value) => Ok((name.into(), value)),
+        Err(error) => Err(match error.kind() {
+            std::num::IntErrorKind::PosOverflow | std::num::IntErrorKind::NegOverflow => {
+                format!("`{value}` does not fit 64 bits")
+            }
+            _ => format!("`{value}` is not an integer; {form}"),
+        }),
+    }
+}
+
+/// The beginning of a C name.
+pub fn prefix(text: &str) -> Result<String, String> {
+    if is_prefix(text) {
+        return Ok(text.into());
+    }
+    Err("no C name begins like this; use letters, digits and `_`, not a digit first".into())
+}
+
+/// `NAME=PATH`.
+pub fn named_path(text: &str) -> Result<(String, PathBuf), String> {
+    match text.split_once('=') {
+        Some((name, path)) if !name.trim().is_empty() && !path.is_empty() => {
+            Ok((name.trim().into(), path.into()))
+        }
+        _ => Err("write `NAME=PATH`, such as `B=b.npy`".into()),
+    }
+}
