@@ -34,7 +34,11 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
         &["dastac-elements", "dastac-formats", "dastac-loops", "dastac-target"],
     ),
     ("crates/target", "dastac-target", &["dastac-loops"]),
-    ("crates/backend", "dastac-backend", &["dastac-loops", "dastac-runtime", "dastac-target"]),
+    (
+        "crates/backend",
+        "dastac-backend",
+        &["dastac-elements", "dastac-loops", "dastac-runtime", "dastac-target"],
+    ),
     ("crates/formats", "dastac-formats", &["dastac-elements", "dastac-loops"]),
     (
         "crates/iterate",

@@ -7,7 +7,7 @@
 //! - a loop with affine bounds: `affine.for`; with other bounds (or around a variable of such a loop): `scf.for`,
 //! - a parallel loop: OpenMP's work-sharing loop in a parallel region (`threads`),
 //! - a conjunction of affine comparisons: `affine.if`; other conditions: `arith` and `scf.if`,
-//! - register code: one operation each (`registers`, `numbers`, `memory`),
+//! - register code: one operation each (`registers`, `numbers`, `elementwise`, `memory`),
 //! - private functions and calls: functions and calls (`functions`); teams: OpenMP's parallel regions (`threads`),
 //! - an asserted index: a comparison, and a call that reports it and ends the process (`checked`),
 //! - a subscript: `arith` on `index`, operation for operation as the tree says, so that its producer decides
@@ -19,6 +19,7 @@
 
 mod checked;
 mod convert;
+mod elementwise;
 mod expression;
 mod functions;
 mod loops;
@@ -70,6 +71,7 @@ pub(crate) fn emit(module: &Module, prefix: &str) -> Result<Emitted> {
     if unit.reports_any {
         unit.functions.push_str(checked::DECLARATIONS);
     }
+    unit.declarations.values().for_each(|declaration| unit.functions.push_str(declaration));
     if unit.asks_threads {
         unit.functions.push_str(&threads::declarations());
     }

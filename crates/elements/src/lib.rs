@@ -2,7 +2,8 @@
 //!
 //! [`Element`] names a type; [`Native`] is what Rust calls it; [`Scalar`] is one element of any type. [`Storage`] owns
 //! elements of one type, [`View`] and [`ViewMut`] borrow them. All follow from one table in `element.rs`: code that
-//! must do the same for every type says [`with_type!`] and is compiled once for each.
+//! must do the same for every type says [`with_type!`] and is compiled once for each. [`Function`] names the functions that
+//! are applied to each element, one table too.
 //!
 //! ```
 //! use dastac_elements::{Element, Storage, with_type};
@@ -20,6 +21,7 @@ mod element;
 
 mod bytes;
 mod cast;
+mod function;
 mod native;
 mod number;
 mod space;
@@ -33,6 +35,7 @@ mod tests;
 pub use bytes::NoMemory;
 pub use cast::CastError;
 pub use element::{Element, Kind, Scalar, types};
+pub use function::{Function, Parity};
 pub use native::{Native, Word};
 pub use num_complex::Complex;
 pub use number::Number;

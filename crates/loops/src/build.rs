@@ -249,6 +249,10 @@ impl Compare {
         }
     }
 
+    /// All of them.
+    pub const ALL: [Compare; 6] =
+        [Compare::Eq, Compare::Ne, Compare::Lt, Compare::Le, Compare::Gt, Compare::Ge];
+
     /// Whether `left op right`.
     pub fn holds(self, left: i64, right: i64) -> bool {
         match self {

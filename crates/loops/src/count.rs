@@ -166,7 +166,17 @@ impl Counter<'_> {
             | Value::Max(left, right) => {
                 self.value(left)?.checked_add(self.value(right)?)?.checked_add(1)
             }
+            Value::Compare(_, left, right) => {
+                self.value(left)?.checked_add(self.value(right)?)?.checked_add(1)
+            }
             Value::Truth(inside) => self.value(inside)?.checked_add(1),
+            Value::Cast(_, inside) => self.value(inside),
+            Value::Apply(_, of) => {
+                of.iter().try_fold(1u64, |total, one| total.checked_add(self.value(one)?))
+            }
+            Value::Select(parts) => {
+                parts.iter().try_fold(0u64, |total, one| total.checked_add(self.value(one)?))
+            }
             Value::Sum(sum) => {
                 let conditional =
                     sum.condition.as_ref().is_some_and(|condition| condition.mentions(sum.var));

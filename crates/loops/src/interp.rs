@@ -7,6 +7,7 @@
 mod cells;
 mod complex;
 mod data;
+mod elementwise;
 mod registers;
 
 use self::cells::Cells;
@@ -723,6 +724,21 @@ impl<'a> Machine<'a> {
             Value::Min(left, right) => Ok(self.integer(left)?.min(self.integer(right)?)),
             Value::Max(left, right) => Ok(self.integer(left)?.max(self.integer(right)?)),
             Value::Truth(inside) => Ok(i64::from(self.integer(inside)? != 0)),
+            Value::Apply(function, of) => {
+                let of: Result<Vec<i64>, _> = of.iter().map(|one| self.integer(one)).collect();
+                function.eval_integers(&of?).ok_or(float)
+            }
+            Value::Select(parts) => {
+                let [condition, then, otherwise] = &**parts;
+                let chosen = self.decides(condition)?;
+                let (then, otherwise) = (self.integer(then)?, self.integer(otherwise)?);
+                Ok(if chosen { then } else { otherwise })
+            }
+            Value::Compare(how, left, right) => self.compares(*how, left, right).map(i64::from),
+            Value::Cast(element, inside) => match self.cast(*element, inside)? {
+                Number::Int(value) => Ok(value),
+                Number::Float(_) => Err(float),
+            },
             Value::Sum(sum) => {
                 let mut total = sum.kind.neutral() as i64;
                 self.terms(sum, |machine| {
@@ -769,6 +785,21 @@ impl<'a> Machine<'a> {
             Value::Min(left, right) => Ok(Reduction::Min.of(self.value(left)?, self.value(right)?)),
             Value::Max(left, right) => Ok(Reduction::Max.of(self.value(left)?, self.value(right)?)),
             Value::Truth(inside) => Ok(f64::from(self.value(inside)? != 0.0)),
+            Value::Apply(function, of) => {
+                let of: Result<Vec<f64>, _> = of.iter().map(|one| self.value(one)).collect();
+                Ok(function.eval(&of?))
+            }
+            Value::Select(parts) => {
+                let [condition, then, otherwise] = &**parts;
+                let chosen = self.decides(condition)?;
+                let (then, otherwise) = (self.value(then)?, self.value(otherwise)?);
+                Ok(if chosen { then } else { otherwise })
+            }
+            Value::Compare(how, left, right) => self.compares(*how, left, right).map(f64::from),
+            Value::Cast(element, inside) => match self.cast(*element, inside)? {
+                Number::Int(value) => Ok(value as f64),
+                Number::Float(value) => Ok(value),
+            },
             Value::Sum(sum) => {
                 let mut total = sum.kind.neutral();
                 self.terms(sum, |machine| {

@@ -24,7 +24,7 @@
 //! the IR are about targets: the memory [`Space`] of a buffer and the [`ParallelLevel`] of a parallel loop.
 
 pub use crate::place::{ParallelLevel, Space};
-pub use dastac_elements::Element;
+pub use dastac_elements::{Element, Function as MathFunction};
 
 use serde::{Deserialize, Serialize};
 
@@ -57,33 +57,6 @@ pub struct Module {
     pub buffers: Vec<Buffer>,
     /// Functions, each with a unique name.
     pub functions: Vec<Function>,
-}
-
-impl Module {
-    /// The type in which a value is computed that is stored as an element: 64-bit integers for integers; else the
-    /// widest float of the element and of what is loaded, of 32 bits at least, where integers count as wide; complex
-    /// numbers of two such floats where the element or something that is loaded is complex. A truth value is that of a
-    /// number of either kind.
-    pub fn computed_in(&self, value: &Value, element: Element) -> Element {
-        let (mut floats, mut wide) = (!element.is_integer(), element.part() == Element::F64);
-        let mut complex = element.is_complex();
-        value.visit(&mut |part| {
-            if let Value::Load(id, _) = part {
-                let loaded = self.buffers.get(id.0 as usize).map(|buffer| buffer.element);
-                floats |=
-                    element == Element::Bool && loaded.is_some_and(|loaded| !loaded.is_integer());
-                wide |= loaded.is_some_and(|loaded| loaded.computed().part() != Element::F32);
-                complex |= loaded.is_some_and(Element::is_complex);
-            }
-        });
-        match (floats, wide) {
-            (_, true) if complex => Element::C128,
-            (_, false) if complex => Element::C64,
-            (false, _) => Element::I64,
-            (true, true) => Element::F64,
-            (true, false) => Element::F32,
-        }
-    }
 }
 
 /// How a function uses a buffer.
@@ -585,6 +558,18 @@ pub enum Value {
     Max(Box<Value>, Box<Value>),
     /// 0 where the value is 0, else 1.
     Truth(Box<Value>),
+    /// A function of one or two numbers.
+    Apply(MathFunction, Vec<Value>),
+    /// The second where the first is not 0, else the third. Both are evaluated. The first is computed in a type of its
+    /// own ([`Module::own_type`]).
+    Select(Box<[Value; 3]>),
+    /// 1 where they compare so, else 0: what is not a number only differs. Both are computed in a type of their own
+    /// ([`Module::own_type`]).
+    Compare(Compare, Box<Value>, Box<Value>),
+    /// The value as an element of this type holds it: rounded to floats, rounded toward 0 and wrapped around to
+    /// integers, and whether it is not 0 as a truth value. Floats that no 64-bit integer is near become the largest or
+    /// the smallest one, what is not a number 0. It is computed in a type of its own ([`Module::own_type`]).
+    Cast(Element, Box<Value>),
     /// Sum of a body over a range; 0 when the range is empty. The order of additions is not fixed. Its minimum and its
     /// maximum too.
     Sum(Box<Sum>),

@@ -1,6 +1,6 @@
 //! Tokens of the text form.
 
-use crate::ir::Compare;
+use crate::ir::{Compare, MathFunction};
 use crate::print::RESERVED;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -132,6 +132,7 @@ pub(crate) fn tokens(text: &str) -> Vec<Place<'_>> {
 
 /// Whether the parenthesis after `before` encloses the arguments of a call.
 fn calls(before: &[Place]) -> bool {
-    let call = ["min", "max", "exact", "select", "sum", "index", "truth"];
-    matches!(before.last().map(|place| place.token), Some(Token::Name(name)) if call.contains(&name))
+    let call = ["min", "max", "exact", "select", "sum", "index", "truth", "compare", "cast"];
+    matches!(before.last().map(|place| place.token), Some(Token::Name(name))
+        if call.contains(&name) || MathFunction::from_name(name).is_some())
 }

@@ -4,7 +4,7 @@
 //! - [`place`]: memory spaces and levels of parallelism.
 //! - [`machine`]: what passes know of the machine.
 //! - [`abi`]: what callers of compiled functions must know.
-//! - [`build`]: constructors that fold constants. [`visit`]: traversal and substitution. [`eval`]: values of
+//! - [`build`], [`elementwise`]: constructors that fold constants. [`computed`]: the types of values. [`visit`]: traversal and substitution. [`eval`]: values of
 //!   integer expressions.
 //! - [`print`](mod@print) and [`parse`](mod@parse): the text form, `parse(print(m)) == m.canonical()`.
 //! - [`verify`](mod@verify): the invariants. [`interp`]: the reference interpreter. [`count`]: operations executed.
@@ -15,7 +15,9 @@
 pub mod abi;
 pub mod build;
 pub mod canonical;
+pub mod computed;
 pub mod count;
+pub mod elementwise;
 pub mod eval;
 pub mod hints;
 pub mod ids;

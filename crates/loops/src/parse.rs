@@ -991,6 +991,38 @@ impl<'a> Parser<'a> {
                 self.sign(")")?;
                 Ok(Value::Truth(Box::new(inside)))
             }
+            Token::Name("select") if call => {
+                self.advance();
+                self.advance();
+                let condition = self.deeper(Self::value)?;
+                self.sign(",")?;
+                let then = self.deeper(Self::value)?;
+                self.sign(",")?;
+                let otherwise = self.deeper(Self::value)?;
+                self.sign(")")?;
+                Ok(Value::Select(Box::new([condition, then, otherwise])))
+            }
+            Token::Name("compare") if call => {
+                self.advance();
+                self.advance();
+                let left = Box::new(self.deeper(Self::value)?);
+                let how = self.comparison_sign()?;
+                let right = Box::new(self.deeper(Self::value)?);
+                self.sign(")")?;
+                Ok(Value::Compare(how, left, right))
+            }
+            Token::Name("cast") if call => {
+                self.advance();
+                self.advance();
+                let element = self.element_type()?;
+                self.sign(",")?;
+                let inside = self.deeper(Self::value)?;
+                self.sign(")")?;
+                Ok(Value::Cast(element, Box::new(inside)))
+            }
+            Token::Name(word) if call && MathFunction::from_name(word).is_some() => {
+                self.apply(word)
+            }
             Token::Name(word @ ("sum" | "min" | "max")) if call => {
                 self.advance();
                 self.advance();
@@ -1029,6 +1061,31 @@ impl<'a> Parser<'a> {
             }
             _ => self.expected("a value"),
         }
+    }
+
+    /// A function by its name, of values in parentheses.
+    fn apply(&mut self, word: &str) -> Parsed<Value> {
+        let Some(function) = MathFunction::from_name(word) else {
+            return self.expected("a function");
+        };
+        self.advance();
+        self.advance();
+        let mut of = vec![self.deeper(Self::value)?];
+        while self.skip(",") {
+            of.push(self.deeper(Self::value)?);
+        }
+        self.sign(")")?;
+        Ok(Value::Apply(function, of))
+    }
+
+    /// `==`, `<` and the like.
+    fn comparison_sign(&mut self) -> Parsed<Compare> {
+        let Token::Sign(sign) = self.token() else { return self.expected("a comparison") };
+        let Some((_, how)) = COMPARISONS.iter().find(|(known, _)| *known == sign) else {
+            return self.expected("a comparison");
+        };
+        self.advance();
+        Ok(*how)
     }
 
     fn number(&mut self) -> Parsed<Value> {

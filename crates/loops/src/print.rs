@@ -326,6 +326,28 @@ impl Printer<'_> {
                 self.value(inside, Level::Or);
                 self.out.push(')');
             }
+            Value::Apply(function, of) => {
+                self.put(format_args!("{function}("));
+                self.list(of, ", ", |p, value| p.value(value, Level::Or));
+                self.out.push(')');
+            }
+            Value::Select(parts) => {
+                self.out.push_str("select(");
+                self.list(&parts[..], ", ", |p, value| p.value(value, Level::Or));
+                self.out.push(')');
+            }
+            Value::Compare(how, left, right) => {
+                self.out.push_str("compare(");
+                self.value(left, Level::Or);
+                self.put(format_args!(" {} ", how.sign()));
+                self.value(right, Level::Or);
+                self.out.push(')');
+            }
+            Value::Cast(element, inside) => {
+                self.put(format_args!("cast({element}, "));
+                self.value(inside, Level::Or);
+                self.out.push(')');
+            }
             Value::Sum(sum) => self.group(level > Level::Product, |p| {
                 p.out.push_str(match sum.kind {
                     Reduction::Sum => "sum(",

@@ -418,12 +418,45 @@ impl Random {
     }
 
     fn condition(&mut self, depth: usize) -> Condition {
-        let op = [Compare::Eq, Compare::Ne, Compare::Lt, Compare::Le, Compare::Gt, Compare::Ge];
+        let op = Compare::ALL;
         match self.below(if depth == 0 { 3 } else { 5 }) {
             0..=2 => Condition::Compare(op[self.below(6)], self.affine(1), self.affine(1)),
             which => {
                 let list = (0..self.below(4)).map(|_| self.condition(depth - 1)).collect();
                 if which == 3 { Condition::And(list) } else { Condition::Or(list) }
+            }
+        }
+    }
+
+    /// Functions, comparisons, selections and conversions. Where values are compared, those that differ a little must
+    /// not be told apart: what is discontinuous is of integers only.
+    fn elementwise(&mut self, depth: usize) -> Value {
+        let wild = self.style == Style::Anything;
+        let exact = |random: &mut Random| match wild {
+            true => random.value(depth),
+            false => Value::FromIndex(random.index(1)),
+        };
+        match self.below(5) {
+            0 => {
+                let list = MathFunction::ALL;
+                let smooth = [MathFunction::Tanh, MathFunction::Abs, MathFunction::Atan];
+                let list = if wild { list } else { &smooth };
+                let function = list[self.below(list.len())];
+                let of = (0..function.arity()).map(|_| self.value(depth)).collect();
+                Value::Apply(function, of)
+            }
+            1 => {
+                let list = [MathFunction::Sign, MathFunction::Floor, MathFunction::Round];
+                Value::Apply(list[self.below(3)], vec![exact(self)])
+            }
+            2 => Value::Cast([Element::I8, Element::F32][self.below(2)], Box::new(exact(self))),
+            3 => {
+                let (left, right) = (exact(self), exact(self));
+                Value::Compare(Compare::ALL[self.below(6)], Box::new(left), Box::new(right))
+            }
+            _ => {
+                let condition = exact(self);
+                Value::Select(Box::new([condition, self.value(depth), self.value(depth)]))
             }
         }
     }
@@ -434,7 +467,8 @@ impl Random {
             Style::Runnable => BufferId(2),
             Style::Anything => BufferId(random.below(5) as u32),
         };
-        match self.below(if depth == 0 { 3 } else { 11 }) {
+        match self.below(if depth == 0 { 3 } else { 15 }) {
+            11 | 12 => self.elementwise(depth - 1),
             0 => Value::Const([0.0, 1.0, -2.0, 0.5][self.below(4)]),
             1 => Value::FromIndex(self.index(1)),
             2 | 3 => Value::Load(loads(self), self.subscript()),

@@ -118,6 +118,12 @@ pub enum Violation {
     /// A store to an integer buffer of something else than an integer.
     #[error("a value that is not an integer is stored to integer buffer `{0}`")]
     StoresFloat(String),
+    /// A function of too many or too few numbers.
+    #[error("`{0}` takes {1} numbers, not {2}")]
+    Arity(MathFunction, usize, usize),
+    /// A function, a comparison, a selection or a conversion of complex numbers.
+    #[error("a function, comparison, selection or conversion of complex numbers")]
+    OfComplex,
     /// What stands for a workspace has elements of another type.
     #[error("what stands for workspace `{0}` has elements of another type")]
     Instead(String),
@@ -474,6 +480,9 @@ impl<'a> Verifier<'a> {
                     let name = self.module.buffers[store.buffer.0 as usize].name.clone();
                     self.report(Violation::Complex(name));
                 }
+                if element.is_some_and(|element| !self.is_real(&store.value, element)) {
+                    self.report(Violation::OfComplex);
+                }
                 self.value(&store.value);
                 store.stream.iter().for_each(|condition| self.condition(condition));
             }
@@ -699,23 +708,52 @@ impl<'a> Verifier<'a> {
         Some(known.element)
     }
 
-    /// Whether a value that is computed in integers is one.
+    /// Whether every value that is computed in integers is one.
     fn fits(&self, value: &Value, element: Element) -> bool {
-        let mut fits = true;
-        let integers = self.module.computed_in(value, element).is_integer();
-        value.visit(&mut |part| {
-            fits &= !integers
-                || match part {
-                    Value::Load(id, _) => {
-                        let buffer = self.module.buffers.get(id.0 as usize);
-                        buffer.is_none_or(|buffer| buffer.element.is_integer())
-                    }
-                    Value::Const(value) => value.is_infinite() || value.fract() == 0.0,
-                    Value::Div(..) => false,
-                    _ => true,
-                };
+        let computed = self.module.computed_in(value, element);
+        self.fits_in(value, computed)
+    }
+
+    fn fits_in(&self, value: &Value, computed: Element) -> bool {
+        let own = |values: &[&Value]| {
+            let own = self.module.own_type(values);
+            values.iter().all(|value| self.fits_in(value, own))
+        };
+        let fits = !computed.is_integer()
+            || match value {
+                Value::Load(id, _) => {
+                    let buffer = self.module.buffers.get(id.0 as usize);
+                    buffer.is_none_or(|buffer| buffer.element.is_integer())
+                }
+                Value::Const(value) => value.is_infinite() || value.fract() == 0.0,
+                Value::Div(..) => false,
+                Value::Apply(function, _) => function.of_integers(),
+                Value::Cast(element, _) => element.is_integer(),
+                _ => true,
+            };
+        fits && match value {
+            Value::Cast(_, inside) => own(&[inside]),
+            Value::Compare(_, left, right) => own(&[left, right]),
+            Value::Select(parts) => {
+                own(&[&parts[0]]) && parts[1..].iter().all(|part| self.fits_in(part, computed))
+            }
+            _ => value.parts().into_iter().all(|part| self.fits_in(part, computed)),
+        }
+    }
+
+    /// Whether functions, comparisons, selections and conversions are of real numbers.
+    fn is_real(&self, value: &Value, element: Element) -> bool {
+        let (mut complex, mut found) = (element.is_complex(), false);
+        value.visit(&mut |part| match part {
+            Value::Load(id, _) => {
+                let buffer = self.module.buffers.get(id.0 as usize);
+                complex |= buffer.is_some_and(|buffer| buffer.element.is_complex());
+            }
+            Value::Cast(element, _) => (found, complex) = (true, complex | element.is_complex()),
+            Value::Apply(..) | Value::Compare(..) | Value::Select(_) => found = true,
+            _ => {}
         });
-        fits
+        !(complex && found)
     }
 
     /// Whether a store of complex numbers needs no order of them, nor another type of elements.
@@ -759,7 +797,14 @@ impl<'a> Verifier<'a> {
                 self.value(&sum.body);
                 self.scope.pop();
             }
-            _ => value.parts().into_iter().for_each(|part| self.value(part)),
+            _ => {
+                if let Value::Apply(function, of) = value
+                    && of.len() != function.arity()
+                {
+                    self.report(Violation::Arity(*function, function.arity(), of.len()));
+                }
+                value.parts().into_iter().for_each(|part| self.value(part));
+            }
         }
     }
 }

@@ -224,7 +224,10 @@ impl Value {
             | Value::Div(left, right)
             | Value::Min(left, right)
             | Value::Max(left, right) => vec![left, right],
-            Value::Truth(inside) => vec![inside],
+            Value::Compare(_, left, right) => vec![left, right],
+            Value::Truth(inside) | Value::Cast(_, inside) => vec![inside],
+            Value::Apply(_, of) => of.iter().collect(),
+            Value::Select(parts) => parts.iter().collect(),
             Value::Sum(sum) => vec![&sum.body],
         }
     }
@@ -233,6 +236,10 @@ impl Value {
     pub fn map_parts(&self, f: &mut dyn FnMut(&Value) -> Value) -> Value {
         let mut go = |part: &Value| Box::new(f(part));
         match self {
+            Value::Apply(function, of) => Value::Apply(*function, of.iter().map(f).collect()),
+            Value::Select(parts) => Value::Select(Box::new(parts.each_ref().map(f))),
+            Value::Compare(how, left, right) => Value::Compare(*how, go(left), go(right)),
+            Value::Cast(element, inside) => Value::Cast(*element, go(inside)),
             Value::Const(_) | Value::Load(..) | Value::FromIndex(_) => self.clone(),
             Value::Add(left, right) => Value::Add(go(left), go(right)),
             Value::Mul(left, right) => Value::Mul(go(left), go(right)),
@@ -272,6 +279,13 @@ impl Value {
             Value::Min(left, right) => go(left).min(go(right)),
             Value::Max(left, right) => go(left).max(go(right)),
             Value::Truth(inside) => go(inside).truth(),
+            Value::Apply(function, of) => Value::apply(*function, of.iter().map(go).collect()),
+            Value::Select(parts) => {
+                let [condition, then, otherwise] = parts.each_ref().map(go);
+                Value::select(condition, then, otherwise)
+            }
+            Value::Compare(how, left, right) => Value::compare(*how, go(left), go(right)),
+            Value::Cast(element, inside) => Value::cast(*element, go(inside)),
             Value::Sum(sum) => Value::Sum(Box::new(Sum {
                 kind: sum.kind,
                 var: sum.var,

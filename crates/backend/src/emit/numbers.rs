@@ -32,6 +32,11 @@ impl Writer<'_, '_> {
         self.constant(format!("dense<{text}> : {name}"), constant)
     }
 
+    /// A number that is computed in this type, in every lane.
+    pub(super) fn everywhere_of(&mut self, value: f64, element: Element, lanes: usize) -> Ssa {
+        self.everywhere(value, RegisterType::number(element, lanes), element)
+    }
+
     /// What stands in lanes that are masked off.
     pub(super) fn no_elements(&mut self, element: Element, lanes: usize) -> Ssa {
         let ty = RegisterType::number(element, lanes);

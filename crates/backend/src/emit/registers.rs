@@ -5,6 +5,7 @@
 //! `carry k = 0 to n with $1 : f64 = $0 { .. } next $3 gives $4` ->
 //! `%t4 = affine.for %k = 0 to %n iter_args(%t1 = %t0) -> (f64) { .. affine.yield %t3 : f64 }`.
 
+use super::elementwise::predicate_of_floats;
 use super::expression::{NSW, predicate};
 use super::loops::Range;
 use super::names::{list, type_name};
@@ -81,11 +82,22 @@ impl Writer<'_, '_> {
                 let one = self.register(*one)?;
                 self.truth(&one, ty)?
             }
+            Operation::Apply(function, of) => self.apply(*function, of, ty)?,
+            Operation::Cast(element, one) => self.cast_to(*element, *one, ty)?,
             Operation::Compare(how, left, right) => {
+                let compared = self.register_type(*left)?;
                 let (left, right) = (self.register(*left)?, self.register(*right)?);
-                let integers = type_name(RegisterType::integer(ty.lanes));
-                let how = predicate(*how);
-                self.define(format_args!("arith.cmpi {how}, {left}, {right} : {integers}"))
+                let name = type_name(compared);
+                match compared.kind {
+                    LaneKind::Number(element) if element.is_float() => {
+                        let how = predicate_of_floats(*how);
+                        self.define(format_args!("arith.cmpf {how}, {left}, {right} : {name}"))
+                    }
+                    _ => {
+                        let how = predicate(*how);
+                        self.define(format_args!("arith.cmpi {how}, {left}, {right} : {name}"))
+                    }
+                }
             }
             Operation::First(first) => self.first_lanes(first, ty)?,
             Operation::Holds(condition) => self.condition(condition)?,

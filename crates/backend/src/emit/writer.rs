@@ -32,6 +32,8 @@ pub(super) struct Unit {
     pub(super) allocates: BTreeMap<&'static str, String>,
     /// Whether OpenMP is asked for the number of threads.
     pub(super) asks_threads: bool,
+    /// Declarations of the functions of other libraries that are called, by name.
+    pub(super) declarations: BTreeMap<String, String>,
 }
 
 impl Unit {
@@ -44,6 +46,7 @@ impl Unit {
             reports: BTreeSet::new(),
             allocates: BTreeMap::new(),
             asks_threads: false,
+            declarations: BTreeMap::new(),
         }
     }
 }

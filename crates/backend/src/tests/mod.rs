@@ -1,6 +1,7 @@
 //! Modules built by hand, compiled and run.
 
 mod checked;
+mod elementwise;
 mod interface;
 mod kernels;
 mod lanes;

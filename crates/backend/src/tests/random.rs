@@ -115,9 +115,38 @@ impl Random {
         (lower, upper, 1 + self.below(3) as i64)
     }
 
+    /// Functions of any number, and what tells close numbers apart of integers only.
+    fn elementwise(&mut self, depth: u32) -> Value {
+        let exact = |random: &mut Random| Value::FromIndex(random.index(1));
+        match self.below(5) {
+            0 => {
+                let function =
+                    self.pick(&[MathFunction::Tanh, MathFunction::Abs, MathFunction::Atan]);
+                Value::Apply(function, vec![self.value(depth)])
+            }
+            1 => {
+                let function = self.pick(&[MathFunction::Sign, MathFunction::Floor]);
+                Value::Apply(function, vec![exact(self)])
+            }
+            2 => {
+                let element = self.pick(&[Element::I8, Element::F32, Element::U8]);
+                Value::Cast(element, Box::new(exact(self)))
+            }
+            3 => {
+                let (left, right) = (exact(self), exact(self));
+                Value::Compare(self.pick(&Compare::ALL), Box::new(left), Box::new(right))
+            }
+            _ => {
+                let condition = exact(self);
+                Value::Select(Box::new([condition, self.value(depth), self.value(depth)]))
+            }
+        }
+    }
+
     fn value(&mut self, depth: u32) -> Value {
         let inside = |index| Index::Mod(Box::new(index), BLOCK * BLOCKS);
-        match self.below(if depth == 0 { 3 } else { 10 }) {
+        match self.below(if depth == 0 { 3 } else { 13 }) {
+            10..12 => self.elementwise(depth - 1),
             0 => Value::Const(self.pick(&[0.0, 1.0, -2.0, 0.5])),
             1 => Value::FromIndex(self.index(1)),
             2 => Value::Load(self.pick(&[BufferId(2), BufferId(3)]), inside(self.index(2))),

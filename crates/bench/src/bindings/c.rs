@@ -50,6 +50,7 @@ const FLAGS: &[&str] = &[
 ];
 
 const HEAD: &str = "\
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 static inline void *workspace(int64_t count, size_t bytes) {
@@ -57,6 +58,8 @@ static inline void *workspace(int64_t count, size_t bytes) {
   if (!memory) abort();
   return memory;
 }
+#define absolute(x) ((x) < 0 ? -(x) : (x))
+#define signum(x) (((x) > 0) - ((x) < 0))
 static inline double smaller(double a, double b) { return a < b || a != a ? a : b; }
 static inline double larger(double a, double b) { return a > b || a != a ? a : b; }
 static inline int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
@@ -113,6 +116,11 @@ fn type_of(element: Element) -> &'static str {
         Element::I8 => "int8_t",
         Element::U8 => "uint8_t",
     }
+}
+
+/// What stands behind the name of a function of the C library.
+fn suffix(element: Element) -> &'static str {
+    if element == Element::F32 { "f" } else { "" }
 }
 
 /// The function for the smaller or larger one of two.
@@ -391,6 +399,39 @@ impl Printer<'_> {
             Value::Truth(inside) => {
                 format!("({kind})({} != 0)", self.value(inside, element))
             }
+            Value::Apply(function, of) => {
+                let of: Vec<String> = of.iter().map(|one| self.value(one, element)).collect();
+                let of = of.join(", ");
+                match function {
+                    MathFunction::Abs => format!("absolute({of})"),
+                    MathFunction::Sign => format!("({kind})signum({of})"),
+                    _ if element.is_integer() => of,
+                    MathFunction::Round => format!("({kind})rint({of})"),
+                    _ => format!("({kind}){function}{}({of})", suffix(element)),
+                }
+            }
+            Value::Select(parts) => {
+                let own = self.module.own_type(&[&parts[0]]);
+                let condition = self.value(&parts[0], own);
+                let [then, otherwise] = [1, 2].map(|at| self.value(&parts[at], element));
+                format!("({condition} != 0 ? {then} : {otherwise})")
+            }
+            Value::Compare(how, left, right) => {
+                let own = self.module.own_type(&[left, right]);
+                let (left, right) = (self.value(left, own), self.value(right, own));
+                format!("({kind})({left} {} {right})", how.sign())
+            }
+            Value::Cast(to, inside) => {
+                let own = self.module.own_type(&[inside]);
+                let value = self.value(inside, own);
+                match to {
+                    Element::Bool => format!("({kind})({value} != 0)"),
+                    to if to.is_integer() => {
+                        format!("({kind})({})(int64_t){value}", type_of(*to))
+                    }
+                    to => format!("({kind})({}){value}", type_of(*to)),
+                }
+            }
             Value::Sum(sum) => {
                 let total = format!("sum_{}", self.sums);
                 self.sums += 1;
@@ -496,7 +537,8 @@ impl Compiler {
                 .args(FLAGS)
                 .args(["-shared", "-o"])
                 .arg(library)
-                .args(sources),
+                .args(sources)
+                .arg("-lm"),
             library,
         )?;
         open(module, library, false)
@@ -547,7 +589,10 @@ impl Compiler {
         )?;
         // Without OpenMP's library: the one that this process has loaded is to be used.
         let linked = self.run(
-            Command::new(&self.program).args(["-shared", "-o"]).args([&library, &object]),
+            Command::new(&self.program)
+                .args(["-shared", "-o"])
+                .args([&library, &object])
+                .arg("-lm"),
             &library,
         );
         let _ = fs::remove_file(&object);

@@ -1,6 +1,7 @@
 //! What registers hold, and operations on two of them.
 
 use super::data::InterpError;
+use crate::elementwise::as_element;
 use crate::eval::EvalError;
 use crate::ir::*;
 
@@ -109,4 +110,59 @@ fn integer(how: BinaryOp, left: i64, right: i64, kind: LaneKind) -> Result<i64, 
     };
     // Integers of subscripts do not overflow.
     if kind == LaneKind::Integer { Ok(exact.ok_or(EvalError::Overflow)?) } else { Ok(wrapped) }
+}
+
+/// A function of registers, lane by lane.
+pub(super) fn apply(function: MathFunction, of: &[&Cells]) -> Result<Cells, InterpError> {
+    let lanes = of.first().ok_or(WRONG)?.len();
+    if let [Cells::Int(cells)] = of {
+        let all: Option<Vec<i64>> = cells.iter().map(|x| function.eval_integers(&[*x])).collect();
+        return all.map(Cells::Int).ok_or(WRONG);
+    }
+    let of: Vec<&[f64]> = of.iter().map(|cells| cells.floats()).collect::<Result<_, _>>()?;
+    let at = |lane: usize| of.iter().filter_map(|cells| cells.get(lane).copied()).collect();
+    let value = |numbers: Vec<f64>| function.eval(&numbers);
+    Ok(Cells::Float((0..lanes).map(|lane| value(at(lane))).collect()))
+}
+
+/// Numbers as elements of a type, in a register of integers or of floats.
+pub(super) fn cast(element: Element, of: &Cells, integers: bool) -> Result<Cells, InterpError> {
+    Ok(match (of, integers) {
+        (Cells::Int(cells), true) => {
+            Cells::Int(cells.iter().map(|x| element.wrapped(*x)).collect())
+        }
+        (Cells::Int(cells), false) if element.is_integer() => {
+            Cells::Float(cells.iter().map(|x| element.wrapped(*x) as f64).collect())
+        }
+        (Cells::Int(cells), false) => {
+            Cells::Float(cells.iter().map(|x| element.round(*x as f64)).collect())
+        }
+        (Cells::Float(cells), true) => {
+            Cells::Int(cells.iter().map(|x| as_element(element, *x) as i64).collect())
+        }
+        (Cells::Float(cells), false) => {
+            Cells::Float(cells.iter().map(|x| as_element(element, *x)).collect())
+        }
+        (Cells::Truth(_), _) => return Err(WRONG),
+    })
+}
+
+/// Which lanes compare so. Numbers are those of the type that they are computed in.
+pub(super) fn compare(
+    how: Compare,
+    kind: LaneKind,
+    left: &Cells,
+    right: &Cells,
+) -> Result<Cells, InterpError> {
+    let rounded = |x: f64| if let LaneKind::Number(element) = kind { element.round(x) } else { x };
+    Ok(Cells::Truth(match (left, right) {
+        (Cells::Int(left), Cells::Int(right)) => {
+            left.iter().zip(right).map(|(left, right)| how.holds(*left, *right)).collect()
+        }
+        (Cells::Float(left), Cells::Float(right)) => {
+            let lanes = left.iter().zip(right);
+            lanes.map(|(left, right)| how.holds_numbers(rounded(*left), rounded(*right))).collect()
+        }
+        _ => return Err(WRONG),
+    }))
 }

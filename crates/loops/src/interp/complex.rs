@@ -70,7 +70,10 @@ impl Machine<'_> {
             Value::Add(left, right) => Ok(self.complex(left)? + self.complex(right)?),
             Value::Mul(left, right) => Ok(self.complex(left)? * self.complex(right)?),
             Value::Div(left, right) => Ok(self.complex(left)? / self.complex(right)?),
-            Value::Min(..) | Value::Max(..) | Value::Truth(_) => Err(NO_ORDER),
+            Value::Min(..) | Value::Max(..) | Value::Truth(_) | Value::Compare(..) => Err(NO_ORDER),
+            Value::Apply(..) | Value::Select(_) | Value::Cast(..) => {
+                Err(InterpError::Invalid("functions and conversions are of real numbers"))
+            }
             Value::Sum(sum) if sum.kind == Reduction::Sum => {
                 let mut total = Complex::default();
                 self.terms(sum, |machine| {

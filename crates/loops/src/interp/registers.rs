@@ -1,7 +1,7 @@
 //! What register code means. Numbers are evaluated as those of stores are: floats in binary64, integers wrapping
 //! around.
 
-use super::cells::{Cells, UNDEFINED, WRONG, binary};
+use super::cells::{Cells, UNDEFINED, WRONG, apply, binary, cast, compare};
 use super::{Data, InterpError, Machine};
 use crate::eval::EvalError;
 use crate::ir::*;
@@ -139,10 +139,17 @@ impl Machine<'_> {
                 }
                 Cells::Truth(_) => return Err(WRONG),
             },
+            Operation::Apply(function, of) => {
+                let of: Result<Vec<&Cells>, _> = of.iter().map(|one| self.read(*one)).collect();
+                apply(*function, &of?)?
+            }
+            Operation::Cast(element, one) => {
+                let integers = matches!(ty.kind, LaneKind::Number(to) if to.is_integer());
+                cast(*element, self.read(*one)?, integers)?
+            }
             Operation::Compare(how, left, right) => {
-                let (left, right) = (self.read(*left)?.integers()?, self.read(*right)?.integers()?);
-                let lanes = left.iter().zip(right).map(|(left, right)| how.holds(*left, *right));
-                Cells::Truth(lanes.collect())
+                let ty = self.types.get(left.0 as usize).ok_or(UNDEFINED)?.kind;
+                compare(*how, ty, self.read(*left)?, self.read(*right)?)?
             }
             Operation::First(first) => {
                 let count = self.index(&first.count)?;

@@ -6,11 +6,11 @@
 //!
 //! Invariants (checked by [`crate::verify()`]):
 //! - A register is defined by one statement, and used behind it in the same block or inside of later statements there.
-//! - Operands have the types that their operation asks for. Nothing is converted between registers: loads convert
-//!   to the type that is computed in, writes to that of the buffer.
+//! - Operands have the types that their operation asks for. Nothing but `cast` converts between registers: loads
+//!   convert to the type that is computed in, writes to that of the buffer.
 //! - Masked-off lanes access no memory.
 
-use super::{BufferId, Compare, Condition, Element, Index, Stmt, VarId};
+use super::{BufferId, Compare, Condition, Element, Index, MathFunction, Stmt, VarId};
 
 /// A register of one [`super::Function`]; indexes [`super::Function::registers`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -167,7 +167,12 @@ pub enum Operation {
     Fma(RegId, RegId, RegId),
     /// `truth $r`: 0 where the number is 0, else 1.
     Truth(RegId),
-    /// `compare $a < $b`: which lanes of two registers of integers compare so.
+    /// `apply exp $a`: a function of numbers.
+    Apply(MathFunction, Vec<RegId>),
+    /// `cast i32 $a`: numbers as elements of this type hold them, see [`super::Value::Cast`], in the type that is
+    /// computed in.
+    Cast(Element, RegId),
+    /// `compare $a < $b`: which lanes of two registers of integers, or of numbers, compare so.
     Compare(Compare, RegId, RegId),
     /// `first i`, `first bits i`: a mask of the first `i` lanes, of all if there are fewer.
     First(FirstLanes),
@@ -315,9 +320,9 @@ impl Operation {
             | Operation::Aligned(_) => Vec::new(),
             Operation::Load(load) => load.mask.into_iter().collect(),
             Operation::Gather(gather) => [gather.places].into_iter().chain(gather.mask).collect(),
-            Operation::Broadcast(one) | Operation::Truth(one) | Operation::Extract(one, _) => {
-                vec![*one]
-            }
+            Operation::Broadcast(one) | Operation::Truth(one) => vec![*one],
+            Operation::Cast(_, one) | Operation::Extract(one, _) => vec![*one],
+            Operation::Apply(_, of) => of.clone(),
             Operation::Binary(_, left, right)
             | Operation::Compare(_, left, right)
             | Operation::Shuffle(left, right, _) => vec![*left, *right],
@@ -352,6 +357,10 @@ impl Operation {
             }
             Operation::Fma(a, b, c) => Operation::Fma(register(*a), register(*b), register(*c)),
             Operation::Truth(one) => Operation::Truth(register(*one)),
+            Operation::Apply(function, of) => {
+                Operation::Apply(*function, of.iter().map(|one| register(*one)).collect())
+            }
+            Operation::Cast(element, one) => Operation::Cast(*element, register(*one)),
             Operation::Compare(how, left, right) => {
                 Operation::Compare(*how, register(*left), register(*right))
             }

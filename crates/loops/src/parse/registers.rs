@@ -11,6 +11,7 @@
 //! operation = "constant" number | "convert" index | "lanes" index "by" integer | ("first" | "first_bits") index
 //!           | "load" name "[" index "]" "down"? ("where" reg)? | "gather" name "[" reg "]" ("where" reg)?
 //!           | ("add" | "sub" | "mul" | "div" | "min" | "max" | "and") reg "," reg | ("broadcast" | "truth") reg
+//!           | "apply" function reg,+ | "cast" ("f64" | ..) reg
 //!           | ("fma" | "select") reg "," reg "," reg | "compare" reg ("<" | ..) reg | "holds" condition
 //!           | "aligned" name "[" index,+ "]" "to" integer | "shuffle" reg "," reg "[" integer,* "]"
 //!           | "extract" reg "[" integer "]"
@@ -18,7 +19,7 @@
 
 use super::{ParseErrorKind, Parsed, Parser};
 use crate::ir::*;
-use crate::lex::{COMPARISONS, Token};
+use crate::lex::Token;
 
 impl Parser<'_> {
     /// `$3`, as a register of the function; one that is named before it is defined is numbered where it is named.
@@ -190,6 +191,8 @@ impl Parser<'_> {
             "broadcast",
             "fma",
             "truth",
+            "apply",
+            "cast",
             "compare",
             "first",
             "first_bits",
@@ -233,6 +236,8 @@ impl Parser<'_> {
             }
             "broadcast" => Operation::Broadcast(self.register()?),
             "truth" => Operation::Truth(self.register()?),
+            "apply" => self.function_of_lanes()?,
+            "cast" => Operation::Cast(self.element_type()?, self.register()?),
             "fma" => {
                 Operation::Fma(self.register()?, self.comma_register()?, self.comma_register()?)
             }
@@ -257,14 +262,23 @@ impl Parser<'_> {
         })
     }
 
+    fn function_of_lanes(&mut self) -> Parsed<Operation> {
+        let function = match self.token() {
+            Token::Name(word) => MathFunction::from_name(word),
+            _ => None,
+        };
+        let Some(function) = function else { return self.expected("a function") };
+        self.advance();
+        let mut of = vec![self.register()?];
+        while self.skip(",") {
+            of.push(self.register()?);
+        }
+        Ok(Operation::Apply(function, of))
+    }
+
     fn comparison_of_lanes(&mut self) -> Parsed<Operation> {
         let left = self.register()?;
-        let Token::Sign(sign) = self.token() else { return self.expected("a comparison") };
-        let Some((_, how)) = COMPARISONS.iter().find(|(known, _)| *known == sign) else {
-            return self.expected("a comparison");
-        };
-        self.advance();
-        Ok(Operation::Compare(*how, left, self.register()?))
+        Ok(Operation::Compare(self.comparison_sign()?, left, self.register()?))
     }
 
     fn aligned(&mut self) -> Parsed<Operation> {

@@ -302,6 +302,17 @@ impl Fold {
             Value::Min(left, right) => self.value(left).min(self.value(right)),
             Value::Max(left, right) => self.value(left).max(self.value(right)),
             Value::Truth(inside) => self.value(inside).truth(),
+            Value::Apply(function, of) => {
+                Value::apply(*function, of.iter().map(|one| self.value(one)).collect())
+            }
+            Value::Select(parts) => {
+                let [condition, then, otherwise] = parts.each_ref().map(|part| self.value(part));
+                Value::select(condition, then, otherwise)
+            }
+            Value::Compare(how, left, right) => {
+                Value::compare(*how, self.value(left), self.value(right))
+            }
+            Value::Cast(element, inside) => Value::cast(*element, self.value(inside)),
             Value::Sum(sum) => self.sum(sum),
         }
     }

@@ -90,7 +90,7 @@ fn split(value: Value, factors: &mut Vec<Value>, divisors: &mut Vec<Value>) {
 fn is_total(value: &Value) -> bool {
     let mut total = true;
     value.visit(&mut |value| match value {
-        Value::Load(..) | Value::Div(..) => total = false,
+        Value::Load(..) | Value::Div(..) | Value::Apply(..) => total = false,
         Value::Const(value) => total &= value.is_finite(),
         // The smallest of no terms is infinite.
         Value::Sum(sum) => total &= sum.kind == Reduction::Sum,

@@ -52,11 +52,14 @@ fn value(value_: &mut Value) {
         | Value::Mul(left, right)
         | Value::Div(left, right)
         | Value::Min(left, right)
-        | Value::Max(left, right) => {
+        | Value::Max(left, right)
+        | Value::Compare(_, left, right) => {
             value(left);
             value(right);
         }
-        Value::Truth(inside) => value(inside),
+        Value::Truth(inside) | Value::Cast(_, inside) => value(inside),
+        Value::Apply(_, of) => of.iter_mut().for_each(value),
+        Value::Select(parts) => parts.iter_mut().for_each(value),
         Value::Sum(sum) => {
             value(&mut sum.body);
             if let Some(condition) = sum.condition.take() {

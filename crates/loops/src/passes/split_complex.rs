@@ -246,7 +246,10 @@ mod tests {
     fn without_order(value: &Value) -> Value {
         match value.map_parts(&mut without_order) {
             Value::Min(left, right) | Value::Max(left, right) => Value::Add(left, right),
-            Value::Truth(inside) => *inside,
+            Value::Truth(inside) | Value::Cast(_, inside) => *inside,
+            Value::Compare(_, left, right) => Value::Add(left, right),
+            Value::Select(parts) => parts[1].clone(),
+            Value::Apply(_, of) => of[0].clone(),
             Value::Sum(sum) => Value::Sum(Box::new(Sum { kind: Reduction::Sum, ..*sum })),
             value => value,
         }

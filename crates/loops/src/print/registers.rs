@@ -66,6 +66,13 @@ impl Printer<'_> {
             Operation::Binary(how, left, right) => self.operands(how.name(), &[*left, *right]),
             Operation::Fma(a, b, c) => self.operands("fma", &[*a, *b, *c]),
             Operation::Truth(one) => self.operands("truth", &[*one]),
+            Operation::Apply(function, of) => {
+                self.put(format_args!("apply "));
+                self.operands(function.name(), of);
+            }
+            Operation::Cast(element, one) => {
+                self.put(format_args!("cast {element} ${}", one.0));
+            }
             Operation::Compare(how, left, right) => {
                 self.put(format_args!("compare ${} {} ${}", left.0, how.sign(), right.0));
             }

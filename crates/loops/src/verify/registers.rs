@@ -153,8 +153,25 @@ impl<'a> Verifier<'a> {
             }
             Operation::Fma(..) => number && operands.iter().all(|one| *one == ty),
             Operation::Truth(_) => number && operands[0] == ty,
+            Operation::Apply(function, of) => {
+                let integers = matches!(ty.kind, LaneKind::Number(element) if element.is_integer());
+                number
+                    && of.len() == function.arity()
+                    && (!integers || function.of_integers())
+                    && operands.iter().all(|one| *one == ty)
+            }
+            Operation::Cast(element, _) => {
+                let from = matches!(operands[0].kind, LaneKind::Number(from) if !from.is_complex());
+                let to = matches!(ty.kind, LaneKind::Number(to)
+                    if !to.is_complex() && (!to.is_integer() || element.is_integer()));
+                from && to && !element.is_complex() && operands[0].lanes == ty.lanes
+            }
             Operation::Compare(..) => {
-                ty == truth && operands.iter().all(|one| *one == RegisterType::integer(ty.lanes))
+                let kind = operands[0].kind;
+                let compared = kind == LaneKind::Integer
+                    || matches!(kind, LaneKind::Number(element) if !element.is_complex());
+                let operand = RegisterType { kind, lanes: ty.lanes };
+                ty == truth && compared && operands.iter().all(|one| *one == operand)
             }
             Operation::First(_) => ty == truth,
             Operation::Holds(_) => ty == RegisterType::truth(1),

@@ -227,6 +227,9 @@ fn terms(naming: &Naming, value: &Value) -> Result<Vec<Term>, String> {
         Value::Min(..) | Value::Max(..) | Value::Truth(_) => {
             return Err("no sum of products".into());
         }
+        Value::Apply(..) | Value::Select(_) | Value::Compare(..) | Value::Cast(..) => {
+            return Err("no sum of products".into());
+        }
         Value::Sum(sum) if sum.kind != Reduction::Sum => return Err("no sum of products".into()),
         Value::Sum(sum) => {
             let Sum { var, lower, upper, step, condition, body, .. } = &**sum;

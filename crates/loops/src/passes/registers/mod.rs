@@ -20,12 +20,13 @@
 //! - `statements`: unrolled loops as instances; statements around stores.
 //! - `stores`: scalar stores, and which stores are of vectors. `vectors`: stores of vectors, past the caches where that
 //!   is worth it.
-//! - `values`: expressions. `associate`: the order of factors.
+//! - `values`: expressions. `elementwise`: functions and the like. `associate`: the order of factors.
 //! - `sums`: how a sum is computed. `side_by_side`: with elements in lanes. `lanes`: with terms in lanes. `gathered`:
 //!   with stored terms in lanes. `reduce`: partial sums and lanes become one number.
 
 mod associate;
 mod code;
+mod elementwise;
 mod gathered;
 mod lanes;
 mod reduce;

@@ -114,6 +114,9 @@ impl Lowering<'_> {
                 let inside = self.value(inside, instance, group)?;
                 self.define(self.type_in(inside), Operation::Truth(inside))
             }
+            Value::Apply(..) | Value::Select(_) | Value::Compare(..) | Value::Cast(..) => {
+                self.elementwise(value, instance, group)?
+            }
             Value::Sum(sum) => self.sum_at(value, (None, sum), instance, group)?,
         })
     }

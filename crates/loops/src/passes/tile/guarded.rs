@@ -73,6 +73,9 @@ fn adds(store: &Store) -> bool {
     store.value.visit(&mut |value| match value {
         Value::Sum(sum) => adds &= sum.kind == Reduction::Sum,
         Value::Min(..) | Value::Max(..) | Value::Truth(_) => adds = false,
+        Value::Apply(..) | Value::Select(_) | Value::Compare(..) | Value::Cast(..) => {
+            adds &= !value.has_sums();
+        }
         _ => {}
     });
     adds
