@@ -35,7 +35,7 @@ mod writer;
 use self::names::aliases;
 use self::writer::{Unit, Writer};
 use crate::Result;
-use dastac_loops::Module;
+use dastac_loops::{MathFunction, Module};
 use dastac_target::TargetError;
 
 pub(crate) use self::names::is_identifier;
@@ -48,11 +48,22 @@ pub(crate) struct Emitted {
     pub exported: Vec<(String, usize)>,
     /// Whether loops run on several threads.
     pub threads: bool,
+    /// Whether mathematical functions of a library are called.
+    pub math: bool,
+}
+
+/// Functions that a library has for vectors: glibc's libmvec, whose names are those of the vector function ABI.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct VectorFunctions {
+    /// Which.
+    pub known: Vec<MathFunction>,
+    /// Bytes of a vector register.
+    pub bytes: i64,
 }
 
 /// Writes `module`, with `prefix` in front of the names of functions.
-pub(crate) fn emit(module: &Module, prefix: &str) -> Result<Emitted> {
-    let mut unit = Unit::new(prefix);
+pub(crate) fn emit(module: &Module, prefix: &str, vectors: &VectorFunctions) -> Result<Emitted> {
+    let mut unit = Unit::new(prefix, vectors);
     let mut exported = Vec::new();
     for function in &module.functions {
         let name = format!("{prefix}{}", function.name);
@@ -79,5 +90,6 @@ pub(crate) fn emit(module: &Module, prefix: &str) -> Result<Emitted> {
         text: format!("{}module {{\n{}}}\n", aliases(module), unit.functions),
         exported,
         threads: unit.parallel,
+        math: !unit.declarations.is_empty(),
     })
 }

@@ -61,6 +61,8 @@ pub fn shared_library(object: &[u8], path: &Path, openmp: Option<&OsStr>) -> Res
     if let Some(place) = openmp {
         command.args(openmp_arguments(place));
     }
+    // Functions of numbers; a library that calls none does not depend on it. On x86-64 it brings libmvec with it.
+    command.arg("-lm");
     let result = command
         .stdin(Stdio::null())
         .output()

@@ -101,7 +101,9 @@ pub fn build(terminal: &Terminal, args: &BuildArgs) -> Result<Outcome> {
         .collect();
     let openmp =
         if code.needs(Needed::OpenMp) { "; needs OpenMP's library (libomp) to run" } else { "" };
-    let mut text = format!("{}: {}{openmp}\n", args.output.display(), functions.join(", "));
+    let object = matches!(kind, Kind::Object) && code.needs(Needed::Math);
+    let math = if object { "; link it with -lm" } else { "" };
+    let mut text = format!("{}: {}{openmp}{math}\n", args.output.display(), functions.join(", "));
     if let Some(path) = &args.header {
         text += &format!("{}: how to call them\n", path.display());
     }

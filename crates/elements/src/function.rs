@@ -149,6 +149,11 @@ impl Function {
         Function::ALL.iter().copied().find(|function| function.name() == name)
     }
 
+    /// Whether processors have an instruction or few for it, of all lanes of a vector at once.
+    pub const fn is_instruction(self) -> bool {
+        self.of_integers() || matches!(self, Function::Sqrt)
+    }
+
     /// Its value in 32-bit floats: the nearest one to that in 64-bit floats.
     pub fn eval_f32(self, of: &[f32]) -> f32 {
         let of: Vec<f64> = of.iter().map(|x| f64::from(*x)).collect();

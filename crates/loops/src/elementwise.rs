@@ -45,6 +45,15 @@ impl Value {
         }
     }
 
+    /// Whether the value has a function that is a call, not an instruction.
+    pub fn has_calls(&self) -> bool {
+        let mut found = false;
+        self.visit(&mut |value| {
+            found |= matches!(value, Value::Apply(function, _) if !function.is_instruction());
+        });
+        found
+    }
+
     /// Whether the value has a sum.
     pub fn has_sums(&self) -> bool {
         let mut found = false;
@@ -79,6 +88,7 @@ impl Compare {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{parse, verify};
 
     #[test]
     fn constants_fold() {
@@ -95,5 +105,69 @@ mod tests {
         assert_eq!(cast(Element::U8, -1.0), number(255.0));
         assert_eq!(cast(Element::Bool, -0.5), number(1.0));
         assert_eq!(cast(Element::F32, 0.1), number(f64::from(0.1f32)));
+    }
+
+    #[test]
+    fn functions_are_printed_read_and_verified() {
+        let of = |value: &str| {
+            let text = format!(
+                "module(N)\nbuffer A : f64[N]\nbuffer Z : complex64[N]\nbuffer s : i32[N]\nbuffer p : bool[N]\n\
+                 func f(inout A, inout Z, inout s, inout p) {{ {value} }}"
+            );
+            let module = parse(&text).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(parse(&module.to_string()).unwrap(), module.canonical());
+            let errors = verify(&module).err().into_iter().flatten();
+            let errors: Vec<String> = errors.map(|error| error.violation.to_string()).collect();
+            format!("{value} -> {}\n", errors.join("; "))
+        };
+        let all = [
+            of("A[0] = pow(A[1], exp(index(N))) + cast(f16, s[0])"),
+            of("A[0] = select(compare(A[0] + 1.0 >= index(N)), min(1.0, A[1]), -1.0) * 2.0"),
+            of("s[0] = cast(i32, exp(s[1])) + abs(s[2]) + compare(A[0] == 0.5)"),
+            of("p[0] = compare(sqrt(s[0]) > 1.5)"),
+            of("A[0] = atan2(A[1])"),
+            of("s[0] = exp(s[1])"),
+            of("s[0] = cast(f32, s[1])"),
+            of("s[0] = select(A[0], 1.0, 0.5)"),
+            of("Z[0] = abs(Z[1])"),
+            of("A[0] = cast(complex64, A[1])"),
+            of("Z[0] = Z[1] * exp(A[0])"),
+        ];
+        expect_test::expect![[r#"
+            A[0] = pow(A[1], exp(index(N))) + cast(f16, s[0]) -> 
+            A[0] = select(compare(A[0] + 1.0 >= index(N)), min(1.0, A[1]), -1.0) * 2.0 -> 
+            s[0] = cast(i32, exp(s[1])) + abs(s[2]) + compare(A[0] == 0.5) -> 
+            p[0] = compare(sqrt(s[0]) > 1.5) -> 
+            A[0] = atan2(A[1]) -> `atan2` takes 2 numbers, not 1
+            s[0] = exp(s[1]) -> a value that is not an integer is stored to integer buffer `s`
+            s[0] = cast(f32, s[1]) -> a value that is not an integer is stored to integer buffer `s`
+            s[0] = select(A[0], 1.0, 0.5) -> a value that is not an integer is stored to integer buffer `s`
+            Z[0] = abs(Z[1]) -> a function, comparison, selection or conversion of complex numbers
+            A[0] = cast(complex64, A[1]) -> complex numbers are only added, multiplied and divided, and stored as such; not in `A`; a function, comparison, selection or conversion of complex numbers
+            Z[0] = Z[1] * exp(A[0]) -> a function, comparison, selection or conversion of complex numbers
+        "#]]
+        .assert_eq(&all.concat());
+    }
+
+    #[test]
+    fn casts_and_comparisons_have_types_of_their_own() {
+        let run = |value: &str| {
+            let text = format!(
+                "module(N)\nbuffer A : f64[1]\nbuffer x : f32[1]\nbuffer s : i64[1]\n\
+                 func f(out A, in x, in s) {{ A[0] = {value} }}"
+            );
+            let module = parse(&text).unwrap();
+            assert_eq!(verify(&module), Ok(()), "{value}");
+            let of = [vec![0.0], vec![f64::from(0.1f32)]].map(crate::Data::Float);
+            let mut data = [of[0].clone(), of[1].clone(), crate::Data::Int(vec![(1 << 60) + 1])];
+            crate::interp::run(&module, "f", &[1], &mut data).unwrap();
+            data[0].as_float().unwrap()[0]
+        };
+        assert_eq!(run("compare(x[0] == 0.1)"), 1.0);
+        assert_eq!(run("compare(x[0] == 0.1 * index(N))"), 1.0);
+        assert_eq!(run("cast(i8, s[0])"), 1.0);
+        assert_eq!(run("compare(s[0] > 1152921504606846976.0)"), 1.0);
+        assert_eq!(run("cast(f32, 0.1)"), f64::from(0.1f32));
+        assert_eq!(run("select(x[0] * 0.0, 3.0, 4.0)"), 4.0);
     }
 }

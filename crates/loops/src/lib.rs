@@ -4,8 +4,8 @@
 //! - [`place`]: memory spaces and levels of parallelism.
 //! - [`machine`]: what passes know of the machine.
 //! - [`abi`]: what callers of compiled functions must know.
-//! - [`build`], [`elementwise`]: constructors that fold constants. [`computed`]: the types of values. [`visit`]: traversal and substitution. [`eval`]: values of
-//!   integer expressions.
+//! - [`build`], [`elementwise`]: constructors that fold constants. [`computed`]: the types of values. [`visit`]:
+//!   traversal and substitution. [`eval`]: values of integer expressions.
 //! - [`print`](mod@print) and [`parse`](mod@parse): the text form, `parse(print(m)) == m.canonical()`.
 //! - [`verify`](mod@verify): the invariants. [`interp`]: the reference interpreter. [`count`]: operations executed.
 //!   [`trips`]: functions that count their loops' iterations.

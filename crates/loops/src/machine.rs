@@ -4,6 +4,7 @@
 //! is computed: loops made for one machine are right on every other.
 
 use crate::place::{ParallelLevel, Space};
+use dastac_elements::Function as MathFunction;
 
 /// A machine: the sizes and abilities that passes decide by.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -36,6 +37,11 @@ pub struct Machine {
     pub same_shape: i64,
     /// Calls in a row that one function has at most: the code generator takes time that grows with their square.
     pub calls: i64,
+    /// Elements that are loaded in the time of a call of a function such as `exp`.
+    pub function: i64,
+    /// Functions that a library computes for all lanes of a vector at once; others without instructions are called for
+    /// one lane after the other.
+    pub vector_functions: Vec<MathFunction>,
     /// Memories beside the main one.
     pub memories: Vec<Memory>,
     /// Levels of parallelism, the outermost first. None of them means that loops run one iteration after the other.
@@ -79,6 +85,8 @@ impl Machine {
         scalar_chains: 4,
         same_shape: 8,
         calls: 64,
+        function: 16,
+        vector_functions: Vec::new(),
         memories: Vec::new(),
         levels: Vec::new(),
     };
@@ -102,6 +110,17 @@ impl Machine {
     /// Elements of so many bytes in a vector.
     pub fn lanes(&self, bytes: i64) -> i64 {
         self.vector_bytes / bytes
+    }
+
+    /// What a function costs for each element, in elements that are loaded.
+    pub fn cost(&self, function: MathFunction) -> i64 {
+        match function.is_instruction() {
+            true => 1,
+            false if self.vector_functions.contains(&function) => {
+                (self.function / self.lanes(8).max(1)).max(2)
+            }
+            false => self.function,
+        }
     }
 
     /// Bytes of a memory beside the main one; 0 if there is no such memory.

@@ -18,6 +18,11 @@ pub enum LoadError {
     /// A symbol that neither the object nor a library of this process has.
     #[error("no library of this process has `{0}`, which the code calls")]
     Missing(String),
+    /// A function of vectors that glibc's library on this computer does not have.
+    #[error(
+        "glibc's libmvec has no `{0}`, which the code calls: it was compiled where glibc is newer; compile it here"
+    )]
+    VectorFunction(String),
     /// A relocation of a kind that code for this machine does not have.
     #[error("relocation of kind {kind} in `{section}` is not known")]
     Relocation {

@@ -47,6 +47,8 @@ pub enum CodeKind {
 pub enum Library {
     /// OpenMP's run-time library, with the interface of LLVM's.
     OpenMp,
+    /// Mathematical functions of the C library, and those for vectors that glibc has on x86-64 (libmvec).
+    Math,
 }
 
 /// What code needs of the machine that runs it.

@@ -21,7 +21,7 @@
 use std::fmt::Write;
 
 use dastac_loops::machine::{Machine, Memory, Processors};
-use dastac_loops::{ParallelLevel, Space};
+use dastac_loops::{MathFunction, ParallelLevel, Space};
 
 /// A text that describes no machine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,6 +50,9 @@ pub enum Problem {
     /// No such memory space.
     #[error("there is no memory space `{0}`; there are {known}", known = words(Space::ALL))]
     Space(String),
+    /// No such function.
+    #[error("there is no function `{0}`; there are {known}", known = functions())]
+    Function(String),
     /// No such level.
     #[error("there is no level of parallelism `{0}`; there are {known}", known = words(ParallelLevel::ALL))]
     Level(String),
@@ -63,6 +66,10 @@ pub enum Problem {
 
 fn words<T>(all: &[(T, &str)]) -> String {
     all.iter().map(|(_, name)| *name).collect::<Vec<_>>().join(", ")
+}
+
+fn functions() -> String {
+    MathFunction::ALL.iter().map(|function| function.name()).collect::<Vec<_>>().join(", ")
 }
 
 /// Reads a description.
@@ -94,6 +101,10 @@ pub fn print(machine: &Machine) -> String {
     }
     for number in NUMBERS.iter().filter(|number| !number.needed) {
         let _ = writeln!(text, "{} = {}", number.name, (number.get)(machine));
+    }
+    if !machine.vector_functions.is_empty() {
+        let names: Vec<&str> = machine.vector_functions.iter().map(|one| one.name()).collect();
+        let _ = writeln!(text, "vector_functions = {}", names.join(" "));
     }
     for Memory { space, bytes, level } in &machine.memories {
         let _ = writeln!(text, "memory {} = {bytes} each of {}", space.name(), level.name());
@@ -139,6 +150,7 @@ const NUMBERS: &[Number] = &[
     number!(scalar_chains, false),
     number!(same_shape, false),
     number!(calls, false),
+    number!(function, false),
 ];
 
 /// What has been read so far.
@@ -146,6 +158,7 @@ const NUMBERS: &[Number] = &[
 struct Draft {
     numbers: Vec<(String, i64)>,
     answers: Vec<(String, bool)>,
+    functions: Vec<MathFunction>,
     memories: Vec<Memory>,
     levels: Vec<Processors>,
 }
@@ -157,6 +170,12 @@ impl Draft {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
             ["memory", space, "=", bytes, "each", "of", level] => self.memory(space, bytes, level),
+            ["vector_functions", "=", ref names @ ..] => names.iter().try_for_each(|name| {
+                let function = MathFunction::from_name(name)
+                    .ok_or_else(|| Problem::Function((*name).to_owned()))?;
+                self.functions.push(function);
+                Ok(())
+            }),
             ["level", level] => self.level(level, None),
             ["level", level, "=", count] => self.level(level, Some(count)),
             [name, "=", value] if NUMBERS.iter().any(|known| known.name == name) => {
@@ -208,7 +227,8 @@ impl Draft {
             found.map(|(_, value)| *value).ok_or(Problem::Missing(name))
         };
         let (memories, levels) = (self.memories.clone(), self.levels.clone());
-        let mut machine = Machine { memories, levels, ..Machine::PLAIN };
+        let vector_functions = self.functions.clone();
+        let mut machine = Machine { vector_functions, memories, levels, ..Machine::PLAIN };
         for Number { name, needed, set, .. } in NUMBERS {
             match self.numbers.iter().find(|(known, _)| known == name) {
                 Some((_, value)) => set(&mut machine, *value),
@@ -258,6 +278,8 @@ chains = 8
 scalar_chains = 4
 same_shape = 8
 calls = 64
+function = 16
+vector_functions = exp pow
 memory scratchpad = 65536 each of cores
 level cores = 256
 level lanes = 4
@@ -284,6 +306,7 @@ level threads
             "l3 = 3",
             "memory attic = 3 each of cores",
             "memory shared = 0 each of cores",
+            "vector_functions = exp gamma",
         ];
         let more =
             ["memory shared = 8 each of moons", "level cores", "level moons = 2", "fuses = no"];
@@ -292,14 +315,15 @@ level threads
         all.push(parse("registers = 8\nfuses = perhaps").unwrap_err().to_string());
         all.push(parse("registers = 8").unwrap_err().to_string());
         expect![[r#"
-            line 20: `l1` is given twice
-            line 20: expected `NAME = NUMBER`, `memory SPACE = BYTES each of LEVEL` or `level LEVEL = NUMBER`, found `l3 = 3`
-            line 20: there is no memory space `attic`; there are main, stack, shared, scratchpad
-            line 20: `0` is not a positive number
-            line 20: there is no level of parallelism `moons`; there are threads, blocks, cores, lanes
-            line 20: `cores` is given twice
-            line 20: there is no level of parallelism `moons`; there are threads, blocks, cores, lanes
-            line 20: `fuses` is given twice
+            line 22: `l1` is given twice
+            line 22: expected `NAME = NUMBER`, `memory SPACE = BYTES each of LEVEL` or `level LEVEL = NUMBER`, found `l3 = 3`
+            line 22: there is no memory space `attic`; there are main, stack, shared, scratchpad
+            line 22: `0` is not a positive number
+            line 22: there is no function `gamma`; there are exp, exp2, expm1, log, log2, log10, log1p, sqrt, cbrt, abs, sign, floor, ceil, round, trunc, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, erf, pow, atan2, hypot
+            line 22: there is no level of parallelism `moons`; there are threads, blocks, cores, lanes
+            line 22: `cores` is given twice
+            line 22: there is no level of parallelism `moons`; there are threads, blocks, cores, lanes
+            line 22: `fuses` is given twice
             line 2: `perhaps` is neither `yes` nor `no`
             line 2: `vector_bytes` is missing"#]].assert_eq(&all.join("\n"));
     }

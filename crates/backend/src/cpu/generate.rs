@@ -7,7 +7,7 @@ use dastac_target::CodeOptions;
 use llvm_sys::target_machine::LLVMCodeGenFileType;
 
 use crate::Result;
-use crate::emit::{self, Emitted};
+use crate::emit::{self, Emitted, VectorFunctions};
 use crate::llvm::{self, Code, Spec, TargetMachine};
 use crate::mlir::Session;
 
@@ -54,6 +54,8 @@ pub struct Job<'a> {
     pub module: &'a Module,
     /// What the user asked for.
     pub options: &'a CodeOptions,
+    /// The functions of vectors that it may call.
+    pub vectors: VectorFunctions,
 }
 
 /// An object file's contents.
@@ -62,20 +64,22 @@ pub struct Object {
     pub bytes: Vec<u8>,
     /// Whether it calls OpenMP's library.
     pub threads: bool,
+    /// Whether it calls mathematical functions.
+    pub math: bool,
 }
 
 impl Job<'_> {
     /// The object file.
     pub fn object(&self, clock: &mut Clock) -> Result<Object> {
-        let emitted = emit::emit(self.module, &self.options.prefix)?;
+        let emitted = emit::emit(self.module, &self.options.prefix, &self.vectors)?;
         clock.lap("emit");
         let bytes = self.run(&emitted, Stop::Object, clock)?;
-        Ok(Object { bytes, threads: emitted.threads })
+        Ok(Object { bytes, threads: emitted.threads, math: emitted.math })
     }
 
     /// The text on the way to it.
     pub fn text(&self, stop: Stop) -> Result<String> {
-        let emitted = emit::emit(self.module, &self.options.prefix)?;
+        let emitted = emit::emit(self.module, &self.options.prefix, &self.vectors)?;
         if stop == Stop::Mlir {
             return Ok(emitted.text);
         }

@@ -4,6 +4,7 @@
 //! printed as MLIR (`emit`), lowered (`mlir`) and compiled (`llvm`).
 
 mod generate;
+mod libmvec;
 mod processor;
 
 use dastac_loops::Module;
@@ -18,6 +19,7 @@ use dastac_target::{
 
 use self::generate::{Clock, Job, Stop};
 use crate::Result;
+use crate::emit::VectorFunctions;
 
 pub use generate::warm_up;
 pub use processor::Processor;
@@ -60,6 +62,13 @@ impl CpuTarget {
     /// A name or feature that LLVM does not know.
     pub fn with_features(name: &str, features: &[&str]) -> Result<CpuTarget> {
         Ok(CpuTarget { processor: Processor::named(name, features)? })
+    }
+
+    fn job<'a>(&'a self, module: &'a Module, options: &'a CodeOptions) -> Job<'a> {
+        let machine = self.processor.machine();
+        let vectors =
+            VectorFunctions { known: machine.vector_functions, bytes: machine.vector_bytes };
+        Job { spec: &self.processor.spec, module, options, vectors }
     }
 }
 
@@ -105,7 +114,7 @@ impl Target for CpuTarget {
             known: CpuTarget::STAGES.iter().map(|stage| stage.name).collect::<Vec<_>>().join(", "),
         })?;
         self.legalize(module, options)?;
-        Job { spec: &self.processor.spec, module, options }.text(stop)
+        self.job(module, options).text(stop)
     }
 
     fn generate(&self, module: &Module, options: &CodeOptions) -> Result<Generated> {
@@ -113,12 +122,17 @@ impl Target for CpuTarget {
         // Code relies on the invariants of loops, down to the promise that a buffer is only read.
         self.legalize(module, options)?;
         clock.lap("verify");
-        let object = Job { spec: &self.processor.spec, module, options }.object(&mut clock)?;
+        let object = self.job(module, options).object(&mut clock)?;
+        let libraries = [(object.threads, Library::OpenMp), (object.math, Library::Math)];
         let artifact = Artifact {
             target: CpuTarget::NAME.to_owned(),
             code: Code { kind: CodeKind::Object, bytes: object.bytes },
             abi: Abi::of(module, &options.prefix),
-            libraries: object.threads.then_some(Library::OpenMp).into_iter().collect(),
+            libraries: libraries
+                .into_iter()
+                .filter(|(needs, _)| *needs)
+                .map(|(_, one)| one)
+                .collect(),
             requires: Requirements {
                 architecture: std::env::consts::ARCH.to_owned(),
                 features: self.processor.features(),

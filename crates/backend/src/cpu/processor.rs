@@ -3,6 +3,7 @@
 use dastac_loops::machine::Machine;
 use dastac_target::TargetError;
 
+use super::libmvec;
 use crate::Result;
 use crate::llvm::{self, Spec};
 
@@ -146,6 +147,7 @@ impl Processor {
             gathers: self.vector_bytes() == 64,
             l1: cache(0, 32 << 10),
             l2: cache(2, 512 << 10),
+            vector_functions: libmvec::functions().to_vec(),
             // Lines, pages and latencies are alike on all of them.
             ..Machine::PLAIN
         }

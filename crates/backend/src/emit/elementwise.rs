@@ -1,11 +1,12 @@
 //! Functions of numbers, and conversions between types of numbers.
 //!
-//! What processors have instructions for is one operation, in all lanes at once; other functions are calls of the C
-//! library's, lane by lane. Declarations say that these calls do nothing but give a number, so that LLVM moves them out
-//! of loops.
+//! What processors have instructions for is one operation, in all lanes at once; other functions are calls: of a
+//! library's for vectors, if it has them, else of the C library's, lane by lane. Declarations say that these calls do
+//! nothing but give a number, so that LLVM moves them out of loops.
 //!
 //! Before -> after: `$1 = apply exp $0` -> `%t1 = llvm.call @exp(%t0) : (f64) -> f64`;
-//! `$1 = apply sqrt $0` -> `%t1 = llvm.intr.sqrt(%t0) : (f64) -> f64`.
+//! `$1 = apply sqrt $0` -> `%t1 = llvm.intr.sqrt(%t0) : (f64) -> f64`;
+//! `$1 : f64[4] = apply exp $0` -> `%t1 = llvm.call @_ZGVdN4v_exp(%t0) : (vector<4xf64>) -> vector<4xf64>`.
 
 use super::names::{list, type_name};
 use super::writer::{Ssa, Writer};
@@ -13,7 +14,8 @@ use crate::Result;
 use dastac_loops::{Compare, Element, MathFunction, RegId, RegisterType};
 
 /// What declares a function that gives a number and does nothing else: `memory(none)` is the number 0.
-const PURE: &str = "attributes {passthrough = [\"nounwind\", \"willreturn\", \"nosync\", \"nofree\", [\"memory\", \"0\"]]}";
+const PURE: &str = "attributes {passthrough = [\"nounwind\", \"willreturn\", \"nosync\", \"nofree\", \
+                    [\"memory\", \"0\"]]}";
 
 /// A comparison, as `arith.cmpf` calls it: what is not a number only differs.
 pub(super) fn predicate_of_floats(how: Compare) -> &'static str {
@@ -64,7 +66,10 @@ impl Writer<'_, '_> {
         if function == MathFunction::Sign {
             return self.sign(first, ty);
         }
-        Ok(self.called(function, &of, ty.lanes, element))
+        match self.unit.vectors.known.contains(&function) && ty.lanes > 1 {
+            true => Ok(self.called_for_vectors(function, &of, ty.lanes, element)),
+            false => Ok(self.called(function, &of, ty.lanes, element)),
+        }
     }
 
     /// Calls of the C library's function, one for each lane.
@@ -79,8 +84,7 @@ impl Writer<'_, '_> {
         let symbol = format!("{function}{}", if single { "f" } else { "" });
         let (one, all) = (self.name_in(element, 1), self.name_in(element, lanes));
         let types = vec![one.as_str(); of.len()].join(", ");
-        let declaration = format!("  llvm.func @{symbol}({types}) -> {one} {PURE}\n");
-        self.unit.declarations.insert(symbol.clone(), declaration);
+        self.declare(&symbol, &types, &one);
         let call = |writer: &mut Self, of: &[Ssa]| {
             let of = list(of.iter());
             writer.define(format_args!("llvm.call @{symbol}({of}) : ({types}) -> {one}"))
@@ -102,6 +106,80 @@ impl Writer<'_, '_> {
             ));
         }
         result
+    }
+
+    fn declare(&mut self, symbol: &str, types: &str, result: &str) {
+        let declaration = format!("  llvm.func @{symbol}({types}) -> {result} {PURE}\n");
+        self.unit.declarations.insert(symbol.to_owned(), declaration);
+    }
+
+    /// Calls of a function of vectors, one for as many lanes as a register has. Fewer lanes are repeated up to those of
+    /// the smallest register.
+    fn called_for_vectors(
+        &mut self,
+        function: MathFunction,
+        of: &[Ssa],
+        lanes: usize,
+        element: Element,
+    ) -> Ssa {
+        let most = usize::try_from(self.unit.vectors.bytes).unwrap_or(16);
+        let bytes = (lanes * element.bytes()).clamp(16, most.max(16));
+        let (width, count) = (
+            if bytes == 64 {
+                'e'
+            } else if bytes == 32 {
+                'd'
+            } else {
+                'b'
+            },
+            bytes / element.bytes(),
+        );
+        let suffix = if element == Element::F32 { "f" } else { "" };
+        let symbol = format!("_ZGV{width}N{count}{}_{function}{suffix}", "v".repeat(of.len()));
+        let name = self.name_in(element, count);
+        let types = vec![name.as_str(); of.len()].join(", ");
+        self.declare(&symbol, &types, &name);
+        let mut parts = Vec::new();
+        for first in (0..lanes).step_by(count) {
+            let mut numbers = Vec::new();
+            for vector in of {
+                let order: Vec<usize> = (0..count).map(|lane| (first + lane) % lanes).collect();
+                numbers.push(self.shuffled([vector, vector], lanes, &order, element));
+            }
+            let numbers = list(numbers.iter());
+            parts.push(
+                self.define(format_args!("llvm.call @{symbol}({numbers}) : ({types}) -> {name}")),
+            );
+        }
+        let mut length = count;
+        while let [_, _, ..] = &parts[..] {
+            let both: Vec<usize> = (0..2 * length).collect();
+            let pairs = parts.chunks(2).map(|pair| [pair[0].clone(), pair[pair.len() - 1].clone()]);
+            parts = pairs
+                .collect::<Vec<_>>()
+                .iter()
+                .map(|[left, right]| self.shuffled([left, right], length, &both, element))
+                .collect();
+            length *= 2;
+        }
+        let own: Vec<usize> = (0..lanes).collect();
+        let whole = parts.remove(0);
+        self.shuffled([&whole, &whole], length, &own, element)
+    }
+
+    /// Some lanes of two vectors of `lanes` lanes each, if that is not the first one.
+    fn shuffled(
+        &mut self,
+        [left, right]: [&Ssa; 2],
+        lanes: usize,
+        order: &[usize],
+        element: Element,
+    ) -> Ssa {
+        if order.iter().copied().eq(0..lanes) {
+            return left.clone();
+        }
+        let (ty, order) = (self.name_in(element, lanes), list(order.iter()));
+        self.define(format_args!("vector.shuffle {left}, {right} [{order}] : {ty}, {ty}"))
     }
 
     /// 1, 0 or -1; not a number where there is none. Adding 0 makes 0 of -0.

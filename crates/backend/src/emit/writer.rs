@@ -1,5 +1,6 @@
 //! What is known while a function is written, and how its lines are.
 
+use super::VectorFunctions;
 use super::names::sanitized;
 use crate::Result;
 use dastac_loops::{BufferId, Element, Function, Module, RegId, SymbolId, VarId};
@@ -18,6 +19,8 @@ pub(super) use line;
 
 /// What the functions of a module share.
 pub(super) struct Unit {
+    /// Functions that are called for vectors.
+    pub(super) vectors: VectorFunctions,
     /// What stands in front of the names of functions.
     pub(super) prefix: String,
     /// Their text so far.
@@ -37,8 +40,9 @@ pub(super) struct Unit {
 }
 
 impl Unit {
-    pub(super) fn new(prefix: &str) -> Unit {
+    pub(super) fn new(prefix: &str, vectors: &VectorFunctions) -> Unit {
         Unit {
+            vectors: vectors.clone(),
             prefix: prefix.to_owned(),
             functions: String::new(),
             parallel: false,

@@ -26,15 +26,17 @@ struct Options {
     prefix: String,
     parallel: bool,
     checked: bool,
+    /// Whether loops are cut into tiles and vectors.
+    tiled: bool,
     cpu: CpuTarget,
     opt_level: OptLevel,
 }
 
 impl Options {
-    /// Modules of tests stay as they are.
+    /// Modules of tests stay as they are, unless they ask for tiles.
     fn code(&self) -> CodeOptions {
-        let Options { prefix, parallel, checked, opt_level, .. } = self.clone();
-        CodeOptions { prefix, parallel, checked, untiled: true, opt_level }
+        let Options { prefix, parallel, checked, tiled, opt_level, .. } = self.clone();
+        CodeOptions { prefix, parallel, checked, untiled: !tiled, opt_level }
     }
 }
 

@@ -267,3 +267,40 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn functions_and_selections_are_computed_in_lanes() {
+    let body = "unroll j = 0 to 4 { A[j] = select(compare(B[j] < 1.0), exp(C[0]), cast(i8, sqrt(abs(B[j])))) }";
+    let text = format!(
+        "module()\nbuffer A : f64[4]\nbuffer B : f32[4]\nbuffer C : f64[1]\nfunc f(out A, in B, in C) {{ {body} }}"
+    );
+    let before = parse(&text).unwrap();
+    assert_eq!(verify(&before), Ok(()));
+    let mut after = before.clone();
+    run(&mut after, &Context::of(&vectors()));
+    assert_eq!(verify(&after), Ok(()), "{after}");
+    assert_eq!(parse(&after.to_string()).unwrap(), after.canonical(), "{after}");
+    let data = [
+        Data::Float(vec![0.0; 4]),
+        Data::Float(vec![0.5, 9.0, f64::NAN, -16.0]),
+        Data::Float(vec![0.0]),
+    ];
+    compare(&before, &after, &[], &data).unwrap();
+    let text = after.to_string();
+    expect![[r#"
+          $0 : f32[4] = load B[0]
+          $1 : f32 = constant 1.0
+          $2 : f32[4] = broadcast $1
+          $3 : truth[4] = compare $0 < $2
+          $4 : f64 = load C[0]
+          $5 : f64 = apply exp $4
+          $6 : f32[4] = load B[0]
+          $7 : f32[4] = apply abs $6
+          $8 : f32[4] = apply sqrt $7
+          $9 : f64[4] = cast i8 $8
+          $10 : f64[4] = broadcast $5
+          $11 : f64[4] = select $3, $10, $9
+          write A[0] = $11
+    "#]]
+    .assert_eq(&text[text.find("{\n").unwrap() + 2..text.len() - 2]);
+}

@@ -33,7 +33,7 @@ impl Walk<'_> {
         let factors = nest.factors(hints);
         let step = if nest.levels.len() == factors.len() { factors[0] } else { 1 };
         let (begin, end) = (self.fresh(outer.var, "b"), self.fresh(outer.var, "e"));
-        let work = Some(work::before(&nest.levels, &nest.store.value, end));
+        let work = Some(work::before(&nest.levels, &nest.store.value, end, self.machine));
         let mut part = nest.clone();
         part.levels[0].lower = vec![Index::Var(begin)];
         part.levels[0].upper = vec![Index::Var(end)];

@@ -9,14 +9,15 @@
 
 use super::nest::Level;
 use crate::ir::*;
+use crate::machine::Machine;
 
 /// An expression of more parts is not made three times as long, but taken at the middle of the range.
 const LONG: usize = 300;
 
 /// The work of `levels` with `value` inside, where the first of them ends before `end`.
-pub(super) fn before(levels: &[Level], value: &Value, end: VarId) -> Index {
+pub(super) fn before(levels: &[Level], value: &Value, end: VarId, machine: &Machine) -> Index {
     let Some((first, rest)) = levels.split_first() else { return Index::Const(0) };
-    total(first.var, (&first.lower, &[Index::Var(end)]), &of_levels(rest, value))
+    total(first.var, (&first.lower, &[Index::Var(end)]), &of_levels(rest, value, machine))
 }
 
 /// The number of innermost iterations.
@@ -25,18 +26,24 @@ pub(super) fn iterations(levels: &[Level]) -> Index {
     total(first.var, (&first.lower, &first.upper), &iterations(rest))
 }
 
-fn of_levels(levels: &[Level], value: &Value) -> Index {
-    let Some((first, rest)) = levels.split_first() else { return of_value(value) };
-    total(first.var, (&first.lower, &first.upper), &of_levels(rest, value))
+fn of_levels(levels: &[Level], value: &Value, machine: &Machine) -> Index {
+    let Some((first, rest)) = levels.split_first() else { return of_value(value, machine) };
+    total(first.var, (&first.lower, &first.upper), &of_levels(rest, value, machine))
 }
 
-/// Of one element: its loads.
-fn of_value(value: &Value) -> Index {
-    match value {
-        Value::Load(..) => Index::Const(1),
-        Value::Sum(sum) => total(sum.var, (&sum.lower, &sum.upper), &of_value(&sum.body)) + 1,
-        _ => value.parts().into_iter().fold(Index::Const(0), |sum, part| sum + of_value(part)),
-    }
+/// Of one element: its loads, and its functions as so many loads.
+fn of_value(value: &Value, machine: &Machine) -> Index {
+    let own = match value {
+        Value::Load(..) => 1,
+        Value::Apply(function, _) => machine.cost(*function),
+        Value::Sum(sum) => {
+            let body = of_value(&sum.body, machine);
+            return total(sum.var, (&sum.lower, &sum.upper), &body) + 1;
+        }
+        _ => 0,
+    };
+    let parts = value.parts().into_iter();
+    parts.fold(Index::Const(own), |sum, part| sum + of_value(part, machine))
 }
 
 /// The sum of `inside` over a range of `var`.
