@@ -42,6 +42,14 @@ fn intrinsic(function: MathFunction) -> Option<&'static str> {
     }
 }
 
+/// Whether glibc's function of one 32-bit float is off by more than a unit in the last place.
+fn is_rough_in_32_bits(function: MathFunction) -> bool {
+    matches!(
+        function,
+        MathFunction::Log10 | MathFunction::Sinh | MathFunction::Tanh | MathFunction::Atan2
+    )
+}
+
 impl Writer<'_, '_> {
     /// A function of numbers, in every lane.
     pub(super) fn apply(
@@ -81,6 +89,9 @@ impl Writer<'_, '_> {
         element: Element,
     ) -> Ssa {
         let single = element == Element::F32;
+        if single && is_rough_in_32_bits(function) {
+            return self.called_in_64_bits(function, of, lanes);
+        }
         let symbol = format!("{function}{}", if single { "f" } else { "" });
         let (one, all) = (self.name_in(element, 1), self.name_in(element, lanes));
         let types = vec![one.as_str(); of.len()].join(", ");
@@ -106,6 +117,16 @@ impl Writer<'_, '_> {
             ));
         }
         result
+    }
+
+    /// A function of 32-bit floats by way of 64 bits.
+    fn called_in_64_bits(&mut self, function: MathFunction, of: &[Ssa], lanes: usize) -> Ssa {
+        let of: Vec<Ssa> = of
+            .iter()
+            .map(|one| self.converted(one.clone(), lanes, Element::F32, Element::F64))
+            .collect();
+        let wide = self.called(function, &of, lanes, Element::F64);
+        self.converted(wide, lanes, Element::F64, Element::F32)
     }
 
     fn declare(&mut self, symbol: &str, types: &str, result: &str) {

@@ -1,6 +1,7 @@
 //! Functions, comparisons, selections and conversions: compiled, in lanes and out of them, against the interpreter.
 
 use super::*;
+use crate::link;
 use dastac_elements::Storage;
 use dastac_loops::interp;
 
@@ -155,13 +156,12 @@ fn comparisons_selections_and_conversions() {
         "A[i] = select(compare(exp2(x[i]) > 1.0), cast(i16, y[i]), 1.0)",
     ];
     let statements = statements.map(str::to_owned);
-    let types =
-        [Element::F64, Element::F32, Element::F16, Element::I32, Element::U8, Element::Bool];
-    for options in &ways()[..2] {
-        for to in types {
-            for from in types {
-                compare(&statements, (to, from), &[1, 29], (options, 0.0));
-            }
+    let types = [Element::F64, Element::F32, Element::F16, Element::I32, Element::Bool];
+    let [alone, tiled] = &ways()[..2] else { return };
+    for to in types {
+        compare(&statements, (to, Element::F64), &[1, 29], (alone, 0.0));
+        for from in types {
+            compare(&statements, (to, from), &[1, 29], (tiled, 0.0));
         }
     }
 }
@@ -207,4 +207,54 @@ fn vectors_are_given_to_the_library() {
     let known = machine.vector_functions.contains(&MathFunction::Exp);
     assert_eq!(compiled.text("mlir").contains("_ZGV"), known && machine.vector_bytes >= 16);
     assert!(compiled.generated.artifact.needs(Library::Math));
+}
+
+#[test]
+fn shared_libraries_bring_the_functions_with_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("libfunctions.so");
+    let statements = ["A[i] = tanh(x[i])".to_owned()];
+    let module = module_of(&statements, (Element::F64, Element::F64));
+    let compiled = compile(&module, &Options { tiled: true, ..Options::default() }).unwrap();
+    link::shared_library(compiled.object(), &path, None).unwrap();
+    let code = Code::open(compiled.generated.artifact.abi.clone(), &path, false).unwrap();
+    let (x, mut out) = (numbers(37), vec![0.0; 37]);
+    let buffers = &mut [Argument::write(&mut out), Argument::read(&x), Argument::read(&x)];
+    code.call("f0", &[37], buffers).unwrap();
+    for (got, x) in out.iter().zip(&x) {
+        assert!(close(*got, x.tanh(), Element::F64, 4.0), "tanh({x}) is not {got}");
+    }
+}
+
+/// Nanoseconds for each of a million elements on one thread, to be compared with other systems:
+/// `cargo test --release -p dastac-backend --lib -- --ignored --nocapture times_of_functions`.
+#[test]
+#[ignore = "measures time"]
+fn times_of_functions() {
+    const COUNT: usize = 1_000_000;
+    let statements =
+        ["exp(x[i])", "tanh(x[i])", "pow(x[i], y[i])"].map(|value| format!("A[i] = {value}"));
+    for element in [Element::F64, Element::F32] {
+        let module = module_of(&statements, (element, element));
+        let options = Options { tiled: true, ..Options::default() };
+        let code = load(&compile(&module, &options).unwrap());
+        let sample = |by: usize| (0..COUNT).map(move |at| 0.5 + (at * by % 1000) as f64 / 250.0);
+        let [x, y] = [7, 13]
+            .map(|by| Storage::of_numbers(element, &sample(by).collect::<Vec<f64>>()).unwrap());
+        let mut out = Storage::zeroed(element, COUNT).unwrap();
+        for (at, statement) in statements.iter().enumerate() {
+            let mut best = f64::INFINITY;
+            for _ in 0..30 {
+                let buffers = &mut [
+                    Argument::from(out.view_mut()),
+                    Argument::from(x.view()),
+                    Argument::from(y.view()),
+                ];
+                let start = std::time::Instant::now();
+                code.call(&format!("f{at}"), &[COUNT as i64], buffers).unwrap();
+                best = best.min(start.elapsed().as_secs_f64());
+            }
+            println!("{statement} {element}: {:.2} ns", best * 1e9 / COUNT as f64);
+        }
+    }
 }
