@@ -3,12 +3,12 @@
 use dastac::driver::Analysis;
 use dastac::stur::Role;
 
-use super::args::FileArgs;
+use super::args::CheckArgs;
 use super::failure::Failure;
 use super::output::stdout;
 use super::progress::Progress;
 use super::source::Source;
-use super::{Outcome, Result, Terminal};
+use super::{Outcome, Result, Terminal, diagnostics};
 
 /// Reads a program, checks it, infers structures, and shows its warnings.
 pub fn analyse(terminal: &Terminal, source: &Source, progress: &Progress) -> Result<Analysis> {
@@ -19,8 +19,11 @@ pub fn analyse(terminal: &Terminal, source: &Source, progress: &Progress) -> Res
 }
 
 /// Reports diagnostics only.
-pub fn check(terminal: &Terminal, args: &FileArgs) -> Result<Outcome> {
-    let source = Source::read(&args.file)?;
+pub fn check(terminal: &Terminal, args: &CheckArgs) -> Result<Outcome> {
+    let source = Source::read(&args.file.file)?;
+    if args.json {
+        return diagnostics::print(terminal, &source);
+    }
     let analysis = analyse(terminal, &source, &Progress::new(terminal.interactive))?;
     let program = &analysis.inferred.program;
     let inputs = program.tensors.iter().filter(|tensor| tensor.role == Role::Input).count();

@@ -13,8 +13,8 @@ use dastac_poly::Context;
 use dastac_sched::trips::Counting;
 use dastac_sched::validate::{Check, validate};
 use dastac_sched::{Computation, Movement, Reading};
-use dastac_stur::infer::{Inferred, infer};
-use dastac_stur::{Diagnostic, Program, TensorId};
+use dastac_stur::infer::{Inferred, disagreements, infer};
+use dastac_stur::{Checked, Diagnostic, Program, TensorId};
 use dastac_target::{Abi, Artifact};
 
 use crate::Error;
@@ -60,15 +60,19 @@ impl Analysis {
     /// All diagnostics of the program, also for layouts that are not possible; a failure of isl.
     pub fn of(source: &str) -> Result<Analysis, Error> {
         let mut timings = Timings::default();
-        let (program, warnings) =
-            timings.measure("parse", || dastac_stur::load(source)).map_err(Error::Program)?;
-        let inferred = timings.measure("infer", || -> Result<Inferred, Error> {
-            let inferred = infer(&program, &Context::new()?)?;
-            for id in inferred.program.tensor_ids() {
-                Layout::check_choice(&inferred, id)?;
+        let checked = timings.measure("parse", || Ok::<_, Error>(dastac_stur::read(source)))?;
+        let (program, warnings) = match checked {
+            Checked::Whole(program, warnings) => (program, warnings),
+            Checked::Part(sound, found) => {
+                return Err(Error::Program(joined(found, sound.as_ref().map_or(Vec::new(), more))));
             }
-            Ok(inferred)
-        })?;
+        };
+        let inferred = timings.measure("infer", || inferred(&program));
+        let inferred = match inferred {
+            Err(Error::Program(found)) => return Err(Error::Program(joined(warnings, found))),
+            inferred => inferred?,
+        };
+        let warnings = joined(warnings, disagreements(&inferred)?);
         Ok(Analysis { inferred, warnings, timings })
     }
 
@@ -82,6 +86,34 @@ impl Analysis {
         let layouts = analysis.timings.measure("layout", || Layout::all(inferred))?;
         Ok(Laid { analysis, layouts })
     }
+}
+
+/// Structures, and what the program chooses about layouts checked against them.
+fn inferred(program: &Program) -> Result<Inferred, Error> {
+    let inferred = infer(program, &Context::new()?)?;
+    let mut found = Vec::new();
+    for id in inferred.program.tensor_ids() {
+        match Layout::check_choice(&inferred, id).map_err(Error::from) {
+            Err(Error::Program(diagnostics)) => found.extend(diagnostics),
+            checked => checked?,
+        }
+    }
+    if found.is_empty() { Ok(inferred) } else { Err(Error::Program(found)) }
+}
+
+/// The errors that inference finds in the sound part of a program with other errors.
+fn more(sound: &Program) -> Vec<Diagnostic> {
+    match inferred(sound) {
+        Err(Error::Program(found)) => found,
+        _ => Vec::new(),
+    }
+}
+
+/// All of them, in the order of the text.
+fn joined(mut some: Vec<Diagnostic>, others: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    some.extend(others);
+    some.sort_by_key(Diagnostic::place);
+    some
 }
 
 /// A program with the layout of every tensor.

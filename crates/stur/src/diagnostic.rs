@@ -48,6 +48,21 @@ impl Diagnostic {
         Diagnostic::error("E0900", format!("not supported yet: {}", what.into()), span, label)
     }
 
+    /// A warning with its primary label.
+    pub fn warning(
+        code: &'static str,
+        message: impl Into<String>,
+        span: Span,
+        label: impl Into<String>,
+    ) -> Self {
+        Diagnostic { severity: Severity::Warning, ..Diagnostic::error(code, message, span, label) }
+    }
+
+    /// Where it begins: diagnostics are shown in the order of the text.
+    pub fn place(&self) -> usize {
+        self.labels.first().map_or(0, |(span, _)| span.start)
+    }
+
     /// Adds a secondary label.
     pub fn label(mut self, span: Span, label: impl Into<String>) -> Self {
         self.labels.push((span, label.into()));

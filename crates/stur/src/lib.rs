@@ -19,7 +19,7 @@ pub mod schedule;
 pub mod semiring;
 pub mod sets;
 
-pub use check::{check, limits, load};
+pub use check::{Checked, check, limits, load, read};
 pub use coefficient::Coefficient;
 pub use dastac_formats::hint;
 pub use diagnostic::{Diagnostic, Severity};

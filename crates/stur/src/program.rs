@@ -245,6 +245,17 @@ impl Program {
         }
     }
 
+    /// The place that says how large a tensor is: its `:D`, its `:U`, its rule, or else its first appearance.
+    pub fn declared_at(&self, id: TensorId) -> Span {
+        let tensor = self.tensor(id);
+        let structure = tensor.domain.as_ref().or(tensor.unique.as_ref());
+        match (structure, tensor.rule()) {
+            (Some(structure), _) => structure.span,
+            (None, Some(rule)) => self.rules[rule.0].span,
+            (None, None) => tensor.span,
+        }
+    }
+
     /// Whether the loops of a rule are those of a kernel over levels, because it reads or computes dynamic tensors, or
     /// is in a semiring other than that of sums and products.
     pub fn is_over_levels(&self, rule: RuleId) -> bool {

@@ -2,6 +2,7 @@
 
 mod bench;
 mod build;
+mod check;
 mod emit;
 mod layout;
 mod run;
@@ -17,6 +18,7 @@ use super::machine::TargetArgs;
 
 pub use bench::BenchArgs;
 pub use build::BuildArgs;
+pub use check::CheckArgs;
 pub use emit::{EmitArgs, Stage, Wanted};
 pub use layout::LayoutArgs;
 pub use run::RunArgs;
@@ -79,7 +81,7 @@ pub enum Color {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Report errors and warnings of a program
-    Check(FileArgs),
+    Check(CheckArgs),
     /// Show the unique set and redundancy map of every tensor
     ///
     /// The output is STUR itself, with isl's notation in comments: its lines can be pasted into a program.

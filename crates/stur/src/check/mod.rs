@@ -11,6 +11,7 @@ mod order;
 mod products;
 mod ranks;
 mod semirings;
+mod sound;
 mod storage;
 mod structures;
 mod types;
@@ -22,14 +23,23 @@ use crate::ast::{Aspect, Expr, ExprKind, File, Item, Name, RuleItem, Span, Term}
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::directives;
 use crate::hint::similar;
+use crate::parser::{Parsed, parse_lines};
 use crate::program::{Element, Program, Role, Rule, RuleId, Tensor, TensorId};
 
 use checker::{
     Checker, Source, aspect_key, collect_accesses, collect_positions, collect_reciprocals, warning,
 };
+use sound::{Broken, sound};
 
 /// Checks a file; `source` is kept in the program for messages. Warnings come with a program, errors without.
 pub fn check(file: &File, source: &str) -> (Option<Program>, Vec<Diagnostic>) {
+    let (program, diagnostics) = checked(file, source);
+    let failed = diagnostics.iter().any(|d| d.severity == Severity::Error);
+    (program.filter(|_| !failed), diagnostics)
+}
+
+/// A program, which has its invariants only if no diagnostic is an error; none beyond the limits.
+fn checked(file: &File, source: &str) -> (Option<Program>, Vec<Diagnostic>) {
     let beyond = limits::of_file(file);
     if !beyond.is_empty() {
         return (None, beyond);
@@ -37,28 +47,53 @@ pub fn check(file: &File, source: &str) -> (Option<Program>, Vec<Diagnostic>) {
     let mut checker = Checker::new(file);
     let program = checker.program(source);
     let mut diagnostics = checker.diagnostics;
-    diagnostics.sort_by_key(|d| d.labels.first().map_or(0, |(span, _)| span.start));
-    let failed = diagnostics.iter().any(|d| d.severity == Severity::Error);
-    (if failed { None } else { Some(program) }, diagnostics)
+    diagnostics.sort_by_key(Diagnostic::place);
+    (Some(program), diagnostics)
 }
 
 /// Reads and checks a text.
 ///
 /// # Errors
-/// All errors, with the warnings among them, in source order. If the file cannot be parsed, it is not checked, so that
-/// one missing line does not cause errors elsewhere.
+/// All errors, with the warnings among them, in source order.
 pub fn load(source: &str) -> Result<(Program, Vec<Diagnostic>), Vec<Diagnostic>> {
+    match read(source) {
+        Checked::Whole(program, warnings) => Ok((program, warnings)),
+        Checked::Part(_, diagnostics) => Err(diagnostics),
+    }
+}
+
+/// A text that was read and checked.
+#[derive(Clone, Debug)]
+pub enum Checked {
+    /// A program, and warnings.
+    Whole(Program, Vec<Diagnostic>),
+    /// A text with errors, in source order with the warnings among them; and what of it has nothing to do with them, if
+    /// that can be told: the program's other errors are found there.
+    Part(Option<Program>, Vec<Diagnostic>),
+}
+
+/// Reads and checks a text. An error in one line hides no errors in lines that have nothing to do with it.
+pub fn read(source: &str) -> Checked {
     if let Some(beyond) = limits::of_text(source) {
-        return Err(vec![beyond]);
+        return Checked::Part(None, vec![beyond]);
     }
-    let (file, mut diagnostics) = crate::parser::parse(source);
-    if diagnostics.iter().any(|d| d.severity == Severity::Error) {
-        return Err(diagnostics);
+    let Parsed { file, mut diagnostics, broken } = parse_lines(source);
+    let (program, mut found) = checked(&file, source);
+    let broken = Broken::of(&broken);
+    if broken.any() {
+        found.retain(|diagnostic| broken.has_nothing_to_do_with(diagnostic, &file, source));
     }
-    let (program, found) = check(&file, source);
-    diagnostics.extend(found);
-    diagnostics.sort_by_key(|d| d.labels.first().map_or(0, |(span, _)| span.start));
-    program.map(|program| (program, diagnostics.clone())).ok_or(diagnostics)
+    diagnostics.append(&mut found);
+    diagnostics.sort_by_key(Diagnostic::place);
+    match program {
+        Some(program) if diagnostics.iter().all(|d| d.severity == Severity::Warning) => {
+            Checked::Whole(program, diagnostics)
+        }
+        program => {
+            let sound = program.and_then(|program| sound(program, &file, &diagnostics, &broken));
+            Checked::Part(sound, diagnostics)
+        }
+    }
 }
 
 impl<'a> Checker<'a> {

@@ -13,6 +13,7 @@
 //! support; every redundancy piece is single-valued and maps into the unique set; every statement's domain lies in the
 //! head's unique set (after projection) and its reads address unique elements only.
 
+mod agreement;
 mod comparisons;
 mod declared;
 mod extents;
@@ -38,6 +39,7 @@ use crate::semiring::Semiring;
 use crate::sets::{Affine, Sets, affine};
 use dastac_formats::Format;
 
+pub use agreement::disagreements;
 use extents::{check_in_box, dimensions, head_extents, within_a_box};
 use group::Group;
 pub use print::{declarations, map_to_stur, set_to_stur};

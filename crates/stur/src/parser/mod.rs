@@ -25,11 +25,28 @@ const INFIX: [&str; 4] = ["and", "or", "min", "max"];
 
 /// Reads a file. Lines with errors are left out of the result.
 pub fn parse(source: &str) -> (File, Vec<Diagnostic>) {
+    let Parsed { file, diagnostics, .. } = parse_lines(source);
+    (file, diagnostics)
+}
+
+/// A file that was read, and what of it could not be read.
+pub(crate) struct Parsed {
+    /// Its lines without errors.
+    pub file: File,
+    /// Errors and warnings, in the order of the text.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The lines with errors: their tokens.
+    pub broken: Vec<Vec<Token>>,
+}
+
+/// As [`parse`], with the lines that are left out.
+pub(crate) fn parse_lines(source: &str) -> Parsed {
     let (tokens, mut diagnostics) = lex(source);
-    let mut file = File::default();
+    let (mut file, mut broken) = (File::default(), Vec::new());
     for line in lines(&tokens) {
         if line.iter().any(|token| token.kind == TokenKind::Invalid) {
-            continue; // reported by the lexer
+            broken.push(line.to_vec()); // reported by the lexer
+            continue;
         }
         let tokens: Vec<Token> =
             line.iter().filter(|token| token.kind != TokenKind::Newline).cloned().collect();
@@ -41,11 +58,14 @@ pub fn parse(source: &str) -> (File, Vec<Diagnostic>) {
         diagnostics.append(&mut parser.warnings);
         match item {
             Ok(item) => file.items.push(item),
-            Err(error) => diagnostics.push(*error),
+            Err(error) => {
+                diagnostics.push(*error);
+                broken.push(tokens);
+            }
         }
     }
-    diagnostics.sort_by_key(|d| d.labels.first().map_or(0, |(span, _)| span.start));
-    (file, diagnostics)
+    diagnostics.sort_by_key(Diagnostic::place);
+    Parsed { file, diagnostics, broken }
 }
 
 /// Groups tokens into logical lines.
