@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use dastac::driver::Laid;
 use dastac::human;
-use dastac::layout::{Layout, Piecewise, Proof};
+use dastac::layout::text::{self, PieceText};
+use dastac::layout::{Layout, Proof};
 use dastac::run::facts;
 use dastac::runtime::TensorFacts;
+use dastac::stur::TensorId;
+use dastac::stur::infer::Inferred;
 
 use super::args::{LayoutArgs, SymbolArgs};
 use super::check::analyse;
@@ -53,30 +56,8 @@ fn known_sizes(analysis: &dastac::driver::Analysis, args: &SymbolArgs) -> Result
 pub fn polynomials(laid: &Laid) -> std::result::Result<String, dastac::Error> {
     let inferred = laid.inferred();
     let mut parts = Vec::new();
-    for (id, layout) in inferred.program.tensor_ids().zip(&laid.layouts) {
-        let tensor = inferred.program.tensor(id);
-        let iterators = &inferred.tensors[id.0].iterators;
-        let head =
-            if iterators.is_empty() { "()".into() } else { format!("({})", iterators.join(", ")) };
-        if let Some(storage) = &tensor.format {
-            let levels = storage.format.spelled(iterators);
-            let kind = role(tensor.role);
-            parts.push(format!("{}{head}: {kind}, dynamic, levels {levels}\n", tensor.name));
-            continue;
-        }
-        let packing = packing(layout);
-        let mut text = format!("{}{head}: {}{packing}\n", tensor.name, role(tensor.role));
-        text += &parts_of(layout)?;
-        text += &pieces("position", &layout.index.for_positive_symbols()?);
-        text += &pieces("elements", &layout.size.for_positive_symbols()?);
-        let proof = match layout.prove_bijection()? {
-            Proof::Proven => "proven for all sizes".into(),
-            Proof::Undecided(why) => format!("not decided ({why})"),
-            Proof::Refuted(at) => format!("REFUTED {at}: a defect of dastac"),
-        };
-        let gaps = if layout.align > 1 { "" } else { ", without gaps" };
-        text += &format!("  one place for each element{gaps}: {proof}\n");
-        parts.push(text);
+    for id in inferred.program.tensor_ids() {
+        parts.push(of_tensor(laid, id)?);
     }
     let derived: Vec<String> = laid
         .analysis
@@ -90,6 +71,34 @@ pub fn polynomials(laid: &Laid) -> std::result::Result<String, dastac::Error> {
         parts.push(derived.concat());
     }
     Ok(parts.join("\n"))
+}
+
+/// The lines about one tensor.
+pub fn of_tensor(laid: &Laid, id: TensorId) -> std::result::Result<String, dastac::Error> {
+    let (inferred, layout) = (laid.inferred(), &laid.layouts[id.0]);
+    let tensor = inferred.program.tensor(id);
+    let iterators = &inferred.tensors[id.0].iterators;
+    let head =
+        if iterators.is_empty() { "()".into() } else { format!("({})", iterators.join(", ")) };
+    if let Some(storage) = &tensor.format {
+        let levels = storage.format.spelled(iterators);
+        let kind = role(tensor.role);
+        return Ok(format!("{}{head}: {kind}, dynamic, levels {levels}\n", tensor.name));
+    }
+    let packing = packing(layout);
+    let mut lines = format!("{}{head}: {}{packing}\n", tensor.name, role(tensor.role));
+    lines += &parts_of(inferred, id, layout);
+    lines +=
+        &pieces("position", &text::pieces(inferred, id, &layout.index.for_positive_symbols()?));
+    lines += &pieces("elements", &text::pieces(inferred, id, &layout.size.for_positive_symbols()?));
+    let proof = match layout.prove_bijection()? {
+        Proof::Proven => "proven for all sizes".into(),
+        Proof::Undecided(why) => format!("not decided ({why})"),
+        Proof::Refuted(at) => format!("REFUTED {at}: a defect of dastac"),
+    };
+    let gaps = if layout.align > 1 { "" } else { ", without gaps" };
+    lines += &format!("  one place for each element{gaps}: {proof}\n");
+    Ok(lines)
 }
 
 /// What a layout of one part is ordered by, if it is more than one coordinate, and where rows begin:
@@ -117,47 +126,38 @@ fn coordinate(coordinate: &dastac::layout::Coordinate) -> String {
 }
 
 /// Parts of a layout that has several: which elements, and what they are ordered by.
-fn parts_of(layout: &Layout) -> std::result::Result<String, dastac::Error> {
+fn parts_of(inferred: &Inferred, id: TensorId, layout: &Layout) -> String {
     if layout.parts.len() < 2 {
-        return Ok(String::new());
+        return String::new();
     }
     let mut text = format!("  {:8}  {}, one after the other\n", "parts", layout.parts.len());
     for part in layout.parts.iter().take(MAX_PARTS) {
         let order: Vec<String> = part.coordinates.iter().map(coordinate).collect();
-        let elements = condition(&part.domain.to_string());
+        let elements = text::condition(inferred, id, &part.domain);
         text += &format!("  {:8}  by {} where {elements}\n", "", order.join(", "));
     }
     if layout.parts.len() > MAX_PARTS {
         text += &format!("  {:8}  and {} more\n", "", layout.parts.len() - MAX_PARTS);
     }
-    Ok(text)
+    text
 }
 
 /// At most this many parts of a layout are printed.
 const MAX_PARTS: usize = 8;
 
 /// A polynomial, one line a piece.
-fn pieces(what: &str, value: &Piecewise) -> String {
-    let lines: Vec<String> = match value.pieces.as_slice() {
-        [] => vec!["0".into()],
-        [only] => vec![only.polynomial.to_string()],
-        pieces => {
-            let polynomials: Vec<String> =
-                pieces.iter().map(|piece| piece.polynomial.to_string()).collect();
-            let width = polynomials.iter().map(String::len).max().unwrap_or(0);
-            let conditions = pieces.iter().map(|piece| condition(&piece.domain.to_string()));
-            polynomials.iter().zip(conditions).map(|(p, c)| format!("{p:width$}  if {c}")).collect()
-        }
-    };
+fn pieces(what: &str, pieces: &[PieceText]) -> String {
+    let width = pieces.iter().map(|piece| piece.polynomial.len()).max().unwrap_or(0);
+    let lines: Vec<String> = pieces
+        .iter()
+        .map(|piece| match &piece.condition {
+            None => piece.polynomial.clone(),
+            Some(condition) => format!("{:width$}  if {condition}", piece.polynomial),
+        })
+        .collect();
     let indent = format!("\n  {:8}  ", "");
-    format!("  {what:8}  {}\n", lines.join(&indent))
-}
-
-/// The condition of a set in isl's notation.
-fn condition(set: &str) -> String {
-    set.split_once(" : ")
-        .map_or("true", |(_, condition)| condition.trim_end_matches([' ', '}']))
-        .into()
+    let text = if lines.is_empty() { "0".into() } else { lines.join(&indent) };
+    format!("  {what:8}  {text}\n")
 }
 
 fn sizes(facts: &[TensorFacts]) -> String {

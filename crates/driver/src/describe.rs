@@ -4,7 +4,9 @@
 //! stand for.
 
 use dastac_iterate::Structure;
-use dastac_layout::{Layout, LayoutError, Piecewise, Polynomial, affine_to_index, expr_to_index};
+use dastac_layout::{
+    Layout, LayoutError, Piecewise, Polynomial, affine_to_index, expr_to_index, text,
+};
 use dastac_loops::{Index, SymbolId, VarId};
 use dastac_poly::{LinearExpr, PwAff};
 use dastac_runtime::program::{
@@ -85,7 +87,10 @@ fn tensor_info(
         element: tensor.element,
         extents: extents?,
         size: if packed { layout.size_index(&resolve)? } else { Index::constant(0) },
-        index: format.as_ref().map_or_else(|| layout.index.to_string(), ToString::to_string),
+        index: match &format {
+            None => text::position(inferred, id, &layout.index),
+            Some(format) => format.to_string(),
+        },
         pieces: layout.index.pieces.len().max(1),
         positions: magnitudes(&layout.index)?,
         sizes: magnitudes(&layout.size)?,

@@ -4,10 +4,11 @@
 //! `pack_T` and `unpack_T`. Invariant: the kernel and the data movement agree on the packed buffers, because both come
 //! from the same layouts; buffer `k` is tensor `k`'s.
 
-use dastac_backend::header::{HeaderOptions, c_header};
+use dastac_backend::header::{HeaderOptions, Step, c_header};
 use dastac_backend::link;
 use dastac_formats::level::Role as ArrayRole;
 use dastac_iterate::Structure;
+use dastac_layout::text;
 use dastac_loops::passes::Observer;
 use dastac_loops::{BufferId, Module};
 use dastac_sched::{Assembled, Computation, KERNEL, PREPARE, Stored};
@@ -53,7 +54,7 @@ impl Library {
             header.functions.insert(unpack.clone(), to);
         }
         let expand: Vec<&String> = movement.functions.iter().filter_map(|f| f.2.as_ref()).collect();
-        let mut module = movement.module;
+        let mut module = movement.module.clone();
         let (sizes, moves): (Vec<_>, Vec<_>) = module
             .functions
             .into_iter()
@@ -62,6 +63,7 @@ impl Library {
         // Both modules begin with the same packed buffers, so the kernel's handles mean the same in this one.
         module.functions =
             lowered.kernel.module.functions.iter().cloned().chain(sizes).chain(moves).collect();
+        header.steps = steps(lowered, &movement.functions);
         Ok(Library { module, header })
     }
 
@@ -109,6 +111,38 @@ pub fn shared_library(artifact: &Artifact, path: &std::path::Path) -> Result<(),
     }
     let openmp = artifact.needs(Needed::OpenMp).then(dastac_runtime::openmp::place).transpose()?;
     Ok(link::shared_library(&artifact.code.bytes, path, openmp.as_deref())?)
+}
+
+/// What a caller of the library does, in order: packs inputs, calls each function, tells what was counted, unpacks.
+fn steps(lowered: &Lowered, moves: &[(String, String, Option<String>)]) -> Vec<Step> {
+    let Computation { stored, results, phases, .. } = &lowered.kernel;
+    let program = lowered.program();
+    let mut steps = Vec::new();
+    let packed = || program.tensors.iter().zip(moves).filter(|(tensor, _)| tensor.format.is_none());
+    for (tensor, (pack, _, _)) in packed() {
+        if tensor.role == Role::Input {
+            steps.push(Step::Call(pack.clone()));
+        }
+    }
+    let of = |preprocess: bool| phases.iter().filter(move |phase| phase.preprocess == preprocess);
+    for phase in of(true).chain(of(false)) {
+        steps.push(Step::Call(phase.name.clone()));
+        let Some(tensor) = phase.counts else { continue };
+        let own = stored.iter().find(|one| one.tensor == tensor);
+        let structure = results.iter().find(|one| one.tensor == tensor).map(|one| &one.structure);
+        if let (Some(Structure::Counted { starts }), Some(own)) = (structure, own) {
+            let counts = starts.iter().zip(own.operand.counts());
+            steps.extend(
+                counts.map(|(starts, (_, parameter))| Step::Count { parameter, starts: *starts }),
+            );
+        }
+    }
+    for (tensor, (_, unpack, _)) in packed() {
+        if matches!(tensor.role, Role::Output(_)) {
+            steps.push(Step::Call(unpack.clone()));
+        }
+    }
+    steps
 }
 
 /// What the arrays of a dynamic tensor are.
@@ -223,7 +257,7 @@ fn documentation(lowered: &Lowered, title: &str, prefix: &str) -> HeaderOptions 
             _ => format!(
                 "  {name}({iterators}), {kind}{element}, extents ({}): at {}\n",
                 extents.join(", "),
-                layout.index
+                text::position(inferred, id, &layout.index)
             ),
         };
         positions.push_str(&position);

@@ -59,6 +59,7 @@ mod search;
 mod slices;
 #[cfg(test)]
 mod tests;
+pub mod text;
 
 pub use builder::Builder;
 pub use convert::Resolve;

@@ -82,7 +82,7 @@ impl Layout {
                     .sub(&offset.intersect_domain(&here)?)?
                     .is_zero()?
                 {
-                    return Ok(Proof::Undecided(format!("where the part {} begins", part.domain)));
+                    return Ok(Proof::Undecided("where a part begins".into()));
                 }
             }
             before = before.add(&part.count)?;
@@ -206,7 +206,9 @@ fn prove_steps(part: &Part, successor: &Map) -> Result<Option<Proof>, LayoutErro
         let mut images = BTreeMap::new();
         for (dim, output) in dims.iter().zip(&outputs) {
             let Some(image) = Affine::from_linear(&output.expr()?, dims) else {
-                return Ok(Some(Proof::Undecided(format!("the successor in {dim} is {output}"))));
+                return Ok(Some(Proof::Undecided(format!(
+                    "the next value of {dim} is not affine"
+                ))));
             };
             images.insert(dim.clone(), image);
         }
@@ -272,7 +274,7 @@ fn prove_rows(part: &Part, image: &Set, align: u32) -> Result<Option<Proof>, Lay
             let mut values = Vec::new();
             for output in &outputs {
                 let Some(value) = Affine::from_linear(&output.expr()?, prefix) else {
-                    return Ok(Some(Proof::Undecided(format!("where a row ends: {output}"))));
+                    return Ok(Some(Proof::Undecided("where a row ends".into())));
                 };
                 values.push(value);
             }
@@ -380,7 +382,7 @@ fn vanishes_as_it_is(
                     ))));
                 }
             }
-            return Ok(Some(Proof::Undecided(format!("whether {polynomial} is 0 on {basic}"))));
+            return Ok(Some(Proof::Undecided(format!("whether {polynomial} is 0 in a region"))));
         }
     }
     Ok(None)
