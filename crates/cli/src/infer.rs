@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use dastac::elements::Element;
 use dastac::stur::infer::{InferError, Inferred, Redundancy, declarations};
 use dastac::stur::sets::Extent;
 use dastac::stur::{Role, TensorId};
@@ -46,16 +47,9 @@ pub fn structures(inferred: &Inferred, source: &Source) -> Result<String> {
 }
 
 fn structure(inferred: &Inferred, id: TensorId) -> std::result::Result<String, InferError> {
-    let tensor = inferred.program.tensor(id);
     let structured = &inferred.tensors[id.0];
-    let (name, sets) = (&tensor.name, &inferred.sets);
-    let mut text = String::new();
-    let extents: Vec<String> = structured.extents.iter().map(Extent::to_string).collect();
-    let shape = if extents.is_empty() { "a scalar".into() } else { extents.join(" x ") };
-    let _ = writeln!(text, "# {name}: {}, {shape}", role(tensor.role));
-    for line in declarations(inferred, id)? {
-        let _ = writeln!(text, "{line}");
-    }
+    let sets = &inferred.sets;
+    let mut text = structure_of(inferred, id)?;
     let _ = writeln!(text, "# isl: {}", structured.unique);
     for piece in &structured.redundancy {
         match piece {
@@ -71,6 +65,24 @@ fn structure(inferred: &Inferred, id: TensorId) -> std::result::Result<String, I
                 let _ = writeln!(text, "# isl, the redundant elements: {domain}");
             }
         }
+    }
+    Ok(text)
+}
+
+/// What is known of a tensor, as STUR.
+pub fn structure_of(inferred: &Inferred, id: TensorId) -> std::result::Result<String, InferError> {
+    let tensor = inferred.program.tensor(id);
+    let structured = &inferred.tensors[id.0];
+    let mut text = String::new();
+    let extents: Vec<String> = structured.extents.iter().map(Extent::to_string).collect();
+    let shape = if extents.is_empty() { "a scalar".into() } else { extents.join(" x ") };
+    let element = match tensor.element {
+        Element::F64 => String::new(),
+        element => format!(", {}", element.name()),
+    };
+    let _ = writeln!(text, "# {}: {}, {shape}{element}", tensor.name, role(tensor.role));
+    for line in declarations(inferred, id)? {
+        let _ = writeln!(text, "{line}");
     }
     Ok(text)
 }

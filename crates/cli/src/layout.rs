@@ -88,9 +88,10 @@ pub fn of_tensor(laid: &Laid, id: TensorId) -> std::result::Result<String, dasta
     let packing = packing(layout);
     let mut lines = format!("{}{head}: {}{packing}\n", tensor.name, role(tensor.role));
     lines += &parts_of(inferred, id, layout);
-    lines +=
-        &pieces("position", &text::pieces(inferred, id, &layout.index.for_positive_symbols()?));
-    lines += &pieces("elements", &text::pieces(inferred, id, &layout.size.for_positive_symbols()?));
+    let index = layout.index.for_positive_symbols()?;
+    lines += &pieces("position", &text::index(inferred, id, layout, &index));
+    let size = layout.size.for_positive_symbols()?;
+    lines += &pieces("elements", &text::size(inferred, &size));
     let proof = match layout.prove_bijection()? {
         Proof::Proven => "proven for all sizes".into(),
         Proof::Undecided(why) => format!("not decided ({why})"),
@@ -133,7 +134,7 @@ fn parts_of(inferred: &Inferred, id: TensorId, layout: &Layout) -> String {
     let mut text = format!("  {:8}  {}, one after the other\n", "parts", layout.parts.len());
     for part in layout.parts.iter().take(MAX_PARTS) {
         let order: Vec<String> = part.coordinates.iter().map(coordinate).collect();
-        let elements = text::condition(inferred, id, &part.domain);
+        let elements = text::elements(inferred, id, layout, &part.domain);
         text += &format!("  {:8}  by {} where {elements}\n", "", order.join(", "));
     }
     if layout.parts.len() > MAX_PARTS {

@@ -18,7 +18,9 @@ mod inspect;
 mod json;
 mod layout;
 mod lines;
+mod lsp;
 mod machine;
+mod man;
 mod npy;
 mod output;
 mod package;
@@ -69,6 +71,12 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         };
     }
+    if std::env::args_os().nth(1).is_some_and(|first| first == lsp::worker::ARGUMENT) {
+        if configure_counting().is_ok() {
+            lsp::worker::serve();
+        }
+        return ExitCode::SUCCESS;
+    }
     report_panics();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -87,7 +95,10 @@ fn main() -> ExitCode {
     if let Err(failure) = configure_counting() {
         return finish(&terminal.renderer, Err(failure));
     }
-    watchdog::start(cli.compile_limit);
+    // A language server stays; its workers have limits of their own.
+    if !matches!(cli.command, Command::Lsp) {
+        watchdog::start(cli.compile_limit);
+    }
     let outcome = match &cli.command {
         Command::Check(args) => check::check(&terminal, args),
         Command::Infer(args) => infer::infer(&terminal, args),
@@ -102,6 +113,8 @@ fn main() -> ExitCode {
         Command::Convert(args) => convert::convert(&terminal, args),
         Command::Inspect(args) => inspect::inspect(&terminal, args),
         Command::Bench(args) => bench::bench(&terminal, args),
+        Command::Lsp => lsp::serve(),
+        Command::Man { folder } => man::man(folder.as_deref()),
         Command::Completions { shell } => output::completions(*shell).map(|()| Outcome::Done),
     };
     finish(&terminal.renderer, outcome)

@@ -88,7 +88,7 @@ fn tensor_info(
         extents: extents?,
         size: if packed { layout.size_index(&resolve)? } else { Index::constant(0) },
         index: match &format {
-            None => text::position(inferred, id, &layout.index),
+            None => text::position(inferred, id, layout),
             Some(format) => format.to_string(),
         },
         pieces: layout.index.pieces.len().max(1),

@@ -257,7 +257,7 @@ fn documentation(lowered: &Lowered, title: &str, prefix: &str) -> HeaderOptions 
             _ => format!(
                 "  {name}({iterators}), {kind}{element}, extents ({}): at {}\n",
                 extents.join(", "),
-                text::position(inferred, id, &layout.index)
+                text::position(inferred, id, layout)
             ),
         };
         positions.push_str(&position);

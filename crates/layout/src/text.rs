@@ -2,9 +2,9 @@
 
 use dastac_poly::Set;
 use dastac_stur::TensorId;
-use dastac_stur::infer::{Inferred, set_to_stur};
+use dastac_stur::infer::{InferError, Inferred, condition_to_stur, set_to_stur};
 
-use crate::Piecewise;
+use crate::{Layout, Piece, Piecewise};
 
 /// A piece as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,19 +15,34 @@ pub struct PieceText {
     pub condition: Option<String>,
 }
 
-/// The pieces of a polynomial over the dimensions of a tensor, or over symbols alone.
-pub fn pieces(inferred: &Inferred, tensor: TensorId, value: &Piecewise) -> Vec<PieceText> {
+/// The pieces of the index of a layout.
+pub fn index(
+    inferred: &Inferred,
+    tensor: TensorId,
+    layout: &Layout,
+    value: &Piecewise,
+) -> Vec<PieceText> {
     let several = value.pieces.len() > 1;
-    let text = |piece: &crate::Piece| PieceText {
+    let text = |piece: &Piece| PieceText {
         polynomial: piece.polynomial.to_string(),
-        condition: several.then(|| condition(inferred, tensor, &piece.domain)),
+        condition: several.then(|| within(inferred, tensor, &piece.domain, &layout.stored)),
     };
     value.pieces.iter().map(text).collect()
 }
 
-/// A polynomial on one line: `{ i if (i < 3); 2*i - 3 if (3 <= i) }`.
-pub fn position(inferred: &Inferred, tensor: TensorId, value: &Piecewise) -> String {
-    let pieces: Vec<String> = pieces(inferred, tensor, value)
+/// The pieces of a polynomial over symbols alone.
+pub fn size(inferred: &Inferred, value: &Piecewise) -> Vec<PieceText> {
+    let several = value.pieces.len() > 1;
+    let text = |piece: &Piece| PieceText {
+        polynomial: piece.polynomial.to_string(),
+        condition: several.then(|| of_symbols(inferred, &piece.domain)),
+    };
+    value.pieces.iter().map(text).collect()
+}
+
+/// The index of a layout on one line: `{ i if (i < 3); 2*i - 3 if (3 <= i) }`.
+pub fn position(inferred: &Inferred, tensor: TensorId, layout: &Layout) -> String {
+    let pieces: Vec<String> = index(inferred, tensor, layout, &layout.index)
         .into_iter()
         .map(|piece| match piece.condition {
             Some(condition) => format!("{} if {condition}", piece.polynomial),
@@ -41,15 +56,25 @@ pub fn position(inferred: &Inferred, tensor: TensorId, value: &Piecewise) -> Str
     }
 }
 
-/// A set of elements, or of sizes, as a sum of products of comparisons.
-pub fn condition(inferred: &Inferred, tensor: TensorId, set: &Set) -> String {
-    let all = &inferred.tensors[tensor.0].iterators;
-    let iterators = if set.rank() == all.len() { all.as_slice() } else { &[] };
-    // isl may give up on a set. What is shown is no result that something else is computed from.
-    let text = if set.rank() == iterators.len() {
-        set_to_stur(&inferred.sets, set, iterators).ok()
-    } else {
-        None
+/// The elements of a part, as a sum of products of comparisons.
+pub fn elements(inferred: &Inferred, tensor: TensorId, layout: &Layout, set: &Set) -> String {
+    within(inferred, tensor, set, &layout.stored)
+}
+
+/// What is shown is no result that something else is computed from, so isl may give up on it.
+fn or_words<E>(text: Result<String, E>) -> String {
+    text.unwrap_or_else(|_| "a condition too complex to write".into())
+}
+
+fn within(inferred: &Inferred, tensor: TensorId, set: &Set, all: &Set) -> String {
+    let iterators = &inferred.tensors[tensor.0].iterators;
+    or_words(condition_to_stur(&inferred.sets, set, all, iterators))
+}
+
+fn of_symbols(inferred: &Inferred, set: &Set) -> String {
+    let text = || -> Result<String, InferError> {
+        let sizes = inferred.sets.universe(&[])?.intersect_params(&set.params_set()?)?;
+        set_to_stur(&inferred.sets, &sizes, &[])
     };
-    text.unwrap_or_else(|| "a condition too complex to write".into())
+    or_words(text())
 }

@@ -11,6 +11,8 @@ mod tensor;
 mod tune;
 mod verify;
 
+use std::path::PathBuf;
+
 use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
@@ -145,6 +147,21 @@ pub enum Command {
     /// long as program and machine are the same.
     #[command(after_help = bench::EXAMPLES)]
     Bench(BenchArgs),
+    /// Serve editors: a language server on standard input and output
+    ///
+    /// Diagnostics as one types, structures and layouts of tensors under the pointer, declarations, symbols and
+    /// completions. The folder `editors` has what VS Code, Vim and Neovim need to start it.
+    Lsp,
+    /// Write man pages
+    ///
+    /// One page for `dastac` and one for each command, `dastac-run.1` and so on, from the same text as `--help`.
+    #[command(
+        after_help = "Example:\n  dastac man ~/.local/share/man/man1        then `man dastac-run` shows one"
+    )]
+    Man {
+        /// Where to write the pages [default: print the page of `dastac`]
+        folder: Option<PathBuf>,
+    },
     /// Print a completion script for a shell
     #[command(
         after_help = "Example:\n  dastac completions bash > ~/.local/share/bash-completion/completions/dastac"

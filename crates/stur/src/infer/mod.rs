@@ -42,7 +42,7 @@ use dastac_formats::Format;
 pub use agreement::disagreements;
 use extents::{check_in_box, dimensions, head_extents, within_a_box};
 use group::Group;
-pub use print::{declarations, map_to_stur, set_to_stur};
+pub use print::{condition_to_stur, declarations, map_to_stur, set_to_stur};
 use quotient::Quotient;
 pub use structure::{
     InferError, Inferred, InferredRule, Read, Redundancy, Statement, StatementAccess, Structured,

@@ -20,6 +20,17 @@ pub fn set_to_stur(sets: &Sets, set: &Set, iterators: &[String]) -> Result<Strin
     Ok(sum(&regions(sets, set, &everything, iterators)?))
 }
 
+/// A condition on points of `within` as a sum of products of comparisons: what holds for all of these may be left out.
+pub fn condition_to_stur(
+    sets: &Sets,
+    set: &Set,
+    within: &Set,
+    iterators: &[String],
+) -> Result<String, InferError> {
+    let short = sum(&regions(sets, set, within, iterators)?);
+    Ok(shortest(set_to_stur(sets, set, iterators)?, short))
+}
+
 fn sum(regions: &[String]) -> String {
     if regions.is_empty() { "(0 = 1)".into() } else { regions.join(" + ") }
 }
