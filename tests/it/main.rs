@@ -13,6 +13,7 @@ mod documents;
 mod elements;
 mod examples;
 mod kernels;
+mod lsp;
 mod programs;
 mod prove;
 mod results;

@@ -67,7 +67,15 @@ pub fn bench(terminal: &Terminal, args: &BenchArgs) -> Result<Outcome> {
         probe(&mut results, &scope, &progress)?;
         let mut measured = false;
         for (at, job) in jobs.iter().enumerate() {
-            progress.stage(at, &format!("{} {}, {} threads", job.title, job.n, job.threads));
+            progress.stage(
+                at,
+                &format!(
+                    "{} {}, {}",
+                    job.title,
+                    job.n,
+                    dastac::elements::count(job.threads, "thread")
+                ),
+            );
             let known = results.cases.get(&job.key());
             let Some(job) = missing(job, known) else { continue };
             let limit = Duration::from_secs(if scope.quick { 30 } else { 120 });
@@ -201,7 +209,10 @@ fn chosen(args: &BenchArgs) -> Result<Vec<Figure>> {
 /// Peaks and bandwidths for each number of threads; of several measurements the best, since they are bounds.
 fn probe(results: &mut Results, scope: &Scope, progress: &Bar) -> Result<()> {
     for &threads in &scope.threads {
-        progress.stage(0, &format!("what the machine can do, {threads} threads"));
+        progress.stage(
+            0,
+            &format!("what the machine can do, {}", dastac::elements::count(threads, "thread")),
+        );
         let mut rates =
             Rates::measure(threads).map_err(|error| Failure::user(error.to_string()))?;
         match results.machine.rates.iter_mut().find(|known| known.threads == threads) {

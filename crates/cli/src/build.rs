@@ -68,7 +68,10 @@ pub fn build(terminal: &Terminal, args: &BuildArgs) -> Result<Outcome> {
     }
     let prefix = args.prefix.clone().unwrap_or_else(|| source.prefix());
     let title = source.path.file_name().map_or("A program".into(), |name| name.to_string_lossy());
-    let library = Library::new(&lowered, &title, &prefix).map_err(failed)?;
+    let mut library = Library::new(&lowered, &title, &prefix).map_err(failed)?;
+    if let Some(name) = args.header.as_ref().and_then(|path| path.file_name()) {
+        library.header.file = name.to_string_lossy().into_owned();
+    }
     let header = library.c_header().map_err(failed)?;
     progress.stage("generating code");
     let options = BuildOptions {

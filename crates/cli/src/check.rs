@@ -1,6 +1,7 @@
 //! `dastac check`.
 
 use dastac::driver::Analysis;
+use dastac::elements::count;
 use dastac::stur::Role;
 
 use super::args::CheckArgs;
@@ -43,9 +44,4 @@ pub fn check(terminal: &Terminal, args: &CheckArgs) -> Result<Outcome> {
     }
     stdout(format!("{text}\n").as_bytes())?;
     Ok(Outcome::Done)
-}
-
-/// `1 rule`, `2 rules`.
-fn count(number: usize, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }

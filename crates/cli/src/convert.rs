@@ -49,10 +49,14 @@ pub fn convert(terminal: &Terminal, args: &ConvertArgs) -> Result<Outcome> {
 }
 
 fn summary(name: &str, tensor: &Tensor) -> String {
+    let entries = match tensor.entry_count() {
+        1 => "1 entry".to_string(),
+        many => format!("{many} entries"),
+    };
     format!(
-        "{name}: {}, {} entries of type {}, stored as {} in {}\n",
+        "{name}: {}, {} of type {}, stored as {} in {}\n",
         product(tensor.shape()),
-        tensor.entry_count(),
+        entries,
         tensor.values().element(),
         tensor.format(),
         human(tensor.bytes())

@@ -51,7 +51,11 @@ pub fn human(functions: &[FunctionTrips]) -> String {
     }
     let all: u64 = functions.iter().flat_map(|one| &one.loops).map(|one| one.trips).sum();
     let headings = ["loop", "goes over", ">trips", ">bound", "min(n, k nnz)"];
-    format!("{}{all} trips in all, counted on one thread\n", table(&headings, rows))
+    format!(
+        "{}{} in all, counted on one thread\n",
+        table(&headings, rows),
+        dastac::elements::count(all, "trip")
+    )
 }
 
 fn row(one: &LoopTrips, indent: usize) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! `dastac tune`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dastac::build::BuildOptions;
@@ -119,7 +119,7 @@ pub fn tune(terminal: &Terminal, args: &TuneArgs) -> Result<Outcome> {
         let text = serde_json::to_string_pretty(&report);
         text.map_err(|error| Failure::Defect(error.to_string()))? + "\n"
     } else {
-        human(&report, &found)
+        human(&report, &found, &used(args, &source, &path))
     };
     output::stdout(text.as_bytes())?;
     Ok(Outcome::Done)
@@ -184,7 +184,23 @@ fn line(program: &Program, trial: &Trial, plain: Duration) -> Line {
     Line { time_ns: nanoseconds(trial.time), speedup, schedule }
 }
 
-fn human(report: &Report, found: &Found) -> String {
+/// Which commands take what was found from now on.
+fn used(args: &TuneArgs, source: &Source, path: &Path) -> String {
+    let (shown, program) = (path.display(), &source.name);
+    match schedule::beside(source) {
+        Some(beside) if output::same_file(&beside, path) => {
+            "what `dastac run` and `build` use from now on".into()
+        }
+        _ if args.file.file == Path::new("-") => {
+            format!("`--schedule {shown}` takes it")
+        }
+        _ => format!(
+            "`dastac run {program} --schedule {shown}` takes it, and so do `emit`, `build` and `verify`"
+        ),
+    }
+}
+
+fn human(report: &Report, found: &Found, used: &str) -> String {
     let place = report.best.iter().position(|line| line.schedule.is_none()).unwrap_or(0);
     let shown = report.best.iter().enumerate();
     let shown = shown.filter(|(at, _)| *at < SHOWN || *at == place).map(|(_, line)| line);
@@ -212,7 +228,7 @@ fn human(report: &Report, found: &Found) -> String {
         );
     }
     text += &match &report.schedule {
-        Some(_) => format!("{}: what `dastac run` and `build` use from now on\n", report.written),
+        Some(_) => format!("{}: {used}\n", report.written),
         None => format!("{}: nothing is faster than the program as it is\n", report.written),
     };
     text

@@ -92,6 +92,12 @@ macro_rules! elements {
         impl std::fmt::Display for Scalar {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 match self {
+                    Scalar::F64(value) => return crate::Decimal(*value).fmt(f),
+                    Scalar::F32(value) => return crate::Decimal(*value).fmt(f),
+                    Scalar::Bf16(value) => return crate::Decimal(value.to_f32()).fmt(f),
+                    _ => {}
+                }
+                match self {
                     $(Scalar::$variant(value) => value.fmt(f),)*
                 }
             }

@@ -26,6 +26,7 @@ mod native;
 mod number;
 mod space;
 mod storage;
+mod text;
 mod values;
 mod view;
 
@@ -41,4 +42,5 @@ pub use num_complex::Complex;
 pub use number::Number;
 pub use space::Space;
 pub use storage::Storage;
+pub use text::{Decimal, count};
 pub use view::{View, ViewMut};

@@ -91,7 +91,7 @@ pub enum LayoutError {
     #[error("symbol `{0}` has no value")]
     Unbound(String),
     /// Wrong number of subscripts.
-    #[error("{given} subscripts for a tensor of rank {rank}")]
+    #[error("the number of subscripts is {given}, but the rank of the tensor {rank}")]
     Rank {
         /// What was given.
         given: usize,

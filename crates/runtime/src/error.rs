@@ -46,7 +46,7 @@ pub enum Error {
         function: String,
     },
     /// A call has the wrong number of parameters.
-    #[error("`{function}` takes {expected} parameters, {found} given")]
+    #[error("`{function}` takes {}, {found} given", dastac_elements::count(*expected, "parameter"))]
     ParameterCount {
         /// The function called.
         function: String,
@@ -56,7 +56,7 @@ pub enum Error {
         found: usize,
     },
     /// A call has the wrong number of buffers.
-    #[error("`{function}` takes {expected} buffers, {found} given")]
+    #[error("`{function}` takes {}, {found} given", dastac_elements::count(*expected, "buffer"))]
     BufferCount {
         /// The function called.
         function: String,
@@ -84,7 +84,7 @@ pub enum Error {
         buffer: String,
     },
     /// A buffer has too few elements.
-    #[error("buffer `{buffer}` needs {expected} elements, {found} given")]
+    #[error("buffer `{buffer}` needs {}, {found} given", dastac_elements::count(*expected, "element"))]
     TooShort {
         /// The buffer.
         buffer: String,
@@ -242,8 +242,8 @@ pub enum Error {
     },
     /// An input whose values are not what its declared structure says.
     #[error(
-        "the input contradicts the declared structure of `{tensor}`: at {index:?} it must be {expected}, but it is \
-        {found}"
+        "the input contradicts the declared structure of `{tensor}`: at {index:?} it must be {}, but it is {}",
+        dastac_elements::Decimal(*expected), dastac_elements::Decimal(*found)
     )]
     Contradiction {
         /// The tensor.

@@ -7,6 +7,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use dastac_elements::Decimal;
+
 /// A number times powers of symbols: `-2 * N() * M^-1()`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Coefficient {
@@ -95,7 +97,7 @@ impl Coefficient {
     pub fn to_stur<'a>(&self, name: &dyn Fn(usize) -> &'a str) -> String {
         let mut text = String::new();
         if self.number != 1.0 || self.powers.is_empty() {
-            let _ = write!(text, "{}", self.number);
+            let _ = write!(text, "{}", Decimal(self.number));
         }
         for (index, reciprocal) in self.symbol_factors() {
             let times = if text.is_empty() { "" } else { " * " };

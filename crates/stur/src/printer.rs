@@ -213,11 +213,7 @@ fn term(f: &mut Formatter<'_>, it: &Term, place: Place) -> fmt::Result {
         Term::Number { value, reciprocal, .. } => {
             let nested = value.is_sign_negative() && !first;
             f.write_str(if nested { "(" } else { "" })?;
-            // Plain digits where they are few: `1000`, but `1e300`.
-            match value.abs() {
-                0.0 | 1e-5..1e16 => write!(f, "{value}")?,
-                _ => write!(f, "{value:e}")?,
-            }
+            write!(f, "{}", dastac_elements::Decimal(*value))?;
             f.write_str(if *reciprocal { "^-1" } else { "" })?;
             f.write_str(if nested { ")" } else { "" })
         }

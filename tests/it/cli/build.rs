@@ -266,6 +266,49 @@ fn header() {
     "#]].assert_eq(head);
 }
 
+/// The program in the comment at the end of a header.
+fn example_of(header: &str) -> String {
+    let (_, example) = header.rsplit_once(" * Example: ").unwrap();
+    let (example, _) = example.split_once(" */").unwrap();
+    let lines = example.lines().skip_while(|line| !line.contains("#include"));
+    lines.map(|line| format!("{}\n", line.trim_start_matches(" *"))).collect()
+}
+
+/// The example of a header is a program of C that calls everything, whatever there is to call.
+#[test]
+fn the_example_of_a_header_is_a_program() {
+    let formats = |format: &str| {
+        format!(
+            "symbols: M, N\nC(i, j) := A(i, j) + B(i, j)\ny(i) := C(i, j) * x(j)\n\
+             A:D(i, j) := (0 <= i < M) * (0 <= j < N)\nA:F := {format}\n\
+             B:D(i, j) := (0 <= i < M) * (0 <= j < N)\nB:U(i, j) := (i = j)\n\
+             C:D(i, j) := (0 <= i < M) * (0 <= j < N)\nC:F := {format}\nx:D(j) := (0 <= j < N)\n"
+        )
+    };
+    for program in
+        [SYMMETRIC.to_string(), BLOCK.into(), formats("csr"), formats("dcsr"), formats("csf")]
+    {
+        let folder = Folder::new(&program);
+        folder.works("build p.stur -o k.o --header any.h --threads 1");
+        let example = example_of(&fs::read_to_string(folder.path("any.h")).unwrap());
+        assert_eq!(folder.run_c(&example, &["k.o"]), "", "{example}");
+    }
+}
+
+#[test]
+fn the_example_counts_before_it_fills() {
+    let folder = Folder::new(
+        "symbols: N
+C(i, j) := A(i, j) * A(j, i)
+A:D(i, j) := (0 <= i < N) * (0 <= j < N)
+A:F := csr
+C:F := csr
+",
+    );
+    let header = folder.works("emit p.stur --stage header");
+    expect![[r#""#]].assert_eq(&example_of(&header));
+}
+
 #[test]
 fn names() {
     let folder = symmetric();

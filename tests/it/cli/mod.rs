@@ -2,6 +2,7 @@
 
 mod build;
 mod counting;
+mod help;
 mod package;
 mod prove;
 mod run;

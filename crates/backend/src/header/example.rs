@@ -35,7 +35,10 @@ pub(super) fn of_steps(
 ) {
     let parameters = parameter_names(module, guard);
     let style = Style::C(parameters.clone());
-    let header = format!("{}.h", super::names::stem(guard).to_lowercase());
+    let header = match options.file.as_str() {
+        "" => format!("{}.h", super::names::stem(guard).to_lowercase()),
+        given => given.to_owned(),
+    };
     let mut lines = vec![
         "Example: a program that does everything once. Fill in sizes and inputs; `calloc` makes"
             .to_owned(),

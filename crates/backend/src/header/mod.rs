@@ -29,6 +29,8 @@ pub struct HeaderOptions {
     pub functions: BTreeMap<String, String>,
     /// What each buffer holds, by name.
     pub buffers: BTreeMap<String, String>,
+    /// The name of the header's file, for the example; made from the guard when empty.
+    pub file: String,
     /// What a caller does, in order: the example at the end of the header. Without it, that is one call.
     pub steps: Vec<Step>,
 }

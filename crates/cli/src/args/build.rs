@@ -9,8 +9,8 @@ use super::shared::{FileArgs, PassArgs, ScheduleArgs, ThreadArgs, WalkingArgs, p
 
 pub const EXAMPLES: &str = "\
 Examples:
-  dastac build ttm.stur -o libttm.so --header ttm.h
-  dastac build ttm.stur -o ttm.o --prefix my_ --threads 1
+  dastac build examples/ttm_ut.stur -o libttm.so --header ttm.h
+  dastac build examples/ttm_ut.stur -o ttm.o --prefix my_ --threads 1
 
 A parallel library needs OpenMP's run-time library (libomp) where it is used, and runs on as many
 threads as OMP_NUM_THREADS says; with --threads 1 it needs nothing.";

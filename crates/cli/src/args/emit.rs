@@ -12,10 +12,10 @@ use super::shared::{FileArgs, PassArgs, ScheduleArgs, ThreadArgs, WalkingArgs, p
 
 pub const EXAMPLES: &str = "\
 Examples:
-  dastac emit ttm.stur --stage loops
-  dastac emit ttm.stur --stage after:choose-tiles
-  dastac emit ttm.stur --stage llvm --threads 1
-  dastac emit ttm.stur --stage object -o ttm.o";
+  dastac emit examples/ttm_ut.stur --stage loops
+  dastac emit examples/ttm_ut.stur --stage after:choose-tiles
+  dastac emit examples/ttm_ut.stur --stage llvm --threads 1
+  dastac emit examples/ttm_ut.stur --stage object -o ttm.o";
 
 /// What `emit` needs.
 #[derive(Debug, Args)]

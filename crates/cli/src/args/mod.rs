@@ -31,13 +31,13 @@ pub use verify::VerifyArgs;
 
 const EXAMPLES: &str = "\
 Examples:
-  dastac check spmv.stur                              is it well-formed?
-  dastac infer spmv.stur                              the structure of every tensor
-  dastac layout spmv.stur -p M=512 -p N=512           where elements stand, and what that saves
-  dastac run spmv.stur -p M=512 -p N=512 --verify     compute, and compare with a dense reference
-  dastac tune spmv.stur -p M=512 -p N=512             search for a faster schedule on this machine
-  dastac verify spmv.stur                             prove the compiled loops right, for all sizes
-  dastac build spmv.stur -o libspmv.so --header spmv.h
+  dastac check examples/spmv_ut.stur                        # is it well-formed?
+  dastac infer examples/spmv_ut.stur                        # the structure of every tensor
+  dastac layout examples/spmv_ut.stur -p M=512 -p N=512     # where elements stand, what that saves
+  dastac run examples/spmv_ut.stur -p M=512 -p N=512 --verify # compute, compare with a dense reference
+  dastac tune examples/spmv_ut.stur -p M=512 -p N=512       # search for a faster schedule
+  dastac verify examples/spmv_ut.stur                       # prove the compiled loops, for all sizes
+  dastac build examples/spmv_ut.stur -o libspmv.so --header spmv.h
 
 FILE is a program in STUR, or `-` for standard input. Results go to standard output, everything
 else to standard error.
@@ -83,16 +83,21 @@ pub enum Color {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Report errors and warnings of a program
+    #[command(
+        after_help = "Examples:\n  dastac check examples/ttm_ut.stur\n  dastac check kernel.stur --json"
+    )]
     Check(CheckArgs),
     /// Show the unique set and redundancy map of every tensor
     ///
     /// The output is STUR itself, with isl's notation in comments: its lines can be pasted into a program.
+    #[command(after_help = "Example:\n  dastac infer examples/symmetric_matvec.stur")]
     Infer(FileArgs),
     /// Show where the elements of every tensor are stored
     ///
     /// For every tensor: the polynomial from index to position, the number of stored elements as a polynomial in the
     /// symbols, and the packing order, all for symbols of at least 1; and a proof that no two elements share a place.
     /// When all symbols have values also elements and bytes, and how that compares with a dense array.
+    #[command(after_help = layout::EXAMPLES)]
     Layout(LayoutArgs),
     /// Print what a stage of the compiler made of a program
     #[command(after_help = emit::EXAMPLES)]
@@ -126,6 +131,7 @@ pub enum Command {
     ///
     /// Each with what it does and a before -> after example, in the order in which they run. `dastac emit --stage
     /// after:PASS` prints a program's loops after one of them; `docs/passes.md` follows one program through all.
+    #[command(after_help = "Example:\n  dastac passes")]
     Passes(TargetArgs),
     /// Convert a file of a tensor
     ///
@@ -155,16 +161,14 @@ pub enum Command {
     /// Write man pages
     ///
     /// One page for `dastac` and one for each command, `dastac-run.1` and so on, from the same text as `--help`.
-    #[command(
-        after_help = "Example:\n  dastac man ~/.local/share/man/man1        then `man dastac-run` shows one"
-    )]
+    #[command(after_help = "Examples:\n  dastac man\n  dastac man ~/.local/share/man/man1")]
     Man {
         /// Where to write the pages [default: print the page of `dastac`]
         folder: Option<PathBuf>,
     },
     /// Print a completion script for a shell
     #[command(
-        after_help = "Example:\n  dastac completions bash > ~/.local/share/bash-completion/completions/dastac"
+        after_help = "Examples:\n  dastac completions bash\n  dastac completions bash > ~/.local/share/bash-completion/completions/dastac"
     )]
     Completions {
         /// The shell

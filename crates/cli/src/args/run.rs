@@ -12,10 +12,10 @@ use super::tensor::ListArgs;
 
 pub const EXAMPLES: &str = "\
 Examples:
-  dastac run ttm.stur -p M=64 -p N=64 -p P=64 -p Q=64 --verify
-  dastac run ttm.stur -p M=512 -p N=512 -p P=512 -p Q=512 --threads 8 --repeat 10
-  dastac run matvec.stur -p N=500 --input B=b.npy --input x=x.npy --output y=y.npy
-  dastac run matvec.stur -p N=500 --json | python3 -m json.tool
+  dastac run examples/ttm_ut.stur -p M=64 -p N=64 -p P=64 -p Q=64 --verify
+  dastac run examples/ttm_ut.stur -p M=512 -p N=512 -p P=512 -p Q=512 --threads 8 --repeat 10
+  dastac run examples/symmetric_matvec.stur -p N=500 --input B=b.npy --input x=x.npy --output y=y.npy
+  dastac run examples/symmetric_matvec.stur -p N=500 --json | python3 -m json.tool
 
 Arrays are .npy files (NumPy) of 64-bit floats in C order: the full, dense array of the tensor's
 box; a scalar is a 0-d array. Packing and unpacking happen inside. An input that contradicts its

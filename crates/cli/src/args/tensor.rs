@@ -8,6 +8,7 @@ use dastac::elements::Element;
 
 pub const CONVERT_EXAMPLES: &str = "\
 Examples:
+  dastac convert examples/ring.mtx ring.npz
   dastac convert bcsstk13.mtx.gz bcsstk13.npz
   dastac convert graph.mtx graph.npz --format csc --type f32
   dastac convert layer.smtx layer.mtx
@@ -15,7 +16,8 @@ Examples:
 
 pub const INSPECT_EXAMPLES: &str = "\
 Examples:
-  dastac inspect bcsstk13.mtx.gz
+  dastac inspect examples/ring.mtx
+  dastac inspect bcsstk13.mtx.gz --no-plot
   dastac inspect nations.tns --format 'compressed(k), compressed(i), dense(j)'
   dastac inspect layer.smtx --svg layer.svg --png layer.png";
 

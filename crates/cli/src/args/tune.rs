@@ -8,9 +8,9 @@ use super::shared::{FileArgs, SymbolArgs, ThreadArgs, named_path};
 
 pub const EXAMPLES: &str = "\
 Examples:
-  dastac tune ttm.stur -p M=256 -p N=256 -p P=256 -p Q=256
-  dastac tune ttm.stur -p M=64 -p N=64 -p P=64 -p Q=64 --threads 1 --budget 120 -o small.schedule
-  dastac run ttm.stur -p M=64 -p N=64 -p P=64 -p Q=64 --threads 1 --schedule small.schedule";
+  dastac tune examples/ttm_ut.stur -p M=256 -p N=256 -p P=256 -p Q=256
+  dastac tune examples/ttm_ut.stur -p M=64 -p N=64 -p P=64 -p Q=64 --threads 1 --budget 120 -o small.schedule
+  dastac run examples/ttm_ut.stur -p M=64 -p N=64 -p P=64 -p Q=64 --threads 1 --schedule small.schedule";
 
 /// What `tune` needs.
 #[derive(Debug, Args)]

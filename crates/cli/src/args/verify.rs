@@ -6,8 +6,8 @@ use super::shared::{FileArgs, ScheduleArgs};
 
 pub const EXAMPLES: &str = "\
 Examples:
-  dastac verify ttm.stur
-  dastac verify ttm.stur --strict --json
+  dastac verify examples/ttm_ut.stur
+  dastac verify examples/ttm_ut.stur --strict --json
 
 Exit code 1 if something is refuted, with --strict also if something is undecided.";
 

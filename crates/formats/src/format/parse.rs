@@ -233,7 +233,10 @@ impl<'t, N: AsRef<str>> Parser<'t, '_, N> {
         };
         if levels.len() != rank {
             let (word, count) = (item.word, levels.len());
-            let message = format!("`{word}` has {count} levels, but the tensor has rank {rank}");
+            let message = format!(
+                "`{word}` has {}, but the tensor has rank {rank}",
+                dastac_elements::count(count, "level")
+            );
             let hint =
                 "one letter for each dimension: D, C and S for dense, compressed and singleton";
             return fail(span, message, "another rank", hint);

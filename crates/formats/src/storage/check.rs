@@ -76,7 +76,10 @@ impl<A: Numbers> Parts<'_, A> {
     pub(super) fn check(&self) -> Result<(), Invalid> {
         let rank = self.format.levels().len();
         if self.levels.len() != rank {
-            let what = format!("arrays of {} levels, not {rank}", self.levels.len());
+            let what = format!(
+                "arrays of {}, not {rank}",
+                dastac_elements::count(self.levels.len(), "level")
+            );
             return invalid(self.levels.len().min(rank), what);
         }
         let mut above = 1u64;
@@ -84,7 +87,11 @@ impl<A: Numbers> Parts<'_, A> {
             above = self.check_level(level, data, above)?;
         }
         if self.values as u64 != above {
-            let what = format!("{} values for {above} positions", self.values);
+            let what = format!(
+                "{} for {}",
+                dastac_elements::count(self.values, "value"),
+                dastac_elements::count(above, "position")
+            );
             return invalid(rank, what);
         }
         // Everything is where it should be; what remains is the order.
@@ -109,8 +116,11 @@ impl<A: Numbers> Parts<'_, A> {
         if let Some(coordinates) = data.coordinates() {
             if coordinates.count() as u64 != count {
                 let found = coordinates.count();
-                let what =
-                    format!("{found} coordinates, but the level before has {above} positions");
+                let what = format!(
+                    "{}, but the level before has {}",
+                    dastac_elements::count(found, "coordinate"),
+                    dastac_elements::count(above, "position")
+                );
                 return invalid(level, what);
             }
             self.check_coordinates(level, coordinates)?;
@@ -210,7 +220,10 @@ fn check_positions(
     let wanted = above.checked_add(1);
     if wanted != Some(positions.count() as u64) {
         let wanted = u128::from(above) + 1;
-        return invalid(level, format!("{} positions, not {wanted}", positions.count()));
+        return invalid(
+            level,
+            format!("{}, not {wanted}", dastac_elements::count(positions.count(), "position")),
+        );
     }
     if positions.number(0) != 0 {
         return invalid(level, format!("positions[0] is {}, not 0", positions.number(0)));
@@ -225,7 +238,7 @@ fn check_positions(
     if last != coordinates as u64 {
         return invalid(
             level,
-            format!("positions end with {last}, but there are {coordinates} coordinates"),
+            format!("positions end with {last}, but the number of coordinates is {coordinates}"),
         );
     }
     Ok(())
@@ -234,7 +247,10 @@ fn check_positions(
 /// There is a 0 or a 1 for each position.
 fn check_present(level: usize, present: &impl Numbers, count: u64) -> Result<(), Invalid> {
     if present.count() as u64 != count {
-        return invalid(level, format!("{} bits for {count} positions", present.count()));
+        return invalid(
+            level,
+            format!("{} bits for as many positions as {count}", present.count()),
+        );
     }
     match (0..present.count())
         .into_par_iter()

@@ -51,7 +51,7 @@ pub enum StorageError {
         format: usize,
     },
     /// Coordinates that do not belong to the values.
-    #[error("{coordinates} coordinates for {values} values of a tensor of rank {rank}")]
+    #[error("{} for {} of a tensor of rank {rank}", dastac_elements::count(*coordinates, "coordinate"), dastac_elements::count(*values, "value"))]
     Lengths {
         /// How many coordinates.
         coordinates: usize,

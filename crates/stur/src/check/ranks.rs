@@ -65,7 +65,11 @@ impl Checker<'_> {
             let error = match expected.get(name) {
                 Some((rank, first)) if found != 2 * rank && found > 0 => Diagnostic::error(
                     "E0113",
-                    format!("`{name}:R` has {found} iterators, not {}", 2 * rank),
+                    format!(
+                        "`{name}:R` has {}, not {}",
+                        dastac_elements::count(found, "iterator"),
+                        2 * rank
+                    ),
                     rule.tensor.span,
                     subscripts(found),
                 )

@@ -13,8 +13,10 @@ use crate::program::{Program, Role, RuleId, TensorId};
 /// What the lines speak of that could not be read.
 #[derive(Default)]
 pub(super) struct Broken {
-    /// Tensors, and names in directives.
+    /// What they are about: the first name of a rule, and all names of a directive.
     names: BTreeSet<String>,
+    /// Tensors that they read, which a directive may name.
+    read: BTreeSet<String>,
     /// A line whose loss may make any other one wrong: `symbols:`, or a block mark.
     anything: bool,
     any: bool,
@@ -37,8 +39,10 @@ impl Broken {
                 let called = line
                     .get(at + 1)
                     .is_some_and(|next| ["(", ":", "^"].iter().any(|mark| next.is(mark)));
-                if directive || called || at == 0 {
+                if directive || at == 0 {
                     broken.names.extend(word(token));
+                } else if called {
+                    broken.read.extend(word(token));
                 }
             }
         }
@@ -62,10 +66,15 @@ impl Broken {
             return false;
         }
         let at = diagnostic.place();
-        let item = file.items.iter().find(|item| contains(item.span(), at));
-        item.and_then(|item| source.get(item.span().start..item.span().end)).is_some_and(|text| {
+        let Some(item) = file.items.iter().find(|item| contains(item.span(), at)) else {
+            return false;
+        };
+        source.get(item.span().start..item.span().end).is_some_and(|text| {
             lex(text).0.iter().all(|token| match &token.kind {
-                TokenKind::Name(name) => !self.names.contains(name),
+                TokenKind::Name(name) => {
+                    let is_rule = matches!(item, Item::Rule(_) | Item::Format(_));
+                    !self.names.contains(name) && (is_rule || !self.read.contains(name))
+                }
                 _ => true,
             })
         })
