@@ -138,12 +138,15 @@ fn place(position: &Value) -> String {
 fn a_dialogue() {
     let mut editor = Editor::start();
     editor.write("symbols: N\ny(i) := B(i, j) * x(j)\nB:D(i, j) := (0 <= i < N) * (0 <= j < M)\n");
-    let found = editor.diagnostics(&["E0108", "E0303"]);
+    let found = editor.diagnostics(&["E0303", "E0108"]);
     let ranges = found.iter().map(|one| {
         let range = &one["range"];
         format!("{} {}-{}", one["code"], place(&range["start"]), place(&range["end"]))
     });
-    expect![[r#""#]].assert_eq(&ranges.collect::<Vec<_>>().join("\n"));
+    expect![[r#"
+        "E0303" 1:18-1:22
+        "E0108" 2:38-2:39"#]]
+    .assert_eq(&ranges.collect::<Vec<_>>().join("\n"));
 
     let program = "symbols: N\ntypes: x = f32\n\
         y(i) := B(i, j) * x(j)          # E0108\n\
@@ -169,7 +172,10 @@ fn a_dialogue() {
     {
         dialogue += &format!("--- {line}:{character}\n{}\n", editor.hover(line, character));
     }
-    expect![[r#""#]].assert_eq(&dialogue);
+    expect![[r#"
+
+    "#]]
+    .assert_eq(&dialogue);
 
     let declared = |editor: &mut Editor, line, character| {
         place(&editor.ask_at("textDocument/definition", line, character)["range"]["start"])
@@ -200,7 +206,7 @@ fn columns() {
     editor.write("# \u{1f600} \u{e4}\nsymbols: N \u{1f600}\u{e4} M\n");
     let found = editor.diagnostics(&["E0001"]);
     assert_eq!(place(&found[0]["range"]["start"]), "1:11");
-    assert_eq!(place(&found[0]["range"]["end"]), "1:13");
+    assert_eq!(place(&found[0]["range"]["end"]), "1:14");
     editor.end();
 }
 

@@ -10,6 +10,7 @@ mod complex;
 mod diagnostics;
 mod differential;
 mod documents;
+mod editors;
 mod elements;
 mod examples;
 mod kernels;

@@ -124,7 +124,7 @@ fn kind(path: &Path) -> Result<Kind> {
     } else if name.ends_with(".dastac") {
         Ok(Kind::Program)
     } else {
-        Err(Failure::usage(format!("`{}` says neither library nor object file", path.display()))
+        Err(Failure::usage(format!("the name `{}` does not say what to make", path.display()))
             .hint("end it in .so for a shared library, .o for an object file, or .dastac for a program that `dastac \
                 run` takes"))
     }

@@ -30,7 +30,7 @@ pub fn man(folder: Option<&Path>) -> Result<Outcome> {
         output::file(&path, &mut |out| out.write_all(&page))?;
         count += 1;
     }
-    let text = format!("{}: {} pages\n", folder.display(), count);
+    let text = format!("{}: {}\n", folder.display(), dastac::elements::count(count, "page"));
     output::stdout(text.as_bytes())?;
     Ok(Outcome::Done)
 }

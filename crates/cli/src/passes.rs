@@ -6,6 +6,7 @@ use std::time::Duration;
 use dastac::build::BuildOptions;
 use dastac::loops::Module;
 use dastac::loops::passes::{Flow, Observer, Pass, PassError, SIMPLIFY, Times, Verified};
+use dastac::stur::hint::similar;
 
 use super::args::PassArgs;
 use super::failure::Failure;
@@ -35,8 +36,12 @@ fn text(options: &BuildOptions) -> String {
 
 /// The pass of a name.
 pub fn known(name: &str, options: &BuildOptions) -> Result<&'static str> {
-    let found = options.registry().find(name).map(|pass| pass.name);
-    found.map_err(|error| Failure::usage(error.to_string()).hint("`dastac passes` lists all"))
+    let registry = options.registry();
+    let close = similar(name, registry.passes().map(|pass| pass.name));
+    let hint = close
+        .map_or("`dastac passes` lists all".into(), |close| format!("did you mean `{close}`?"));
+    let found = registry.find(name).map(|pass| pass.name);
+    found.map_err(|error| Failure::usage(error.to_string()).hint(hint))
 }
 
 /// What is seen of passes while they run.

@@ -107,8 +107,9 @@ impl Given {
         if contents.shape().len() != tensor.rank {
             let (name, found) = (path.display(), contents.shape().len());
             return Err(Failure::user(format!(
-                "`{}` has {} dimensions, but the tensor in `{name}` has {found}",
-                tensor.name, tensor.rank
+                "`{}` has {}, but the tensor in `{name}` has {found}",
+                tensor.name,
+                dastac::elements::count(tensor.rank, "dimension")
             )));
         }
         let built = contents.tensor(&storage.format, formats::Build::default());

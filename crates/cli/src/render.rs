@@ -77,7 +77,14 @@ impl Renderer {
         let mut text = self.diagnostics(diagnostics, source);
         let hidden = diagnostics.len().saturating_sub(MAX_SHOWN);
         if hidden > 0 {
-            text += &self.message(Level::NOTE, &format!("{hidden} more are not shown"), &[]);
+            text += &self.message(
+                Level::NOTE,
+                &match hidden {
+                    1 => "1 more is not shown".to_string(),
+                    _ => format!("{hidden} more are not shown"),
+                },
+                &[],
+            );
         }
         let errors = diagnostics.iter().filter(|d| d.severity == Severity::Error).count();
         if errors > 1 {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use dastac::elements::count;
 use dastac::runtime::{Instance, TensorFacts};
 use dastac::trips::FunctionTrips;
 use dastac::verify::{Difference, Verification};
@@ -187,8 +188,7 @@ fn timing(report: &Report, times: &[Duration]) -> String {
     let (Some(least), Some(median)) = (sorted.first(), sorted.get(sorted.len() / 2)) else {
         return String::new();
     };
-    let threads =
-        format!("{} thread{}", report.threads, if report.threads == 1 { "" } else { "s" });
+    let threads = count(report.threads, "thread");
     let mut text = format!("ran in {} on {threads}", duration(nanoseconds(*least)));
     if times.len() > 1 {
         text += &format!(" (least of {}; median {})", times.len(), duration(nanoseconds(*median)));
@@ -202,7 +202,7 @@ fn timing(report: &Report, times: &[Duration]) -> String {
         } else {
             format!("{rate:.2} GFLOP/s")
         };
-        text += &format!(", {flops} floating-point operations, {rate}");
+        text += &format!(", {}, {rate}", count(flops, "floating-point operation"));
     }
     text + "\n"
 }

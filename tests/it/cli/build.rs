@@ -306,7 +306,41 @@ C:F := csr
 ",
     );
     let header = folder.works("emit p.stur --stage header");
-    expect![[r#""#]].assert_eq(&example_of(&header));
+    expect![[r#"
+           #include <stdlib.h>
+           #include "dastac.h"
+
+           int main(void) {
+             int64_t params[DASTAC_PARAMS] = {0};
+             params[DASTAC_PARAM_N] = 4;
+             params[DASTAC_PARAM_A_count1] = 0;
+             params[DASTAC_PARAM_A_copy_count1] = 0;
+             int64_t *C_starts1 = calloc(params[DASTAC_PARAM_N] + 1 + 1, sizeof *C_starts1);
+             uint32_t *A_pos1 = calloc(params[DASTAC_PARAM_N] + 1 + 1, sizeof *A_pos1);
+             uint32_t *A_crd1 = calloc(params[DASTAC_PARAM_A_count1] + 1, sizeof *A_crd1);
+             double *A = calloc(params[DASTAC_PARAM_A_count1] + 1, sizeof *A);
+             uint32_t *A_copy_pos1 = calloc(params[DASTAC_PARAM_N] + 1 + 1, sizeof *A_copy_pos1);
+             uint32_t *A_copy_crd1 = calloc(params[DASTAC_PARAM_A_copy_count1] + 1, sizeof *A_copy_crd1);
+             double *A_copy = calloc(params[DASTAC_PARAM_A_copy_count1] + 1, sizeof *A_copy);
+             count_C(params, C_starts1, A_pos1, A_crd1, A, A_copy_pos1, A_copy_crd1, A_copy);
+             params[DASTAC_PARAM_C_count1] = C_starts1[params[DASTAC_PARAM_N] + 1 - 1];
+             uint32_t *C_pos1 = calloc(params[DASTAC_PARAM_N] + 1 + 1, sizeof *C_pos1);
+             uint32_t *C_crd1 = calloc(params[DASTAC_PARAM_C_count1] + 1, sizeof *C_crd1);
+             double *C = calloc(params[DASTAC_PARAM_C_count1] + 1, sizeof *C);
+             kernel(params, C_pos1, C_crd1, C, C_starts1, A_pos1, A_crd1, A, A_copy_pos1, A_copy_crd1, A_copy);
+             free(C_starts1);
+             free(A_pos1);
+             free(A_crd1);
+             free(A);
+             free(A_copy_pos1);
+             free(A_copy_crd1);
+             free(A_copy);
+             free(C_pos1);
+             free(C_crd1);
+             free(C);
+             return 0;
+           }
+    "#]].assert_eq(&example_of(&header));
 }
 
 #[test]

@@ -296,9 +296,9 @@ fn wrong_command_lines() {
         "build p.stur -o kernel",
         2,
         &expect![[r#"
-        error: `kernel` says neither library nor object file
-        help: end it in .so for a shared library, .o for an object file, or .dastac for a program that `dastac run` takes
-    "#]],
+            error: the name `kernel` does not say what to make
+            help: end it in .so for a shared library, .o for an object file, or .dastac for a program that `dastac run` takes
+        "#]],
     );
     folder.fails(
         "build p.stur -o k.so --header ./k.so",
@@ -381,15 +381,15 @@ fn layouts() {
     expect![[r#"
         A(i): output
           position  i
-          elements  M      if N >= -1 + M
-                    N + 1  if N <= -2 + M
+          elements  M      if (M - 1 <= N)
+                    N + 1  if (N < M - 1)
           one place for each element, without gaps: proven for all sizes
 
         B(i, j): input, packed with i, j slowest to fastest
-          position  N + i - 1  if 0 < i <= N and i < M
-                    j          if 0 <= j < N
-          elements  M + N - 1  if N >= -1 + M
-                    2*N        if N <= -2 + M
+          position  N + i - 1  if (j = i - 1)
+                    j          if (i = 0)
+          elements  M + N - 1  if (M - 1 <= N)
+                    2*N        if (N < M - 1)
           one place for each element, without gaps: proven for all sizes
 
         C(j): input
@@ -401,15 +401,15 @@ fn layouts() {
     expect![[r#"
         A(i): output
           position  i
-          elements  M      if N >= -1 + M
-                    N + 1  if N <= -2 + M
+          elements  M      if (M - 1 <= N)
+                    N + 1  if (N < M - 1)
           one place for each element, without gaps: proven for all sizes
 
         B(i, j): input, packed with i, j slowest to fastest
-          position  N + i - 1  if 0 < i <= N and i < M
-                    j          if 0 <= j < N
-          elements  M + N - 1  if N >= -1 + M
-                    2*N        if N <= -2 + M
+          position  N + i - 1  if (j = i - 1)
+                    j          if (i = 0)
+          elements  M + N - 1  if (M - 1 <= N)
+                    2*N        if (N < M - 1)
           one place for each element, without gaps: proven for all sizes
 
         C(j): input

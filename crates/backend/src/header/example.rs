@@ -1,26 +1,12 @@
 //! The example at the end of a header.
 
-use dastac_loops::{BufferId, Function, Module, SymbolId};
+use dastac_loops::{Function, Module};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use super::HeaderOptions;
 use super::formula::{Style, formula};
 use super::names::{argument_names, c_type, count_name, parameter_names, plain};
-
-/// Something that a caller does.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// Calls a function. Buffers that no call before this one took are allocated before it.
-    Call(String),
-    /// Tells a count that a function has found: the parameter is the last element of the buffer.
-    Count {
-        /// The parameter.
-        parameter: SymbolId,
-        /// The buffer.
-        starts: BufferId,
-    },
-}
+use super::options::{HeaderOptions, Step};
 
 /// What symbols are in an example.
 const SIZE: &str = "4";

@@ -3,37 +3,18 @@
 mod example;
 mod formula;
 mod names;
+mod options;
 
 use crate::Result;
 use crate::emit::is_identifier;
 use dastac_loops::{Function, Mode, Module};
 use dastac_target::TargetError;
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use formula::{Style, formula};
 use names::{argument_names, c_type, count_name, parameter_names, plain};
 
-pub use example::Step;
-
-/// What a header says beside the module.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HeaderOptions {
-    /// Put in front of every function's name: [`dastac_target::CodeOptions::prefix`].
-    pub prefix: String,
-    /// The include guard; made from the prefix or the first function when empty.
-    pub guard: String,
-    /// What the header is about: its first lines.
-    pub doc: String,
-    /// What each function does, by name.
-    pub functions: BTreeMap<String, String>,
-    /// What each buffer holds, by name.
-    pub buffers: BTreeMap<String, String>,
-    /// The name of the header's file, for the example; made from the guard when empty.
-    pub file: String,
-    /// What a caller does, in order: the example at the end of the header. Without it, that is one call.
-    pub steps: Vec<Step>,
-}
+pub use options::{HeaderOptions, Step};
 
 /// The header that declares `module`'s functions to C and C++.
 pub fn c_header(module: &Module, options: &HeaderOptions) -> Result<String> {

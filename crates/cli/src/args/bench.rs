@@ -8,7 +8,8 @@ pub const EXAMPLES: &str = "\
 Examples:
   dastac bench --quick                     # the table, in two minutes
   dastac bench                             # everything; can be stopped and resumed
-  dastac bench --figure table --kernel pr2 --kernel ttm # dastac bench --quick --kernel spmv --system mkl
+  dastac bench --figure table --kernel pr2 --kernel ttm
+  dastac bench --quick --kernel spmv --system mkl
 
 Peers are looked for in the folder `peers` of the output folder, where `./x bench --peers` puts them.";
 

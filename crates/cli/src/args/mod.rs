@@ -167,9 +167,8 @@ pub enum Command {
         folder: Option<PathBuf>,
     },
     /// Print a completion script for a shell
-    #[command(
-        after_help = "Examples:\n  dastac completions bash\n  dastac completions bash > ~/.local/share/bash-completion/completions/dastac"
-    )]
+    #[command(after_help = "Examples:\n  dastac completions bash\n  \
+                      dastac completions bash > ~/.local/share/bash-completion/completions/dastac")]
     Completions {
         /// The shell
         shell: Shell,

@@ -164,7 +164,10 @@ pub fn diagnostics(document: &Document, uri: &Uri) -> Vec<Diagnostic> {
         all.push(Diagnostic {
             severity: Some(DiagnosticSeverity::INFORMATION),
             source: Some("dastac".into()),
-            message: format!("structures were not inferred: that took more than {SECONDS} s or failed; `dastac check` may go on for longer"),
+            message: format!(
+                "structures were not inferred: that took more than {SECONDS} s or failed; `dastac check` may go on \
+                for longer"
+            ),
             ..Diagnostic::default()
         });
     }

@@ -2,8 +2,8 @@
 //!
 //! Parsing answers questions at once, on the text as it is. What isl has to be asked (errors in structures, structures,
 //! layouts) is found by a worker, a process of its own ([`worker`]): it starts when nobody has typed for a moment, and
-//! ends when somebody types again, or after a time limit. So nothing that a text makes isl do blocks typing, and no text
-//! brings the server down. Answers about structures may be those of the text a moment ago.
+//! ends when somebody types again, or after a time limit. So nothing that a text makes isl do blocks typing, and no
+//! text brings the server down. Answers about structures may be those of the text a moment ago.
 
 mod answers;
 mod complete;

@@ -1,7 +1,7 @@
 //! The process that checks a text for the language server, and what it says: lines of JSON on its standard output.
 //!
-//! First what the checker finds, then what inference finds, with the structure of each tensor, then each layout. It ends
-//! itself when it takes too long or too much memory; whoever started it ends it by dropping its [`Run`].
+//! First what the checker finds, then what inference finds, with the structure of each tensor, then each layout. It
+//! ends itself when it takes too long or too much memory; whoever started it ends it by dropping its [`Run`].
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};

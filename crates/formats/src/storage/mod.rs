@@ -51,7 +51,11 @@ pub enum StorageError {
         format: usize,
     },
     /// Coordinates that do not belong to the values.
-    #[error("{} for {} of a tensor of rank {rank}", dastac_elements::count(*coordinates, "coordinate"), dastac_elements::count(*values, "value"))]
+    #[error(
+        "{} for {} of a tensor of rank {rank}",
+        dastac_elements::count(*coordinates, "coordinate"),
+        dastac_elements::count(*values, "value")
+    )]
     Lengths {
         /// How many coordinates.
         coordinates: usize,

@@ -1,7 +1,7 @@
 //! What of a program with errors has nothing to do with them, so that these errors do not hide others.
 //!
-//! An error in a line about a tensor makes the tensor *doubtful*: rules that read it are left out, and tensors that they
-//! compute are doubtful as well. What remains is a program like any other, whose structures can be inferred.
+//! An error in a line about a tensor makes the tensor *doubtful*: rules that read it are left out, and tensors that
+//! they compute are doubtful as well. What remains is a program like any other, whose structures can be inferred.
 
 use std::collections::BTreeSet;
 
@@ -128,15 +128,21 @@ pub(super) fn sound(
             tensor.layout = None;
         }
     }
-    let mut rules = Vec::new();
-    for rule in std::mem::take(&mut program.rules) {
-        let mut reads = rule.products.iter().flat_map(|product| &product.accesses);
-        let doubt = |id: TensorId| doubtful.contains(&program.tensor(id).name);
-        if faulty(rule.span) || doubt(rule.head) || reads.any(|read| doubt(read.tensor)) {
-            doubtful.insert(program.tensor(rule.head).name.clone());
-        } else {
-            rules.push(rule);
-        }
+    // A rule may read what a rule behind it computes if rules are recursive.
+    let mut rules = std::mem::take(&mut program.rules);
+    let mut count = rules.len() + 1;
+    while rules.len() < count {
+        count = rules.len();
+        rules.retain(|rule| {
+            let mut reads = rule.products.iter().flat_map(|product| &product.accesses);
+            let doubt = |id: TensorId| doubtful.contains(&program.tensor(id).name);
+            let kept =
+                !faulty(rule.span) && !doubt(rule.head) && !reads.any(|read| doubt(read.tensor));
+            if !kept {
+                doubtful.insert(program.tensor(rule.head).name.clone());
+            }
+            kept
+        });
     }
     keep(&mut program, rules, &doubtful);
     Some(program)

@@ -80,7 +80,11 @@ pub(super) fn index_at(shape: &[usize], mut at: usize) -> Vec<i64> {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum EvalError {
     /// The number of values is not the number of symbols.
-    #[error("{} given, the program has {}", dastac_elements::count(*found, "symbol value"), dastac_elements::count(*expected, "symbol"))]
+    #[error(
+        "{} given, the program has {}",
+        dastac_elements::count(*found, "symbol value"),
+        dastac_elements::count(*expected, "symbol")
+    )]
     SymbolCount {
         /// Symbols of the program.
         expected: usize,

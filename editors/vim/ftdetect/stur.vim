@@ -1,0 +1,1 @@
+autocmd BufNewFile,BufRead *.stur,*.schedule setfiletype stur

@@ -1,0 +1,27 @@
+" STUR, the language of dastac.
+if exists("b:current_syntax")
+  finish
+endif
+setlocal iskeyword=@,48-57,_,.
+syntax match sturOperator ":=\|->\|==\|!=\|<=\|>=\|[-+*/%^=<>]"
+syntax match sturNumber "\<[0-9]\+\(\.[0-9]\+\)\?\([eE][+-]\?[0-9]\+\)\?\>"
+syntax match sturTensor "\<[A-Za-z][A-Za-z0-9_.]*\ze\s*\(\^\s*-\s*1\s*\)\?("
+syntax match sturTensor "\<[A-Za-z][A-Za-z0-9_.]*\ze\s*:\s*[DURF]\>"
+syntax match sturAspect ":\s*\zs[DURF]\>"
+syntax match sturDirective "^\s*\zs\(symbols\|outputs\|iters\|layout\|schedule\|types\)\ze\s*:\(=\)\@!"
+syntax match sturBlock "@\(preprocess_start\|preprocess_end\)\>"
+syntax match sturFunction "\<\(min\|max\|or\|pos\|order\|align\|reorder\|tile\|unroll\|vectorize\|parallel\)\ze\s*("
+syntax keyword sturFormat csr csc dcsr dcsc dia csf coo dense compressed singleton bitmap offset nonunique unordered
+syntax keyword sturType f64 f32 f16 bf16 complex128 complex64 i64 i32 i16 i8 u8 bool
+syntax match sturComment "#.*$"
+highlight default link sturOperator Operator
+highlight default link sturNumber Number
+highlight default link sturTensor Function
+highlight default link sturAspect StorageClass
+highlight default link sturDirective Statement
+highlight default link sturBlock PreProc
+highlight default link sturFunction Keyword
+highlight default link sturFormat Constant
+highlight default link sturType Type
+highlight default link sturComment Comment
+let b:current_syntax = "stur"
