@@ -219,8 +219,7 @@ fn along_the_result(statement: &Statement, heads: &[String], read: &Read) -> Opt
 }
 
 /// The elements that have a place. Loops over levels visit all elements of a head, even if there is nothing to add up,
-/// so all of them are stored, whatever the other extents are. The same holds for heads of semirings whose zero is
-/// another number than 0. All elements of an input are stored if such loops read it, because only the tensors that they
+/// so all of them are stored, whatever the other extents are. All elements of an input are stored if such loops read it, because only the tensors that they
 /// walk determine which elements they visit.
 fn stored(inferred: &Inferred, tensor: TensorId) -> Result<Set, LayoutError> {
     let program = &inferred.program;
@@ -234,18 +233,16 @@ fn stored(inferred: &Inferred, tensor: TensorId) -> Result<Set, LayoutError> {
         return Ok(structured.unique.clone());
     }
     let used = inferred.used(tensor)?;
-    let Some(rule) = computed.filter(|rule| program.is_over_levels(*rule)) else {
+    if !computed.is_some_and(|rule| program.is_over_levels(rule)) {
         return Ok(used);
-    };
+    }
     let dims = used.dims()?;
     let all = inferred.sets.box_set(&structured.iterators, &structured.extents)?;
-    let stored = match program.rules[rule.0].semiring.zero() {
-        0.0 if used.is_empty()? => used,
-        0.0 => {
-            let used = used.gist_params(&used.params_set()?)?.with_dim_names(&all.dims()?)?;
-            used.intersect(&all)?.simplify()?
-        }
-        _ => all,
+    let stored = if used.is_empty()? {
+        used
+    } else {
+        let used = used.gist_params(&used.params_set()?)?.with_dim_names(&all.dims()?)?;
+        used.intersect(&all)?.simplify()?
     };
     Ok(stored.with_dim_names(&dims)?)
 }

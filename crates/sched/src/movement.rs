@@ -269,7 +269,7 @@ impl Mover<'_> {
         Ok(())
     }
 
-    /// Clears a dense array.
+    /// Sets a dense array to the value of elements without products.
     fn zero(
         &self,
         module: &Module,
@@ -281,9 +281,12 @@ impl Mover<'_> {
         let domain = self.inferred.sets.box_set(&structured.iterators, &structured.extents)?;
         let order: Vec<usize> = (0..structured.iterators.len()).collect();
         let here = self.here();
+        let program = &self.inferred.program;
+        let rule = program.tensor(self.id).rule();
+        let zero = rule.map_or(0.0, |rule| program.rules[rule.0].semiring.zero());
         self.scan(module, function, &domain, &order, &mut |scope, _| {
             let at = self.row_major(scope, &here, extents)?;
-            Ok(vec![Stmt::set(dense, at, Value::constant(0.0))])
+            Ok(vec![Stmt::set(dense, at, Value::constant(zero))])
         })
     }
 

@@ -130,6 +130,14 @@ impl Group {
         self.extend(0, element);
     }
 
+    /// Adds the elements of another group, and all that follow.
+    pub fn join(&mut self, other: &Group) {
+        for generator in other.levels.iter().flat_map(|level| &level.generators) {
+            self.insert(generator.clone());
+        }
+        self.vanishes |= other.vanishes;
+    }
+
     /// Divides by representatives from a level on. The result is the identity (with the sign) if the element is in the
     /// group.
     fn sift(&self, from: usize, mut element: Signed) -> Signed {

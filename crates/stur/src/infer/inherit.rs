@@ -16,10 +16,11 @@ use dastac_poly::{Map, Set};
 
 use super::quotient::Quotient;
 use super::relations::Relations;
+use super::transforms::{self, Searched};
 use super::{InferError, Space, Structured};
 use crate::coefficient::Coefficient;
 use crate::program::{Product, Rule, TensorId};
-use crate::sets::{Affine, Atom, Sets};
+use crate::sets::{Affine, Atom, Extent, Sets};
 
 /// At most this many candidates are tried for one rule.
 const MAX_CANDIDATES: usize = 16;
@@ -46,6 +47,7 @@ pub(crate) fn inherit<'a>(
     known: Known<'a, '_>,
     rule: &Rule,
     spaces: &[Space],
+    extents: &[Extent],
     quotient: &mut Quotient,
 ) -> Result<(), InferError> {
     if rule.iterators.is_empty() || rule.products.is_empty() {
@@ -65,15 +67,16 @@ pub(crate) fn inherit<'a>(
             }
         }
     }
-    if inherit.relations.is_empty() && inherit.tells_apart() {
-        return Ok(());
-    }
-    for candidate in inherit.candidates()? {
-        for (map, coefficient) in inherit.sound(&candidate)? {
-            quotient.merge(&map, &coefficient)?;
+    if !inherit.relations.is_empty() || !inherit.tells_apart() {
+        for candidate in inherit.candidates()? {
+            for (map, coefficient) in inherit.sound(&candidate)? {
+                quotient.merge(&map, &coefficient)?;
+            }
         }
     }
-    Ok(())
+    let relations = inherit.relations;
+    let searched = Searched { sets, known, rule, spaces, extents, relations: &relations };
+    transforms::merge(&searched, quotient)
 }
 
 impl Inherit<'_, '_> {

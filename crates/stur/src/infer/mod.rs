@@ -19,6 +19,7 @@ mod declared;
 mod extents;
 pub mod group;
 mod inherit;
+mod inline;
 mod matching;
 mod print;
 mod quotient;
@@ -26,6 +27,7 @@ mod relations;
 mod statements;
 mod structure;
 mod symmetry;
+mod transforms;
 
 use std::collections::BTreeSet;
 
@@ -194,7 +196,7 @@ fn infer_rule(
 
     // All elements that a dynamic tensor stores are computed, also the redundant ones.
     let dynamic = program.tensor(rule.head).format.is_some();
-    // Symmetries and redundancies with signs need numbers that have negatives, so they belong to sums and products.
+    // Coefficients, signs too, are factors, which belong to sums of products.
     let other = rule.semiring != Semiring::SumTimes;
     if other {
         without_coefficients(program, &known, rule)?;
@@ -203,21 +205,41 @@ fn infer_rule(
     let affine = rule.products.iter().all(Product::is_affine);
     // An element that is zero only by cancellation is not *structurally* zero, which is what a reciprocal asks for.
     let signs = !uses.divisors.contains(&rule.head);
-    let group = match affine && !dynamic && !other {
-        true => sets.context.limited(MAX_OPERATIONS, || {
-            symmetry::automorphisms(sets, &known, rule, &spaces, signs)
-        }),
-        false => Ok(Group::trivial(rule.iterators.len())),
+    let signs = signs && !other;
+    let mut group = Group::trivial(rule.iterators.len());
+    let mut forms = Vec::new();
+    if affine && !dynamic {
+        let space_of = |inner: &Rule, product: &Product| -> Result<Space, InferError> {
+            let inner_box = match program.tensor(inner.head).rule() {
+                Some(id) => declared::head_box(program, sets, id)?,
+                None => None,
+            };
+            let inner_box = inner_box.as_ref().map(|declared| &declared.set);
+            space(program, sets, &known, inner, product, inner_box)
+        };
+        let inlined = sets
+            .context
+            .limited(MAX_OPERATIONS, || inline::inlined(program, sets, rule, &spaces, &space_of));
+        forms = or_lost(inlined, || Ok(Vec::new()))?;
+    }
+    let all_forms = || {
+        let own = (affine && !dynamic).then_some((rule, spaces.as_slice()));
+        own.into_iter().chain(forms.iter().map(|(rule, spaces)| (rule, spaces.as_slice())))
     };
-    let group = or_lost(group, || Ok(Group::trivial(rule.iterators.len())))?;
+    for (form, spaces) in all_forms() {
+        let found = sets
+            .context
+            .limited(MAX_OPERATIONS, || symmetry::automorphisms(sets, &known, form, spaces, signs));
+        group.join(&or_lost(found, || Ok(Group::trivial(rule.iterators.len())))?);
+    }
     let max_pieces = if uses.read.contains(&rule.head) { MAX_PIECES_READ } else { MAX_PIECES };
     let quotient = sets.context.limited(MAX_OPERATIONS, || {
         Quotient::symmetric(sets, &rule.iterators, &support, &group, max_pieces)
     });
     let mut quotient = or_lost(quotient, || Ok(Quotient::trivial(&support)))?;
-    if affine && !dynamic && !other {
+    for (form, spaces) in all_forms() {
         let found = sets.context.limited(MAX_OPERATIONS, || {
-            inherit::inherit(sets, &known, rule, &spaces, &mut quotient)
+            inherit::inherit(sets, &known, form, spaces, &extents, &mut quotient)
         });
         or_lost(found, || Ok(()))?;
     }

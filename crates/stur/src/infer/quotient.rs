@@ -139,6 +139,12 @@ impl Quotient {
             targets = targets.union(&map.range()?)?;
         }
         if !targets.is_disjoint(&leaving)? {
+            // Of two elements that lead to each other the lesser one is kept.
+            let decreasing = decreasing(&self.unique)?;
+            for (map, _) in &mut new {
+                *map = map.intersect(&decreasing)?;
+            }
+            leaving = sources(&self.unique, &new)?;
             let staying = self.unique.subtract(&leaving)?;
             for (map, _) in &mut new {
                 *map = map.intersect_range(&staying)?;
@@ -208,6 +214,23 @@ fn push(
     }
     pieces.push((map, coefficient.clone()));
     Ok(())
+}
+
+/// Pairs of points of which the second comes lexicographically before the first.
+fn decreasing(space: &Set) -> Result<Map, InferError> {
+    let names =
+        |letter: char| (0..space.rank()).map(|k| format!("{letter}{k}")).collect::<Vec<_>>();
+    let (from, to) = (names('x'), names('y'));
+    let equal = |k: usize| format!("{} = {}", to[k], from[k]);
+    let cases: Vec<String> = (0..space.rank())
+        .map(|k| {
+            let before = (0..k).map(equal).chain([format!("{} < {}", to[k], from[k])]);
+            before.collect::<Vec<_>>().join(" and ")
+        })
+        .collect();
+    let text =
+        format!("{{ [{}] -> [{}] : {} }}", from.join(", "), to.join(", "), cases.join(" or "));
+    Ok(Map::parse(space.context(), &text)?)
 }
 
 fn sources(space: &Set, pieces: &[(Map, Coefficient)]) -> Result<Set, InferError> {

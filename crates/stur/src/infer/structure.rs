@@ -172,6 +172,7 @@ pub struct Inferred {
 }
 
 /// A product with its iteration space, restricted to the structurally non-zero.
+#[derive(Clone)]
 pub(crate) struct Space {
     /// Points over the product's iterators.
     pub(super) domain: Set,
