@@ -259,10 +259,14 @@ impl Program {
     /// Whether the loops of a rule are those of a kernel over levels, because it reads or computes dynamic tensors, or
     /// is in a semiring other than that of sums and products.
     pub fn is_over_levels(&self, rule: RuleId) -> bool {
+        self.rules[rule.0].semiring != Semiring::SumTimes || self.is_dynamic(rule)
+    }
+
+    /// Whether a rule reads or computes dynamic tensors.
+    pub fn is_dynamic(&self, rule: RuleId) -> bool {
         let rule = &self.rules[rule.0];
         let mut accesses = rule.products.iter().flat_map(|product| &product.accesses);
-        rule.semiring != Semiring::SumTimes
-            || self.tensor(rule.head).format.is_some()
+        self.tensor(rule.head).format.is_some()
             || accesses.any(|access| self.tensor(access.tensor).format.is_some())
     }
 

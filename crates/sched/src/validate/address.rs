@@ -8,7 +8,7 @@ use dastac_poly::Set;
 use dastac_stur::program::TensorId;
 use dastac_stur::sets::Affine;
 
-use super::expression::exact_divisions_hold;
+use super::expression::{divisible, exact_divisions_hold};
 use super::points::Lift;
 use super::{Stop, Validator};
 
@@ -34,7 +34,7 @@ impl Validator<'_> {
         if cases.len() * layout.index.pieces.len() > MAX_COMBINATIONS {
             return Err(Stop::undecided(format!("positions in `{name}` have too many cases")));
         }
-        if !exact_divisions_hold(emitted) {
+        if !exact_divisions_hold(emitted) && !self.divisions_hold(vars, lift, emitted)? {
             return Err(Stop::undecided(format!(
                 "whether a division in `{name}`'s position is exact"
             )));
@@ -95,6 +95,29 @@ impl Validator<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether every exact division of a position divides at all points of the loops.
+    fn divisions_hold(&self, vars: &[VarId], lift: &Lift, emitted: &Index) -> Result<bool, Stop> {
+        let mut divisions = Vec::new();
+        emitted.visit(&mut |part| {
+            if let Index::ExactDiv(numerator, by) = part
+                && !divisible(numerator, *by)
+            {
+                divisions.push(((**numerator).clone(), *by));
+            }
+        });
+        for (numerator, by) in divisions {
+            let Some(text) = self.naming.text(&numerator) else { return Ok(false) };
+            let rest = format!("{text} - {by} * floor(({text})/{by}) != 0");
+            let rest = self.set(vars, &[rest])?;
+            for (here, _) in &lift.pieces {
+                if !here.is_disjoint(&rest)? {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
     }
 
     /// Proves that the difference of two positions is 0 on a set.

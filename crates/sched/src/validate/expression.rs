@@ -259,7 +259,8 @@ fn divides_always(index: &Index) -> bool {
     fine
 }
 
-fn divisible(numerator: &Index, by: i64) -> bool {
+/// Whether a numerator divides for all integer values of its variables and symbols.
+pub(super) fn divisible(numerator: &Index, by: i64) -> bool {
     let mut names: Vec<&Index> = Vec::new();
     let mut polynomial = true;
     numerator.visit(&mut |part| match part {

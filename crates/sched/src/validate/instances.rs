@@ -12,8 +12,9 @@ use dastac_stur::infer::{InferredRule, Statement};
 use dastac_stur::program::TensorId;
 use dastac_stur::sets::Affine;
 
-use super::executed::{Site, Term, What};
-use super::points::{Lift, Points};
+use super::executed::Site;
+use super::points::{Choice, Lift, Points};
+use super::terms::{Term, What};
 use super::{Stop, Validator};
 
 /// A store with the element of the head that each of its instances writes.
@@ -35,6 +36,7 @@ struct Open<'s> {
 struct Expected<'s> {
     statement: &'s Statement,
     part: &'s Set,
+    choice: Choice,
     left: &'s Set,
 }
 
@@ -127,8 +129,8 @@ impl Validator<'_> {
             let structured = &self.inferred.tensors[head.0];
             let here = Affine::each(&structured.iterators);
             let parts = self.parts(&self.layouts[head.0].stored)?;
-            let lift = first(&parts, &mut |part| {
-                let lift = self.lift(&all.vars, &rest, &structured.iterators, part)?;
+            let lift = first(&self.choices(&parts), &mut |choice| {
+                let lift = self.lift(&all.vars, &rest, &structured.iterators, *choice)?;
                 self.address(&all.vars, &lift, site.index, head, &here)?;
                 Ok(lift)
             })?;
@@ -178,8 +180,9 @@ impl Validator<'_> {
         let ambiguous = candidates.len() > 1;
         let (k, rest, head) = first(&candidates, &mut |k: &usize| {
             let Open { statement, parts, left } = &open[*k];
-            let (rest, head) = first(parts, &mut |part| {
-                self.instances(rule, Expected { statement, part, left }, site, term, points)
+            let (rest, head) = first(&self.choices(parts), &mut |(part, choice)| {
+                let expected = Expected { statement, part, choice: *choice, left };
+                self.instances(rule, expected, site, term, points)
             })?;
             Ok((*k, rest, head))
         })
@@ -232,8 +235,8 @@ impl Validator<'_> {
         term: &Term,
         at: &Points,
     ) -> Result<(Set, Map), Stop> {
-        let Expected { statement, part, left } = of;
-        let lift = self.lift(&at.vars, &at.set, &statement.iterators, part)?;
+        let Expected { statement, part, choice, left } = of;
+        let lift = self.lift(&at.vars, &at.set, &statement.iterators, (part, choice))?;
         let taken = lift.map.range()?;
         let again = taken.subtract(left)?;
         if !again.is_empty()? {

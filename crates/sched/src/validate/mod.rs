@@ -23,13 +23,15 @@ mod instances;
 mod order;
 mod points;
 mod sorted;
+mod terms;
 #[cfg(test)]
 mod tests;
 
 use dastac_layout::{Layout, LayoutError, Proof};
-use dastac_loops::{Function, Module};
+use dastac_loops::{BufferId, Function, Module};
 use dastac_stur::infer::{Inferred, InferredRule, Statement};
 use dastac_stur::program::TensorId;
+use dastac_stur::semiring::Semiring;
 use dastac_stur::sets::SetError;
 
 use crate::nest::symbol;
@@ -104,6 +106,10 @@ pub fn validate(
             Some((symbol(module, &inferred.sets, name)?, name.to_string()))
         });
     let naming = Naming::new(inferred.sets.names.parameters(), derived.collect());
+    let semiring = |buffer: BufferId| {
+        let rule = inferred.rules.iter().find(|rule| rule.head.0 == buffer.0 as usize);
+        rule.map_or(Semiring::SumTimes, |rule| inferred.program.rules[rule.rule.0].semiring)
+    };
     let mut stages = Vec::new();
     let functions = [(true, PREPARE), (false, KERNEL)]
         .map(|(preprocess, name)| (preprocess, block(module, name)));
@@ -111,7 +117,11 @@ pub fn validate(
         if let Some(function) = function {
             let preprocess = *preprocess;
             let validator = Validator { inferred, layouts, module, function, naming: &naming };
-            stages.push(Stage { preprocess, validator, sites: executed::sites(function, &naming) });
+            stages.push(Stage {
+                preprocess,
+                validator,
+                sites: executed::sites(function, &naming, &semiring),
+            });
         }
     }
     let mut checks = Vec::new();
@@ -180,8 +190,8 @@ impl Stage<'_> {
     /// The outcomes of the four properties of a rule that this function runs.
     fn rule(&self, rule: &InferredRule, stages: &[Stage<'_>]) -> Result<[Proof; 4], SchedError> {
         let validator = &self.validator;
-        if validator.inferred.program.is_over_levels(rule.rule) {
-            let open = Proof::Undecided("its loops go over levels, or it is not a sum".into());
+        if validator.inferred.program.is_dynamic(rule.rule) {
+            let open = Proof::Undecided("its loops go over levels".into());
             return Ok([open.clone(), open.clone(), open.clone(), open]);
         }
         if !rule.statements.iter().all(Statement::is_exact) {

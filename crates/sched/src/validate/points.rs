@@ -6,7 +6,7 @@ use dastac_loops::VarId;
 use dastac_poly::{Map, Set};
 use dastac_stur::sets::Affine;
 
-use super::executed::Around;
+use super::terms::Around;
 use super::{Stop, Validator};
 
 /// The points at which a store, or one of its products, is executed.
@@ -24,6 +24,15 @@ pub(super) struct Lift {
     /// The same map in pieces, as expressions over the isl names of variables and parameters, by the isl names of the
     /// iterators.
     pub(super) pieces: Vec<(Set, BTreeMap<String, Affine>)>,
+}
+
+/// Which of several points of a domain a point of the loops is taken for. Where it leads must then be shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Choice {
+    /// There must be one only.
+    Only,
+    Least,
+    Greatest,
 }
 
 impl Validator<'_> {
@@ -88,7 +97,7 @@ impl Validator<'_> {
         vars: &[VarId],
         executed: &Set,
         iterators: &[String],
-        domain: &Set,
+        (domain, choice): (&Set, Choice),
     ) -> Result<Lift, Stop> {
         let names = &self.inferred.sets.names;
         let mut conditions = Vec::new();
@@ -103,7 +112,7 @@ impl Validator<'_> {
                 direct.insert(isl.to_string(), Affine::name(&self.naming.var(*var)));
             }
         }
-        let map = self
+        let mut map = self
             .relation(vars, iterators.len(), &conditions)?
             .intersect_domain(executed)?
             .intersect_range(&domain.with_tuple_name(None)?)?;
@@ -118,7 +127,11 @@ impl Validator<'_> {
             return Ok(Lift { map, pieces: vec![(executed.clone(), direct)] });
         }
         if !map.is_single_valued()? {
-            return Err(Stop::undecided("which points the loops run"));
+            map = match choice {
+                Choice::Only => return Err(Stop::undecided("which points the loops run")),
+                Choice::Least => map.lexmin()?,
+                Choice::Greatest => map.lexmax()?,
+            };
         }
         let dims: Vec<String> = vars.iter().map(|var| self.naming.var(*var)).collect();
         let mut pieces = Vec::new();
@@ -143,6 +156,14 @@ impl Validator<'_> {
             parts.extend(basics);
         }
         Ok(parts)
+    }
+
+    /// The sets that a loop nest may visit, with the points that it may be taken to visit in them. A loop of one
+    /// iteration has no variable: that is the first or the last iteration of a loop, if it is not determined otherwise.
+    pub(super) fn choices<'p>(&self, parts: &'p [Set]) -> Vec<(&'p Set, Choice)> {
+        let ends = [Choice::Least, Choice::Greatest];
+        let ends = parts.iter().take(1).flat_map(|whole| ends.map(|choice| (whole, choice)));
+        parts.iter().map(|part| (part, Choice::Only)).chain(ends).collect()
     }
 
     /// Maps the points of the variables to the values of expressions over isl names.

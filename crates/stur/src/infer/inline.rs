@@ -108,7 +108,11 @@ impl<'c> Inliner<'c> {
         let mut types = inner.products.iter().flat_map(|product| &product.accesses);
         let same = tensor.element == element
             && types.all(|access| self.program.tensor(access.tensor).element == element);
-        let fits = inner.semiring == rule.semiring && inner.products.iter().all(Product::is_affine);
+        // A product with a negative number does not distribute over a maximum.
+        let distributes = rule.semiring != Semiring::MaxTimes;
+        let fits = distributes
+            && inner.semiring == rule.semiring
+            && inner.products.iter().all(Product::is_affine);
         (same && fits && !access.reciprocal && access.position.is_none()).then_some(inner)
     }
 

@@ -140,9 +140,14 @@ impl Quotient {
         }
         if !targets.is_disjoint(&leaving)? {
             // Of two elements that lead to each other the lesser one is kept.
-            let decreasing = decreasing(&self.unique)?;
+            let mut all = new[0].0.clone();
+            for (map, _) in &new[1..] {
+                all = all.union(map)?;
+            }
+            let both = all.intersect(&all.reverse()?)?;
+            let dropped = both.intersect(&decreasing(&self.unique)?.reverse()?)?;
             for (map, _) in &mut new {
-                *map = map.intersect(&decreasing)?;
+                *map = map.subtract(&dropped)?;
             }
             leaving = sources(&self.unique, &new)?;
             let staying = self.unique.subtract(&leaving)?;

@@ -40,15 +40,14 @@ fn line(sets: &Sets, direction: &[i64], condition: &str) -> Result<Map, InferErr
     let names = |letter: &str| -> Vec<String> {
         (0..direction.len()).map(|k| format!("{letter}{k}")).collect()
     };
-    let (from, to) = (names("line_from"), names("line_to"));
+    let (from, to) = (names("x"), names("y"));
     let steps: Vec<String> = direction
         .iter()
         .enumerate()
         .map(|(k, step)| format!("{} = {} - {step} * t", to[k], from[k]))
         .collect();
     let text = format!(
-        "[{}] -> {{ [{}] -> [{}] : exists (t : {condition} and {}) }}",
-        sets.names.parameters().iter().map(|name| format!("{name}")).collect::<Vec<_>>().join(", "),
+        "{{ [{}] -> [{}] : exists (t : {condition} and {}) }}",
         from.join(", "),
         to.join(", "),
         steps.join(" and ")

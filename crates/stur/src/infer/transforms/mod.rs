@@ -18,6 +18,8 @@ mod shape;
 mod shifts;
 mod signed;
 
+use std::collections::BTreeMap;
+
 use dastac_poly::{Map, Set};
 
 use super::quotient::Quotient;
@@ -32,7 +34,6 @@ use candidate::Candidate;
 use operands::Operands;
 use proof::Proof;
 use shape::shapes;
-use std::collections::BTreeMap;
 
 /// Steps of isl that the search may take for one rule.
 const MAX_OPERATIONS: u64 = 4_000_000;
@@ -69,26 +70,28 @@ pub(super) fn merge(
     let operands = Operands::new(sets, known, relations);
     sets.context.budgeted(MAX_OPERATIONS, || {
         let proof = Proof { sets, rule, spaces, operands: &operands };
+        let mut proven = Vec::new();
         for shift in shifts::shifts(&operands, rule, &shapes)?.into_iter().take(MAX_CANDIDATES) {
-            let ends = quotient.unique.clone();
-            let step = shift.step(sets, rule, &shapes, &operands, &ends)?;
-            for (part, coefficient) in proof.of(&step)? {
-                if usable(rule, &part, &coefficient)? {
-                    let line = lines::along(sets, &shift.head, &part, &coefficient)?;
-                    for (relation, coefficient) in line {
-                        merged(quotient, &relation, &coefficient)?;
-                    }
+            let step = shift.step(sets, rule, &shapes, &operands, &quotient.unique)?;
+            for (part, coefficient) in usable(rule, proof.of(&step)?)? {
+                for (relation, coefficient) in lines::along(sets, &shift.head, &part, &coefficient)?
+                {
+                    merged(quotient, &relation, &coefficient)?;
                 }
             }
-            if let Some(around) =
-                shift.around(sets, rule, &shapes, &operands, extents, &quotient.support)?
-            {
-                tried(&proof, rule, quotient, &around)?;
+            let whole = quotient.support.clone();
+            let around = shift.around(sets, rule, &shapes, &operands, extents, &whole)?;
+            if let Some(around) = around {
+                tried(&proof, quotient, &around, &mut proven)?;
             }
         }
         let signed = signed::signed(&operands, rule, &shapes, extents, &quotient.support)?;
         for candidate in signed.into_iter().take(MAX_CANDIDATES) {
-            tried(&proof, rule, quotient, &candidate)?;
+            tried(&proof, quotient, &candidate, &mut proven)?;
+        }
+        // Elements that led in a circle do so no longer when some of them have left.
+        for (relation, coefficient) in &proven {
+            merged(quotient, relation, coefficient)?;
         }
         Ok(())
     })
@@ -96,30 +99,38 @@ pub(super) fn merge(
 
 fn tried(
     proof: &Proof<'_, '_>,
-    rule: &Rule,
     quotient: &mut Quotient,
     candidate: &Candidate,
+    proven: &mut Vec<(Map, Coefficient)>,
 ) -> Result<(), InferError> {
-    for (part, coefficient) in proof.of(candidate)? {
-        if usable(rule, &part, &coefficient)? {
-            merged(quotient, &part, &coefficient)?;
-        }
+    for (relation, coefficient) in usable(proof.rule, proof.of(candidate)?)? {
+        merged(quotient, &relation, &coefficient)?;
+        proven.push((relation, coefficient));
     }
     Ok(())
 }
 
-/// Whether an equality is worth using: it holds at more than a few small sizes, and its coefficient, which is a factor,
-/// has a meaning in the rule's semiring.
-fn usable(rule: &Rule, part: &Map, coefficient: &Coefficient) -> Result<bool, InferError> {
-    if rule.semiring != Semiring::SumTimes && !coefficient.is_one() {
-        return Ok(false);
+/// The equalities that are worth using: they hold at more than a few small sizes, and coefficients, which are factors,
+/// have a meaning in the rule's semiring.
+fn usable(
+    rule: &Rule,
+    parts: Vec<(Map, Coefficient)>,
+) -> Result<Vec<(Map, Coefficient)>, InferError> {
+    let mut kept = Vec::new();
+    for (part, coefficient) in parts {
+        if rule.semiring != Semiring::SumTimes && !coefficient.is_one() {
+            continue;
+        }
+        let names = part.params()?;
+        let large: Vec<String> = names.iter().map(|name| format!("{name} >= {LARGE}")).collect();
+        let condition = if large.is_empty() { "1 = 1".into() } else { large.join(" and ") };
+        let text = format!("[{}] -> {{ : {condition} }}", names.join(", "));
+        let sizes = Set::parse(part.domain()?.context(), &text)?;
+        if !part.intersect_params(&sizes)?.is_empty()? {
+            kept.push((part, coefficient));
+        }
     }
-    let large: Vec<String> =
-        part.params()?.iter().map(|name| format!("{name} >= {LARGE}")).collect();
-    let condition = if large.is_empty() { "1 = 1".into() } else { large.join(" and ") };
-    let text = format!("[{}] -> {{ : {condition} }}", part.params()?.join(", "));
-    let sizes = Set::parse(&part.domain()?.context(), &text)?;
-    Ok(!part.intersect_params(&sizes)?.is_empty()?)
+    Ok(kept)
 }
 
 fn merged(
