@@ -371,7 +371,7 @@ fn errors_name_what_is_wrong() {
         division by 0: `/` and `%` take a positive integer
         integer overflow in a subscript or comparison
         symbol `N` is negative: -1
-        0 symbol values given, the program has 1 symbols
+        0 symbol values given, the program has 1 symbol
         element [1] of `b` is both unique and redundant
         element [1] of `b` leads to [2], which is not unique
         element [1] of `b` has two redundancies

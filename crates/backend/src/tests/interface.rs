@@ -39,7 +39,7 @@ fn wrong_calls_are_errors() {
     ];
     expect_test::expect![[r#"
         no function `trmm`; there are trmv
-        `trmv` takes 1 parameters, 2 given
+        `trmv` takes 1 parameter, 2 given
         `trmv` takes 3 buffers, 2 given
         buffer `x` has elements of type f64, f32 given
         buffer `y` is stored to by `trmv`, a read-only slice was given

@@ -47,7 +47,7 @@ fn arrays_that_are_no_tensor() {
     );
     wrong(
         csr(&[0, 1, 2, 3, 4], &[0, 1, 2], 3),
-        &expect!["level 2: positions end with 4, but there are 3 coordinates"],
+        &expect!["level 2: positions end with 4, but the number of coordinates is 3"],
     );
     wrong(
         csr(&[0, 1, 2, 3, 3], &[0, 4, 2], 3),
