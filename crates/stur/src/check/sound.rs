@@ -17,7 +17,7 @@ pub(super) struct Broken {
     names: BTreeSet<String>,
     /// Tensors that they read, which a directive may name.
     read: BTreeSet<String>,
-    /// A line whose loss may make any other one wrong: `symbols:`, or a block mark.
+    /// A line whose loss may make any other one wrong: `symbols:`, an unknown directive, or a block mark.
     anything: bool,
     any: bool,
 }
@@ -34,7 +34,10 @@ impl Broken {
             let first = line.first().and_then(word);
             let assigns = line.iter().any(|token| token.is(":="));
             let directive = !assigns && !line.get(1).is_some_and(|token| token.is("("));
-            broken.anything |= first.is_none() || first.as_deref() == Some("symbols");
+            // A word that is none of these may be meant as `symbols`.
+            let known = ["outputs", "iters", "layout", "schedule", "types"];
+            let known = first.as_deref().is_some_and(|first| known.contains(&first));
+            broken.anything |= first.is_none() || directive && !known;
             for (at, token) in line.iter().enumerate() {
                 let called = line
                     .get(at + 1)
