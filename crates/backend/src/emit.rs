@@ -29,16 +29,18 @@ mod numbers;
 mod registers;
 mod statements;
 mod threads;
+mod vectors;
 mod workspace;
 mod writer;
 
 use self::names::aliases;
 use self::writer::{Unit, Writer};
 use crate::Result;
-use dastac_loops::{MathFunction, Module};
+use dastac_loops::Module;
 use dastac_target::TargetError;
 
 pub(crate) use self::names::is_identifier;
+pub(crate) use self::vectors::VectorFunctions;
 
 /// A module as MLIR text.
 pub(crate) struct Emitted {
@@ -50,15 +52,6 @@ pub(crate) struct Emitted {
     pub threads: bool,
     /// Whether mathematical functions of a library are called.
     pub math: bool,
-}
-
-/// Functions that a library has for vectors: glibc's libmvec, whose names are those of the vector function ABI.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct VectorFunctions {
-    /// Which.
-    pub known: Vec<MathFunction>,
-    /// Bytes of a vector register.
-    pub bytes: i64,
 }
 
 /// Writes `module`, with `prefix` in front of the names of functions.

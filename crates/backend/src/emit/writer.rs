@@ -1,7 +1,7 @@
 //! What is known while a function is written, and how its lines are.
 
-use super::VectorFunctions;
 use super::names::sanitized;
+use super::vectors::VectorFunctions;
 use crate::Result;
 use dastac_loops::{BufferId, Element, Function, Module, RegId, SymbolId, VarId};
 use dastac_target::TargetError;
