@@ -15,6 +15,7 @@ mod elements;
 mod examples;
 mod kernels;
 mod lsp;
+mod numpy;
 mod programs;
 mod prove;
 mod results;

@@ -170,7 +170,7 @@ fn results_agree_with_the_reference_in_all_formats() {
 fn zeros_of_minima_in_blocks_stay_when_they_are_converted() {
     let source = "symbols: N
         C(i, j) := min() A(i, j) + x(j)
-        y(j) := min(i) C(i, j)
+        y(j) := min(i) C(i, j) + 0
         A:D(i, j) := (0 <= i < N) * (0 <= j < N)
         A:F := csr
         x:D(j) := (0 <= j < N)

@@ -1,7 +1,7 @@
 //! The table of named functions of floats, and what holds for each.
 //!
-//! All have the meaning that NumPy gives to them: `sign(NaN)` is not a number and `sign(0)` is 0, `round` takes the even
-//! one of two neighbours, `log` of a negative number is not a number.
+//! All have the meaning that NumPy gives to them: `sign(NaN)` is not a number and `sign(0)` is 0, `round` takes the
+//! even one of two neighbours, `log` of a negative number is not a number.
 
 /// What a function of one number does with its sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

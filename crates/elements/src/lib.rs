@@ -2,8 +2,8 @@
 //!
 //! [`Element`] names a type; [`Native`] is what Rust calls it; [`Scalar`] is one element of any type. [`Storage`] owns
 //! elements of one type, [`View`] and [`ViewMut`] borrow them. All follow from one table in `element.rs`: code that
-//! must do the same for every type says [`with_type!`] and is compiled once for each. [`Function`] names the functions that
-//! are applied to each element, one table too.
+//! must do the same for every type says [`with_type!`] and is compiled once for each. [`Function`] names the functions
+//! that are applied to each element, one table too.
 //!
 //! ```
 //! use dastac_elements::{Element, Storage, with_type};

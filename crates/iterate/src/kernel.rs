@@ -79,6 +79,9 @@ impl Operand {
     }
 }
 
+/// No buffer: [`Product::element`].
+pub(super) const ELEMENT: BufferId = BufferId(u32::MAX);
+
 /// `result(head) += products`, over a module's buffers, in a semiring. Iterators are numbers into
 /// [`Kernel::iterators`].
 #[derive(Clone, Debug)]
@@ -182,8 +185,10 @@ impl Kernel {
     pub fn reduction(&self) -> Reduction {
         match self.semiring {
             Semiring::SumTimes => Reduction::Sum,
-            Semiring::MinPlus => Reduction::Min,
-            Semiring::MaxPlus | Semiring::MaxTimes | Semiring::OrAnd => Reduction::Max,
+            Semiring::MinPlus | Semiring::Min => Reduction::Min,
+            Semiring::MaxPlus | Semiring::Max | Semiring::MaxTimes | Semiring::OrAnd => {
+                Reduction::Max
+            }
         }
     }
 
@@ -194,7 +199,9 @@ impl Kernel {
             self.operands.iter().flat_map(|operand| operand.buffers()).collect();
         for value in self.products.iter().flat_map(|product| &product.values) {
             value.visit(&mut |value| {
-                if let Value::Load(buffer, _) = value {
+                if let Value::Load(buffer, _) = value
+                    && *buffer != ELEMENT
+                {
                     buffers.push(*buffer);
                 }
             });
@@ -205,7 +212,9 @@ impl Kernel {
     /// Factors joined to a product.
     pub(super) fn product_of(&self, factors: Vec<Value>) -> Value {
         match self.semiring {
-            Semiring::SumTimes | Semiring::MaxTimes => Value::product(factors),
+            Semiring::SumTimes | Semiring::MaxTimes | Semiring::Min | Semiring::Max => {
+                Value::product(factors)
+            }
             Semiring::OrAnd => Value::product(factors.into_iter().map(Value::truth)),
             Semiring::MinPlus | Semiring::MaxPlus => {
                 factors.into_iter().reduce(|sum, factor| sum + factor).unwrap_or(Value::Const(0.0))
@@ -231,8 +240,11 @@ pub struct Product {
     pub coefficient: f64,
     /// Elements of operands.
     pub factors: Vec<Factor>,
-    /// Other factors, located where all iterators are known: in them the variable `VarId(n)` is iterator `n`.
+    /// Other factors, located where all iterators are known: in them the variable `VarId(n)` is iterator `n`, and
+    /// [`Product::element`] stands for the element of a factor.
     pub values: Vec<Value>,
+    /// Elements that are not stored at its points.
+    pub absent: Vec<Factor>,
     /// What is not negative at its points. Operands' extents need not be among them.
     pub conditions: Vec<Linear>,
     /// What must hold too, tested where all iterators are known; variables as in `values`.
@@ -245,9 +257,15 @@ impl Product {
         Product { coefficient, factors, ..Product::default() }
     }
 
+    /// What stands in [`Product::values`] for the element of a factor, which is an argument then and not multiplied.
+    pub fn element(factor: usize) -> Value {
+        Value::Load(ELEMENT, Index::Const(factor as i64))
+    }
+
     /// Whether its points have an iterator.
     pub(super) fn mentions(&self, iterator: usize) -> bool {
-        let subscripts = self.factors.iter().flat_map(|factor| &factor.subscripts);
+        let factors = self.factors.iter().chain(&self.absent);
+        let subscripts = factors.flat_map(|factor| &factor.subscripts);
         let var = VarId(iterator as u32);
         subscripts.chain(&self.conditions).any(|linear| linear.coefficient(iterator) != 0)
             || self.factors.iter().any(|factor| factor.position == Some(iterator))
@@ -266,6 +284,8 @@ pub struct Factor {
     /// If this is not about the element's value but about where it is: the iterator that is its position among the
     /// tensor's values. The factor is one then.
     pub position: Option<usize>,
+    /// Whether its element is not a factor, but an argument of the product's values.
+    pub argument: bool,
     /// Whether the order of loops need not follow its levels: a level is searched where that has not walked it.
     pub searched: bool,
 }
@@ -273,7 +293,7 @@ pub struct Factor {
 impl Factor {
     /// The value of an element.
     pub fn value(operand: usize, subscripts: Vec<Linear>) -> Factor {
-        Factor { operand, subscripts, position: None, searched: false }
+        Factor { operand, subscripts, position: None, argument: false, searched: false }
     }
 }
 

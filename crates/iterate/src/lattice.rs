@@ -99,7 +99,11 @@ impl Builder<'_> {
     /// The loops of products that have all their places and conditions at a depth.
     fn at_depth(&mut self, depth: usize, states: Vec<State>) -> Result<Vec<Stmt>, IterateError> {
         let Some(&iterator) = self.order.get(depth) else {
-            return Ok(states.iter().map(|state| self.store(state)).collect());
+            let mut body = Vec::new();
+            for state in &states {
+                body.extend(self.unless_stored(state)?);
+            }
+            return Ok(body);
         };
         let has = |state: &State| {
             self.kernel.head.contains(&iterator)
@@ -148,7 +152,13 @@ impl Builder<'_> {
         };
         let sets: Vec<BTreeSet<usize>> = states.iter().map(of).collect();
         let mut points: BTreeSet<BTreeSet<usize>> = BTreeSet::new();
-        for set in &sets {
+        // Where what must not be stored is walked, points tell where it is.
+        let forbidden = states.iter().zip(&sets).flat_map(|(state, set)| {
+            let cursors = self.forbidden(state, &sparse).into_iter();
+            cursors.map(move |(cursor, _)| set | &BTreeSet::from([cursor]))
+        });
+        let all: Vec<BTreeSet<usize>> = sets.iter().cloned().chain(forbidden).collect();
+        for set in &all {
             let unions: Vec<_> = points.iter().map(|point| point | set).collect();
             points.extend(unions);
             points.insert(set.clone());

@@ -6,6 +6,7 @@
 //! [`assembly()`] makes results in formats of them. [`lower()`] makes plain loops of these, which is all that back ends
 //! take.
 
+mod absent;
 mod append;
 mod assemble;
 mod bounds;

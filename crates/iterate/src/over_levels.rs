@@ -164,10 +164,11 @@ impl Builder<'_> {
                 found.insert(*at, place);
             }
             let inside = states.iter().zip(sets).filter(|(_, set)| set.is_subset(point));
-            let inside = inside.map(|(state, _)| {
-                found.iter().fold(state.clone(), |state, (at, place)| {
+            let inside = inside.filter_map(|(state, _)| {
+                let state = self.without_forbidden(state.clone(), sparse, point)?;
+                Some(found.iter().fold(state, |state, (at, place)| {
                     sparse[*at].found(state, place, &Index::Var(var))
-                })
+                }))
             });
             let inside: Vec<State> = inside.collect();
             let mut body = match inside.is_empty() {

@@ -49,7 +49,7 @@ pub fn on_levels(kernel: &Kernel) -> Result<Kernel, IterateError> {
     let splits = splits(&mut result)?;
     for product in &mut result.products {
         product.conditions.extend(in_boxes(kernel, product));
-        for factor in &mut product.factors {
+        for factor in product.factors.iter_mut().chain(&mut product.absent) {
             let operand = &kernel.operands[factor.operand];
             let levels = operand.format.map().levels();
             let subscripts = &factor.subscripts;
@@ -109,7 +109,7 @@ fn subscript(
 fn splits(kernel: &mut Kernel) -> Result<Vec<Split>, IterateError> {
     let mut splits: Vec<Split> = Vec::new();
     for product in kernel.products.clone() {
-        for factor in &product.factors {
+        for factor in product.factors.iter().chain(&product.absent) {
             let error = || IterateError::Map { operand: factor.operand };
             let format = kernel.operands[factor.operand].format.clone();
             for dimension in divided(&format) {
@@ -211,7 +211,8 @@ impl Split {
     }
 
     fn apply_to(&self, product: &mut Product) {
-        let factors = product.factors.iter_mut().flat_map(|factor| &mut factor.subscripts);
+        let factors = product.factors.iter_mut().chain(&mut product.absent);
+        let factors = factors.flat_map(|factor| &mut factor.subscripts);
         for linear in factors.chain(&mut product.conditions) {
             *linear = linear.replaced(self.iterator, &self.linear());
         }

@@ -18,6 +18,8 @@ pub(super) struct State {
     pub(super) within: Vec<Condition>,
     /// The product's conditions that are known to hold.
     pub(super) tested: BTreeSet<usize>,
+    /// Those of its absent elements that are known not to be stored.
+    pub(super) absent: BTreeSet<usize>,
 }
 
 /// How far the way through a tensor's levels is gone.
@@ -102,7 +104,14 @@ impl State {
             window_starts: Vec::new(),
         };
         let places = kernel.products[product].factors.iter().map(|_| root.clone()).collect();
-        State { product, places, untested: Vec::new(), within: Vec::new(), tested: BTreeSet::new() }
+        State {
+            product,
+            places,
+            untested: Vec::new(),
+            within: Vec::new(),
+            tested: BTreeSet::new(),
+            absent: BTreeSet::new(),
+        }
     }
 }
 

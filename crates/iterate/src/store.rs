@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dastac_loops::{Condition, For, Function, Index, Mark, Stmt, Store, StoreMode, Value};
 
 use super::builder::Builder;
-use super::kernel::Kernel;
+use super::kernel::{ELEMENT, Kernel};
 use super::state::{At, State};
 
 impl Builder<'_> {
@@ -19,9 +19,14 @@ impl Builder<'_> {
         for (factor, place) in product.factors.iter().zip(&state.places) {
             // A level that is not unique has a singleton behind it, so that the last one's place is a position.
             let (At::Position(at), None) = (&place.at, factor.position) else { continue };
-            factors.push(Value::load(self.kernel.operands[factor.operand].values, at.clone()));
+            if !factor.argument {
+                factors.push(Value::load(self.kernel.operands[factor.operand].values, at.clone()));
+            }
         }
-        factors.extend(product.values.iter().map(|value| value.rebuild(&|leaf| self.leaf(leaf))));
+        for value in &product.values {
+            let value = value.rebuild(&|leaf| self.leaf(leaf));
+            factors.push(self.with_elements(&value, state));
+        }
         let value = self.kernel.product_of(factors);
         let index = match self.goal.factor().map(|factor| &state.places[factor].at) {
             Some(At::Position(at)) => at.clone(),
@@ -33,6 +38,21 @@ impl Builder<'_> {
         let tests = product.tests.iter().map(|test| test.rebuild(&|leaf| self.leaf(leaf)));
         let tests: Vec<Condition> = tests.collect();
         if tests.is_empty() { store } else { Stmt::when(Condition::all(tests), vec![store]) }
+    }
+}
+
+impl Builder<'_> {
+    /// A value with the elements of factors in place of what stands for them.
+    fn with_elements(&self, value: &Value, state: &State) -> Value {
+        let Value::Load(ELEMENT, Index::Const(factor)) = value else {
+            return value.map_parts(&mut |part| self.with_elements(part, state));
+        };
+        let factor = usize::try_from(*factor).unwrap_or(0);
+        let own = &self.kernel.products[state.product].factors[factor];
+        match &state.places[factor].at {
+            At::Position(at) => Value::load(self.kernel.operands[own.operand].values, at.clone()),
+            At::Segment(..) => Value::constant(f64::NAN),
+        }
     }
 }
 

@@ -23,7 +23,7 @@ use dastac_loops::{
 };
 use dastac_poly::{Map, Set, ast};
 use dastac_stur::infer::{Inferred, InferredRule, Statement};
-use dastac_stur::program::TensorId;
+use dastac_stur::program::{Scalar, TensorId};
 use dastac_stur::schedule::Schedule;
 use dastac_stur::sets::{Affine, Sets};
 
@@ -33,6 +33,7 @@ use crate::dynamic::{Assembled, Dynamic, Stored, Walked, declare};
 use crate::elements::{Elements, buffer, comparison, reached, resolved, sort, with_lets};
 use crate::nest::{Scan, Scope, module_name, symbol};
 use crate::phases::{Arrays, Block, Making, Phase};
+use crate::scalar;
 
 /// A domain that would be split into more parts than this is scanned as a whole.
 const MAX_PARTS: usize = 8;
@@ -429,6 +430,7 @@ impl Builder<'_> {
                 let value = value.ok_or_else(|| SchedError::UnknownName(name.clone()))?;
                 if *reciprocal { &mut divisors } else { &mut factors }.push(value);
             }
+            let mut elements = Vec::new();
             let mut lets: Vec<(VarId, Index)> = Vec::new();
             for (read, known) in statement.reads.iter().zip(&known_reads) {
                 let mut subscripts = Vec::new();
@@ -439,7 +441,31 @@ impl Builder<'_> {
                 let layout = &layouts[read.tensor.0];
                 let position = layout.position_within(known, &subscripts, &symbols)?;
                 let value = Value::load(buffer(read.tensor), position);
-                if read.reciprocal { &mut divisors } else { &mut factors }.push(value);
+                let inverse = |value| Value::constant(1.0) / value;
+                match (read.argument, read.reciprocal) {
+                    (true, true) => elements.push(inverse(value)),
+                    (true, false) => elements.push(value),
+                    (false, reciprocal) => {
+                        if reciprocal { &mut divisors } else { &mut factors }.push(value.clone());
+                        elements.push(value);
+                    }
+                }
+            }
+            for function in &statement.functions {
+                let value = scalar::value(&function.value, &|leaf| match leaf {
+                    Scalar::Element(at) => Ok(elements[*at].clone()),
+                    Scalar::Index(name) => resolve(name)
+                        .map(Value::from_index)
+                        .ok_or_else(|| SchedError::UnknownName(name.clone())),
+                    Scalar::Symbol(at) => {
+                        let name = &sets.names.parameters()[*at];
+                        symbols(name)
+                            .map(Value::from_index)
+                            .ok_or_else(|| SchedError::UnknownName(name.clone()))
+                    }
+                    _ => Err(SchedError::UnknownName("a comparison".into())),
+                })?;
+                if function.reciprocal { &mut divisors } else { &mut factors }.push(value);
             }
             let mut value = Value::product(factors);
             for divisor in divisors {

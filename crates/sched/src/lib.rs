@@ -12,6 +12,7 @@ mod kernel;
 mod movement;
 mod nest;
 mod phases;
+mod scalar;
 pub mod trips;
 pub mod validate;
 

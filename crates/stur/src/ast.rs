@@ -3,6 +3,8 @@
 //! Invariant: spans are byte ranges of the source text. They never take part in equality, so that
 //! `parse(print(file)) == file`.
 
+use dastac_elements::{Element, Function};
+
 /// A byte range of the source text.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Span {
@@ -229,6 +231,8 @@ pub struct RuleItem {
     pub reduction: Option<Reduction>,
     /// The right-hand side, without that operation.
     pub body: Term,
+    /// The rule that this one computes a part of, `max(j) A(i, j)` within its right-hand side; `None` if it is written.
+    pub part_of: Option<String>,
     /// The whole rule.
     pub span: Span,
 }
@@ -244,9 +248,11 @@ pub struct Reduction {
     pub span: Span,
 }
 
-/// An operation that reduces products, other than a sum.
+/// An operation that reduces products. `sum(..)` says what is done anyway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReduceOp {
+    /// The sum.
+    Sum,
     /// The least.
     Min,
     /// The largest.
@@ -257,11 +263,12 @@ pub enum ReduceOp {
 
 impl ReduceOp {
     /// All of them.
-    pub const ALL: [ReduceOp; 3] = [ReduceOp::Min, ReduceOp::Max, ReduceOp::Or];
+    pub const ALL: [ReduceOp; 4] = [ReduceOp::Sum, ReduceOp::Min, ReduceOp::Max, ReduceOp::Or];
 
     /// The word.
     pub fn word(self) -> &'static str {
         match self {
+            ReduceOp::Sum => "sum",
             ReduceOp::Min => "min",
             ReduceOp::Max => "max",
             ReduceOp::Or => "or",
@@ -301,9 +308,83 @@ pub enum Term {
     },
     /// `0 <= i < N`, in parentheses where it is a factor.
     Comparison(Comparison),
+    /// `exp(A(i))`, `max(A(i), 0)`, `A(i) / (B(i) + 1)`, `(A(i) < B(i))`: computed from the values of its arguments,
+    /// which are not multiplied out.
+    Call {
+        /// What is done with them.
+        operation: Operation,
+        /// As many as the operation takes.
+        arguments: Vec<Term>,
+        /// The whole call.
+        span: Span,
+    },
+    /// The value of an iterator or symbol, in an argument: `exp(i)`.
+    Index(Name),
+    /// `max(j) A(i, j)` in an argument or factor: a reduction of its own.
+    Reduced {
+        /// What it reduces with, over which iterators.
+        reduction: Reduction,
+        /// What it reduces.
+        body: Box<Term>,
+        /// All of it.
+        span: Span,
+    },
+}
+
+/// An operation on the values of terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Operation {
+    /// A named function, `exp(a)`.
+    Function(Function),
+    /// The smaller of two, `min(a, b)`; not a number if one is not.
+    Min,
+    /// The larger of two, `max(a, b)`; not a number if one is not.
+    Max,
+    /// `where(test, a, b)`: `a` where the test is not 0, else `b`.
+    Where,
+    /// `(a < b)`: 1 where it holds, else 0.
+    Compare(CompareOp),
+    /// `a / b`
+    Divide,
+    /// `f32(a)`: the value as an element of that type.
+    Cast(Element),
+}
+
+impl Operation {
+    /// How many arguments it takes.
+    pub fn arity(self) -> usize {
+        match self {
+            Operation::Function(function) => function.arity(),
+            Operation::Min | Operation::Max | Operation::Compare(_) | Operation::Divide => 2,
+            Operation::Where => 3,
+            Operation::Cast(_) => 1,
+        }
+    }
 }
 
 impl Term {
+    /// The terms that it is made of directly: summands, factors, arguments, what is reduced.
+    pub fn parts(&self) -> &[Term] {
+        match self {
+            Term::Sum(parts, _) | Term::Product(parts, _) => parts,
+            Term::Call { arguments, .. } => arguments,
+            Term::Reduced { body, .. } => std::slice::from_ref(body),
+            Term::Access { .. } | Term::Number { .. } | Term::Comparison(_) | Term::Index(_) => &[],
+        }
+    }
+
+    /// The terms that it is made of directly.
+    pub fn parts_mut(&mut self) -> &mut [Term] {
+        match self {
+            Term::Sum(parts, _) | Term::Product(parts, _) => parts,
+            Term::Call { arguments, .. } => arguments,
+            Term::Reduced { body, .. } => std::slice::from_mut(body),
+            Term::Access { .. } | Term::Number { .. } | Term::Comparison(_) | Term::Index(_) => {
+                &mut []
+            }
+        }
+    }
+
     /// Whether the factor is one or zero, whatever the elements of tensors are, as a comparison or a position is.
     pub fn is_condition(&self) -> bool {
         matches!(self, Term::Comparison(_) | Term::Access { position: Some(_), .. })
@@ -315,6 +396,8 @@ impl Term {
             Term::Sum(_, span) | Term::Product(_, span) => *span,
             Term::Access { span, .. } | Term::Number { span, .. } => *span,
             Term::Comparison(comparison) => comparison.span,
+            Term::Call { span, .. } | Term::Reduced { span, .. } => *span,
+            Term::Index(name) => name.span,
         }
     }
 }
@@ -331,7 +414,7 @@ pub struct Comparison {
 }
 
 /// A comparison operator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CompareOp {
     /// `=` or `==`
     Eq,

@@ -17,9 +17,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::affine::{apply, constant, is_affine, names};
-use crate::ast::{BinaryOp, CompareOp, Comparison, Expr, ExprKind, Span};
+use crate::ast::{BinaryOp, CompareOp, Comparison, Expr, ExprKind, Operation, Span};
 use crate::diagnostic::Diagnostic;
-use crate::program::{Definition, Derived, Guard, Product, Program, Structure};
+use crate::program::{
+    Applied, Definition, Derived, Guard, Product, Program, Scalar, Structure, TensorId,
+};
 
 /// A polynomial with more terms, or a term with more factors, is not multiplied out.
 const MAX_TERMS: usize = 32;
@@ -46,14 +48,66 @@ pub(crate) fn normalise(program: &Program) -> Result<Program, Vec<Diagnostic>> {
             }
         }
     }
+    let exact = program.exact_structures();
+    let dense: Vec<bool> = program.tensors.iter().map(|tensor| tensor.format.is_none()).collect();
     for rule in &mut program.rules {
         for product in &mut rule.products {
+            reciprocals(product, &|tensor| match (dense[tensor.0], exact[tensor.0]) {
+                (true, true) => Zeros::Structure,
+                (true, false) => Zeros::Values,
+                (false, _) => Zeros::Stored,
+            });
             normaliser.product(&rule.iterators, product);
         }
     }
     program.derived = normaliser.derived;
     program.divisors = normaliser.divisors;
     if normaliser.errors.is_empty() { Ok(program) } else { Err(normaliser.errors) }
+}
+
+/// What tells where the reciprocal of an element is 0.
+#[derive(Clone, Copy, PartialEq)]
+enum Zeros {
+    /// The structure.
+    Structure,
+    /// Whether it is stored: an argument of a function, which is 0 where the argument is not.
+    Stored,
+    /// Its value.
+    Values,
+}
+
+/// Reciprocals of elements that are 0 where their tensor is structurally zero, which only their values tell:
+/// `s^-1(i)` -> `where(s(i) != 0, 1 / s(i), 0)`.
+fn reciprocals(product: &mut Product, zeros: &dyn Fn(TensorId) -> Zeros) {
+    let of = |at: usize, zeros: Zeros| {
+        let (element, zero) = (Scalar::Element(at), Scalar::Number(0.0));
+        let test = Operation::Compare(CompareOp::Ne);
+        let quotient = vec![Scalar::Number(1.0), element.clone()];
+        let quotient = Scalar::Apply(Operation::Divide, quotient);
+        if zeros == Zeros::Stored {
+            return quotient;
+        }
+        let parts = vec![Scalar::Apply(test, vec![element, zero.clone()]), quotient, zero];
+        Scalar::Apply(Operation::Where, parts)
+    };
+    for (at, access) in product.accesses.iter_mut().enumerate() {
+        let zeros = zeros(access.tensor);
+        if !access.reciprocal || zeros == Zeros::Structure {
+            continue;
+        }
+        access.reciprocal = false;
+        if std::mem::replace(&mut access.argument, true) {
+            for function in &mut product.functions {
+                function.value = function.value.map(&mut |leaf| match leaf {
+                    Scalar::Element(other) if *other == at => of(at, zeros),
+                    leaf => leaf.clone(),
+                });
+            }
+        } else {
+            let (value, span) = (of(at, zeros), access.span);
+            product.functions.push(Applied { value, reciprocal: false, span });
+        }
+    }
 }
 
 #[derive(Default)]
@@ -117,7 +171,30 @@ impl Normaliser {
             }
         }
         product.comparisons = comparisons;
+        for function in &mut product.functions {
+            let span = function.span;
+            function.value = function.value.map(&mut |leaf| self.tested(leaf, span));
+        }
         self.define(head, product, relations);
+    }
+
+    /// A comparison in an argument of a function with affine operands; any other leaf is as it was.
+    fn tested(&mut self, leaf: &Scalar, span: Span) -> Scalar {
+        let Scalar::Holds(comparison) = leaf else { return leaf.clone() };
+        let mut comparison = comparison.clone();
+        for operand in &mut comparison.operands {
+            self.divisors_of(operand);
+            match self.affine(operand) {
+                Some(affine) => *operand = affine,
+                None => {
+                    let what = "a comparison that is not affine, in an argument of a function";
+                    let error = Diagnostic::unsupported(what, span, "this function");
+                    self.errors.push(error.hint("multiply with it: `A(i) * (i * j < N)`"));
+                    *operand = integer(0, span);
+                }
+            }
+        }
+        Scalar::Holds(comparison)
     }
 
     /// Splits relations into definitions and guards.

@@ -7,7 +7,8 @@ use std::fmt::{self, Display, Formatter};
 
 use crate::ast::{
     Aspect, BinaryOp, CompareOp, Comparison, Expr, ExprKind, File, FormatItem, Item,
-    IterationOrder, LayoutItem, LayoutPart, RuleItem, ScheduleItem, SchedulePart, Term,
+    IterationOrder, LayoutItem, LayoutPart, Operation, Reduction, RuleItem, ScheduleItem,
+    SchedulePart, Term,
 };
 
 /// `a, b, c`
@@ -124,18 +125,7 @@ impl Display for RuleItem {
         list(f, &self.iterators, ", ", |f, name| f.write_str(&name.text))?;
         f.write_str(") := ")?;
         let Some(reduction) = &self.reduction else { return term(f, &self.body, Place::Start) };
-        write!(f, "{}(", reduction.operator.word())?;
-        list(f, &reduction.iterators, ", ", |f, name| f.write_str(&name.text))?;
-        f.write_str(") ")?;
-        // `max(j) -1` would be a subtraction.
-        let negative =
-            |it: &Term| matches!(it, Term::Number { value, .. } if value.is_sign_negative());
-        if starts(&self.body, &negative) {
-            f.write_str("(")?;
-            term(f, &self.body, Place::Start)?;
-            return f.write_str(")");
-        }
-        term(f, &self.body, Place::Start)
+        reduced(f, reduction, &self.body)
     }
 }
 
@@ -144,6 +134,9 @@ fn starts(it: &Term, with: &dyn Fn(&Term) -> bool) -> bool {
     match it {
         Term::Sum(terms, _) | Term::Product(terms, _) => {
             terms.first().is_some_and(|first| starts(first, with))
+        }
+        Term::Call { operation: Operation::Divide, arguments, .. } => {
+            arguments.first().is_some_and(|first| starts(first, with))
         }
         leaf => with(leaf),
     }
@@ -218,7 +211,71 @@ fn term(f: &mut Formatter<'_>, it: &Term, place: Place) -> fmt::Result {
             f.write_str(if nested { ")" } else { "" })
         }
         Term::Comparison(comparison) => write!(f, "({comparison})"),
+        Term::Call { operation, arguments, .. } => call(f, *operation, arguments, place),
+        Term::Index(name) => f.write_str(&name.text),
+        Term::Reduced { reduction, body, .. } => {
+            let nested = place != Place::Start;
+            f.write_str(if nested { "(" } else { "" })?;
+            reduced(f, reduction, body)?;
+            f.write_str(if nested { ")" } else { "" })
+        }
     }
+}
+
+/// `max(a, b)`, `(a < b)`, `a / (b)`
+fn call(
+    f: &mut Formatter<'_>,
+    operation: Operation,
+    arguments: &[Term],
+    place: Place,
+) -> fmt::Result {
+    let infix = match operation {
+        Operation::Compare(operator) => Some(format!(" {operator} ")),
+        Operation::Divide => Some(" / ".into()),
+        _ => None,
+    };
+    let Some(infix) = infix else {
+        let name = match operation {
+            Operation::Function(function) => function.name(),
+            Operation::Min => "min",
+            Operation::Max => "max",
+            Operation::Where => "where",
+            Operation::Cast(element) => element.name(),
+            Operation::Compare(_) | Operation::Divide => "",
+        };
+        write!(f, "{name}(")?;
+        list(f, arguments, ", ", |f, argument| term(f, argument, Place::Start))?;
+        return f.write_str(")");
+    };
+    // Comparisons always stand in parentheses, quotients where they are not all there is.
+    let nested = place != Place::Start || infix != " / ";
+    f.write_str(if nested { "(" } else { "" })?;
+    for (k, argument) in arguments.iter().enumerate() {
+        f.write_str(if k > 0 { &infix } else { "" })?;
+        let first = k == 0;
+        let place = match operation {
+            Operation::Compare(_) => Place::Summand { first: true },
+            _ => Place::Factor { first },
+        };
+        // A product as a divisor, or a quotient, is one factor.
+        term(f, argument, place)?;
+    }
+    f.write_str(if nested { ")" } else { "" })
+}
+
+/// `max(j) A(i, j)`
+fn reduced(f: &mut Formatter<'_>, reduction: &Reduction, body: &Term) -> fmt::Result {
+    write!(f, "{}(", reduction.operator.word())?;
+    list(f, &reduction.iterators, ", ", |f, name| f.write_str(&name.text))?;
+    f.write_str(") ")?;
+    // `max(j) -1` would be a subtraction.
+    let negative = |it: &Term| matches!(it, Term::Number { value, .. } if value.is_sign_negative());
+    if starts(body, &negative) {
+        f.write_str("(")?;
+        term(f, body, Place::Start)?;
+        return f.write_str(")");
+    }
+    term(f, body, Place::Start)
 }
 
 impl Display for Comparison {

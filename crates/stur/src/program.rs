@@ -4,7 +4,8 @@
 //! computes; every name in an [`Expr`] is a symbol of the program or an iterator of the product (or structure) that
 //! holds it; an iterator never has a symbol's name; numbers are finite.
 
-use crate::ast::{CompareOp, Comparison, Expr, Span};
+use crate::affine::{is_affine, names};
+use crate::ast::{CompareOp, Comparison, Expr, Operation, Span};
 use crate::coefficient::Coefficient;
 use crate::schedule::Schedule;
 use crate::semiring::Semiring;
@@ -186,6 +187,8 @@ pub struct Product {
     pub accesses: Vec<Access>,
     /// Symbols used as scalar factors: `N()`, `N^-1()`.
     pub symbols: Vec<SymbolFactor>,
+    /// Functions of elements as factors: `exp(A(i))`.
+    pub functions: Vec<Applied>,
     /// Comparisons, all of which must hold.
     pub comparisons: Vec<Comparison>,
     /// Computed iterators, each after those that it reads. Inference moves them here from `comparisons`.
@@ -219,8 +222,76 @@ pub struct Access {
     /// The iterator that is the position of the element among the stored values of its tensor: `k` in
     /// `(k = pos(T(i, j)))`. The factor is one then.
     pub position: Option<String>,
+    /// Whether it is not a factor, but an argument of one of the product's functions.
+    pub argument: bool,
     /// Where it is written.
     pub span: Span,
+}
+
+/// A value that is computed from elements, as a factor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Applied {
+    /// The value.
+    pub value: Scalar,
+    /// Whether the product is divided by it.
+    pub reciprocal: bool,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// A scalar expression.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Scalar {
+    /// A number.
+    Number(f64),
+    /// A symbol: an index into [`Program::symbols`].
+    Symbol(usize),
+    /// The value of an iterator.
+    Index(String),
+    /// An element: an index into [`Product::accesses`].
+    Element(usize),
+    /// 1 where a comparison of integers holds, else 0.
+    Holds(Comparison),
+    /// A sum.
+    Sum(Vec<Scalar>),
+    /// A product.
+    Product(Vec<Scalar>),
+    /// An operation on as many values as it takes.
+    Apply(Operation, Vec<Scalar>),
+}
+
+impl Scalar {
+    /// Its parts.
+    pub fn parts(&self) -> &[Scalar] {
+        match self {
+            Scalar::Sum(parts) | Scalar::Product(parts) | Scalar::Apply(_, parts) => parts,
+            _ => &[],
+        }
+    }
+
+    /// Calls `visit` with it and all that it is made of.
+    pub fn visit<'s>(&'s self, visit: &mut dyn FnMut(&'s Scalar)) {
+        visit(self);
+        self.parts().iter().for_each(|part| part.visit(visit));
+    }
+
+    /// Whether it depends on values of iterators other than through elements.
+    pub fn has_iterators(&self) -> bool {
+        let mut found = false;
+        self.visit(&mut |part| found |= matches!(part, Scalar::Index(_)));
+        found
+    }
+
+    /// With other parts in place of leaves.
+    pub fn map(&self, leaf: &mut dyn FnMut(&Scalar) -> Scalar) -> Scalar {
+        let mut all = |parts: &[Scalar]| parts.iter().map(|part| part.map(leaf)).collect();
+        match self {
+            Scalar::Sum(parts) => Scalar::Sum(all(parts)),
+            Scalar::Product(parts) => Scalar::Product(all(parts)),
+            Scalar::Apply(operation, parts) => Scalar::Apply(*operation, all(parts)),
+            other => leaf(other),
+        }
+    }
 }
 
 impl Program {
@@ -270,6 +341,29 @@ impl Program {
             || accesses.any(|access| self.tensor(access.tensor).format.is_some())
     }
 
+    /// For each tensor, whether where it is structurally zero follows from the program alone. It does not if which of
+    /// its elements are stored is known only when it is read, or if something of its rule is not affine.
+    pub fn exact_structures(&self) -> Vec<bool> {
+        let is_symbol = |name: &str| self.symbols.iter().any(|(symbol, _)| symbol == name);
+        let simple =
+            |expr: &Expr| is_affine(expr).is_ok() || names(expr).into_iter().all(is_symbol);
+        let mut exact: Vec<bool> =
+            self.tensors.iter().map(|tensor| tensor.format.is_none()).collect();
+        for rule in &self.rules {
+            let affine = rule.products.iter().all(|product| {
+                let subscripts = product.accesses.iter().flat_map(|access| &access.subscripts);
+                let operands = product.comparisons.iter().flat_map(|one| &one.operands);
+                product
+                    .accesses
+                    .iter()
+                    .all(|access| exact[access.tensor.0] && access.position.is_none())
+                    && subscripts.chain(operands).all(simple)
+            });
+            exact[rule.head.0] &= affine;
+        }
+        exact
+    }
+
     /// Looks a tensor up by name.
     pub fn find(&self, name: &str) -> Option<TensorId> {
         self.tensors.iter().position(|t| t.name == name).map(TensorId)
@@ -277,6 +371,19 @@ impl Program {
 }
 
 impl Rule {
+    /// The products that determine the dimensions of a head without `:D`: those that have all of its iterators, if
+    /// there are any. The others range over these dimensions in the iterators that they do not have.
+    pub fn bounding(&self) -> impl Iterator<Item = &Product> {
+        let all = |product: &Product| self.iterators.iter().all(|name| product.binds(name));
+        let any = self.products.iter().any(all);
+        self.products.iter().filter(move |product| !any || all(product))
+    }
+
+    /// Whether a product leaves the range of an iterator of the head to other products.
+    pub fn is_open(&self, product: &Product) -> bool {
+        !self.bounding().any(|one| std::ptr::eq(one, product))
+    }
+
     /// The head's subscripts: its iterators as expressions.
     pub fn subscripts(&self) -> Vec<Affine> {
         Affine::each(&self.iterators)
@@ -289,6 +396,14 @@ impl Product {
     pub fn is_affine(&self) -> bool {
         let positions = self.accesses.iter().any(|access| access.position.is_some());
         self.definitions.is_empty() && self.guards.is_empty() && !positions
+    }
+
+    /// Whether an iterator stands in a subscript or a comparison.
+    pub fn binds(&self, iterator: &str) -> bool {
+        let subscripts = self.accesses.iter().flat_map(|access| &access.subscripts);
+        let operands = self.comparisons.iter().flat_map(|comparison| &comparison.operands);
+        subscripts.chain(operands).any(|expr| names(expr).contains(iterator))
+            || self.defines(iterator)
     }
 
     /// Whether an iterator is computed from others.

@@ -20,12 +20,16 @@ pub enum Semiring {
     MaxPlus,
     /// Maxima of products, of numbers that are not negative.
     MaxTimes,
+    /// The least of values, over all points: what is structurally zero is a value like others.
+    Min,
+    /// The largest of values, over all points.
+    Max,
     /// Whether any product has no zero factor, over truth values: 0 is false, everything else is true.
     OrAnd,
 }
 
 impl Semiring {
-    /// All of them.
+    /// Those that are semirings, not [of values](Semiring::is_of_values).
     pub const ALL: [Semiring; 5] = [
         Semiring::SumTimes,
         Semiring::MinPlus,
@@ -42,8 +46,14 @@ impl Semiring {
             (ReduceOp::Max, Some(true)) => Some(Semiring::MaxPlus),
             (ReduceOp::Max, Some(false) | None) => Some(Semiring::MaxTimes),
             (ReduceOp::Or, Some(false) | None) => Some(Semiring::OrAnd),
+            (ReduceOp::Sum, _) => Some(Semiring::SumTimes),
             (ReduceOp::Min, Some(false)) | (ReduceOp::Or, Some(true)) => None,
         }
+    }
+
+    /// Whether products that are zero count, as they do not in semirings: it is about the values of all points.
+    pub fn is_of_values(self) -> bool {
+        matches!(self, Semiring::Min | Semiring::Max)
     }
 
     /// The operation that joins factors.
@@ -55,8 +65,8 @@ impl Semiring {
     pub fn zero(self) -> f64 {
         match self {
             Semiring::SumTimes | Semiring::MaxTimes | Semiring::OrAnd => 0.0,
-            Semiring::MinPlus => f64::INFINITY,
-            Semiring::MaxPlus => f64::NEG_INFINITY,
+            Semiring::MinPlus | Semiring::Min => f64::INFINITY,
+            Semiring::MaxPlus | Semiring::Max => f64::NEG_INFINITY,
         }
     }
 
@@ -71,8 +81,8 @@ impl Semiring {
             Semiring::SumTimes => a + b,
             // A result that is not a number stays one, so that it can be noticed.
             _ if a.is_nan() || b.is_nan() => f64::NAN,
-            Semiring::MinPlus => a.min(b),
-            Semiring::MaxPlus | Semiring::MaxTimes => a.max(b),
+            Semiring::MinPlus | Semiring::Min => a.min(b),
+            Semiring::MaxPlus | Semiring::MaxTimes | Semiring::Max => a.max(b),
             Semiring::OrAnd => truth(a != 0.0 || b != 0.0),
         }
     }
@@ -80,7 +90,7 @@ impl Semiring {
     /// Joins two factors.
     pub fn multiply(self, a: f64, b: f64) -> f64 {
         match self {
-            Semiring::SumTimes | Semiring::MaxTimes => a * b,
+            Semiring::SumTimes | Semiring::MaxTimes | Semiring::Min | Semiring::Max => a * b,
             Semiring::MinPlus | Semiring::MaxPlus => a + b,
             Semiring::OrAnd => truth(a != 0.0 && b != 0.0),
         }
@@ -99,6 +109,8 @@ impl fmt::Display for Semiring {
             Semiring::MinPlus => "(min, +)",
             Semiring::MaxPlus => "(max, +)",
             Semiring::MaxTimes => "(max, *)",
+            Semiring::Min => "minima of values",
+            Semiring::Max => "maxima of values",
             Semiring::OrAnd => "(or, and)",
         })
     }

@@ -24,6 +24,7 @@ fn rule(semiring: Semiring) -> &'static str {
         Semiring::MinPlus => "min(j, s) A(i, j + s) + x(2 * j - i + 1)",
         Semiring::MaxPlus => "max(j, s) A(i, j + s) + x(2 * j - i + 1)",
         Semiring::MaxTimes => "max(j, s) A(i, j + s) * x(2 * j - i + 1)",
+        Semiring::Min | Semiring::Max => unreachable!("no semiring"),
         Semiring::OrAnd => "or(j, s) A(i, j + s) * x(2 * j - i + 1)",
     }
 }

@@ -13,7 +13,7 @@ use rand_chacha::rand_core::SeedableRng;
 
 fn name() -> impl Strategy<Value = Name> {
     let known =
-        prop::sample::select(vec!["i", "j", "k", "A", "B", "N", "F", "max", "symbols", "e1"]);
+        prop::sample::select(vec!["i", "j", "k", "A", "B", "N", "F", "maxi", "symbols", "e1"]);
     prop_oneof![9 => known.prop_map(String::from), 1 => "[A-Za-z][A-Za-z0-9_.]{0,6}"]
         .prop_map(|text| Name { text, span: Span::default() })
 }
@@ -148,11 +148,11 @@ fn item() -> impl Strategy<Value = Item> {
         1 => prop::collection::vec(order, 1..3).prop_map(move |orders| Item::Iters(orders, span)),
         1 => prop::sample::select(vec![Item::PreprocessStart(span), Item::PreprocessEnd(span)]),
         8 => (name(), aspect, names(0), term()).prop_map(move |(tensor, aspect, iterators, body)| {
-            Item::Rule(RuleItem { tensor, aspect, iterators, reduction: None, body, span })
+            Item::Rule(RuleItem { tensor, aspect, iterators, reduction: None, body, part_of: None, span })
         }),
         2 => (name(), names(0), reduction, term()).prop_map(move |(tensor, iterators, reduction, body)| {
             let (aspect, reduction) = (Aspect::Value, Some(reduction));
-            Item::Rule(RuleItem { tensor, aspect, iterators, reduction, body, span })
+            Item::Rule(RuleItem { tensor, aspect, iterators, reduction, body, part_of: None, span })
         }),
     ]
 }

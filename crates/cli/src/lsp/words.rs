@@ -1,6 +1,6 @@
 //! What the words of the language mean: the tables of its documents, which have a row for each.
 
-use dastac::elements::Element;
+use dastac::elements::{Element, Function};
 use dastac::formats::format::NAMES;
 use dastac::formats::level::KINDS;
 use dastac::stur::ast::{Directive, ReduceOp};
@@ -63,12 +63,15 @@ pub fn functions() -> Vec<(&'static str, &'static str)> {
     ];
     all.extend(ReduceOp::ALL.map(|operator| {
         let meaning = match operator {
-            ReduceOp::Min => "the least sum over these iterators, infinity where there is none",
-            ReduceOp::Max => "the largest sum or product over these iterators",
+            ReduceOp::Sum => "the sum over these iterators",
+            ReduceOp::Min => "the least value over these iterators, infinity where there is none",
+            ReduceOp::Max => "the largest value over these iterators",
             ReduceOp::Or => "1 if there is a product without a zero factor, else 0",
         };
         (operator.word(), meaning)
     }));
+    all.extend(Function::ALL.iter().map(|function| (function.name(), function.about())));
+    all.push(("where", "`where(test, a, b)`: `a` where the test is not 0, else `b`"));
     for directive in Directive::ALL {
         let word = directive.word();
         all.push((word, row(SCHEDULES, &format!("`{word}(")).unwrap_or_default()));

@@ -13,8 +13,10 @@ use dastac_layout::{affine_to_index, expr_to_index};
 use dastac_loops::{Condition, Index, Module, Value};
 use dastac_poly::Set;
 use dastac_stur::Diagnostic;
+use dastac_stur::infer::fold;
 use dastac_stur::infer::{Inferred, InferredRule, Read, Statement};
-use dastac_stur::program::{Rule, TensorId};
+use dastac_stur::program::{Applied, Rule, Scalar, TensorId};
+use dastac_stur::semiring::Semiring;
 use dastac_stur::sets::Affine;
 
 use super::linear::{iterator, linear, split};
@@ -22,6 +24,7 @@ use super::ranges::{Range, range};
 use crate::SchedError;
 use crate::elements::{buffer, comparison, extents, reached, sorted};
 use crate::nest::symbol;
+use crate::scalar;
 use dastac_layout::{Layout, LayoutError};
 
 /// A rule on the way to a kernel.
@@ -150,19 +153,27 @@ impl<'a> Translation<'a> {
             0 | 1 => vec![open],
             _ => open.make_disjoint()?.coalesce()?.basic_sets()?,
         };
-        let mut factors = Vec::new();
+        // The factor of each read that is dynamic.
+        let mut walked: Vec<Option<Factor>> = Vec::new();
         for read in &statement.reads {
-            if let Some(operand) = operand(read.tensor) {
-                let subscripts = self.linear_subscripts(statement, read)?;
-                let place = |name: &String| self.iterators.iter().position(|other| other == name);
-                let position = read.position.as_ref().and_then(place);
-                let value = Factor::value(self.operands.len(), subscripts);
-                factors.push(Factor { position, ..value });
-                self.operands.push((read.tensor, operand));
-            }
+            let Some(operand) = operand(read.tensor) else {
+                walked.push(None);
+                continue;
+            };
+            let subscripts = self.linear_subscripts(statement, read)?;
+            let place = |name: &String| self.iterators.iter().position(|other| other == name);
+            let position = read.position.as_ref().and_then(place);
+            let value = Factor::value(self.operands.len(), subscripts);
+            walked.push(Some(Factor { position, argument: read.argument, ..value }));
+            self.operands.push((read.tensor, operand));
+        }
+        let cases = cases(statement, &walked, self.definition().semiring);
+        if let Some(case) = cases.iter().find(|case| !case.absent.is_empty()) {
+            self.refuse_fill(statement, case)?;
         }
         let mut products = Vec::new();
-        for part in parts {
+        for (part, case) in parts.iter().flat_map(|part| cases.iter().map(move |case| (part, case)))
+        {
             let names = statement.domain.dims()?;
             let part = part.with_dim_names(&names)?;
             let domain = part.intersect(&statement.domain)?;
@@ -183,15 +194,39 @@ impl<'a> Translation<'a> {
                     expr_to_index(&guard.right, &resolve)?,
                 ));
             }
+            let chosen = |reads: &[usize]| -> Vec<Factor> {
+                reads.iter().filter_map(|read| walked[*read].clone()).collect()
+            };
             products.push(Product {
                 coefficient: statement.coefficient,
-                factors: factors.clone(),
-                values: self.values(&here, &|id| operand(id).is_some())?,
+                absent: chosen(&case.absent),
+                factors: chosen(&case.present),
+                values: self.values(&here, case, &|id| operand(id).is_some())?,
                 conditions,
                 tests,
             });
         }
         Ok(products)
+    }
+
+    /// A result with a format stores elements that are not 0: what elements that are not stored give is not among them.
+    fn refuse_fill(&self, statement: &Statement, case: &Case) -> Result<(), SchedError> {
+        let head = self.inferred.program.tensor(self.rule.head);
+        let Some(stored) = &head.format else { return Ok(()) };
+        let span = case.functions.first().map_or_else(
+            || self.definition().products[statement.product].span,
+            |function| function.span,
+        );
+        let of = &self.inferred.program.tensor(statement.reads[case.absent[0]].tensor).name;
+        let message = format!("`{}:F` would have to store what is not stored of `{of}`", head.name);
+        let error = Diagnostic::error("E0134", message, span, "not 0 where its argument is 0")
+            .label(stored.span, "stored like this")
+            .hint(format!(
+                "leave `{}:F` out, so that all elements are stored, or multiply with a tensor of ones in the places \
+                that are to be stored",
+                head.name
+            ));
+        Err(LayoutError::Program(vec![error]).into())
     }
 
     /// Where a statement's head's element is stored, as far as the ranges of the head's iterators leave that open:
@@ -289,6 +324,7 @@ impl<'a> Translation<'a> {
     fn values(
         &self,
         statement: &Statement,
+        case: &Case,
         dynamic: &dyn Fn(TensorId) -> bool,
     ) -> Result<Vec<Value>, SchedError> {
         let sets = &self.inferred.sets;
@@ -303,7 +339,13 @@ impl<'a> Translation<'a> {
             let value = self.symbol(name).ok_or_else(|| SchedError::UnknownName(name.clone()))?;
             values.push(factor(Value::from_index(value), *reciprocal));
         }
-        for read in statement.reads.iter().filter(|read| !dynamic(read.tensor)) {
+        let mut elements = Vec::new();
+        for (at, read) in statement.reads.iter().enumerate() {
+            if dynamic(read.tensor) {
+                let own = case.present.iter().position(|other| *other == at);
+                elements.push(own.map(Product::element));
+                continue;
+            }
             let layout = &self.layouts[read.tensor.0];
             let mut subscripts = Vec::new();
             for subscript in &read.subscripts {
@@ -313,10 +355,96 @@ impl<'a> Translation<'a> {
             let known = reached(sets, layout, statement, read)?;
             let position =
                 layout.position_within(&known, &subscripts, &|name| self.symbol(name))?;
-            values.push(factor(Value::load(buffer(read.tensor), position), read.reciprocal));
+            let value = Value::load(buffer(read.tensor), position);
+            elements.push(Some(match read.argument {
+                true => factor(value, read.reciprocal),
+                false => {
+                    values.push(factor(value.clone(), read.reciprocal));
+                    value
+                }
+            }));
+        }
+        for function in &case.functions {
+            let value = scalar::value(&function.value, &|leaf| {
+                let unknown = |name: &str| SchedError::UnknownName(name.to_string());
+                match leaf {
+                    Scalar::Element(at) => {
+                        let value = elements[*at].clone().ok_or_else(|| unknown("an element"))?;
+                        let inverse =
+                            dynamic(statement.reads[*at].tensor) && statement.reads[*at].reciprocal;
+                        Ok(factor(value, inverse))
+                    }
+                    Scalar::Index(name) => {
+                        resolve(name).map(Value::from_index).ok_or_else(|| unknown(name))
+                    }
+                    Scalar::Symbol(at) => {
+                        let name = &sets.names.parameters()[*at];
+                        self.symbol(name).map(Value::from_index).ok_or_else(|| unknown(name))
+                    }
+                    _ => Err(unknown("a comparison")),
+                }
+            })?;
+            values.push(factor(value, function.reciprocal));
         }
         Ok(values)
     }
+}
+
+/// What a statement does where certain elements of dynamic tensors are stored, and others are not.
+struct Case {
+    /// Dynamic reads whose elements are stored.
+    present: Vec<usize>,
+    /// Those whose elements are not.
+    absent: Vec<usize>,
+    /// The functions then.
+    functions: Vec<Applied>,
+}
+
+/// The cases of a statement, which functions of elements make that may not be stored: `exp(A(i, j))` is 1 where `A` has
+/// no element. A case that adds nothing is left out.
+fn cases(statement: &Statement, walked: &[Option<Factor>], semiring: Semiring) -> Vec<Case> {
+    let factors =
+        (0..walked.len()).filter(|at| walked[*at].as_ref().is_some_and(|one| !one.argument));
+    let first = Case {
+        present: factors.collect(),
+        absent: Vec::new(),
+        functions: statement.functions.clone(),
+    };
+    let (mut waiting, mut done) = (vec![first], Vec::new());
+    while let Some(mut case) = waiting.pop() {
+        for function in &mut case.functions {
+            function.value = fold(&function.value.map(&mut |leaf| match leaf {
+                Scalar::Element(at) if case.absent.contains(at) => Scalar::Number(0.0),
+                leaf => leaf.clone(),
+            }));
+        }
+        let zero = |function: &Applied| function.value == Scalar::Number(0.0);
+        if case.functions.iter().any(zero) && !semiring.is_of_values() {
+            continue;
+        }
+        let mut open = None;
+        for function in &case.functions {
+            function.value.visit(&mut |part| match part {
+                Scalar::Element(at) if walked[*at].is_some() && !case.present.contains(at) => {
+                    open = open.or(Some(*at));
+                }
+                _ => {}
+            });
+        }
+        let Some(at) = open else {
+            done.push(case);
+            continue;
+        };
+        let Case { present, absent, functions } = case;
+        let with = |list: &[usize]| list.iter().copied().chain([at]).collect();
+        waiting.push(Case {
+            present: present.clone(),
+            absent: with(&absent),
+            functions: functions.clone(),
+        });
+        waiting.push(Case { present: with(&present), absent, functions });
+    }
+    done
 }
 
 /// The coordinates of a dimension, all of them: those of a result in levels are stored as they are.

@@ -21,6 +21,11 @@ impl Validator<'_> {
     pub(super) fn statements(&self, rule: &InferredRule) -> Result<(), Stop> {
         let sets = &self.inferred.sets;
         let source = &self.inferred.program.rules[rule.rule.0];
+        let of_products = source.products.iter().flat_map(|product| &product.functions);
+        let of_statements = rule.statements.iter().flat_map(|statement| &statement.functions);
+        if of_products.chain(of_statements).next().is_some() {
+            return Err(Stop::undecided("functions of elements"));
+        }
         let structured = &self.inferred.tensors[rule.head.0];
         let head = source.subscripts();
         let mut support = sets.empty(&source.iterators)?;
@@ -84,6 +89,12 @@ impl Validator<'_> {
         }
         if let Some(declared) = &self.inferred.program.tensor(rule.head).domain {
             let inside = sets.structure(declared)?;
+            let map = sets.access(&product.iterators, head)?;
+            space = space.intersect(&map.intersect_range(&inside)?.domain()?)?;
+        } else {
+            // Products may leave the dimensions to others.
+            let structured = &self.inferred.tensors[rule.head.0];
+            let inside = sets.box_set(&structured.iterators, &structured.extents)?;
             let map = sets.access(&product.iterators, head)?;
             space = space.intersect(&map.intersect_range(&inside)?.domain()?)?;
         }

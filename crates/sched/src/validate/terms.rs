@@ -92,8 +92,8 @@ pub(super) struct Reading<'n> {
 pub(super) fn reduction(semiring: Semiring) -> Reduction {
     match semiring {
         Semiring::SumTimes => Reduction::Sum,
-        Semiring::MinPlus => Reduction::Min,
-        Semiring::MaxPlus | Semiring::MaxTimes | Semiring::OrAnd => Reduction::Max,
+        Semiring::MinPlus | Semiring::Min => Reduction::Min,
+        Semiring::MaxPlus | Semiring::Max | Semiring::MaxTimes | Semiring::OrAnd => Reduction::Max,
     }
 }
 

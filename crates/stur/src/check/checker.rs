@@ -55,13 +55,10 @@ pub(super) fn aspect_key(aspect: Aspect) -> u8 {
 /// Calls `visit` with name, rank and span of each access, left to right.
 pub(super) fn collect_accesses<'t>(term: &'t Term, visit: &mut dyn FnMut(&'t str, usize, Span)) {
     match term {
-        Term::Sum(terms, _) | Term::Product(terms, _) => {
-            terms.iter().for_each(|term| collect_accesses(term, visit));
-        }
         Term::Access { tensor, subscripts, span, .. } => {
             visit(&tensor.text, subscripts.len(), *span)
         }
-        Term::Number { .. } | Term::Comparison(_) => {}
+        other => other.parts().iter().for_each(|term| collect_accesses(term, visit)),
     }
 }
 
@@ -71,23 +68,9 @@ pub(super) type Position<'t> = (&'t Name, &'t Name, &'t [Expr], Span);
 /// Calls `visit` with each position, left to right.
 pub(super) fn collect_positions<'t>(term: &'t Term, visit: &mut dyn FnMut(Position<'t>)) {
     match term {
-        Term::Sum(terms, _) | Term::Product(terms, _) => {
-            terms.iter().for_each(|term| collect_positions(term, visit));
-        }
         Term::Access { position: Some(iterator), tensor, subscripts, span, .. } => {
             visit((iterator, tensor, subscripts, *span));
         }
-        Term::Access { .. } | Term::Number { .. } | Term::Comparison(_) => {}
-    }
-}
-
-/// Calls `visit` with name and span of each reciprocal access, left to right.
-pub(super) fn collect_reciprocals<'t>(term: &'t Term, visit: &mut dyn FnMut(&'t str, Span)) {
-    match term {
-        Term::Sum(terms, _) | Term::Product(terms, _) => {
-            terms.iter().for_each(|term| collect_reciprocals(term, visit));
-        }
-        Term::Access { tensor, reciprocal: true, span, .. } => visit(&tensor.text, *span),
-        Term::Access { .. } | Term::Number { .. } | Term::Comparison(_) => {}
+        other => other.parts().iter().for_each(|term| collect_positions(term, visit)),
     }
 }

@@ -39,7 +39,6 @@ impl Checker<'_> {
                 program.tensors[id.0].format = Some(Stored { format, span: item.span });
             }
         }
-        self.reciprocals_of_dynamic(program);
         self.positions(program);
     }
 
@@ -126,29 +125,6 @@ impl Checker<'_> {
                 .hint("a tensor is either structured, and packed, or dynamically sparse; `:D` goes with both"),
         );
         false
-    }
-
-    /// A reciprocal depends on which elements are stored, which is not known for a dynamic tensor.
-    fn reciprocals_of_dynamic(&mut self, program: &Program) {
-        let mut found = Vec::new();
-        for value in &self.values {
-            super::collect_reciprocals(&value.rule.body, &mut |name, span| {
-                let tensor = program.find(name).map(|id| program.tensor(id));
-                if let Some(storage) = tensor.and_then(|tensor| tensor.format.as_ref()) {
-                    found.push(
-                        Diagnostic::error(
-                            "E0313",
-                            "the reciprocal of a tensor whose structural zeros are not known",
-                            span,
-                            "its elements are known only when it is read",
-                        )
-                        .label(storage.span, "dynamically sparse")
-                        .hint(format!("store the reciprocals in `{name}`, or leave `:F` out")),
-                    );
-                }
-            });
-        }
-        self.diagnostics.extend(found);
     }
 
     fn format(&mut self, program: &Program, id: TensorId, item: &FormatItem) -> Option<Format> {

@@ -207,9 +207,7 @@ impl Found<'_> {
 
     /// Checks each factor by itself.
     fn factors(&mut self, term: &Term) {
-        if let Term::Sum(terms, _) | Term::Product(terms, _) = term {
-            terms.iter().for_each(|term| self.factors(term));
-        }
+        term.parts().iter().for_each(|term| self.factors(term));
         if let Term::Access { tensor, subscripts, span, .. } = term {
             let name = format!("`{}`", tensor.text);
             self.count(
@@ -250,7 +248,16 @@ impl Found<'_> {
                     names.insert(&position.text);
                 }
             }
-            for expr in factors.iter().flat_map(|factor| expressions(factor)) {
+            let mut leaves = Vec::new();
+            factors.iter().for_each(|factor| all_leaves(factor, &mut leaves));
+            for leaf in &leaves {
+                if let Term::Index(name) = leaf
+                    && !self.symbols.contains(name.text.as_str())
+                {
+                    names.insert(&name.text);
+                }
+            }
+            for expr in leaves.iter().flat_map(|leaf| expressions(leaf)) {
                 if names.len() > MAX_ITERATORS {
                     break;
                 }
@@ -266,12 +273,20 @@ impl Found<'_> {
     }
 }
 
+/// The terms that a term is made of and that have no parts.
+fn all_leaves<'t>(term: &'t Term, leaves: &mut Vec<&'t Term>) {
+    match term.parts() {
+        [] => leaves.push(term),
+        parts => parts.iter().for_each(|part| all_leaves(part, leaves)),
+    }
+}
+
 /// The integer expressions of a factor.
 fn expressions(term: &Term) -> &[Expr] {
     match term {
         Term::Access { subscripts, .. } => subscripts,
         Term::Comparison(comparison) => &comparison.operands,
-        Term::Sum(..) | Term::Product(..) | Term::Number { .. } => &[],
+        _ => &[],
     }
 }
 
@@ -292,7 +307,17 @@ fn most(term: &Term, of: &dyn Fn(&Term) -> u64) -> (u64, Span) {
 }
 
 fn weight(term: &Term) -> u64 {
-    1 + expressions(term).iter().map(nodes).sum::<u64>()
+    let arguments = match term {
+        Term::Call { arguments, .. } => arguments.iter().map(tree).sum(),
+        _ => 0,
+    };
+    1 + expressions(term).iter().map(nodes).sum::<u64>() + arguments
+}
+
+/// The size of an argument, all of it.
+fn tree(term: &Term) -> u64 {
+    let parts = term.parts().iter().map(tree).sum::<u64>();
+    1 + expressions(term).iter().map(nodes).sum::<u64>() + parts
 }
 
 fn nodes(expr: &Expr) -> u64 {

@@ -5,7 +5,9 @@
 //! (empty or unbounded domains, `:R` outside `:U`) are left to inference.
 
 mod checker;
+mod desugar;
 mod formats;
+mod functions;
 pub mod limits;
 mod order;
 mod products;
@@ -26,9 +28,7 @@ use crate::hint::similar;
 use crate::parser::{Parsed, parse_lines};
 use crate::program::{Element, Program, Role, Rule, RuleId, Tensor, TensorId};
 
-use checker::{
-    Checker, Source, aspect_key, collect_accesses, collect_positions, collect_reciprocals, warning,
-};
+use checker::{Checker, Source, aspect_key, collect_accesses, collect_positions, warning};
 use sound::{Broken, sound};
 
 /// Checks a file; `source` is kept in the program for messages. Warnings come with a program, errors without.
@@ -44,6 +44,7 @@ fn checked(file: &File, source: &str) -> (Option<Program>, Vec<Diagnostic>) {
     if !beyond.is_empty() {
         return (None, beyond);
     }
+    let file = &desugar::reductions(file);
     let mut checker = Checker::new(file);
     let program = checker.program(source);
     let mut diagnostics = checker.diagnostics;
@@ -368,9 +369,6 @@ impl<'a> Checker<'a> {
     /// Checks each factor and expression by itself.
     fn body(&mut self, term: &Term) {
         match term {
-            Term::Sum(terms, _) | Term::Product(terms, _) => {
-                terms.iter().for_each(|term| self.body(term))
-            }
             Term::Access { tensor, subscripts, span, .. } => {
                 subscripts.iter().for_each(|subscript| self.expression(subscript));
                 if self.symbol(&tensor.text).is_some() {
@@ -395,10 +393,13 @@ impl<'a> Checker<'a> {
                     "not a number",
                 ));
             }
-            Term::Number { .. } => {}
+            Term::Index(name) if self.symbol(&name.text).is_some() => {
+                self.used_symbols.insert(name.text.clone());
+            }
             Term::Comparison(comparison) => {
                 comparison.operands.iter().for_each(|operand| self.expression(operand));
             }
+            other => other.parts().iter().for_each(|term| self.body(term)),
         }
     }
 
@@ -508,7 +509,11 @@ impl<'a> Checker<'a> {
             let listed = |outputs: &[Name]| outputs.iter().any(|name| name.text == tensor.name);
             // A block computes tensors that later rules read, such as another layout of an input. They are outputs only
             // if the program says so.
-            tensor.role = if self.outputs.map_or(!rule.preprocess, listed) {
+            let part = self
+                .values
+                .iter()
+                .any(|value| value.rule.tensor.text == tensor.name && value.rule.part_of.is_some());
+            tensor.role = if self.outputs.map_or(!rule.preprocess && !part, listed) {
                 Role::Output(RuleId(index))
             } else {
                 Role::Intermediate(RuleId(index))

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Checker, Source, warning};
 use crate::affine::visit_names;
-use crate::ast::{BinaryOp, CompareOp, Comparison, Expr, ExprKind, Span, Term};
+use crate::ast::{BinaryOp, CompareOp, Comparison, Expr, ExprKind, Name, ReduceOp, Span, Term};
 use crate::diagnostic::Diagnostic;
 use crate::hint::similar;
 use crate::program::{Access, Product, Program, Rule, SymbolFactor};
@@ -122,6 +122,8 @@ impl Checker<'_> {
             span: item.span,
         };
         let mut unknown = BTreeSet::new();
+        let mut iterators = BTreeSet::new();
+        let mut open = Vec::new();
         for factors in products {
             let span = factors.iter().skip(1).fold(factors[0].span(), |all, f| all.to(f.span()));
             let Some(coefficient) = self.constant(semiring, &factors) else { continue };
@@ -130,6 +132,7 @@ impl Checker<'_> {
                 iterators: Vec::new(),
                 accesses: Vec::new(),
                 symbols: Vec::new(),
+                functions: Vec::new(),
                 comparisons: Vec::new(),
                 definitions: Vec::new(),
                 guards: Vec::new(),
@@ -137,6 +140,10 @@ impl Checker<'_> {
             };
             for factor in &factors {
                 match factor {
+                    // All of it is the value: what is structurally zero counts as 0.
+                    value if semiring.is_of_values() && !value.is_condition() => {
+                        self.applied(program, value, &mut product);
+                    }
                     Term::Access { tensor, subscripts, reciprocal, position, span } => {
                         if let Some(symbol) = self.symbol(&tensor.text) {
                             product.symbols.push(SymbolFactor {
@@ -150,25 +157,44 @@ impl Checker<'_> {
                                 subscripts: subscripts.clone(),
                                 reciprocal: *reciprocal,
                                 position: position.as_ref().map(|name| name.text.clone()),
+                                argument: false,
                                 span: *span,
                             });
                         }
                     }
                     Term::Comparison(comparison) => product.comparisons.push(comparison.clone()),
+                    Term::Call { .. } | Term::Index(_) => {
+                        self.applied(program, factor, &mut product);
+                    }
                     _ => {}
                 }
             }
             product.iterators = self.product_iterators(&rule, &factors);
-            if let Some(reduction) = &item.reduction {
-                self.reduced(reduction, &rule, &product.iterators);
+            match &item.reduction {
+                Some(reduction) if reduction.operator != ReduceOp::Sum => {
+                    self.reduced(reduction, &rule, &product.iterators);
+                }
+                _ => {}
             }
-            self.bound_iterators(program, &rule, &product, &mut unknown);
-            if coefficient.value == 0.0 && !semiring.is_plus() {
+            iterators.extend(product.iterators.iter().cloned());
+            open.extend(self.bound_iterators(program, &rule, &product, &mut unknown));
+            if coefficient.value == 0.0 && !semiring.is_plus() && !semiring.is_of_values() {
                 let message = "this product is always zero".to_string();
                 self.report(warning("W0106", message, span, "has no effect").hint("leave it out"));
             } else {
                 rule.products.push(product);
             }
+        }
+        // What one product leaves open another one may bound.
+        let bounded = |product: &Product| rule.iterators.iter().all(|name| product.binds(name));
+        if !rule.products.iter().any(bounded) {
+            open.into_iter().for_each(|error| self.report(error));
+        }
+        if let Some(reduction) = &item.reduction
+            && reduction.operator == ReduceOp::Sum
+        {
+            let iterators: Vec<String> = iterators.into_iter().collect();
+            self.reduced(reduction, &rule, &iterators);
         }
         self.unused_order(&rule, &item.tensor.text);
         Some(rule)
@@ -200,14 +226,7 @@ impl Checker<'_> {
         };
         let mut positions = Vec::new();
         for factor in factors {
-            match factor {
-                Term::Access { subscripts, position, .. } => {
-                    subscripts.iter().for_each(&mut add);
-                    positions.extend(position);
-                }
-                Term::Comparison(comparison) => comparison.operands.iter().for_each(&mut add),
-                _ => {}
-            }
+            names_of(factor, &mut add, &mut positions);
         }
         for name in positions {
             if !found.contains(&name.text) {
@@ -224,14 +243,16 @@ impl Checker<'_> {
         iterators
     }
 
-    /// Checks that every iterator of a product gets its values from somewhere.
+    /// Checks that every iterator of a product gets its values from somewhere. Gives an error for each of the head's
+    /// that does not, unless another product bounds it.
     fn bound_iterators(
         &mut self,
         program: &Program,
         rule: &Rule,
         product: &Product,
         unknown: &mut BTreeSet<String>,
-    ) {
+    ) -> Vec<Diagnostic> {
+        let mut open = Vec::new();
         let mut in_access = BTreeSet::new();
         for subscript in product.accesses.iter().flat_map(|access| &access.subscripts) {
             visit_names(subscript, &mut |name, _| {
@@ -258,8 +279,7 @@ impl Checker<'_> {
                     true => format!("how many positions `{name}` has is not known"),
                     false => format!("`{name}` occurs in no factor of this product"),
                 };
-                self
-                    .report(Diagnostic::error("E0109", message, product.span, label).hint(format!(
+                open.push(Diagnostic::error("E0109", message, product.span, label).hint(format!(
                     "give the head's dimensions with `{}:D`, or bound it here: `(0 <= {name} < N)`",
                     head.name
                 )));
@@ -268,6 +288,7 @@ impl Checker<'_> {
         let known: Vec<&str> =
             rule.iterators.iter().map(String::as_str).chain(in_access.iter().copied()).collect();
         self.bounded_names(&product.comparisons, &known, unknown);
+        open
     }
 
     /// A name that is used in comparisons only is an iterator if they bound it, and a typing error otherwise.
@@ -349,6 +370,21 @@ impl Checker<'_> {
                 self.report(diagnostic);
             }
         }
+    }
+}
+
+/// Calls `add` with all integer expressions of a factor, and collects the iterators that are positions.
+fn names_of<'t>(factor: &'t Term, add: &mut dyn FnMut(&Expr), positions: &mut Vec<&'t Name>) {
+    match factor {
+        Term::Access { subscripts, position, .. } => {
+            subscripts.iter().for_each(&mut *add);
+            positions.extend(position);
+        }
+        Term::Comparison(comparison) => comparison.operands.iter().for_each(add),
+        Term::Index(name) => {
+            add(&Expr { kind: ExprKind::Name(name.text.clone()), span: name.span });
+        }
+        other => other.parts().iter().for_each(|part| names_of(part, add, positions)),
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) fn joined(rule: &RuleItem) -> Option<Term> {
             leaf => found.push(leaf.clone()),
         }
     }
-    rule.reduction.as_ref()?;
+    rule.reduction.as_ref().filter(|reduction| reduction.operator != ReduceOp::Sum)?;
     let mut all = Vec::new();
     leaves(&rule.body, &mut all);
     Some(Term::Product(all, rule.body.span()))
@@ -46,9 +46,15 @@ impl Checker<'_> {
         &mut self,
         item: &'t RuleItem,
     ) -> Option<(Semiring, Vec<Vec<&'t Term>>)> {
-        let Some(reduction) = &item.reduction else {
-            return Some((Semiring::SumTimes, self.products(&item.body)?));
+        let reduction = match &item.reduction {
+            Some(reduction) if reduction.operator != ReduceOp::Sum => reduction,
+            _ => return Some((Semiring::SumTimes, self.products(&item.body)?)),
         };
+        if let Some(semiring) = self.of_values(reduction.operator, &item.body) {
+            let mut factors = Vec::new();
+            conditions(&item.body, &mut factors);
+            return Some((semiring, vec![factors]));
+        }
         let plus = match core(&item.body) {
             Term::Sum(..) => Some(true),
             Term::Product(factors, _) => {
@@ -106,12 +112,59 @@ impl Checker<'_> {
         Some((semiring, vec![factors]))
     }
 
+    /// The semiring of a minimum or maximum of values, not of a semiring of graph algorithms: anything but a sum of
+    /// elements, symbols and numbers, and a product of several of these with a tensor that has a format.
+    fn of_values(&self, operator: ReduceOp, body: &Term) -> Option<Semiring> {
+        let semiring = match operator {
+            ReduceOp::Min => Semiring::Min,
+            ReduceOp::Max => Semiring::Max,
+            ReduceOp::Sum | ReduceOp::Or => return None,
+        };
+        let conditions = |term: &Term| match term {
+            Term::Product(factors, _) => factors.iter().all(Term::is_condition),
+            other => other.is_condition(),
+        };
+        if conditions(body) {
+            return None;
+        }
+        let leaf = |term: &Term| match term {
+            Term::Access { reciprocal, .. } => !reciprocal,
+            Term::Number { .. } => true,
+            other => other.is_condition(),
+        };
+        let dynamic = |term: &Term| match term {
+            Term::Access { tensor, .. } => {
+                self.formats.iter().any(|format| format.tensor.text == tensor.text)
+            }
+            _ => false,
+        };
+        let of_a_semiring = match core(body) {
+            Term::Sum(terms, _) => terms.iter().all(|term| match term {
+                Term::Product(..) => {
+                    summands(term, &mut Vec::new(), true).is_ok() && leaf(core(term))
+                }
+                term => leaf(term),
+            }),
+            Term::Product(factors, _) => {
+                operator == ReduceOp::Max
+                    && factors.iter().all(leaf)
+                    && factors.iter().any(dynamic)
+                    && factors.iter().filter(|factor| !factor.is_condition()).count() > 1
+            }
+            _ => false,
+        };
+        (!of_a_semiring).then_some(semiring)
+    }
+
     /// The numbers of a product as one.
     pub(super) fn constant(
         &mut self,
         semiring: Semiring,
         factors: &[&Term],
     ) -> Option<Coefficient> {
+        if semiring.is_of_values() {
+            return Some(Coefficient { value: 1.0, spans: Vec::new() });
+        }
         if !semiring.is_plus() {
             let mut found = self.coefficient(factors)?;
             if semiring == Semiring::OrAnd {
@@ -166,6 +219,23 @@ impl Checker<'_> {
             let message = format!("`{word}` does not name `{missing}`, which it goes over");
             let error = Diagnostic::error("E0129", message, reduction.span, "not all iterators");
             self.report(error.hint(hint));
+        }
+    }
+}
+
+/// The comparisons that a body is multiplied with, and the value that they are multiplied with.
+fn conditions<'t>(body: &'t Term, found: &mut Vec<&'t Term>) {
+    let value = core(body);
+    if std::ptr::eq(value, body) {
+        found.push(body);
+        return;
+    }
+    if let Term::Product(factors, _) = body {
+        for factor in factors {
+            match factor.is_condition() {
+                true => found.push(factor),
+                false => conditions(factor, found),
+            }
         }
     }
 }

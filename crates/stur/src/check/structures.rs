@@ -114,6 +114,14 @@ impl Checker<'_> {
                     );
                     fits = false;
                 }
+                Term::Call { span, .. } | Term::Reduced { span, .. } => {
+                    let message = format!("a function of values in {kind}");
+                    self.report(
+                        Diagnostic::error("E0203", message, *span, "a value, not a condition")
+                            .hint("structures are made of comparisons, numbers and symbols"),
+                    );
+                    fits = false;
+                }
                 _ => {}
             }
         }
@@ -179,14 +187,11 @@ fn renamed(term: &Term, names: &BTreeMap<&str, &str>) -> Term {
 
 fn rename_term(term: &mut Term, names: &BTreeMap<&str, &str>) {
     match term {
-        Term::Sum(terms, _) | Term::Product(terms, _) => {
-            terms.iter_mut().for_each(|term| rename_term(term, names));
-        }
         Term::Access { subscripts, .. } => subscripts.iter_mut().for_each(|s| rename(s, names)),
-        Term::Number { .. } => {}
         Term::Comparison(comparison) => {
             comparison.operands.iter_mut().for_each(|o| rename(o, names))
         }
+        other => other.parts_mut().iter_mut().for_each(|term| rename_term(term, names)),
     }
 }
 

@@ -5,10 +5,10 @@
 //! they are only added and multiplied.
 
 use super::Checker;
-use crate::ast::Span;
+use crate::ast::{Operation, Span};
 use crate::coefficient::Coefficient;
 use crate::diagnostic::Diagnostic;
-use crate::program::{Product, Program, Rule, Structure, Tensor};
+use crate::program::{Applied, Product, Program, Rule, Scalar, Structure, Tensor};
 use crate::semiring::Semiring;
 use dastac_elements::Kind;
 
@@ -72,7 +72,15 @@ fn complex(rule: &Rule) -> Option<(Wrong, &'static str)> {
     let wrong = (rule.span, format!("a rule of {}", rule.semiring));
     let hint =
         "complex numbers have neither an order nor a truth value: they are added and multiplied";
-    (rule.semiring != Semiring::SumTimes).then_some((wrong, hint))
+    if rule.semiring != Semiring::SumTimes {
+        return Some((wrong, hint));
+    }
+    if let Some(function) = rule.products.iter().flat_map(|product| &product.functions).next() {
+        let hint =
+            "functions are of real numbers: complex numbers are added, multiplied and divided";
+        return Some(((function.span, "a function of complex numbers".into()), hint));
+    }
+    None
 }
 
 fn truth(rule: &Rule) -> Option<(Wrong, &'static str)> {
@@ -102,14 +110,56 @@ fn fraction(program: &Program, product: &Product) -> Option<Wrong> {
     if let Some(factor) = reciprocal {
         return Some((factor.span, "a reciprocal".into()));
     }
-    product.accesses.iter().find_map(|access| {
-        let Tensor { name, element, .. } = program.tensor(access.tensor);
-        if access.reciprocal {
-            return Some((access.span, "a reciprocal".into()));
+    if let Some(wrong) = product.functions.iter().find_map(of_reals) {
+        return Some(wrong);
+    }
+    // What is cast may be of any type; `of_reals` has looked at the rest.
+    product.accesses.iter().enumerate().filter(|(at, _)| !cast(product, *at)).find_map(
+        |(_, access)| {
+            let Tensor { name, element, .. } = program.tensor(access.tensor);
+            if access.reciprocal {
+                return Some((access.span, "a reciprocal".into()));
+            }
+            let label = || format!("`{name}` has elements of type {}", element.name());
+            element.is_float().then(|| (access.span, label()))
+        },
+    )
+}
+
+/// A function that has no integer value of integers.
+fn of_reals(function: &Applied) -> Option<Wrong> {
+    let mut wrong = function.reciprocal.then(|| "a quotient".to_string());
+    fn within(value: &Scalar, wrong: &mut Option<String>) {
+        let label = match value {
+            Scalar::Apply(Operation::Divide, _) => Some("a quotient".to_string()),
+            Scalar::Apply(Operation::Function(function), _) if !function.of_integers() => {
+                Some(format!("`{}` of integers", function.name()))
+            }
+            // What is cast to an integer may be anything.
+            Scalar::Apply(Operation::Cast(element), _) if element.is_integer() => return,
+            Scalar::Apply(Operation::Cast(_), _) => Some("a cast to a float".to_string()),
+            Scalar::Number(number) if number.fract() != 0.0 || number.abs() > MOST => {
+                Some(format!("the number {number}"))
+            }
+            _ => None,
+        };
+        *wrong = wrong.take().or(label);
+        value.parts().iter().for_each(|part| within(part, wrong));
+    }
+    within(&function.value, &mut wrong);
+    wrong.map(|label| (function.span, label))
+}
+
+/// Whether an element is only read where it is cast to an integer.
+fn cast(product: &Product, at: usize) -> bool {
+    fn outside(value: &Scalar, at: usize) -> bool {
+        match value {
+            Scalar::Element(other) => *other == at,
+            Scalar::Apply(Operation::Cast(element), _) if element.is_integer() => false,
+            other => other.parts().iter().any(|part| outside(part, at)),
         }
-        let label = || format!("`{name}` has elements of type {}", element.name());
-        element.is_float().then(|| (access.span, label()))
-    })
+    }
+    product.accesses[at].argument && !product.functions.iter().any(|one| outside(&one.value, at))
 }
 
 /// The coefficients of a redundancy map that are not 1 or, if the type has signs, -1.

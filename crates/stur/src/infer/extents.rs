@@ -58,13 +58,11 @@ const MAX_REGIONS: usize = 64;
 /// Extents of a head without `:D`: for each iterator the bounds that its comparisons and the operands' extents give,
 /// the largest over products.
 pub(super) fn head_extents<'a>(
-    program: &Program,
     sets: &Sets,
     known: &dyn Fn(TensorId) -> Option<&'a Structured>,
-    id: RuleId,
+    rule: &Rule,
     spaces: &[Space],
 ) -> Result<Vec<Extent>, InferError> {
-    let rule = &program.rules[id.0];
     let is_symbol = |name: &str| sets.names.is_symbol(name);
     let mut extents = Vec::new();
     for iterator in &rule.iterators {

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dastac_poly::{Map, Set};
 
+use super::parity::parity;
 use super::quotient::Quotient;
 use super::relations::Relations;
 use super::transforms::{self, Searched};
@@ -316,7 +317,8 @@ impl Inherit<'_, '_> {
             heads(&forward.subtract(&both)?)?.union(&heads(&backward.subtract(&both)?)?)?;
         let none = candidate.domain()?.subtract(&heads(&forward)?)?.subtract(&heads(&backward)?)?;
         let mut parts: Vec<(Coefficient, Map)> = vec![(Coefficient::one(), both)];
-        for (access, subscripts) in product.accesses.iter().zip(&space.subscripts) {
+        for (at, (access, subscripts)) in product.accesses.iter().zip(&space.subscripts).enumerate()
+        {
             if (self.known)(access.tensor).is_none() {
                 return Ok(Vec::new());
             }
@@ -329,6 +331,10 @@ impl Inherit<'_, '_> {
                     for (change, map) in &relations.0 {
                         let change =
                             if access.reciprocal { change.recip() } else { Some(change.clone()) };
+                        let change = match access.argument {
+                            false => change,
+                            true => change.and_then(|change| sign(product, at, &change)),
+                        };
                         if let Some(change) = change {
                             pairs.push((change, read.apply_range(map)?.apply_range(&back)?));
                         }
@@ -371,6 +377,22 @@ impl Inherit<'_, '_> {
         }
         Ok(changes)
     }
+}
+
+/// By what a product changes if an argument of its functions changes by a coefficient: nothing if it stays, a sign if
+/// the functions are even or odd in it.
+fn sign(product: &Product, argument: usize, change: &Coefficient) -> Option<Coefficient> {
+    if change.is_one() {
+        return Some(Coefficient::one());
+    }
+    if *change != Coefficient::sign(true) {
+        return None;
+    }
+    let mut negative = false;
+    for function in &product.functions {
+        negative ^= parity(&function.value, argument)?;
+    }
+    Some(Coefficient::sign(negative))
 }
 
 /// Whether integer rows span a space of the given dimension; false also on overflow.

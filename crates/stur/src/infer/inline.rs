@@ -110,7 +110,12 @@ impl<'c> Inliner<'c> {
             && types.all(|access| self.program.tensor(access.tensor).element == element);
         // A product with a negative number does not distribute over a maximum.
         let distributes = rule.semiring != Semiring::MaxTimes;
+        // Functions do not distribute, and a product whose range another one bounds has none by itself.
+        let plain = |rule: &Rule| rule.products.iter().all(|one| one.functions.is_empty());
         let fits = distributes
+            && plain(rule)
+            && plain(inner)
+            && !inner.products.iter().any(|product| inner.is_open(product))
             && inner.semiring == rule.semiring
             && inner.products.iter().all(Product::is_affine);
         (same && fits && !access.reciprocal && access.position.is_none()).then_some(inner)

@@ -4,8 +4,10 @@
 use std::cell::Cell;
 
 use super::group::{Group, Signed};
+use super::parity::canonical;
 use super::{InferError, Space, Structured};
-use crate::program::{Product, Rule, TensorId};
+
+use crate::program::{Product, Rule, Scalar, TensorId};
 use crate::sets::{Affine, Sets};
 
 /// The number of matching steps for one tensor.
@@ -25,6 +27,7 @@ enum Subscript {
 struct Access<'a> {
     tensor: TensorId,
     reciprocal: bool,
+    argument: bool,
     subscripts: Vec<Subscript>,
     symmetry: Option<&'a Group>,
 }
@@ -41,7 +44,7 @@ struct Shape<'a, 'b> {
 
 #[derive(PartialEq, Eq, PartialOrd, Ord, Clone)]
 struct Kind {
-    accesses: Vec<(TensorId, bool)>,
+    accesses: Vec<(TensorId, bool, bool)>,
     symbols: Vec<(usize, bool)>,
     iterators: usize,
     magnitude: u64,
@@ -73,6 +76,10 @@ impl Renaming {
 struct Partial {
     renaming: Renaming,
     negative: bool,
+    /// The access of the other product for each access so far.
+    partners: Vec<usize>,
+    /// Whether its element is the negative of the partner's.
+    negated: Vec<bool>,
     /// Pairs of accesses' subscripts that are compared when all iterators are bound: (access, slot) of each product.
     later: Vec<((usize, usize), (usize, usize))>,
 }
@@ -178,7 +185,13 @@ impl<'a, 'b> Search<'a, 'b> {
         }
         let negative = from.product.coefficient.is_sign_negative()
             != to.product.coefficient.is_sign_negative();
-        Some(Partial { renaming, negative, later: Vec::new() })
+        Some(Partial {
+            renaming,
+            negative,
+            partners: Vec::new(),
+            negated: Vec::new(),
+            later: Vec::new(),
+        })
     }
 
     /// Whether the permutation matches all products, the pivot known to match `pivot_to`.
@@ -242,11 +255,14 @@ impl<'a, 'b> Search<'a, 'b> {
             if taken[candidate]
                 || other.tensor != access.tensor
                 || other.reciprocal != access.reciprocal
+                || other.argument != access.argument
             {
                 continue;
             }
             taken[candidate] = true;
             let start = Signed::identity(access.subscripts.len());
+            let mut partial = partial.clone();
+            partial.partners.push(candidate);
             let found =
                 self.slots(p, q, (next, candidate), 0, start, &partial, &mut |partial| {
                     self.accesses(p, q, next + 1, taken, partial.clone(), accept)
@@ -279,7 +295,8 @@ impl<'a, 'b> Search<'a, 'b> {
         let to = &self.shapes[q].accesses[accesses.1];
         if slot == from.subscripts.len() {
             let mut partial = partial.clone();
-            partial.negative ^= order.negative;
+            partial.negative ^= order.negative && !from.argument;
+            partial.negated.push(order.negative);
             return accept(&partial);
         }
         let trivial;
@@ -357,7 +374,43 @@ impl<'a, 'b> Search<'a, 'b> {
                 return Ok(false);
             }
         }
+        let Some(sign) = self.functions(p, q, &partial) else { return Ok(false) };
+        let partial = Partial { negative: partial.negative ^ sign, ..partial };
         Ok(self.spaces_match(p, q, &partial.renaming)? && accept(&partial)?)
+    }
+
+    /// Whether the functions of product `p` are the negative of those of `q`; `None` if they are others.
+    fn functions(&self, p: usize, q: usize, partial: &Partial) -> Option<bool> {
+        let [from, to] = [p, q].map(|at| self.shapes[at].product);
+        let renamed = |name: &String| {
+            let at = from.iterators.iter().position(|other| other == name)?;
+            to.iterators.get(partial.renaming.forward[at]?).cloned()
+        };
+        let of = |product: &Product, image: &dyn Fn(&Scalar) -> Scalar| {
+            let mut negative = false;
+            let mut texts: Vec<(String, bool)> = Vec::new();
+            for function in &product.functions {
+                let value = function.value.map(&mut |leaf| image(leaf));
+                let (sign, text) = canonical(&value, &|at| at.to_string());
+                negative ^= sign;
+                texts.push((text, function.reciprocal));
+            }
+            texts.sort();
+            (negative, texts)
+        };
+        let (left, texts) = of(from, &|leaf| match leaf {
+            Scalar::Element(at) => {
+                let partner = Scalar::Element(partial.partners[*at]);
+                match partial.negated[*at] {
+                    true => Scalar::Product(vec![Scalar::Number(-1.0), partner]),
+                    false => partner,
+                }
+            }
+            Scalar::Index(name) => Scalar::Index(renamed(name).unwrap_or_default()),
+            leaf => leaf.clone(),
+        });
+        let (right, others) = of(to, &|leaf| leaf.clone());
+        (texts == others).then_some(left != right)
     }
 
     /// Whether the renaming carries the iteration space of product `p` onto that of `q`.
@@ -393,6 +446,7 @@ fn shape<'a, 'b>(
         .map(|(access, subscripts)| Access {
             tensor: access.tensor,
             reciprocal: access.reciprocal,
+            argument: access.argument,
             subscripts: subscripts
                 .iter()
                 .map(|subscript| match subscript.as_name().and_then(position) {
@@ -404,7 +458,10 @@ fn shape<'a, 'b>(
         })
         .collect();
     let mut kind = Kind {
-        accesses: accesses.iter().map(|access| (access.tensor, access.reciprocal)).collect(),
+        accesses: accesses
+            .iter()
+            .map(|access| (access.tensor, access.reciprocal, access.argument))
+            .collect(),
         symbols: product.symbols.iter().map(|s| (s.symbol, s.reciprocal)).collect(),
         iterators: product.iterators.len(),
         magnitude: product.coefficient.abs().to_bits(),

@@ -14,13 +14,16 @@
 //! head's unique set (after projection) and its reads address unique elements only.
 
 mod agreement;
+mod cases;
 mod comparisons;
 mod declared;
 mod extents;
+mod fold;
 pub mod group;
 mod inherit;
 mod inline;
 mod matching;
+mod parity;
 mod print;
 mod quotient;
 mod relations;
@@ -33,16 +36,16 @@ use std::collections::BTreeSet;
 
 use dastac_poly::{Context, Set};
 
-use crate::ast::Span;
 use crate::blame::blame;
 use crate::diagnostic::Diagnostic;
 use crate::program::{Product, Program, Rule, RuleId, TensorId};
 use crate::semiring::Semiring;
-use crate::sets::{Affine, Sets, affine};
+use crate::sets::{Affine, Extent, Sets, affine};
 use dastac_formats::Format;
 
 pub use agreement::disagreements;
 use extents::{check_in_box, dimensions, head_extents, within_a_box};
+pub use fold::fold;
 use group::Group;
 pub use print::{condition_to_stur, declarations, map_to_stur, set_to_stur};
 use quotient::Quotient;
@@ -168,15 +171,36 @@ fn infer_rule(
     let rule = &program.rules[id.0];
     let declared = declared::head_box(program, sets, id)?;
     let known = |tensor: TensorId| tensors[tensor.0].as_ref();
+    let declared = match declared {
+        None => bounded(program, sets, &known, id)?,
+        declared => declared.map(|declared| (declared.set, declared.extents)),
+    };
     let mut spaces = Vec::new();
     for product in &rule.products {
-        let head_box = declared.as_ref().map(|declared| &declared.set);
+        let head_box = declared.as_ref().map(|(set, _)| set);
         spaces.push(space(program, sets, &known, rule, product, head_box)?);
     }
     let extents = match declared {
-        Some(declared) => declared.extents,
-        None => head_extents(program, sets, &known, id, &spaces)?,
+        Some((_, extents)) => extents,
+        None => head_extents(sets, &known, rule, &spaces)?,
     };
+
+    // From here on, all elements that a product reads are structurally there.
+    let (mut products, mut of) = (Vec::new(), Vec::new());
+    let mut parts = Vec::new();
+    for (index, (product, space)) in rule.products.iter().zip(spaces).enumerate() {
+        let cases = match product.functions.is_empty() {
+            true => vec![(product.clone(), space)],
+            false => cases::cases(sets, &known, rule, product, &space)?,
+        };
+        for (product, space) in cases {
+            products.push(product);
+            parts.push(space);
+            of.push(index);
+        }
+    }
+    let rule = &Rule { products, ..rule.clone() };
+    let spaces = parts;
 
     let head = rule.subscripts();
     let mut supports = Vec::new();
@@ -237,7 +261,10 @@ fn infer_rule(
         Quotient::symmetric(sets, &rule.iterators, &support, &group, max_pieces)
     });
     let mut quotient = or_lost(quotient, || Ok(Quotient::trivial(&support)))?;
-    for (form, spaces) in all_forms() {
+    // Along a redundancy iterators change, and with them functions of iterators.
+    let functions = rule.products.iter().flat_map(|product| &product.functions);
+    let still = functions.into_iter().all(|function| !function.value.has_iterators());
+    for (form, spaces) in all_forms().filter(|_| still) {
         let found = sets.context.limited(MAX_OPERATIONS, || {
             inherit::inherit(sets, &known, form, spaces, &extents, &mut quotient)
         });
@@ -259,11 +286,31 @@ fn infer_rule(
     let structured = declared::head(program, sets, id, structured)?;
 
     let mut statements = Vec::new();
-    for (index, (product, space)) in rule.products.iter().zip(&spaces).enumerate() {
+    for ((product, space), index) in rule.products.iter().zip(&spaces).zip(of) {
         let part = statements::statements(sets, &known, &head, &structured, product, space, index)?;
         statements.extend(part);
     }
     Ok((structured, InferredRule { rule: id, head: rule.head, statements }))
+}
+
+/// The dimensions of a head without `:D` if some of its products leave them to others, which have them.
+fn bounded<'a>(
+    program: &Program,
+    sets: &Sets,
+    known: &dyn Fn(TensorId) -> Option<&'a Structured>,
+    id: RuleId,
+) -> Result<Option<(Set, Vec<Extent>)>, InferError> {
+    let rule = &program.rules[id.0];
+    if !rule.products.iter().any(|product| rule.is_open(product)) {
+        return Ok(None);
+    }
+    let rule = &Rule { products: rule.bounding().cloned().collect(), ..rule.clone() };
+    let mut spaces = Vec::new();
+    for product in &rule.products {
+        spaces.push(space(program, sets, known, rule, product, None)?);
+    }
+    let extents = head_extents(sets, known, rule, &spaces)?;
+    Ok(Some((sets.box_set(&rule.iterators, &extents)?, extents)))
 }
 
 /// The elements that a result stores whose format ends in dense levels: whole blocks.
@@ -289,7 +336,8 @@ fn without_coefficients<'a>(
     known: &dyn Fn(TensorId) -> Option<&'a Structured>,
     rule: &Rule,
 ) -> Result<(), InferError> {
-    for access in rule.products.iter().flat_map(|product| &product.accesses) {
+    let accesses = rule.products.iter().flat_map(|product| &product.accesses);
+    for access in accesses.filter(|access| !access.argument) {
         let pieces = known(access.tensor).map(|tensor| tensor.redundancy.as_slice());
         let multiple = pieces.unwrap_or_default().iter().any(|piece| match piece {
             Redundancy::Affine { coefficient, .. } => !coefficient.is_one(),
@@ -346,8 +394,12 @@ fn space<'a>(
         let affine_subscripts: Vec<Affine> =
             access.subscripts.iter().map(affine).collect::<Result<_, _>>()?;
         if let Some(structured) = known(access.tensor) {
-            if access.reciprocal && !structured.exact {
-                return Err(approximate_reciprocal(access.span).into());
+            if access.argument {
+                let boxed = head_box.is_some();
+                let bounds = bounds(sets, rule, product, &affine_subscripts, structured, boxed)?;
+                domain = domain.intersect(&bounds)?;
+                subscripts.push(affine_subscripts);
+                continue;
             }
             let map = sets.access(&product.iterators, &affine_subscripts)?;
             let reads = map.intersect_range(&structured.support)?.domain()?;
@@ -383,14 +435,29 @@ fn space<'a>(
     Ok(Space { domain, subscripts })
 }
 
-/// The structure of a tensor decides where its reciprocal makes a product 0, so the structure must be known.
-fn approximate_reciprocal(span: Span) -> Diagnostic {
-    Diagnostic::error(
-        "E0313",
-        "the reciprocal of a tensor whose structural zeros are not known",
-        span,
-        "its rule reads dynamically sparse tensors, or has comparisons or subscripts that are not affine",
-    )
-    .hint("a reciprocal is 0 where the structure is zero: read the tensor that the values come from instead, or pass \
-        this one in as an input with `:D` and `:U`")
+/// The points at which an argument of a function is within its dimensions, as far as these bound iterators: those that
+/// are its subscripts, but for those of a head that is `boxed`, whose own dimensions bound them. The argument need not
+/// be there: outside of its dimensions it is zero.
+fn bounds(
+    sets: &Sets,
+    rule: &Rule,
+    product: &Product,
+    subscripts: &[Affine],
+    structured: &Structured,
+    boxed: bool,
+) -> Result<Set, InferError> {
+    let mut domain = sets.universe(&product.iterators)?;
+    for (k, subscript) in subscripts.iter().enumerate() {
+        let own = |name: &&String| !(boxed && rule.iterators.contains(name));
+        let Some(name) = product.iterators.iter().find(|name| subscript.as_name() == Some(name))
+        else {
+            continue;
+        };
+        if Some(name).filter(own).is_some() {
+            let side = sets.box_set(&structured.iterators[k..=k], &structured.extents[k..=k])?;
+            let map = sets.access(&product.iterators, &[Affine::name(name)])?;
+            domain = domain.intersect(&map.intersect_range(&side)?.domain()?)?;
+        }
+    }
+    Ok(domain)
 }

@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 use dastac_poly::Set;
 
 use super::{InferError, Read, Redundancy, Space, Statement, Structured};
+use crate::ast::Operation;
 use crate::coefficient::Coefficient;
 use crate::diagnostic::Diagnostic;
-use crate::program::{Access, Product, TensorId};
+use crate::program::{Access, Applied, Product, Scalar, TensorId};
 use crate::sets::{Affine, Sets};
 
 /// A product with more statements than this exceeds a limit, which is an error.
@@ -43,6 +44,7 @@ pub(crate) fn statements<'a>(
         coefficient: product.coefficient,
         reads: Vec::new(),
         symbols: product.symbols.iter().map(|s| (s.symbol, s.reciprocal)).collect(),
+        functions: product.functions.clone(),
         definitions: product.definitions.clone(),
         guards: product.guards.clone(),
         product: index,
@@ -63,8 +65,12 @@ pub(crate) fn statements<'a>(
                     continue;
                 }
                 let mut statement = Statement { domain, ..statement.clone() };
-                statement.coefficient *= branch.coefficient.factor();
-                statement.symbols.extend(branch.coefficient.symbol_factors());
+                if access.argument {
+                    scale(&mut statement.functions, statement.reads.len(), &branch.coefficient);
+                } else {
+                    statement.coefficient *= branch.coefficient.factor();
+                    statement.symbols.extend(branch.coefficient.symbol_factors());
+                }
                 statement.reads.push(branch.read.clone());
                 next.push(statement);
                 if next.len() > MAX_STATEMENTS {
@@ -95,6 +101,27 @@ pub(crate) fn statements<'a>(
     Ok(statements)
 }
 
+/// Multiplies an argument of functions with a coefficient.
+fn scale(functions: &mut [Applied], argument: usize, coefficient: &Coefficient) {
+    if coefficient.is_one() {
+        return;
+    }
+    let symbol = |(at, reciprocal)| match reciprocal {
+        false => Scalar::Symbol(at),
+        true => Scalar::Apply(Operation::Divide, vec![Scalar::Number(1.0), Scalar::Symbol(at)]),
+    };
+    for function in functions {
+        function.value = function.value.map(&mut |leaf| match leaf {
+            Scalar::Element(at) if *at == argument => {
+                let number = Scalar::Number(coefficient.factor());
+                let symbols = coefficient.symbol_factors().map(symbol);
+                Scalar::Product([number].into_iter().chain(symbols).chain([leaf.clone()]).collect())
+            }
+            leaf => leaf.clone(),
+        });
+    }
+}
+
 struct Branch {
     /// Where it applies; everywhere if not given (the iteration space is within the support already).
     domain: Option<Set>,
@@ -115,6 +142,7 @@ fn branches(
         subscripts: subscripts.to_vec(),
         sorted: Vec::new(),
         position: access.position.clone(),
+        argument: access.argument,
     };
     if operand.redundancy.is_empty() {
         return Ok(vec![Branch { domain: None, coefficient: Coefficient::one(), read }]);

@@ -10,7 +10,7 @@ use crate::affine::{ValueError, value};
 use crate::ast::Span;
 use crate::coefficient::Coefficient;
 use crate::diagnostic::Diagnostic;
-use crate::program::{Definition, Guard, Program, RuleId, TensorId};
+use crate::program::{Applied, Definition, Guard, Program, RuleId, TensorId};
 use crate::sets::{Affine, Extent, SetError, Sets};
 
 /// Why inference stopped.
@@ -109,6 +109,8 @@ pub struct Read {
     pub sorted: Vec<Vec<usize>>,
     /// The iterator that is the position of the element. If there is one, the value of the element is not a factor.
     pub position: Option<String>,
+    /// Whether the element is not a factor, but an argument of one of the statement's functions.
+    pub argument: bool,
 }
 
 /// One loop nest: part of a product on which every read is a plain access to unique elements.
@@ -124,6 +126,8 @@ pub struct Statement {
     pub reads: Vec<Read>,
     /// Symbols used as factors: index and whether reciprocal.
     pub symbols: Vec<(usize, bool)>,
+    /// Functions of elements as factors. Their elements are indices into `reads`.
+    pub functions: Vec<Applied>,
     /// Iterators that are computed, not loops: the loops run over the domain without them.
     pub definitions: Vec<Definition>,
     /// Guards, which must hold too at a point of the domain.

@@ -1,5 +1,7 @@
 //! Where a parser stands in a line, and the errors that it reports.
 
+use std::collections::BTreeSet;
+
 use crate::ast::Span;
 use crate::diagnostic::Diagnostic;
 use crate::lexer::{Token, TokenKind};
@@ -15,6 +17,8 @@ pub(super) struct Parser<'a> {
     pub(super) end: Span,
     pub(super) nesting: usize,
     pub(super) warnings: Vec<Diagnostic>,
+    /// Names at the beginnings of lines: tensors, also where they are those of functions.
+    pub(super) heads: &'a BTreeSet<String>,
 }
 
 pub(super) fn error(

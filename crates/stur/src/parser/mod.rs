@@ -6,11 +6,17 @@
 
 mod cursor;
 mod formats;
+mod node;
 mod schedule;
 mod terms;
+mod values;
+
+use std::collections::BTreeSet;
 
 use cursor::{Parser, Result, describe, error, with_hint};
-use terms::{Node, NodeKind, last_call};
+use node::{Node, NodeKind};
+use terms::last_call;
+use values::is_value;
 
 use crate::ast::{
     Aspect, File, Item, IterationOrder, LayoutItem, LayoutPart, Name, ReduceOp, Reduction,
@@ -43,7 +49,9 @@ pub(crate) struct Parsed {
 pub(crate) fn parse_lines(source: &str) -> Parsed {
     let (tokens, mut diagnostics) = lex(source);
     let (mut file, mut broken) = (File::default(), Vec::new());
-    for line in lines(&tokens) {
+    let lines = lines(&tokens);
+    let heads = heads(&lines);
+    for line in lines {
         if line.iter().any(|token| token.kind == TokenKind::Invalid) {
             broken.push(line.to_vec()); // reported by the lexer
             continue;
@@ -53,7 +61,9 @@ pub(crate) fn parse_lines(source: &str) -> Parsed {
         let Some(last) = tokens.last() else { continue };
         let end = Span::new(last.span.end, last.span.end);
         let warnings = Vec::new();
-        let mut parser = Parser { source, tokens: &tokens, at: 0, end, nesting: 0, warnings };
+        let heads = &heads;
+        let mut parser =
+            Parser { source, tokens: &tokens, at: 0, end, nesting: 0, warnings, heads };
         let item = parser.item();
         diagnostics.append(&mut parser.warnings);
         match item {
@@ -66,6 +76,20 @@ pub(crate) fn parse_lines(source: &str) -> Parsed {
     }
     diagnostics.sort_by_key(Diagnostic::place);
     Parsed { file, diagnostics, broken }
+}
+
+/// The names at the beginnings of rules.
+fn heads(lines: &[&[Token]]) -> BTreeSet<String> {
+    let names = lines.iter().filter_map(|line| {
+        let mut tokens = line.iter().filter(|token| token.kind != TokenKind::Newline);
+        match (tokens.next().map(|token| &token.kind), tokens.next()) {
+            (Some(TokenKind::Name(name)), Some(next)) if next.is("(") || next.is(":") => {
+                Some(name.clone())
+            }
+            _ => None,
+        }
+    });
+    names.collect()
 }
 
 /// Groups tokens into logical lines.
@@ -348,9 +372,17 @@ impl Parser<'_> {
             _ => None,
         };
         let node = self.comparison()?;
+        if let NodeKind::Compare(operands, _) = &node.kind
+            && let Some(value) = operands.iter().find(|operand| is_value(operand))
+        {
+            let message = "a comparison of values without parentheses";
+            let error = error("E0009", message, value.span, "compared as a whole");
+            let hint = "a comparison stands in parentheses: `A(i) * (i < N)`, `(A(i) < B(i))`";
+            return Err(with_hint(error, hint));
+        }
         self.end_of_rule(&node)?;
         let body = self.term(node)?;
-        Ok(RuleItem { tensor, aspect, iterators, reduction, body, span: whole })
+        Ok(RuleItem { tensor, aspect, iterators, reduction, body, part_of: None, span: whole })
     }
 
     /// `max(j)`, if a term follows it. In `max(j) * x(j)`, `max` is a tensor.
@@ -429,24 +461,11 @@ impl Parser<'_> {
         }
         if let Some(call) = last_call(node).filter(|_| juxtaposed) {
             match call {
-                "sum" => {
-                    return Err(with_hint(
-                        error,
-                        "sums need no word: `y(i) := A(i, j)` sums over `j`",
-                    ));
-                }
-                "min" | "max" | "or" => {
-                    let hint = format!(
-                        "`{call}(..)` stands at the beginning of a right-hand side, once; compute it by a rule of its \
-                        own"
-                    );
-                    return Err(with_hint(error, hint));
-                }
                 "and" | "any" | "all" | "prod" => {
                     let what = format!("reductions with `{call}(..)`");
                     let error = Diagnostic::unsupported(what, node.span, "stands before a product");
                     return Err(Box::new(
-                        error.hint("there are sums, `min(..)`, `max(..)` and `or(..)`"),
+                        error.hint("there are `sum(..)`, `min(..)`, `max(..)` and `or(..)`"),
                     ));
                 }
                 _ => {}

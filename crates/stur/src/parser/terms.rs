@@ -2,6 +2,8 @@
 //! `(A(i) + b()) * 2`. Both are read into one [`Node`] tree first, and become a [`Term`] or an [`Expr`] when their
 //! place is known.
 
+use super::node::{Node, NodeKind};
+use super::values::{divide, is_value, negated, quotient};
 use super::{Parser, Result, error, with_hint};
 use crate::ast::{BinaryOp, CompareOp, Comparison, Expr, ExprKind, Name, Span, Term};
 use crate::diagnostic::{Diagnostic, Severity};
@@ -11,32 +13,6 @@ use crate::lexer::TokenKind;
 const MAX_NESTING: usize = 64;
 /// The number of operators in one integer expression, which bounds the height of its tree: it leans to the left.
 const MAX_OPERATORS: usize = 256;
-
-/// A term or an integer expression, before its place decides which.
-#[derive(Debug)]
-pub(super) struct Node {
-    pub(super) kind: NodeKind,
-    pub(super) span: Span,
-}
-
-#[derive(Debug)]
-pub(super) enum NodeKind {
-    Number {
-        text: String,
-        reciprocal: bool,
-    },
-    Name(String),
-    Call {
-        tensor: Name,
-        arguments: Vec<Node>,
-        reciprocal: bool,
-    },
-    Neg(Box<Node>),
-    /// `first op node op node`, operators of one rank.
-    Chain(Box<Node>, Vec<(BinaryOp, Node)>),
-    Compare(Vec<Node>, Vec<CompareOp>),
-    Paren(Box<Node>),
-}
 
 impl Parser<'_> {
     pub(super) fn comparison(&mut self) -> Result<Node> {
@@ -127,10 +103,12 @@ impl Parser<'_> {
     fn unary(&mut self) -> Result<Node> {
         let sign = self.span();
         if !self.is("-") {
-            return self.atom();
+            return self.powers();
         }
         self.at += 1;
-        if let Some(TokenKind::Number(text)) = self.peek().map(|token| &token.kind) {
+        if let Some(TokenKind::Number(text)) = self.peek().map(|token| &token.kind)
+            && (!self.nth_is(1, "^") || self.nth_is(2, "-"))
+        {
             let text = format!("-{text}");
             return self.number(text, sign);
         }
@@ -142,30 +120,29 @@ impl Parser<'_> {
     /// The token is a number; `text` has its sign too.
     fn number(&mut self, text: String, start: Span) -> Result<Node> {
         self.at += 1;
-        let reciprocal = self.reciprocal()?;
+        let reciprocal = self.reciprocal();
         let span = start.to(self.previous());
         Ok(Node { kind: NodeKind::Number { text, reciprocal }, span })
     }
 
     /// `^-1`, if it is next.
-    fn reciprocal(&mut self) -> Result<bool> {
-        let start = self.span();
-        if !self.eat("^") {
-            return Ok(false);
+    fn reciprocal(&mut self) -> bool {
+        let is_one = matches!(self.nth(2).map(|token| &token.kind), Some(TokenKind::Number(one)) if one == "1");
+        let found = self.is("^") && self.nth_is(1, "-") && is_one;
+        self.at += if found { 3 } else { 0 };
+        found
+    }
+
+    /// An atom with its powers: `A(i)^2`, `(A(i) + 1)^-1`.
+    fn powers(&mut self) -> Result<Node> {
+        let mut node = self.atom()?;
+        while self.is("^") {
+            self.at += 1;
+            let exponent = self.nested(Parser::unary)?;
+            let span = node.span.to(exponent.span);
+            node = Node { kind: NodeKind::Power(Box::new(node), Box::new(exponent)), span };
         }
-        let minus_one = self.eat("-")
-            && matches!(self.peek().map(|token| &token.kind), Some(TokenKind::Number(one)) if one == "1");
-        if !minus_one {
-            let error = error(
-                "E0003",
-                "only the power `^-1` exists",
-                start.to(self.span()),
-                "another power",
-            );
-            return Err(with_hint(error, "write a positive power as a product: `x() * x()`"));
-        }
-        self.at += 1;
-        Ok(true)
+        Ok(node)
     }
 
     fn atom(&mut self) -> Result<Node> {
@@ -173,8 +150,13 @@ impl Parser<'_> {
         match self.peek().map(|token| token.kind.clone()) {
             Some(TokenKind::Number(text)) => self.number(text, start),
             Some(TokenKind::Name(text)) => {
+                if let Some(reduction) = self.reduction()? {
+                    let body = self.nested(Parser::sum)?;
+                    let span = start.to(body.span);
+                    return Ok(Node { kind: NodeKind::Reduced(reduction, Box::new(body)), span });
+                }
                 self.at += 1;
-                let reciprocal = self.reciprocal()?;
+                let reciprocal = self.reciprocal();
                 if self.is(":") {
                     let span = start.to(self.nth(1).map_or(self.span(), |token| token.span));
                     let message = "a structure on the right-hand side";
@@ -200,18 +182,6 @@ impl Parser<'_> {
                 self.at += 1;
                 let inner = self.nested(Parser::comparison)?;
                 self.close(start)?;
-                if self.is("^") {
-                    let error = error(
-                        "E0003",
-                        "`^-1` stands at a name or a number",
-                        self.span(),
-                        "after a group",
-                    );
-                    return Err(with_hint(
-                        error,
-                        "compute the group by a rule of its own: `T(i) := ..`",
-                    ));
-                }
                 let span = start.to(self.previous());
                 Ok(Node { kind: NodeKind::Paren(Box::new(inner)), span })
             }
@@ -227,7 +197,7 @@ impl Parser<'_> {
             return Ok(arguments);
         }
         loop {
-            arguments.push(self.sum()?);
+            arguments.push(self.comparison()?);
             if !self.eat(",") {
                 break;
             }
@@ -251,9 +221,26 @@ impl Parser<'_> {
 
     /// A node where a term stands.
     pub(super) fn term(&self, node: Node) -> Result<Term> {
+        self.value(node, false)
+    }
+
+    /// A node where a term stands; in an `argument` of a function, iterators and symbols are values too.
+    pub(super) fn value(&self, node: Node, argument: bool) -> Result<Term> {
         let span = node.span;
         match node.kind {
-            NodeKind::Paren(inner) => self.term(*inner),
+            NodeKind::Paren(inner) => self.value(*inner, argument),
+            NodeKind::Power(base, exponent) => self.power(*base, *exponent, argument, span),
+            NodeKind::Reduced(reduction, body) => {
+                let body = Box::new(self.value(*body, argument)?);
+                Ok(Term::Reduced { reduction, body, span })
+            }
+            NodeKind::Call { tensor, arguments, reciprocal }
+                if self.is_function(&tensor.text, &arguments) =>
+            {
+                let value = self.function(&tensor, arguments, span)?;
+                Ok(if reciprocal { quotient(Term::one(span), value, span) } else { value })
+            }
+            NodeKind::Name(text) if argument => Ok(Term::Index(Name { text, span })),
             NodeKind::Call { tensor, arguments, .. }
                 if tensor.text == "pos"
                     && arguments.iter().any(|one| matches!(one.kind, NodeKind::Call { .. })) =>
@@ -277,15 +264,7 @@ impl Parser<'_> {
                 }
                 Ok(Term::Number { value, reciprocal, span })
             }
-            NodeKind::Neg(inner) => match self.term(*inner)? {
-                Term::Number { value, reciprocal, .. } => {
-                    Ok(Term::Number { value: -value, reciprocal, span })
-                }
-                _ => {
-                    let error = error("E0010", "only numbers have a sign", span, "negated");
-                    Err(with_hint(error, "multiply by -1: `(-1) * A(i)`"))
-                }
-            },
+            NodeKind::Neg(inner) => Ok(negated(self.value(*inner, argument)?, span)),
             NodeKind::Name(name) => {
                 let message = format!("`{name}` is not a factor by itself");
                 let error = error("E0009", message, span, "an iterator or a symbol");
@@ -297,29 +276,35 @@ impl Parser<'_> {
             NodeKind::Compare(operands, operators) if operands.iter().any(is_position) => {
                 position(operands, &operators, span)
             }
+            NodeKind::Compare(operands, operators) if operands.iter().any(is_value) => {
+                self.comparisons(operands, &operators, span)
+            }
             NodeKind::Compare(operands, operators) => {
                 let operands = operands.into_iter().map(expression).collect::<Result<_>>()?;
                 Ok(Term::Comparison(Comparison { operands, operators, span }))
             }
             NodeKind::Chain(first, rest) => {
                 let sum = matches!(rest[0].0, BinaryOp::Add | BinaryOp::Sub);
-                let mut terms = vec![self.term(*first)?];
+                let mut terms = vec![self.value(*first, argument)?];
                 for (op, node) in rest {
                     let span = node.span;
-                    let hint = match op {
-                        BinaryOp::Add | BinaryOp::Mul => {
-                            terms.push(self.term(node)?);
-                            continue;
+                    match op {
+                        BinaryOp::Add | BinaryOp::Mul => terms.push(self.value(node, argument)?),
+                        BinaryOp::Sub => terms.push(negated(self.value(node, argument)?, span)),
+                        BinaryOp::Div => divide(&mut terms, self.value(node, argument)?, span),
+                        BinaryOp::Mod => {
+                            let message = format!("values have no `{op}`");
+                            let error = error("E0010", message, span, "right operand");
+                            let hint = "remainders are for integers in comparisons";
+                            return Err(with_hint(error, hint));
                         }
-                        BinaryOp::Sub => "subtract by adding: `A(i) + (-1) * B(i)`",
-                        BinaryOp::Div => "divide by multiplying: `A(i) * B^-1(i)`",
-                        BinaryOp::Mod => "remainders are for integers in comparisons",
-                    };
-                    let error =
-                        error("E0010", format!("tensors have no `{op}`"), span, "right operand");
-                    return Err(with_hint(error, hint));
+                    }
                 }
-                Ok(if sum { Term::Sum(terms, span) } else { Term::Product(terms, span) })
+                Ok(match (terms.len(), sum) {
+                    (1, _) => terms.remove(0),
+                    (_, true) => Term::Sum(terms, span),
+                    (_, false) => Term::Product(terms, span),
+                })
             }
         }
     }
@@ -438,6 +423,15 @@ fn integer(node: Node, operators: &mut usize) -> Result<Expr> {
                 error,
                 "as a factor, a comparison stands in parentheses: `A(i) * (i < N)`",
             ));
+        }
+        NodeKind::Power(..) | NodeKind::Reduced(..) => {
+            let error = error(
+                "E0009",
+                "subscripts and comparisons are of integers",
+                span,
+                "not an integer",
+            );
+            return Err(with_hint(error, "write a power as a product: `i * i`"));
         }
         NodeKind::Compare(..) => {
             let error =

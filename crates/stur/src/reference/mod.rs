@@ -16,6 +16,7 @@
 
 mod code;
 mod dense;
+mod functions;
 mod interval;
 mod nest;
 mod number;
@@ -43,6 +44,8 @@ pub struct Evaluator<'a> {
     program: &'a Program,
     symbols: Vec<(String, i64)>,
     shapes: Vec<Vec<usize>>,
+    /// For each tensor, whether its structure tells where a reciprocal is 0; else the values do.
+    exact: Vec<bool>,
 }
 
 /// A tensor's finished values, and where it is structurally non-zero.
@@ -78,6 +81,8 @@ struct Read {
     reciprocal: bool,
     /// Whether it only matters that the element is stored.
     position: bool,
+    /// Whether it is an argument of a function.
+    argument: bool,
 }
 
 impl<'a> Evaluator<'a> {
@@ -99,8 +104,12 @@ impl<'a> Evaluator<'a> {
         if let Some((symbol, value)) = symbols.iter().find(|(_, value)| *value < 0) {
             return Err(EvalError::NegativeSymbol { symbol: symbol.clone(), value: *value });
         }
-        let mut evaluator =
-            Evaluator { program, symbols, shapes: vec![Vec::new(); program.tensors.len()] };
+        let mut evaluator = Evaluator {
+            program,
+            symbols,
+            shapes: vec![Vec::new(); program.tensors.len()],
+            exact: program.exact_structures(),
+        };
         let computed = program.rules.iter().map(|rule| rule.head);
         let inputs = program.tensor_ids().filter(|id| program.tensor(*id).rule().is_none());
         // Rules are in dependency order: what a head's shape follows from is known before it.
@@ -258,6 +267,7 @@ impl<'a> Evaluator<'a> {
                 .filter_map(|name| slots.iter().position(|slot| slot == name))
                 .collect();
             let reads = self.reads(product)?;
+            let functions = self.functions(product)?;
             let mut constant = product.coefficient;
             for factor in &product.symbols {
                 let value = self.symbols[factor.symbol].1 as f64;
@@ -273,6 +283,7 @@ impl<'a> Evaluator<'a> {
                     return Ok(()); // the rule defines its head within `:D`
                 }
                 let mut term = Number::from(constant);
+                let mut arguments = Vec::new();
                 for read in &reads {
                     let Some(tensor) = &finished[read.tensor.0] else {
                         return Err(EvalError::MissingInput { tensor: self.name(read.tensor) });
@@ -282,16 +293,42 @@ impl<'a> Evaluator<'a> {
                         .iter()
                         .map(|code| code.eval(point))
                         .collect::<Result<_, _>>()?;
-                    let Some(at) = tensor.values.position(&index).filter(|at| tensor.support[*at])
-                    else {
+                    let found = tensor.values.position(&index).filter(|at| tensor.support[*at]);
+                    let Some(at) = found else {
+                        if read.argument {
+                            arguments.push(None);
+                            continue;
+                        }
                         return Ok(()); // structurally zero, as a factor and as a reciprocal
                     };
                     if read.position {
+                        arguments.push(None);
                         continue;
                     }
                     let value = tensor.number(at);
+                    let by_value = !self.exact[read.tensor.0]
+                        && self.program.tensor(read.tensor).format.is_none();
+                    if read.reciprocal && by_value && value.re == 0.0 && value.im == 0.0 {
+                        if read.argument {
+                            arguments.push(Some(0.0));
+                            continue;
+                        }
+                        return Ok(());
+                    }
                     let value = if read.reciprocal { number::reciprocal(value) } else { value };
-                    term = number::multiply(semiring, term, value);
+                    arguments.push(Some(value.re));
+                    if !read.argument {
+                        term = number::multiply(semiring, term, value);
+                    }
+                }
+                for function in &functions {
+                    let value = function.value(point, &arguments)?;
+                    if value.is_zero() && !semiring.is_of_values() {
+                        return Ok(()); // structurally zero
+                    }
+                    let value = value.number();
+                    let value = if function.reciprocal { value.recip() } else { value };
+                    term = number::multiply(semiring, term, value.into());
                 }
                 let Some(at) = at else {
                     return Err(EvalError::OutsideBox { tensor: self.name(rule.head), index });
@@ -313,8 +350,8 @@ impl<'a> Evaluator<'a> {
                 .map(|subscript| Code::new(subscript, &product.iterators, &self.symbols))
                 .collect::<Result<_, _>>()?;
             let position = access.position.is_some();
-            let Access { tensor, reciprocal, .. } = *access;
-            reads.push(Read { tensor, subscripts, reciprocal, position });
+            let Access { tensor, reciprocal, argument, .. } = *access;
+            reads.push(Read { tensor, subscripts, reciprocal, position, argument });
         }
         Ok(reads)
     }
@@ -348,8 +385,8 @@ impl<'a> Evaluator<'a> {
         product: &Product,
         finished: &[Option<Finished>],
     ) -> Result<Nest, EvalError> {
-        let (mut ranges, mut limits) = self.limits(product)?;
-        if self.program.tensor(rule.head).domain.is_some() {
+        let (mut ranges, mut limits) = self.limits(rule, product)?;
+        if self.is_boxed(rule) {
             for (name, extent) in rule.iterators.iter().zip(self.shape(rule.head)) {
                 if let Some(slot) = product.iterators.iter().position(|slot| slot == name) {
                     ranges[slot] = Interval { low: 0, high: *extent as i128 - 1 };
@@ -377,11 +414,42 @@ impl<'a> Evaluator<'a> {
         Nest::new(&product.iterators, 0, ranges, relations)
     }
 
+    /// Whether the dimensions of a head bound its iterators: those of `:D`, or those that some products leave to
+    /// others.
+    fn is_boxed(&self, rule: &Rule) -> bool {
+        let found = !self.shapes[rule.head.0].is_empty();
+        self.program.tensor(rule.head).domain.is_some()
+            || found && rule.products.iter().any(|product| rule.is_open(product))
+    }
+
     /// The relations that follow from a product's accesses: outside of a tensor's box, the product is zero.
-    fn limits(&self, product: &Product) -> Result<(Vec<Interval>, Vec<Relation>), EvalError> {
+    ///
+    /// An argument of a function need not be there: it bounds the iterators only that are its subscripts, but for those
+    /// of a head with dimensions. There are two relations for each subscript.
+    fn limits(
+        &self,
+        rule: &Rule,
+        product: &Product,
+    ) -> Result<(Vec<Interval>, Vec<Relation>), EvalError> {
         let mut relations = Vec::new();
+        let boxed = self.is_boxed(rule);
         for read in self.reads(product)? {
             for (code, extent) in read.subscripts.into_iter().zip(self.shape(read.tensor)) {
+                let bounds = match code {
+                    Code::Slot(slot) => {
+                        !boxed || !rule.iterators.contains(&product.iterators[slot])
+                    }
+                    _ => false,
+                };
+                if read.argument && !bounds {
+                    let nothing = Relation {
+                        left: Code::Const(0),
+                        operator: CompareOp::Eq,
+                        right: Code::Const(0),
+                    };
+                    relations.extend([nothing.clone(), nothing]);
+                    continue;
+                }
                 let extent = i64::try_from(*extent).map_err(|_| EvalError::Overflow)?;
                 relations.push(Relation {
                     left: code.clone(),

@@ -48,10 +48,10 @@ impl Evaluator<'_> {
 
     fn head_box(&self, rule: &Rule) -> Result<Vec<usize>, EvalError> {
         let mut shape = vec![0; rule.iterators.len()];
-        for product in &rule.products {
+        for product in rule.bounding() {
             let slots = &product.iterators;
             let comparisons = affine_parts(&product.comparisons, slots);
-            let (mut ranges, limits) = self.limits(product)?;
+            let (mut ranges, limits) = self.limits(rule, product)?;
             // Two for each subscript.
             let subscripts = product.accesses.iter().flat_map(|access| &access.subscripts);
             let affine = subscripts.flat_map(|subscript| [is_affine(subscript, slots); 2]);

@@ -8,8 +8,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dastac_poly::{Context, Set};
-use dastac_stur::infer::{Inferred, InferredRule, Redundancy, infer, map_to_stur, set_to_stur};
-use dastac_stur::program::{Role, TensorId};
+use dastac_stur::infer::{
+    Inferred, InferredRule, Redundancy, fold, infer, map_to_stur, set_to_stur,
+};
+use dastac_stur::program::{Role, Scalar, TensorId};
 use dastac_stur::reference::{Dense, Evaluator};
 use dastac_stur::sets::Affine;
 use rand::SeedableRng;
@@ -172,6 +174,7 @@ impl Judge<'_> {
                     let factor = if *reciprocal { 1.0 / factor } else { factor };
                     value = semiring.multiply(value, factor);
                 }
+                let mut elements = Vec::new();
                 for read in &statement.reads {
                     let index = sorted(&read.sorted, &eval(&read.subscripts).unwrap());
                     let stored = self.inferred.program.tensor(read.tensor).format.is_some();
@@ -181,6 +184,20 @@ impl Judge<'_> {
                         factor => factor,
                     };
                     let factor = if read.reciprocal { 1.0 / factor } else { factor };
+                    elements.push(factor);
+                    if !read.argument {
+                        value = semiring.multiply(value, factor);
+                    }
+                }
+                for function in &statement.functions {
+                    let known = function.value.map(&mut |leaf| match leaf {
+                        Scalar::Element(at) => Scalar::Number(elements[*at]),
+                        Scalar::Symbol(at) => Scalar::Number(self.named[*at].1 as f64),
+                        Scalar::Index(name) => Scalar::Number(value_of(name).unwrap() as f64),
+                        leaf => leaf.clone(),
+                    });
+                    let Scalar::Number(factor) = fold(&known) else { unreachable!() };
+                    let factor = if function.reciprocal { 1.0 / factor } else { factor };
                     value = semiring.multiply(value, factor);
                 }
                 let head: Option<Vec<i64>> = head.iterators.iter().map(|it| value_of(it)).collect();

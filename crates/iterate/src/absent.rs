@@ -1,0 +1,121 @@
+//! Products at points where elements are *not* stored: `exp(A(i, j))` is 1 there.
+//!
+//! A walk that has a cursor of the tensor knows where it has no position: the points of its lattice tell apart where
+//! the cursor is and where it is not. What no walk knows is searched for where all iterators have values.
+
+use std::collections::BTreeSet;
+
+use dastac_formats::level::Role;
+use dastac_loops::{If, Index, Stmt, While};
+
+use super::builder::Builder;
+use super::kernel::{Factor, IterateError};
+use super::level::{Sparse, SubscriptRole};
+use super::state::State;
+
+impl Builder<'_> {
+    /// The cursors that walk what a state must not find, with the numbers of these elements among its product's.
+    pub(super) fn forbidden(&self, state: &State, sparse: &[Sparse]) -> Vec<(usize, usize)> {
+        let absent = self.kernel.products[state.product].absent.iter().enumerate();
+        let open = absent.filter(|(at, _)| !state.absent.contains(at));
+        let found = open.filter_map(|(at, factor)| {
+            let cursor = sparse.iter().position(|level| self.walks_to(level, factor))?;
+            Some((cursor, at))
+        });
+        found.collect()
+    }
+
+    /// Whether a level is walked on the way to this element, so that it is not stored where the level has no position.
+    fn walks_to(&self, level: &Sparse, factor: &Factor) -> bool {
+        let values = |operand: usize| self.kernel.operands[operand].values;
+        level.role == SubscriptRole::Resolves
+            && level.users.iter().any(|(product, at)| {
+                let user = &self.kernel.products[*product].factors[*at];
+                values(user.operand) == values(factor.operand)
+                    && user.subscripts == factor.subscripts
+            })
+    }
+
+    /// A state at a point of a lattice: nothing if an element is stored that must not be.
+    pub(super) fn without_forbidden(
+        &self,
+        mut state: State,
+        sparse: &[Sparse],
+        point: &BTreeSet<usize>,
+    ) -> Option<State> {
+        for (cursor, absent) in self.forbidden(&state, sparse) {
+            let (operand, level) = sparse[cursor].name;
+            let mut below = self.kernel.operands[operand].format.levels()[level + 1..].iter();
+            match point.contains(&cursor) {
+                false => {
+                    state.absent.insert(absent);
+                }
+                true if below.all(|level| level.is_full()) => return None,
+                true => {}
+            }
+        }
+        Some(state)
+    }
+
+    /// What is done at a state's point unless elements are stored that must not be.
+    pub(super) fn unless_stored(&mut self, state: &State) -> Result<Vec<Stmt>, IterateError> {
+        let mut body = vec![self.store(state)];
+        let absent = &self.kernel.products[state.product].absent;
+        for (_, factor) in absent.iter().enumerate().filter(|(at, _)| !state.absent.contains(at)) {
+            body = self.unless(factor, 0, Index::Const(0), &body)?;
+        }
+        Ok(body)
+    }
+
+    /// Statements unless an element is stored below a position of the level before.
+    fn unless(
+        &mut self,
+        factor: &Factor,
+        level: usize,
+        above: Index,
+        body: &[Stmt],
+    ) -> Result<Vec<Stmt>, IterateError> {
+        let operand = &self.kernel.operands[factor.operand];
+        let Some(own) = operand.levels.get(level) else { return Ok(Vec::new()) };
+        let kind = operand.format.levels()[level];
+        let refused = || IterateError::Level { operand: factor.operand, level };
+        let value = self.value(&factor.subscripts[level]).ok_or_else(refused)?;
+        let either = |condition, then, otherwise: &[Stmt]| {
+            vec![Stmt::If(If { condition, then, otherwise: otherwise.to_vec() })]
+        };
+        if own.kind.can_locate() {
+            let extent = &operand.extents[level];
+            let within =
+                Index::Const(0).at_most(value.clone()).and(value.clone().less(extent.clone()));
+            let found = own.locate(&above, &value, extent).ok_or_else(refused)?;
+            let mut inside = self.unless(factor, level + 1, found.position, body)?;
+            if let Some(stored) = found.condition {
+                inside = either(stored, inside, body);
+            }
+            return Ok(match self.facts.imply(&within) {
+                true => inside,
+                false => either(within, inside, body),
+            });
+        }
+        if !kind.ordered || !kind.unique {
+            return Err(refused());
+        }
+        let (start, end) = own.pos_bounds(&above).ok_or_else(refused)?;
+        let coordinates = own.array(Role::Coordinates).ok_or_else(refused)?;
+        let [low, high] = ["low", "high"].map(|name| self.function.fresh_var(name));
+        let at = |position: Index| Index::Load(coordinates, Box::new(position));
+        let middle = (Index::Var(low) + Index::Var(high)).floor_div(2);
+        let before = at(middle.clone()).less(value.clone());
+        let next = vec![
+            Index::select(before.clone(), middle.clone() + 1, Index::Var(low)),
+            Index::select(before, Index::Var(high), middle),
+        ];
+        let inside = self.unless(factor, level + 1, Index::Var(low), body)?;
+        let same = at(Index::Var(low)).equal(value);
+        let found = either(same, inside, body);
+        let after = either(Index::Var(low).less(end.clone()), found, body);
+        let condition = Index::Var(low).less(Index::Var(high));
+        let vars = vec![(low, start), (high, end)];
+        Ok(vec![Stmt::While(While { vars, condition, body: Vec::new(), next, after })])
+    }
+}

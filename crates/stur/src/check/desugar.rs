@@ -1,0 +1,138 @@
+//! Reductions within right-hand sides as rules of their own: `P(i, j) := exp(S(i, j) - max(k) S(i, k))` becomes
+//! `P.1(i) := max(k) S(i, k)` and `P(i, j) := exp(S(i, j) + -1 * P.1(i))`.
+
+use std::collections::BTreeSet;
+
+use crate::affine::visit_names;
+use crate::ast::{Aspect, Expr, ExprKind, File, Item, Name, RuleItem, Term, TypeItem};
+
+/// The file with a rule for each reduction that is not all of a right-hand side. The rules come before the one that
+/// reads them, and compute elements of the type of its head.
+pub(super) fn reductions(file: &File) -> File {
+    let mut work = Desugar { taken: BTreeSet::new(), symbols: BTreeSet::new(), added: Vec::new() };
+    for item in &file.items {
+        match item {
+            Item::Symbols(names, _) => {
+                work.symbols.extend(names.iter().map(|name| name.text.clone()));
+            }
+            Item::Rule(rule) => {
+                work.taken.insert(rule.tensor.text.clone());
+                collect(&rule.body, &mut work.taken);
+            }
+            _ => {}
+        }
+    }
+    let mut items = Vec::new();
+    let mut types = Vec::new();
+    for item in &file.items {
+        match item {
+            Item::Rule(rule) if rule.aspect == Aspect::Value => {
+                let mut rule = rule.clone();
+                work.within(&rule.tensor.text.clone(), &rule.iterators.clone(), &mut rule.body);
+                for part in work.added.drain(..) {
+                    types.push((rule.tensor.text.clone(), part.tensor.clone()));
+                    items.push(Item::Rule(part));
+                }
+                items.push(Item::Rule(rule));
+            }
+            item => items.push(item.clone()),
+        }
+    }
+    for item in &mut items {
+        let Item::Types(entries, _) = item else { continue };
+        for (of, part) in &types {
+            let element = entries.iter().find(|entry| entry.tensor.text == *of);
+            if let Some(element) = element.map(|entry| entry.element.clone()) {
+                entries.push(TypeItem { tensor: part.clone(), element });
+            }
+        }
+    }
+    File { items }
+}
+
+/// All names of tensors.
+fn collect(term: &Term, names: &mut BTreeSet<String>) {
+    if let Term::Access { tensor, .. } = term {
+        names.insert(tensor.text.clone());
+    }
+    term.parts().iter().for_each(|part| collect(part, names));
+}
+
+struct Desugar {
+    taken: BTreeSet<String>,
+    symbols: BTreeSet<String>,
+    added: Vec<RuleItem>,
+}
+
+impl Desugar {
+    /// Replaces the reductions within a term by elements of tensors.
+    fn within(&mut self, head: &str, iterators: &[Name], term: &mut Term) {
+        for part in term.parts_mut() {
+            self.within(head, iterators, part);
+        }
+        let Term::Reduced { reduction, body, span } = term else { return };
+        let reduced = |name: &str| reduction.iterators.iter().any(|one| one.text == name);
+        let mut free: Vec<Name> = Vec::new();
+        let mut add = |name: &str, span| {
+            let known = free.iter().any(|other| other.text == name);
+            if !known && !reduced(name) && !self.symbols.contains(name) {
+                free.push(Name { text: name.into(), span });
+            }
+        };
+        visit_terms(body, &mut add);
+        // As in the head, then by appearance.
+        free.sort_by_key(|name| {
+            iterators.iter().position(|other| other.text == name.text).unwrap_or(iterators.len())
+        });
+        let name = self.name(head);
+        let tensor = Name { text: name, span: *span };
+        let expression =
+            |name: &Name| Expr { kind: ExprKind::Name(name.text.clone()), span: name.span };
+        let element = Term::Access {
+            position: None,
+            tensor: tensor.clone(),
+            subscripts: free.iter().map(expression).collect(),
+            reciprocal: false,
+            span: *span,
+        };
+        self.added.push(RuleItem {
+            tensor,
+            aspect: Aspect::Value,
+            iterators: free,
+            reduction: Some(reduction.clone()),
+            body: (**body).clone(),
+            part_of: Some(head.into()),
+            span: *span,
+        });
+        *term = element;
+    }
+
+    /// A name that no tensor has.
+    fn name(&mut self, head: &str) -> String {
+        let mut number = 1;
+        loop {
+            let name = format!("{head}.{number}");
+            if self.taken.insert(name.clone()) {
+                return name;
+            }
+            number += 1;
+        }
+    }
+}
+
+/// Calls `visit` with each name of an iterator or symbol.
+fn visit_terms(term: &Term, visit: &mut dyn FnMut(&str, crate::ast::Span)) {
+    match term {
+        Term::Access { subscripts, position, .. } => {
+            subscripts.iter().for_each(|subscript| visit_names(subscript, visit));
+            if let Some(position) = position {
+                visit(&position.text, position.span);
+            }
+        }
+        Term::Comparison(comparison) => {
+            comparison.operands.iter().for_each(|operand| visit_names(operand, visit));
+        }
+        Term::Index(name) => visit(&name.text, name.span),
+        other => other.parts().iter().for_each(|part| visit_terms(part, visit)),
+    }
+}

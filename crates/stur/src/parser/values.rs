@@ -1,0 +1,204 @@
+//! Values that are not sums of products: functions, quotients, powers, comparisons of values.
+//!
+//! Sugar ends here: `a - b` is `a + (-1) * b`, `A(i)^2` is `pow(A(i), 2)`, `relu(a)` is `max(a, 0)`.
+
+use dastac_elements::{Element, Function};
+
+use super::node::{Node, NodeKind};
+use super::{Parser, Result, error, with_hint};
+use crate::ast::{CompareOp, Name, Operation, Span, Term};
+use crate::hint::similar;
+
+/// Functions that are others by another name, or made of others.
+const SUGAR: [&str; 8] =
+    ["relu", "sigmoid", "square", "clip", "minimum", "maximum", "reciprocal", "where"];
+
+impl Term {
+    /// The number 1.
+    pub(super) fn one(span: Span) -> Term {
+        number(1.0, span)
+    }
+}
+
+fn number(value: f64, span: Span) -> Term {
+    Term::Number { value, reciprocal: false, span }
+}
+
+fn call(operation: Operation, arguments: Vec<Term>, span: Span) -> Term {
+    Term::Call { operation, arguments, span }
+}
+
+/// `-1` times a term.
+pub(super) fn negated(term: Term, span: Span) -> Term {
+    match term {
+        Term::Number { value, reciprocal, .. } => Term::Number { value: -value, reciprocal, span },
+        Term::Product(mut factors, _) => {
+            factors.insert(0, number(-1.0, span));
+            Term::Product(factors, span)
+        }
+        other => Term::Product(vec![number(-1.0, span), other], span),
+    }
+}
+
+/// `a / b`
+pub(super) fn quotient(dividend: Term, divisor: Term, span: Span) -> Term {
+    call(Operation::Divide, vec![dividend, divisor], span)
+}
+
+/// Divides the product of some terms: by the reciprocal of a number or an element, else by the value of the divisor.
+pub(super) fn divide(terms: &mut Vec<Term>, divisor: Term, span: Span) {
+    match divisor {
+        Term::Number { value, reciprocal: false, span } => {
+            terms.push(Term::Number { value, reciprocal: true, span });
+        }
+        Term::Access { position: None, tensor, subscripts, reciprocal: false, span } => {
+            let position = None;
+            terms.push(Term::Access { position, tensor, subscripts, reciprocal: true, span });
+        }
+        Term::Product(factors, _) => {
+            factors.into_iter().for_each(|factor| divide(terms, factor, span));
+        }
+        other => {
+            // `1 / a` is nothing but a reciprocal.
+            if matches!(&terms[..], [Term::Number { value: 1.0, reciprocal: false, .. }]) {
+                terms.clear();
+            }
+            terms.push(quotient(Term::one(span), other, span));
+        }
+    }
+}
+
+/// Whether a part of a comparison is the value of elements, not an integer.
+pub(super) fn is_value(node: &Node) -> bool {
+    match &node.kind {
+        NodeKind::Number { .. } | NodeKind::Name(_) => false,
+        NodeKind::Call { tensor, .. } => tensor.text != "pos",
+        NodeKind::Power(..) | NodeKind::Reduced(..) => true,
+        NodeKind::Neg(inner) | NodeKind::Paren(inner) => is_value(inner),
+        NodeKind::Chain(first, rest) => {
+            is_value(first) || rest.iter().any(|(_, node)| is_value(node))
+        }
+        NodeKind::Compare(operands, _) => operands.iter().any(is_value),
+    }
+}
+
+/// The operation of a name, where it is one.
+fn operation(name: &str) -> Option<Operation> {
+    let element = || Element::OF_TENSORS.iter().copied().find(|one| one.name() == name);
+    Some(match name {
+        "min" | "minimum" => Operation::Min,
+        "max" | "maximum" => Operation::Max,
+        "where" => Operation::Where,
+        _ => match Function::from_name(name) {
+            Some(function) => Operation::Function(function),
+            None => Operation::Cast(element()?),
+        },
+    })
+}
+
+impl Parser<'_> {
+    /// Whether a call is one of a function: its name is that of one, and of no tensor that the file describes.
+    pub(super) fn is_function(&self, name: &str, arguments: &[Node]) -> bool {
+        let known = operation(name).is_some() || SUGAR.contains(&name);
+        // A name with values in parentheses is meant to be one.
+        let known = known || name != "pos" && arguments.iter().any(is_value);
+        // `max()` is a scalar, and `max(i)` an element.
+        let fits = operation(name).is_none_or(|one| one.arity() == arguments.len())
+            || arguments.iter().any(is_value);
+        known && fits && !arguments.is_empty() && !self.heads.contains(name)
+    }
+
+    /// A call of a function.
+    pub(super) fn function(&self, name: &Name, arguments: Vec<Node>, span: Span) -> Result<Term> {
+        let found = arguments.len();
+        let mut values = Vec::new();
+        for argument in arguments {
+            values.push(self.value(argument, true)?);
+        }
+        let arity = match (name.text.as_str(), operation(&name.text)) {
+            ("clip", _) => 3,
+            (_, Some(operation)) => operation.arity(),
+            _ => 1,
+        };
+        if found != arity {
+            let arguments = |count: usize| match count {
+                1 => "1 argument".to_string(),
+                count => format!("{count} arguments"),
+            };
+            let message = format!("`{}` takes {}, not {found}", name.text, arguments(arity));
+            return Err(error("E0014", message, span, &arguments(found)));
+        }
+        let mut values = values.into_iter();
+        let mut next = || values.next().unwrap_or(Term::one(span));
+        Ok(match (name.text.as_str(), operation(&name.text)) {
+            ("relu", _) => call(Operation::Max, vec![next(), number(0.0, span)], span),
+            ("square", _) => {
+                let power = Operation::Function(Function::Pow);
+                call(power, vec![next(), number(2.0, span)], span)
+            }
+            ("reciprocal", _) => quotient(Term::one(span), next(), span),
+            ("sigmoid", _) => {
+                let exponential = Operation::Function(Function::Exp);
+                let below = call(exponential, vec![negated(next(), span)], span);
+                let divisor = Term::Sum(vec![Term::one(span), below], span);
+                quotient(Term::one(span), divisor, span)
+            }
+            ("clip", _) => {
+                let above = call(Operation::Max, vec![next(), next()], span);
+                call(Operation::Min, vec![above, next()], span)
+            }
+            (_, Some(operation)) => call(operation, values.collect(), span),
+            (text, None) => {
+                let names = Function::ALL.iter().map(|function| function.name());
+                let error =
+                    error("E0013", format!("unknown function `{text}`"), name.span, "unknown");
+                return Err(match similar(text, names) {
+                    Some(close) => with_hint(error, format!("did you mean `{close}`?")),
+                    None => error,
+                });
+            }
+        })
+    }
+
+    /// `base ^ exponent`
+    pub(super) fn power(
+        &self,
+        base: Node,
+        exponent: Node,
+        argument: bool,
+        span: Span,
+    ) -> Result<Term> {
+        let base = self.value(base, argument)?;
+        let exponent = self.value(exponent, true)?;
+        if let Term::Number { value, reciprocal: false, .. } = exponent
+            && value == -1.0
+        {
+            let mut product = Vec::new();
+            divide(&mut product, base, span);
+            return Ok(match product.len() {
+                1 => product.remove(0),
+                _ => Term::Product(product, span),
+            });
+        }
+        Ok(call(Operation::Function(Function::Pow), vec![base, exponent], span))
+    }
+
+    /// `a < b < c`: 1 where each neighbouring pair holds, else 0.
+    pub(super) fn comparisons(
+        &self,
+        operands: Vec<Node>,
+        operators: &[CompareOp],
+        span: Span,
+    ) -> Result<Term> {
+        let values: Vec<Term> =
+            operands.into_iter().map(|node| self.value(node, true)).collect::<Result<_>>()?;
+        let pairs = values.windows(2).zip(operators);
+        let mut all: Vec<Term> = pairs
+            .map(|(pair, operator)| call(Operation::Compare(*operator), pair.to_vec(), span))
+            .collect();
+        Ok(match all.len() {
+            1 => all.remove(0),
+            _ => Term::Product(all, span),
+        })
+    }
+}
