@@ -83,8 +83,21 @@ impl Writer<'_, '_> {
                 let ty = name_of(element);
                 Ok(self.define(format_args!("arith.{cast} {value} : {ty} to index")))
             }
+            Index::Select(condition, then, otherwise)
+                if then.has_loads() || otherwise.has_loads() =>
+            {
+                // What is not selected is not loaded.
+                let condition = self.in_order(condition)?;
+                let result = self.fresh();
+                line!(self, "{result} = scf.if {condition} -> (index) {{");
+                self.block(|writer| writer.selected(then))?;
+                line!(self, "}} else {{");
+                self.block(|writer| writer.selected(otherwise))?;
+                line!(self, "}}");
+                Ok(result)
+            }
             Index::Select(condition, then, otherwise) => {
-                let condition = self.condition(condition)?;
+                let condition = self.in_order(condition)?;
                 let (then, otherwise) = (self.index(then)?, self.index(otherwise)?);
                 Ok(self
                     .define(format_args!("arith.select {condition}, {then}, {otherwise} : index")))
@@ -156,31 +169,71 @@ impl Writer<'_, '_> {
         })
     }
 
-    /// A condition whose parts are asked in order: nothing is loaded for a part behind one that fails.
+    /// A condition whose parts are asked in order: nothing is loaded for a part of a conjunction behind one that fails,
+    /// or of a disjunction behind one that holds.
     ///
     /// Before -> after: `p < n and crd[p] < m` -> `if p < n { crd[p] < m } else { false }`.
     pub(super) fn in_order(&mut self, condition: &Condition) -> Result<Ssa> {
-        let loading = match condition {
-            Condition::And(list) => list.iter().skip(1).position(Condition::has_loads),
-            Condition::Compare(..) | Condition::Or(_) => None,
+        let (list, all) = match condition {
+            Condition::And(list) => (list, true),
+            Condition::Or(list) => (list, false),
+            Condition::Compare(..) => return self.condition(condition),
         };
-        let (Condition::And(list), Some(at)) = (condition, loading) else {
+        let joined = |list: &[Condition]| match all {
+            true => Condition::And(list.to_vec()),
+            false => Condition::Or(list.to_vec()),
+        };
+        let Some((first, rest)) = list.split_first().filter(|_| condition.has_loads()) else {
             return self.condition(condition);
         };
+        let Some(at) = rest.iter().position(Condition::has_loads) else {
+            // Only the first part loads.
+            let first = self.in_order(first)?;
+            if rest.is_empty() {
+                return Ok(first);
+            }
+            let rest = self.condition(&joined(rest))?;
+            let operation = if all { "arith.andi" } else { "arith.ori" };
+            return Ok(self.define(format_args!("{operation} {first}, {rest} : i1")));
+        };
         let (first, rest) = list.split_at(at + 1);
-        let first = self.condition(&Condition::all(first.to_vec()))?;
+        let first = match first {
+            [one] => self.in_order(one)?,
+            several => self.in_order(&joined(several))?,
+        };
+        let rest = match rest {
+            [one] => one.clone(),
+            several => joined(several),
+        };
+        let known = if all { "false" } else { "true" }.to_owned();
+        let known = self.constant(known.clone(), known);
         let result = self.fresh();
         line!(self, "{result} = scf.if {first} -> (i1) {{");
-        self.block(|writer| {
-            let rest = writer.in_order(&Condition::all(rest.to_vec()))?;
-            line!(writer, "scf.yield {rest} : i1");
-            Ok(())
-        })?;
-        let none = self.constant("false".to_owned(), "false".to_owned());
-        line!(self, "}} else {{");
-        line!(self, "  scf.yield {none} : i1");
+        if all {
+            self.block(|writer| writer.yielded(&rest))?;
+            line!(self, "}} else {{");
+            line!(self, "  scf.yield {known} : i1");
+        } else {
+            line!(self, "  scf.yield {known} : i1");
+            line!(self, "}} else {{");
+            self.block(|writer| writer.yielded(&rest))?;
+        }
         line!(self, "}}");
         Ok(result)
+    }
+
+    /// Yields one side of a selection.
+    fn selected(&mut self, index: &Index) -> Result<()> {
+        let value = self.index(index)?;
+        line!(self, "scf.yield {value} : index");
+        Ok(())
+    }
+
+    /// Yields whether a condition holds.
+    fn yielded(&mut self, condition: &Condition) -> Result<()> {
+        let holds = self.in_order(condition)?;
+        line!(self, "scf.yield {holds} : i1");
+        Ok(())
     }
 
     pub(super) fn index_constant(&mut self, value: i64) -> Ssa {

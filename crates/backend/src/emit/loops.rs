@@ -33,7 +33,7 @@ impl Writer<'_, '_> {
                 list.expressions.join(", "),
                 self.operands(&list)?
             ),
-            None => format!("scf.if {}", self.condition(condition)?),
+            None => format!("scf.if {}", self.in_order(condition)?),
         })
     }
 

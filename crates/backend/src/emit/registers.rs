@@ -100,7 +100,7 @@ impl Writer<'_, '_> {
                 }
             }
             Operation::First(first) => self.first_lanes(first, ty)?,
-            Operation::Holds(condition) => self.condition(condition)?,
+            Operation::Holds(condition) => self.in_order(condition)?,
             Operation::Aligned(aligned) => self.aligned(aligned)?,
             Operation::Select(mask, then, otherwise) => {
                 let bits = match self.register_type(*mask)?.lanes {

@@ -61,7 +61,7 @@ impl Writer<'_, '_> {
         }
         let (other, element) = self.buffer(id)?;
         let ty = memref(element);
-        let instead = self.condition(condition)?;
+        let instead = self.in_order(condition)?;
         let size = self.index(count)?;
         let memory = self.fresh();
         line!(self, "{memory} = scf.if {instead} -> ({ty}) {{");

@@ -78,6 +78,44 @@ fn lists_merge() {
     }
 }
 
+/// Conditions and selections whose later parts may not be asked: `B` is empty where `p < P` never holds.
+const GUARDED: &str = "module(N, P)
+buffer A : f64[N]
+buffer B : u32[P]
+func f(inout A, in B) {
+  for i = 0 to N {
+    if i < P and B[i - 4] == 1 { A[i] += 1.0 }
+    if i >= P or B[i] == 2 { A[i] += 2.0 }
+    if i < N and (i >= P or B[i] == 3) { A[i] += 4.0 }
+    A[i] += index(select(i < P, B[i - 4], i))
+  }
+}";
+
+#[test]
+fn what_is_not_asked_is_not_loaded() {
+    let mut text = GUARDED.replace("B[i - 4]", "B[i]");
+    for emptied in [false, true] {
+        if emptied {
+            // Far outside of the buffer, but never asked.
+            text = GUARDED.replace("B[i - 4]", "B[i - 4000000000]");
+        }
+        let module = parse(&text).unwrap();
+        for checked in [false, true] {
+            let options = Options { checked, ..Options::default() };
+            let jit = load(&compile(&module, &options).unwrap());
+            let b: Vec<u32> = if emptied { Vec::new() } else { vec![1, 2, 3, 0, 1] };
+            let symbols = [9, b.len() as i64];
+            let wide = b.iter().map(|at| i64::from(*at)).collect();
+            let mut expected = [Data::Float(numbers(9)), Data::Int(wide)];
+            interp::run(&module, "f", &symbols, &mut expected).unwrap();
+            let mut a = numbers(9);
+            let buffers = &mut [Argument::write(&mut a), Argument::read(&b)];
+            jit.call("f", &symbols, buffers).unwrap();
+            assert_eq!(Data::Float(a), expected[0], "{emptied}");
+        }
+    }
+}
+
 fn check(jit: &Code, module: &Module, narrow: bool, (n, m, k): (usize, usize, usize)) {
     // Rows of 0 to 10 elements.
     let mut pos = vec![0usize];
