@@ -101,12 +101,20 @@ impl Tile {
     }
 }
 
-/// The loads of neighbours for neighbouring terms, each once, that vary with one variable and not with another.
+/// The loads of neighbours for neighbouring terms, each once, that vary with one variable and not with another. Loads
+/// that vary with the variable of a sum inside are left out, since that has no value where elements are fetched.
 fn loads(sum: &Sum, with: VarId, without: VarId) -> Vec<(BufferId, &Index)> {
+    let mut inside = Vec::new();
+    sum.body.visit(&mut |value| {
+        if let Value::Sum(inner) = value {
+            inside.push(inner.var);
+        }
+    });
     let mut loads: Vec<(BufferId, &Index)> = Vec::new();
     sum.body.visit(&mut |value| {
         if let Value::Load(buffer, index) = value {
             let fits = index.constant_stride(sum.var) == Some(1) && index.mentions(with);
+            let fits = fits && !inside.iter().any(|var| index.mentions(*var));
             if fits && !index.mentions(without) && !loads.contains(&(*buffer, index)) {
                 loads.push((*buffer, index));
             }
