@@ -205,7 +205,7 @@ fn prove_steps(part: &Part, successor: &Map) -> Result<Option<Proof>, LayoutErro
     for (domain, outputs) in successor.as_pieces()? {
         let mut images = BTreeMap::new();
         for (dim, output) in dims.iter().zip(&outputs) {
-            let Some(image) = Affine::from_linear(&output.expr()?, dims) else {
+            let Some(image) = Affine::of_integers(&output.expr()?, dims) else {
                 return Ok(Some(Proof::Undecided(format!(
                     "the next value of {dim} is not affine"
                 ))));
@@ -273,7 +273,7 @@ fn prove_rows(part: &Part, image: &Set, align: u32) -> Result<Option<Proof>, Lay
         for (domain, outputs) in known.as_pieces()? {
             let mut values = Vec::new();
             for output in &outputs {
-                let Some(value) = Affine::from_linear(&output.expr()?, prefix) else {
+                let Some(value) = Affine::of_integers(&output.expr()?, prefix) else {
                     return Ok(Some(Proof::Undecided("where a row ends".into())));
                 };
                 values.push(value);

@@ -136,6 +136,18 @@ impl Affine {
         Some(sum)
     }
 
+    /// From isl's form of a function whose values are integers wherever it is used, dimension `k` called `dims[k]`: a
+    /// quotient is the same as its floor there. The functions of a map's pieces are such.
+    pub fn of_integers(linear: &LinearExpr, dims: &[String]) -> Option<Affine> {
+        let numerator =
+            Affine::from_linear(&LinearExpr { denominator: 1, ..linear.clone() }, dims)?;
+        if linear.denominator == 1 {
+            return Some(numerator);
+        }
+        let atom = Atom::Floor(Box::new(numerator), linear.denominator);
+        Some(Affine { terms: BTreeMap::from([(atom, 1)]), constant: 0 })
+    }
+
     /// From isl's form, dimension `k` called `dims[k]`. isl's quotient must be exact (denominator 1).
     pub fn from_linear(linear: &LinearExpr, dims: &[String]) -> Option<Affine> {
         if linear.denominator != 1 {

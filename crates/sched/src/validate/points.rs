@@ -138,7 +138,7 @@ impl Validator<'_> {
         for (here, outputs) in map.as_pieces()? {
             let mut images = BTreeMap::new();
             for (iterator, output) in iterators.iter().zip(&outputs) {
-                let image = Affine::from_linear(&output.expr()?, &dims);
+                let image = Affine::of_integers(&output.expr()?, &dims);
                 let image =
                     image.ok_or_else(|| Stop::undecided(format!("what `{iterator}` is")))?;
                 images.insert(names.isl(iterator).to_string(), image);

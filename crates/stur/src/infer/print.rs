@@ -144,7 +144,7 @@ fn map_products(
                 factors.push(region);
             }
             for (target, output) in targets(sets, iterators).iter().zip(&outputs) {
-                let value = Affine::from_linear(&output.expr()?, iterators)
+                let value = Affine::of_integers(&output.expr()?, iterators)
                     .map_or_else(|| output.to_string(), |value| writer.affine(&value));
                 factors.push(format!("({target} = {value})"));
             }

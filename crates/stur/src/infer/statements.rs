@@ -173,7 +173,7 @@ fn branches(
                 for (domain, outputs) in piece.as_pieces()? {
                     let mut targets = Vec::new();
                     for output in &outputs {
-                        let target = Affine::from_linear(&output.expr()?, &operand.iterators)
+                        let target = Affine::of_integers(&output.expr()?, &operand.iterators)
                             .map(|target| original_names(sets, &target, &operand.iterators))
                             .and_then(|target| target.substitute(&here));
                         targets.push(target.ok_or_else(|| {
