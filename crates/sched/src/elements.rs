@@ -79,6 +79,20 @@ pub(crate) fn resolved(names: &[String], resolve: Resolve<'_>) -> Result<Vec<Ind
         .collect()
 }
 
+/// The parts of the stored elements that are not empty, in the order of the layout.
+fn domains(layout: &Layout) -> Result<Vec<Set>, SchedError> {
+    let mut domains = Vec::new();
+    for part in &layout.parts {
+        // If a layout has only one part, the set of stored elements may be described more simply than the domain of
+        // that part.
+        let part = if layout.parts.len() == 1 { &layout.stored } else { &part.domain };
+        if !part.is_empty()? {
+            domains.push(part.permute(&layout.order)?);
+        }
+    }
+    Ok(domains)
+}
+
 /// Builds the statements for one element, given its position.
 type AtElement<'a> = dyn FnMut(&Scope<'_>, Index) -> Result<Vec<Stmt>, SchedError> + 'a;
 
@@ -100,15 +114,7 @@ impl Elements<'_> {
         let Elements { sets, module, layout, structured } = *self;
         let iterators: Vec<String> =
             layout.order.iter().map(|&k| structured.iterators[k].clone()).collect();
-        let mut domains = Vec::new();
-        for part in &layout.parts {
-            // If a layout has only one part, the set of stored elements may be described more simply than the domain of
-            // that part.
-            let part = if layout.parts.len() == 1 { &layout.stored } else { &part.domain };
-            if !part.is_empty()? {
-                domains.push(part.permute(&layout.order)?);
-            }
-        }
+        let domains = domains(layout)?;
         let Some(domain) = domains.first() else { return Ok(Vec::new()) };
         let parallel = &vec![true; iterators.len()];
         let scan = Scan { sets, module, iterators: &iterators, domain, parallel, tiles: &[] };

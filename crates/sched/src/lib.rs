@@ -15,6 +15,7 @@ mod phases;
 mod scalar;
 pub mod trips;
 pub mod validate;
+mod visited;
 
 pub use dynamic::{Assembled, Stored, Walked};
 pub use kernel::{Computation, KERNEL, PREPARE, Reading, kernel};
@@ -58,6 +59,9 @@ pub enum Unsupported {
     /// A node of isl's AST without a counterpart in the loop IR.
     #[error("the loop {0}")]
     Node(String),
+    /// A set for which isl's loops leave points out.
+    #[error("the loop over the set {0}")]
+    Scan(String),
     /// A redundancy map that is not a function of the redundant element.
     #[error("the loop over the redundancy map {0}")]
     RedundancyMap(String),

@@ -7,6 +7,7 @@
 
 use dastac_layout::{Layout, affine_to_index};
 use dastac_loops::{BufferId, Element, For, Function, If, Index, Mode, Module, Stmt, Value};
+use dastac_poly::Set;
 use dastac_stur::Coefficient;
 use dastac_stur::infer::{Inferred, Redundancy};
 use dastac_stur::program::TensorId;
@@ -172,7 +173,7 @@ impl Mover<'_> {
         &self,
         module: &Module,
         function: &mut Function,
-        domain: &dastac_poly::Set,
+        domain: &Set,
         order: &[usize],
         leaf: &mut crate::Leaf<'_>,
     ) -> Result<Vec<Stmt>, SchedError> {
@@ -269,6 +270,12 @@ impl Mover<'_> {
         Ok(())
     }
 
+    /// The tensor's box.
+    fn whole(&self) -> Result<Set, SchedError> {
+        let structured = &self.inferred.tensors[self.id.0];
+        Ok(self.inferred.sets.box_set(&structured.iterators, &structured.extents)?)
+    }
+
     /// Sets a dense array to the value of elements without products.
     fn zero(
         &self,
@@ -277,9 +284,8 @@ impl Mover<'_> {
         dense: BufferId,
         extents: &[Index],
     ) -> Result<Vec<Stmt>, SchedError> {
-        let structured = &self.inferred.tensors[self.id.0];
-        let domain = self.inferred.sets.box_set(&structured.iterators, &structured.extents)?;
-        let order: Vec<usize> = (0..structured.iterators.len()).collect();
+        let domain = self.whole()?;
+        let order: Vec<usize> = (0..self.iterators().len()).collect();
         let here = self.here();
         let program = &self.inferred.program;
         let rule = program.tensor(self.id).rule();
@@ -357,7 +363,7 @@ impl Mover<'_> {
                     for (domain, outputs) in map.as_pieces()? {
                         let mut sources = Vec::new();
                         for output in &outputs {
-                            let source = Affine::from_linear(&output.expr()?, self.iterators());
+                            let source = Affine::of_integers(&output.expr()?, self.iterators());
                             sources.push(
                                 source
                                     .ok_or_else(|| Unsupported::RedundancyMap(map.to_string()))?,
@@ -375,7 +381,7 @@ impl Mover<'_> {
 
 /// A region of a redundancy map: `T(x) = coefficient * T(sources(x))`, after the sources of each class were sorted.
 struct Region {
-    domain: dastac_poly::Set,
+    domain: Set,
     sources: Vec<Affine>,
     sorted: Vec<Vec<usize>>,
     coefficient: Coefficient,

@@ -10,6 +10,7 @@ use dastac_poly::{AstBuild, Set, UnionMap};
 use dastac_stur::sets::Sets;
 
 use crate::arrange::{block_name, order_of};
+use crate::visited::visits;
 use crate::{SchedError, Unsupported};
 
 /// What is in scope at a leaf of the nest: the value of each iterator.
@@ -80,21 +81,42 @@ impl Scan<'_> {
         let names = self.iterators.iter().map(|name| self.sets.names.isl(name).to_string());
         let names: Vec<String> = blocks.chain(names).collect();
         let build = AstBuild::from_context(context)?.set_iterators(&names)?;
-        // isl fails to scan some descriptions of a set: in some of them existential dimensions have to be written as
-        // floors, in others they must not be.
+        // isl fails to scan some descriptions of a set, or leaves points out: in some of them existential dimensions have
+        // to be written as floors, in others they must not be.
         let domain = self.domain.with_tuple_name(None)?;
         let generate = |domain: &Set| -> Result<Node, SchedError> {
             let schedule = order_of(domain, self.tiles)?.with_in_tuple_name(Some("S"))?;
             Ok(build.node_from_schedule_map(&UnionMap::from_map(&schedule)?)?)
         };
-        generate(&explicit(&domain)?)
-            .or_else(|_| generate(&domain))
-            .or_else(|_| generate(&domain.compute_divs()?))
-            .or_else(|_| {
-                // As a last resort, scan one part after the other. The points may come in any order here.
-                let parts = domain.make_disjoint()?.basic_sets()?;
-                Ok(Node::Block(parts.iter().map(generate).collect::<Result<_, SchedError>>()?))
-            })
+        let in_parts = || -> Result<Node, SchedError> {
+            // As a last resort, scan one part after the other. The points may come in any order here.
+            let parts = domain.make_disjoint()?.basic_sets()?;
+            Ok(Node::Block(parts.iter().map(generate).collect::<Result<_, SchedError>>()?))
+        };
+        let wanted = match domain.existentials()? {
+            0 => None,
+            _ => Some(domain.intersect_params(context)?),
+        };
+        let ways: [&dyn Fn() -> Result<Node, SchedError>; 5] = [
+            &|| generate(&explicit(&domain)?),
+            &|| generate(&domain),
+            &|| generate(&domain.compute_divs()?),
+            &|| generate(&domain.detect_equalities()?.compute_divs()?),
+            &in_parts,
+        ];
+        let mut last = None;
+        for way in ways {
+            match way() {
+                Ok(node) => match &wanted {
+                    Some(wanted) if !visits(&by_cases(node.clone()), wanted)? => {
+                        last = Some(Unsupported::Scan(domain.to_string()).into());
+                    }
+                    _ => return Ok(node),
+                },
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(last.unwrap_or_else(|| Unsupported::Scan(domain.to_string()).into()))
     }
 
     /// isl's ASTs of many sets over the same dimensions. Sets that differ only in their numbers share one AST, unless
