@@ -13,6 +13,7 @@ mod documents;
 mod editors;
 mod elements;
 mod examples;
+mod fuzzing;
 mod kernels;
 mod lsp;
 mod numpy;
