@@ -159,6 +159,12 @@ impl Reading<'_> {
 
     fn products(&self, a: &Value, b: &Value) -> Result<Vec<Term>, String> {
         let (left, right) = (self.terms(a)?, self.terms(b)?);
+        // A product with a negative number does not distribute over a minimum or a maximum.
+        let distributes = self.semiring != Semiring::MaxTimes && !self.semiring.is_of_values();
+        let single = |terms: &[Term]| terms.len() == 1 && terms[0].sums.vars.is_empty();
+        if !distributes && !(single(&left) && single(&right)) {
+            return Err("a product of long sums".into());
+        }
         if left.len().saturating_mul(right.len()) > MAX_TERMS {
             return Err("a product of long sums".into());
         }

@@ -109,7 +109,7 @@ impl<'c> Inliner<'c> {
         let same = tensor.element == element
             && types.all(|access| self.program.tensor(access.tensor).element == element);
         // A product with a negative number does not distribute over a maximum.
-        let distributes = rule.semiring != Semiring::MaxTimes;
+        let distributes = rule.semiring != Semiring::MaxTimes && !rule.semiring.is_of_values();
         // Functions do not distribute, and a product whose range another one bounds has none by itself.
         let plain = |rule: &Rule| rule.products.iter().all(|one| one.functions.is_empty());
         let fits = distributes

@@ -66,6 +66,10 @@ pub(super) fn merge(
     if rule.iterators.is_empty() || !(1..=MAX_PRODUCTS).contains(&rule.products.len()) {
         return Ok(());
     }
+    // What functions of elements make of a move is not known.
+    if rule.products.iter().any(|product| !product.functions.is_empty()) {
+        return Ok(());
+    }
     let Some(shapes) = shapes(rule, spaces) else { return Ok(()) };
     let operands = Operands::new(sets, known, relations);
     sets.context.budgeted(MAX_OPERATIONS, || {
