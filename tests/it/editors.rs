@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dastac::elements::Element;
+use dastac::elements::{Element, Function};
 use dastac::formats::format::NAMES;
 use dastac::formats::level::KINDS;
 use dastac::stur::ast::{Directive, ReduceOp};
@@ -21,6 +21,8 @@ fn words() -> Vec<(&'static str, BTreeSet<String>)> {
     let directives = hint.split('`').skip(1).step_by(2).map(|word| word.trim_end_matches(':'));
     let functions = ["pos", "order", "align"].into_iter();
     let functions = functions.chain(ReduceOp::ALL.map(ReduceOp::word));
+    let functions = functions.chain(Function::ALL.iter().map(|function| function.name()));
+    let functions = functions.chain(["where", "relu", "sigmoid", "square", "clip"]);
     let mut functions = functions.chain(Directive::ALL.map(Directive::word));
     let formats = NAMES.iter().map(|one| one.name).chain(KINDS.iter().map(|kind| kind.word()));
     vec![

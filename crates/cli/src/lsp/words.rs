@@ -71,7 +71,13 @@ pub fn functions() -> Vec<(&'static str, &'static str)> {
         (operator.word(), meaning)
     }));
     all.extend(Function::ALL.iter().map(|function| (function.name(), function.about())));
-    all.push(("where", "`where(test, a, b)`: `a` where the test is not 0, else `b`"));
+    all.extend([
+        ("where", "`where(test, a, b)`: `a` where the test is not 0, else `b`"),
+        ("relu", "the larger one of a value and 0"),
+        ("sigmoid", "`1 / (1 + exp(-a))`"),
+        ("square", "a value times itself"),
+        ("clip", "`clip(a, low, high)`: the nearest value within these bounds"),
+    ]);
     for directive in Directive::ALL {
         let word = directive.word();
         all.push((word, row(SCHEDULES, &format!("`{word}(")).unwrap_or_default()));
