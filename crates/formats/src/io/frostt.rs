@@ -4,17 +4,17 @@
 //! Nothing says the shape, so it is that of the largest coordinates, unless it is given, or the first line is
 //! `# shape EXTENT ..`, which is what is written here.
 
-use std::io::{BufRead, Write};
+use std::io::Write;
 
-use super::numbers::{Words, is_complex, print_integer, print_value};
-use super::text::{Ends, Header, lines, write_parts};
+use super::cursor::Cursor;
+use super::numbers::{Integer, Words, is_complex, number_of, print_integer, print_value};
+use super::text::{Ends, Header, write_parts};
 use super::{Contents, Data, Fault, Hint, ReadOptions, WriteError};
 use crate::storage::Entries;
 use dastac_elements::{Complex, Native, Storage};
 
 /// Reads a tensor.
-pub fn read(reader: &mut (dyn BufRead + Send), options: &ReadOptions) -> Result<Contents, Fault> {
-    let mut header = Header { reader, lines: 0 };
+pub fn read(mut header: Header<'_>, options: &ReadOptions) -> Result<Contents, Fault> {
     let mut shape = options.shape.clone();
     let mut first = Vec::new();
     while first.is_empty() {
@@ -42,16 +42,24 @@ pub fn read(reader: &mut (dyn BufRead + Send), options: &ReadOptions) -> Result<
     if rank == 0 || given.is_some_and(|given| given != rank) {
         let wanted = given.unwrap_or(1);
         let value = if options.pattern { "" } else { " and a value" };
-        let what = format!("{words} words on a line are not {wanted} coordinates{value}");
+        let words = match words {
+            1 => "1 word on a line is".into(),
+            words => format!("{words} words on a line are"),
+        };
+        let wanted = number_of(wanted as u128, "coordinate", "coordinates");
+        let what = format!("{words} not {wanted}{value}");
         return Err(Fault::at(header.lines, what));
     }
     let last = first.split(|byte| byte.is_ascii_whitespace()).rfind(|word| !word.is_empty());
     let start = Start { rank, options, shape, first: &first };
     match last.is_some_and(is_complex) && !options.pattern {
-        true => read_values::<Complex<f64>>(header, start, |words| words.complex()),
-        false => read_values::<f64>(header, start, |words| words.float()),
+        true => read_values::<Complex<f64>>(header, start),
+        false => read_values::<f64>(header, start),
     }
 }
+
+/// No coordinate is larger where nothing says the extents: an extent is one more.
+const MOST: u64 = u64::MAX - 1;
 
 /// What is known when the first entry was read.
 struct Start<'a> {
@@ -62,30 +70,57 @@ struct Start<'a> {
     first: &'a [u8],
 }
 
-/// Reads all entries, their values as `read` does.
-fn read_values<T: Native>(
-    header: Header<'_>,
-    start: Start<'_>,
-    read: fn(&mut Words<'_>) -> Option<T>,
-) -> Result<Contents, Fault> {
+/// A type of values.
+trait Value: Native {
+    /// Reads a value.
+    fn read(words: &mut Words<'_>) -> Option<Self>;
+
+    /// Reads a value that is written in the usual form.
+    fn read_usual(cursor: &mut Cursor<'_>) -> Option<Self>;
+}
+
+impl Value for f64 {
+    fn read(words: &mut Words<'_>) -> Option<f64> {
+        words.float()
+    }
+
+    fn read_usual(cursor: &mut Cursor<'_>) -> Option<f64> {
+        cursor.blank()?;
+        cursor.float()
+    }
+}
+
+impl Value for Complex<f64> {
+    fn read(words: &mut Words<'_>) -> Option<Complex<f64>> {
+        words.complex()
+    }
+
+    fn read_usual(_: &mut Cursor<'_>) -> Option<Complex<f64>> {
+        None
+    }
+}
+
+/// Reads all entries.
+fn read_values<T: Value>(header: Header<'_>, start: Start<'_>) -> Result<Contents, Fault> {
     let Start { rank, options, shape, first } = start;
-    let parser = Parser { rank, options, shape: shape.as_deref(), read };
+    let parser = Parser { rank, options, shape: shape.as_deref() };
     let mut largest = vec![0; rank];
     let mut coordinates = Vec::new();
     let (mut values, mut entries) = (Vec::new(), 0);
-    let mut take = |part: Part<T>| {
-        for (largest, coordinate) in largest.iter_mut().zip(part.largest) {
-            *largest = coordinate.max(*largest);
+    let mut take = |part: &mut Part<T>| {
+        for (largest, coordinate) in largest.iter_mut().zip(&part.largest) {
+            *largest = (*coordinate).max(*largest);
         }
-        coordinates.extend(part.coordinates);
-        values.extend(part.values);
+        coordinates.extend_from_slice(&part.coordinates);
+        values.extend_from_slice(&part.values);
         entries += part.entries;
         Ok(())
     };
-    let (part, _) =
-        parser.parse(first).map_err(|fault| Fault { line: Some(header.lines), ..fault })?;
-    take(part)?;
-    header.blocks(Ends::Line, |block| parser.parse(block), take)?;
+    let mut part = Part::default();
+    let (lines, of_first) = (header.lines, parser.parse(first, &mut part));
+    of_first.map_err(|fault| Fault { line: Some(lines), ..fault })?;
+    take(&mut part)?;
+    header.blocks(Ends::Line, |block, part| parser.parse(block, part), take)?;
     let shape = match shape {
         Some(shape) => shape,
         None => largest,
@@ -100,7 +135,7 @@ fn read_values<T: Native>(
         (false, false) => "FROSTT",
     };
     Ok(Contents {
-        data: Data::Entries(Entries::new(shape, coordinates, values)?),
+        data: Data::Entries(Entries::checked(shape, coordinates, values)),
         about: about.into(),
     })
 }
@@ -124,6 +159,7 @@ fn shape_of(comment: &str, line: u64) -> Result<Option<Vec<u64>>, Fault> {
     Ok(Some(shape))
 }
 
+#[derive(Default)]
 struct Part<T> {
     coordinates: Vec<u64>,
     /// One more than the largest coordinates.
@@ -133,55 +169,87 @@ struct Part<T> {
     entries: usize,
 }
 
-struct Parser<'a, T> {
+struct Parser<'a> {
     rank: usize,
     options: &'a ReadOptions,
     shape: Option<&'a [u64]>,
-    read: fn(&mut Words<'_>) -> Option<T>,
 }
 
-impl<T> Parser<'_, T> {
-    fn parse(&self, block: &[u8]) -> Result<(Part<T>, u64), Fault> {
-        let mut coordinates = Vec::with_capacity(block.len() / 4);
-        let mut largest = vec![0u64; self.rank];
-        let mut values = Vec::new();
-        let mut entries = 0;
-        let mut count = 0;
-        for (line, text) in lines(block) {
-            count = line;
-            let mut words = Words(text);
-            if words.is_empty() || words.0[0] == b'#' {
-                continue;
+impl Parser<'_> {
+    fn parse<T: Value>(&self, block: &[u8], part: &mut Part<T>) -> Result<u64, Fault> {
+        part.coordinates.clear();
+        part.values.clear();
+        part.largest.clear();
+        part.largest.resize(self.rank, 0);
+        let mut cursor = Cursor { rest: block };
+        let mut line = 0;
+        while !cursor.rest.is_empty() {
+            line += 1;
+            let (mut usual, before) = (cursor, part.coordinates.len());
+            if self.usual_entry(&mut usual, part).is_some() {
+                cursor = usual;
+            } else {
+                part.coordinates.truncate(before);
+                self.any_entry(cursor.line(), line, part)?;
             }
-            for (dimension, largest) in largest.iter_mut().enumerate() {
-                let coordinate = self.coordinate(&mut words, line, dimension)?;
-                *largest = coordinate.saturating_add(1).max(*largest);
-                coordinates.push(coordinate);
-            }
-            if !self.options.pattern {
-                let missing = words.is_empty();
-                values.push((self.read)(&mut words).ok_or_else(|| {
-                    if missing {
-                        return Fault::at(line, "the value is missing");
-                    }
-                    Fault::at(line, format!("the value is {}, not a number", words.shown()))
-                })?);
-            }
-            if !words.is_empty() {
-                return Err(Fault::at(
-                    line,
-                    format!("there is {} behind the entry", words.shown()),
-                ));
-            }
-            entries += 1;
         }
-        Ok((Part { coordinates, largest, values, entries }, count))
+        part.entries = part.coordinates.len() / self.rank.max(1);
+        for entry in part.coordinates.chunks_exact(self.rank.max(1)) {
+            for (largest, coordinate) in part.largest.iter_mut().zip(entry) {
+                *largest = coordinate.saturating_add(1).max(*largest);
+            }
+        }
+        Ok(line)
+    }
+
+    /// The entry of a line that has the usual form and nothing wrong.
+    fn usual_entry<T: Value>(&self, cursor: &mut Cursor<'_>, part: &mut Part<T>) -> Option<()> {
+        let base = u64::from(!self.options.zero_based);
+        for dimension in 0..self.rank {
+            if dimension > 0 {
+                cursor.blank()?;
+            }
+            let coordinate = cursor.unsigned()?.wrapping_sub(base);
+            let extent = self.shape.map_or(MOST, |shape| shape[dimension]);
+            part.coordinates.push(Some(coordinate).filter(|coordinate| *coordinate < extent)?);
+        }
+        if self.options.pattern {
+            return cursor.line_end();
+        }
+        let value = T::read_usual(cursor)?;
+        cursor.line_end()?;
+        part.values.push(value);
+        Some(())
+    }
+
+    /// The entry of a line, unless that is empty or a comment.
+    fn any_entry<T: Value>(&self, text: &[u8], line: u64, part: &mut Part<T>) -> Result<(), Fault> {
+        let mut words = Words(text);
+        if words.is_empty() || words.0[0] == b'#' {
+            return Ok(());
+        }
+        for dimension in 0..self.rank {
+            part.coordinates.push(self.coordinate(&mut words, line, dimension)?);
+        }
+        if !self.options.pattern {
+            let missing = words.is_empty();
+            part.values.push(T::read(&mut words).ok_or_else(|| {
+                if missing {
+                    return Fault::at(line, "the value is missing");
+                }
+                Fault::at(line, format!("the value is {}, not a number", words.shown()))
+            })?);
+        }
+        if !words.is_empty() {
+            return Err(Fault::at(line, format!("there is {} behind the entry", words.shown())));
+        }
+        Ok(())
     }
 
     fn coordinate(&self, words: &mut Words<'_>, line: u64, dimension: usize) -> Result<u64, Fault> {
         let which = dimension + 1;
         let base = u64::from(!self.options.zero_based);
-        let extent = self.shape.map_or(u64::MAX - 1, |shape| shape[dimension]);
+        let extent = self.shape.map_or(MOST, |shape| shape[dimension]);
         match words.unsigned() {
             Some(0) if base == 1 => {
                 Err(Fault::at(line, format!("coordinate {which} is 0, but they count from 1"))
@@ -195,11 +263,16 @@ impl<T> Parser<'_, T> {
             None if words.is_empty() => {
                 Err(Fault::at(line, format!("coordinate {which} is missing")))
             }
-            None => Err(Fault::at(
-                line,
-                format!("coordinate {which} is {}, not an integer", words.shown()),
-            )
-            .hint(Hint::Pattern)),
+            None => {
+                let shown = words.shown();
+                let fault =
+                    |what: &str| Fault::at(line, format!("coordinate {which} is {shown}, {what}"));
+                Err(match words.integer() {
+                    Some(Integer::Negative) => fault("which is negative"),
+                    Some(Integer::TooLarge) => fault("which does not fit 64 bits"),
+                    _ => fault("not an integer").hint(Hint::Pattern),
+                })
+            }
         }
     }
 }

@@ -4,9 +4,10 @@
 //! `hermitian`, which of real numbers is `symmetric`. Of a matrix with symmetry, an entry off the diagonal stands for
 //! two, and may be in either triangle.
 
-use std::io::{BufRead, Write};
+use std::io::Write;
 
-use super::numbers::{Words, print_integer, print_parts};
+use super::cursor::Cursor;
+use super::numbers::{Integer, Words, number_of, print_integer, print_parts};
 use super::text::{Ends, Header, lines, write_parts};
 use super::{Contents, Data, Fault, WriteError};
 use crate::storage::{Entries, tuple};
@@ -38,6 +39,9 @@ trait Field: Native {
     /// Reads a value.
     fn read(words: &mut Words<'_>) -> Option<Self>;
 
+    /// Reads a value that is written in the usual form.
+    fn read_usual(cursor: &mut Cursor<'_>) -> Option<Self>;
+
     /// The value on the other side of the diagonal, if there is one.
     fn mirrored(self, symmetry: Symmetry) -> Option<Self> {
         if symmetry == Symmetry::Skew { self.negated() } else { Some(self) }
@@ -55,6 +59,11 @@ impl Field for f64 {
     fn read(words: &mut Words<'_>) -> Option<f64> {
         words.float()
     }
+
+    fn read_usual(cursor: &mut Cursor<'_>) -> Option<f64> {
+        cursor.blank()?;
+        cursor.float()
+    }
 }
 
 impl Field for Complex<f64> {
@@ -62,6 +71,13 @@ impl Field for Complex<f64> {
 
     fn read(words: &mut Words<'_>) -> Option<Complex<f64>> {
         Some(Complex::new(words.float()?, words.float()?))
+    }
+
+    fn read_usual(cursor: &mut Cursor<'_>) -> Option<Complex<f64>> {
+        cursor.blank()?;
+        let real = cursor.float()?;
+        cursor.blank()?;
+        Some(Complex::new(real, cursor.float()?))
     }
 
     fn mirrored(self, symmetry: Symmetry) -> Option<Self> {
@@ -87,6 +103,11 @@ impl Field for i64 {
     fn read(words: &mut Words<'_>) -> Option<i64> {
         words.signed()
     }
+
+    fn read_usual(cursor: &mut Cursor<'_>) -> Option<i64> {
+        cursor.blank()?;
+        cursor.signed()
+    }
 }
 
 impl Field for bool {
@@ -95,6 +116,10 @@ impl Field for bool {
     /// Some files give a value all the same: a pattern only says that it is there.
     fn read(words: &mut Words<'_>) -> Option<bool> {
         let _ = words.float();
+        Some(true)
+    }
+
+    fn read_usual(_: &mut Cursor<'_>) -> Option<bool> {
         Some(true)
     }
 }
@@ -113,8 +138,7 @@ struct Kind {
 }
 
 /// Reads a matrix.
-pub fn read(reader: &mut (dyn BufRead + Send)) -> Result<Contents, Fault> {
-    let mut header = Header { reader, lines: 0 };
+pub fn read(mut header: Header<'_>) -> Result<Contents, Fault> {
     let kind = read_header(&mut header)?;
     let entries = match kind.field {
         FieldType::Real => read_entries::<f64>(header, &kind)?,
@@ -126,30 +150,38 @@ pub fn read(reader: &mut (dyn BufRead + Send)) -> Result<Contents, Fault> {
 }
 
 fn read_entries<T: Field>(header: Header<'_>, kind: &Kind) -> Result<Entries, Fault> {
-    let mut coordinates: Vec<u64> = Vec::new();
-    let mut values: Vec<T> = Vec::new();
+    // An entry takes at least `1 1` and a line end, an element of an array a digit and a blank.
+    let room = header.room(kind.claimed, if kind.coordinate { 4 } else { 2 });
+    let mut values: Vec<T> = Vec::with_capacity(room);
+    let mut coordinates: Vec<u64> = Vec::with_capacity(if kind.coordinate { 2 * room } else { 0 });
     let mut seen: u128 = 0;
-    let parse = |block: &[u8]| if kind.coordinate { entries(block, kind) } else { array(block) };
-    let last = header.blocks(Ends::Line, parse, |part: Part<T>| {
+    let parse = |block: &[u8], part: &mut Part<T>| match kind.coordinate {
+        true => entries(block, kind, part),
+        false => array(block, part),
+    };
+    let last = header.blocks(Ends::Line, parse, |part: &mut Part<T>| {
         seen += part.stored as u128;
         if seen > kind.claimed {
-            return Err(Fault::new(format!(
-                "there are more entries than the {} of the header",
-                kind.claimed
-            )));
+            let (claimed, entries) = (kind.claimed, number_of(kind.claimed, "entry", "entries"));
+            let what = match claimed {
+                0 => "there are entries, but the header says that there are none".into(),
+                _ => format!("there are more than the {entries} of the header"),
+            };
+            return Err(Fault::new(what));
         }
-        coordinates.extend(part.coordinates);
-        values.extend(part.values);
+        coordinates.extend_from_slice(&part.coordinates);
+        values.extend_from_slice(&part.values);
         Ok(())
     })?;
     if seen < kind.claimed {
-        let what = format!("it ends after {seen} of {} entries", kind.claimed);
+        let what =
+            format!("it ends after {seen} of {}", number_of(kind.claimed, "entry", "entries"));
         return Err(Fault::at(last, what));
     }
     if !kind.coordinate {
         (coordinates, values) = expand(kind, values)?;
     }
-    Ok(Entries::new(vec![kind.rows, kind.columns], coordinates, values.into())?)
+    Ok(Entries::checked(vec![kind.rows, kind.columns], coordinates, values.into()))
 }
 
 fn read_header(header: &mut Header<'_>) -> Result<Kind, Fault> {
@@ -231,6 +263,7 @@ fn read_header(header: &mut Header<'_>) -> Result<Kind, Fault> {
 }
 
 /// The entries of a block.
+#[derive(Default)]
 struct Part<T> {
     coordinates: Vec<u64>,
     values: Vec<T>,
@@ -238,50 +271,102 @@ struct Part<T> {
     stored: usize,
 }
 
-fn entries<T: Field>(block: &[u8], kind: &Kind) -> Result<(Part<T>, u64), Fault> {
-    let mut coordinates = Vec::with_capacity(block.len() / 8);
-    let mut stored = 0;
-    let mut count = 0;
-    let mut values = Vec::new();
-    for (line, text) in lines(block) {
-        count = line;
-        let mut words = Words(text);
-        if words.is_empty() || words.0[0] == b'%' {
+impl<T> Part<T> {
+    fn clear(&mut self) {
+        self.coordinates.clear();
+        self.values.clear();
+        self.stored = 0;
+    }
+}
+
+/// An entry of a line, with coordinates from 0.
+struct Entry<T> {
+    row: u64,
+    column: u64,
+    value: T,
+}
+
+fn entries<T: Field>(block: &[u8], kind: &Kind, part: &mut Part<T>) -> Result<u64, Fault> {
+    part.clear();
+    let mut cursor = Cursor { rest: block };
+    let mut line = 0;
+    while !cursor.rest.is_empty() {
+        line += 1;
+        let mut usual = cursor;
+        let entry = match usual_entry(&mut usual, kind) {
+            Some(entry) => {
+                cursor = usual;
+                entry
+            }
+            None => match any_entry(cursor.line(), line, kind)? {
+                Some(entry) => entry,
+                None => continue,
+            },
+        };
+        let Entry { row, column, value } = entry;
+        part.values.push(value);
+        part.coordinates.extend_from_slice(&[row, column]);
+        part.stored += 1;
+        if kind.symmetry == Symmetry::General {
             continue;
         }
-        let row = coordinate(&mut words, line, "row", kind.rows)?;
-        let column = coordinate(&mut words, line, "column", kind.columns)?;
-        let mirrored = kind.symmetry != Symmetry::General && row != column;
-        let value = T::read(&mut words).ok_or_else(|| no_value(&mut words, line, T::WANTED))?;
-        values.push(value);
-        if mirrored {
+        if row != column {
             let other = value.mirrored(kind.symmetry);
-            values.push(other.ok_or_else(|| Fault { line: Some(line), ..not_negated(value) })?);
-        }
-        if row == column && !value.may_be_on_diagonal(kind.symmetry) {
+            part.values
+                .push(other.ok_or_else(|| Fault { line: Some(line), ..not_negated(value) })?);
+            part.coordinates.extend_from_slice(&[column, row]);
+        } else if !value.may_be_on_diagonal(kind.symmetry) {
             return Err(Fault { line: Some(line), ..not_on_diagonal(row, kind) });
         }
-        if !words.is_empty() {
-            return Err(Fault::at(line, format!("there is {} behind the entry", words.shown())));
-        }
-        coordinates.extend([row, column]);
-        if mirrored {
-            coordinates.extend([column, row]);
-        }
-        stored += 1;
     }
-    Ok((Part { coordinates, values, stored }, count))
+    Ok(line)
+}
+
+/// The entry of a line that has the usual form and nothing wrong.
+fn usual_entry<T: Field>(cursor: &mut Cursor<'_>, kind: &Kind) -> Option<Entry<T>> {
+    let row = cursor.unsigned()?.wrapping_sub(1);
+    cursor.blank()?;
+    let column = cursor.unsigned()?.wrapping_sub(1);
+    let value = T::read_usual(cursor)?;
+    cursor.line_end()?;
+    (row < kind.rows && column < kind.columns).then_some(Entry { row, column, value })
+}
+
+/// The entry of a line, or nothing of one that is empty or a comment.
+fn any_entry<T: Field>(text: &[u8], line: u64, kind: &Kind) -> Result<Option<Entry<T>>, Fault> {
+    let mut words = Words(text);
+    if words.is_empty() || words.0[0] == b'%' {
+        return Ok(None);
+    }
+    let row = coordinate(&mut words, line, "row", kind.rows)?;
+    let column = coordinate(&mut words, line, "column", kind.columns)?;
+    let value = T::read(&mut words).ok_or_else(|| no_value(&mut words, line, T::WANTED))?;
+    if !words.is_empty() {
+        return Err(Fault::at(line, format!("there is {} behind the entry", words.shown())));
+    }
+    Ok(Some(Entry { row, column, value }))
 }
 
 fn coordinate(words: &mut Words<'_>, line: u64, what: &str, extent: u64) -> Result<u64, Fault> {
     match words.unsigned() {
-        Some(number) if (1..=extent).contains(&number) => Ok(number - 1),
-        Some(number) => Err(Fault::at(line, format!("{what} {number} is not among 1 to {extent}"))),
-        None if words.is_empty() => Err(Fault::at(line, format!("the {what} is missing"))),
-        None => {
-            Err(Fault::at(line, format!("the {what} is {}, not a positive integer", words.shown())))
+        Some(number) if (1..=extent).contains(&number) => return Ok(number - 1),
+        Some(number) => {
+            return Err(Fault::at(line, format!("{what} {number} is not among 1 to {extent}")));
         }
+        None if words.is_empty() => {
+            return Err(Fault::at(line, format!("the {what} is missing")));
+        }
+        None => {}
     }
+    let shown = words.shown();
+    Err(Fault::at(
+        line,
+        match words.integer() {
+            Some(Integer::Negative) => format!("the {what} is {shown}, which is negative"),
+            Some(Integer::TooLarge) => format!("{what} {shown} is not among 1 to {extent}"),
+            _ => format!("the {what} is {shown}, not a positive integer"),
+        },
+    ))
 }
 
 fn not_negated<T: Field>(value: T) -> Fault {
@@ -300,12 +385,21 @@ fn no_value(words: &mut Words<'_>, line: u64, wanted: &str) -> Fault {
     if words.is_empty() {
         return Fault::at(line, "the value is missing");
     }
-    Fault::at(line, format!("the value is {}, not {wanted}", words.shown()))
+    let shown = words.shown();
+    Fault::at(
+        line,
+        match words.integer() {
+            Some(Integer::TooLarge | Integer::Negative) => {
+                format!("the value {shown} does not fit 64 bits")
+            }
+            _ => format!("the value is {shown}, not {wanted}"),
+        },
+    )
 }
 
 /// The values of an array; where they stand follows from their number.
-fn array<T: Field>(block: &[u8]) -> Result<(Part<T>, u64), Fault> {
-    let mut values = Vec::new();
+fn array<T: Field>(block: &[u8], part: &mut Part<T>) -> Result<u64, Fault> {
+    part.clear();
     let mut count = 0;
     for (line, text) in lines(block) {
         count = line;
@@ -315,10 +409,11 @@ fn array<T: Field>(block: &[u8]) -> Result<(Part<T>, u64), Fault> {
         }
         while !words.is_empty() {
             let value = T::read(&mut words);
-            values.push(value.ok_or_else(|| no_value(&mut words, line, T::WANTED))?);
+            part.values.push(value.ok_or_else(|| no_value(&mut words, line, T::WANTED))?);
         }
     }
-    Ok((Part { coordinates: Vec::new(), stored: values.len(), values }, count))
+    part.stored = part.values.len();
+    Ok(count)
 }
 
 /// Entries of an array that was read, by columns: those that are not zero.

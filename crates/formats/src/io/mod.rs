@@ -1,18 +1,20 @@
 //! Files: tensors in the formats that others read and write.
 //!
-//! Text is read in blocks that end at line ends, parsed in parallel while the next ones are read (and decompressed),
-//! and put together in order. What a header claims is never allocated, only compared with what follows it. Any bytes
+//! Text is parsed in blocks of whole lines by all threads, each of which reads the blocks that it takes, and put
+//! together in order. What a header claims is never allocated, only compared with what follows it. Any bytes
 //! give a tensor or a [`ReadError`].
 //!
 //! The rules for all kinds of files: entries may come in any order; coordinates out of range are errors; zeros that are
 //! written in a coordinate file are entries, those in an array are not; several entries of one element follow
 //! [`Duplicates`](crate::storage::Duplicates) when a tensor is built of them.
 
+mod cursor;
 mod frostt;
 mod matrix_market;
 pub mod npy;
 mod npz;
 mod numbers;
+mod ranges;
 mod smtx;
 mod text;
 
@@ -23,6 +25,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 
+use self::text::{Header, Origin};
 use crate::format::Format;
 use crate::storage::{Build, Entries, StorageError, Tensor};
 
@@ -256,32 +259,37 @@ pub fn read_bytes(
     if kind == FileKind::Npz {
         return npz::read(io::Cursor::new(bytes)).map_err(fail);
     }
-    read_stream(bytes, kind, options).map_err(fail)
+    read_stream(bytes, Origin::Bytes(bytes), kind, options).map_err(fail)
 }
 
 fn read_file(file: File, kind: FileKind, options: &ReadOptions) -> Result<Contents, Fault> {
     if kind == FileKind::Npz {
         return npz::read(BufReader::new(file));
     }
-    read_stream(file, kind, options)
+    let origin = if file.metadata()?.is_file() { Origin::File(&file) } else { Origin::Stream };
+    read_stream(&file, origin, kind, options)
 }
 
+/// Reads what comes out of a stream, which may stand in `origin` too.
 fn read_stream(
     stream: impl Read + Send,
+    origin: Origin<'_>,
     kind: FileKind,
     options: &ReadOptions,
 ) -> Result<Contents, Fault> {
     let mut reader = BufReader::with_capacity(1 << 16, stream);
-    let mut reader: Box<dyn BufRead + Send> = if reader.fill_buf()?.starts_with(&[0x1f, 0x8b]) {
+    let packed = reader.fill_buf()?.starts_with(&[0x1f, 0x8b]);
+    let origin = if packed { Origin::Stream } else { origin };
+    let mut reader: Box<dyn BufRead + Send> = if packed {
         let unpacked = flate2::bufread::MultiGzDecoder::new(reader);
         Box::new(BufReader::with_capacity(1 << 16, unpacked))
     } else {
         Box::new(reader)
     };
     match kind {
-        FileKind::MatrixMarket => matrix_market::read(&mut *reader),
-        FileKind::Frostt => frostt::read(&mut *reader, options),
-        FileKind::Smtx => smtx::read(&mut *reader),
+        FileKind::MatrixMarket => matrix_market::read(Header::new(&mut *reader, origin)),
+        FileKind::Frostt => frostt::read(Header::new(&mut *reader, origin), options),
+        FileKind::Smtx => smtx::read(Header::new(&mut *reader, origin)),
         FileKind::Npy | FileKind::Npz => {
             let (shape, values) = npy::read_values(&mut *reader)?;
             let about = format!("{}, {}", FileKind::Npy.name(), values.element());

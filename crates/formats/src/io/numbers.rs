@@ -2,6 +2,25 @@
 
 use dastac_elements::{Complex, Number, Scalar};
 
+/// `1 entry`, `2 entries`.
+pub fn number_of(count: impl Into<u128>, one: &str, many: &str) -> String {
+    match count.into() {
+        1 => format!("1 {one}"),
+        count => format!("{count} {many}"),
+    }
+}
+
+/// What is wrong with an integer.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Integer {
+    /// It begins with a minus sign.
+    Negative,
+    /// It does not fit 64 bits.
+    TooLarge,
+    /// Nothing.
+    Fine,
+}
+
 /// Words of one line.
 pub struct Words<'t>(pub &'t [u8]);
 
@@ -43,6 +62,24 @@ impl<'t> Words<'t> {
         }
         self.0 = &self.0[bytes..];
         Some(())
+    }
+
+    /// What is wrong with the next word, without reading it, if it is an integer.
+    pub fn integer(&mut self) -> Option<Integer> {
+        let word = self.peek();
+        let (negative, digits) = match word {
+            [b'-', digits @ ..] => (true, digits),
+            [b'+', digits @ ..] => (false, digits),
+            digits => (false, digits),
+        };
+        if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+            return None;
+        }
+        Some(match digits_of(digits) {
+            _ if negative => Integer::Negative,
+            Some(value) if i64::try_from(value).is_ok() => Integer::Fine,
+            _ => Integer::TooLarge,
+        })
     }
 
     /// An integer without a sign.

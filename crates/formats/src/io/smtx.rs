@@ -1,8 +1,9 @@
 //! Files of the Deep Learning Matrix Collection (`.smtx`): the pattern of a matrix, `rows, columns, entries` on a line,
 //! then where each row begins, then the columns of all entries, from 0.
 
-use std::io::{BufRead, Write};
+use std::io::Write;
 
+use super::cursor::Cursor;
 use super::numbers::{Words, print_integer};
 use super::text::{Ends, Header, write_parts};
 use super::{Contents, Data, Fault, WriteError};
@@ -10,8 +11,7 @@ use crate::storage::{Entries, Indices, Tensor};
 use dastac_elements::Storage;
 
 /// Reads a pattern.
-pub fn read(reader: &mut (dyn BufRead + Send)) -> Result<Contents, Fault> {
-    let mut header = Header { reader, lines: 0 };
+pub fn read(mut header: Header<'_>) -> Result<Contents, Fault> {
     let first = header.line()?.unwrap_or_default();
     let sizes: Option<Vec<u64>> = first.split(',').map(|word| word.trim().parse().ok()).collect();
     let [rows, columns, claimed] = sizes.as_deref().unwrap_or_default() else {
@@ -22,9 +22,10 @@ pub fn read(reader: &mut (dyn BufRead + Send)) -> Result<Contents, Fault> {
         .hint("such as `512, 1024, 5243`"));
     };
     let wanted = u128::from(*rows) + 1 + u128::from(*claimed);
-    let mut numbers: Vec<u64> = Vec::new();
-    let last = header.blocks(Ends::Word, parse, |part: Vec<u64>| {
-        numbers.extend(part);
+    // A number takes at least a digit and a blank.
+    let mut numbers: Vec<u64> = Vec::with_capacity(header.room(wanted, 2));
+    let last = header.blocks(Ends::Word, parse, |part: &mut Vec<u64>| {
+        numbers.extend_from_slice(part);
         if numbers.len() as u128 > wanted {
             let what = format!("there are more numbers than the {wanted} of the first line");
             return Err(Fault::new(what));
@@ -70,18 +71,30 @@ fn shown(line: &str) -> String {
     line.chars().take(40).collect::<String>().escape_debug().to_string()
 }
 
-fn parse(block: &[u8]) -> Result<(Vec<u64>, u64), Fault> {
-    let mut words = Words(block);
-    let mut numbers = Vec::with_capacity(block.len() / 4);
+fn parse(block: &[u8], numbers: &mut Vec<u64>) -> Result<u64, Fault> {
+    numbers.clear();
     let newlines = |text: &[u8]| memchr::memchr_iter(b'\n', text).count() as u64;
-    while !words.is_empty() {
+    let mut cursor = Cursor { rest: block };
+    loop {
+        let mut usual = cursor;
+        if let Some(number) = usual.unsigned()
+            && usual.rest.first().is_none_or(u8::is_ascii_whitespace)
+        {
+            numbers.push(number);
+            cursor = usual;
+            continue;
+        }
+        let mut words = Words(cursor.rest);
+        if words.is_empty() {
+            return Ok(newlines(block));
+        }
         let Some(number) = words.unsigned() else {
             let line = 1 + newlines(&block[..block.len() - words.0.len()]);
             return Err(Fault::at(line, format!("{} is no number", words.shown())));
         };
         numbers.push(number);
+        cursor.rest = words.0;
     }
-    Ok((numbers, newlines(block)))
 }
 
 /// Writes the pattern of a matrix in `csr`, all whose entries are true.

@@ -1,14 +1,12 @@
-//! Text in blocks: one thread reads (and decompresses), all parse.
+//! Text: a header line by line, the rest in blocks by several threads; and text that several threads write.
 
+use std::fs::File;
 use std::io::{BufRead, Read, Write};
-use std::sync::mpsc::sync_channel;
 
 use rayon::prelude::*;
 
+use super::ranges::{Rest, blocks};
 use super::{Fault, WriteError};
-
-/// Bytes of a block. Long enough that handing it over costs nothing, short enough that all of them stay in the caches.
-const BLOCK: usize = 1 << 19;
 
 /// No line of a header is longer.
 const MAX_LINE: u64 = 1 << 20;
@@ -22,21 +20,34 @@ pub enum Ends {
     Word,
 }
 
-impl Ends {
-    fn is_end(self, byte: u8) -> bool {
-        byte == b'\n' || matches!(self, Ends::Word) && byte.is_ascii_whitespace()
-    }
+/// Where text can be read at any place.
+#[derive(Clone, Copy)]
+pub enum Origin<'r> {
+    /// In a file.
+    File(&'r File),
+    /// In memory.
+    Bytes(&'r [u8]),
+    /// Nowhere: it is read once, from the begin to the end.
+    Stream,
 }
 
 /// Reads the lines of a header.
 pub struct Header<'r> {
     /// The text behind the lines that were read.
-    pub reader: &'r mut (dyn BufRead + Send),
+    reader: &'r mut (dyn BufRead + Send),
+    origin: Origin<'r>,
     /// How many lines were read.
     pub lines: u64,
+    /// Their bytes.
+    offset: u64,
 }
 
-impl Header<'_> {
+impl<'r> Header<'r> {
+    /// Begins with the first line of `reader`, which reads what stands in `origin`.
+    pub fn new(reader: &'r mut (dyn BufRead + Send), origin: Origin<'r>) -> Header<'r> {
+        Header { reader, origin, lines: 0, offset: 0 }
+    }
+
     /// The next line without its end; nothing at the end of the text.
     pub fn line(&mut self) -> Result<Option<String>, Fault> {
         let mut bytes = Vec::new();
@@ -45,6 +56,7 @@ impl Header<'_> {
             return Ok(None);
         }
         self.lines += 1;
+        self.offset += bytes.len() as u64;
         if bytes.len() as u64 == MAX_LINE && bytes.last() != Some(&b'\n') {
             return Err(Fault::at(self.lines, "a line of the header is longer than 1 MiB"));
         }
@@ -63,83 +75,38 @@ impl Header<'_> {
         }
     }
 
-    /// Parses the rest in blocks, in parallel, and hands over the results in order. A fault's line counts within its
-    /// block, and `parse` returns how many lines its block has. Gives the number of all lines.
-    pub fn blocks<T: Send>(
+    /// How many bytes follow, if that is known.
+    pub fn bytes_left(&self) -> Option<u64> {
+        let all = match self.origin {
+            Origin::File(file) => file.metadata().ok()?.len(),
+            Origin::Bytes(all) => all.len() as u64,
+            Origin::Stream => return None,
+        };
+        Some(all.saturating_sub(self.offset))
+    }
+
+    /// Room for entries: as many as are claimed, but not more than bytes that follow can hold, if each takes so many.
+    pub fn room(&self, claimed: u128, bytes: u64) -> usize {
+        let possible = self.bytes_left().map_or(0, |left| left.div_ceil(bytes.max(1)));
+        usize::try_from(claimed.min(u128::from(possible))).unwrap_or(0)
+    }
+
+    /// Parses the rest in blocks, in parallel, and hands over the results in order: [`blocks`].
+    pub fn blocks<T: Default + Send>(
         self,
         ends: Ends,
-        parse: impl Fn(&[u8]) -> Result<(T, u64), Fault> + Sync,
-        mut take: impl FnMut(T) -> Result<(), Fault>,
+        parse: impl Fn(&[u8], &mut T) -> Result<u64, Fault> + Sync,
+        take: impl FnMut(&mut T) -> Result<(), Fault> + Send,
     ) -> Result<u64, Fault> {
-        let threads = rayon::current_num_threads();
-        let Header { reader, mut lines } = self;
-        std::thread::scope(|scope| {
-            let (send, receive) = sync_channel(2 * threads);
-            scope.spawn(move || {
-                let mut rest = Vec::new();
-                loop {
-                    let block = next_block(reader, &mut rest, ends);
-                    let last = !matches!(&block, Ok(Some(_)));
-                    // Nobody listens any more after a fault.
-                    if send.send(block.transpose()).is_err() || last {
-                        return;
-                    }
-                }
-            });
-            let mut open = true;
-            while open {
-                let mut batch: Vec<Vec<u8>> = Vec::new();
-                let mut failed = None;
-                while batch.len() < threads {
-                    match receive.recv() {
-                        Ok(Some(Ok(block))) => batch.push(block),
-                        Ok(Some(Err(error))) => {
-                            failed = Some(error);
-                            break;
-                        }
-                        Ok(None) | Err(_) => {
-                            open = false;
-                            break;
-                        }
-                    }
-                }
-                let parsed: Vec<_> = batch.par_iter().map(|block| parse(block)).collect();
-                for result in parsed {
-                    let (part, count) = result.map_err(|fault| Fault {
-                        line: fault.line.map(|line| line + lines),
-                        ..fault
-                    })?;
-                    lines += count;
-                    take(part)
-                        .map_err(|fault| Fault { line: fault.line.or(Some(lines)), ..fault })?;
-                }
-                if let Some(error) = failed {
-                    return Err(Fault { line: Some(lines + 1), ..Fault::from(error) });
-                }
+        let rest = match self.origin {
+            Origin::Stream => Rest::Stream(self.reader),
+            Origin::File(file) => Rest::File(file, self.offset),
+            Origin::Bytes(all) => {
+                let offset = usize::try_from(self.offset).unwrap_or(all.len());
+                Rest::Bytes(&all[offset.min(all.len())..])
             }
-            Ok(lines)
-        })
-    }
-}
-
-/// The next bytes up to an end, and what follows it in `rest`.
-fn next_block(
-    reader: &mut dyn BufRead,
-    rest: &mut Vec<u8>,
-    ends: Ends,
-) -> std::io::Result<Option<Vec<u8>>> {
-    let mut block = std::mem::take(rest);
-    loop {
-        let before = block.len();
-        block.reserve(BLOCK);
-        let read = reader.take(BLOCK as u64).read_to_end(&mut block)?;
-        if read == 0 {
-            return Ok((!block.is_empty()).then_some(block));
-        }
-        if let Some(end) = block[before..].iter().rposition(|byte| ends.is_end(*byte)) {
-            *rest = block.split_off(before + end + 1);
-            return Ok(Some(block));
-        }
+        };
+        blocks(rest, self.lines, ends, parse, take)
     }
 }
 

@@ -41,6 +41,12 @@ impl Entries {
         Ok(Entries { shape, coordinates, values })
     }
 
+    /// Entries whose coordinates were compared with the box when they were read.
+    pub(crate) fn checked(shape: Vec<u64>, coordinates: Vec<u64>, values: Storage) -> Entries {
+        debug_assert_eq!(coordinates.len(), values.len() * shape.len());
+        Entries { shape, coordinates, values }
+    }
+
     /// Extents of the box.
     pub fn shape(&self) -> &[u64] {
         &self.shape
