@@ -1,4 +1,4 @@
-//! Arrays that programs are given and give back: `.npy` files in C order, and files of sparse tensors, whose zeros are
+//! Arrays that programs are given and give back: `.npy` files, and files of sparse tensors, whose zeros are
 //! filled in.
 
 use std::fs::File;
@@ -32,7 +32,7 @@ enum Numbers {
     Sparse(Tensor),
 }
 
-/// Opens an array and checks that it holds numbers or truth values in C order.
+/// Opens an array and checks that it holds numbers or truth values.
 pub fn open(path: &Path, options: &ReadOptions) -> Result<Array> {
     if FileKind::of(path).is_some_and(|kind| kind != FileKind::Npy) {
         return open_sparse(path, options);
@@ -56,10 +56,6 @@ pub fn open(path: &Path, options: &ReadOptions) -> Result<Array> {
         ))
         .hint("convert it in Python with `array.astype(numpy.float64)`"));
     };
-    if header.is_fortran() {
-        return Err(Failure::user(format!("`{name}` is in Fortran order, not C order"))
-            .hint("convert it in Python with `numpy.ascontiguousarray(array)`"));
-    }
     let shape = extents(path, &header.shape)?;
     Ok(Array { path: path.into(), element, shape, numbers: Numbers::File(file, header) })
 }

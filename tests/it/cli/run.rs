@@ -292,23 +292,14 @@ fn wrong_tensors_and_arrays() {
         bytes[at..at + to.len()].copy_from_slice(to);
         fs::write(folder.path("b.npy"), bytes).unwrap();
     };
-    changed(b"<f8", b"<u8");
+    changed(b"<f8", b"<M8");
     folder.fails(
         "run p.stur -p N=3 --input B=b.npy",
         1,
         &expect![[r#"
-            error: `b.npy` holds elements of type '<u8', not floats ('<f8', '<f4', '<f2', '|V2' for bf16), complex numbers ('<c16', '<c8'), integers ('<i8', '<i4', '<i2', '|i1', '|u1') or truth values ('|b1')
+            error: `b.npy` holds elements of type '<M8', not floats ('<f8', '<f4', '<f2', '|V2' for bf16), complex numbers ('<c16', '<c8'), integers ('<i8', '<i4', '<i2', '|i1', '|u1') or truth values ('|b1')
             help: convert it in Python with `array.astype(numpy.float64)`
         "#]],
-    );
-    changed(b"False", b"True ");
-    folder.fails(
-        "run p.stur -p N=3 --input B=b.npy",
-        1,
-        &expect![[r#"
-        error: `b.npy` is in Fortran order, not C order
-        help: convert it in Python with `numpy.ascontiguousarray(array)`
-    "#]],
     );
     fs::write(folder.path("b.npy"), &good[..good.len() - 20]).unwrap();
     for bad in

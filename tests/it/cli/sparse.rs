@@ -149,14 +149,14 @@ fn what_cannot_be_converted() {
         "convert p.stur b.npz",
         &expect![[r#"
         error: cannot read `p.stur`: the name does not say what kind of file it is
-        help: known are .mtx (MatrixMarket), .tns (FROSTT), .smtx (DLMC), .npy (NumPy array), .npz (SciPy sparse matrix), the texts also with .gz
+        help: known are .mtx (MatrixMarket), .tns (FROSTT), .smtx (DLMC), .npy (NumPy array), .npz (SciPy), the texts also with .gz
     "#]],
     );
     fails(
         "convert a.mtx b.txt",
         &expect![[r#"
         error: cannot write `b.txt`: the name does not say what kind of file it is
-        help: known are .mtx (MatrixMarket), .tns (FROSTT), .smtx (DLMC), .npy (NumPy array), .npz (SciPy sparse matrix), the texts also with .gz
+        help: known are .mtx (MatrixMarket), .tns (FROSTT), .smtx (DLMC), .npy (NumPy array), .npz (SciPy), the texts also with .gz
     "#]],
     );
     fails(
@@ -173,9 +173,9 @@ fn what_cannot_be_converted() {
         "#]],
     );
     fails(
-        "convert cube.tns b.npz",
+        "convert cube.tns b.mtx",
         &expect![[r#"
-        error: cannot write `b.npz`: a SciPy sparse matrix file holds a matrix, not a tensor of rank 3
+        error: cannot write `b.mtx`: a MatrixMarket file holds a matrix, not a tensor of rank 3
         help: `.tns` files hold sparse tensors of any rank, `.npy` files dense ones
     "#]],
     );

@@ -160,6 +160,18 @@ impl Format {
         map.map_or_else(Format::csr, |map| Format { levels, map })
     }
 
+    /// Height and width of the dense blocks of a matrix that stores rows of blocks (`bsr`).
+    pub fn blocks_of_rows(&self) -> Option<[u64; 2]> {
+        let [_, _, row, column] = self.map.levels() else { return None };
+        let size = |expr: &LevelExpr| match expr.range(&|_| i128::from(u64::MAX)) {
+            (0, largest) => u64::try_from(largest).ok()?.checked_add(1),
+            _ => None,
+        };
+        let (height, width) = (size(row)?, size(column)?);
+        let blocks = parse(&format!("bsr({height}, {width})"), &["i", "j"]).ok()?;
+        (blocks == *self).then_some([height, width])
+    }
+
     /// The same levels of a matrix with its dimensions in the other order.
     fn transposed(self) -> Format {
         let columns_first = IndexMap::permutation(&[1, 0]);

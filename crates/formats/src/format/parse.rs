@@ -15,7 +15,7 @@ mod lex;
 
 use std::ops::Range;
 
-use super::{Format, FormatName, Impossible, IndexMap, KINDS, Kind, Level};
+use super::{Format, FormatError, FormatName, Impossible, IndexMap, KINDS, Kind, Level};
 use super::{LevelExpr, NAMES, Reason, levels_of_code};
 use crate::hint::similar;
 use expression::{Expression, list};
@@ -87,7 +87,7 @@ fn kinds() -> String {
 fn known() -> String {
     let names: Vec<&str> = NAMES.iter().map(|name| name.name).collect();
     format!(
-        "formats have names ({}), codes of one letter a level (`DCC`: dense, compressed, singleton), or are spelled \
+        "formats have names ({}, bsr(4, 4)), codes of one letter a level (`DCC`: dense, compressed, singleton), or are spelled \
          `dense(i), compressed(j)`",
         names.join(", ")
     )
@@ -180,6 +180,9 @@ impl<'t, N: AsRef<str>> Parser<'t, '_, N> {
     fn named(&self, item: &Item) -> Result<Format> {
         let rank = self.names.len();
         let lower = item.word.to_ascii_lowercase();
+        if ["bsr", "bcsr"].contains(&lower.as_str()) {
+            return self.blocks(item);
+        }
         let code = levels_of_code(item.word);
         let fits = |entry: &&FormatName| entry.rank.is_none_or(|needed| needed == rank);
         let is_code = code.as_ref().is_some_and(|levels| levels.len() == rank);
@@ -204,6 +207,39 @@ impl<'t, N: AsRef<str>> Parser<'t, '_, N> {
         }
         let permuted = format.with_order(order);
         permuted.or_else(|error| self.refused(error, &|_| item.span.clone()))
+    }
+
+    /// `bsr(4, 4)`: dense blocks in rows of blocks.
+    fn blocks(&self, item: &Item) -> Result<Format> {
+        let [i, j] = self.names else {
+            return fail(
+                item.span.clone(),
+                format!(
+                    "`{}` stores matrices, this tensor has rank {}",
+                    item.word,
+                    self.names.len()
+                ),
+                "another rank",
+                "blocks of other tensors are spelled: `dense(i / 4), compressed(j / 4), .., dense(i % 4), ..`",
+            );
+        };
+        let number = |argument: &Argument| self.text[argument.span.clone()].parse::<u64>().ok();
+        let sizes: Vec<u64> =
+            item.arguments.iter().flatten().filter_map(number).filter(|size| *size > 0).collect();
+        let given = item.arguments.as_ref().map_or(0, Vec::len);
+        let &[height, width] = sizes.as_slice() else {
+            let message = format!("`{}` needs the height and the width of its blocks", item.word);
+            return fail(item.whole.clone(), message, "no blocks", "such as `bsr(4, 4)`");
+        };
+        if given != 2 || height == 1 || width == 1 {
+            let message = format!("`{}` has blocks of at least 2 x 2 elements", item.word);
+            return fail(item.whole.clone(), message, "other blocks", "such as `bsr(4, 4)`");
+        }
+        let (i, j) = (i.as_ref(), j.as_ref());
+        let text = format!(
+            "dense({i} / {height}), compressed({j} / {width}), dense({i} % {height}), dense({j} % {width})"
+        );
+        parse(&text, self.names).map_err(|error| FormatError { span: item.whole.clone(), ..error })
     }
 
     fn of_name(&self, entry: &FormatName, item: &Item) -> Result<Format> {

@@ -94,7 +94,7 @@ fn messages() {
 
             ^
             a format or a level is missing here
-            help: formats have names (csr, csc, dcsr, dcsc, dia, dense, csf, coo), codes of one letter a level (`DCC`: dense, compressed, singleton), or are spelled `dense(i), compressed(j)`
+            help: formats have names (csr, csc, dcsr, dcsc, dia, dense, csf, coo, bsr(4, 4)), codes of one letter a level (`DCC`: dense, compressed, singleton), or are spelled `dense(i), compressed(j)`
         "#]],
     );
     wrong(

@@ -23,7 +23,7 @@ mod tests;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use self::text::{Header, Origin};
 use crate::format::Format;
@@ -54,9 +54,10 @@ impl FileKind {
         ("npz", FileKind::Npz),
     ];
 
-    /// The kind of a file by its name; `.gz` may follow.
+    /// The kind of a file by its name; `.gz` may follow, or `:KEY` behind `.npz`.
     pub fn of(path: &Path) -> Option<FileKind> {
-        let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+        let (path, _) = split_key(path);
+        let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
         let name = name.strip_suffix(".gz").unwrap_or(&name);
         let (_, end) = name.rsplit_once('.')?;
         FileKind::ALL.iter().find(|(known, _)| *known == end).map(|(_, kind)| *kind)
@@ -69,9 +70,21 @@ impl FileKind {
             FileKind::Frostt => "FROSTT",
             FileKind::Smtx => "DLMC",
             FileKind::Npy => "NumPy array",
-            FileKind::Npz => "SciPy sparse matrix",
+            FileKind::Npz => "SciPy",
         }
     }
+}
+
+/// A path without the key of an array behind it, `a.npz:KEY`, and the key. A file that is there under the whole name
+/// has none.
+pub fn split_key(path: &Path) -> (PathBuf, Option<String>) {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    let lower = bytes.to_ascii_lowercase();
+    let at = memchr::memmem::rfind(&lower, b".npz:").filter(|_| !path.exists());
+    let Some(at) = at else { return (path.into(), None) };
+    use std::os::unix::ffi::OsStrExt;
+    let file = std::ffi::OsStr::from_bytes(&bytes[..at + 4]);
+    (file.into(), Some(String::from_utf8_lossy(&bytes[at + 5..]).into_owned()))
 }
 
 /// Why a file was not read.
@@ -228,14 +241,15 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Contents, ReadError> {
             Fault::new("the name does not say what kind of file it is").hint(endings()),
         ));
     };
+    let (path, key) = split_key(path);
     let open = || {
-        let file = File::open(path)?;
+        let file = File::open(&path)?;
         if file.metadata()?.is_dir() {
             return Err(Fault::new("it is a directory"));
         }
         Ok(file)
     };
-    read_file(open().map_err(fail)?, kind, options).map_err(fail)
+    read_file(open().map_err(fail)?, kind, key.as_deref(), options).map_err(fail)
 }
 
 /// Which endings are known.
@@ -257,14 +271,19 @@ pub fn read_bytes(
         hint: fault.hint,
     };
     if kind == FileKind::Npz {
-        return npz::read(io::Cursor::new(bytes)).map_err(fail);
+        return npz::read(io::Cursor::new(bytes), None).map_err(fail);
     }
     read_stream(bytes, Origin::Bytes(bytes), kind, options).map_err(fail)
 }
 
-fn read_file(file: File, kind: FileKind, options: &ReadOptions) -> Result<Contents, Fault> {
+fn read_file(
+    file: File,
+    kind: FileKind,
+    key: Option<&str>,
+    options: &ReadOptions,
+) -> Result<Contents, Fault> {
     if kind == FileKind::Npz {
-        return npz::read(BufReader::new(file));
+        return npz::read(BufReader::new(file), key);
     }
     let origin = if file.metadata()?.is_file() { Origin::File(&file) } else { Origin::Stream };
     read_stream(&file, origin, kind, options)
@@ -323,16 +342,16 @@ pub enum WriteError {
 /// Whether a tensor can be written as a file of a kind.
 pub fn check_write(tensor: &Tensor, kind: FileKind) -> Result<(), WriteError> {
     let rank = tensor.shape().len();
-    let matrices = [FileKind::MatrixMarket, FileKind::Smtx, FileKind::Npz].contains(&kind);
+    let matrices = [FileKind::MatrixMarket, FileKind::Smtx].contains(&kind);
     if matrices && rank != 2 {
         return Err(WriteError::Unsuited {
             reason: format!("a {} file holds a matrix, not a tensor of rank {rank}", kind.name()),
             hint: "`.tns` files hold sparse tensors of any rank, `.npy` files dense ones".into(),
         });
     }
-    if kind == FileKind::Frostt && rank == 0 {
+    if [FileKind::Frostt, FileKind::Npz].contains(&kind) && rank == 0 {
         return Err(WriteError::Unsuited {
-            reason: "a FROSTT file holds no scalar".into(),
+            reason: format!("a {} file holds no scalar", kind.name()),
             hint: "`.npy` files do".into(),
         });
     }

@@ -2,6 +2,8 @@
 
 use std::io::{Read, Write};
 
+use rayon::prelude::*;
+
 use super::{Fault, WriteError};
 use crate::storage::Indices;
 use dastac_elements::{Element, Native, Storage, View, with_type};
@@ -94,15 +96,26 @@ fn dictionary(text: &str) -> Option<Header> {
         width,
         big_endian: descr.starts_with('>'),
         fortran,
-        descr: descr.chars().take(40).collect::<String>().escape_debug().to_string(),
+        descr: descr.chars().filter(|letter| !letter.is_control()).take(40).collect(),
     })
 }
 
 impl Header {
-    /// The type of its elements, if tensors have such.
+    /// The type of its elements as tensors hold them. Integers without a sign become longer ones with a sign; those of
+    /// 64 bits must fit.
     pub fn element(&self) -> Option<Element> {
+        match (self.kind, self.width) {
+            ('u', 2) => return Some(Element::I32),
+            ('u', 4 | 8) => return Some(Element::I64),
+            _ => {}
+        }
         let code = format!("{}{}", self.kind, self.width);
         Element::OF_TENSORS.iter().copied().find(|element| code_of(*element) == code)
+    }
+
+    /// Bytes of its elements in memory, when all are read; nothing where they are not counted by 64 bits.
+    pub fn bytes(&self) -> Option<u64> {
+        self.count().ok()?.checked_mul(self.element().map_or(8, Element::bytes) as u64)
     }
 
     /// Whether its elements stand in the order of columns.
@@ -153,8 +166,37 @@ impl Header {
         Ok(all)
     }
 
-    /// Reads numbers as values.
+    /// Reads numbers as values, in C order.
     pub fn values(&self, reader: &mut dyn Read) -> Result<Storage, Fault> {
+        let values = self.values_as_stored(reader)?;
+        match self.is_fortran() {
+            true => transposed(&values, &self.shape),
+            false => Ok(values),
+        }
+    }
+
+    fn values_as_stored(&self, reader: &mut dyn Read) -> Result<Storage, Fault> {
+        match (self.kind, self.width) {
+            ('u', 2) => {
+                let wide = |bytes: &[u8]| i32::from(i16::of_bytes(bytes).cast_unsigned());
+                return Ok(Storage::from(self.elements(reader, 2, wide)?));
+            }
+            ('u', 4) => {
+                let wide = |bytes: &[u8]| i64::from(u32::of_bytes(bytes));
+                return Ok(Storage::from(self.elements(reader, 4, wide)?));
+            }
+            ('u', 8) => {
+                let all = self.elements(reader, 8, i64::of_bytes)?;
+                if let Some(at) = all.iter().position(|value| *value < 0) {
+                    let value = all[at].cast_unsigned();
+                    return Err(Fault::new(format!(
+                        "element {at} is {value}, which does not fit 64 bits with a sign"
+                    )));
+                }
+                return Ok(Storage::from(all));
+            }
+            _ => {}
+        }
         match self.element() {
             Some(element) => with_type!(element, T => {
                 Ok(Storage::from(self.elements(reader, size_of::<T>(), T::of_bytes)?))
@@ -171,6 +213,9 @@ impl Header {
     /// Reads numbers that are positions or coordinates.
     pub(super) fn indices(&self, reader: &mut dyn Read, what: &str) -> Result<Vec<u64>, Fault> {
         let signed = |number: i64| u64::try_from(number).ok();
+        if self.is_fortran() {
+            return Err(Fault::new(format!("`{what}` is in Fortran order")));
+        }
         let all: Vec<Option<u64>> = match (self.kind, self.width) {
             ('i', 8) => self.elements(reader, 8, |bytes| signed(i64::of_bytes(bytes)))?,
             ('i', 4) => self.elements(reader, 4, |bytes| signed(i32::of_bytes(bytes).into()))?,
@@ -178,15 +223,33 @@ impl Header {
                 self.elements(reader, 8, |bytes| Some(i64::of_bytes(bytes).cast_unsigned()))?
             }
             ('u', 4) => self.elements(reader, 4, |bytes| Some(u32::of_bytes(bytes).into()))?,
+            ('i', 2) => self.elements(reader, 2, |bytes| signed(i16::of_bytes(bytes).into()))?,
+            ('i', 1) => self.elements(reader, 1, |bytes| signed(i8::of_bytes(bytes).into()))?,
+            ('u', 2) => self.elements(reader, 2, |bytes| {
+                Some(u64::from(i16::of_bytes(bytes).cast_unsigned()))
+            })?,
+            ('u', 1) => self.elements(reader, 1, |bytes| Some(bytes[0].into()))?,
             _ => {
                 return Err(Fault::new(format!(
-                    "`{what}` has type {}, no integers of 32 or 64 bits",
+                    "`{what}` has type {}, no integers of at most 64 bits",
                     self.descr
                 )));
             }
         };
         let negative = || Fault::new(format!("`{what}` holds a negative number"));
         all.into_iter().map(|number| number.ok_or_else(negative)).collect()
+    }
+
+    /// Reads offsets, which may be negative.
+    pub(super) fn offsets(&self, reader: &mut dyn Read) -> Result<Vec<i64>, Fault> {
+        match (self.kind, self.width) {
+            ('i', 8) => self.elements(reader, 8, i64::of_bytes),
+            ('i', 4) => self.elements(reader, 4, |bytes| i32::of_bytes(bytes).into()),
+            _ => Err(Fault::new(format!(
+                "`offsets` has type {}, no integers of 32 or 64 bits",
+                self.descr
+            ))),
+        }
     }
 
     /// Reads one word.
@@ -206,12 +269,35 @@ impl Header {
 /// Reads an array: its extents, and its elements in row-major order.
 pub(super) fn read_values(reader: &mut dyn Read) -> Result<(Vec<u64>, Storage), Fault> {
     let header = header(reader)?;
-    if header.is_fortran() {
-        return Err(Fault::new("it is in Fortran order, not C order")
-            .hint("convert it in Python with `numpy.ascontiguousarray(array)`"));
-    }
     let values = header.values(reader)?;
     Ok((header.shape, values))
+}
+
+/// Elements in C order of those that stand in the order of columns: the first coordinate varies fastest.
+fn transposed(values: &Storage, shape: &[u64]) -> Result<Storage, Fault> {
+    let failed = |_| Fault::new("there is no memory to bring it to C order");
+    let mut sorted = Storage::zeroed(values.element(), values.len()).map_err(failed)?;
+    let Some((last, outer)) = shape.split_last() else { return Ok(sorted) };
+    // As many elements were read, so extents and products of them fit memory.
+    let extents: Vec<usize> = outer.iter().map(|e| usize::try_from(*e).unwrap_or(0)).collect();
+    let last = usize::try_from(*last).unwrap_or(0).max(1);
+    let stride: usize = extents.iter().product();
+    with_type!(values.element(), T => {
+        let from = values.typed::<T>();
+        let Some(to) = sorted.as_mut_slice::<T>() else { return Ok(sorted) };
+        to.par_chunks_mut(last).enumerate().for_each(|(number, row)| {
+            let (mut rest, mut at, mut width) = (number, 0, stride);
+            for extent in extents.iter().rev() {
+                width /= extent;
+                at += rest % extent * width;
+                rest /= extent;
+            }
+            for (to, from) in row.iter_mut().zip(from[at..].iter().step_by(stride)) {
+                *to = *from;
+            }
+        });
+    });
+    Ok(sorted)
 }
 
 /// Writes a header: version 1.0, padded so that elements begin at a multiple of 64 bytes.
@@ -248,8 +334,17 @@ pub(super) fn write_values(
 
 /// Writes positions or coordinates, as integers with a sign: SciPy knows no others. Nothing if one does not fit.
 pub(super) fn write_indices(indices: &Indices, out: &mut dyn Write) -> Result<(), WriteError> {
+    write_indices_of(indices, &[indices.len() as u64], out)
+}
+
+/// As [`write_indices`], as an array of a shape.
+pub(super) fn write_indices_of(
+    indices: &Indices,
+    shape: &[u64],
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
     let narrow = indices.iter().all(|index| i32::try_from(index).is_ok());
-    write_header(if narrow { "<i4" } else { "<i8" }, &[indices.len() as u64], out)?;
+    write_header(if narrow { "<i4" } else { "<i8" }, shape, out)?;
     let too_large = |_| WriteError::Unsuited {
         reason: "an index is beyond what SciPy's integers of 64 bits hold".into(),
         hint: "write a `.tns` file".into(),

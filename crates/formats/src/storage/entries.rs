@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::StorageError;
 use super::key::{Key, Packing};
-use dastac_elements::{Storage, Word};
+use dastac_elements::{Native, Storage, Word, with_type};
 
 /// Entries with all their coordinates, in order of dimensions.
 #[derive(Clone, Debug, PartialEq)]
@@ -112,15 +112,26 @@ impl Entries {
 
     /// Keys, and values as words.
     pub(super) fn records<K: Key, W: Word>(&self, packing: &Packing) -> Vec<(K, W)> {
-        let words: Vec<W> = self.values.words();
-        match self.shape.len() {
-            0 => words.into_iter().map(|word| (K::default(), word)).collect(),
-            rank => self
-                .coordinates
-                .par_chunks_exact(rank)
-                .zip(words)
-                .map(|(coordinates, word)| (packing.pack(coordinates), word))
-                .collect(),
-        }
+        let rank = self.shape.len();
+        // Where levels store dimensions, every coordinate goes to its place at once.
+        let shifts: Option<Vec<u32>> =
+            packing.space().order().map(|_| (0..rank).map(|at| packing.shift_of(at)).collect());
+        let key = |entry: usize| -> K {
+            let coordinates = &self.coordinates[entry * rank..][..rank];
+            match shifts.as_deref() {
+                Some([first, second]) => {
+                    K::field(coordinates[0], *first).with(K::field(coordinates[1], *second))
+                }
+                Some(shifts) => {
+                    let fields = coordinates.iter().zip(shifts);
+                    fields.fold(K::default(), |key, (at, shift)| key.with(K::field(*at, *shift)))
+                }
+                None => packing.pack(coordinates),
+            }
+        };
+        with_type!(self.values.element(), V => {
+            let values = self.values.typed::<V>().par_iter().enumerate();
+            values.map(|(entry, value)| (key(entry), W::of(value.to_word()))).collect()
+        })
     }
 }

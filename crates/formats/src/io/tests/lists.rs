@@ -98,7 +98,11 @@ fn frostt() {
         read it as a pattern without values"#]],
     );
     tns("-1 1 1\n", &plain, &expect!["<bytes>:1: coordinate 1 is `-1`, which is negative"]);
-    tns("1 99999999999999999999 1\n", &plain, &expect!["<bytes>:1: coordinate 2 is `99999999999999999999`, which does not fit 64 bits"]);
+    tns(
+        "1 99999999999999999999 1\n",
+        &plain,
+        &expect!["<bytes>:1: coordinate 2 is `99999999999999999999`, which does not fit 64 bits"],
+    );
     tns("1\n", &plain, &expect!["<bytes>:1: 1 word on a line is not 1 coordinate and a value"]);
     tns(
         "1 5 1\n",

@@ -216,7 +216,10 @@ fn bad_matrix_market() {
         &expect!["<bytes>:3: the value is missing"],
     );
     real("3 3 1\n-1 1 1\n", &expect!["<bytes>:3: the row is `-1`, which is negative"]);
-    real("3 3 0\n1 1 1\n", &expect!["<bytes>:3: there are entries, but the header says that there are none"]);
+    real(
+        "3 3 0\n1 1 1\n",
+        &expect!["<bytes>:3: there are entries, but the header says that there are none"],
+    );
     bad(
         "%%MatrixMarket matrix coordinate pattern general\n3 3 1\n1 2 3 4\n",
         &expect!["<bytes>:3: there is `4` behind the entry"],
