@@ -219,8 +219,8 @@ fn along_the_result(statement: &Statement, heads: &[String], read: &Read) -> Opt
 }
 
 /// The elements that have a place. Loops over levels visit all elements of a head, even if there is nothing to add up,
-/// so all of them are stored, whatever the other extents are. All elements of an input are stored if such loops read it,
-/// because only the tensors that they walk determine which elements they visit.
+/// so all of them are stored, whatever the other extents are. All elements of an input are stored if such loops read
+/// it, because only the tensors that they walk determine which elements they visit.
 fn stored(inferred: &Inferred, tensor: TensorId) -> Result<Set, LayoutError> {
     let program = &inferred.program;
     let structured = &inferred.tensors[tensor.0];

@@ -1,7 +1,7 @@
 //! Values of the loop IR, read as sums of products: what each store adds, in the semiring of its tensor.
 //!
-//! Before -> after, in the semiring of minima of sums: `min(k = 0 to N) (A[p] + (2 + B[q]))` -> one term with the number
-//! 2 and the factors `A[p]` and `B[q]`, for each `k` with `0 <= k < N`.
+//! Before -> after, in the semiring of minima of sums: `min(k = 0 to N) (A[p] + (2 + B[q]))` -> one term with the
+//! number 2 and the factors `A[p]` and `B[q]`, for each `k` with `0 <= k < N`.
 
 use dastac_loops::{BufferId, Index, Reduction, Sum, Value, VarId};
 use dastac_stur::semiring::Semiring;
