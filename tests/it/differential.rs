@@ -297,7 +297,10 @@ fn analysed(source: &str, context: &Context, rng: &mut ChaCha8Rng) -> Result<Ana
     }
     let declared = declared(source, &first.inferred)?;
     match analysis(&declared) {
-        // Of a program that is accepted, what is inferred must be too.
+        // Of a program that is accepted, what is inferred must be too, unless it takes isl too many steps.
+        Err(Error::Program(errors)) if errors.iter().all(|error| error.code == "E0206") => {
+            Err(Error::Program(errors))
+        }
         Err(Error::Program(errors)) => {
             panic!("what is inferred is refused: {errors:#?}\n{declared}")
         }
@@ -755,7 +758,7 @@ fn close(found: &[f64], wanted: &[f64], sizes: &[f64], error: f64) -> bool {
 #[test]
 fn seeds_that_failed_agree_with_the_reference() {
     for seed in [987_824, 5_550_229, 5_550_283, 5_550_365] {
-        let time = Duration::from_secs(setting("DASTAC_FUZZ_SECONDS").unwrap_or(3));
+        let time = Duration::from_secs(setting("DASTAC_FUZZ_SECONDS").unwrap_or(5));
         let effort = Effort { seed, prove: false, native: false, time };
         if let Outcome::Fails(why) = try_program(seed, effort) {
             panic!("{why}");

@@ -173,7 +173,36 @@ fn a_dialogue() {
         dialogue += &format!("--- {line}:{character}\n{}\n", editor.hover(line, character));
     }
     expect![[r#"
+        ```stur
+        # B: input, N x N
+        B:D(i, j) := (0 <= i < N) * (0 <= j < N)
+        B:U(i, j) := (i <= j)
+        ```
 
+        ```text
+        B(i, j): input, packed with i, j slowest to fastest
+          position  N*i - 1/2*i^2 - 1/2*i + j
+          elements  1/2*N^2 + 1/2*N
+          one place for each element, without gaps: proven for all sizes
+        ```
+        --- 0:1
+        `symbols`: integer parameters, not negative, given when the kernel runs
+        --- 0:9
+        `N`: a symbol, an integer that is given when the kernel runs
+        --- 1:12
+        `f32`: 32-bit floats (IEEE binary32)
+        --- 2:2
+        `i`: an iterator of the head
+        --- 2:11
+        `i`: an iterator of the head
+        --- 2:36
+        **E0108**: an unknown name: neither a symbol nor an iterator with bounds
+        --- 4:2
+        `U`: unique set: the elements with values of their own
+        --- 6:9
+        `compressed`: those that are there, below each position of the level before
+        --- 7:9
+        `max`: the largest value over these iterators
     "#]]
     .assert_eq(&dialogue);
 

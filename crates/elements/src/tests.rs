@@ -115,7 +115,7 @@ fn casts() {
         2147483648 is no value of type i32
         -1 is no value of type u32
         NaN is no value of type i32
-        9300000000000000000 is no value of type i64
+        9.3e18 is no value of type i64
         1-2.5i is no value of type f64"#]]
     .assert_eq(&all.join("\n"));
 }

@@ -81,8 +81,8 @@ impl Scan<'_> {
         let names = self.iterators.iter().map(|name| self.sets.names.isl(name).to_string());
         let names: Vec<String> = blocks.chain(names).collect();
         let build = AstBuild::from_context(context)?.set_iterators(&names)?;
-        // isl fails to scan some descriptions of a set, or leaves points out: in some of them existential dimensions have
-        // to be written as floors, in others they must not be.
+        // isl fails to scan some descriptions of a set, or leaves points out: in some of them existential dimensions
+        // have to be written as floors, in others they must not be.
         let domain = self.domain.with_tuple_name(None)?;
         let generate = |domain: &Set| -> Result<Node, SchedError> {
             let schedule = order_of(domain, self.tiles)?.with_in_tuple_name(Some("S"))?;

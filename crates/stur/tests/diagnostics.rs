@@ -402,10 +402,10 @@ fn formats() {
         (
             "B:F := elliptic",
             expect![[r#"
-            E0126 there is no format `elliptic`
-              @ 102..110 "elliptic": unknown
-              = formats have names (csr, csc, dcsr, dcsc, dia, dense, csf, coo), codes of one letter a level (`DCC`: dense, compressed, singleton), or are spelled `dense(i), compressed(j)`
-        "#]],
+                E0126 there is no format `elliptic`
+                  @ 102..110 "elliptic": unknown
+                  = formats have names (csr, csc, dcsr, dcsc, dia, dense, csf, coo, bsr(4, 4)), codes of one letter a level (`DCC`: dense, compressed, singleton), or are spelled `dense(i), compressed(j)`
+            "#]],
         ),
         (
             "B:F := coo(i, j)",

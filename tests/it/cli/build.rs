@@ -271,7 +271,11 @@ fn example_of(header: &str) -> String {
     let (_, example) = header.rsplit_once(" * Example: ").unwrap();
     let (example, _) = example.split_once(" */").unwrap();
     let lines = example.lines().skip_while(|line| !line.contains("#include"));
-    lines.map(|line| format!("{}\n", line.trim_start_matches(" *"))).collect()
+    let text = |line: &str| {
+        let line = line.trim_start_matches(" *");
+        format!("{}\n", line.strip_prefix("   ").unwrap_or(line))
+    };
+    lines.map(text).collect()
 }
 
 /// The example of a header is a program of C that calls everything, whatever there is to call.

@@ -87,8 +87,8 @@ fn kinds() -> String {
 fn known() -> String {
     let names: Vec<&str> = NAMES.iter().map(|name| name.name).collect();
     format!(
-        "formats have names ({}, bsr(4, 4)), codes of one letter a level (`DCC`: dense, compressed, singleton), or are spelled \
-         `dense(i), compressed(j)`",
+        "formats have names ({}, bsr(4, 4)), codes of one letter a level (`DCC`: dense, compressed, singleton), or are \
+        spelled `dense(i), compressed(j)`",
         names.join(", ")
     )
 }

@@ -292,7 +292,9 @@ fn arrays_as_numpy_keeps_them() {
         (0) 1
     "#]]
     .assert_eq(&read(">f2", &[0x3c, 0]));
-    expect!["<bytes>: it holds elements of type <f16, not of f64, f32, f16, bf16, complex128, complex64, i8, i16, i32, i64, u8 and bool"].assert_eq(&read("<f16", &[0; 16]));
+    expect![[r#"
+        <bytes>: it holds elements of type <f16, not of f64, f32, f16, bf16, complex128, complex64, i8, i16, i32, i64, u8 and bool"#]]
+    .assert_eq(&read("<f16", &[0; 16]));
 }
 
 /// Diagonals, lists of any rank, and single arrays, as SciPy and NumPy write them.
