@@ -26,15 +26,13 @@ fn of_code(code: &str) -> Option<String> {
 fn of_word(document: &Document, word: &Word) -> Option<String> {
     let named = |meaning: &str| format!("`{}`: {meaning}", word.text);
     let begins_line = document.line_before(word.start).trim().is_empty();
-    if begins_line && word.behind == Some(':') || word.before == Some('@') {
-        if let Some(meaning) = words::directive(word.text) {
-            return Some(named(meaning));
-        }
+    let directive = begins_line && word.behind == Some(':') || word.before == Some('@');
+    if let Some(meaning) = words::directive(word.text).filter(|_| directive) {
+        return Some(named(meaning));
     }
-    if word.before == Some(':') && !begins_line {
-        if let Some(meaning) = words::aspect(word.text) {
-            return Some(named(meaning));
-        }
+    let aspect = word.before == Some(':') && !begins_line;
+    if let Some(meaning) = words::aspect(word.text).filter(|_| aspect) {
+        return Some(named(meaning));
     }
     if let Some(text) = of_tensor(document, word) {
         return Some(text);

@@ -131,6 +131,7 @@ impl Server {
             self.told_to_end = true;
             return self.say(Message::Response(Response::new_ok(id, ())));
         }
+        #[expect(clippy::mutable_key_type, reason = "addresses are compared by their texts")]
         let documents = &self.documents;
         let document = |uri: &Uri| documents.get(uri).map(|open| &open.document);
         let response = match answers::answer(&method, params, &document) {

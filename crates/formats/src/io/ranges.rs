@@ -80,7 +80,7 @@ pub fn blocks<T: Default + Send>(
     let work = || {
         let (mut block, mut part) = (Vec::new(), T::default());
         while let Some((number, piece)) = next_piece(&supply, &mut block, ends) {
-            let parsed = match piece.and_then(|piece| Ok(piece.whole(&mut block, ends)?)) {
+            let parsed = match piece.and_then(|piece| piece.whole(&mut block, ends)) {
                 Ok(text) => parse(text, &mut part),
                 Err(error) => Err(Fault { line: Some(1), ..Fault::from(error) }),
             };

@@ -162,7 +162,7 @@ impl Reading<'_> {
         // A product with a negative number does not distribute over a minimum or a maximum.
         let distributes = self.semiring != Semiring::MaxTimes && !self.semiring.is_of_values();
         let single = |terms: &[Term]| terms.len() == 1 && terms[0].sums.vars.is_empty();
-        if !distributes && !(single(&left) && single(&right)) {
+        if !(distributes || single(&left) && single(&right)) {
             return Err("a product of long sums".into());
         }
         if left.len().saturating_mul(right.len()) > MAX_TERMS {
