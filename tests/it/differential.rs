@@ -11,8 +11,8 @@
 //! and printed with its seed.
 //!
 //! `DASTAC_FUZZ=n` tries `n` programs, `DASTAC_FUZZ_SEED=k` begins at another seed, `DASTAC_FUZZ_INTERPRET=1` leaves
-//! native code out (many times faster). `./x fuzz` sets these. `DASTAC_FUZZ_SECONDS=n` lets each stage of a program take
-//! so long, on a busy machine.
+//! native code out (many times faster). `./x fuzz` sets these. `DASTAC_FUZZ_SECONDS=n` lets each stage of a program
+//! take so long, on a busy machine.
 
 #[path = "../../crates/stur/tests/inference/brute_force.rs"]
 #[expect(dead_code, reason = "the tests of inference use all of it")]
