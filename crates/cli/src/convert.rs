@@ -37,6 +37,7 @@ pub fn convert(terminal: &Terminal, args: &ConvertArgs) -> Result<Outcome> {
             Tensor::from_entries(&entries.map_err(stored)?, &format, build).map_err(stored)?
         }
     };
+    tensors::note_merged(&terminal.renderer, &from, &contents, &tensor);
     drop(contents);
     if let Some(element) = args.element {
         tensor = tensor.cast(element).map_err(stored)?;

@@ -130,6 +130,18 @@ pub fn input_files(
     })
 }
 
+/// Fails where flags name a tensor that the program does not have.
+pub fn known_names<'a>(program: &Program, mut names: impl Iterator<Item = &'a str>) -> Result<()> {
+    match names.find(|name| program.find(name).is_none()) {
+        None => Ok(()),
+        Some(name) => {
+            let known = self::names(program, |_| true);
+            Err(Failure::user(dastac::Error::UnknownTensor(name.into()).to_string())
+                .hint(did_you_mean(name, &known, "its tensors")))
+        }
+    }
+}
+
 /// The files of `--output`, by tensor.
 pub fn output_files(
     program: &Program,
@@ -149,7 +161,8 @@ pub fn output_files(
         .iter()
         .enumerate()
         .flat_map(|(k, one)| paths[k + 1..].iter().map(move |other| [one, other]));
-    if let Some(pair) = pairs.into_iter().find(|[one, other]| same_file(one, other)) {
+    let same = |[one, other]: &[&&PathBuf; 2]| one == other || same_file(one, other);
+    if let Some(pair) = pairs.into_iter().find(same) {
         return Err(Failure::usage(format!(
             "two outputs would be written to `{}`",
             pair[0].display()

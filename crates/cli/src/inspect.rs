@@ -33,6 +33,7 @@ pub fn inspect(terminal: &Terminal, args: &InspectArgs) -> Result<Outcome> {
     let rank = contents.shape().len();
     // Formats without dense levels take no more than the entries do, whatever the shape is.
     let tensor = contents.tensor(&Format::coo(rank), build).map_err(failed)?;
+    tensors::note_merged(&terminal.renderer, &name, &contents, &tensor);
     let asked = args.format.as_ref().map(|text| tensors::format(text, rank)).transpose()?;
     let facts = Facts::of(&tensor).map_err(failed)?;
     let mut text = format!("{name}: {}\n", contents.about);

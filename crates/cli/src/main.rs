@@ -22,6 +22,7 @@ mod lsp;
 mod machine;
 mod man;
 mod npy;
+mod opened;
 mod output;
 mod package;
 mod passes;

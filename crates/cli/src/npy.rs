@@ -1,18 +1,16 @@
-//! Arrays that programs are given and give back: `.npy` files, and files of sparse tensors, whose zeros are
-//! filled in.
+//! Arrays that programs are given: `.npy` files, and files of sparse tensors, whose zeros are filled in.
 
 use std::fs::File;
-use std::io::{BufReader, Write};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use dastac::elements::{Element, Kind, Storage};
 use dastac::formats::io::npy::{self, Header};
-use dastac::formats::io::{FileKind, ReadOptions};
+use dastac::formats::io::{Contents, Data};
 use dastac::formats::{Build, Format, Tensor};
 
 use super::Result;
 use super::failure::Failure;
-use super::output;
 use super::source::reason;
 use super::tensors;
 
@@ -24,6 +22,8 @@ pub struct Array {
     /// Its extents.
     pub shape: Vec<usize>,
     numbers: Numbers,
+    /// By which part redundant elements may differ.
+    pub tolerance: Option<f64>,
 }
 
 #[expect(clippy::large_enum_variant, reason = "there are few, one for each file")]
@@ -33,10 +33,7 @@ enum Numbers {
 }
 
 /// Opens an array and checks that it holds numbers or truth values.
-pub fn open(path: &Path, options: &ReadOptions) -> Result<Array> {
-    if FileKind::of(path).is_some_and(|kind| kind != FileKind::Npy) {
-        return open_sparse(path, options);
-    }
+pub fn open(path: &Path) -> Result<Array> {
     let name = path.display();
     let unreadable = |why: String| Failure::user(format!("cannot read `{name}`: {why}"));
     let file = File::open(path).map_err(|error| unreadable(reason(&error)))?;
@@ -52,12 +49,13 @@ pub fn open(path: &Path, options: &ReadOptions) -> Result<Array> {
         let kind = &header.descr;
         return Err(Failure::user(format!(
             "`{name}` holds elements of type '{kind}', not floats ('<f8', '<f4', '<f2', '|V2' for bf16), complex \
-            numbers ('<c16', '<c8'), integers ('<i8', '<i4', '<i2', '|i1', '|u1') or truth values ('|b1')"
+            numbers ('<c16', '<c8'), integers of 8 to 64 bits or truth values ('|b1')"
         ))
         .hint("convert it in Python with `array.astype(numpy.float64)`"));
     };
     let shape = extents(path, &header.shape)?;
-    Ok(Array { path: path.into(), element, shape, numbers: Numbers::File(file, header) })
+    let numbers = Numbers::File(file, header);
+    Ok(Array { path: path.into(), element, shape, numbers, tolerance: None })
 }
 
 fn extents(path: &Path, shape: &[u64]) -> Result<Vec<usize>> {
@@ -68,15 +66,18 @@ fn extents(path: &Path, shape: &[u64]) -> Result<Vec<usize>> {
     })
 }
 
-/// Reads the entries of a sparse tensor.
-fn open_sparse(path: &Path, options: &ReadOptions) -> Result<Array> {
+/// What another file holds as an array, whose zeros are filled in when it is read.
+pub fn of_contents(path: &Path, contents: &Contents, build: Build) -> Result<Array> {
     let failed = |error| tensors::storage_failure(&path.display().to_string(), &error);
-    let contents = tensors::read(path, options)?;
-    let tensor = contents.tensor(&Format::coo(contents.shape().len()), Build::default());
-    let tensor = tensor.map_err(failed)?;
+    let format = match &contents.data {
+        Data::Dense(_) => Format::dense(contents.shape().len()),
+        Data::Entries(_) => Format::coo(contents.shape().len()),
+    };
+    let tensor = contents.tensor(&format, build).map_err(failed)?;
     let element = tensor.values().element();
     let shape = extents(path, tensor.shape())?;
-    Ok(Array { path: path.into(), element, shape, numbers: Numbers::Sparse(tensor) })
+    let numbers = Numbers::Sparse(tensor);
+    Ok(Array { path: path.into(), element, shape, numbers, tolerance: None })
 }
 
 impl Array {
@@ -105,29 +106,23 @@ impl Array {
         }
     }
 
-    /// Reads the numbers, all of the box, two for each complex element, for a tensor that they fit. The shape must be
-    /// one that memory was found for.
-    pub fn read(self, element: Element) -> Result<Vec<f64>> {
+    /// Reads the elements, all of the box, for a tensor that they fit, as elements of its type. The shape must be one
+    /// that memory was found for.
+    pub fn read(self, element: Element) -> Result<Storage> {
         let name = self.path.display().to_string();
         let values = match self.numbers {
             Numbers::File(mut file, header) => header
                 .values(&mut file)
                 .map_err(|fault| Failure::user(format!("cannot read `{name}`: {fault}")))?,
-            Numbers::Sparse(tensor) => tensor
-                .to_dense(Build::default())
-                .map_err(|error| tensors::storage_failure(&name, &error))?,
-        };
-        let wide = if element.is_complex() { Element::C128 } else { Element::F64 };
-        let numbers = values.cast(element).and_then(|values| values.cast(wide));
-        let numbers = numbers.map_err(|error| {
-            let failure = Failure::user(format!("`{name}`: {error}"));
-            match error.to {
-                Element::F64 => failure
-                    .hint("arrays hold integers up to 2^53; files of tensors with `:F` any others"),
-                _ => failure,
+            Numbers::Sparse(tensor) => {
+                let whole = Format::dense(tensor.shape().len());
+                let whole = tensor.convert(&whole, Build::default());
+                let whole = whole.map_err(|error| tensors::storage_failure(&name, &error))?;
+                drop(tensor);
+                whole.values().clone()
             }
-        })?;
-        Ok(numbers.to_f64())
+        };
+        values.cast(element).map_err(|error| Failure::user(format!("`{name}`: {error}")))
     }
 }
 
@@ -142,22 +137,4 @@ fn python_type(element: Element) -> String {
         Kind::Unsigned => format!("numpy.uint{bits}"),
         Kind::Truth => "numpy.bool_".into(),
     }
-}
-
-/// Writes an array; no extents make it a 0-d array. A file of another kind gets the elements that are not zero.
-pub fn write(path: &Path, shape: &[usize], data: &Storage, options: &ReadOptions) -> Result<()> {
-    let extents: Vec<u64> = shape.iter().map(|extent| *extent as u64).collect();
-    if let Some(kind) = FileKind::of(path).filter(|kind| *kind != FileKind::Npy) {
-        let failed = |error| tensors::storage_failure(&path.display().to_string(), &error);
-        let tensor = Tensor::from_dense(extents, data.clone())
-            .and_then(|tensor| tensor.convert(&natural(shape.len()), Build::default()))
-            .map_err(failed)?;
-        return tensors::write(path, kind, &tensor, options, Build::default());
-    }
-    output::file(path, &mut |out: &mut dyn Write| npy::write_slice(&extents, data.view(), out))
-}
-
-/// Rows of matrices, trees of other tensors.
-fn natural(rank: usize) -> Format {
-    if rank == 2 { Format::csr() } else { Format::csf(rank) }
 }

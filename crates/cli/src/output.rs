@@ -1,5 +1,6 @@
 //! Where results go: standard output, and files that appear whole or not at all.
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -14,6 +15,16 @@ use super::source::{Source, reason};
 pub fn stdout(bytes: &[u8]) -> Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Failure::NoReader),
+        Err(error) => Err(Failure::user(format!("cannot write the output: {}", reason(&error)))),
+    }
+}
+
+/// Writes to standard output as it is made; a reader that has gone away is no error.
+pub fn stream(write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    match write(&mut out).and_then(|()| out.flush()) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Failure::NoReader),
         Err(error) => Err(Failure::user(format!("cannot write the output: {}", reason(&error)))),
@@ -91,9 +102,12 @@ pub fn file(path: &Path, write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>
 }
 
 fn temporary_beside(target: &Path) -> io::Result<(PathBuf, File)> {
-    let name = target.file_name().ok_or(ErrorKind::InvalidInput)?.to_string_lossy();
+    let name = target.file_name().ok_or(ErrorKind::InvalidInput)?;
     for attempt in 0..100 {
-        let path = target.with_file_name(format!(".{name}.{}-{attempt}", std::process::id()));
+        let mut hidden = OsString::from(".");
+        hidden.push(name);
+        hidden.push(format!(".{}-{attempt}", std::process::id()));
+        let path = target.with_file_name(hidden);
         match OpenOptions::new().write(true).create_new(true).open(&path) {
             Ok(file) => return Ok((path, file)),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}

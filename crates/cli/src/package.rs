@@ -14,12 +14,12 @@ use dastac::verify::Reference;
 
 use super::args::RunArgs;
 use super::failure::Failure;
-use super::plan::{Inputs, Plan, Request, fill, write};
+use super::plan::{Inputs, Plan, Request, check_arrays, fill, write};
 use super::progress::Progress;
 use super::report::{self, Compiled, Run};
 use super::source::{Source, reason};
 use super::verify::Verdict;
-use super::{Outcome, Result, Terminal, run, tensors};
+use super::{Outcome, Result, Terminal, run};
 
 /// Whether a file is named as a compiled program is.
 pub fn is_named(path: &Path) -> bool {
@@ -33,12 +33,12 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     let Loaded { executable, program, source, schedule, took } = load(&args.file.file)?;
     super::watchdog::stop();
     let failed = |error: dastac::Error| Failure::of(error, &source);
-    let options = tensors::lists(&args.lists);
     let request = Request {
         symbols: &args.symbols,
         inputs: &args.inputs,
         outputs: &args.outputs,
-        options: &options,
+        reading: &args.reading,
+        renderer: &terminal.renderer,
     };
     let extent = |id, dimension| extent(&executable, id, dimension);
     let plan = Plan::new(&program, &extent, request, &source)?;
@@ -46,7 +46,13 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     let instance = Instance::new(Arc::clone(&executable), &plan.symbols, threads);
     let mut instance = instance.map_err(|error| failed(error.into()))?;
     instance.set_density(args.density);
-    let inputs = Inputs { given: plan.inputs, keep: args.verify, seed: args.seed };
+    check_arrays(&instance, &plan, &source)?;
+    let inputs = Inputs {
+        given: plan.inputs,
+        keep: args.verify,
+        seed: args.seed,
+        renderer: &terminal.renderer,
+    };
     let dense = fill(&mut instance, Reference::of(&program), inputs, &source, &progress)?;
     let mut times = Vec::new();
     for repeat in 1..=args.repeat {
@@ -55,7 +61,7 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     }
     for (id, path) in &plan.outputs {
         progress.stage(format!("writing {}", path.display()));
-        write(&instance, *id, path, &source, &options)?;
+        write(&instance, *id, path, &source, &args.reading)?;
     }
     let verdict = match args.verify {
         true => {
@@ -75,7 +81,7 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
         trips: None,
         verdict: &verdict,
     };
-    report::print(run, args.json)?;
+    report::print(run, args.json, run::printed(&plan.outputs))?;
     Ok(if verdict.disagrees() { Outcome::Disagreement } else { Outcome::Done })
 }
 

@@ -4,16 +4,18 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use dastac::formats;
-use dastac::formats::io::{FileKind, ReadOptions};
+use dastac::formats::io::{self, FileKind};
 use dastac::runtime::{self, Instance};
 use dastac::stur::reference::Dense;
 use dastac::stur::{Program, TensorId};
 use dastac::verify::Reference;
 
-use super::args::SymbolArgs;
+use super::args::{ReadingArgs, SymbolArgs};
 use super::failure::Failure;
-use super::npy::{self, Array};
+use super::npy::Array;
+use super::opened::{Given, Opened};
 use super::progress::Progress;
+use super::render::Renderer;
 use super::source::Source;
 use super::{Result, inputs, output, tensors};
 
@@ -37,7 +39,9 @@ pub struct Request<'a> {
     /// The files of outputs, by name.
     pub outputs: &'a [(String, PathBuf)],
     /// How files are read that do not say it themselves.
-    pub options: &'a ReadOptions,
+    pub reading: &'a ReadingArgs,
+    /// Where notes go.
+    pub renderer: &'a Renderer,
 }
 
 impl Plan {
@@ -50,17 +54,29 @@ impl Plan {
     ) -> Result<Plan> {
         let inputs = inputs::input_files(program, request.inputs)?;
         let outputs = inputs::output_files(program, request.outputs)?;
-        for path in outputs.values() {
+        for path in outputs.values().filter(|path| *path != Path::new("-")) {
             output::check(path, source)?;
         }
+        for (id, path) in &outputs {
+            if let Some(kind) = tensors::kind_of_output(path)? {
+                let tensor = program.tensor(*id);
+                tensors::check_kind(path, kind, tensor.rank, tensor.element)?;
+            }
+        }
+        inputs::known_names(program, request.reading.names())?;
         let open = |(id, path): (&TensorId, &PathBuf)| {
-            Ok((*id, Given::open(program, *id, path, request.options)?))
+            Ok((*id, Opened::open(program, *id, path, request.reading)?))
         };
-        let given: Vec<(TensorId, Given)> = inputs.iter().map(open).collect::<Result<_>>()?;
-        let shapes: Vec<(TensorId, Vec<u64>)> =
-            given.iter().map(|(id, given)| (*id, given.shape())).collect();
-        let shapes = shapes.iter().map(|(id, shape)| (*id, shape.as_slice()));
-        let mut sizes = inputs::sizes(extent, shapes);
+        let opened: Vec<(TensorId, Opened)> = inputs.iter().map(open).collect::<Result<_>>()?;
+        let mut sizes = Opened::sizes(&opened, extent);
+        for (name, value) in &request.symbols.params {
+            sizes.insert(name.clone(), *value);
+        }
+        let finish = |(id, opened): (TensorId, Opened)| {
+            Ok((id, opened.finish(program, id, extent, &sizes, request.renderer)?))
+        };
+        let given: Vec<(TensorId, Given)> =
+            opened.into_iter().map(finish).collect::<Result<_>>()?;
         let stored = |id: TensorId| match given.iter().find(|(other, _)| *other == id) {
             Some((_, Given::Sparse(tensor))) => Some(tensor.values().len()),
             _ => None,
@@ -89,68 +105,33 @@ impl Plan {
     }
 }
 
-/// An input that is given.
-pub enum Given {
-    /// A dense array, for a tensor without a format.
-    Array(Array),
-    /// The stored elements, for a tensor with `:F`.
-    Sparse(formats::Tensor),
-}
-
-impl Given {
-    fn open(program: &Program, id: TensorId, path: &Path, options: &ReadOptions) -> Result<Given> {
-        let tensor = program.tensor(id);
-        let Some(storage) = &tensor.format else {
-            return npy::open(path, options).map(Given::Array);
-        };
-        let contents = tensors::read(path, options)?;
-        if contents.shape().len() != tensor.rank {
-            let (name, found) = (path.display(), contents.shape().len());
-            return Err(Failure::user(format!(
-                "`{}` has {}, but the tensor in `{name}` has {found}",
-                tensor.name,
-                dastac::elements::count(tensor.rank, "dimension")
-            )));
-        }
-        let built = contents.tensor(&storage.format, formats::Build::default());
-        let built = built.map_err(|error| tensors::storage_failure(&tensor.name, &error))?;
-        Ok(Given::Sparse(built))
-    }
-
-    fn shape(&self) -> Vec<u64> {
-        match self {
-            Given::Array(array) => array.shape.iter().map(|extent| *extent as u64).collect(),
-            Given::Sparse(tensor) => tensor.shape().to_vec(),
-        }
-    }
-}
-
 /// Where inputs come from.
-pub struct Inputs {
+pub struct Inputs<'a> {
     /// Arrays that are given; the others are drawn at random.
     pub given: Vec<(TensorId, Given)>,
     /// Whether the numbers are looked at again, by a verification.
     pub keep: bool,
     /// Seed of the random ones.
     pub seed: u64,
+    /// Where notes go.
+    pub renderer: &'a Renderer,
 }
 
 /// Packs the given inputs and draws the others; all that are known as dense arrays, for verification.
 pub fn fill(
     instance: &mut Instance<'_>,
     reference: Reference<'_>,
-    inputs: Inputs,
+    mut inputs: Inputs<'_>,
     source: &Source,
     progress: &Progress,
 ) -> Result<BTreeMap<TensorId, Dense>> {
     let failed = |error: dastac::Error| Failure::of(error, source);
     let mut given = BTreeMap::new();
-    for (id, input) in inputs.given {
+    for (id, input) in std::mem::take(&mut inputs.given) {
         let dense = match input {
             Given::Array(array) => {
                 progress.stage(format!("reading `{}`", instance.facts()[id.0].name));
-                let Dense { shape, data } = pack(instance, id, array, source)?;
-                Dense { shape, data: if inputs.keep { data } else { Vec::new() } }
+                pack(instance, id, array, source, &inputs)?
             }
             Given::Sparse(tensor) => {
                 let bound = instance.bind(runtime::TensorId(id.0), tensor);
@@ -166,8 +147,14 @@ pub fn fill(
     Ok(given)
 }
 
-/// Reads an array and packs it; the numbers that were read.
-fn pack(instance: &mut Instance<'_>, id: TensorId, array: Array, source: &Source) -> Result<Dense> {
+/// Reads an array and packs it; the numbers that were read, if they are kept.
+fn pack(
+    instance: &mut Instance<'_>,
+    id: TensorId,
+    array: Array,
+    source: &Source,
+    inputs: &Inputs<'_>,
+) -> Result<Dense> {
     let failed = |error: runtime::Error| Failure::of(error.into(), source);
     let own = runtime::TensorId(id.0);
     let (fact, expected) = (&instance.facts()[id.0], instance.shape(own).map_err(failed)?);
@@ -183,26 +170,87 @@ fn pack(instance: &mut Instance<'_>, id: TensorId, array: Array, source: &Source
     }
     runtime::check_memory(&format!("the dense array of `{name}`"), fact.dense_bytes)
         .map_err(failed)?;
+    let tolerance = array.tolerance;
     let data = array.read(fact.element)?;
-    instance.set_input(own, &data, &shape).map_err(failed)?;
-    Ok(Dense { shape, data })
+    let deviation = instance.set_elements(own, data.view(), &shape, tolerance).map_err(failed)?;
+    if tolerance.is_some() && deviation.elements > 0 {
+        let elements = match deviation.elements {
+            1 => "1 element of `{name}` differs".into(),
+            count => format!("{count} elements of `{name}` differ"),
+        };
+        inputs.renderer.note(&format!(
+            "{} from its declared structure, by at most {:.1e} (relative): accepted by `--tolerance`",
+            elements.replace("{name}", &name),
+            deviation.largest
+        ));
+    }
+    Ok(Dense { shape, data: if inputs.keep { data.to_f64() } else { Vec::new() } })
 }
 
-/// Writes a computed tensor: of one with a format what is stored, unless the file is an array.
+/// Fails where arrays that will be read or written do not fit memory, before anything runs.
+pub fn check_arrays(instance: &Instance<'_>, plan: &Plan, source: &Source) -> Result<()> {
+    let facts = instance.facts();
+    let packed = facts.iter().filter(|fact| fact.format.is_none()).map(|fact| fact.packed_bytes);
+    let packed = packed.fold(0u128, u128::saturating_add);
+    let check = |id: TensorId, what: &str, arrays: u128| {
+        let fact = &facts[id.0];
+        let what = format!("all buffers and {what} of `{}`", fact.name);
+        let needed = packed.saturating_add(fact.dense_bytes.saturating_mul(arrays));
+        let checked = runtime::check_memory(&what, needed);
+        checked.map_err(|error| Failure::of(error.into(), source))
+    };
+    for (id, given) in &plan.inputs {
+        if let Given::Array(_) = given {
+            // The file's elements, and what they must be by the structure.
+            check(*id, "two dense arrays", 2)?;
+        }
+    }
+    for (id, path) in &plan.outputs {
+        if facts[id.0].format.is_none() || FileKind::of(path) == Some(FileKind::Npy) {
+            check(*id, "a dense array", 1)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes a computed tensor: of one with a format what is stored, unless the file is an array. Standard output gets
+/// rows of numbers, or entries.
 pub fn write(
     instance: &Instance<'_>,
     id: TensorId,
     path: &Path,
     source: &Source,
-    options: &ReadOptions,
+    reading: &ReadingArgs,
 ) -> Result<()> {
     let failed = |error: runtime::Error| Failure::of(error.into(), source);
-    let (own, is_sparse) = (runtime::TensorId(id.0), instance.facts()[id.0].format.is_some());
-    let kind = FileKind::of(path).filter(|kind| *kind != FileKind::Npy);
-    if let Some(kind) = kind.filter(|_| is_sparse) {
+    let (own, fact) = (runtime::TensorId(id.0), &instance.facts()[id.0]);
+    let is_sparse = fact.format.is_some();
+    let options = tensors::reading(reading, &fact.name).options;
+    let rank = instance.shape(own).map_err(failed)?.len();
+    let (kind, printed) = match (tensors::kind_of_output(path)?, rank) {
+        (Some(kind), _) => (kind, false),
+        (None, 2) => (FileKind::MatrixMarket, true),
+        (None, 0) => (FileKind::Npy, true),
+        (None, _) => (FileKind::Frostt, true),
+    };
+    if is_sparse && kind != FileKind::Npy {
         let result = instance.result_entries(own).map_err(failed)?;
-        return tensors::write(path, kind, &result, options, formats::Build::default());
+        let build = formats::Build::default();
+        return match printed {
+            true => {
+                tensors::print(&mut |out| io::write(&result, kind, false, &options, build, out))
+            }
+            false => tensors::write(path, kind, &result, &options, build),
+        };
     }
     let array = instance.unpacked(own).map_err(failed)?;
-    npy::write(path, &instance.shape(own).map_err(failed)?, &array, options)
+    let shape = instance.shape(own).map_err(failed)?;
+    let shape: Vec<u64> = shape.iter().map(|extent| *extent as u64).collect();
+    match printed {
+        true if rank <= 2 => tensors::print(&mut |out| io::write_plain(&shape, array.view(), out)),
+        true => tensors::print(&mut |out| {
+            io::write_dense(&shape, array.view(), kind, false, &options, out)
+        }),
+        false => tensors::write_dense(path, kind, &shape, array.view(), &options),
+    }
 }

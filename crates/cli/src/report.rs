@@ -9,6 +9,7 @@ use dastac::verify::{Difference, Verification};
 
 use super::failure::Failure;
 use super::json::{Copy, Ordered, Report, Tensor};
+use super::render::to_stderr;
 use super::table::{ratio, table};
 use super::verify::Verdict;
 use super::{Result, layout, output, trips};
@@ -43,8 +44,8 @@ pub struct Compiled {
     pub before: bool,
 }
 
-/// Prints the report.
-pub fn print(run: Run<'_>, json: bool) -> Result<()> {
+/// Prints the report; on standard error where something else has standard output.
+pub fn print(run: Run<'_>, json: bool, aside: bool) -> Result<()> {
     let report = report(&run);
     let text = match json {
         true => {
@@ -53,6 +54,10 @@ pub fn print(run: Run<'_>, json: bool) -> Result<()> {
         }
         false => human(&run, &report),
     };
+    if aside {
+        to_stderr(&text);
+        return Ok(());
+    }
     output::stdout(text.as_bytes())
 }
 

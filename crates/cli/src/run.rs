@@ -1,5 +1,8 @@
 //! `dastac run` of a program's text.
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
 use dastac::build::BuildOptions;
 use dastac::driver::{Analysis, Built, Indices, Iteration};
 use dastac::run::Runner;
@@ -9,14 +12,15 @@ use dastac::verify::Reference;
 
 use super::args::{PassArgs, RunArgs, ThreadArgs};
 use super::failure::Failure;
+use super::opened::Given;
 use super::passes::Watch;
-use super::plan::{Given, Inputs, Plan, Request, fill, write};
+use super::plan::{Inputs, Plan, Request, check_arrays, fill, write};
 use super::progress::Progress;
 use super::report::{self, Compiled, Run};
 use super::schedule::scheduled;
 use super::source::Source;
 use super::verify::Verdict;
-use super::{Outcome, Result, Terminal, inputs, machine, tensors};
+use super::{Outcome, Result, Terminal, inputs, machine};
 
 /// Compiles and runs a program.
 pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
@@ -25,12 +29,12 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     let progress = Progress::new(terminal.interactive && !args.json);
     let warm_up = WarmUp::start();
     let analysis = scheduled(terminal, &source, &args.schedule, &progress)?;
-    let options = tensors::lists(&args.lists);
     let request = Request {
         symbols: &args.symbols,
         inputs: &args.inputs,
         outputs: &args.outputs,
-        options: &options,
+        reading: &args.reading,
+        renderer: &terminal.renderer,
     };
     let plan = plan(&analysis, request, &source)?;
     let threads = threads(terminal, &args.threads);
@@ -50,11 +54,17 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     let reference = Reference::of(&program);
     let mut runner = Runner::new(built, &plan.symbols, threads).map_err(failed)?;
     runner.set_density(args.density);
+    check_arrays(runner.instance(), &plan, &source)?;
     if plan.needs_movement(reference, runner.instance(), args.verify) {
         progress.stage("generating code that packs arrays");
         runner.make_movement().map_err(failed)?;
     }
-    let inputs = Inputs { given: plan.inputs, keep: args.verify, seed: args.seed };
+    let inputs = Inputs {
+        given: plan.inputs,
+        keep: args.verify,
+        seed: args.seed,
+        renderer: &terminal.renderer,
+    };
     let dense = fill(runner.instance_mut(), reference, inputs, &source, &progress)?;
     let trips = match args.trips {
         true => {
@@ -70,7 +80,7 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     }
     for (id, path) in &plan.outputs {
         progress.stage(format!("writing {}", path.display()));
-        write(runner.instance(), *id, path, &source, &options)?;
+        write(runner.instance(), *id, path, &source, &args.reading)?;
     }
     let verdict = match args.verify {
         true => {
@@ -83,7 +93,7 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     let file = source.path.display().to_string();
     let (instance, compiled) = (runner.instance(), compiled(&runner));
     let run = Run { file, instance, compiled, times: &times, threads, trips, verdict: &verdict };
-    report::print(run, args.json)?;
+    report::print(run, args.json, printed(&plan.outputs))?;
     Ok(if verdict.disagrees() { Outcome::Disagreement } else { Outcome::Done })
 }
 
@@ -120,6 +130,11 @@ impl Drop for WarmUp {
             let _ = thread.join();
         }
     }
+}
+
+/// Whether a tensor is printed: standard output is for it alone then.
+pub fn printed(outputs: &BTreeMap<TensorId, PathBuf>) -> bool {
+    outputs.values().any(|path| path == Path::new("-"))
 }
 
 /// The width of indices that all given inputs fit.

@@ -1,31 +1,58 @@
 //! Files of tensors: what `convert`, `inspect` and `run --input` read.
 
+use std::io::Write;
 use std::path::Path;
 
+use dastac::elements::{Element, View};
 use dastac::formats::format::{default_names, parse};
 use dastac::formats::io::{self, Contents, FileKind, Hint, ReadError, ReadOptions, WriteError};
 use dastac::formats::{Build, Duplicates, Format, FormatError, StorageError, Tensor};
 use dastac::runtime::available_memory;
 
 use super::Result;
-use super::args::{DuplicateRule, ListArgs, TensorArgs};
+use super::args::{DuplicateRule, ListArgs, ReadingArgs, TensorArgs};
 use super::failure::Failure;
 use super::output;
+use super::render::Renderer;
 use super::source::reason;
 
 /// How a file is read.
 pub fn options(args: &TensorArgs) -> ReadOptions {
-    ReadOptions { shape: args.shape.clone(), ..lists(&args.lists) }
+    let ListArgs { zero_based, pattern } = args.lists;
+    ReadOptions { zero_based, pattern, shape: args.shape.clone() }
 }
 
-/// How `.tns` files are read and written.
-pub fn lists(args: &ListArgs) -> ReadOptions {
-    ReadOptions { zero_based: args.zero_based, pattern: args.pattern, shape: None }
+/// How the file of a program's tensor is read and written.
+pub struct Reading {
+    /// What it does not say itself.
+    pub options: ReadOptions,
+    /// How a tensor is built of its entries.
+    pub build: Build,
+    /// By which part redundant elements may differ.
+    pub tolerance: Option<f64>,
+}
+
+/// What flags say about the file of a program's tensor.
+pub fn reading(args: &ReadingArgs, tensor: &str) -> Reading {
+    let shape = args.shapes.iter().rfind(|(name, _)| name == tensor);
+    Reading {
+        options: ReadOptions {
+            zero_based: ReadingArgs::holds(&args.zero_based, tensor),
+            pattern: ReadingArgs::holds(&args.pattern, tensor),
+            shape: shape.map(|(_, extents)| extents.clone()),
+        },
+        build: in_memory(ReadingArgs::of(&args.duplicates, tensor).unwrap_or(DuplicateRule::Sum)),
+        tolerance: ReadingArgs::of(&args.tolerance, tensor),
+    }
 }
 
 /// How a tensor is built of its entries: in the memory that there is.
 pub fn build(args: &TensorArgs) -> Build {
-    let duplicates = match args.duplicates {
+    in_memory(args.duplicates)
+}
+
+fn in_memory(rule: DuplicateRule) -> Build {
+    let duplicates = match rule {
         DuplicateRule::Sum => Duplicates::Sum,
         DuplicateRule::Last => Duplicates::Last,
         DuplicateRule::Refuse => Duplicates::Refuse,
@@ -45,7 +72,9 @@ fn read_failure(error: ReadError) -> Failure {
     };
     match error.hint {
         Some(Hint::Text(hint)) => failure.hint(hint),
-        Some(Hint::Shape) => failure.hint("`--shape` does"),
+        Some(Hint::Shape) => {
+            failure.hint("`--shape 2,3,6` does; in `dastac run`, `--shape NAME=2,3,6`")
+        }
         Some(Hint::ZeroBased) => {
             failure.hint("`--zero-based` reads files whose coordinates count from 0")
         }
@@ -65,6 +94,55 @@ pub fn kind_of(path: &Path) -> Result<FileKind> {
     })
 }
 
+/// The kind of a file of an output; nothing for standard output (`-`). What is no regular file is an array.
+pub fn kind_of_output(path: &Path) -> Result<Option<FileKind>> {
+    if path == Path::new("-") {
+        return Ok(None);
+    }
+    let special = std::fs::metadata(path).is_ok_and(|file| !file.is_file() && !file.is_dir());
+    match FileKind::of(path) {
+        None if special => Ok(Some(FileKind::Npy)),
+        _ => kind_of(path).map(Some),
+    }
+}
+
+/// Fails where files of a kind cannot hold tensors of a rank, before anything is computed.
+pub fn check_kind(path: &Path, kind: FileKind, rank: usize, element: Element) -> Result<()> {
+    let checked = io::check_elements(rank, element, kind);
+    checked.map_err(|error| write_failure(&path.display().to_string(), error))
+}
+
+/// What several entries of one element become in a pattern: one, which is worth a note.
+pub fn note_merged(renderer: &Renderer, name: &str, contents: &Contents, tensor: &Tensor) {
+    let Some(entries) = contents.pattern_entries().filter(|_| !tensor.format().has_blocks()) else {
+        return;
+    };
+    match (entries as u64).saturating_sub(tensor.entry_count()) {
+        0 => {}
+        1 => renderer.note(&format!("`{name}` has an entry twice, which a pattern holds once")),
+        merged => renderer.note(&format!(
+            "`{name}` has {merged} entries at places of others, each of which a pattern holds once"
+        )),
+    }
+}
+
+/// Why a file was not written.
+fn write_failure(name: &str, error: WriteError) -> Failure {
+    match error {
+        WriteError::Unsuited { reason, hint } => {
+            Failure::user(format!("cannot write `{name}`: {reason}")).hint(hint)
+        }
+        WriteError::Values => Failure::user(format!("cannot write `{name}`: {error}")).hint(
+            "`dastac convert .. --type bool` makes it a pattern; `.mtx` and `.npz` files keep values",
+        ),
+        WriteError::Storage(error) => storage_failure(name, &error),
+        WriteError::Io(error) => {
+            Failure::user(format!("cannot write `{name}`: {}", reason(&error)))
+        }
+        WriteError::Memory(error) => Failure::user(format!("cannot write `{name}`: {error}")),
+    }
+}
+
 /// Writes a file, compressed if its name says so.
 pub fn write(
     path: &Path,
@@ -73,26 +151,53 @@ pub fn write(
     options: &ReadOptions,
     build: Build,
 ) -> Result<()> {
-    let name = path.display().to_string();
-    let failure = |error: WriteError| {
-        match error {
-        WriteError::Unsuited { reason, hint } => {
-            Failure::user(format!("cannot write `{name}`: {reason}")).hint(hint)
-        }
-        WriteError::Values => Failure::user(format!("cannot write `{name}`: {error}")).hint(
-            "`dastac convert .. --type bool` makes it a pattern; `.mtx` and `.npz` files keep values",
-        ),
-        WriteError::Storage(error) => storage_failure(&name, &error),
-        WriteError::Io(error) => {
-            Failure::user(format!("cannot write `{name}`: {}", reason(&error)))
-        }
-    }
-    };
-    io::check_write(tensor, kind).map_err(failure)?;
-    let gzip = name.to_ascii_lowercase().ends_with(".gz");
+    io::check_write(tensor, kind)
+        .map_err(|error| write_failure(&path.display().to_string(), error))?;
+    let gzip = is_packed(path);
+    through(path, &mut |out| io::write(tensor, kind, gzip, options, build, out))
+}
+
+/// Writes a dense array as a file: what of it is not zero, unless the file is an array.
+pub fn write_dense(
+    path: &Path,
+    kind: FileKind,
+    shape: &[u64],
+    values: View<'_>,
+    options: &ReadOptions,
+) -> Result<()> {
+    let gzip = is_packed(path);
+    through(path, &mut |out| io::write_dense(shape, values, kind, gzip, options, out))
+}
+
+/// Writes to standard output.
+pub fn print(
+    write: &mut dyn FnMut(&mut dyn Write) -> std::result::Result<(), WriteError>,
+) -> Result<()> {
+    collected("-", write, &mut |write| output::stream(write))
+}
+
+fn is_packed(path: &Path) -> bool {
+    path.to_string_lossy().to_ascii_lowercase().ends_with(".gz")
+}
+
+fn through(
+    path: &Path,
+    write: &mut dyn FnMut(&mut dyn Write) -> std::result::Result<(), WriteError>,
+) -> Result<()> {
+    collected(&path.display().to_string(), write, &mut |write| output::file(path, write))
+}
+
+type Writing<'a> = &'a mut dyn FnMut(&mut dyn Write) -> std::io::Result<()>;
+
+/// Writes somewhere, and tells what is wrong in the words of files.
+fn collected(
+    name: &str,
+    write: &mut dyn FnMut(&mut dyn Write) -> std::result::Result<(), WriteError>,
+    to: &mut dyn FnMut(Writing<'_>) -> Result<()>,
+) -> Result<()> {
     let mut failed = None;
-    let written = output::file(path, &mut |out| {
-        io::write(tensor, kind, gzip, options, build, out).map_err(|error| match error {
+    let written = to(&mut |out| {
+        write(out).map_err(|error| match error {
             WriteError::Io(error) => error,
             other => {
                 let error = std::io::Error::other(other.to_string());
@@ -102,7 +207,7 @@ pub fn write(
         })
     });
     match failed {
-        Some(error) => Err(failure(error)),
+        Some(error) => Err(write_failure(name, error)),
         None => written,
     }
 }

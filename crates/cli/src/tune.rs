@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use dastac::build::BuildOptions;
 use dastac::driver::Built;
-use dastac::formats::io::ReadOptions;
 use dastac::run::Runner;
 use dastac::stur::Program;
 use dastac::tune::{self, Found, Options, Trial};
@@ -67,7 +66,8 @@ pub fn tune(terminal: &Terminal, args: &TuneArgs) -> Result<Outcome> {
         symbols: &args.symbols,
         inputs: &args.inputs,
         outputs: &[],
-        options: &ReadOptions::default(),
+        reading: &args.reading,
+        renderer: &terminal.renderer,
     };
     let plan = plan(&analysis, request, &source)?;
     let threads = threads(terminal, &args.threads);
@@ -83,7 +83,8 @@ pub fn tune(terminal: &Terminal, args: &TuneArgs) -> Result<Outcome> {
     if plan.needs_movement(reference, runner.instance(), false) {
         runner.make_movement().map_err(failed)?;
     }
-    let inputs = Inputs { given: plan.inputs, keep: false, seed: args.seed };
+    let inputs =
+        Inputs { given: plan.inputs, keep: false, seed: args.seed, renderer: &terminal.renderer };
     fill(runner.instance_mut(), reference, inputs, &source, &progress)?;
     drop(progress);
 

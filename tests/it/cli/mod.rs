@@ -2,6 +2,7 @@
 
 mod build;
 mod counting;
+mod data;
 mod help;
 mod package;
 mod prove;

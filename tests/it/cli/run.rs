@@ -24,11 +24,11 @@ fn read(bytes: &[u8]) -> (Vec<u64>, Vec<f64>) {
 }
 
 impl Folder {
-    fn write_array(&self, name: &str, shape: &[u64], data: &[f64]) {
+    pub fn write_array(&self, name: &str, shape: &[u64], data: &[f64]) {
         fs::write(self.path(name), npy(shape, data)).unwrap();
     }
 
-    fn read_array(&self, name: &str) -> (Vec<u64>, Vec<f64>) {
+    pub fn read_array(&self, name: &str) -> (Vec<u64>, Vec<f64>) {
         read(&fs::read(self.path(name)).unwrap())
     }
 
@@ -247,6 +247,14 @@ fn wrong_tensors_and_arrays() {
     "#]],
     );
     folder.fails(
+        "run p.stur -p N=3 --output y=z.csv",
+        1,
+        &expect![[r#"
+        error: cannot write `z.csv`: the name does not say what kind of file it is
+        help: known are .mtx (MatrixMarket), .tns (FROSTT), .smtx (DLMC), .npy (NumPy array), .npz (SciPy), the texts also with .gz
+    "#]],
+    );
+    folder.fails(
         "run p.stur -p N=3 --output y=p.stur",
         2,
         &expect![[r#"
@@ -264,8 +272,8 @@ fn wrong_tensors_and_arrays() {
         "run p.stur -p N=3 --input B=p.stur",
         1,
         &expect![[r#"
-        error: `p.stur` is not a .npy file
-        help: write it in Python with `numpy.save("p.stur", array)`
+        error: cannot read `p.stur`: the name does not say what kind of file it is
+        help: known are .mtx (MatrixMarket), .tns (FROSTT), .smtx (DLMC), .npy (NumPy array), .npz (SciPy), the texts also with .gz
     "#]],
     );
     folder.write_array("b.npy", &[3, 2], &[0.0; 6]);
@@ -297,7 +305,7 @@ fn wrong_tensors_and_arrays() {
         "run p.stur -p N=3 --input B=b.npy",
         1,
         &expect![[r#"
-            error: `b.npy` holds elements of type '<M8', not floats ('<f8', '<f4', '<f2', '|V2' for bf16), complex numbers ('<c16', '<c8'), integers ('<i8', '<i4', '<i2', '|i1', '|u1') or truth values ('|b1')
+            error: `b.npy` holds elements of type '<M8', not floats ('<f8', '<f4', '<f2', '|V2' for bf16), complex numbers ('<c16', '<c8'), integers of 8 to 64 bits or truth values ('|b1')
             help: convert it in Python with `array.astype(numpy.float64)`
         "#]],
     );

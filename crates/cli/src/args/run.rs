@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::super::machine::MachineArgs;
+use super::reading::ReadingArgs;
 use super::shared::{
     FileArgs, PassArgs, ScheduleArgs, SymbolArgs, ThreadArgs, WalkingArgs, named_path,
 };
-use super::tensor::ListArgs;
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -17,8 +17,8 @@ Examples:
   dastac run examples/symmetric_matvec.stur -p N=500 --input B=b.npy --input x=x.npy --output y=y.npy
   dastac run examples/symmetric_matvec.stur -p N=500 --json | python3 -m json.tool
 
-Arrays are .npy files (NumPy) of 64-bit floats in C order: the full, dense array of the tensor's
-box; a scalar is a 0-d array. Packing and unpacking happen inside. An input that contradicts its
+Arrays are .npy files (NumPy) of any type that fits, in either order: the full, dense array of
+the tensor's box; a scalar is a 0-d array. Packing and unpacking happen inside. An input that contradicts its
 declared structure is an error. Inputs may also be sparse: .mtx, .tns, .smtx, .npz, whose zeros
 are filled in.";
 
@@ -29,14 +29,16 @@ pub struct RunArgs {
     pub file: FileArgs,
     #[command(flatten)]
     pub symbols: SymbolArgs,
-    /// Read an input from a .npy (or .mtx, .tns, ..) file; inputs without one are drawn at random, on their structure
-    #[arg(long = "input", value_name = "NAME=PATH", value_parser = named_path)]
+    /// Read an input from a .npy (or .mtx, .tns, .smtx, .npz, also .npz:KEY) file; inputs without one are drawn at
+    /// random, on their structure
+    #[arg(long = "input", value_name = "NAME=PATH", value_parser = named_path())]
     pub inputs: Vec<(String, PathBuf)>,
-    /// Write a computed tensor to a .npy file, as a dense array, or its non-zero elements to a .mtx, .tns, .. file
-    #[arg(long = "output", value_name = "NAME=PATH", value_parser = named_path)]
+    /// Write a computed tensor to a .npy file, as a dense array, or its non-zero elements to a .mtx, .tns, .. file; `-`
+    /// prints it
+    #[arg(long = "output", value_name = "NAME=PATH", value_parser = named_path())]
     pub outputs: Vec<(String, PathBuf)>,
     #[command(flatten)]
-    pub lists: ListArgs,
+    pub reading: ReadingArgs,
     #[command(flatten)]
     pub passes: PassArgs,
     /// Seed of the random inputs

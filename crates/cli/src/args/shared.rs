@@ -1,7 +1,10 @@
 //! Flags that several commands have, and how their values are read.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use dastac::driver::{Indices, Iteration};
 use dastac::iterate::Walking;
@@ -116,12 +119,16 @@ pub fn prefix(text: &str) -> Result<String, String> {
     Err("no C name begins like this; use letters, digits and `_`, not a digit first".into())
 }
 
-/// `NAME=PATH`.
-pub fn named_path(text: &str) -> Result<(String, PathBuf), String> {
-    match text.split_once('=') {
-        Some((name, path)) if !name.trim().is_empty() && !path.is_empty() => {
-            Ok((name.trim().into(), path.into()))
+/// Reads `NAME=PATH`, whatever bytes the path has.
+pub fn named_path() -> impl TypedValueParser<Value = (String, PathBuf)> {
+    OsStringValueParser::new().try_map(|text| {
+        let form = "write `NAME=PATH`, such as `B=b.npy`";
+        let bytes = text.as_bytes();
+        let at = bytes.iter().position(|byte| *byte == b'=').ok_or(form)?;
+        let (name, path) = (std::str::from_utf8(&bytes[..at]).map_err(|_| form)?, &bytes[at + 1..]);
+        if name.trim().is_empty() || path.is_empty() {
+            return Err(form);
         }
-        _ => Err("write `NAME=PATH`, such as `B=b.npy`".into()),
-    }
+        Ok((name.trim().to_owned(), OsStr::from_bytes(path).into()))
+    })
 }

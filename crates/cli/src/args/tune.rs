@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::reading::ReadingArgs;
 use super::shared::{FileArgs, SymbolArgs, ThreadArgs, named_path};
 
 pub const EXAMPLES: &str = "\
@@ -19,9 +20,12 @@ pub struct TuneArgs {
     pub file: FileArgs,
     #[command(flatten)]
     pub symbols: SymbolArgs,
-    /// Read an input from a .npy (or .mtx, .tns, ..) file; inputs without one are drawn at random, on their structure
-    #[arg(long = "input", value_name = "NAME=PATH", value_parser = named_path)]
+    /// Read an input from a .npy (or .mtx, .tns, .smtx, .npz, also .npz:KEY) file; inputs without one are drawn at
+    /// random, on their structure
+    #[arg(long = "input", value_name = "NAME=PATH", value_parser = named_path())]
     pub inputs: Vec<(String, PathBuf)>,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
     #[command(flatten)]
     pub threads: ThreadArgs,
     /// How long to search, about

@@ -8,10 +8,10 @@ use std::io::Write;
 
 use super::cursor::Cursor;
 use super::numbers::{Integer, Words, is_complex, number_of, print_integer, print_value};
-use super::text::{Ends, Header, write_parts};
+use super::text::{Ends, Header, place_of, write_parts};
 use super::{Contents, Data, Fault, Hint, ReadOptions, WriteError};
 use crate::storage::Entries;
-use dastac_elements::{Complex, Native, Storage};
+use dastac_elements::{Complex, Native, Storage, View};
 
 /// Reads a tensor.
 pub fn read(mut header: Header<'_>, options: &ReadOptions) -> Result<Contents, Fault> {
@@ -121,9 +121,9 @@ fn read_values<T: Value>(header: Header<'_>, start: Start<'_>) -> Result<Content
     of_first.map_err(|fault| Fault { line: Some(lines), ..fault })?;
     take(&mut part)?;
     header.blocks(Ends::Line, |block, part| parser.parse(block, part), take)?;
-    let shape = match shape {
-        Some(shape) => shape,
-        None => largest,
+    let (shape, guessed) = match shape {
+        Some(shape) => (shape, false),
+        None => (largest, true),
     };
     let values = match options.pattern {
         true => Storage::from(vec![true; entries]),
@@ -137,6 +137,7 @@ fn read_values<T: Value>(header: Header<'_>, start: Start<'_>) -> Result<Content
     Ok(Contents {
         data: Data::Entries(Entries::checked(shape, coordinates, values)),
         about: about.into(),
+        guessed,
     })
 }
 
@@ -277,10 +278,36 @@ impl Parser<'_> {
     }
 }
 
+/// Writes the elements of a dense array that are not zero.
+pub fn write_dense(
+    shape: &[u64],
+    values: View<'_>,
+    zero_based: bool,
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
+    write_shape(shape, out)?;
+    let base = u64::from(!zero_based);
+    write_parts(values.len(), out, &|at, text| {
+        let Some(value) = values.get(at).filter(|value| !value.number().is(0.0)) else { return };
+        let mut element = vec![0; shape.len()];
+        place_of(at, shape, &mut element);
+        for coordinate in element {
+            print_integer(coordinate + base, text);
+            text.push(b' ');
+        }
+        print_value(value, text);
+        text.push(b'\n');
+    })
+}
+
+fn write_shape(shape: &[u64], out: &mut dyn Write) -> Result<(), WriteError> {
+    let extents: Vec<String> = shape.iter().map(u64::to_string).collect();
+    Ok(writeln!(out, "# shape {}", extents.join(" "))?)
+}
+
 /// Writes a tensor, its shape in a comment.
 pub fn write(entries: &Entries, zero_based: bool, out: &mut dyn Write) -> Result<(), WriteError> {
-    let shape: Vec<String> = entries.shape().iter().map(u64::to_string).collect();
-    writeln!(out, "# shape {}", shape.join(" "))?;
+    write_shape(entries.shape(), out)?;
     let base = u64::from(!zero_based);
     write_parts(entries.len(), out, &|at, text| {
         for coordinate in entries.at(at) {

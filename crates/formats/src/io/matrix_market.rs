@@ -6,12 +6,14 @@
 
 use std::io::Write;
 
+use rayon::prelude::*;
+
 use super::cursor::Cursor;
 use super::numbers::{Integer, Words, number_of, print_integer, print_parts};
-use super::text::{Ends, Header, lines, write_parts};
+use super::text::{Ends, Header, lines, place_of, write_parts};
 use super::{Contents, Data, Fault, WriteError};
 use crate::storage::{Entries, tuple};
-use dastac_elements::{Complex, Element, Kind as ElementKind, Native};
+use dastac_elements::{Complex, Element, Kind as ElementKind, Native, View, with_type};
 
 #[derive(Clone, Copy, PartialEq)]
 enum Symmetry {
@@ -146,7 +148,11 @@ pub fn read(mut header: Header<'_>) -> Result<Contents, Fault> {
         FieldType::Integer => read_entries::<i64>(header, &kind)?,
         FieldType::Pattern => read_entries::<bool>(header, &kind)?,
     };
-    Ok(Contents { data: Data::Entries(entries), about: format!("MatrixMarket, {}", kind.words) })
+    Ok(Contents {
+        data: Data::Entries(entries),
+        about: format!("MatrixMarket, {}", kind.words),
+        guessed: false,
+    })
 }
 
 fn read_entries<T: Field>(header: Header<'_>, kind: &Kind) -> Result<Entries, Fault> {
@@ -458,14 +464,46 @@ fn expand<T: Field>(kind: &Kind, values: Vec<T>) -> Result<(Vec<u64>, Vec<T>), F
     Ok((coordinates, kept))
 }
 
+/// Writes the elements of a dense matrix that are not zero.
+pub fn write_dense(shape: &[u64], values: View<'_>, out: &mut dyn Write) -> Result<(), WriteError> {
+    let kept = with_type!(values.element(), T => {
+        values.typed::<T>().par_iter().filter(|value| !value.is(0.0)).count()
+    });
+    let pattern = values.element() == Element::Bool;
+    writeln!(out, "%%MatrixMarket matrix coordinate {} general", field_of(values.element()))?;
+    writeln!(out, "{} {} {kept}", shape[0], shape[1])?;
+    write_parts(values.len(), out, &|at, text| {
+        let Some(value) = values.get(at).filter(|value| !value.number().is(0.0)) else { return };
+        let mut element = [0; 2];
+        place_of(at, shape, &mut element);
+        print_integer(element[0] + 1, text);
+        text.push(b' ');
+        print_integer(element[1] + 1, text);
+        if !pattern {
+            text.push(b' ');
+            print_parts(value, text);
+        }
+        text.push(b'\n');
+    })
+}
+
+/// What the first line calls values of a type.
+fn field_of(element: Element) -> &'static str {
+    match element.kind() {
+        ElementKind::Float => "real",
+        ElementKind::Complex => "complex",
+        ElementKind::Signed | ElementKind::Unsigned => "integer",
+        ElementKind::Truth => "pattern",
+    }
+}
+
 /// Writes a matrix: `coordinate`, `general`, entries in the order of storage. Of a pattern, those that are true.
 pub fn write(entries: &Entries, out: &mut dyn Write) -> Result<(), WriteError> {
     let values = entries.values();
-    let (field, kept) = match values.element().kind() {
-        ElementKind::Float => ("real", values.len() as u64),
-        ElementKind::Complex => ("complex", values.len() as u64),
-        ElementKind::Signed | ElementKind::Unsigned => ("integer", values.len() as u64),
-        ElementKind::Truth => ("pattern", values.nonzeros()),
+    let field = field_of(values.element());
+    let kept = match values.element() {
+        Element::Bool => values.nonzeros(),
+        _ => values.len() as u64,
     };
     let shape = entries.shape();
     writeln!(out, "%%MatrixMarket matrix coordinate {field} general")?;

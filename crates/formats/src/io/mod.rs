@@ -28,6 +28,7 @@ use std::path::{Path, PathBuf};
 use self::text::{Header, Origin};
 use crate::format::Format;
 use crate::storage::{Build, Entries, StorageError, Tensor};
+use dastac_elements::{Element, NoMemory, Storage, View};
 
 /// A kind of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,6 +198,8 @@ pub struct Contents {
     pub data: Data,
     /// What it says of itself: `MatrixMarket, real, symmetric`.
     pub about: String,
+    /// Whether nothing says the extents, so that they are those of the largest coordinates.
+    pub guessed: bool,
 }
 
 impl Contents {
@@ -205,6 +208,28 @@ impl Contents {
         match &self.data {
             Data::Entries(entries) => entries.shape(),
             Data::Dense(tensor) => tensor.shape(),
+        }
+    }
+
+    /// The same entries in a larger box.
+    ///
+    /// # Errors
+    /// Entries outside of it.
+    pub fn widened(self, shape: Vec<u64>) -> Result<Contents, StorageError> {
+        let data = match self.data {
+            Data::Entries(entries) => Data::Entries(entries.widened(shape)?),
+            dense => dense,
+        };
+        Ok(Contents { data, guessed: false, ..self })
+    }
+
+    /// How many entries there are in a list of entries that is a pattern.
+    pub fn pattern_entries(&self) -> Option<usize> {
+        match &self.data {
+            Data::Entries(entries) if entries.values().element() == Element::Bool => {
+                Some(entries.len())
+            }
+            _ => None,
         }
     }
 
@@ -312,7 +337,11 @@ fn read_stream(
         FileKind::Npy | FileKind::Npz => {
             let (shape, values) = npy::read_values(&mut *reader)?;
             let about = format!("{}, {}", FileKind::Npy.name(), values.element());
-            Ok(Contents { data: Data::Dense(Tensor::from_dense(shape, values)?), about })
+            Ok(Contents {
+                data: Data::Dense(Tensor::from_dense(shape, values)?),
+                about,
+                guessed: false,
+            })
         }
     }
 }
@@ -334,6 +363,9 @@ pub enum WriteError {
     /// The tensor does not fit.
     #[error(transparent)]
     Storage(#[from] StorageError),
+    /// There is no memory for a copy.
+    #[error(transparent)]
+    Memory(#[from] NoMemory),
     /// The operating system's reason.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -341,7 +373,11 @@ pub enum WriteError {
 
 /// Whether a tensor can be written as a file of a kind.
 pub fn check_write(tensor: &Tensor, kind: FileKind) -> Result<(), WriteError> {
-    let rank = tensor.shape().len();
+    check_elements(tensor.shape().len(), tensor.values().element(), kind)
+}
+
+/// Whether tensors of a rank, with elements of a type, can be written as files of a kind.
+pub fn check_elements(rank: usize, element: Element, kind: FileKind) -> Result<(), WriteError> {
     let matrices = [FileKind::MatrixMarket, FileKind::Smtx].contains(&kind);
     if matrices && rank != 2 {
         return Err(WriteError::Unsuited {
@@ -355,7 +391,7 @@ pub fn check_write(tensor: &Tensor, kind: FileKind) -> Result<(), WriteError> {
             hint: "`.npy` files do".into(),
         });
     }
-    if kind == FileKind::Smtx && tensor.values().element() != dastac_elements::Element::Bool {
+    if kind == FileKind::Smtx && element != Element::Bool {
         return Err(WriteError::Values);
     }
     Ok(())
@@ -384,4 +420,53 @@ pub fn write(
         FileKind::Npy => npy::write_values(tensor.shape(), &tensor.to_dense(build)?, out),
         FileKind::Npz => npz::write(tensor, out),
     }
+}
+
+/// Writes the elements of a dense array, in C order, that are not zero (all of them to `.npy`), without a list of them
+/// where the file needs none.
+pub fn write_dense(
+    shape: &[u64],
+    values: View<'_>,
+    kind: FileKind,
+    gzip: bool,
+    options: &ReadOptions,
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
+    check_elements(shape.len(), values.element(), kind)?;
+    if gzip && kind != FileKind::Npz {
+        let mut packed = flate2::write::GzEncoder::new(out, flate2::Compression::default());
+        write_dense(shape, values, kind, false, options, &mut packed)?;
+        packed.finish()?;
+        return Ok(());
+    }
+    match kind {
+        FileKind::MatrixMarket => matrix_market::write_dense(shape, values, out),
+        FileKind::Frostt => frostt::write_dense(shape, values, options.zero_based, out),
+        FileKind::Npy => Ok(npy::write_slice(shape, values, out)?),
+        FileKind::Smtx => smtx::write(&rows(shape, values)?, out),
+        FileKind::Npz if shape.len() == 2 => npz::write(&rows(shape, values)?, out),
+        FileKind::Npz => {
+            let whole = Tensor::from_dense(shape.to_vec(), Storage::copy_of(values)?)?;
+            npz::write(&whole.convert(&Format::coo(shape.len()), Build::default())?, out)
+        }
+    }
+}
+
+/// The rows of a dense matrix.
+fn rows(shape: &[u64], values: View<'_>) -> Result<Tensor, StorageError> {
+    Tensor::rows_of_dense(shape, values)
+}
+
+/// Writes a dense array as plain text: a row of a matrix on a line, an element of a vector on a line.
+pub fn write_plain(shape: &[u64], values: View<'_>, out: &mut dyn Write) -> Result<(), WriteError> {
+    let columns = match shape {
+        [.., columns] if shape.len() > 1 => usize::try_from(*columns).unwrap_or(usize::MAX),
+        _ => 1,
+    };
+    text::write_parts(values.len(), out, &|at, text| {
+        if let Some(value) = values.get(at) {
+            numbers::print_value(value, text);
+        }
+        text.push(if (at + 1) % columns.max(1) == 0 { b'\n' } else { b' ' });
+    })
 }

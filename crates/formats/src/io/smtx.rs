@@ -64,7 +64,7 @@ pub fn read(mut header: Header<'_>) -> Result<Contents, Fault> {
     }
     let values = Storage::from(vec![true; row_columns.len()]);
     let entries = Entries::new(vec![*rows, *columns], coordinates, values)?;
-    Ok(Contents { data: Data::Entries(entries), about: "DLMC, pattern".into() })
+    Ok(Contents { data: Data::Entries(entries), about: "DLMC, pattern".into(), guessed: false })
 }
 
 fn shown(line: &str) -> String {

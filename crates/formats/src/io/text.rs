@@ -127,6 +127,16 @@ pub fn lines(block: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
     })
 }
 
+/// The coordinates of the element of a box with this number, in C order.
+pub fn place_of(number: usize, shape: &[u64], element: &mut [u64]) {
+    let mut rest = number as u64;
+    for (at, extent) in element.iter_mut().zip(shape).rev() {
+        // There are elements, so no extent is 0.
+        *at = rest % extent;
+        rest /= extent;
+    }
+}
+
 /// Entries that one thread writes at once.
 const PART: usize = 1 << 14;
 

@@ -83,6 +83,18 @@ impl Entries {
         Ok(Entries { values: self.values.cast(to)?, ..self })
     }
 
+    /// The same entries in another box.
+    ///
+    /// # Errors
+    /// Entries outside of it.
+    pub fn widened(self, shape: Vec<u64>) -> Result<Entries, StorageError> {
+        match shape.len() == self.shape.len() && shape.iter().zip(&self.shape).all(|(a, b)| a >= b)
+        {
+            true => Ok(Entries { shape, ..self }),
+            false => Entries::new(shape, self.coordinates, self.values),
+        }
+    }
+
     /// The same elements, counted in C order, of another box.
     ///
     /// # Errors

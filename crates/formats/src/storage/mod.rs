@@ -12,6 +12,7 @@
 
 mod build;
 pub mod check;
+mod dense;
 mod entries;
 mod index;
 mod key;

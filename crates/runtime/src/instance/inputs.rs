@@ -7,8 +7,9 @@ use dastac_formats::{Entries, Format, StorageError, Tensor, TensorView};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::place::unflatten;
 use super::state::{Instance, Memory};
+pub use super::structure::Deviation;
+use super::structure::Structure;
 use crate::bound::{self, Bound};
 use crate::error::{Error, Result};
 use crate::memory::check_memory;
@@ -146,47 +147,73 @@ impl<'a> Instance<'a> {
     /// A wrong shape; the first element (in C order) that contradicts the structure; code for moving tensors that is
     /// not there.
     pub fn set_input(&mut self, tensor: TensorId, dense: &[f64], shape: &[usize]) -> Result<()> {
+        let element = self.facts[tensor.0].element;
+        let rounded = match element {
+            Element::F64 => None,
+            element => Some(Storage::of_numbers(element, dense)?),
+        };
+        let view = rounded.as_ref().map_or(View::of(dense), Storage::view);
+        self.set_elements(tensor, view, shape, None).map(|_| ())
+    }
+
+    /// As [`Instance::set_input`], for elements of the tensor's own type, exactly. With a tolerance, redundant elements
+    /// may differ from what the structure says: by that part of the larger magnitude, and elements that it says are
+    /// zero by that part of the largest magnitude of all. What was accepted is returned.
+    ///
+    /// # Errors
+    /// As [`Instance::set_input`]; another element type.
+    pub fn set_elements(
+        &mut self,
+        tensor: TensorId,
+        dense: View<'_>,
+        shape: &[usize],
+        tolerance: Option<f64>,
+    ) -> Result<Deviation> {
         let fact = self.facts[tensor.0].clone();
         if fact.role != Role::Input {
             return Err(Error::NotAnInput(fact.name));
         }
+        if dense.element() != fact.element {
+            let (expected, found) = (fact.element, dense.element());
+            return Err(Error::ElementType { buffer: fact.name, expected, found });
+        }
         let expected = self.shape(tensor)?;
         let elements = expected.iter().product::<usize>();
-        if shape != expected || dense.len() != elements * fact.element.parts() {
+        if shape != expected || dense.len() != elements {
             return Err(Error::Shape { tensor: fact.name, expected, found: shape.to_vec() });
         }
         if fact.format.is_some() {
-            return self.bind_dense(tensor, dense);
+            return self.bind_dense(tensor, dense).map(|()| Deviation::default());
         }
         check_memory(&format!("checking the structure of `{}`", fact.name), fact.dense_bytes)?;
-        let rounded = match fact.element {
-            Element::F64 => None,
-            element => Some(Storage::of_numbers(element, dense)?),
-        };
-        let source = || rounded.as_ref().map_or(View::of(dense), Storage::view);
         let executable = Arc::clone(&self.executable);
         let movement = executable.moving()?;
+        let mut deviation = Deviation::default();
         if let Some(expand) = &movement.functions[tensor.0].expand {
             let mut expanded = Storage::zeroed(fact.element, elements)?;
-            let arguments = &mut [source().into(), expanded.view_mut().into()];
+            let arguments = &mut [dense.into(), expanded.view_mut().into()];
             movement.code.call_on(self.threads, expand, &self.parameters, arguments)?;
-            check_structure(&fact.name, dense, &expanded, &expected)?;
+            deviation = Structure { name: &fact.name, shape: &expected, tolerance }
+                .compare(dense, &expanded)?;
         }
         let (threads, parameters) = (self.threads, self.parameters.clone());
         let pack = &movement.functions[tensor.0].pack;
         self.take_back(tensor)?;
-        let Some(packed) = self.packed_mut(tensor) else { return Ok(()) };
-        movement.code.call_on(threads, pack, &parameters, &mut [source().into(), packed.into()])
+        if let Some(packed) = self.packed_mut(tensor) {
+            movement.code.call_on(
+                threads,
+                pack,
+                &parameters,
+                &mut [dense.into(), packed.into()],
+            )?;
+        }
+        Ok(deviation)
     }
 
-    fn bind_dense(&mut self, tensor: TensorId, dense: &[f64]) -> Result<()> {
+    fn bind_dense(&mut self, tensor: TensorId, dense: View<'_>) -> Result<()> {
         let shape = self.box_of(tensor)?;
         let coordinates = Format::coo(shape.len());
-        let values = match self.facts[tensor.0].element.is_complex() {
-            true => Storage::of_numbers(Element::C128, dense)?,
-            false => Storage::from(dense.to_vec()),
-        };
-        let whole = Tensor::from_dense(shape, values);
+        let whole = Tensor::from_dense(shape, Storage::copy_of(dense)?);
         let sparse = whole.and_then(|whole| whole.convert(&coordinates, bound::build()));
         self.set_entries(tensor, sparse.and_then(|tensor| tensor.to_entries()))
     }
@@ -244,27 +271,4 @@ pub fn stream(seed: u64, tensor: TensorId) -> ChaCha8Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(u64::try_from(tensor.0).unwrap_or(0));
     rng
-}
-
-/// Fails at the first element of an array that is not what its structure says.
-fn check_structure(name: &str, dense: &[f64], expanded: &Storage, shape: &[usize]) -> Result<()> {
-    let (element, parts) = (expanded.element(), expanded.element().parts());
-    let tolerance = match element.part() {
-        Element::F64 => 1e-12,
-        shorter => 8.0 * shorter.epsilon(),
-    };
-    let same = |a: f64, b: f64| {
-        a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= tolerance * a.abs().max(b.abs())
-    };
-    let mut places = 0..dense.len();
-    let differs = places.find(|at| !same(element.round(dense[*at]), expanded.number(*at)));
-    match differs {
-        None => Ok(()),
-        Some(position) => Err(Error::Contradiction {
-            tensor: name.to_owned(),
-            index: unflatten(position / parts, shape),
-            expected: expanded.number(position),
-            found: dense[position],
-        }),
-    }
 }

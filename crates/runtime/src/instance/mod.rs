@@ -11,8 +11,9 @@ mod place;
 mod results;
 mod run;
 mod state;
+mod structure;
 
-pub use inputs::stream;
+pub use inputs::{Deviation, stream};
 pub use place::unflatten;
 pub use run::Substitute;
 pub use state::{DEFAULT_DENSITY, Instance};

@@ -74,7 +74,7 @@ pub fn read(reader: impl Read + Seek, key: Option<&str>) -> Result<Contents, Fau
             let values = header.values(reader)?;
             let about = format!("NumPy array `{key}` of an archive, {}", values.element());
             let dense = Tensor::from_dense(header.shape.clone(), values)?;
-            Ok(Contents { data: Data::Dense(dense), about })
+            Ok(Contents { data: Data::Dense(dense), about, guessed: false })
         });
     }
     let format = members.read("format", npy::Header::text)?;
@@ -120,7 +120,7 @@ pub fn read(reader: impl Read + Seek, key: Option<&str>) -> Result<Contents, Fau
             ));
         }
     };
-    Ok(Contents { data: Data::Entries(entries), about })
+    Ok(Contents { data: Data::Entries(entries), about, guessed: false })
 }
 
 /// A list of entries: `row` and `col` of a matrix, or `coords`, with a row for each dimension.
