@@ -23,7 +23,7 @@ use dastac_loops::{
 };
 use dastac_poly::{Map, Set, ast};
 use dastac_stur::infer::{Inferred, InferredRule, Statement};
-use dastac_stur::program::{Scalar, TensorId};
+use dastac_stur::program::TensorId;
 use dastac_stur::schedule::Schedule;
 use dastac_stur::sets::{Affine, Sets};
 
@@ -33,7 +33,7 @@ use crate::dynamic::{Assembled, Dynamic, Stored, Walked, declare};
 use crate::elements::{Elements, buffer, comparison, reached, resolved, sort, with_lets};
 use crate::nest::{Scan, Scope, module_name, symbol};
 use crate::phases::{Arrays, Block, Making, Phase};
-use crate::scalar;
+use crate::scalar::{self, Leaves};
 
 /// A domain that would be split into more parts than this is scanned as a whole.
 const MAX_PARTS: usize = 8;
@@ -452,19 +452,12 @@ impl Builder<'_> {
                 }
             }
             for function in &statement.functions {
-                let value = scalar::value(&function.value, &|leaf| match leaf {
-                    Scalar::Element(at) => Ok(elements[*at].clone()),
-                    Scalar::Index(name) => resolve(name)
-                        .map(Value::from_index)
-                        .ok_or_else(|| SchedError::UnknownName(name.clone())),
-                    Scalar::Symbol(at) => {
-                        let name = &sets.names.parameters()[*at];
-                        symbols(name)
-                            .map(Value::from_index)
-                            .ok_or_else(|| SchedError::UnknownName(name.clone()))
-                    }
-                    _ => Err(SchedError::UnknownName("a comparison".into())),
-                })?;
+                let leaves = Leaves {
+                    symbols: &sets.names.parameters(),
+                    resolve: &resolve,
+                    elements: &|at| elements.get(at).cloned(),
+                };
+                let value = scalar::value(&function.value, leaves)?;
                 if function.reciprocal { &mut divisors } else { &mut factors }.push(value);
             }
             let mut value = Value::product(factors);

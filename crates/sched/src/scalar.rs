@@ -1,5 +1,6 @@
 //! Functions of elements as values of the loop IR.
 
+use dastac_layout::Resolve;
 use dastac_loops::{MathFunction as Function, Value};
 use dastac_stur::ast::Operation;
 use dastac_stur::program::Scalar;
@@ -10,14 +11,27 @@ use crate::elements::comparison;
 /// Powers up to this one are products.
 const MOST_FACTORS: f64 = 4.0;
 
-/// The value of an expression, whose leaves but for numbers have the values that `leaf` gives.
-pub(crate) fn value(
-    scalar: &Scalar,
-    leaf: &dyn Fn(&Scalar) -> Result<Value, SchedError>,
-) -> Result<Value, SchedError> {
+/// What the leaves of an expression are.
+#[derive(Clone, Copy)]
+pub(crate) struct Leaves<'a> {
+    /// The isl names of the symbols.
+    pub(crate) symbols: &'a [String],
+    /// The value of an iterator or symbol.
+    pub(crate) resolve: Resolve<'a>,
+    /// The elements that the statement reads.
+    pub(crate) elements: &'a dyn Fn(usize) -> Option<Value>,
+}
+
+/// The value of an expression.
+pub(crate) fn value(scalar: &Scalar, leaves: Leaves<'_>) -> Result<Value, SchedError> {
     let all = |parts: &[Scalar]| -> Result<Vec<Value>, SchedError> {
-        parts.iter().map(|part| value(part, leaf)).collect()
+        parts.iter().map(|part| value(part, leaves)).collect()
     };
+    let number = |name: &String| {
+        let index = (leaves.resolve)(name).map(Value::from_index);
+        index.ok_or_else(|| SchedError::UnknownName(name.clone()))
+    };
+    let unknown = |what: &str| SchedError::UnknownName(what.into());
     Ok(match scalar {
         Scalar::Number(number) => Value::constant(*number),
         Scalar::Sum(parts) => {
@@ -28,13 +42,17 @@ pub(crate) fn value(
         Scalar::Apply(operation, parts) => {
             if let (Operation::Function(Function::Pow), [base, Scalar::Number(exponent)]) =
                 (operation, &parts[..])
-                && let Some(product) = power(&value(base, leaf)?, *exponent)
+                && let Some(product) = power(&value(base, leaves)?, *exponent)
             {
                 return Ok(product);
             }
             apply(*operation, all(parts)?)
         }
-        other => leaf(other)?,
+        Scalar::Element(at) => (leaves.elements)(*at).ok_or_else(|| unknown("an element"))?,
+        Scalar::Index(name) => number(name)?,
+        Scalar::Symbol(at) => number(&leaves.symbols[*at])?,
+        // Cases are told apart by comparisons of integers before.
+        Scalar::Holds(_) => return Err(unknown("a comparison")),
     })
 }
 

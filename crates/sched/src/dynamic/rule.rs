@@ -24,7 +24,7 @@ use super::ranges::{Range, range};
 use crate::SchedError;
 use crate::elements::{buffer, comparison, extents, reached, sorted};
 use crate::nest::symbol;
-use crate::scalar;
+use crate::scalar::{self, Leaves};
 use dastac_layout::{Layout, LayoutError};
 
 /// A rule on the way to a kernel.
@@ -365,25 +365,12 @@ impl<'a> Translation<'a> {
             }));
         }
         for function in &case.functions {
-            let value = scalar::value(&function.value, &|leaf| {
-                let unknown = |name: &str| SchedError::UnknownName(name.to_string());
-                match leaf {
-                    Scalar::Element(at) => {
-                        let value = elements[*at].clone().ok_or_else(|| unknown("an element"))?;
-                        let inverse =
-                            dynamic(statement.reads[*at].tensor) && statement.reads[*at].reciprocal;
-                        Ok(factor(value, inverse))
-                    }
-                    Scalar::Index(name) => {
-                        resolve(name).map(Value::from_index).ok_or_else(|| unknown(name))
-                    }
-                    Scalar::Symbol(at) => {
-                        let name = &sets.names.parameters()[*at];
-                        self.symbol(name).map(Value::from_index).ok_or_else(|| unknown(name))
-                    }
-                    _ => Err(unknown("a comparison")),
-                }
-            })?;
+            let leaves = Leaves {
+                symbols: &sets.names.parameters(),
+                resolve: &resolve,
+                elements: &|at| elements.get(at).cloned().flatten(),
+            };
+            let value = scalar::value(&function.value, leaves)?;
             values.push(factor(value, function.reciprocal));
         }
         Ok(values)

@@ -104,13 +104,7 @@ fn apply(operation: Operation, of: &[f64]) -> f64 {
             true => element.round(a.trunc()),
             false => element.round(*a),
         },
-        (Operation::Where, [test, then, otherwise]) => {
-            if *test != 0.0 {
-                *then
-            } else {
-                *otherwise
-            }
-        }
+        // `where` of a number is one of its branches, which is decided before.
         _ => f64::NAN,
     }
 }
