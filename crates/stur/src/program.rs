@@ -374,14 +374,18 @@ impl Rule {
     /// The products that determine the dimensions of a head without `:D`: those that have all of its iterators, if
     /// there are any. The others range over these dimensions in the iterators that they do not have.
     pub fn bounding(&self) -> impl Iterator<Item = &Product> {
-        let all = |product: &Product| self.iterators.iter().all(|name| product.binds(name));
-        let any = self.products.iter().any(all);
-        self.products.iter().filter(move |product| !any || all(product))
+        let any = self.products.iter().any(|product| self.has_all(product));
+        self.products.iter().filter(move |product| !any || self.has_all(product))
+    }
+
+    /// Whether a product has all iterators of the head.
+    fn has_all(&self, product: &Product) -> bool {
+        self.iterators.iter().all(|name| product.binds(name))
     }
 
     /// Whether a product leaves the range of an iterator of the head to other products.
     pub fn is_open(&self, product: &Product) -> bool {
-        !self.bounding().any(|one| std::ptr::eq(one, product))
+        !self.has_all(product) && self.products.iter().any(|one| self.has_all(one))
     }
 
     /// The head's subscripts: its iterators as expressions.

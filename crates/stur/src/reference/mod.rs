@@ -46,6 +46,8 @@ pub struct Evaluator<'a> {
     shapes: Vec<Vec<usize>>,
     /// For each tensor, whether its structure tells where a reciprocal is 0; else the values do.
     exact: Vec<bool>,
+    /// Heads of rules with products that leave dimensions to others.
+    open: BTreeSet<TensorId>,
 }
 
 /// A tensor's finished values, and where it is structurally non-zero.
@@ -109,6 +111,7 @@ impl<'a> Evaluator<'a> {
             symbols,
             shapes: vec![Vec::new(); program.tensors.len()],
             exact: program.exact_structures(),
+            open: open_heads(program),
         };
         let computed = program.rules.iter().map(|rule| rule.head);
         let inputs = program.tensor_ids().filter(|id| program.tensor(*id).rule().is_none());
@@ -418,8 +421,7 @@ impl<'a> Evaluator<'a> {
     /// others.
     fn is_boxed(&self, rule: &Rule) -> bool {
         let found = !self.shapes[rule.head.0].is_empty();
-        self.program.tensor(rule.head).domain.is_some()
-            || found && rule.products.iter().any(|product| rule.is_open(product))
+        self.program.tensor(rule.head).domain.is_some() || found && self.open.contains(&rule.head)
     }
 
     /// The relations that follow from a product's accesses: outside of a tensor's box, the product is zero.
@@ -465,6 +467,12 @@ impl<'a> Evaluator<'a> {
         }
         Ok((vec![Interval::ALL; product.iterators.len()], relations))
     }
+}
+
+/// Heads of rules with products that leave dimensions to others.
+fn open_heads(program: &Program) -> BTreeSet<TensorId> {
+    let open = |rule: &&Rule| rule.products.iter().any(|product| rule.is_open(product));
+    program.rules.iter().filter(open).map(|rule| rule.head).collect()
 }
 
 /// Extends a pattern to whole blocks: below the levels that store coordinates, all elements are stored if one of them
