@@ -209,6 +209,17 @@ impl Condition {
 }
 
 impl Value {
+    /// The variables of the sums in it.
+    pub fn summed_vars(&self) -> BTreeSet<VarId> {
+        let mut vars = BTreeSet::new();
+        self.visit(&mut |value| {
+            if let Value::Sum(sum) = value {
+                vars.insert(sum.var);
+            }
+        });
+        vars
+    }
+
     /// Calls `f` on this expression and all values inside it.
     pub fn visit<'a>(&'a self, f: &mut dyn FnMut(&'a Value)) {
         f(self);

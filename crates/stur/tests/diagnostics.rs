@@ -149,15 +149,12 @@ fn syntax_of_lines() {
     errors(
         "A(i)\nA := b()\n3 := b()",
         expect![[r#"
-        E0012 expected `:=` after the head, found the end of the line
-          @ 4..4 "": expected `:=`
-          = a rule is `head := sum of products`
-        E0003 expected `(`, found `:=`
-          @ 7..9 ":=": expected `(`
-          = a rule is `head := sum of products`; the head of a scalar is `s()`
-        E0003 expected a rule such as `A(i) := B(i)`, found `3`
-          @ 14..15 "3": expected a rule such as `A(i) := B(i)`
-    "#]],
+            E0012 expected `:=` after the head, found the end of the line
+              @ 4..4 "": expected `:=`
+              = a rule is `head := sum of products`
+            E0003 expected a rule such as `A(i) := B(i)`, found `3`
+              @ 14..15 "3": expected a rule such as `A(i) := B(i)`
+        "#]],
     );
     errors(
         "A(i) := b(i) c(i)",
@@ -280,10 +277,10 @@ fn syntax_of_terms() {
     errors(
         "A(i) := N * b(i)",
         expect![[r#"
-        E0009 `N` is not a factor by itself
-          @ 8..9 "N": an iterator or a symbol
-          = a symbol or scalar is written `N()`; a tensor `N(i)`
-    "#]],
+            E0303 `b` has no dimensions
+              @ 12..16 "b(i)": read here, but neither computed nor declared
+              = declare them, for example `b:D(i) := (0 <= i < N)`
+        "#]],
     );
     errors(
         "A(i) := b(i)^-1\nB(i) := (b(i) + c(i))^-1\nC(i) := b^2(i)\nD() := s^-1 * 2",
@@ -297,9 +294,6 @@ fn syntax_of_terms() {
             E0003 expected an operator or the end of the line, found `(`
               @ 52..53 "(": expected an operator or the end of the line
               = factors are joined with `*`, summands with `+`
-            E0003 expected `(` after a reciprocal, found `*`
-              @ 68..69 "*": expected `(` after a reciprocal
-              = a scalar is written `s^-1()`
         "#]],
     );
     errors(

@@ -149,8 +149,8 @@ fn paths() {
     );
     // A stored zero is false.
     assert_eq!(results[&of("reach")].data, [1., 1., 0., 0.]);
-    // An element without a path is not there, in whatever rule that reads it.
-    assert_eq!(results[&of("near")].data, [15., 15., 5., 0.]);
+    // A result without `:F` has all elements: where there is no path, it is infinite.
+    assert_eq!(results[&of("near")].data, [far, far, far, far]);
 }
 
 #[test]

@@ -7,6 +7,8 @@
 //! Before -> after, `A` in rows and `L` packed below the diagonal, `y(i, k) := A(i, j) * L(j, k)`:
 //! `y[..] += A(i, j) * L[j*(j+1)/2 + k]` where `j - k >= 0`.
 
+use std::collections::BTreeSet;
+
 use dastac_iterate::{Factor, Kernel, Linear, Operand, Product, Walking};
 use dastac_layout::convert::membership;
 use dastac_layout::{affine_to_index, expr_to_index};
@@ -168,7 +170,8 @@ impl<'a> Translation<'a> {
             self.operands.push((read.tensor, operand));
         }
         let cases = cases(statement, &walked, self.definition().semiring);
-        if let Some(case) = cases.iter().find(|case| !case.absent.is_empty()) {
+        let fills = |case: &&Case| !case.absent.is_empty() && !self.places_head(statement, case);
+        if let Some(case) = cases.iter().find(fills) {
             self.refuse_fill(statement, case)?;
         }
         let mut products = Vec::new();
@@ -207,6 +210,13 @@ impl<'a> Translation<'a> {
             });
         }
         Ok(products)
+    }
+
+    /// Whether elements that are stored say where a case's elements of the head are: they have all of its iterators.
+    fn places_head(&self, statement: &Statement, case: &Case) -> bool {
+        let subscripts = case.present.iter().flat_map(|read| &statement.reads[*read].subscripts);
+        let names: BTreeSet<String> = subscripts.flat_map(Affine::names).collect();
+        self.definition().iterators.iter().all(|name| names.contains(name))
     }
 
     /// A result with a format stores elements that are not 0: what elements that are not stored give is not among them.

@@ -6,6 +6,7 @@
 
 mod cursor;
 mod formats;
+mod names;
 mod node;
 mod schedule;
 mod terms;
@@ -74,17 +75,21 @@ pub(crate) fn parse_lines(source: &str) -> Parsed {
             }
         }
     }
+    names::resolve(&mut file);
     diagnostics.sort_by_key(Diagnostic::place);
     Parsed { file, diagnostics, broken }
 }
+
+/// What stands behind the name at the beginning of a rule.
+const BEHIND_HEADS: [&str; 3] = ["(", ":", ":="];
 
 /// The names at the beginnings of rules.
 fn heads(lines: &[&[Token]]) -> BTreeSet<String> {
     let names = lines.iter().filter_map(|line| {
         let mut tokens = line.iter().filter(|token| token.kind != TokenKind::Newline);
         match (tokens.next().map(|token| &token.kind), tokens.next()) {
-            (Some(TokenKind::Name(name)), Some(next)) if next.is("(") || next.is(":") => {
-                Some(name.clone())
+            (Some(TokenKind::Name(name)), Some(next)) => {
+                BEHIND_HEADS.iter().any(|mark| next.is(mark)).then(|| name.clone())
             }
             _ => None,
         }
@@ -343,7 +348,8 @@ impl Parser<'_> {
             return Err(with_hint(error, "put the `^-1` on the right-hand side"));
         }
         let aspect = if self.eat(":") { self.aspect()? } else { Aspect::Value };
-        if !self.eat("(") {
+        let scalar = aspect == Aspect::Value && self.is(":=");
+        if !scalar && !self.eat("(") {
             let error = self.expected("`(`");
             return Err(match tensor.text.as_str() {
                 word @ ("symbols" | "outputs" | "iters" | "layout" | "schedule" | "types") => {
@@ -355,7 +361,7 @@ impl Parser<'_> {
                 ),
             });
         }
-        let arguments = self.arguments()?;
+        let arguments = if scalar { Vec::new() } else { self.arguments()? };
         let iterators =
             arguments.into_iter().map(|node| self.head_iterator(node)).collect::<Result<_>>()?;
         if !self.eat(":=") {

@@ -172,11 +172,13 @@ impl Parser<'_> {
                         span,
                     });
                 }
+                let span = start.to(self.previous());
                 if reciprocal {
-                    let error = self.expected("`(` after a reciprocal");
-                    return Err(with_hint(error, format!("a scalar is written `{text}^-1()`")));
+                    let tensor = Name { text, span: start };
+                    let kind = NodeKind::Call { tensor, arguments: Vec::new(), reciprocal };
+                    return Ok(Node { kind, span });
                 }
-                Ok(Node { kind: NodeKind::Name(text), span: start })
+                Ok(Node { kind: NodeKind::Name(text), span })
             }
             Some(TokenKind::Mark("(")) => {
                 self.at += 1;
@@ -240,7 +242,8 @@ impl Parser<'_> {
                 let value = self.function(&tensor, arguments, span)?;
                 Ok(if reciprocal { quotient(Term::one(span), value, span) } else { value })
             }
-            NodeKind::Name(text) if argument => Ok(Term::Index(Name { text, span })),
+            // An iterator, a symbol or a scalar: all of the rule says which.
+            NodeKind::Name(text) => Ok(Term::Index(Name { text, span })),
             NodeKind::Call { tensor, arguments, .. }
                 if tensor.text == "pos"
                     && arguments.iter().any(|one| matches!(one.kind, NodeKind::Call { .. })) =>
@@ -265,14 +268,6 @@ impl Parser<'_> {
                 Ok(Term::Number { value, reciprocal, span })
             }
             NodeKind::Neg(inner) => Ok(negated(self.value(*inner, argument)?, span)),
-            NodeKind::Name(name) => {
-                let message = format!("`{name}` is not a factor by itself");
-                let error = error("E0009", message, span, "an iterator or a symbol");
-                Err(with_hint(
-                    error,
-                    format!("a symbol or scalar is written `{name}()`; a tensor `{name}(i)`"),
-                ))
-            }
             NodeKind::Compare(operands, operators) if operands.iter().any(is_position) => {
                 position(operands, &operators, span)
             }

@@ -55,6 +55,8 @@ struct Finished {
     element: Element,
     values: Dense,
     support: Vec<bool>,
+    /// Where it may be, whatever dynamic tensors store.
+    possible: Vec<bool>,
 }
 
 impl Finished {
@@ -219,7 +221,9 @@ impl<'a> Evaluator<'a> {
                     value.fill(0.0);
                 }
             }
-            finished.push(Some(self.structured(id, Finished { element, values, support })?));
+            let possible = vec![true; elements];
+            let input = Finished { element, values, support, possible };
+            finished.push(Some(self.structured(id, input)?));
         }
         let mut results = BTreeMap::new();
         for rule in &self.program.rules {
@@ -227,8 +231,12 @@ impl<'a> Evaluator<'a> {
             let element = self.program.tensor(rule.head).element;
             result.values.data.iter_mut().for_each(|value| *value = element.round(*value));
             let mut result = self.structured(rule.head, result)?;
-            if let Some(storage) = &self.program.tensor(rule.head).format {
-                with_blocks(&storage.format, self.shape(rule.head), &mut result.support);
+            match &self.program.tensor(rule.head).format {
+                Some(storage) => {
+                    with_blocks(&storage.format, self.shape(rule.head), &mut result.support);
+                }
+                // All that may be stored is.
+                None => result.support.clone_from(&result.possible),
             }
             results.insert(rule.head, (result.values.clone(), result.support.clone()));
             finished[rule.head.0] = Some(result);
@@ -257,7 +265,11 @@ impl<'a> Evaluator<'a> {
         if semiring.zero() != 0.0 {
             values.data.fill(semiring.zero());
         }
-        let mut result = Finished { element, values, support: vec![false; elements] };
+        // Where an element has a position is known only when it is stored.
+        let accesses = || rule.products.iter().flat_map(|product| &product.accesses);
+        let anywhere = accesses().any(|access| access.position.is_some());
+        let (support, possible) = (vec![false; elements], vec![anywhere; elements]);
+        let mut result = Finished { element, values, support, possible };
         let inside = match &self.program.tensor(rule.head).domain {
             Some(_) => Some(self.domain(rule.head)?),
             None => None,
@@ -286,7 +298,9 @@ impl<'a> Evaluator<'a> {
                     return Ok(()); // the rule defines its head within `:D`
                 }
                 let mut term = Number::from(constant);
-                let mut arguments = Vec::new();
+                let (mut is_stored, mut is_zero) = (true, false);
+                // Of arguments that are not stored the second says so only if they cannot be.
+                let (mut arguments, mut possible) = (Vec::new(), Vec::new());
                 for read in &reads {
                     let Some(tensor) = &finished[read.tensor.0] else {
                         return Err(EvalError::MissingInput { tensor: self.name(read.tensor) });
@@ -296,48 +310,70 @@ impl<'a> Evaluator<'a> {
                         .iter()
                         .map(|code| code.eval(point))
                         .collect::<Result<_, _>>()?;
-                    let found = tensor.values.position(&index).filter(|at| tensor.support[*at]);
+                    let position = tensor.values.position(&index);
+                    let found = position.filter(|at| tensor.support[*at]);
+                    let is_possible = position.is_some_and(|at| tensor.possible[at]);
                     let Some(at) = found else {
-                        if read.argument {
-                            arguments.push(None);
-                            continue;
+                        arguments.push(None);
+                        possible.push(is_possible.then_some(0.0));
+                        match (read.argument, is_possible) {
+                            (true, _) => continue,
+                            (false, true) => is_stored = false,
+                            // Structurally zero, as a factor and as a reciprocal.
+                            (false, false) => return Ok(()),
                         }
-                        return Ok(()); // structurally zero, as a factor and as a reciprocal
+                        continue;
                     };
                     if read.position {
                         arguments.push(None);
+                        possible.push(None);
                         continue;
                     }
                     let value = tensor.number(at);
                     let by_value = !self.exact[read.tensor.0]
                         && self.program.tensor(read.tensor).format.is_none();
-                    if read.reciprocal && by_value && value.re == 0.0 && value.im == 0.0 {
-                        if read.argument {
-                            arguments.push(Some(0.0));
-                            continue;
+                    let value = match (read.reciprocal, by_value) {
+                        (false, _) => value,
+                        (true, true) if value.re == 0.0 && value.im == 0.0 => {
+                            is_zero |= !read.argument;
+                            value
                         }
-                        return Ok(());
-                    }
-                    let value = if read.reciprocal { number::reciprocal(value) } else { value };
+                        (true, _) => number::reciprocal(value),
+                    };
                     arguments.push(Some(value.re));
+                    possible.push(Some(value.re));
                     if !read.argument {
                         term = number::multiply(semiring, term, value);
                     }
                 }
                 for function in &functions {
-                    let value = function.value(point, &arguments)?;
-                    if value.is_zero() && !semiring.is_of_values() {
-                        return Ok(()); // structurally zero
+                    let structural = |arguments: &[Option<f64>]| -> Result<_, EvalError> {
+                        let value = function.value(point, arguments)?;
+                        let zero = value.is_zero() && !semiring.is_of_values();
+                        Ok((value.number(), zero))
+                    };
+                    let (value, zero) = structural(&arguments)?;
+                    if zero && structural(&possible)?.1 {
+                        return Ok(());
                     }
-                    let value = value.number();
+                    is_stored &= !zero;
                     let value = if function.reciprocal { value.recip() } else { value };
                     term = number::multiply(semiring, term, value.into());
                 }
                 let Some(at) = at else {
-                    return Err(EvalError::OutsideBox { tensor: self.name(rule.head), index });
+                    // What is not stored is nowhere.
+                    return match is_stored {
+                        true => Err(EvalError::OutsideBox { tensor: self.name(rule.head), index }),
+                        false => Ok(()),
+                    };
                 };
-                result.set(at, number::add(semiring, result.number(at), term));
-                result.support[at] = true;
+                result.possible[at] = true;
+                if is_stored {
+                    result.support[at] = true;
+                }
+                if is_stored && !is_zero {
+                    result.set(at, number::add(semiring, result.number(at), term));
+                }
                 Ok(())
             })?;
         }

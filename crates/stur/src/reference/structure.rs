@@ -201,16 +201,14 @@ impl Evaluator<'_> {
         let rule = declared.rule().map(|rule| &self.program.rules[rule.0]);
         let zero = rule.map_or(0.0, |rule| rule.semiring.zero());
         fill(&cells, &mut it.values.data, zero, it.element.parts());
-        for (at, cell) in cells.iter().enumerate() {
-            it.support[at] = match cell {
-                Cell::Zero => false,
-                Cell::Unique => it.support[at],
-                Cell::Redundant { .. } => continue,
-            };
-        }
-        for (at, cell) in cells.iter().enumerate() {
-            if let Cell::Redundant { target, .. } = cell {
-                it.support[at] = it.support[*target];
+        for marks in [&mut it.support, &mut it.possible] {
+            for (at, cell) in cells.iter().enumerate() {
+                marks[at] &= *cell != Cell::Zero;
+            }
+            for (at, cell) in cells.iter().enumerate() {
+                if let Cell::Redundant { target, .. } = cell {
+                    marks[at] = marks[*target];
+                }
             }
         }
         Ok(it)

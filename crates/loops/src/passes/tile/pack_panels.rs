@@ -73,12 +73,14 @@ impl PanelLoad {
     ) -> Option<PanelLoad> {
         let moves =
             |index: &Index| index.free_vars().into_iter().any(|var| is_row(var) || var == column);
+        // What varies with a sum inside has no value where a panel is copied.
+        let inside = sum.body.summed_vars();
         let mut found: Option<PanelLoad> = None;
         sum.body.visit(&mut |value| {
             if let Value::Load(buffer, index) = value
                 && found.is_none()
                 && index.constant_stride(column) == Some(1)
-                && index.free_vars().into_iter().all(|var| !is_row(var))
+                && index.free_vars().into_iter().all(|var| !is_row(var) && !inside.contains(&var))
                 && let Some(stride) = index.stride(sum.var)
                 && !moves(&stride)
                 && plain(&stride)

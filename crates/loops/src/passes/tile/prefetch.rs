@@ -104,12 +104,7 @@ impl Tile {
 /// The loads of neighbours for neighbouring terms, each once, that vary with one variable and not with another. Loads
 /// that vary with the variable of a sum inside are left out, since that has no value where elements are fetched.
 fn loads(sum: &Sum, with: VarId, without: VarId) -> Vec<(BufferId, &Index)> {
-    let mut inside = Vec::new();
-    sum.body.visit(&mut |value| {
-        if let Value::Sum(inner) = value {
-            inside.push(inner.var);
-        }
-    });
+    let inside = sum.body.summed_vars();
     let mut loads: Vec<(BufferId, &Index)> = Vec::new();
     sum.body.visit(&mut |value| {
         if let Value::Load(buffer, index) = value {
