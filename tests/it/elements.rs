@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use dastac::build::BuildOptions;
 use dastac::driver::compile;
-use dastac::elements::{Element, Kind};
+use dastac::elements::{Element, Kind, Native, Storage, with_type};
 use dastac::run::Runner;
+use dastac::stur::reference::Array;
+use dastac::verify::{Reference, Verification};
 
 /// Rules over operands and heads of one type: rows and columns of a matrix, a triangle, a matrix in rows, and a result
 /// in rows.
@@ -97,5 +99,46 @@ fn short_floats_are_rounded_as_they_are_stored() {
             });
             assert!(same, "{element} of {wide}: {:x?}\n{:x?}", bits(&found), bits(&wanted));
         }
+    }
+}
+
+/// A product of matrices of integers that wrap around, beside the reference: right results agree, and one that is off
+/// by one does not, however large it is.
+#[test]
+fn integers_are_verified_exactly() {
+    for (element, size) in [("i64", 62), ("i32", 31), ("i16", 15), ("i8", 7), ("u8", 8)] {
+        let source = format!(
+            "symbols: N\ntypes: A = {element}, B = {element}, C = {element}\nC(i, j) := A(i, k) * B(k, j)\n\
+            A:D(i, k) := (0 <= i < N) * (0 <= k < N)\nB:D(k, j) := (0 <= k < N) * (0 <= j < N)"
+        );
+        let n = 9usize;
+        let built = compile(&source, BuildOptions::default()).unwrap();
+        let sizes = BTreeMap::from([("N".to_string(), n as i64)]);
+        let mut runner = Runner::new(built, &sizes, 1).unwrap();
+        let program = runner.built().program().clone();
+        let element = Element::named(element).unwrap();
+        let mut inputs = BTreeMap::new();
+        runner.make_movement().unwrap();
+        for (name, factor) in [("A", 0x2545_f491_4f6c_dd1d_i64), ("B", 0x9e37_79b9_7f4a_7c1)] {
+            let all = (1..).map(|at: i64| element.wrapped(factor.wrapping_mul(at) >> (63 - size)));
+            let all: Vec<i64> = all.take(n * n).collect();
+            let data = Storage::from(all).cast(element).unwrap();
+            let id = program.find(name).unwrap();
+            let own = dastac::runtime::TensorId(id.0);
+            runner.instance_mut().set_elements(own, data.view(), &[n, n], None).unwrap();
+            inputs.insert(id, Array { shape: vec![n, n], data });
+        }
+        runner.execute().unwrap();
+        let outcome = runner.verify(&inputs).unwrap();
+        assert!(outcome.agrees() && outcome.max_error == 0.0, "{element}: {outcome:?}");
+        let own = dastac::runtime::TensorId(program.find("C").unwrap().0);
+        let mut packed = runner.instance_mut().packed_mut(own).unwrap();
+        with_type!(element, T => {
+            let all = packed.as_mut_slice::<T>().unwrap();
+            all[40] = T::from_word(all[40].to_word() ^ 1);
+        });
+        let outcome: Verification =
+            Reference::of(&program).compare(runner.instance(), &inputs).unwrap();
+        assert!(!outcome.agrees(), "{element}: {outcome:?}");
     }
 }

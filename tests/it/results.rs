@@ -12,7 +12,7 @@ use dastac::elements::View;
 use dastac::formats::{Build, Entries, Format, Tensor};
 use dastac::run::Runner;
 use dastac::stur::Role;
-use dastac::stur::reference::Dense;
+use dastac::stur::reference::Array;
 
 use crate::sparse::{Rule, declared};
 
@@ -189,7 +189,8 @@ fn zeros_of_minima_in_blocks_stay_when_they_are_converted() {
     runner.set_input(x, &[-3.0, -3.0], &[2]).unwrap();
     runner.execute().unwrap();
     assert_eq!(runner.instance().conversions().len(), 1, "the rule of y reads a copy");
-    let inputs = BTreeMap::from([(x, Dense { shape: vec![2], data: vec![-3.0, -3.0] })]);
+    let inputs =
+        BTreeMap::from([(x, Array { shape: vec![2], data: Storage::from(vec![-3.0, -3.0]) })]);
     assert!(runner.verify(&inputs).unwrap().agrees());
     assert_eq!(runner.dense(y).unwrap()[..], [f64::INFINITY, 0.0]);
     let stored = runner.result_entries(c).unwrap().to_entries().unwrap();

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use dastac::elements::{Element, Storage};
 use dastac::formats;
 use dastac::formats::io::{self, FileKind};
 use dastac::runtime::{self, Instance};
-use dastac::stur::reference::Dense;
+use dastac::stur::reference;
 use dastac::stur::{Program, TensorId};
 use dastac::verify::Reference;
 
@@ -97,7 +98,7 @@ impl Plan {
         verify: bool,
     ) -> bool {
         let is_packed = |id: &TensorId| instance.facts()[id.0].format.is_none();
-        let given = self.inputs.iter().map(|(id, _)| (*id, Dense::zeros(&[])));
+        let given = self.inputs.iter().map(|(id, _)| (*id, nothing()));
         self.inputs.iter().any(|(id, _)| is_packed(id))
             || self.outputs.keys().any(is_packed)
             || reference.draws_arrays(instance, &given.collect())
@@ -124,7 +125,7 @@ pub fn fill(
     mut inputs: Inputs<'_>,
     source: &Source,
     progress: &Progress,
-) -> Result<BTreeMap<TensorId, Dense>> {
+) -> Result<BTreeMap<TensorId, reference::Array>> {
     let failed = |error: dastac::Error| Failure::of(error, source);
     let mut given = BTreeMap::new();
     for (id, input) in std::mem::take(&mut inputs.given) {
@@ -136,7 +137,7 @@ pub fn fill(
             Given::Sparse(tensor) => {
                 let bound = instance.bind(runtime::TensorId(id.0), tensor);
                 bound.map_err(|error| failed(error.into()))?;
-                Dense { shape: Vec::new(), data: Vec::new() }
+                nothing()
             }
         };
         given.insert(id, dense);
@@ -147,6 +148,11 @@ pub fn fill(
     Ok(given)
 }
 
+/// An array in place of one that is not looked at again.
+fn nothing() -> reference::Array {
+    reference::Array { shape: Vec::new(), data: Storage::empty(Element::F64) }
+}
+
 /// Reads an array and packs it; the numbers that were read, if they are kept.
 fn pack(
     instance: &mut Instance<'_>,
@@ -154,7 +160,7 @@ fn pack(
     array: Array,
     source: &Source,
     inputs: &Inputs<'_>,
-) -> Result<Dense> {
+) -> Result<reference::Array> {
     let failed = |error: runtime::Error| Failure::of(error.into(), source);
     let own = runtime::TensorId(id.0);
     let (fact, expected) = (&instance.facts()[id.0], instance.shape(own).map_err(failed)?);
@@ -184,7 +190,7 @@ fn pack(
             deviation.largest
         ));
     }
-    Ok(Dense { shape, data: if inputs.keep { data.to_f64() } else { Vec::new() } })
+    Ok(if inputs.keep { reference::Array { shape, data } } else { nothing() })
 }
 
 /// Fails where arrays that will be read or written do not fit memory, before anything runs.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dastac::runtime::Instance;
-use dastac::stur::reference::{Dense, Evaluator};
+use dastac::stur::reference::{Array, Evaluator};
 use dastac::stur::{Program, TensorId};
 use dastac::verify::{MAX_REFERENCE_COST, Reference, Verification};
 
@@ -22,7 +22,7 @@ impl Verdict {
     pub fn of(
         program: &Program,
         instance: &Instance<'_>,
-        inputs: &BTreeMap<TensorId, Dense>,
+        inputs: &BTreeMap<TensorId, Array>,
     ) -> Result<Verdict, dastac::Error> {
         let reference = Reference::of(program);
         match reference.limit(instance)? {

@@ -11,7 +11,7 @@ use dastac_elements::{Storage, View};
 use dastac_formats::Tensor;
 use dastac_runtime::{Argument, Code, Instance, TensorFacts};
 use dastac_stur::TensorId;
-use dastac_stur::reference::Dense;
+use dastac_stur::reference::Array;
 
 use crate::Error;
 use crate::counters::Counters;
@@ -195,8 +195,8 @@ impl Runner {
     pub fn random_inputs(
         &mut self,
         seed: u64,
-        given: &BTreeMap<TensorId, Dense>,
-    ) -> Result<BTreeMap<TensorId, Dense>, Error> {
+        given: &BTreeMap<TensorId, Array>,
+    ) -> Result<BTreeMap<TensorId, Array>, Error> {
         if Reference::of(self.built.program()).draws_arrays(&self.instance, given) {
             self.make_movement()?;
         }
@@ -215,7 +215,7 @@ impl Runner {
     ///
     /// # Errors
     /// As [`Reference::compare`].
-    pub fn verify(&mut self, inputs: &BTreeMap<TensorId, Dense>) -> Result<Verification, Error> {
+    pub fn verify(&mut self, inputs: &BTreeMap<TensorId, Array>) -> Result<Verification, Error> {
         if Reference::of(self.built.program()).compares_arrays() {
             self.make_movement()?;
         }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use dastac_stur::reference::{Dense, EvalError, Evaluator, InputError, Status};
+use dastac_elements::{Element, Storage};
+use dastac_stur::reference::{Array, Dense, EvalError, Evaluator, InputError, Status};
 use dastac_stur::{Program, load};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -414,4 +415,54 @@ fn what_a_dynamic_tensor_does_not_store_is_zero() {
         evaluator.run_stored(&inputs, &short),
         Err(EvalError::WrongShape { tensor, .. }) if tensor == "b"
     ));
+}
+
+/// Rules of integers, with operands that floats do not hold, and what their only element is.
+#[test]
+fn integers_are_computed_exactly_and_wrap_around() {
+    const LARGE: i64 = (1 << 53) + 1;
+    let cases: &[(&str, &str, &str, [i64; 2], i64)] = &[
+        ("i64", "i64", "a() + b()", [LARGE, 2], LARGE + 2),
+        ("i64", "i64", "a() - b()", [LARGE, LARGE - 1], 1),
+        ("i64", "i64", "a() * b()", [i64::MAX, 2], -2),
+        ("i64", "i64", "3 * a() * N()", [LARGE, 0], 6 * LARGE),
+        ("i32", "i32", "a() * b()", [1 << 20, (1 << 20) + 1], 1 << 20),
+        ("i32", "i64", "a() * b()", [1 << 40, 1 << 30], 0),
+        ("i32", "i32", "a() * b()", [i32::MAX.into(), i32::MAX.into()], 1),
+        ("i8", "i8", "a() + b()", [100, 100], -56),
+        ("u8", "u8", "a() * b()", [200, 2], 144),
+        ("u8", "i64", "a()", [-1, 0], 255),
+        ("i64", "i64", "abs(a())", [-LARGE, 0], LARGE),
+        ("i64", "i64", "abs(a())", [i64::MIN, 0], i64::MIN),
+        ("i64", "i64", "sign(a())", [-LARGE, 0], -1),
+        ("i64", "i64", "min(a(), b())", [LARGE, LARGE - 1], LARGE - 1),
+        ("i64", "i64", "max(a(), b())", [LARGE, LARGE - 1], LARGE),
+        ("i64", "i64", "(a() > b())", [LARGE, LARGE - 1], 1),
+        ("i64", "i64", "(a() = b())", [LARGE, LARGE - 1], 0),
+        ("i64", "i64", "where(a() > b(), a(), b())", [LARGE, LARGE - 1], LARGE),
+        ("i64", "i64", "i32(a())", [LARGE, 0], 1),
+        ("i64", "i64", "u8(a() + b())", [255, 3], 2),
+        ("i64", "f64", "i64(a())", [-7, 0], -7),
+        ("i64", "i64", "i64(a() / 2)", [-7, 0], -3),
+        ("bool", "i64", "or() a() * b()", [LARGE, 1 << 62], 1),
+        // A head of floats takes integers as floats.
+        ("f64", "i64", "a() - b()", [LARGE, LARGE - 1], 0),
+        ("f64", "i64", "(a() > b())", [LARGE, LARGE - 1], 1),
+    ];
+    for (head, operands, body, values, wanted) in cases {
+        let used = ["a", "b"].into_iter().filter(|name| body.contains(&format!("{name}()")));
+        let types: String = used.map(|name| format!(", {name} = {operands}")).collect();
+        let source = format!("symbols: N\ntypes: y = {head}{types}\ny() := {body}");
+        let program = program(&source);
+        let evaluator = Evaluator::new(&program, &[2]).unwrap();
+        let inputs = ["a", "b"].iter().zip(values).filter_map(|(name, value)| {
+            let (id, element) = (program.find(name)?, Element::named(operands)?);
+            let data = Storage::from(vec![*value]).cast(element).ok()?;
+            Some((id, Array { shape: Vec::new(), data }))
+        });
+        let results = evaluator.run_exact(&inputs.collect(), &BTreeMap::new()).unwrap();
+        let found = &results[&program.find("y").unwrap()].0.data;
+        let found = found.get(0).and_then(|found| found.number().to_i64());
+        assert_eq!(found, Some(*wanted), "{source} of {values:?}");
+    }
 }

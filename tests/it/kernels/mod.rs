@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use dastac::Error;
 use dastac::build::BuildOptions;
 use dastac::driver::{Analysis, Laid, Lowered};
-use dastac::elements::Storage;
+use dastac::elements::{NoMemory, Storage};
 use dastac::formats::{Build, Entries, Tensor};
 use dastac::iterate::lower;
 use dastac::layout::Layout;
@@ -29,7 +29,7 @@ use dastac::loops::{BufferId, Module, verify};
 use dastac::run::{Runner, facts};
 use dastac::sched::Movement;
 use dastac::stur::program::{Element, TensorId};
-use dastac::stur::reference::{Dense, Evaluator};
+use dastac::stur::reference::{Array, Dense, Evaluator};
 use dastac::stur::{Program, Role, Severity};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -410,7 +410,12 @@ fn compiled(
         }
     }
     runner.execute().map_err(text)?;
-    let outcome = runner.verify(&inputs.dense).map_err(text)?;
+    let exact = inputs
+        .dense
+        .iter()
+        .map(|(id, dense)| Ok((*id, Array::of(runner.facts()[id.0].element, dense.clone())?)));
+    let exact = exact.collect::<Result<_, NoMemory>>().map_err(|error| error.to_string())?;
+    let outcome = runner.verify(&exact).map_err(text)?;
     if outcome.agrees() { Ok(()) } else { Err(format!("{outcome:?}")) }
 }
 

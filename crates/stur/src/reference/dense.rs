@@ -1,6 +1,53 @@
 //! Dense arrays in C order, and the errors of the reference evaluator.
 
+use dastac_elements::{Native, NoMemory, Storage, with_type};
+
 use crate::program::Element;
+
+/// A dense array in C order, of elements of any type, exactly.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Array {
+    /// One extent a position; none for a scalar.
+    pub shape: Vec<usize>,
+    /// All elements, the last position fastest.
+    pub data: Storage,
+}
+
+impl Array {
+    /// Floats, two for each complex number, as a tensor with such elements holds them.
+    ///
+    /// # Errors
+    /// No memory for them.
+    pub fn of(element: Element, dense: Dense) -> Result<Array, NoMemory> {
+        Ok(Array { shape: dense.shape, data: Storage::of_numbers(element, &dense.data)? })
+    }
+
+    /// As 64-bit floats, to which large integers are rounded.
+    pub fn to_dense(&self) -> Dense {
+        Dense { shape: self.shape.clone(), data: self.data.to_f64() }
+    }
+
+    /// The same values in a box of another shape of the same rank. Elements outside of the array become 0, and those
+    /// outside of the new shape are left out.
+    pub fn resized(&self, shape: &[usize]) -> Array {
+        if self.shape == shape {
+            return self.clone();
+        }
+        let data = with_type!(self.data.element(), T => {
+            let own = self.data.typed::<T>();
+            let value = |at: Option<usize>| at.map_or(T::from_rounded(0.0), |at| own[at]);
+            let places = (0..shape.iter().product()).map(|at| index_at(shape, at));
+            places.map(|index| value(position(&self.shape, &index))).collect::<Storage>()
+        });
+        Array { shape: shape.to_vec(), data }
+    }
+}
+
+impl From<Dense> for Array {
+    fn from(Dense { shape, data }: Dense) -> Array {
+        Array { shape, data: Storage::from(data) }
+    }
+}
 
 /// A dense array in C order.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,7 +104,7 @@ impl Dense {
 }
 
 /// The C-order position of an index. `None` outside of the box.
-pub(super) fn position(shape: &[usize], index: &[i64]) -> Option<usize> {
+pub fn position(shape: &[usize], index: &[i64]) -> Option<usize> {
     let mut at = 0;
     for (extent, i) in shape.iter().zip(index) {
         let i = usize::try_from(*i).ok().filter(|i| i < extent)?;

@@ -1,23 +1,30 @@
 //! Functions of elements: their values at a point, and whether these are structurally zero.
 
+use dastac_elements::Function as Named;
+
 use crate::ast::{CompareOp, Operation};
-use crate::program::{Product, Scalar};
+use crate::program::{Element, Product, Scalar};
+use crate::semiring::Semiring;
 
 use super::code::{Code, Relation, relations};
+use super::number::{self, Kind, Number};
 use super::{EvalError, Evaluator};
 
 /// A function among the factors of a product, prepared for evaluation.
 pub(super) struct Function {
     value: Tree,
+    /// What its value is computed with.
+    kind: Kind,
     /// Whether the product is divided by it.
     pub reciprocal: bool,
 }
 
 enum Tree {
     Number(f64),
-    Symbol(f64),
+    Symbol(i64),
     Index(Code),
-    Element(usize),
+    /// An element that the product reads, and whether it is an integer.
+    Element(usize, bool),
     Holds(Vec<Relation>),
     Sum(Vec<Tree>),
     Product(Vec<Tree>),
@@ -28,27 +35,34 @@ enum Tree {
 #[derive(Clone, Copy)]
 pub(super) enum Value {
     /// It follows from numbers, comparisons, and from where elements are structurally zero.
-    Known(f64),
+    Known(Number),
     /// It depends on the values of elements.
-    Computed(f64),
+    Computed(Number),
 }
 
 impl Value {
     /// Whether it is structurally zero.
     pub fn is_zero(self) -> bool {
-        matches!(self, Value::Known(value) if value == 0.0)
+        matches!(self, Value::Known(value) if value.is_zero())
     }
 
-    pub fn number(self) -> f64 {
+    pub fn number(self) -> Number {
         let (Value::Known(value) | Value::Computed(value)) = self;
         value
     }
 
     /// Of a number that follows from others, all of which are known or not.
-    fn of(number: f64, from: &[Value]) -> Value {
+    fn of(number: Number, from: &[Value]) -> Value {
         match from.iter().all(|value| matches!(value, Value::Known(_))) {
             true => Value::Known(number),
             false => Value::Computed(number),
+        }
+    }
+
+    fn as_kind(self, kind: Kind) -> Value {
+        match self {
+            Value::Known(value) => Value::Known(value.as_kind(kind)),
+            Value::Computed(value) => Value::Computed(value.as_kind(kind)),
         }
     }
 }
@@ -56,98 +70,195 @@ impl Value {
 impl Function {
     /// Its value at a point. `arguments` are the elements that the product reads, `None` where they are structurally
     /// zero.
-    pub fn value(&self, point: &[i64], arguments: &[Option<f64>]) -> Result<Value, EvalError> {
-        self.value.value(point, arguments)
+    pub fn value(&self, point: &[i64], arguments: &[Option<Number>]) -> Result<Value, EvalError> {
+        self.value.value(self.kind, point, arguments)
     }
 }
 
 impl Tree {
-    fn value(&self, point: &[i64], arguments: &[Option<f64>]) -> Result<Value, EvalError> {
+    /// The value, in a computation of the given kind. What is compared, cast or decides is computed with what it is
+    /// made of: see [`Tree::own_kind`].
+    fn value(
+        &self,
+        kind: Kind,
+        point: &[i64],
+        arguments: &[Option<Number>],
+    ) -> Result<Value, EvalError> {
         let all = |parts: &[Tree]| -> Result<Vec<Value>, EvalError> {
-            parts.iter().map(|part| part.value(point, arguments)).collect()
+            parts.iter().map(|part| part.value(kind, point, arguments)).collect()
+        };
+        let join = |join: Joining, one: f64, parts: &[Value]| {
+            let numbers = parts.iter().map(|part| part.number());
+            numbers.fold(Number::of(kind, one), |a, b| join(Semiring::SumTimes, a, b))
         };
         Ok(match self {
-            Tree::Number(number) => Value::Known(*number),
-            Tree::Symbol(number) => Value::Computed(*number),
-            Tree::Index(code) => Value::Computed(code.eval(point)? as f64),
-            Tree::Element(at) => match arguments[*at] {
-                Some(value) => Value::Computed(value),
-                None => Value::Known(0.0),
+            Tree::Number(number) => Value::Known(Number::of(kind, *number)),
+            Tree::Symbol(number) => Value::Computed(Number::of_index(kind, *number)),
+            Tree::Index(code) => Value::Computed(Number::of_index(kind, code.eval(point)?)),
+            Tree::Element(at, _) => match arguments[*at] {
+                Some(value) => Value::Computed(value.as_kind(kind)),
+                None => Value::Known(Number::of(kind, 0.0)),
             },
             Tree::Holds(relations) => {
                 let mut holds = true;
                 for relation in relations {
                     holds &= relation.holds(point)?;
                 }
-                Value::Known(truth(holds))
+                Value::Known(truth(holds).as_kind(kind))
             }
             Tree::Sum(parts) => {
                 let parts = all(parts)?;
-                Value::of(parts.iter().map(|part| part.number()).sum(), &parts)
+                Value::of(join(number::add, 0.0, &parts), &parts)
             }
             Tree::Product(parts) => {
                 let parts = all(parts)?;
                 match parts.iter().any(|part| part.is_zero()) {
-                    true => Value::Known(0.0),
-                    false => Value::of(parts.iter().map(|part| part.number()).product(), &parts),
+                    true => Value::Known(Number::of(kind, 0.0)),
+                    false => Value::of(join(number::multiply, 1.0, &parts), &parts),
                 }
             }
-            Tree::Apply(operation, parts) => apply(*operation, &all(parts)?),
+            Tree::Apply(operation, parts) => {
+                let decides = match operation {
+                    Operation::Compare(_) | Operation::Cast(_) => parts.len(),
+                    Operation::Where => 1,
+                    _ => 0,
+                };
+                let own = Tree::own_kind(&parts[..decides.min(parts.len())]);
+                let mut values = Vec::new();
+                for (at, part) in parts.iter().enumerate() {
+                    let kind = if at < decides { own } else { kind };
+                    values.push(part.value(kind, point, arguments)?);
+                }
+                apply(*operation, &values).as_kind(kind)
+            }
         })
+    }
+
+    /// What values are computed with that are not stored, but compared, cast, or decide: integers where all elements
+    /// in them are integers, and nothing makes fractions of them.
+    fn own_kind(parts: &[Tree]) -> Kind {
+        match parts.iter().all(Tree::is_integer) {
+            true => Kind::Integers,
+            false => Kind::Reals,
+        }
+    }
+
+    fn is_integer(&self) -> bool {
+        let all = |parts: &[Tree]| parts.iter().all(Tree::is_integer);
+        match self {
+            Tree::Number(number) => number.fract() == 0.0,
+            Tree::Element(_, integer) => *integer,
+            Tree::Symbol(_) | Tree::Index(_) | Tree::Holds(_) => true,
+            Tree::Sum(parts) | Tree::Product(parts) => all(parts),
+            Tree::Apply(operation, parts) => match operation {
+                Operation::Compare(_) => true,
+                Operation::Cast(element) => element.is_integer(),
+                Operation::Divide => false,
+                Operation::Where => all(&parts[1..]),
+                Operation::Function(function) => function.of_integers() && all(parts),
+                Operation::Min | Operation::Max => all(parts),
+            },
+        }
     }
 }
 
+/// An operation of a semiring.
+type Joining = fn(Semiring, Number, Number) -> Number;
+
 fn apply(operation: Operation, parts: &[Value]) -> Value {
-    let numbers: Vec<f64> = parts.iter().map(|part| part.number()).collect();
-    let nan = numbers.iter().any(|number| number.is_nan());
-    let number = match (operation, &numbers[..]) {
-        (Operation::Where, [test, then, otherwise]) => {
-            let chosen = usize::from(*test == 0.0) + 1;
-            return match parts[0] {
-                Value::Known(_) => parts[chosen],
-                // Zero both ways is zero whatever the test says.
-                Value::Computed(_) if parts[1].is_zero() && parts[2].is_zero() => Value::Known(0.0),
-                Value::Computed(_) => {
-                    Value::Computed(if *test == 0.0 { *otherwise } else { *then })
-                }
-            };
-        }
-        // A quotient is zero where either part is structurally zero, as a reciprocal is.
-        (Operation::Divide, _) if parts.iter().any(|part| part.is_zero()) => {
-            return Value::Known(0.0);
-        }
-        (Operation::Divide, [a, b]) => a / b,
-        (Operation::Min | Operation::Max, _) if nan => f64::NAN,
-        (Operation::Min, [a, b]) => a.min(*b),
-        (Operation::Max, [a, b]) => a.max(*b),
-        (Operation::Compare(operator), [a, b]) => truth(match operator {
-            CompareOp::Eq => a == b,
-            CompareOp::Ne => a != b,
-            CompareOp::Lt => a < b,
-            CompareOp::Le => a <= b,
-            CompareOp::Gt => a > b,
-            CompareOp::Ge => a >= b,
-        }),
-        (Operation::Cast(element), [a]) => match element.is_integer() {
-            true => element.round(a.trunc()),
-            false => element.round(*a),
+    if let (Operation::Where, [test, then, otherwise]) = (operation, parts) {
+        let chosen = if test.number().is_zero() { *otherwise } else { *then };
+        return match test {
+            Value::Known(_) => chosen,
+            // Zero both ways is zero whatever the test says.
+            Value::Computed(_) if then.is_zero() && otherwise.is_zero() => *then,
+            Value::Computed(_) => Value::Computed(chosen.number()),
+        };
+    }
+    // A quotient is zero where either part is structurally zero, as a reciprocal is.
+    if operation == Operation::Divide && parts.iter().any(|part| part.is_zero()) {
+        return Value::Known(Number::Real(0.0));
+    }
+    let numbers: Vec<Number> = parts.iter().map(|part| part.number()).collect();
+    let integers: Option<Vec<i64>> = numbers
+        .iter()
+        .map(|number| match number {
+            Number::Integer(value) => Some(*value),
+            _ => None,
+        })
+        .collect();
+    let number = match (operation, integers) {
+        (Operation::Cast(element), Some(of)) => match of.first() {
+            Some(value) => Number::Integer(*value).stored(element),
+            None => Number::Real(f64::NAN),
         },
-        (Operation::Function(function), all) => function.eval(all),
-        _ => f64::NAN,
+        (operation, Some(of)) => match of_integers(operation, &of) {
+            Some(value) => Number::Integer(value),
+            None => of_reals(operation, &numbers),
+        },
+        (operation, None) => of_reals(operation, &numbers),
     };
     Value::of(number, parts)
 }
 
-fn truth(holds: bool) -> f64 {
-    f64::from(u8::from(holds))
+/// An operation on integers that gives an integer.
+fn of_integers(operation: Operation, of: &[i64]) -> Option<i64> {
+    Some(match (operation, of) {
+        (Operation::Min, [a, b]) => *a.min(b),
+        (Operation::Max, [a, b]) => *a.max(b),
+        (Operation::Compare(operator), [a, b]) => compared(operator, a, b).into(),
+        (Operation::Function(Named::Abs), [a]) => a.wrapping_abs(),
+        (Operation::Function(Named::Sign), [a]) => a.signum(),
+        (Operation::Function(function), [a]) if function.of_integers() => *a,
+        _ => return None,
+    })
+}
+
+fn of_reals(operation: Operation, of: &[Number]) -> Number {
+    let numbers: Vec<f64> = of.iter().map(|number| number.real()).collect();
+    let nan = numbers.iter().any(|number| number.is_nan());
+    Number::Real(match (operation, &numbers[..]) {
+        (Operation::Divide, [a, b]) => a / b,
+        (Operation::Min | Operation::Max, _) if nan => f64::NAN,
+        (Operation::Min, [a, b]) => a.min(*b),
+        (Operation::Max, [a, b]) => a.max(*b),
+        (Operation::Compare(operator), [a, b]) => return truth(compared(operator, a, b)),
+        (Operation::Cast(element), [a]) => return Number::Real(*a).stored(element),
+        (Operation::Function(function), all) => function.eval(all),
+        _ => f64::NAN,
+    })
+}
+
+fn compared<T: PartialOrd>(operator: CompareOp, a: &T, b: &T) -> bool {
+    match operator {
+        CompareOp::Eq => a == b,
+        CompareOp::Ne => a != b,
+        CompareOp::Lt => a < b,
+        CompareOp::Le => a <= b,
+        CompareOp::Gt => a > b,
+        CompareOp::Ge => a >= b,
+    }
+}
+
+fn truth(holds: bool) -> Number {
+    Number::Integer(holds.into())
 }
 
 impl Evaluator<'_> {
-    /// The functions among the factors of a product.
-    pub(super) fn functions(&self, product: &Product) -> Result<Vec<Function>, EvalError> {
+    /// The functions among the factors of a product, which is computed for a head with such elements. A truth value
+    /// is that of integers or floats, whichever its operands are.
+    pub(super) fn functions(
+        &self,
+        product: &Product,
+        head: Element,
+    ) -> Result<Vec<Function>, EvalError> {
         let all = product.functions.iter().map(|function| {
             let value = self.tree(product, &function.value)?;
-            Ok(Function { value, reciprocal: function.reciprocal })
+            let kind = match head {
+                Element::Bool => Tree::own_kind(std::slice::from_ref(&value)),
+                head => Kind::of(head),
+            };
+            Ok(Function { value, kind, reciprocal: function.reciprocal })
         });
         all.collect()
     }
@@ -159,12 +270,15 @@ impl Evaluator<'_> {
         let slots = &product.iterators;
         Ok(match scalar {
             Scalar::Number(number) => Tree::Number(*number),
-            Scalar::Symbol(symbol) => Tree::Symbol(self.symbols[*symbol].1 as f64),
+            Scalar::Symbol(symbol) => Tree::Symbol(self.symbols[*symbol].1),
             Scalar::Index(name) => match slots.iter().position(|slot| slot == name) {
                 Some(slot) => Tree::Index(Code::Slot(slot)),
                 None => return Err(EvalError::UnknownName { name: name.clone() }),
             },
-            Scalar::Element(at) => Tree::Element(*at),
+            Scalar::Element(at) => {
+                let read = product.accesses[*at].tensor;
+                Tree::Element(*at, self.program.tensor(read).element.is_integer())
+            }
             Scalar::Holds(comparison) => {
                 let one = std::slice::from_ref(comparison);
                 Tree::Holds(relations(one, slots, &self.symbols)?)

@@ -6,8 +6,9 @@
 //! the redundancy map leads to, or 0; a reciprocal is taken where the tensor is *structurally* non-zero, and makes the
 //! product 0 elsewhere. Of a dynamic tensor what is stored is structurally non-zero. In another semiring than that of
 //! sums and products, `adds`, `product` and 0 are the semiring's. Rules are computed one after the other, each from
-//! finished tensors. Arithmetic is of 64 bits; what a rule computes into 32-bit elements is rounded once, when it is
-//! finished. Numbers are complex where elements are; of such an element arrays hold the real and the imaginary part.
+//! finished tensors. Arithmetic is of 64 bits, of integers modulo 2^64 where the head has integers, else of floats;
+//! what a rule computes into shorter elements is rounded or wrapped around once, when it is finished. Numbers are
+//! complex where elements are; of such an element arrays of floats hold the real and the imaginary part.
 //!
 //! Shapes: the extent of a position is the largest over the regions of `:D` (or `:U` where there is no `:D`) of the
 //! smallest upper bound that is written for its iterator, alone, against symbols and numbers; by interval propagation
@@ -29,13 +30,14 @@ use std::rc::Rc;
 use crate::ast::CompareOp;
 use crate::program::{Access, Element, Product, Program, Rule, TensorId};
 use code::{Code, Positions, Relation, relations};
+use dastac_elements::Storage;
 use dastac_formats::Format;
-use dense::{index_at, position};
+use dense::index_at;
 use interval::{Interval, narrow};
 use nest::Nest;
-use number::Number;
+use number::{Kind, Number};
 
-pub use dense::{Dense, EvalError};
+pub use dense::{Array, Dense, EvalError, position};
 pub use structure::{Contradiction, InputError, Status};
 
 /// A program with values for its symbols.
@@ -53,29 +55,11 @@ pub struct Evaluator<'a> {
 /// A tensor's finished values, and where it is structurally non-zero.
 struct Finished {
     element: Element,
-    values: Dense,
+    shape: Vec<usize>,
+    values: Vec<Number>,
     support: Vec<bool>,
     /// Where it may be, whatever dynamic tensors store.
     possible: Vec<bool>,
-}
-
-impl Finished {
-    fn number(&self, at: usize) -> Number {
-        match self.element.is_complex() {
-            true => Number::new(self.values.data[2 * at], self.values.data[2 * at + 1]),
-            false => self.values.data[at].into(),
-        }
-    }
-
-    fn set(&mut self, at: usize, number: Number) {
-        match self.element.is_complex() {
-            true => {
-                let parts = &mut self.values.data[2 * at..][..2];
-                (parts[0], parts[1]) = (number.re, number.im);
-            }
-            false => self.values.data[at] = number.re,
-        }
-    }
 }
 
 /// An access of a product, prepared for reading.
@@ -185,51 +169,34 @@ impl<'a> Evaluator<'a> {
         inputs: &BTreeMap<TensorId, Dense>,
         stored: &BTreeMap<TensorId, Vec<bool>>,
     ) -> Result<BTreeMap<TensorId, (Dense, Vec<bool>)>, EvalError> {
+        let inputs = inputs.iter().map(|(id, dense)| (*id, dense.clone().into())).collect();
+        let results = self.run_exact(&inputs, stored)?;
+        Ok(results.into_iter().map(|(id, (all, stored))| (id, (all.to_dense(), stored))).collect())
+    }
+
+    /// Like [`Evaluator::run_patterns`], of arrays of any element types, without rounding of integers. An array of
+    /// other elements than its tensor's is one of 64-bit integers, of a tensor of integers, or one of 64-bit floats, two
+    /// for each complex number, which are stored to the tensor.
+    ///
+    /// # Errors
+    /// As [`Evaluator::run_stored`].
+    pub fn run_exact(
+        &self,
+        inputs: &BTreeMap<TensorId, Array>,
+        stored: &BTreeMap<TensorId, Vec<bool>>,
+    ) -> Result<BTreeMap<TensorId, (Array, Vec<bool>)>, EvalError> {
         let mut finished: Vec<Option<Finished>> = Vec::new();
         for id in self.program.tensor_ids() {
-            let tensor = self.program.tensor(id);
-            if tensor.rule().is_some() {
-                finished.push(None);
-                continue;
-            }
-            let name = || tensor.name.clone();
-            let input =
-                inputs.get(&id).ok_or_else(|| EvalError::MissingInput { tensor: name() })?;
-            let (element, elements) = (tensor.element, self.elements(id)?);
-            if input.shape != self.shape(id) || input.data.len() != elements * element.parts() {
-                return Err(EvalError::WrongShape {
-                    tensor: name(),
-                    expected: self.shape(id).to_vec(),
-                    found: input.shape.clone(),
-                });
-            }
-            let mut values = input.clone();
-            values.data.iter_mut().for_each(|value| *value = element.round(*value));
-            let parts = element.parts();
-            let is_there = |parts: &[f64]| parts.iter().any(|part| *part != 0.0);
-            let support = match (&tensor.format, stored.get(&id)) {
-                (None, _) => vec![true; elements],
-                (Some(_), None) => input.data.chunks_exact(parts).map(is_there).collect(),
-                (Some(_), Some(pattern)) if pattern.len() == elements => pattern.clone(),
-                (Some(_), Some(pattern)) => {
-                    let (expected, found) = (self.shape(id).to_vec(), vec![pattern.len()]);
-                    return Err(EvalError::WrongShape { tensor: name(), expected, found });
-                }
-            };
-            for (value, stored) in values.data.chunks_exact_mut(parts).zip(&support) {
-                if !stored {
-                    value.fill(0.0);
-                }
-            }
-            let possible = vec![true; elements];
-            let input = Finished { element, values, support, possible };
-            finished.push(Some(self.structured(id, input)?));
+            finished.push(match self.program.tensor(id).rule() {
+                Some(_) => None,
+                None => Some(self.input(id, inputs.get(&id), stored.get(&id))?),
+            });
         }
         let mut results = BTreeMap::new();
         for rule in &self.program.rules {
             let mut result = self.compute(rule, &finished)?;
             let element = self.program.tensor(rule.head).element;
-            result.values.data.iter_mut().for_each(|value| *value = element.round(*value));
+            result.values.iter_mut().for_each(|value| *value = value.stored(element));
             let mut result = self.structured(rule.head, result)?;
             match &self.program.tensor(rule.head).format {
                 Some(storage) => {
@@ -238,10 +205,58 @@ impl<'a> Evaluator<'a> {
                 // All that may be stored is.
                 None => result.support.clone_from(&result.possible),
             }
-            results.insert(rule.head, (result.values.clone(), result.support.clone()));
+            let data = number::elements(element, result.values.iter().copied());
+            let data = data.ok_or_else(|| EvalError::TooLarge { tensor: self.name(rule.head) })?;
+            let array = Array { shape: result.shape.clone(), data };
+            results.insert(rule.head, (array, result.support.clone()));
             finished[rule.head.0] = Some(result);
         }
         Ok(results)
+    }
+
+    /// An input as it is read.
+    fn input(
+        &self,
+        id: TensorId,
+        array: Option<&Array>,
+        stored: Option<&Vec<bool>>,
+    ) -> Result<Finished, EvalError> {
+        let (tensor, name) = (self.program.tensor(id), || self.name(id));
+        let array = array.ok_or_else(|| EvalError::MissingInput { tensor: name() })?;
+        let (element, elements) = (tensor.element, self.elements(id)?);
+        let too_large = || EvalError::TooLarge { tensor: name() };
+        let exact = |own| own == element || own == Element::I64 && element.is_integer();
+        let numbers = match exact(array.data.element()) {
+            true => None,
+            false => {
+                let numbers = array.data.to_f64();
+                Some(Storage::of_numbers(element, &numbers).map_err(|_| too_large())?)
+            }
+        };
+        let data = numbers.as_ref().unwrap_or(&array.data);
+        let wrong = |found: Vec<usize>| EvalError::WrongShape {
+            tensor: name(),
+            expected: self.shape(id).to_vec(),
+            found,
+        };
+        if array.shape != self.shape(id) || data.len() != elements {
+            return Err(wrong(array.shape.clone()));
+        }
+        let mut values = Vec::new();
+        values.try_reserve_exact(elements).map_err(|_| too_large())?;
+        values.extend((0..elements).filter_map(|at| Number::read(data, at)));
+        let support = match (&tensor.format, stored) {
+            (None, _) => vec![true; elements],
+            (Some(_), None) => values.iter().map(|value| !value.is_zero()).collect(),
+            (Some(_), Some(pattern)) if pattern.len() == elements => pattern.clone(),
+            (Some(_), Some(pattern)) => return Err(wrong(vec![pattern.len()])),
+        };
+        for (value, _) in values.iter_mut().zip(&support).filter(|(_, stored)| !**stored) {
+            *value = Number::of(Kind::of(element), 0.0);
+        }
+        let shape = self.shape(id).to_vec();
+        let possible = vec![true; elements];
+        self.structured(id, Finished { element, shape, values, support, possible })
     }
 
     fn name(&self, tensor: TensorId) -> String {
@@ -261,15 +276,15 @@ impl<'a> Evaluator<'a> {
         let shape = self.shape(rule.head);
         let semiring = rule.semiring;
         let element = self.program.tensor(rule.head).element;
-        let mut values = Dense::zeros_of(element, shape);
-        if semiring.zero() != 0.0 {
-            values.data.fill(semiring.zero());
-        }
+        // Whether a number is 0 does not depend on its kind, and numbers of programs may be fractions.
+        let kind = if element == Element::Bool { Kind::Reals } else { Kind::of(element) };
+        let values = vec![Number::of(kind, semiring.zero()); elements];
         // Where an element has a position is known only when it is stored.
         let accesses = || rule.products.iter().flat_map(|product| &product.accesses);
         let anywhere = accesses().any(|access| access.position.is_some());
         let (support, possible) = (vec![false; elements], vec![anywhere; elements]);
-        let mut result = Finished { element, values, support, possible };
+        let shape_of_head = shape.to_vec();
+        let mut result = Finished { element, shape: shape_of_head, values, support, possible };
         let inside = match &self.program.tensor(rule.head).domain {
             Some(_) => Some(self.domain(rule.head)?),
             None => None,
@@ -282,12 +297,12 @@ impl<'a> Evaluator<'a> {
                 .filter_map(|name| slots.iter().position(|slot| slot == name))
                 .collect();
             let reads = self.reads(product)?;
-            let functions = self.functions(product)?;
-            let mut constant = product.coefficient;
+            let functions = self.functions(product, element)?;
+            let mut constant = Number::of(kind, product.coefficient);
             for factor in &product.symbols {
-                let value = self.symbols[factor.symbol].1 as f64;
-                let value = if factor.reciprocal { value.recip() } else { value };
-                constant = semiring.multiply(constant, value);
+                let value = Number::of_index(kind, self.symbols[factor.symbol].1);
+                let value = if factor.reciprocal { value.reciprocal() } else { value };
+                constant = number::multiply(semiring, constant, value);
             }
             self.nest(rule, product, finished)?.for_each(&[], &mut |point| {
                 let index: Vec<i64> = head.iter().map(|slot| point[*slot]).collect();
@@ -297,7 +312,7 @@ impl<'a> Evaluator<'a> {
                 {
                     return Ok(()); // the rule defines its head within `:D`
                 }
-                let mut term = Number::from(constant);
+                let mut term = constant;
                 let (mut is_stored, mut is_zero) = (true, false);
                 // Of arguments that are not stored the second says so only if they cannot be.
                 let (mut arguments, mut possible) = (Vec::new(), Vec::new());
@@ -310,12 +325,12 @@ impl<'a> Evaluator<'a> {
                         .iter()
                         .map(|code| code.eval(point))
                         .collect::<Result<_, _>>()?;
-                    let position = tensor.values.position(&index);
+                    let position = position(&tensor.shape, &index);
                     let found = position.filter(|at| tensor.support[*at]);
                     let is_possible = position.is_some_and(|at| tensor.possible[at]);
                     let Some(at) = found else {
                         arguments.push(None);
-                        possible.push(is_possible.then_some(0.0));
+                        possible.push(is_possible.then_some(Number::of(kind, 0.0)));
                         match (read.argument, is_possible) {
                             (true, _) => continue,
                             (false, true) => is_stored = false,
@@ -329,25 +344,25 @@ impl<'a> Evaluator<'a> {
                         possible.push(None);
                         continue;
                     }
-                    let value = tensor.number(at);
+                    let value = tensor.values[at];
                     let by_value = !self.exact[read.tensor.0]
                         && self.program.tensor(read.tensor).format.is_none();
                     let value = match (read.reciprocal, by_value) {
                         (false, _) => value,
-                        (true, true) if value.re == 0.0 && value.im == 0.0 => {
+                        (true, true) if value.is_zero() => {
                             is_zero |= !read.argument;
                             value
                         }
-                        (true, _) => number::reciprocal(value),
+                        (true, _) => value.reciprocal(),
                     };
-                    arguments.push(Some(value.re));
-                    possible.push(Some(value.re));
+                    arguments.push(Some(value));
+                    possible.push(Some(value));
                     if !read.argument {
-                        term = number::multiply(semiring, term, value);
+                        term = number::multiply(semiring, term, value.as_kind(kind));
                     }
                 }
                 for function in &functions {
-                    let structural = |arguments: &[Option<f64>]| -> Result<_, EvalError> {
+                    let structural = |arguments: &[Option<Number>]| -> Result<_, EvalError> {
                         let value = function.value(point, arguments)?;
                         let zero = value.is_zero() && !semiring.is_of_values();
                         Ok((value.number(), zero))
@@ -357,8 +372,8 @@ impl<'a> Evaluator<'a> {
                         return Ok(());
                     }
                     is_stored &= !zero;
-                    let value = if function.reciprocal { value.recip() } else { value };
-                    term = number::multiply(semiring, term, value.into());
+                    let value = if function.reciprocal { value.reciprocal() } else { value };
+                    term = number::multiply(semiring, term, value);
                 }
                 let Some(at) = at else {
                     // What is not stored is nowhere.
@@ -372,7 +387,7 @@ impl<'a> Evaluator<'a> {
                     result.support[at] = true;
                 }
                 if is_stored && !is_zero {
-                    result.set(at, number::add(semiring, result.number(at), term));
+                    result.values[at] = number::add(semiring, result.values[at], term);
                 }
                 Ok(())
             })?;

@@ -6,6 +6,7 @@ use rand::RngCore;
 use super::code::relations;
 use super::interval::Interval;
 use super::nest::Nest;
+use super::number::{Kind, Number};
 use super::{Dense, EvalError, Evaluator, Finished, index_at, position};
 use crate::program::{Element, Region, Structure, TensorId};
 
@@ -139,7 +140,7 @@ impl Evaluator<'_> {
                 }
             }
         }
-        fill(&cells, &mut data, 0.0, element.parts());
+        fill(&cells, &mut data, element.parts());
         Ok(Dense { shape: self.shape(tensor).to_vec(), data })
     }
 
@@ -200,7 +201,16 @@ impl Evaluator<'_> {
         let cells = self.cells(tensor)?;
         let rule = declared.rule().map(|rule| &self.program.rules[rule.0]);
         let zero = rule.map_or(0.0, |rule| rule.semiring.zero());
-        fill(&cells, &mut it.values.data, zero, it.element.parts());
+        let zero = Number::of(Kind::of(it.element), zero);
+        for at in 0..cells.len() {
+            match cells[at] {
+                Cell::Zero => it.values[at] = zero,
+                Cell::Unique => {}
+                Cell::Redundant { target, coefficient } => {
+                    it.values[at] = it.values[target].scaled(coefficient, it.element);
+                }
+            }
+        }
         for marks in [&mut it.support, &mut it.possible] {
             for (at, cell) in cells.iter().enumerate() {
                 marks[at] &= *cell != Cell::Zero;
@@ -339,10 +349,10 @@ impl Evaluator<'_> {
 }
 
 /// Gives redundant and zero elements, of so many parts each, their values.
-fn fill(cells: &[Cell], data: &mut [f64], zero: f64, parts: usize) {
+fn fill(cells: &[Cell], data: &mut [f64], parts: usize) {
     for at in 0..cells.len() * parts {
         match cells[at / parts] {
-            Cell::Zero => data[at] = zero,
+            Cell::Zero => data[at] = 0.0,
             Cell::Unique => {}
             Cell::Redundant { target, coefficient } => {
                 data[at] = coefficient * data[target * parts + at % parts];

@@ -1,17 +1,23 @@
 //! Comparison of a run's results with the dense reference evaluator.
 
+mod difference;
+
 use std::collections::BTreeMap;
 
-use dastac_elements::{Complex, Scalar};
+use dastac_elements::Storage;
 use dastac_formats::Tensor;
 use dastac_runtime::program::Structure;
 use dastac_runtime::{Instance, TensorFacts, stream, unflatten};
 use dastac_stur::Program;
-use dastac_stur::program::{Element, Role, TensorId};
-use dastac_stur::reference::{Dense, Evaluator};
+use dastac_stur::program::{Role, TensorId};
+use dastac_stur::reference::{Array, Evaluator, position};
 
 use crate::Error;
 use crate::describe::id;
+use difference::worst_of;
+
+pub(crate) use difference::tolerances;
+pub use difference::{Difference, Verification};
 
 /// The reference evaluator is refused when the dense boxes of all tensors together hold more elements. Up to this size
 /// random inputs are drawn dense, as it needs them; beyond, directly in packed form.
@@ -59,13 +65,13 @@ impl<'a> Reference<'a> {
     }
 
     /// The inputs that are not among `given`.
-    fn drawn(&self, given: &BTreeMap<TensorId, Dense>) -> impl Iterator<Item = TensorId> {
+    fn drawn(&self, given: &BTreeMap<TensorId, Array>) -> impl Iterator<Item = TensorId> {
         let inputs = |id: &TensorId| self.program.tensor(*id).role == Role::Input;
         self.program.tensor_ids().filter(inputs).filter(|id| !given.contains_key(id))
     }
 
     /// Whether [`Reference::draw_inputs`] needs the code that packs dense arrays.
-    pub fn draws_arrays(&self, instance: &Instance<'_>, given: &BTreeMap<TensorId, Dense>) -> bool {
+    pub fn draws_arrays(&self, instance: &Instance<'_>, given: &BTreeMap<TensorId, Array>) -> bool {
         self.drawn(given).any(|id| self.draws_array(instance, id))
     }
 
@@ -78,8 +84,8 @@ impl<'a> Reference<'a> {
         &self,
         instance: &mut Instance<'_>,
         seed: u64,
-        given: &BTreeMap<TensorId, Dense>,
-    ) -> Result<BTreeMap<TensorId, Dense>, Error> {
+        given: &BTreeMap<TensorId, Array>,
+    ) -> Result<BTreeMap<TensorId, Array>, Error> {
         let mut drawn = BTreeMap::new();
         for tensor in self.drawn(given) {
             let mut rng = stream(seed, id(tensor));
@@ -88,9 +94,11 @@ impl<'a> Reference<'a> {
                 continue;
             }
             let dense = self.evaluator(instance)?.random_input(tensor, &mut rng)?;
-            let dense = self.resized(tensor, &dense, &instance.shape(id(tensor))?);
+            let element = self.program.tensor(tensor).element;
+            let dense = dense.resized(element, &instance.shape(id(tensor))?);
             instance.set_input(id(tensor), &dense.data, &dense.shape)?;
-            drawn.insert(tensor, dense);
+            let array = Array::of(element, dense).map_err(dastac_runtime::Error::from)?;
+            drawn.insert(tensor, array);
         }
         Ok(drawn)
     }
@@ -112,7 +120,7 @@ impl<'a> Reference<'a> {
     pub fn compare(
         &self,
         instance: &Instance<'_>,
-        inputs: &BTreeMap<TensorId, Dense>,
+        inputs: &BTreeMap<TensorId, Array>,
     ) -> Result<Verification, Error> {
         let program = self.program;
         let expected = self.expected(instance, inputs)?;
@@ -135,21 +143,20 @@ impl<'a> Reference<'a> {
     fn expected(
         &self,
         instance: &Instance<'_>,
-        inputs: &BTreeMap<TensorId, Dense>,
-    ) -> Result<BTreeMap<TensorId, (Dense, Vec<bool>)>, Error> {
+        inputs: &BTreeMap<TensorId, Array>,
+    ) -> Result<BTreeMap<TensorId, (Array, Vec<bool>)>, Error> {
         let evaluator = self.evaluator(instance)?;
         let arrays = inputs.iter().filter(|(tensor, _)| instance.bound(id(**tensor)).is_none());
-        let mut inputs: BTreeMap<TensorId, Dense> = arrays
-            .map(|(id, dense)| (*id, self.resized(*id, dense, evaluator.shape(*id))))
-            .collect();
+        let mut inputs: BTreeMap<TensorId, Array> =
+            arrays.map(|(id, array)| (*id, array.resized(evaluator.shape(*id)))).collect();
         let mut stored = BTreeMap::new();
         for tensor in self.program.tensor_ids() {
             let Some(bound) = instance.bound(id(tensor)) else { continue };
-            let (dense, pattern) = scattered(bound, evaluator.shape(tensor), 0.0);
-            inputs.insert(tensor, dense);
+            let (array, pattern) = scattered(bound, evaluator.shape(tensor), 0.0);
+            inputs.insert(tensor, array);
             stored.insert(tensor, pattern);
         }
-        Ok(evaluator.run_patterns(&inputs, &stored)?)
+        Ok(evaluator.run_exact(&inputs, &stored)?)
     }
 
     /// The largest error of a computed tensor.
@@ -157,35 +164,18 @@ impl<'a> Reference<'a> {
         &self,
         instance: &Instance<'_>,
         tensor: TensorId,
-        reference: &Dense,
+        reference: &Array,
         tolerance: f64,
     ) -> Result<Verification, Error> {
         let (shape, name) = (instance.shape(id(tensor))?, &self.program.tensor(tensor).name);
         // A box may be larger than needed, on either side; only zeros are outside of the other.
-        let resized = self.resized(tensor, reference, &shape);
-        if resized.nonzeros() != reference.nonzeros() {
+        let resized = reference.resized(&shape);
+        if resized.data.nonzeros() != reference.data.nonzeros() {
             let (tensor, expected) = (name.clone(), reference.shape.clone());
             return Err(dastac_runtime::Error::Shape { tensor, expected, found: shape }.into());
         }
-        let computed = instance.dense(id(tensor))?;
-        let mut worst = Verification { tolerance, ..Verification::exact() };
-        let parts = self.program.tensor(tensor).element.parts();
-        let elements = computed.chunks_exact(parts).zip(resized.data.chunks_exact(parts));
-        for (position, (found, wanted)) in elements.enumerate() {
-            let error = error_of(found, wanted);
-            if error > worst.max_error {
-                worst.max_error = error;
-                let (tensor, index) = (name.clone(), unflatten(position, &shape));
-                let (expected, found) = (number(wanted), number(found));
-                worst.at = Some(Difference { tensor, index, expected, found });
-            }
-        }
-        Ok(worst)
-    }
-
-    /// A tensor's array in a box of another shape.
-    fn resized(&self, tensor: TensorId, dense: &Dense, shape: &[usize]) -> Dense {
-        dense.resized(self.program.tensor(tensor).element, shape)
+        let computed = instance.unpacked(id(tensor))?;
+        Ok(worst_of(name, &shape, &computed, &resized.data, tolerance))
     }
 
     /// The first element of a result with `:F` that is stored and should not be, or the other way round.
@@ -198,8 +188,9 @@ impl<'a> Reference<'a> {
         let (shape, zero) = (instance.shape(id(tensor))?, instance.zero(id(tensor)));
         let (values, stored) = scattered(&instance.assembled(id(tensor))?, &shape, zero);
         let spare = self.may_spare(instance, tensor);
-        let parts = self.program.tensor(tensor).element.parts();
-        let is_zero = |at: usize| values.data[at * parts..][..parts].iter().all(|one| *one == zero);
+        let parts = values.data.len() / stored.len().max(1);
+        let is_zero =
+            |at: usize| (0..parts).all(|part| values.data.number(at * parts + part) == zero);
         let differs = (0..stored.len()).find(|at| match (stored[*at], expected[*at]) {
             (true, false) => !spare || !is_zero(*at),
             (found, wanted) => found != wanted,
@@ -221,116 +212,41 @@ impl<'a> Reference<'a> {
     }
 }
 
-/// A tensor as an array of the given shape, and which of its elements are stored: those of blocks all are. The others
-/// are `zero`.
-fn scattered(tensor: &Tensor, shape: &[usize], zero: f64) -> (Dense, Vec<bool>) {
-    let element = tensor.values().element();
-    let (mut dense, parts) = (Dense::zeros_of(element, shape), element.parts());
-    dense.data.fill(zero);
-    let mut stored = vec![false; dense.data.len() / parts];
+/// A tensor as an array of the given shape, of 64-bit integers or floats, two for each complex number; and which of its
+/// elements are stored: those of blocks all are. The others are `zero`.
+fn scattered(tensor: &Tensor, shape: &[usize], zero: f64) -> (Array, Vec<bool>) {
+    let (element, shape) = (tensor.values().element(), shape.to_vec());
+    let (parts, elements) = (element.parts(), shape.iter().product::<usize>());
+    let mut stored = vec![false; elements];
     let values = tensor.values().view().parts();
-    tensor.for_each_place(|element, position| {
-        let index: Vec<i64> = element.iter().map(|at| *at as i64).collect();
-        let Some(at) = dense.position(&index) else { return };
-        for (part, sum) in dense.data[at * parts..][..parts].iter_mut().enumerate() {
-            let value = values.number(position * parts + part);
-            // Entries of one element are added up.
-            *sum = if stored[at] { *sum + value } else { value };
-        }
-        stored[at] = true;
-    });
-    (dense, stored)
-}
-
-/// How far an element, in parts if it is complex, is from what it should be, relative to `max(1, |wanted|)`.
-fn error_of(found: &[f64], wanted: &[f64]) -> f64 {
-    let same = |(found, wanted): (&f64, &f64)| found == wanted || found.is_nan() && wanted.is_nan();
-    if found.iter().zip(wanted).all(same) {
-        return 0.0;
-    }
-    let magnitude = |parts: &[f64]| match parts {
-        [one] => one.abs(),
-        parts => parts.iter().map(|part| part * part).sum::<f64>().sqrt(),
+    // Entries of one element are added up.
+    let mut each = |take: &mut dyn FnMut(usize, usize, bool)| {
+        tensor.for_each_place(|element, from| {
+            let index: Vec<i64> = element.iter().map(|at| *at as i64).collect();
+            let Some(to) = position(&shape, &index) else { return };
+            take(from, to, std::mem::replace(&mut stored[to], true));
+        });
     };
-    let differences: Vec<f64> = found.iter().zip(wanted).map(|(x, y)| x - y).collect();
-    let error = magnitude(&differences) / magnitude(wanted).max(1.0);
-    // NaN on one side only must not pass as small.
-    if error.is_nan() { f64::INFINITY } else { error }
-}
-
-/// An element of its parts.
-fn number(parts: &[f64]) -> Scalar {
-    match parts {
-        [real, imaginary] => Scalar::C128(Complex::new(*real, *imaginary)),
-        parts => Scalar::F64(parts.first().copied().unwrap_or(f64::NAN)),
-    }
-}
-
-/// The errors of computed tensors that are rounding: of their own elements, and of those that they are computed from.
-pub(crate) fn tolerances(program: &Program) -> BTreeMap<TensorId, f64> {
-    let mut tolerances = BTreeMap::new();
-    for rule in &program.rules {
-        let own = match program.tensor(rule.head).element.part() {
-            Element::F32 => Verification::TOLERANCE_F32,
-            short if short.is_short_float() => 4.0 * short.epsilon(),
-            _ => Verification::TOLERANCE,
-        };
-        let reads = rule.products.iter().flat_map(|product| &product.accesses);
-        let read = reads.filter_map(|access| tolerances.get(&access.tensor).copied());
-        let tolerance = read.fold(own, f64::max);
-        tolerances.insert(rule.head, tolerance);
-    }
-    tolerances
-}
-
-/// An element that differs from the reference.
-#[derive(Clone, Debug)]
-pub struct Difference {
-    /// The tensor.
-    pub tensor: String,
-    /// The element.
-    pub index: Vec<usize>,
-    /// The reference's value.
-    pub expected: Scalar,
-    /// What was computed.
-    pub found: Scalar,
-}
-
-/// The outcome of a comparison with the reference.
-#[derive(Clone, Debug)]
-pub struct Verification {
-    /// Largest error beside its tolerance, relative to `max(1, |reference|)`.
-    pub max_error: f64,
-    /// Up to where it is rounding.
-    pub tolerance: f64,
-    /// Where it is.
-    pub at: Option<Difference>,
-    /// An element of a result with `:F` that is stored but should not be, or (`false`) is not but should be. The error
-    /// is infinite then.
-    pub stored: Option<(String, Vec<usize>, bool)>,
-}
-
-impl Verification {
-    /// Errors up to this are rounding to 64 bits.
-    pub const TOLERANCE: f64 = 1e-9;
-    /// Errors up to this are rounding to 32 bits.
-    pub const TOLERANCE_F32: f64 = 1e-4;
-
-    /// No difference at all.
-    fn exact() -> Verification {
-        Verification { max_error: 0.0, tolerance: Verification::TOLERANCE, at: None, stored: None }
-    }
-
-    /// Takes over the error of another tensor if it is larger beside its tolerance.
-    fn take(&mut self, other: Verification) {
-        if other.max_error / other.tolerance > self.max_error / self.tolerance {
-            let stored = self.stored.take();
-            *self = Verification { stored, ..other };
+    let data = match element.is_integer() {
+        true => {
+            let mut data = vec![zero as i64; elements];
+            each(&mut |from, to, again| {
+                let value = values.get(from).and_then(|value| value.number().to_i64()).unwrap_or(0);
+                data[to] = if again { data[to].wrapping_add(value) } else { value };
+            });
+            Storage::from(data)
         }
-    }
-
-    /// Whether the results agree.
-    pub fn agrees(&self) -> bool {
-        self.max_error <= self.tolerance
-    }
+        false => {
+            let mut data = vec![zero; elements * parts];
+            each(&mut |from, to, again| {
+                for part in 0..parts {
+                    let value = values.number(from * parts + part);
+                    let sum = &mut data[to * parts + part];
+                    *sum = if again { *sum + value } else { value };
+                }
+            });
+            Storage::from(data)
+        }
+    };
+    (Array { shape, data }, stored)
 }
