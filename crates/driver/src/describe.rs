@@ -80,7 +80,6 @@ fn tensor_info(
         let pieces = pieces.pieces.iter().filter(|_| packed);
         pieces.map(|piece| magnitude(inferred, layout, &piece.polynomial)).collect()
     };
-    let rule = tensor.rule().map(|rule| &inferred.program.rules[rule.0]);
     Ok(TensorInfo {
         name: tensor.name.clone(),
         role: role(tensor.role),
@@ -95,7 +94,7 @@ fn tensor_info(
         positions: magnitudes(&layout.index)?,
         sizes: magnitudes(&layout.size)?,
         format,
-        zero: rule.map_or(0.0, |rule| rule.semiring.zero()),
+        zero: inferred.program.zero(id),
     })
 }
 

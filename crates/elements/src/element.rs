@@ -293,6 +293,17 @@ impl Element {
         }
     }
 
+    /// The least and the largest value. Integers of 64 bits are rounded to floats, which round back to them.
+    pub fn range(self) -> (f64, f64) {
+        let bits = 8 * self.bytes() as i32;
+        match self.kind() {
+            Kind::Float | Kind::Complex => (f64::NEG_INFINITY, f64::INFINITY),
+            Kind::Signed => (-2f64.powi(bits - 1), 2f64.powi(bits - 1) - 1.0),
+            Kind::Unsigned => (0.0, 2f64.powi(bits) - 1.0),
+            Kind::Truth => (0.0, 1.0),
+        }
+    }
+
     /// A value for tests, or a part of a complex one: `unit` is in `0..1`. Floats are not near 0, integers are small,
     /// and neither is 0. If `negative`, the value is negative or false; types without signs only have positive values.
     pub fn sample(self, unit: f64, negative: bool) -> f64 {

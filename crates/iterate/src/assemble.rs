@@ -308,7 +308,7 @@ fn in_pattern(
     let whole = kernel.conditions(&kernel.products[0]).is_empty();
     if !set_once(&mut body, kernel, &|_| whole) {
         let at = function.fresh_var("at");
-        let zero = Value::constant(kernel.semiring.zero());
+        let zero = Value::constant(kernel.zero);
         let clear = vec![Stmt::set(result.values, Index::Var(at), zero)];
         let clear = For::new(at, Index::Const(0), size, clear).parallel();
         body.insert(0, Stmt::For(clear));

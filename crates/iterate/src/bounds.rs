@@ -248,6 +248,7 @@ mod tests {
             unsplit: None,
             walking: Walking::Subsections,
             semiring: Semiring::default(),
+            zero: 0.0,
         };
         let bounds = Bounds::new(&kernel, &[], &|operand| stored[operand]).unwrap();
         let of = |loops: usize| {

@@ -108,6 +108,8 @@ pub struct Kernel {
     /// How products are joined, and how factors are. Elements without products are its zero, and so is what operands do
     /// not store.
     pub semiring: Semiring,
+    /// The value of elements without products: the semiring's zero in the result's element type.
+    pub zero: f64,
 }
 
 /// How the loops of a subscript's iterators go over a sparse level: all but the last of them, which can only reduce

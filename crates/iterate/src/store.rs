@@ -70,7 +70,7 @@ pub(super) fn set_once(body: &mut [Stmt], kernel: &Kernel, all: &dyn Fn(&[&For])
     }
     let Some(Stmt::Store(store)) = innermost(body).first_mut() else { return false };
     store.mode = StoreMode::Set;
-    let zero = kernel.semiring.zero();
+    let zero = kernel.zero;
     if zero != kernel.reduction().neutral() {
         // Without products it is zero.
         let value = std::mem::replace(&mut store.value, Value::Const(zero));
@@ -108,7 +108,7 @@ pub(super) fn cleared(function: &mut Function, kernel: &Kernel) -> Stmt {
         Index::Var(var) => Index::Var(vars[&(var.0 as usize)]),
         _ => leaf.clone(),
     });
-    let zero = Stmt::set(kernel.result, place, Value::constant(kernel.semiring.zero()));
+    let zero = Stmt::set(kernel.result, place, Value::constant(kernel.zero));
     head.iter().rev().fold(zero, |body, at| {
         let upper = kernel.iterators[*at].1.clone();
         Stmt::For(For::new(vars[at], Index::Const(0), upper, vec![body]).parallel())

@@ -468,6 +468,12 @@ impl Reduction {
         }
     }
 
+    /// What joins with elements of a type without changing them, as one of these.
+    pub fn neutral_in(self, element: Element) -> f64 {
+        let (least, largest) = element.range();
+        self.neutral().clamp(least, largest)
+    }
+
     /// Of two numbers.
     pub fn of(self, left: f64, right: f64) -> f64 {
         match self {

@@ -332,8 +332,7 @@ impl Builder<'_> {
 
     /// Sets the stored elements of a head to the zero of its semiring.
     fn clear(&mut self, head: TensorId) -> Result<Vec<Stmt>, SchedError> {
-        let rule = self.inferred.program.tensor(head).rule();
-        let zero = rule.map_or(0.0, |rule| self.inferred.program.rules[rule.0].semiring.zero());
+        let zero = self.inferred.program.zero(head);
         let layout = &self.layouts[head.0];
         let structured = &self.inferred.tensors[head.0];
         let stored =

@@ -287,9 +287,7 @@ impl Mover<'_> {
         let domain = self.whole()?;
         let order: Vec<usize> = (0..self.iterators().len()).collect();
         let here = self.here();
-        let program = &self.inferred.program;
-        let rule = program.tensor(self.id).rule();
-        let zero = rule.map_or(0.0, |rule| program.rules[rule.0].semiring.zero());
+        let zero = self.inferred.program.zero(self.id);
         self.scan(module, function, &domain, &order, &mut |scope, _| {
             let at = self.row_major(scope, &here, extents)?;
             Ok(vec![Stmt::set(dense, at, Value::constant(zero))])

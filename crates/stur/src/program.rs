@@ -364,6 +364,13 @@ impl Program {
         exact
     }
 
+    /// The value of a tensor's elements that no product reaches, and of those that a result with `:F` does not store.
+    pub fn zero(&self, tensor: TensorId) -> f64 {
+        let Tensor { element, .. } = self.tensor(tensor);
+        let rule = self.tensor(tensor).rule();
+        rule.map_or(0.0, |rule| self.rules[rule.0].semiring.zero_in(*element))
+    }
+
     /// Looks a tensor up by name.
     pub fn find(&self, name: &str) -> Option<TensorId> {
         self.tensors.iter().position(|t| t.name == name).map(TensorId)

@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use dastac_elements::Element;
+
 use crate::ast::ReduceOp;
 
 /// A semiring of numbers.
@@ -68,6 +70,12 @@ impl Semiring {
             Semiring::MinPlus | Semiring::Min => f64::INFINITY,
             Semiring::MaxPlus | Semiring::Max => f64::NEG_INFINITY,
         }
+    }
+
+    /// The zero among elements of a type: integers are not infinite, so that it is the largest or the least of them.
+    pub fn zero_in(self, element: Element) -> f64 {
+        let (least, largest) = element.range();
+        self.zero().clamp(least, largest)
     }
 
     /// The value of a product without factors.

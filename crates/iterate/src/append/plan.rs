@@ -51,7 +51,7 @@ impl Appending {
             .collect();
         let block = buffer("block".into(), values.element, size.clone());
         let at = buffer("at".into(), Element::I64, Index::Const((last - first + 2) as i64));
-        let zero = kernel.semiring.zero();
+        let zero = kernel.zero;
         Appending { result, first, last, block, size, at, starts, zero }
     }
 

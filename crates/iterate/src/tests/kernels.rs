@@ -115,6 +115,7 @@ pub(super) fn kernel_of(case: &RandomKernel) -> (Module, Kernel, Vec<i64>) {
         unsplit,
         walking,
         semiring,
+        zero: semiring.zero(),
     };
     (module, kernel, symbols)
 }

@@ -106,6 +106,7 @@ impl<'a> Translation<'a> {
             unsplit: None,
             walking: Walking::default(),
             semiring: definition.semiring,
+            zero: self.inferred.program.zero(self.rule.head),
         };
         // What the user wants stands; the rest is chosen.
         if definition.order.is_empty() && definition.schedule.order.is_empty() {
@@ -298,8 +299,8 @@ impl<'a> Translation<'a> {
     /// Whether the ranges of the head's iterators hold all that is stored of it. That may be more than what products
     /// reach where elements without products are infinite.
     pub(super) fn covers_head(&self) -> Result<bool, SchedError> {
-        let Rule { head, iterators, semiring, .. } = self.definition();
-        if semiring.zero() == 0.0 {
+        let Rule { head, iterators, .. } = self.definition();
+        if self.inferred.program.zero(*head) == 0.0 {
             return Ok(true);
         }
         let ranges = self.iterators.iter().zip(&self.ranges);

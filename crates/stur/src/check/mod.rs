@@ -161,6 +161,7 @@ impl<'a> Checker<'a> {
             self.values.iter().map(|value| value.rule.tensor.text.clone()).collect();
         self.diagnostics.extend(directives::apply(&mut program, self.schedules, &heads));
         self.roles(&mut program);
+        types::count_comparisons(&mut program);
         self.element_types(&program);
         self.unused(&program);
         program

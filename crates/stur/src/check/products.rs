@@ -4,11 +4,14 @@ use std::collections::BTreeSet;
 
 use super::{Checker, Source, warning};
 use crate::affine::visit_names;
-use crate::ast::{BinaryOp, CompareOp, Comparison, Expr, ExprKind, Name, ReduceOp, Span, Term};
+use crate::ast::{
+    BinaryOp, CompareOp, Comparison, Expr, ExprKind, Name, ReduceOp, RuleItem, Span, Term,
+};
 use crate::diagnostic::Diagnostic;
 use crate::hint::similar;
 use crate::program::{Access, Product, Program, Rule, SymbolFactor};
 use crate::schedule::Schedule;
+use dastac_elements::Kind;
 
 /// Products that one rule may have after distribution.
 const MAX_PRODUCTS: u64 = 65_536;
@@ -110,7 +113,11 @@ impl Checker<'_> {
         let head = program.find(&item.tensor.text)?;
         let iterators: Vec<String> = item.iterators.iter().map(|name| name.text.clone()).collect();
         let order = self.loop_order(&item.tensor.text);
-        let (semiring, products) = self.sum_of_products(item)?;
+        let element = program.tensor(head).element;
+        // A truth value of others at the same place is there if it is not 0: nothing is summed up.
+        let truth = element.kind() == Kind::Truth && self.is_elementwise(item);
+        let operator = if truth { Some(ReduceOp::Or) } else { None };
+        let (semiring, products) = self.sum_of_products(item, operator)?;
         let mut rule = Rule {
             head,
             iterators,
@@ -198,6 +205,18 @@ impl Checker<'_> {
         }
         self.unused_order(&rule, &item.tensor.text);
         Some(rule)
+    }
+
+    /// Whether a rule has no reduction, and no iterators but those of its head.
+    fn is_elementwise(&self, item: &RuleItem) -> bool {
+        let mut all = true;
+        let mut positions = Vec::new();
+        let of_head = |name: &str| item.iterators.iter().any(|own| own.text == name);
+        let mut check = |expr: &Expr| {
+            visit_names(expr, &mut |name, _| all &= of_head(name) || self.symbol(name).is_some());
+        };
+        names_of(&item.body, &mut check, &mut positions);
+        item.reduction.is_none() && all && positions.is_empty()
     }
 
     fn loop_order(&mut self, head: &str) -> Vec<String> {

@@ -41,12 +41,20 @@ fn core(term: &Term) -> &Term {
 }
 
 impl Checker<'_> {
-    /// The semiring of a rule, and the factors of each of its products.
+    /// The semiring of a rule, and the factors of each of its products. A rule without a reduction, and that is no sum,
+    /// is one with the `implied` operator, if there is one.
     pub(super) fn sum_of_products<'t>(
         &mut self,
         item: &'t RuleItem,
+        implied: Option<ReduceOp>,
     ) -> Option<(Semiring, Vec<Vec<&'t Term>>)> {
-        let reduction = match &item.reduction {
+        let implied = implied.filter(|_| !matches!(core(&item.body), Term::Sum(..)));
+        let implied = implied.map(|operator| Reduction {
+            operator,
+            iterators: Vec::new(),
+            span: item.body.span(),
+        });
+        let reduction = match item.reduction.as_ref().or(implied.as_ref()) {
             Some(reduction) if reduction.operator != ReduceOp::Sum => reduction,
             _ => return Some((Semiring::SumTimes, self.products(&item.body)?)),
         };

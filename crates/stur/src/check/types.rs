@@ -8,7 +8,7 @@ use super::Checker;
 use crate::ast::{Operation, Span};
 use crate::coefficient::Coefficient;
 use crate::diagnostic::Diagnostic;
-use crate::program::{Applied, Product, Program, Rule, Scalar, Structure, Tensor};
+use crate::program::{Applied, Element, Product, Program, Rule, Scalar, Structure, Tensor};
 use crate::semiring::Semiring;
 use dastac_elements::Kind;
 
@@ -17,6 +17,48 @@ const MOST: f64 = (1u64 << 53) as f64;
 
 /// What is wrong: where, and what it is.
 type Wrong = (Span, String);
+
+/// Makes comparisons of floats integers in rules that count them: `(A(i) > 0)` -> `i64((A(i) > 0))`.
+pub(super) fn count_comparisons(program: &mut Program) {
+    let Program { tensors, rules, .. } = program;
+    let floats =
+        |product: &Product, at: usize| tensors[product.accesses[at].tensor.0].element.is_float();
+    for rule in rules {
+        if !matches!(tensors[rule.head.0].element.kind(), Kind::Signed | Kind::Unsigned) {
+            continue;
+        }
+        for product in &mut rule.products {
+            let functions = std::mem::take(&mut product.functions);
+            let counted = functions.into_iter().map(|function| {
+                let value = counted(&function.value, &|at| floats(product, at));
+                Applied { value, ..function }
+            });
+            product.functions = counted.collect();
+        }
+    }
+}
+
+/// A value with its comparisons of floats as integers.
+fn counted(value: &Scalar, is_float: &dyn Fn(usize) -> bool) -> Scalar {
+    let all = |parts: &[Scalar]| parts.iter().map(|part| counted(part, is_float)).collect();
+    match value {
+        Scalar::Apply(Operation::Compare(_), _) => {
+            let mut floats = false;
+            value.visit(&mut |part| {
+                floats |= matches!(part, Scalar::Element(at) if is_float(*at));
+            });
+            match floats {
+                true => Scalar::Apply(Operation::Cast(Element::I64), vec![value.clone()]),
+                false => value.clone(),
+            }
+        }
+        Scalar::Apply(Operation::Cast(_), _) => value.clone(),
+        Scalar::Apply(operation, parts) => Scalar::Apply(*operation, all(parts)),
+        Scalar::Sum(parts) => Scalar::Sum(all(parts)),
+        Scalar::Product(parts) => Scalar::Product(all(parts)),
+        leaf => leaf.clone(),
+    }
+}
 
 impl Checker<'_> {
     /// Rules whose heads are integers, truth values or complex numbers, rules over complex numbers, and redundancy maps
@@ -90,7 +132,7 @@ fn truth(rule: &Rule) -> Option<(Wrong, &'static str)> {
 }
 
 fn integers(program: &Program, rule: &Rule) -> Option<(Wrong, &'static str)> {
-    if rule.semiring.zero().is_infinite() {
+    if rule.semiring.zero().is_infinite() && !rule.semiring.is_of_values() {
         let label = format!("the zero of {} is infinite", rule.semiring);
         return Some(((rule.span, label), "elements of type f64 can be infinite"));
     }

@@ -15,9 +15,9 @@ mod values;
 use std::collections::BTreeSet;
 
 use cursor::{Parser, Result, describe, error, with_hint};
-use node::{Node, NodeKind};
+use node::{Node, NodeKind, Quantifier};
 use terms::last_call;
-use values::is_value;
+use values::{all_hold, is_value};
 
 use crate::ast::{
     Aspect, File, Item, IterationOrder, LayoutItem, LayoutPart, Name, ReduceOp, Reduction,
@@ -373,7 +373,7 @@ impl Parser<'_> {
             );
             return Err(with_hint(error, "a rule is `head := sum of products`"));
         }
-        let reduction = match aspect {
+        let found = match aspect {
             Aspect::Value => self.reduction()?,
             _ => None,
         };
@@ -388,14 +388,29 @@ impl Parser<'_> {
         }
         self.end_of_rule(&node)?;
         let body = self.term(node)?;
+        let (reduction, body) = match found {
+            Some((reduction, Quantifier::All)) => {
+                let none = Reduction { iterators: Vec::new(), ..reduction.clone() };
+                (Some(none), all_hold(reduction, body, whole))
+            }
+            Some((reduction, Quantifier::Some)) => (Some(reduction), body),
+            None => (None, body),
+        };
         Ok(RuleItem { tensor, aspect, iterators, reduction, body, part_of: None, span: whole })
     }
 
     /// `max(j)`, if a term follows it. In `max(j) * x(j)`, `max` is a tensor.
-    fn reduction(&mut self) -> Result<Option<Reduction>> {
-        let word = self.nth_name(0);
-        let operator = ReduceOp::ALL.into_iter().find(|operator| Some(operator.word()) == word);
-        let Some(operator) = operator.filter(|_| self.nth_is(1, "(")) else { return Ok(None) };
+    fn reduction(&mut self) -> Result<Option<(Reduction, Quantifier)>> {
+        let word = self.nth_name(0).filter(|_| self.nth_is(1, "("));
+        let (operator, quantifier) = match word {
+            Some("any") => (ReduceOp::Or, Quantifier::Some),
+            Some("all" | "and") => (ReduceOp::Or, Quantifier::All),
+            word => {
+                let known = ReduceOp::ALL.into_iter().find(|one| Some(one.word()) == word);
+                let Some(operator) = known else { return Ok(None) };
+                (operator, Quantifier::Some)
+            }
+        };
         let Some(close) =
             (2..self.tokens.len()).find(|k| self.nth_is(*k, ")") || self.nth_is(*k, "("))
         else {
@@ -416,7 +431,8 @@ impl Parser<'_> {
             false => self.names("an iterator")?,
         };
         self.expect(")")?;
-        Ok(Some(Reduction { operator, iterators, span: start.to(self.previous()) }))
+        let reduction = Reduction { operator, iterators, span: start.to(self.previous()) };
+        Ok(Some((reduction, quantifier)))
     }
 
     fn aspect(&mut self) -> Result<Aspect> {
@@ -467,7 +483,7 @@ impl Parser<'_> {
         }
         if let Some(call) = last_call(node).filter(|_| juxtaposed) {
             match call {
-                "and" | "any" | "all" | "prod" => {
+                "prod" => {
                     let what = format!("reductions with `{call}(..)`");
                     let error = Diagnostic::unsupported(what, node.span, "stands before a product");
                     return Err(Box::new(

@@ -29,5 +29,14 @@ pub(super) enum NodeKind {
     /// `group ^ 2`
     Power(Box<Node>, Box<Node>),
     /// `max(j) A(i, j)` within a right-hand side.
-    Reduced(Reduction, Box<Node>),
+    Reduced(Reduction, Quantifier, Box<Node>),
+}
+
+/// What a reduction asks of what it reduces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Quantifier {
+    /// That of its operator: `or(j)`, `any(j)`.
+    Some,
+    /// `all(j)`: that there is none that is 0, which its operator finds out.
+    All,
 }

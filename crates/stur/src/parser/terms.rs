@@ -2,8 +2,8 @@
 //! `(A(i) + b()) * 2`. Both are read into one [`Node`] tree first, and become a [`Term`] or an [`Expr`] when their
 //! place is known.
 
-use super::node::{Node, NodeKind};
-use super::values::{divide, is_value, negated, quotient};
+use super::node::{Node, NodeKind, Quantifier};
+use super::values::{all_hold, divide, is_value, negated, quotient};
 use super::{Parser, Result, error, with_hint};
 use crate::ast::{BinaryOp, CompareOp, Comparison, Expr, ExprKind, Name, Span, Term};
 use crate::diagnostic::{Diagnostic, Severity};
@@ -150,10 +150,11 @@ impl Parser<'_> {
         match self.peek().map(|token| token.kind.clone()) {
             Some(TokenKind::Number(text)) => self.number(text, start),
             Some(TokenKind::Name(text)) => {
-                if let Some(reduction) = self.reduction()? {
+                if let Some((reduction, quantifier)) = self.reduction()? {
                     let body = self.nested(Parser::sum)?;
                     let span = start.to(body.span);
-                    return Ok(Node { kind: NodeKind::Reduced(reduction, Box::new(body)), span });
+                    let kind = NodeKind::Reduced(reduction, quantifier, Box::new(body));
+                    return Ok(Node { kind, span });
                 }
                 self.at += 1;
                 let reciprocal = self.reciprocal();
@@ -232,9 +233,12 @@ impl Parser<'_> {
         match node.kind {
             NodeKind::Paren(inner) => self.value(*inner, argument),
             NodeKind::Power(base, exponent) => self.power(*base, *exponent, argument, span),
-            NodeKind::Reduced(reduction, body) => {
-                let body = Box::new(self.value(*body, argument)?);
-                Ok(Term::Reduced { reduction, body, span })
+            NodeKind::Reduced(reduction, quantifier, body) => {
+                let body = self.value(*body, argument)?;
+                Ok(match quantifier {
+                    Quantifier::All => all_hold(reduction, body, span),
+                    Quantifier::Some => Term::Reduced { reduction, body: Box::new(body), span },
+                })
             }
             NodeKind::Call { tensor, arguments, reciprocal }
                 if self.is_function(&tensor.text, &arguments) =>

@@ -6,7 +6,7 @@ use dastac_elements::{Element, Function};
 
 use super::node::{Node, NodeKind};
 use super::{Parser, Result, error, with_hint};
-use crate::ast::{CompareOp, Name, Operation, Span, Term};
+use crate::ast::{CompareOp, Name, Operation, Reduction, Span, Term};
 use crate::hint::similar;
 
 /// Functions that are others by another name, or made of others.
@@ -66,6 +66,33 @@ pub(super) fn divide(terms: &mut Vec<Term>, divisor: Term, span: Span) {
             terms.push(quotient(Term::one(span), other, span));
         }
     }
+}
+
+/// Whether no value is 0 where the conditions among its factors hold: `all(j) A(i, j) * (j < i)` -> `((or(j) (A(i, j) =
+/// 0) * (j < i)) = 0)`.
+pub(super) fn all_hold(reduction: Reduction, body: Term, span: Span) -> Term {
+    let factors = match body {
+        Term::Product(factors, _) => factors,
+        other => vec![other],
+    };
+    let (mut found, mut values): (Vec<Term>, Vec<Term>) =
+        factors.into_iter().partition(Term::is_condition);
+    if values.is_empty() {
+        values = std::mem::take(&mut found);
+    }
+    let is_zero = |mut values: Vec<Term>| {
+        let value = match values.len() {
+            1 => values.remove(0),
+            _ => Term::Product(values, span),
+        };
+        call(Operation::Compare(CompareOp::Eq), vec![value, number(0.0, span)], span)
+    };
+    found.push(is_zero(values));
+    let body = match found.len() {
+        1 => found.remove(0),
+        _ => Term::Product(found, span),
+    };
+    is_zero(vec![Term::Reduced { reduction, body: Box::new(body), span }])
 }
 
 /// Whether a part of a comparison is the value of elements, not an integer.

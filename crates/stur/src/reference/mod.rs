@@ -175,8 +175,8 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Like [`Evaluator::run_patterns`], of arrays of any element types, without rounding of integers. An array of
-    /// other elements than its tensor's is one of 64-bit integers, of a tensor of integers, or one of 64-bit floats, two
-    /// for each complex number, which are stored to the tensor.
+    /// other elements than its tensor's is one of 64-bit integers, of a tensor of integers, or one of 64-bit floats,
+    /// two for each complex number, which are stored to the tensor.
     ///
     /// # Errors
     /// As [`Evaluator::run_stored`].
@@ -278,7 +278,7 @@ impl<'a> Evaluator<'a> {
         let element = self.program.tensor(rule.head).element;
         // Whether a number is 0 does not depend on its kind, and numbers of programs may be fractions.
         let kind = if element == Element::Bool { Kind::Reals } else { Kind::of(element) };
-        let values = vec![Number::of(kind, semiring.zero()); elements];
+        let values = vec![Number::of(kind, self.program.zero(rule.head)); elements];
         // Where an element has a position is known only when it is stored.
         let accesses = || rule.products.iter().flat_map(|product| &product.accesses);
         let anywhere = accesses().any(|access| access.position.is_some());

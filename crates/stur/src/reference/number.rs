@@ -1,6 +1,7 @@
 //! Numbers of the evaluator: integers of 64 bits that wrap around, 64-bit floats, and complex numbers of these.
 //!
-//! The head of a rule decides what it computes with ([`Kind`]); an operand of another kind is converted when it is read.
+//! The head of a rule decides what it computes with ([`Kind`]); an operand of another kind is converted when it is
+//! read.
 
 use dastac_elements::{Complex, Element, Number as Held, Storage};
 

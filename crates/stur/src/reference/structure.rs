@@ -199,9 +199,7 @@ impl Evaluator<'_> {
             return Ok(it);
         }
         let cells = self.cells(tensor)?;
-        let rule = declared.rule().map(|rule| &self.program.rules[rule.0]);
-        let zero = rule.map_or(0.0, |rule| rule.semiring.zero());
-        let zero = Number::of(Kind::of(it.element), zero);
+        let zero = Number::of(Kind::of(it.element), self.program.zero(tensor));
         for at in 0..cells.len() {
             match cells[at] {
                 Cell::Zero => it.values[at] = zero,

@@ -66,9 +66,10 @@ impl Walk<'_> {
         let test = Stmt::when(Index::Var(some).equal(one.clone()), vec![join]);
         let last = Let { var: some, buffer: any, index: first.clone(), body: vec![test] };
         let mut body = Vec::new();
-        let zero = kind.neutral() == 0.0;
+        let neutral = kind.neutral_in(joined.element);
+        let zero = neutral == 0.0;
         if !zero {
-            body.push(Stmt::set(held, first, Value::constant(kind.neutral())));
+            body.push(Stmt::set(held, first, Value::constant(neutral)));
         }
         body.extend([
             std::mem::replace(stmt, Stmt::when(Condition::TRUE, Vec::new())),
