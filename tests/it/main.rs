@@ -4,6 +4,7 @@ use std::path::Path;
 
 mod arrows;
 mod bench;
+mod checks;
 mod circles;
 mod cli;
 mod complex;

@@ -48,6 +48,24 @@ pub struct Report {
     /// Why `--verify` did not compare.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verify_note: Option<String>,
+    /// How `--verify` checked each result, where sizes were too large for dense arrays.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<Check>,
+}
+
+/// How a result was checked.
+#[derive(Serialize)]
+pub struct Check {
+    /// The tensor.
+    pub tensor: String,
+    /// `walk`, `functionals`, `samples` or `none`.
+    pub method: &'static str,
+    /// How many products, functionals or elements.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// Why it was not checked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// One tensor.

@@ -14,7 +14,7 @@ use dastac::verify::Reference;
 
 use super::args::RunArgs;
 use super::failure::Failure;
-use super::plan::{Inputs, Plan, Request, check_arrays, fill, write};
+use super::plan::{Inputs, Plan, Request, check_arrays, check_run, fill, write};
 use super::progress::Progress;
 use super::report::{self, Compiled, Run};
 use super::source::{Source, reason};
@@ -54,6 +54,7 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
         renderer: &terminal.renderer,
     };
     let dense = fill(&mut instance, Reference::of(&program), inputs, &source, &progress)?;
+    check_run(&instance, args.verify, &source)?;
     let mut times = Vec::new();
     for repeat in 1..=args.repeat {
         progress.stage(format!("running ({repeat} of {})", args.repeat));
@@ -64,10 +65,7 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
         write(&instance, *id, path, &source, &args.reading)?;
     }
     let verdict = match args.verify {
-        true => {
-            progress.stage("comparing with the reference evaluator");
-            Verdict::of(&program, &instance, &dense).map_err(failed)?
-        }
+        true => Verdict::of(&program, &instance, &dense, &progress).map_err(failed)?,
         false => Verdict::NotAsked,
     };
     drop(progress);

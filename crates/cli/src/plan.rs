@@ -219,6 +219,23 @@ pub fn check_arrays(instance: &Instance<'_>, plan: &Plan, source: &Source) -> Re
     Ok(())
 }
 
+/// Fails where what a run writes and a verification unpacks does not fit the memory that inputs, and their copies in
+/// other formats, leave. Memory of results is reserved already, but not in use before the run.
+pub fn check_run(instance: &Instance<'_>, verify: bool, source: &Source) -> Result<()> {
+    let facts = instance.facts();
+    let packed = || facts.iter().filter(|fact| fact.format.is_none());
+    let computed = packed().filter(|fact| fact.role != runtime::Role::Input);
+    let written = computed.fold(0u128, |sum, fact| sum.saturating_add(fact.packed_bytes));
+    // An array of the result, and one of what it should be.
+    let largest = packed().map(|fact| fact.dense_bytes).max().unwrap_or(0);
+    let (what, needed) = match verify {
+        true => ("the results, and two dense arrays for `--verify`", largest.saturating_mul(2)),
+        false => ("the results", 0),
+    };
+    let checked = runtime::check_memory(what, written.saturating_add(needed));
+    checked.map_err(|error| Failure::of(error.into(), source))
+}
+
 /// Writes a computed tensor: of one with a format what is stored, unless the file is an array. Standard output gets
 /// rows of numbers, or entries.
 pub fn write(

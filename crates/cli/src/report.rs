@@ -5,7 +5,6 @@ use std::time::Duration;
 use dastac::elements::count;
 use dastac::runtime::{Instance, TensorFacts};
 use dastac::trips::FunctionTrips;
-use dastac::verify::{Difference, Verification};
 
 use super::failure::Failure;
 use super::json::{Copy, Ordered, Report, Tensor};
@@ -71,7 +70,7 @@ fn report(run: &Run<'_>) -> Report {
     let names = run.instance.executable().program().sizes.symbols.iter().cloned();
     let (max_error, verify_note) = match run.verdict {
         Verdict::NotAsked => (None, None),
-        Verdict::TooLarge(note) => (None, Some(note.clone())),
+        Verdict::NotCompared(note) => (None, Some(note.clone())),
         // JSON has no infinity, and null means something else.
         Verdict::Compared(verification) => (Some(verification.max_error.min(f64::MAX)), None),
     };
@@ -89,6 +88,7 @@ fn report(run: &Run<'_>) -> Report {
         flops: *flops,
         max_error,
         verify_note,
+        checks: run.verdict.checks(),
     }
 }
 
@@ -150,40 +150,11 @@ fn human(run: &Run<'_>, report: &Report) -> String {
         false => format!("compiled in {total} ({})\n", stages.join(", ")),
     };
     text += &timing(report, run.times);
-    text += &judged(run.verdict);
+    text += &run.verdict.human();
     if let Some(trips) = &run.trips {
         text += &format!("\n{}", trips::human(trips));
     }
     text
-}
-
-/// What a comparison with the reference found.
-fn judged(verdict: &Verdict) -> String {
-    match verdict {
-        Verdict::NotAsked => String::new(),
-        Verdict::TooLarge(note) => format!("not verified: {note}\n"),
-        Verdict::Compared(verification) if verification.agrees() => {
-            let error = match verification.max_error {
-                0.0 => "0".to_string(),
-                error => format!("{error:.1e}"),
-            };
-            format!("agrees with the reference evaluator (largest error {error})\n")
-        }
-        Verdict::Compared(Verification { stored: Some((tensor, index, stored)), .. }) => {
-            let (is, should) = if *stored { ("is", "should not") } else { ("is not", "should") };
-            format!(
-                "DISAGREES with the reference evaluator: {tensor}{index:?} {is} stored, but {should} be\n"
-            )
-        }
-        Verdict::Compared(verification) => match &verification.at {
-            Some(Difference { tensor, index, expected, found }) => format!(
-                "DISAGREES with the reference evaluator: {tensor}{index:?} is {found}, but should be {expected} \
-                (error {:.1e})\n",
-                verification.max_error
-            ),
-            None => "DISAGREES with the reference evaluator\n".into(),
-        },
-    }
 }
 
 /// How long the computation took.

@@ -14,7 +14,7 @@ use super::args::{PassArgs, RunArgs, ThreadArgs};
 use super::failure::Failure;
 use super::opened::Given;
 use super::passes::Watch;
-use super::plan::{Inputs, Plan, Request, check_arrays, fill, write};
+use super::plan::{Inputs, Plan, Request, check_arrays, check_run, fill, write};
 use super::progress::Progress;
 use super::report::{self, Compiled, Run};
 use super::schedule::scheduled;
@@ -66,6 +66,7 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
         renderer: &terminal.renderer,
     };
     let dense = fill(runner.instance_mut(), reference, inputs, &source, &progress)?;
+    check_run(runner.instance(), args.verify, &source)?;
     let trips = match args.trips {
         true => {
             progress.stage("counting trips of loops");
@@ -83,10 +84,7 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
         write(runner.instance(), *id, path, &source, &args.reading)?;
     }
     let verdict = match args.verify {
-        true => {
-            progress.stage("comparing with the reference evaluator");
-            Verdict::of(&program, runner.instance(), &dense).map_err(failed)?
-        }
+        true => Verdict::of(&program, runner.instance(), &dense, &progress).map_err(failed)?,
         false => Verdict::NotAsked,
     };
     drop(progress);

@@ -1,18 +1,22 @@
-//! Comparison with the reference evaluator, and what to say when it would take too long.
+//! Comparison with the reference evaluator, and what to say of it.
 
 use std::collections::BTreeMap;
 
+use dastac::elements::count;
 use dastac::runtime::Instance;
-use dastac::stur::reference::{Array, Evaluator};
+use dastac::stur::reference::Array;
 use dastac::stur::{Program, TensorId};
-use dastac::verify::{MAX_REFERENCE_COST, Reference, Verification};
+use dastac::verify::{Check, Difference, Method, Reference, Verification};
+
+use super::json;
+use super::progress::Progress;
 
 /// What `--verify` found.
 pub enum Verdict {
     /// Not asked for.
     NotAsked,
-    /// The size is too large; why, and what size would do.
-    TooLarge(String),
+    /// Nothing could be checked; why.
+    NotCompared(String),
     /// Compared.
     Compared(Verification),
 }
@@ -23,63 +27,97 @@ impl Verdict {
         program: &Program,
         instance: &Instance<'_>,
         inputs: &BTreeMap<TensorId, Array>,
+        progress: &Progress,
     ) -> Result<Verdict, dastac::Error> {
-        let reference = Reference::of(program);
-        match reference.limit(instance)? {
-            None => reference.compare(instance, inputs).map(Verdict::Compared),
-            Some(why) => {
-                let would_do = match largest(program, instance.symbols()) {
-                    Some(values) => {
-                        let names = program.symbols.iter().map(|(name, _)| name);
-                        let values: Vec<String> = names
-                            .zip(values)
-                            .map(|(name, value)| format!("-p {name}={value}"))
-                            .collect();
-                        format!(
-                            "; about the largest size of these proportions is {}",
-                            values.join(" ")
-                        )
-                    }
-                    None => String::new(),
-                };
-                Ok(Verdict::TooLarge(format!(
-                    "too large for the reference evaluator: {why}{would_do}"
-                )))
-            }
+        progress.stage("comparing with the reference evaluator");
+        let mut told = |what| progress.stage(what);
+        let found = Reference::of(program).compare_telling(instance, inputs, &mut told)?;
+        let is_checked = |check: &Check| !matches!(check.method, Method::None { .. });
+        if found.checks.is_empty() || found.checks.iter().any(is_checked) {
+            return Ok(Verdict::Compared(found));
         }
+        Ok(Verdict::NotCompared(found.checks.iter().map(described).collect::<Vec<_>>().join("; ")))
     }
 
     /// Whether the results are known to be wrong.
     pub fn disagrees(&self) -> bool {
         matches!(self, Verdict::Compared(verification) if !verification.agrees())
     }
-}
 
-/// The largest sizes, in proportion to the given ones, that the evaluator takes.
-fn largest(program: &Program, symbols: &[i64]) -> Option<Vec<i64>> {
-    let scaled = |parts: i128| -> Vec<i64> {
-        let scale =
-            |value: &i64| i64::try_from(i128::from(*value) * parts / PARTS).unwrap_or(*value);
-        symbols.iter().map(scale).collect()
-    };
-    let fits = |values: &[i64]| {
-        let limit = MAX_REFERENCE_COST.min(dastac::verify::MAX_REFERENCE_CELLS);
-        Evaluator::new(program, values).is_ok_and(|evaluator| {
-            let cells = |id| {
-                evaluator.shape(id).iter().fold(1u128, |all, e| all.saturating_mul(*e as u128))
+    /// How results were checked that are too large for dense arrays, for JSON.
+    pub fn checks(&self) -> Vec<json::Check> {
+        let Verdict::Compared(verification) = self else { return Vec::new() };
+        let check = |Check { tensor, method }: &Check| {
+            let (method, count, note) = match method {
+                Method::Walk { products } => ("walk", Some(*products), None),
+                Method::Functionals { functionals } => ("functionals", Some(*functionals), None),
+                Method::Samples { elements } => ("samples", Some(*elements), None),
+                Method::None { why } => ("none", None, Some(why.clone())),
             };
-            let cells: u128 = program.tensor_ids().map(cells).fold(0, u128::saturating_add);
-            cells <= limit && evaluator.cost() <= MAX_REFERENCE_COST
-        })
-    };
-    let (mut low, mut high) = (0, PARTS);
-    while high - low > 1 {
-        let middle = (low + high) / 2;
-        if fits(&scaled(middle)) { low = middle } else { high = middle }
+            json::Check { tensor: tensor.clone(), method, count, note }
+        };
+        verification.checks.iter().map(check).collect()
     }
-    let values = scaled(low);
-    (low > 0 && values != symbols && fits(&values)).then_some(values)
+
+    /// For people.
+    pub fn human(&self) -> String {
+        match self {
+            Verdict::NotAsked => String::new(),
+            Verdict::NotCompared(note) => format!("not verified: {note}\n"),
+            Verdict::Compared(verification) => {
+                let mut text = judged(verification);
+                for check in &verification.checks {
+                    text += &format!("  {}\n", described(check));
+                }
+                text
+            }
+        }
+    }
 }
 
-/// Steps between nothing and the given size.
-const PARTS: i128 = 1 << 20;
+fn judged(verification: &Verification) -> String {
+    if verification.agrees() {
+        let error = match verification.max_error {
+            0.0 => "0".to_string(),
+            error => format!("{error:.1e}"),
+        };
+        return format!("agrees with the reference evaluator (largest error {error})\n");
+    }
+    let what = match verification {
+        Verification { stored: Some((tensor, index, stored)), .. } => {
+            let (is, should) = if *stored { ("is", "should not") } else { ("is not", "should") };
+            format!("{tensor}{index:?} {is} stored, but {should} be")
+        }
+        Verification { functional: Some(tensor), max_error, tolerance, .. } => format!(
+            "a random sum of all elements of {tensor} is off by {max_error:.1e} of their magnitude, and rounding is \
+            up to {tolerance:.1e}"
+        ),
+        Verification { at: Some(Difference { tensor, index, expected, found }), .. } => {
+            let error = verification.max_error;
+            format!("{tensor}{index:?} is {found}, but should be {expected} (error {error:.1e})")
+        }
+        _ => return "DISAGREES with the reference evaluator\n".into(),
+    };
+    format!("DISAGREES with the reference evaluator: {what}\n")
+}
+
+/// How a result was checked.
+fn described(check: &Check) -> String {
+    let tensor = &check.tensor;
+    match &check.method {
+        Method::Walk { products } => {
+            let products = count(*products, "product");
+            format!("`{tensor}`: all elements, by a walk of up to {products}")
+        }
+        Method::Functionals { functionals } => {
+            let sums = count(*functionals, "random sum");
+            format!(
+                "`{tensor}`: by {sums} of all of its elements; which are stored was not checked"
+            )
+        }
+        Method::Samples { elements } => {
+            format!("`{tensor}`: only {} chosen at random", count(*elements, "element"))
+        }
+        Method::None { why } => format!("`{tensor}` was not checked: {why}"),
+    }
+}

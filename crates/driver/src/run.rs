@@ -203,14 +203,6 @@ impl Runner {
         Reference::of(self.built.program()).draw_inputs(&mut self.instance, seed, given)
     }
 
-    /// Why the reference evaluator should not be run at this size, if so.
-    ///
-    /// # Errors
-    /// A program that cannot be evaluated at these sizes.
-    pub fn reference_limit(&self) -> Result<Option<String>, Error> {
-        Reference::of(self.built.program()).limit(&self.instance)
-    }
-
     /// Compares all computed tensors with the reference evaluator on the given inputs: [`Reference::compare`].
     ///
     /// # Errors

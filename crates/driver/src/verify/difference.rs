@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use dastac_elements::{Complex, Scalar, Storage};
-use dastac_runtime::unflatten;
 use dastac_stur::Program;
 use dastac_stur::program::{Element, TensorId};
 
-/// The largest error of an array beside another one of the same shape and elements. Integers are equal or are not: the
-/// least difference is an error of at least the least float.
+use super::check::Check;
+
+/// The largest error of elements beside others of the same kind. `index` says which elements these are.
 pub(super) fn worst_of(
     tensor: &str,
-    shape: &[usize],
+    index: &dyn Fn(usize) -> Vec<usize>,
     computed: &Storage,
     reference: &Storage,
     tolerance: f64,
@@ -24,14 +24,14 @@ pub(super) fn worst_of(
         if error > worst.max_error {
             worst.max_error = error;
             let (expected, found) = (scalar(reference, at), scalar(computed, at));
-            let (tensor, index) = (tensor.to_owned(), unflatten(at, shape));
+            let (tensor, index) = (tensor.to_owned(), index(at));
             worst.at = Some(Difference { tensor, index, expected, found });
         }
     };
     if element.is_integer() {
         for (at, (found, wanted)) in computed.numbers().zip(reference.numbers()).enumerate() {
+            let (found, wanted) = (found.to_i64(), wanted.to_i64());
             if found != wanted {
-                let (found, wanted) = (found.to_i64(), wanted.to_i64());
                 let distance = |(a, b): (i64, i64)| (i128::from(a) - i128::from(b)).abs() as f64;
                 let distance = found.zip(wanted).map_or(f64::INFINITY, distance);
                 take(at, distance / (wanted.unwrap_or(0) as f64).abs().max(1.0));
@@ -126,6 +126,10 @@ pub struct Verification {
     /// An element of a result with `:F` that is stored but should not be, or (`false`) is not but should be. The error
     /// is infinite then.
     pub stored: Option<(String, Vec<usize>, bool)>,
+    /// The tensor of which the error is that of a random functional, relative to the magnitudes that it adds up.
+    pub functional: Option<String>,
+    /// How each result was checked, where it was not computed as a whole by the dense evaluator.
+    pub checks: Vec<Check>,
 }
 
 impl Verification {
@@ -136,13 +140,20 @@ impl Verification {
 
     /// No difference at all.
     pub(super) fn exact() -> Verification {
-        Verification { max_error: 0.0, tolerance: Verification::TOLERANCE, at: None, stored: None }
+        Verification {
+            max_error: 0.0,
+            tolerance: Verification::TOLERANCE,
+            at: None,
+            stored: None,
+            functional: None,
+            checks: Vec::new(),
+        }
     }
 
     /// Takes over the error of another tensor if it is larger beside its tolerance.
     pub(super) fn take(&mut self, other: Verification) {
         if other.beyond() > self.beyond() {
-            let stored = self.stored.take();
+            let stored = other.stored.clone().or(self.stored.take());
             *self = Verification { stored, ..other };
         }
     }

@@ -1,6 +1,9 @@
-//! Comparison of a run's results with the dense reference evaluator.
+//! Comparison of a run's results with the reference evaluator: of dense arrays up to some size, rule by rule beyond.
 
+mod check;
 mod difference;
+mod entries;
+mod large;
 
 use std::collections::BTreeMap;
 
@@ -16,14 +19,15 @@ use crate::Error;
 use crate::describe::id;
 use difference::worst_of;
 
+pub use check::{Check, Limits, Method};
 pub(crate) use difference::tolerances;
 pub use difference::{Difference, Verification};
 
-/// The reference evaluator is refused when the dense boxes of all tensors together hold more elements. Up to this size
-/// random inputs are drawn dense, as it needs them; beyond, directly in packed form.
+/// The dense evaluator is not run when the boxes of all tensors together hold more elements. Up to this size random
+/// inputs are drawn dense, as it needs them; beyond, directly in packed form.
 pub const MAX_REFERENCE_CELLS: u128 = 1 << 22;
 
-/// The reference evaluator is refused beyond this many iterations.
+/// Nor is it run for more iterations.
 pub const MAX_REFERENCE_COST: u128 = 1 << 28;
 
 /// A program as the reference evaluator reads it, beside compiled code of the same program.
@@ -42,20 +46,10 @@ impl<'a> Reference<'a> {
         Ok(Evaluator::new(self.program, instance.symbols())?)
     }
 
-    /// Why the reference evaluator should not be run at this size, if so.
-    ///
-    /// # Errors
-    /// A program that cannot be evaluated at these sizes.
-    pub fn limit(&self, instance: &Instance<'_>) -> Result<Option<String>, Error> {
+    /// Whether the dense evaluator is run at this size.
+    fn fits(&self, instance: &Instance<'_>) -> Result<bool, Error> {
         let cells: u128 = instance.facts().iter().map(TensorFacts::cells).sum();
-        if cells > MAX_REFERENCE_CELLS {
-            return Ok(Some(format!(
-                "the dense boxes hold {cells} elements, its limit is {MAX_REFERENCE_CELLS}"
-            )));
-        }
-        let cost = self.evaluator(instance)?.cost();
-        Ok((cost > MAX_REFERENCE_COST)
-            .then(|| format!("it would take {cost} iterations, its limit is {MAX_REFERENCE_COST}")))
+        Ok(cells <= MAX_REFERENCE_CELLS && self.evaluator(instance)?.cost() <= MAX_REFERENCE_COST)
     }
 
     /// Whether an input is drawn as a dense array, on its structure, rather than directly in packed form.
@@ -103,21 +97,43 @@ impl<'a> Reference<'a> {
         Ok(drawn)
     }
 
-    /// Whether [`Reference::compare`] needs the code that unpacks dense arrays.
+    /// Whether [`Reference::compare`] needs the code that unpacks dense arrays: of results, and of inputs that were
+    /// drawn in packed form.
     pub fn compares_arrays(&self) -> bool {
-        let packed = |id| {
-            let tensor = self.program.tensor(id);
-            tensor.role != Role::Input && tensor.format.is_none()
-        };
-        self.program.tensor_ids().any(packed)
+        self.program.tensor_ids().any(|id| self.program.tensor(id).format.is_none())
     }
 
     /// Compares all computed tensors with the reference evaluator on the given inputs (all that are not bound): the
-    /// largest error, relative to `max(1, |reference|)`, with where it is.
+    /// largest error, relative to `max(1, |reference|)`, with where it is. Sizes that are too large for dense arrays
+    /// are checked rule by rule, see [`Method`].
     ///
     /// # Errors
     /// A program that cannot be evaluated; not enough memory; code for moving tensors that is not there.
     pub fn compare(
+        &self,
+        instance: &Instance<'_>,
+        inputs: &BTreeMap<TensorId, Array>,
+    ) -> Result<Verification, Error> {
+        self.compare_telling(instance, inputs, &mut |_| {})
+    }
+
+    /// As [`Reference::compare`]; `progress` is told what is done.
+    ///
+    /// # Errors
+    /// As [`Reference::compare`].
+    pub fn compare_telling(
+        &self,
+        instance: &Instance<'_>,
+        inputs: &BTreeMap<TensorId, Array>,
+        progress: &mut dyn FnMut(String),
+    ) -> Result<Verification, Error> {
+        match self.fits(instance)? {
+            true => self.compare_dense(instance, inputs),
+            false => self.compare_rules(instance, inputs, Limits::DEFAULT, progress),
+        }
+    }
+
+    fn compare_dense(
         &self,
         instance: &Instance<'_>,
         inputs: &BTreeMap<TensorId, Array>,
@@ -175,7 +191,8 @@ impl<'a> Reference<'a> {
             return Err(dastac_runtime::Error::Shape { tensor, expected, found: shape }.into());
         }
         let computed = instance.unpacked(id(tensor))?;
-        Ok(worst_of(name, &shape, &computed, &resized.data, tolerance))
+        let index = |at: usize| unflatten(at, &shape);
+        Ok(worst_of(name, &index, &computed, &resized.data, tolerance))
     }
 
     /// The first element of a result with `:F` that is stored and should not be, or the other way round.

@@ -17,12 +17,16 @@
 
 mod code;
 mod dense;
+mod elements;
+mod functional;
 mod functions;
 mod interval;
+mod joins;
 mod nest;
 mod number;
 mod shapes;
 mod structure;
+mod walk;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -38,6 +42,8 @@ use nest::Nest;
 use number::{Kind, Number};
 
 pub use dense::{Array, Dense, EvalError, position};
+pub use elements::{Elements, Entries, Walk, WalkError, Walked};
+pub use functional::{Functional, Weights};
 pub use structure::{Contradiction, InputError, Status};
 
 /// A program with values for its symbols.

@@ -1,6 +1,6 @@
 //! Numbers of the evaluator: integers of 64 bits that wrap around, 64-bit floats, and complex numbers of these.
 //!
-//! The head of a rule decides what it computes with ([`Kind`]); an operand of another kind is converted when it is
+//! The head of a rule decides what it computes with ([`Kind`]). An operand of another kind is converted when it is
 //! read.
 
 use dastac_elements::{Complex, Element, Number as Held, Storage};
@@ -124,6 +124,15 @@ impl Number {
         match self {
             Number::Complex(value) if value.im != 0.0 => Number::Complex(value.inv()),
             other => Number::Real(other.real().recip()),
+        }
+    }
+
+    /// As a number of an array.
+    pub fn held(self) -> Held {
+        match self {
+            Number::Integer(value) => Held::Integer(value),
+            Number::Real(value) => Held::Float(value),
+            Number::Complex(value) => Held::Complex(value),
         }
     }
 

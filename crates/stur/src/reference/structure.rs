@@ -295,7 +295,7 @@ impl Evaluator<'_> {
         Ok(marks)
     }
 
-    fn in_domain(&self, tensor: TensorId, index: &[i64]) -> Result<bool, EvalError> {
+    pub(super) fn in_domain(&self, tensor: TensorId, index: &[i64]) -> Result<bool, EvalError> {
         self.holds(tensor, self.program.tensor(tensor).domain.as_ref(), index)
     }
 
