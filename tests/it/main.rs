@@ -25,6 +25,7 @@ mod schedules;
 mod setup_script;
 mod sources;
 mod sparse;
+mod terms;
 mod trips;
 mod widths;
 

@@ -48,6 +48,7 @@ mod points;
 mod polynomial;
 mod schedule;
 mod set;
+mod shadow;
 mod space;
 mod union;
 

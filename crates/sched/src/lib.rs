@@ -8,6 +8,7 @@
 mod arrange;
 mod dynamic;
 mod elements;
+mod guarded;
 mod kernel;
 mod movement;
 mod nest;

@@ -10,6 +10,7 @@ use dastac_poly::{AstBuild, Set, UnionMap};
 use dastac_stur::sets::Sets;
 
 use crate::arrange::{block_name, order_of};
+use crate::guarded::guarded;
 use crate::visited::visits;
 use crate::{SchedError, Unsupported};
 
@@ -97,12 +98,17 @@ impl Scan<'_> {
             0 => None,
             _ => Some(domain.intersect_params(context)?),
         };
-        let ways: [&dyn Fn() -> Result<Node, SchedError>; 5] = [
+        let with_tests = || -> Result<Node, SchedError> {
+            let made = guarded(&domain, context, &generate)?;
+            made.ok_or_else(|| Unsupported::Scan(domain.to_string()).into())
+        };
+        let ways: [&dyn Fn() -> Result<Node, SchedError>; 6] = [
             &|| generate(&explicit(&domain)?),
             &|| generate(&domain),
             &|| generate(&domain.compute_divs()?),
             &|| generate(&domain.detect_equalities()?.compute_divs()?),
             &in_parts,
+            &with_tests,
         ];
         let mut last = None;
         for way in ways {

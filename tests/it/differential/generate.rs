@@ -1,16 +1,43 @@
 //! Random STUR programs: small, mostly valid, made of the structures that the language is about; some with element
 //! types, chosen layouts, blocks, subscripts that are not affine, and structures that are promised of what is computed.
+//! Some have functions of elements and reductions within right-hand sides; others are products of three or four tensors
+//! whose loops are worth tiles.
 //!
 //! Not every program means something (an empty set, an unbounded iterator, a box that is left): the checker's answer is
 //! part of the test.
 
-use rand::Rng;
 use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+
+use crate::terms::Terms;
+
+/// A kind of programs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// Sums of products of elements.
+    Sums,
+    /// Functions of elements too.
+    Functions,
+    /// Products of some matrices and tensors, few of which have a structure.
+    Contractions,
+}
+
+impl Kind {
+    /// The kind of a seed's program.
+    pub fn of(seed: u64) -> Kind {
+        match seed % 6 {
+            0 | 3 => Kind::Functions,
+            4 => Kind::Contractions,
+            _ => Kind::Sums,
+        }
+    }
+}
 
 /// What a program is drawn from.
 pub struct Generator<'a> {
     rng: &'a mut ChaCha8Rng,
+    kind: Kind,
     /// Symbols that are extents; `S` besides them is a small number.
     sizes: Vec<&'static str>,
     tensors: Vec<Tensor>,
@@ -25,11 +52,16 @@ struct Tensor {
     divisor: bool,
 }
 
-/// A program's text.
-pub fn program(rng: &mut ChaCha8Rng) -> String {
+/// The text of a seed's program.
+pub fn program(seed: u64) -> String {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let sizes = ["N", "M", "P"][..rng.random_range(1..=3)].to_vec();
-    let generator = Generator { rng, sizes, tensors: Vec::new(), lines: Vec::new() };
-    generator.build()
+    let (rng, kind) = (&mut rng, Kind::of(seed));
+    let generator = Generator { rng, kind, sizes, tensors: Vec::new(), lines: Vec::new() };
+    match kind {
+        Kind::Contractions => generator.contraction(),
+        _ => generator.build(),
+    }
 }
 
 impl Generator<'_> {
@@ -71,6 +103,66 @@ impl Generator<'_> {
             text += &format!("outputs: H{}\n", rules - 1);
         }
         text + &self.lines.join("\n") + "\n"
+    }
+
+    /// A product of three or four tensors of rank 1 to 3 over three or four iterators.
+    fn contraction(mut self) -> String {
+        let all = &["a", "b", "i", "j"][..self.pick(&[3, 4, 4])];
+        let head = &all[..self.pick(&[1, 2, 2, 2])];
+        let extents: Vec<String> = all.iter().map(|_| self.extent()).collect();
+        let mut factors: Vec<String> = Vec::new();
+        let mut missing: Vec<&str> = all.to_vec();
+        let count = self.pick(&[2, 3, 3, 3, 4]);
+        for name in ["A", "B", "C", "D", "E", "F"] {
+            if factors.len() >= count && missing.is_empty() {
+                break;
+            }
+            let rank = self.pick(&[1, 2, 2, 2, 3]).min(all.len());
+            let mut own: Vec<usize> = (0..all.len()).collect();
+            rand::seq::SliceRandom::shuffle(&mut own[..], self.rng);
+            own.sort_by_key(|at| factors.len() + 1 >= count && !missing.contains(&all[*at]));
+            own.truncate(rank);
+            rand::seq::SliceRandom::shuffle(&mut own[..], self.rng);
+            let subscripts: Vec<&str> = own.iter().map(|at| all[*at]).collect();
+            missing.retain(|name| !subscripts.contains(name));
+            let dims = &POSITIONS[..rank];
+            let bounds =
+                dims.iter().zip(&own).map(|(i, at)| format!("(0 <= {i} < {})", extents[*at]));
+            let bounds: Vec<String> = bounds.collect();
+            self.lines.push(format!("{name}:D({}) := {}", dims.join(", "), bounds.join(" * ")));
+            if rank > 1 && self.chance(15) {
+                let region =
+                    self.pick(&["(i <= j)", "(j <= i)", "(i < j)", "(i <= j + 1) * (j <= i + 1)"]);
+                self.lines.push(format!("{name}:U({}) := {region}", dims.join(", ")));
+            }
+            self.tensors.push(Tensor { name: name.into(), extents: Vec::new(), divisor: false });
+            factors.push(format!("{name}({})", subscripts.join(", ")));
+        }
+        if self.chance(25) {
+            let at = self.rng.random_range(0..factors.len());
+            factors[at] = match self.rng.random_range(0..4) {
+                0 => format!("exp(-abs({}))", factors[at]),
+                1 => format!("max({}, 0)", factors[at]),
+                2 => format!("({})^2", factors[at]),
+                _ => format!("({} > 0)", factors[at]),
+            };
+        }
+        let body = factors.join(" * ");
+        let body = if self.chance(15) { format!("{body} + {}", factors[0]) } else { body };
+        let body = if self.chance(10) { format!("{body} * 2") } else { body };
+        self.lines.push(format!("H0({}) := {body}", head.join(", ")));
+        if self.chance(20) {
+            self.tensors.push(Tensor { name: "H0".into(), extents: Vec::new(), divisor: false });
+            let types = self.tensors.iter().map(|tensor| format!("{} = f32", tensor.name));
+            let types: Vec<String> = types.collect();
+            self.lines.push(format!("types: {}", types.join(", ")));
+        }
+        if self.chance(20) {
+            let mut order = all.to_vec();
+            rand::seq::SliceRandom::shuffle(&mut order[..], self.rng);
+            self.lines.push(format!("iters: H0 -> {}", order.join(", ")));
+        }
+        format!("symbols: {}, S\n{}\n", self.sizes.join(", "), self.lines.join("\n"))
     }
 
     /// Element types and layouts of tensors that some rule uses.
@@ -298,7 +390,7 @@ impl Generator<'_> {
         let declared = self.chance(50);
         let count = self.pick(&[1, 1, 1, 2, 2, 3]);
         let inner = self.rng.random_range(0..=2);
-        let mut simple = count == 1 && inner == 0;
+        let mut simple = count == 1 && inner == 0 && self.kind == Kind::Sums;
         let mut products: Vec<String> = Vec::new();
         let mut twins = false;
         for _ in 0..count {
@@ -321,9 +413,27 @@ impl Generator<'_> {
                         .collect();
                     format!("{}{swapped}", self.text(&["", "-1 * "]))
                 }
+                // What leaves some of the head's iterators to the first product.
+                Some(_) if self.kind == Kind::Functions && rank > 0 && self.chance(30) => {
+                    let own = self.rng.random_range(0..rank);
+                    let all = [&all[..own], &all[rank..rank + inner]].concat();
+                    self.product(&head[..own], &all, &extents, declared)
+                }
                 _ => self.product(&head, &all[..rank + inner], &extents, declared),
             });
         }
+        let of_values = self.kind == Kind::Functions && inner > 0 && self.chance(15);
+        let reduction = match of_values {
+            true => {
+                products.truncate(1);
+                let reduced =
+                    all[rank..rank + inner].iter().filter(|name| uses(&products[0], name));
+                let reduced: Vec<&str> = reduced.copied().collect();
+                simple = false;
+                format!("{}({}) ", self.pick(&["min", "max"]), reduced.join(", "))
+            }
+            false => String::new(),
+        };
         if rank > 0 && declared {
             let bounds: Vec<String> =
                 head.iter().zip(&extents).map(|(i, extent)| self.range(i, extent)).collect();
@@ -338,7 +448,8 @@ impl Generator<'_> {
             }
         }
         simple = simple && !products[0].contains('N');
-        self.lines.push(format!("{name}({}) := {}", head.join(", "), products.join(" + ")));
+        let body = products.join(" + ");
+        self.lines.push(format!("{name}({}) := {reduction}{body}", head.join(", ")));
         let extents = extents[..rank].to_vec();
         self.tensors.push(Tensor { name, extents, divisor: simple });
     }
@@ -396,12 +507,13 @@ impl Generator<'_> {
     ) -> String {
         let mut factors: Vec<String> = Vec::new();
         for _ in 0..self.pick(&[1, 1, 2, 2, 2, 3, 4]) {
-            factors.push(self.access(iterators));
+            let function = self.kind == Kind::Functions && self.chance(40);
+            factors.push(match function {
+                true => Inside { generator: self, iterators }.factor(),
+                false => self.access(iterators),
+            });
         }
         let mut used = factors.join(" ");
-        let uses = |text: &str, name: &str| {
-            text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == name)
-        };
         if !iterators.is_empty() {
             let present: Vec<&str> = iterators.iter().copied().filter(|i| uses(&used, i)).collect();
             if !present.is_empty() && self.chance(30) {
@@ -461,12 +573,23 @@ impl Generator<'_> {
 
     /// Whether an iterator is a subscript by itself somewhere, so that the tensor's dimensions bound it.
     fn plain(&self, factors: &str, iterator: &str) -> bool {
-        let accesses = factors.split(['(', ',', ')']);
-        accesses.map(str::trim).any(|subscript| subscript == iterator)
+        self.tensors.iter().any(|tensor| {
+            let reads =
+                factors.match_indices(&tensor.name).map(|(at, name)| &factors[at + name.len()..]);
+            let subscripts =
+                reads.filter_map(|rest| rest.trim_start_matches("^-1").strip_prefix('('));
+            let subscripts = subscripts.filter_map(|rest| rest.split_once(')'));
+            let mut subscripts = subscripts.flat_map(|(subscripts, _)| subscripts.split(", "));
+            subscripts.any(|subscript| subscript == iterator)
+        })
     }
 
     fn access(&mut self, iterators: &[&str]) -> String {
         let tensor = self.pick(&self.tensors.clone());
+        self.element(&tensor, iterators)
+    }
+
+    fn element(&mut self, tensor: &Tensor, iterators: &[&str]) -> String {
         let rank = tensor.extents.len();
         if iterators.is_empty() && rank > 0 {
             let at: Vec<String> = (0..rank).map(|_| self.text(&["0", "1", "S"])).collect();
@@ -496,6 +619,59 @@ impl Generator<'_> {
         let reciprocal = if tensor.divisor && self.chance(8) { "^-1" } else { "" };
         format!("{}{reciprocal}({})", tensor.name, subscripts.join(", "))
     }
+}
+
+/// Functions in a product with some iterators.
+struct Inside<'a, 'b> {
+    generator: &'a mut Generator<'b>,
+    iterators: &'a [&'a str],
+}
+
+impl Inside<'_, '_> {
+    /// A function, or a reduction by itself.
+    fn factor(&mut self) -> String {
+        if !self.generator.chance(12) {
+            return self.function();
+        }
+        let iterators = [self.iterators, &["t"]].concat();
+        let word = self.one(&["sum", "max", "min"]);
+        let mut inside = Inside { generator: self.generator, iterators: &iterators };
+        let body = match inside.generator.chance(40) {
+            true => inside.function(),
+            false => inside.element(),
+        };
+        match self.generator.plain(&body, "t") {
+            true => format!("({word}(t) {body})"),
+            false => self.element(),
+        }
+    }
+}
+
+impl Terms for Inside<'_, '_> {
+    fn rng(&mut self) -> &mut ChaCha8Rng {
+        self.generator.rng
+    }
+
+    fn element(&mut self) -> String {
+        self.generator.access(self.iterators)
+    }
+
+    fn input(&mut self) -> String {
+        let all: Vec<Tensor> = self.generator.tensors.clone();
+        let inputs: Vec<Tensor> =
+            all.into_iter().filter(|one| !one.name.starts_with('H')).collect();
+        let tensor = Tensor { divisor: false, ..self.generator.pick(&inputs) };
+        self.generator.element(&tensor, self.iterators)
+    }
+
+    fn index(&mut self) -> String {
+        self.one(&[self.iterators, &["S"]].concat())
+    }
+}
+
+/// Whether a text has a name in it.
+fn uses(text: &str, name: &str) -> bool {
+    text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == name)
 }
 
 /// Names of a tensor's positions in its declarations.

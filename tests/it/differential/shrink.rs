@@ -3,8 +3,6 @@
 
 use proptest::strategy::{NewTree, Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
 
 use super::generate;
 
@@ -20,7 +18,7 @@ impl Strategy for Programs {
     type Value = String;
 
     fn new_tree(&self, _: &mut TestRunner) -> NewTree<Self> {
-        let source = generate::program(&mut ChaCha8Rng::seed_from_u64(self.seed));
+        let source = generate::program(self.seed);
         Ok(Shrinking::new(source))
     }
 }

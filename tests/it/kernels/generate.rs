@@ -10,6 +10,8 @@ use rand::Rng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand_chacha::ChaCha8Rng;
 
+use crate::terms::Terms;
+
 /// Names of dimensions.
 const DIMENSIONS: [&str; 3] = ["a", "b", "c"];
 
@@ -31,6 +33,10 @@ pub struct Generator<'a> {
     iterators: Vec<&'static str>,
     extents: Vec<&'static str>,
     head: usize,
+    /// Whether factors may be functions of elements.
+    functions: bool,
+    /// The type of all elements in programs with functions.
+    of_functions: &'static str,
     /// `+`, `min`, `max` or `or`, and what joins factors.
     semiring: (&'static str, char),
     /// Names of operands that were declared.
@@ -50,8 +56,13 @@ enum Way {
     Disjunction,
 }
 
-/// A program's text.
-pub fn program(rng: &mut ChaCha8Rng) -> String {
+/// Whether a seed's program may have functions of elements.
+pub fn has_functions(seed: u64) -> bool {
+    seed % 3 == 2
+}
+
+/// A program's text, with functions of elements or without.
+pub fn program(rng: &mut ChaCha8Rng, functions: bool) -> String {
     let head = *[0, 1, 1, 2, 2, 2, 3].choose(rng).expect("not empty");
     let reduced = *[0, 1, 1, 1, 2, 2].choose(rng).expect("not empty");
     let count = (head + reduced).clamp(1, 4);
@@ -63,7 +74,25 @@ pub fn program(rng: &mut ChaCha8Rng) -> String {
     let semiring = *[semirings, others.to_vec()].concat().choose(rng).expect("not empty");
     let (inputs, computed, lines) = (Vec::new(), BTreeMap::new(), Vec::new());
     let head = head.min(count);
-    Generator { rng, iterators, extents, head, semiring, inputs, computed, lines }.build()
+    let of_functions = match functions {
+        true if semiring.1 == '*' => ["f64", "f64", "f32", "i32", "i64"].choose(rng),
+        true => ["f64", "f64", "f32"].choose(rng),
+        false => None,
+    };
+    let of_functions = of_functions.copied().unwrap_or("f64");
+    Generator {
+        rng,
+        iterators,
+        extents,
+        head,
+        functions,
+        of_functions,
+        semiring,
+        inputs,
+        computed,
+        lines,
+    }
+    .build()
 }
 
 impl Generator<'_> {
@@ -116,6 +145,11 @@ impl Generator<'_> {
 
     /// Element types that go together, in some programs.
     fn types(&mut self) -> String {
+        if self.functions {
+            let names = self.inputs.iter().map(String::as_str).chain(["y"]);
+            let types = names.map(|name| format!("{name} = {}", self.of_functions));
+            return format!("types: {}\n", types.collect::<Vec<_>>().join(", "));
+        }
         if self.chance(60) {
             return String::new();
         }
@@ -167,6 +201,14 @@ impl Generator<'_> {
                 factors.push(self.dynamic());
             } else {
                 factors.push(self.other());
+            }
+            // Where nothing is stored, most functions are not 0: a factor beside them says where the product is.
+            if self.functions && self.semiring.0 != "or" && self.chance(35) {
+                let function = self.function();
+                match self.chance(50) {
+                    true => factors.push(function),
+                    false => *factors.last_mut().expect("one is there") = function,
+                }
             }
         }
         debug_assert!(dynamic > 0);
@@ -407,6 +449,33 @@ impl Generator<'_> {
     }
 }
 
+impl Terms for Generator<'_> {
+    fn rng(&mut self) -> &mut ChaCha8Rng {
+        self.rng
+    }
+
+    fn element(&mut self) -> String {
+        if self.chance(60) { self.dynamic() } else { self.other() }
+    }
+
+    fn input(&mut self) -> String {
+        let mut element = self.element();
+        while self.computed.keys().any(|name| element.starts_with(&format!("{name}("))) {
+            element = self.other();
+        }
+        element
+    }
+
+    fn whole(&self) -> bool {
+        self.of_functions.starts_with('i')
+    }
+
+    fn index(&mut self) -> String {
+        let names = [&self.iterators[..], &["N"]].concat();
+        self.pick(&names).into()
+    }
+}
+
 /// Whether a text has a name in it.
 fn uses(text: &str, name: &str) -> bool {
     text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == name)
@@ -414,6 +483,17 @@ fn uses(text: &str, name: &str) -> bool {
 
 /// Whether an iterator stands alone in a subscript: then the tensor bounds it.
 fn bare(factor: &str, name: &str) -> bool {
-    let inside = factor.split_once('(').map_or("", |(_, rest)| rest.trim_end_matches(')'));
-    inside.split(", ").any(|subscript| subscript == name)
+    // Names of functions begin with small letters, those of tensors, except for two, with large ones.
+    let mut before = "";
+    for part in factor.split('(') {
+        let tensor = before.rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or("");
+        let named =
+            matches!(tensor, "x" | "s") || tensor.starts_with(|c: char| c.is_ascii_uppercase());
+        let inside = part.split_once(')').map_or(part, |(inside, _)| inside);
+        if named && inside.split(", ").any(|subscript| subscript == name) {
+            return true;
+        }
+        before = part;
+    }
+    false
 }

@@ -109,7 +109,7 @@ fn random_rules_agree_with_the_reference() {
 /// Compiles and runs the case of a seed.
 fn case(seed: u64) -> Outcome {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let source = generate::program(&mut rng);
+    let source = generate::program(&mut rng, generate::has_functions(seed));
     let checked = std::panic::catch_unwind(AssertUnwindSafe(|| check(&source, &mut rng, seed)));
     let outcome = checked.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
@@ -431,5 +431,7 @@ fn seeds_that_failed_agree_with_the_reference() {
 #[ignore]
 fn print_rule() {
     let setting = std::env::var("DASTAC_FUZZ_SEED").ok().and_then(|value| value.parse().ok());
-    println!("{}", generate::program(&mut ChaCha8Rng::seed_from_u64(setting.unwrap_or(0))));
+    let seed = setting.unwrap_or(0);
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    println!("{}", generate::program(&mut rng, generate::has_functions(seed)));
 }

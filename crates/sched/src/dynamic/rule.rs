@@ -150,12 +150,6 @@ impl<'a> Translation<'a> {
             let error = Diagnostic::unsupported(what, span, "not an affine comparison");
             return Err(LayoutError::Program(vec![error]).into());
         }
-        let known = self.known(statement)?;
-        let open = statement.domain.gist(&known)?.coalesce()?;
-        let parts = match open.basic_set_count()? {
-            0 | 1 => vec![open],
-            _ => open.make_disjoint()?.coalesce()?.basic_sets()?,
-        };
         // The factor of each read that is dynamic.
         let mut walked: Vec<Option<Factor>> = Vec::new();
         for read in &statement.reads {
@@ -176,8 +170,17 @@ impl<'a> Translation<'a> {
             self.refuse_fill(statement, case)?;
         }
         let mut products = Vec::new();
-        for (part, case) in parts.iter().flat_map(|part| cases.iter().map(move |case| (part, case)))
-        {
+        let mut parts = Vec::new();
+        for case in &cases {
+            let known = self.known(statement, &case.present)?;
+            let open = statement.domain.gist(&known)?.coalesce()?;
+            let each = match open.basic_set_count()? {
+                0 | 1 => vec![open],
+                _ => open.make_disjoint()?.coalesce()?.basic_sets()?,
+            };
+            parts.extend(each.into_iter().map(|part| (part, known.clone(), case)));
+        }
+        for (part, known, case) in parts {
             let names = statement.domain.dims()?;
             let part = part.with_dim_names(&names)?;
             let domain = part.intersect(&statement.domain)?;
@@ -264,11 +267,11 @@ impl<'a> Translation<'a> {
     }
 
     /// What holds at the points of a statement's loops: the iterators are in their ranges, subscripts of dynamic
-    /// tensors within these.
-    fn known(&self, statement: &Statement) -> Result<Set, SchedError> {
+    /// tensors whose elements are `present` within these.
+    fn known(&self, statement: &Statement, present: &[usize]) -> Result<Set, SchedError> {
         let sets = &self.inferred.sets;
         let mut known = self.in_ranges(&statement.iterators, &self.iterators)?;
-        for read in &statement.reads {
+        for read in present.iter().map(|at| &statement.reads[*at]) {
             if self.inferred.program.tensor(read.tensor).format.is_some() {
                 let structured = &self.inferred.tensors[read.tensor.0];
                 let within = match self.inferred.program.tensor(read.tensor).rule() {

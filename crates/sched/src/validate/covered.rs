@@ -17,13 +17,20 @@ use dastac_stur::sets::{Affine, affine};
 use super::{Stop, Validator};
 
 impl Validator<'_> {
+    /// Whether a rule applies functions to elements, of which nothing is proven.
+    pub(super) fn has_functions(&self, rule: &InferredRule) -> bool {
+        let source = &self.inferred.program.rules[rule.rule.0];
+        let mut products = source.products.iter();
+        let mut statements = rule.statements.iter();
+        products.any(|product| !product.functions.is_empty())
+            || statements.any(|statement| !statement.functions.is_empty())
+    }
+
     /// Proves that the statements of a rule are its products.
     pub(super) fn statements(&self, rule: &InferredRule) -> Result<(), Stop> {
         let sets = &self.inferred.sets;
         let source = &self.inferred.program.rules[rule.rule.0];
-        let of_products = source.products.iter().flat_map(|product| &product.functions);
-        let of_statements = rule.statements.iter().flat_map(|statement| &statement.functions);
-        if of_products.chain(of_statements).next().is_some() {
+        if self.has_functions(rule) {
             return Err(Stop::undecided("functions of elements"));
         }
         let structured = &self.inferred.tensors[rule.head.0];

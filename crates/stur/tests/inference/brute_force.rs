@@ -156,7 +156,9 @@ impl Judge<'_> {
             let position =
                 |name: &str| statement.iterators.iter().position(|iterator| iterator == name);
             for point in self.points(&statement.domain) {
-                if !seen.insert((statement.product, point.clone())) {
+                // A minimum of values takes a number once or several times.
+                let again = !seen.insert((statement.product, point.clone()));
+                if again && !head.semiring.is_of_values() {
                     return Err(format!("{name}: {point:?} is in two statements"));
                 }
                 let value_of = |name: &str| -> Option<i64> {
