@@ -67,9 +67,10 @@ impl Layout {
     /// What a program asks of a tensor's layout.
     pub(crate) fn asked(inferred: &Inferred, tensor: TensorId) -> Result<Builder, LayoutError> {
         let asked = || -> Result<Builder, LayoutError> {
-            let mut builder = Layout::builder(&stored(inferred, tensor)?)
+            let stored = stored(inferred, tensor)?;
+            let mut builder = Layout::builder(&stored)
                 .loop_order(&appearance_order(inferred, tensor))
-                .regions(regions(inferred, tensor)?);
+                .regions(regions(inferred, tensor, &stored)?);
             if let Some(choice) = &inferred.program.tensor(tensor).layout {
                 if let Some(order) = &choice.order {
                     builder = builder.order(order);
@@ -143,9 +144,11 @@ impl Layout {
 }
 
 /// The distinct sets of a tensor's elements that its accesses use, in program order, if there are several: the elements
-/// that the statements of a computed tensor write, or those that are read of an input.
-fn regions(inferred: &Inferred, tensor: TensorId) -> Result<Vec<Set>, LayoutError> {
-    let computed = inferred.program.tensor(tensor).rule().is_some();
+/// that the statements of a computed tensor write, or those that are read of an input. What else is `stored` of a head
+/// is one more.
+fn regions(inferred: &Inferred, tensor: TensorId, stored: &Set) -> Result<Vec<Set>, LayoutError> {
+    let rule = inferred.program.tensor(tensor).rule();
+    let computed = rule.is_some();
     let mut regions = Vec::new();
     let mut seen = BTreeSet::new();
     // Every element of a computed tensor that is read was written.
@@ -162,6 +165,14 @@ fn regions(inferred: &Inferred, tensor: TensorId) -> Result<Vec<Set>, LayoutErro
         // Sets with equal text are equal; subtraction finds those that are equal but described differently.
         if seen.insert(region.to_string()) {
             regions.push(region);
+        }
+    }
+    if rule.is_some_and(|rule| inferred.program.is_over_levels(rule))
+        && let Some(all) = Set::union_of(&regions)?
+    {
+        let rest = stored.subtract(&all)?;
+        if !rest.is_empty()? {
+            regions.push(rest.coalesce()?);
         }
     }
     Ok(regions)

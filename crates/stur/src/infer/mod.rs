@@ -436,8 +436,8 @@ fn space<'a>(
 }
 
 /// The points at which an argument of a function is within its dimensions, as far as these bound iterators: those that
-/// are its subscripts, but for those of a head that is `boxed`, whose own dimensions bound them. The argument need not
-/// be there: outside of its dimensions it is zero.
+/// are its subscripts, but for those of a head that is `boxed`, whose own dimensions bound them, and those that are
+/// computed. The argument need not be there: outside of its dimensions it is zero.
 fn bounds(
     sets: &Sets,
     rule: &Rule,
@@ -448,7 +448,8 @@ fn bounds(
 ) -> Result<Set, InferError> {
     let mut domain = sets.universe(&product.iterators)?;
     for (k, subscript) in subscripts.iter().enumerate() {
-        let own = |name: &&String| !(boxed && rule.iterators.contains(name));
+        let own =
+            |name: &&String| !(boxed && rule.iterators.contains(name)) && !product.defines(name);
         let Some(name) = product.iterators.iter().find(|name| subscript.as_name() == Some(name))
         else {
             continue;
