@@ -243,7 +243,9 @@ fn outcome(source: &str, rng: &mut ChaCha8Rng, effort: Effort) -> Outcome {
         Err(error) => return Outcome::Fails(error.to_string()),
     };
     context.set_deadline(Some(Instant::now() + effort.time));
-    match analysed(source, &context, rng).and_then(|analysis| lowered(analysis, rng)) {
+    match analysed(source, Kind::of(effort.seed), &context, rng)
+        .and_then(|analysis| lowered(analysis, rng))
+    {
         Ok(None) => Outcome::Rejected("too many regions".into()),
         Err(error) => match rejection(&error) {
             Some(why) => Outcome::Rejected(why),
@@ -286,13 +288,19 @@ fn message(text: &str) -> String {
 }
 
 /// The program with its structure; with that structure declared, in some programs.
-fn analysed(source: &str, context: &Context, rng: &mut ChaCha8Rng) -> Result<Analysis, Error> {
+fn analysed(
+    source: &str,
+    kind: Kind,
+    context: &Context,
+    rng: &mut ChaCha8Rng,
+) -> Result<Analysis, Error> {
     let analysis = |source: &str| {
         let (program, warnings) = dastac::stur::load(source).map_err(Error::Program)?;
         let inferred = infer(&program, context)?;
         Ok::<_, Error>(Analysis { inferred, warnings, timings: Timings::default() })
     };
-    let declare = rng.random_range(0..DECLARED) == 0;
+    // Dimensions of a head bound its iterators where arguments of functions do otherwise: they are not the same program.
+    let declare = rng.random_range(0..DECLARED) == 0 && kind != Kind::Functions;
     let first = analysis(source)?;
     if !declare {
         return Ok(first);

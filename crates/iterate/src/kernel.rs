@@ -265,7 +265,7 @@ impl Product {
     }
 
     /// Whether its points have an iterator.
-    pub(super) fn mentions(&self, iterator: usize) -> bool {
+    pub fn mentions(&self, iterator: usize) -> bool {
         let factors = self.factors.iter().chain(&self.absent);
         let subscripts = factors.flat_map(|factor| &factor.subscripts);
         let var = VarId(iterator as u32);

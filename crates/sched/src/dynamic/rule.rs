@@ -204,14 +204,23 @@ impl<'a> Translation<'a> {
             let chosen = |reads: &[usize]| -> Vec<Factor> {
                 reads.iter().filter_map(|read| walked[*read].clone()).collect()
             };
-            products.push(Product {
+            let mut product = Product {
                 coefficient: statement.coefficient,
                 absent: chosen(&case.absent),
                 factors: chosen(&case.present),
                 values: self.values(&here, case, &|id| operand(id).is_some())?,
                 conditions,
                 tests,
-            });
+            };
+            // A product is added at all points of its iterators, also of those that are in nothing that is left.
+            for name in &statement.iterators {
+                let at = self.iterators.iter().position(|other| other == name);
+                let of_head = self.definition().iterators.contains(name);
+                if let Some(at) = at.filter(|at| !of_head && !product.mentions(*at)) {
+                    product.conditions.push(Linear::new(vec![(at, 1)], Index::Const(0)));
+                }
+            }
+            products.push(product);
         }
         Ok(products)
     }
