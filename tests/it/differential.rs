@@ -299,7 +299,8 @@ fn analysed(
         let inferred = infer(&program, context)?;
         Ok::<_, Error>(Analysis { inferred, warnings, timings: Timings::default() })
     };
-    // Dimensions of a head bound its iterators where arguments of functions do otherwise: they are not the same program.
+    // Dimensions of a head bound its iterators where arguments of functions do otherwise, so that they are another
+    // program.
     let declare = rng.random_range(0..DECLARED) == 0 && kind != Kind::Functions;
     let first = analysis(source)?;
     if !declare {

@@ -83,7 +83,7 @@ mod tests {
         let context = Context::new().unwrap();
         for text in [
             "[N] -> { [i, j] : 0 <= i < N and 0 <= j < N and i mod 2 = j mod 3 }",
-            "[N] -> { [i, j, k] : 0 <= i < N and 0 <= j < N and 0 <= k < N and k mod 2 = j mod 3 and floor(i/2) <= floor(j/3) }",
+            "[N] -> { [i, j, k] : 0 <= i, j, k < N and k mod 2 = j mod 3 and floor(i/2) <= floor(j/3) }",
             "[N, M] -> { [i, j] : 0 <= i < N and floor(i/2) <= floor(j/3) and 0 <= j < M and (i + 2j) mod 3 >= 1 }",
             "[N] -> { [i, j] : exists (q: i = 3q and 0 <= q < N and 0 <= j <= q and (j + q) mod 2 = 0) }",
             "[N] -> { [i] : (0 <= i < N and i mod 3 = 1) or (0 <= i < N and i mod 2 = 0) }",
