@@ -83,7 +83,11 @@ pub fn of_tensor(laid: &Laid, id: TensorId) -> std::result::Result<String, dasta
     if let Some(storage) = &tensor.format {
         let levels = storage.format.spelled(iterators);
         let kind = role(tensor.role);
-        return Ok(format!("{}{head}: {kind}, dynamic, levels {levels}\n", tensor.name));
+        let fill = match inferred.program.fill(id) {
+            0.0 => String::new(),
+            fill => format!("; {fill} where nothing is stored"),
+        };
+        return Ok(format!("{}{head}: {kind}, dynamic, levels {levels}{fill}\n", tensor.name));
     }
     let packing = packing(layout);
     let mut lines = format!("{}{head}: {}{packing}\n", tensor.name, role(tensor.role));

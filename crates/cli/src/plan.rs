@@ -63,6 +63,7 @@ impl Plan {
                 let tensor = program.tensor(*id);
                 tensors::check_kind(path, kind, tensor.rank, tensor.element)?;
             }
+            can_be_written(program, *id, path)?;
         }
         inputs::known_names(program, request.reading.names())?;
         let open = |(id, path): (&TensorId, &PathBuf)| {
@@ -234,6 +235,20 @@ pub fn check_run(instance: &Instance<'_>, verify: bool, source: &Source) -> Resu
     };
     let checked = runtime::check_memory(what, written.saturating_add(needed));
     checked.map_err(|error| Failure::of(error.into(), source))
+}
+
+/// Refuses to write a tensor that is not 0 where it stores nothing to a file that has entries only.
+fn can_be_written(program: &Program, id: TensorId, path: &Path) -> Result<()> {
+    let (name, fill) = (&program.tensor(id).name, program.fill(id));
+    if fill == 0.0 || tensors::kind_of_output(path)? == Some(FileKind::Npy) {
+        return Ok(());
+    }
+    let message = format!(
+        "`{name}` is {fill} where it stores nothing, and a file of entries says that it is 0 there"
+    );
+    Err(Failure::usage(message).hint(format!(
+        "write it to an `.npy` file, with all of its elements, or leave `{name}:F` out"
+    )))
 }
 
 /// Writes a computed tensor: of one with a format what is stored, unless the file is an array. Standard output gets

@@ -88,7 +88,10 @@ fn tensor_info(
         size: if packed { layout.size_index(&resolve)? } else { Index::constant(0) },
         index: match &format {
             None => text::position(inferred, id, layout),
-            Some(format) => format.to_string(),
+            Some(format) => match inferred.program.fill(id) {
+                0.0 => format.to_string(),
+                fill => format!("{format}, else {fill}"),
+            },
         },
         pieces: layout.index.pieces.len().max(1),
         positions: magnitudes(&layout.index)?,

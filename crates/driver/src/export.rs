@@ -246,8 +246,12 @@ fn documentation(lowered: &Lowered, title: &str, prefix: &str) -> HeaderOptions 
         };
         if let Some(storage) = &tensor.format {
             let levels = storage.format.spelled(&structured.iterators);
+            let fill = match inferred.program.fill(id) {
+                0.0 => String::new(),
+                fill => format!("; {fill} where nothing is stored"),
+            };
             positions.push_str(&format!(
-                "  {name}({iterators}), {kind}{element}, extents ({}): levels {levels}\n",
+                "  {name}({iterators}), {kind}{element}, extents ({}): levels {levels}{fill}\n",
                 extents.join(", "),
             ));
             continue;

@@ -50,6 +50,7 @@ pub(crate) fn normalise(program: &Program) -> Result<Program, Vec<Diagnostic>> {
     }
     let exact = program.exact_structures();
     let dense: Vec<bool> = program.tensors.iter().map(|tensor| tensor.format.is_none()).collect();
+    let fills: Vec<f64> = program.tensor_ids().map(|tensor| program.fill(tensor)).collect();
     for rule in &mut program.rules {
         for product in &mut rule.products {
             reciprocals(product, &|tensor| match (dense[tensor.0], exact[tensor.0]) {
@@ -57,6 +58,7 @@ pub(crate) fn normalise(program: &Program) -> Result<Program, Vec<Diagnostic>> {
                 (true, false) => Zeros::Values,
                 (false, _) => Zeros::Stored,
             });
+            filled(product, &|tensor| fills[tensor.0] != 0.0);
             normaliser.product(&rule.iterators, product);
         }
     }
@@ -107,6 +109,19 @@ fn reciprocals(product: &mut Product, zeros: &dyn Fn(TensorId) -> Zeros) {
             let (value, span) = (of(at, zeros), access.span);
             product.functions.push(Applied { value, reciprocal: false, span });
         }
+    }
+}
+
+/// Elements that are not 0 where they are not stored as functions: what these are there is known.
+fn filled(product: &mut Product, has_fill: &dyn Fn(TensorId) -> bool) {
+    for (at, access) in product.accesses.iter_mut().enumerate() {
+        if access.argument || access.position.is_some() || !has_fill(access.tensor) {
+            continue;
+        }
+        let reciprocal = std::mem::take(&mut access.reciprocal);
+        access.argument = true;
+        let (value, span) = (Scalar::Element(at), access.span);
+        product.functions.push(Applied { value, reciprocal, span });
     }
 }
 

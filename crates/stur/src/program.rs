@@ -169,6 +169,9 @@ pub struct Rule {
     pub semiring: Semiring,
     /// The products that are added. There is only one if the rule is not a sum.
     pub products: Vec<Product>,
+    /// If the head has a format, and functions of what operands do not store make its other elements the same number
+    /// everywhere, this number: `Y(i, j) := exp(A(i, j))` is 1 where it stores nothing.
+    pub fill: Option<f64>,
     /// Whether it is between `@preprocess_start` and `@preprocess_end`.
     pub preprocess: bool,
     /// The whole rule.
@@ -364,11 +367,24 @@ impl Program {
         exact
     }
 
-    /// The value of a tensor's elements that no product reaches, and of those that a result with `:F` does not store.
-    pub fn zero(&self, tensor: TensorId) -> f64 {
+    /// The value of a tensor's elements that no product reaches.
+    pub fn start(&self, tensor: TensorId) -> f64 {
         let Tensor { element, .. } = self.tensor(tensor);
         let rule = self.tensor(tensor).rule();
         rule.map_or(0.0, |rule| self.rules[rule.0].semiring.zero_in(*element))
+    }
+
+    /// The number that takes part in rules for the elements that a tensor with `:F` does not store; see [`Rule::fill`].
+    pub fn fill(&self, tensor: TensorId) -> f64 {
+        let rule = self.tensor(tensor).rule();
+        rule.and_then(|rule| self.rules[rule.0].fill).unwrap_or(0.0)
+    }
+
+    /// The value of the elements that a tensor does not store.
+    pub fn zero(&self, tensor: TensorId) -> f64 {
+        let rule = self.tensor(tensor).rule();
+        let fill = rule.and_then(|rule| self.rules[rule.0].fill);
+        fill.unwrap_or(self.start(tensor))
     }
 
     /// Looks a tensor up by name.

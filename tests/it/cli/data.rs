@@ -52,6 +52,25 @@ fn shapes_of_lists_follow_from_what_is_known() {
 }
 
 #[test]
+fn fills_of_results() {
+    let folder = Folder::new(
+        "symbols: N\nY(i, j) := exp(A(i, j))\nA:D(i, j) := (0 <= i < N) * (0 <= j < N)\nA:F := csr\nY:F := csr\n",
+    );
+    fs::write(folder.path("a.tns"), "1 2 0\n").unwrap();
+    folder.works("run p.stur --input A=a.tns -p N=2 --output Y=y.npy");
+    assert_eq!(folder.read_array("y.npy"), (vec![2, 2], vec![1.0; 4]));
+    folder.fails(
+        "run p.stur --input A=a.tns -p N=2 --output Y=y.mtx",
+        2,
+        &expect![[r#"
+        error: `Y` is 1 where it stores nothing, and a file of entries says that it is 0 there
+        help: write it to an `.npy` file, with all of its elements, or leave `Y:F` out
+    "#]],
+    );
+    assert!(!folder.path("y.mtx").exists());
+}
+
+#[test]
 fn integers_are_exact() {
     let folder = Folder::new(INTEGERS);
     let values = [(1i64 << 53) + 1, i64::MAX, i64::MIN];

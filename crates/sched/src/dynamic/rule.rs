@@ -106,7 +106,7 @@ impl<'a> Translation<'a> {
             unsplit: None,
             walking: Walking::default(),
             semiring: definition.semiring,
-            zero: self.inferred.program.zero(self.rule.head),
+            zero: self.inferred.program.start(self.rule.head),
         };
         // What the user wants stands; the rest is chosen.
         if definition.order.is_empty() && definition.schedule.order.is_empty() {
@@ -164,8 +164,13 @@ impl<'a> Translation<'a> {
             walked.push(Some(Factor { position, argument: read.argument, ..value }));
             self.operands.push((read.tensor, operand));
         }
-        let cases = cases(statement, &walked, self.definition().semiring);
-        let fills = |case: &&Case| !case.absent.is_empty() && !self.places_head(statement, case);
+        let fill = |tensor: TensorId| self.inferred.program.fill(tensor);
+        let cases = cases(statement, &walked, self.definition().semiring, &fill);
+        let has_fill = self.definition().fill.is_some();
+        let fills = |case: &&Case| match has_fill {
+            true => case.present.is_empty() && case.constant().is_none(),
+            false => !case.absent.is_empty() && !self.places_head(statement, case),
+        };
         if let Some(case) = cases.iter().find(fills) {
             self.refuse_fill(statement, case)?;
         }
@@ -204,6 +209,17 @@ impl<'a> Translation<'a> {
             let chosen = |reads: &[usize]| -> Vec<Factor> {
                 reads.iter().filter_map(|read| walked[*read].clone()).collect()
             };
+            if let Some(number) = case.constant().filter(|_| has_fill && case.present.is_empty()) {
+                let constant = Product {
+                    coefficient: statement.coefficient * number,
+                    absent: chosen(&case.absent),
+                    conditions,
+                    tests,
+                    ..Product::default()
+                };
+                products.extend(self.beside_others(&constant, operand)?);
+                continue;
+            }
             let mut product = Product {
                 coefficient: statement.coefficient,
                 absent: chosen(&case.absent),
@@ -218,6 +234,50 @@ impl<'a> Translation<'a> {
                 let of_head = self.definition().iterators.contains(name);
                 if let Some(at) = at.filter(|at| !of_head && !product.mentions(*at)) {
                     product.conditions.push(Linear::new(vec![(at, 1)], Index::Const(0)));
+                }
+            }
+            products.push(product);
+        }
+        Ok(products)
+    }
+
+    /// A product that is a number, where some elements are not stored, for each way in which others of the rule are: it
+    /// is the fill where none is.
+    fn beside_others(
+        &mut self,
+        constant: &Product,
+        operand: &dyn Fn(TensorId) -> Option<Operand>,
+    ) -> Result<Vec<Product>, SchedError> {
+        let mut others: Vec<(TensorId, Vec<Linear>)> = Vec::new();
+        for statement in &self.rule.statements {
+            for read in statement.reads.iter().filter(|read| operand(read.tensor).is_some()) {
+                let other = (read.tensor, self.linear_subscripts(statement, read)?);
+                let own = |factor: &Factor| {
+                    self.operands[factor.operand].0 == other.0 && factor.subscripts == other.1
+                };
+                if !constant.absent.iter().any(own) && !others.contains(&other) {
+                    others.push(other);
+                }
+            }
+        }
+        if others.len() > MOST_OTHERS {
+            let span = self.definition().span;
+            let what = format!("a fill beside more than {MOST_OTHERS} elements with formats");
+            let hint = "compute a part of the sum in a rule of its own";
+            let error =
+                Diagnostic::unsupported(what, span, "each way in which they are stored is a case");
+            return Err(LayoutError::Program(vec![error.hint(hint)]).into());
+        }
+        let mut products = Vec::new();
+        for which in 1..1usize << others.len() {
+            let mut product = constant.clone();
+            for (at, (tensor, subscripts)) in others.iter().enumerate() {
+                let Some(operand) = operand(*tensor) else { continue };
+                let value = Factor::value(self.operands.len(), subscripts.clone());
+                self.operands.push((*tensor, operand));
+                match which >> at & 1 {
+                    0 => product.absent.push(value),
+                    _ => product.factors.push(Factor { argument: true, ..value }),
                 }
             }
             products.push(product);
@@ -400,6 +460,9 @@ impl<'a> Translation<'a> {
     }
 }
 
+/// More elements with formats beside a fill are too many cases.
+const MOST_OTHERS: usize = 4;
+
 /// What a statement does where certain elements of dynamic tensors are stored, and others are not.
 struct Case {
     /// Dynamic reads whose elements are stored.
@@ -410,9 +473,25 @@ struct Case {
     functions: Vec<Applied>,
 }
 
+impl Case {
+    /// The product of its functions, if these are numbers.
+    fn constant(&self) -> Option<f64> {
+        self.functions.iter().try_fold(1.0, |product, function| match function.value {
+            Scalar::Number(value) if function.reciprocal => Some(product / value),
+            Scalar::Number(value) => Some(product * value),
+            _ => None,
+        })
+    }
+}
+
 /// The cases of a statement, which functions of elements make that may not be stored: `exp(A(i, j))` is 1 where `A` has
 /// no element. A case that adds nothing is left out.
-fn cases(statement: &Statement, walked: &[Option<Factor>], semiring: Semiring) -> Vec<Case> {
+fn cases(
+    statement: &Statement,
+    walked: &[Option<Factor>],
+    semiring: Semiring,
+    fill: &dyn Fn(TensorId) -> f64,
+) -> Vec<Case> {
     let factors =
         (0..walked.len()).filter(|at| walked[*at].as_ref().is_some_and(|one| !one.argument));
     let first = Case {
@@ -424,7 +503,9 @@ fn cases(statement: &Statement, walked: &[Option<Factor>], semiring: Semiring) -
     while let Some(mut case) = waiting.pop() {
         for function in &mut case.functions {
             function.value = fold(&function.value.map(&mut |leaf| match leaf {
-                Scalar::Element(at) if case.absent.contains(at) => Scalar::Number(0.0),
+                Scalar::Element(at) if case.absent.contains(at) => {
+                    Scalar::Number(fill(statement.reads[*at].tensor))
+                }
                 leaf => leaf.clone(),
             }));
         }

@@ -6,6 +6,7 @@
 
 mod checker;
 mod desugar;
+mod fills;
 mod formats;
 mod functions;
 pub mod limits;
@@ -163,6 +164,7 @@ impl<'a> Checker<'a> {
         self.roles(&mut program);
         types::count_comparisons(&mut program);
         self.element_types(&program);
+        fills::find(&mut program);
         self.unused(&program);
         program
     }

@@ -125,6 +125,7 @@ impl Checker<'_> {
             schedule: Schedule::default(),
             semiring,
             products: Vec::new(),
+            fill: None,
             preprocess: value.preprocess,
             span: item.span,
         };

@@ -101,6 +101,7 @@ impl Evaluator<'_> {
         if !self.is_plain(rule.head)? {
             return Err(WalkError::Unsupported("the result has a declared structure"));
         }
+        self.is_zero_elsewhere(rule)?;
         let mut sum = Functional::zero(Kind::of(element));
         for product in &rule.products {
             sum.add(self.summed(rule, product, operands, weights, limit)?);

@@ -49,6 +49,7 @@ impl Evaluator<'_> {
         if rule.semiring.is_of_values() {
             return Err(WalkError::Unsupported("minima and maxima of values are over all points"));
         }
+        self.is_zero_elsewhere(rule)?;
         let reads = self.reads(product)?;
         for read in &reads {
             if read.position {
@@ -67,6 +68,16 @@ impl Evaluator<'_> {
         }
         let joins = self.joins(rule, product, &reads, walk);
         self.finish(rule, product, joins)
+    }
+
+    /// Fails for rules whose result or operands are not 0 where they store nothing.
+    pub(super) fn is_zero_elsewhere(&self, rule: &Rule) -> Result<(), WalkError> {
+        let mut accesses = rule.products.iter().flat_map(|product| &product.accesses);
+        let filled = accesses.any(|access| self.program.fill(access.tensor) != 0.0);
+        match filled || rule.fill.is_some() {
+            true => Err(WalkError::Unsupported("it is not 0 where nothing is stored")),
+            false => Ok(()),
+        }
     }
 
     /// Whether it does not matter for a factor that an element in a dense array is structurally zero: there is no such

@@ -284,7 +284,7 @@ impl<'a> Evaluator<'a> {
         let element = self.program.tensor(rule.head).element;
         // Whether a number is 0 does not depend on its kind, and numbers of programs may be fractions.
         let kind = if element == Element::Bool { Kind::Reals } else { Kind::of(element) };
-        let values = vec![Number::of(kind, self.program.zero(rule.head)); elements];
+        let values = vec![Number::of(kind, self.program.start(rule.head)); elements];
         // Where an element has a position is known only when it is stored.
         let accesses = || rule.products.iter().flat_map(|product| &product.accesses);
         let anywhere = accesses().any(|access| access.position.is_some());
@@ -320,6 +320,8 @@ impl<'a> Evaluator<'a> {
                 }
                 let mut term = constant;
                 let (mut is_stored, mut is_zero) = (true, false);
+                // A result with a fill stores what any of its operands does.
+                let mut is_placed = rule.fill.is_none();
                 // Of arguments that are not stored the second says so only if they cannot be.
                 let (mut arguments, mut possible) = (Vec::new(), Vec::new());
                 for read in &reads {
@@ -333,6 +335,10 @@ impl<'a> Evaluator<'a> {
                         .collect::<Result<_, _>>()?;
                     let position = position(&tensor.shape, &index);
                     let found = position.filter(|at| tensor.support[*at]);
+                    is_placed |=
+                        found.is_some() && self.program.tensor(read.tensor).format.is_some();
+                    let filled = self.program.fill(read.tensor) != 0.0;
+                    let found = if filled { position } else { found };
                     let is_possible = position.is_some_and(|at| tensor.possible[at]);
                     let Some(at) = found else {
                         arguments.push(None);
@@ -389,7 +395,8 @@ impl<'a> Evaluator<'a> {
                     };
                 };
                 result.possible[at] = true;
-                if is_stored {
+                // Also where the functions that it is in are 0.
+                if is_placed && (is_stored || rule.fill.is_some()) {
                     result.support[at] = true;
                 }
                 if is_stored && !is_zero {
