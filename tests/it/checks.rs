@@ -27,6 +27,14 @@ const RULES: &[(&str, &str, &[&str], bool)] = &[
     ("C(i, j) := A(i, j) * B(i, k) * D(k, j)", "A csr, B, D, C csr", &["f32", "i32"], true),
     ("C(i) := 2 * A(i, i) * N()", "A csr", &["f64", "i32"], true),
     ("C() := A(i, j) * A(j, k) * A(k, i)", "A csr", &["f64", "i64"], true),
+    ("C(i) := A(i, j) * (1 <= j < N - 1)", "A csc", &["f64"], true),
+    ("C(i) := A(i + 1, j) * x(j)", "A csr, x", &["f64", "i32"], false),
+    ("C(i, j) := A(i, k) * B(k, j) * (i <= j)", "A csr, B csr", &["f64"], false),
+    ("C(i, j) := A(i, j) * (i <= j)", "A csr, C csr", &["f64"], false),
+    ("C(i) := min(j) A(i, j) + x(j)", "A csr, x", &["f64"], false),
+    ("C(i) := max(j) A(i, j) * x(j)", "A csr, x", &["f64"], false),
+    ("C(i) := sqrt(A(i, j) * A(i, j)) * x(j)", "A, x", &["f64"], false),
+    ("C(i, j) := A(i, j) / x(i)", "A csr, x, C csr", &["f64"], true),
 ];
 
 fn source(rule: &str, declared: &str, element: &str) -> String {
