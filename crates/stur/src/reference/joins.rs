@@ -302,13 +302,16 @@ fn solved(subscript: &Code, coordinate: usize) -> impl Iterator<Item = (usize, C
     })
 }
 
+/// What is called with coordinates, and with the elements that they are of.
+type Visit<'v> = &'v mut dyn FnMut(&[i64], &[usize]) -> Result<(), EvalError>;
+
 /// Calls `visit` with the coordinates of every combination of elements that fit, and with the elements.
 pub(super) fn each(
     joins: &[Join<'_>],
     at: usize,
     fixed: &mut Vec<i64>,
     chosen: &mut [usize],
-    visit: &mut dyn FnMut(&[i64], &[usize]) -> Result<(), EvalError>,
+    visit: Visit<'_>,
 ) -> Result<(), EvalError> {
     let Some(join) = joins.get(at) else { return visit(fixed, chosen) };
     let key = key(join, fixed)?;

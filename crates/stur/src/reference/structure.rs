@@ -200,8 +200,8 @@ impl Evaluator<'_> {
         }
         let cells = self.cells(tensor)?;
         let zero = Number::of(Kind::of(it.element), self.program.zero(tensor));
-        for at in 0..cells.len() {
-            match cells[at] {
+        for (at, cell) in cells.iter().enumerate() {
+            match *cell {
                 Cell::Zero => it.values[at] = zero,
                 Cell::Unique => {}
                 Cell::Redundant { target, coefficient } => {
