@@ -119,7 +119,7 @@ fn integers_are_verified_exactly() {
         let element = Element::named(element).unwrap();
         let mut inputs = BTreeMap::new();
         runner.make_movement().unwrap();
-        for (name, factor) in [("A", 0x2545_f491_4f6c_dd1d_i64), ("B", 0x9e37_79b9_7f4a_7c1)] {
+        for (name, factor) in [("A", 0x2545_f491_4f6c_dd1di64), ("B", 0x9e3_779b_97f4_a7c1)] {
             let all = (1..).map(|at: i64| element.wrapped(factor.wrapping_mul(at) >> (63 - size)));
             let all: Vec<i64> = all.take(n * n).collect();
             let data = Storage::from(all).cast(element).unwrap();

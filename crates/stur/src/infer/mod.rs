@@ -448,13 +448,12 @@ fn bounds(
 ) -> Result<Set, InferError> {
     let mut domain = sets.universe(&product.iterators)?;
     for (k, subscript) in subscripts.iter().enumerate() {
-        let own =
-            |name: &&String| !(boxed && rule.iterators.contains(name)) && !product.defines(name);
         let Some(name) = product.iterators.iter().find(|name| subscript.as_name() == Some(name))
         else {
             continue;
         };
-        if Some(name).filter(own).is_some() {
+        let of_box = boxed && rule.iterators.contains(name);
+        if !of_box && !product.defines(name) {
             let side = sets.box_set(&structured.iterators[k..=k], &structured.extents[k..=k])?;
             let map = sets.access(&product.iterators, &[Affine::name(name)])?;
             domain = domain.intersect(&map.intersect_range(&side)?.domain()?)?;

@@ -481,17 +481,11 @@ impl Parser<'_> {
             };
             return Err(with_hint(error, hint));
         }
-        if let Some(call) = last_call(node).filter(|_| juxtaposed) {
-            match call {
-                "prod" => {
-                    let what = format!("reductions with `{call}(..)`");
-                    let error = Diagnostic::unsupported(what, node.span, "stands before a product");
-                    return Err(Box::new(
-                        error.hint("there are `sum(..)`, `min(..)`, `max(..)` and `or(..)`"),
-                    ));
-                }
-                _ => {}
-            }
+        if last_call(node).is_some_and(|call| juxtaposed && call == "prod") {
+            let what = "reductions with `prod(..)`";
+            let error = Diagnostic::unsupported(what, node.span, "stands before a product");
+            let hint = "there are `sum(..)`, `min(..)`, `max(..)`, `any(..)` and `all(..)`";
+            return Err(Box::new(error.hint(hint)));
         }
         Err(match &token.kind {
             TokenKind::Mark(")") => with_hint(error, "there is a `)` too many"),
