@@ -86,7 +86,8 @@
 
 pub use dastac_backend as backend;
 pub use dastac_driver::{
-    Error, build, driver, export, human, package, run, schedule, targets, trips, tune, verify,
+    Error, build, contract, driver, export, human, package, run, schedule, targets, trips, tune,
+    verify,
 };
 pub use dastac_elements as elements;
 pub use dastac_formats as formats;

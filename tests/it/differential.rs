@@ -29,6 +29,7 @@ use std::time::{Duration, Instant};
 
 use dastac::Error;
 use dastac::build::BuildOptions;
+use dastac::contract::Steps;
 use dastac::driver::{Analysis, Lowered, Timings};
 use dastac::iterate::lower;
 use dastac::layout::{LayoutError, Proof};
@@ -297,7 +298,12 @@ fn analysed(
     let analysis = |source: &str| {
         let (program, warnings) = dastac::stur::load(source).map_err(Error::Program)?;
         let inferred = infer(&program, context)?;
-        Ok::<_, Error>(Analysis { inferred, warnings, timings: Timings::default() })
+        Ok::<_, Error>(Analysis {
+            inferred,
+            warnings,
+            timings: Timings::default(),
+            steps: Steps::Open,
+        })
     };
     // Dimensions of a head bound its iterators where arguments of functions do otherwise, so that they are another
     // program.

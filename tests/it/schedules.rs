@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use dastac::build::BuildOptions;
+use dastac::contract::{At, Sizes};
 use dastac::driver::{Analysis, Laid};
 use dastac::layout::Proof;
 use dastac::run::Runner;
@@ -93,4 +94,135 @@ fn random_schedules_agree_with_the_reference() {
             }
         }
     }
+}
+
+/// Rules of several factors, each with a `contract(..)`; their tensors are squares of side `N` but for those that have
+/// a line below.
+const PRODUCTS: &[(&str, &str, &str)] = &[
+    ("C(i, l) := X(j, i) * B(j, k) * X(k, l)", "C -> contract((X, B), X)", ""),
+    ("C(i, l) := X(j, i) * B(j, k) * X(k, l)", "C -> contract(1, (2, 3))", "B:U(j, k) := (j <= k)"),
+    (
+        "C(i, l) := X(j, i) * B(j, k) * X(k, l)",
+        "C -> contract((1, 2), 3), parallel(i)",
+        "B:U(j, k) := (j <= k)\nB:R(j, k, p, q) := (j > k) * (j = q) * (k = p)",
+    ),
+    (
+        "G(r, q, p) := T(i, j, k) * U(i, r) * V(j, q) * W(k, p)",
+        "G -> contract(((T, U), V), W)",
+        "T:D(i, j, k) := (0 <= i < N) * (0 <= j < M) * (0 <= k < N)\nV:D(j, q) := (0 <= j < M) * (0 <= q < 3)",
+    ),
+    (
+        "s() := x(i) * A(i, j) * B(j, k) * x(k)",
+        "s -> contract((x, A), (B, x))",
+        "x:D(i) := (0 <= i < N)",
+    ),
+    (
+        "C(i, l) := A(i, j) * B(j, k) * D(k, l)",
+        "C -> contract((A, B), D)",
+        "types: A = f32, B = f32, C = f32",
+    ),
+    (
+        "C(i, l) := A(i, j) * B(j, k) * D(k, l)",
+        "C -> contract(A, (B, D))",
+        "types: A = i8, B = i32, C = i16, D = u8",
+    ),
+    (
+        "C(i, l) := A(i, j) * B(j, k) * D(k, l)",
+        "C -> contract(A, (B, D))",
+        "types: A = complex128, C = complex128",
+    ),
+    ("C(i, l) := A(i, j) * B(j, k) * D(k, l)", "C -> contract(A, (B, D))", "types: C = bf16"),
+    ("d(i, l) := min(j, k) A(i, j) + B(j, k) + D(k, l)", "d -> contract((A, B), D)", ""),
+    (
+        "d(i, l) := max(j, k) A(i, j) + B(j, k) + D(k, l)",
+        "d -> contract(A, (B, D))",
+        "B:U(j, k) := (j <= k)",
+    ),
+    (
+        "d(i, l) := or(j, k) A(i, j) * B(j, k) * D(k, l)",
+        "d -> contract((A, B), D)",
+        "types: d = bool",
+    ),
+    (
+        "y(i) := 2 * N() * A(i, j) * B(j, k) * exp(E(i, k)) * D(k, l) * (j <= k) * (i != l) - A(i, i)",
+        "y -> contract((A, B), D)",
+        "",
+    ),
+    (
+        "y(i) := A(i, j) * x^-1(j) * B(j, k) * x(k)",
+        "y -> contract((A, x), (B, x))",
+        "x:D(i) := (0 <= i < N)",
+    ),
+    ("C(i, k) := S(i, j) * A(j, l) * B(l, k)", "C -> contract((S, A), B)", "S:F := csr"),
+    ("C(i, k) := S(i, j) * S(j, l) * B(l, k)", "C -> contract(S, (S, B))", "S:F := csr"),
+    ("d(i, k) := min(j, l) S(i, j) + S(j, l) + B(l, k)", "d -> contract(S, (S, B))", "S:F := csr"),
+    (
+        "C(i, j) := S(i, j) * A(i, k) * B(k, l) * D(l, j)",
+        "C -> contract(S, (A, B), D)",
+        "S:F := csr\nC:F := csr",
+    ),
+    (
+        "t() := A(a, b) * B(b, c) * D(c, d) * E(d, e) * A(e, f) * B(f, a)",
+        "t -> contract(((A, B), D), ((E, A), B))",
+        "",
+    ),
+];
+
+/// A program of a rule, with squares for tensors that `more` gives no dimensions.
+fn of_products(rule: &str, more: &str) -> String {
+    let mut text = format!("symbols: N, M\n{rule}\n");
+    let (program, _) = dastac::stur::load(&text).unwrap_or_else(|e| panic!("{text}\n{e:?}"));
+    for tensor in &program.tensors {
+        let declared = format!("{}:D(", tensor.name);
+        let formatted = more.contains(&format!("{}:F", tensor.name));
+        let is_head = tensor.rule().is_some() && !formatted;
+        if tensor.rank == 0 || more.contains(&declared) || is_head {
+            continue;
+        }
+        let names = ["a1", "a2", "a3"];
+        let sides: Vec<String> =
+            names[..tensor.rank].iter().map(|name| format!("(0 <= {name} < N)")).collect();
+        text +=
+            &format!("{declared}{}) := {}\n", names[..tensor.rank].join(", "), sides.join(" * "));
+    }
+    text + more
+}
+
+/// Products in the steps that are asked for, in those that are cheapest, and in none agree with the reference.
+#[test]
+fn steps_of_products() {
+    let mut cut = 0;
+    for (rule, schedule, more) in PRODUCTS {
+        let text = of_products(rule, more);
+        let head = schedule.split(' ').next().unwrap();
+        let known = Sizes { symbols: vec![40, 30], stored: BTreeMap::new(), density: 0.1 };
+        for (schedule, sizes) in [
+            (format!("schedule: {schedule}"), None),
+            (String::new(), Some(&known)),
+            (format!("schedule: {head} -> contract(none)"), Some(&known)),
+        ] {
+            let text = format!("{text}\n{schedule}");
+            let analysis = Analysis::of(&text).unwrap_or_else(|error| panic!("{text}\n{error}"));
+            let analysis = analysis.contracted(sizes.map_or(At::Asked, At::Sizes)).unwrap();
+            let forced = sizes.is_none();
+            assert!(!forced || !analysis.plans().is_empty(), "{text}");
+            cut += usize::from(sizes.is_some() && !analysis.plans().is_empty());
+            let lowered = analysis.lay_out().and_then(|laid| laid.lower());
+            let lowered = lowered.unwrap_or_else(|error| panic!("{text}\n{error}"));
+            for check in lowered.prove().unwrap() {
+                assert!(!matches!(check.proof, Proof::Refuted(_)), "{text}\n{check:?}");
+            }
+            let built = lowered.build(BuildOptions::default()).unwrap();
+            let sizes = |n: i64, m: i64| BTreeMap::from([("N".to_owned(), n), ("M".to_owned(), m)]);
+            let mut runner = Runner::new(built, &sizes(0, 0), 1).unwrap();
+            for (n, m) in [(0, 0), (1, 1), (2, 2), (7, 7), (5, 3), (3, 8)] {
+                runner.resize(&sizes(n, m)).unwrap();
+                let inputs = runner.random_inputs(3, &BTreeMap::new()).unwrap();
+                runner.execute().unwrap();
+                let outcome = runner.verify(&inputs).unwrap();
+                assert!(outcome.agrees(), "{text}\nN = {n}, M = {m}: {outcome:?}");
+            }
+        }
+    }
+    assert!(cut > 10, "only {cut} rules are cheaper in steps");
 }

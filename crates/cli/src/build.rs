@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use dastac::build::BuildOptions;
-use dastac::driver::Indices;
+use dastac::contract::At;
+use dastac::driver::{Analysis, Indices};
 use dastac::export::{Library, shared_library};
 use dastac::target::Library as Needed;
 
@@ -43,7 +44,7 @@ pub fn build(terminal: &Terminal, args: &BuildArgs) -> Result<Outcome> {
     let progress = Progress::new(terminal.interactive);
     let analysis = scheduled(terminal, &source, &args.schedule, &progress)?;
     progress.stage("finding layouts");
-    let laid = analysis.lay_out().map_err(failed)?;
+    let laid = analysis.contracted(At::All).and_then(Analysis::lay_out).map_err(failed)?;
     progress.stage("building loops");
     let iteration = args.walking.iteration(Indices::Narrow);
     let mut watch = Watch::of(args.passes);

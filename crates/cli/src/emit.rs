@@ -4,7 +4,8 @@ use std::fmt::Write;
 use std::io::IsTerminal;
 
 use dastac::build::BuildOptions;
-use dastac::driver::{Indices, Lowered};
+use dastac::contract::At;
+use dastac::driver::{Analysis, Indices, Lowered};
 use dastac::export::Library;
 use dastac::loops::passes::Flow;
 use dastac::stur::infer::Inferred;
@@ -64,7 +65,7 @@ fn stage(
         _ => {}
     }
     progress.stage("finding layouts");
-    let laid = analysis.lay_out().map_err(failed)?;
+    let laid = analysis.contracted(At::All).and_then(Analysis::lay_out).map_err(failed)?;
     if args.stage == Wanted::Stage(Stage::Layout) {
         return Ok(layout::polynomials(&laid).map_err(failed)?.into_bytes());
     }
@@ -79,7 +80,7 @@ fn stage(
     match &args.stage {
         Wanted::Stage(Stage::Ast) => return Ok(asts(&lowered).into_bytes()),
         Wanted::Stage(Stage::Loops) => {
-            return Ok(format!("{}", lowered.kernel.module).into_bytes());
+            return Ok(format!("{}{}", steps(&lowered), lowered.kernel.module).into_bytes());
         }
         // The pass that was asked for is one of those that make loops simple.
         Wanted::After(_) if flow == Flow::Stop => {
@@ -132,7 +133,7 @@ fn generated(
         Wanted::Stage(_) => {
             let mut module = lowered.kernel.module.clone();
             options.tile(&mut module, watch)?;
-            module.to_string().into_bytes()
+            format!("{}{module}", steps(lowered)).into_bytes()
         }
     })
 }
@@ -160,6 +161,18 @@ fn domains(inferred: &Inferred) -> String {
         }
     }
     parts.join("\n")
+}
+
+/// The rules of products in steps, as comments.
+fn steps(lowered: &Lowered) -> String {
+    let mut text = String::new();
+    for plan in lowered.laid.analysis.plans() {
+        let _ = writeln!(text, "# {} in steps, {}", plan.head, plan.contract.join(", "));
+        for rule in &plan.rules {
+            let _ = writeln!(text, "#   {rule}");
+        }
+    }
+    text
 }
 
 /// isl's loops of every statement.

@@ -1,5 +1,6 @@
 //! The object that `dastac run --json` prints.
 
+use dastac::contract::{Plan, Stepped};
 use dastac::runtime::TensorFacts;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
@@ -27,6 +28,9 @@ pub struct Report {
     /// The `schedule:` line that held, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule: Option<String>,
+    /// The rules whose products are computed in steps.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<Steps>,
     /// From text to machine code.
     pub compile_ns: u64,
     /// Its stages in order.
@@ -66,6 +70,30 @@ pub struct Check {
     /// Why it was not checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+}
+
+/// A rule whose products are computed in steps.
+#[derive(Serialize)]
+pub struct Steps {
+    /// The computed tensor.
+    pub tensor: String,
+    /// The `contract(..)` of each product in steps.
+    pub contract: Vec<String>,
+    /// The rules of the steps, in their order.
+    pub rules: Vec<String>,
+    /// Floating-point operations of all steps; null when they could not be counted.
+    pub flops: Option<u128>,
+    /// Floating-point operations of the rule as it is written.
+    pub direct_flops: Option<u128>,
+}
+
+impl Steps {
+    /// Of a rule.
+    pub fn of(stepped: &Stepped) -> Steps {
+        let Stepped { plan, operations, direct } = stepped.clone();
+        let Plan { head: tensor, contract, rules, .. } = plan;
+        Steps { tensor, contract, rules, flops: operations, direct_flops: direct }
+    }
 }
 
 /// One tensor.

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use dastac::driver::Laid;
+use dastac::contract::{At, Sizes};
+use dastac::driver::{Analysis, Laid};
 use dastac::human;
 use dastac::layout::text::{self, PieceText};
 use dastac::layout::{Layout, Proof};
@@ -29,7 +30,10 @@ pub fn layout(terminal: &Terminal, args: &LayoutArgs) -> Result<Outcome> {
     let analysis = analyse(terminal, &source, &progress)?;
     let values = known_sizes(&analysis, &args.symbols)?;
     progress.stage("finding layouts");
-    let laid = analysis.lay_out().map_err(|error| Failure::of(error, &source))?;
+    let known = values.clone().map(|symbols| Sizes { symbols, density: 0.1, ..Sizes::default() });
+    let at = known.as_ref().map_or(At::All, At::Sizes);
+    let laid = analysis.contracted(at).and_then(Analysis::lay_out);
+    let laid = laid.map_err(|error| Failure::of(error, &source))?;
     let failed = |error: dastac::Error| Failure::of(error, &source);
     let sizes = match values {
         None => String::new(),
@@ -43,7 +47,7 @@ pub fn layout(terminal: &Terminal, args: &LayoutArgs) -> Result<Outcome> {
 }
 
 /// Values of all symbols, or nothing when none is given (but some would be needed).
-fn known_sizes(analysis: &dastac::driver::Analysis, args: &SymbolArgs) -> Result<Option<Vec<i64>>> {
+fn known_sizes(analysis: &Analysis, args: &SymbolArgs) -> Result<Option<Vec<i64>>> {
     let program = &analysis.inferred.program;
     if args.params.is_empty() && !program.symbols.is_empty() {
         return Ok(None);
@@ -70,7 +74,24 @@ pub fn polynomials(laid: &Laid) -> std::result::Result<String, dastac::Error> {
     if !derived.is_empty() {
         parts.push(derived.concat());
     }
+    parts.extend(steps(laid)?);
     Ok(parts.join("\n"))
+}
+
+/// Rules with products in steps, with the points that each step visits.
+fn steps(laid: &Laid) -> std::result::Result<Vec<String>, dastac::Error> {
+    let (inferred, mut parts) = (laid.inferred(), Vec::new());
+    for plan in laid.analysis.plans() {
+        let mut lines = format!("{} in steps, {}\n", plan.head, plan.contract.join(", "));
+        for (rule, text) in plan.rules(inferred).zip(&plan.rules) {
+            lines += &format!("  {text}\n");
+            for statement in &rule.statements {
+                lines += &pieces("points", &text::count(inferred, &statement.domain)?);
+            }
+        }
+        parts.push(lines);
+    }
+    Ok(parts)
 }
 
 /// The lines about one tensor.

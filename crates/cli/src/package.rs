@@ -69,7 +69,13 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
         false => Verdict::NotAsked,
     };
     drop(progress);
-    let compiled = Compiled { schedule, stages: vec![("load", took)], flops: None, before: true };
+    let compiled = Compiled {
+        schedule,
+        stages: vec![("load", took)],
+        flops: None,
+        steps: Vec::new(),
+        before: true,
+    };
     let run = Run {
         file: source.name.clone(),
         instance: &instance,

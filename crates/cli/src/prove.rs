@@ -1,6 +1,7 @@
 //! `dastac verify`.
 
-use dastac::driver::Lowered;
+use dastac::contract::At;
+use dastac::driver::{Analysis, Lowered};
 use dastac::layout::Proof;
 use dastac::sched::validate::Check;
 use serde::Serialize;
@@ -46,7 +47,7 @@ pub fn verify(terminal: &Terminal, args: &VerifyArgs) -> Result<Outcome> {
     let progress = Progress::new(terminal.interactive && !args.json);
     let analysis = scheduled(terminal, &source, &args.schedule, &progress)?;
     progress.stage("finding layouts");
-    let laid = analysis.lay_out().map_err(failed)?;
+    let laid = analysis.contracted(At::All).and_then(Analysis::lay_out).map_err(failed)?;
     progress.stage("building loops");
     let lowered = laid.lower().map_err(failed)?;
     progress.stage("proving");

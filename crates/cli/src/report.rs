@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use dastac::contract::Stepped;
 use dastac::elements::count;
 use dastac::runtime::{Instance, TensorFacts};
 use dastac::trips::FunctionTrips;
 
 use super::failure::Failure;
-use super::json::{Copy, Ordered, Report, Tensor};
+use super::json::{self, Copy, Ordered, Report, Tensor};
 use super::render::to_stderr;
 use super::table::{ratio, table};
 use super::verify::Verdict;
@@ -39,6 +40,8 @@ pub struct Compiled {
     pub stages: Vec<(&'static str, Duration)>,
     /// Floating-point operations of one run, if they could be counted.
     pub flops: Option<u128>,
+    /// Rules with products in steps.
+    pub steps: Vec<Stepped>,
     /// Whether it was compiled before.
     pub before: bool,
 }
@@ -66,7 +69,7 @@ pub fn nanoseconds(time: Duration) -> u64 {
 }
 
 fn report(run: &Run<'_>) -> Report {
-    let Compiled { schedule, stages, flops, .. } = &run.compiled;
+    let Compiled { schedule, stages, flops, steps, .. } = &run.compiled;
     let names = run.instance.executable().program().sizes.symbols.iter().cloned();
     let (max_error, verify_note) = match run.verdict {
         Verdict::NotAsked => (None, None),
@@ -79,6 +82,7 @@ fn report(run: &Run<'_>) -> Report {
         file: run.file.clone(),
         symbols: Ordered(names.zip(run.instance.symbols().iter().copied()).collect()),
         schedule: schedule.clone(),
+        steps: steps.iter().map(json::Steps::of).collect(),
         compile_ns: nanoseconds(stages.iter().map(|(_, time)| *time).sum()),
         stages_ns: Ordered(stages.iter().map(stage).collect()),
         run_ns: run.times.iter().map(|time| nanoseconds(*time)).collect(),
@@ -141,6 +145,21 @@ fn human(run: &Run<'_>, report: &Report) -> String {
         .iter()
         .map(|(stage, time)| format!("{stage} {}", duration(*time)))
         .collect();
+    for one in &run.compiled.steps {
+        let Stepped { plan, operations, direct } = one;
+        let counted = match (operations, direct) {
+            (Some(operations), Some(direct)) => {
+                format!(": {operations} operations in place of {direct}")
+            }
+            _ => String::new(),
+        };
+        text += &format!(
+            "`{}` in steps, {}{counted}\n{}\n",
+            plan.head,
+            plan.contract.join(", "),
+            plan.rules.iter().map(|rule| format!("  {rule}")).collect::<Vec<_>>().join("\n")
+        );
+    }
     if let Some(line) = &report.schedule {
         text += &format!("{line}\n");
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use dastac::build::BuildOptions;
+use dastac::contract::{At, Sizes};
 use dastac::driver::{Analysis, Built, Indices, Iteration};
 use dastac::run::Runner;
 use dastac::runtime::is_wide;
@@ -37,6 +38,9 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
         renderer: &terminal.renderer,
     };
     let plan = plan(&analysis, request, &source)?;
+    progress.stage("choosing steps");
+    let sizes = sizes(&analysis, &plan, args.density);
+    let analysis = analysis.contracted(At::Sizes(&sizes)).map_err(failed)?;
     let threads = threads(terminal, &args.threads);
     drop(warm_up);
     let wanted = Compilation {
@@ -50,7 +54,7 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     };
     let built = compile(analysis, wanted, &source, &progress)?;
     super::watchdog::stop();
-    let program = built.program().clone();
+    let program = built.written().clone();
     let reference = Reference::of(&program);
     let mut runner = Runner::new(built, &plan.symbols, threads).map_err(failed)?;
     runner.set_density(args.density);
@@ -101,12 +105,24 @@ pub fn plan(analysis: &Analysis, request: Request<'_>, source: &Source) -> Resul
     Plan::new(&analysis.inferred.program, &extent, request, source)
 }
 
+/// The sizes of a run: those of its symbols, and what its inputs store.
+fn sizes(analysis: &Analysis, plan: &Plan, density: f64) -> Sizes {
+    let stored = plan.inputs.iter().filter_map(|(id, given)| match given {
+        Given::Sparse(tensor) => Some((*id, tensor.values().len() as u64)),
+        Given::Array(_) => None,
+    });
+    let names = analysis.inferred.program.symbols.iter();
+    let symbols = names.filter_map(|(name, _)| plan.symbols.get(name).copied()).collect();
+    Sizes { symbols, stored: stored.collect(), density }
+}
+
 fn compiled(runner: &Runner) -> Compiled {
     let analysis = &runner.built().lowered.laid.analysis;
     Compiled {
-        schedule: analysis.inferred.program.schedule_line(),
+        schedule: analysis.written().schedule_line(),
         stages: analysis.timings.0.clone(),
         flops: runner.flops(),
+        steps: runner.steps(),
         before: false,
     }
 }

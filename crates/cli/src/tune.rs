@@ -73,7 +73,7 @@ pub fn tune(terminal: &Terminal, args: &TuneArgs) -> Result<Outcome> {
     let threads = threads(terminal, &args.threads);
     let target = BuildOptions { parallel: threads > 1, ..BuildOptions::default() };
     progress.stage("finding layouts");
-    let laid = analysis.lay_out().map_err(failed)?;
+    let laid = analysis.direct().lay_out().map_err(failed)?;
     progress.stage("generating code");
     let built: Built = laid.clone().lower().and_then(|l| l.build(target)).map_err(failed)?;
     super::watchdog::stop();

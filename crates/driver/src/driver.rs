@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use dastac_iterate::Walking;
-use dastac_layout::Layout;
+use dastac_layout::{Layout, LayoutError};
 use dastac_loops::passes::{Flow, Observer};
 use dastac_loops::{Element, Module};
 use dastac_poly::Context;
@@ -19,6 +19,7 @@ use dastac_target::{Abi, Artifact};
 
 use crate::Error;
 use crate::build::{BuildOptions, simplify};
+use crate::contract::{At, Steps, impossible};
 
 /// How long each stage took, in order.
 #[derive(Clone, Debug, Default)]
@@ -51,6 +52,8 @@ pub struct Analysis {
     pub warnings: Vec<Diagnostic>,
     /// Stages so far.
     pub timings: Timings,
+    /// In which steps products are computed.
+    pub steps: Steps,
 }
 
 impl Analysis {
@@ -73,18 +76,25 @@ impl Analysis {
             inferred => inferred?,
         };
         let warnings = joined(warnings, disagreements(&inferred)?);
-        Ok(Analysis { inferred, warnings, timings })
+        Ok(Analysis { inferred, warnings, timings, steps: Steps::Open })
     }
 
-    /// Finds the packed layout of every tensor.
+    /// Finds the packed layout of every tensor, with products in steps where schedules ask for them,
+    /// unless [`Analysis::contracted`] decided that before.
     ///
     /// # Errors
     /// Diagnostics for tensors whose layout cannot be found; Barvinok not being there, failures of isl.
     pub fn lay_out(self) -> Result<Laid, Error> {
-        let mut analysis = self;
+        let mut analysis = self.contracted(At::Asked)?;
         let inferred = &analysis.inferred;
-        let layouts = analysis.timings.measure("layout", || Layout::all(inferred))?;
-        Ok(Laid { analysis, layouts })
+        let layouts = analysis.timings.measure("layout", || Layout::all(inferred));
+        match (layouts, &analysis.steps) {
+            (Ok(layouts), _) => Ok(Laid { analysis, layouts }),
+            (Err(LayoutError::Program(_)), Steps::Cut(cut)) => {
+                Err(impossible(&cut.written.program, &cut.choice))
+            }
+            (Err(error), _) => Err(error.into()),
+        }
     }
 }
 
@@ -344,7 +354,12 @@ pub struct Built {
 }
 
 impl Built {
-    /// The program.
+    /// The program as it is written: what results are compared with.
+    pub fn written(&self) -> &Program {
+        self.lowered.laid.analysis.written()
+    }
+
+    /// The program, with the steps of its products.
     pub fn program(&self) -> &Program {
         self.lowered.program()
     }

@@ -1,7 +1,8 @@
 //! How much a run computes, from the iteration domains of its statements.
 
-use dastac_stur::infer::Read;
+use dastac_stur::infer::{Inferred, InferredRule, Read, Statement};
 
+use crate::contract::{Stepped, Steps};
 use crate::run::Runner;
 
 impl Runner {
@@ -9,16 +10,39 @@ impl Runner {
     /// multiplications, divisions and additions. `None` when Barvinok is not there, the count does not fit, or
     /// conditions that are not affine decide.
     pub fn flops(&self) -> Option<u128> {
-        self.iterations()?.into_iter().try_fold(0u128, |total, (count, factors)| {
-            // One addition, and one multiplication between each two factors.
-            total.checked_add(count.checked_mul(u128::try_from(factors.max(1)).ok()?)?)
-        })
+        operations(self.iterations()?)
     }
 
     /// The number of points of each statement's iteration domain, and the number of factors of its product, for all
     /// statements outside of preprocess rules; `None` where [`Runner::flops`] is `None`.
     pub fn iterations(&self) -> Option<Vec<(u128, usize)>> {
         let inferred = self.built().lowered.inferred();
+        let measured =
+            inferred.rules.iter().filter(|rule| !inferred.program.rules[rule.rule.0].preprocess);
+        self.iterations_of(inferred, measured)
+    }
+
+    /// The rules with products in steps, and the operations of these beside those of the rules as they are written.
+    pub fn steps(&self) -> Vec<Stepped> {
+        let analysis = &self.built().lowered.laid.analysis;
+        let Steps::Cut(cut) = &analysis.steps else { return Vec::new() };
+        let (inferred, written) = (&analysis.inferred, &cut.written);
+        let plans = cut.plans(&inferred.program).into_iter();
+        let stepped = plans.map(|plan| {
+            let counted = self.iterations_of(inferred, plan.rules(inferred));
+            let head = written.program.find(&plan.head);
+            let own = written.rules.iter().filter(|rule| Some(rule.head) == head);
+            let direct = self.iterations_of(written, own).and_then(operations);
+            Stepped { plan: plan.clone(), operations: counted.and_then(operations), direct }
+        });
+        stepped.collect()
+    }
+
+    fn iterations_of<'r>(
+        &self,
+        inferred: &Inferred,
+        rules: impl Iterator<Item = &'r InferredRule>,
+    ) -> Option<Vec<(u128, usize)>> {
         let names = &inferred.sets.names;
         let values: Vec<(String, i64)> = inferred
             .parameter_values(self.symbols())
@@ -26,22 +50,25 @@ impl Runner {
             .into_iter()
             .map(|(name, value)| (names.isl(&name).to_string(), value))
             .collect();
-        let measured =
-            inferred.rules.iter().filter(|rule| !inferred.program.rules[rule.rule.0].preprocess);
-        let statements = measured.flat_map(|rule| &rule.statements);
-        statements
-            .map(|statement| {
-                let dynamic = |read: &Read| self.facts()[read.tensor.0].format.is_some();
-                if !statement.is_exact() || statement.reads.iter().any(dynamic) {
-                    return None; // how often its tests hold, and what is stored, is not known
-                }
-                let count = statement.domain.fix_params(&values).ok()?.card().ok()?;
-                let count = count.eval(&values, &[]).ok()?;
-                let factors = statement.reads.len()
-                    + statement.symbols.len()
-                    + usize::from(statement.coefficient != 1.0);
-                Some((u128::try_from(count.to_integer()).ok()?, factors))
-            })
-            .collect()
+        let counted = |statement: &Statement| {
+            let dynamic = |read: &Read| self.facts()[read.tensor.0].format.is_some();
+            if !statement.is_exact() || statement.reads.iter().any(dynamic) {
+                return None; // how often its tests hold, and what is stored, is not known
+            }
+            let count = statement.domain.fix_params(&values).ok()?.card().ok()?;
+            let count = count.eval(&values, &[]).ok()?;
+            let factors = statement.reads.len()
+                + statement.symbols.len()
+                + usize::from(statement.coefficient != 1.0);
+            Some((u128::try_from(count.to_integer()).ok()?, factors))
+        };
+        rules.flat_map(|rule| &rule.statements).map(counted).collect()
     }
+}
+
+/// One addition, and one multiplication between each two factors, at each point.
+fn operations(iterations: Vec<(u128, usize)>) -> Option<u128> {
+    iterations.into_iter().try_fold(0u128, |total, (count, factors)| {
+        total.checked_add(count.checked_mul(u128::try_from(factors.max(1)).ok()?)?)
+    })
 }

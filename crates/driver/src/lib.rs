@@ -1,6 +1,7 @@
 //! The only place that orders the stages: from text to a compiled program, and its runs.
 //!
 //! - [`driver`]: the stages, each a type of its own, from [`driver::Analysis`] to [`driver::Built`].
+//! - [`contract`]: in which steps products are computed.
 //! - [`run`]: runs of a program that was just compiled; [`verify`]: its results beside those of the reference
 //!   evaluator.
 //! - [`export`]: programs as libraries for C; [`package`]: as files that run without the compiler.
@@ -14,6 +15,7 @@
 //! fault.
 
 pub mod build;
+pub mod contract;
 mod counters;
 mod describe;
 pub mod driver;

@@ -15,7 +15,7 @@ impl Built {
     /// Code that cannot be made.
     pub fn package(&self) -> Result<Package, Error> {
         let (movement, moves) = self.movement()?;
-        let program = self.program();
+        let program = self.lowered.laid.analysis.written();
         Ok(Package {
             program: describe::program(&self.lowered)?,
             origin: Origin { text: program.source.clone(), schedule: program.schedule_line() },
@@ -36,13 +36,15 @@ pub fn original(code: &dastac_runtime::Program, origin: &Origin) -> Result<Progr
     let tensors = program.tensors.iter().map(|tensor| {
         (&tensor.name, describe::role(tensor.role), tensor.element, tensor.format.is_some())
     });
-    let compiled = code
-        .sizes
-        .tensors
+    // Steps of products come after the program's own tensors.
+    let (own, steps) =
+        code.sizes.tensors.split_at(program.tensors.len().min(code.sizes.tensors.len()));
+    let compiled = own
         .iter()
         .map(|tensor| (&tensor.name, tensor.role, tensor.element, tensor.format.is_some()));
     let symbols = program.symbols.iter().map(|(name, _)| name);
-    match tensors.eq(compiled) && symbols.eq(&code.sizes.symbols) {
+    let hidden = steps.iter().all(|step| step.role == dastac_runtime::Role::Intermediate);
+    match tensors.eq(compiled) && hidden && symbols.eq(&code.sizes.symbols) {
         true => Ok(program),
         false => Err(other().into()),
     }

@@ -197,10 +197,10 @@ impl Runner {
         seed: u64,
         given: &BTreeMap<TensorId, Array>,
     ) -> Result<BTreeMap<TensorId, Array>, Error> {
-        if Reference::of(self.built.program()).draws_arrays(&self.instance, given) {
+        if Reference::of(self.built.written()).draws_arrays(&self.instance, given) {
             self.make_movement()?;
         }
-        Reference::of(self.built.program()).draw_inputs(&mut self.instance, seed, given)
+        Reference::of(self.built.written()).draw_inputs(&mut self.instance, seed, given)
     }
 
     /// Compares all computed tensors with the reference evaluator on the given inputs: [`Reference::compare`].
@@ -208,10 +208,10 @@ impl Runner {
     /// # Errors
     /// As [`Reference::compare`].
     pub fn verify(&mut self, inputs: &BTreeMap<TensorId, Array>) -> Result<Verification, Error> {
-        if Reference::of(self.built.program()).compares_arrays() {
+        if Reference::of(self.built.written()).compares_arrays() {
             self.make_movement()?;
         }
-        Reference::of(self.built.program()).compare(&self.instance, inputs)
+        Reference::of(self.built.written()).compare(&self.instance, inputs)
     }
 
     /// Runs the rules of preprocess blocks, if there are any, and returns how long that took.

@@ -4,7 +4,9 @@ use dastac_poly::Set;
 use dastac_stur::TensorId;
 use dastac_stur::infer::{InferError, Inferred, condition_to_stur, set_to_stur};
 
-use crate::{Layout, Piece, Piecewise};
+use crate::fusion::fuse;
+use crate::index::symbols_of;
+use crate::{Layout, LayoutError, Piece, Piecewise};
 
 /// A piece as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +40,15 @@ pub fn size(inferred: &Inferred, value: &Piecewise) -> Vec<PieceText> {
         condition: several.then(|| of_symbols(inferred, &piece.domain)),
     };
     value.pieces.iter().map(text).collect()
+}
+
+/// How many points a set has.
+///
+/// # Errors
+/// A failure of isl, or counting that is not there.
+pub fn count(inferred: &Inferred, points: &Set) -> Result<Vec<PieceText>, LayoutError> {
+    let value = fuse(&points.card()?, &symbols_of(points)?, &[])?;
+    Ok(size(inferred, &value.for_positive_symbols()?))
 }
 
 /// The index of a layout on one line: `{ i if (i < 3); 2*i - 3 if (3 <= i) }`.

@@ -137,8 +137,19 @@ pub struct SchedulePart {
     pub directive: Directive,
     /// The loops, each with a size if [`Directive::has_sizes`].
     pub loops: Vec<(Name, Option<i64>)>,
+    /// The factors and groups of [`Directive::Contract`]; empty for others.
+    pub groups: Vec<GroupItem>,
     /// The whole directive.
     pub span: Span,
+}
+
+/// A factor or a group of factors in `contract((X, B), X)`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum GroupItem {
+    /// The name of a tensor, or the number of a factor.
+    Factor(Name),
+    /// Factors that are multiplied in a step of their own.
+    Group(Vec<GroupItem>, Span),
 }
 
 /// What `schedule:` can do with loops.
@@ -154,16 +165,19 @@ pub enum Directive {
     Vectorize,
     /// `parallel(i)`: the iterations are distributed among threads.
     Parallel,
+    /// `contract((X, B), X)`: factors that are multiplied in steps of their own.
+    Contract,
 }
 
 impl Directive {
     /// All of them.
-    pub const ALL: [Directive; 5] = [
+    pub const ALL: [Directive; 6] = [
         Directive::Reorder,
         Directive::Tile,
         Directive::Unroll,
         Directive::Vectorize,
         Directive::Parallel,
+        Directive::Contract,
     ];
 
     /// The word.
@@ -174,6 +188,7 @@ impl Directive {
             Directive::Unroll => "unroll",
             Directive::Vectorize => "vectorize",
             Directive::Parallel => "parallel",
+            Directive::Contract => "contract",
         }
     }
 

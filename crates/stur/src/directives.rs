@@ -1,11 +1,12 @@
 //! The directives of a `schedule:` line, in a program or in a file of its own, checked against the rules that they
 //! name.
 
-use crate::ast::{Directive, Item, ScheduleItem, SchedulePart, Span};
+use crate::ast::{Directive, GroupItem, Item, ScheduleItem, SchedulePart, Span};
+use crate::contract::{Unfit, unfit};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::hint::similar;
-use crate::program::{Program, Rule};
-use crate::schedule::Schedule;
+use crate::program::{Program, Rule, RuleId};
+use crate::schedule::{Contract, Group, Schedule};
 
 /// Blocks of more iterations than this are none.
 const MAX_TILE: i64 = 1 << 20;
@@ -92,7 +93,8 @@ pub(crate) fn apply(
         let Some(at) = program.rules.iter().position(|rule| Some(rule.head) == head) else {
             continue; // the rule has errors of its own
         };
-        let mut reader = Reader { program, rule: &program.rules[at], errors: &mut errors };
+        let (id, rule) = (RuleId(at), &program.rules[at]);
+        let mut reader = Reader { program, id, rule, errors: &mut errors };
         let schedule = reader.schedule(item);
         program.rules[at].schedule = schedule;
     }
@@ -101,8 +103,16 @@ pub(crate) fn apply(
 
 struct Reader<'a> {
     program: &'a Program,
+    id: RuleId,
     rule: &'a Rule,
     errors: &'a mut Vec<Diagnostic>,
+}
+
+fn group(item: &GroupItem) -> Group {
+    match item {
+        GroupItem::Factor(name) => Group::Factor(name.text.clone()),
+        GroupItem::Group(parts, _) => Group::Step(parts.iter().map(group).collect()),
+    }
 }
 
 /// `i, j` in backquotes.
@@ -117,7 +127,7 @@ impl Reader<'_> {
         let mut named: Vec<(Directive, &str, Span)> = Vec::new();
         let mut given: Vec<(Directive, Span)> = Vec::new();
         for part in &item.parts {
-            let SchedulePart { directive, loops, span } = part;
+            let SchedulePart { directive, loops, groups, span } = part;
             let word = directive.word();
             if !directive.has_sizes() {
                 if let Some((_, first)) = given.iter().find(|(other, _)| other == directive) {
@@ -137,6 +147,9 @@ impl Reader<'_> {
                     self.errors.push(error.hint(format!("one loop {what}: keep one of them")));
                     continue;
                 }
+            }
+            if *directive == Directive::Contract {
+                schedule.contract = self.contract(groups, *span);
             }
             for (name, size) in loops {
                 if !self.is_loop(&name.text, name.span) {
@@ -180,12 +193,58 @@ impl Reader<'_> {
                         self.errors.push(error.hint(hint));
                     }
                     (Directive::Parallel, _) => schedule.parallel = Some(loop_name),
-                    (Directive::Tile | Directive::Unroll, None) => {} // the parser asks for a size
+                    // The parser asks for a size, and gives groups no loops.
+                    (Directive::Tile | Directive::Unroll, None) | (Directive::Contract, _) => {}
                 }
             }
         }
         self.unrolled(&schedule, item);
         schedule
+    }
+
+    /// The steps that a rule's factors are multiplied in; says what is wrong with them if they are not possible.
+    fn contract(&mut self, groups: &[GroupItem], span: Span) -> Option<Contract> {
+        let head = &self.program.tensor(self.rule.head).name;
+        let groups: Vec<Group> = match groups {
+            [GroupItem::Factor(word)] if word.text == "none" => return Some(Contract::Never),
+            groups => groups.iter().map(group).collect(),
+        };
+        let (code, message, label, hint) = match unfit(self.program, self.id, &groups) {
+            None => return Some(Contract::Groups(groups)),
+            Some(Unfit::Factors(products)) => {
+                let products: Vec<String> =
+                    products.iter().map(|factors| format!("`{factors}`")).collect();
+                (
+                    "E0135",
+                    format!("`contract` does not name the factors of a product of `{head}`"),
+                    "each factor once, by its tensor or by its number".to_owned(),
+                    format!(
+                        "the factors are {}; `contract(none)` is one step",
+                        products.join("; ")
+                    ),
+                )
+            }
+            Some(Unfit::Product(why)) => (
+                "E0136",
+                format!("a product of `{head}` cannot be multiplied in steps"),
+                why.to_owned(),
+                "leave `contract` out: its factors are multiplied in one step".to_owned(),
+            ),
+            Some(Unfit::Open(iterator)) => (
+                "E0136",
+                format!("a step of `{head}` does not bound `{iterator}`"),
+                format!("no factor of the step has the subscript `{iterator}`"),
+                "put the factor that bounds it in the same group".to_owned(),
+            ),
+            Some(Unfit::Stored) => (
+                "E0136",
+                format!("a step of `{head}` would hide what is stored"),
+                format!("`{head}` has `:F`: it stores what its products find"),
+                "leave factors with `:F` outside of groups".to_owned(),
+            ),
+        };
+        self.errors.push(Diagnostic::error(code, message, span, label).hint(hint));
+        None
     }
 
     /// Whether a name is a loop of the rule; says so if not.

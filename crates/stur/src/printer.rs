@@ -6,7 +6,7 @@
 use std::fmt::{self, Display, Formatter};
 
 use crate::ast::{
-    Aspect, BinaryOp, CompareOp, Comparison, Expr, ExprKind, File, FormatItem, Item,
+    Aspect, BinaryOp, CompareOp, Comparison, Expr, ExprKind, File, FormatItem, GroupItem, Item,
     IterationOrder, LayoutItem, LayoutPart, Operation, Reduction, RuleItem, ScheduleItem,
     SchedulePart, Term,
 };
@@ -103,7 +103,21 @@ impl Display for SchedulePart {
             f.write_str(&name.text)?;
             size.map_or(Ok(()), |size| write!(f, "={size}"))
         })?;
+        list(f, &self.groups, ", ", |f, group| write!(f, "{group}"))?;
         f.write_str(")")
+    }
+}
+
+impl Display for GroupItem {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            GroupItem::Factor(name) => f.write_str(&name.text),
+            GroupItem::Group(parts, _) => {
+                f.write_str("(")?;
+                list(f, parts, ", ", |f, part| write!(f, "{part}"))?;
+                f.write_str(")")
+            }
+        }
     }
 }
 

@@ -20,12 +20,76 @@ pub struct Schedule {
     pub vectorize: Option<String>,
     /// The loop, over an iterator of the head, whose iterations are distributed among threads.
     pub parallel: Option<String>,
+    /// In which steps the factors of products are multiplied.
+    pub contract: Option<Contract>,
+}
+
+/// What `contract(..)` says.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Contract {
+    /// `contract(none)`: all factors in one step.
+    Never,
+    /// `contract((X, B), X)`: each group in a step of its own, the rest in the last one.
+    Groups(Vec<Group>),
+}
+
+/// A factor, or factors that are multiplied in a step of their own.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Group {
+    /// The name of a tensor, or the number of a factor, from 1.
+    Factor(String),
+    /// A step.
+    Step(Vec<Group>),
+}
+
+impl Display for Contract {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let groups = match self {
+            Contract::Never => return f.write_str("contract(none)"),
+            Contract::Groups(groups) => groups,
+        };
+        let groups: Vec<String> = groups.iter().map(Group::to_string).collect();
+        write!(f, "contract({})", groups.join(", "))
+    }
+}
+
+impl Display for Group {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Group::Factor(name) => f.write_str(name),
+            Group::Step(parts) => {
+                let parts: Vec<String> = parts.iter().map(Group::to_string).collect();
+                write!(f, "({})", parts.join(", "))
+            }
+        }
+    }
 }
 
 impl Schedule {
     /// Whether it makes no choice.
     pub fn is_empty(&self) -> bool {
         *self == Schedule::default()
+    }
+
+    /// Whether it says something about loops.
+    pub fn has_loops(&self) -> bool {
+        *self != Schedule { contract: self.contract.clone(), ..Schedule::default() }
+    }
+
+    /// What it says about the loops of a step, which has some of the iterators, and some of these in its head.
+    pub fn of_step(&self, iterators: &[String], head: &[String]) -> Schedule {
+        let has = |name: &String| iterators.contains(name);
+        let sized = |list: &[(String, i64)]| -> Vec<(String, i64)> {
+            list.iter().filter(|(name, _)| has(name)).cloned().collect()
+        };
+        Schedule {
+            order: self.order.iter().filter(|name| has(name)).cloned().collect(),
+            tiles: sized(&self.tiles),
+            unroll: sized(&self.unroll),
+            vectorize: self.vectorize.clone().filter(has),
+            parallel: self.parallel.clone().filter(|name| head.contains(name)),
+            contract: None,
+        }
     }
 
     /// Iterators in this schedule's order.
@@ -52,6 +116,7 @@ impl Display for Schedule {
         ];
         let parts = parts.iter().filter(|(_, loops)| !loops.is_empty());
         let parts = parts.map(|(word, loops)| format!("{}({})", word.word(), loops.join(", ")));
-        f.write_str(&parts.collect::<Vec<_>>().join(", "))
+        let contract = self.contract.iter().map(Contract::to_string);
+        f.write_str(&parts.chain(contract).collect::<Vec<_>>().join(", "))
     }
 }

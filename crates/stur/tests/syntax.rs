@@ -1,9 +1,9 @@
 //! Properties of the front end: printing and parsing are inverse, and no text makes it panic.
 
 use dastac_stur::ast::{
-    Aspect, BinaryOp, CompareOp, Comparison, Directive, Expr, ExprKind, File, FormatItem, Item,
-    IterationOrder, LayoutItem, LayoutPart, Name, ReduceOp, Reduction, RuleItem, ScheduleItem,
-    SchedulePart, Span, Term, TypeItem,
+    Aspect, BinaryOp, CompareOp, Comparison, Directive, Expr, ExprKind, File, FormatItem,
+    GroupItem, Item, IterationOrder, LayoutItem, LayoutPart, Name, ReduceOp, Reduction, RuleItem,
+    ScheduleItem, SchedulePart, Span, Term, TypeItem,
 };
 use dastac_stur::reference::Evaluator;
 use dastac_stur::{Program, Role, load, parse};
@@ -112,13 +112,35 @@ fn item() -> impl Strategy<Value = Item> {
         .prop_map(|(tensor, parts)| LayoutItem { tensor, parts });
     let sized = prop_oneof![Just(Directive::Tile), Just(Directive::Unroll)];
     let plain = prop::sample::select(
-        Directive::ALL.into_iter().filter(|directive| !directive.has_sizes()).collect::<Vec<_>>(),
+        Directive::ALL
+            .into_iter()
+            .filter(|directive| !directive.has_sizes() && *directive != Directive::Contract)
+            .collect::<Vec<_>>(),
     );
+    let factor = prop_oneof![
+        name().prop_map(GroupItem::Factor),
+        (1..99u8).prop_map(move |n| GroupItem::Factor(Name { text: n.to_string(), span })),
+    ];
+    let group = factor.prop_recursive(3, 12, 3, move |part| {
+        prop::collection::vec(part, 1..4).prop_map(move |parts| GroupItem::Group(parts, span))
+    });
+    let contract = prop::collection::vec(group, 1..4).prop_map(move |groups| SchedulePart {
+        directive: Directive::Contract,
+        loops: Vec::new(),
+        groups,
+        span,
+    });
     let part = prop_oneof![
         (sized, prop::collection::vec((name(), (-9..9000i64).prop_map(Some)), 1..4)),
         (plain, names(1).prop_map(|names| names.into_iter().map(|name| (name, None)).collect())),
     ]
-    .prop_map(move |(directive, loops)| SchedulePart { directive, loops, span });
+    .prop_map(move |(directive, loops)| SchedulePart {
+        directive,
+        loops,
+        groups: Vec::new(),
+        span,
+    });
+    let part = prop_oneof![4 => part, 1 => contract];
     let schedule = (name(), prop::collection::vec(part, 1..4))
         .prop_map(|(head, parts)| ScheduleItem { head, parts });
     let types = (name(), name()).prop_map(|(tensor, element)| TypeItem { tensor, element });

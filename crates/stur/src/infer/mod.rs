@@ -100,6 +100,32 @@ pub fn infer(program: &Program, context: &Context) -> Result<Inferred, InferErro
     Ok(Inferred { program, sets, tensors, rules })
 }
 
+/// Infers the structure of the intermediates of a program that [`crate::contract::contracted`] made of another one,
+/// whose tensors keep the structure that they have: they have the same values, so that their buffers stay the same.
+///
+/// # Errors
+/// As [`infer`]; what is wrong is that a step cannot be a rule of its own.
+pub fn infer_contracted(program: &Program, written: &Inferred) -> Result<Inferred, InferError> {
+    let checked = program;
+    let program = &crate::normal::normalise(checked).map_err(InferError::User)?;
+    let sets = Sets::new(&written.sets.context, program);
+    let mut tensors: Vec<Option<Structured>> = vec![None; program.tensors.len()];
+    for (own, known) in tensors.iter_mut().zip(&written.tensors) {
+        *own = Some(known.clone());
+    }
+    let uses = Uses::of(program);
+    let mut rules = Vec::new();
+    for (index, rule) in program.rules.iter().enumerate() {
+        let result = infer_rule(program, &sets, &tensors, &uses, RuleId(index));
+        let (head, inferred) = blamed(result, program, rule.head)?;
+        tensors[rule.head.0] = Some(head);
+        rules.push(inferred);
+    }
+    let (derived, divisors) = (program.derived.clone(), program.divisors.clone());
+    let program = Program { derived, divisors, ..checked.clone() };
+    Ok(Inferred { program, sets, tensors: tensors.into_iter().flatten().collect(), rules })
+}
+
 /// At most this many redundancy pieces are made of a symmetry.
 const MAX_PIECES: usize = 24;
 /// The same limit for a tensor that other rules read, because each piece makes each read a statement of its own.
@@ -203,8 +229,53 @@ fn infer_rule(
     let spaces = parts;
 
     let head = rule.subscripts();
+    let mut spaces = spaces;
+    let structured = match known(rule.head) {
+        Some(given) => {
+            within(sets, rule, &mut spaces, given)?;
+            given.clone()
+        }
+        None => computed(program, sets, &known, uses, (id, rule), (&spaces, extents))?,
+    };
+
+    let mut statements = Vec::new();
+    for ((product, space), index) in rule.products.iter().zip(&spaces).zip(of) {
+        let part = statements::statements(sets, &known, &head, &structured, product, space, index)?;
+        statements.extend(part);
+    }
+    Ok((structured, InferredRule { rule: id, head: rule.head, statements }))
+}
+
+/// Restricts products to the elements that a head is known to have, where those of intermediates say less.
+fn within(
+    sets: &Sets,
+    rule: &Rule,
+    spaces: &mut [Space],
+    given: &Structured,
+) -> Result<(), InferError> {
+    for (product, space) in rule.products.iter().zip(spaces) {
+        let to_head = sets.access(&product.iterators, &rule.subscripts())?;
+        if !space.domain.apply(&to_head)?.is_subset(&given.support)? {
+            let there = to_head.intersect_range(&given.support)?.domain()?;
+            let domain = space.domain.intersect(&there)?.simplify()?;
+            space.domain = named(sets, &domain, &product.iterators)?;
+        }
+    }
+    Ok(())
+}
+
+/// The structure of a head: of a rule whose products have these iteration spaces.
+fn computed<'a>(
+    program: &Program,
+    sets: &Sets,
+    known: &dyn Fn(TensorId) -> Option<&'a Structured>,
+    uses: &Uses,
+    (id, rule): (RuleId, &Rule),
+    (spaces, extents): (&[Space], Vec<Extent>),
+) -> Result<Structured, InferError> {
+    let head = rule.subscripts();
     let mut supports = Vec::new();
-    for (product, space) in rule.products.iter().zip(&spaces) {
+    for (product, space) in rule.products.iter().zip(spaces) {
         let to_head = sets.access(&product.iterators, &head)?;
         supports.push(space.domain.apply(&to_head)?);
     }
@@ -223,7 +294,7 @@ fn infer_rule(
     // Coefficients, signs too, are factors, which belong to sums of products.
     let other = rule.semiring != Semiring::SumTimes;
     if other {
-        without_coefficients(program, &known, rule)?;
+        without_coefficients(program, known, rule)?;
     }
     // Definitions and guards are part of a product, and how a symmetry changes them is not known.
     let affine = rule.products.iter().all(Product::is_affine);
@@ -239,21 +310,21 @@ fn infer_rule(
                 None => None,
             };
             let inner_box = inner_box.as_ref().map(|declared| &declared.set);
-            space(program, sets, &known, inner, product, inner_box)
+            space(program, sets, known, inner, product, inner_box)
         };
         let inlined = sets
             .context
-            .limited(MAX_OPERATIONS, || inline::inlined(program, sets, rule, &spaces, &space_of));
+            .limited(MAX_OPERATIONS, || inline::inlined(program, sets, rule, spaces, &space_of));
         forms = or_lost(inlined, || Ok(Vec::new()))?;
     }
     let all_forms = || {
-        let own = (affine && !dynamic).then_some((rule, spaces.as_slice()));
+        let own = (affine && !dynamic).then_some((rule, spaces));
         own.into_iter().chain(forms.iter().map(|(rule, spaces)| (rule, spaces.as_slice())))
     };
     for (form, spaces) in all_forms() {
         let found = sets
             .context
-            .limited(MAX_OPERATIONS, || symmetry::automorphisms(sets, &known, form, spaces, signs));
+            .limited(MAX_OPERATIONS, || symmetry::automorphisms(sets, known, form, spaces, signs));
         group.join(&or_lost(found, || Ok(Group::trivial(rule.iterators.len())))?);
     }
     let max_pieces = if uses.read.contains(&rule.head) { MAX_PIECES_READ } else { MAX_PIECES };
@@ -266,7 +337,7 @@ fn infer_rule(
     let still = functions.into_iter().all(|function| !function.value.has_iterators());
     for (form, spaces) in all_forms().filter(|_| still) {
         let found = sets.context.limited(MAX_OPERATIONS, || {
-            inherit::inherit(sets, &known, form, spaces, &extents, &mut quotient)
+            inherit::inherit(sets, known, form, spaces, &extents, &mut quotient)
         });
         or_lost(found, || Ok(()))?;
     }
@@ -283,14 +354,7 @@ fn infer_rule(
             && reads.all(|access| known(access.tensor).is_none_or(|t| t.exact)),
         symmetry: group,
     };
-    let structured = declared::head(program, sets, id, structured)?;
-
-    let mut statements = Vec::new();
-    for ((product, space), index) in rule.products.iter().zip(&spaces).zip(of) {
-        let part = statements::statements(sets, &known, &head, &structured, product, space, index)?;
-        statements.extend(part);
-    }
-    Ok((structured, InferredRule { rule: id, head: rule.head, statements }))
+    declared::head(program, sets, id, structured)
 }
 
 /// The dimensions of a head without `:D` if some of its products leave them to others, which have them.

@@ -1,12 +1,15 @@
 //! `schedule:`: `A -> reorder(i, k, j), tile(k, 64), unroll(i=4, j=3)`.
 
 use super::{Parser, Result, error, with_hint};
-use crate::ast::{Directive, Name, ScheduleItem, SchedulePart, Span};
+use crate::ast::{Directive, GroupItem, Name, ScheduleItem, SchedulePart, Span};
 use crate::hint;
 use crate::lexer::TokenKind;
 
-const DIRECTIVES: &str = "directives are `reorder(i, k, j)`, `tile(i=64)`, `unroll(i=4)`, `vectorize(j)` and \
-    `parallel(i)`";
+const DIRECTIVES: &str = "directives are `reorder(i, k, j)`, `tile(i=64)`, `unroll(i=4)`, `vectorize(j)`, \
+    `parallel(i)` and `contract((A, B), C)`";
+
+/// Groups within groups, which a product of few factors does not need.
+const MAX_DEPTH: usize = 64;
 
 impl Parser<'_> {
     pub(super) fn schedule_item(&mut self) -> Result<ScheduleItem> {
@@ -32,12 +35,45 @@ impl Parser<'_> {
             });
         };
         self.expect("(")?;
+        if directive == Directive::Contract {
+            let groups = self.groups(0)?;
+            let span = word.span.to(self.previous());
+            return Ok(SchedulePart { directive, loops: Vec::new(), groups, span });
+        }
         let mut loops = vec![self.scheduled_loop(directive)?];
         while self.eat(",") {
             loops.push(self.scheduled_loop(directive)?);
         }
         self.expect(")")?;
-        Ok(SchedulePart { directive, loops, span: word.span.to(self.previous()) })
+        let span = word.span.to(self.previous());
+        Ok(SchedulePart { directive, loops, groups: Vec::new(), span })
+    }
+
+    /// `(X, B), X)`: factors and groups, with the parenthesis that closes them.
+    fn groups(&mut self, depth: usize) -> Result<Vec<GroupItem>> {
+        let mut parts = vec![self.group(depth)?];
+        while self.eat(",") {
+            parts.push(self.group(depth)?);
+        }
+        self.expect(")")?;
+        Ok(parts)
+    }
+
+    fn group(&mut self, depth: usize) -> Result<GroupItem> {
+        let start = self.span();
+        if depth > MAX_DEPTH {
+            let error = error("E0003", "too many groups within groups", start, "one more here");
+            return Err(with_hint(error, "a group of one factor needs no parentheses"));
+        }
+        if self.eat("(") {
+            let parts = self.groups(depth + 1)?;
+            return Ok(GroupItem::Group(parts, start.to(self.previous())));
+        }
+        if let Some(TokenKind::Number(text)) = self.peek().map(|token| token.kind.clone()) {
+            self.at += 1;
+            return Ok(GroupItem::Factor(Name { text, span: start }));
+        }
+        Ok(GroupItem::Factor(self.name("a factor's tensor, its number, or a group `(A, B)`")?))
     }
 
     /// `i`; with a size `i=64` or `i, 64`.

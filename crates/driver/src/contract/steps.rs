@@ -1,0 +1,148 @@
+//! What is decided about the steps of a program's products.
+
+use std::collections::BTreeMap;
+
+use dastac_stur::contract::{Choice, Tree, rule_text};
+use dastac_stur::infer::{Inferred, InferredRule};
+use dastac_stur::program::Access;
+use dastac_stur::{Diagnostic, Program, TensorId};
+
+use crate::Error;
+
+/// How products of three and more factors are computed.
+#[derive(Clone, Debug, Default)]
+pub enum Steps {
+    /// This is not decided yet.
+    #[default]
+    Open,
+    /// As they are written.
+    Direct,
+    /// Some of them in steps.
+    Cut(Box<Cut>),
+}
+
+/// A program with products in steps.
+#[derive(Clone, Debug)]
+pub struct Cut {
+    /// The program as it is written, inferred.
+    pub written: Inferred,
+    /// Which products are in steps.
+    pub choice: Choice,
+}
+
+/// The sizes at which a program runs, as far as they are known when it is compiled.
+#[derive(Clone, Debug, Default)]
+pub struct Sizes {
+    /// Values of the symbols, in declaration order.
+    pub symbols: Vec<i64>,
+    /// The numbers of elements that dynamic tensors store.
+    pub stored: BTreeMap<TensorId, u64>,
+    /// The part of the elements that other dynamic tensors store.
+    pub density: f64,
+}
+
+/// Which products are computed in steps.
+#[derive(Clone, Copy, Debug)]
+pub enum At<'a> {
+    /// Those of which schedules say so.
+    Asked,
+    /// Also those for which steps pay at these sizes.
+    Sizes(&'a Sizes),
+    /// Also those for which steps pay at all sizes, as far as samples tell.
+    All,
+}
+
+/// The `contract(..)` of a rule whose products are in steps, with the rules of these steps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The computed tensor.
+    pub head: String,
+    /// As `schedule:` writes it: `contract((X, B), X)`, one for each product in steps.
+    pub contract: Vec<String>,
+    /// The tensors that the steps compute, but for the last one.
+    pub steps: Vec<String>,
+    /// The rules, in the order in which they run.
+    pub rules: Vec<String>,
+}
+
+/// A rule with products in steps, beside what it would cost in one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stepped {
+    /// The steps.
+    pub plan: Plan,
+    /// The operations of all steps, if they can be counted.
+    pub operations: Option<u128>,
+    /// The operations of the rule as it is written.
+    pub direct: Option<u128>,
+}
+
+impl Plan {
+    /// What inference says about its rules, in their order.
+    pub fn rules<'i>(&'i self, inferred: &'i Inferred) -> impl Iterator<Item = &'i InferredRule> {
+        let own = |rule: &&InferredRule| {
+            let name = &inferred.program.tensor(rule.head).name;
+            *name == self.head || self.steps.contains(name)
+        };
+        inferred.rules.iter().filter(own)
+    }
+}
+
+impl Cut {
+    /// What is done for each rule with products in steps; `program` is the one with the steps.
+    pub fn plans(&self, program: &Program) -> Vec<Plan> {
+        let written = &self.written.program;
+        let mut plans: Vec<Plan> = Vec::new();
+        for ((id, place), tree) in &self.choice {
+            let rule = &written.rules[id.0];
+            let head = written.tensor(rule.head).name.clone();
+            let accesses = &rule.products[*place].accesses;
+            let contract = format!("contract({})", named(written, accesses, tree));
+            match plans.iter_mut().find(|plan| plan.head == head) {
+                Some(plan) => plan.contract.push(contract),
+                None => {
+                    let own = program.rules.iter().position(|one| one.head == rule.head);
+                    let own = own.unwrap_or(program.rules.len());
+                    // The steps of a rule stand right before it.
+                    let hidden = |at: &usize| program.rules[*at].head.0 >= written.tensors.len();
+                    let first = (0..own).rev().take_while(hidden).last().unwrap_or(own);
+                    let before = program.rules[first..own].iter();
+                    let steps = before.map(|rule| program.tensor(rule.head).name.clone());
+                    let rules = program.rules.iter().take(own + 1).skip(first);
+                    let rules = rules.map(|rule| rule_text(program, rule)).collect();
+                    let (contract, steps) = (vec![contract], steps.collect());
+                    plans.push(Plan { head, contract, steps, rules });
+                }
+            }
+        }
+        plans
+    }
+}
+
+/// A tree as `schedule:` writes it: by the names of factors, or by their numbers where names could mean others.
+fn named(program: &Program, accesses: &[Access], tree: &Tree) -> String {
+    let name = |at: usize| program.tensor(accesses[at].tensor).name.clone();
+    let order = tree.factors();
+    let ambiguous = order.iter().enumerate().any(|(place, at)| {
+        order[..place].iter().any(|before| before > at && name(*before) == name(*at))
+            || name(*at).contains('.')
+    });
+    let mut sorted = order.clone();
+    sorted.sort_unstable();
+    let number = |at: usize| {
+        let place = sorted.iter().position(|known| *known == at).unwrap_or_default();
+        (place + 1).to_string()
+    };
+    if ambiguous { tree.written(&number) } else { tree.written(&name) }
+}
+
+/// Steps that a schedule asks for, and that cannot be rules of their own.
+pub(crate) fn impossible(program: &Program, choice: &Choice) -> Error {
+    let rules = choice.keys().map(|(rule, _)| &program.rules[rule.0]);
+    let errors = rules.map(|rule| {
+        let head = &program.tensor(rule.head).name;
+        let message = format!("a step of `contract` for `{head}` has no structure of its own");
+        Diagnostic::error("E0136", message, rule.span, "in steps")
+            .hint("group other factors, or leave `contract` out")
+    });
+    Error::Program(errors.collect())
+}

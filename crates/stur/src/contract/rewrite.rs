@@ -1,0 +1,219 @@
+//! Products with steps of their own as rules for intermediate tensors.
+//!
+//! Before -> after, for the tree `((X, B), X)`: `C(i, l) := X(j, i) * B(j, k) * X(k, l)` ->
+//! `C.1(i, k) := X(j, i) * B(j, k)` and `C(i, l) := C.1(i, k) * X(k, l)`.
+//!
+//! A step sums over the iterators that nothing outside of it has. A comparison belongs to the first step that has all
+//! of its iterators; numbers, symbols and functions belong to the last one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::factors::{iterators_of, kept};
+use super::obstacle::element;
+use super::tree::Tree;
+use crate::affine::names;
+use crate::ast::{Comparison, Expr, ExprKind, Span};
+use crate::program::{
+    Access, Applied, Element, Product, Program, Role, Rule, RuleId, Scalar, Tensor, TensorId,
+};
+
+/// A tree for some products: the rule, and the place of the product in it.
+pub type Choice = BTreeMap<(RuleId, usize), Tree>;
+
+/// The program with the steps of trees as rules of their own.
+pub fn contracted(program: &Program, choice: &Choice) -> Program {
+    let mut next = Program { rules: Vec::new(), ..program.clone() };
+    for (index, rule) in program.rules.iter().enumerate() {
+        let mut last = rule.clone();
+        for (place, product) in rule.products.iter().enumerate() {
+            let tree = choice.get(&(RuleId(index), place)).filter(|tree| !tree.is_direct());
+            let Some(Tree::Step(parts)) = tree else { continue };
+            let pending = product.comparisons.clone();
+            let mut steps = Steps { program: &mut next, rule, product, pending };
+            last.products[place] = steps.last(parts);
+        }
+        if last.products.iter().zip(&rule.products).any(|(new, old)| changed(new, old)) {
+            let iterators: BTreeSet<&String> =
+                last.products.iter().flat_map(|product| &product.iterators).collect();
+            let iterators: Vec<String> = iterators.into_iter().cloned().collect();
+            last.schedule = rule.schedule.of_step(&iterators, &rule.iterators);
+            last.order.retain(|name| iterators.contains(name) || rule.iterators.contains(name));
+        }
+        next.rules.push(last);
+    }
+    for (index, rule) in next.rules.iter().enumerate() {
+        let role = &mut next.tensors[rule.head.0].role;
+        *role = match role {
+            Role::Output(_) => Role::Output(RuleId(index)),
+            Role::Input | Role::Intermediate(_) => Role::Intermediate(RuleId(index)),
+        };
+    }
+    next
+}
+
+fn changed(new: &Product, old: &Product) -> bool {
+    new.accesses.len() != old.accesses.len()
+}
+
+struct Steps<'p> {
+    program: &'p mut Program,
+    rule: &'p Rule,
+    product: &'p Product,
+    /// Comparisons that are not in a step yet.
+    pending: Vec<Comparison>,
+}
+
+impl Steps<'_> {
+    /// The product of the last step.
+    fn last(&mut self, parts: &[Tree]) -> Product {
+        let all: BTreeSet<usize> = parts.iter().flat_map(Tree::factors).collect();
+        let mut accesses = Vec::new();
+        let mut moved: BTreeMap<usize, usize> = BTreeMap::new();
+        for part in parts {
+            if let Tree::Factor(at) = part {
+                moved.insert(*at, accesses.len());
+            }
+            accesses.push(self.access(part));
+        }
+        for (at, access) in self.product.accesses.iter().enumerate() {
+            if !all.contains(&at) {
+                moved.insert(at, accesses.len());
+                accesses.push(access.clone());
+            }
+        }
+        let functions = self.product.functions.iter().map(|function| Applied {
+            value: function.value.map(&mut |leaf| match leaf {
+                Scalar::Element(at) => Scalar::Element(moved.get(at).copied().unwrap_or(*at)),
+                leaf => leaf.clone(),
+            }),
+            ..function.clone()
+        });
+        let functions = functions.collect();
+        let comparisons = std::mem::take(&mut self.pending);
+        let product = Product { accesses, functions, comparisons, ..self.product.clone() };
+        let mut used = iterators_of(
+            self.product,
+            product
+                .accesses
+                .iter()
+                .flat_map(|access| &access.subscripts)
+                .chain(product.comparisons.iter().flat_map(|comparison| &comparison.operands)),
+        );
+        used.extend(kept(self.product));
+        used.extend(self.rule.iterators.iter().cloned());
+        let iterators = self.product.iterators.iter().filter(|name| used.contains(*name));
+        Product { iterators: iterators.cloned().collect(), ..product }
+    }
+
+    /// A factor, or the intermediate that a step computes.
+    fn access(&mut self, part: &Tree) -> Access {
+        let parts = match part {
+            Tree::Factor(at) => return self.product.accesses[*at].clone(),
+            Tree::Step(parts) => parts,
+        };
+        let accesses: Vec<Access> = parts.iter().map(|part| self.access(part)).collect();
+        let own = iterators_of(self.product, accesses.iter().flat_map(|access| &access.subscripts));
+        let (comparisons, pending) =
+            std::mem::take(&mut self.pending).into_iter().partition(|comparison: &Comparison| {
+                let of = iterators_of(self.product, &comparison.operands);
+                !of.is_empty() && of.is_subset(&own)
+            });
+        self.pending = pending;
+        let outside = self.outside(&part.factors());
+        let in_order = |wanted: &dyn Fn(&String) -> bool| -> Vec<String> {
+            self.product.iterators.iter().filter(|name| wanted(name)).cloned().collect()
+        };
+        let head = in_order(&|name| own.contains(name) && outside.contains(name));
+        let iterators: Vec<String> = head
+            .iter()
+            .cloned()
+            .chain(in_order(&|name| own.contains(name) && !outside.contains(name)))
+            .collect();
+        let order: Vec<String> =
+            self.rule.order.iter().filter(|name| iterators.contains(name)).cloned().collect();
+        let span = accesses.iter().map(|access| access.span).reduce(Span::to);
+        let span = span.unwrap_or(self.product.span);
+        let product = Product {
+            coefficient: self.rule.semiring.one(),
+            iterators: order
+                .iter()
+                .chain(iterators.iter().filter(|name| !order.contains(name)))
+                .cloned()
+                .collect(),
+            accesses,
+            symbols: Vec::new(),
+            functions: Vec::new(),
+            comparisons,
+            definitions: Vec::new(),
+            guards: Vec::new(),
+            span,
+        };
+        let tensor = self.intermediate(head.len(), span);
+        self.program.rules.push(Rule {
+            head: tensor,
+            schedule: self.rule.schedule.of_step(&iterators, &head),
+            iterators: head.clone(),
+            order,
+            semiring: self.rule.semiring,
+            products: vec![product],
+            preprocess: self.rule.preprocess,
+            span,
+        });
+        let name = |name: &String| Expr { kind: ExprKind::Name(name.clone()), span };
+        Access {
+            tensor,
+            subscripts: head.iter().map(name).collect(),
+            reciprocal: false,
+            position: None,
+            argument: false,
+            span,
+        }
+    }
+
+    /// The iterators that something outside of a step has: the head, other factors, functions, and comparisons that
+    /// are in no step yet.
+    fn outside(&self, inside: &[usize]) -> BTreeSet<String> {
+        let others = self.product.accesses.iter().enumerate();
+        let others = others.filter(|(at, _)| !inside.contains(at));
+        let exprs = others.flat_map(|(_, access)| &access.subscripts);
+        let exprs = exprs.chain(self.pending.iter().flat_map(|comparison| &comparison.operands));
+        let mut outside = iterators_of(self.product, exprs);
+        outside.extend(self.rule.iterators.iter().cloned());
+        outside.extend(kept(self.product));
+        outside
+    }
+
+    /// A new tensor.
+    fn intermediate(&mut self, rank: usize, span: Span) -> TensorId {
+        let element: Element = element(self.program, self.rule);
+        let head = &self.program.tensor(self.rule.head).name;
+        let mut numbered = (1..).map(|number| format!("{head}.{number}"));
+        let taken = |name: &String| self.program.find(name).is_some();
+        let name = numbered.find(|name| !taken(name)).unwrap_or_default();
+        self.program.tensors.push(Tensor {
+            name,
+            rank,
+            role: Role::Intermediate(RuleId(0)),
+            span,
+            domain: None,
+            unique: None,
+            redundancy: None,
+            format: None,
+            layout: None,
+            element,
+        });
+        TensorId(self.program.tensors.len() - 1)
+    }
+}
+
+/// An iterator of a step that no factor of the step has as a subscript by itself, if there is one: what bounds it is
+/// outside of the step.
+pub(super) fn open_iterator(product: &Product) -> Option<&String> {
+    let bare = |name: &String| {
+        let mut subscripts = product.accesses.iter().flat_map(|access| &access.subscripts);
+        subscripts.any(|subscript| matches!(&subscript.kind, ExprKind::Name(own) if own == name))
+    };
+    let used: BTreeSet<&str> =
+        product.accesses.iter().flat_map(|access| &access.subscripts).flat_map(names).collect();
+    product.iterators.iter().find(|name| used.contains(name.as_str()) && !bare(name))
+}
