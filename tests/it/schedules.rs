@@ -7,6 +7,7 @@ use dastac::contract::{At, Sizes};
 use dastac::driver::{Analysis, Laid};
 use dastac::layout::Proof;
 use dastac::run::Runner;
+use dastac::stur::ast::{Item, Term};
 use dastac::stur::reference::Evaluator;
 use dastac::tune::Space;
 use rand::{Rng, SeedableRng};
@@ -171,21 +172,35 @@ const PRODUCTS: &[(&str, &str, &str)] = &[
 /// A program of a rule, with squares for tensors that `more` gives no dimensions.
 fn of_products(rule: &str, more: &str) -> String {
     let mut text = format!("symbols: N, M\n{rule}\n");
-    let (program, _) = dastac::stur::load(&text).unwrap_or_else(|e| panic!("{text}\n{e:?}"));
-    for tensor in &program.tensors {
-        let declared = format!("{}:D(", tensor.name);
-        let formatted = more.contains(&format!("{}:F", tensor.name));
-        let is_head = tensor.rule().is_some() && !formatted;
-        if tensor.rank == 0 || more.contains(&declared) || is_head {
+    let mut ranks = BTreeMap::new();
+    let (file, _) = dastac::stur::parse(&text);
+    for item in &file.items {
+        if let Item::Rule(rule) = item {
+            collect(&rule.body, &mut ranks);
+            if more.contains(&format!("{}:F", rule.tensor.text)) {
+                ranks.insert(rule.tensor.text.clone(), rule.iterators.len());
+            }
+        }
+    }
+    ranks.remove("N"); // a symbol
+    for (name, rank) in ranks {
+        let declared = format!("{name}:D(");
+        if rank == 0 || more.contains(&declared) {
             continue;
         }
-        let names = ["a1", "a2", "a3"];
-        let sides: Vec<String> =
-            names[..tensor.rank].iter().map(|name| format!("(0 <= {name} < N)")).collect();
-        text +=
-            &format!("{declared}{}) := {}\n", names[..tensor.rank].join(", "), sides.join(" * "));
+        let names = &["a1", "a2", "a3"][..rank];
+        let sides: Vec<String> = names.iter().map(|name| format!("(0 <= {name} < N)")).collect();
+        text += &format!("{declared}{}) := {}\n", names.join(", "), sides.join(" * "));
     }
     text + more
+}
+
+/// The tensors of a term, with the numbers of their subscripts.
+fn collect(term: &Term, ranks: &mut BTreeMap<String, usize>) {
+    if let Term::Access { tensor, subscripts, .. } = term {
+        ranks.insert(tensor.text.clone(), subscripts.len());
+    }
+    term.parts().iter().for_each(|part| collect(part, ranks));
 }
 
 /// Products in the steps that are asked for, in those that are cheapest, and in none agree with the reference.

@@ -1416,27 +1416,6 @@ fn schedules_of_other_loops() {
 }
 
 #[test]
-fn steps_that_are_not_possible() {
-    let with = |rule: &str, more: &str, schedule: &str| {
-        format!("symbols: N\n{rule}\n{more}schedule: {schedule}")
-    };
-    let rule = "C(i, l) := X(j, i) * B(j, k) * X(k, l)";
-    errors(&with(rule, "", "C -> contract((X, B), Y)"), expect![[r#""#]]);
-    errors(&with(rule, "", "C -> contract((X, B))"), expect![[r#""#]]);
-    errors(&with(rule, "", "C -> contract((1, 2), 4)"), expect![[r#""#]]);
-    errors(&with(rule, "", "C -> contract((X, B), X), contract(none)"), expect![[r#""#]]);
-    errors(&with(rule, "", "C -> contract()"), expect![[r#""#]]);
-    let windows = "y(i) := A(i + j) * x(k) * z(j, k)";
-    errors(&with(windows, "", "y -> contract((A, x), z)"), expect![[r#""#]]);
-    let largest = "y(i) := max(j, k) A(i, j) * x(j, k) * z(k)";
-    errors(&with(largest, "", "y -> contract((A, x), z)"), expect![[r#""#]]);
-    let sparse = "A:D(i, j) := (0 <= i < N) * (0 <= j < N)\nA:F := csr\nC:D(i, j) := (0 <= i < N) * (0 <= j < N)\n\
-        C:F := csr\n";
-    let products = "C(i, l) := A(i, j) * A(j, k) * A(k, l)";
-    errors(&with(products, sparse, "C -> contract((A, A), A)"), expect![[r#""#]]);
-}
-
-#[test]
 fn schedules_in_a_file_of_their_own() {
     let text = "symbols: N\nA(i, j) := B(i, k) * C(k, j) * (0 <= i < N) * (0 <= j < N) * (0 <= k < N)\n\
         schedule: A -> unroll(i=2)\nB:D(i, j) := (0 <= i < N) * (0 <= j < N)\nC:D(i, j) := (0 <= i < N) * (0 <= j < N)";

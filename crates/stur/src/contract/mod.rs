@@ -1,9 +1,9 @@
 //! The order in which the factors of a product are multiplied and summed.
 //!
-//! `C(i, l) := X(j, i) * B(j, k) * X(k, l)` visits every `(i, l, j, k)`. Since multiplication distributes over addition,
-//! it is also `C.1(i, k) := X(j, i) * B(j, k)` and `C(i, l) := C.1(i, k) * X(k, l)`, which visit far fewer points. A
-//! [`Tree`] says which factors are multiplied in steps of their own; [`contracted`] rewrites a checked program so that
-//! each step but the last one is a rule for an intermediate tensor.
+//! `C(i, l) := X(j, i) * B(j, k) * X(k, l)` visits every `(i, l, j, k)`. Since multiplication distributes over
+//! addition, it is also `C.1(i, k) := X(j, i) * B(j, k)` and `C(i, l) := C.1(i, k) * X(k, l)`, which visit far fewer
+//! points. A [`Tree`] says which factors are multiplied in steps of their own; [`contracted`] rewrites a checked
+//! program so that each step but the last one is a rule for an intermediate tensor.
 //!
 //! Invariant: the rewritten program computes the same tensors, up to the rounding of sums. Its first tensors are those
 //! of the program as it is written, under the same handles.
@@ -14,8 +14,6 @@ mod groups;
 mod obstacle;
 mod rewrite;
 pub mod search;
-#[cfg(test)]
-mod tests;
 mod text;
 mod tree;
 
