@@ -48,7 +48,8 @@ impl<'a> Reference<'a> {
 
     /// Whether the dense evaluator is run at this size.
     fn fits(&self, instance: &Instance<'_>) -> Result<bool, Error> {
-        let cells: u128 = instance.facts().iter().map(TensorFacts::cells).sum();
+        let own = instance.facts().iter().take(self.program.tensors.len());
+        let cells: u128 = own.map(TensorFacts::cells).sum();
         Ok(cells <= MAX_REFERENCE_CELLS && self.evaluator(instance)?.cost() <= MAX_REFERENCE_COST)
     }
 

@@ -5,7 +5,7 @@ use super::groups::tree;
 use super::obstacle::obstacle;
 use super::rewrite::{Choice, contracted, open_iterator};
 use super::tree::Tree;
-use crate::program::{Program, Rule, RuleId};
+use crate::program::{Product, Program, Rule, RuleId};
 use crate::schedule::{Contract, Group};
 
 /// The trees that rules' schedules say. A rule with `contract(none)`, or with directives for loops that no
@@ -58,6 +58,10 @@ pub(crate) fn unfit(program: &Program, id: RuleId, groups: &[Group]) -> Option<U
             return Some(Unfit::Product(obstacle));
         }
         choice.insert((id, place), tree);
+    }
+    let plain = |product: &&Product| factors(product).len() < 3;
+    if choice.is_empty() && rule.products.iter().all(|product| plain(&product)) {
+        return Some(Unfit::Product("it has fewer than three factors"));
     }
     if choice.is_empty() {
         let listed = rule.products.iter().map(|product| {

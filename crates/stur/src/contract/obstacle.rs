@@ -2,7 +2,7 @@
 
 use dastac_elements::{Element, Kind};
 
-use super::factors::factors;
+use super::factors::{factors, kept};
 use crate::affine::{is_affine, names};
 use crate::ast::Expr;
 use crate::program::{Product, Program, Rule};
@@ -24,7 +24,11 @@ pub fn obstacle(program: &Program, rule: &Rule, product: &Product) -> Option<&'s
     if product.accesses.iter().any(|access| access.position.is_some()) {
         return Some("it reads positions of stored elements");
     }
-    let exact = program.tensor(rule.head).element.is_integer();
+    let element = program.tensor(rule.head).element;
+    let (exact, kind) = (element.is_integer(), element.kind());
+    if matches!(kind, Kind::Signed | Kind::Unsigned) && rule.semiring != Semiring::SumTimes {
+        return Some("it is an extreme of integers");
+    }
     let reciprocal = places.iter().any(|at| product.accesses[*at].reciprocal);
     if reciprocal && (exact || rule.semiring != Semiring::SumTimes) {
         return Some("it has quotients");
@@ -33,10 +37,18 @@ pub fn obstacle(program: &Program, rule: &Rule, product: &Product) -> Option<&'s
     let simple = |expr: &Expr| is_affine(expr).is_ok() || names(expr).into_iter().all(is_symbol);
     let subscripts = product.accesses.iter().flat_map(|access| &access.subscripts);
     let operands = product.comparisons.iter().flat_map(|comparison| &comparison.operands);
-    if !subscripts.chain(operands).all(simple) {
+    let exprs = subscripts.chain(operands);
+    if !exprs.clone().all(simple) {
         return Some("not all of its subscripts and comparisons are affine");
     }
-    None
+    // A sum over an iterator that nothing mentions is a multiple, which is left to the whole rule.
+    let mentioned = |name: &String| {
+        exprs.clone().any(|expr| names(expr).contains(name.as_str()))
+            || rule.iterators.contains(name)
+            || kept(product).contains(name)
+    };
+    let silent = !product.iterators.iter().all(mentioned);
+    silent.then_some("nothing mentions one of its iterators")
 }
 
 /// The type of the elements of an intermediate: the one that the rule computes in. Integers are added and multiplied
