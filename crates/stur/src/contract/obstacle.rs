@@ -17,6 +17,9 @@ pub fn obstacle(program: &Program, rule: &Rule, product: &Product) -> Option<&'s
     if rule.semiring.is_of_values() {
         return Some("it is an extreme of values, over which products do not distribute");
     }
+    if rule.fill.is_some() {
+        return Some("the result is not 0 where it stores nothing");
+    }
     // A product with a negative number does not distribute over a maximum.
     if rule.semiring == Semiring::MaxTimes {
         return Some("products of numbers with signs do not distribute over a maximum");

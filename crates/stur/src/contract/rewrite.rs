@@ -156,6 +156,7 @@ impl Steps<'_> {
             order,
             semiring: self.rule.semiring,
             products: vec![product],
+            fill: None,
             preprocess: self.rule.preprocess,
             span,
         });
