@@ -108,7 +108,7 @@ fn text(row: &[i64], columns: &[&String]) -> String {
     let (constant, values) = row.split_last().expect("there is always a constant");
     let mut text = constant.to_string();
     for (value, name) in values.iter().zip(columns).filter(|(value, _)| **value != 0) {
-        text += &format!(" + ({value}) * {name}");
+        text += &format!(" + {value} * {name}");
     }
     text + " >= 0"
 }
