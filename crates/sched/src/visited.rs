@@ -120,7 +120,12 @@ fn text(expr: &Expr) -> Option<String> {
         (Op::Minus, [value]) => Some(format!("(-{value})")),
         (Op::Add, _) => joined(" + "),
         (Op::Sub, _) => joined(" - "),
-        (Op::Mul, _) => joined(" * "),
+        // isl reads a number before or behind `*`, but not in parentheses.
+        (Op::Mul, [value, factor]) => match args.as_slice() {
+            [Expr::Int(factor), _] => Some(format!("({factor} * {})", parts[1])),
+            [_, Expr::Int(_)] => Some(format!("({value} * {})", factor.trim_matches(['(', ')']))),
+            _ => None,
+        },
         // An exact quotient is its own floor.
         (Op::Div | Op::FloorDiv | Op::PdivQ, [value, divisor]) => {
             Some(format!("floor(({value})/{})", divisor.trim_matches(['(', ')'])))
