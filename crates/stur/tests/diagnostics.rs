@@ -792,7 +792,7 @@ fn not_supported_yet() {
         expect![[r#"
             E0900 not supported yet: reductions with `prod(..)`
               @ 8..15 "prod(j)": stands before a product
-              = there are `sum(..)`, `min(..)`, `max(..)` and `or(..)`
+              = there are `sum(..)`, `min(..)`, `max(..)`, `any(..)` and `all(..)`
         "#]],
     );
     errors(

@@ -29,6 +29,9 @@ pub fn obstacle(program: &Program, rule: &Rule, product: &Product) -> Option<&'s
     }
     let element = program.tensor(rule.head).element;
     let (exact, kind) = (element.is_integer(), element.kind());
+    if places.iter().any(|at| program.fill(product.accesses[*at].tensor) != 0.0) {
+        return Some("a factor is not 0 where it is not stored");
+    }
     if matches!(kind, Kind::Signed | Kind::Unsigned) && rule.semiring != Semiring::SumTimes {
         return Some("it is an extreme of integers");
     }
