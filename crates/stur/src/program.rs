@@ -440,6 +440,22 @@ impl Product {
 }
 
 impl Tensor {
+    /// A tensor of 64-bit floats of which nothing is declared.
+    pub(crate) fn new(name: String, rank: usize, role: Role, span: Span) -> Tensor {
+        Tensor {
+            name,
+            rank,
+            role,
+            span,
+            domain: None,
+            unique: None,
+            redundancy: None,
+            format: None,
+            layout: None,
+            element: Element::default(),
+        }
+    }
+
     /// The rule that computes it, if any.
     pub fn rule(&self) -> Option<RuleId> {
         match self.role {

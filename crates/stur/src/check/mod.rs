@@ -27,7 +27,7 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::directives;
 use crate::hint::similar;
 use crate::parser::{Parsed, parse_lines};
-use crate::program::{Element, Program, Role, Rule, RuleId, Tensor, TensorId};
+use crate::program::{Program, Role, Rule, RuleId, Tensor, TensorId};
 
 use checker::{Checker, Source, aspect_key, collect_accesses, collect_positions, warning};
 use sound::{Broken, sound};
@@ -453,18 +453,7 @@ impl<'a> Checker<'a> {
         let mut tensors: Vec<Tensor> = Vec::new();
         let mut add = |name: &str, rank: usize, span: Span| {
             if self.symbol(name).is_none() && !tensors.iter().any(|tensor| tensor.name == name) {
-                tensors.push(Tensor {
-                    name: name.into(),
-                    rank,
-                    role: Role::Input,
-                    span,
-                    domain: None,
-                    unique: None,
-                    redundancy: None,
-                    format: None,
-                    layout: None,
-                    element: Element::default(),
-                });
+                tensors.push(Tensor::new(name.into(), rank, Role::Input, span));
             }
         };
         for value in &self.values {

@@ -191,18 +191,8 @@ impl Steps<'_> {
         let mut numbered = (1..).map(|number| format!("{head}.{number}"));
         let taken = |name: &String| self.program.find(name).is_some();
         let name = numbered.find(|name| !taken(name)).unwrap_or_default();
-        self.program.tensors.push(Tensor {
-            name,
-            rank,
-            role: Role::Intermediate(RuleId(0)),
-            span,
-            domain: None,
-            unique: None,
-            redundancy: None,
-            format: None,
-            layout: None,
-            element,
-        });
+        let tensor = Tensor::new(name, rank, Role::Intermediate(RuleId(0)), span);
+        self.program.tensors.push(Tensor { element, ..tensor });
         TensorId(self.program.tensors.len() - 1)
     }
 }
