@@ -27,6 +27,8 @@ const SMALL: i64 = 48;
 const LARGE: i64 = 768;
 /// and dynamic tensors store these parts of their elements.
 const DENSITIES: [f64; 2] = [0.002, 0.1];
+/// Intermediates have sets of so many parts at most: each access to a packed one tells these parts apart.
+const MAX_PARTS: usize = 8;
 /// Programs with more symbols than this are not tried with one value for each.
 const MAX_SYMBOLS: usize = 6;
 
@@ -66,6 +68,7 @@ pub(super) fn choose(
             let id = (rule.rule, place);
             if choice.contains_key(&id)
                 || obstacle(program, source, product).is_some()
+                || reads_unknown(program, product)
                 || !promising(program, source, product)
             {
                 continue;
@@ -84,6 +87,13 @@ pub(super) fn choose(
     }
     choice.retain(|_, tree| !tree.is_direct());
     Ok(choice)
+}
+
+/// Whether a product reads a tensor of which only the program's run tells how many elements it stores.
+fn reads_unknown(program: &Program, product: &Product) -> bool {
+    let computed = |tensor| program.rules.iter().any(|rule| rule.head == tensor);
+    let unknown = |tensor| program.tensor(tensor).format.is_some() && computed(tensor);
+    product.accesses.iter().any(|access| unknown(access.tensor))
 }
 
 /// Whether there are steps that may pay, whatever the sizes are.
@@ -206,6 +216,11 @@ impl StepsOf {
             Err(error) => return Err(error.into()),
         };
         let (head, first) = (inferred.program.rules[id.0.0].head, inferred.program.tensors.len());
+        for tensor in &cut.tensors[first..] {
+            if tensor.unique.basic_set_count()? > MAX_PARTS {
+                return Ok(None);
+            }
+        }
         Ok(Some(StepsOf { cut, head, place: id.1, first }))
     }
 
