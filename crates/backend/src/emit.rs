@@ -27,6 +27,7 @@ mod memory;
 mod names;
 mod numbers;
 mod registers;
+mod scan;
 mod statements;
 mod threads;
 mod vectors;

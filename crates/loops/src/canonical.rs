@@ -198,6 +198,13 @@ impl Renumber<'_> {
                 self.names.unbind();
                 Stmt::Let(Let { var, index, body, ..*inner })
             }
+            Stmt::Scan(inner) => {
+                let (lower, upper) = (self.index(&inner.lower), self.index(&inner.upper));
+                let var = self.bind(inner.var);
+                let body = self.block(&inner.body);
+                self.names.unbind();
+                Stmt::Scan(Scan { var, lower, upper, body, ..*inner })
+            }
             Stmt::If(inner) => Stmt::If(If {
                 condition: self.condition(&inner.condition),
                 then: self.block(&inner.then),

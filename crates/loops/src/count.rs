@@ -41,6 +41,7 @@ fn block_depends(body: &[Stmt], var: VarId) -> bool {
         | Stmt::CoIter(_)
         | Stmt::Append(_)
         | Stmt::Let(_)
+        | Stmt::Scan(_)
         | Stmt::Team(_)
         | Stmt::Call(_)
         | Stmt::Register(_) => true,
@@ -124,6 +125,7 @@ impl Counter<'_> {
             | Stmt::CoIter(_)
             | Stmt::Append(_)
             | Stmt::Let(_)
+            | Stmt::Scan(_)
             | Stmt::Team(_)
             | Stmt::Call(_)
             | Stmt::Register(_) => None,

@@ -346,6 +346,7 @@ impl<'a> Machine<'a> {
                 Ok(())
             }
             Stmt::Let(inner) => self.element(inner),
+            Stmt::Scan(inner) => self.scan(inner),
             Stmt::If(inner) => {
                 if self.holds(&inner.condition)? {
                     self.block(&inner.then)
@@ -536,6 +537,28 @@ impl<'a> Machine<'a> {
         };
         let outer = self.set(inner.var, value)?;
         self.block(&inner.body)?;
+        self.vars[inner.var.0 as usize] = outer;
+        Ok(())
+    }
+
+    fn scan(&mut self, inner: &Scan) -> Result<(), InterpError> {
+        let (lower, upper) = (self.index(&inner.lower)?, self.index(&inner.upper)?);
+        let outer = self.set(inner.var, lower)?;
+        for place in lower..upper {
+            self.step()?;
+            let (slot, loops) = self.slot(inner.buffer)?;
+            let at = slot.position(place)?;
+            slot.touch(at, loops, false)?;
+            let Data::Int(data) = &mut *slot.data else {
+                return Err(InterpError::Kind(slot.buffer.name.clone()));
+            };
+            if std::mem::take(&mut data[at]) != 0 {
+                slot.touch(at, loops, true)?;
+                self.set(inner.var, place)?;
+                self.trips[inner.var.0 as usize] += 1;
+                self.block(&inner.body)?;
+            }
+        }
         self.vars[inner.var.0 as usize] = outer;
         Ok(())
     }
@@ -830,6 +853,35 @@ mod tests {
         let mut data = [Data::Float(vec![1.0, 2.0, 3.0]), Data::Float(vec![0.5, 0.0, 0.0])];
         run(&module, "f", &[3], &mut data).unwrap();
         assert_eq!(data[1], Data::Float(vec![6.5, 4.0, 2.0]));
+    }
+
+    #[test]
+    fn scans_take_marks_away() {
+        let of = |body: &str| {
+            let text = format!(
+                "module(N)\nbuffer A : f64[8]\nbuffer m : u8[8]\nfunc f(inout A, inout m) {{ {body} }}"
+            );
+            let module = parse(&text).unwrap();
+            assert_eq!(parse(&module.to_string()).unwrap(), module.canonical());
+            let mut data =
+                [Data::zeros(Element::F64, 8), Data::Int(vec![1, 0, 2, 0, 0, 255, 0, 1])];
+            let result = run(&module, "f", &[3], &mut data).map_err(|error| error.to_string());
+            result.map(|()| data)
+        };
+        let marked =
+            "scan k in m[1 .. N + 3] { A[k] += index(k + 1) A[0] = 2.0 * A[0] + index(k) }";
+        let expected = [
+            Data::Float(vec![9.0, 0.0, 3.0, 0.0, 0.0, 6.0, 0.0, 0.0]),
+            Data::Int(vec![1, 0, 0, 0, 0, 0, 0, 1]),
+        ];
+        assert_eq!(of(marked), Ok(expected.clone()));
+        assert_eq!(
+            of(&format!("{marked} scan k in m[N .. N] {{ A[k] = 7.0 }} {marked}")).unwrap()[1],
+            expected[1]
+        );
+        assert_eq!(of("scan k in m[N .. 9] { }").unwrap_err(), "m[8] is outside its 8 elements");
+        let collide = of("parallel i = 0 to N { scan k in m[0 .. 8] { } }").unwrap_err();
+        assert_eq!(collide, "iterations of a parallel loop collide at m[0]");
     }
 
     #[test]

@@ -7,8 +7,8 @@
 //!   maximum), the back end makes affine loops and conditionals of them. Buffer subscripts may be any [`Index`]
 //!   (quasi-polynomials, selections between pieces).
 //! - A variable is bound by exactly one enclosing [`For`], [`PartitionedRange`], [`Partial`], [`Team`], [`While`],
-//!   [`CoIter`], [`Let`] or [`Sum`], or is an integer parameter of its function, and is used only inside of what binds
-//!   it.
+//!   [`CoIter`], [`Scan`], [`Let`] or [`Sum`], or is an integer parameter of its function, and is used only inside of
+//!   what binds it.
 //! - Iterations of a [`Mark::Parallel`] or [`Mark::Unrolled`] loop write disjoint elements, and so do the parts of a
 //!   [`PartitionedRange`] and the threads of a [`Team`]; those of a [`Partial`] too, but for its workspace. They may
 //!   stand anywhere: of those inside of each other the outermost is shared out among threads.
@@ -129,6 +129,8 @@ pub enum Stmt {
     Workspace(Workspace),
     /// An integer that is read once.
     Let(Let),
+    /// A loop over the marked places of a range.
+    Scan(Scan),
     /// A conditional.
     If(If),
     /// A write of one element.
@@ -394,6 +396,32 @@ pub struct Let {
     pub index: Index,
     /// The statements.
     pub body: Vec<Stmt>,
+}
+
+/// `scan var in buffer[lower .. upper] { body }`: the body is executed for the places of a range, ascending, whose
+/// element is not 0. The element of each is set to 0 before.
+///
+/// The elements may all be read before the first iteration, so the body must not use the buffer. If the range is not
+/// empty, it is inside of the buffer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scan {
+    /// The variable for the place.
+    pub var: VarId,
+    /// A buffer of elements of one byte each ([`Scan::can_scan`]).
+    pub buffer: BufferId,
+    /// The first place, without selections.
+    pub lower: Index,
+    /// The end of the places, exclusive, without selections.
+    pub upper: Index,
+    /// The statements of one iteration.
+    pub body: Vec<Stmt>,
+}
+
+impl Scan {
+    /// Whether buffers of this type can be scanned.
+    pub fn can_scan(element: Element) -> bool {
+        matches!(element, Element::U8 | Element::I8 | Element::Bool)
+    }
 }
 
 /// `if condition { then } else { otherwise }`.

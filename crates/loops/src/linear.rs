@@ -35,6 +35,11 @@ impl Linear {
         self.terms.is_empty().then_some(self.constant)
     }
 
+    /// Whether it is known to be a multiple of a positive number.
+    pub fn is_multiple_of(&self, by: i64) -> bool {
+        self.constant % by == 0 && self.terms.iter().all(|(_, coefficient)| coefficient % by == 0)
+    }
+
     /// The expression that this is.
     pub fn to_index(&self) -> Index {
         let mut terms = self.terms.clone();

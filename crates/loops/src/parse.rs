@@ -512,6 +512,10 @@ impl<'a> Parser<'a> {
                 self.scope.pop();
                 Ok(Stmt::Let(Let { var, buffer, index, body }))
             }
+            Token::Name("scan") if !store => {
+                self.advance();
+                self.scan()
+            }
             Token::Name("if") if !store => {
                 self.advance();
                 let condition = self.condition()?;
@@ -560,6 +564,22 @@ impl<'a> Parser<'a> {
             }
             _ => self.expected("a statement or `}`"),
         }
+    }
+
+    /// `scan k in marks[0 .. N] { .. }`, behind its first word.
+    fn scan(&mut self) -> Parsed<Stmt> {
+        let name = self.name("a variable")?.to_owned();
+        self.word("in")?;
+        let buffer = self.buffer()?;
+        self.sign("[")?;
+        let lower = self.index()?;
+        self.sign("..")?;
+        let upper = self.index()?;
+        self.sign("]")?;
+        let var = self.bind(name);
+        let body = self.block()?;
+        self.scope.pop();
+        Ok(Stmt::Scan(Scan { var, buffer, lower, upper, body }))
     }
 
     fn partitioned(&mut self) -> Parsed<Stmt> {

@@ -548,6 +548,15 @@ impl Printer<'_> {
                 self.out.insert_str(start, &format!("{name} = "));
                 self.out.push_str(" {");
             }
+            Stmt::Scan(inner) => {
+                let start = self.out.len();
+                self.index(&inner.lower, Level::Or);
+                self.out.push_str(" .. ");
+                self.index(&inner.upper, Level::Or);
+                let (buffer, name) = (self.names.buffer(inner.buffer), self.names.bind(inner.var));
+                self.out.insert_str(start, &format!("scan {name} in {buffer}["));
+                self.out.push_str("] {");
+            }
             Stmt::If(inner) => {
                 self.out.push_str("if ");
                 self.condition(&inner.condition, Level::Or);
@@ -597,6 +606,7 @@ impl Printer<'_> {
             Stmt::Workspace(inner) => self.inside(&inner.body, 0, depth),
             Stmt::Team(inner) => self.inside(&inner.body, 2, depth),
             Stmt::Let(inner) => self.inside(&inner.body, 1, depth),
+            Stmt::Scan(inner) => self.inside(&inner.body, 1, depth),
             Stmt::While(inner) => {
                 self.block(&inner.body, depth + 1);
                 self.indent(depth);

@@ -19,6 +19,8 @@ struct Random {
     scope: Vec<VarId>,
     /// Workspaces in scope.
     workspaces: Vec<BufferId>,
+    /// Whether the workspace of bytes is in scope.
+    marks: bool,
     /// Whether there may be calls of the private function.
     calls: bool,
 }
@@ -27,6 +29,9 @@ struct Random {
 const NUMBERS: BufferId = BufferId(3);
 /// A workspace of integers.
 const INTEGERS: BufferId = BufferId(4);
+
+/// A workspace of bytes.
+const MARKS: BufferId = BufferId(5);
 
 /// A module with a function `f(inout A, inout C, in B)` over buffers of 16 elements, with workspaces of as many, and
 /// for [`Style::Anything`] a private function of the same buffers and an integer that it calls.
@@ -39,10 +44,12 @@ pub fn module(seed: u64, style: Style) -> Module {
     let b = module.buffer("B.x", Element::F32, 16.into());
     module.buffer("W", Element::F64, 16.into());
     module.buffer("K", Element::I64, 16.into());
+    module.buffer("Z", Element::U8, 16.into());
     module.buffers[NUMBERS.0 as usize].space = Space::ALL[seed as usize % Space::ALL.len()].0;
     let (vars, scope, workspaces) = (Vec::new(), Vec::new(), Vec::new());
     let hints = Hints::default();
-    let mut random = Random { state: seed, style, vars, hints, scope, workspaces, calls: true };
+    let (marks, calls) = (false, true);
+    let mut random = Random { state: seed, style, vars, hints, scope, workspaces, marks, calls };
     let body = random.block(4, true);
     let args = vec![(a, Mode::InOut), (c, Mode::InOut), (b, Mode::In)];
     let mut function = Function::new("f", args);
@@ -92,7 +99,7 @@ impl Random {
         if !wild && depth > 0 && self.below(6) == 0 {
             return self.nest();
         }
-        match self.below(if depth == 0 { 2 } else { 9 + 7 * usize::from(wild) }) {
+        match self.below(if depth == 0 { 2 } else { 9 + 8 * usize::from(wild) }) {
             0 if self.workspaces.contains(&INTEGERS) => self.integer(),
             0 if self.workspaces.contains(&NUMBERS) => self.through_workspace(),
             0 | 1 => Stmt::Store(Store {
@@ -168,6 +175,7 @@ impl Random {
                 // Deeper statements have other depths.
                 Stmt::Append(Append { level: depth, coordinate, body })
             }
+            16 if !self.marks => self.scan(depth),
             14 if self.calls => {
                 let buffers = [[0, 1, 2], [1, 0, 2]][self.below(2)].map(BufferId).to_vec();
                 let integers = vec![self.index(2)];
@@ -215,6 +223,19 @@ impl Random {
                 Stmt::For(For { var, lower, upper, step, mark, body })
             }
         }
+    }
+
+    /// A scan of a workspace of bytes.
+    fn scan(&mut self, depth: usize) -> Stmt {
+        let (lower, upper) = (self.index(1), self.index(1));
+        self.marks = true;
+        let var = self.bind();
+        let body = self.block(depth - 1, false);
+        self.scope.pop();
+        self.marks = false;
+        let body = vec![Stmt::Scan(Scan { var, buffer: MARKS, lower, upper, body })];
+        let (buffer, size) = (MARKS, self.index(1));
+        Stmt::Workspace(Workspace { buffer, size, zero: true, instead: None, body })
     }
 
     /// A workspace, or where there are all of them an integer of one.

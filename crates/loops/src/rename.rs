@@ -62,6 +62,7 @@ impl Uses {
             Stmt::Store(store) => drop(self.buffers.insert(store.buffer)),
             Stmt::Partial(inner) => drop(self.buffers.insert(inner.buffer)),
             Stmt::Let(inner) => drop(self.buffers.insert(inner.buffer)),
+            Stmt::Scan(inner) => drop(self.buffers.insert(inner.buffer)),
             Stmt::Workspace(inner) => {
                 self.buffers.extend(inner.instead.iter().map(|(other, _)| *other));
             }
@@ -97,6 +98,7 @@ impl Stmt {
                 positions.chain([inner.var]).collect()
             }
             Stmt::Let(inner) => vec![inner.var],
+            Stmt::Scan(inner) => vec![inner.var],
             Stmt::Register(RegisterStmt::Integer(inner)) => vec![inner.var],
             Stmt::Register(RegisterStmt::Carry(inner)) => vec![inner.var],
             Stmt::Register(_) | Stmt::Call(_) | Stmt::Workspace(_) => Vec::new(),
@@ -116,6 +118,7 @@ impl Stmt {
                 positions.chain([&mut inner.var]).collect()
             }
             Stmt::Let(inner) => vec![&mut inner.var],
+            Stmt::Scan(inner) => vec![&mut inner.var],
             Stmt::Register(RegisterStmt::Integer(inner)) => vec![&mut inner.var],
             Stmt::Register(RegisterStmt::Carry(inner)) => vec![&mut inner.var],
             Stmt::Register(_) | Stmt::Call(_) | Stmt::Workspace(_) => Vec::new(),

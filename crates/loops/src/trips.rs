@@ -124,6 +124,10 @@ fn described(stmts: &[Stmt]) -> (BTreeSet<BufferId>, Body) {
             clears &= store.mode == StoreMode::Set && constant(&store.value);
         }
         Stmt::For(_) => {}
+        Stmt::Scan(inner) => {
+            stores.insert(inner.buffer);
+            clears = false;
+        }
         _ => clears = false,
     };
     stmts.iter().for_each(|stmt| stmt.visit(&mut look));
@@ -188,6 +192,14 @@ impl Counter<'_> {
                     let body = self.block(std::mem::take(&mut inner.body), depth + 1);
                     inner.body = [vec![trip], body].concat();
                     inner.after = self.block(std::mem::take(&mut inner.after), depth);
+                    result.push(stmt);
+                    continue;
+                }
+                Stmt::Scan(inner) => {
+                    let inside = described(&inner.body);
+                    let trip = self.count(vec![inner.var], depth, Index::Const(1), inside);
+                    let body = self.block(std::mem::take(&mut inner.body), depth + 1);
+                    inner.body = [vec![trip], body].concat();
                     result.push(stmt);
                     continue;
                 }

@@ -19,6 +19,7 @@
 
 use crate::ir::*;
 use crate::print::{Part, integers, is_name, named};
+use crate::rename::Uses;
 use crate::unroll::{Instance, expand};
 use std::collections::BTreeSet;
 
@@ -132,6 +133,12 @@ pub enum Violation {
         "buffer `{0}` is loaded from in an integer expression, but is not one of integers that are only read"
     )]
     LoadsNumber(String),
+    /// A scan of a buffer with elements of more than a byte.
+    #[error("buffer `{0}` is scanned, but its elements are not bytes")]
+    Scans(String),
+    /// A buffer that is used while it is scanned.
+    #[error("buffer `{0}` is used inside of a statement that scans it")]
+    UsesScanned(String),
     /// A workspace that is an argument, or one around already.
     #[error("buffer `{0}` cannot be a workspace here: it is in use")]
     Workspace(String),
@@ -271,6 +278,18 @@ struct Verifier<'a> {
     moment: bool,
 }
 
+/// Whether a statement uses a buffer.
+fn uses_buffer(stmt: &Stmt, buffer: BufferId, module: &Module) -> bool {
+    let mut found =
+        Uses::of(std::slice::from_ref(stmt), &module.functions).buffers.contains(&buffer);
+    stmt.visit(&mut |stmt| {
+        if let Stmt::Register(inner) = stmt {
+            found |= inner.buffers().contains(&buffer);
+        }
+    });
+    found
+}
+
 impl<'a> Verifier<'a> {
     fn report(&mut self, violation: Violation) {
         let head = |stmt| named(self.module, self.function, Part::Head(stmt));
@@ -293,6 +312,10 @@ impl<'a> Verifier<'a> {
         for stmt in &self.function.body {
             stmt.visit(&mut |stmt| {
                 if let Stmt::Let(inner) = stmt {
+                    read.insert(inner.buffer);
+                }
+                // It also stores, but only where elements were set before.
+                if let Stmt::Scan(inner) = stmt {
                     read.insert(inner.buffer);
                 }
                 if let Stmt::Call(call) = stmt {
@@ -449,6 +472,7 @@ impl<'a> Verifier<'a> {
                 self.block(&inner.body);
                 self.scope.pop();
             }
+            Stmt::Scan(inner) => self.scan(inner),
             Stmt::Partial(inner) => {
                 self.range(&inner.lower, &inner.upper, inner.step);
                 if inner.parts <= 0 {
@@ -488,6 +512,26 @@ impl<'a> Verifier<'a> {
             }
             Stmt::Register(inner) => self.register_stmt(inner),
         }
+    }
+
+    fn scan(&mut self, scan: &'a Scan) {
+        for bound in [&scan.lower, &scan.upper] {
+            self.index(bound);
+            self.plain(bound);
+        }
+        let element = self.buffer(scan.buffer, true);
+        if element.is_some_and(|element| !Scan::can_scan(element)) {
+            let name = self.module.buffers[scan.buffer.0 as usize].name.clone();
+            self.report(Violation::Scans(name));
+        }
+        let uses = |stmt: &Stmt| uses_buffer(stmt, scan.buffer, self.module);
+        if element.is_some() && scan.body.iter().any(uses) {
+            let name = self.module.buffers[scan.buffer.0 as usize].name.clone();
+            self.report(Violation::UsesScanned(name));
+        }
+        self.bind(scan.var);
+        self.block(&scan.body);
+        self.scope.pop();
     }
 
     fn append(&mut self, append: &'a Append) {
@@ -884,6 +928,42 @@ mod tests {
         .assert_eq(&calls.map(|call| of(&call.replace("(i)", "(1)"))).concat());
         let right = "with C of 1 { call g(M) on B, C }";
         assert!(!of(right).contains("in `call g"), "{}", of(right));
+    }
+
+    #[test]
+    fn scans() {
+        let of = |body: &str| {
+            let head = "buffer m : u8[N]\nbuffer w : u8[1]\nfunc f(out A, in B, inout s, inout m)";
+            let private = "private func g(inout m) { }";
+            errors(&parse(&format!("{HEAD}{head} {{ {body} }}\n{private}")).unwrap())
+        };
+        assert_eq!(
+            of("scan k in m[N .. N + M] { A[k] = 1.0 with w of 2 { scan l in w[k .. 2] { } } }"),
+            ""
+        );
+        let all = [
+            "scan k in B[0 .. N] { }",
+            "scan k in s[0 .. 2] { }",
+            "scan k in w[0 .. 1] { }",
+            "scan k in m[select(N < M, 0, 1) .. N] { }",
+            "scan k in m[0 .. N] { scan k_1 in m[0 .. k] { } }",
+            "scan k in m[0 .. N] { m[k] = 1 }",
+            "scan k in m[0 .. N] { A[0] = m[N - 1] }",
+            "scan k in m[0 .. N] { $0 : u8 = load m[0] }",
+            "scan k in m[0 .. N] { call g() on m }",
+        ];
+        expect![[r#"
+            function `f`: `scan k in B[0 .. N]`: input `B` is written to
+            function `f`: `scan k in B[0 .. N]`: buffer `B` is scanned, but its elements are not bytes
+            function `f`: `scan k in s[0 .. 2]`: buffer `s` is scanned, but its elements are not bytes
+            function `f`: `scan k in w[0 .. 1]`: buffer `w` is not an argument
+            function `f`: `scan k in m[select(N < M, 0, 1) .. N]`: `select(N < M, 0, 1)` selects, in a bound or condition
+            function `f`: `scan k in m[0 .. N]`: buffer `m` is used inside of a statement that scans it
+            function `f`: `scan k in m[0 .. N]`: buffer `m` is used inside of a statement that scans it
+            function `f`: `scan k in m[0 .. N]`: buffer `m` is used inside of a statement that scans it
+            function `f`: `scan k in m[0 .. N]`: buffer `m` is used inside of a statement that scans it
+            function `f`: `scan k in m[0 .. N]`: buffer `m` is used inside of a statement that scans it
+        "#]].assert_eq(&all.map(of).concat());
     }
 
     #[test]

@@ -431,6 +431,7 @@ impl Stmt {
             Stmt::Append(inner) => vec![&inner.body],
             Stmt::Workspace(inner) => vec![&inner.body],
             Stmt::Let(inner) => vec![&inner.body],
+            Stmt::Scan(inner) => vec![&inner.body],
             Stmt::If(inner) => vec![&inner.then, &inner.otherwise],
             Stmt::Call(_) | Stmt::Store(_) => Vec::new(),
             Stmt::Register(inner) => inner.bodies(),
@@ -449,6 +450,7 @@ impl Stmt {
             Stmt::Append(inner) => vec![&mut inner.body],
             Stmt::Workspace(inner) => vec![&mut inner.body],
             Stmt::Let(inner) => vec![&mut inner.body],
+            Stmt::Scan(inner) => vec![&mut inner.body],
             Stmt::If(inner) => vec![&mut inner.then, &mut inner.otherwise],
             Stmt::Call(_) | Stmt::Store(_) => Vec::new(),
             Stmt::Register(inner) => inner.bodies_mut(),
@@ -509,6 +511,10 @@ impl Stmt {
                 inner.instead.iter().for_each(|(_, condition)| condition.visit(f));
             }
             Stmt::Let(inner) => inner.index.visit(f),
+            Stmt::Scan(inner) => {
+                inner.lower.visit(f);
+                inner.upper.visit(f);
+            }
             Stmt::If(inner) => inner.condition.visit(f),
             Stmt::Store(store) => {
                 store.index.visit(f);
@@ -545,7 +551,7 @@ impl Stmt {
             Stmt::Store(store) => store.stream.iter_mut().collect(),
             Stmt::Register(inner) => inner.conditions_mut(),
             Stmt::For(_) | Stmt::Partitioned(_) | Stmt::Team(_) | Stmt::Call(_) => Vec::new(),
-            Stmt::CoIter(_) | Stmt::Append(_) | Stmt::Let(_) => Vec::new(),
+            Stmt::CoIter(_) | Stmt::Append(_) | Stmt::Let(_) | Stmt::Scan(_) => Vec::new(),
         }
     }
 
@@ -574,6 +580,7 @@ impl Stmt {
             Stmt::Append(inner) => vec![&mut inner.coordinate],
             Stmt::Workspace(inner) => vec![&mut inner.size],
             Stmt::Let(inner) => vec![&mut inner.index],
+            Stmt::Scan(inner) => vec![&mut inner.lower, &mut inner.upper],
             Stmt::Store(store) => vec![&mut store.index],
             Stmt::Register(inner) => inner.indices_mut(),
             Stmt::Team(_) | Stmt::If(_) => Vec::new(),
@@ -647,6 +654,12 @@ impl Stmt {
             }),
             Stmt::Let(inner) => Stmt::Let(Let {
                 index: inner.index.rebuild(leaf),
+                body: block(&inner.body),
+                ..*inner
+            }),
+            Stmt::Scan(inner) => Stmt::Scan(Scan {
+                lower: inner.lower.rebuild(leaf),
+                upper: inner.upper.rebuild(leaf),
                 body: block(&inner.body),
                 ..*inner
             }),

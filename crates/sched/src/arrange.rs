@@ -58,7 +58,8 @@ pub(crate) fn in_lanes(function: &Function, body: &[Stmt], name: &str) -> bool {
             | Stmt::CoIter(_)
             | Stmt::Append(_)
             | Stmt::Workspace(_)
-            | Stmt::Let(_) => false,
+            | Stmt::Let(_)
+            | Stmt::Scan(_) => false,
             Stmt::Partial(inner) => all(function, &inner.body, name, around),
             Stmt::If(inner) => {
                 let parts = [&inner.then, &inner.otherwise];

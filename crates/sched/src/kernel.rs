@@ -539,7 +539,8 @@ fn each_once(statement: &Stmt, head_vars: &[VarId]) -> bool {
         | Stmt::CoIter(_)
         | Stmt::Append(_)
         | Stmt::Workspace(_)
-        | Stmt::Let(_) => false,
+        | Stmt::Let(_)
+        | Stmt::Scan(_) => false,
         Stmt::If(if_) => if_.then.iter().chain(&if_.otherwise).all(|s| each_once(s, head_vars)),
         Stmt::Store(_) => true,
     }
@@ -559,6 +560,7 @@ fn overwrite(statement: &mut Stmt) {
         Stmt::Append(inner) => inner.body.iter_mut().for_each(overwrite),
         Stmt::Workspace(inner) => inner.body.iter_mut().for_each(overwrite),
         Stmt::Let(inner) => inner.body.iter_mut().for_each(overwrite),
+        Stmt::Scan(inner) => inner.body.iter_mut().for_each(overwrite),
         Stmt::If(if_) => if_.then.iter_mut().chain(&mut if_.otherwise).for_each(overwrite),
         Stmt::Store(Store { mode, .. }) => *mode = StoreMode::Set,
         // A later pass makes these from stores.

@@ -221,6 +221,10 @@ fn accessed(body: &[Stmt]) -> (BTreeSet<BufferId>, BTreeSet<BufferId>) {
             Stmt::Let(inner) => {
                 read.insert(inner.buffer);
             }
+            Stmt::Scan(inner) => {
+                read.insert(inner.buffer);
+                written.insert(inner.buffer);
+            }
             _ => {}
         });
     }

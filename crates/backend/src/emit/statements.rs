@@ -31,6 +31,7 @@ impl Writer<'_, '_> {
             Stmt::Register(inner) => self.register_stmt(inner),
             Stmt::Workspace(inner) => self.workspace(inner),
             Stmt::Let(inner) => self.element(inner),
+            Stmt::Scan(inner) => self.scan(inner),
             Stmt::If(inner) => self.conditional(inner),
         }
     }

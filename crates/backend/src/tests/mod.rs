@@ -10,6 +10,7 @@ mod parallel;
 mod partial;
 mod random;
 mod reductions;
+mod scan;
 mod share;
 mod sparse;
 mod workspace;

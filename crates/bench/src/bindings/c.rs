@@ -255,6 +255,17 @@ impl Printer<'_> {
                     self.inside(&inner.body);
                     self.line("}");
                 }
+                Stmt::Scan(inner) => {
+                    let (lower, upper) = (self.index(&inner.lower), self.index(&inner.upper));
+                    let (var, buffer) = (self.var(inner.var), self.buffer(inner.buffer));
+                    self.line(&format!(
+                        "for (int64_t {var} = {lower}; {var} < {upper}; {var}++) {{"
+                    ));
+                    self.line(&format!("if (!{buffer}[{var}]) continue;"));
+                    self.line(&format!("{buffer}[{var}] = 0;"));
+                    self.inside(&inner.body);
+                    self.line("}");
+                }
                 // One part, in the buffer itself.
                 Stmt::Partial(partial) => {
                     let begin = self.bound(&partial.lower, "greatest");

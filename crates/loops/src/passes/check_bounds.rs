@@ -120,9 +120,20 @@ impl Checker<'_> {
             for inside in stmt.bodies_mut() {
                 *inside = self.block(std::mem::take(inside));
             }
-            checked.push(stmt);
+            checked.push(match stmt {
+                Stmt::Scan(scan) => self.scan(scan),
+                stmt => stmt,
+            });
         }
         checked
+    }
+
+    /// A scan whose range, unless it is empty, is asserted to be inside of the buffer.
+    fn scan(&self, scan: Scan) -> Stmt {
+        let some = scan.lower.clone().less(scan.upper.clone());
+        let lower = self.within(scan.buffer, &scan.lower);
+        let upper = self.within(scan.buffer, &(scan.upper.clone() - 1)) + 1;
+        Stmt::when(some, vec![Stmt::Scan(Scan { lower, upper, ..scan })])
     }
 
     /// The size of a workspace, which may be that of what stands for it.
@@ -207,7 +218,8 @@ mod tests {
     use crate::passes::{Context, find};
     use crate::{Element, Module, parse, verify};
 
-    const HEAD: &str = "module(N)\nbuffer A : f64[N]\nbuffer x : i64[N]\nbuffer W : f64[0]\n";
+    const HEAD: &str = "module(N)\nbuffer A : f64[N]\nbuffer x : i64[N]\nbuffer W : f64[0]\n\
+        buffer V : u8[0]\n";
 
     fn checked(functions: &str) -> Module {
         let mut module = parse(&format!("{HEAD}{functions}")).unwrap();
@@ -253,6 +265,25 @@ mod tests {
             }
         "#]]
         .assert_eq(&text[text.find("func f").unwrap()..]);
+    }
+
+    #[test]
+    fn scans_of_something_are_inside() {
+        let module =
+            checked("func f(in x) { with V of N zero { scan k in V[x[0] .. x[1] + 1] { } } }");
+        let text = module.to_string();
+        expect![[r#"
+            func f(in x) checked as f {
+              integer x.size = N
+              integer V.size = max(N, 0)
+              with V of N zero {
+                if x[within(0, x, x.size)] < x[within(1, x, x.size)] + 1 {
+                  scan k in V[within(x[within(0, x, x.size)], V, V.size) .. within(x[within(1, x, x.size)], V, V.size) + 1] {
+                  }
+                }
+              }
+            }
+        "#]].assert_eq(&text[text.find("func f").unwrap()..]);
     }
 
     #[test]

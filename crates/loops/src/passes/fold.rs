@@ -187,6 +187,13 @@ impl Fold {
                     vec![Stmt::Let(Let { index, body, ..*inner })]
                 }
             },
+            // It stores, even with an empty body.
+            Stmt::Scan(inner) => vec![Stmt::Scan(Scan {
+                lower: self.index(&inner.lower),
+                upper: self.index(&inner.upper),
+                body: self.block(&inner.body),
+                ..*inner
+            })],
             Stmt::If(inner) => self.conditional(inner),
             // Made of what is folded already.
             Stmt::Register(_) => vec![stmt.clone()],

@@ -80,7 +80,7 @@ impl<'a> Reader<'a, '_> {
             }
             // Nests are proven before their iterations are partitioned among threads.
             Stmt::Partitioned(_) | Stmt::Partial(_) => Err("a range in parts".into()),
-            Stmt::Workspace(_) | Stmt::Let(_) => Err("memory of its own".into()),
+            Stmt::Workspace(_) | Stmt::Let(_) | Stmt::Scan(_) => Err("memory of its own".into()),
             Stmt::Append(_) => Err("levels that are assembled".into()),
             Stmt::Team(_) | Stmt::Call(_) | Stmt::While(_) | Stmt::CoIter(_) => {
                 Err("a walk over positions".into())

@@ -74,7 +74,7 @@ impl Lowering<'_> {
             Stmt::Let(inner) => !varies(&inner.index),
             Stmt::Call(inner) => !inner.integers.iter().any(varies),
             // Each has its own.
-            Stmt::Workspace(_) | Stmt::Team(_) => self.instances.len() < 2,
+            Stmt::Workspace(_) | Stmt::Team(_) | Stmt::Scan(_) => self.instances.len() < 2,
             Stmt::Partial(_) | Stmt::CoIter(_) | Stmt::Append(_) => true,
             Stmt::Store(_) | Stmt::Register(_) => true,
         }
@@ -127,6 +127,12 @@ impl Lowering<'_> {
             }),
             Stmt::Let(inner) => Stmt::Let(Let {
                 index: self.here(&inner.index),
+                body: self.inside(&inner.body)?,
+                ..*inner
+            }),
+            Stmt::Scan(inner) => Stmt::Scan(Scan {
+                lower: self.here(&inner.lower),
+                upper: self.here(&inner.upper),
                 body: self.inside(&inner.body)?,
                 ..*inner
             }),

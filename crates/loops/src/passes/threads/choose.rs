@@ -62,6 +62,7 @@ impl Place {
             // What comes after the loop is executed once.
             Stmt::While(_) => [Place { inside: true, ordered: true }, self],
             Stmt::Partitioned(_) | Stmt::Team(_) | Stmt::CoIter(_) => both(shared_out),
+            Stmt::Scan(_) => both(Place { inside: true, ordered: true }),
             Stmt::Partial(_) => [shared_out, self],
             Stmt::Append(_) | Stmt::Workspace(_) | Stmt::Let(_) | Stmt::If(_) => both(self),
             Stmt::Call(_) | Stmt::Register(_) | Stmt::Store(_) => both(self),

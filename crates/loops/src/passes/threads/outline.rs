@@ -112,6 +112,7 @@ pub(super) fn has_loop(body: &[Stmt]) -> bool {
             found |= match stmt {
                 Stmt::For(_) | Stmt::Partitioned(_) | Stmt::Partial(_) | Stmt::Team(_) => true,
                 Stmt::While(_) | Stmt::CoIter(_) | Stmt::Call(_) | Stmt::Register(_) => true,
+                Stmt::Scan(_) => true,
                 Stmt::Workspace(_) | Stmt::Let(_) | Stmt::If(_) => false,
                 Stmt::Append(_) | Stmt::Store(_) => false,
             }
@@ -129,7 +130,7 @@ fn is_uneven(parallel: &For) -> bool {
         stmt.visit(&mut |stmt| match stmt {
             Stmt::For(inner) => found |= inner.lower.iter().chain(&inner.upper).any(mentions),
             Stmt::If(inner) => found |= inner.condition.mentions(parallel.var),
-            Stmt::While(_) | Stmt::Let(_) => found = true,
+            Stmt::While(_) | Stmt::Let(_) | Stmt::Scan(_) => found = true,
             Stmt::Workspace(inner) => found |= inner.size.mentions(parallel.var),
             Stmt::Partitioned(_) | Stmt::Partial(_) | Stmt::Team(_) | Stmt::Call(_) => {}
             Stmt::CoIter(_) | Stmt::Append(_) | Stmt::Register(_) | Stmt::Store(_) => {}

@@ -72,7 +72,8 @@ impl Abstraction {
             | Stmt::Append(_)
             | Stmt::Workspace(_)
             | Stmt::Register(_)
-            | Stmt::Let(_) => stmt.clone(),
+            | Stmt::Let(_)
+            | Stmt::Scan(_) => stmt.clone(),
             Stmt::If(inner) => Stmt::If(If {
                 condition: self.condition(&inner.condition),
                 then: self.stmts(&inner.then),

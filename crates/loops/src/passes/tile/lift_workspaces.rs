@@ -76,6 +76,7 @@ fn bound(stmt: &Stmt) -> Vec<VarId> {
         Stmt::Team(inner) => vec![inner.part, inner.parts],
         Stmt::While(inner) => inner.vars.iter().map(|(var, _)| *var).collect(),
         Stmt::Let(inner) => vec![inner.var],
+        Stmt::Scan(inner) => vec![inner.var],
         Stmt::CoIter(_)
         | Stmt::Append(_)
         | Stmt::Call(_)
@@ -100,6 +101,7 @@ fn together(stmt: &Stmt) -> bool {
         | Stmt::While(_)
         | Stmt::Workspace(_)
         | Stmt::Let(_)
+        | Stmt::Scan(_)
         | Stmt::If(_)
         | Stmt::Store(_) => false,
     }

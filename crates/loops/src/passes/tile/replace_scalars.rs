@@ -144,6 +144,11 @@ impl<'s> Inside<'s> {
                 self.bound.insert(inner.var);
                 self.others.insert(inner.buffer);
             }
+            Stmt::Scan(inner) => {
+                self.bound.insert(inner.var);
+                self.others.insert(inner.buffer);
+                self.stored = true;
+            }
             Stmt::Workspace(inner) => {
                 self.others.insert(inner.buffer);
                 self.others.extend(inner.instead.iter().map(|(other, _)| *other));

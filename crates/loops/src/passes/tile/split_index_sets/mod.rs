@@ -93,6 +93,7 @@ impl Splitter<'_> {
                 | Stmt::Append(_)
                 | Stmt::Workspace(_)
                 | Stmt::Let(_)
+                | Stmt::Scan(_)
                 | Stmt::Store(_)
                 | Stmt::Register(_) => {}
             }
