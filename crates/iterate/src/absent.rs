@@ -59,7 +59,7 @@ impl Builder<'_> {
 
     /// What is done at a state's point unless elements are stored that must not be.
     pub(super) fn unless_stored(&mut self, state: &State) -> Result<Vec<Stmt>, IterateError> {
-        let mut body = vec![self.store(state)];
+        let mut body = self.store(state);
         let absent = &self.kernel.products[state.product].absent;
         for (_, factor) in absent.iter().enumerate().filter(|(at, _)| !state.absent.contains(at)) {
             body = self.unless(factor, 0, Index::Const(0), &body)?;

@@ -32,6 +32,7 @@ use super::result_mode::ResultMode;
 use super::space::on_levels;
 use super::store::{cleared, set_once};
 use super::walks::Walks;
+use super::workspace::dense::Dense;
 use dastac_formats::format::{Format, Level};
 
 /// How the levels of a result come about.
@@ -133,8 +134,11 @@ pub fn assembly(
         }
         return done(Structure::Dense, body, walks);
     };
-    kernel.order = appending(&kernel, &result.format);
-    let iterators: Vec<usize> = kernel.order[..=last].to_vec();
+    if kernel.gathers.is_none() {
+        kernel.order = appending(&kernel, &result.format);
+    }
+    let all = on_levels_of(&kernel, &result.format);
+    let iterators: Vec<usize> = all[..kernel.gathers.unwrap_or(last + 1)].to_vec();
     kernel.place = place_in(&kernel, result, last + 1);
     kernel = on_levels(&kernel)?;
     let order = graph::order_on_levels(&kernel)?;
@@ -142,16 +146,29 @@ pub fn assembly(
         return Err(IterateError::Workspace);
     };
     kernel.order = order;
-    let plan = Appending::new(module, &kernel, result.on_levels(), (first, last));
+    let own = result.on_levels();
+    let plan = Appending::new(module, &kernel, own.clone(), (first, last));
     kernel.result = plan.block;
-    let mut goal = ResultMode::Appended { iterators, depth, scattered: false };
+    let workspace = kernel
+        .gathers
+        .map(|level| Dense::new(module, &kernel, &own, (level, last), (&all, plan.block)));
+    if let Some(workspace) = &workspace {
+        kernel.result = workspace.values;
+        kernel.place = workspace.place(kernel.place.clone());
+    }
+    let inside = workspace.clone().map(Box::new);
+    let mut goal = ResultMode::Appended { iterators, depth, scattered: false, workspace: inside };
     let (body, walks) = statements(function, module, &kernel, &mut goal)?;
     function.body = body;
     let ResultMode::Appended { scattered: false, .. } = goal else {
         return Err(IterateError::Workspace);
     };
     let starts = plan.starts.clone();
-    let [count, fill] = append::bodies(&plan, function);
+    let [mut count, mut fill] = append::bodies(&plan, function);
+    if let Some(workspace) = &workspace {
+        count = workspace.without_values(workspace.around(function, count, None));
+        fill = workspace.around(function, fill, starts.first().copied());
+    }
     let structure = Structure::Counted { starts };
     Ok(Assembly { structure, count, fill, walks })
 }
@@ -181,6 +198,9 @@ pub fn appending(kernel: &Kernel, format: &Format) -> Vec<usize> {
 /// those of the levels from `first` on one after the other, with nothing between them but the loops of a tensor whose
 /// positions are coordinates.
 fn in_order(kernel: &Kernel, order: &[usize], iterators: &[usize], first: usize) -> Option<usize> {
+    if iterators.is_empty() {
+        return Some(0);
+    }
     let depth = 1 + order.iter().rposition(|at| iterators.contains(at))?;
     let own = order[..depth].iter().filter(|at| iterators.contains(at));
     let (mut fixed, mut between) = (BTreeSet::new(), Vec::new());
@@ -208,6 +228,7 @@ fn in_order(kernel: &Kernel, order: &[usize], iterators: &[usize], first: usize)
     if own.len() != iterators.len() {
         return None;
     }
+    let first = first.min(iterators.len());
     let front = iterators[..first].iter().all(|at| own[..first].contains(at));
     (front && own[first..] == iterators[first..]).then_some(depth)
 }

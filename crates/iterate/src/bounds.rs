@@ -246,6 +246,7 @@ mod tests {
             products: vec![Product::of(1.0, factors)],
             order: vec![0, 2, 1, 3],
             unsplit: None,
+            gathers: None,
             walking: Walking::Subsections,
             semiring: Semiring::default(),
             zero: 0.0,

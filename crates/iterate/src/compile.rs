@@ -122,6 +122,7 @@ pub(super) fn statements(
     };
     let states = (0..kernel.products.len()).map(|product| State::new(kernel, product));
     let body = builder.loops(0, states.collect());
+    let body = body.map(|body| builder.goal.gathered(0, body, &mut builder.function));
     (*function, *goal) = (builder.function, builder.goal);
     Ok((body?, builder.walks))
 }

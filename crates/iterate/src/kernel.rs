@@ -110,6 +110,9 @@ pub struct Kernel {
     pub semiring: Semiring,
     /// The value of elements without products: the semiring's zero in the result's element type.
     pub zero: f64,
+    /// For a result in a format: loops go over so many of its first levels in their order, and what is below comes
+    /// together in a workspace. Else all levels up to the last one that is not full are appended in their order.
+    pub gathers: Option<usize>,
 }
 
 /// How the loops of a subscript's iterators go over a sparse level: all but the last of them, which can only reduce

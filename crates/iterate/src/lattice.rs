@@ -242,6 +242,7 @@ impl Builder<'_> {
     ) -> Result<Vec<Stmt>, IterateError> {
         self.values.insert(iterator, value.clone());
         let body = self.loops(depth + 1, states)?;
+        let body = self.goal.gathered(depth + 1, body, &mut self.function);
         self.values.remove(&iterator);
         Ok(self.goal.appended(iterator, value, body))
     }

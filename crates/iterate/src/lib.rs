@@ -30,6 +30,7 @@ mod store;
 mod tests;
 mod walks;
 mod window_starts;
+mod workspace;
 
 pub use assemble::{Assembly, Structure, appending, assemble, assembly, is_assembled, pattern_of};
 pub use bounds::{Bound, Bounds, Term};

@@ -1,6 +1,8 @@
 //! What becomes of the elements that the loops of a kernel come to.
 
-use dastac_loops::{Append, Index, Stmt};
+use dastac_loops::{Append, BufferId, Function, Index, Stmt};
+
+use super::workspace::dense::Dense;
 
 /// What becomes of the elements that loops come to.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +24,8 @@ pub(super) enum ResultMode {
         depth: usize,
         /// Whether coordinates are reached several times, or in another order.
         scattered: bool,
+        /// Where what is inside of these loops comes together.
+        workspace: Option<Box<Dense>>,
     },
 }
 
@@ -54,6 +58,29 @@ impl ResultMode {
         if let ResultMode::Appended { depth: end, scattered, .. } = self {
             *scattered |= depth < *end;
         }
+    }
+
+    /// The marks that a stored element sets.
+    pub(super) fn marks(&self) -> Vec<(BufferId, Index)> {
+        match self {
+            ResultMode::Appended { workspace: Some(workspace), .. } => workspace.marks().collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The statements inside of `depth` loops, and what appends the elements that they put into a workspace.
+    pub(super) fn gathered(
+        &self,
+        depth: usize,
+        mut body: Vec<Stmt>,
+        function: &mut Function,
+    ) -> Vec<Stmt> {
+        if let ResultMode::Appended { depth: end, workspace: Some(workspace), .. } = self
+            && depth == *end
+        {
+            body.extend(workspace.drain(function));
+        }
+        body
     }
 
     /// The body of an iterator's loop, at a coordinate: if the iterator is that of a level, it belongs to the

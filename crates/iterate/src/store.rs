@@ -7,10 +7,11 @@ use dastac_loops::{Condition, For, Function, Index, Mark, Stmt, Store, StoreMode
 use super::builder::Builder;
 use super::kernel::{ELEMENT, Kernel};
 use super::state::{At, State};
+use super::workspace::dense::mark;
 
 impl Builder<'_> {
     /// What is added to an element of the result.
-    pub(super) fn store(&self, state: &State) -> Stmt {
+    pub(super) fn store(&self, state: &State) -> Vec<Stmt> {
         let product = &self.kernel.products[state.product];
         let mut factors = Vec::new();
         if product.coefficient != self.kernel.semiring.one() {
@@ -37,7 +38,11 @@ impl Builder<'_> {
             Stmt::Store(Store { buffer: self.kernel.result, index, value, mode, stream: None });
         let tests = product.tests.iter().map(|test| test.rebuild(&|leaf| self.leaf(leaf)));
         let tests: Vec<Condition> = tests.collect();
-        if tests.is_empty() { store } else { Stmt::when(Condition::all(tests), vec![store]) }
+        let mut body = vec![store];
+        for (marks, place) in self.goal.marks() {
+            body.push(mark(marks, place.rebuild(&|leaf| self.leaf(leaf))));
+        }
+        if tests.is_empty() { body } else { vec![Stmt::when(Condition::all(tests), body)] }
     }
 }
 

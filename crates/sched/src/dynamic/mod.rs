@@ -5,6 +5,7 @@
 //! makes ([`Stored`]).
 
 mod choose;
+mod gather;
 mod linear;
 mod operands;
 mod ranges;
@@ -20,9 +21,10 @@ pub use walked::Walked;
 
 use dastac_formats::Format;
 use dastac_iterate::{
-    Assembly, Kernel, Operand, Walks, appending, assembly, fill, is_assembled, obstacle, on_levels,
-    pattern_of,
+    Assembly, IterateError, Kernel, Operand, Walks, assembly, fill, is_assembled, obstacle,
+    on_levels, pattern_of,
 };
+use dastac_layout::LayoutError;
 use dastac_loops::{Function, Index, Module};
 use dastac_stur::infer::InferredRule;
 use dastac_stur::program::TensorId;
@@ -30,6 +32,7 @@ use dastac_stur::program::TensorId;
 use crate::SchedError;
 use crate::elements::{buffer, extents};
 use choose::{ordered, refused};
+use gather::{Form, forms};
 use rule::Translation;
 
 impl Dynamic<'_> {
@@ -62,18 +65,13 @@ impl Dynamic<'_> {
     ) -> Result<(Assembly, Walked), SchedError> {
         let Dynamic { inferred, indices, .. } = *self;
         let extents = extents(inferred, module, rule.head)?;
-        let mut walked = self.walked(module, stored, rule)?;
+        let walked = self.walked(module, stored, rule)?;
         let in_order = declared.order().is_some();
         let appended = match in_order && declared.levels().iter().all(is_assembled) {
             true => declared.clone(),
             false => ordered(declared),
         };
         let formats = [declared, &appended];
-        if patterned(&walked.kernel, formats, &extents).is_none() {
-            walked.kernel.order = appending(&walked.kernel, &appended);
-            let last = appended.levels().iter().rposition(|level| !level.is_full());
-            walked.appended = last.map_or(0, |last| last + 1);
-        }
         let head = |module: &mut Module, kernel: &Kernel| match patterned(kernel, formats, &extents)
         {
             Some(operand) => Operand { values: buffer(rule.head), ..operand.clone() },
@@ -82,11 +80,19 @@ impl Dynamic<'_> {
                 operands::own(inferred, module, rule.head, dimensions, indices)
             }
         };
-        self.choose(module, stored, rule, &mut walked, &|module, kernel| {
+        let obstacle = |module: &Module, kernel: &Kernel| {
             let (mut scratch, mut function) = (module.clone(), function.clone());
             let operand = head(&mut scratch, kernel);
             assembly(&mut function, &mut scratch, kernel, &operand).err()
-        })?;
+        };
+        let mut walked = match patterned(&walked.kernel, formats, &extents) {
+            Some(_) => {
+                let mut walked = walked;
+                self.choose(module, stored, rule, &mut walked, &obstacle)?;
+                walked
+            }
+            None => self.in_some_order(module, stored, rule, (walked, &appended), &obstacle)?,
+        };
         let operand = head(module, &walked.kernel);
         let refused = |error| refused(inferred, rule, &walked, &error);
         let assembly = assembly(function, module, &walked.kernel, &operand).map_err(refused)?;
@@ -94,6 +100,36 @@ impl Dynamic<'_> {
         stored.push(Stored { tensor: rule.head, operand, converted_for: None });
         walked.walks = assembly.walks.clone();
         Ok((assembly, walked))
+    }
+
+    /// A rule with the first order of its loops in which the elements of its result can be assembled.
+    fn in_some_order(
+        &self,
+        module: &mut Module,
+        stored: &mut Vec<Stored>,
+        rule: &InferredRule,
+        (walked, result): (Walked, &Format),
+        obstacle: &dyn Fn(&Module, &Kernel) -> Option<IterateError>,
+    ) -> Result<Walked, SchedError> {
+        let last = result.levels().iter().rposition(|level| !level.is_full());
+        let definition = &self.inferred.program.rules[rule.rule.0];
+        let mut refused = None;
+        for Form { order, gathers } in forms(definition, &walked.kernel, result) {
+            let mut one = walked.clone();
+            one.kernel.order = order;
+            one.kernel.gathers = gathers;
+            one.appended = gathers.or(last.map(|last| last + 1)).unwrap_or(0);
+            let (mut scratch, mut copies) = (module.clone(), stored.clone());
+            match self.choose(&mut scratch, &mut copies, rule, &mut one, obstacle) {
+                Ok(()) => {
+                    (*module, *stored) = (scratch, copies);
+                    return Ok(one);
+                }
+                Err(error) if gathers.is_none() || refused.is_none() => refused = Some(error),
+                Err(_) => {}
+            }
+        }
+        Err(refused.unwrap_or(SchedError::Layout(LayoutError::Program(Vec::new()))))
     }
 
     /// A rule's kernel, its tensors in the formats in which they are there.

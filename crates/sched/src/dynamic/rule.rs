@@ -104,6 +104,7 @@ impl<'a> Translation<'a> {
             products,
             order: (0..self.iterators.len()).collect(),
             unsplit: None,
+            gathers: None,
             walking: Walking::default(),
             semiring: definition.semiring,
             zero: self.inferred.program.start(self.rule.head),

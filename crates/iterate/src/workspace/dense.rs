@@ -1,0 +1,286 @@
+//! A workspace with a place for every coordinate, and a mark for each that is touched.
+//!
+//! Before -> after, of `C(i, k) := A(i, j) * B(j, k)`, all in rows:
+//! ```text
+//! for i { for j in A(i) { for k in B(j) { W[k] += v  mark[k] = 1  mark64[k / 64] = 1  mark4096[k / 4096] = 1 } }
+//!   scan c in mark4096 { scan b in mark64[64 * c ..] { scan k in mark[64 * b ..] {
+//!     append level 1 at k { block[0] = W[k]  W[k] = 0.0 }
+//! } } } }
+//! ```
+//! The coordinates come in order, without sorting, and looking for them costs about as much as they are many. Several
+//! levels have a mark for each prefix of their coordinates.
+
+use std::collections::BTreeMap;
+
+use dastac_loops::{
+    Append, BufferId, Element, For, Function, Index, Mark, Module, PartitionedRange, Stmt, Store,
+    StoreMode, Value, VarId, Workspace,
+};
+
+use super::super::kernel::{Kernel, Operand};
+
+/// So many marks have one that says whether any of them is set.
+const GROUP: i64 = 64;
+/// How many marks of marks there are, one above the other.
+const GROUPS: usize = 2;
+
+/// The workspace.
+#[derive(Clone, Debug)]
+pub(crate) struct Dense {
+    /// The values: a block for each key.
+    pub(crate) values: BufferId,
+    /// Where the elements of a block stand while they are appended.
+    block: BufferId,
+    /// How many these are.
+    size: Index,
+    /// What is nothing.
+    zero: f64,
+    levels: Vec<Marked>,
+}
+
+/// The marks of a level.
+#[derive(Clone, Debug)]
+struct Marked {
+    /// The level's number.
+    level: usize,
+    /// How many coordinates it has.
+    extent: Index,
+    /// The coordinates of the levels so far as one number, `VarId(n)` standing for iterator `n`.
+    key: Index,
+    /// A mark for each key, for each group of keys, and for each group of groups.
+    marks: Vec<BufferId>,
+}
+
+impl Dense {
+    /// Adds the buffers to a module. `result` has a dimension for each level; the workspace has its levels from the
+    /// first of `levels` to the last one that is not full. `iterators` are those of all levels.
+    pub(crate) fn new(
+        module: &mut Module,
+        kernel: &Kernel,
+        result: &Operand,
+        (first, last): (usize, usize),
+        (iterators, block): (&[usize], BufferId),
+    ) -> Dense {
+        let own = module.buffers[result.values.0 as usize].clone();
+        let mut fresh = |what: String, element| {
+            let mut name = format!("{}.{what}", own.name);
+            while module.find_buffer(&name).is_some() {
+                name.push('_');
+            }
+            module.buffer(name, element, Index::Const(0))
+        };
+        let iterator = |level: usize| Index::Var(VarId(iterators[level] as u32));
+        let mut key = Index::Const(0);
+        let mut levels = Vec::new();
+        for level in first..=last {
+            let extent = result.extents[level].clone();
+            key = key * extent.clone() + iterator(level);
+            let groups = if level == first { GROUPS } else { 0 };
+            let marks = (0..=groups).map(|at| fresh(format!("mark{level}_{at}"), Element::U8));
+            levels.push(Marked { level, extent, key: key.clone(), marks: marks.collect() });
+        }
+        let sum = if own.element.is_short_float() { Element::F32 } else { own.element };
+        let values = fresh("sums".into(), sum);
+        let behind = last + 1..result.levels.len();
+        let size = behind.fold(Index::Const(1), |size, at| size * result.extents[at].clone());
+        Dense { values, block, size, zero: kernel.zero, levels }
+    }
+
+    /// Where an element is among the values, of its place in its block.
+    pub(crate) fn place(&self, in_block: Index) -> Index {
+        let key = self.levels.last().map_or(Index::Const(0), |level| level.key.clone());
+        key * self.size.clone() + in_block
+    }
+
+    /// The marks that an element sets: buffers with places, `VarId(n)` standing for iterator `n`.
+    pub(crate) fn marks(&self) -> impl Iterator<Item = (BufferId, Index)> + '_ {
+        self.levels.iter().flat_map(|level| {
+            let places = level.marks.iter().scan(1, |group, buffer| {
+                let place = level.key.clone().floor_div(*group);
+                *group *= GROUP;
+                Some((*buffer, place))
+            });
+            places.collect::<Vec<_>>()
+        })
+    }
+
+    /// Appends all that is in the workspace, which is empty then.
+    pub(crate) fn drain(&self, function: &mut Function) -> Vec<Stmt> {
+        self.drained(0, Index::Const(0), function)
+    }
+
+    fn drained(&self, at: usize, above: Index, function: &mut Function) -> Vec<Stmt> {
+        let Some(own) = self.levels.get(at) else { return self.moved(above, function) };
+        let first = above.clone() * own.extent.clone();
+        let key = function.fresh_var("key");
+        let coordinate = Index::Var(key) - first.clone();
+        let inside = self.drained(at + 1, Index::Var(key), function);
+        let append = Stmt::Append(Append { level: own.level, coordinate, body: inside });
+        let mut body = vec![append];
+        let mut var = key;
+        for (depth, marks) in own.marks.iter().enumerate() {
+            let end = first.clone() + own.extent.clone();
+            let top = depth + 1 == own.marks.len();
+            let groups = i64::pow(GROUP, depth as u32);
+            let ((lower, upper), group) = match top {
+                true => ((first.clone(), (end + (groups - 1)).floor_div(groups)), None),
+                false => {
+                    let group = function.fresh_var("group");
+                    let lower = Index::Var(group) * GROUP;
+                    ((lower.clone(), lower + GROUP), Some(group))
+                }
+            };
+            body = vec![scan(function, (var, *marks), (lower, upper), body)];
+            var = group.unwrap_or(var);
+        }
+        body
+    }
+
+    /// The elements under a key, to the block.
+    fn moved(&self, key: Index, function: &mut Function) -> Vec<Stmt> {
+        let each = |at: Index| {
+            let place = key.clone() * self.size.clone() + at.clone();
+            let value = Value::load(self.values, place.clone());
+            let zero = Value::constant(self.zero);
+            vec![Stmt::set(self.block, at, value), Stmt::set(self.values, place, zero)]
+        };
+        if self.size == Index::Const(1) {
+            return each(Index::Const(0));
+        }
+        let var = function.fresh_var("x");
+        let body = each(Index::Var(var));
+        vec![Stmt::For(For::new(var, Index::Const(0), self.size.clone(), body))]
+    }
+
+    /// Statements with the workspace open around them, and empty.
+    fn open(&self, function: &mut Function, body: Vec<Stmt>) -> Vec<Stmt> {
+        let mut body = body;
+        let mut keys = Index::Const(1);
+        for level in &self.levels {
+            keys = keys * level.extent.clone().max(Index::Const(0));
+            let top = i64::pow(GROUP, level.marks.len() as u32 - 1);
+            for (depth, marks) in level.marks.iter().enumerate() {
+                let group = i64::pow(GROUP, depth as u32);
+                let groups = (keys.clone() + (top - 1)).floor_div(top);
+                let size = groups * (top / group);
+                body = vec![workspace(*marks, size, true, body)];
+            }
+        }
+        let size = keys * self.size.clone();
+        let zero = self.zero.to_bits() == 0;
+        if !zero {
+            let at = function.fresh_var("x");
+            let set = Stmt::set(self.values, Index::Var(at), Value::constant(self.zero));
+            let clear = For::new(at, Index::Const(0), size.clone(), vec![set]);
+            body.insert(0, Stmt::For(clear));
+        }
+        vec![workspace(self.values, size, zero, body)]
+    }
+
+    /// Opens the workspace around the statements that use it: a range that threads share is cut into parts, each with a
+    /// workspace of its own. `starts` tells the work before a place of the range, where it is known.
+    pub(crate) fn around(
+        &self,
+        function: &mut Function,
+        body: Vec<Stmt>,
+        starts: Option<BufferId>,
+    ) -> Vec<Stmt> {
+        let mut result = Vec::new();
+        for stmt in body {
+            let used = self.is_used(&stmt);
+            match stmt {
+                Stmt::For(inner) if used && inner.mark.is_parallel() && inner.step == 1 => {
+                    result.push(self.in_parts(function, inner, starts));
+                }
+                stmt if used => result.extend(self.open(function, vec![stmt])),
+                stmt => result.push(stmt),
+            }
+        }
+        result
+    }
+
+    fn in_parts(&self, function: &mut Function, inner: For, starts: Option<BufferId>) -> Stmt {
+        let [begin, end] = ["begin", "end"].map(|name| function.fresh_var(name));
+        let For { var, lower, upper, step, body, .. } = inner;
+        let work = match starts {
+            Some(starts) => Some(Index::Load(starts, Box::new(Index::Var(end)))),
+            None => stored_before(&body, var, end),
+        };
+        let (from, to) = (vec![Index::Var(begin)], vec![Index::Var(end)]);
+        let part = For { var, lower: from, upper: to, step, mark: Mark::Sequential, body };
+        let body = self.open(function, vec![Stmt::For(part)]);
+        Stmt::Partitioned(PartitionedRange { begin, end, lower, upper, step, work, body })
+    }
+
+    fn is_used(&self, stmt: &Stmt) -> bool {
+        let mut used = false;
+        stmt.visit(&mut |stmt| {
+            used |= matches!(stmt, Stmt::Store(store)
+                if store.buffer == self.values || self.levels.iter().any(|level| level.marks.contains(&store.buffer)));
+        });
+        used
+    }
+
+    /// Statements that only find out which elements there are.
+    pub(crate) fn without_values(&self, body: Vec<Stmt>) -> Vec<Stmt> {
+        let mut result = Vec::new();
+        for mut stmt in body {
+            if matches!(&stmt, Stmt::Store(store) if store.buffer == self.values) {
+                continue;
+            }
+            for inside in stmt.bodies_mut() {
+                *inside = self.without_values(std::mem::take(inside));
+            }
+            match stmt {
+                Stmt::Workspace(inner) if inner.buffer == self.values => result.extend(inner.body),
+                Stmt::For(inner) if inner.body.is_empty() => {}
+                Stmt::If(inner) if inner.then.is_empty() && inner.otherwise.is_empty() => {}
+                stmt => result.push(stmt),
+            }
+        }
+        result
+    }
+}
+
+/// How many elements are stored before an iteration of a loop, as positions say that its statements read at it.
+fn stored_before(body: &[Stmt], var: VarId, end: VarId) -> Option<Index> {
+    let mut found: BTreeMap<BufferId, ()> = BTreeMap::new();
+    let own = Index::Var(var);
+    for stmt in body {
+        stmt.visit_indices(&mut |index| {
+            if let Index::Load(buffer, at) = index
+                && **at == own
+            {
+                found.insert(*buffer, ());
+            }
+        });
+    }
+    let work = |buffer: &BufferId| Index::Load(*buffer, Box::new(Index::Var(end)));
+    found.keys().map(work).reduce(|all, one| all + one)
+}
+
+fn workspace(buffer: BufferId, size: Index, zero: bool, body: Vec<Stmt>) -> Stmt {
+    Stmt::Workspace(Workspace { buffer, size, zero, instead: None, body })
+}
+
+/// The marks of a range that are set, each cleared.
+fn scan(
+    function: &mut Function,
+    (var, marks): (VarId, BufferId),
+    (lower, upper): (Index, Index),
+    body: Vec<Stmt>,
+) -> Stmt {
+    let set = function.fresh_var("set");
+    let clear = Stmt::set(marks, Index::Var(var), Value::FromIndex(Index::Const(0)));
+    let inside = [vec![clear], body].concat();
+    let found = Stmt::when(Index::Const(1).at_most(Index::Var(set)), inside);
+    let read =
+        dastac_loops::Let { var: set, buffer: marks, index: Index::Var(var), body: vec![found] };
+    Stmt::For(For::new(var, lower, upper, vec![Stmt::Let(read)]))
+}
+
+/// Sets a mark.
+pub(crate) fn mark(buffer: BufferId, index: Index) -> Stmt {
+    let value = Value::FromIndex(Index::Const(1));
+    Stmt::Store(Store { buffer, index, value, mode: StoreMode::Set, stream: None })
+}
