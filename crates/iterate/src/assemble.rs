@@ -137,8 +137,13 @@ pub fn assembly(
     if kernel.gathers.is_none() {
         kernel.order = appending(&kernel, &result.format);
     }
+    // Full levels in front have a place for each coordinate: nothing of them comes together.
+    if kernel.gathers.as_ref().is_some_and(|gathers| gathers.levels < first) {
+        return Err(IterateError::Workspace);
+    }
     let all = on_levels_of(&kernel, &result.format);
-    let iterators: Vec<usize> = all[..kernel.gathers.unwrap_or(last + 1)].to_vec();
+    let iterators: Vec<usize> =
+        all[..kernel.gathers.as_ref().map_or(last + 1, |gathers| gathers.levels)].to_vec();
     kernel.place = place_in(&kernel, result, last + 1);
     kernel = on_levels(&kernel)?;
     let order = graph::order_on_levels(&kernel)?;
@@ -151,7 +156,8 @@ pub fn assembly(
     kernel.result = plan.block;
     let workspace = kernel
         .gathers
-        .map(|level| Dense::new(module, &kernel, &own, (level, last), (&all, plan.block)));
+        .as_ref()
+        .map(|gathers| Dense::new(module, &kernel, &own, (gathers, last), plan.block));
     if let Some(workspace) = &workspace {
         kernel.result = workspace.values;
         kernel.place = workspace.place(kernel.place.clone());
@@ -167,7 +173,9 @@ pub fn assembly(
     let [mut count, mut fill] = append::bodies(&plan, function);
     if let Some(workspace) = &workspace {
         count = workspace.without_values(workspace.around(function, count, None));
-        fill = workspace.around(function, fill, starts.first().copied());
+        // Where rows are the first level, it is known how many elements are before each.
+        let rows = starts.first().filter(|_| first == 1).map(|rows| (*rows, &own.extents[0]));
+        fill = workspace.around(function, fill, rows);
     }
     let structure = Structure::Counted { starts };
     Ok(Assembly { structure, count, fill, walks })

@@ -112,7 +112,25 @@ pub struct Kernel {
     pub zero: f64,
     /// For a result in a format: loops go over so many of its first levels in their order, and what is below comes
     /// together in a workspace. Else all levels up to the last one that is not full are appended in their order.
-    pub gathers: Option<usize>,
+    pub gathers: Option<Gathers>,
+}
+
+/// Which levels of a result come together in a workspace.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gathers {
+    /// So many levels in front are not in it.
+    pub levels: usize,
+    /// The coordinates of all levels of the result, in its iterators: `VarId(n)` stands for iterator `n`.
+    pub coordinates: Vec<Index>,
+}
+
+impl Gathers {
+    /// The levels of a result in a format, whose head has these iterators, but so many in front.
+    pub fn behind(levels: usize, format: &Format, head: &[usize]) -> Gathers {
+        let order = format.order().unwrap_or_default();
+        let iterator = |dimension: usize| Index::Var(VarId(head[dimension] as u32));
+        Gathers { levels, coordinates: order.into_iter().map(iterator).collect() }
+    }
 }
 
 /// How the loops of a subscript's iterators go over a sparse level: all but the last of them, which can only reduce

@@ -55,6 +55,10 @@ impl Builder<'_> {
             tested = self.tested(&states, false, &|product, condition| {
                 condition >= kernel.products[product].conditions.len()
             });
+            if tested.len() > 1 && self.goal.gathers() {
+                // Inside of these loops products may differ.
+                tested = vec![Tested { tests: Vec::new(), stored: Vec::new(), states }];
+            }
         }
         self.goal.in_several(depth, tested.len());
         let mut body = Vec::new();

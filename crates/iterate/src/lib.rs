@@ -36,7 +36,9 @@ pub use assemble::{Assembly, Structure, appending, assemble, assembly, is_assemb
 pub use bounds::{Bound, Bounds, Term};
 pub use compile::{Filled, compile, fill, obstacle};
 pub use graph::order;
-pub use kernel::{Factor, IterateError, Kernel, Linear, MOST_CURSORS, Operand, Product, Walking};
+pub use kernel::{
+    Factor, Gathers, IterateError, Kernel, Linear, MOST_CURSORS, Operand, Product, Walking,
+};
 pub use lower::{LOWER, PASSES, Renamed, lower};
 pub use space::on_levels;
 pub use walks::{Over, Walk, Walks};

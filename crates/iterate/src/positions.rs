@@ -59,7 +59,8 @@ impl Builder<'_> {
         }
         self.values.remove(&iterator);
         self.facts.truncate(known);
-        let body = self.goal.appended(iterator, value.clone(), body?);
+        let body = self.goal.gathered(depth + 1, body?, &mut self.function);
+        let body = self.goal.appended(iterator, value.clone(), body);
         Ok(match tests.is_empty() {
             true => body,
             false => vec![Stmt::when(Condition::all(tests), body)],

@@ -43,7 +43,7 @@ impl ResultMode {
     }
 
     pub(super) fn appends(&self) -> bool {
-        self.appends_at(0)
+        matches!(self, ResultMode::Appended { .. })
     }
 
     /// Loops at a depth stand there so many times.
@@ -58,6 +58,11 @@ impl ResultMode {
         if let ResultMode::Appended { depth: end, scattered, .. } = self {
             *scattered |= depth < *end;
         }
+    }
+
+    /// Whether elements come together in a workspace.
+    pub(super) fn gathers(&self) -> bool {
+        matches!(self, ResultMode::Appended { workspace: Some(_), .. })
     }
 
     /// The marks that a stored element sets.

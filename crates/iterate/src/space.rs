@@ -197,6 +197,9 @@ impl Split {
         }
         let of_head = iterators().any(|at| kernel.head.contains(&at));
         kernel.place = self.replaced(&kernel.place);
+        for coordinate in kernel.gathers.iter_mut().flat_map(|gathers| &mut gathers.coordinates) {
+            *coordinate = self.replaced(coordinate);
+        }
         let last = kernel.iterators[self.iterator].1.clone() - 1;
         let within = self.linear().times(-1).plus(&Linear::new([], last));
         for product in &mut kernel.products {

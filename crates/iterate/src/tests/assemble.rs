@@ -25,7 +25,26 @@ pub(super) struct Assembled {
 }
 
 pub(super) fn assembled(case: &RandomKernel, format: &Format) -> Result<Assembled, IterateError> {
-    let (mut module, kernel, mut symbols) = kernel_of(case);
+    assembled_in(case, format, None)
+}
+
+/// With a workspace for all levels but so many.
+fn assembled_in(
+    case: &RandomKernel,
+    format: &Format,
+    gathers: Option<usize>,
+) -> Result<Assembled, IterateError> {
+    let (mut module, mut kernel, mut symbols) = kernel_of(case);
+    let last = format.levels().iter().rposition(|level| !level.is_full());
+    if let (Some(levels), Some(last), Some(order)) = (gathers, last, format.order()) {
+        let first = format.levels().iter().position(|level| !level.is_full());
+        let levels = levels.clamp(first.unwrap_or(0), last);
+        let outer: Vec<usize> = order[..levels].iter().map(|at| kernel.head[*at]).collect();
+        let inside: Vec<usize> =
+            kernel.order.iter().filter(|at| !outer.contains(at)).copied().collect();
+        kernel.order = [outer, inside].concat();
+        kernel.gathers = Some(Gathers::behind(levels, format, &kernel.head));
+    }
     let extents = case.head.iter().map(|at| kernel.iterators[*at].1.clone()).collect();
     let types = (Element::F64, Element::U32);
     let result = Operand::declare(&mut module, "R", (format, extents), types);
@@ -193,11 +212,12 @@ proptest! {
         kinds in prop::collection::vec(0usize..3, 3),
         order in Just(vec![0usize, 1, 2]).prop_shuffle(),
         masked in 0usize..3,
+        gathers in prop::option::of(0usize..3),
     ) {
         let mut case = case;
         let mask = if masked == 0 { with_mask(&mut case) } else { None };
         let format = mask.clone().unwrap_or_else(|| format_of(&case, &kinds, &order));
-        let mut all = match assembled(&case, &format) {
+        let mut all = match assembled_in(&case, &format, gathers) {
             Ok(all) => all,
             Err(IterateError::Cycle { .. } | IterateError::Level { .. }) => return Ok(()),
             Err(IterateError::Map { .. }) => return Ok(()),

@@ -116,6 +116,7 @@ pub(super) fn kernel_of(case: &RandomKernel) -> (Module, Kernel, Vec<i64>) {
         walking,
         semiring,
         zero: semiring.zero(),
+        gathers: None,
     };
     (module, kernel, symbols)
 }

@@ -10,14 +10,14 @@
 //! The coordinates come in order, without sorting, and looking for them costs about as much as they are many. Several
 //! levels have a mark for each prefix of their coordinates.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use dastac_loops::{
     Append, BufferId, Element, For, Function, Index, Mark, Module, PartitionedRange, Stmt, Store,
     StoreMode, Value, VarId, Workspace,
 };
 
-use super::super::kernel::{Kernel, Operand};
+use super::super::kernel::{Gathers, Kernel, Operand};
 
 /// So many marks have one that says whether any of them is set.
 const GROUP: i64 = 64;
@@ -53,13 +53,13 @@ struct Marked {
 
 impl Dense {
     /// Adds the buffers to a module. `result` has a dimension for each level; the workspace has its levels from the
-    /// first of `levels` to the last one that is not full. `iterators` are those of all levels.
+    /// first that is gathered to the last one that is not full.
     pub(crate) fn new(
         module: &mut Module,
         kernel: &Kernel,
         result: &Operand,
-        (first, last): (usize, usize),
-        (iterators, block): (&[usize], BufferId),
+        (gathers, last): (&Gathers, usize),
+        block: BufferId,
     ) -> Dense {
         let own = module.buffers[result.values.0 as usize].clone();
         let mut fresh = |what: String, element| {
@@ -69,12 +69,12 @@ impl Dense {
             }
             module.buffer(name, element, Index::Const(0))
         };
-        let iterator = |level: usize| Index::Var(VarId(iterators[level] as u32));
+        let first = gathers.levels;
         let mut key = Index::Const(0);
         let mut levels = Vec::new();
         for level in first..=last {
             let extent = result.extents[level].clone();
-            key = key * extent.clone() + iterator(level);
+            key = key * extent.clone() + gathers.coordinates[level].clone();
             let groups = if level == first { GROUPS } else { 0 };
             let marks = (0..=groups).map(|at| fresh(format!("mark{level}_{at}"), Element::U8));
             levels.push(Marked { level, extent, key: key.clone(), marks: marks.collect() });
@@ -178,19 +178,23 @@ impl Dense {
     }
 
     /// Opens the workspace around the statements that use it: a range that threads share is cut into parts, each with a
-    /// workspace of its own. `starts` tells the work before a place of the range, where it is known.
+    /// workspace of its own. `rows` tells how many elements are before each of so many rows, where that is known.
     pub(crate) fn around(
         &self,
         function: &mut Function,
         body: Vec<Stmt>,
-        starts: Option<BufferId>,
+        rows: Option<(BufferId, &Index)>,
     ) -> Vec<Stmt> {
         let mut result = Vec::new();
-        for stmt in body {
+        for mut stmt in body {
             let used = self.is_used(&stmt);
+            // Those that share a workspace run one after the other.
+            if used {
+                stmt.bodies_mut().into_iter().for_each(in_order);
+            }
             match stmt {
                 Stmt::For(inner) if used && inner.mark.is_parallel() && inner.step == 1 => {
-                    result.push(self.in_parts(function, inner, starts));
+                    result.push(self.in_parts(function, inner, rows));
                 }
                 stmt if used => result.extend(self.open(function, vec![stmt])),
                 stmt => result.push(stmt),
@@ -199,11 +203,17 @@ impl Dense {
         result
     }
 
-    fn in_parts(&self, function: &mut Function, inner: For, starts: Option<BufferId>) -> Stmt {
+    fn in_parts(
+        &self,
+        function: &mut Function,
+        inner: For,
+        rows: Option<(BufferId, &Index)>,
+    ) -> Stmt {
         let [begin, end] = ["begin", "end"].map(|name| function.fresh_var(name));
         let For { var, lower, upper, step, body, .. } = inner;
-        let work = match starts {
-            Some(starts) => Some(Index::Load(starts, Box::new(Index::Var(end)))),
+        let over_rows = |(_, count): &(BufferId, &Index)| upper.contains(count);
+        let work = match rows.filter(over_rows) {
+            Some((starts, _)) => Some(Index::Load(starts, Box::new(Index::Var(end)))),
             None => stored_before(&body, var, end),
         };
         let (from, to) = (vec![Index::Var(begin)], vec![Index::Var(end)]);
@@ -244,19 +254,31 @@ impl Dense {
 
 /// How many elements are stored before an iteration of a loop, as positions say that its statements read at it.
 fn stored_before(body: &[Stmt], var: VarId, end: VarId) -> Option<Index> {
-    let mut found: BTreeMap<BufferId, ()> = BTreeMap::new();
-    let own = Index::Var(var);
+    let mut read: BTreeSet<(BufferId, bool)> = BTreeSet::new();
+    let (own, next) = (Index::Var(var), Index::Var(var) + 1);
     for stmt in body {
         stmt.visit_indices(&mut |index| {
             if let Index::Load(buffer, at) = index
-                && **at == own
+                && (**at == own || **at == next)
             {
-                found.insert(*buffer, ());
+                read.insert((*buffer, **at == next));
             }
         });
     }
-    let work = |buffer: &BufferId| Index::Load(*buffer, Box::new(Index::Var(end)));
-    found.keys().map(work).reduce(|all, one| all + one)
+    // Positions say where a row begins and where the next one does.
+    let bounds = read.iter().filter(|(buffer, next)| *next && read.contains(&(*buffer, false)));
+    let work = |(buffer, _): &(BufferId, bool)| Index::Load(*buffer, Box::new(Index::Var(end)));
+    bounds.map(work).reduce(|all, one| all + one)
+}
+
+/// Has all loops run in order.
+fn in_order(body: &mut Vec<Stmt>) {
+    for stmt in body {
+        if let Stmt::For(inner) = stmt {
+            inner.mark = Mark::Sequential;
+        }
+        stmt.bodies_mut().into_iter().for_each(in_order);
+    }
 }
 
 fn workspace(buffer: BufferId, size: Index, zero: bool, body: Vec<Stmt>) -> Stmt {

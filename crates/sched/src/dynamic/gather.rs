@@ -5,7 +5,7 @@
 //! with `B` in columns -> for each `i`, all `j` of its row of `A` and all `k` of that row of `B`, into a workspace.
 
 use dastac_formats::Format;
-use dastac_iterate::{Factor, Kernel, Product, appending};
+use dastac_iterate::{Factor, Gathers, Kernel, Product, appending};
 use dastac_stur::program::Rule;
 
 /// An order of loops.
@@ -13,7 +13,7 @@ pub(super) struct Form {
     /// All iterators, outermost first.
     pub(super) order: Vec<usize>,
     /// So many levels of the result stand outside, if a workspace has the others.
-    pub(super) gathers: Option<usize>,
+    pub(super) gathers: Option<Gathers>,
 }
 
 /// The orders of loops for a result, those that are wanted first.
@@ -23,13 +23,17 @@ pub(super) fn forms(rule: &Rule, kernel: &Kernel, format: &Format) -> Vec<Form> 
     };
     let plain = Form { order: appending(kernel, format), gathers: None };
     let outer = plain.order[..=last].to_vec();
-    let least = usize::from(last > 0);
+    let first = format.levels().iter().position(|level| !level.is_full()).unwrap_or(0);
+    let least = first.max(usize::from(last > 0));
     let asked = !rule.order.is_empty() || !rule.schedule.order.is_empty();
     let wanted = kernel.order.clone();
     let gathered = |levels: usize, rest: &[usize]| {
         let order =
             outer[..levels].iter().chain(rest.iter().filter(|at| !outer[..levels].contains(at)));
-        Form { order: order.copied().collect(), gathers: Some(levels) }
+        Form {
+            order: order.copied().collect(),
+            gathers: Some(Gathers::behind(levels, format, &kernel.head)),
+        }
     };
     // Sums first, so that rows of operands are walked one after the other.
     let head = |at: &usize| kernel.head.contains(at);

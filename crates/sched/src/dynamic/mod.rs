@@ -117,15 +117,17 @@ impl Dynamic<'_> {
         for Form { order, gathers } in forms(definition, &walked.kernel, result) {
             let mut one = walked.clone();
             one.kernel.order = order;
+            let whole = last.map_or(0, |last| last + 1);
+            one.appended = gathers.as_ref().map_or(whole, |gathers| gathers.levels);
+            let in_order = gathers.is_none();
             one.kernel.gathers = gathers;
-            one.appended = gathers.or(last.map(|last| last + 1)).unwrap_or(0);
             let (mut scratch, mut copies) = (module.clone(), stored.clone());
             match self.choose(&mut scratch, &mut copies, rule, &mut one, obstacle) {
                 Ok(()) => {
                     (*module, *stored) = (scratch, copies);
                     return Ok(one);
                 }
-                Err(error) if gathers.is_none() || refused.is_none() => refused = Some(error),
+                Err(error) if in_order || refused.is_none() => refused = Some(error),
                 Err(_) => {}
             }
         }
