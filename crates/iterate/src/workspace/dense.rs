@@ -13,8 +13,8 @@
 use std::collections::BTreeSet;
 
 use dastac_loops::{
-    Append, BufferId, Element, For, Function, Index, Mark, Module, PartitionedRange, Stmt, Store,
-    StoreMode, Value, VarId, Workspace,
+    Append, BufferId, Element, For, Function, Index, Mark, Module, PartitionedRange, Scan, Stmt,
+    Store, StoreMode, Value, VarId, Workspace,
 };
 
 use super::super::kernel::{Gathers, Kernel, Operand};
@@ -130,7 +130,8 @@ impl Dense {
                     ((lower.clone(), lower + GROUP), Some(group))
                 }
             };
-            body = vec![scan(function, (var, *marks), (lower, upper), body)];
+            let buffer = *marks;
+            body = vec![Stmt::Scan(Scan { var, buffer, lower, upper, body })];
             var = group.unwrap_or(var);
         }
         body
@@ -283,22 +284,6 @@ fn in_order(body: &mut Vec<Stmt>) {
 
 fn workspace(buffer: BufferId, size: Index, zero: bool, body: Vec<Stmt>) -> Stmt {
     Stmt::Workspace(Workspace { buffer, size, zero, instead: None, body })
-}
-
-/// The marks of a range that are set, each cleared.
-fn scan(
-    function: &mut Function,
-    (var, marks): (VarId, BufferId),
-    (lower, upper): (Index, Index),
-    body: Vec<Stmt>,
-) -> Stmt {
-    let set = function.fresh_var("set");
-    let clear = Stmt::set(marks, Index::Var(var), Value::FromIndex(Index::Const(0)));
-    let inside = [vec![clear], body].concat();
-    let found = Stmt::when(Index::Const(1).at_most(Index::Var(set)), inside);
-    let read =
-        dastac_loops::Let { var: set, buffer: marks, index: Index::Var(var), body: vec![found] };
-    Stmt::For(For::new(var, lower, upper, vec![Stmt::Let(read)]))
 }
 
 /// Sets a mark.
