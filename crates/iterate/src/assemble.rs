@@ -12,6 +12,8 @@
 //!   in the order of the levels (full ones in front in any order), and reach each coordinate once. One function counts,
 //!   the host allocates, another fills ([`super::append`]). Levels such as bitmaps, into which coordinates are
 //!   inserted, need not be counted.
+//! - With [`Kernel::gathers`], only the loops of the first levels do so. What is inside of them comes together in a
+//!   workspace ([`super::workspace`]), in any order, and is appended from there.
 //!
 //! How to call, of what [`assemble`] adds: with [`Structure::Counted`], `name_count` with the arrays of
 //! [`Structure::Counted::starts`] (of 64-bit integers, one more element than the dense levels in front have positions),
