@@ -81,7 +81,9 @@ fn meets(kernel: &Kernel, product: &Product, outer: &[usize]) -> bool {
     let mut sums = (0..kernel.iterators.len()).filter(is_sum);
     let several = |at: usize| sparse(kernel, product).filter(|one| mentions(one, at)).count() > 1;
     let covers = |factor: &Factor| outer.iter().all(|at| mentions(factor, *at));
-    sums.any(several) && !sparse(kernel, product).any(covers)
+    // Loops over the positions of elements know where these are.
+    let is_at = |factor: &Factor| factor.position.is_some();
+    sums.any(several) && !sparse(kernel, product).any(|factor| covers(factor) || is_at(factor))
 }
 
 /// Whether each of the outermost loops but the first is along a factor that one further out is along too.
