@@ -29,7 +29,9 @@ impl Builder<'_> {
                 body.extend(stmts);
                 continue;
             }
-            match self.known_level(&state) {
+            // Products that are searched stand by themselves: where coordinates are appended, they are inside.
+            let apart = !(count > 1 && self.goal.gathers() && self.goal.appends_at(depth));
+            match self.known_level(&state).filter(|_| apart) {
                 Some(factor) => body.extend(self.find(depth, &state, factor)?),
                 None => ready.push(state),
             }
