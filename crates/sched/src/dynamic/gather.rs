@@ -47,11 +47,8 @@ pub(super) fn forms(rule: &Rule, kernel: &Kernel, format: &Format) -> Vec<Form> 
             all.push(gathered(same.max(least), &wanted));
         }
     } else if kernel.products.iter().any(|product| meets(kernel, product, &outer)) {
-        let levels = (least..=last).rev();
-        let levels = levels.filter(|levels| {
-            kernel.products.iter().all(|product| connected(kernel, product, &outer[..*levels]))
-        });
-        all.extend(levels.map(|levels| gathered(levels, &rows)));
+        // More levels in a workspace would take as much memory as a dense tensor of them.
+        all.push(gathered(last, &rows));
     }
     all.push(plain);
     for levels in (least..=last).rev() {
@@ -84,13 +81,4 @@ fn meets(kernel: &Kernel, product: &Product, outer: &[usize]) -> bool {
     // Loops over the positions of elements know where these are.
     let is_at = |factor: &Factor| factor.position.is_some();
     sums.any(several) && !sparse(kernel, product).any(|factor| covers(factor) || is_at(factor))
-}
-
-/// Whether each of the outermost loops but the first is along a factor that one further out is along too.
-fn connected(kernel: &Kernel, product: &Product, outer: &[usize]) -> bool {
-    (1..outer.len()).all(|at| {
-        sparse(kernel, product).any(|factor| {
-            mentions(factor, outer[at]) && outer[..at].iter().any(|one| mentions(factor, *one))
-        })
-    })
 }
