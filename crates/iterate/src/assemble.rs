@@ -174,10 +174,10 @@ pub fn assembly(
     let starts = plan.starts.clone();
     let [mut count, mut fill] = append::bodies(&plan, function);
     if let Some(workspace) = &workspace {
-        count = workspace.without_values(workspace.around(function, count, None));
+        count = workspace.without_values(workspace.around((function, module), count, None));
         // Where rows are the first level, it is known how many elements are before each.
         let rows = starts.first().filter(|_| first == 1).map(|rows| (*rows, &own.extents[0]));
-        fill = workspace.around(function, fill, rows);
+        fill = workspace.around((function, module), fill, rows);
     }
     let structure = Structure::Counted { starts };
     Ok(Assembly { structure, count, fill, walks })

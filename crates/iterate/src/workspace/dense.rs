@@ -182,7 +182,7 @@ impl Dense {
     /// workspace of its own. `rows` tells how many elements are before each of so many rows, where that is known.
     pub(crate) fn around(
         &self,
-        function: &mut Function,
+        (function, module): (&mut Function, &Module),
         body: Vec<Stmt>,
         rows: Option<(BufferId, &Index)>,
     ) -> Vec<Stmt> {
@@ -195,7 +195,7 @@ impl Dense {
             }
             match stmt {
                 Stmt::For(inner) if used && inner.mark.is_parallel() && inner.step == 1 => {
-                    result.push(self.in_parts(function, inner, rows));
+                    result.push(self.in_parts((function, module), inner, rows));
                 }
                 stmt if used => result.extend(self.open(function, vec![stmt])),
                 stmt => result.push(stmt),
@@ -206,7 +206,7 @@ impl Dense {
 
     fn in_parts(
         &self,
-        function: &mut Function,
+        (function, module): (&mut Function, &Module),
         inner: For,
         rows: Option<(BufferId, &Index)>,
     ) -> Stmt {
@@ -215,7 +215,14 @@ impl Dense {
         let over_rows = |(_, count): &(BufferId, &Index)| upper.contains(count);
         let work = match rows.filter(over_rows) {
             Some((starts, _)) => Some(Index::Load(starts, Box::new(Index::Var(end)))),
-            None => stored_before(&body, var, end),
+            None => {
+                // Positions of just these rows: others may be read for some of them only.
+                let fits = |buffer: BufferId| match &upper[..] {
+                    [count] => module.buffers[buffer.0 as usize].size == count.clone() + 1,
+                    _ => false,
+                };
+                stored_before(&body, var, end, &fits)
+            }
         };
         let (from, to) = (vec![Index::Var(begin)], vec![Index::Var(end)]);
         let part = For { var, lower: from, upper: to, step, mark: Mark::Sequential, body };
@@ -254,7 +261,12 @@ impl Dense {
 }
 
 /// How many elements are stored before an iteration of a loop, as positions say that its statements read at it.
-fn stored_before(body: &[Stmt], var: VarId, end: VarId) -> Option<Index> {
+fn stored_before(
+    body: &[Stmt],
+    var: VarId,
+    end: VarId,
+    fits: &dyn Fn(BufferId) -> bool,
+) -> Option<Index> {
     let mut read: BTreeSet<(BufferId, bool)> = BTreeSet::new();
     let (own, next) = (Index::Var(var), Index::Var(var) + 1);
     for stmt in body {
@@ -267,7 +279,9 @@ fn stored_before(body: &[Stmt], var: VarId, end: VarId) -> Option<Index> {
         });
     }
     // Positions say where a row begins and where the next one does.
-    let bounds = read.iter().filter(|(buffer, next)| *next && read.contains(&(*buffer, false)));
+    let bounds = read
+        .iter()
+        .filter(|(buffer, next)| *next && read.contains(&(*buffer, false)) && fits(*buffer));
     let work = |(buffer, _): &(BufferId, bool)| Index::Load(*buffer, Box::new(Index::Var(end)));
     bounds.map(work).reduce(|all, one| all + one)
 }
