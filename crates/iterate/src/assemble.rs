@@ -136,16 +136,17 @@ pub fn assembly(
         }
         return done(Structure::Dense, body, walks);
     };
-    if kernel.gathers.is_none() {
-        kernel.order = appending(&kernel, &result.format);
-    }
-    // Full levels in front have a place for each coordinate: nothing of them comes together.
-    if kernel.gathers.as_ref().is_some_and(|gathers| gathers.levels < first) {
-        return Err(IterateError::Workspace);
-    }
-    let all = on_levels_of(&kernel, &result.format);
-    let iterators: Vec<usize> =
-        all[..kernel.gathers.as_ref().map_or(last + 1, |gathers| gathers.levels)].to_vec();
+    let outside = match &kernel.gathers {
+        None => {
+            kernel.order = appending(&kernel, &result.format);
+            last + 1
+        }
+        // Full levels in front have a place for each coordinate: nothing of them comes together.
+        Some(gathers) if gathers.levels < first => return Err(IterateError::Workspace),
+        Some(gathers) => gathers.levels,
+    };
+    let mut iterators = on_levels_of(&kernel, &result.format);
+    iterators.truncate(outside);
     kernel.place = place_in(&kernel, result, last + 1);
     kernel = on_levels(&kernel)?;
     let order = graph::order_on_levels(&kernel)?;
@@ -159,16 +160,15 @@ pub fn assembly(
     let workspace = kernel
         .gathers
         .as_ref()
-        .map(|gathers| Dense::new(module, &kernel, &own, (gathers, last), plan.block));
+        .map(|gathers| Box::new(Dense::new(module, &kernel, &own, (gathers, last), plan.block)));
     if let Some(workspace) = &workspace {
         kernel.result = workspace.values;
         kernel.place = workspace.place(kernel.place.clone());
     }
-    let inside = workspace.clone().map(Box::new);
-    let mut goal = ResultMode::Appended { iterators, depth, scattered: false, workspace: inside };
+    let mut goal = ResultMode::Appended { iterators, depth, scattered: false, workspace };
     let (body, walks) = statements(function, module, &kernel, &mut goal)?;
     function.body = body;
-    let ResultMode::Appended { scattered: false, .. } = goal else {
+    let ResultMode::Appended { scattered: false, workspace, .. } = goal else {
         return Err(IterateError::Workspace);
     };
     let starts = plan.starts.clone();
@@ -238,7 +238,6 @@ fn in_order(kernel: &Kernel, order: &[usize], iterators: &[usize], first: usize)
     if own.len() != iterators.len() {
         return None;
     }
-    let first = first.min(iterators.len());
     let front = iterators[..first].iter().all(|at| own[..first].contains(at));
     (front && own[first..] == iterators[first..]).then_some(depth)
 }

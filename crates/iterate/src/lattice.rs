@@ -18,6 +18,8 @@ impl Builder<'_> {
     ) -> Result<Vec<Stmt>, IterateError> {
         let mut body = Vec::new();
         let (mut ready, count) = (Vec::new(), states.len());
+        // Products that are searched stand by themselves: where coordinates are appended, they are inside.
+        let apart = !(count > 1 && self.goal.gathers() && self.goal.appends_at(depth));
         for state in states {
             if let Some(factor) = self.stored_window(&state) {
                 let mut loops = Ok(Vec::new());
@@ -29,8 +31,6 @@ impl Builder<'_> {
                 body.extend(stmts);
                 continue;
             }
-            // Products that are searched stand by themselves: where coordinates are appended, they are inside.
-            let apart = !(count > 1 && self.goal.gathers() && self.goal.appends_at(depth));
             match self.known_level(&state).filter(|_| apart) {
                 Some(factor) => body.extend(self.find(depth, &state, factor)?),
                 None => ready.push(state),

@@ -7,7 +7,6 @@ use dastac_loops::{Condition, For, Function, Index, Mark, Stmt, Store, StoreMode
 use super::builder::Builder;
 use super::kernel::{ELEMENT, Kernel};
 use super::state::{At, State};
-use super::workspace::dense::mark;
 
 impl Builder<'_> {
     /// What is added to an element of the result.
@@ -40,7 +39,8 @@ impl Builder<'_> {
         let tests: Vec<Condition> = tests.collect();
         let mut body = vec![store];
         for (marks, place) in self.goal.marks() {
-            body.push(mark(marks, place.rebuild(&|leaf| self.leaf(leaf))));
+            let place = place.rebuild(&|leaf| self.leaf(leaf));
+            body.push(Stmt::set(marks, place, Value::FromIndex(Index::Const(1))));
         }
         if tests.is_empty() { body } else { vec![Stmt::when(Condition::all(tests), body)] }
     }

@@ -36,6 +36,7 @@ use dastac_loops::{Function, Stmt};
 
 use levels::Assembler;
 pub(super) use plan::Appending;
+pub(super) use points::in_order;
 
 /// The statements that count, and those that fill, given a function whose statements say where they append. Nothing
 /// counts where no level is appended to.

@@ -53,7 +53,9 @@ impl Assembler<'_> {
     /// elsewhere.
     pub(super) fn quiet(&self, body: Vec<Stmt>) -> Vec<Stmt> {
         if self.fills {
-            return in_order(body);
+            let mut body = body;
+            in_order(&mut body);
+            return body;
         }
         let stores = |stmt: &Stmt| {
             let mut found = false;
@@ -62,7 +64,8 @@ impl Assembler<'_> {
             });
             found
         };
-        let mut result: Vec<Stmt> = in_order(body.into_iter().filter(stores).collect());
+        let mut result: Vec<Stmt> = body.into_iter().filter(stores).collect();
+        in_order(&mut result);
         for inside in result.iter_mut().flat_map(Stmt::bodies_mut) {
             *inside = self.quiet(std::mem::take(inside));
         }
@@ -70,15 +73,12 @@ impl Assembler<'_> {
     }
 }
 
-/// Statements whose loops run in order.
-fn in_order(mut body: Vec<Stmt>) -> Vec<Stmt> {
-    for stmt in &mut body {
+/// Has all loops of statements run in order.
+pub(crate) fn in_order(body: &mut Vec<Stmt>) {
+    for stmt in body {
         if let Stmt::For(inner) = stmt {
             inner.mark = Mark::Sequential;
         }
-        for inside in stmt.bodies_mut() {
-            *inside = in_order(std::mem::take(inside));
-        }
+        stmt.bodies_mut().into_iter().for_each(in_order);
     }
-    body
 }

@@ -14,9 +14,10 @@ use std::collections::BTreeSet;
 
 use dastac_loops::{
     Append, BufferId, Element, For, Function, Index, Mark, Module, PartitionedRange, Scan, Stmt,
-    Store, StoreMode, Value, VarId, Workspace,
+    Value, VarId, Workspace,
 };
 
+use super::super::append::in_order;
 use super::super::kernel::{Gathers, Kernel, Operand};
 
 /// So many marks have one that says whether any of them is set.
@@ -286,22 +287,6 @@ fn stored_before(
     bounds.map(work).reduce(|all, one| all + one)
 }
 
-/// Has all loops run in order.
-fn in_order(body: &mut Vec<Stmt>) {
-    for stmt in body {
-        if let Stmt::For(inner) = stmt {
-            inner.mark = Mark::Sequential;
-        }
-        stmt.bodies_mut().into_iter().for_each(in_order);
-    }
-}
-
 fn workspace(buffer: BufferId, size: Index, zero: bool, body: Vec<Stmt>) -> Stmt {
     Stmt::Workspace(Workspace { buffer, size, zero, instead: None, body })
-}
-
-/// Sets a mark.
-pub(crate) fn mark(buffer: BufferId, index: Index) -> Stmt {
-    let value = Value::FromIndex(Index::Const(1));
-    Stmt::Store(Store { buffer, index, value, mode: StoreMode::Set, stream: None })
 }

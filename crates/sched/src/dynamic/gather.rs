@@ -9,53 +9,68 @@ use dastac_iterate::{Factor, Gathers, Kernel, Product, appending};
 use dastac_stur::program::Rule;
 
 /// An order of loops.
+#[derive(PartialEq)]
 pub(super) struct Form {
     /// All iterators, outermost first.
     pub(super) order: Vec<usize>,
-    /// So many levels of the result stand outside, if a workspace has the others.
+    /// So many levels of the result stand outside.
+    pub(super) outside: usize,
+    /// Whether a workspace has the others that are not full, instead of their being outside too.
     pub(super) gathers: Option<Gathers>,
 }
 
-/// The orders of loops for a result, those that are wanted first.
-pub(super) fn forms(rule: &Rule, kernel: &Kernel, format: &Format) -> Vec<Form> {
-    let Some(last) = format.levels().iter().rposition(|level| !level.is_full()) else {
-        return vec![Form { order: appending(kernel, format), gathers: None }];
+/// The orders of loops for a result.
+pub(super) struct Forms {
+    /// Those that are better than the order of the levels, if they are possible.
+    pub(super) preferred: Option<Form>,
+    /// That of the result's levels.
+    pub(super) plain: Form,
+    /// Those that are possible where elements cannot come in that order, the best ones first.
+    pub(super) others: Vec<Form>,
+}
+
+pub(super) fn forms(rule: &Rule, kernel: &Kernel, format: &Format) -> Forms {
+    let order = appending(kernel, format);
+    let sparse = || (0..format.levels().len()).filter(|at| !format.levels()[*at].is_full());
+    let (Some(first), Some(last)) = (sparse().next(), sparse().next_back()) else {
+        let plain = Form { order, outside: 0, gathers: None };
+        return Forms { preferred: None, plain, others: Vec::new() };
     };
-    let plain = Form { order: appending(kernel, format), gathers: None };
-    let outer = plain.order[..=last].to_vec();
-    let first = format.levels().iter().position(|level| !level.is_full()).unwrap_or(0);
+    let outer = &order[..=last];
     let least = first.max(usize::from(last > 0));
-    let asked = !rule.order.is_empty() || !rule.schedule.order.is_empty();
-    let wanted = kernel.order.clone();
-    let gathered = |levels: usize, rest: &[usize]| {
-        let order =
-            outer[..levels].iter().chain(rest.iter().filter(|at| !outer[..levels].contains(at)));
+    let wanted = &kernel.order;
+    let gathered = |outside: usize, rest: &[usize]| {
+        let outer = &outer[..outside];
+        let inside = rest.iter().filter(|at| !outer.contains(at));
         Form {
-            order: order.copied().collect(),
-            gathers: Some(Gathers::behind(levels, format, &kernel.head)),
+            order: outer.iter().chain(inside).copied().collect(),
+            outside,
+            gathers: Some(Gathers::behind(outside, format, &kernel.head)),
         }
     };
     // Sums first, so that rows of operands are walked one after the other.
     let head = |at: &usize| kernel.head.contains(at);
     let block = wanted.iter().filter(|at| head(at) && !outer.contains(at));
     let sums = wanted.iter().filter(|at| !head(at));
-    let rows: Vec<usize> = sums.chain(&outer).chain(block).copied().collect();
-    let mut all = Vec::new();
-    if asked {
-        let same = outer.iter().zip(&wanted).take_while(|(own, wanted)| own == wanted).count();
-        if same <= last {
-            all.push(gathered(same.max(least), &wanted));
-        }
-    } else if kernel.products.iter().any(|product| meets(kernel, product, &outer)) {
+    let rows: Vec<usize> = sums.chain(outer).chain(block).copied().collect();
+    let asked = !rule.order.is_empty() || !rule.schedule.order.is_empty();
+    let same = outer.iter().zip(wanted).take_while(|(own, wanted)| own == wanted).count();
+    let meets = kernel.products.iter().any(|product| meets(kernel, product, outer));
+    let preferred = match asked {
+        true => (same <= last).then(|| gathered(same.max(least), wanted)),
         // More levels in a workspace would take as much memory as a dense tensor of them.
-        all.push(gathered(last, &rows));
+        false => meets.then(|| gathered(last, &rows)),
+    };
+    let mut others: Vec<Form> = Vec::new();
+    for outside in (least..=last).rev() {
+        for one in [gathered(outside, &rows), gathered(outside, wanted)] {
+            if preferred.as_ref() != Some(&one) && !others.contains(&one) {
+                others.push(one);
+            }
+        }
     }
-    all.push(plain);
-    for levels in (least..=last).rev() {
-        all.push(gathered(levels, &rows));
-        all.push(gathered(levels, &wanted));
-    }
-    all
+    let plain = Form { order: order.clone(), outside: last + 1, gathers: None };
+    Forms { preferred, plain, others }
 }
 
 /// The factors of a product whose elements are not all stored.

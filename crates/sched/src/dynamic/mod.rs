@@ -24,7 +24,6 @@ use dastac_iterate::{
     Assembly, IterateError, Kernel, Operand, Walks, assembly, fill, is_assembled, obstacle,
     on_levels, pattern_of,
 };
-use dastac_layout::LayoutError;
 use dastac_loops::{Function, Index, Module};
 use dastac_stur::infer::InferredRule;
 use dastac_stur::program::TensorId;
@@ -32,7 +31,7 @@ use dastac_stur::program::TensorId;
 use crate::SchedError;
 use crate::elements::{buffer, extents};
 use choose::{ordered, refused};
-use gather::{Form, forms};
+use gather::{Form, Forms, forms};
 use rule::Translation;
 
 impl Dynamic<'_> {
@@ -111,27 +110,23 @@ impl Dynamic<'_> {
         (walked, result): (Walked, &Format),
         obstacle: &dyn Fn(&Module, &Kernel) -> Option<IterateError>,
     ) -> Result<Walked, SchedError> {
-        let last = result.levels().iter().rposition(|level| !level.is_full());
         let definition = &self.inferred.program.rules[rule.rule.0];
-        let mut refused = None;
-        for Form { order, gathers } in forms(definition, &walked.kernel, result) {
+        let mut attempt = |form: Form| {
             let mut one = walked.clone();
-            one.kernel.order = order;
-            let whole = last.map_or(0, |last| last + 1);
-            one.appended = gathers.as_ref().map_or(whole, |gathers| gathers.levels);
-            let in_order = gathers.is_none();
-            one.kernel.gathers = gathers;
+            one.appended = form.outside;
+            (one.kernel.order, one.kernel.gathers) = (form.order, form.gathers);
             let (mut scratch, mut copies) = (module.clone(), stored.clone());
-            match self.choose(&mut scratch, &mut copies, rule, &mut one, obstacle) {
-                Ok(()) => {
-                    (*module, *stored) = (scratch, copies);
-                    return Ok(one);
-                }
-                Err(error) if in_order || refused.is_none() => refused = Some(error),
-                Err(_) => {}
-            }
+            self.choose(&mut scratch, &mut copies, rule, &mut one, obstacle)?;
+            (*module, *stored) = (scratch, copies);
+            Ok(one)
+        };
+        let Forms { preferred, plain, others } = forms(definition, &walked.kernel, result);
+        if let Some(Ok(found)) = preferred.map(&mut attempt) {
+            return Ok(found);
         }
-        Err(refused.unwrap_or(SchedError::Layout(LayoutError::Program(Vec::new()))))
+        attempt(plain).or_else(|refused| {
+            others.into_iter().find_map(|form| attempt(form).ok()).ok_or(refused)
+        })
     }
 
     /// A rule's kernel, its tensors in the formats in which they are there.
