@@ -167,6 +167,9 @@ pub fn assembly(
     }
     let mut goal = ResultMode::Appended { iterators, depth, scattered: false, workspace };
     let (body, walks) = statements(function, module, &kernel, &mut goal)?;
+    if !is_nested(&body, first, &mut BTreeSet::new()) {
+        return Err(IterateError::Workspace);
+    }
     function.body = body;
     let ResultMode::Appended { scattered: false, workspace, .. } = goal else {
         return Err(IterateError::Workspace);
@@ -240,6 +243,24 @@ fn in_order(kernel: &Kernel, order: &[usize], iterators: &[usize], first: usize)
     }
     let front = iterators[..first].iter().all(|at| own[..first].contains(at));
     (front && own[first..] == iterators[first..]).then_some(depth)
+}
+
+/// Whether what is appended stands inside of what is appended to all levels above it: loops over positions may come
+/// later than they are wanted.
+fn is_nested(body: &[Stmt], first: usize, above: &mut BTreeSet<usize>) -> bool {
+    body.iter().all(|stmt| match stmt {
+        Stmt::Append(append) => {
+            let level = append.level;
+            if level >= first && above.len() != level {
+                return false;
+            }
+            above.insert(level);
+            let nested = is_nested(&append.body, first, above);
+            above.remove(&level);
+            nested
+        }
+        stmt => stmt.bodies().into_iter().all(|inside| is_nested(inside, first, above)),
+    })
 }
 
 /// The iterators along which, one inside of the other, the positions of an element grow while others are fixed.

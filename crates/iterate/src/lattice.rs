@@ -122,6 +122,10 @@ impl Builder<'_> {
         };
         let (mut given, mut free) = (Vec::<(Index, Vec<State>)>::new(), Vec::new());
         for state in inside {
+            // Where products stay together, some are not as far as their element yet.
+            if self.is_awaited(&state, iterator) {
+                self.goal.out_of_order(depth);
+            }
             match self.given(&state, iterator).into_iter().next() {
                 None => free.push(state),
                 Some(value) => match given.iter_mut().find(|(known, _)| *known == value) {

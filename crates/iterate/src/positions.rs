@@ -19,6 +19,15 @@ impl Builder<'_> {
         .collect()
     }
 
+    /// Whether an iterator is the position of an element that is not found yet.
+    pub(super) fn is_awaited(&self, state: &State, iterator: usize) -> bool {
+        let factors = self.kernel.products[state.product].factors.iter().zip(&state.places);
+        factors.into_iter().any(|(factor, place)| {
+            let levels = self.kernel.operands[factor.operand].levels.len();
+            factor.position == Some(iterator) && place.level < levels
+        })
+    }
+
     /// What is inside of an iterator that has one value, the position of an element.
     pub(super) fn at_value(
         &mut self,
