@@ -29,12 +29,12 @@ use dastac_loops::{BufferId, For, Function, Index, Mode, Module, Stmt, Value, Va
 use super::append::{self, Appending};
 use super::compile::{Filled, fill, statements};
 use super::graph;
-use super::kernel::{Factor, IterateError, Kernel, Operand};
+use super::kernel::{Factor, IterateError, Kernel, Kind, Operand};
 use super::result_mode::ResultMode;
 use super::space::on_levels;
 use super::store::{cleared, set_once};
 use super::walks::Walks;
-use super::workspace::dense::Dense;
+use super::workspace::Held;
 use dastac_formats::format::{Format, Level};
 
 /// How the levels of a result come about.
@@ -141,8 +141,10 @@ pub fn assembly(
             kernel.order = appending(&kernel, &result.format);
             last + 1
         }
-        // Full levels in front have a place for each coordinate: nothing of them comes together.
-        Some(gathers) if gathers.levels < first => return Err(IterateError::Workspace),
+        // A dense workspace has no use for full levels in front, which have a place for each coordinate.
+        Some(gathers) if gathers.levels < first && gathers.kind == Kind::Dense => {
+            return Err(IterateError::Workspace);
+        }
         Some(gathers) => gathers.levels,
     };
     let mut iterators = on_levels_of(&kernel, &result.format);
@@ -160,9 +162,9 @@ pub fn assembly(
     let workspace = kernel
         .gathers
         .as_ref()
-        .map(|gathers| Box::new(Dense::new(module, &kernel, &own, (gathers, last), plan.block)));
+        .map(|gathers| Box::new(Held::new(module, &kernel, &own, (gathers, last), &plan)));
     if let Some(workspace) = &workspace {
-        kernel.result = workspace.values;
+        kernel.result = workspace.values();
         kernel.place = workspace.place(kernel.place.clone());
     }
     let mut goal = ResultMode::Appended { iterators, depth, scattered: false, workspace };
@@ -241,6 +243,7 @@ fn in_order(kernel: &Kernel, order: &[usize], iterators: &[usize], first: usize)
     if own.len() != iterators.len() {
         return None;
     }
+    let first = first.min(iterators.len());
     let front = iterators[..first].iter().all(|at| own[..first].contains(at));
     (front && own[first..] == iterators[first..]).then_some(depth)
 }

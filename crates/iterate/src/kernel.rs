@@ -122,14 +122,50 @@ pub struct Gathers {
     pub levels: usize,
     /// The coordinates of all levels of the result, in its iterators: `VarId(n)` stands for iterator `n`.
     pub coordinates: Vec<Index>,
+    /// What the workspace is.
+    pub kind: Kind,
+}
+
+/// Kinds of workspaces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A place for every coordinate of the levels, and marks for those that are touched.
+    #[default]
+    Dense,
+    /// A coordinate list of points that are sorted when it is full (sparse workspaces, section 3.1).
+    List {
+        /// So many points.
+        capacity: i64,
+    },
+    /// The same, but as large as what it was merged into.
+    Growing,
+    /// A hash table of points (sparse workspaces, section 3.2).
+    Hash {
+        /// So many points.
+        capacity: i64,
+    },
+}
+
+impl Kind {
+    /// The largest capacity.
+    pub const MOST: i64 = 1 << 24;
+
+    /// How many points it holds before they are merged: at first, if it grows.
+    pub(super) fn capacity(self) -> i64 {
+        match self {
+            Kind::Dense => 0,
+            Kind::Growing => 1 << 12,
+            Kind::List { capacity } | Kind::Hash { capacity } => capacity.clamp(1, Kind::MOST),
+        }
+    }
 }
 
 impl Gathers {
     /// The levels of a result in a format, whose head has these iterators, but so many in front.
-    pub fn behind(levels: usize, format: &Format, head: &[usize]) -> Gathers {
+    pub fn behind(levels: usize, format: &Format, head: &[usize], kind: Kind) -> Gathers {
         let order = format.order().unwrap_or_default();
         let iterator = |dimension: usize| Index::Var(VarId(head[dimension] as u32));
-        Gathers { levels, coordinates: order.into_iter().map(iterator).collect() }
+        Gathers { levels, coordinates: order.into_iter().map(iterator).collect(), kind }
     }
 }
 

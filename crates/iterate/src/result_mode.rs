@@ -2,7 +2,7 @@
 
 use dastac_loops::{Append, BufferId, Function, Index, Stmt};
 
-use super::workspace::dense::Dense;
+use super::workspace::Held;
 
 /// What becomes of the elements that loops come to.
 #[derive(Clone, Debug, Default)]
@@ -25,7 +25,7 @@ pub(super) enum ResultMode {
         /// Whether coordinates are reached several times, or in another order.
         scattered: bool,
         /// Where what is inside of these loops comes together.
-        workspace: Option<Box<Dense>>,
+        workspace: Option<Box<Held>>,
     },
 }
 
@@ -68,7 +68,7 @@ impl ResultMode {
     /// The marks that a stored element sets.
     pub(super) fn marks(&self) -> Vec<(BufferId, Index)> {
         match self {
-            ResultMode::Appended { workspace: Some(workspace), .. } => workspace.marks().collect(),
+            ResultMode::Appended { workspace: Some(workspace), .. } => workspace.marks(),
             _ => Vec::new(),
         }
     }

@@ -16,7 +16,7 @@ pub(crate) struct Appending {
     /// How many these are.
     pub(super) size: Index,
     /// The counters.
-    pub(super) at: BufferId,
+    pub(crate) at: BufferId,
     /// For each appended level, in order, where the positions below each position of the levels in front begin.
     pub(crate) starts: Vec<BufferId>,
     pub(super) zero: f64,

@@ -32,18 +32,19 @@ pub(super) fn assembled(case: &RandomKernel, format: &Format) -> Result<Assemble
 fn assembled_in(
     case: &RandomKernel,
     format: &Format,
-    gathers: Option<usize>,
+    gathers: Option<(usize, Kind)>,
 ) -> Result<Assembled, IterateError> {
     let (mut module, mut kernel, mut symbols) = kernel_of(case);
     let last = format.levels().iter().rposition(|level| !level.is_full());
-    if let (Some(levels), Some(last), Some(order)) = (gathers, last, format.order()) {
+    if let (Some((levels, kind)), Some(last), Some(order)) = (gathers, last, format.order()) {
         let first = format.levels().iter().position(|level| !level.is_full());
-        let levels = levels.clamp(first.unwrap_or(0), last);
+        let least = if kind == Kind::Dense { first.unwrap_or(0) } else { 0 };
+        let levels = levels.clamp(least, last);
         let outer: Vec<usize> = order[..levels].iter().map(|at| kernel.head[*at]).collect();
         let inside: Vec<usize> =
             kernel.order.iter().filter(|at| !outer.contains(at)).copied().collect();
         kernel.order = [outer, inside].concat();
-        kernel.gathers = Some(Gathers::behind(levels, format, &kernel.head));
+        kernel.gathers = Some(Gathers::behind(levels, format, &kernel.head, kind));
     }
     let extents = case.head.iter().map(|at| kernel.iterators[*at].1.clone()).collect();
     let types = (Element::F64, Element::U32);
@@ -203,6 +204,16 @@ fn format_of(case: &RandomKernel, kinds: &[usize], order: &[usize]) -> Format {
     Format::new(kinds[..rank].iter().map(level).collect(), order).unwrap()
 }
 
+/// Dense workspaces, and containers of all capacities.
+fn kinds_of_workspaces() -> impl Strategy<Value = Kind> {
+    prop_oneof![
+        Just(Kind::Dense),
+        Just(Kind::Growing),
+        (1i64..40).prop_map(|capacity| Kind::List { capacity }),
+        (1i64..40).prop_map(|capacity| Kind::Hash { capacity }),
+    ]
+}
+
 proptest! {
     #![proptest_config(super::config(4000))]
 
@@ -212,7 +223,7 @@ proptest! {
         kinds in prop::collection::vec(0usize..3, 3),
         order in Just(vec![0usize, 1, 2]).prop_shuffle(),
         masked in 0usize..3,
-        gathers in prop::option::of(0usize..3),
+        gathers in prop::option::of((0usize..3, kinds_of_workspaces())),
     ) {
         let mut case = case;
         let mask = if masked == 0 { with_mask(&mut case) } else { None };

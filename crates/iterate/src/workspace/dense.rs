@@ -10,15 +10,10 @@
 //! The coordinates come in order, without sorting, and looking for them costs about as much as they are many. Several
 //! levels have a mark for each prefix of their coordinates.
 
-use std::collections::BTreeSet;
+use dastac_loops::{Append, BufferId, Element, For, Function, Index, Module, Scan, Stmt, Value};
 
-use dastac_loops::{
-    Append, BufferId, Element, For, Function, Index, Mark, Module, PartitionedRange, Scan, Stmt,
-    Value, VarId, Workspace,
-};
-
-use super::super::append::in_order;
 use super::super::kernel::{Gathers, Kernel, Operand};
+use super::{Container, fresh, workspace};
 
 /// So many marks have one that says whether any of them is set.
 const GROUP: i64 = 64;
@@ -63,13 +58,7 @@ impl Dense {
         block: BufferId,
     ) -> Dense {
         let own = module.buffers[result.values.0 as usize].clone();
-        let mut fresh = |what: String, element| {
-            let mut name = format!("{}.{what}", own.name);
-            while module.find_buffer(&name).is_some() {
-                name.push('_');
-            }
-            module.buffer(name, element, Index::Const(0))
-        };
+        let mut fresh = |what: String, element| fresh(module, &own.name, &what, element);
         let first = gathers.levels;
         let mut key = Index::Const(0);
         let mut levels = Vec::new();
@@ -153,8 +142,26 @@ impl Dense {
         let body = each(Index::Var(var));
         vec![Stmt::For(For::new(var, Index::Const(0), self.size.clone(), body))]
     }
+}
 
-    /// Statements with the workspace open around them, and empty.
+impl Container for Dense {
+    fn is_used(&self, stmt: &Stmt) -> bool {
+        let mut used = false;
+        stmt.visit(&mut |stmt| {
+            used |= matches!(stmt, Stmt::Store(store)
+                if store.buffer == self.values || self.levels.iter().any(|level| level.marks.contains(&store.buffer)));
+        });
+        used
+    }
+
+    fn is_whole(&self) -> bool {
+        self.levels.first().is_some_and(|level| level.level == 0)
+    }
+
+    fn is_value(&self, buffer: BufferId) -> bool {
+        buffer == self.values
+    }
+
     fn open(&self, function: &mut Function, body: Vec<Stmt>) -> Vec<Stmt> {
         let mut body = body;
         let mut keys = Index::Const(1);
@@ -178,115 +185,4 @@ impl Dense {
         }
         vec![workspace(self.values, size, zero, body)]
     }
-
-    /// Opens the workspace around the statements that use it: a range that threads share is cut into parts, each with a
-    /// workspace of its own. `rows` tells how many elements are before each of so many rows, where that is known.
-    pub(crate) fn around(
-        &self,
-        (function, module): (&mut Function, &Module),
-        body: Vec<Stmt>,
-        rows: Option<(BufferId, &Index)>,
-    ) -> Vec<Stmt> {
-        let mut result = Vec::new();
-        for mut stmt in body {
-            let used = self.is_used(&stmt);
-            // Those that share a workspace run one after the other.
-            if used {
-                stmt.bodies_mut().into_iter().for_each(in_order);
-            }
-            match stmt {
-                Stmt::For(inner) if used && inner.mark.is_parallel() && inner.step == 1 => {
-                    result.push(self.in_parts((function, module), inner, rows));
-                }
-                stmt if used => result.extend(self.open(function, vec![stmt])),
-                stmt => result.push(stmt),
-            }
-        }
-        result
-    }
-
-    fn in_parts(
-        &self,
-        (function, module): (&mut Function, &Module),
-        inner: For,
-        rows: Option<(BufferId, &Index)>,
-    ) -> Stmt {
-        let [begin, end] = ["begin", "end"].map(|name| function.fresh_var(name));
-        let For { var, lower, upper, step, body, .. } = inner;
-        let over_rows = |(_, count): &(BufferId, &Index)| upper.contains(count);
-        let work = match rows.filter(over_rows) {
-            Some((starts, _)) => Some(Index::Load(starts, Box::new(Index::Var(end)))),
-            None => {
-                // Positions of just these rows: others may be read for some of them only.
-                let fits = |buffer: BufferId| match &upper[..] {
-                    [count] => module.buffers[buffer.0 as usize].size == count.clone() + 1,
-                    _ => false,
-                };
-                stored_before(&body, var, end, &fits)
-            }
-        };
-        let (from, to) = (vec![Index::Var(begin)], vec![Index::Var(end)]);
-        let part = For { var, lower: from, upper: to, step, mark: Mark::Sequential, body };
-        let body = self.open(function, vec![Stmt::For(part)]);
-        Stmt::Partitioned(PartitionedRange { begin, end, lower, upper, step, work, body })
-    }
-
-    fn is_used(&self, stmt: &Stmt) -> bool {
-        let mut used = false;
-        stmt.visit(&mut |stmt| {
-            used |= matches!(stmt, Stmt::Store(store)
-                if store.buffer == self.values || self.levels.iter().any(|level| level.marks.contains(&store.buffer)));
-        });
-        used
-    }
-
-    /// Statements that only find out which elements there are.
-    pub(crate) fn without_values(&self, body: Vec<Stmt>) -> Vec<Stmt> {
-        let mut result = Vec::new();
-        for mut stmt in body {
-            if matches!(&stmt, Stmt::Store(store) if store.buffer == self.values) {
-                continue;
-            }
-            for inside in stmt.bodies_mut() {
-                *inside = self.without_values(std::mem::take(inside));
-            }
-            match stmt {
-                Stmt::Workspace(inner) if inner.buffer == self.values => result.extend(inner.body),
-                Stmt::For(inner) if inner.body.is_empty() => {}
-                Stmt::If(inner) if inner.then.is_empty() && inner.otherwise.is_empty() => {}
-                stmt => result.push(stmt),
-            }
-        }
-        result
-    }
-}
-
-/// How many elements are stored before an iteration of a loop, as positions say that its statements read at it.
-fn stored_before(
-    body: &[Stmt],
-    var: VarId,
-    end: VarId,
-    fits: &dyn Fn(BufferId) -> bool,
-) -> Option<Index> {
-    let mut read: BTreeSet<(BufferId, bool)> = BTreeSet::new();
-    let (own, next) = (Index::Var(var), Index::Var(var) + 1);
-    for stmt in body {
-        stmt.visit_indices(&mut |index| {
-            if let Index::Load(buffer, at) = index
-                && (**at == own || **at == next)
-            {
-                read.insert((*buffer, **at == next));
-            }
-        });
-    }
-    // Positions say where a row begins and where the next one does.
-    let bounds = read
-        .iter()
-        .filter(|(buffer, next)| *next && read.contains(&(*buffer, false)) && fits(*buffer));
-    let work = |(buffer, _): &(BufferId, bool)| Index::Load(*buffer, Box::new(Index::Var(end)));
-    bounds.map(work).reduce(|all, one| all + one)
-}
-
-fn workspace(buffer: BufferId, size: Index, zero: bool, body: Vec<Stmt>) -> Stmt {
-    Stmt::Workspace(Workspace { buffer, size, zero, instead: None, body })
 }

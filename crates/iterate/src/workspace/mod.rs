@@ -5,3 +5,221 @@
 //! they are done (sparse workspaces, section 3).
 
 pub(super) mod dense;
+pub(super) mod points;
+
+use std::collections::BTreeSet;
+
+use dastac_loops::{
+    BufferId, Element, For, Function, Index, Mark, Module, PartitionedRange, Stmt, VarId, Workspace,
+};
+
+use super::append::{Appending, in_order};
+use super::kernel::{Gathers, Kernel, Kind, Operand};
+use dense::Dense;
+use points::Points;
+
+/// A workspace of some kind.
+#[derive(Clone, Debug)]
+pub(super) enum Held {
+    /// With a place for every coordinate.
+    Dense(Dense),
+    /// Of points.
+    Points(Points),
+}
+
+/// What kinds of workspaces differ in where they are opened.
+trait Container {
+    /// Whether a statement uses it.
+    fn is_used(&self, stmt: &Stmt) -> bool;
+
+    /// Whether all levels of the result are inside of it.
+    fn is_whole(&self) -> bool;
+
+    /// Statements with the workspace open around them, and empty.
+    fn open(&self, function: &mut Function, body: Vec<Stmt>) -> Vec<Stmt>;
+
+    /// Whether a buffer holds elements, which nothing but filling needs.
+    fn is_value(&self, buffer: BufferId) -> bool;
+}
+
+impl Held {
+    /// Adds the buffers of a kernel's workspace to a module. `result` has a dimension for each level; the workspace has
+    /// its levels from the first that is gathered to the last one that is not full.
+    pub(super) fn new(
+        module: &mut Module,
+        kernel: &Kernel,
+        result: &Operand,
+        (gathers, last): (&Gathers, usize),
+        plan: &Appending,
+    ) -> Held {
+        let levels = (gathers, last);
+        match gathers.kind {
+            Kind::Dense => Held::Dense(Dense::new(module, kernel, result, levels, plan.block)),
+            _ => Held::Points(Points::new(module, kernel, result, levels, plan)),
+        }
+    }
+
+    fn container(&self) -> &dyn Container {
+        match self {
+            Held::Dense(dense) => dense,
+            Held::Points(points) => points,
+        }
+    }
+
+    /// The buffer that elements are stored to, at [`Held::place`].
+    pub(super) fn values(&self) -> BufferId {
+        match self {
+            Held::Dense(dense) => dense.values,
+            Held::Points(points) => points.values,
+        }
+    }
+
+    /// Where an element is among the values, of its place in its block.
+    pub(super) fn place(&self, in_block: Index) -> Index {
+        match self {
+            Held::Dense(dense) => dense.place(in_block),
+            Held::Points(_) => in_block,
+        }
+    }
+
+    /// The marks that an element sets, after it is stored: buffers with places, `VarId(n)` standing for iterator `n`.
+    pub(super) fn marks(&self) -> Vec<(BufferId, Index)> {
+        match self {
+            Held::Dense(dense) => dense.marks().collect(),
+            Held::Points(points) => vec![points.mark()],
+        }
+    }
+
+    /// Appends all that is in the workspace, which is empty then.
+    pub(super) fn drain(&self, function: &mut Function) -> Vec<Stmt> {
+        match self {
+            Held::Dense(dense) => dense.drain(function),
+            Held::Points(points) => points.drain(function),
+        }
+    }
+
+    /// Opens the workspace around the statements that use it: a range that threads share is cut into parts, each with a
+    /// workspace of its own. `rows` tells how many elements are before each of so many rows, where that is known.
+    pub(super) fn around(
+        &self,
+        (function, module): (&mut Function, &Module),
+        mut body: Vec<Stmt>,
+        rows: Option<(BufferId, &Index)>,
+    ) -> Vec<Stmt> {
+        let own = self.container();
+        // Those that share a workspace run one after the other.
+        for stmt in body.iter_mut().filter(|stmt| own.is_used(stmt)) {
+            stmt.bodies_mut().into_iter().for_each(in_order);
+        }
+        if own.is_whole() {
+            let used: Vec<bool> = body.iter().map(|stmt| own.is_used(stmt)).collect();
+            let Some(first) = used.iter().position(|used| *used) else { return body };
+            let end = used.iter().rposition(|used| *used).map_or(first, |last| last + 1);
+            let mut inside: Vec<Stmt> = body.drain(first..end).collect();
+            in_order(&mut inside);
+            let behind = body.split_off(first);
+            return [body, own.open(function, inside), behind].concat();
+        }
+        let mut result = Vec::new();
+        for stmt in body {
+            let used = own.is_used(&stmt);
+            match stmt {
+                Stmt::For(inner) if used && inner.mark.is_parallel() && inner.step == 1 => {
+                    result.push(in_parts(own, (function, module), inner, rows));
+                }
+                stmt if used => result.extend(own.open(function, vec![stmt])),
+                stmt => result.push(stmt),
+            }
+        }
+        result
+    }
+
+    /// Statements that only find out which elements there are.
+    pub(super) fn without_values(&self, body: Vec<Stmt>) -> Vec<Stmt> {
+        without_values(self.container(), body)
+    }
+}
+
+fn without_values(own: &dyn Container, body: Vec<Stmt>) -> Vec<Stmt> {
+    let mut result = Vec::new();
+    for mut stmt in body {
+        if matches!(&stmt, Stmt::Store(store) if own.is_value(store.buffer)) {
+            continue;
+        }
+        for inside in stmt.bodies_mut() {
+            *inside = without_values(own, std::mem::take(inside));
+        }
+        match stmt {
+            Stmt::Workspace(inner) if own.is_value(inner.buffer) => result.extend(inner.body),
+            Stmt::For(inner) if inner.body.is_empty() => {}
+            Stmt::If(inner) if inner.then.is_empty() && inner.otherwise.is_empty() => {}
+            stmt => result.push(stmt),
+        }
+    }
+    result
+}
+
+fn in_parts(
+    own: &dyn Container,
+    (function, module): (&mut Function, &Module),
+    inner: For,
+    rows: Option<(BufferId, &Index)>,
+) -> Stmt {
+    let [begin, end] = ["begin", "end"].map(|name| function.fresh_var(name));
+    let For { var, lower, upper, step, body, .. } = inner;
+    let over_rows = |(_, count): &(BufferId, &Index)| upper.contains(count);
+    let work = match rows.filter(over_rows) {
+        Some((starts, _)) => Some(Index::Load(starts, Box::new(Index::Var(end)))),
+        None => {
+            // Positions of just these rows: others may be read for some of them only.
+            let fits = |buffer: BufferId| match &upper[..] {
+                [count] => module.buffers[buffer.0 as usize].size == count.clone() + 1,
+                _ => false,
+            };
+            stored_before(&body, var, end, &fits)
+        }
+    };
+    let (from, to) = (vec![Index::Var(begin)], vec![Index::Var(end)]);
+    let part = For { var, lower: from, upper: to, step, mark: Mark::Sequential, body };
+    let body = own.open(function, vec![Stmt::For(part)]);
+    Stmt::Partitioned(PartitionedRange { begin, end, lower, upper, step, work, body })
+}
+
+/// How many elements are stored before an iteration of a loop, as positions say that its statements read at it.
+fn stored_before(
+    body: &[Stmt],
+    var: VarId,
+    end: VarId,
+    fits: &dyn Fn(BufferId) -> bool,
+) -> Option<Index> {
+    let mut read: BTreeSet<(BufferId, bool)> = BTreeSet::new();
+    let (own, next) = (Index::Var(var), Index::Var(var) + 1);
+    for stmt in body {
+        stmt.visit_indices(&mut |index| {
+            if let Index::Load(buffer, at) = index
+                && (**at == own || **at == next)
+            {
+                read.insert((*buffer, **at == next));
+            }
+        });
+    }
+    // Positions say where a row begins and where the next one does.
+    let bounds = read
+        .iter()
+        .filter(|(buffer, next)| *next && read.contains(&(*buffer, false)) && fits(*buffer));
+    let work = |(buffer, _): &(BufferId, bool)| Index::Load(*buffer, Box::new(Index::Var(end)));
+    bounds.map(work).reduce(|all, one| all + one)
+}
+
+fn workspace(buffer: BufferId, size: Index, zero: bool, body: Vec<Stmt>) -> Stmt {
+    Stmt::Workspace(Workspace { buffer, size, zero, instead: None, body })
+}
+
+/// A buffer for a part of a workspace of a result.
+fn fresh(module: &mut Module, of: &str, what: &str, element: Element) -> BufferId {
+    let mut name = format!("{of}.{what}");
+    while module.find_buffer(&name).is_some() {
+        name.push('_');
+    }
+    module.buffer(name, element, Index::Const(0))
+}

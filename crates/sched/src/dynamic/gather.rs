@@ -5,7 +5,7 @@
 //! with `B` in columns -> for each `i`, all `j` of its row of `A` and all `k` of that row of `B`, into a workspace.
 
 use dastac_formats::Format;
-use dastac_iterate::{Factor, Gathers, Kernel, Product, appending};
+use dastac_iterate::{Factor, Gathers, Kernel, Kind, Product, appending};
 use dastac_stur::program::Rule;
 
 /// An order of loops.
@@ -45,7 +45,7 @@ pub(super) fn forms(rule: &Rule, kernel: &Kernel, format: &Format) -> Forms {
         Form {
             order: outer.iter().chain(inside).copied().collect(),
             outside,
-            gathers: Some(Gathers::behind(outside, format, &kernel.head)),
+            gathers: Some(Gathers::behind(outside, format, &kernel.head, Kind::Dense)),
         }
     };
     // Sums first, so that rows of operands are walked one after the other.
