@@ -137,7 +137,8 @@ pub struct SchedulePart {
     pub directive: Directive,
     /// The loops, each with a size if [`Directive::has_sizes`].
     pub loops: Vec<(Name, Option<i64>)>,
-    /// The factors and groups of [`Directive::Contract`]; empty for others.
+    /// The factors and groups of [`Directive::Contract`], or the words and numbers of [`Directive::Workspace`]; empty
+    /// for others.
     pub groups: Vec<GroupItem>,
     /// The whole directive.
     pub span: Span,
@@ -167,17 +168,20 @@ pub enum Directive {
     Parallel,
     /// `contract((X, B), X)`: factors that are multiplied in steps of their own.
     Contract,
+    /// `workspace(hash, 4096)`: where elements of a sparse result come together.
+    Workspace,
 }
 
 impl Directive {
     /// All of them.
-    pub const ALL: [Directive; 6] = [
+    pub const ALL: [Directive; 7] = [
         Directive::Reorder,
         Directive::Tile,
         Directive::Unroll,
         Directive::Vectorize,
         Directive::Parallel,
         Directive::Contract,
+        Directive::Workspace,
     ];
 
     /// The word.
@@ -189,7 +193,13 @@ impl Directive {
             Directive::Vectorize => "vectorize",
             Directive::Parallel => "parallel",
             Directive::Contract => "contract",
+            Directive::Workspace => "workspace",
         }
+    }
+
+    /// Whether it names no loops but what [`SchedulePart::groups`] holds.
+    pub fn has_groups(self) -> bool {
+        matches!(self, Directive::Contract | Directive::Workspace)
     }
 
     /// Whether each loop comes with a size.

@@ -1,12 +1,12 @@
 //! The directives of a `schedule:` line, in a program or in a file of its own, checked against the rules that they
 //! name.
 
-use crate::ast::{Directive, GroupItem, Item, ScheduleItem, SchedulePart, Span};
+use crate::ast::{Directive, GroupItem, Item, Name, ScheduleItem, SchedulePart, Span};
 use crate::contract::{Unfit, unfit};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::hint::similar;
 use crate::program::{Program, Rule, RuleId};
-use crate::schedule::{Contract, Group, Schedule};
+use crate::schedule::{Contract, Group, Schedule, Workspace};
 
 /// Blocks of more iterations than this are none.
 const MAX_TILE: i64 = 1 << 20;
@@ -148,8 +148,10 @@ impl Reader<'_> {
                     continue;
                 }
             }
-            if *directive == Directive::Contract {
-                schedule.contract = self.contract(groups, *span);
+            match directive {
+                Directive::Contract => schedule.contract = self.contract(groups, *span),
+                Directive::Workspace => schedule.workspace = self.workspace(groups, *span),
+                _ => {}
             }
             for (name, size) in loops {
                 if !self.is_loop(&name.text, name.span) {
@@ -194,12 +196,73 @@ impl Reader<'_> {
                     }
                     (Directive::Parallel, _) => schedule.parallel = Some(loop_name),
                     // The parser asks for a size, and gives groups no loops.
-                    (Directive::Tile | Directive::Unroll, None) | (Directive::Contract, _) => {}
+                    (Directive::Tile | Directive::Unroll, None)
+                    | (Directive::Contract | Directive::Workspace, _) => {}
                 }
             }
         }
         self.unrolled(&schedule, item);
         schedule
+    }
+
+    /// A kind of workspace, as `hash, 4096`; the rule's result may be named in front.
+    fn workspace(&mut self, words: &[GroupItem], span: Span) -> Option<Workspace> {
+        let head = &self.program.tensor(self.rule.head).name;
+        let words: Vec<&Name> = words
+            .iter()
+            .filter_map(|word| match word {
+                GroupItem::Factor(name) => Some(name),
+                GroupItem::Group(..) => None,
+            })
+            .collect();
+        let mut fails = |message: String, span: Span, label: &str, hint: &str| {
+            self.errors.push(Diagnostic::error("E0137", message, span, label).hint(hint));
+            None
+        };
+        if self.program.tensor(self.rule.head).format.is_none() {
+            let message = format!("`{head}` has no use for a workspace");
+            let hint = format!("only a result with `:F` has one: `{head}:F := csr`");
+            return fails(message, span, "its elements have places of their own", &hint);
+        }
+        let words = match &words[..] {
+            [first, rest @ ..] if !rest.is_empty() && first.text == *head => rest,
+            words => words,
+        };
+        let hint = "write `workspace(hash, 4096)`, `workspace(list, 65536)`, `workspace(list)` or `workspace(dense)`";
+        let Some((kind, capacities)) = words.split_first() else {
+            return fails("`workspace` names no kind".into(), span, "nothing here", hint);
+        };
+        if !Workspace::WORDS.contains(&kind.text.as_str()) {
+            let message = format!("`{}` is not a kind of workspace", kind.text);
+            let close = similar(&kind.text, Workspace::WORDS);
+            let hint =
+                close.map_or_else(|| hint.into(), |close| format!("did you mean `{close}`?"));
+            return fails(message, kind.span, "unknown", &hint);
+        }
+        let capacity = match capacities {
+            [] => None,
+            [capacity] if kind.text != "dense" => {
+                let number = capacity.text.parse::<i64>().ok();
+                if !number.is_some_and(|number| (1..=Workspace::MOST).contains(&number)) {
+                    let message = format!("a workspace cannot hold {} points", capacity.text);
+                    let label = format!("not a number from 1 to {}", Workspace::MOST);
+                    let error = Diagnostic::error("E0123", message, capacity.span, label);
+                    self.errors
+                        .push(error.hint("what does not fit is merged into what was found before"));
+                    return None;
+                }
+                number
+            }
+            [one, ..] => {
+                let message = format!("`workspace` takes no `{}` here", one.text);
+                return fails(message, one.span, "too much", hint);
+            }
+        };
+        Some(match kind.text.as_str() {
+            "dense" => Workspace::Dense,
+            "list" => Workspace::List(capacity),
+            _ => Workspace::Hash(capacity),
+        })
     }
 
     /// The steps that a rule's factors are multiplied in; says what is wrong with them if they are not possible.

@@ -22,6 +22,41 @@ pub struct Schedule {
     pub parallel: Option<String>,
     /// In which steps the factors of products are multiplied.
     pub contract: Option<Contract>,
+    /// Where the elements of a result with `:F` come together.
+    pub workspace: Option<Workspace>,
+}
+
+/// What `workspace(..)` says: where the elements of a sparse result come together when loops reach them in another order
+/// than that of its levels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Workspace {
+    /// `workspace(dense)`: with a place for every coordinate.
+    Dense,
+    /// `workspace(list, 65536)`: a list of so many points, which are sorted when it is full. Without a number it grows.
+    List(Option<i64>),
+    /// `workspace(hash, 4096)`: a hash table of so many points.
+    Hash(Option<i64>),
+}
+
+impl Workspace {
+    /// The words for kinds.
+    pub const WORDS: [&'static str; 3] = ["dense", "list", "hash"];
+    /// The largest capacity.
+    pub const MOST: i64 = 1 << 24;
+}
+
+impl Display for Workspace {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let (word, capacity) = match self {
+            Workspace::Dense => ("dense", None),
+            Workspace::List(capacity) => ("list", *capacity),
+            Workspace::Hash(capacity) => ("hash", *capacity),
+        };
+        match capacity {
+            Some(capacity) => write!(f, "workspace({word}, {capacity})"),
+            None => write!(f, "workspace({word})"),
+        }
+    }
 }
 
 /// What `contract(..)` says.
@@ -73,7 +108,8 @@ impl Schedule {
 
     /// Whether it says something about loops.
     pub fn has_loops(&self) -> bool {
-        *self != Schedule { contract: self.contract.clone(), ..Schedule::default() }
+        let (contract, workspace) = (self.contract.clone(), self.workspace);
+        *self != Schedule { contract, workspace, ..Schedule::default() }
     }
 
     /// What it says about the loops of a step, which has some of the iterators, and some of these in its head.
@@ -89,6 +125,7 @@ impl Schedule {
             vectorize: self.vectorize.clone().filter(has),
             parallel: self.parallel.clone().filter(|name| head.contains(name)),
             contract: None,
+            workspace: None,
         }
     }
 
@@ -117,6 +154,7 @@ impl Display for Schedule {
         let parts = parts.iter().filter(|(_, loops)| !loops.is_empty());
         let parts = parts.map(|(word, loops)| format!("{}({})", word.word(), loops.join(", ")));
         let contract = self.contract.iter().map(Contract::to_string);
-        f.write_str(&parts.chain(contract).collect::<Vec<_>>().join(", "))
+        let workspace = self.workspace.iter().map(Workspace::to_string);
+        f.write_str(&parts.chain(contract).chain(workspace).collect::<Vec<_>>().join(", "))
     }
 }

@@ -114,7 +114,7 @@ fn item() -> impl Strategy<Value = Item> {
     let plain = prop::sample::select(
         Directive::ALL
             .into_iter()
-            .filter(|directive| !directive.has_sizes() && *directive != Directive::Contract)
+            .filter(|directive| !directive.has_sizes() && !directive.has_groups())
             .collect::<Vec<_>>(),
     );
     let factor = prop_oneof![
@@ -140,7 +140,14 @@ fn item() -> impl Strategy<Value = Item> {
         groups: Vec::new(),
         span,
     });
-    let part = prop_oneof![4 => part, 1 => contract];
+    let kind = prop::sample::select(vec!["dense", "list", "hash"]);
+    let workspace = (kind, prop::option::of(1..9000i64)).prop_map(move |(kind, capacity)| {
+        let word = |text: String| GroupItem::Factor(Name { text, span });
+        let words = [Some(word(kind.to_owned())), capacity.map(|n| word(n.to_string()))];
+        let (directive, loops) = (Directive::Workspace, Vec::new());
+        SchedulePart { directive, loops, groups: words.into_iter().flatten().collect(), span }
+    });
+    let part = prop_oneof![4 => part, 1 => contract, 1 => workspace];
     let schedule = (name(), prop::collection::vec(part, 1..4))
         .prop_map(|(head, parts)| ScheduleItem { head, parts });
     let types = (name(), name()).prop_map(|(tensor, element)| TypeItem { tensor, element });

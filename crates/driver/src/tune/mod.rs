@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use dastac_loops::Module;
 use dastac_runtime::Code;
 use dastac_stur::Role;
-use dastac_stur::program::{Program, TensorId};
+use dastac_stur::program::{Program, Rule, TensorId};
 use dastac_stur::schedule::Schedule;
 use dastac_target::{Abi, Artifact};
 use rand::seq::{IndexedRandom, SliceRandom};
@@ -388,7 +388,7 @@ impl Search<'_> {
         }
         let mut program = self.laid.program().clone();
         for (rule, schedule) in program.rules.iter_mut().zip(&chosen) {
-            rule.schedule = schedule.clone();
+            rule.schedule = scheduled(rule, schedule);
         }
         let mut best: Vec<Trial> = self
             .kept
@@ -414,11 +414,16 @@ impl Search<'_> {
     }
 }
 
+/// A rule's schedule with other loops.
+fn scheduled(rule: &Rule, loops: &Schedule) -> Schedule {
+    Schedule { workspace: rule.schedule.workspace, ..loops.clone() }
+}
+
 /// A program with other schedules as loops.
 fn loops(laid: &Laid, schedules: &[Schedule]) -> Result<Lowered, Error> {
     let mut laid = laid.clone();
     for (rule, schedule) in laid.analysis.inferred.program.rules.iter_mut().zip(schedules) {
-        rule.schedule = schedule.clone();
+        rule.schedule = scheduled(rule, schedule);
     }
     laid.lower()
 }

@@ -7,6 +7,10 @@
 use dastac_formats::Format;
 use dastac_iterate::{Factor, Gathers, Kernel, Kind, Product, appending};
 use dastac_stur::program::Rule;
+use dastac_stur::schedule::Workspace;
+
+/// So many points are in a hash table if nobody says how many.
+const HASHED: i64 = 1 << 14;
 
 /// An order of loops.
 #[derive(PartialEq)]
@@ -21,10 +25,10 @@ pub(super) struct Form {
 
 /// The orders of loops for a result.
 pub(super) struct Forms {
-    /// Those that are better than the order of the levels, if they are possible.
+    /// The one that is better than the order of the levels, if it is possible.
     pub(super) preferred: Option<Form>,
-    /// That of the result's levels.
-    pub(super) plain: Form,
+    /// That of the result's levels; none if a workspace is asked for.
+    pub(super) plain: Option<Form>,
     /// Those that are possible where elements cannot come in that order, the best ones first.
     pub(super) others: Vec<Form>,
 }
@@ -34,18 +38,32 @@ pub(super) fn forms(rule: &Rule, kernel: &Kernel, format: &Format) -> Forms {
     let sparse = || (0..format.levels().len()).filter(|at| !format.levels()[*at].is_full());
     let (Some(first), Some(last)) = (sparse().next(), sparse().next_back()) else {
         let plain = Form { order, outside: 0, gathers: None };
-        return Forms { preferred: None, plain, others: Vec::new() };
+        return Forms { preferred: None, plain: Some(plain), others: Vec::new() };
     };
     let outer = &order[..=last];
     let least = first.max(usize::from(last > 0));
     let wanted = &kernel.order;
+    let given = rule.schedule.workspace.map(|workspace| match workspace {
+        Workspace::Dense => Kind::Dense,
+        Workspace::List(None) => Kind::Growing,
+        Workspace::List(Some(capacity)) => Kind::List { capacity },
+        Workspace::Hash(capacity) => Kind::Hash { capacity: capacity.unwrap_or(HASHED) },
+    });
+    // Several levels with a place for every coordinate would take as much memory as a dense tensor of them, and levels
+    // in front of the first sparse one have a place for each coordinate anyway.
+    let one = |outside: usize| outside == last && outside >= first;
+    let kind = |outside: usize| match given {
+        Some(given) => given,
+        None if one(outside) => Kind::Dense,
+        None => Kind::Growing,
+    };
     let gathered = |outside: usize, rest: &[usize]| {
         let outer = &outer[..outside];
         let inside = rest.iter().filter(|at| !outer.contains(at));
         Form {
             order: outer.iter().chain(inside).copied().collect(),
             outside,
-            gathers: Some(Gathers::behind(outside, format, &kernel.head, Kind::Dense)),
+            gathers: Some(Gathers::behind(outside, format, &kernel.head, kind(outside))),
         }
     };
     // Sums first, so that rows of operands are walked one after the other.
@@ -57,11 +75,12 @@ pub(super) fn forms(rule: &Rule, kernel: &Kernel, format: &Format) -> Forms {
     let same = outer.iter().zip(wanted).take_while(|(own, wanted)| own == wanted).count();
     let meets = kernel.products.iter().any(|product| meets(kernel, product, outer));
     let preferred = match asked {
-        true => (same <= last).then(|| gathered(same.max(least), wanted)),
-        // More levels in a workspace would take as much memory as a dense tensor of them.
-        false => meets.then(|| gathered(last, &rows)),
+        true if given == Some(Kind::Dense) => Some(gathered(same.clamp(least, last), wanted)),
+        true => (same <= last || given.is_some()).then(|| gathered(same.min(last), wanted)),
+        false => (meets || given.is_some()).then(|| gathered(last, &rows)),
     };
     let mut others: Vec<Form> = Vec::new();
+    let least = if given == Some(Kind::Dense) { least } else { 0 };
     for outside in (least..=last).rev() {
         for one in [gathered(outside, &rows), gathered(outside, wanted)] {
             if preferred.as_ref() != Some(&one) && !others.contains(&one) {
@@ -70,7 +89,7 @@ pub(super) fn forms(rule: &Rule, kernel: &Kernel, format: &Format) -> Forms {
         }
     }
     let plain = Form { order: order.clone(), outside: last + 1, gathers: None };
-    Forms { preferred, plain, others }
+    Forms { preferred, plain: given.is_none().then_some(plain), others }
 }
 
 /// The factors of a product whose elements are not all stored.

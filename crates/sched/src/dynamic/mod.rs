@@ -121,12 +121,19 @@ impl Dynamic<'_> {
             Ok(one)
         };
         let Forms { preferred, plain, others } = forms(definition, &walked.kernel, result);
-        if let Some(Ok(found)) = preferred.map(&mut attempt) {
-            return Ok(found);
+        // What is wrong with the order of the levels says most, if nothing else is asked for.
+        let asked = plain.is_none();
+        let forms = preferred.into_iter().map(|form| (form, asked));
+        let forms = forms.chain(plain.into_iter().map(|form| (form, true)));
+        let mut why = None;
+        for (form, tells) in forms.chain(others.into_iter().map(|form| (form, false))) {
+            match attempt(form) {
+                Ok(found) => return Ok(found),
+                Err(refused) if tells => why = Some(refused),
+                Err(_) => {}
+            }
         }
-        attempt(plain).or_else(|refused| {
-            others.into_iter().find_map(|form| attempt(form).ok()).ok_or(refused)
-        })
+        Err(why.unwrap_or_else(|| refused(self.inferred, rule, &walked, &IterateError::Workspace)))
     }
 
     /// A rule's kernel, its tensors in the formats in which they are there.

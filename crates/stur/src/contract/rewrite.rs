@@ -16,6 +16,7 @@ use crate::ast::{Comparison, Expr, ExprKind, Span};
 use crate::program::{
     Access, Applied, Element, Product, Program, Role, Rule, RuleId, Scalar, Tensor, TensorId,
 };
+use crate::schedule::Schedule;
 
 /// A tree for some products: the rule, and the place of the product in it.
 pub type Choice = BTreeMap<(RuleId, usize), Tree>;
@@ -36,7 +37,8 @@ pub fn contracted(program: &Program, choice: &Choice) -> Program {
             let iterators: BTreeSet<&String> =
                 last.products.iter().flat_map(|product| &product.iterators).collect();
             let iterators: Vec<String> = iterators.into_iter().cloned().collect();
-            last.schedule = rule.schedule.of_step(&iterators, &rule.iterators);
+            let of_step = rule.schedule.of_step(&iterators, &rule.iterators);
+            last.schedule = Schedule { workspace: rule.schedule.workspace, ..of_step };
             last.order.retain(|name| iterators.contains(name) || rule.iterators.contains(name));
         }
         next.rules.push(last);

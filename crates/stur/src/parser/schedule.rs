@@ -6,7 +6,7 @@ use crate::hint;
 use crate::lexer::TokenKind;
 
 const DIRECTIVES: &str = "directives are `reorder(i, k, j)`, `tile(i=64)`, `unroll(i=4)`, `vectorize(j)`, \
-    `parallel(i)` and `contract((A, B), C)`";
+    `parallel(i)`, `contract((A, B), C)` and `workspace(hash, 4096)`";
 
 /// Groups within groups, which a product of few factors does not need.
 const MAX_DEPTH: usize = 64;
@@ -35,8 +35,11 @@ impl Parser<'_> {
             });
         };
         self.expect("(")?;
-        if directive == Directive::Contract {
-            let groups = self.groups(0)?;
+        if directive.has_groups() {
+            let groups = match directive {
+                Directive::Workspace => self.words()?,
+                _ => self.groups(0)?,
+            };
             let span = word.span.to(self.previous());
             return Ok(SchedulePart { directive, loops: Vec::new(), groups, span });
         }
@@ -47,6 +50,26 @@ impl Parser<'_> {
         self.expect(")")?;
         let span = word.span.to(self.previous());
         Ok(SchedulePart { directive, loops, groups: Vec::new(), span })
+    }
+
+    /// `hash, 4096)`: words and numbers, with the parenthesis that closes them.
+    fn words(&mut self) -> Result<Vec<GroupItem>> {
+        let mut words = Vec::new();
+        loop {
+            let start = self.span();
+            words.push(match self.peek().map(|token| token.kind.clone()) {
+                Some(TokenKind::Number(text)) => {
+                    self.at += 1;
+                    GroupItem::Factor(Name { text, span: start })
+                }
+                _ => GroupItem::Factor(self.name("a kind of workspace or a capacity")?),
+            });
+            if !self.eat(",") {
+                break;
+            }
+        }
+        self.expect(")")?;
+        Ok(words)
     }
 
     /// `(X, B), X)`: factors and groups, with the parenthesis that closes them.
