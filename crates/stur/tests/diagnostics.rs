@@ -1416,6 +1416,75 @@ fn schedules_of_other_loops() {
 }
 
 #[test]
+fn workspaces_in_schedules() {
+    let with = |kind: &str, format: &str| -> String {
+        format!(
+            "symbols: N\nC(i, k) := A(i, j) * A(j, k)\nschedule: C -> workspace({kind})\n\
+            A:D(i, j) := (0 <= i < N) * (0 <= j < N)\nA:F := csr\n\
+            C:D(i, k) := (0 <= i < N) * (0 <= k < N)\n{format}"
+        )
+    };
+    for kind in ["dense", "list", "list, 1", "hash", "C, hash, 4096"] {
+        load(&with(kind, "C:F := csr")).unwrap();
+    }
+    errors(
+        &with("hash", ""),
+        expect![[r#"
+        E0137 `C` has no use for a workspace
+          @ 55..70 "workspace(hash)": its elements have places of their own
+          = only a result with `:F` has one: `C:F := csr`
+    "#]],
+    );
+    errors(
+        &with("hahs, 4096", "C:F := csr"),
+        expect![[r#"
+        E0137 `hahs` is not a kind of workspace
+          @ 65..69 "hahs": unknown
+          = did you mean `hash`?
+    "#]],
+    );
+    errors(
+        &with("hash, 0", "C:F := csr"),
+        expect![[r#"
+        E0123 a workspace cannot hold 0 points
+          @ 71..72 "0": not a number from 1 to 16777216
+          = what does not fit is merged into what was found before
+    "#]],
+    );
+    errors(
+        &with("list, 4.5", "C:F := csr"),
+        expect![[r#"
+        E0123 a workspace cannot hold 4.5 points
+          @ 71..74 "4.5": not a number from 1 to 16777216
+          = what does not fit is merged into what was found before
+    "#]],
+    );
+    errors(
+        &with("dense, 3", "C:F := csr"),
+        expect![[r#"
+        E0137 `workspace` takes no `3` here
+          @ 72..73 "3": too much
+          = write `workspace(hash, 4096)`, `workspace(list, 65536)`, `workspace(list)` or `workspace(dense)`
+    "#]],
+    );
+    errors(
+        &with("C", "C:F := csr"),
+        expect![[r#"
+        E0137 `C` is not a kind of workspace
+          @ 65..66 "C": unknown
+          = write `workspace(hash, 4096)`, `workspace(list, 65536)`, `workspace(list)` or `workspace(dense)`
+    "#]],
+    );
+    errors(
+        &with("(list, 3)", "C:F := csr"),
+        expect![[r#"
+        E0003 expected a kind of workspace or a capacity, found `(`
+          @ 65..66 "(": expected a kind of workspace or a capacity
+    "#]],
+    );
+}
+
+#[test]
 fn schedules_in_a_file_of_their_own() {
     let text = "symbols: N\nA(i, j) := B(i, k) * C(k, j) * (0 <= i < N) * (0 <= j < N) * (0 <= k < N)\n\
         schedule: A -> unroll(i=2)\nB:D(i, j) := (0 <= i < N) * (0 <= j < N)\nC:D(i, j) := (0 <= i < N) * (0 <= j < N)";

@@ -77,7 +77,10 @@ pub(super) fn forms(rule: &Rule, kernel: &Kernel, format: &Format) -> Forms {
     let preferred = match asked {
         true if given == Some(Kind::Dense) => Some(gathered(same.clamp(least, last), wanted)),
         true => (same <= last || given.is_some()).then(|| gathered(same.min(last), wanted)),
-        false => (meets || given.is_some()).then(|| gathered(last, &rows)),
+        false => {
+            let outside = crossed(kernel, outer).clamp(least, last);
+            (meets || given.is_some()).then(|| gathered(outside, &rows))
+        }
     };
     let mut others: Vec<Form> = Vec::new();
     let least = if given == Some(Kind::Dense) { least } else { 0 };
@@ -103,6 +106,28 @@ fn sparse<'a>(kernel: &'a Kernel, product: &'a Product) -> impl Iterator<Item = 
 fn mentions(factor: &Factor, iterator: usize) -> bool {
     factor.position == Some(iterator)
         || factor.subscripts.iter().any(|subscript| subscript.coefficient(iterator) != 0)
+}
+
+/// The first of the result's levels at which its loop, inside of those of the levels before it, would go over pairs of
+/// coordinates of which no factor says that they have anything in common: `k` of `A(i, j) * B(j, k, l)`, for each `i`.
+fn crossed(kernel: &Kernel, outer: &[usize]) -> usize {
+    let is_crossed = |product: &Product, level: usize| {
+        let (at, above) = (outer[level], &outer[..level]);
+        let of = |factor: &&Factor| mentions(factor, at);
+        let known = |other: &usize| sparse(kernel, product).any(|factor| mentions(factor, *other));
+        let sums = |factor: &Factor| {
+            let mut all = (0..kernel.iterators.len()).filter(|at| !kernel.head.contains(at));
+            all.any(|sum| mentions(factor, sum))
+        };
+        let covers = |factor: &Factor| {
+            above.iter().filter(|other| known(other)).all(|other| mentions(factor, *other))
+        };
+        let mut own = sparse(kernel, product).filter(of).peekable();
+        own.peek().is_some() && !own.any(|factor| covers(factor) || !sums(factor))
+    };
+    let levels = (1..outer.len())
+        .find(|level| kernel.products.iter().any(|product| is_crossed(product, *level)));
+    levels.unwrap_or(outer.len())
 }
 
 /// Whether several sparse factors meet in a sum of a product, and none of them says where the result's elements are: in
