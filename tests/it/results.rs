@@ -194,6 +194,25 @@ fn scattered_results_agree_with_the_reference_in_all_formats() {
     }
 }
 
+/// A program whose results have workspaces of all kinds of points.
+fn with_workspaces(source: &str, round: usize) -> String {
+    const KINDS: [&str; 6] = ["list, 1", "hash, 7", "list", "hash, 1", "list, 7", "hash"];
+    let rules = source.lines().filter(|line| line.starts_with('C') && line.contains(") := "));
+    let heads = rules.filter_map(|rule| rule.split('(').next()).filter(|head| !head.contains(':'));
+    let of = |(at, head)| format!("{head} -> workspace({})", KINDS[(at + round) % KINDS.len()]);
+    let all: Vec<String> = heads.enumerate().map(of).collect();
+    format!("{source}schedule: {}\n", all.join("; "))
+}
+
+#[test]
+fn points_in_containers_agree_with_the_reference_in_all_formats() {
+    for (at, source) in programs(SCATTERED, 4).iter().enumerate() {
+        let indices = if at % 3 == 1 { Indices::Wide } else { Indices::Narrow };
+        let target = BuildOptions { parallel: at % 2 == 1, ..BuildOptions::default() };
+        check(&with_workspaces(source, at), target, indices);
+    }
+}
+
 /// In blocks of a minimum of sums, 0 is a value and infinity is what no product reaches: also in a copy that another
 /// rule reads, and in entries.
 #[test]
