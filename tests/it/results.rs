@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dastac::build::BuildOptions;
-use dastac::driver::{Analysis, Indices, compile};
+use dastac::driver::{Analysis, Indices, Iteration, compile};
 use dastac::elements::Storage;
 use dastac::elements::View;
 use dastac::formats::{Build, Entries, Format, Tensor};
@@ -146,8 +146,10 @@ fn sizes(n: i64) -> BTreeMap<String, i64> {
 }
 
 /// Runs a program at several sizes and densities, twice each: the second time the arrays of the first are there.
-fn check(source: &str, target: BuildOptions, indices: Indices) {
-    let lowered = Analysis::of(source).and_then(|analysis| analysis.lay_out()?.lower_for(indices));
+fn check(source: &str, target: BuildOptions, iteration: impl Into<Iteration>) {
+    let iteration = iteration.into();
+    let lowered =
+        Analysis::of(source).and_then(|analysis| analysis.lay_out()?.lower_for(iteration));
     let threads = 1 + usize::from(target.parallel);
     let built = lowered.and_then(|lowered| lowered.build(target));
     let built = built.unwrap_or_else(|error| panic!("{error:?}\n{source}"));
@@ -190,7 +192,8 @@ fn results_agree_with_the_reference_in_all_formats() {
 fn scattered_results_agree_with_the_reference_in_all_formats() {
     for (at, source) in programs(SCATTERED, 6).iter().enumerate() {
         let indices = if at % 3 == 0 { Indices::Wide } else { Indices::Narrow };
-        check(source, BuildOptions { parallel: at % 2 == 0, ..BuildOptions::default() }, indices);
+        let iteration = Iteration { indices, reserves: at % 3 < 2, ..Iteration::default() };
+        check(source, BuildOptions { parallel: at % 2 == 0, ..BuildOptions::default() }, iteration);
     }
 }
 

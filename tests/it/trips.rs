@@ -19,7 +19,7 @@ fn plain() -> BuildOptions {
 }
 
 fn runner(source: &str, walking: Walking, sizes: &[(&str, i64)]) -> Runner {
-    let iteration = Iteration { walking, indices: Indices::Narrow };
+    let iteration = Iteration { walking, ..Iteration::default() };
     let lowered =
         Analysis::of(source).and_then(|analysis| analysis.lay_out()?.lower_for(iteration));
     let built = lowered.and_then(|lowered| lowered.build(plain()));

@@ -49,7 +49,7 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
             checked: args.checked,
             ..machine::options(&args.machine)?
         },
-        iteration: args.walking.iteration(indices(&plan.inputs)),
+        iteration: Iteration { reserves: true, ..args.walking.iteration(indices(&plan.inputs)) },
         passes: args.passes,
     };
     let built = compile(analysis, wanted, &source, &progress)?;

@@ -223,13 +223,16 @@ pub(crate) fn program(lowered: &Lowered) -> Result<Program, Error> {
         name: phase.name.clone(),
         preprocess: phase.preprocess,
         counts: phase.counts.map(id),
+        bounds: phase.bounds,
     });
     let results = kernel.results.iter().map(|one| Assembled {
         tensor: id(one.tensor),
         structure: match &one.structure {
             Structure::Dense => Assembly::Dense,
             Structure::Copied { .. } => Assembly::Copied,
-            Structure::Counted { starts } => Assembly::Counted { starts: starts.clone() },
+            Structure::Counted { starts, ends } => {
+                Assembly::Counted { starts: starts.clone(), ends: *ends }
+            }
         },
     });
     Ok(Program {

@@ -192,14 +192,14 @@ impl Laid {
         iteration: Iteration,
         observer: &mut dyn Observer,
     ) -> Result<(Lowered, Flow), Error> {
-        let Iteration { indices, walking } = iteration;
+        let Iteration { indices, walking, reserves } = iteration;
         let mut laid = self;
         let (inferred, layouts) = (&laid.analysis.inferred, &laid.layouts);
         let element = match indices {
             Indices::Narrow => Element::U32,
             Indices::Wide => Element::I64,
         };
-        let reading = Reading { indices: element, walking };
+        let reading = Reading { indices: element, walking, reserves };
         let kernel = || -> Result<(Computation, Flow), Error> {
             let mut kernel = dastac_sched::kernel(inferred, layouts, reading)?;
             let flow = simplify(&mut kernel.module, observer)?;
@@ -227,6 +227,9 @@ pub struct Iteration {
     pub indices: Indices,
     /// How subscripts of several iterators, those of convolutions, go over sparse levels.
     pub walking: Walking,
+    /// Whether sparse results may be made in memory of which only a bound is known, which is faster than counting them
+    /// first. Only this crate's own runs can do that: callers of libraries count.
+    pub reserves: bool,
 }
 
 impl From<Indices> for Iteration {

@@ -130,7 +130,7 @@ fn steps(lowered: &Lowered, moves: &[(String, String, Option<String>)]) -> Vec<S
         let Some(tensor) = phase.counts else { continue };
         let own = stored.iter().find(|one| one.tensor == tensor);
         let structure = results.iter().find(|one| one.tensor == tensor).map(|one| &one.structure);
-        if let (Some(Structure::Counted { starts }), Some(own)) = (structure, own) {
+        if let (Some(Structure::Counted { starts, .. }), Some(own)) = (structure, own) {
             let counts = starts.iter().zip(own.operand.counts());
             steps.extend(
                 counts.map(|(starts, (_, parameter))| Step::Count { parameter, starts: *starts }),
@@ -183,7 +183,8 @@ fn counting(lowered: &Lowered, prefix: &str) -> (Vec<(BufferId, String)>, String
         let name = &program.tensor(*tensor).name;
         let own = stored.iter().find(|one| one.tensor == *tensor);
         let counting = phases.iter().find(|phase| phase.counts == Some(*tensor));
-        if let (Structure::Counted { starts }, Some(own), Some(phase)) = (structure, own, counting)
+        if let (Structure::Counted { starts, .. }, Some(own), Some(phase)) =
+            (structure, own, counting)
         {
             let mut sizes = Vec::new();
             for (start, (level, symbol)) in starts.iter().zip(own.operand.counts()) {

@@ -5,6 +5,7 @@
 #![allow(unsafe_code)]
 
 use crate::Native;
+use memmap2::{Advice, MmapMut, MmapOptions};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
@@ -21,26 +22,60 @@ pub struct NoMemory {
     pub bytes: usize,
 }
 
-/// Bytes on the heap. Invariants: `pointer` is allocated with `layout` (or dangling and aligned where its size is 0),
-/// and the first `length` bytes, at most as many as the layout has, are initialised.
+/// Memory from this size on is mapped by itself, in huge pages where the system has them: touching fresh small pages
+/// costs more than filling them.
+const MAPPED: usize = 2 * HUGE;
+/// What a huge page holds on x86-64.
+const HUGE: usize = 1 << 21;
+
+/// Bytes that are owned. Invariants: `pointer` is in `memory` (or dangling and aligned where that has no bytes), and
+/// behind it are the `initialised` bytes, of which the first `length` are in use.
 pub(crate) struct Bytes {
     pointer: NonNull<u8>,
     length: usize,
-    layout: Layout,
+    initialised: usize,
+    memory: Memory,
+}
+
+/// What bytes stand in.
+enum Memory {
+    /// Memory on the heap, allocated with this layout.
+    Heap(Layout),
+    /// Pages that come to exist, as zeros, when they are touched.
+    Pages { _owned: MmapMut },
 }
 
 impl Bytes {
     /// `count` times `size` zeros, aligned to [`ALIGNMENT`].
     pub(crate) fn zeroed(count: usize, size: usize) -> Result<Bytes, NoMemory> {
         let bytes = count.saturating_mul(size);
+        if bytes >= MAPPED {
+            return Bytes::mapped(bytes).ok_or(NoMemory { bytes });
+        }
         let layout = Layout::from_size_align(bytes, ALIGNMENT).map_err(|_| NoMemory { bytes })?;
         if bytes == 0 {
             let pointer = NonNull::<Aligned>::dangling().cast();
-            return Ok(Bytes { pointer, length: 0, layout });
+            return Ok(Bytes { pointer, length: 0, initialised: 0, memory: Memory::Heap(layout) });
         }
         // SAFETY: the layout's size is not zero.
         let pointer = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(NoMemory { bytes })?;
-        Ok(Bytes { pointer, length: bytes, layout })
+        Ok(Bytes { pointer, length: bytes, initialised: bytes, memory: Memory::Heap(layout) })
+    }
+
+    /// Zeros in pages of their own, from the beginning of a huge page on.
+    fn mapped(length: usize) -> Option<Bytes> {
+        let size = length.checked_next_multiple_of(HUGE)?.checked_add(HUGE)?;
+        let mut pages = MmapOptions::new().len(size).no_reserve_swap().map_anon().ok()?;
+        // Without huge pages it only takes longer.
+        let _ = pages.advise(Advice::HugePage);
+        let skipped = pages.as_ptr().align_offset(HUGE);
+        let pointer = NonNull::from(pages.get_mut(skipped..)?).cast();
+        Some(Bytes {
+            pointer,
+            length,
+            initialised: size - skipped,
+            memory: Memory::Pages { _owned: pages },
+        })
     }
 
     /// The bytes of a vector's elements, which stay where they are.
@@ -51,18 +86,19 @@ impl Bytes {
         // SAFETY: a vector's memory has this layout, so it does not overflow. Elements are native types, without
         // padding.
         let layout = unsafe { Layout::from_size_align_unchecked(capacity, align_of::<T>()) };
-        Bytes { pointer, length, layout }
+        Bytes { pointer, length, initialised: length, memory: Memory::Heap(layout) }
     }
 
     /// Makes it `length` bytes long, where its memory suffices: bytes that come to it hold anything that they held, or
     /// zero.
     pub(crate) fn fit(&mut self, length: usize) -> bool {
-        if length > self.layout.size() {
+        if length > self.capacity() {
             return false;
         }
-        if let Some(more) = length.checked_sub(self.length) {
-            // SAFETY: `self.length + more` bytes are within the allocation, which is owned.
-            unsafe { self.pointer.add(self.length).write_bytes(0, more) };
+        if let Some(more) = length.checked_sub(self.initialised) {
+            // SAFETY: `self.initialised + more` bytes are within the memory, which is owned.
+            unsafe { self.pointer.add(self.initialised).write_bytes(0, more) };
+            self.initialised = length;
         }
         self.length = length;
         true
@@ -75,7 +111,10 @@ impl Bytes {
 
     /// How many there is memory for.
     pub(crate) fn capacity(&self) -> usize {
-        self.layout.size()
+        match &self.memory {
+            Memory::Heap(layout) => layout.size(),
+            Memory::Pages { .. } => self.initialised,
+        }
     }
 
     /// All of them.
@@ -97,9 +136,11 @@ struct Aligned;
 
 impl Drop for Bytes {
     fn drop(&mut self) {
-        if self.layout.size() > 0 {
+        if let Memory::Heap(layout) = &self.memory
+            && layout.size() > 0
+        {
             // SAFETY: allocated with this layout, in `zeroed` or by a vector, whose allocator is the global one too.
-            unsafe { dealloc(self.pointer.as_ptr(), self.layout) };
+            unsafe { dealloc(self.pointer.as_ptr(), *layout) };
         }
     }
 }

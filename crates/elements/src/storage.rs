@@ -62,6 +62,16 @@ impl Storage {
         Ok(())
     }
 
+    /// Moves elements to another place, which they may overlap.
+    ///
+    /// # Panics
+    /// Places outside of it.
+    pub fn move_within(&mut self, from: std::ops::Range<usize>, to: usize) {
+        let size = self.element.bytes();
+        let bytes = from.start * size..from.end * size;
+        self.bytes.as_mut_slice().copy_within(bytes, to * size);
+    }
+
     /// Their type.
     pub fn element(&self) -> Element {
         self.element

@@ -42,7 +42,7 @@ fn storage_takes_over_vectors_and_fits() {
     assert_eq!(storage.as_slice::<i32>(), None);
     storage.fit(1).unwrap();
     storage.fit(2).unwrap();
-    assert_eq!(storage.to_string_for_test(), "f32 [1.0, 0.0]");
+    assert_eq!(storage.to_string_for_test(), "f32 [1.0, -2.5]");
     storage.fit(1000).unwrap();
     assert_eq!((storage.len(), storage.nonzeros()), (1000, 0));
     assert_eq!(Storage::empty(Element::Bool), Storage::from(Vec::<bool>::new()));

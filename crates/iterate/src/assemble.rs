@@ -19,8 +19,9 @@
 //! [`Structure::Counted::starts`] (of 64-bit integers, one more element than the dense levels in front have positions),
 //! then the operands' buffers, unless there are no starts. The last element of each is the number of positions of a
 //! level, the value of the result's symbol for it ([`Operand::counts`]). Then `name` with the result's buffers, of the
-//! sizes that these symbols give them, the starts, and the operands' buffers. In the other cases there is `name` only,
-//! with the values, and no starts.
+//! sizes that these symbols give them, [`Structure::Counted::ends`], the starts, and the operands' buffers. In the other
+//! cases there is `name` only, with the values, and no starts. Where there are ends, `name_bound` may stand for
+//! `name_count`.
 
 use std::collections::BTreeSet;
 
@@ -53,6 +54,10 @@ pub enum Structure {
         /// position of the full levels in front begin; the last element is their number. Empty where coordinates are
         /// inserted only: nothing is counted then.
         starts: Vec<BufferId>,
+        /// If it is enough to count too many: where each row ends, as filling says. Rows stand one behind the other in
+        /// parts that begin where `starts` say, and positions hold the lengths of rows, until the host has moved all
+        /// together.
+        ends: Option<BufferId>,
     },
 }
 
@@ -61,6 +66,8 @@ pub enum Structure {
 pub struct Assembly {
     /// Where its levels come from.
     pub structure: Structure,
+    /// What sets the starts to those that elements may have at most; nothing where it is not enough to count too many.
+    pub bound: Vec<Stmt>,
     /// What counts: it sets the starts. Nothing where nothing is counted.
     pub count: Vec<Stmt>,
     /// What fills the result.
@@ -81,16 +88,23 @@ pub fn assemble(
     result: &Operand,
 ) -> Result<Structure, IterateError> {
     let mut function = Function::new(name, Vec::new());
-    let Assembly { structure, count, fill, .. } = assembly(&mut function, module, kernel, result)?;
+    let Assembly { structure, bound, count, fill, .. } =
+        assembly(&mut function, module, kernel, result)?;
     let mut own: Vec<(BufferId, Mode)> = vec![(result.values, Mode::Out)];
-    if let Structure::Counted { starts } = &structure {
+    if let Structure::Counted { starts, ends } = &structure {
         let outputs = |list: &[BufferId]| list.iter().map(|id| (*id, Mode::Out)).collect();
         if !starts.is_empty() {
             let name = format!("{name}_count");
             let counting = Function { name, body: count, ..function.clone() };
             add(module, counting, outputs(starts), kernel);
         }
+        if !bound.is_empty() {
+            let bounding =
+                Function { name: format!("{name}_bound"), body: bound, ..function.clone() };
+            add(module, bounding, outputs(starts), kernel);
+        }
         own = outputs(&result.buffers());
+        own.extend(ends.iter().map(|id| (*id, Mode::Out)));
         own.extend(starts.iter().map(|id| (*id, Mode::In)));
     }
     add(module, Function { body: fill, ..function }, own, kernel);
@@ -110,7 +124,9 @@ pub fn assembly(
     result: &Operand,
 ) -> Result<Assembly, IterateError> {
     let mut kernel = Kernel { result: result.values, ..kernel.clone() };
-    let done = |structure, fill, walks| Ok(Assembly { structure, count: Vec::new(), fill, walks });
+    let done = |structure, fill, walks| {
+        Ok(Assembly { structure, bound: Vec::new(), count: Vec::new(), fill, walks })
+    };
     if let Some(factor) = pattern_of(&kernel, &result.format, &result.extents) {
         kernel = on_levels(&kernel)?;
         let (fill, walks) = in_pattern(function, module, &kernel, (result, factor))?;
@@ -157,7 +173,7 @@ pub fn assembly(
     };
     kernel.order = order;
     let own = result.on_levels();
-    let plan = Appending::new(module, &kernel, own.clone(), (first, last));
+    let mut plan = Appending::new(module, &kernel, own.clone(), (first, last));
     kernel.result = plan.block;
     let workspace = kernel
         .gathers
@@ -177,15 +193,27 @@ pub fn assembly(
         return Err(IterateError::Workspace);
     };
     let starts = plan.starts.clone();
+    let dense = kernel.gathers.as_ref().is_some_and(|one| one.kind == Kind::Dense);
+    if kernel.reserves && dense && plan.can_reserve(&function.body) {
+        plan.reserve(module);
+    }
     let [mut count, mut fill] = append::bodies(&plan, function);
+    let mut bound = Vec::new();
     if let Some(workspace) = &workspace {
-        count = workspace.without_values(workspace.around((function, module), count, None));
+        if plan.reserved.is_some() {
+            let counter = plan.row_counter();
+            let rows = (starts[0], &own.extents[last]);
+            bound = workspace.bounded(count.clone(), counter, rows).unwrap_or_default();
+        }
+        count = workspace.without_values(workspace.around((function, module), count, None, None));
         // Where rows are the first level, it is known how many elements are before each.
         let rows = starts.first().filter(|_| first == 1).map(|rows| (*rows, &own.extents[0]));
-        fill = workspace.around((function, module), fill, rows);
+        let reserved = plan.reserved.map(|reserved| (reserved, starts[0]));
+        fill = workspace.around((function, module), fill, rows, reserved);
     }
-    let structure = Structure::Counted { starts };
-    Ok(Assembly { structure, count, fill, walks })
+    let ends = plan.reserved.map(|reserved| reserved.ends);
+    let structure = Structure::Counted { starts, ends };
+    Ok(Assembly { structure, bound, count, fill, walks })
 }
 
 /// The iterators of a result's levels, whose format stores dimensions.

@@ -238,6 +238,7 @@ mod tests {
         let factors =
             vec![Factor::value(0, own), Factor::value(1, [2, 3].map(Linear::iterator).into())];
         let kernel = Kernel {
+            reserves: false,
             place: Kernel::in_rows(&iterators, &[0, 1]),
             iterators,
             operands,

@@ -113,6 +113,9 @@ pub struct Kernel {
     /// For a result in a format: loops go over so many of its first levels in their order, and what is below comes
     /// together in a workspace. Else all levels up to the last one that is not full are appended in their order.
     pub gathers: Option<Gathers>,
+    /// Whether elements of such a result may be appended to memory of which only a bound is known: see
+    /// [`crate::Structure::Counted`].
+    pub reserves: bool,
 }
 
 /// Which levels of a result come together in a workspace.

@@ -87,6 +87,8 @@ pub struct Reading {
     pub indices: Element,
     /// How a subscript with several iterators walks the sparse level below it.
     pub walking: Walking,
+    /// Whether results may be made in memory of which only a bound is known.
+    pub reserves: bool,
 }
 
 /// Builds the computation. `layouts` is indexed by [`TensorId`].
@@ -95,12 +97,12 @@ pub fn kernel(
     layouts: &[Layout],
     reading: Reading,
 ) -> Result<Computation, SchedError> {
-    let Reading { indices, walking } = reading;
+    let Reading { indices, walking, reserves } = reading;
     let (module, stored) = module(inferred, layouts, indices)?;
     let mut builder = Builder {
         inferred,
         layouts,
-        dynamic: Dynamic { inferred, layouts, indices, walking },
+        dynamic: Dynamic { inferred, layouts, indices, walking, reserves },
         module,
         stored,
         results: Vec::new(),
@@ -201,10 +203,10 @@ impl Builder<'_> {
         let function = (&mut part, &storage.format);
         let (assembly, walked) = self.dynamic.result(module, stored, rule, function)?;
         self.function.vars = part.vars;
-        let Assembly { structure, count, fill, .. } = assembly;
+        let Assembly { structure, bound, count, fill, .. } = assembly;
         let makes_levels = matches!(structure, Structure::Counted { .. });
         self.results.push(Assembled { tensor: rule.head, structure });
-        block.result(rule, &walked.copied(), Making { makes_levels, count, fill });
+        block.result(rule, &walked.copied(), Making { makes_levels, bound, count, fill });
         self.walked.push(walked);
         Ok(())
     }

@@ -36,12 +36,16 @@ pub struct Phase {
     pub preprocess: bool,
     /// The result that this function counts at its end. The next function takes the arrays of that result.
     pub counts: Option<TensorId>,
+    /// Whether it counts too many: if there is memory for so many, the function that counts them is left out.
+    pub bounds: bool,
 }
 
 /// How a result in a format is made.
 pub(crate) struct Making {
     /// Whether its levels are made, not only its values.
     pub makes_levels: bool,
+    /// What bounds the number of its positions; empty where nothing does.
+    pub bound: Vec<Stmt>,
     /// What counts its positions; empty where nothing does.
     pub count: Vec<Stmt>,
     /// What fills it.
@@ -64,6 +68,7 @@ pub(crate) struct Block<'a> {
 struct Part<'a> {
     name: String,
     counts: Option<TensorId>,
+    bounds: bool,
     body: Vec<Stmt>,
     rules: Vec<&'a InferredRule>,
     /// The results in formats that it fills, each with whether it fills their levels too or only their values.
@@ -106,7 +111,12 @@ impl<'a> Block<'a> {
     /// Adds the statements of a rule whose head has a format: those that count the result, if there are any, and those
     /// that fill it.
     pub(crate) fn result(&mut self, rule: &'a InferredRule, copies: &[TensorId], making: Making) {
-        let Making { makes_levels, count, fill } = making;
+        let Making { makes_levels, bound, count, fill } = making;
+        if !bound.is_empty() {
+            self.rule(rule, copies, bound);
+            self.open.bounds = true;
+            self.end("bound", rule.head, Some(rule.head));
+        }
         if !count.is_empty() {
             self.rule(rule, copies, count);
             self.end("count", rule.head, Some(rule.head));
@@ -129,8 +139,8 @@ impl<'a> Block<'a> {
         let mut phases = Vec::new();
         for part in done {
             let args = part.arguments(inferred, arrays, touched_only);
-            let Part { name, counts, body, .. } = part;
-            phases.push(Phase { name: name.clone(), preprocess, counts });
+            let Part { name, counts, bounds, body, .. } = part;
+            phases.push(Phase { name: name.clone(), preprocess, counts, bounds });
             module.functions.push(Function { name, args, body, ..function.clone() });
         }
         phases
@@ -190,8 +200,8 @@ impl Part<'_> {
                     }
                 }
             }
-            if let Some(Structure::Counted { starts }) = result.map(|one| &one.structure) {
-                for array in starts.iter().filter(|array| used(array)) {
+            if let Some(Structure::Counted { starts, ends }) = result.map(|one| &one.structure) {
+                for array in starts.iter().chain(ends).filter(|array| used(array)) {
                     add(*array, if written.contains(array) { Mode::Out } else { Mode::In });
                 }
             }

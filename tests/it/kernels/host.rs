@@ -78,7 +78,7 @@ impl<'a> Host<'a> {
         }
         let kernel = &self.lowered.kernel;
         let counted = kernel.results.iter().find(|one| Some(one.tensor) == phase.counts);
-        if let Some(Structure::Counted { starts }) = counted.map(|one| &one.structure) {
+        if let Some(Structure::Counted { starts, .. }) = counted.map(|one| &one.structure) {
             let own = phase.counts.map(|id| self.first(id)).ok_or("no result")?;
             for (starts, (_, symbol)) in starts.iter().zip(own.operand.counts()) {
                 let Data::Int(starts) = &self.arrays[starts] else {

@@ -70,7 +70,7 @@ pub(super) fn system(Request { name, job, laid, shared }: Request<'_>) -> Ready 
     let laid = whole(job, laid, name, shared)?;
     let parallel = job.threads > 1;
     let target = BuildOptions { parallel, untiled: name == "untiled", ..BuildOptions::default() };
-    let iteration = Iteration { walking: walking(name), ..Iteration::default() };
+    let iteration = Iteration { walking: walking(name), reserves: true, ..Iteration::default() };
     let lowered = laid.lower_for(iteration).map_err(text)?;
     let built = match name {
         "small" | "large" => {

@@ -62,7 +62,7 @@ impl WalkingArgs {
             Strategy::Search => Walking::Search,
             Strategy::Locate => Walking::Locate,
         };
-        Iteration { indices, walking }
+        Iteration { indices, walking, ..Iteration::default() }
     }
 }
 

@@ -3,7 +3,7 @@
 use dastac_formats::level::assembly::{filled, for_each, lengths_to_ends};
 use dastac_loops::{Append, BufferId, For, Function, Index, Let, Mark, Stmt, Value, Workspace};
 
-use super::plan::Appending;
+use super::plan::{Appending, Reserved};
 
 pub(super) struct Assembler<'a> {
     pub(super) plan: &'a Appending,
@@ -86,7 +86,10 @@ impl<'a> Assembler<'a> {
             if self.is_counted_whole(level) {
                 let count = self.fronts() + 1;
                 result.push(for_each(self.function, count, |at| {
-                    let begin = Index::Load(*starts, Box::new(at.clone()));
+                    let begin = match plan.reserved {
+                        None => Index::Load(*starts, Box::new(at.clone())),
+                        Some(_) => Index::Const(0),
+                    };
                     own.kind.append_begin(own, &at, &begin)
                 }));
             } else {
@@ -201,6 +204,7 @@ impl<'a> Assembler<'a> {
         let inside = self.statements_below(&position, body);
         let mut all = self.first_counts(&position);
         match self.fills {
+            true if plan.reserved.is_some() => all = self.one_behind_the_other(&position, inside),
             true => all.push(Stmt::Workspace(Workspace {
                 buffer: plan.block,
                 size: plan.size.clone(),
@@ -221,6 +225,31 @@ impl<'a> Assembler<'a> {
             instead: None,
             body: all,
         })]
+    }
+
+    /// A row begins where the one before it ended. Its length takes the place of where it begins, until all rows are
+    /// moved together.
+    fn one_behind_the_other(&mut self, position: &Index, inside: Vec<Stmt>) -> Vec<Stmt> {
+        let plan = self.plan;
+        let Some(Reserved { next, ends }) = plan.reserved else { return inside };
+        let (own, counter) = (&plan.result.levels[plan.last], plan.counter(plan.last));
+        let begin = self.function.fresh_var("n");
+        let after = self.with(counter.clone(), |_, end| {
+            let length = end.clone() - Index::Var(begin);
+            let mut all = own.kind.append_begin(own, &(position.clone() + 1), &length);
+            all.push(Stmt::set(ends, position.clone(), integer(end.clone())));
+            all.push(Stmt::set(next, Index::Const(0), integer(end)));
+            all
+        });
+        let block = Stmt::Workspace(Workspace {
+            buffer: plan.block,
+            size: plan.size.clone(),
+            zero: false,
+            instead: None,
+            body: inside,
+        });
+        let body = [vec![self.set(counter, Index::Var(begin)), block], after].concat();
+        vec![Stmt::Let(Let { var: begin, buffer: next, index: Index::Const(0), body })]
     }
 
     /// Counters begin where the positions of this part of the result do.

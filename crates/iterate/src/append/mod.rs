@@ -35,7 +35,7 @@ mod points;
 use dastac_loops::{Function, Stmt};
 
 use levels::Assembler;
-pub(super) use plan::Appending;
+pub(super) use plan::{Appending, Reserved};
 pub(super) use points::in_order;
 
 /// The statements that count, and those that fill, given a function whose statements say where they append. Nothing

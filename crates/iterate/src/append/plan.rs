@@ -1,8 +1,9 @@
 //! What is to be assembled, and the buffers that it takes.
 
-use dastac_loops::{BufferId, Element, Index, Module};
+use dastac_loops::{BufferId, Element, Index, Module, Stmt};
 
 use super::super::kernel::{Kernel, Operand};
+use dastac_formats::format::Level;
 
 /// What is to be assembled.
 pub(crate) struct Appending {
@@ -19,10 +20,57 @@ pub(crate) struct Appending {
     pub(crate) at: BufferId,
     /// For each appended level, in order, where the positions below each position of the levels in front begin.
     pub(crate) starts: Vec<BufferId>,
+    /// If rows stand one behind the other, whatever was counted.
+    pub(crate) reserved: Option<Reserved>,
     pub(super) zero: f64,
 }
 
+/// What is known of rows that are appended one behind the other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reserved {
+    /// One element: where the next row of a part begins.
+    pub(crate) next: BufferId,
+    /// Where each row ends.
+    pub(crate) ends: BufferId,
+}
+
 impl Appending {
+    /// Whether rows of the result may be appended one behind the other, to be moved together afterwards: its second
+    /// level is appended to, all others are full, and statements come to the rows in one loop.
+    pub(crate) fn can_reserve(&self, body: &[Stmt]) -> bool {
+        let kind = self.result.format.levels()[self.last].kind;
+        let in_order = match body {
+            [Stmt::For(inner)] if inner.mark.is_parallel() => match &inner.body[..] {
+                [Stmt::Append(append)] => append.coordinate == Index::Var(inner.var),
+                _ => false,
+            },
+            [_] => true,
+            _ => false,
+        };
+        self.first == 1 && self.last == 1 && kind == Level::COMPRESSED.kind && in_order
+    }
+
+    /// Where the elements of a row are counted, if one level is appended to.
+    pub(crate) fn row_counter(&self) -> (BufferId, Index) {
+        (self.at, self.counter(self.last))
+    }
+
+    /// Adds the buffers of rows that are appended one behind the other.
+    pub(crate) fn reserve(&mut self, module: &mut Module) {
+        let name = module.buffers[self.result.values.0 as usize].name.clone();
+        let size = module.buffers[self.starts[0].0 as usize].size.clone() - 1;
+        let mut fresh = |what: &str, size| {
+            let mut name = format!("{name}.{what}");
+            while module.find_buffer(&name).is_some() {
+                name.push('_');
+            }
+            module.buffer(name, Element::I64, size)
+        };
+        let next = fresh("next", Index::Const(1));
+        let ends = fresh("ends", size);
+        self.reserved = Some(Reserved { next, ends });
+    }
+
     /// Adds the buffers that are needed to a module. `result` has a dimension for each level, and `levels` are the
     /// first and the last one that is not full.
     pub(crate) fn new(
@@ -52,7 +100,7 @@ impl Appending {
         let block = buffer("block".into(), values.element, size.clone());
         let at = buffer("at".into(), Element::I64, Index::Const((last - first + 2) as i64));
         let zero = kernel.zero;
-        Appending { result, first, last, block, size, at, starts, zero }
+        Appending { result, first, last, block, size, at, starts, reserved: None, zero }
     }
 
     pub(super) fn extent(&self, level: usize) -> &Index {

@@ -25,7 +25,7 @@ pub(super) struct Assembled {
 }
 
 pub(super) fn assembled(case: &RandomKernel, format: &Format) -> Result<Assembled, IterateError> {
-    assembled_in(case, format, None)
+    assembled_in(case, format, None, false)
 }
 
 /// With a workspace for all levels but so many.
@@ -33,8 +33,10 @@ fn assembled_in(
     case: &RandomKernel,
     format: &Format,
     gathers: Option<(usize, Kind)>,
+    reserves: bool,
 ) -> Result<Assembled, IterateError> {
     let (mut module, mut kernel, mut symbols) = kernel_of(case);
+    kernel.reserves = reserves;
     let last = format.levels().iter().rposition(|level| !level.is_full());
     if let (Some((levels, kind)), Some(last), Some(order)) = (gathers, last, format.order()) {
         let first = format.levels().iter().position(|level| !level.is_full());
@@ -80,11 +82,13 @@ fn result(all: &Assembled, case: &RandomKernel) -> Tensor {
         module.buffers[id.0 as usize].size.eval_symbols(symbols).unwrap() as usize
     };
     let ints = |id: &BufferId, symbols: &[i64]| Data::Int(vec![-1; size(id, symbols)]);
-    let mut starts = Vec::new();
-    if let Structure::Counted { starts: buffers } = structure {
+    let (mut starts, mut ends) = (Vec::new(), None);
+    if let Structure::Counted { starts: buffers, ends: last } = structure {
+        ends = *last;
         if !buffers.is_empty() {
             let empty = buffers.iter().map(|id| ints(id, &symbols)).collect();
-            starts = call(module, "kernel_count", &symbols, empty, case);
+            let name = if ends.is_some() { "kernel_bound" } else { "kernel_count" };
+            starts = call(module, name, &symbols, empty, case);
         }
         for ((_, symbol), list) in result.counts().zip(&starts) {
             symbols[symbol.0 as usize] = *list.as_int().unwrap().last().unwrap();
@@ -96,8 +100,13 @@ fn result(all: &Assembled, case: &RandomKernel) -> Tensor {
     };
     let integers = arrays[..arrays.len() - 1].iter().map(|id| ints(id, &symbols));
     let values = Data::Float(vec![f64::NAN; size(&result.values, &symbols)]);
-    let outputs = integers.chain([values]).chain(starts).collect();
-    let mut outputs = call(module, "kernel", &symbols, outputs, case).into_iter();
+    let outputs = integers.chain([values]).chain(ends.iter().map(|id| ints(id, &symbols)));
+    let outputs = outputs.chain(starts).collect();
+    let mut outputs = call(module, "kernel", &symbols, outputs, case);
+    if ends.is_some() {
+        together(&mut outputs);
+    }
+    let mut outputs = outputs.into_iter();
     let mut next = || outputs.next().unwrap();
     let indices = |data: Data| {
         let all = data.as_int().unwrap().iter().map(|x| u32::try_from(*x).unwrap());
@@ -116,6 +125,26 @@ fn result(all: &Assembled, case: &RandomKernel) -> Tensor {
     let values = Storage::from(next().as_float().unwrap().to_vec());
     let shape = case.head.iter().map(|at| case.extents[*at]).collect();
     Tensor::from_parts(shape, result.format.clone(), levels, values).unwrap()
+}
+
+/// Moves rows together, of positions, coordinates, values and the ends of rows.
+fn together(arrays: &mut [Data]) {
+    let ints = |data: &Data| data.as_int().unwrap().to_vec();
+    let (mut positions, coordinates, ends) = (ints(&arrays[0]), ints(&arrays[1]), ints(&arrays[3]));
+    let values = arrays[2].as_float().unwrap().to_vec();
+    let size = values.len() / coordinates.len().max(1);
+    let (mut columns, mut blocks) = (Vec::new(), Vec::new());
+    for (row, end) in ends.iter().enumerate() {
+        let length = positions[row + 1];
+        let all = (end - length) as usize..*end as usize;
+        positions[row + 1] += positions[row];
+        if length > 0 {
+            columns.extend_from_slice(&coordinates[all.clone()]);
+            blocks.extend_from_slice(&values[all.start * size..all.end * size]);
+        }
+    }
+    (arrays[0], arrays[1], arrays[2]) =
+        (Data::Int(positions), Data::Int(columns), Data::Float(blocks));
 }
 
 /// All coordinates of a box.
@@ -224,25 +253,45 @@ proptest! {
         order in Just(vec![0usize, 1, 2]).prop_shuffle(),
         masked in 0usize..3,
         gathers in prop::option::of((0usize..3, kinds_of_workspaces())),
+        reserves in any::<bool>(),
     ) {
         let mut case = case;
         let mask = if masked == 0 { with_mask(&mut case) } else { None };
         let format = mask.clone().unwrap_or_else(|| format_of(&case, &kinds, &order));
-        let mut all = match assembled_in(&case, &format, gathers) {
-            Ok(all) => all,
-            Err(IterateError::Cycle { .. } | IterateError::Level { .. }) => return Ok(()),
-            Err(IterateError::Map { .. }) => return Ok(()),
-            Err(IterateError::Workspace | IterateError::Cursors(_)) => return Ok(()),
-            Err(error) => panic!("{error}"),
-        };
-        let copied = matches!(all.structure, Structure::Copied { .. });
-        prop_assert!(copied || mask.is_none(), "{:?}", case);
-        prop_assert_eq!(verify(&all.module), Ok(()), "{}", all.module);
-        check(&all, &case, &format)?;
-        lower(&mut all.module);
-        prop_assert_eq!(verify(&all.module), Ok(()), "{}", all.module);
-        check(&all, &case, &format)?;
+        compare(&case, &format, (gathers, reserves), mask.is_some())?;
     }
+
+    /// Rows in parts, of which only a bound is known before.
+    #[test]
+    fn rows_are_moved_together(
+        case in cases(),
+        order in Just(vec![0usize, 1, 2]).prop_shuffle(),
+    ) {
+        let format = format_of(&case, &[0, 1, 0], &order);
+        compare(&case, &format, (Some((1, Kind::Dense)), true), false)?;
+    }
+}
+
+fn compare(
+    case: &RandomKernel,
+    format: &Format,
+    (gathers, reserves): (Option<(usize, Kind)>, bool),
+    masked: bool,
+) -> Result<(), TestCaseError> {
+    let mut all = match assembled_in(case, format, gathers, reserves) {
+        Ok(all) => all,
+        Err(IterateError::Cycle { .. } | IterateError::Level { .. }) => return Ok(()),
+        Err(IterateError::Map { .. }) => return Ok(()),
+        Err(IterateError::Workspace | IterateError::Cursors(_)) => return Ok(()),
+        Err(error) => panic!("{error}"),
+    };
+    let copied = matches!(all.structure, Structure::Copied { .. });
+    prop_assert!(copied || !masked, "{:?}", case);
+    prop_assert_eq!(verify(&all.module), Ok(()), "{}", all.module);
+    check(&all, case, format)?;
+    lower(&mut all.module);
+    prop_assert_eq!(verify(&all.module), Ok(()), "{}", all.module);
+    check(&all, case, format)
 }
 
 /// What a product of operands, with formats by code, becomes.

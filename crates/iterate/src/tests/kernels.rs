@@ -105,6 +105,7 @@ pub(super) fn kernel_of(case: &RandomKernel) -> (Module, Kernel, Vec<i64>) {
     let semiring = case.semiring;
     let unsplit = None;
     let kernel = Kernel {
+        reserves: false,
         iterators,
         operands,
         result,

@@ -4,17 +4,20 @@
 //! these come to is kept in a workspace, under the coordinates of the other levels, and appended to the result when
 //! they are done (sparse workspaces, section 3).
 
+mod bounding;
 pub(super) mod dense;
 pub(super) mod points;
 
 use std::collections::BTreeSet;
 
 use dastac_loops::{
-    BufferId, Element, For, Function, Index, Mark, Module, PartitionedRange, Stmt, VarId, Workspace,
+    BufferId, Element, For, Function, Index, Mark, Module, PartitionedRange, Stmt, Value, VarId,
+    Workspace,
 };
 
-use super::append::{Appending, in_order};
+use super::append::{Appending, Reserved, in_order};
 use super::kernel::{Gathers, Kernel, Kind, Operand};
+use bounding::Bounding;
 use dense::Dense;
 use points::Points;
 
@@ -99,14 +102,24 @@ impl Held {
     }
 
     /// Opens the workspace around the statements that use it: a range that threads share is cut into parts, each with a
-    /// workspace of its own. `rows` tells how many elements are before each of so many rows, where that is known.
+    /// workspace of its own. `rows` tells how many elements are before each of so many rows, where that is known. With
+    /// `reserved`, rows of a part are appended from where its first one may begin on.
     pub(super) fn around(
         &self,
         (function, module): (&mut Function, &Module),
         mut body: Vec<Stmt>,
         rows: Option<(BufferId, &Index)>,
+        reserved: Option<(Reserved, BufferId)>,
     ) -> Vec<Stmt> {
         let own = self.container();
+        let begins = |begin: Index, body: Vec<Stmt>| match reserved {
+            None => body,
+            Some((Reserved { next, .. }, starts)) => {
+                let first = Value::FromIndex(Index::Load(starts, Box::new(begin)));
+                let set = Stmt::set(next, Index::Const(0), first);
+                vec![workspace(next, Index::Const(1), false, [vec![set], body].concat())]
+            }
+        };
         // Those that share a workspace run one after the other.
         for stmt in body.iter_mut().filter(|stmt| own.is_used(stmt)) {
             stmt.bodies_mut().into_iter().for_each(in_order);
@@ -118,20 +131,38 @@ impl Held {
             let mut inside: Vec<Stmt> = body.drain(first..end).collect();
             in_order(&mut inside);
             let behind = body.split_off(first);
-            return [body, own.open(function, inside), behind].concat();
+            let inside = begins(Index::Const(0), own.open(function, inside));
+            return [body, inside, behind].concat();
         }
         let mut result = Vec::new();
         for stmt in body {
             let used = own.is_used(&stmt);
             match stmt {
                 Stmt::For(inner) if used && inner.mark.is_parallel() && inner.step == 1 => {
-                    result.push(in_parts(own, (function, module), inner, rows));
+                    result.push(in_parts(own, (function, module), inner, rows, &begins));
                 }
-                stmt if used => result.extend(own.open(function, vec![stmt])),
+                stmt if used => {
+                    let open = own.open(function, vec![stmt]);
+                    result.extend(begins(Index::Const(0), open));
+                }
                 stmt => result.push(stmt),
             }
         }
         result
+    }
+
+    /// Statements that count elements, without finding out which of them are the same: an upper bound. `extent` is what
+    /// a row holds at most, and `counter` where its elements are counted. None if the workspace is not of one level.
+    pub(super) fn bounded(
+        &self,
+        body: Vec<Stmt>,
+        counter: (BufferId, Index),
+        (starts, extent): (BufferId, &Index),
+    ) -> Option<Vec<Stmt>> {
+        let Held::Dense(dense) = self else { return None };
+        let mark = dense.marks().next()?.0;
+        let bounding = Bounding { counter, mark, starts, extent };
+        Some(bounding.bounded(body))
     }
 
     /// Statements that only find out which elements there are.
@@ -164,6 +195,7 @@ fn in_parts(
     (function, module): (&mut Function, &Module),
     inner: For,
     rows: Option<(BufferId, &Index)>,
+    begins: &dyn Fn(Index, Vec<Stmt>) -> Vec<Stmt>,
 ) -> Stmt {
     let [begin, end] = ["begin", "end"].map(|name| function.fresh_var(name));
     let For { var, lower, upper, step, body, .. } = inner;
@@ -181,7 +213,7 @@ fn in_parts(
     };
     let (from, to) = (vec![Index::Var(begin)], vec![Index::Var(end)]);
     let part = For { var, lower: from, upper: to, step, mark: Mark::Sequential, body };
-    let body = own.open(function, vec![Stmt::For(part)]);
+    let body = begins(Index::Var(begin), own.open(function, vec![Stmt::For(part)]));
     Stmt::Partitioned(PartitionedRange { begin, end, lower, upper, step, work, body })
 }
 

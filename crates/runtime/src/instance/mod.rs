@@ -9,6 +9,7 @@ mod arrays;
 mod inputs;
 mod place;
 mod results;
+mod rows;
 mod run;
 mod state;
 mod structure;

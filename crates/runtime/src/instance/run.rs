@@ -4,16 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dastac_elements::Storage;
+use dastac_elements::{Element, Storage};
 use dastac_loops::{BufferId, Mode};
 
 use super::arrays;
+use super::rows::together;
 use super::state::{Instance, Memory};
 use crate::argument::Argument;
 use crate::bound::{Converted, copying};
 use crate::code::Code;
 use crate::error::{Error, Result};
-use crate::program::{Phase, Role, Structure, TensorId};
+use crate::memory::available_memory;
+use crate::program::{Assembled, Phase, Role, Structure, TensorId};
 
 /// Code for a function of a computation, by its name, that takes what the function takes.
 pub type Substitute<'a> = dyn FnMut(&str, &[i64], Vec<Argument<'_>>) -> Result<()> + 'a;
@@ -65,7 +67,13 @@ impl Instance<'_> {
         let phases = executable.program().phases.iter();
         let threads = self.threads;
         let mut taken = Duration::ZERO;
-        for Phase { name, counts, .. } in phases.filter(|phase| phase.preprocess == preprocess) {
+        // Results of which a bound is enough.
+        let mut bounded = BTreeSet::new();
+        for phase in phases.filter(|phase| phase.preprocess == preprocess) {
+            let Phase { name, counts, bounds, .. } = phase;
+            if counts.is_some_and(|counted| !bounds && bounded.contains(&counted)) {
+                continue;
+            }
             let start = Instant::now();
             self.make_room(name)?;
             taken += start.elapsed();
@@ -73,9 +81,19 @@ impl Instance<'_> {
                 Some(code) => code(name, parameters, arguments),
                 None => kernel.call_on(threads, name, parameters, &mut arguments),
             })?;
-            if let Some(counted) = counts {
-                self.count(*counted);
+            match counts {
+                Some(counted) if *bounds => {
+                    if self.has_room(*counted) {
+                        bounded.insert(*counted);
+                        self.count(*counted);
+                    }
+                }
+                Some(counted) => self.count(*counted),
+                None => {}
             }
+            let start = Instant::now();
+            self.move_together(name)?;
+            taken += start.elapsed();
         }
         self.describe_results();
         Ok(taken)
@@ -206,7 +224,7 @@ impl Instance<'_> {
         let program = self.executable.program();
         let result = program.results.iter().find(|one| one.tensor == tensor);
         let stored = program.stored(tensor).next();
-        let Some((Structure::Counted { starts }, stored)) =
+        let Some((Structure::Counted { starts, .. }, stored)) =
             result.map(|one| &one.structure).zip(stored)
         else {
             return;
@@ -216,6 +234,70 @@ impl Instance<'_> {
             let last = array.and_then(|array| array.as_slice::<i64>()?.last().copied());
             self.parameters[count.symbol.0 as usize] = last.unwrap_or(0);
         }
+    }
+
+    /// Whether there is memory for as many elements of a result as were counted too many, most of which is never
+    /// touched.
+    fn has_room(&self, tensor: TensorId) -> bool {
+        let program = self.executable.program();
+        let result = program.results.iter().find(|one| one.tensor == tensor);
+        let (Some(Assembled { structure: Structure::Counted { starts, .. }, .. }), Some(stored)) =
+            (result, program.stored(tensor).next())
+        else {
+            return false;
+        };
+        let last = |id: &BufferId| self.results.arrays.get(id)?.as_slice::<i64>()?.last().copied();
+        let Some(count) = starts.first().and_then(last) else { return false };
+        let abi = self.kernel.abi();
+        let mut parameters = self.parameters.clone();
+        for count_of in &stored.counts {
+            parameters[count_of.symbol.0 as usize] = count;
+        }
+        let bytes = |id: &BufferId| {
+            let buffer = abi.buffer(*id)?;
+            let size = u128::try_from(buffer.size.eval_symbols(&parameters).ok()?).ok()?;
+            let narrow = buffer.element == Element::U32 && size > u128::from(u32::MAX);
+            (!narrow).then_some(size * buffer.element.bytes() as u128)
+        };
+        let all = stored.buffers().iter().map(bytes).sum::<Option<u128>>();
+        all.is_some_and(|all| all <= u128::from(available_memory()))
+    }
+
+    /// Moves the rows of results together that a function appended in parts.
+    fn move_together(&mut self, function: &str) -> Result<()> {
+        let executable = Arc::clone(&self.executable);
+        let program = executable.program();
+        let kernel = Arc::clone(&self.kernel);
+        let Some(function) = kernel.abi().function(function) else { return Ok(()) };
+        for one in &program.results {
+            let Structure::Counted { ends: Some(ends), .. } = &one.structure else { continue };
+            let fills = function.args.iter().any(|(id, mode)| id == ends && *mode == Mode::Out);
+            let Some(stored) = program.stored(one.tensor).next().filter(|_| fills) else {
+                continue;
+            };
+            let arrays = &mut self.results.arrays;
+            let levels: Vec<BufferId> = stored.levels.iter().flatten().copied().collect();
+            let [positions, coordinates] = levels[..] else { continue };
+            let mut take = |id: BufferId| {
+                let array = arrays.get_mut(&id)?;
+                Some(std::mem::replace(array, Storage::empty(array.element())))
+            };
+            let all = [*ends, positions, coordinates, stored.values].map(&mut take);
+            let [Some(ends_array), Some(mut rows), Some(mut columns), Some(mut values)] = all
+            else {
+                continue;
+            };
+            let count = together(&ends_array, &mut rows, [&mut columns, &mut values]);
+            let back = [(*ends, ends_array), (positions, rows)];
+            arrays
+                .extend(back.into_iter().chain([(coordinates, columns), (stored.values, values)]));
+            for known in &stored.counts {
+                self.parameters[known.symbol.0 as usize] = count;
+            }
+            self.fit(coordinates)?;
+            self.fit(stored.values)?;
+        }
+        Ok(())
     }
 
     /// Updates the facts of results with formats: how many elements they store, in how many bytes.

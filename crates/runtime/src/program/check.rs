@@ -52,8 +52,9 @@ impl Program {
     fn check_result(&self, one: &Assembled, abi: &Abi) -> Result<(), Contradiction> {
         ensure(self.stored(one.tensor).next().is_some(), "results")?;
         match &one.structure {
-            Structure::Counted { starts } => {
-                ensure(starts.iter().all(|id| is_buffer(abi, *id)), "arrays of results")
+            Structure::Counted { starts, ends } => {
+                let mut arrays = starts.iter().chain(ends);
+                ensure(arrays.all(|id| is_buffer(abi, *id)), "arrays of results")
             }
             Structure::Dense | Structure::Copied => Ok(()),
         }

@@ -62,6 +62,9 @@ pub struct Phase {
     pub preprocess: bool,
     /// The result that it counts at its end: the next function takes the result's arrays.
     pub counts: Option<TensorId>,
+    /// Whether it counts too many: if there is memory for so many, the function that counts them is left out.
+    #[serde(default)]
+    pub bounds: bool,
 }
 
 /// A tensor with a format, as the code reads or makes it.
@@ -119,6 +122,10 @@ pub enum Structure {
     Counted {
         /// For each level that is counted, the array whose last element is the number of its positions.
         starts: Vec<BufferId>,
+        /// If it is enough to count too many, the array that says where each row ends before they are moved together:
+        /// positions hold the lengths of rows until then.
+        #[serde(default)]
+        ends: Option<BufferId>,
     },
 }
 

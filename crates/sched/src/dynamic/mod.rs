@@ -149,7 +149,7 @@ impl Dynamic<'_> {
         let translation = Translation::new(self.inferred, self.layouts, module, rule)?;
         let covered = translation.covers_head()?;
         let (kernel, tensors) = translation.kernel(&first)?;
-        let kernel = Kernel { walking: self.walking, ..kernel };
+        let kernel = Kernel { walking: self.walking, reserves: self.reserves, ..kernel };
         Ok(Walked { head: rule.head, kernel, tensors, walks: Walks::new(), appended: 0, covered })
     }
 }

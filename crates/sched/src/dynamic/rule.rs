@@ -96,6 +96,7 @@ impl<'a> Translation<'a> {
         let extents = self.ranges.iter().map(|range| range.extent.clone());
         let (tensors, operands) = self.operands.into_iter().unzip();
         let mut kernel = Kernel {
+            reserves: false,
             iterators: names.zip(extents).collect(),
             operands,
             result: buffer(self.rule.head),

@@ -27,7 +27,7 @@ fn kernel(rule: &str) -> String {
     match crate::kernel(
         &inferred,
         &layouts,
-        crate::Reading { indices: Element::U32, walking: Walking::default() },
+        crate::Reading { indices: Element::U32, walking: Walking::default(), reserves: false },
     ) {
         Ok(kernel) => {
             let copies = kernel.stored.iter().filter(|one| one.converted_for.is_some());

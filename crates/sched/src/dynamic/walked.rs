@@ -14,6 +14,8 @@ pub(crate) struct Dynamic<'a> {
     pub layouts: &'a [Layout],
     /// The type of positions and coordinates.
     pub indices: Element,
+    /// Whether results may be made in memory of which only a bound is known.
+    pub reserves: bool,
     /// How subscripts of several iterators go over sparse levels.
     pub walking: Walking,
 }

@@ -18,7 +18,11 @@ fn lowered(source: &str) -> Lowered {
     let module = crate::kernel(
         &inferred,
         &layouts,
-        crate::Reading { indices: dastac_loops::Element::U32, walking: Walking::default() },
+        crate::Reading {
+            indices: dastac_loops::Element::U32,
+            walking: Walking::default(),
+            reserves: false,
+        },
     )
     .unwrap()
     .module;

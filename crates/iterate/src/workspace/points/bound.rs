@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use dastac_loops::{BufferId, For, Index, Stmt, Value};
+use dastac_loops::{BufferId, Index, Stmt, Value};
 
 use super::super::super::append::in_order;
+use super::super::bounding::repeated;
 use super::{Counter, Points};
 
 impl Points {
@@ -56,7 +57,7 @@ impl Points {
                 continue;
             }
             match &stmt {
-                Stmt::For(inner) => match self.repeated(inner) {
+                Stmt::For(inner) => match repeated(inner, (self.at, &Counter::Bound.place())) {
                     Some(count) => self.add(&mut result, count),
                     None => result.push(stmt),
                 },
@@ -64,19 +65,6 @@ impl Points {
             }
         }
         result
-    }
-
-    /// What a loop adds that does nothing but add the same number each time.
-    fn repeated(&self, inner: &For) -> Option<Index> {
-        let [Stmt::Store(store)] = &inner.body[..] else { return None };
-        let Value::FromIndex(each) = &store.value else { return None };
-        let own = (store.buffer, &store.index) == (self.at, &Counter::Bound.place());
-        if !own || inner.step != 1 || each.mentions(inner.var) {
-            return None;
-        }
-        let lower = inner.lower.iter().cloned().reduce(Index::max)?;
-        let upper = inner.upper.iter().cloned().reduce(Index::min)?;
-        Some((upper - lower).max(Index::Const(0)) * each.clone())
     }
 
     fn add(&self, result: &mut Vec<Stmt>, count: Index) {

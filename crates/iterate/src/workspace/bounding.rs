@@ -1,0 +1,82 @@
+//! How many elements rows have at most: what counts them, without asking which of them are the same.
+//!
+//! Before -> after, of `C(i, k) := A(i, j) * B(j, k)`:
+//! `for i { at[0] = 0  for j in A(i) { for k in B(j) { mark[k] = 1 .. } }  scan k in mark { at[0] += 1 } .. }` ->
+//! `for i { at[0] = 0  for j in A(i) { at[0] += |B(j)| } .. }`.
+
+use dastac_loops::{BufferId, For, Index, Stmt, StoreMode, Value};
+
+pub(super) struct Bounding<'a> {
+    /// Where the elements of a row are counted.
+    pub(super) counter: (BufferId, Index),
+    /// The finest marks.
+    pub(super) mark: BufferId,
+    /// Where the numbers of elements of rows go.
+    pub(super) starts: BufferId,
+    /// So many elements a row has at most.
+    pub(super) extent: &'a Index,
+}
+
+impl Bounding<'_> {
+    pub(super) fn bounded(&self, body: Vec<Stmt>) -> Vec<Stmt> {
+        let mut result: Vec<Stmt> = Vec::new();
+        for mut stmt in body {
+            match &mut stmt {
+                Stmt::Store(store) if store.buffer == self.mark => {
+                    result.push(self.more(Index::Const(1)));
+                    continue;
+                }
+                Stmt::Store(store) if store.buffer == self.starts => {
+                    if let (StoreMode::Set, Value::FromIndex(count @ Index::Var(_))) =
+                        (store.mode, &mut store.value)
+                    {
+                        *count = count.clone().min(self.extent.clone());
+                    }
+                }
+                // Other marks, and values, are none of this function's arrays.
+                Stmt::Store(store) if store.buffer != self.counter.0 => continue,
+                Stmt::Scan(_) => continue,
+                _ => {}
+            }
+            let (mut some, mut empty) = (false, true);
+            for inside in stmt.bodies_mut() {
+                some = true;
+                *inside = self.bounded(std::mem::take(inside));
+                empty &= inside.is_empty();
+            }
+            if some && empty {
+                continue;
+            }
+            match &stmt {
+                Stmt::For(inner) => match self.repeated(inner) {
+                    Some(count) => result.push(self.more(count)),
+                    None => result.push(stmt),
+                },
+                _ => result.push(stmt),
+            }
+        }
+        result
+    }
+
+    fn more(&self, count: Index) -> Stmt {
+        Stmt::add(self.counter.0, self.counter.1.clone(), Value::FromIndex(count))
+    }
+
+    /// What a loop adds that does nothing but add the same number each time.
+    fn repeated(&self, inner: &For) -> Option<Index> {
+        repeated(inner, (self.counter.0, &self.counter.1))
+    }
+}
+
+/// What a loop adds to a counter, if it does nothing but add the same number each time.
+pub(super) fn repeated(inner: &For, counter: (BufferId, &Index)) -> Option<Index> {
+    let [Stmt::Store(store)] = &inner.body[..] else { return None };
+    let Value::FromIndex(each) = &store.value else { return None };
+    let own = (store.buffer, &store.index) == counter && store.mode == StoreMode::Add;
+    if !own || inner.step != 1 || each.mentions(inner.var) {
+        return None;
+    }
+    let lower = inner.lower.iter().cloned().reduce(Index::max)?;
+    let upper = inner.upper.iter().cloned().reduce(Index::min)?;
+    Some((upper - lower).max(Index::Const(0)) * each.clone())
+}
