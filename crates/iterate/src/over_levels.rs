@@ -10,6 +10,7 @@ use super::kernel::{IterateError, Walking};
 use super::level::{Sparse, SubscriptRole};
 use super::state::{At, State};
 use super::walks::{Over, Walk};
+use super::workspace::runs::with_runs;
 
 impl Builder<'_> {
     /// A loop over all of a range.
@@ -79,7 +80,7 @@ impl Builder<'_> {
         self.facts.truncate(known);
         let mut body = body?;
         if !tests.is_empty() {
-            body = vec![Stmt::when(Condition::all(tests), body)];
+            body = vec![Stmt::when(Condition::all(tests.clone()), body)];
         }
         if single {
             return Ok(body);
@@ -92,7 +93,14 @@ impl Builder<'_> {
         let distinct = level.unique || self.goal.factor().is_some();
         let mark = if distinct { mark } else { Mark::Sequential };
         let (lower, upper) = (vec![cursor.start.clone()], vec![cursor.end.clone()]);
-        Ok(vec![self.repeated(For { var: cursor.position, lower, upper, step: 1, mark, body })])
+        let inner = For { var: cursor.position, lower, upper, step: 1, mark, body };
+        // What windows leave out is not known to be in a row.
+        let whole = level.ordered && level.unique && tests.is_empty() && cursor.step == 1;
+        if whole && self.goal.is_dense() {
+            let place = cursor.at(&Index::Var(cursor.position));
+            return Ok(vec![with_runs(&mut self.function, inner, &place)]);
+        }
+        Ok(vec![self.repeated(inner)])
     }
 
     /// A walk over the coordinates where levels are.

@@ -65,6 +65,12 @@ impl ResultMode {
         matches!(self, ResultMode::Appended { workspace: Some(_), .. })
     }
 
+    /// Whether these workspaces have places for all coordinates.
+    pub(super) fn is_dense(&self) -> bool {
+        matches!(self, ResultMode::Appended { workspace: Some(workspace), .. }
+            if matches!(**workspace, Held::Dense(_)))
+    }
+
     /// The marks that a stored element sets.
     pub(super) fn marks(&self) -> Vec<(BufferId, Index)> {
         match self {

@@ -4,6 +4,8 @@
 //! `for i { at[0] = 0  for j in A(i) { for k in B(j) { mark[k] = 1 .. } }  scan k in mark { at[0] += 1 } .. }` ->
 //! `for i { at[0] = 0  for j in A(i) { at[0] += |B(j)| } .. }`.
 
+use std::collections::BTreeSet;
+
 use dastac_loops::{BufferId, For, Index, Stmt, StoreMode, Value};
 
 pub(super) struct Bounding<'a> {
@@ -13,6 +15,8 @@ pub(super) struct Bounding<'a> {
     pub(super) mark: BufferId,
     /// Where the numbers of elements of rows go.
     pub(super) starts: BufferId,
+    /// Memory that is opened inside.
+    pub(super) own: BTreeSet<BufferId>,
     /// So many elements a row has at most.
     pub(super) extent: &'a Index,
 }
@@ -33,8 +37,8 @@ impl Bounding<'_> {
                         *count = count.clone().min(self.extent.clone());
                     }
                 }
-                // Other marks, and values, are none of this function's arrays.
-                Stmt::Store(store) if store.buffer != self.counter.0 => continue,
+                // Other marks, and values, are none of this function's arrays. What windows begin with is.
+                Stmt::Store(store) if !self.own.contains(&store.buffer) => continue,
                 Stmt::Scan(_) => continue,
                 _ => {}
             }
@@ -52,6 +56,10 @@ impl Bounding<'_> {
                     Some(count) => result.push(self.more(count)),
                     None => result.push(stmt),
                 },
+                // Both ways add the same.
+                Stmt::If(inner) if inner.then == inner.otherwise => {
+                    result.extend(inner.then.iter().cloned());
+                }
                 _ => result.push(stmt),
             }
         }
@@ -66,6 +74,19 @@ impl Bounding<'_> {
     fn repeated(&self, inner: &For) -> Option<Index> {
         repeated(inner, (self.counter.0, &self.counter.1))
     }
+}
+
+/// The buffers that statements have to themselves.
+pub(super) fn opened(body: &[Stmt]) -> BTreeSet<BufferId> {
+    let mut own = BTreeSet::new();
+    for stmt in body {
+        stmt.visit(&mut |stmt| {
+            if let Stmt::Workspace(inner) = stmt {
+                own.insert(inner.buffer);
+            }
+        });
+    }
+    own
 }
 
 /// What a loop adds to a counter, if it does nothing but add the same number each time.

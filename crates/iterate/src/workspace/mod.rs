@@ -7,6 +7,7 @@
 mod bounding;
 pub(super) mod dense;
 pub(super) mod points;
+pub(super) mod runs;
 
 use std::collections::BTreeSet;
 
@@ -17,7 +18,7 @@ use dastac_loops::{
 
 use super::append::{Appending, Reserved, in_order};
 use super::kernel::{Gathers, Kernel, Kind, Operand};
-use bounding::Bounding;
+use bounding::{Bounding, opened};
 use dense::Dense;
 use points::Points;
 
@@ -161,7 +162,8 @@ impl Held {
     ) -> Option<Vec<Stmt>> {
         let Held::Dense(dense) = self else { return None };
         let mark = dense.marks().next()?.0;
-        let bounding = Bounding { counter, mark, starts, extent };
+        let own = opened(&body);
+        let bounding = Bounding { counter, mark, starts, own, extent };
         Some(bounding.bounded(body))
     }
 

@@ -5,20 +5,13 @@ use std::collections::BTreeSet;
 use dastac_loops::{BufferId, Index, Stmt, Value};
 
 use super::super::super::append::in_order;
-use super::super::bounding::repeated;
+use super::super::bounding::{opened, repeated};
 use super::{Counter, Points};
 
 impl Points {
     /// Statements that add the number of insertions of others to the bound.
     pub(super) fn counted(&self, body: &[Stmt]) -> Vec<Stmt> {
-        let mut own = BTreeSet::new();
-        for stmt in body {
-            stmt.visit(&mut |stmt| {
-                if let Stmt::Workspace(inner) = stmt {
-                    own.insert(inner.buffer);
-                }
-            });
-        }
+        let mut own = opened(body);
         own.remove(&self.block);
         own.remove(&self.counters);
         let mut result = self.only_counted(body, &own);

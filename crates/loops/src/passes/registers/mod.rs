@@ -20,6 +20,7 @@
 //! - `statements`: unrolled loops as instances; statements around stores.
 //! - `stores`: scalar stores, and which stores are of vectors. `vectors`: stores of vectors, past the caches where that
 //!   is worth it.
+//! - `fetch_rows`, another pass: what rows that are read soon begin with.
 //! - `values`: expressions. `elementwise`: functions and the like. `associate`: the order of factors.
 //! - `sums`: how a sum is computed. `side_by_side`: with elements in lanes. `lanes`: with terms in lanes. `gathered`:
 //!   with stored terms in lanes. `reduce`: partial sums and lanes become one number.
@@ -27,6 +28,7 @@
 mod associate;
 mod code;
 mod elementwise;
+mod fetch_rows;
 mod gathered;
 mod lanes;
 mod reduce;
@@ -89,10 +91,22 @@ pub(super) const PASSES: &[Pass] = &[
         },
         run: run_scalar,
     },
+    Pass {
+        name: "fetch-rows",
+        about: "fetch rows ahead that the coordinates of other rows name",
+        example: Example {
+            before: "buffer pos : i64[N + 1] buffer crd : i64[M] .. for p = 0 to M { for q = pos[crd[p]] to \
+                pos[crd[p] + 1] { A[q] = B[q] } }",
+            after: "for p = 0 to M { prefetch B[pos[crd[min(p + 8, M - 1)]]] \
+                for q = pos[crd[p]] to pos[crd[p] + 1] { A[q] = B[q] } }",
+        },
+        run: |module, context| fetch_rows::run(module, context.machine),
+    },
 ];
 
 /// What each processor executes, one operation after the other.
-pub const REGISTERS: Sequence = Sequence { name: "registers", passes: &["registers"] };
+pub const REGISTERS: Sequence =
+    Sequence { name: "registers", passes: &["registers", "fetch-rows"] };
 
 /// The same for code that checks its accesses.
 pub const CHECKED_REGISTERS: Sequence =
