@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use dastac::build::BuildOptions;
-use dastac::driver::{Analysis, Indices, Iteration};
+use dastac::driver::{Analysis, Iteration};
 use dastac::iterate::Walking;
 use dastac::run::Runner;
 use dastac::stur::Role;

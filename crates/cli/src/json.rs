@@ -2,6 +2,7 @@
 
 use dastac::contract::{Plan, Stepped};
 use dastac::runtime::TensorFacts;
+use dastac::workspaces::UsedWorkspace;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
@@ -31,6 +32,9 @@ pub struct Report {
     /// The rules whose products are computed in steps.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Steps>,
+    /// The results whose elements come together in workspaces.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub workspaces: Vec<Workspace>,
     /// From text to machine code.
     pub compile_ns: u64,
     /// Its stages in order.
@@ -93,6 +97,32 @@ impl Steps {
         let Stepped { plan, operations, direct } = stepped.clone();
         let Plan { head: tensor, contract, rules, .. } = plan;
         Steps { tensor, contract, rules, flops: operations, direct_flops: direct }
+    }
+}
+
+/// A workspace in which the elements of a result come together.
+#[derive(Serialize)]
+pub struct Workspace {
+    /// The result.
+    pub tensor: String,
+    /// `dense`, `list` or `hash`.
+    pub kind: &'static str,
+    /// How many points it holds at most; not given for one that grows or has a place for everything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<i64>,
+    /// The iterators of the result's levels outside of it.
+    pub outside: Vec<String>,
+    /// The iterators of the levels in it.
+    pub inside: Vec<String>,
+    /// Why there is one.
+    pub reason: &'static str,
+}
+
+impl Workspace {
+    /// Of a rule.
+    pub fn of(used: &UsedWorkspace) -> Workspace {
+        let UsedWorkspace { tensor, kind, capacity, outside, inside, reason } = used.clone();
+        Workspace { tensor, kind, capacity, outside, inside, reason }
     }
 }
 

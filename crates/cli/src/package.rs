@@ -74,6 +74,7 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
         stages: vec![("load", took)],
         flops: None,
         steps: Vec::new(),
+        workspaces: Vec::new(),
         before: true,
     };
     let run = Run {

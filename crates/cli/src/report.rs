@@ -6,6 +6,7 @@ use dastac::contract::Stepped;
 use dastac::elements::count;
 use dastac::runtime::{Instance, TensorFacts};
 use dastac::trips::FunctionTrips;
+use dastac::workspaces::UsedWorkspace;
 
 use super::failure::Failure;
 use super::json::{self, Copy, Ordered, Report, Tensor};
@@ -42,6 +43,8 @@ pub struct Compiled {
     pub flops: Option<u128>,
     /// Rules with products in steps.
     pub steps: Vec<Stepped>,
+    /// The workspaces of results.
+    pub workspaces: Vec<UsedWorkspace>,
     /// Whether it was compiled before.
     pub before: bool,
 }
@@ -69,7 +72,7 @@ pub fn nanoseconds(time: Duration) -> u64 {
 }
 
 fn report(run: &Run<'_>) -> Report {
-    let Compiled { schedule, stages, flops, steps, .. } = &run.compiled;
+    let Compiled { schedule, stages, flops, steps, workspaces, .. } = &run.compiled;
     let names = run.instance.executable().program().sizes.symbols.iter().cloned();
     let (max_error, verify_note) = match run.verdict {
         Verdict::NotAsked => (None, None),
@@ -83,6 +86,7 @@ fn report(run: &Run<'_>) -> Report {
         symbols: Ordered(names.zip(run.instance.symbols().iter().copied()).collect()),
         schedule: schedule.clone(),
         steps: steps.iter().map(json::Steps::of).collect(),
+        workspaces: workspaces.iter().map(json::Workspace::of).collect(),
         compile_ns: nanoseconds(stages.iter().map(|(_, time)| *time).sum()),
         stages_ns: Ordered(stages.iter().map(stage).collect()),
         run_ns: run.times.iter().map(|time| nanoseconds(*time)).collect(),
@@ -160,6 +164,9 @@ fn human(run: &Run<'_>, report: &Report) -> String {
             plan.rules.iter().map(|rule| format!("  {rule}")).collect::<Vec<_>>().join("\n")
         );
     }
+    for one in &run.compiled.workspaces {
+        text += &workspace(one);
+    }
     if let Some(line) = &report.schedule {
         text += &format!("{line}\n");
     }
@@ -174,6 +181,22 @@ fn human(run: &Run<'_>, report: &Report) -> String {
         text += &format!("\n{}", trips::human(trips));
     }
     text
+}
+
+/// `C(i, k)` in a dense workspace for each i.
+fn workspace(one: &UsedWorkspace) -> String {
+    let UsedWorkspace { tensor, kind, capacity, outside, inside, reason } = one;
+    let kind = match (*kind, capacity) {
+        ("list", None) => "a growing list of points".into(),
+        ("list", Some(capacity)) => format!("a list of at most {}", count(*capacity, "point")),
+        ("hash", Some(capacity)) => format!("a hash table of {}", count(*capacity, "point")),
+        _ => "a dense workspace".to_owned(),
+    };
+    let each = match outside.is_empty() {
+        true => String::new(),
+        false => format!(", one for each `{}`", outside.join(", ")),
+    };
+    format!("`{tensor}` comes together in {kind} over `{}`{each}: {reason}\n", inside.join(", "))
 }
 
 /// How long the computation took.

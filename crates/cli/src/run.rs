@@ -123,6 +123,7 @@ fn compiled(runner: &Runner) -> Compiled {
         stages: analysis.timings.0.clone(),
         flops: runner.flops(),
         steps: runner.steps(),
+        workspaces: runner.built().lowered.workspaces(),
         before: false,
     }
 }

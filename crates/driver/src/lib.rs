@@ -30,6 +30,7 @@ pub mod targets;
 pub mod trips;
 pub mod tune;
 pub mod verify;
+pub mod workspaces;
 
 pub use dastac_runtime::human;
 pub use error::Error;

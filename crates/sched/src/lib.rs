@@ -18,7 +18,7 @@ pub mod trips;
 pub mod validate;
 mod visited;
 
-pub use dynamic::{Assembled, Stored, Walked};
+pub use dynamic::{Assembled, Stored, Walked, Why};
 pub use kernel::{Computation, KERNEL, PREPARE, Reading, kernel};
 pub use movement::{Movement, movement};
 pub use nest::{Leaf, Scan, Scope};

@@ -9,6 +9,8 @@ use dastac_iterate::{Factor, Gathers, Kernel, Kind, Product, appending};
 use dastac_stur::program::Rule;
 use dastac_stur::schedule::Workspace;
 
+use super::walked::Why;
+
 /// So many points are in a hash table if nobody says how many.
 const HASHED: i64 = 1 << 14;
 
@@ -19,8 +21,16 @@ pub(super) struct Form {
     pub(super) order: Vec<usize>,
     /// So many levels of the result stand outside.
     pub(super) outside: usize,
+    /// Why it has a workspace.
+    pub(super) why: Option<Why>,
     /// Whether a workspace has the others that are not full, instead of their being outside too.
     pub(super) gathers: Option<Gathers>,
+}
+
+impl Form {
+    fn is_same(&self, other: &Form) -> bool {
+        (&self.order, &self.gathers) == (&other.order, &other.gathers)
+    }
 }
 
 /// The orders of loops for a result.
@@ -37,7 +47,7 @@ pub(super) fn forms(rule: &Rule, kernel: &Kernel, format: &Format) -> Forms {
     let order = appending(kernel, format);
     let sparse = || (0..format.levels().len()).filter(|at| !format.levels()[*at].is_full());
     let (Some(first), Some(last)) = (sparse().next(), sparse().next_back()) else {
-        let plain = Form { order, outside: 0, gathers: None };
+        let plain = Form { order, outside: 0, why: None, gathers: None };
         return Forms { preferred: None, plain: Some(plain), others: Vec::new() };
     };
     let outer = &order[..=last];
@@ -57,12 +67,13 @@ pub(super) fn forms(rule: &Rule, kernel: &Kernel, format: &Format) -> Forms {
         None if one(outside) => Kind::Dense,
         None => Kind::Growing,
     };
-    let gathered = |outside: usize, rest: &[usize]| {
+    let gathered = |outside: usize, rest: &[usize], why: Why| {
         let outer = &outer[..outside];
         let inside = rest.iter().filter(|at| !outer.contains(at));
         Form {
             order: outer.iter().chain(inside).copied().collect(),
             outside,
+            why: Some(why),
             gathers: Some(Gathers::behind(outside, format, &kernel.head, kind(outside))),
         }
     };
@@ -75,23 +86,30 @@ pub(super) fn forms(rule: &Rule, kernel: &Kernel, format: &Format) -> Forms {
     let same = outer.iter().zip(wanted).take_while(|(own, wanted)| own == wanted).count();
     let meets = kernel.products.iter().any(|product| meets(kernel, product, outer));
     let preferred = match asked {
-        true if given == Some(Kind::Dense) => Some(gathered(same.clamp(least, last), wanted)),
-        true => (same <= last || given.is_some()).then(|| gathered(same.min(last), wanted)),
+        true if given == Some(Kind::Dense) => {
+            Some(gathered(same.clamp(least, last), wanted, Why::Asked))
+        }
+        true => {
+            (same <= last || given.is_some()).then(|| gathered(same.min(last), wanted, Why::Asked))
+        }
         false => {
             let outside = crossed(kernel, outer).clamp(least, last);
-            (meets || given.is_some()).then(|| gathered(outside, &rows))
+            (meets || given.is_some())
+                .then(|| gathered(outside, &rows, if meets { Why::Meets } else { Why::Asked }))
         }
     };
     let mut others: Vec<Form> = Vec::new();
     let least = if given == Some(Kind::Dense) { least } else { 0 };
     for outside in (least..=last).rev() {
-        for one in [gathered(outside, &rows), gathered(outside, wanted)] {
-            if preferred.as_ref() != Some(&one) && !others.contains(&one) {
+        for rest in [&rows, wanted] {
+            let one = gathered(outside, rest, Why::Scattered);
+            if preferred.as_ref().is_none_or(|other| !other.is_same(&one)) && !others.contains(&one)
+            {
                 others.push(one);
             }
         }
     }
-    let plain = Form { order: order.clone(), outside: last + 1, gathers: None };
+    let plain = Form { order: order.clone(), outside: last + 1, why: None, gathers: None };
     Forms { preferred, plain: given.is_none().then_some(plain), others }
 }
 

@@ -17,7 +17,7 @@ mod walked;
 pub(crate) use operands::declare;
 pub use operands::{Assembled, Stored};
 pub(crate) use walked::Dynamic;
-pub use walked::Walked;
+pub use walked::{Walked, Why};
 
 use dastac_formats::Format;
 use dastac_iterate::{
@@ -113,7 +113,7 @@ impl Dynamic<'_> {
         let definition = &self.inferred.program.rules[rule.rule.0];
         let mut attempt = |form: Form| {
             let mut one = walked.clone();
-            one.appended = form.outside;
+            (one.appended, one.why) = (form.outside, form.why);
             (one.kernel.order, one.kernel.gathers) = (form.order, form.gathers);
             let (mut scratch, mut copies) = (module.clone(), stored.clone());
             self.choose(&mut scratch, &mut copies, rule, &mut one, obstacle)?;
@@ -150,7 +150,8 @@ impl Dynamic<'_> {
         let covered = translation.covers_head()?;
         let (kernel, tensors) = translation.kernel(&first)?;
         let kernel = Kernel { walking: self.walking, reserves: self.reserves, ..kernel };
-        Ok(Walked { head: rule.head, kernel, tensors, walks: Walks::new(), appended: 0, covered })
+        let (head, walks, why) = (rule.head, Walks::new(), None);
+        Ok(Walked { head, kernel, tensors, walks, why, appended: 0, covered })
     }
 }
 

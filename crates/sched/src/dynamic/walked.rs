@@ -31,10 +31,23 @@ pub struct Walked {
     pub tensors: Vec<TensorId>,
     /// What its loops go over.
     pub walks: Walks,
+    /// If its elements come together in a workspace, why.
+    pub why: Option<Why>,
     /// So many of its loops append elements of the result.
     pub(super) appended: usize,
     /// Whether loops over its ranges come to all elements of the head that are stored.
     pub(super) covered: bool,
+}
+
+/// Why elements of a result come together in a workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The program asks for it, or for an order of loops that needs it.
+    Asked,
+    /// Sparse tensors meet in a sum, and none of them says where the elements of the result are.
+    Meets,
+    /// No loops come to the elements in their order.
+    Scattered,
 }
 
 impl Walked {
