@@ -35,6 +35,48 @@ const RULES: &[(&str, &str, &[&str], bool)] = &[
     ("C(i) := max(j) A(i, j) * x(j)", "A csr, x", &["f64"], false),
     ("C(i) := sqrt(A(i, j) * A(i, j)) * x(j)", "A, x", &["f64"], false),
     ("C(i, j) := A(i, j) / x(i)", "A csr, x, C csr", &["f64"], true),
+    ("C(i) := exp(A(i, j)) * x(j)", "A csr, x", &["f64", "f32"], false),
+    ("C(i) := sqrt(A(i, j) * A(i, j)) * x(j)", "A csr, x", &["f64"], false),
+    ("C(i, j) := exp(A(i, j))", "A csr, C csr", &["f64", "f32"], false),
+    ("C(i, j) := cos(A(i, j)) + exp(B(j, i)) - 2", "A csr, B csc, C csr", &["f64"], false),
+    ("C(i, j) := abs(A(i, j)) + B(i, j)", "A csr, B csr, C csr", &["f64", "i32"], false),
+    ("C(i) := max(j) abs(A(i, j))", "A csr", &["f64", "i64"], false),
+    ("C(i) := min(j) A(i, j) - x(j)", "A csc, x", &["f64"], false),
+    ("C(i) := max(j) A(i, j) - x(j)", "A, x", &["f64", "i32"], false),
+    ("C(i, j) := A(i, k) * B(i, j) * (j = pos(A(i, k)))", "A csr, B", &["f64"], false),
+    ("C(i) := x(k) * (k = pos(A(i, j)))", "A csr, x", &["f64", "i32"], false),
+    ("C(i, j) := tanh(A(i, j) + B(j, i)) * x(i)", "A csr, B csr, x, C csr", &["f64"], false),
+    ("C(i, j) := where(A(i, j) > 0, x(i), x(j))", "A csr, x", &["f64", "i16"], false),
+    ("C(i, j) := A(i, j) * B(i, j) * (i < j)", "A csr, B, C csr", &["f64"], false),
+];
+
+/// Rules of `C`, whose result or operands have a declared structure, with the declarations.
+const STRUCTURED: &[(&str, &str)] = &[
+    (
+        "C(i, j) := A(i, k) * B(k, j)",
+        "A:U(i, k) := (0 <= i <= k < N)\nB:U(k, j) := (0 <= k <= j < N)\n\
+         C:U(i, j) := (0 <= i <= j < N)\n",
+    ),
+    (
+        "C(i, j) := A(i, k) * A(j, k)",
+        "A:D(i, k) := (0 <= i < N) * (0 <= k < N)\nC:D(i, j) := (0 <= i < N) * (0 <= j < N)\n\
+         C:U(i, j) := (0 <= i <= j < N)\nC:R(i, j, p, q) := (0 <= j < i < N) * (p = j) * (q = i)\n",
+    ),
+    ("C(i, j) := exp(A(i, j))", "A:U(i, j) := (0 <= i <= j < N)\n"),
+    (
+        "C(i, j) := A^-1(i, j) * B(i, j)",
+        "A:U(i, j) := (0 <= i <= j < N)\nB:D(i, j) := (0 <= i < N) * (0 <= j < N)\n",
+    ),
+    ("C(i) := max(j) A(i, j) - 1", "A:U(i, j) := (0 <= i <= j < N)\n"),
+    (
+        "C(i, j) := T^-1(i, j) * B(i, j)\nT(i, j) := A(i, k) * A(k, j)",
+        "A:U(i, j) := (0 <= i <= j < N)\nB:D(i, j) := (0 <= i < N) * (0 <= j < N)\n",
+    ),
+    (
+        "C(i, j) := T(i, j) / B(i, j)\nT(i, j) := A(i, j) + B(i, j)",
+        "A:D(i, j) := (0 <= i < N) * (0 <= j < N)\nA:F := csr\n\
+         B:D(i, j) := (0 <= i < N) * (0 <= j < N)\nC:F := csr\nT:F := csr\n",
+    ),
 ];
 
 fn source(rule: &str, declared: &str, element: &str) -> String {
@@ -140,7 +182,8 @@ fn every_check_agrees_and_finds_a_wrong_element() {
                 without.push(format!("{rule} of {declared}"));
                 continue;
             }
-            assert!(matches!(methods[2], Method::Samples { .. }), "{methods:?}\n{source}");
+            let is_sampled = matches!(methods[2], Method::Samples { .. } | Method::Stored { .. });
+            assert!(is_sampled, "{methods:?}\n{source}");
             case.corrupt();
             for limits in [WALK, FUNCTIONALS, SAMPLES] {
                 let found = case.check(limits);
@@ -149,6 +192,26 @@ fn every_check_agrees_and_finds_a_wrong_element() {
         }
     }
     assert!(without.is_empty(), "{without:?}");
+}
+
+/// Of results and operands with structure, by walks and by samples.
+#[test]
+fn structures_are_checked() {
+    for (rule, declared) in STRUCTURED {
+        let mut case = Case::new(&format!("symbols: N\n{rule}\n{declared}"), 9);
+        let last = |found: &Verification| found.checks.last().unwrap().method.clone();
+        let walked = case.check(WALK);
+        assert!(walked.agrees(), "{walked:?}\n{rule}");
+        assert!(matches!(last(&walked), Method::Walk { .. }), "{walked:?}\n{rule}");
+        let sampled = case.check(SAMPLES);
+        assert!(sampled.agrees(), "{sampled:?}\n{rule}");
+        let is_sampled = matches!(last(&sampled), Method::Samples { .. } | Method::Stored { .. });
+        assert!(is_sampled, "{sampled:?}\n{rule}");
+        case.corrupt();
+        for limits in [WALK, SAMPLES] {
+            assert!(!case.check(limits).agrees(), "{rule}");
+        }
+    }
 }
 
 /// A chain of rules is checked link by link, with what was computed before.

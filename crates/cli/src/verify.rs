@@ -48,13 +48,17 @@ impl Verdict {
     pub fn checks(&self) -> Vec<json::Check> {
         let Verdict::Compared(verification) = self else { return Vec::new() };
         let check = |Check { tensor, method }: &Check| {
-            let (method, count, note) = match method {
+            let (method, number, note) = match method {
                 Method::Walk { products } => ("walk", Some(*products), None),
                 Method::Functionals { functionals } => ("functionals", Some(*functionals), None),
+                Method::Stored { elements, others } => {
+                    let note = format!("and {} elsewhere, at random", count(*others, "element"));
+                    ("stored", Some(*elements), Some(note))
+                }
                 Method::Samples { elements } => ("samples", Some(*elements), None),
                 Method::None { why } => ("none", None, Some(why.clone())),
             };
-            json::Check { tensor: tensor.clone(), method, count, note }
+            json::Check { tensor: tensor.clone(), method, count: number, note }
         };
         verification.checks.iter().map(check).collect()
     }
@@ -114,6 +118,10 @@ fn described(check: &Check) -> String {
             format!(
                 "`{tensor}`: by {sums} of all of its elements; which are stored was not checked"
             )
+        }
+        Method::Stored { elements, others } => {
+            let (stored, others) = (count(*elements, "element"), count(*others, "other"));
+            format!("`{tensor}`: all {stored} that it stores, and {others} chosen at random")
         }
         Method::Samples { elements } => {
             format!("`{tensor}`: only {} chosen at random", count(*elements, "element"))

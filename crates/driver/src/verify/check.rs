@@ -30,6 +30,13 @@ pub enum Method {
         /// How many.
         functionals: u64,
     },
+    /// At all elements that a result with `:F` stores, and at others that were chosen at random.
+    Stored {
+        /// How many are stored.
+        elements: u64,
+        /// How many others.
+        others: u64,
+    },
     /// At elements that were chosen at random.
     Samples {
         /// How many.

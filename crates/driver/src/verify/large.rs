@@ -2,20 +2,17 @@
 //!
 //! Each rule is checked by itself, with the values that were computed of the tensors that it reads: a walk over what
 //! its operands store if it has few enough products; else random functionals, if it is a sum of products; else a walk
-//! for some elements of the result, chosen at random.
+//! for some elements of the result ([`super::samples`]).
 
 use std::collections::{BTreeMap, HashMap};
 
-use dastac_elements::{Element, Number};
-use dastac_runtime::{Instance, available_memory, stream, unflatten};
+use dastac_elements::Number;
+use dastac_runtime::{Instance, available_memory, unflatten};
 use dastac_stur::program::{Role, Rule, TensorId};
-use dastac_stur::reference::{
-    Array, Elements, Entries, Evaluator, Walk, WalkError, Walked, position,
-};
-use rand::Rng;
+use dastac_stur::reference::{Array, Elements, Evaluator, Walk, WalkError, Walked, position};
 
 use super::Reference;
-use super::check::{Check, Limits, MAX_WALK, Method};
+use super::check::{Check, Limits, Method};
 use super::difference::{Verification, tolerances, worst_of};
 use super::entries::{as_places, entries, storage, weight};
 use crate::Error;
@@ -24,19 +21,16 @@ use crate::describe::id;
 /// How many functionals are compared.
 const FUNCTIONALS: u64 = 3;
 
-/// How many elements are chosen at random, at most.
-const SAMPLES: u128 = 1000;
-
 /// Bytes of memory that a walk takes for a stored element or a computed one, beside its coordinates.
 const BYTES_OF_ELEMENT: u128 = 160;
 
 /// What a check of a rule has at hand.
-struct Rules<'c, 'a> {
-    reference: Reference<'a>,
-    instance: &'c Instance<'c>,
+pub(super) struct Rules<'c, 'a> {
+    pub reference: Reference<'a>,
+    pub instance: &'c Instance<'c>,
     inputs: &'c BTreeMap<TensorId, Array>,
-    evaluator: Evaluator<'a>,
-    tolerance: f64,
+    pub evaluator: Evaluator<'a>,
+    pub tolerance: f64,
     limits: Limits,
 }
 
@@ -88,7 +82,7 @@ impl Reference<'_> {
 }
 
 /// Why a rule is not checked.
-enum Failed {
+pub(super) enum Failed {
     Walk(WalkError),
     /// It would take so many bytes.
     Memory(u128),
@@ -133,12 +127,14 @@ impl Rules<'_, '_> {
         let name = &self.reference.program.tensor(rule.head).name;
         let walk = Walk { operands: &operands, wanted: None, progress: &mut |_| {} };
         let cost = self.evaluator.walk_cost(rule, &walk, self.limits.products);
-        let room =
-            |elements: u128| elements * BYTES_OF_ELEMENT < u128::from(available_memory() / 2);
+        let room = |elements: u128| {
+            elements.saturating_mul(BYTES_OF_ELEMENT) < u128::from(available_memory() / 2)
+        };
         let cells = self.instance.facts()[rule.head.0].cells();
+        let is_structured = self.reference.program.tensor(rule.head).redundancy.is_some();
         if let Ok(cost) = cost
             && cost <= self.limits.products
-            && room(cost.min(cells))
+            && room(cost.min(cells).saturating_add(if is_structured { cells } else { 0 }))
         {
             let mut told = |done: u128| {
                 progress(format!("checking `{name}` ({}%)", done * 100 / cost.max(1)));
@@ -204,7 +200,7 @@ impl Rules<'_, '_> {
         match found {
             Elements::All(array) => {
                 let mut expected = vec![zero; array.data.len()];
-                for Walked { index, value } in walked {
+                for Walked { index, value, .. } in walked {
                     if let Some(at) = position(&array.shape, &index) {
                         expected[at] = value;
                     }
@@ -215,13 +211,8 @@ impl Rules<'_, '_> {
             }
             Elements::Stored(entries) => {
                 let mut expected: HashMap<Vec<i64>, Number> =
-                    walked.into_iter().map(|one| (one.index, one.value)).collect();
-                let spare = self.reference.may_spare(self.instance, rule.head)
-                    || program
-                        .tensor(rule.head)
-                        .format
-                        .as_ref()
-                        .is_some_and(|stored| stored.format.blocks_of_results().is_some());
+                    walked.into_iter().filter(|one| one.stored).map(Walked::pair).collect();
+                let spare = self.may_spare(rule);
                 let mut wanted = Vec::new();
                 let mut other = None;
                 for at in 0..entries.len() {
@@ -285,94 +276,5 @@ impl Rules<'_, '_> {
             });
         }
         Ok(Some(worst))
-    }
-
-    /// Compares elements that are chosen at random: of a result with `:F` half of those that are stored.
-    fn samples(
-        &self,
-        rule: &Rule,
-        operands: &HashMap<TensorId, Elements>,
-        found: &Elements,
-    ) -> Result<(Verification, Method), Failed> {
-        let shape = self.evaluator.shape(rule.head).to_vec();
-        let mut rng = stream(SAMPLES as u64, id(rule.head));
-        let mut count = SAMPLES;
-        loop {
-            let mut all: Vec<Vec<i64>> = Vec::new();
-            for at in 0..count {
-                let stored = match found {
-                    Elements::Stored(entries) if at % 2 == 0 && !entries.is_empty() => {
-                        Some(entries.at(rng.random_range(0..entries.len())).to_vec())
-                    }
-                    _ => None,
-                };
-                let any =
-                    || shape.iter().map(|extent| rng.random_range(0..*extent as i64)).collect();
-                all.push(stored.unwrap_or_else(any));
-            }
-            all.sort();
-            all.dedup();
-            let wanted = Entries {
-                shape: shape.clone(),
-                coordinates: all.concat(),
-                values: storage(Element::I64, all.iter().map(|_| Number::Integer(1))),
-            };
-            let mut walk = Walk { operands, wanted: Some(&wanted), progress: &mut |_| {} };
-            let cost = self.evaluator.walk_cost(rule, &walk, MAX_WALK)?;
-            if cost > MAX_WALK && count > 1 {
-                count = (count / 10).max(1);
-                continue;
-            }
-            if cost > MAX_WALK {
-                let why = "even one of its elements has too many products";
-                return Err(WalkError::Unsupported(why).into());
-            }
-            let walked = self.evaluator.walk(rule, &mut walk)?;
-            let verification = self.compared_at(rule, found, &all, walked);
-            return Ok((verification, Method::Samples { elements: all.len() as u64 }));
-        }
-    }
-
-    /// Compares some elements.
-    fn compared_at(
-        &self,
-        rule: &Rule,
-        found: &Elements,
-        all: &[Vec<i64>],
-        walked: Vec<Walked>,
-    ) -> Verification {
-        let head = self.reference.program.tensor(rule.head);
-        let zero = self.zero(rule);
-        let expected: HashMap<Vec<i64>, Number> =
-            walked.into_iter().map(|one| (one.index, one.value)).collect();
-        let expected = all.iter().map(|index| expected.get(index).copied().unwrap_or(zero));
-        let mut there: HashMap<&[i64], Number> = HashMap::new();
-        if let Elements::Stored(entries) = found {
-            let wanted: std::collections::HashSet<&[i64]> = all.iter().map(Vec::as_slice).collect();
-            let stored = (0..entries.len()).filter(|at| wanted.contains(entries.at(*at)));
-            there.extend(
-                stored.filter_map(|at| Some((entries.at(at), entries.values.get(at)?.number()))),
-            );
-        }
-        let found = all.iter().map(|index| match found {
-            Elements::Stored(_) => there.get(index.as_slice()).copied().unwrap_or(zero),
-            Elements::All(array) => {
-                let at = position(&array.shape, index);
-                at.and_then(|at| array.data.get(at)).map_or(zero, |value| value.number())
-            }
-        });
-        let (found, expected) = (storage(head.element, found), storage(head.element, expected));
-        let index = |at: usize| as_places(&all[at]);
-        worst_of(&head.name, &index, &found, &expected, self.tolerance)
-    }
-
-    /// What elements are that no product reaches.
-    fn zero(&self, rule: &Rule) -> Number {
-        let (program, head) = (self.reference.program, rule.head);
-        let zero = program.zero(head);
-        match program.tensor(head).element.is_integer() {
-            true => Number::Integer(zero as i64),
-            false => Number::Float(zero),
-        }
     }
 }

@@ -4,6 +4,7 @@ mod check;
 mod difference;
 mod entries;
 mod large;
+mod samples;
 
 use std::collections::BTreeMap;
 

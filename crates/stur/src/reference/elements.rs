@@ -14,7 +14,7 @@ pub enum Elements {
     Stored(Entries),
 }
 
-/// Stored elements: their coordinates, one element after the other, and their values.
+/// Stored elements, in the order of their coordinates: these, one element after the other, and their values.
 #[derive(Clone, Debug)]
 pub struct Entries {
     /// The tensor's box.
@@ -41,6 +41,20 @@ impl Entries {
         let rank = self.shape.len();
         &self.coordinates[entry * rank..][..rank]
     }
+
+    /// Which one has the given coordinates.
+    pub fn find(&self, index: &[i64]) -> Option<usize> {
+        let (mut first, mut end) = (0, self.len());
+        while first < end {
+            let middle = first + (end - first) / 2;
+            match self.at(middle).cmp(index) {
+                std::cmp::Ordering::Less => first = middle + 1,
+                std::cmp::Ordering::Greater => end = middle,
+                std::cmp::Ordering::Equal => return Some(middle),
+            }
+        }
+        None
+    }
 }
 
 /// An element that a walk computed.
@@ -50,6 +64,15 @@ pub struct Walked {
     pub index: Vec<i64>,
     /// Its value, of the head's type.
     pub value: dastac_elements::Number,
+    /// Whether a head with `:F` stores it.
+    pub stored: bool,
+}
+
+impl Walked {
+    /// The coordinates and the value.
+    pub fn pair(self) -> (Vec<i64>, dastac_elements::Number) {
+        (self.index, self.value)
+    }
 }
 
 /// What a walk of a rule is given.

@@ -221,7 +221,7 @@ impl Evaluator<'_> {
                 return Err(EvalError::MissingInput { tensor: self.name(read.tensor) }.into());
             };
             let stored = matches!(elements, Elements::Stored(_));
-            if read.position || !stored && !self.reads_as_array(&read, rule.semiring)? {
+            if read.position || !stored && !self.reads_as_array(rule, &read)? {
                 return unsupported("an operand has structure that its values do not tell");
             }
             let subscripts: Option<Vec<usize>> = read

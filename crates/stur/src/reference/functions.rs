@@ -19,6 +19,7 @@ pub(super) struct Function {
     pub reciprocal: bool,
 }
 
+#[derive(Clone)]
 enum Tree {
     Number(f64),
     Symbol(i64),
@@ -72,6 +73,16 @@ impl Function {
     /// zero.
     pub fn value(&self, point: &[i64], arguments: &[Option<Number>]) -> Result<Value, EvalError> {
         self.value.value(self.kind, point, arguments)
+    }
+
+    /// Whether it is structurally zero wherever some of the elements that the product reads are not stored, whatever
+    /// the others are. `stored` says for each element whether it is among the others, and `slots` is how many iterators
+    /// there are.
+    pub fn vanishes(&self, stored: &[bool], slots: usize) -> bool {
+        let one = |stored: &bool| stored.then_some(Number::Integer(1));
+        let arguments: Vec<Option<Number>> = stored.iter().map(one).collect();
+        let value = self.value.anywhere().value(self.kind, &vec![0; slots], &arguments);
+        value.is_ok_and(Value::is_zero)
     }
 }
 
@@ -132,6 +143,18 @@ impl Tree {
                 apply(*operation, &values).as_kind(kind)
             }
         })
+    }
+
+    /// With comparisons of iterators as if it was not known whether they hold.
+    fn anywhere(&self) -> Tree {
+        let all = |parts: &[Tree]| parts.iter().map(Tree::anywhere).collect();
+        match self {
+            Tree::Holds(_) => Tree::Symbol(1),
+            Tree::Sum(parts) => Tree::Sum(all(parts)),
+            Tree::Product(parts) => Tree::Product(all(parts)),
+            Tree::Apply(operation, parts) => Tree::Apply(*operation, all(parts)),
+            other => other.clone(),
+        }
     }
 
     /// What values are computed with that are not stored, but compared, cast, or decide: integers where all elements

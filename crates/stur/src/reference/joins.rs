@@ -1,5 +1,6 @@
 //! How a product is walked: which factors are enumerated, in which order, and which loops are left.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::code::{Code, Relation, relations};
@@ -10,12 +11,11 @@ use super::nest::Nest;
 use super::number::{self, Kind, Number};
 use super::{EvalError, Evaluator, Read};
 use crate::ast::{BinaryOp, CompareOp};
-use crate::program::{Element, Product, Rule, TensorId};
-use crate::semiring::Semiring;
+use crate::program::{Access, Element, Product, Rule, TensorId};
 
 /// A factor whose elements are enumerated.
 pub(super) struct Join<'w> {
-    pub entries: &'w Entries,
+    pub entries: Cow<'w, Entries>,
     /// The access, unless these are the elements that are wanted.
     pub read: Option<usize>,
     /// Positions whose coordinates are known from the factors before.
@@ -24,11 +24,16 @@ pub(super) struct Join<'w> {
     groups: HashMap<Vec<i64>, Vec<usize>>,
 }
 
+/// A factor to enumerate: the access, unless these are the elements that are wanted, and the elements.
+type Factor<'w> = (Option<usize>, Cow<'w, Entries>);
+
 /// A product, prepared.
 pub(super) struct Plan<'w> {
     pub joins: Vec<Join<'w>>,
     pub nest: Nest,
     pub reads: Vec<Read>,
+    /// For each of these, whether all that a dense array holds may be taken as it is.
+    pub plain: Vec<bool>,
     pub functions: Vec<Function>,
     /// The slot of each iterator of the head.
     pub head: Vec<usize>,
@@ -42,32 +47,41 @@ impl Evaluator<'_> {
         product: &Product,
         walk: &Walk<'w>,
     ) -> Result<Plan<'w>, WalkError> {
-        let head = self.program.tensor(rule.head);
-        if head.unique.is_some() || head.redundancy.is_some() {
-            return Err(WalkError::Unsupported("the result has a declared structure"));
-        }
-        if rule.semiring.is_of_values() {
-            return Err(WalkError::Unsupported("minima and maxima of values are over all points"));
-        }
-        self.is_zero_elsewhere(rule)?;
         let reads = self.reads(product)?;
-        for read in &reads {
-            if read.position {
-                return Err(WalkError::Unsupported("positions of elements are not walked"));
-            }
-            let operand = walk.operands.get(&read.tensor);
-            let stored = matches!(operand, Some(Elements::Stored(_)));
-            if stored && read.argument {
-                let why = "a function of a tensor with `:F` is over all of its coordinates";
-                return Err(WalkError::Unsupported(why));
-            }
-            if !stored && !self.reads_as_array(read, rule.semiring)? {
-                let why = "an operand has structure that its values do not tell";
-                return Err(WalkError::Unsupported(why));
-            }
-        }
-        let joins = self.joins(rule, product, &reads, walk);
+        let joins = self.joins(rule, product, &reads, walk)?;
         self.finish(rule, product, joins)
+    }
+
+    /// Whether a product is zero wherever none of its operands with `:F` stores anything.
+    pub(super) fn needs_some(
+        &self,
+        rule: &Rule,
+        product: &Product,
+        operands: &HashMap<TensorId, Elements>,
+    ) -> Result<bool, WalkError> {
+        let is_stored = |access: &Access| {
+            self.program.fill(access.tensor) == 0.0
+                && matches!(operands.get(&access.tensor), Some(Elements::Stored(_)))
+        };
+        if product.accesses.iter().any(|access| !access.argument && is_stored(access)) {
+            return Ok(true);
+        }
+        let others: Vec<bool> = product.accesses.iter().map(|access| !is_stored(access)).collect();
+        let functions = self.functions(product, self.program.tensor(rule.head).element)?;
+        let mut all = functions.iter();
+        Ok(!rule.semiring.is_of_values()
+            && all.any(|function| function.vanishes(&others, product.iterators.len())))
+    }
+
+    /// The points of a product at which one of its factors stores something.
+    pub(super) fn plan_of_one<'w>(
+        &self,
+        rule: &Rule,
+        product: &Product,
+        read: usize,
+        entries: &'w Entries,
+    ) -> Result<Plan<'w>, WalkError> {
+        self.finish(rule, product, vec![(Some(read), Cow::Borrowed(entries))])
     }
 
     /// Fails for rules whose result or operands are not 0 where they store nothing.
@@ -82,32 +96,47 @@ impl Evaluator<'_> {
 
     /// Whether it does not matter for a factor that an element in a dense array is structurally zero: there is no such
     /// element, or what stands in its place makes a product as little as if it was left out.
-    pub(super) fn reads_as_array(
-        &self,
-        read: &Read,
-        semiring: Semiring,
-    ) -> Result<bool, EvalError> {
-        let rule = self.program.tensor(read.tensor).rule();
-        if rule.is_none() && self.is_plain(read.tensor)? {
+    ///
+    /// For a head with `:F` it does matter, since it stores nothing there.
+    pub(super) fn reads_as_array(&self, rule: &Rule, read: &Read) -> Result<bool, EvalError> {
+        if self.program.tensor(read.tensor).rule().is_none() && self.is_plain(read.tensor)? {
             return Ok(true);
         }
-        let filled = self.program.zero(read.tensor);
-        Ok(!read.reciprocal && !read.argument && filled == semiring.zero())
+        let has_zero = self.program.zero(read.tensor) == rule.semiring.zero();
+        let is_factor = !read.reciprocal && !read.argument;
+        Ok(is_factor && has_zero && self.program.tensor(rule.head).format.is_none())
     }
 
     /// The factors to enumerate, the smallest ones first, but each after one that it shares iterators with if there is
-    /// such.
+    /// such. These are the ones without which a product is zero, and elements whose positions are asked for.
     fn joins<'w>(
         &self,
         rule: &Rule,
         product: &Product,
         reads: &[Read],
         walk: &Walk<'w>,
-    ) -> Vec<(Option<usize>, &'w Entries)> {
-        let mut waiting: Vec<(Option<usize>, &'w Entries, Vec<usize>)> = Vec::new();
+    ) -> Result<Vec<Factor<'w>>, WalkError> {
+        let functions = self.functions(product, self.program.tensor(rule.head).element)?;
+        let slots = product.iterators.len();
+        let vanishes = |read: usize| {
+            let stored: Vec<bool> = (0..reads.len()).map(|at| at != read).collect();
+            let mut all = functions.iter();
+            !rule.semiring.is_of_values() && all.any(|function| function.vanishes(&stored, slots))
+        };
+        let mut waiting: Vec<(Option<usize>, Cow<'w, Entries>, Vec<usize>)> = Vec::new();
         for (at, read) in reads.iter().enumerate() {
-            if let Some(Elements::Stored(entries)) = walk.operands.get(&read.tensor) {
-                waiting.push((Some(at), entries, direct(&read.subscripts)));
+            let Some(Elements::Stored(entries)) = walk.operands.get(&read.tensor) else { continue };
+            let mut slots = direct(&read.subscripts);
+            let position = product.accesses[at].position.as_ref();
+            if let Some(name) = position {
+                slots.extend(product.iterators.iter().position(|slot| slot == name));
+                waiting.push((Some(at), Cow::Owned(self.positioned(read.tensor, entries)), slots));
+                continue;
+            }
+            // Results with fills have elements where any factor is stored.
+            let filled = rule.fill.is_some() || self.program.fill(read.tensor) != 0.0;
+            if !filled && (!read.argument || vanishes(at)) {
+                waiting.push((Some(at), Cow::Borrowed(entries), slots));
             }
         }
         let mut bound: Vec<usize> = Vec::new();
@@ -116,7 +145,7 @@ impl Evaluator<'_> {
             let slots = rule.iterators.iter();
             let slots = slots.filter_map(|name| product.iterators.iter().position(|s| s == name));
             bound.extend(slots);
-            joins.push((None, wanted));
+            joins.push((None, Cow::Borrowed(wanted)));
         }
         while !waiting.is_empty() {
             let shared = |slots: &Vec<usize>| slots.iter().filter(|s| bound.contains(s)).count();
@@ -132,14 +161,37 @@ impl Evaluator<'_> {
             }
             joins.push((read, entries));
         }
-        joins
+        Ok(joins)
+    }
+
+    /// Stored elements with their positions among all of them as one more coordinate.
+    fn positioned(&self, tensor: TensorId, entries: &Entries) -> Entries {
+        let mut order: Vec<usize> = (0..entries.len()).collect();
+        if let Some(storage) = &self.program.tensor(tensor).format {
+            order.sort_by_cached_key(|entry| {
+                let index = entries.at(*entry);
+                let levels = storage.format.map().levels().iter();
+                levels.map(|expr| expr.value(&|at| index[at].into())).collect::<Vec<i128>>()
+            });
+        }
+        let mut positions = vec![0; order.len()];
+        for (position, entry) in (0..).zip(order) {
+            positions[entry] = position;
+        }
+        let each = positions.iter().enumerate();
+        let each = each.map(|(entry, position)| [entries.at(entry), &[*position]].concat());
+        Entries {
+            coordinates: each.collect::<Vec<_>>().concat(),
+            shape: [&entries.shape[..], &[entries.len()]].concat(),
+            values: entries.values.clone(),
+        }
     }
 
     fn finish<'w>(
         &self,
         rule: &Rule,
         product: &Product,
-        joins: Vec<(Option<usize>, &'w Entries)>,
+        joins: Vec<Factor<'w>>,
     ) -> Result<Plan<'w>, WalkError> {
         // Coordinates stand before the iterators, so that these are loops that equations determine.
         let coordinates: usize = joins.iter().map(|(_, entries)| entries.shape.len()).sum();
@@ -156,7 +208,13 @@ impl Evaluator<'_> {
         let mut prepared = Vec::new();
         for (read, entries) in joins {
             let subscripts: Vec<Code> = match read {
-                Some(read) => reads[read].subscripts.clone(),
+                Some(read) => {
+                    let mut subscripts = reads[read].subscripts.clone();
+                    let position = product.accesses[read].position.as_ref();
+                    let slot = |name| product.iterators.iter().position(|slot| slot == name);
+                    subscripts.extend(position.and_then(slot).map(code));
+                    subscripts
+                }
                 None => {
                     let names = rule.iterators.iter();
                     let found = names.map(|name| product.iterators.iter().position(|s| s == name));
@@ -211,7 +269,12 @@ impl Evaluator<'_> {
             constant = number::multiply(rule.semiring, constant, value);
         }
         let head = rule.iterators.iter().filter_map(|name| slots.iter().position(|s| s == name));
+        let mut plain = Vec::new();
+        for read in &reads {
+            plain.push(self.reads_as_array(rule, read)?);
+        }
         Ok(Plan {
+            plain,
             joins: prepared,
             nest: Nest::new(&slots, coordinates, ranges, all)?,
             reads,

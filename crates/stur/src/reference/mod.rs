@@ -24,6 +24,7 @@ mod interval;
 mod joins;
 mod nest;
 mod number;
+mod reading;
 mod shapes;
 mod structure;
 mod walk;

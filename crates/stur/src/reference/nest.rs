@@ -87,26 +87,36 @@ impl Nest {
         fixed: &[i64],
         visit: &mut dyn FnMut(&[i64]) -> Result<(), EvalError>,
     ) -> Result<(), EvalError> {
+        let mut visit = |values: &[i64]| visit(values).map(|()| false);
+        self.any(fixed, &mut visit).map(|_| ())
+    }
+
+    /// Whether something is true of some point; those after the first such point are not visited.
+    pub fn any(
+        &self,
+        fixed: &[i64],
+        test: &mut dyn FnMut(&[i64]) -> Result<bool, EvalError>,
+    ) -> Result<bool, EvalError> {
         if self.empty {
-            return Ok(());
+            return Ok(false);
         }
         let mut values = vec![0; self.slots];
         values[..fixed.len()].copy_from_slice(fixed);
         for check in &self.checks {
             if !check.holds(&values)? {
-                return Ok(());
+                return Ok(false);
             }
         }
-        run(&self.levels, &mut values, visit)
+        run(&self.levels, &mut values, test)
     }
 }
 
 fn run(
     levels: &[Level],
     values: &mut [i64],
-    visit: &mut dyn FnMut(&[i64]) -> Result<(), EvalError>,
-) -> Result<(), EvalError> {
-    let Some((level, inner)) = levels.split_first() else { return visit(values) };
+    test: &mut dyn FnMut(&[i64]) -> Result<bool, EvalError>,
+) -> Result<bool, EvalError> {
+    let Some((level, inner)) = levels.split_first() else { return test(values) };
     let (mut low, mut high) = level.range;
     for (operator, code) in &level.bounds {
         let value = code.eval(values)?;
@@ -125,9 +135,11 @@ fn run(
                 continue 'points;
             }
         }
-        run(inner, values, visit)?;
+        if run(inner, values, test)? {
+            return Ok(true);
+        }
     }
-    Ok(())
+    Ok(false)
 }
 
 /// The slot to loop over next: one that an equality already determines. If there is none, the first slot that no

@@ -53,7 +53,7 @@ pub enum InputError {
 
 /// [`Status`] with the target as a position.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Cell {
+pub(super) enum Cell {
     Zero,
     Unique,
     Redundant { target: usize, coefficient: f64 },
@@ -231,7 +231,7 @@ impl Evaluator<'_> {
     }
 
     /// The role of every element of the box.
-    fn cells(&self, tensor: TensorId) -> Result<Vec<Cell>, EvalError> {
+    pub(super) fn cells(&self, tensor: TensorId) -> Result<Vec<Cell>, EvalError> {
         let declared = self.program.tensor(tensor);
         let shape = self.shape(tensor);
         let inside = self.domain(tensor)?;
