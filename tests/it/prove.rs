@@ -13,6 +13,12 @@ const UNDECIDED: &[(&str, &str, &str, &str)] = &[
     ("half_rows", "G", "statements", "dimensions that are products of symbols"),
     ("manual_packed", "*", "*", "expressions that are not affine"),
     ("not_affine", "*", "*", "expressions that are not affine"),
+    ("polyreg3", "A5", "moved", "symmetry in five positions"),
+    ("polyreg3", "A6", "moved", "symmetry in six positions"),
+    ("polyreg4", "A5", "moved", "symmetry in five positions"),
+    ("polyreg4", "A6", "moved", "symmetry in six positions"),
+    ("polyreg4", "A7", "moved", "symmetry in seven positions"),
+    ("polyreg4", "A8", "moved", "symmetry in eight positions"),
 ];
 
 #[test]

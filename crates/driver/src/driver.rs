@@ -11,7 +11,7 @@ use dastac_loops::passes::{Flow, Observer};
 use dastac_loops::{Element, Module};
 use dastac_poly::Context;
 use dastac_sched::trips::Counting;
-use dastac_sched::validate::{Check, validate};
+use dastac_sched::validate::{Check, validate, validate_movement};
 use dastac_sched::{Computation, Movement, Reading};
 use dastac_stur::infer::{Inferred, disagreements, infer};
 use dastac_stur::{Checked, Diagnostic, Program, TensorId};
@@ -299,8 +299,10 @@ impl Lowered {
     /// # Errors
     /// Failures of isl.
     pub fn prove(&self) -> Result<Vec<Check>, Error> {
-        let analysis = &self.laid.analysis;
-        Ok(validate(&analysis.inferred, &self.laid.layouts, &self.kernel.module)?)
+        let (inferred, layouts) = (&self.laid.analysis.inferred, &self.laid.layouts);
+        let mut checks = validate(inferred, layouts, &self.kernel.module)?;
+        checks.extend(validate_movement(inferred, layouts, &self.movement()?)?);
+        Ok(checks)
     }
 
     /// Generates code for the target.

@@ -5,12 +5,13 @@
 //! a sum of products of elements. The proof does not trust the code that made the loops. It uses the names of loop
 //! variables as hints only: a wrong name makes a proof fail.
 //!
-//! Five properties are decided on isl sets, for each rule and each tensor ([`Property`]):
+//! Six properties are decided on isl sets, for each rule and each tensor ([`Property`]):
 //!
 //! - The instances of the inferred statements are those of the program's products (`covered`).
 //! - The loops execute each instance exactly once, with its elements at their positions (`instances`).
 //! - Parallel iterations write distinct elements, and every element is set before it is used (`order`).
 //! - The layout is a bijection ([`Layout::prove_bijection`], `address`).
+//! - What packs and unpacks tensors, and what inputs are compared with, moves elements as structure says (`moved`).
 //!
 //! Invariant: [`Proof::Proven`] means that the property holds for all sizes. [`Proof::Refuted`] means that there is a
 //! counter-example, or that something which has to be there was not found.
@@ -20,6 +21,7 @@ mod covered;
 mod executed;
 mod expression;
 mod instances;
+mod moved;
 mod order;
 mod points;
 mod sorted;
@@ -39,6 +41,8 @@ use crate::{KERNEL, PREPARE, SchedError};
 use executed::Site;
 use expression::Naming;
 
+pub use moved::validate_movement;
+
 /// A property that is proven of a rule or a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Property {
@@ -54,6 +58,10 @@ pub enum Property {
     Written,
     /// The positions of the stored elements are a bijection onto `0..size`, and the buffer has that size.
     Layout,
+    /// Packing gives each stored element the value of its element of a dense array. Unpacking gives each element of a
+    /// dense array the value of the stored element that it is, times the coefficient of its redundancy, or zero. What
+    /// an input is compared with has the tensor's structure.
+    Moved,
 }
 
 impl Property {
@@ -65,6 +73,7 @@ impl Property {
             Property::Parallel => "parallel",
             Property::Written => "written",
             Property::Layout => "layout",
+            Property::Moved => "moved",
         }
     }
 
@@ -76,6 +85,7 @@ impl Property {
             Property::Parallel => "parallel iterations write distinct elements",
             Property::Written => "elements are set before they are added to or read",
             Property::Layout => "one place for each stored element, within the buffer",
+            Property::Moved => "packing, unpacking and checks of inputs follow the structure",
         }
     }
 }
@@ -101,11 +111,7 @@ pub fn validate(
     layouts: &[Layout],
     module: &Module,
 ) -> Result<Vec<Check>, SchedError> {
-    let derived =
-        inferred.sets.names.all_derived().filter_map(|(name, _)| {
-            Some((symbol(module, &inferred.sets, name)?, name.to_string()))
-        });
-    let naming = Naming::new(inferred.sets.names.parameters(), derived.collect());
+    let naming = naming(inferred, module);
     let semiring = |buffer: BufferId| {
         let rule = inferred.rules.iter().find(|rule| rule.head.0 == buffer.0 as usize);
         rule.map_or(Semiring::SumTimes, |rule| inferred.program.rules[rule.rule.0].semiring)
@@ -165,6 +171,15 @@ pub fn validate(
         }
     }
     Ok(checks)
+}
+
+/// The names of a program's symbols, and of the expressions of them that loops compute.
+fn naming(inferred: &Inferred, module: &Module) -> Naming {
+    let names = &inferred.sets.names;
+    let derived = names
+        .all_derived()
+        .filter_map(|(name, _)| Some((symbol(module, &inferred.sets, name)?, name.to_string())));
+    Naming::new(names.parameters(), derived.collect())
 }
 
 /// A function together with all functions that are called before it in its block, as one function. They have the same

@@ -1,4 +1,5 @@
 use super::*;
+use crate::Movement;
 use dastac_iterate::Walking;
 use dastac_poly::Context;
 use dastac_stur::infer::infer;
@@ -169,6 +170,73 @@ fn what_is_wrong_is_refuted() {
     let swapped = format!("{head}{{\n{}{}}}\n", &body[second..end], &body[..second]);
     refuted(low.with(&swapped), "written");
 }
+
+/// What is not proven of the movement of tensors, as it is and after each change of its text.
+#[test]
+fn movements_are_proven_and_wrong_ones_refuted() {
+    let source = "symbols: N
+        layout: B -> align(4)
+        y(i) := B(i, j) * x(j) + A(i, j) * x(j)
+        B:D(i, j) := (0 <= i < N) * (0 <= j < N)
+        B:U(i, j) := (i <= j)
+        B:R(i, j, ip, jp) := -2 * (i > j) * (ip = j) * (jp = i)
+        A:U(i, j) := (0 <= i < N) * (0 <= j < N) * (i <= j) * (j <= i + 1)
+        x:D(j) := (0 <= j < N)";
+    let (program, _) = dastac_stur::load(source).unwrap();
+    let inferred = infer(&program, &Context::new().unwrap()).unwrap();
+    let layouts: Vec<Layout> =
+        inferred.program.tensor_ids().map(|id| Layout::of(&inferred, id).unwrap()).collect();
+    let (indices, walking) = (dastac_loops::Element::U32, Walking::default());
+    let reading = crate::Reading { indices, walking, reserves: false };
+    let kernel = crate::kernel(&inferred, &layouts, reading).unwrap();
+    let movement = crate::movement(&inferred, &layouts, &kernel).unwrap();
+    let open = |movement: &Movement| -> Vec<String> {
+        let checks = validate_movement(&inferred, &layouts, movement).unwrap();
+        let open = checks.into_iter().filter(|check| check.proof != Proof::Proven);
+        let name = |check: &Check| inferred.program.tensor(check.tensor).name.clone();
+        open.map(|check| format!("{}: {:?}", name(&check), check.proof)).collect()
+    };
+    assert_eq!(open(&movement), Vec::<String>::new());
+    let text = movement.module.to_string();
+    let mut report = String::new();
+    for (function, from, to) in CHANGES {
+        let at = text.find(&format!("func {function}(")).unwrap_or_else(|| panic!("{text}"));
+        let changed = text[at..].replacen(from, to, 1);
+        assert_ne!(changed, text[at..], "{function}, {from}\n{text}");
+        let module = dastac_loops::parse(&format!("{}{changed}", &text[..at])).unwrap();
+        let changed = Movement { module, ..movement.clone() };
+        let found = open(&changed).join("; ");
+        report += &format!("{function}, {from} -> {to}: {found}\n");
+    }
+    expect_test::expect![[r#"
+        pack_B, ] = 0.0 -> ] = 1.0: B: Refuted("padding is not cleared")
+        pack_A, i to min(N, i + 2) -> i to min(N, i + 1): A: Refuted("nothing is computed at i = 0, j = 1, N = 2")
+        pack_A, i to min(N, i + 2) -> i to N: A: Refuted("the loops run at i = 0, j = 2, N = 3, which is no instance")
+        pack_A, i * N + j -> j * N + i: A: Refuted("an element of `A` is at another's position at i = 0, j = 1, N = 2")
+        unpack_A, = 0.0 -> = 1.0: A: Refuted("something is added at i = 0, j = 0, N = 1 that no product of the rule is")
+        unpack_A, = 0 to N -> = 1 to N: A: Refuted("the element at i = 0, j = 2, N = 3 is never set")
+        unpack_A, 2 * i + 1) -> 2 * i): A: Refuted("an element of `A` is at another's position at i = 0, j = 1, N = 2")
+        unpack_B, -2.0 -> 2.0: B: Refuted("something is added at i = 1, j = 0, N = 2 that no product of the rule is")
+        expand_B, B.dense[j * N + i] -> B.dense[i * N + j]: B: Refuted("an element of `B` is at another's position at i = 1, j = 0, N = 2")
+        expand_B, j = 0 to i { -> j = 0 to i + 1 {: B: Refuted("the loops run at i = 1, j = 1, N = 2, which is no instance")
+        expand_x, = x.dense[j] -> += x.dense[j]: 
+    "#]].assert_eq(&report);
+}
+
+/// Changes of functions that move tensors.
+const CHANGES: &[(&str, &str, &str)] = &[
+    ("pack_B", "] = 0.0", "] = 1.0"),
+    ("pack_A", "i to min(N, i + 2)", "i to min(N, i + 1)"),
+    ("pack_A", "i to min(N, i + 2)", "i to N"),
+    ("pack_A", "i * N + j", "j * N + i"),
+    ("unpack_A", "= 0.0", "= 1.0"),
+    ("unpack_A", "= 0 to N", "= 1 to N"),
+    ("unpack_A", "2 * i + 1)", "2 * i)"),
+    ("unpack_B", "-2.0", "2.0"),
+    ("expand_B", "B.dense[j * N + i]", "B.dense[i * N + j]"),
+    ("expand_B", "j = 0 to i {", "j = 0 to i + 1 {"),
+    ("expand_x", "= x.dense[j]", "+= x.dense[j]"),
+];
 
 #[test]
 fn statements_are_compared_with_the_program() {
