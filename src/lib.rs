@@ -87,7 +87,7 @@
 pub use dastac_backend as backend;
 pub use dastac_driver::{
     Error, build, contract, driver, export, human, package, run, schedule, targets, trips, tune,
-    verify,
+    verify, workspaces,
 };
 pub use dastac_elements as elements;
 pub use dastac_formats as formats;
