@@ -341,7 +341,7 @@ pub fn pattern_of(kernel: &Kernel, format: &Format, extents: &[Index]) -> Option
     let positions = product.factors.iter().any(|factor| factor.position.is_some());
     let open =
         !product.conditions.is_empty() || product.factors.iter().any(|one| can_leave(kernel, one));
-    if positions || !product.tests.is_empty() || open {
+    if positions || !product.tests.is_empty() || !product.defined.is_empty() || open {
         return None;
     }
     let is_dense = |format: &Format| format.levels().iter().all(|level| level.is_full());

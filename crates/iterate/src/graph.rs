@@ -6,7 +6,8 @@
 //!
 //! A tensor that is searched orders nothing.
 //!
-//! An iterator that is the position of an element comes after all iterators of the element's subscripts.
+//! An iterator that is the position of an element comes after all iterators of the element's subscripts, and one that
+//! others define after these.
 //!
 //! Of a subscript of several iterators one is the last, which resolves its level: that which is wanted last. The others
 //! reduce it before.
@@ -51,6 +52,14 @@ pub(super) fn order_on_levels(kernel: &Kernel) -> Result<Vec<usize>, IterateErro
         if let Some(position) = factor.position {
             let terms = factor.subscripts.iter().flat_map(|subscript| subscript.terms());
             edges.extend(terms.map(|(at, _)| (*at, position, factor.operand)));
+        }
+    }
+    for product in &kernel.products {
+        // Whose fault it is that there is no order, if there is none.
+        let operand = product.factors.first().map_or(0, |factor| factor.operand);
+        for (iterator, value) in &product.defined {
+            let of = value.free_vars().into_iter().map(|var| (var.0 as usize, *iterator, operand));
+            edges.extend(of);
         }
     }
     let around = kernel.order.iter().flat_map(|at| places(kernel, *at).into_iter().chain([*at]));

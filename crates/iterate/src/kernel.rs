@@ -305,6 +305,9 @@ pub struct Product {
     /// Other factors, located where all iterators are known: in them the variable `VarId(n)` is iterator `n`, and
     /// [`Product::element`] stands for the element of a factor.
     pub values: Vec<Value>,
+    /// Iterators that are equal to expressions of others at its points: they have no loops. In them the variable
+    /// `VarId(n)` is iterator `n`.
+    pub defined: Vec<(usize, Index)>,
     /// Elements that are not stored at its points.
     pub absent: Vec<Factor>,
     /// What is not negative at its points. Operands' extents need not be among them.
@@ -331,6 +334,7 @@ impl Product {
         let var = VarId(iterator as u32);
         subscripts.chain(&self.conditions).any(|linear| linear.coefficient(iterator) != 0)
             || self.factors.iter().any(|factor| factor.position == Some(iterator))
+            || self.defined.iter().any(|(at, value)| *at == iterator || value.mentions(var))
             || self.values.iter().any(|value| value.mentions(var))
             || self.tests.iter().any(|test| test.mentions(var))
     }

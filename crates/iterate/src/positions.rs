@@ -1,4 +1,4 @@
-//! Iterators that are positions of elements: each has one value where its element is found.
+//! Iterators that have one value: positions of elements, where these are found, and what others define.
 
 use dastac_loops::{Condition, Index, Stmt};
 
@@ -12,23 +12,36 @@ impl Builder<'_> {
         let factors = &self.kernel.products[state.product].factors;
         let own = factors.iter().zip(&state.places);
         let own = own.filter(|(factor, _)| factor.position == Some(iterator));
-        own.filter_map(|(_, place)| match &place.at {
+        let positions = own.filter_map(|(_, place)| match &place.at {
             At::Position(position) => Some(position.clone()),
             At::Segment(..) => None,
-        })
-        .collect()
+        });
+        let defined = self.definitions(state, iterator).filter(|value| self.has_value(value));
+        positions.chain(defined.map(|value| value.rebuild(&|leaf| self.leaf(leaf)))).collect()
     }
 
-    /// Whether an iterator is the position of an element that is not found yet.
+    /// The expressions that an iterator is equal to in a product.
+    fn definitions(&self, state: &State, iterator: usize) -> impl Iterator<Item = &Index> {
+        let all = self.kernel.products[state.product].defined.iter();
+        all.filter(move |(at, _)| *at == iterator).map(|(_, value)| value)
+    }
+
+    /// Whether all iterators of an expression have values.
+    fn has_value(&self, value: &Index) -> bool {
+        value.free_vars().iter().all(|var| self.is_known(var.0 as usize))
+    }
+
+    /// Whether an iterator is the position of an element that is not found yet, or defined by others without values.
     pub(super) fn is_awaited(&self, state: &State, iterator: usize) -> bool {
         let factors = self.kernel.products[state.product].factors.iter().zip(&state.places);
-        factors.into_iter().any(|(factor, place)| {
+        let position = factors.into_iter().any(|(factor, place)| {
             let levels = self.kernel.operands[factor.operand].levels.len();
             factor.position == Some(iterator) && place.level < levels
-        })
+        });
+        position || self.definitions(state, iterator).any(|value| !self.has_value(value))
     }
 
-    /// What is inside of an iterator that has one value, the position of an element.
+    /// What is inside of an iterator that has one value.
     pub(super) fn at_value(
         &mut self,
         depth: usize,
@@ -37,8 +50,10 @@ impl Builder<'_> {
         mut states: Vec<State>,
     ) -> Result<Vec<Stmt>, IterateError> {
         let range = self.range(iterator, &mut states);
-        let never_negative = |lower: &&Index| lower.as_const().is_none_or(|lower| lower > 0);
-        let lower = range.lower.iter().filter(never_negative);
+        // Positions are never negative.
+        let defined = states.iter().any(|state| self.definitions(state, iterator).next().is_some());
+        let open = |lower: &&Index| defined || lower.as_const().is_none_or(|lower| lower > 0);
+        let lower = range.lower.iter().filter(open);
         let mut tests: Vec<Condition> =
             lower.map(|lower| lower.clone().at_most(value.clone())).collect();
         tests.extend(range.upper.iter().map(|upper| value.clone().less(upper.clone())));

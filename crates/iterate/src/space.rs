@@ -222,6 +222,17 @@ impl Split {
         for value in &mut product.values {
             *value = value.rebuild(&|leaf| self.leaf(leaf));
         }
+        let defined = std::mem::take(&mut product.defined).into_iter();
+        let defined = defined.map(|(at, value)| (at, value.rebuild(&|leaf| self.leaf(leaf))));
+        product.defined = defined
+            .flat_map(|(at, value)| match at == self.iterator {
+                true => {
+                    let of = |part: &Part| (part.iterator, part.expr.value(&|_| value.clone()));
+                    self.parts.iter().map(of).collect()
+                }
+                false => vec![(at, value)],
+            })
+            .collect();
         for test in &mut product.tests {
             *test = test.rebuild(&|leaf| self.leaf(leaf));
         }

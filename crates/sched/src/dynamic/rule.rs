@@ -146,12 +146,7 @@ impl<'a> Translation<'a> {
         statement: &Statement,
         operand: &dyn Fn(TensorId) -> Option<Operand>,
     ) -> Result<Vec<Product>, SchedError> {
-        if !statement.definitions.is_empty() {
-            let span = self.definition().products[statement.product].span;
-            let what = "iterators that are computed beside dynamically sparse tensors";
-            let error = Diagnostic::unsupported(what, span, "not an affine comparison");
-            return Err(LayoutError::Program(vec![error]).into());
-        }
+        let mut defined = self.defined(statement)?;
         // The factor of each read that is dynamic.
         let mut walked: Vec<Option<Factor>> = Vec::new();
         for read in &statement.reads {
@@ -159,7 +154,7 @@ impl<'a> Translation<'a> {
                 walked.push(None);
                 continue;
             };
-            let subscripts = self.linear_subscripts(statement, read)?;
+            let subscripts = self.linear_subscripts(read, operand.extents.clone(), &mut defined)?;
             let place = |name: &String| self.iterators.iter().position(|other| other == name);
             let position = read.position.as_ref().and_then(place);
             let value = Factor::value(self.operands.len(), subscripts);
@@ -215,6 +210,7 @@ impl<'a> Translation<'a> {
                 let constant = Product {
                     coefficient: statement.coefficient * number,
                     absent: chosen(&case.absent),
+                    defined: defined.clone(),
                     conditions,
                     tests,
                     ..Product::default()
@@ -225,6 +221,7 @@ impl<'a> Translation<'a> {
             let mut product = Product {
                 coefficient: statement.coefficient,
                 absent: chosen(&case.absent),
+                defined: defined.clone(),
                 factors: chosen(&case.present),
                 values: self.values(&here, case, &|id| operand(id).is_some())?,
                 conditions,
@@ -253,7 +250,15 @@ impl<'a> Translation<'a> {
         let mut others: Vec<(TensorId, Vec<Linear>)> = Vec::new();
         for statement in &self.rule.statements {
             for read in statement.reads.iter().filter(|read| operand(read.tensor).is_some()) {
-                let other = (read.tensor, self.linear_subscripts(statement, read)?);
+                let mut defined = Vec::new();
+                let subscripts = self.linear_subscripts(read, Vec::new(), &mut defined)?;
+                if !defined.is_empty() {
+                    let span = self.definition().products[statement.product].span;
+                    let what = "a quotient in a subscript beside a fill";
+                    let error = Diagnostic::unsupported(what, span, "in a product of this rule");
+                    return Err(LayoutError::Program(vec![error]).into());
+                }
+                let other = (read.tensor, subscripts);
                 let own = |factor: &Factor| {
                     self.operands[factor.operand].0 == other.0 && factor.subscripts == other.1
                 };
@@ -384,23 +389,44 @@ impl<'a> Translation<'a> {
         Ok(known && self.layouts[head.0].stored.is_subset(&within)?)
     }
 
-    /// The subscripts of a dynamic read.
+    /// The iterators that comparisons of a statement compute, with their values.
+    fn defined(&self, statement: &Statement) -> Result<Vec<(usize, Index)>, SchedError> {
+        let mut all = Vec::new();
+        for definition in &statement.definitions {
+            let value = expr_to_index(&definition.value, &|name| self.resolve(name))?;
+            let own = |other: &&String| **other == definition.iterator;
+            if let Some(at) = self.iterators.iter().position(|other| own(&other)) {
+                all.push((at, value - self.ranges[at].lower.clone()));
+            }
+        }
+        Ok(all)
+    }
+
+    /// The subscripts of a dynamic read. One that is not linear, such as a quotient, becomes an iterator that others
+    /// define, over a dimension of these extents.
     fn linear_subscripts(
-        &self,
-        statement: &Statement,
+        &mut self,
         read: &Read,
+        extents: Vec<Index>,
+        defined: &mut Vec<(usize, Index)>,
     ) -> Result<Vec<Linear>, SchedError> {
         let mut subscripts = Vec::new();
-        for subscript in &read.subscripts {
+        for (dimension, subscript) in read.subscripts.iter().enumerate() {
             let index = affine_to_index(subscript, &|name| self.resolve(name))?;
-            subscripts.push(linear(&index).ok_or_else(|| {
-                let span = self.definition().products[statement.product].span;
-                let name = &self.inferred.program.tensor(read.tensor).name;
-                let what =
-                    format!("a quotient in a subscript of `{name}`, which is dynamically sparse");
-                let error = Diagnostic::unsupported(what, span, format!("`{subscript}`"));
-                LayoutError::Program(vec![error])
-            })?);
+            if let Some(found) = linear(&index) {
+                subscripts.push(found);
+                continue;
+            }
+            let known = defined.iter().find(|(_, value)| *value == index).map(|(at, _)| *at);
+            let at = known.unwrap_or(self.iterators.len());
+            if known.is_none() {
+                // No iterator of a program has such a name.
+                self.iterators.push(format!("subscript.{at}"));
+                let extent = extents.get(dimension).cloned().unwrap_or(Index::Const(0));
+                self.ranges.push(Range { lower: Index::Const(0), extent, known: None });
+                defined.push((at, index));
+            }
+            subscripts.push(Linear::iterator(at));
         }
         Ok(subscripts)
     }
