@@ -9,9 +9,14 @@ use dastac::run::Runner;
 
 /// Program, tensor, property (`*`: any), and why it is not proven.
 const UNDECIDED: &[(&str, &str, &str, &str)] = &[
+    ("extremes_of_integers", "*", "*", "another rule goes over levels"),
+    ("functions_of_computed_elements", "y", "*", "reciprocals of values that may be zero"),
     ("half_cube_packed", "*", "*", "expressions that are not affine"),
     ("half_rows", "G", "statements", "dimensions that are products of symbols"),
     ("manual_packed", "*", "*", "expressions that are not affine"),
+    ("maximum_of_shifted_rows", "y", "statements", "a case that is computed once for many points"),
+    ("maximum_of_shifted_rows", "y", "executed", "a case that is computed once for many points"),
+    ("quantifiers", "s.1", "*", "a case that is computed once for many points"),
     ("not_affine", "*", "*", "expressions that are not affine"),
     ("polyreg3", "A5", "moved", "symmetry in five positions"),
     ("polyreg3", "A6", "moved", "symmetry in six positions"),
@@ -29,8 +34,6 @@ fn examples_are_proven() {
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
         let lowered = Analysis::of(&source).unwrap().lay_out().unwrap().lower().unwrap();
         let program = lowered.program();
-        let statements = lowered.inferred().rules.iter().flat_map(|rule| &rule.statements);
-        let functions = statements.into_iter().any(|one| !one.functions.is_empty());
         for check in lowered.prove().unwrap() {
             let tensor = &program.tensor(check.tensor).name;
             let property = check.property.name();
@@ -42,7 +45,7 @@ fn examples_are_proven() {
             });
             match check.proof {
                 Proof::Proven => {}
-                Proof::Undecided(_) if listed || levels || functions => {}
+                Proof::Undecided(_) if listed || levels => {}
                 other => open.push(format!("{name}, {tensor}, {property}: {other:?}")),
             }
         }

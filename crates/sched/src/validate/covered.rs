@@ -1,6 +1,7 @@
 //! [`Property::Statements`](super::Property): compares the statements that inference found with the program itself.
 //!
-//! For each product of the rule, this file computes anew where all of its factors may be non-zero. Restricted to the
+//! For each product of the rule, and each case of a product with functions, this file computes anew where all of its
+//! factors may be non-zero. Restricted to the
 //! unique elements of the head, that set must be the points of the product's statements, each point exactly once. Each
 //! read of a statement must be a read of the program that was led to a unique element by the redundancy map of its
 //! tensor, with its coefficient.
@@ -10,14 +11,16 @@
 
 use dastac_poly::Set;
 use dastac_stur::Coefficient;
+use dastac_stur::ast::Operation;
 use dastac_stur::infer::{InferredRule, Redundancy, Statement};
-use dastac_stur::program::{Access, Product};
+use dastac_stur::program::{Access, Product, Scalar};
 use dastac_stur::sets::{Affine, affine};
 
+use super::cases::Case;
 use super::{Stop, Validator};
 
 impl Validator<'_> {
-    /// Whether a rule applies functions to elements, of which nothing is proven.
+    /// Whether a rule applies functions to elements.
     pub(super) fn has_functions(&self, rule: &InferredRule) -> bool {
         let source = &self.inferred.program.rules[rule.rule.0];
         let mut products = source.products.iter();
@@ -30,30 +33,45 @@ impl Validator<'_> {
     pub(super) fn statements(&self, rule: &InferredRule) -> Result<(), Stop> {
         let sets = &self.inferred.sets;
         let source = &self.inferred.program.rules[rule.rule.0];
-        if self.has_functions(rule) {
-            return Err(Stop::undecided("functions of elements"));
-        }
         let structured = &self.inferred.tensors[rule.head.0];
         let head = source.subscripts();
         let mut support = sets.empty(&source.iterators)?;
         for (position, product) in source.products.iter().enumerate() {
             let space = self.space(rule, product, &head)?;
-            let to_head = sets.access(&product.iterators, &head)?;
-            support = support.union(&space.apply(&to_head)?)?;
-            let unique = to_head.intersect_range(&structured.unique)?.domain()?;
-            let mut open = space.intersect(&unique)?;
-            for statement in rule.statements.iter().filter(|s| s.product == position) {
-                let outside = statement.domain.subtract(&open)?;
-                if !outside.is_empty()? {
-                    let at = self.instance(&product.iterators, &outside)?;
-                    return Err(Stop::refuted(format!("too much is computed: {at}")));
+            let mut statements: Vec<&Statement> =
+                rule.statements.iter().filter(|s| s.product == position).collect();
+            let cases = self.cases(rule, product, &space)?;
+            let several = cases.len() != 1;
+            for case in cases {
+                let to_head = sets.access(case.iterators, &head)?;
+                support = support.union(&case.domain.apply(&to_head)?)?;
+                let unique = to_head.intersect_range(&structured.unique)?.domain()?;
+                let mut open = case.domain.intersect(&unique)?;
+                let mut others = Vec::new();
+                for statement in statements {
+                    let of_other = statement.iterators != case.iterators
+                        || several && !statement.domain.is_subset(&case.domain)?;
+                    if of_other {
+                        others.push(statement);
+                        continue;
+                    }
+                    let outside = statement.domain.subtract(&open)?;
+                    if !outside.is_empty()? {
+                        let at = self.instance(case.iterators, &outside)?;
+                        return Err(Stop::refuted(format!("too much is computed: {at}")));
+                    }
+                    open = open.subtract(&statement.domain)?;
+                    self.reads(product, &case, statement)?;
                 }
-                open = open.subtract(&statement.domain)?;
-                self.reads(product, statement)?;
+                if !open.is_empty()? {
+                    let at = self.instance(case.iterators, &open)?;
+                    return Err(Stop::refuted(format!("nothing is computed {at}")));
+                }
+                statements = others;
             }
-            if !open.is_empty()? {
-                let at = self.instance(&product.iterators, &open)?;
-                return Err(Stop::refuted(format!("nothing is computed {at}")));
+            if let Some(statement) = statements.first() {
+                let at = self.instance(&statement.iterators, &statement.domain)?;
+                return Err(Stop::refuted(format!("too much is computed: {at}")));
             }
         }
         let iterators = &structured.iterators;
@@ -90,9 +108,11 @@ impl Validator<'_> {
         let sets = &self.inferred.sets;
         let mut space = sets.set(&product.iterators, &[], &product.comparisons)?;
         for access in &product.accesses {
-            let support = &self.inferred.tensors[access.tensor.0].support;
-            let map = sets.access(&product.iterators, &subscripts(access)?)?;
-            space = space.intersect(&map.intersect_range(support)?.domain()?)?;
+            let reads = match access.argument {
+                false => self.supported(product, access)?,
+                true => self.within(rule, product, access)?,
+            };
+            space = space.intersect(&reads)?;
         }
         if let Some(declared) = &self.inferred.program.tensor(rule.head).domain {
             let inside = sets.structure(declared)?;
@@ -108,15 +128,38 @@ impl Validator<'_> {
         Ok(space)
     }
 
-    /// Proves that the reads and the coefficient of a statement are those of the product.
-    fn reads(&self, product: &Product, statement: &Statement) -> Result<(), Stop> {
-        if statement.reads.len() != product.accesses.len() {
+    /// The points at which an argument is within its dimensions, as far as these bound iterators: those that are its
+    /// subscripts, but for those of a head with dimensions of its own.
+    fn within(&self, rule: &InferredRule, product: &Product, access: &Access) -> Result<Set, Stop> {
+        let (sets, source) = (&self.inferred.sets, &self.inferred.program.rules[rule.rule.0]);
+        let has_box = self.inferred.program.tensor(rule.head).domain.is_some()
+            || source.products.iter().any(|product| source.is_open(product));
+        let operand = &self.inferred.tensors[access.tensor.0];
+        let mut domain = sets.set(&product.iterators, &[], &[])?;
+        for (k, subscript) in subscripts(access)?.iter().enumerate() {
+            let name = product.iterators.iter().find(|name| subscript.as_name() == Some(name));
+            let Some(name) = name.filter(|name| !(has_box && source.iterators.contains(name)))
+            else {
+                continue;
+            };
+            let side = sets.box_set(&operand.iterators[k..=k], &operand.extents[k..=k])?;
+            let map = sets.access(&product.iterators, &[Affine::name(name)])?;
+            domain = domain.intersect(&map.intersect_range(&side)?.domain()?)?;
+        }
+        Ok(domain)
+    }
+
+    /// Proves that the reads, the functions and the coefficient of a statement are those of a case of the product.
+    fn reads(&self, product: &Product, case: &Case<'_>, statement: &Statement) -> Result<(), Stop> {
+        if statement.reads.len() != case.accesses.len() {
             return Err(Stop::undecided("a statement with other factors than its product"));
         }
-        let mut coefficient = product.coefficient;
+        let mut coefficient = product.coefficient * case.coefficient;
+        let mut functions = case.functions.clone();
         let mut symbols: Vec<(usize, bool)> =
             product.symbols.iter().map(|s| (s.symbol, s.reciprocal)).collect();
-        for (access, read) in product.accesses.iter().zip(&statement.reads) {
+        let accesses = case.accesses.iter().map(|at| &product.accesses[*at]);
+        for (at, (access, read)) in accesses.zip(&statement.reads).enumerate() {
             let same = access.tensor == read.tensor && access.reciprocal == read.reciprocal;
             let through = self.through(access, statement, &read.subscripts, &read.sorted)?;
             let factor = match through {
@@ -127,8 +170,18 @@ impl Validator<'_> {
                 let name = &self.inferred.program.tensor(access.tensor).name;
                 return Err(Stop::refuted(format!("another element of `{name}` is read")));
             };
+            if access.argument {
+                for (value, _) in &mut functions {
+                    *value = scaled(value, at, &factor);
+                }
+                continue;
+            }
             coefficient *= factor.factor();
             symbols.extend(factor.symbol_factors());
+        }
+        let found = statement.functions.iter().map(|one| (one.value.clone(), one.reciprocal));
+        if !found.eq(functions) {
+            return Err(Stop::refuted("other functions than those of its product"));
         }
         if (coefficient - statement.coefficient).abs() > 1e-12 * coefficient.abs() {
             return Err(Stop::refuted(format!(
@@ -186,6 +239,22 @@ impl Validator<'_> {
         }
         Ok(None)
     }
+}
+
+/// A function of a multiple of an element.
+fn scaled(value: &Scalar, element: usize, factor: &Coefficient) -> Scalar {
+    let symbol = |(at, reciprocal)| match reciprocal {
+        false => Scalar::Symbol(at),
+        true => Scalar::Apply(Operation::Divide, vec![Scalar::Number(1.0), Scalar::Symbol(at)]),
+    };
+    value.map(&mut |leaf| match leaf {
+        Scalar::Element(at) if *at == element && !factor.is_one() => {
+            let number = [Scalar::Number(factor.factor())].into_iter();
+            let symbols = factor.symbol_factors().map(symbol);
+            Scalar::Product(number.chain(symbols).chain([leaf.clone()]).collect())
+        }
+        leaf => leaf.clone(),
+    })
 }
 
 fn subscripts(access: &Access) -> Result<Vec<Affine>, Stop> {

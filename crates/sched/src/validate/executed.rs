@@ -4,7 +4,9 @@
 //! Before -> after, `for i = 0 to N { y[i] += 2.0 * (sum(j = i to N) B[p(i, j)] * x[j]) }` -> at `{ [i, j] : 0 <= i < N
 //! and i <= j < N }`, `2 * B[p(i, j)] * x[j]` is added to `y[i]`.
 
-use dastac_loops::{BufferId, Function, Index, Mark, Reduction, Stmt, Store, StoreMode, VarId};
+use dastac_loops::{
+    BufferId, Function, Index, Mark, Reduction, Stmt, Store, StoreMode, Value, VarId,
+};
 use dastac_stur::program::TensorId;
 use dastac_stur::semiring::Semiring;
 
@@ -35,8 +37,17 @@ pub(super) struct Site<'a> {
 impl Site<'_> {
     /// Whether the value reads an element of a tensor.
     pub(super) fn reads(&self, tensor: TensorId) -> bool {
-        self.terms.iter().flat_map(|term| &term.factors).any(|factor| {
-            matches!(&factor.what, What::Element(buffer, _) if buffer.0 as usize == tensor.0)
+        let is = |buffer: BufferId| buffer.0 as usize == tensor.0;
+        self.terms.iter().flat_map(|term| &term.factors).any(|factor| match &factor.what {
+            What::Element(buffer, _) => is(*buffer),
+            What::Number(_) => false,
+            What::Value(value) => {
+                let mut found = false;
+                value.visit(&mut |part| {
+                    found |= matches!(part, Value::Load(buffer, _) if is(*buffer));
+                });
+                found
+            }
         })
     }
 }

@@ -13,8 +13,9 @@ use dastac_stur::program::TensorId;
 use dastac_stur::sets::Affine;
 
 use super::executed::Site;
+use super::functions::{iterator_of, read_of};
 use super::points::{Choice, Lift, Points};
-use super::terms::{Term, What};
+use super::terms::{Factor, Term, What};
 use super::{Stop, Validator};
 
 /// A store with the element of the head that each of its instances writes.
@@ -27,6 +28,8 @@ pub(super) struct Elements<'s, 'a> {
 /// A statement, the parts that it may be split into, and the instances that no product has taken yet.
 struct Open<'s> {
     statement: &'s Statement,
+    /// One of the products that it is the sum of. There is more than one only if it has functions.
+    term: Term,
     parts: Vec<Set>,
     left: Set,
 }
@@ -35,6 +38,7 @@ struct Open<'s> {
 #[derive(Clone, Copy)]
 struct Expected<'s> {
     statement: &'s Statement,
+    term: &'s Term,
     part: &'s Set,
     choice: Choice,
     left: &'s Set,
@@ -51,10 +55,13 @@ impl Validator<'_> {
         rule: &InferredRule,
         sites: &'s [Site<'a>],
     ) -> Result<Outcome<'s, 'a>, Stop> {
+        let semiring = self.inferred.program.rules[rule.rule.0].semiring;
         let mut open = Vec::new();
         for statement in &rule.statements {
-            let (parts, left) = (self.parts(&statement.domain)?, statement.domain.clone());
-            open.push(Open { statement, parts, left });
+            for term in self.expected(statement, semiring)? {
+                let (parts, left) = (self.parts(&statement.domain)?, statement.domain.clone());
+                open.push(Open { statement, term, parts, left });
+            }
         }
         let mut elements = Ok(Vec::new());
         let mut failure = Ok(());
@@ -166,11 +173,18 @@ impl Validator<'_> {
         points: &Points,
         open: &mut [Open<'_>],
     ) -> Result<Map, Stop> {
-        let mut candidates = Vec::new();
+        let (mut candidates, mut unknown) = (Vec::new(), None);
         for (k, one) in open.iter().enumerate() {
-            if self.same_factors(one.statement, term)? {
-                candidates.push(k);
+            match same_factors(&one.term, term) {
+                Ok(true) => candidates.push(k),
+                Ok(false) => {}
+                Err(stop) => unknown = Some(stop),
             }
+        }
+        if candidates.is_empty()
+            && let Some(stop) = unknown
+        {
+            return Err(stop);
         }
         if candidates.is_empty() {
             let at = self.witness(&points.vars, &points.set)?;
@@ -179,10 +193,10 @@ impl Validator<'_> {
         }
         let ambiguous = candidates.len() > 1;
         let (k, rest, head) = first(&candidates, &mut |k: &usize| {
-            let Open { statement, parts, left } = &open[*k];
+            let Open { statement, term: wanted, parts, left } = &open[*k];
             let (rest, head) = first(&self.choices(parts), &mut |(part, choice)| {
-                let expected = Expected { statement, part, choice: *choice, left };
-                self.instances(rule, expected, site, term, points)
+                let of = Expected { statement, term: wanted, part, choice: *choice, left };
+                self.instances(rule, of, site, term, points)
             })?;
             Ok((*k, rest, head))
         })
@@ -197,34 +211,6 @@ impl Validator<'_> {
         Ok(head)
     }
 
-    /// Whether a product has the coefficient of a statement, and as many factors of each tensor.
-    fn same_factors(&self, statement: &Statement, term: &Term) -> Result<bool, Stop> {
-        // The constants may have been multiplied in another order, so they may differ by rounding.
-        let tolerance = 1e-12 * statement.coefficient.abs();
-        if (statement.coefficient - term.coefficient).abs() > tolerance {
-            return Ok(false);
-        }
-        let mut symbols = Vec::new();
-        let mut reads = Vec::new();
-        for factor in &term.factors {
-            match &factor.what {
-                What::Number(Index::Symbol(symbol)) => {
-                    symbols.push((symbol.0 as usize, factor.reciprocal));
-                }
-                What::Number(_) => return Err(Stop::undecided("a factor that is no symbol")),
-                What::Element(buffer, _) => reads.push((buffer.0 as usize, factor.reciprocal)),
-            }
-        }
-        let mut wanted = statement.symbols.clone();
-        let mut wanted_reads: Vec<(usize, bool)> =
-            statement.reads.iter().map(|read| (read.tensor.0, read.reciprocal)).collect();
-        symbols.sort_unstable();
-        wanted.sort_unstable();
-        reads.sort_unstable();
-        wanted_reads.sort_unstable();
-        Ok(symbols == wanted && reads == wanted_reads)
-    }
-
     /// Proves that the points of a product are instances of a statement within `left`. Returns the instances that are
     /// left then, and the element of the head for each point.
     fn instances(
@@ -235,7 +221,7 @@ impl Validator<'_> {
         term: &Term,
         at: &Points,
     ) -> Result<(Set, Map), Stop> {
-        let Expected { statement, part, choice, left } = of;
+        let Expected { statement, term: wanted, part, choice, left } = of;
         let lift = self.lift(&at.vars, &at.set, &statement.iterators, (part, choice))?;
         let taken = lift.map.range()?;
         let again = taken.subtract(left)?;
@@ -248,34 +234,53 @@ impl Validator<'_> {
         }
         let head = self.inferred.program.rules[rule.rule.0].subscripts();
         self.address(&at.vars, &lift, site.index, rule.head, &head)?;
-        self.factors(statement, term, &at.vars, &lift)?;
+        self.factors((statement, wanted), term, &at.vars, &lift)?;
         let to_head = self.inferred.sets.access(&statement.iterators, &head)?;
         Ok((left.subtract(&taken)?.coalesce()?, lift.map.apply_range(&to_head)?))
     }
 
-    /// Proves that the elements of a product are those that the statement reads, in any order.
+    /// Proves that the elements of a product are those that the statement reads, in any order, and that its other
+    /// factors are the statement's.
     fn factors(
         &self,
-        statement: &Statement,
+        (statement, wanted): (&Statement, &Term),
         term: &Term,
         vars: &[VarId],
         lift: &Lift,
     ) -> Result<(), Stop> {
-        let mut open: Vec<_> = term.factors.iter().collect();
-        for read in &statement.reads {
+        let mut open: Vec<&Factor> = term.factors.iter().collect();
+        for factor in &wanted.factors {
             let mut candidates = Vec::new();
-            for (k, factor) in open.iter().enumerate() {
-                if let What::Element(buffer, index) = &factor.what
-                    && buffer.0 as usize == read.tensor.0
-                    && factor.reciprocal == read.reciprocal
-                {
-                    candidates.push((k, index));
+            for (k, other) in open.iter().enumerate() {
+                if kind(other) == kind(factor) {
+                    candidates.push((k, *other));
                 }
             }
+            let missing = |found| match found {
+                true => Ok(()),
+                false => Err(Stop::refuted("another value is computed")),
+            };
             let (k, _) = *first(&candidates, &mut |candidate| {
-                match read.sorted.is_empty() {
-                    true => self.address(vars, lift, candidate.1, read.tensor, &read.subscripts),
-                    false => self.sorted_address(vars, lift, candidate.1, read),
+                match (&factor.what, &candidate.1.what) {
+                    (What::Element(_, place), What::Element(_, index)) => {
+                        let read = read_of(place).and_then(|at| statement.reads.get(at));
+                        let read = read.ok_or_else(|| Stop::undecided("a factor"))?;
+                        match read.sorted.is_empty() {
+                            true => self.address(vars, lift, index, read.tensor, &read.subscripts),
+                            false => self.sorted_address(vars, lift, index, read),
+                        }
+                    }
+                    (What::Number(number), What::Number(index)) => match iterator_of(number) {
+                        Some(at) => {
+                            let name = statement.iterators[at].as_str();
+                            missing(self.number(vars, lift, (name, index))?)
+                        }
+                        None => missing(number == index),
+                    },
+                    (What::Value(value), What::Value(found)) => {
+                        missing(self.same_value(statement, (vars, lift), value, found)?)
+                    }
+                    _ => Err(Stop::refuted("another factor")),
                 }?;
                 Ok(candidate)
             })?;
@@ -283,6 +288,46 @@ impl Validator<'_> {
         }
         Ok(())
     }
+}
+
+/// What factors are that may be the same: elements of one tensor, the same symbol, values of iterators, functions.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Element(usize),
+    Symbol(usize),
+    Iterator,
+    Value,
+}
+
+fn kind(factor: &Factor) -> (Kind, bool) {
+    let kind = match &factor.what {
+        What::Element(buffer, _) => Kind::Element(buffer.0 as usize),
+        What::Number(Index::Symbol(symbol)) => Kind::Symbol(symbol.0 as usize),
+        What::Number(_) => Kind::Iterator,
+        What::Value(_) => Kind::Value,
+    };
+    (kind, factor.reciprocal)
+}
+
+/// Whether a product has the coefficient that is expected, and as many factors of each tensor.
+fn same_factors(wanted: &Term, term: &Term) -> Result<bool, Stop> {
+    // The constants may have been multiplied in another order, so they may differ by rounding.
+    if (wanted.coefficient - term.coefficient).abs() > 1e-12 * wanted.coefficient.abs() {
+        return Ok(false);
+    }
+    let kinds = |term: &Term| {
+        let mut all: Vec<(Kind, bool)> = term.factors.iter().map(kind).collect();
+        all.sort_unstable();
+        all
+    };
+    let has = |term: &Term, wanted: Kind| term.factors.iter().any(|one| kind(one).0 == wanted);
+    if has(term, Kind::Iterator) && !has(wanted, Kind::Iterator) {
+        return Err(Stop::undecided("a factor that is no symbol"));
+    }
+    if has(term, Kind::Value) && !has(wanted, Kind::Value) {
+        return Err(Stop::undecided("no sum of products"));
+    }
+    Ok(kinds(wanted) == kinds(term))
 }
 
 const TWICE: &str = "computed twice";

@@ -17,9 +17,11 @@
 //! counter-example, or that something which has to be there was not found.
 
 mod address;
+mod cases;
 mod covered;
 mod executed;
 mod expression;
+mod functions;
 mod instances;
 mod moved;
 mod order;
@@ -214,11 +216,14 @@ impl Stage<'_> {
                 Proof::Undecided("something that is not affine decides what is executed".into());
             return Ok([open.clone(), open.clone(), open.clone(), open]);
         }
-        let statements = proof(validator.statements(rule))?;
-        if validator.has_functions(rule) {
-            let open = Proof::Undecided("functions of elements".into());
-            return Ok([statements, open.clone(), open.clone(), open]);
-        }
+        let open = |proof: Proof| match proof {
+            // A function may have been computed in another way.
+            Proof::Refuted(why) if validator.has_functions(rule) => {
+                Proof::Undecided(format!("functions of elements: {why}"))
+            }
+            proof => proof,
+        };
+        let statements = open(proof(validator.statements(rule))?);
         let mut elsewhere = stages
             .iter()
             .filter(|stage| stage.preprocess != self.preprocess)
@@ -239,20 +244,20 @@ impl Stage<'_> {
             Err(Stop::Failed(error)) => return Err(error),
             Err(Stop::Not(proof)) => (Err(Stop::Not(proof.clone())), Err(Stop::Not(proof))),
         };
-        let executed = proof(outcome)?;
+        let executed = open(proof(outcome)?);
         let elements = match elements {
             Ok(elements) => elements,
             Err(stop) => {
-                let open = proof(Err(stop))?;
+                let open = open(proof(Err(stop))?);
                 return Ok([statements, executed, open.clone(), open]);
             }
         };
-        let parallel = proof(validator.parallel(&elements))?;
+        let parallel = open(proof(validator.parallel(&elements))?);
         // `prepare` runs before `kernel`.
         let early = elsewhere.any(|(stage, site)| stage.preprocess && site.reads(rule.head));
         let written = match early {
             true => Proof::Refuted("it is read before it is complete".into()),
-            false => proof(validator.written(rule.head, sites, &elements))?,
+            false => open(proof(validator.written(rule.head, sites, &elements))?),
         };
         Ok([statements, executed, parallel, written])
     }

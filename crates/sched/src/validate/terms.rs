@@ -35,6 +35,8 @@ pub(super) struct Factor {
 pub(super) enum What {
     Element(BufferId, Index),
     Number(Index),
+    /// A function of elements.
+    Value(Value),
 }
 
 /// The range of a loop's or a sum's variable.
@@ -144,11 +146,23 @@ impl Reading<'_> {
                     Ok(vec![self.single(What::Element(*buffer, index.clone()))])
                 }
                 Value::FromIndex(index) => Ok(vec![self.single(What::Number(index.clone()))]),
-                _ => no_sum(),
+                _ => self.function(inner),
             },
+            Value::Compare(..) if truths => self.function(value),
             Value::Div(a, b) if self.semiring == Semiring::SumTimes => self.quotients(a, b),
             Value::Sum(sum) if sum.kind == reduction(self.semiring) => self.sums(sum),
-            _ => no_sum(),
+            _ if truths => no_sum(),
+            value => self.function(value),
+        }
+    }
+
+    /// A value that is a function of elements.
+    fn function(&self, value: &Value) -> Result<Vec<Term>, String> {
+        let mut sums = false;
+        value.visit(&mut |part| sums |= matches!(part, Value::Sum(_)));
+        match sums {
+            true => Err("no sum of products".into()),
+            false => Ok(vec![self.single(What::Value(value.clone()))]),
         }
     }
 
@@ -177,12 +191,26 @@ impl Reading<'_> {
         Ok(all)
     }
 
+    /// The products of two sums without loops around them.
+    pub(super) fn products_of(&self, left: &[Term], right: &[Term]) -> Vec<Term> {
+        let pairs = left.iter().flat_map(|x| right.iter().map(move |y| (x, y)));
+        let product = |(x, y): (&Term, &Term)| Term {
+            coefficient: self.semiring.multiply(x.coefficient, y.coefficient),
+            sums: Around::default(),
+            factors: [&x.factors[..], &y.factors[..]].concat(),
+        };
+        pairs.map(product).collect()
+    }
+
     fn quotients(&self, a: &Value, b: &Value) -> Result<Vec<Term>, String> {
-        let divisor = self.terms(b)?;
-        let [divisor] = divisor.as_slice() else { return Err("a division by a sum".into()) };
-        if !divisor.sums.vars.is_empty() {
+        let mut divisor = self.terms(b)?;
+        if divisor.iter().any(|term| !term.sums.vars.is_empty()) {
             return Err("a division by a sum".into());
         }
+        if divisor.len() != 1 {
+            divisor = vec![self.single(What::Value(b.clone()))];
+        }
+        let [divisor] = divisor.as_slice() else { return Err("a division by a sum".into()) };
         let flipped = |factor: &Factor| Factor { reciprocal: !factor.reciprocal, ..factor.clone() };
         let inverse = Term {
             coefficient: divisor.coefficient.recip(),

@@ -171,6 +171,73 @@ fn what_is_wrong_is_refuted() {
     refuted(low.with(&swapped), "written");
 }
 
+/// Programs with functions of elements.
+const FUNCTIONS: &[&str] = &[
+    "y(i) := exp(A(i, j)) * x(j)
+     A:D(i, j) := (0 <= i < N) * (0 <= j < N)
+     x:D(j) := (0 <= j < N)",
+    "y(i, j) := exp(A(i, j)) * A(i, j) + 2 * sqrt(A(j, i))
+     A:U(i, j) := (0 <= i <= j < N)",
+    "y(i) := 3 * sigmoid(B(i, j)) * x(j) / (1 + abs(x(i)))
+     B:D(i, j) := (0 <= i < N) * (0 <= j < N)
+     B:U(i, j) := (i <= j)
+     B:R(i, j, ip, jp) := -1 * (i > j) * (ip = j) * (jp = i)
+     x:D(j) := (0 <= j < N)",
+    "y(i) := where(x(i) > z(i), x(i) + 1, max(z(i), 0.5)) * i
+     x:D(i) := (0 <= i < N)
+     z:U(i) := (2 <= i < N)",
+    "y(i) := max(j) A(i, j) - x(j)
+     A:D(i, j) := (0 <= i < N) * (0 <= j < N)
+     x:D(j) := (0 <= j < N)",
+    "y(i) := x(i)^2 * pow(x(i), -3) + pow(abs(x(i)), 1.5) + N / (1 + i)
+     x:D(i) := (0 <= i < N)",
+    "S(i, j) := exp(A(i, j) - max(k) A(i, k))
+     P(i, j) := S(i, j) / sum(k) S(i, k)
+     A:D(i, j) := (0 <= i < N) * (0 <= j < N)",
+];
+
+/// Functions are symbols of which nothing is known.
+#[test]
+fn functions_of_elements_are_proven() {
+    let mut report = String::new();
+    for source in FUNCTIONS {
+        let low = lowered(&format!("symbols: N\n{source}"));
+        report += &format!("{}\n", source.lines().next().unwrap_or_default());
+        for line in low.open() {
+            report += &format!("    {line}\n");
+        }
+    }
+    expect_test::expect![[r#"
+        y(i) := exp(A(i, j)) * x(j)
+        y(i, j) := exp(A(i, j)) * A(i, j) + 2 * sqrt(A(j, i))
+        y(i) := 3 * sigmoid(B(i, j)) * x(j) / (1 + abs(x(i)))
+        y(i) := where(x(i) > z(i), x(i) + 1, max(z(i), 0.5)) * i
+        y(i) := max(j) A(i, j) - x(j)
+        y(i) := x(i)^2 * pow(x(i), -3) + pow(abs(x(i)), 1.5) + N / (1 + i)
+        S(i, j) := exp(A(i, j) - max(k) A(i, k))
+    "#]]
+    .assert_eq(&report);
+}
+
+/// Other functions, or functions of other elements, are not proven.
+#[test]
+fn other_functions_are_not_proven() {
+    let low = |at: usize| lowered(&format!("symbols: N\n{}", FUNCTIONS[at]));
+    for (at, from, to) in [
+        (0, "exp(", "cos("),
+        (0, "x[j]", "x[i]"),
+        (0, "* i + j]", "* j + i]"),
+        (2, "-1.0", "1.0"),
+        (3, "0.5", "1.5"),
+        (4, "x[j]", "x[i]"),
+        (5, "1.5", "2.5"),
+        (6, "exp(", "sqrt("),
+    ] {
+        let wrong = low(at).changed(from, to);
+        assert!(!wrong.open().is_empty(), "{from} -> {to}:\n{}", wrong.module);
+    }
+}
+
 /// What is not proven of the movement of tensors, as it is and after each change of its text.
 #[test]
 fn movements_are_proven_and_wrong_ones_refuted() {
