@@ -144,8 +144,8 @@ impl Layout {
 }
 
 /// The distinct sets of a tensor's elements that its accesses use, in program order, if there are several: the elements
-/// that the statements of a computed tensor write, or those that are read of an input. What else is `stored` of a head
-/// is one more.
+/// that the statements of a computed tensor write, or those that are read of an input. What else is `stored` because of
+/// loops over levels is one more.
 fn regions(inferred: &Inferred, tensor: TensorId, stored: &Set) -> Result<Vec<Set>, LayoutError> {
     let rule = inferred.program.tensor(tensor).rule();
     let computed = rule.is_some();
@@ -167,9 +167,11 @@ fn regions(inferred: &Inferred, tensor: TensorId, stored: &Set) -> Result<Vec<Se
             regions.push(region);
         }
     }
-    if rule.is_some_and(|rule| inferred.program.is_over_levels(rule))
-        && let Some(all) = Set::union_of(&regions)?
-    {
+    let over_levels = match rule {
+        Some(rule) => inferred.program.is_over_levels(rule),
+        None => is_read_over_levels(inferred, tensor),
+    };
+    if over_levels && let Some(all) = Set::union_of(&regions)? {
         let rest = stored.subtract(&all)?;
         if !rest.is_empty()? {
             regions.push(rest.coalesce()?);
@@ -229,18 +231,22 @@ fn along_the_result(statement: &Statement, heads: &[String], read: &Read) -> Opt
     (alone && again && summed && once).then_some(place)
 }
 
+/// Whether loops over levels read a tensor.
+fn is_read_over_levels(inferred: &Inferred, tensor: TensorId) -> bool {
+    inferred.rules.iter().any(|rule: &InferredRule| {
+        let mut reads = rule.statements.iter().flat_map(|statement| &statement.reads);
+        inferred.program.is_over_levels(rule.rule) && reads.any(|read| read.tensor == tensor)
+    })
+}
+
 /// The elements that have a place. Loops over levels visit all elements of a head, even if there is nothing to add up,
 /// so all of them are stored, whatever the other extents are. All elements of an input are stored if such loops read
 /// it, because only the tensors that they walk determine which elements they visit.
 fn stored(inferred: &Inferred, tensor: TensorId) -> Result<Set, LayoutError> {
     let program = &inferred.program;
     let structured = &inferred.tensors[tensor.0];
-    let read = |rule: &InferredRule| {
-        let mut reads = rule.statements.iter().flat_map(|statement| &statement.reads);
-        program.is_over_levels(rule.rule) && reads.any(|read| read.tensor == tensor)
-    };
     let computed = program.tensor(tensor).rule();
-    if computed.is_none() && inferred.rules.iter().any(read) {
+    if computed.is_none() && is_read_over_levels(inferred, tensor) {
         return Ok(structured.unique.clone());
     }
     let used = inferred.used(tensor)?;

@@ -194,6 +194,11 @@ const FUNCTIONS: &[&str] = &[
     "S(i, j) := exp(A(i, j) - max(k) A(i, k))
      P(i, j) := S(i, j) / sum(k) S(i, k)
      A:D(i, j) := (0 <= i < N) * (0 <= j < N)",
+    // All of `B` is stored, also what neither of the two reads.
+    "s() := B(i + 1, i)
+     m() := min(i) sigmoid(B(i, i))
+     B:D(i, j) := (0 <= i < N) * (0 <= j < N)
+     B:U(i, j) := ((i / 2) % 2 = 1)",
 ];
 
 /// Functions are symbols of which nothing is known.
@@ -215,6 +220,7 @@ fn functions_of_elements_are_proven() {
         y(i) := max(j) A(i, j) - x(j)
         y(i) := x(i)^2 * pow(x(i), -3) + pow(abs(x(i)), 1.5) + N / (1 + i)
         S(i, j) := exp(A(i, j) - max(k) A(i, k))
+        s() := B(i + 1, i)
     "#]]
     .assert_eq(&report);
 }
