@@ -7,6 +7,7 @@ use super::kernels::{COMBINATIONS, KERNELS, Workload};
 use super::peers::{about, label};
 use super::results::{CaseResults, Results};
 use super::sparse;
+use super::workspaces;
 
 pub use super::chart::{Axis, Chart, Key, Panel};
 pub(crate) use super::chart::{linear, log};
@@ -158,6 +159,8 @@ fn chart(results: &Results, figure: Figure) -> Option<Chart> {
         Figure::SparseLayers => Some(sparse::pictures::layers(results)),
         Figure::SparseFilters => Some(sparse::pictures::filters(results)),
         Figure::SparseImages => Some(sparse::pictures::images(results)),
+        Figure::WorkspaceProducts => Some(workspaces::report::products(results)),
+        Figure::WorkspaceDiscordant => Some(workspaces::report::discordant(results)),
     }
 }
 

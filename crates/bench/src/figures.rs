@@ -3,6 +3,7 @@
 use super::job::Job;
 use super::kernels::{COMBINATIONS, REGRESSIONS, Workload};
 use super::sparse;
+use super::workspaces;
 
 pub use super::scope::Scope;
 
@@ -47,6 +48,10 @@ pub enum Figure {
     SparseLayers,
     /// Layers of a network with pruned filters, beside sparse inputs.
     SparseFilters,
+    /// Products of sparse matrices into sparse ones.
+    WorkspaceProducts,
+    /// Programs whose operands or results are in discordant orders.
+    WorkspaceDiscordant,
     /// Convolutions of inputs whose patterns are no random ones, over loop orders.
     SparseImages,
 }
@@ -73,6 +78,8 @@ pub const FIGURES: &[(&str, Figure)] = &[
     ("sparse-layers", Figure::SparseLayers),
     ("sparse-filters", Figure::SparseFilters),
     ("sparse-images", Figure::SparseImages),
+    ("workspace-spgemm", Figure::WorkspaceProducts),
+    ("workspace-discordant", Figure::WorkspaceDiscordant),
 ];
 
 /// The systems of the table.
@@ -116,6 +123,8 @@ pub fn jobs(figure: Figure, scope: &Scope) -> Vec<Job> {
         Figure::SparseLayers => sparse::layers::layers(scope),
         Figure::SparseFilters => sparse::layers::pruned(scope),
         Figure::SparseImages => sparse::images::jobs(scope),
+        Figure::WorkspaceProducts => workspaces::products(scope),
+        Figure::WorkspaceDiscordant => workspaces::discordant(scope),
     }
 }
 

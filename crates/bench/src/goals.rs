@@ -19,6 +19,7 @@ fn against(case: &CaseResults, systems: &[&str]) -> Option<f64> {
 pub fn goals(results: &Results) -> Vec<Goal> {
     let mut goals = of_table(results);
     goals.extend(super::sparse::goals::goals(results));
+    goals.extend(super::workspaces::goals::goals(results));
     goals
 }
 

@@ -124,6 +124,7 @@ impl Job {
         let gap = |system: &String| Measured {
             system: system.clone(),
             detail: String::new(),
+            peak: None,
             outcome: Outcome::Gap { reason: reason.into() },
         };
         CaseResults { systems: self.systems.iter().map(gap).collect(), ..self.case() }
@@ -166,7 +167,7 @@ pub fn measure_apart(program: &Path, job: &Job, limit: Duration) -> CaseResults 
             Some((name, reason)) if name != "dastac" && job.systems.contains(&name) => {
                 job.systems.retain(|system| *system != name);
                 let outcome = Outcome::Gap { reason };
-                gaps.push(Measured { system: name, detail: String::new(), outcome });
+                gaps.push(Measured { system: name, detail: String::new(), peak: None, outcome });
             }
             _ => {
                 case.systems.extend(gaps);

@@ -63,6 +63,12 @@ pub enum Call {
     SparseVector,
     /// A sparse matrix times a matrix.
     SparseMatrix,
+    /// The product of two sparse matrices in rows, in rows.
+    SparseProduct,
+    /// The product of two sparse matrices in columns, in rows.
+    SparseColumns,
+    /// The transpose of a sparse matrix in rows, in rows.
+    SparseTranspose,
     /// A convolution, with or without batches, channels and several filters.
     Convolution,
 }

@@ -26,8 +26,20 @@ pub enum Pattern {
     RMat(u64),
     /// A matrix of so many entries at random places, each at most so far from the diagonal.
     Band(u64, u64),
+    /// An R-MAT graph whose nodes have been given numbers at random.
+    Permuted(u64),
+    /// A matrix with all elements that are at most so far from the diagonal.
+    Full(u64),
     /// A matrix that a file holds.
     File(PathBuf),
+    /// The pattern of a matrix that a file holds, with random values: a factor of a product with itself, or with its
+    /// transpose if it is not square.
+    Factor {
+        /// The file.
+        file: PathBuf,
+        /// Whether it is the second factor.
+        second: bool,
+    },
     /// Filters `F(r, q, c, f)` of this many rows and columns, of which a file has those of `f` in a row, `c` outermost.
     Filters(PathBuf, [i64; 2]),
     /// A picture of so many strokes, as a pen would draw them.
@@ -38,14 +50,23 @@ pub enum Pattern {
 const QUARTERS: [f64; 3] = [0.57, 0.76, 0.95];
 
 impl Pattern {
-    /// Values of the symbols `M` and `N` that are not known before a file is read: its rows and columns.
+    /// Values of the symbols `M` and `N` that are not known before a file is read: its rows and columns. Of a second
+    /// factor it is `K`, the columns of the product.
     ///
     /// # Errors
     /// A file that cannot be read.
     pub fn sizes(&self) -> Result<Vec<(String, i64)>, Error> {
-        let Pattern::File(path) = self else { return Ok(Vec::new()) };
+        let (path, second) = match self {
+            Pattern::File(path) => (path, false),
+            Pattern::Factor { file, second } => (file, *second),
+            _ => return Ok(Vec::new()),
+        };
         let contents = contents(path)?;
         let extents = contents.shape().iter();
+        if second {
+            // Those of a square matrix are its rows too.
+            return Ok(extents.take(1).map(|extent| ("K".into(), *extent as i64)).collect());
+        }
         Ok(["M", "N"].map(String::from).into_iter().zip(extents.map(|e| *e as i64)).collect())
     }
 
@@ -79,7 +100,10 @@ impl Pattern {
     /// Entries, drawn.
     fn entries(&self, name: &str, shape: Vec<u64>, rng: &mut impl Rng) -> Result<Entries, Error> {
         let wanted = match self {
-            Pattern::RMat(entries) | Pattern::Band(entries, _) => *entries,
+            Pattern::RMat(entries) | Pattern::Permuted(entries) | Pattern::Band(entries, _) => {
+                *entries
+            }
+            Pattern::Full(width) => shape[0].saturating_mul(2 * width + 1),
             _ => 0,
         };
         check_memory(&format!("the random entries of `{name}`"), u128::from(wanted) * 24)?;
@@ -92,6 +116,21 @@ impl Pattern {
             Pattern::Band(_, width) => {
                 (0..wanted).flat_map(|_| in_band(&shape, *width, rng)).collect()
             }
+            Pattern::Permuted(_) => {
+                let names = permutation(shape[0].max(shape[1]), rng);
+                let graph = [names.len() as u64; 2];
+                let places = (0..wanted).map(|_| in_graph(&graph, rng));
+                let places = places.map(|place| place.map(|node| names[node as usize]));
+                let inside = |place: &[u64; 2]| place[0] < shape[0] && place[1] < shape[1];
+                places.filter(inside).flatten().collect()
+            }
+            Pattern::Full(width) => (0..shape[0])
+                .flat_map(|row| {
+                    let columns = row.saturating_sub(*width)..(row + width + 1).min(shape[1]);
+                    columns.flat_map(move |column| [row, column])
+                })
+                .collect(),
+            Pattern::Factor { file, second } => of_factor(file, *second)?,
             Pattern::Filters(path, window) => of_filters(path, *window)?,
             Pattern::Strokes(count) => {
                 (0..*count).flat_map(|_| stroke(&shape, rng)).flatten().collect()
@@ -128,6 +167,29 @@ fn in_graph(shape: &[u64], rng: &mut impl Rng) -> [u64; 2] {
             return [row, column];
         }
     }
+}
+
+/// The numbers below `count` in a random order (Fisher and Yates).
+fn permutation(count: u64, rng: &mut impl Rng) -> Vec<u64> {
+    let mut all: Vec<u64> = (0..count).collect();
+    for at in (1..all.len()).rev() {
+        all.swap(at, rng.random_range(0..=at));
+    }
+    all
+}
+
+/// The places of a file's matrix; those of its transpose as the second factor, if it is not square.
+fn of_factor(path: &Path, second: bool) -> Result<Vec<u64>, Error> {
+    let contents = contents(path)?;
+    let square = contents.shape().first() == contents.shape().get(1);
+    let Data::Entries(entries) = contents.data else {
+        return Err(failed(path, &"it is not a sparse matrix"));
+    };
+    let mut places = entries.coordinates().to_vec();
+    if second && !square {
+        places.as_chunks_mut::<2>().0.iter_mut().for_each(|place| place.reverse());
+    }
+    Ok(places)
 }
 
 /// The contents of a file.
@@ -193,6 +255,27 @@ mod tests {
         assert!((1200..2000).contains(&first), "{first}");
         let entries = Pattern::Uniform(0.5).entries("A", shape, &mut rng).unwrap();
         assert!((3000..4000).contains(&entries.len()));
+    }
+
+    #[test]
+    fn factors_are_the_matrix_and_what_it_is_multiplied_with() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.mtx");
+        let text = "%%MatrixMarket matrix coordinate real general\n3 4 1\n2 3 5.0\n";
+        std::fs::write(&file, text).unwrap();
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        for (second, shape, place, sizes) in [
+            (false, vec![3, 4], [1, 2], vec![("M".to_string(), 3), ("N".to_string(), 4)]),
+            (true, vec![4, 3], [2, 1], vec![("K".to_string(), 3)]),
+        ] {
+            let factor = Pattern::Factor { file: file.clone(), second };
+            assert_eq!(factor.sizes().unwrap(), sizes);
+            assert_eq!(factor.entries("A", shape, &mut rng).unwrap().coordinates(), place);
+        }
+        let entries = Pattern::Full(1).entries("A", vec![3, 3], &mut rng).unwrap();
+        assert_eq!(entries.len(), 7);
+        let entries = Pattern::Permuted(50).entries("A", vec![20, 20], &mut rng).unwrap();
+        assert_eq!(entries.len(), 50);
     }
 
     #[test]

@@ -85,6 +85,9 @@ pub struct Measured {
     /// What it did, such as the routine called.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub detail: String,
+    /// Bytes that it took at a time while it computed, beyond those that were there before: only for sparse results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak: Option<f64>,
     /// What came out.
     #[serde(flatten)]
     pub outcome: Outcome,
@@ -232,6 +235,7 @@ pub(crate) mod tests {
             let measured = |system: &str, outcome: Outcome| Measured {
                 system: system.into(),
                 detail: if system == "mkl" { "gemm".into() } else { String::new() },
+                peak: None,
                 outcome,
             };
             let case = CaseResults {

@@ -8,6 +8,7 @@ use super::machine::Machine;
 use super::results::{CaseResults, Measured, Results};
 use super::sparse::{self, report};
 use super::table;
+use super::workspaces;
 
 /// What is written stands between these lines.
 pub const MARKERS: [&str; 2] = ["<!-- bench: begin -->", "<!-- bench: end -->"];
@@ -223,7 +224,14 @@ pub fn sparse(results: &Results) -> Option<String> {
             let _ = writeln!(text, "\n{line}.");
         }
     }
-    write_goals(&mut text, "Goals of sparse tensors", &sparse::goals::goals(results));
+    let memory = workspaces::report::memory(results);
+    if !memory.1.is_empty() {
+        let _ = writeln!(text, "\n### Memory of sparse results\n\n{}\n", workspaces::report::PEAK);
+        write_table(&mut text, &memory.0, &memory.1);
+    }
+    let mut goals = sparse::goals::goals(results);
+    goals.extend(workspaces::goals::goals(results));
+    write_goals(&mut text, "Goals of sparse tensors", &goals);
     Some(text)
 }
 

@@ -22,9 +22,13 @@ pub trait System {
     /// # Errors
     /// Any failure to compute.
     fn run(&mut self, shared: &mut Runner) -> Result<Duration, Error>;
+    /// The process that computes.
+    fn process(&self) -> u32 {
+        std::process::id()
+    }
     /// Overwrites the results with NaN, so that an old result cannot be taken for a new one.
     fn forget(&mut self, shared: &mut Runner);
-    /// A result in the order of dastac's packed buffer.
+    /// A result in the order of dastac's packed buffer; one with a format as [`crate::entries::of_tensor`] has it.
     ///
     /// # Errors
     /// Not enough memory.
@@ -40,6 +44,9 @@ pub(crate) fn forget_packed(shared: &mut Runner) {
 
 /// A copy of a packed result.
 pub(crate) fn packed_result(shared: &Runner, tensor: TensorId) -> Result<Storage, Error> {
+    if shared.facts()[tensor.0].format.is_some() {
+        return crate::entries::of_tensor(&shared.result(tensor)?);
+    }
     let packed = shared.packed(tensor);
     let mut copy = Storage::zeroed(shared.facts()[tensor.0].element, packed.len())?;
     copy.fill(|at| packed.number(at));

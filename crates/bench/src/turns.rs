@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 use dastac_elements::Storage;
 use dastac_stur::program::{Element, TensorId};
 
+use super::entries::{converted, sparse_results};
 use super::job::{Job, tell};
+use super::memory::Watch;
 use super::results::{Measured, Outcome};
 use super::stats::{Sample, Summary};
 use super::system::{System, forget_packed, outputs, packed_result};
@@ -30,8 +32,21 @@ impl System for Packed {
         "dastac"
     }
 
+    /// A sparse result is allocated anew by every run, and copies of inputs in other formats are made anew, as libraries
+    /// do it: both take time.
     fn run(&mut self, shared: &mut Runner) -> Result<Duration, Error> {
-        Ok(shared.execute()?)
+        if !sparse_results(shared) {
+            return Ok(shared.execute()?);
+        }
+        shared.instance_mut().forget_results();
+        let mut taken = Duration::ZERO;
+        for id in converted(shared) {
+            let Some(input) = shared.bound(id).cloned() else { continue };
+            let start = Instant::now();
+            shared.bind(id, input)?;
+            taken += start.elapsed();
+        }
+        Ok(taken + shared.execute()?)
     }
 
     fn forget(&mut self, shared: &mut Runner) {
@@ -51,6 +66,7 @@ pub(super) struct Candidate {
     error: f64,
     right: bool,
     first: Duration,
+    peak: Option<f64>,
     samples: Vec<Sample>,
 }
 
@@ -64,6 +80,7 @@ impl Candidate {
             error: 0.0,
             right: true,
             first: Duration::ZERO,
+            peak: None,
             samples: Vec::new(),
         }
     }
@@ -96,7 +113,7 @@ impl Candidate {
             (Ok(_), Some(time)) if self.right => Outcome::Time { time, error: self.error },
             (Ok(_), Some(time)) => Outcome::Wrong { time, error: self.error },
         };
-        Measured { system: self.name, detail: self.detail, outcome }
+        Measured { system: self.name, detail: self.detail, peak: self.peak, outcome }
     }
 }
 
@@ -120,12 +137,20 @@ pub(super) fn agree(systems: &mut [Candidate], shared: &mut Runner) {
         let results = outputs.iter().map(|id| Packed.result(shared, *id));
         expected = results.collect::<Result<_, _>>().unwrap_or_default();
     }
+    let sparse = sparse_results(shared);
     for candidate in systems {
         tell(&candidate.name);
+        if sparse {
+            // The memory of what others computed does not count.
+            shared.instance_mut().forget_results();
+        }
         if let Ok(system) = &mut candidate.system {
             system.forget(shared);
         }
+        let process = candidate.system.as_ref().map(|system| system.process());
+        let watch = process.ok().filter(|_| sparse).and_then(Watch::of);
         let Some(first) = candidate.sample(shared) else { continue };
+        candidate.peak = watch.and_then(|watch| watch.peak());
         candidate.first = Duration::from_nanos(first.ns);
         let Ok(system) = &mut candidate.system else { continue };
         for (id, expected) in outputs.iter().zip(&expected) {

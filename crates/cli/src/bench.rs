@@ -10,6 +10,7 @@ use dastac_bench::kernels::KERNELS;
 use dastac_bench::machine::{Machine, Rates};
 use dastac_bench::results::{CaseResults, Results};
 use dastac_bench::sparse::report as sparse;
+use dastac_bench::workspaces::report as workspaces;
 use dastac_bench::{Job, charts, page, peers, summary, svg, table as rows};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -99,6 +100,7 @@ pub fn bench(terminal: &Terminal, args: &BenchArgs) -> Result<Outcome> {
     if figures.contains(&Figure::SparseConvolutions) {
         text += &convolutions(&results);
     }
+    text += &memory(&results, &shown);
     output::stdout((text + &report).as_bytes())?;
     Ok(Outcome::Done)
 }
@@ -256,6 +258,17 @@ fn convolutions(results: &Results) -> String {
         "\nmilliseconds by sparsity, (MLIR's over these), * the order that is chosen:\n{}{verdict}\n",
         table(&headings, cells)
     )
+}
+
+/// What sparse results took, if any were measured.
+fn memory(results: &Results, jobs: &[&Job]) -> String {
+    let cases = jobs.iter().filter_map(|job| results.cases.get(&job.key())).collect();
+    let (headings, cells) = workspaces::memory_of(cases);
+    if cells.is_empty() {
+        return String::new();
+    }
+    let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
+    format!("\n{}\n{}", workspaces::PEAK, table(&headings, cells))
 }
 
 /// The table, and why cells are empty.

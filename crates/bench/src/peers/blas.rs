@@ -111,7 +111,12 @@ pub(super) fn system(Request { name, job, laid, shared }: Request<'_>) -> Ready 
         Call::Leslie => "dot and vMul",
         Call::Square if library.square.update => "syrk",
         Call::Square => "gemm",
-        Call::SparseVector | Call::SparseMatrix | Call::Convolution => "",
+        Call::SparseVector
+        | Call::SparseMatrix
+        | Call::SparseProduct
+        | Call::SparseColumns
+        | Call::SparseTranspose
+        | Call::Convolution => "",
     };
     Ok(Box::new(library))
 }

@@ -4,7 +4,9 @@
 mod blas;
 mod convolution;
 mod loops;
+mod matrices;
 mod mlir;
+mod products;
 mod python;
 mod request;
 mod sparse;
@@ -13,6 +15,7 @@ mod ucf;
 mod variant;
 
 use super::kernels::Call;
+pub(super) use products::multiply_adds;
 use request::Ready;
 pub(super) use request::Request;
 
@@ -98,6 +101,24 @@ pub const SYSTEMS: &[About] = &[
     About { name: "torch", label: "PyTorch", about: "the best expression of PyTorch", peer: true },
     About { name: "scipy", label: "SciPy", about: "SciPy's sparse matrices", peer: true },
     About {
+        name: "scipy-sorted",
+        label: "SciPy, sorted",
+        about: "SciPy's sparse matrices, the columns of results sorted",
+        peer: true,
+    },
+    About {
+        name: "mkl-sorted",
+        label: "MKL, sorted",
+        about: "oneMKL's sparse matrices, the columns of results sorted",
+        peer: true,
+    },
+    About {
+        name: "graphblas",
+        label: "GraphBLAS",
+        about: "SuiteSparse:GraphBLAS, its results complete and sorted",
+        peer: true,
+    },
+    About {
         name: "mlir",
         label: "MLIR sparse",
         about: "MLIR's own sparse compiler on the same arrays, its loops in the same order",
@@ -149,6 +170,10 @@ pub(super) fn system(request: Request<'_>) -> Ready {
         "c-packed" | "c-inputs" | "c-dense" => loops::system(request),
         "mkl" if matches!(request.job.call, Some(Call::SparseVector | Call::SparseMatrix)) => {
             sparse::mkl(request)
+        }
+        "mkl" | "mkl-sorted" if products::has(request.job.call) => products::mkl(request),
+        "scipy" | "scipy-sorted" | "graphblas" if products::has(request.job.call) => {
+            matrices::system(request)
         }
         "mkl-rows" => sparse::mkl(request),
         "mkl" | "openblas" => blas::system(request),

@@ -26,8 +26,6 @@ const SCRIPT: &str = include_str!("peer.py");
 
 pub(super) fn system(Request { name, job, laid, shared }: Request<'_>) -> Ready {
     let call = job.call.ok_or("there is no expression for it")?;
-    let python = job.places.peers.join("bin/python");
-    let python = if python.exists() { python } else { PathBuf::from("python3") };
     let output = shared.facts().iter().position(|fact| fact.role != Role::Input);
     let output = TensorId(output.ok_or("nothing is computed")?);
     let sparse = match name {
@@ -44,7 +42,7 @@ pub(super) fn system(Request { name, job, laid, shared }: Request<'_>) -> Ready 
         _ => None,
     };
     let mut files = write_inputs(job, shared)?;
-    let mut process = Process::start(&python, job.threads)?;
+    let mut process = Process::start(&interpreter(job), SCRIPT, job.threads)?;
     let answer = process.ask(&json!({
         "library": name,
         "call": call,
@@ -125,17 +123,23 @@ impl Sparse {
     }
 }
 
+/// Python with the packages of the peers, or the system's.
+pub(super) fn interpreter(job: &Job) -> PathBuf {
+    let python = job.places.peers.join("bin/python");
+    if python.exists() { python } else { PathBuf::from("python3") }
+}
+
 /// A running process.
-struct Process {
+pub(super) struct Process {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
 }
 
 impl Process {
-    fn start(python: &Path, threads: usize) -> Result<Process, String> {
+    pub(super) fn start(python: &Path, script: &str, threads: usize) -> Result<Process, String> {
         let mut command = Command::new(python);
-        command.args(["-c", SCRIPT]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
         command.stderr(Stdio::null());
         for variable in ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"] {
             command.env(variable, threads.to_string());
@@ -150,7 +154,13 @@ impl Process {
         }
     }
 
-    fn ask(&mut self, question: &Value) -> Result<Value, String> {
+    /// Its number among the system's processes.
+    pub(super) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The answer to a question.
+    pub(super) fn ask(&mut self, question: &Value) -> Result<Value, String> {
         let gone = |error: std::io::Error| format!("Python does not answer: {error}");
         writeln!(self.input, "{question}").and_then(|()| self.input.flush()).map_err(gone)?;
         let mut line = String::new();

@@ -6,6 +6,7 @@ use crate::peers::{self, label, names};
 use crate::results::{CaseResults, Results};
 use crate::stats::geometric_mean;
 use crate::table::milliseconds;
+use crate::workspaces;
 
 /// A column's heading and the cells of each row.
 type Table = (Vec<String>, Vec<Vec<String>>);
@@ -140,7 +141,7 @@ pub fn curves(results: &Results) -> Chart {
     }
 }
 
-pub(super) fn key(system: &str, class: &str) -> Key {
+pub(crate) fn key(system: &str, class: &str) -> Key {
     Key { label: label(system).into(), class: class.into() }
 }
 
@@ -163,6 +164,8 @@ pub fn others(results: &Results) -> Vec<(&'static str, Vec<&CaseResults>)> {
         ("Layers with sparse inputs", "layer"),
         ("Layers with pruned filters", "pruned"),
         ("Loop orders on images", images::PREFIX),
+        ("Products of sparse matrices into sparse ones", workspaces::PRODUCTS),
+        ("Discordant orders", workspaces::DISCORDANT),
     ];
     let of = |prefix: &'static str| -> Vec<&CaseResults> {
         results.cases.values().filter(|case| case.kernel.starts_with(prefix)).collect()
