@@ -11,6 +11,9 @@ pub(crate) struct Watch {
 impl Watch {
     /// Begins to watch; nothing where the system does not tell.
     pub(crate) fn of(process: u32) -> Option<Watch> {
+        if process == std::process::id() {
+            crate::bindings::trim();
+        }
         // 5 sets the high-water mark back to what is resident now.
         std::fs::write(folder(process).join("clear_refs"), "5").ok()?;
         Some(Watch { process, before: field(process, "VmRSS:")? })

@@ -10,3 +10,15 @@ pub mod taco;
 
 #[cfg(test)]
 mod tests;
+
+/// Gives memory that the C library's allocator keeps for later back to the system, where it can.
+pub fn trim() {
+    let this = libloading::os::unix::Library::this();
+    // SAFETY: glibc's function has this type.
+    if let Ok(trim) =
+        unsafe { this.get::<unsafe extern "C" fn(usize) -> std::ffi::c_int>(b"malloc_trim\0") }
+    {
+        // SAFETY: it may be called at any time.
+        unsafe { trim(0) };
+    }
+}

@@ -1,4 +1,4 @@
-//! SciPy and GraphBLAS where results are sparse, in a Python process that measures its own times.
+//! SciPy, GraphBLAS and Eigen where results are sparse, in a process that measures its own times.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,11 +9,14 @@ use dastac_formats::storage::Indices;
 use dastac_stur::program::TensorId;
 use serde_json::{Value, json};
 
+use super::eigen;
 use super::products::{operands, output};
 use super::python::{Process, interpreter};
 use super::request::{Ready, Request};
 use crate::Error;
 use crate::entries::of_rows;
+use crate::job::Job;
+use crate::kernels::Call;
 use crate::system::System;
 
 /// The program that the process runs.
@@ -21,23 +24,19 @@ const SCRIPT: &str = include_str!("products.py");
 
 pub(super) fn system(Request { name, job, shared, .. }: Request<'_>) -> Ready {
     let library = name.split('-').next().unwrap_or(name);
-    if library == "scipy" && job.threads > 1 {
+    if ["scipy", "eigen"].contains(&library) && job.threads > 1 {
         return Err("it uses one thread only".into());
     }
     let (operands, files) = write(&job.places.scratch, shared)?;
-    let mut process = Process::start(&interpreter(job), SCRIPT, job.threads)?;
-    let answer = process.ask(&json!({
-        "library": library,
-        "call": job.call,
-        "sorted": name.ends_with("-sorted"),
-        "threads": job.threads,
-        "operands": operands,
-    }));
+    let started = match library {
+        "eigen" => with_eigen(job, &operands),
+        _ => with_python(name, job, &operands),
+    };
     for file in &files {
         // They are read, or not needed.
         let _ = std::fs::remove_file(file);
     }
-    let answer = answer?;
+    let (process, answer) = started?;
     let text = |key: &str| answer[key].as_str().unwrap_or_default().to_string();
     let detail = format!("{} ({})", text("expression"), text("version"));
     let file =
@@ -46,6 +45,41 @@ pub(super) fn system(Request { name, job, shared, .. }: Request<'_>) -> Ready {
     let output = output(shared)?;
     let columns = shared.facts()[output.0].shape.get(1).map_or(1, |extent| *extent as u64);
     Ok(Box::new(Matrices { name: name.into(), detail, process, output, columns, files }))
+}
+
+/// Python with the operands, and what it says of the expression.
+fn with_python(name: &str, job: &Job, operands: &[Value]) -> Result<(Process, Value), String> {
+    let mut process = Process::start(&interpreter(job), SCRIPT, job.threads)?;
+    let answer = process.ask(&json!({
+        "library": name.split('-').next(),
+        "call": job.call,
+        "sorted": name.ends_with("-sorted"),
+        "threads": job.threads,
+        "operands": operands,
+    }))?;
+    Ok((process, answer))
+}
+
+/// The program with Eigen, and what it says of itself.
+fn with_eigen(job: &Job, operands: &[Value]) -> Result<(Process, Value), String> {
+    let mut command = eigen::command(&job.places.peers, &job.places.scratch, job.call)?;
+    for operand in operands {
+        for extent in operand["shape"].as_array().into_iter().flatten() {
+            command.arg(extent.to_string());
+        }
+        command.arg(if operand["columns"] == true { "1" } else { "0" });
+        for file in operand["files"].as_array().into_iter().flatten() {
+            command.arg(file.as_str().unwrap_or_default());
+        }
+    }
+    let mut process = Process::of(command, job.threads)?;
+    let version = process.answer()?["version"].clone();
+    let version = format!("Eigen {}", version.as_str().unwrap_or("of unknown version"));
+    let expression = match job.call {
+        Some(Call::SparseTranspose) => "a.transpose()",
+        _ => "a * b",
+    };
+    Ok((process, json!({ "expression": expression, "version": version })))
 }
 
 /// The arrays of the operands as files, and what the process is told about them.

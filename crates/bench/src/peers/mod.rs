@@ -3,6 +3,7 @@
 
 mod blas;
 mod convolution;
+mod eigen;
 mod loops;
 mod matrices;
 mod mlir;
@@ -119,6 +120,12 @@ pub const SYSTEMS: &[About] = &[
         peer: true,
     },
     About {
+        name: "eigen",
+        label: "Eigen",
+        about: "Eigen's sparse matrices, the columns of results sorted",
+        peer: true,
+    },
+    About {
         name: "mlir",
         label: "MLIR sparse",
         about: "MLIR's own sparse compiler on the same arrays, its loops in the same order",
@@ -172,7 +179,7 @@ pub(super) fn system(request: Request<'_>) -> Ready {
             sparse::mkl(request)
         }
         "mkl" | "mkl-sorted" if products::has(request.job.call) => products::mkl(request),
-        "scipy" | "scipy-sorted" | "graphblas" if products::has(request.job.call) => {
+        "scipy" | "scipy-sorted" | "graphblas" | "eigen" if products::has(request.job.call) => {
             matrices::system(request)
         }
         "mkl-rows" => sparse::mkl(request),

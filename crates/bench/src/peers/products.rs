@@ -12,7 +12,7 @@ use dastac_stur::program::TensorId;
 use super::blas;
 use super::request::{Ready, Request};
 use crate::Error;
-use crate::bindings::blas::products::{Arrays, Sparse};
+use crate::bindings::blas::products::{Arrays, Routines, Sparse};
 use crate::entries::of_rows;
 use crate::kernels::Call;
 use crate::system::System;
@@ -114,10 +114,21 @@ pub(super) fn mkl(Request { name, job, shared, .. }: Request<'_>) -> Ready {
     let (output, name) = (output(shared)?, name.to_string());
     let columns = shared.facts()[output.0].shape.get(1).map_or(1, |extent| *extent as u64);
     let operands = operands_of;
-    Ok(Box::new(Mkl { name, detail, call, operands, ordered, output, columns, result: None }))
+    Ok(Box::new(Mkl {
+        routines,
+        name,
+        detail,
+        call,
+        operands,
+        ordered,
+        output,
+        columns,
+        result: None,
+    }))
 }
 
 struct Mkl {
+    routines: Routines,
     name: String,
     detail: String,
     call: Call,
@@ -161,6 +172,7 @@ impl System for Mkl {
 
     fn forget(&mut self, _shared: &mut Runner) {
         self.result = None;
+        self.routines.free_buffers();
     }
 
     fn result(&mut self, _shared: &mut Runner, tensor: TensorId) -> Result<Storage, Error> {

@@ -139,18 +139,24 @@ pub(super) struct Process {
 impl Process {
     pub(super) fn start(python: &Path, script: &str, threads: usize) -> Result<Process, String> {
         let mut command = Command::new(python);
-        command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.args(["-c", script]);
+        Process::of(command, threads)
+    }
+
+    /// Starts a program that answers as Python does.
+    pub(super) fn of(mut command: Command, threads: usize) -> Result<Process, String> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
         command.stderr(Stdio::null());
         for variable in ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"] {
             command.env(variable, threads.to_string());
         }
         let mut child =
-            command.spawn().map_err(|error| format!("Python does not start: {error}"))?;
+            command.spawn().map_err(|error| format!("its process does not start: {error}"))?;
         match (child.stdin.take(), child.stdout.take()) {
             (Some(input), Some(output)) => {
                 Ok(Process { child, input, output: BufReader::new(output) })
             }
-            _ => Err("Python has no input or output".into()),
+            _ => Err("its process has no input or output".into()),
         }
     }
 
@@ -161,12 +167,18 @@ impl Process {
 
     /// The answer to a question.
     pub(super) fn ask(&mut self, question: &Value) -> Result<Value, String> {
-        let gone = |error: std::io::Error| format!("Python does not answer: {error}");
+        let gone = |error: std::io::Error| format!("its process does not answer: {error}");
         writeln!(self.input, "{question}").and_then(|()| self.input.flush()).map_err(gone)?;
+        self.answer()
+    }
+
+    /// What it says next.
+    pub(super) fn answer(&mut self) -> Result<Value, String> {
+        let gone = |error: std::io::Error| format!("its process does not answer: {error}");
         let mut line = String::new();
         self.output.read_line(&mut line).map_err(gone)?;
         let answer: Value =
-            serde_json::from_str(&line).map_err(|_| "Python ended without an answer")?;
+            serde_json::from_str(&line).map_err(|_| "its process ended without an answer")?;
         match answer["error"].as_str() {
             Some(error) => Err(error.to_string()),
             None => Ok(answer),

@@ -76,7 +76,7 @@ fn small() -> Vec<Matrix> {
 
 /// Every product, with each number of threads: of a matrix with itself, or with its transpose if it is not square.
 pub fn products(scope: &Scope) -> Vec<Job> {
-    let systems = ["dastac", "mkl-sorted", "mkl", "scipy-sorted", "scipy", "graphblas"];
+    let systems = ["dastac", "mkl-sorted", "mkl", "scipy-sorted", "scipy", "graphblas", "eigen"];
     let mut jobs = Vec::new();
     for &threads in &scope.threads {
         let made = matrices(scope.quick).into_iter().chain(small());
@@ -117,7 +117,7 @@ pub fn products(scope: &Scope) -> Vec<Job> {
 
 /// Every program in discordant orders, with each number of threads.
 pub fn discordant(scope: &Scope) -> Vec<Job> {
-    let systems = ["dastac", "mkl-sorted", "mkl", "scipy", "graphblas"];
+    let systems = ["dastac", "mkl-sorted", "mkl", "scipy", "graphblas", "eigen"];
     let mut jobs = Vec::new();
     for &threads in &scope.threads {
         for (name, rows, pattern) in matrices(scope.quick) {

@@ -63,6 +63,7 @@ fn bars(results: &Results, prefix: &str, title: &str, caption: &str, unit: &str)
         ("mkl-sorted", "mkl"),
         ("mkl", "openblas"),
         ("graphblas", "taco"),
+        ("eigen", "c-packed"),
         ("dastac", "dastac"),
     ];
     let cases = results.cases.values().filter(|case| case.kernel.starts_with(prefix));

@@ -45,6 +45,7 @@ pub struct Routines {
     order: Of,
     destroy: Of,
     export: Export,
+    free: unsafe extern "C" fn(),
 }
 
 /// The arrays of a matrix, in rows or in columns: where they begin, coordinates, values.
@@ -79,6 +80,7 @@ impl Routines {
             order: symbol(library, "mkl_sparse_order")?,
             destroy: symbol(library, "mkl_sparse_destroy")?,
             export: symbol(library, "mkl_sparse_d_export_csr")?,
+            free: symbol(library, "MKL_Free_Buffers")?,
         })
     }
 
@@ -114,6 +116,12 @@ impl Routines {
         };
         done("create", status)?;
         Ok(Sparse { routines: *self, handle, _arrays: Some(arrays) })
+    }
+
+    /// Gives back the memory that MKL keeps for its next call.
+    pub fn free_buffers(&self) {
+        // SAFETY: no call of MKL's is running.
+        unsafe { (self.free)() };
     }
 
     fn made(
