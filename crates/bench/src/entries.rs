@@ -8,12 +8,6 @@ use dastac_formats::Tensor;
 use dastac_stur::program::{Element, TensorId};
 
 use crate::Error;
-use crate::system::outputs;
-
-/// Whether a computed tensor has a format, so that its result is a pattern and values.
-pub(crate) fn sparse_results(runner: &Runner) -> bool {
-    outputs(runner).iter().any(|id| runner.facts()[id.0].format.is_some())
-}
 
 /// The values of a tensor's entries, ordered by their coordinates, and a number that stands for the coordinates.
 ///

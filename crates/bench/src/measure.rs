@@ -117,7 +117,8 @@ fn count(case: &mut CaseResults, runner: &Runner, laid: &Laid, job: &Job) {
     case.tensors = footprints(laid, runner.symbols(), runner.facts());
 }
 
-/// Points of a product with a sparse matrix: each element of a row meets all of a row of a second sparse matrix; each entry meets each column of the dense factor.
+/// Points of a product with a sparse matrix: each element of a row meets all of a row of a second sparse matrix;
+/// each entry meets each column of the dense factor.
 fn stored_points(runner: &Runner, job: &Job) -> Option<f64> {
     if matches!(job.call, Some(Call::SparseProduct | Call::SparseColumns)) {
         return peers::multiply_adds(runner);

@@ -58,3 +58,8 @@ pub(crate) fn outputs(runner: &Runner) -> Vec<TensorId> {
     let facts = runner.facts().iter().enumerate();
     facts.filter(|(_, fact)| fact.role != Role::Input).map(|(at, _)| TensorId(at)).collect()
 }
+
+/// Whether a computed tensor has a format, so that its result is a pattern and values.
+pub(crate) fn sparse_results(runner: &Runner) -> bool {
+    outputs(runner).iter().any(|id| runner.facts()[id.0].format.is_some())
+}

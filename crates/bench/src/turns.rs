@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 use dastac_elements::Storage;
 use dastac_stur::program::{Element, TensorId};
 
-use super::entries::{converted, sparse_results};
+use super::entries::converted;
 use super::job::{Job, tell};
 use super::memory::Watch;
 use super::results::{Measured, Outcome};
 use super::stats::{Sample, Summary};
-use super::system::{System, forget_packed, outputs, packed_result};
+use super::system::{System, forget_packed, outputs, packed_result, sparse_results};
 use crate::Error;
 use crate::affinity;
 use dastac_driver::run::Runner;
@@ -32,8 +32,8 @@ impl System for Packed {
         "dastac"
     }
 
-    /// A sparse result is allocated anew by every run, and copies of inputs in other formats are made anew, as libraries
-    /// do it: both take time.
+    /// A sparse result is allocated anew by every run, and copies of inputs in other formats are made anew, as
+    /// libraries do it: both take time.
     fn run(&mut self, shared: &mut Runner) -> Result<Duration, Error> {
         if !sparse_results(shared) {
             return Ok(shared.execute()?);
