@@ -215,7 +215,7 @@ fn with_mask(case: &mut RandomKernel) -> Option<Format> {
     });
     let (at, subscripts, plain) = mask?;
     let mut product = case.products[0].clone();
-    product.conditions.clear();
+    (product.defined, product.conditions) = (None, Vec::new());
     product.positions.clear();
     product.factors.retain(|(other, own)| {
         dense(&case.operands[*other].format) && is_inside(case, *other, own)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dastac_loops::interp::{self, Data};
-use dastac_loops::{Element, Index, Module, verify};
+use dastac_loops::{Element, Index, Module, VarId, verify};
 use dastac_stur::semiring::Semiring;
 use proptest::prelude::*;
 
@@ -31,6 +31,16 @@ pub(super) struct Term {
     pub(super) factors: Vec<(usize, Vec<Sum>)>,
     pub(super) positions: Vec<Option<usize>>,
     pub(super) conditions: Vec<Sum>,
+    pub(super) defined: Option<Defined>,
+}
+
+/// An iterator that is the quotient of a sum by a number, or the remainder.
+#[derive(Clone, Debug)]
+pub(super) struct Defined {
+    iterator: usize,
+    of: Sum,
+    by: i64,
+    remainder: bool,
 }
 
 /// A kernel in numbers: extents of iterators, operands, products.
@@ -93,10 +103,16 @@ pub(super) fn kernel_of(case: &RandomKernel) -> (Module, Kernel, Vec<i64>) {
         let subscripts = subscripts.iter().map(linear).collect();
         Factor { position, ..Factor::value(*operand, subscripts) }
     };
+    let definition = |Defined { iterator, of: (terms, constant), by, remainder }: &Defined| {
+        let one = |(at, factor): &(usize, i64)| Index::Var(VarId(*at as u32)) * *factor;
+        let sum = terms.iter().map(one).fold(Index::Const(*constant), |sum, term| sum + term);
+        (*iterator, if *remainder { sum.modulo(*by) } else { sum.floor_div(*by) })
+    };
     let product = |term: &Term| Product {
         coefficient: term.number,
         factors: (0..term.factors.len()).map(|at| factor(term, at)).collect(),
         conditions: term.conditions.iter().map(linear).collect(),
+        defined: term.defined.iter().map(definition).collect(),
         ..Product::default()
     };
     let products = case.products.iter().map(product).collect();
@@ -164,13 +180,15 @@ pub(super) fn each_point(case: &RandomKernel, call: &mut dyn FnMut(&[u64], f64, 
     let semiring = case.semiring;
     for term in &case.products {
         let subscripts = term.factors.iter().flat_map(|(_, subscripts)| subscripts);
-        let terms: Vec<(usize, i64)> =
-            subscripts.chain(&term.conditions).flat_map(|(terms, _)| terms.clone()).collect();
+        let defined = term.defined.iter();
+        let sums = subscripts.chain(&term.conditions).chain(defined.clone().map(|one| &one.of));
+        let terms: Vec<(usize, i64)> = sums.flat_map(|(terms, _)| terms.clone()).collect();
         let used: Vec<usize> = (0..case.extents.len())
             .filter(|at| {
                 case.head.contains(at)
                     || terms.iter().any(|(other, _)| other == at)
                     || term.positions.contains(&Some(*at))
+                    || defined.clone().any(|one| one.iterator == *at)
             })
             .collect();
         let count: u64 = used.iter().map(|at| case.extents[*at]).product();
@@ -185,6 +203,16 @@ pub(super) fn each_point(case: &RandomKernel, call: &mut dyn FnMut(&[u64], f64, 
             };
             if term.conditions.iter().any(|condition| value_of(condition) < 0) {
                 continue;
+            }
+            if let Some(one) = &term.defined {
+                let of = value_of(&one.of);
+                let value = match one.remainder {
+                    true => of.rem_euclid(one.by),
+                    false => of.div_euclid(one.by),
+                };
+                if at[&one.iterator] as i64 != value {
+                    continue;
+                }
             }
             let mut value = semiring.multiply(semiring.one(), term.number);
             let mut stored = true;
@@ -268,7 +296,15 @@ pub(super) fn cases() -> impl Strategy<Value = RandomKernel> {
     let factors = prop::collection::vec((0usize..3, at), 1..4);
     let position = prop_oneof![5 => Just(None), 1 => (0usize..4).prop_map(Some)];
     let positions = prop::collection::vec(position, 3);
-    let product = (prop::sample::select(vec![1.0, -2.0]), (factors, positions), conditions);
+    let defined = (0usize..4, sum(), 2i64..4, any::<bool>()).prop_map(
+        |(iterator, (terms, constant), by, remainder)| {
+            let of = (terms.into_iter().filter(|(at, _)| *at != iterator).collect(), constant);
+            Defined { iterator, of, by, remainder }
+        },
+    );
+    let defined = prop_oneof![4 => Just(None), 1 => defined.prop_map(Some)];
+    let number = prop::sample::select(vec![1.0, -2.0]);
+    let product = (number, (factors, positions), (conditions, defined));
     let products = prop::collection::vec(product, 1..4);
     let head = prop::sample::subsequence(vec![0usize, 1, 2, 3], 0..=3).prop_shuffle();
     let order = Just(vec![0usize, 1, 2, 3]).prop_shuffle();
@@ -304,8 +340,8 @@ pub(super) fn cases() -> impl Strategy<Value = RandomKernel> {
                 subscripts.push(sums);
                 stored.push(Stored { shape, iterators, format, tensor });
             }
-            let products =
-                products.into_iter().map(|(number, (factors, positions), conditions)| {
+            let products = products.into_iter().map(
+                |(number, (factors, positions), (conditions, defined))| {
                     let factor = |(at, of): (usize, Option<usize>)| {
                         let (at, of) = (at % stored.len(), of.unwrap_or(at) % stored.len());
                         let fits = subscripts[of].len() == subscripts[at].len();
@@ -313,8 +349,9 @@ pub(super) fn cases() -> impl Strategy<Value = RandomKernel> {
                     };
                     let factors: Vec<_> = factors.into_iter().map(factor).collect();
                     let positions = positions[..factors.len()].to_vec();
-                    Term { number, factors, positions, conditions }
-                });
+                    Term { number, factors, positions, conditions, defined }
+                },
+            );
             let products = products.collect();
             RandomKernel { extents, operands: stored, products, head, order, walking, semiring }
         },
