@@ -26,8 +26,8 @@ pub struct Schedule {
     pub workspace: Option<Workspace>,
 }
 
-/// What `workspace(..)` says: where the elements of a sparse result come together when loops reach them in another order
-/// than that of its levels.
+/// What `workspace(..)` says: where the elements of a sparse result come together when loops reach them in another
+/// order than that of its levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Workspace {
     /// `workspace(dense)`: with a place for every coordinate.

@@ -3,6 +3,8 @@
 // Libraries of others have no safe form.
 #![allow(unsafe_code)]
 
+use std::ffi::c_int;
+
 pub mod blas;
 pub mod c;
 pub mod sparsifier;
@@ -15,9 +17,8 @@ mod tests;
 pub fn trim() {
     let this = libloading::os::unix::Library::this();
     // SAFETY: glibc's function has this type.
-    if let Ok(trim) =
-        unsafe { this.get::<unsafe extern "C" fn(usize) -> std::ffi::c_int>(b"malloc_trim\0") }
-    {
+    let found = unsafe { this.get::<unsafe extern "C" fn(usize) -> c_int>(b"malloc_trim\0") };
+    if let Ok(trim) = found {
         // SAFETY: it may be called at any time.
         unsafe { trim(0) };
     }

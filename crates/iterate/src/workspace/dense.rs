@@ -13,7 +13,7 @@
 use dastac_loops::{Append, BufferId, Element, For, Function, Index, Module, Scan, Stmt, Value};
 
 use super::super::kernel::{Gathers, Kernel, Operand};
-use super::{Container, fresh, workspace};
+use super::container::{Container, fresh, workspace};
 
 /// So many marks have one that says whether any of them is set.
 const GROUP: i64 = 64;

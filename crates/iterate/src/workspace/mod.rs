@@ -5,6 +5,7 @@
 //! they are done (sparse workspaces, section 3).
 
 mod bounding;
+mod container;
 pub(super) mod dense;
 pub(super) mod points;
 pub(super) mod runs;
@@ -12,13 +13,13 @@ pub(super) mod runs;
 use std::collections::BTreeSet;
 
 use dastac_loops::{
-    BufferId, Element, For, Function, Index, Mark, Module, PartitionedRange, Stmt, Value, VarId,
-    Workspace,
+    BufferId, For, Function, Index, Mark, Module, PartitionedRange, Stmt, Value, VarId,
 };
 
 use super::append::{Appending, Reserved, in_order};
 use super::kernel::{Gathers, Kernel, Kind, Operand};
 use bounding::{Bounding, opened};
+use container::{Container, workspace};
 use dense::Dense;
 use points::Points;
 
@@ -29,21 +30,6 @@ pub(super) enum Held {
     Dense(Dense),
     /// Of points.
     Points(Points),
-}
-
-/// What kinds of workspaces differ in where they are opened.
-trait Container {
-    /// Whether a statement uses it.
-    fn is_used(&self, stmt: &Stmt) -> bool;
-
-    /// Whether all levels of the result are inside of it.
-    fn is_whole(&self) -> bool;
-
-    /// Statements with the workspace open around them, and empty.
-    fn open(&self, function: &mut Function, body: Vec<Stmt>) -> Vec<Stmt>;
-
-    /// Whether a buffer holds elements, which nothing but filling needs.
-    fn is_value(&self, buffer: BufferId) -> bool;
 }
 
 impl Held {
@@ -243,17 +229,4 @@ fn stored_before(
         .filter(|(buffer, next)| *next && read.contains(&(*buffer, false)) && fits(*buffer));
     let work = |(buffer, _): &(BufferId, bool)| Index::Load(*buffer, Box::new(Index::Var(end)));
     bounds.map(work).reduce(|all, one| all + one)
-}
-
-fn workspace(buffer: BufferId, size: Index, zero: bool, body: Vec<Stmt>) -> Stmt {
-    Stmt::Workspace(Workspace { buffer, size, zero, instead: None, body })
-}
-
-/// A buffer for a part of a workspace of a result.
-fn fresh(module: &mut Module, of: &str, what: &str, element: Element) -> BufferId {
-    let mut name = format!("{of}.{what}");
-    while module.find_buffer(&name).is_some() {
-        name.push('_');
-    }
-    module.buffer(name, element, Index::Const(0))
 }

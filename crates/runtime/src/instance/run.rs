@@ -82,14 +82,12 @@ impl Instance<'_> {
                 None => kernel.call_on(threads, name, parameters, &mut arguments),
             })?;
             match counts {
-                Some(counted) if *bounds => {
-                    if self.has_room(*counted) {
-                        bounded.insert(*counted);
-                        self.count(*counted);
-                    }
+                Some(counted) if *bounds && self.has_room(*counted) => {
+                    bounded.insert(*counted);
+                    self.count(*counted);
                 }
-                Some(counted) => self.count(*counted),
-                None => {}
+                Some(counted) if !bounds => self.count(*counted),
+                _ => {}
             }
             let start = Instant::now();
             self.move_together(name)?;

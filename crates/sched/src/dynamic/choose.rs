@@ -41,6 +41,32 @@ impl Dynamic<'_> {
         Ok(())
     }
 
+    /// Has copies stand for all tensors whose levels are not in the wanted order of loops. Where several meet in a sum,
+    /// a loop that came earlier for the sake of one of them would go over all that the others do not have.
+    pub(super) fn follow(
+        &self,
+        module: &mut Module,
+        stored: &mut Vec<Stored>,
+        rule: &InferredRule,
+        walked: &mut Walked,
+    ) {
+        for operand in 0..walked.tensors.len() {
+            let own = walked.kernel.operands[operand].format.clone();
+            let wanted = walked.kernel.order.len();
+            if own.order().is_none()
+                || has_position(&walked.kernel, operand)
+                || !contradicts(&walked.kernel, operand, wanted)
+            {
+                continue;
+            }
+            let format = reordered(&walked.kernel, operand);
+            if format != own {
+                let copy = self.stored_as(module, stored, rule, walked, (operand, format));
+                walked.kernel.operands[operand] = copy;
+            }
+        }
+    }
+
     /// The arrays of a tensor in a format: those of a copy that is there already, or of a new one.
     fn stored_as(
         &self,
@@ -122,25 +148,28 @@ fn search(kernel: &mut Kernel, error: &IterateError) -> bool {
 /// An operand that keeps the outermost loops from the order in which they append elements, and a format in which it
 /// does not.
 fn scattering(kernel: &Kernel, appended: usize) -> Option<(usize, Format)> {
-    let contradicts = |operand: &usize| {
-        let mut alone = kernel.clone();
-        for (at, other) in alone.operands.iter_mut().enumerate() {
-            if at != *operand {
-                other.format = Format::dense(other.format.rank());
-            }
-        }
-        let order = dastac_iterate::order(&alone);
-        order.map_or(true, |order| order[..appended] != kernel.order[..appended])
-    };
     let all = (0..kernel.operands.len()).filter(|at| !has_position(kernel, *at));
     let mapped = |at: &usize| kernel.operands[*at].format.order().is_none();
     if let Some(operand) = all.clone().find(mapped) {
         return Some((operand, reordered(kernel, operand)));
     }
     let new = |(operand, format): &(usize, Format)| *format != kernel.operands[*operand].format;
-    let moved = all.clone().filter(contradicts).map(|at| (at, reordered(kernel, at)));
+    let moves = |operand: &usize| contradicts(kernel, *operand, appended);
+    let moved = all.clone().filter(moves).map(|at| (at, reordered(kernel, at)));
     let sorted = all.map(|at| (at, ordered(&kernel.operands[at].format)));
     moved.chain(sorted).find(new)
+}
+
+/// Whether an operand by itself keeps so many of the outermost loops from the wanted order.
+fn contradicts(kernel: &Kernel, operand: usize, outermost: usize) -> bool {
+    let mut alone = kernel.clone();
+    for (at, other) in alone.operands.iter_mut().enumerate() {
+        if at != operand {
+            other.format = Format::dense(other.format.rank());
+        }
+    }
+    let order = dastac_iterate::order(&alone);
+    order.map_or(true, |order| order[..outermost] != kernel.order[..outermost])
 }
 
 /// A format whose levels' coordinates grow: dense ones stay, all others are compressed.

@@ -114,8 +114,11 @@ impl Dynamic<'_> {
         let mut attempt = |form: Form| {
             let mut one = walked.clone();
             (one.appended, one.why) = (form.outside, form.why);
-            (one.kernel.order, one.kernel.gathers) = (form.order, form.gathers);
+            (one.kernel.order, one.kernel.gathers) = (form.order.clone(), form.gathers.clone());
             let (mut scratch, mut copies) = (module.clone(), stored.clone());
+            if form.why == Some(Why::Meets) {
+                self.follow(&mut scratch, &mut copies, rule, &mut one);
+            }
             self.choose(&mut scratch, &mut copies, rule, &mut one, obstacle)?;
             (*module, *stored) = (scratch, copies);
             Ok(one)

@@ -32,8 +32,8 @@ impl Points {
     /// An element comes to a key: `element` is a store at its place in its block.
     fn insertion(&self, emit: &mut Emit<'_>, key: &Index, element: &Store) -> Vec<Stmt> {
         match self.kind {
-            Kind::Hash { .. } => self.into_table(emit, key, element),
-            _ => self.into_list(emit, key, element),
+            Kind::Hash { .. } => self.added_to_table(emit, key, element),
+            _ => self.added_to_list(emit, key, element),
         }
     }
 
@@ -60,7 +60,7 @@ impl Points {
     }
 
     /// Equal keys one after the other share a point; all others become points.
-    fn into_list(&self, emit: &mut Emit<'_>, key: &Index, element: &Store) -> Vec<Stmt> {
+    fn added_to_list(&self, emit: &mut Emit<'_>, key: &Index, element: &Store) -> Vec<Stmt> {
         let (at, count) = (self.at, Counter::Acc.place());
         let pushed = |emit: &mut Emit<'_>| {
             let full = emit.read(at, count.clone(), |emit, known| {
@@ -89,7 +89,7 @@ impl Points {
     }
 
     /// Open addressing: the places behind that of a key are looked at, one after the other.
-    fn into_table(&self, emit: &mut Emit<'_>, key: &Index, element: &Store) -> Vec<Stmt> {
+    fn added_to_table(&self, emit: &mut Emit<'_>, key: &Index, element: &Store) -> Vec<Stmt> {
         let (slots, first) = (self.slots(), self.hash(key));
         let follows = |place: &Index| (place.clone() + 1).modulo(slots);
         let integer = |value: Index| Value::FromIndex(value);

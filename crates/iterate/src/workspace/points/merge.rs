@@ -98,16 +98,16 @@ impl Points {
                         load(all, next_a),
                         equal.clone() + one(key.clone().equal(own.clone())),
                     ],
-                    after: self.from_behind(emit, run, known, &total),
+                    after: self.merged_from_behind(emit, run, known, &total),
                 }
             })]
         });
         [pad, count].concat()
     }
 
-    /// Run and All become All, of `total` points, from the last one on: nothing is overwritten before it has moved. What
-    /// is in front of the first key of the run stays.
-    fn from_behind(
+    /// Run and All become All, of `total` points, from the last one on: nothing is overwritten before it has moved.
+    /// What is in front of the first key of the run stays.
+    fn merged_from_behind(
         &self,
         emit: &mut Emit<'_>,
         run: &Index,

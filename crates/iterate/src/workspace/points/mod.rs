@@ -32,7 +32,7 @@ use dastac_loops::{BufferId, Element, Function, Index, Module, Reduction, Stmt, 
 
 use super::super::append::Appending;
 use super::super::kernel::{Gathers, Kernel, Kind, Operand};
-use super::{Container, workspace};
+use super::container::{self, Container, workspace};
 use emit::Emit;
 
 /// A workspace of points.
@@ -100,6 +100,8 @@ impl Counter {
     }
 }
 
+/// How many values a digit of a key has.
+const DIGITS: i64 = 256;
 /// A key that no point has.
 const NONE: i64 = -1;
 
@@ -115,7 +117,7 @@ impl Points {
     ) -> Points {
         let own = module.buffers[result.values.0 as usize].clone();
         let sum = if own.element.is_short_float() { Element::F32 } else { own.element };
-        let mut fresh = |what: &str, element| super::fresh(module, &own.name, what, element);
+        let mut fresh = |what: &str, element| container::fresh(module, &own.name, what, element);
         let values = fresh("sums", sum);
         let [marker, at, keys, taken] =
             ["insert", "state", "keys", "taken"].map(|what| fresh(what, Element::I64));
@@ -241,7 +243,7 @@ impl Points {
         let mut memory = vec![
             (self.keys, padded(&places)),
             (self.values, blocks(&places)),
-            (self.digits, Index::Const(sort::DIGITS + 1)),
+            (self.digits, Index::Const(DIGITS + 1)),
             (self.run[0], padded(&acc)),
             (self.run[1], blocks(&acc)),
             (self.all[0], padded(&different)),

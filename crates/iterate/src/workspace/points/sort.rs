@@ -7,10 +7,8 @@
 use dastac_loops::{BufferId, Index, Stmt, Value};
 
 use super::emit::{Emit, Repeat, either};
-use super::{Counter, Kind, Points};
+use super::{Counter, DIGITS, Kind, Points};
 
-/// How many values a digit has.
-pub(super) const DIGITS: i64 = 256;
 /// So many points at most are sorted by rank.
 const FEW: i64 = 32;
 
