@@ -9,6 +9,7 @@ use dastac::elements::{View, ViewMut};
 use dastac::formats::storage::{IndexView, LevelData};
 use dastac::formats::{Format, Kind, TensorView};
 use dastac::package::original;
+use dastac::run::Runner;
 use dastac::runtime::package::Package;
 use dastac::runtime::{Code, Executable, Instance, TensorId};
 use dastac::target::CodeKind;
@@ -52,6 +53,26 @@ fn run(instance: &mut Instance<'_>, seed: u64) -> Vec<u64> {
     instance.execute().unwrap();
     let y = instance.executable().tensor("y").unwrap();
     instance.values(y).into_iter().map(f64::to_bits).collect()
+}
+
+/// Loops with a stride begin at remainders of sums: MLIR's simplification of such bounds is wrong, and is not used.
+#[test]
+fn strides_that_begin_at_remainders() {
+    let source = "symbols: N
+H(i, j, k, l) := ((i + j + k) % 2 = 0) * A(j, k) * (k < j) * (0 <= i < 4) * (0 <= l < N)
+A:D(i, j) := (0 <= i < N) * (0 <= j < N)
+H:D(i, j, k, l) := (0 <= i < 4) * (0 <= j < 2 * N) * (0 <= k < N) * (0 <= l < N)";
+    for parallel in [false, true] {
+        let options = BuildOptions { parallel, ..BuildOptions::default() };
+        let built = compile(source, options).unwrap();
+        let mut runner = Runner::new(built, &sizes(0), 1 + usize::from(parallel)).unwrap();
+        for n in 0..6 {
+            runner.resize(&sizes(n)).unwrap();
+            let inputs = runner.random_inputs(7, &BTreeMap::new()).unwrap();
+            runner.execute().unwrap();
+            assert!(runner.verify(&inputs).unwrap().agrees(), "N = {n}, parallel: {parallel}");
+        }
+    }
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! Loop bounds and conditions as MLIR affine maps and integer sets.
 //!
-//! An [`Index`] is affine here if it is a sum of products with a constant, floor divisions and remainders by
-//! a positive constant, over symbols and over variables that MLIR accepts as dimensions. Everything else
-//! (minimum, maximum and selections inside a bound, products of variables) is computed with `arith` by
-//! [`crate::emit`].
+//! An [`Index`] is affine here if it is a sum of products with a constant and of floor divisions by a positive
+//! constant, over symbols and over variables that MLIR accepts as dimensions. Everything else (minimum, maximum and
+//! selections inside a bound, products of variables) is computed with `arith` by [`crate::emit`].
+//!
+//! Remainders and quotients of sums of several variables are not left to MLIR: of loops over `i` from 0 and `j` from 1
+//! its simplification makes `(i + j) mod 2` the constant 1.
 
 use dastac_loops::{Compare, Condition, Index, SymbolId, VarId};
 
@@ -41,9 +43,11 @@ pub(crate) fn expression(
         },
         // An exact quotient is its own floor.
         Index::FloorDiv(value, by) | Index::ExactDiv(value, by) if *by > 0 => {
+            if value.free_vars().len() > 1 {
+                return None;
+            }
             format!("({} floordiv {by})", expression(value, leaf)?)
         }
-        Index::Mod(value, by) if *by > 0 => format!("({} mod {by})", expression(value, leaf)?),
         _ => return None,
     })
 }

@@ -47,7 +47,7 @@ fn a_line_of_the_program_and_a_file() {
     let ran = folder.works("run p.stur -p N=20 --schedule s --verify --threads 2");
     assert!(ran.contains("agrees with the reference"), "{ran}");
     assert!(ran.contains("\nschedule: A -> tile(j=8)\n"), "{ran}");
-    assert!(folder.works("verify p.stur --schedule s").ends_with("7 proven\n"));
+    assert!(folder.works("verify p.stur --schedule s").ends_with("10 proven\n"));
     folder.works("build p.stur -o libp.so --schedule s");
 }
 
