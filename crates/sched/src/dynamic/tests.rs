@@ -159,11 +159,42 @@ fn what_is_not_there_is_refused_with_the_place() {
     expect_test::expect!["not supported yet: 7 sparse levels in one loop at `y(i) := A(i, j + 0) * A(i, j + 1) * A(i, \
         j + 2) * A(i, j + 3) * A(i, j + 4) * A(i, j + 5) * A(i, j + 6)`"]
     .assert_eq(&kernel(&format!("y(i) := {}", many.join(" * "))));
-    expect_test::expect!["not supported yet: a quotient in a subscript of `A`, which is dynamically sparse at `A(i, j \
-        / 2) * x(j)`"].assert_eq(&kernel("y(i) := A(i, j / 2) * x(j)"));
-    expect_test::expect![
-        "not supported yet: iterators that are computed beside dynamically sparse tensors at `A(i, \
-        j) * x(s) * (s = i * j`"
-    ]
+}
+
+#[test]
+fn quotients_and_computed_iterators_have_no_loops() {
+    expect_test::expect![[r#"
+        kernel(out y, in A.pos1, in A.crd1, in A, in x) {
+          parallel i = 0 to N {
+            y[i] = 0.0
+          }
+          parallel i = 0 to N {
+            for j = 0 to N {
+              if 0 <= j / 2 and j / 2 < N {
+                coiter at = j / 2 to j / 2 + 1 over p = A.pos1[i] to A.pos1[i + 1] at A.crd1[p] {
+                  case p {
+                    y[i] += A[p] * x[j]
+                  }
+                }
+              }
+            }
+          }
+        }
+    "#]]
+    .assert_eq(&kernel("y(i) := A(i, j / 2) * x(j)"));
+    expect_test::expect![[r#"
+        kernel(out y, in A.pos1, in A.crd1, in A, in x) {
+          parallel i = 0 to N {
+            y[i] = 0.0
+          }
+          parallel i = 0 to N {
+            for pj = A.pos1[i] to A.pos1[i + 1] {
+              if 0 <= i * A.crd1[pj] and i * A.crd1[pj] < N {
+                y[i] += A[pj] * x[i * A.crd1[pj]]
+              }
+            }
+          }
+        }
+    "#]]
     .assert_eq(&kernel("y(i) := A(i, j) * x(s) * (s = i * j)"));
 }
