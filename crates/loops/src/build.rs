@@ -676,6 +676,20 @@ impl Module {
         BufferId(self.buffers.len() as u32 - 1)
     }
 
+    /// A new buffer of that name, or of one with `_` behind it if there is a buffer of that name.
+    pub fn fresh_buffer(
+        &mut self,
+        name: impl Into<String>,
+        element: Element,
+        size: Index,
+    ) -> BufferId {
+        let mut name = name.into();
+        while self.find_buffer(&name).is_some() {
+            name.push('_');
+        }
+        self.buffer(name, element, size)
+    }
+
     /// The symbol of that name.
     pub fn find_symbol(&self, name: &str) -> Option<SymbolId> {
         self.symbols.iter().position(|known| known == name).map(|at| SymbolId(at as u32))

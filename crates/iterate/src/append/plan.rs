@@ -59,13 +59,8 @@ impl Appending {
     pub(crate) fn reserve(&mut self, module: &mut Module) {
         let name = module.buffers[self.result.values.0 as usize].name.clone();
         let size = module.buffers[self.starts[0].0 as usize].size.clone() - 1;
-        let mut fresh = |what: &str, size| {
-            let mut name = format!("{name}.{what}");
-            while module.find_buffer(&name).is_some() {
-                name.push('_');
-            }
-            module.buffer(name, Element::I64, size)
-        };
+        let mut fresh =
+            |what: &str, size| module.fresh_buffer(format!("{name}.{what}"), Element::I64, size);
         let next = fresh("next", Index::Const(1));
         let ends = fresh("ends", size);
         self.reserved = Some(Reserved { next, ends });
@@ -87,11 +82,7 @@ impl Appending {
         let (size, front) = (product(last + 1..result.levels.len()), product(0..first));
         let values = module.buffers[result.values.0 as usize].clone();
         let mut buffer = |what: String, element, size| {
-            let mut name = format!("{}.{what}", values.name);
-            while module.find_buffer(&name).is_some() {
-                name.push('_');
-            }
-            module.buffer(name, element, size)
+            module.fresh_buffer(format!("{}.{what}", values.name), element, size)
         };
         let appended = (first..=last).filter(|at| result.format.levels()[*at].is_appended());
         let starts = appended

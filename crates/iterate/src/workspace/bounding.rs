@@ -1,4 +1,4 @@
-//! How many elements rows have at most: what counts them, without asking which of them are the same.
+//! How many elements there are at most: loops that count them, without asking which of them are the same.
 //!
 //! Before -> after, of `C(i, k) := A(i, j) * B(j, k)`:
 //! `for i { at[0] = 0  for j in A(i) { for k in B(j) { mark[k] = 1 .. } }  scan k in mark { at[0] += 1 } .. }` ->
@@ -9,16 +9,14 @@ use std::collections::BTreeSet;
 use dastac_loops::{BufferId, For, Index, Stmt, StoreMode, Value};
 
 pub(super) struct Bounding<'a> {
-    /// Where the elements of a row are counted.
+    /// Where elements are counted.
     pub(super) counter: (BufferId, Index),
-    /// The finest marks.
+    /// A store to it stands for an element.
     pub(super) mark: BufferId,
-    /// Where the numbers of elements of rows go.
-    pub(super) starts: BufferId,
-    /// Memory that is opened inside.
+    /// Where the numbers of elements of rows go, and how many a row has at most.
+    pub(super) rows: Option<(BufferId, &'a Index)>,
+    /// Memory that is opened inside, which loops need.
     pub(super) own: BTreeSet<BufferId>,
-    /// So many elements a row has at most.
-    pub(super) extent: &'a Index,
 }
 
 impl Bounding<'_> {
@@ -30,11 +28,14 @@ impl Bounding<'_> {
                     result.push(self.more(Index::Const(1)));
                     continue;
                 }
-                Stmt::Store(store) if store.buffer == self.starts => {
+                Stmt::Store(store)
+                    if let Some((_, extent)) =
+                        self.rows.filter(|(starts, _)| *starts == store.buffer) =>
+                {
                     if let (StoreMode::Set, Value::FromIndex(count @ Index::Var(_))) =
                         (store.mode, &mut store.value)
                     {
-                        *count = count.clone().min(self.extent.clone());
+                        *count = count.clone().min(extent.clone());
                     }
                 }
                 // Other marks, and values, are none of this function's arrays. What windows begin with is.
@@ -52,7 +53,7 @@ impl Bounding<'_> {
                 continue;
             }
             match &stmt {
-                Stmt::For(inner) => match self.repeated(inner) {
+                Stmt::For(inner) => match repeated(inner, (self.counter.0, &self.counter.1)) {
                     Some(count) => result.push(self.more(count)),
                     None => result.push(stmt),
                 },
@@ -68,11 +69,6 @@ impl Bounding<'_> {
 
     fn more(&self, count: Index) -> Stmt {
         Stmt::add(self.counter.0, self.counter.1.clone(), Value::FromIndex(count))
-    }
-
-    /// What a loop adds that does nothing but add the same number each time.
-    fn repeated(&self, inner: &For) -> Option<Index> {
-        repeated(inner, (self.counter.0, &self.counter.1))
     }
 }
 
@@ -90,7 +86,7 @@ pub(super) fn opened(body: &[Stmt]) -> BTreeSet<BufferId> {
 }
 
 /// What a loop adds to a counter, if it does nothing but add the same number each time.
-pub(super) fn repeated(inner: &For, counter: (BufferId, &Index)) -> Option<Index> {
+fn repeated(inner: &For, counter: (BufferId, &Index)) -> Option<Index> {
     let [Stmt::Store(store)] = &inner.body[..] else { return None };
     let Value::FromIndex(each) = &store.value else { return None };
     let own = (store.buffer, &store.index) == counter && store.mode == StoreMode::Add;

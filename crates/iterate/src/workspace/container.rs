@@ -1,6 +1,6 @@
 //! What a workspace is to the statements around it, whatever its kind.
 
-use dastac_loops::{BufferId, Element, Function, Index, Module, Stmt, Workspace};
+use dastac_loops::{BufferId, Function, Index, Stmt, Workspace};
 
 /// What kinds of workspaces differ in where they are opened.
 pub(super) trait Container {
@@ -20,13 +20,4 @@ pub(super) trait Container {
 /// Statements with memory.
 pub(super) fn workspace(buffer: BufferId, size: Index, zero: bool, body: Vec<Stmt>) -> Stmt {
     Stmt::Workspace(Workspace { buffer, size, zero, instead: None, body })
-}
-
-/// A buffer for a part of a workspace of a result.
-pub(super) fn fresh(module: &mut Module, of: &str, what: &str, element: Element) -> BufferId {
-    let mut name = format!("{of}.{what}");
-    while module.find_buffer(&name).is_some() {
-        name.push('_');
-    }
-    module.buffer(name, element, Index::Const(0))
 }

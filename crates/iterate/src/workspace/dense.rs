@@ -13,7 +13,7 @@
 use dastac_loops::{Append, BufferId, Element, For, Function, Index, Module, Scan, Stmt, Value};
 
 use super::super::kernel::{Gathers, Kernel, Operand};
-use super::container::{Container, fresh, workspace};
+use super::container::{Container, workspace};
 
 /// So many marks have one that says whether any of them is set.
 const GROUP: i64 = 64;
@@ -58,7 +58,9 @@ impl Dense {
         block: BufferId,
     ) -> Dense {
         let own = module.buffers[result.values.0 as usize].clone();
-        let mut fresh = |what: String, element| fresh(module, &own.name, &what, element);
+        let mut fresh = |what: String, element| {
+            module.fresh_buffer(format!("{}.{what}", own.name), element, Index::Const(0))
+        };
         let first = gathers.levels;
         let mut key = Index::Const(0);
         let mut levels = Vec::new();

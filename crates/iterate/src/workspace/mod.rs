@@ -138,18 +138,19 @@ impl Held {
         result
     }
 
-    /// Statements that count elements, without finding out which of them are the same: an upper bound. `extent` is what
-    /// a row holds at most, and `counter` where its elements are counted. None if the workspace is not of one level.
+    /// Statements that count elements, without finding out which of them are the same: an upper bound. `counter` is
+    /// where elements are counted, `rows` where their numbers in rows go, and how many a row holds at most. None if the
+    /// workspace is not of one level.
     pub(super) fn bounded(
         &self,
         body: Vec<Stmt>,
         counter: (BufferId, Index),
-        (starts, extent): (BufferId, &Index),
+        rows: (BufferId, &Index),
     ) -> Option<Vec<Stmt>> {
         let Held::Dense(dense) = self else { return None };
         let mark = dense.marks().next()?.0;
         let own = opened(&body);
-        let bounding = Bounding { counter, mark, starts, own, extent };
+        let bounding = Bounding { counter, mark, rows: Some(rows), own };
         Some(bounding.bounded(body))
     }
 

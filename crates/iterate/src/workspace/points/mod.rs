@@ -21,7 +21,6 @@
 //! All has as much memory as there may be points, of which it touches what it uses: how many points there may be is
 //! counted before, by loops that do nothing else.
 
-mod bound;
 mod drain;
 mod emit;
 mod insert;
@@ -30,9 +29,10 @@ mod sort;
 
 use dastac_loops::{BufferId, Element, Function, Index, Module, Reduction, Stmt, Value};
 
-use super::super::append::Appending;
+use super::super::append::{Appending, in_order};
 use super::super::kernel::{Gathers, Kernel, Kind, Operand};
-use super::container::{self, Container, workspace};
+use super::bounding::{Bounding, opened};
+use super::container::{Container, workspace};
 use emit::Emit;
 
 /// A workspace of points.
@@ -117,7 +117,9 @@ impl Points {
     ) -> Points {
         let own = module.buffers[result.values.0 as usize].clone();
         let sum = if own.element.is_short_float() { Element::F32 } else { own.element };
-        let mut fresh = |what: &str, element| container::fresh(module, &own.name, what, element);
+        let mut fresh = |what: &str, element| {
+            module.fresh_buffer(format!("{}.{what}", own.name), element, Index::Const(0))
+        };
         let values = fresh("sums", sum);
         let [marker, at, keys, taken] =
             ["insert", "state", "keys", "taken"].map(|what| fresh(what, Element::I64));
@@ -177,6 +179,17 @@ impl Points {
         Stmt::set(self.at, counter.place(), Value::FromIndex(value))
     }
 
+    /// Statements that add the number of insertions of others to the bound.
+    fn counted(&self, body: Vec<Stmt>) -> Vec<Stmt> {
+        let mut own = opened(&body);
+        own.remove(&self.block);
+        own.remove(&self.counters);
+        let counter = (self.at, Counter::Bound.place());
+        let mut result = Bounding { counter, mark: self.marker, rows: None, own }.bounded(body);
+        in_order(&mut result);
+        result
+    }
+
     /// Buffers with elements, which nothing but filling needs.
     fn has_values(&self, buffer: BufferId) -> bool {
         [self.values, self.run[1], self.all[1]].contains(&buffer)
@@ -199,7 +212,7 @@ impl Container for Points {
 
     fn open(&self, function: &mut Function, body: Vec<Stmt>) -> Vec<Stmt> {
         let mut emit = Emit { function };
-        let counted = self.counted(&body);
+        let counted = self.counted(body.clone());
         let body = self.expanded(&mut emit, body);
         let bounded = emit.read(self.at, Counter::Bound.place(), |emit, points| {
             self.with_memory(emit, &points, body)
