@@ -53,7 +53,7 @@ impl Program {
         let heads: Vec<String> =
             self.rules.iter().map(|rule| self.tensor(rule.head).name.clone()).collect();
         self.rules.iter_mut().for_each(|rule| rule.schedule = Schedule::default());
-        diagnostics.extend(apply(self, items, &heads));
+        diagnostics.extend(apply(self, items, &heads, &[]));
         match diagnostics.iter().any(|found| found.severity == Severity::Error) {
             true => Err(diagnostics),
             false => Ok(()),
@@ -61,11 +61,13 @@ impl Program {
     }
 }
 
-/// Gives rules what the entries of `schedule:` say; what is wrong with them. `heads` are computed by rules.
+/// Gives rules what the entries of `schedule:` say; what is wrong with them. `heads` are computed by rules, and
+/// `formatted` have a `:F`, perhaps one with errors.
 pub(crate) fn apply(
     program: &mut Program,
     items: &[ScheduleItem],
     heads: &[String],
+    formatted: &[&str],
 ) -> Vec<Diagnostic> {
     let mut errors = Vec::new();
     let mut seen: Vec<&ScheduleItem> = Vec::new();
@@ -94,7 +96,7 @@ pub(crate) fn apply(
             continue; // the rule has errors of its own
         };
         let (id, rule) = (RuleId(at), &program.rules[at]);
-        let mut reader = Reader { program, id, rule, errors: &mut errors };
+        let mut reader = Reader { program, id, rule, formatted, errors: &mut errors };
         let schedule = reader.schedule(item);
         program.rules[at].schedule = schedule;
     }
@@ -105,6 +107,7 @@ struct Reader<'a> {
     program: &'a Program,
     id: RuleId,
     rule: &'a Rule,
+    formatted: &'a [&'a str],
     errors: &'a mut Vec<Diagnostic>,
 }
 
@@ -219,7 +222,9 @@ impl Reader<'_> {
             self.errors.push(Diagnostic::error("E0137", message, span, label).hint(hint));
             None
         };
-        if self.program.tensor(self.rule.head).format.is_none() {
+        if self.program.tensor(self.rule.head).format.is_none()
+            && !self.formatted.contains(&head.as_str())
+        {
             let message = format!("`{head}` has no use for a workspace");
             let hint = format!("only a result with `:F` has one: `{head}:F := csr`");
             return fails(message, span, "its elements have places of their own", &hint);

@@ -1436,6 +1436,14 @@ fn workspaces_in_schedules() {
     "#]],
     );
     errors(
+        &with("hash", "C:F := crs"),
+        expect![[r#"
+        E0126 there is no format `crs`
+          @ 171..174 "crs": unknown
+          = did you mean `csr`?
+    "#]],
+    );
+    errors(
         &with("hahs, 4096", "C:F := csr"),
         expect![[r#"
         E0137 `hahs` is not a kind of workspace

@@ -160,7 +160,11 @@ impl<'a> Checker<'a> {
         program.rules = self.ordered(&program, rules);
         let heads: Vec<String> =
             self.values.iter().map(|value| value.rule.tensor.text.clone()).collect();
-        self.diagnostics.extend(directives::apply(&mut program, self.schedules, &heads));
+        // What is wrong with a format is told already.
+        let formatted: Vec<&str> =
+            self.formats.iter().map(|item| item.tensor.text.as_str()).collect();
+        let found = directives::apply(&mut program, self.schedules, &heads, &formatted);
+        self.diagnostics.extend(found);
         self.roles(&mut program);
         types::count_comparisons(&mut program);
         self.element_types(&program);
