@@ -28,7 +28,7 @@ pub trait System {
     }
     /// Overwrites the results with NaN, so that an old result cannot be taken for a new one.
     fn forget(&mut self, shared: &mut Runner);
-    /// A result in the order of dastac's packed buffer; one with a format as [`crate::entries::of_tensor`] has it.
+    /// A result in the order of dastac's packed buffer; one with a format by its stored coordinates, in order.
     ///
     /// # Errors
     /// Not enough memory.
