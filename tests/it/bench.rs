@@ -1,10 +1,10 @@
 //! `dastac bench` at tiny sizes.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 fn bench(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_dastac"));
+    let mut command = crate::dastac();
     command.args(["bench", "--threads", "1", "--output"]).arg(folder).args(arguments);
     command.env_remove("DASTAC_BENCH_LOG").output().unwrap()
 }

@@ -5,7 +5,6 @@ use std::{
     collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
-    process::Command,
 };
 
 use expect_test::expect_file;
@@ -37,7 +36,7 @@ fn code(case: &str) -> String {
 #[test]
 fn snapshots() {
     for case in cases() {
-        let output = Command::new(env!("CARGO_BIN_EXE_dastac"))
+        let output = crate::dastac()
             .args(["check", &format!("{case}.stur")])
             .current_dir(folder())
             .output()

@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crate::root;
 use crate::sources::{files, files_of, read};
@@ -114,7 +113,7 @@ fn files_that_documents_name_exist() {
 
 /// What a command prints.
 fn printed(arguments: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_dastac")).args(arguments).output().unwrap();
+    let output = crate::dastac().args(arguments).output().unwrap();
     String::from_utf8(output.stdout).unwrap()
 }
 

@@ -148,7 +148,7 @@ fn examples_run_on_real_data() {
             }
             _ => word.to_string(),
         });
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_dastac"));
+        let mut command = crate::dastac();
         let output = command.arg("run").arg(&path).args(words).output().unwrap();
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{line}\n{error}");

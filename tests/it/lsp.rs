@@ -1,7 +1,7 @@
 //! `dastac lsp`, driven over a pipe as an editor does it.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ struct Editor {
 
 impl Editor {
     fn start() -> Editor {
-        let mut server = Command::new(env!("CARGO_BIN_EXE_dastac"))
+        let mut server = crate::dastac()
             .arg("lsp")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -29,6 +29,13 @@ mod terms;
 mod trips;
 mod widths;
 
+/// The command, without a cache of compiled programs: tests must not depend on each other, or on what ran before.
+fn dastac() -> std::process::Command {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_dastac"));
+    command.env("DASTAC_CACHE_DIR", "off");
+    command
+}
+
 /// The folder of the repository.
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

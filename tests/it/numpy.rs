@@ -8,6 +8,7 @@ fn examples_agree_with_numpy() {
     std::fs::create_dir_all(&folder).unwrap();
     let script = crate::root().join("tests/it/compare_with_numpy.py");
     let output = Command::new("python3")
+        .env("DASTAC_CACHE_DIR", "off")
         .arg(script)
         .arg(env!("CARGO_BIN_EXE_dastac"))
         .arg(crate::root().join("examples"))

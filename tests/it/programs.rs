@@ -269,7 +269,7 @@ fn programs_of_other_machines_are_refused() {
         std::env::consts::ARCH
     );
     assert_eq!(refused(&other), expected);
-    let text = bytes(&|package| package.movement.code.kind = CodeKind::Text);
+    let text = bytes(&|package| package.movement.as_mut().unwrap().code.code.kind = CodeKind::Text);
     let expected = "code for the target `cpu` is text for another compiler: it can be neither \
                     loaded nor linked";
     assert_eq!(refused(&text), expected);

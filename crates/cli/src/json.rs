@@ -1,5 +1,7 @@
 //! The object that `dastac run --json` prints.
 
+use std::borrow::Cow;
+
 use dastac::contract::{Plan, Stepped};
 use dastac::runtime::TensorFacts;
 use dastac::workspaces::UsedWorkspace;
@@ -106,7 +108,7 @@ pub struct Workspace {
     /// The result.
     pub tensor: String,
     /// `dense`, `list` or `hash`.
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// How many points it holds at most; not given for one that grows or has a place for everything.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capacity: Option<i64>,
@@ -115,7 +117,7 @@ pub struct Workspace {
     /// The iterators of the levels in it.
     pub inside: Vec<String>,
     /// Why there is one.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
 }
 
 impl Workspace {

@@ -7,6 +7,7 @@
 mod args;
 mod bench;
 mod build;
+mod cache;
 mod check;
 mod convert;
 mod diagnostics;
@@ -35,6 +36,7 @@ mod report;
 mod run;
 mod schedule;
 mod source;
+mod subject;
 mod table;
 mod tensors;
 mod terminal;
@@ -114,6 +116,7 @@ fn main() -> ExitCode {
         Command::Convert(args) => convert::convert(&terminal, args),
         Command::Inspect(args) => inspect::inspect(&terminal, args),
         Command::Bench(args) => bench::bench(&terminal, args),
+        Command::Cache(args) => cache::cache(&terminal, args),
         Command::Lsp => lsp::serve(),
         Command::Man { folder } => man::man(folder.as_deref()),
         Command::Completions { shell } => output::completions(*shell).map(|()| Outcome::Done),

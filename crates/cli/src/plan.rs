@@ -7,6 +7,7 @@ use dastac::elements::{Element, Storage};
 use dastac::formats;
 use dastac::formats::io::{self, FileKind};
 use dastac::runtime::{self, Instance};
+use dastac::sched::Moving;
 use dastac::stur::reference;
 use dastac::stur::{Program, TensorId};
 use dastac::verify::Reference;
@@ -91,19 +92,31 @@ impl Plan {
         Ok(Plan { symbols: names.zip(values).collect(), inputs: given, outputs })
     }
 
-    /// Whether the run needs the code that moves tensors between dense arrays and packed buffers.
-    pub fn needs_movement(
+    /// Which functions the run calls that move tensors between dense arrays and packed buffers, by tensor.
+    pub fn moves(
         &self,
         reference: Reference<'_>,
         instance: &Instance<'_>,
         verify: bool,
-    ) -> bool {
-        let is_packed = |id: &TensorId| instance.facts()[id.0].format.is_none();
+    ) -> Vec<Moving> {
+        let facts = instance.facts();
+        if verify && reference.compares_arrays() {
+            return vec![Moving::ALL; facts.len()];
+        }
+        let is_packed = |id: &TensorId| facts[id.0].format.is_none();
+        let mut moves = vec![Moving::default(); facts.len()];
+        for id in self.inputs.iter().map(|(id, _)| *id).filter(is_packed) {
+            moves[id.0] = Moving { pack: true, expand: true, unpack: false };
+        }
+        // What is drawn at random has the declared structure: it is packed without a look at it.
         let given = self.inputs.iter().map(|(id, _)| (*id, nothing()));
-        self.inputs.iter().any(|(id, _)| is_packed(id))
-            || self.outputs.keys().any(is_packed)
-            || reference.draws_arrays(instance, &given.collect())
-            || verify && reference.compares_arrays()
+        for id in reference.drawn_arrays(instance, &given.collect()) {
+            moves[id.0].pack = true;
+        }
+        for id in self.outputs.keys().copied().filter(is_packed) {
+            moves[id.0].unpack = true;
+        }
+        moves
     }
 }
 

@@ -186,7 +186,7 @@ fn human(run: &Run<'_>, report: &Report) -> String {
 /// `C(i, k)` in a dense workspace for each i.
 fn workspace(one: &UsedWorkspace) -> String {
     let UsedWorkspace { tensor, kind, capacity, outside, inside, reason } = one;
-    let kind = match (*kind, capacity) {
+    let kind = match (&**kind, capacity) {
         ("list", None) => "a growing list of points".into(),
         ("list", Some(capacity)) => format!("a list of at most {}", count(*capacity, "point")),
         ("hash", Some(capacity)) => format!("a hash table of {}", count(*capacity, "point")),

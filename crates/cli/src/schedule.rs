@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use dastac::driver::Analysis;
 use dastac::schedule::{fingerprint, recorded};
+use dastac::stur::Program;
 
 use super::args::ScheduleArgs;
 use super::check::analyse;
@@ -30,7 +31,17 @@ pub fn scheduled(
     progress: &Progress,
 ) -> Result<Analysis> {
     let mut analysis = analyse(terminal, source, progress)?;
-    let program = &mut analysis.inferred.program;
+    schedule(terminal, source, args, &mut analysis.inferred.program)?;
+    Ok(analysis)
+}
+
+/// Gives a program the schedules that it is to have.
+pub fn schedule(
+    terminal: &Terminal,
+    source: &Source,
+    args: &ScheduleArgs,
+    program: &mut Program,
+) -> Result<()> {
     let failed =
         |diagnostics, file: &Source| Failure::of(dastac::Error::Program(diagnostics), file);
     if args.no_schedule {
@@ -58,5 +69,5 @@ pub fn scheduled(
             );
         }
     }
-    Ok(analysis)
+    Ok(())
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use dastac::build::BuildOptions;
 use dastac::driver::Built;
 use dastac::run::Runner;
+use dastac::sched::Moving;
 use dastac::stur::Program;
 use dastac::tune::{self, Found, Options, Trial};
 use dastac::verify::Reference;
@@ -80,7 +81,8 @@ pub fn tune(terminal: &Terminal, args: &TuneArgs) -> Result<Outcome> {
     let program = built.program().clone();
     let reference = Reference::of(&program);
     let mut runner = Runner::new(built, &plan.symbols, threads).map_err(failed)?;
-    if plan.needs_movement(reference, runner.instance(), false) {
+    let moves = plan.moves(reference, runner.instance(), false);
+    if moves.iter().any(|one| *one != Moving::default()) {
         runner.make_movement().map_err(failed)?;
     }
     let inputs =

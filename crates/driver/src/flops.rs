@@ -3,67 +3,85 @@
 use dastac_stur::infer::{Inferred, InferredRule, Read, Statement};
 
 use crate::contract::{Stepped, Steps};
+use crate::driver::Analysis;
 use crate::run::Runner;
 
 impl Runner {
-    /// Floating-point operations of one run, without preprocess rules: iterations of every statement's domain times its
-    /// multiplications, divisions and additions. `None` when Barvinok is not there, the count does not fit, or
-    /// conditions that are not affine decide.
+    /// As [`Analysis::flops`], at the sizes of the run.
     pub fn flops(&self) -> Option<u128> {
-        operations(self.iterations()?)
+        self.built().lowered.laid.analysis.flops(self.symbols())
+    }
+
+    /// As [`Analysis::iterations`], at the sizes of the run.
+    pub fn iterations(&self) -> Option<Vec<(u128, usize)>> {
+        self.built().lowered.laid.analysis.iterations(self.symbols())
+    }
+
+    /// As [`Analysis::stepped`], at the sizes of the run.
+    pub fn steps(&self) -> Vec<Stepped> {
+        self.built().lowered.laid.analysis.stepped(self.symbols())
+    }
+}
+
+impl Analysis {
+    /// Floating-point operations of one run at these sizes, without preprocess rules: iterations of every statement's
+    /// domain times its multiplications, divisions and additions. `None` when Barvinok is not there, the count does not
+    /// fit, or conditions that are not affine decide.
+    pub fn flops(&self, symbols: &[i64]) -> Option<u128> {
+        operations(self.iterations(symbols)?)
     }
 
     /// The number of points of each statement's iteration domain, and the number of factors of its product, for all
-    /// statements outside of preprocess rules; `None` where [`Runner::flops`] is `None`.
-    pub fn iterations(&self) -> Option<Vec<(u128, usize)>> {
-        let inferred = self.built().lowered.inferred();
+    /// statements outside of preprocess rules; `None` where [`Analysis::flops`] is `None`.
+    pub fn iterations(&self, symbols: &[i64]) -> Option<Vec<(u128, usize)>> {
+        let inferred = &self.inferred;
         let measured =
             inferred.rules.iter().filter(|rule| !inferred.program.rules[rule.rule.0].preprocess);
-        self.iterations_of(inferred, measured)
+        iterations_of(inferred, symbols, measured)
     }
 
-    /// The rules with products in steps, and the operations of these beside those of the rules as they are written.
-    pub fn steps(&self) -> Vec<Stepped> {
-        let analysis = &self.built().lowered.laid.analysis;
-        let Steps::Cut(cut) = &analysis.steps else { return Vec::new() };
-        let (inferred, written) = (&analysis.inferred, &cut.written);
+    /// The rules with products in steps, and the operations of these at these sizes beside those of the rules as they
+    /// are written.
+    pub fn stepped(&self, symbols: &[i64]) -> Vec<Stepped> {
+        let Steps::Cut(cut) = &self.steps else { return Vec::new() };
+        let (inferred, written) = (&self.inferred, &cut.written);
         let plans = cut.plans(&inferred.program).into_iter();
         let stepped = plans.map(|plan| {
-            let counted = self.iterations_of(inferred, plan.rules(inferred));
+            let counted = iterations_of(inferred, symbols, plan.rules(inferred));
             let head = written.program.find(&plan.head);
             let own = written.rules.iter().filter(|rule| Some(rule.head) == head);
-            let direct = self.iterations_of(written, own).and_then(operations);
+            let direct = iterations_of(written, symbols, own).and_then(operations);
             Stepped { plan: plan.clone(), operations: counted.and_then(operations), direct }
         });
         stepped.collect()
     }
+}
 
-    fn iterations_of<'r>(
-        &self,
-        inferred: &Inferred,
-        rules: impl Iterator<Item = &'r InferredRule>,
-    ) -> Option<Vec<(u128, usize)>> {
-        let names = &inferred.sets.names;
-        let values: Vec<(String, i64)> = inferred
-            .parameter_values(self.symbols())
-            .ok()?
-            .into_iter()
-            .map(|(name, value)| (names.isl(&name).to_string(), value))
-            .collect();
-        let counted = |statement: &Statement| {
-            let dynamic = |read: &Read| self.facts()[read.tensor.0].format.is_some();
-            if !statement.is_exact() || statement.reads.iter().any(dynamic) {
-                return None; // how often its tests hold, and what is stored, is not known
-            }
-            let count = statement.domain.fix_params(&values).ok()?.card().ok()?;
-            let count = count.eval(&values, &[]).ok()?;
-            let factors = statement.reads.len()
-                + statement.symbols.len()
-                + usize::from(statement.coefficient != 1.0);
-            Some((u128::try_from(count.to_integer()).ok()?, factors))
-        };
-        rules.flat_map(|rule| &rule.statements).map(counted).collect()
-    }
+fn iterations_of<'r>(
+    inferred: &Inferred,
+    symbols: &[i64],
+    rules: impl Iterator<Item = &'r InferredRule>,
+) -> Option<Vec<(u128, usize)>> {
+    let names = &inferred.sets.names;
+    let values: Vec<(String, i64)> = inferred
+        .parameter_values(symbols)
+        .ok()?
+        .into_iter()
+        .map(|(name, value)| (names.isl(&name).to_string(), value))
+        .collect();
+    let counted = |statement: &Statement| {
+        let dynamic = |read: &Read| inferred.program.tensor(read.tensor).format.is_some();
+        if !statement.is_exact() || statement.reads.iter().any(dynamic) {
+            return None; // how often its tests hold, and what is stored, is not known
+        }
+        let count = statement.domain.fix_params(&values).ok()?.card().ok()?;
+        let count = count.eval(&values, &[]).ok()?;
+        let factors = statement.reads.len()
+            + statement.symbols.len()
+            + usize::from(statement.coefficient != 1.0);
+        Some((u128::try_from(count.to_integer()).ok()?, factors))
+    };
+    rules.flat_map(|rule| &rule.statements).map(counted).collect()
 }
 
 /// One addition, and one multiplication between each two factors, at each point.

@@ -5,6 +5,7 @@
 //! - [`run`]: runs of a program that was just compiled; [`verify`]: its results beside those of the reference
 //!   evaluator.
 //! - [`export`]: programs as libraries for C; [`package`]: as files that run without the compiler.
+//! - [`cached`]: compiled programs that processes keep for each other on disk.
 //! - [`schedule`] and [`tune`]: schedules in files, and the search for them.
 //! - [`trips`]: how often every loop runs.
 //! - [`targets`]: the kinds of machines that there are code generators for.
@@ -15,6 +16,7 @@
 //! fault.
 
 pub mod build;
+pub mod cached;
 pub mod contract;
 mod counters;
 mod describe;

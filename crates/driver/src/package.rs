@@ -14,14 +14,13 @@ impl Built {
     /// # Errors
     /// Code that cannot be made.
     pub fn package(&self) -> Result<Package, Error> {
-        let (movement, moves) = self.movement()?;
+        let movement = Some(self.lowered.moving(&self.options)?);
         let program = self.lowered.laid.analysis.written();
         Ok(Package {
             program: describe::program(&self.lowered)?,
             origin: Origin { text: program.source.clone(), schedule: program.schedule_line() },
             kernel: self.code.clone(),
             movement,
-            moves,
         })
     }
 }

@@ -1,18 +1,21 @@
 //! Which results come together in workspaces, for reports.
 
+use std::borrow::Cow;
+
 use dastac_iterate::Kind;
 use dastac_loops::Index;
 use dastac_sched::{Walked, Why};
+use serde::{Deserialize, Serialize};
 
 use crate::driver::Lowered;
 
 /// A workspace of a result.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsedWorkspace {
     /// The result.
     pub tensor: String,
     /// `dense`, `list` or `hash`.
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// How many points it holds at most; not given for one that grows or has a place for everything.
     pub capacity: Option<i64>,
     /// The iterators of the result's levels outside of it: there is one for each of their points.
@@ -20,7 +23,7 @@ pub struct UsedWorkspace {
     /// The iterators of the levels in it.
     pub inside: Vec<String>,
     /// Why there is one.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
 }
 
 impl Lowered {
@@ -51,17 +54,17 @@ impl Lowered {
         let outside = names.by_ref().take(gathers.levels).collect();
         Some(UsedWorkspace {
             tensor: self.program().tensor(walked.head).name.clone(),
-            kind,
+            kind: kind.into(),
             capacity,
             outside,
             inside: names.collect(),
-            reason: match walked.why {
+            reason: Cow::Borrowed(match walked.why {
                 Some(Why::Asked) => "the program asks for it",
                 Some(Why::Meets) => {
                     "sparse tensors meet in a sum, and none says where the result's elements are"
                 }
                 Some(Why::Scattered) | None => "no loops come to the elements in their order",
-            },
+            }),
         })
     }
 }

@@ -9,6 +9,7 @@
 //! - [`Code`]: machine code in this process, from a generated artifact ([`Code::load`]) or a shared library
 //!   ([`Code::open`]). Its functions are called with [`Argument`]s, slices that are borrowed from the caller for the
 //!   time of the call. [`openmp`] finds the library that parallel loops call.
+//! - [`cache::Cache`]: a folder of compiled programs, which processes keep for each other.
 //!
 //! Conventions: dense arrays are in C order and have the shape of the tensor's box; a scalar has the shape `[]`.
 //! Elements have the tensor's type, or are 64-bit floats where a function says so. Sizes of memory are bytes; times are
@@ -26,6 +27,7 @@
 
 mod argument;
 mod bound;
+pub mod cache;
 mod code;
 mod error;
 mod executable;

@@ -20,7 +20,7 @@ use crate::program::Program;
 const MAGIC: &[u8; 8] = b"dastac\0\n";
 
 /// The version of files that this crate writes, and the only one that it reads.
-pub const VERSION: u64 = 2;
+pub const VERSION: u64 = 3;
 
 /// A program with its code, not loaded.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,10 +31,18 @@ pub struct Package {
     pub origin: Origin,
     /// The code of the computation.
     pub kernel: Artifact,
-    /// The code that moves tensors between dense arrays and packed buffers.
-    pub movement: Artifact,
+    /// The code that moves tensors between dense arrays and packed buffers, and its functions by tensor; without it,
+    /// dense arrays are neither packed nor unpacked.
+    pub movement: Option<Moving>,
+}
+
+/// Code that moves tensors, not loaded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Moving {
+    /// The code.
+    pub code: Artifact,
     /// Its functions, by tensor.
-    pub moves: Vec<Moves>,
+    pub functions: Vec<Moves>,
 }
 
 /// What a program was compiled from. The run time passes it on: whoever has the compiler may evaluate it otherwise.
@@ -52,8 +60,7 @@ struct Description {
     program: Program,
     origin: Origin,
     kernel: Artifact,
-    movement: Artifact,
-    moves: Vec<Moves>,
+    movement: Option<Moving>,
     /// Bytes of the code of the computation.
     kernel_bytes: u64,
     /// Bytes of the code that moves tensors.
@@ -67,8 +74,9 @@ impl Package {
     /// A processor that lacks what the code uses; code that cannot be loaded.
     pub fn load(self) -> Result<Arc<Executable>> {
         let executable = Executable::new(self.program, Code::load(&self.kernel)?);
-        let code = Code::load(&self.movement)?;
-        executable.add_movement(Movement { code, functions: self.moves });
+        if let Some(movement) = self.movement {
+            executable.add_movement(movement.load()?);
+        }
         Ok(Arc::new(executable))
     }
 
@@ -77,11 +85,13 @@ impl Package {
     /// # Errors
     /// None that a package causes which the compiler made.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        let Package { program, origin, kernel, movement, moves } = self.clone();
-        let (kernel_code, movement_code) = (&self.kernel.code.bytes, &self.movement.code.bytes);
+        let Package { program, origin, kernel, movement } = self.clone();
+        let kernel_code = &self.kernel.code.bytes[..];
+        let movement_code =
+            self.movement.as_ref().map_or(&[][..], |moving| &moving.code.code.bytes);
         let (kernel_bytes, movement_bytes) = (kernel_code.len() as u64, movement_code.len() as u64);
         let description =
-            Description { program, origin, kernel, movement, moves, kernel_bytes, movement_bytes };
+            Description { program, origin, kernel, movement, kernel_bytes, movement_bytes };
         let text = serde_json::to_vec(&description)
             .map_err(|error| FileError::Description(error.to_string()))?;
         Ok(file(&text, kernel_code, movement_code))
@@ -115,11 +125,13 @@ impl Package {
         let text = take(&mut rest, length).ok_or_else(damaged)?;
         let description: Description = serde_json::from_slice(text)
             .map_err(|error| FileError::Description(error.to_string()))?;
-        let Description { program, origin, mut kernel, mut movement, moves, .. } = description;
+        let Description { program, origin, mut kernel, mut movement, .. } = description;
         kernel.code.bytes = take(&mut rest, description.kernel_bytes).ok_or_else(damaged)?.into();
-        movement.code.bytes =
-            take(&mut rest, description.movement_bytes).ok_or_else(damaged)?.into();
-        let package = Package { program, origin, kernel, movement, moves };
+        if let Some(movement) = &mut movement {
+            let bytes = take(&mut rest, description.movement_bytes).ok_or_else(damaged)?;
+            movement.code.code.bytes = bytes.into();
+        }
+        let package = Package { program, origin, kernel, movement };
         match package.check() {
             Ok(()) if rest.is_empty() => Ok(package),
             Ok(()) => Err(damaged().into()),
@@ -129,17 +141,28 @@ impl Package {
 
     /// Whether all parts speak of the same tensors.
     fn check(&self) -> std::result::Result<(), &'static str> {
-        let Package { program, kernel, movement, moves, .. } = self;
+        let Package { program, kernel, movement, .. } = self;
         program.check(&kernel.abi)?;
+        let Some(Moving { code, functions: moves }) = movement else { return Ok(()) };
         let tensors = &program.sizes.tensors;
         let packed = moves.iter().zip(tensors).filter(|(_, tensor)| tensor.format.is_none());
-        let known = |name: &String| movement.abi.function(name).is_some();
+        let known = |name: &String| code.abi.function(name).is_some();
         let mut functions =
             packed.flat_map(|(one, _)| [&one.pack, &one.unpack].into_iter().chain(&one.expand));
         match moves.len() == tensors.len() && functions.all(known) {
             true => Ok(()),
             false => Err("functions that move tensors"),
         }
+    }
+}
+
+impl Moving {
+    /// Loads the code.
+    ///
+    /// # Errors
+    /// As [`Package::load`].
+    pub fn load(self) -> Result<Movement> {
+        Ok(Movement { code: Code::load(&self.code)?, functions: self.functions })
     }
 }
 

@@ -20,7 +20,7 @@ mod visited;
 
 pub use dynamic::{Assembled, Stored, Walked, Why};
 pub use kernel::{Computation, KERNEL, PREPARE, Reading, kernel};
-pub use movement::{Movement, movement};
+pub use movement::{Movement, Moving, movement, some_movement};
 pub use nest::{Leaf, Scan, Scope};
 pub use phases::Phase;
 

@@ -30,12 +30,42 @@ pub struct Movement {
 /// The names of `pack`, `unpack` and (for inputs) `expand` of one tensor.
 type Names = (String, String, Option<String>);
 
+/// Which functions of a tensor are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moving {
+    /// The one that packs.
+    pub pack: bool,
+    /// The one that unpacks.
+    pub unpack: bool,
+    /// The one whose result inputs are compared with.
+    pub expand: bool,
+}
+
+impl Moving {
+    /// All functions.
+    pub const ALL: Moving = Moving { pack: true, unpack: true, expand: true };
+}
+
 /// Builds the data movement for all packed tensors of a computation. Dynamic tensors have no packed layout, so there
 /// are no functions with their names.
 pub fn movement(
     inferred: &Inferred,
     layouts: &[Layout],
     kernel: &Computation,
+) -> Result<Movement, SchedError> {
+    let all = vec![Moving::ALL; layouts.len()];
+    let mut result = some_movement(inferred, layouts, kernel, &all)?;
+    sizes(inferred, &mut result.module);
+    Ok(result)
+}
+
+/// As [`movement`], but only with functions that are asked for, by tensor: those that a run calls. Names of `expand`
+/// are left out where the function is.
+pub fn some_movement(
+    inferred: &Inferred,
+    layouts: &[Layout],
+    kernel: &Computation,
+    wanted: &[Moving],
 ) -> Result<Movement, SchedError> {
     let module = Module { functions: Vec::new(), ..kernel.module.clone() };
     let mut result = Movement { module, functions: Vec::new() };
@@ -53,18 +83,18 @@ pub fn movement(
         };
         let names = (name("pack", &mut used), name("unpack", &mut used));
         let is_input = inferred.program.tensor(id).rule().is_none();
-        let expand = is_input.then(|| name("expand", &mut used));
+        let moving = wanted.get(id.0).copied().unwrap_or_default();
+        let expand = is_input.then(|| name("expand", &mut used)).filter(|_| moving.expand);
         let functions = (names.0, names.1, expand);
         if inferred.program.tensor(id).format.is_some() {
             result.functions.push(functions);
             continue;
         }
         mover
-            .functions(&mut result.module, &functions)
+            .functions(&mut result.module, &functions, moving)
             .map_err(|error| error.blamed("the data movement", inferred, id))?;
         result.functions.push(functions);
     }
-    sizes(inferred, &mut result.module);
     Ok(result)
 }
 
@@ -112,11 +142,23 @@ struct Mover<'a> {
 }
 
 impl Mover<'_> {
-    fn functions(&self, module: &mut Module, names: &Names) -> Result<(), SchedError> {
+    fn functions(
+        &self,
+        module: &mut Module,
+        names: &Names,
+        moving: Moving,
+    ) -> Result<(), SchedError> {
         let (pack, unpack, expand) = names;
+        if moving == Moving::default() {
+            return Ok(());
+        }
         let (extents, dense) = self.dense(module, "dense")?;
-        self.pack(module, pack, dense, &extents)?;
-        self.unpack(module, unpack, dense, &extents)?;
+        if moving.pack {
+            self.pack(module, pack, dense, &extents)?;
+        }
+        if moving.unpack {
+            self.unpack(module, unpack, dense, &extents)?;
+        }
         if let Some(expand) = expand {
             let (_, expanded) = self.dense(module, "expanded")?;
             self.expand(module, expand, dense, expanded, &extents)?;

@@ -39,8 +39,12 @@ fn first_examples_run() {
             _ => "",
         };
         let shell = line.replacen("dastac", env!("CARGO_BIN_EXE_dastac"), 1);
-        let output =
-            Command::new("sh").args(["-c", &shell]).current_dir(folder.path(".")).output().unwrap();
+        let output = Command::new("sh")
+            .args(["-c", &shell])
+            .env("DASTAC_CACHE_DIR", folder.path("cache"))
+            .current_dir(folder.path("."))
+            .output()
+            .unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{line}: {stderr}");
         ran += 1;

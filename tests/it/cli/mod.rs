@@ -1,6 +1,7 @@
 //! The `dastac` command as users run it: what it prints, which files it writes, and how it fails.
 
 mod build;
+mod cache;
 mod counting;
 mod data;
 mod help;
@@ -56,7 +57,7 @@ impl Folder {
 
     /// A command line, words separated by spaces.
     fn command(&self, line: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_dastac"));
+        let mut command = crate::dastac();
         command.args(line.split(' ')).current_dir(self.0.path()).stdin(Stdio::null());
         command
     }
@@ -102,7 +103,7 @@ fn example(name: &str) -> String {
 
 /// Runs a command line on a program given on stdin.
 fn piped(line: &str, program: &str) -> String {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_dastac"))
+    let mut child = crate::dastac()
         .args(line.split(' '))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -19,9 +19,17 @@ fn built(program: &str, options: &str) -> Folder {
     folder
 }
 
+/// A result that is infinite where nothing is added up.
+const LARGEST: &str = "symbols: N
+y(i) := max(j) B(i, j) * (j <= i)
+B:D(i, j) := (0 <= i < N) * (0 <= j < N)
+";
+
 #[test]
 fn results_are_those_of_the_text() {
-    for (program, sizes) in [(SYMMETRIC, "-p N=9"), (SPARSE, "-p M=7 -p N=9 --density 0.4")] {
+    let programs =
+        [(SYMMETRIC, "-p N=9"), (SPARSE, "-p M=7 -p N=9 --density 0.4"), (LARGEST, "-p N=9")];
+    for (program, sizes) in programs {
         let folder = built(program, "");
         let run = |file: &str, output: &str| {
             let line = format!("run {file} {sizes} --seed 5 --output y={output} --verify --json");
@@ -131,7 +139,7 @@ fn files_that_are_no_programs() {
         "run other.dastac -p N=5",
         1,
         &expect![[r#"
-            error: `other.dastac`: not a compiled program that can be run: it has version 99, but this program reads 2
+            error: `other.dastac`: not a compiled program that can be run: it has version 99, but this program reads 3
         "#]],
     );
     folder.fails(

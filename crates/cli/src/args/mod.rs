@@ -2,6 +2,7 @@
 
 mod bench;
 mod build;
+mod cache;
 mod check;
 mod emit;
 mod layout;
@@ -21,6 +22,7 @@ use super::machine::TargetArgs;
 
 pub use bench::BenchArgs;
 pub use build::BuildArgs;
+pub use cache::{CacheAction, CacheArgs};
 pub use check::CheckArgs;
 pub use emit::{EmitArgs, Stage, Wanted};
 pub use layout::LayoutArgs;
@@ -155,6 +157,13 @@ pub enum Command {
     /// long as program and machine are the same.
     #[command(after_help = bench::EXAMPLES)]
     Bench(BenchArgs),
+    /// Show where compiled programs are kept, or remove them
+    ///
+    /// `run` keeps what it compiles in the user's cache folder, and takes it from there when the same program is run
+    /// again. The variables DASTAC_CACHE_DIR (a folder, or `off`) and DASTAC_CACHE_SIZE (mebibytes, 512 by default)
+    /// decide where, and how much.
+    #[command(after_help = cache::EXAMPLES)]
+    Cache(CacheArgs),
     /// Serve editors: a language server on standard input and output
     ///
     /// Diagnostics as one types, structures and layouts of tensors under the pointer, declarations, symbols and

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::super::machine::MachineArgs;
+use super::cache::KeepArgs;
 use super::reading::ReadingArgs;
 use super::shared::{
     FileArgs, PassArgs, ScheduleArgs, SymbolArgs, ThreadArgs, WalkingArgs, named_path,
@@ -55,6 +56,8 @@ pub struct RunArgs {
     pub schedule: ScheduleArgs,
     #[command(flatten)]
     pub walking: WalkingArgs,
+    #[command(flatten)]
+    pub keep: KeepArgs,
     /// How often to run the computation; all times are reported
     #[arg(
         long,

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use dastac_stur::contract::search::{self, search};
-use dastac_stur::contract::{Choice, Tree, contracted, obstacle, possible};
+use dastac_stur::contract::{Choice, Tree, contracted, given, obstacle, possible};
 use dastac_stur::infer::{InferError, Inferred, Statement, infer_contracted};
 use dastac_stur::program::{Product, Rule};
 use dastac_stur::{Program, RuleId, TensorId};
@@ -87,6 +87,19 @@ pub(super) fn choose(
     }
     choice.retain(|_, tree| !tree.is_direct());
     Ok(choice)
+}
+
+/// Whether some product might be computed in steps at some sizes, other than schedules say.
+pub(super) fn may_choose(program: &Program) -> bool {
+    let given = given(program);
+    program.rules.iter().enumerate().any(|(rule, source)| {
+        source.products.iter().enumerate().any(|(place, product)| {
+            !given.contains_key(&(RuleId(rule), place))
+                && obstacle(program, source, product).is_none()
+                && !reads_unknown(program, product)
+                && promising(program, source, product)
+        })
+    })
 }
 
 /// Whether a product reads a tensor of which only the program's run tells how many elements it stores.

@@ -15,6 +15,11 @@ use dastac_stur::infer::{InferError, infer_contracted};
 use crate::Error;
 use crate::driver::Analysis;
 
+/// Whether sizes decide how a program is compiled: whether they may be what chooses steps.
+pub fn depends_on_sizes(program: &Program) -> bool {
+    choose::may_choose(program)
+}
+
 impl Analysis {
     /// The program as it is written: what results are compared with.
     pub fn written(&self) -> &Program {

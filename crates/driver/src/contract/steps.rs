@@ -6,6 +6,7 @@ use dastac_stur::contract::{Choice, Tree, rule_text};
 use dastac_stur::infer::{Inferred, InferredRule};
 use dastac_stur::program::Access;
 use dastac_stur::{Diagnostic, Program, TensorId};
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
@@ -53,7 +54,7 @@ pub enum At<'a> {
 }
 
 /// The `contract(..)` of a rule whose products are in steps, with the rules of these steps.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// The computed tensor.
     pub head: String,
@@ -66,7 +67,7 @@ pub struct Plan {
 }
 
 /// A rule with products in steps, beside what it would cost in one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stepped {
     /// The steps.
     pub plan: Plan,

@@ -68,7 +68,16 @@ impl<'a> Reference<'a> {
 
     /// Whether [`Reference::draw_inputs`] needs the code that packs dense arrays.
     pub fn draws_arrays(&self, instance: &Instance<'_>, given: &BTreeMap<TensorId, Array>) -> bool {
-        self.drawn(given).any(|id| self.draws_array(instance, id))
+        self.drawn_arrays(instance, given).next().is_some()
+    }
+
+    /// The inputs that [`Reference::draw_inputs`] draws as dense arrays.
+    pub fn drawn_arrays(
+        &self,
+        instance: &Instance<'_>,
+        given: &BTreeMap<TensorId, Array>,
+    ) -> impl Iterator<Item = TensorId> {
+        self.drawn(given).filter(|id| self.draws_array(instance, *id))
     }
 
     /// Draws the inputs that are not among `given` at random on their structure, those with `:F` with the instance's

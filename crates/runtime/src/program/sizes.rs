@@ -68,7 +68,23 @@ pub struct TensorInfo {
     #[serde(with = "format_text::optional")]
     pub format: Option<Format>,
     /// What elements are that nothing is added up for, if it is computed.
+    #[serde(with = "zero_text")]
     pub zero: f64,
+}
+
+/// A number as text: JSON has none for infinities.
+mod zero_text {
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(zero: &f64, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&zero.to_string())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+        let text = String::deserialize(from)?;
+        text.parse().map_err(|_| D::Error::custom(format!("`{text}` is no number")))
+    }
 }
 
 /// What is known of a tensor at the given sizes; of one with a format, of what was bound last.

@@ -1,0 +1,235 @@
+//! Compiled programs that processes keep for each other in a [`Cache`].
+//!
+//! Four kinds of values: the extents of a program's tensors, by its text; the code of its computation, also by all that
+//! decides how it is compiled; code that moves some of its tensors; and what is counted at sizes, for reports.
+//! Together they let a program run again after nothing but parsing it.
+//!
+//! Invariant: a key holds everything that its value depends on, in full, down to the compiler itself. Values are read
+//! with the same checks as files of compiled programs; what does not pass is not there.
+
+use std::fmt::Write as _;
+use std::os::unix::fs::MetadataExt;
+use std::sync::OnceLock;
+
+use dastac_runtime::Movement;
+use dastac_runtime::cache::Cache;
+use dastac_runtime::package::{Moving, Origin, Package};
+use dastac_sched::Moving as Moved;
+use dastac_stur::{Diagnostic, Program, TensorId};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::build::BuildOptions;
+use crate::contract::{Sizes, Stepped, depends_on_sizes};
+use crate::describe;
+use crate::driver::{Analysis, Built, Iteration};
+use crate::workspaces::UsedWorkspace;
+
+/// Variables of the environment that decide which sets can be counted, and by what.
+const VARIABLES: [&str; 4] =
+    ["DASTAC_COUNTER", "DASTAC_COUNT_SECONDS", "DASTAC_COUNT_MEMORY", "DASTAC_ISL_DIR"];
+
+/// A program whose structure was inferred before: as much as is needed to find its code.
+#[derive(Clone, Debug)]
+pub struct Known {
+    /// The program, as it is written.
+    pub program: Program,
+    /// Its warnings.
+    pub warnings: Vec<Diagnostic>,
+    extents: Extents,
+}
+
+/// For each tensor and dimension the symbol that its extent is, if it is one.
+type Extents = Vec<Vec<Option<String>>>;
+
+impl Known {
+    /// A program that was kept.
+    pub fn find(cache: &Cache, text: &str) -> Option<Known> {
+        let extents: Extents = from_json(&cache.find(&text_key(text))?)?;
+        let (program, warnings) = dastac_stur::load(text).ok()?;
+        let fits = extents.len() == program.tensors.len();
+        fits.then_some(Known { program, warnings, extents })
+    }
+
+    /// Keeps what is known of a program, before its products are cut into steps; one with warnings that only inference
+    /// finds is inferred again each time, so that they are seen.
+    pub fn store(
+        cache: &Cache,
+        analysis: &Analysis,
+        extent: impl Fn(TensorId, usize) -> Option<String>,
+    ) {
+        let program = &analysis.inferred.program;
+        let warned = dastac_stur::load(&program.source).map(|(_, warnings)| warnings);
+        if warned.is_ok_and(|warnings| warnings == analysis.warnings) {
+            let of = |id: TensorId| {
+                (0..program.tensor(id).rank).map(|dimension| extent(id, dimension)).collect()
+            };
+            let extents: Extents = program.tensor_ids().map(of).collect();
+            cache.store(&text_key(&program.source), &json(&extents));
+        }
+    }
+
+    /// The symbol that the extent of a tensor's dimension is, if it is one.
+    pub fn extent(&self, tensor: TensorId, dimension: usize) -> Option<String> {
+        self.extents.get(tensor.0)?.get(dimension)?.clone()
+    }
+}
+
+/// What a computation is kept by.
+#[derive(Clone, Debug)]
+pub struct Key(String);
+
+impl Key {
+    /// The key of a program with its schedules, compiled with these options, and at these sizes where they decide.
+    pub fn of(
+        program: &Program,
+        options: &BuildOptions,
+        iteration: Iteration,
+        sizes: &Sizes,
+    ) -> Key {
+        let machine = options.machine(&options.code());
+        let mut key = format!("code\n{options:?}\n{machine:?}\n{iteration:?}\n");
+        if depends_on_sizes(program) {
+            let _ = writeln!(key, "{sizes:?}");
+        }
+        let schedule = program.schedule_line().unwrap_or_default();
+        let _ = writeln!(key, "{schedule}");
+        Key(key + &text_key(&program.source))
+    }
+
+    fn moving(&self, wanted: &[Moved]) -> String {
+        format!("movement {wanted:?}\n{}", self.0)
+    }
+
+    fn counts(&self, symbols: &[i64]) -> String {
+        format!("counts {symbols:?}\n{}", self.0)
+    }
+}
+
+/// A computation that was kept.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    /// The program with the code of its computation; code that moves tensors is not part of it.
+    pub package: Package,
+    /// The workspaces of its results.
+    pub workspaces: Vec<UsedWorkspace>,
+}
+
+impl Kept {
+    /// What was just compiled.
+    ///
+    /// # Errors
+    /// Sizes that cannot be described.
+    pub fn of(built: &Built) -> Result<Kept, Error> {
+        let program = built.written();
+        let package = Package {
+            program: describe::program(&built.lowered)?,
+            origin: Origin { text: program.source.clone(), schedule: program.schedule_line() },
+            kernel: built.code.clone(),
+            movement: None,
+        };
+        Ok(Kept { package, workspaces: built.lowered.workspaces() })
+    }
+
+    /// The computation with a key, if it is there.
+    pub fn find(cache: &Cache, key: &Key) -> Option<Kept> {
+        let bytes = cache.find(&key.0)?;
+        let (text, rest) = split(&bytes)?;
+        let package = Package::from_bytes(rest).ok()?;
+        Some(Kept { package, workspaces: from_json(text)? })
+    }
+
+    /// Keeps it.
+    pub fn store(&self, cache: &Cache, key: &Key) {
+        if let Ok(bytes) = self.package.to_bytes() {
+            cache.store(&key.0, &joined(&json(&self.workspaces), &bytes));
+        }
+    }
+}
+
+/// The code that moves these tensors in a computation with that key, loaded, if it is there.
+pub fn find_moving(cache: &Cache, key: &Key, wanted: &[Moved]) -> Option<Movement> {
+    let bytes = cache.find(&key.moving(wanted))?;
+    let (text, code) = split(&bytes)?;
+    let mut moving: Moving = from_json(text)?;
+    moving.code.code.bytes = code.to_vec();
+    moving.load().ok()
+}
+
+/// Keeps code that moves tensors.
+pub fn store_moving(cache: &Cache, key: &Key, wanted: &[Moved], moving: &Moving) {
+    let value = joined(&json(moving), &moving.code.code.bytes);
+    cache.store(&key.moving(wanted), &value);
+}
+
+/// How much is computed at some sizes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Floating-point operations of one run, if they can be counted.
+    pub flops: Option<u128>,
+    /// Rules with products in steps.
+    pub steps: Vec<Stepped>,
+}
+
+impl Counts {
+    /// Counts.
+    pub fn of(analysis: &Analysis, symbols: &[i64]) -> Counts {
+        Counts { flops: analysis.flops(symbols), steps: analysis.stepped(symbols) }
+    }
+
+    /// What was counted before.
+    pub fn find(cache: &Cache, key: &Key, symbols: &[i64]) -> Option<Counts> {
+        from_json(&cache.find(&key.counts(symbols))?)
+    }
+
+    /// Keeps it.
+    pub fn store(&self, cache: &Cache, key: &Key, symbols: &[i64]) {
+        cache.store(&key.counts(symbols), &json(self));
+    }
+}
+
+/// What is kept by a program's text alone.
+fn text_key(text: &str) -> String {
+    format!("{}\n{text}", compiler())
+}
+
+/// The compiler: its version, its file, and what it finds at run time. A file that was written anew is another one.
+fn compiler() -> &'static str {
+    static FOUND: OnceLock<String> = OnceLock::new();
+    FOUND.get_or_init(|| {
+        let mut text = format!(
+            "dastac {} with LLVM {}\n",
+            env!("CARGO_PKG_VERSION"),
+            dastac_backend::llvm_version()
+        );
+        let file = std::env::current_exe().and_then(|path| path.metadata());
+        if let Ok(file) = file {
+            let written = (file.mtime(), file.mtime_nsec(), file.ctime(), file.ctime_nsec());
+            let _ = writeln!(text, "{} {} {} {written:?}", file.dev(), file.ino(), file.len());
+        }
+        for name in VARIABLES {
+            let _ = writeln!(text, "{name} {:?}", std::env::var_os(name));
+        }
+        text
+    })
+}
+
+fn json(value: &impl Serialize) -> Vec<u8> {
+    // Plain data of texts and numbers: it always has a form, and an empty one is not read.
+    serde_json::to_vec(value).unwrap_or_default()
+}
+
+fn from_json<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+    serde_json::from_slice(bytes).ok()
+}
+
+/// The length of a text, the text, and other bytes.
+fn joined(text: &[u8], rest: &[u8]) -> Vec<u8> {
+    [&(text.len() as u64).to_le_bytes()[..], text, rest].concat()
+}
+
+fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = bytes.split_first_chunk::<8>()?;
+    rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)
+}
