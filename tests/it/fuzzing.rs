@@ -33,6 +33,8 @@ pub fn machine(seed: u64) -> Machine {
         wake: pick(&[1, 64, 16 << 10]),
         chains: pick(&[1, 2, 8]),
         scalar_chains: pick(&[1, 4]),
+        packs: pick(&[1, 2, 4]),
+        predicts: pick(&[1, 16, 128 << 10]),
         same_shape: pick(&[2, 8]),
         calls: pick(&[2, 64]),
         ..Machine::PLAIN

@@ -28,6 +28,8 @@ pub struct Hint {
     pub guided: bool,
     /// Its iterations are blocks of so many terms of a sum, or panels of so many iterations of a loop.
     pub blocks: Option<i64>,
+    /// Its numbers of iterations differ, so that a processor does not predict where it ends.
+    pub irregular: bool,
     /// It is the outermost loop of a nest that is tiled.
     pub nest: bool,
     /// Iterations of a tile.
@@ -46,6 +48,7 @@ impl Hint {
             ("scalar", self.vectorize == Some(false)),
             ("threads", self.threads),
             ("guided", self.guided),
+            ("irregular", self.irregular),
             ("nest", self.nest),
         ];
         let numbers = [
@@ -69,6 +72,7 @@ impl Hint {
             "scalar" => self.vectorize = Some(false),
             "threads" => self.threads = true,
             "guided" => self.guided = true,
+            "irregular" => self.irregular = true,
             "nest" => self.nest = true,
             _ => return false,
         }

@@ -49,6 +49,19 @@ pub fn of_stored_terms(sum: &Sum) -> bool {
     possible && some
 }
 
+/// Whether the terms of a sum can be in lanes where elements that are no neighbours are loaded one by one: some are
+/// neighbours, and nothing but loads tells terms apart.
+pub fn of_packed_terms(sum: &Sum) -> bool {
+    let (mut possible, mut some) = (sum.step == 1 && sum.condition.is_none(), false);
+    sum.body.visit(&mut |value| match value {
+        Value::Load(_, index) => some |= moves(index, sum.var).is_some_and(|stride| stride != 0),
+        Value::FromIndex(index) => possible &= !index.mentions(sum.var),
+        Value::Sum(_) => possible = false,
+        _ => {}
+    });
+    possible && some
+}
+
 /// Whether an integer for each of a variable's values can be computed in lanes: of neighbours and of what is the same
 /// for all.
 fn of_places(index: &Index, var: VarId) -> bool {

@@ -33,6 +33,11 @@ pub struct Machine {
     pub chains: i64,
     /// The same where terms are loaded one by one, which takes longer than their additions.
     pub scalar_chains: i64,
+    /// Lanes of a vector that is put together of elements loaded one by one; at most those of a vector. 1 if that takes
+    /// longer than a gather, or than adding them up one by one.
+    pub packs: i64,
+    /// Iterations of loops of which a processor still knows, when it executes them again, where each loop ended.
+    pub predicts: i64,
     /// Loop nests of one shape that are worth a function of their own: the code generator takes milliseconds for each.
     pub same_shape: i64,
     /// Calls in a row that one function has at most: the code generator takes time that grows with their square.
@@ -83,6 +88,8 @@ impl Machine {
         wake: 16 << 10,
         chains: 8,
         scalar_chains: 4,
+        packs: 4,
+        predicts: 128 << 10,
         same_shape: 8,
         calls: 64,
         function: 16,

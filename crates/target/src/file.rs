@@ -148,6 +148,8 @@ const NUMBERS: &[Number] = &[
     number!(wake, false),
     number!(chains, false),
     number!(scalar_chains, false),
+    number!(packs, false),
+    number!(predicts, false),
     number!(same_shape, false),
     number!(calls, false),
     number!(function, false),
@@ -276,6 +278,8 @@ stack = 4096
 wake = 16384
 chains = 8
 scalar_chains = 4
+packs = 4
+predicts = 131072
 same_shape = 8
 calls = 64
 function = 16
@@ -315,15 +319,15 @@ level threads
         all.push(parse("registers = 8\nfuses = perhaps").unwrap_err().to_string());
         all.push(parse("registers = 8").unwrap_err().to_string());
         expect![[r#"
-            line 22: `l1` is given twice
-            line 22: expected `NAME = NUMBER`, `memory SPACE = BYTES each of LEVEL` or `level LEVEL = NUMBER`, found `l3 = 3`
-            line 22: there is no memory space `attic`; there are main, stack, shared, scratchpad
-            line 22: `0` is not a positive number
-            line 22: there is no function `gamma`; there are exp, exp2, expm1, log, log2, log10, log1p, sqrt, cbrt, abs, sign, floor, ceil, round, trunc, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, erf, pow, atan2, hypot
-            line 22: there is no level of parallelism `moons`; there are threads, blocks, cores, lanes
-            line 22: `cores` is given twice
-            line 22: there is no level of parallelism `moons`; there are threads, blocks, cores, lanes
-            line 22: `fuses` is given twice
+            line 24: `l1` is given twice
+            line 24: expected `NAME = NUMBER`, `memory SPACE = BYTES each of LEVEL` or `level LEVEL = NUMBER`, found `l3 = 3`
+            line 24: there is no memory space `attic`; there are main, stack, shared, scratchpad
+            line 24: `0` is not a positive number
+            line 24: there is no function `gamma`; there are exp, exp2, expm1, log, log2, log10, log1p, sqrt, cbrt, abs, sign, floor, ceil, round, trunc, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, erf, pow, atan2, hypot
+            line 24: there is no level of parallelism `moons`; there are threads, blocks, cores, lanes
+            line 24: `cores` is given twice
+            line 24: there is no level of parallelism `moons`; there are threads, blocks, cores, lanes
+            line 24: `fuses` is given twice
             line 2: `perhaps` is neither `yes` nor `no`
             line 2: `vector_bytes` is missing"#]].assert_eq(&all.join("\n"));
     }

@@ -48,6 +48,17 @@ const AVX512: &[&str] = &[
     "znver5",
 ];
 
+/// CPUs by name whose gathers with AVX-512 are faster than loads that put one element each into a vector: Intel's. Those
+/// of AMD are sequences of such loads, and take longer than they do one by one (Zen 4: 1.3 to 3 times).
+const FAST_GATHERS: &[&str] = &[
+    "skylake-avx512",
+    "cascadelake",
+    "icelake-client",
+    "icelake-server",
+    "sapphirerapids",
+    "graniterapids",
+];
+
 /// CPUs by name that have AVX2 and not AVX-512.
 const AVX2: &[&str] =
     &["x86-64-v3", "haswell", "broadwell", "skylake", "alderlake", "znver1", "znver2", "znver3"];
@@ -127,6 +138,16 @@ impl Processor {
         !cfg!(target_arch = "x86_64") || self.spec.lists("fma").unwrap_or(known)
     }
 
+    /// Whether a gather takes less time than as many loads. The mitigation of CVE-2022-40982 makes it slow.
+    fn gathers_fast(&self) -> bool {
+        let mitigated = || {
+            let path = "/sys/devices/system/cpu/vulnerabilities/gather_data_sampling";
+            std::fs::read_to_string(path).is_ok_and(|text| text.starts_with("Mitigation"))
+        };
+        let known = FAST_GATHERS.contains(&self.spec.cpu.as_str());
+        known && self.vector_bytes() == 64 && !(self.host && mitigated())
+    }
+
     /// Vector registers: 32 with AVX-512 and on other architectures.
     fn registers(&self) -> i64 {
         let bytes = self.vector_bytes();
@@ -145,6 +166,7 @@ impl Processor {
             registers: self.registers(),
             fuses: self.fuses(),
             gathers: self.vector_bytes() == 64,
+            packs: if self.gathers_fast() { 1 } else { Machine::PLAIN.packs },
             l1: cache(0, 32 << 10),
             l2: cache(2, 512 << 10),
             vector_functions: libmvec::functions().to_vec(),

@@ -111,6 +111,11 @@ impl Writer<'_, '_> {
                 let mask = self.register(*mask)?;
                 self.define(format_args!("arith.select {mask}, {then}, {otherwise} : {bits}{name}"))
             }
+            Operation::Pack(of) => {
+                let of: Result<Vec<_>> = of.iter().map(|one| self.register(*one)).collect();
+                let of = list(of?.iter());
+                self.define(format_args!("vector.from_elements {of} : {name}"))
+            }
             Operation::Shuffle(left, right, lanes) => {
                 let (one, other) = (self.register_type(*left)?, self.register_type(*right)?);
                 let (one, other) = (type_name(one), type_name(other));

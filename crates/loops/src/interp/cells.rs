@@ -35,6 +35,15 @@ impl Cells {
         picked.ok_or(WRONG)
     }
 
+    /// The lanes of several registers, one after the other.
+    pub(super) fn joined(all: &[&Cells]) -> Result<Cells, InterpError> {
+        let Some((first, rest)) = all.split_first() else { return Err(WRONG) };
+        rest.iter().try_fold((*first).clone(), |joined, one| {
+            let lanes: Vec<usize> = (0..joined.len() + one.len()).collect();
+            joined.pick(&lanes, one)
+        })
+    }
+
     /// Number of lanes.
     pub(super) fn len(&self) -> usize {
         match self {

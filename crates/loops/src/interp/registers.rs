@@ -173,6 +173,10 @@ impl Machine<'_> {
                 let lane = |lane: usize| if decides(lane) { lane } else { lane + ty.lanes };
                 then.pick(&(0..ty.lanes).map(lane).collect::<Vec<_>>(), otherwise)?
             }
+            Operation::Pack(of) => {
+                let of: Result<Vec<&Cells>, _> = of.iter().map(|one| self.read(*one)).collect();
+                Cells::joined(&of?)?
+            }
             Operation::Shuffle(left, right, lanes) => {
                 self.read(*left)?.pick(lanes, self.read(*right)?)?
             }

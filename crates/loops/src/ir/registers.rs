@@ -183,6 +183,8 @@ pub enum Operation {
     /// `select $mask, $a, $b`: lanes of one register where the mask holds, else of the other. A scalar in place of the
     /// mask decides about all lanes.
     Select(RegId, RegId, RegId),
+    /// `pack $a, $b, ..`: scalars, one in each lane.
+    Pack(Vec<RegId>),
     /// `shuffle $a, $b [0, 2, ..]`: some lanes of two registers, numbered from those of the first on.
     Shuffle(RegId, RegId, Vec<usize>),
     /// `extract $a[l]`: one lane.
@@ -322,7 +324,7 @@ impl Operation {
             Operation::Gather(gather) => [gather.places].into_iter().chain(gather.mask).collect(),
             Operation::Broadcast(one) | Operation::Truth(one) => vec![*one],
             Operation::Cast(_, one) | Operation::Extract(one, _) => vec![*one],
-            Operation::Apply(_, of) => of.clone(),
+            Operation::Apply(_, of) | Operation::Pack(of) => of.clone(),
             Operation::Binary(_, left, right)
             | Operation::Compare(_, left, right)
             | Operation::Shuffle(left, right, _) => vec![*left, *right],
@@ -375,6 +377,7 @@ impl Operation {
             Operation::Select(a, b, c) => {
                 Operation::Select(register(*a), register(*b), register(*c))
             }
+            Operation::Pack(of) => Operation::Pack(of.iter().map(|one| register(*one)).collect()),
             Operation::Shuffle(left, right, lanes) => {
                 Operation::Shuffle(register(*left), register(*right), lanes.clone())
             }

@@ -14,7 +14,7 @@
 //!           | "apply" function reg,+ | "cast" ("f64" | ..) reg
 //!           | ("fma" | "select") reg "," reg "," reg | "compare" reg ("<" | ..) reg | "holds" condition
 //!           | "aligned" name "[" index,+ "]" "to" integer | "shuffle" reg "," reg "[" integer,* "]"
-//!           | "extract" reg "[" integer "]"
+//!           | "extract" reg "[" integer "]" | "pack" reg,+
 //! ```
 
 use super::{ParseErrorKind, Parsed, Parser};
@@ -199,6 +199,7 @@ impl Parser<'_> {
             "holds",
             "aligned",
             "select",
+            "pack",
             "shuffle",
             "extract",
         ];
@@ -251,6 +252,13 @@ impl Parser<'_> {
             }
             "holds" => Operation::Holds(self.condition()?),
             "aligned" => self.aligned()?,
+            "pack" => {
+                let mut of = vec![self.register()?];
+                while self.skip(",") {
+                    of.push(self.register()?);
+                }
+                Operation::Pack(of)
+            }
             "shuffle" => self.shuffle()?,
             _ => {
                 let one = self.register()?;

@@ -91,6 +91,7 @@ impl Printer<'_> {
                 self.put(format_args!("] to {}", aligned.bytes));
             }
             Operation::Select(a, b, c) => self.operands("select", &[*a, *b, *c]),
+            Operation::Pack(of) => self.operands("pack", of),
             Operation::Shuffle(left, right, lanes) => {
                 self.put(format_args!("shuffle ${}, ${} [", left.0, right.0));
                 self.list(lanes, ", ", |p, lane| p.put(format_args!("{lane}")));

@@ -183,6 +183,10 @@ impl<'a> Verifier<'a> {
                 let decides = operands[0] == truth || operands[0] == RegisterType::truth(1);
                 decides && operands[1..].iter().all(|one| *one == ty)
             }
+            Operation::Pack(of) => {
+                let one = RegisterType { lanes: 1, ..ty };
+                ty.lanes > 1 && of.len() == ty.lanes && operands.iter().all(|found| *found == one)
+            }
             Operation::Shuffle(_, _, lanes) => {
                 let all = operands[0].lanes + operands[1].lanes;
                 let kinds = operands.iter().all(|one| one.kind == ty.kind);

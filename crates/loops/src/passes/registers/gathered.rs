@@ -26,7 +26,7 @@ impl Lowering<'_> {
         let Terms { sum, instances, element } = terms;
         let length = self.wrapping("length", minus(upper.into(), lower.into()));
         let short = Condition::Compare(Compare::Le, length.into(), Index::Const(count as i64));
-        let outer = self.lanes.replace(Lanes { var: sum.var, count, mask: None });
+        let outer = self.lanes.replace(Lanes { var: sum.var, count, mask: None, packed: false });
         let body = associate(&sum.body, instances);
         let totals = self.choose(
             Test::Condition(short),

@@ -34,7 +34,7 @@ impl Lowering<'_> {
         count: usize,
     ) -> Lowered<Vec<RegId>> {
         let Terms { sum, instances, element } = terms;
-        let outer = self.lanes.replace(Lanes { var: sum.var, count, mask: None });
+        let outer = self.lanes.replace(Lanes { var: sum.var, count, mask: None, packed: false });
         let body = associate(&sum.body, instances);
         let length = larger(minus(upper.into(), lower.into()), Index::Const(0));
         let length = self.wrapping("length", length);

@@ -20,17 +20,20 @@
 //! - `statements`: unrolled loops as instances; statements around stores.
 //! - `stores`: scalar stores, and which stores are of vectors. `vectors`: stores of vectors, past the caches where that
 //!   is worth it.
+//! - `block_rows`, another pass: which rows of stored elements are computed in which way.
 //! - `fetch_rows`, another pass: what rows that are read soon begin with.
 //! - `values`: expressions. `elementwise`: functions and the like. `associate`: the order of factors.
 //! - `sums`: how a sum is computed. `side_by_side`: with elements in lanes. `lanes`: with terms in lanes. `gathered`:
-//!   with stored terms in lanes. `reduce`: partial sums and lanes become one number.
+//!   with stored terms in lanes. `packed`: with stored terms that are put into lanes one by one. `reduce`: partial sums and lanes become one number.
 
 mod associate;
+mod block_rows;
 mod code;
 mod elementwise;
 mod fetch_rows;
 mod gathered;
 mod lanes;
+mod packed;
 mod reduce;
 mod side_by_side;
 mod statements;
@@ -74,6 +77,17 @@ type Lowered<T> = Result<T, RegistersError>;
 /// The passes.
 pub(super) const PASSES: &[Pass] = &[
     Pass {
+        name: "block-rows",
+        about: "tell blocks of rows of stored elements whose ends are predicted from others",
+        example: Example {
+            before: "for i = 0 to M { y[i] = sum(p = pos[i] to pos[i + 1]) v[p] * x[crd[p]] }",
+            after: "for h = 0 to (M + 15) / 16 { if (many elements, in short rows of several lengths) { \
+                for i = 16 * h to min(16 * h + 16, M) { \
+                y[i] = sum(p = pos[i] to pos[i + 1] hint(irregular)) v[p] * x[crd[p]] } } else { .. } }",
+        },
+        run: block_rows::run,
+    },
+    Pass {
         name: "registers",
         about: "compute stores in registers and lanes, one operation a statement",
         example: Example {
@@ -106,7 +120,7 @@ pub(super) const PASSES: &[Pass] = &[
 
 /// What each processor executes, one operation after the other.
 pub const REGISTERS: Sequence =
-    Sequence { name: "registers", passes: &["registers", "fetch-rows"] };
+    Sequence { name: "registers", passes: &["block-rows", "registers", "fetch-rows"] };
 
 /// The same for code that checks its accesses.
 pub const CHECKED_REGISTERS: Sequence =
@@ -127,6 +141,9 @@ fn lower_all(module: &mut Module, machine: &Machine) {
     for function in &mut functions {
         let body = std::mem::take(&mut function.body);
         function.body = lower(&body, function, module, machine).unwrap_or(body);
+        for var in 0..function.vars.len() as u32 {
+            function.hints.update(VarId(var), |hint| hint.irregular = false);
+        }
         fence(&mut function.body);
     }
     module.functions = functions;
@@ -175,6 +192,8 @@ struct Lanes {
     count: usize,
     /// Which lanes there are; all if not given.
     mask: Option<RegId>,
+    /// Whether elements that are no neighbours are loaded one by one, not gathered.
+    packed: bool,
 }
 
 struct Lowering<'a> {

@@ -92,9 +92,16 @@ impl Lowering<'_> {
             self.sums_in_lanes(terms, (lower, upper), count)
         } else if self.lanes.is_none() && over_stored(sum) {
             let (lower, upper) = (self.bound("lower", lower)?, self.bound("upper", upper)?);
-            match in_lanes && self.machine.gathers && lanes::of_stored_terms(sum) {
-                true => self.sums_gathered(terms, (lower, upper), count),
-                false => self.sums_in_chains(terms, (lower, upper)),
+            let packs = self.packs_of(element);
+            let packs = if instances.len() > packs { 1 } else { packs };
+            let gathers = in_lanes && self.machine.gathers && lanes::of_stored_terms(sum);
+            let irregular = self.function.hints.get(sum.var).irregular;
+            if packs > 1 && lanes::of_packed_terms(sum) && !(gathers && irregular) {
+                self.sums_packed(terms, (lower, upper), packs)
+            } else if gathers {
+                self.sums_gathered(terms, (lower, upper), count)
+            } else {
+                self.sums_in_chains(terms, (lower, upper))
             }
         } else {
             self.sums_one_by_one(terms, (lower, upper))

@@ -1,6 +1,6 @@
 //! What becomes of stores, as text, and that it computes the same.
 
-use super::run;
+use super::{block_rows, run};
 use crate::interp::Data;
 use crate::machine::Machine;
 use crate::passes::Context;
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 /// Vectors of four `f64`.
 fn vectors() -> Machine {
-    Machine { vector_bytes: 32, fuses: true, gathers: true, ..Machine::PLAIN }
+    Machine { vector_bytes: 32, fuses: true, gathers: true, packs: 1, ..Machine::PLAIN }
 }
 
 const HEAD: &str = "module(N, M)\nbuffer A : f64[N * N]\nbuffer C : f64[N]\nbuffer B : f64[N * M]\n\
@@ -173,6 +173,129 @@ fn stored_terms_are_gathered() {
         }
     "#]]
     .assert_eq(&check(&vectors(), body));
+}
+
+#[test]
+fn stored_terms_are_packed() {
+    let body = "for i = 0 to N { C[i] = sum(p = pos[i] to pos[i + 1]) B[p] * A[crd[p]] }";
+    let machine = Machine { packs: 4, ..vectors() };
+    expect![[r#"
+        for i = 0 to N {
+          integer lower = pos[i]
+          integer upper = pos[i + 1]
+          wrapping length = max(upper - lower, 0)
+          wrapping middle = lower + (length - length % 4)
+          $0 : f64 = constant 0.0
+          carry p = middle to upper with $1 : f64 = $0 {
+            $2 : f64 = load B[p]
+            $3 : f64 = load A[crd[p]]
+            $4 : f64 = fma $2, $3, $1
+          } next $4 gives $5
+          choose if lower < middle {
+            $6 : f64[4] = constant 0.0
+            carry p = lower to middle step 4 with $7 : f64[4] = $6 {
+              $8 : f64[4] = load B[p]
+              $9 : f64 = load A[crd[p]]
+              $10 : f64 = load A[crd[p + 1]]
+              $11 : f64 = load A[crd[p + 2]]
+              $12 : f64 = load A[crd[p + 3]]
+              $13 : f64[4] = pack $9, $10, $11, $12
+              $14 : f64[4] = fma $8, $13, $7
+            } next $14 gives $15
+            $16 : f64[2] = shuffle $15, $15 [0, 1]
+            $17 : f64[2] = shuffle $15, $15 [2, 3]
+            $18 : f64[2] = add $16, $17
+            $19 : f64 = extract $18[0]
+            $20 : f64 = extract $18[1]
+            $21 : f64 = add $19, $20
+            $22 : f64 = add $21, $5
+          } else {
+          } gives $23 : f64 = $22 or $5
+          write C[i] = $23
+        }
+    "#]]
+    .assert_eq(&check(&machine, body));
+}
+
+/// Makes blocks of rows, compares what they compute, also in registers, and prints them.
+fn blocks(machine: &Machine, head: &str, body: &str) -> String {
+    let text = format!("{head}func f(inout A, inout C, in B, in pos, in crd) {{ {body} }}");
+    let before = parse(&text).unwrap();
+    assert_eq!(verify(&before), Ok(()));
+    let mut blocks = before.clone();
+    block_rows::run(&mut blocks, &Context::of(machine));
+    assert_eq!(verify(&blocks), Ok(()), "{blocks}");
+    assert_eq!(parse(&blocks.to_string()).unwrap(), blocks.canonical(), "{blocks}");
+    let mut after = blocks.clone();
+    run(&mut after, &Context::of(machine));
+    assert_eq!(verify(&after), Ok(()), "{after}");
+    assert_eq!(parse(&after.to_string()).unwrap(), after.canonical(), "{after}");
+    for (n, m) in [(0, 0), (1, 3), (5, 2), (17, 11), (16, 4), (33, 40), (50, 7), (48, 0)] {
+        let data = |len: i64, seed: i64| {
+            Data::Float((0..len).map(|x| ((x * 7 + seed) % 11 - 4) as f64).collect())
+        };
+        // Rows of one length, of no more than a few, and of all lengths.
+        for kind in 0..4 {
+            let end = |row: i64| match kind {
+                0 => row * m.min(3),
+                1 => row * row % 7 / 3 + row * m / 2,
+                2 => (row * row).min(n * m),
+                _ => row / 9 * m * 5,
+            };
+            let mut ends: Vec<i64> = (0..=n).map(|row| end(row).min(n * m)).collect();
+            ends.sort_unstable();
+            let columns = Data::Int((0..n * m).map(|at| at * 3 % n.max(1)).collect());
+            let all = [data(n * n, 1), data(n, 2), data(n * m, 3), Data::Int(ends), columns];
+            compare(&before, &blocks, &[n, m], &all).unwrap();
+            compare(&before, &after, &[n, m], &all).unwrap();
+        }
+    }
+    let text = blocks.to_string();
+    let body = &text[text.find("{\n").unwrap() + 2..text.len() - 2];
+    body.lines().map(|line| format!("{}\n", &line[2..])).collect()
+}
+
+#[test]
+fn rows_are_told_apart_by_blocks() {
+    let machine = Machine { packs: 4, predicts: 8, ..vectors() };
+    let all = [
+        "for i = 0 to N { C[i] = sum(p = pos[i] to pos[i + 1]) B[p] * A[crd[p]] }",
+        "for i = 2 to min(N, M) { C[i] += 2.0 * (max(p = pos[i - 1] to pos[i]) B[p] * A[crd[p]]) }",
+        // Neighbours, which need no loads one by one; terms of two rows.
+        "for i = 0 to N { C[i] = sum(p = pos[i] to pos[i + 1]) B[p] }",
+        "for i = 0 to N - 1 { C[i] = sum(p = pos[i] to pos[i + 2]) B[p] * A[crd[p]] }",
+    ];
+    let all: Vec<String> = all.iter().map(|body| blocks(&machine, HEAD, body)).collect();
+    expect![[r#"
+        for ih = 0 to (N + 15) / 16 {
+          if 8 < N * M and pos[min(ih * 16 + 16, N)] - pos[max(ih * 16, 0)] <= (min(ih * 16 + 16, N) - max(ih * 16, 0)) * 16 and ((pos[max(ih * 16, 0) + 1] - pos[max(ih * 16, 0)]) * (min(ih * 16 + 16, N) - max(ih * 16, 0)) != pos[min(ih * 16 + 16, N)] - pos[max(ih * 16, 0)] or pos[max(ih * 16, 0) + 1] - pos[max(ih * 16, 0)] != pos[min(ih * 16 + 16, N)] - pos[min(ih * 16 + 16, N) - 1]) {
+            for ir = max(0, ih * 16) to min(N, ih * 16 + 16) {
+              C[ir] = sum(pr = pos[ir] to pos[ir + 1] hint(irregular)) B[pr] * A[crd[pr]]
+            }
+          } else {
+            for i = max(0, ih * 16) to min(N, ih * 16 + 16) {
+              C[i] = sum(p = pos[i] to pos[i + 1]) B[p] * A[crd[p]]
+            }
+          }
+        }
+        for ih = 0 to min((N + 15) / 16, (M + 15) / 16) {
+          if 8 < N * M and pos[min(ih * 16 + 15, N)] - pos[max(ih * 16 - 1, 0)] <= (min(ih * 16 + 15, N) - max(ih * 16 - 1, 0)) * 16 and ((pos[max(ih * 16 - 1, 0) + 1] - pos[max(ih * 16 - 1, 0)]) * (min(ih * 16 + 15, N) - max(ih * 16 - 1, 0)) != pos[min(ih * 16 + 15, N)] - pos[max(ih * 16 - 1, 0)] or pos[max(ih * 16 - 1, 0) + 1] - pos[max(ih * 16 - 1, 0)] != pos[min(ih * 16 + 15, N)] - pos[min(ih * 16 + 15, N) - 1]) {
+            for ir = max(2, ih * 16) to min(N, M, ih * 16 + 16) {
+              C[ir] += 2.0 * (max(pr = pos[ir - 1] to pos[ir] hint(irregular)) B[pr] * A[crd[pr]])
+            }
+          } else {
+            for i = max(2, ih * 16) to min(N, M, ih * 16 + 16) {
+              C[i] += 2.0 * (max(p = pos[i - 1] to pos[i]) B[p] * A[crd[p]])
+            }
+          }
+        }
+        for i = 0 to N {
+          C[i] = sum(p = pos[i] to pos[i + 1]) B[p]
+        }
+        for i = 0 to N - 1 {
+          C[i] = sum(p = pos[i] to pos[i + 2]) B[p] * A[crd[p]]
+        }
+    "#]].assert_eq(&all.concat());
 }
 
 #[test]

@@ -138,6 +138,7 @@ impl Lowering<'_> {
         };
         let ty = self.type_of(element, true);
         match index.constant_stride(lanes.var) {
+            None if lanes.packed => Ok(self.packed((buffer, index), instance, &lanes, ty)),
             None => {
                 let places = self.places(index, instance, &lanes)?;
                 let gather = Gather { buffer, places, mask: lanes.mask };

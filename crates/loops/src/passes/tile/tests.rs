@@ -21,6 +21,8 @@ pub(super) const SMALL: Machine = Machine {
     wake: 16 << 10,
     chains: 8,
     scalar_chains: 4,
+    packs: 4,
+    predicts: 1 << 10,
     function: 16,
     vector_functions: Vec::new(),
     same_shape: 8,
