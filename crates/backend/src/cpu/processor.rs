@@ -53,10 +53,16 @@ const AVX512: &[&str] = &[
 const FAST_GATHERS: &[&str] = &[
     "skylake-avx512",
     "cascadelake",
+    "cooperlake",
     "icelake-client",
     "icelake-server",
+    "tigerlake",
+    "rocketlake",
     "sapphirerapids",
+    "emeraldrapids",
     "graniterapids",
+    "graniterapids-d",
+    "diamondrapids",
 ];
 
 /// CPUs by name that have AVX2 and not AVX-512.
