@@ -48,8 +48,8 @@ const AVX512: &[&str] = &[
     "znver5",
 ];
 
-/// CPUs by name whose gathers with AVX-512 are faster than loads that put one element each into a vector: Intel's. Those
-/// of AMD are sequences of such loads, and take longer than they do one by one (Zen 4: 1.3 to 3 times).
+/// CPUs by name whose gathers with AVX-512 are faster than loads that put one element each into a vector: Intel's.
+/// Those of AMD are sequences of such loads, and take longer than they do one by one (Zen 4: 1.3 to 3 times).
 const FAST_GATHERS: &[&str] = &[
     "skylake-avx512",
     "cascadelake",

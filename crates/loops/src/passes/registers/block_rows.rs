@@ -1,10 +1,10 @@
 //! Blocks of rows, each computed in the way that its rows' lengths ask for.
 //!
 //! A sum over stored elements has as many terms as a row has entries. A processor predicts where the loop over them
-//! ends if the rows are of one length, if their lengths come again, or if it has seen all of them not long ago. Then vectors that are put together of
-//! single elements are best, which a loop adds up. Elsewhere each mispredicted end costs as much as tens of terms, and
-//! sums under masks, which ask nothing but whether there is another vector, take less time although a gather takes
-//! longer than its loads.
+//! ends if the rows are of one length, if their lengths come again, or if it has seen all of them not long ago. Then
+//! vectors that are put together of single elements are best, which a loop adds up. Elsewhere each mispredicted end
+//! costs as much as tens of terms, and sums under masks, which ask nothing but whether there is another vector, take
+//! less time although a gather takes longer than its loads.
 //!
 //! Before -> after:
 //! ```text

@@ -24,7 +24,8 @@
 //! - `fetch_rows`, another pass: what rows that are read soon begin with.
 //! - `values`: expressions. `elementwise`: functions and the like. `associate`: the order of factors.
 //! - `sums`: how a sum is computed. `side_by_side`: with elements in lanes. `lanes`: with terms in lanes. `gathered`:
-//!   with stored terms in lanes. `packed`: with stored terms that are put into lanes one by one. `reduce`: partial sums and lanes become one number.
+//!   with stored terms in lanes. `packed`: with stored terms that are put into lanes one by one. `reduce`: partial
+//!   sums and lanes become one number.
 
 mod associate;
 mod block_rows;
