@@ -1,18 +1,30 @@
 //! What LLVM knows of this computer, and its version.
 
+use std::ffi::CStr;
+use std::ptr::null;
 use std::sync::{Once, OnceLock};
 
+use llvm_sys::support::LLVMParseCommandLineOptions;
 use llvm_sys::target::*;
 use llvm_sys::target_machine::*;
 
 use super::message::take_message;
 
+/// What LLVM does otherwise than it would by itself, for all modules of this process. There is no other way to say it.
+///
+/// Loop strength reduction takes more than half of the time of code generation in functions with many loops, and code
+/// is as fast without it, or faster: the subscripts of loops are simple already, and their addresses fit the modes that
+/// x86 has.
+const OPTIONS: [&CStr; 2] = [c"dastac", c"-disable-lsr"];
+
 /// Makes the native target known to LLVM; cheap when repeated.
 pub(crate) fn initialize() {
     static ONCE: Once = Once::new();
-    // SAFETY: initialisation has no preconditions; `Once` keeps it from running at the same time on two
-    // threads.
+    // SAFETY: initialisation has no preconditions, and options are strings that live as long as the process, the first
+    // one a name; `Once` keeps it from running at the same time on two threads.
     ONCE.call_once(|| unsafe {
+        let options = OPTIONS.map(CStr::as_ptr);
+        LLVMParseCommandLineOptions(OPTIONS.len() as i32, options.as_ptr(), null());
         #[cfg(target_arch = "x86_64")]
         {
             LLVMInitializeX86TargetInfo();

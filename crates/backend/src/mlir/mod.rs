@@ -12,6 +12,7 @@ use dastac_target::TargetError;
 use melior::Context;
 use melior::diagnostic::{Diagnostic, DiagnosticHandlerId, DiagnosticSeverity};
 use melior::ir::Module;
+use melior::ir::operation::OperationLike;
 use melior::pass::PassManager;
 use melior::utility::parse_pass_pipeline;
 
@@ -19,9 +20,9 @@ use crate::Result;
 use crate::emit::Emitted;
 
 /// Loops as MLIR knows them best, down to `scf`. (Not `affine-loop-invariant-code-motion`: it moves a loop
-/// out of the one whose variable its bounds mention.)
-const STRUCTURED: &str =
-    "canonicalize,cse,lower-affine,canonicalize,cse,loop-invariant-code-motion";
+/// out of the one whose variable its bounds mention. Nor `canonicalize`, here or at the end: it takes more time than all
+/// other passes together, and LLVM does again what it does.)
+const STRUCTURED: &str = "cse,lower-affine,cse,loop-invariant-code-motion";
 
 /// What is left, to the LLVM dialect. OpenMP must come after functions: before them, the option for bare
 /// pointers is lost.
@@ -29,8 +30,8 @@ const LLVM: &str = "convert-scf-to-cf,finalize-memref-to-llvm{use-aligned-alloc=
                     convert-arith-to-llvm,convert-func-to-llvm{use-bare-ptr-memref-call-conv=1},convert-cf-to-llvm";
 
 /// The end of the pipeline, with and without OpenMP.
-const FINISH_OPENMP: &str = "convert-openmp-to-llvm,reconcile-unrealized-casts,canonicalize,cse";
-const FINISH: &str = "reconcile-unrealized-casts,canonicalize,cse";
+const FINISH_OPENMP: &str = "convert-openmp-to-llvm,reconcile-unrealized-casts";
+const FINISH: &str = "reconcile-unrealized-casts";
 
 /// MLIR did not do what it was asked to.
 fn failed(stage: &'static str, message: String) -> TargetError {
@@ -80,12 +81,17 @@ impl Session {
 
     fn run(&self, module: &mut Module<'_>, pipeline: &str) -> Result<()> {
         let manager = PassManager::new(self.context());
-        // A pass that breaks the module must end in an error: the translation to LLVM trusts its input.
-        manager.enable_verifier(true);
+        // After each pass where defects are looked for; else once, at the end.
+        manager.enable_verifier(cfg!(debug_assertions));
         let pipeline = format!("builtin.module({pipeline})");
         parse_pass_pipeline(manager.as_operation_pass_manager(), &pipeline)
             .map_err(|error| failed("set up the pipeline", error.to_string()))?;
-        manager.run(module).map_err(|_| self.error("lower the module"))
+        manager.run(module).map_err(|_| self.error("lower the module"))?;
+        // A pass that breaks the module must end in an error: the translation to LLVM trusts its input.
+        match module.as_operation().verify() {
+            true => Ok(()),
+            false => Err(self.error("verify the lowered module")),
+        }
     }
 }
 
