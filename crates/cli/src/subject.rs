@@ -138,7 +138,6 @@ impl<'a> Subject<'a> {
         let analysis = match self.analysis.take() {
             Some(analysis) => analysis,
             None => {
-                self.warm_up = Some(WarmUp::start());
                 let mut analysis = Analysis::of(&self.source.text).map_err(failed)?;
                 // They were chosen when the program was opened.
                 let line = self.program.schedule_line().unwrap_or_default();
@@ -158,6 +157,7 @@ impl<'a> Subject<'a> {
         watch: &mut Watch,
         progress: &Progress,
     ) -> Result<Lowered> {
+        self.warm_up.get_or_insert_with(WarmUp::start);
         progress.stage("choosing steps");
         let analysis = self.contracted(&wanted.sizes)?;
         let failed = |error: dastac::Error| Failure::of(error, self.source);

@@ -183,7 +183,7 @@ fn a_folder_of_others_is_not_used() {
     let output = folder.cached("run p.stur -p N=5 --json").output().unwrap();
     assert!(output.status.success());
     let told = stderr(&output).replace(&programs.display().to_string(), "FOLDER");
-    expect!["note: compiled programs are not kept in `FOLDER`: others than its user may read or write it, and it holds code\n"]
-        .assert_eq(&told);
+    let why = "others than its user may read or write it, and it holds code";
+    assert_eq!(told, format!("note: compiled programs are not kept in `FOLDER`: {why}\n"));
     assert_eq!(fs::read_dir(&programs).unwrap().count(), 0);
 }
