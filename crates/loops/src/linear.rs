@@ -58,7 +58,7 @@ impl Linear {
     }
 
     /// Takes out `coefficient * var` and gives the coefficient, unless `var` occurs elsewhere too.
-    fn isolate(mut self, var: VarId) -> Option<(i64, Linear)> {
+    pub(crate) fn isolate(mut self, var: VarId) -> Option<(i64, Linear)> {
         let at = self.terms.iter().position(|(atom, _)| *atom == Index::Var(var))?;
         let (_, coefficient) = self.terms.swap_remove(at);
         let elsewhere = self.terms.iter().any(|(atom, _)| atom.mentions(var));

@@ -123,6 +123,12 @@ impl Polynomial {
         self.terms.keys().any(|atoms| atoms.contains(&Atom::Var(var)))
     }
 
+    /// The largest number of factors of a term that has this variable: 0 if none has.
+    pub fn degree(&self, var: VarId) -> usize {
+        let with = self.terms.keys().filter(|atoms| atoms.contains(&Atom::Var(var)));
+        with.map(Vec::len).max().unwrap_or(0)
+    }
+
     /// Whether it is zero.
     pub fn is_zero(&self) -> bool {
         self.terms.is_empty()

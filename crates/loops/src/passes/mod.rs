@@ -16,6 +16,7 @@ mod hoist_factor;
 mod merge_stores;
 mod narrow;
 mod observe;
+mod once;
 #[cfg(test)]
 mod page;
 mod pass;
@@ -39,7 +40,7 @@ use crate::machine::Machine;
 
 /// All passes of this crate.
 pub const ALL: &[&[Pass]] =
-    &[PASSES, tile::PASSES, threads::PASSES, registers::PASSES, check_bounds::PASSES];
+    &[PASSES, once::PASSES, tile::PASSES, threads::PASSES, registers::PASSES, check_bounds::PASSES];
 
 /// The passes that make elements of other types real numbers of 32 or 64 bits, and loops simple.
 pub const PASSES: &[Pass] = &[

@@ -23,10 +23,12 @@
 //! - `block_rows`, another pass: which rows of stored elements are computed in which way.
 //! - `fetch_rows`, another pass: what rows that are read soon begin with.
 //! - `values`: expressions. `elementwise`: functions and the like. `associate`: the order of factors.
+//! - `adding`: loops that add to several elements at once.
 //! - `sums`: how a sum is computed. `side_by_side`: with elements in lanes. `lanes`: with terms in lanes. `gathered`:
 //!   with stored terms in lanes. `packed`: with stored terms that are put into lanes one by one. `reduce`: partial
 //!   sums and lanes become one number.
 
+mod adding;
 mod associate;
 mod block_rows;
 mod code;

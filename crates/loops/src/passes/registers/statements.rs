@@ -36,6 +36,7 @@ impl Lowering<'_> {
                 self.instances = all;
                 Ok(())
             }
+            Stmt::For(inner) if self.adding(inner)? => Ok(()),
             stmt => {
                 let stmt = self.around(stmt)?;
                 self.code.push(stmt);

@@ -42,6 +42,179 @@ fn check(machine: &Machine, body: &str) -> String {
 }
 
 #[test]
+fn a_loop_that_adds_to_an_element_and_to_neighbours() {
+    let body =
+        "if N > 3 { for k = 1 to N { C[0] += B[k] * B[0]  A[k] += B[k] * B[1] + B[k - 1] } }";
+    expect![[r#"
+        if N > 3 {
+          integer lower = 1
+          integer upper = N
+          wrapping length = max(upper - lower, 0)
+          $0 : f64[4] = constant 0.0
+          wrapping end = lower + (length - length % 32)
+          carry k = lower to end step 32 with $1 : f64[4] = $0, $2 : f64[4] = $0, $3 : f64[4] = $0, $4 : f64[4] = $0, $5 : f64[4] = $0, $6 : f64[4] = $0, $7 : f64[4] = $0, $8 : f64[4] = $0 {
+            $9 : f64[4] = load B[k]
+            $10 : f64 = load B[0]
+            $11 : f64[4] = broadcast $10
+            $12 : f64[4] = fma $9, $11, $1
+            $13 : f64[4] = load A[k]
+            $14 : f64[4] = load B[k]
+            $15 : f64 = load B[1]
+            $16 : f64[4] = broadcast $15
+            $17 : f64[4] = fma $14, $16, $13
+            $18 : f64[4] = load B[k - 1]
+            $19 : f64[4] = add $17, $18
+            write A[k] = $19
+            wrapping k_1 = k + 4
+            $20 : f64[4] = load B[k_1]
+            $21 : f64 = load B[0]
+            $22 : f64[4] = broadcast $21
+            $23 : f64[4] = fma $20, $22, $2
+            $24 : f64[4] = load A[k_1]
+            $25 : f64[4] = load B[k_1]
+            $26 : f64 = load B[1]
+            $27 : f64[4] = broadcast $26
+            $28 : f64[4] = fma $25, $27, $24
+            $29 : f64[4] = load B[k_1 - 1]
+            $30 : f64[4] = add $28, $29
+            write A[k_1] = $30
+            wrapping k_2 = k + 8
+            $31 : f64[4] = load B[k_2]
+            $32 : f64 = load B[0]
+            $33 : f64[4] = broadcast $32
+            $34 : f64[4] = fma $31, $33, $3
+            $35 : f64[4] = load A[k_2]
+            $36 : f64[4] = load B[k_2]
+            $37 : f64 = load B[1]
+            $38 : f64[4] = broadcast $37
+            $39 : f64[4] = fma $36, $38, $35
+            $40 : f64[4] = load B[k_2 - 1]
+            $41 : f64[4] = add $39, $40
+            write A[k_2] = $41
+            wrapping k_3 = k + 12
+            $42 : f64[4] = load B[k_3]
+            $43 : f64 = load B[0]
+            $44 : f64[4] = broadcast $43
+            $45 : f64[4] = fma $42, $44, $4
+            $46 : f64[4] = load A[k_3]
+            $47 : f64[4] = load B[k_3]
+            $48 : f64 = load B[1]
+            $49 : f64[4] = broadcast $48
+            $50 : f64[4] = fma $47, $49, $46
+            $51 : f64[4] = load B[k_3 - 1]
+            $52 : f64[4] = add $50, $51
+            write A[k_3] = $52
+            wrapping k_4 = k + 16
+            $53 : f64[4] = load B[k_4]
+            $54 : f64 = load B[0]
+            $55 : f64[4] = broadcast $54
+            $56 : f64[4] = fma $53, $55, $5
+            $57 : f64[4] = load A[k_4]
+            $58 : f64[4] = load B[k_4]
+            $59 : f64 = load B[1]
+            $60 : f64[4] = broadcast $59
+            $61 : f64[4] = fma $58, $60, $57
+            $62 : f64[4] = load B[k_4 - 1]
+            $63 : f64[4] = add $61, $62
+            write A[k_4] = $63
+            wrapping k_5 = k + 20
+            $64 : f64[4] = load B[k_5]
+            $65 : f64 = load B[0]
+            $66 : f64[4] = broadcast $65
+            $67 : f64[4] = fma $64, $66, $6
+            $68 : f64[4] = load A[k_5]
+            $69 : f64[4] = load B[k_5]
+            $70 : f64 = load B[1]
+            $71 : f64[4] = broadcast $70
+            $72 : f64[4] = fma $69, $71, $68
+            $73 : f64[4] = load B[k_5 - 1]
+            $74 : f64[4] = add $72, $73
+            write A[k_5] = $74
+            wrapping k_6 = k + 24
+            $75 : f64[4] = load B[k_6]
+            $76 : f64 = load B[0]
+            $77 : f64[4] = broadcast $76
+            $78 : f64[4] = fma $75, $77, $7
+            $79 : f64[4] = load A[k_6]
+            $80 : f64[4] = load B[k_6]
+            $81 : f64 = load B[1]
+            $82 : f64[4] = broadcast $81
+            $83 : f64[4] = fma $80, $82, $79
+            $84 : f64[4] = load B[k_6 - 1]
+            $85 : f64[4] = add $83, $84
+            write A[k_6] = $85
+            wrapping k_7 = k + 28
+            $86 : f64[4] = load B[k_7]
+            $87 : f64 = load B[0]
+            $88 : f64[4] = broadcast $87
+            $89 : f64[4] = fma $86, $88, $8
+            $90 : f64[4] = load A[k_7]
+            $91 : f64[4] = load B[k_7]
+            $92 : f64 = load B[1]
+            $93 : f64[4] = broadcast $92
+            $94 : f64[4] = fma $91, $93, $90
+            $95 : f64[4] = load B[k_7 - 1]
+            $96 : f64[4] = add $94, $95
+            write A[k_7] = $96
+          } next $12, $23, $34, $45, $56, $67, $78, $89 gives $97, $98, $99, $100, $101, $102, $103, $104
+          $105 : f64[4] = add $97, $101
+          $106 : f64[4] = add $98, $102
+          $107 : f64[4] = add $99, $103
+          $108 : f64[4] = add $100, $104
+          $109 : f64[4] = add $105, $107
+          $110 : f64[4] = add $106, $108
+          $111 : f64[4] = add $109, $110
+          wrapping end_1 = lower + (length - length % 4)
+          carry k = end to end_1 step 4 with $112 : f64[4] = $111 {
+            $113 : f64[4] = load B[k]
+            $114 : f64 = load B[0]
+            $115 : f64[4] = broadcast $114
+            $116 : f64[4] = fma $113, $115, $112
+            $117 : f64[4] = load A[k]
+            $118 : f64[4] = load B[k]
+            $119 : f64 = load B[1]
+            $120 : f64[4] = broadcast $119
+            $121 : f64[4] = fma $118, $120, $117
+            $122 : f64[4] = load B[k - 1]
+            $123 : f64[4] = add $121, $122
+            write A[k] = $123
+          } next $116 gives $124
+          $125 : f64[2] = shuffle $124, $124 [0, 1]
+          $126 : f64[2] = shuffle $124, $124 [2, 3]
+          $127 : f64[2] = add $125, $126
+          $128 : f64 = extract $127[0]
+          $129 : f64 = extract $127[1]
+          $130 : f64 = add $128, $129
+          carry k = end_1 to upper with $131 : f64 = $130 {
+            $132 : f64 = load B[k]
+            $133 : f64 = load B[0]
+            $134 : f64 = fma $132, $133, $131
+            $135 : f64 = load A[k]
+            $136 : f64 = load B[k]
+            $137 : f64 = load B[1]
+            $138 : f64 = fma $136, $137, $135
+            $139 : f64 = load B[k - 1]
+            $140 : f64 = add $138, $139
+            write A[k] = $140
+          } next $134 gives $141
+          $142 : f64 = load C[0]
+          $143 : f64 = add $142, $141
+          write C[0] = $143
+        }
+    "#]].assert_eq(&check(&vectors(), body));
+    // What is read is added to, an element is added to twice, and neighbours are apart.
+    for body in [
+        "for k = 1 to N { C[0] += A[k]  A[k] += B[k] }",
+        "for k = 1 to N { C[0] += B[k]  C[0] += B[k]  A[k] += B[k] }",
+        "for k = 1 to N { C[0] += B[k]  A[N * k] += B[k] }",
+        "for k = 1 to N { C[0] += B[k]  A[k] += 1.0  A[k - 1] += 1.0 }",
+    ] {
+        let body = format!("if N > 0 {{ if M > 0 {{ if N <= M {{ {body} }} }} }}");
+        assert!(!check(&vectors(), &body).contains("f64[4]"), "{body}");
+    }
+}
+
+#[test]
 fn a_tile_loads_what_its_elements_share_once() {
     let body =
         "if N > 3 { unroll i = 0 to 2 { unroll j = 2 to 4 { A[N * i + j] += C[i] * C[j] } } }";

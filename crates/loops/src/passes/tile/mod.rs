@@ -73,6 +73,7 @@ use super::pipeline::Sequence;
 pub const TILE: Sequence = Sequence {
     name: "tile",
     passes: &[
+        "read-once",
         "fuse-statements",
         "strip-mine",
         "split-index-sets",
