@@ -20,8 +20,8 @@ use crate::Result;
 use crate::emit::Emitted;
 
 /// Loops as MLIR knows them best, down to `scf`. (Not `affine-loop-invariant-code-motion`: it moves a loop
-/// out of the one whose variable its bounds mention. Nor `canonicalize`, here or at the end: it takes more time than all
-/// other passes together, and LLVM does again what it does.)
+/// out of the one whose variable its bounds mention. Nor `canonicalize`, here or at the end: it takes more time than
+/// all other passes together, and LLVM does again what it does.)
 const STRUCTURED: &str = "cse,lower-affine,cse,loop-invariant-code-motion";
 
 /// What is left, to the LLVM dialect. OpenMP must come after functions: before them, the option for bare

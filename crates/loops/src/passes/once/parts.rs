@@ -188,6 +188,7 @@ fn visit(
         false => buffer.element,
     };
     let extent = buffer.size.clone();
+    let visited = module.buffers.get(group.stored.0 as usize)?.size.clone();
     // The buffer itself may stand for it.
     let size = (extent.clone() * PARTS).max(extent.clone());
     let Range { lower, upper } = group.common.bounded().next()?;
@@ -233,6 +234,13 @@ fn visit(
     let total = over(at, &extent, Stmt::add(result, here, Value::load(workspace, place)));
     let finish = vec![Stmt::for_range(each, 0.into(), PARTS.into(), total)];
     let rows = PARTS * if matrix { ROWS } else { SLICES };
+    let mut worth = vec![Condition::Compare(Compare::Le, rows.into(), count)];
+    // The results of all parts are no more than what is visited, as they would be for many small matrices.
+    match (extent.has_selections() || visited.has_selections(), matrix) {
+        (false, _) => worth.push((extent.clone() * PARTS).at_most(visited)),
+        (true, true) => {}
+        (true, false) => worth.push(Index::Const(1).at_most(0.into())),
+    }
     Some(Stmt::Partial(Partial {
         begin,
         end,
@@ -240,7 +248,7 @@ fn visit(
         upper: vec![PARTS.into()],
         step: 1,
         parts: PARTS,
-        condition: Condition::Compare(Compare::Le, rows.into(), count),
+        condition: Condition::all(worth),
         buffer: result,
         workspace,
         shift,

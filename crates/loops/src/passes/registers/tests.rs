@@ -475,7 +475,8 @@ fn rows_are_told_apart_by_blocks() {
         for i = 0 to N - 1 {
           C[i] = sum(p = pos[i] to pos[i + 2]) B[p] * A[crd[p]]
         }
-    "#]].assert_eq(&all.concat());
+    "#]]
+    .assert_eq(&all.concat());
 }
 
 #[test]
