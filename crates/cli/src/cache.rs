@@ -101,7 +101,8 @@ pub fn cache(terminal: &Terminal, args: &CacheArgs) -> Result<Outcome> {
             match cleared {
                 true => format!("{folder}\nremoved {entries}, {size}\n"),
                 false => format!(
-                    "{folder}\n{entries}, {size} of at most {limit}\nsince it was cleared: {} from it, {misses} compiled\n",
+                    "{folder}\n{entries}, {size} of at most {limit}\n\
+                     since it was cleared: {} from it, {misses} compiled\n",
                     count(hits, "run"),
                 ),
             }
