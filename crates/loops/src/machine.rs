@@ -21,14 +21,28 @@ pub struct Machine {
     pub l1: i64,
     /// Bytes of what is next: the second cache, or a core's part of main memory.
     pub l2: i64,
+    /// Bytes of the last cache that a core has while all others use theirs.
+    pub last: i64,
     /// Bytes of a line of memory: what moves between memory and caches at once.
     pub line: i64,
     /// Bytes of a page of memory: what one entry of the translation buffer covers.
     pub page: i64,
     /// Bytes of the largest workspace that is put on the stack.
     pub stack: i64,
+    /// Bytes that a nest writes at least where stores past the caches take less time than others.
+    pub stream: i64,
     /// Elements that a range loads at least where it is worth waking threads, which takes microseconds.
     pub wake: i64,
+    /// Fused multiply-adds of 64-bit numbers that a core does in a nanosecond, in vectors of all bytes.
+    pub multiply_adds: i64,
+    /// Bytes that a core reads in a nanosecond from its first cache.
+    pub read_l1: i64,
+    /// The same from its second cache.
+    pub read_l2: i64,
+    /// The same from the last cache.
+    pub read_last: i64,
+    /// The same from memory.
+    pub read_memory: i64,
     /// Partial sums side by side that hide the latency of an addition.
     pub chains: i64,
     /// The same where terms are loaded one by one, which takes longer than their additions.
@@ -82,10 +96,17 @@ impl Machine {
         gathers: false,
         l1: 16 << 10,
         l2: 64 << 10,
+        last: 64 << 10,
         line: 64,
         page: 4 << 10,
         stack: 4 << 10,
+        stream: 32 << 10,
         wake: 16 << 10,
+        multiply_adds: 1,
+        read_l1: 8,
+        read_l2: 8,
+        read_last: 8,
+        read_memory: 4,
         chains: 8,
         scalar_chains: 4,
         packs: 4,

@@ -142,10 +142,17 @@ const NUMBERS: &[Number] = &[
     number!(registers, true),
     number!(l1, true),
     number!(l2, true),
+    number!(last, false),
     number!(line, false),
     number!(page, false),
     number!(stack, false),
+    number!(stream, false),
     number!(wake, false),
+    number!(multiply_adds, false),
+    number!(read_l1, false),
+    number!(read_l2, false),
+    number!(read_last, false),
+    number!(read_memory, false),
     number!(chains, false),
     number!(scalar_chains, false),
     number!(packs, false),
@@ -238,6 +245,14 @@ impl Draft {
                 None => {}
             }
         }
+        // What a description says of the second cache is the best guess about what lies behind it.
+        let given = |name: &str| self.numbers.iter().any(|(known, _)| known == name);
+        if !given("last") {
+            machine.last = machine.l2;
+        }
+        if !given("stream") {
+            machine.stream = machine.l2 / 2;
+        }
         (machine.fuses, machine.gathers) = (answer("fuses")?, answer("gathers")?);
         Ok(machine)
     }
@@ -272,10 +287,17 @@ fuses = yes
 gathers = no
 l1 = 65536
 l2 = 67108864
+last = 67108864
 line = 64
 page = 4096
 stack = 4096
+stream = 32768
 wake = 16384
+multiply_adds = 1
+read_l1 = 8
+read_l2 = 8
+read_last = 8
+read_memory = 4
 chains = 8
 scalar_chains = 4
 packs = 4
@@ -319,15 +341,15 @@ level threads
         all.push(parse("registers = 8\nfuses = perhaps").unwrap_err().to_string());
         all.push(parse("registers = 8").unwrap_err().to_string());
         expect![[r#"
-            line 24: `l1` is given twice
-            line 24: expected `NAME = NUMBER`, `memory SPACE = BYTES each of LEVEL` or `level LEVEL = NUMBER`, found `l3 = 3`
-            line 24: there is no memory space `attic`; there are main, stack, shared, scratchpad
-            line 24: `0` is not a positive number
-            line 24: there is no function `gamma`; there are exp, exp2, expm1, log, log2, log10, log1p, sqrt, cbrt, abs, sign, floor, ceil, round, trunc, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, erf, pow, atan2, hypot
-            line 24: there is no level of parallelism `moons`; there are threads, blocks, cores, lanes
-            line 24: `cores` is given twice
-            line 24: there is no level of parallelism `moons`; there are threads, blocks, cores, lanes
-            line 24: `fuses` is given twice
+            line 31: `l1` is given twice
+            line 31: expected `NAME = NUMBER`, `memory SPACE = BYTES each of LEVEL` or `level LEVEL = NUMBER`, found `l3 = 3`
+            line 31: there is no memory space `attic`; there are main, stack, shared, scratchpad
+            line 31: `0` is not a positive number
+            line 31: there is no function `gamma`; there are exp, exp2, expm1, log, log2, log10, log1p, sqrt, cbrt, abs, sign, floor, ceil, round, trunc, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, erf, pow, atan2, hypot
+            line 31: there is no level of parallelism `moons`; there are threads, blocks, cores, lanes
+            line 31: `cores` is given twice
+            line 31: there is no level of parallelism `moons`; there are threads, blocks, cores, lanes
+            line 31: `fuses` is given twice
             line 2: `perhaps` is neither `yes` nor `no`
             line 2: `vector_bytes` is missing"#]].assert_eq(&all.join("\n"));
     }

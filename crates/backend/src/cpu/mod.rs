@@ -3,6 +3,7 @@
 //! Threads are its only level of parallelism, through OpenMP; it has main memory and stacks. What passes leave is
 //! printed as MLIR (`emit`), lowered (`mlir`) and compiled (`llvm`).
 
+mod caches;
 mod generate;
 mod libmvec;
 mod processor;

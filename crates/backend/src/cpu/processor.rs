@@ -3,6 +3,7 @@
 use dastac_loops::machine::Machine;
 use dastac_target::TargetError;
 
+use super::caches::Caches;
 use super::libmvec;
 use crate::Result;
 use crate::llvm::{self, Spec};
@@ -161,31 +162,31 @@ impl Processor {
         if few { 16 } else { 32 }
     }
 
-    /// What passes may know of it: caches are those of most processors, unless it is the host.
+    /// What passes may know of it without a measurement: caches are those of most processors, unless it is the host.
     ///
     /// It gathers where one instruction does so under a mask, which is with AVX-512. (On many processors without it,
     /// LLVM makes branches of that.)
     pub fn machine(&self) -> Machine {
-        let cache = |index, usual| if self.host { cache(index).unwrap_or(usual) } else { usual };
+        let Caches { l1, l2, last } = if self.host { Caches::of_host() } else { Caches::USUAL };
         Machine {
             vector_bytes: self.vector_bytes(),
             registers: self.registers(),
             fuses: self.fuses(),
             gathers: self.vector_bytes() == 64,
             packs: if self.gathers_fast() { 1 } else { Machine::PLAIN.packs },
-            l1: cache(0, 32 << 10),
-            l2: cache(2, 512 << 10),
+            l1,
+            l2,
+            last,
+            // Three streams of half a cache each do not stay in it.
+            stream: l2 / 2,
+            multiply_adds: self.vector_bytes() / 4,
+            read_l1: self.vector_bytes(),
+            read_l2: 32,
+            read_last: 16,
+            read_memory: 8,
             vector_functions: libmvec::functions().to_vec(),
             // Lines, pages and latencies are alike on all of them.
             ..Machine::PLAIN
         }
     }
-}
-
-/// Bytes of a cache of the first core, as Linux numbers them: 0 is the first level's for data, 2 the second level.
-fn cache(index: usize) -> Option<i64> {
-    let path = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size");
-    let text = std::fs::read_to_string(path).ok()?;
-    let kilobytes: i64 = text.trim().strip_suffix('K')?.parse().ok()?;
-    (8..1 << 20).contains(&kilobytes).then_some(kilobytes << 10)
 }

@@ -110,7 +110,8 @@ fn one_program_through_all_passes() {
         "{HEAD}\n```text\n{PROGRAM}```\n\nIts loops, before anything is simplified:\n\n```text\n{known}```\n"
     );
     let mut page = Page { text, known };
-    let machine = Machine { vector_bytes: 32, l1: 1 << 10, l2: 4 << 10, ..Machine::PLAIN };
+    let machine =
+        Machine { vector_bytes: 32, l1: 1 << 10, l2: 4 << 10, stream: 2 << 10, ..Machine::PLAIN };
     let machine = machine.with_threads(true);
     for (sequence, purpose) in PURPOSES {
         let _ = write!(page.text, "\n## Sequence `{}`: {purpose}\n", sequence.name);

@@ -1,8 +1,9 @@
 //! Vectors of nests that write much go to memory past the caches.
 //!
 //! A store to a line that no cache holds reads the line first, and puts out what would have been read again. Where a
-//! nest writes more than a cache holds, whole vectors do better without; how much it writes is known when it runs, so a
-//! store says when that holds ([`Store::stream`]).
+//! nest writes much, whole vectors do better without. From which size on depends on the machine
+//! ([`crate::machine::Machine::stream`]): on some, what the last cache holds is written faster than memory, on others
+//! it is not. How much a nest writes is known when it runs, so a store says when it is enough ([`Store::stream`]).
 //!
 //! Before -> after: `parallel i = 0 to N hint(nest, tile 32, lanes 8) { y[i] = a[i] * x[i] }` ->
 //! `parallel i = 0 to N hint(nest, tile 32, lanes 8) { y[i] = a[i] * x[i] stream if N >= 131072 }`.
@@ -40,8 +41,7 @@ pub(super) fn streams(
         return None;
     }
     let all = if whole { work::iterations(levels) } else { largest(&buffer.size)? };
-    // Three streams of half a cache each do not stay in it.
-    let most = walk.machine.l2 / 2 / buffer.element.bytes() as i64;
+    let most = walk.machine.stream / buffer.element.bytes() as i64;
     let stream = Index::Const(most).at_most(all);
     (stream.as_bool() != Some(false)).then_some(stream)
 }
