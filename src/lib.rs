@@ -86,8 +86,8 @@
 
 pub use dastac_backend as backend;
 pub use dastac_driver::{
-    Error, build, cached, contract, driver, export, human, package, run, schedule, targets, trips,
-    tune, verify, workspaces,
+    Error, build, cached, contract, driver, export, human, machine, package, run, schedule,
+    targets, trips, tune, verify, workspaces,
 };
 pub use dastac_elements as elements;
 pub use dastac_formats as formats;

@@ -32,7 +32,7 @@ mod widths;
 /// The command, without a cache of compiled programs: tests must not depend on each other, or on what ran before.
 fn dastac() -> std::process::Command {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_dastac"));
-    command.env("DASTAC_CACHE_DIR", "off");
+    command.env("DASTAC_CACHE_DIR", "off").env("DASTAC_MACHINE", "detected");
     command
 }
 

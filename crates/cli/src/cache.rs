@@ -1,8 +1,5 @@
 //! Compiled programs on disk: where they are, and `dastac cache`.
 
-use std::ffi::OsString;
-use std::path::PathBuf;
-
 use dastac::elements::count;
 use dastac::runtime::cache::{Cache, Usage};
 use serde::Serialize;
@@ -11,20 +8,16 @@ use super::args::{CacheAction, CacheArgs};
 use super::failure::Failure;
 use super::output::stdout;
 use super::source::reason;
-use super::{Outcome, Result, Terminal};
+use super::{Outcome, Result, Terminal, folders};
 
-/// Names the folder above that of compiled programs; nothing or `off` for none.
-const FOLDER_VARIABLE: &str = "DASTAC_CACHE_DIR";
 /// Says how many mebibytes they take at most.
 const SIZE_VARIABLE: &str = "DASTAC_CACHE_SIZE";
 /// What they take at most where that does not say it.
 const MEBIBYTES: u64 = 512;
-/// The folder of compiled programs in the folder of caches.
-const PROGRAMS: &str = "programs";
 
 /// The cache of compiled programs, unless there is to be none; a note where it cannot be used.
 pub fn open(terminal: &Terminal) -> Result<Option<Cache>> {
-    let (Some(folder), limit) = (folder(), limit()?) else { return Ok(None) };
+    let (Some(folder), limit) = (folders::programs(), limit()?) else { return Ok(None) };
     match Cache::at(folder.clone(), limit) {
         Ok(cache) => Ok(Some(cache)),
         Err(error) => {
@@ -34,22 +27,6 @@ pub fn open(terminal: &Terminal) -> Result<Option<Cache>> {
             Ok(None)
         }
     }
-}
-
-/// The folder, if there is to be one.
-fn folder() -> Option<PathBuf> {
-    let variable = |name: &str| std::env::var_os(name);
-    let absolute = |text: OsString| Some(PathBuf::from(text)).filter(|path| path.is_absolute());
-    let above = match variable(FOLDER_VARIABLE) {
-        Some(off) if off.is_empty() || off == "off" => return None,
-        Some(folder) => PathBuf::from(folder),
-        None => {
-            let own = variable("XDG_CACHE_HOME").and_then(absolute);
-            let home = || variable("HOME").and_then(absolute).map(|home| home.join(".cache"));
-            own.or_else(home)?.join("dastac")
-        }
-    };
-    Some(above.join(PROGRAMS))
 }
 
 fn limit() -> Result<u64> {

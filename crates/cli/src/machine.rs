@@ -5,11 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use dastac::build::BuildOptions;
-use dastac::target::file;
 use dastac::targets::{self, Known};
 
-use super::Result;
 use super::failure::Failure;
+use super::{Result, described};
 
 /// The kind of machine.
 #[derive(Clone, Copy, Debug, Args)]
@@ -27,8 +26,8 @@ pub struct MachineArgs {
     /// The CPU to compile for, by LLVM's name, such as x86-64-v3 [default: this machine's]
     #[arg(long, value_name = "NAME")]
     pub cpu: Option<String>,
-    /// Choose tiles, vectors and parts for the machine that this file describes; `emit --stage machine` prints such a
-    /// file
+    /// Choose tiles, vectors and parts for the machine that this file describes; `dastac machine` prints such a file
+    /// [default: DASTAC_MACHINE, or what was measured]
     #[arg(long, value_name = "PATH")]
     pub machine: Option<PathBuf>,
 }
@@ -54,19 +53,20 @@ impl TargetArgs {
     }
 }
 
-/// Options for one thread of that machine.
+/// Options for one thread of that machine. What a file or a flag does not say is this computer's.
 pub fn options(args: &MachineArgs) -> Result<BuildOptions> {
     let options = args.target.options_for(args.cpu.as_deref())?;
+    let other = args.cpu.is_some() || options.target.name() != targets::ALL[0].name;
     let machine = match &args.machine {
-        None => None,
-        Some(path) => {
-            let failed =
-                |what: &dyn std::fmt::Display| Failure::user(format!("{}: {what}", path.display()));
-            let text = std::fs::read_to_string(path).map_err(|error| failed(&error))?;
-            Some(file::parse(&text).map_err(|error| {
-                failed(&error).hint("`dastac emit FILE --stage machine` prints this machine's")
-            })?)
-        }
+        Some(path) => Some(described::in_file(path)?.machine),
+        None if other => None,
+        None => Some(described::description()?.machine),
     };
     Ok(BuildOptions { machine, ..options })
+}
+
+/// Options for one thread of this computer.
+pub fn own() -> Result<BuildOptions> {
+    let machine = Some(described::description()?.machine);
+    Ok(BuildOptions { machine, ..BuildOptions::default() })
 }

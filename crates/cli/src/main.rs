@@ -10,9 +10,12 @@ mod build;
 mod cache;
 mod check;
 mod convert;
+mod describe;
+mod described;
 mod diagnostics;
 mod emit;
 mod failure;
+mod folders;
 mod infer;
 mod inputs;
 mod inspect;
@@ -117,6 +120,7 @@ fn main() -> ExitCode {
         Command::Inspect(args) => inspect::inspect(&terminal, args),
         Command::Bench(args) => bench::bench(&terminal, args),
         Command::Cache(args) => cache::cache(&terminal, args),
+        Command::Machine(args) => describe::show(&terminal, args),
         Command::Lsp => lsp::serve(),
         Command::Man { folder } => man::man(folder.as_deref()),
         Command::Completions { shell } => output::completions(*shell).map(|()| Outcome::Done),

@@ -23,7 +23,7 @@ use super::report::{duration, nanoseconds};
 use super::run::{plan, threads};
 use super::source::Source;
 use super::table::table;
-use super::{Outcome, Result, Terminal, output, schedule};
+use super::{Outcome, Result, Terminal, machine, output, schedule};
 
 /// How many of the best schedules are shown.
 const SHOWN: usize = 6;
@@ -72,7 +72,7 @@ pub fn tune(terminal: &Terminal, args: &TuneArgs) -> Result<Outcome> {
     };
     let plan = plan(&analysis, request, &source)?;
     let threads = threads(terminal, &args.threads);
-    let target = BuildOptions { parallel: threads > 1, ..BuildOptions::default() };
+    let target = BuildOptions { parallel: threads > 1, ..machine::own()? };
     progress.stage("finding layouts");
     let laid = analysis.direct().lay_out().map_err(failed)?;
     progress.stage("generating code");

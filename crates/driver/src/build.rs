@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use dastac_loops::Module;
 use dastac_loops::machine::Machine;
 use dastac_loops::passes::{self, Flow, Observer, Pipeline, Registry, Sequence};
+use dastac_loops::{Module, ParallelLevel};
 use dastac_target::{Abi, CodeOptions, Generated, OptLevel, Target, TargetError};
 
 use crate::{Error, targets};
@@ -56,9 +56,13 @@ impl BuildOptions {
         CodeOptions { untiled: true, opt_level: OptLevel::O1, ..self.code() }
     }
 
-    /// What passes decide by.
+    /// What passes decide by. Code for one thread has no use for those of a description.
     pub fn machine(&self, code: &CodeOptions) -> Machine {
-        self.machine.clone().unwrap_or_else(|| self.target.machine(code))
+        let Some(mut machine) = self.machine.clone() else { return self.target.machine(code) };
+        if !code.parallel {
+            machine.levels.retain(|known| known.level != ParallelLevel::Threads);
+        }
+        machine
     }
 
     /// All passes over loops: of all crates, and of the target.

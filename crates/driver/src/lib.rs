@@ -7,6 +7,7 @@
 //! - [`export`]: programs as libraries for C; [`package`]: as files that run without the compiler.
 //! - [`cached`]: compiled programs that processes keep for each other on disk.
 //! - [`schedule`] and [`tune`]: schedules in files, and the search for them.
+//! - [`machine`]: what passes decide by on this computer, measured once.
 //! - [`trips`]: how often every loop runs.
 //! - [`targets`]: the kinds of machines that there are code generators for.
 //!
@@ -25,6 +26,7 @@ mod error;
 pub mod export;
 mod flops;
 mod load;
+pub mod machine;
 pub mod package;
 pub mod run;
 pub mod schedule;

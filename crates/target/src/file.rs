@@ -116,6 +116,11 @@ pub fn print(machine: &Machine) -> String {
     text
 }
 
+/// All numbers of a machine, by their names.
+pub fn numbers(machine: &Machine) -> Vec<(&'static str, i64)> {
+    NUMBERS.iter().map(|number| (number.name, (number.get)(machine))).collect()
+}
+
 /// A number of a machine.
 struct Number {
     name: &'static str,

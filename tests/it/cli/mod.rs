@@ -5,6 +5,7 @@ mod cache;
 mod counting;
 mod data;
 mod help;
+mod machine;
 mod package;
 mod prove;
 mod run;

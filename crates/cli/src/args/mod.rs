@@ -6,6 +6,7 @@ mod cache;
 mod check;
 mod emit;
 mod layout;
+mod machine;
 mod reading;
 mod run;
 mod shared;
@@ -26,6 +27,7 @@ pub use cache::{CacheAction, CacheArgs};
 pub use check::CheckArgs;
 pub use emit::{EmitArgs, Stage, Wanted};
 pub use layout::LayoutArgs;
+pub use machine::DescribeArgs;
 pub use reading::ReadingArgs;
 pub use run::RunArgs;
 pub use shared::{FileArgs, PassArgs, ScheduleArgs, SymbolArgs, ThreadArgs};
@@ -164,6 +166,13 @@ pub enum Command {
     /// decide where, and how much.
     #[command(after_help = cache::EXAMPLES)]
     Cache(CacheArgs),
+    /// Show what is known of this machine, or measure it
+    ///
+    /// What passes choose tiles, vectors, threads and stores by. It is measured once, in less than a second, when a
+    /// command first needs it, and kept in the user's cache folder. The variable DASTAC_MACHINE names a file to use
+    /// in its place, or is `detected`: then nothing is measured. `docs/machine.md` explains the numbers.
+    #[command(after_help = machine::EXAMPLES)]
+    Machine(DescribeArgs),
     /// Serve editors: a language server on standard input and output
     ///
     /// Diagnostics as one types, structures and layouts of tensors under the pointer, declarations, symbols and
