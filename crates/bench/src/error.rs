@@ -23,6 +23,9 @@ pub enum Error {
     /// A module for another compiler breaks an invariant of the loop IR.
     #[error("invalid loop module: {0}")]
     Invalid(String),
+    /// The file that describes the machine is wrong.
+    #[error("{0}")]
+    Machine(String),
     /// A compiler could not be started.
     #[error("comparing needs a C compiler: could not run `{program}`: {source}")]
     CompilerMissing {

@@ -13,6 +13,8 @@ use super::patterns::Pattern;
 use super::results::{CaseResults, Measured, Outcome};
 use crate::Error;
 use dastac_driver::driver::Analysis;
+use dastac_loops::machine::Machine;
+use dastac_loops::machine_file;
 
 /// The first argument of a process that measures: it reads a job from standard input, and writes a case to standard
 /// output.
@@ -64,6 +66,23 @@ pub struct Places {
     /// The folder of TACO-UCF's sources, built in `build`.
     #[serde(default)]
     pub taco_ucf: Option<PathBuf>,
+    /// The file that describes the machine; without one, what is known of it without measuring counts.
+    #[serde(default)]
+    pub machine: Option<PathBuf>,
+}
+
+impl Places {
+    /// What passes decide by, if there is a file that says it.
+    ///
+    /// # Errors
+    /// A file that cannot be read or describes no machine.
+    pub fn machine(&self) -> Result<Option<Machine>, Error> {
+        let Some(path) = &self.machine else { return Ok(None) };
+        let failed =
+            |error: &dyn std::fmt::Display| Error::Machine(format!("{}: {error}", path.display()));
+        let text = std::fs::read_to_string(path).map_err(|error| failed(&error))?;
+        machine_file::parse(&text).map(Some).map_err(|error| failed(&error))
+    }
 }
 
 impl Job {

@@ -30,6 +30,12 @@ pub struct Machine {
     pub time: u64,
     /// Runnable processes on average, when it was measured: above 0 others were at work.
     pub load: f64,
+    /// Where the description that programs were compiled for is from: `measured`, `detected`, `file`.
+    #[serde(default)]
+    pub origin: String,
+    /// That description, as text.
+    #[serde(default)]
+    pub description: String,
     /// Rates, for each number of threads.
     pub rates: Vec<Rates>,
 }
@@ -115,14 +121,27 @@ impl Machine {
             versions: versions.into_iter().map(|(k, v)| (k.to_string(), v)).collect(),
             time: now.as_secs(),
             load: load.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0.0),
-            rates: Vec::new(),
+            ..Machine::default()
         }
     }
 
     /// Whether results of the other can stand beside results of this one.
     pub fn is_like(&self, other: &Machine) -> bool {
-        let same = |machine: &Machine| (machine.cpu.clone(), machine.cores, machine.caches.clone());
+        let same = |machine: &Machine| {
+            let Machine { cpu, cores, caches, description, .. } = machine.clone();
+            (cpu, cores, caches, description)
+        };
         same(self) == same(other)
+    }
+
+    /// The numbers of its description that differ between computers with one kind of processor, in one line.
+    pub fn chosen_by(&self) -> String {
+        let wanted = ["vector_bytes", "packs", "stream", "wake", "multiply_adds"];
+        let read = ["read_l1", "read_l2", "read_last", "read_memory"];
+        let lines = self.description.lines().filter_map(|line| line.split_once(" = "));
+        let known = lines.filter(|(name, _)| wanted.contains(name) || read.contains(name));
+        let numbers: Vec<String> = known.map(|(name, value)| format!("{name} {value}")).collect();
+        format!("{} description: {}", self.origin, numbers.join(", "))
     }
 
     /// The rates for so many threads, if they were measured.
@@ -184,6 +203,14 @@ mod tests {
         assert_eq!(rates.bandwidth(1e12), 20.0);
         assert_eq!(rates.bound(50.0, 10.0, false), (5e9, false));
         assert_eq!(rates.bound(50.0, 1000.0, true), (10e9, true));
+    }
+
+    #[test]
+    fn a_description_in_one_line() {
+        let description = "vector_bytes = 64\nline = 64\nstream = 8\nlevel threads\n".to_owned();
+        let machine = Machine { description, origin: "measured".into(), ..Machine::default() };
+        assert_eq!(machine.chosen_by(), "measured description: vector_bytes 64, stream 8");
+        assert!(!machine.is_like(&Machine::default()));
     }
 
     #[test]

@@ -29,7 +29,8 @@ pub fn measure(job: &Job) -> Result<CaseResults, Error> {
     if job.systems.is_empty() {
         return facts_only(job);
     }
-    let target = BuildOptions { parallel: job.threads > 1, ..BuildOptions::default() };
+    let machine = job.places.machine()?;
+    let target = BuildOptions { parallel: job.threads > 1, machine, ..BuildOptions::default() };
     let laid = analyse(job)?;
     let built = laid.clone().lower()?.build(target)?;
     let mut case = job.case();
@@ -279,6 +280,7 @@ mod tests {
                 scratch: folder.path().into(),
                 taco: None,
                 taco_ucf: None,
+                machine: None,
             },
         };
         let jobs = sparse::convolutions(&scope).into_iter().chain(sparse::products(&scope));

@@ -38,8 +38,12 @@ pub fn describe(machine: &Machine) -> String {
         machine.caches.iter().map(|(name, size)| format!("{name} {size}")).collect();
     let versions: Vec<String> =
         machine.versions.iter().map(|(name, version)| format!("{name} {version}")).collect();
+    let described = match machine.description.is_empty() {
+        true => String::new(),
+        false => format!("; {}", machine.chosen_by()),
+    };
     format!(
-        "{} CPUs of {}, {}, {} of memory, Linux {}; {}",
+        "{} CPUs of {}, {}, {} of memory, Linux {}; {}{described}",
         machine.cores,
         machine.cpu,
         caches.join(", "),

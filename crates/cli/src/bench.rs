@@ -4,6 +4,7 @@ use std::hash::Hasher;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use dastac::target::file;
 use dastac_bench::figures::{self, FIGURES, Figure, Scope, table_systems};
 use dastac_bench::job::{Places, measure_apart};
 use dastac_bench::kernels::KERNELS;
@@ -18,7 +19,7 @@ use super::args::BenchArgs;
 use super::failure::Failure;
 use super::source::reason;
 use super::table::table;
-use super::{Outcome, Result, Terminal, output};
+use super::{Outcome, Result, Terminal, described, output};
 
 /// Measures, and shows what came out.
 pub fn bench(terminal: &Terminal, args: &BenchArgs) -> Result<Outcome> {
@@ -40,7 +41,14 @@ pub fn bench(terminal: &Terminal, args: &BenchArgs) -> Result<Outcome> {
         Failure::user(format!("cannot write to `{}`: {}", args.output.display(), reason(&error)))
     })?;
     let path = args.output.join("results.json");
-    let machine = Machine::this();
+    let described = described::description()?;
+    let machine = Machine {
+        origin: described.origin.name().to_owned(),
+        description: file::print(&described.machine),
+        ..Machine::this()
+    };
+    // Each case is measured in a process of its own, which reads it.
+    output::file(&machine_file(args), &mut |out| out.write_all(machine.description.as_bytes()))?;
     let binary = fingerprint(&program);
     let mut results = (!args.fresh)
         .then(|| Results::load(&path, &binary, &machine))
@@ -182,8 +190,14 @@ fn scope(args: &BenchArgs) -> Result<Scope> {
             scratch: here(args.output.join("scratch")),
             taco: args.taco.clone().map(here),
             taco_ucf: args.taco_ucf.clone().map(here),
+            machine: Some(here(machine_file(args))),
         },
     })
+}
+
+/// The file with the description of the machine.
+fn machine_file(args: &BenchArgs) -> PathBuf {
+    args.output.join("machine.txt")
 }
 
 /// The figures that are asked for.
@@ -305,6 +319,9 @@ fn machine(results: &Results) -> String {
         caches.join(", "),
         machine.load
     );
+    if !machine.description.is_empty() {
+        text += &format!("{}\n", machine.chosen_by());
+    }
     for rates in &machine.rates {
         let at = |bytes: f64| rates.bandwidth(bytes) / 1e9;
         text += &format!(

@@ -107,11 +107,7 @@ fn json<'a>(known: &Description, kept_in: Option<String>, text: &'a str) -> Repo
     Report {
         processor: machine::processor(),
         cores: machine::cores(),
-        origin: match known.origin {
-            Origin::Detected => DETECTED,
-            Origin::Measured(_) => "measured",
-            Origin::File(_) => "file",
-        },
+        origin: known.origin.name(),
         file: match &known.origin {
             Origin::File(path) => Some(path.display().to_string()),
             Origin::Detected | Origin::Measured(_) => None,

@@ -439,8 +439,10 @@ impl<'a> Machine<'a> {
         std::mem::swap(&mut self.vars, &mut vars);
         std::mem::swap(&mut self.slots, &mut slots);
         let trips = std::mem::replace(&mut self.trips, vec![0; callee.vars.len()]);
+        let types = std::mem::replace(&mut self.types, &callee.registers);
+        let own = std::mem::replace(&mut self.registers, vec![None; callee.registers.len()]);
         let result = self.block(&callee.body);
-        self.trips = trips;
+        (self.types, self.registers, self.trips) = (types, own, trips);
         self.vars = vars;
         std::mem::swap(&mut self.slots, &mut slots);
         for ((parameter, _), buffer) in callee.args.iter().zip(&call.buffers) {

@@ -27,6 +27,7 @@ pub mod lanes;
 mod lex;
 pub mod linear;
 pub mod machine;
+pub mod machine_file;
 pub mod parse;
 pub mod passes;
 pub mod place;

@@ -20,8 +20,10 @@
 
 use std::fmt::Write;
 
-use dastac_loops::machine::{Machine, Memory, Processors};
-use dastac_loops::{MathFunction, ParallelLevel, Space};
+use dastac_elements::Function as MathFunction;
+
+use crate::machine::{Machine, Memory, Processors};
+use crate::place::{ParallelLevel, Space};
 
 /// A text that describes no machine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -5,7 +5,7 @@
 //! libraries that it calls, as plain data. `docs/targets.md` says what a new target has to bring.
 //!
 //! - [`Target`]: the trait. [`CodeOptions`]: what a user may ask of every target.
-//! - [`Artifact`]: generated code. [`legal`]: checks that targets share. [`mod@file`]: machines in text files.
+//! - [`Artifact`]: generated code. [`legal`]: checks that targets share. [`file`]: machines in text files.
 //! - [`TargetError`], [`Illegal`]: what can go wrong.
 //!
 //! Invariants:
@@ -15,11 +15,11 @@
 
 mod artifact;
 mod error;
-pub mod file;
 pub mod legal;
 mod target;
 
 pub use artifact::{Artifact, Code, CodeKind, Generated, Library, Requirements};
 pub use dastac_loops::abi::{Abi, Signature};
+pub use dastac_loops::machine_file as file;
 pub use error::{Illegal, TargetError};
 pub use target::{CodeOptions, OptLevel, Stage, Target};

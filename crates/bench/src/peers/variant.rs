@@ -69,7 +69,9 @@ pub(super) fn system(Request { name, job, laid, shared }: Request<'_>) -> Ready 
     let text = |error: dastac_driver::Error| error.to_string();
     let laid = whole(job, laid, name, shared)?;
     let parallel = job.threads > 1;
-    let target = BuildOptions { parallel, untiled: name == "untiled", ..BuildOptions::default() };
+    let described = job.places.machine().map_err(|error| error.to_string())?;
+    let untiled = name == "untiled";
+    let target = BuildOptions { parallel, untiled, machine: described, ..BuildOptions::default() };
     let iteration = Iteration { walking: walking(name), reserves: true, ..Iteration::default() };
     let lowered = laid.lower_for(iteration).map_err(text)?;
     let built = match name {

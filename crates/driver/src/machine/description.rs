@@ -25,6 +25,17 @@ pub enum Origin {
     File(PathBuf),
 }
 
+impl Origin {
+    /// In a word.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Origin::Detected => "detected",
+            Origin::Measured(_) => "measured",
+            Origin::File(_) => "file",
+        }
+    }
+}
+
 /// When something was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measurement {
