@@ -29,7 +29,7 @@ pub struct Machine {
     pub page: i64,
     /// Bytes of the largest workspace that is put on the stack.
     pub stack: i64,
-    /// Bytes that a nest writes at least where stores past the caches take less time than others.
+    /// Bytes that a nest reads and writes at least where stores past the caches take less time than others.
     pub stream: i64,
     /// Elements that a range loads at least where it is worth waking threads, which takes microseconds.
     pub wake: i64,
@@ -100,7 +100,7 @@ impl Machine {
         line: 64,
         page: 4 << 10,
         stack: 4 << 10,
-        stream: 32 << 10,
+        stream: 96 << 10,
         wake: 16 << 10,
         multiply_adds: 1,
         read_l1: 8,

@@ -258,7 +258,7 @@ impl Draft {
             machine.last = machine.l2;
         }
         if !given("stream") {
-            machine.stream = machine.l2 / 2;
+            machine.stream = machine.l2 / 2 * 3;
         }
         (machine.fuses, machine.gathers) = (answer("fuses")?, answer("gathers")?);
         Ok(machine)
@@ -298,7 +298,7 @@ last = 67108864
 line = 64
 page = 4096
 stack = 4096
-stream = 32768
+stream = 98304
 wake = 16384
 multiply_adds = 1
 read_l1 = 8

@@ -178,7 +178,7 @@ impl Processor {
             l2,
             last,
             // Three streams of half a cache each do not stay in it.
-            stream: l2 / 2,
+            stream: l2 / 2 * 3,
             multiply_adds: self.vector_bytes() / 4,
             read_l1: self.vector_bytes(),
             read_l2: 32,

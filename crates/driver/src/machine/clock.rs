@@ -8,7 +8,7 @@ use crate::Error;
 const TOGETHER: Duration = Duration::from_micros(20);
 
 /// At least so many times are taken.
-const TIMES: usize = 3;
+const TIMES: usize = 4;
 
 /// The least nanoseconds of a call, which is repeated for so long. What else the computer does only makes a call
 /// longer.

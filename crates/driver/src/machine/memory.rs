@@ -16,7 +16,10 @@ const TRYING: Duration = Duration::from_millis(4);
 /// Rows of an array in the first cache, so that a call is longer than the clock is exact.
 const ROWS: usize = 64;
 
-/// The largest result whose stores are compared; past it nobody's caches gain.
+/// Arrays that are read or written where stores are compared.
+const ARRAYS: i64 = 3;
+
+/// The largest result whose stores are compared.
 const MOST_WRITTEN: i64 = 16 << 20;
 
 /// Stores past the caches take at most this part of the time where they are worth it.
@@ -57,11 +60,13 @@ pub(super) fn rates(machine: &mut Machine, sums: &Kernel) -> Result<(), Error> {
     Ok(())
 }
 
-/// The bytes of a result from which on stores past the caches take less time than others.
+/// The bytes that are read and written from which on stores past the caches take less time than others.
 pub(super) fn stream(machine: &Machine, past: &Kernel, through: &Kernel) -> Result<i64, Error> {
     let first = machine.l2 / 2;
-    let sizes: Vec<i64> = std::iter::successors(Some(first), |bytes| Some(bytes * 2))
-        .take_while(|bytes| *bytes <= MOST_WRITTEN.min(machine.last * 2).max(first))
+    let most = MOST_WRITTEN.min(machine.last * 2).max(first);
+    let sizes: Vec<i64> = (0..)
+        .map(|step| (first as f64 * 2f64.powf(f64::from(step) / 2.0)) as i64)
+        .take_while(|bytes| *bytes <= most)
         .collect();
     let last = sizes.last().copied().unwrap_or(first);
     let (a, x) = (ones(last)?, ones(last)?);
@@ -80,5 +85,5 @@ pub(super) fn stream(machine: &Machine, past: &Kernel, through: &Kernel) -> Resu
         }
         found = bytes;
     }
-    Ok(found)
+    Ok(coarse((found * ARRAYS) as f64))
 }

@@ -13,8 +13,6 @@ mod check_bounds;
 mod contract;
 mod fold;
 mod hoist_factor;
-#[cfg(test)]
-mod machines;
 mod merge_stores;
 mod narrow;
 mod observe;

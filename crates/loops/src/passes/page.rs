@@ -111,7 +111,7 @@ fn one_program_through_all_passes() {
     );
     let mut page = Page { text, known };
     let machine =
-        Machine { vector_bytes: 32, l1: 1 << 10, l2: 4 << 10, stream: 2 << 10, ..Machine::PLAIN };
+        Machine { vector_bytes: 32, l1: 1 << 10, l2: 4 << 10, stream: 6 << 10, ..Machine::PLAIN };
     let machine = machine.with_threads(true);
     for (sequence, purpose) in PURPOSES {
         let _ = write!(page.text, "\n## Sequence `{}`: {purpose}\n", sequence.name);

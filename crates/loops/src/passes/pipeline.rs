@@ -6,6 +6,9 @@ use super::observe::{Flow, Observer};
 use super::pass::{Context, Pass, PassError};
 use crate::ir::Module;
 
+#[cfg(test)]
+mod machines;
+
 /// All passes that there are: those of several crates.
 #[derive(Clone, Debug, Default)]
 pub struct Registry {

@@ -1,9 +1,10 @@
 //! Vectors of nests that write much go to memory past the caches.
 //!
 //! A store to a line that no cache holds reads the line first, and puts out what would have been read again. Where a
-//! nest writes much, whole vectors do better without. From which size on depends on the machine
+//! nest reads and writes much, whole vectors do better without. From which size on depends on the machine
 //! ([`crate::machine::Machine::stream`]): on some, what the last cache holds is written faster than memory, on others
-//! it is not. How much a nest writes is known when it runs, so a store says when it is enough ([`Store::stream`]).
+//! it is not. How much a nest reads and writes is known when it runs, so a store says when it is enough
+//! ([`Store::stream`]).
 //!
 //! Before -> after: `parallel i = 0 to N hint(nest, tile 32, lanes 8) { y[i] = a[i] * x[i] }` ->
 //! `parallel i = 0 to N hint(nest, tile 32, lanes 8) { y[i] = a[i] * x[i] stream if N >= 131072 }`.
@@ -41,7 +42,28 @@ pub(super) fn streams(
         return None;
     }
     let all = if whole { work::iterations(levels) } else { largest(&buffer.size)? };
-    let most = walk.machine.stream / buffer.element.bytes() as i64;
+    let most = walk.machine.stream / touched(walk, store, along, buffer.element.bytes() as i64);
     let stream = Index::Const(most).at_most(all);
     (stream.as_bool() != Some(false)).then_some(stream)
+}
+
+/// Bytes that a nest reads and writes for each element of `bytes` bytes. Operands of sums are used again, so that how
+/// much of them is read says little: they count as two elements, as those of a product do.
+fn touched(walk: &Walk<'_>, store: &Store, along: VarId, bytes: i64) -> i64 {
+    let mut sums = false;
+    let mut loads: Vec<(BufferId, &Index)> = Vec::new();
+    store.value.visit(&mut |value| match value {
+        Value::Sum(_) => sums = true,
+        Value::Load(buffer, index) if index.mentions(along) => {
+            if !loads.contains(&(*buffer, index)) {
+                loads.push((*buffer, index));
+            }
+        }
+        _ => {}
+    });
+    let bytes_of = |(buffer, _): &(BufferId, &Index)| {
+        let buffer = walk.buffers.get(buffer.0 as usize);
+        buffer.map_or(bytes, |buffer| buffer.element.bytes() as i64)
+    };
+    bytes + if sums { 2 * bytes } else { loads.iter().map(bytes_of).sum() }
 }

@@ -19,7 +19,7 @@ pub(super) const SMALL: Machine = Machine {
     line: 64,
     page: 64,
     stack: 4 << 10,
-    stream: 2 << 10,
+    stream: 6 << 10,
     wake: 16 << 10,
     multiply_adds: 1,
     read_l1: 8,
@@ -266,12 +266,12 @@ fn what_is_only_written() {
               }
               parallel jt = i + (0 - (40 * i + i)) % 8 to min(p1 - 15, i + 25) step 16 {
                 unroll j = jt to jt + 16 {
-                  b0[40 * i + j] = b1[i] * b2[j] stream if 256 <= max(ie - ib, 0) * ((max(min(p1, ib + 40) - ib, 0) + max(min(p1, (ib + ie) / 2 + 40) - (ib + ie) / 2, 0) * 4 + max(min(p1, ie + 40) - ie, 0)) / 6)
+                  b0[40 * i + j] = b1[i] * b2[j] stream if 384 <= max(ie - ib, 0) * ((max(min(p1, ib + 40) - ib, 0) + max(min(p1, (ib + ie) / 2 + 40) - (ib + ie) / 2, 0) * 4 + max(min(p1, ie + 40) - ie, 0)) / 6)
                 }
               }
               parallel jt = max(i + (0 - (40 * i + i)) % 8, i + (0 - (40 * i + i)) % 8 + 16 * ((min(p1, i + 40) - (i + (0 - (40 * i + i)) % 8)) / 16)) to min(p1 - 3, i + 37) step 4 {
                 unroll j = jt to jt + 4 {
-                  b0[40 * i + j] = b1[i] * b2[j] stream if 256 <= max(ie - ib, 0) * ((max(min(p1, ib + 40) - ib, 0) + max(min(p1, (ib + ie) / 2 + 40) - (ib + ie) / 2, 0) * 4 + max(min(p1, ie + 40) - ie, 0)) / 6)
+                  b0[40 * i + j] = b1[i] * b2[j] stream if 384 <= max(ie - ib, 0) * ((max(min(p1, ib + 40) - ib, 0) + max(min(p1, (ib + ie) / 2 + 40) - (ib + ie) / 2, 0) * 4 + max(min(p1, ie + 40) - ie, 0)) / 6)
                 }
               }
               parallel j = max(i + (0 - (40 * i + i)) % 8, i + (0 - (40 * i + i)) % 8 + 4 * ((min(p1, i + 40) - (i + (0 - (40 * i + i)) % 8)) / 4)) to min(p1, i + 40) {

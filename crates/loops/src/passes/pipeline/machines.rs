@@ -3,9 +3,10 @@
 use expect_test::expect;
 use proptest::prelude::*;
 
-use super::tests::compare;
-use super::{ALL, Context, Pipeline, REGISTERS, Registry, SIMPLIFY, THREADS, TILE, Verified};
+use super::{Pipeline, Registry, Sequence};
 use crate::machine::Machine;
+use crate::passes::tests::compare;
+use crate::passes::{ALL, Context, REGISTERS, SIMPLIFY, THREADS, TILE, Verified};
 use crate::random::{self, Style};
 use crate::*;
 
@@ -21,7 +22,7 @@ fn machines() -> impl Iterator<Item = (&'static str, Machine)> {
 }
 
 /// What sequences of passes make of a module for a machine.
-fn passed(module: &Module, sequences: &[super::Sequence], machine: &Machine) -> Module {
+fn passed(module: &Module, sequences: &[Sequence], machine: &Machine) -> Module {
     let mut module = module.clone();
     let pipeline = Pipeline::of(&Registry::of(ALL), sequences).unwrap();
     pipeline.run(&mut module, &Context::of(machine), &mut Verified).unwrap();
@@ -29,7 +30,7 @@ fn passed(module: &Module, sequences: &[super::Sequence], machine: &Machine) -> 
 }
 
 /// The lines of a program's loops on each machine that one of these words is in, each once.
-fn choices(text: &str, sequences: &[super::Sequence], words: &[&str]) -> String {
+fn choices(text: &str, sequences: &[Sequence], words: &[&str]) -> String {
     let module = parse(text).unwrap();
     let of = |(name, machine): (&str, Machine)| {
         let text = passed(&module, sequences, &machine).to_string();
@@ -52,7 +53,7 @@ fn tiles_of_a_product() {
         A[N * i + j] = sum(k = 0 to M) B[M * i + k] * C[N * k + j] } } }";
     let hints = TILE.passes.iter().take_while(|name| **name != "tile").copied();
     let hints: &'static [&'static str] = hints.collect::<Vec<_>>().leak();
-    let sequence = super::Sequence { name: "hints", passes: hints };
+    let sequence = Sequence { name: "hints", passes: hints };
     expect![[r#"
         Sapphire Rapids
           unroll j = jt to jt + 32 hint(tile 32, lanes 8) {
@@ -81,17 +82,17 @@ fn stores_past_the_caches() {
         Sapphire Rapids
           partition ib, ie = 0 to N step 32 by max(ie, 0) * 2 {
           parallel it = ib + (0 - ib) % 8 to ie - 31 step 32 {
-          A[i] = B[i] * C[i] stream if 131072 <= max(ie - ib, 0)
+          A[i] = B[i] * C[i] stream if 123575 <= max(ie - ib, 0)
           parallel it = max(ib + (0 - ib) % 8, ib + (0 - ib) % 8 + 32 * ((ie - (ib + (0 - ib) % 8)) / 32)) to ie - 7 step 8 {
         Zen 4
           partition ib, ie = 0 to N step 32 by max(ie, 0) * 2 {
           parallel it = ib + (0 - ib) % 8 to ie - 31 step 32 {
-          A[i] = B[i] * C[i] stream if 1048576 <= max(ie - ib, 0)
+          A[i] = B[i] * C[i] stream if 699050 <= max(ie - ib, 0)
           parallel it = max(ib + (0 - ib) % 8, ib + (0 - ib) % 8 + 32 * ((ie - (ib + (0 - ib) % 8)) / 32)) to ie - 7 step 8 {
         Zen 3
           partition ib, ie = 0 to N step 16 by max(ie, 0) * 2 {
           parallel it = ib + (0 - ib) % 8 to ie - 15 step 16 {
-          A[i] = B[i] * C[i] stream if 1048576 <= max(ie - ib, 0)
+          A[i] = B[i] * C[i] stream if 699050 <= max(ie - ib, 0)
           parallel it = max(ib + (0 - ib) % 8, ib + (0 - ib) % 8 + 16 * ((ie - (ib + (0 - ib) % 8)) / 16)) to ie - 3 step 4 {
     "#]].assert_eq(&choices(text, &[TILE], &["stream", "step"]));
 }
