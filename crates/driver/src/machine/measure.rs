@@ -13,11 +13,20 @@ use super::{host, memory};
 use crate::Error;
 
 /// How long each kernel is tried.
-const TRYING: Duration = Duration::from_millis(8);
+const TRYING: Duration = Duration::from_millis(5);
+
+/// The same for waking threads: longer than other processes have a CPU at a time.
+const WAKING: Duration = Duration::from_millis(12);
 
 /// Rows of the sparse matrix, and elements in each.
 const ROWS: usize = 256;
 const LONG: usize = 32;
+
+/// How often kernels that are compared take turns.
+const TURNS: usize = 3;
+
+/// One of them is faster if the other takes so many times as long.
+const CLEAR: f64 = 1.15;
 
 /// Narrower vectors have to gain so much, since code with them is longer.
 const NARROW: f64 = 1.2;
@@ -63,19 +72,40 @@ pub fn measure() -> Result<Description, Error> {
             machine.multiply_adds = coarse(narrow);
         }
     }
-    let one_by_one = rows(&machine, &kernels[packed])?;
-    let together = gathered.map(|gathered| rows(&machine, &kernels[gathered])).transpose()?;
-    machine.packs = match together {
-        Some(together) if together <= one_by_one => 1,
-        _ => Machine::PLAIN.packs,
-    };
-    if let Some(fork) = fork {
-        // Positions, coordinates and values are loaded, and what these coordinates name.
-        let loads = (3 * ROWS * LONG) as f64 / one_by_one;
-        machine.wake = coarse(PART * waking(&kernels[fork], threads)? * loads);
+    // In turns, so that what else the computer does disturbs both.
+    let (mut one_by_one, mut together) = (f64::INFINITY, f64::INFINITY);
+    for _ in 0..TURNS {
+        one_by_one = one_by_one.min(rows(&machine, &kernels[packed])?);
+        if let Some(gathered) = gathered {
+            together = together.min(rows(&machine, &kernels[gathered])?);
+        }
     }
+    // Where there is not much between them, what is known of the processor counts.
+    if together < one_by_one / CLEAR {
+        machine.packs = 1;
+    } else if together > one_by_one * CLEAR {
+        machine.packs = Machine::PLAIN.packs;
+    }
+    // Threads wait for each other, and for CPUs that other processes have for some milliseconds: the least of three
+    // moments counts.
+    let (mut alone, mut woken) = (f64::INFINITY, f64::INFINITY);
+    let mut wake = || -> Result<(), Error> {
+        if let Some(fork) = fork {
+            alone = alone.min(forked(&kernels[fork], 1)?);
+            woken = woken.min(forked(&kernels[fork], threads)?);
+        }
+        Ok(())
+    };
+    wake()?;
     memory::rates(&mut machine, &kernels[sums])?;
+    wake()?;
     machine.stream = memory::stream(&machine, &kernels[past], &kernels[through])?;
+    wake()?;
+    if fork.is_some() {
+        // Of each term a coordinate and two numbers are loaded.
+        let loads = (3 * ROWS * LONG) as f64 / one_by_one;
+        machine.wake = coarse(PART * (woken - alone) * loads);
+    }
     let at = UNIX_EPOCH.elapsed().unwrap_or_default().as_secs();
     let milliseconds = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
     let measurement = Measurement { at, milliseconds };
@@ -117,17 +147,14 @@ fn rows(machine: &Machine, kernel: &Kernel) -> Result<f64, Error> {
     })
 }
 
-/// Nanoseconds that it takes to start threads and to wait for them, beyond what one thread takes.
-fn waking(fork: &Kernel, threads: usize) -> Result<f64, Error> {
+/// Nanoseconds that a loop takes on so many threads which has next to nothing for them to do.
+fn forked(fork: &Kernel, threads: usize) -> Result<f64, Error> {
     let a = vec![1i64; 8 * threads];
     let mut y = vec![0i64; 8 * threads];
-    let mut time = |threads: usize| {
-        least(TRYING, || {
-            let buffers = &mut [Argument::write(&mut y), Argument::read(&a)];
-            fork.call_on(threads, &[a.len() as i64], buffers)
-        })
-    };
-    Ok((time(threads)? - time(1)?).max(1.0))
+    least(WAKING, || {
+        let buffers = &mut [Argument::write(&mut y), Argument::read(&a)];
+        fork.call_on(threads, &[a.len() as i64], buffers)
+    })
 }
 
 #[cfg(test)]

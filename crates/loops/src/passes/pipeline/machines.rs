@@ -87,12 +87,12 @@ fn stores_past_the_caches() {
         Zen 4
           partition ib, ie = 0 to N step 32 by max(ie, 0) * 2 {
           parallel it = ib + (0 - ib) % 8 to ie - 31 step 32 {
-          A[i] = B[i] * C[i] stream if 699050 <= max(ie - ib, 0)
+          A[i] = B[i] * C[i] stream if 611669 <= max(ie - ib, 0)
           parallel it = max(ib + (0 - ib) % 8, ib + (0 - ib) % 8 + 32 * ((ie - (ib + (0 - ib) % 8)) / 32)) to ie - 7 step 8 {
         Zen 3
           partition ib, ie = 0 to N step 16 by max(ie, 0) * 2 {
           parallel it = ib + (0 - ib) % 8 to ie - 15 step 16 {
-          A[i] = B[i] * C[i] stream if 699050 <= max(ie - ib, 0)
+          A[i] = B[i] * C[i] stream if 611669 <= max(ie - ib, 0)
           parallel it = max(ib + (0 - ib) % 8, ib + (0 - ib) % 8 + 16 * ((ie - (ib + (0 - ib) % 8)) / 16)) to ie - 3 step 4 {
     "#]].assert_eq(&choices(text, &[TILE], &["stream", "step"]));
 }
