@@ -31,7 +31,7 @@ pub struct Machine {
     pub stack: i64,
     /// Bytes that a nest reads and writes at least where stores past the caches take less time than others.
     pub stream: i64,
-    /// Elements that a range loads at least where it is worth waking threads, which takes microseconds.
+    /// Elements that a range or loop loads at least where it is worth waking threads, which takes microseconds.
     pub wake: i64,
     /// Fused multiply-adds of 64-bit numbers that a core does in a nanosecond, in vectors of all bytes.
     pub multiply_adds: i64,

@@ -256,6 +256,7 @@ fn mlir_text() {
           func.func @matmul(%params: !i64s {llvm.noalias, llvm.readonly}, %b0_A: !f32s {llvm.noalias, llvm.readonly}, %b1_B: !f32s {llvm.noalias, llvm.readonly}, %b2_C: !f32s {llvm.noalias}) {
             %c0 = arith.constant 0 : index
             %c1 = arith.constant 1 : index
+            %c16384 = arith.constant 16384 : index
             %c2 = arith.constant 2 : index
             %t0 = memref.load %params[%c0] : !i64s
             %s0_n = arith.index_cast %t0 : i64 to index
@@ -263,14 +264,30 @@ fn mlir_text() {
             %s1_m = arith.index_cast %t1 : i64 to index
             %t2 = memref.load %params[%c2] : !i64s
             %s2_p = arith.index_cast %t2 : i64 to index
-            omp.parallel {
-              omp.wsloop {
-                omp.loop_nest (%i_3) : index = (%c0) to (%s0_n) step (%c1) {
-                  func.call @matmul__body1(%i_3, %s1_m, %s2_p, %b0_A, %b1_B, %b2_C) : (index, index, index, !f32s, !f32s, !f32s) -> ()
-                  omp.yield
-                }
+            %t3 = arith.maxsi %s0_n, %c0 : index
+            %t4 = arith.maxsi %s1_m, %c0 : index
+            %t5 = arith.maxsi %s2_p, %c0 : index
+            %t6 = arith.muli %t5, %c2 overflow<nsw> : index
+            %t7 = arith.addi %t6, %c2 overflow<nsw> : index
+            %t8 = arith.maxsi %t7, %c1 : index
+            %t9 = arith.muli %t4, %t8 overflow<nsw> : index
+            %t10 = arith.maxsi %t9, %c1 : index
+            %t11 = arith.muli %t3, %t10 overflow<nsw> : index
+            %t12 = arith.cmpi slt, %t11, %c16384 : index
+            scf.if %t12 {
+              affine.for %i_13 = 0 to %s0_n {
+                func.call @matmul__body1(%i_13, %s1_m, %s2_p, %b0_A, %b1_B, %b2_C) : (index, index, index, !f32s, !f32s, !f32s) -> ()
               }
-              omp.terminator
+            } else {
+              omp.parallel {
+                omp.wsloop {
+                  omp.loop_nest (%i_14) : index = (%c0) to (%s0_n) step (%c1) {
+                    func.call @matmul__body1(%i_14, %s1_m, %s2_p, %b0_A, %b1_B, %b2_C) : (index, index, index, !f32s, !f32s, !f32s) -> ()
+                    omp.yield
+                  }
+                }
+                omp.terminator
+              }
             }
             return
           }

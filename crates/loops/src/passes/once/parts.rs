@@ -69,34 +69,13 @@ fn visits(body: &mut Vec<Stmt>, module: &mut Module, function: &mut Function, ma
         return;
     }
     let mut result = Vec::new();
-    for (at, mut stmt) in std::mem::take(body).into_iter().enumerate() {
-        clear_alone(&mut stmt, &new);
+    for (at, stmt) in std::mem::take(body).into_iter().enumerate() {
         result.extend(new.iter().filter(|(first, _)| *first == at).map(|(_, new)| new.clone()));
         if !gone.contains(&at) {
             result.push(stmt);
         }
     }
     *body = result;
-}
-
-/// What only clears the results of a visit is not worth waking threads: they are few beside what is visited.
-fn clear_alone(stmt: &mut Stmt, visits: &[(usize, Stmt)]) {
-    let Stmt::For(outer) = stmt else { return };
-    if let [inner @ Stmt::For(_)] = &mut outer.body[..] {
-        clear_alone(inner, visits);
-        if matches!(&*inner, Stmt::For(inner) if inner.mark == Mark::Sequential) {
-            outer.mark = Mark::Sequential;
-        }
-        return;
-    }
-    if let [Stmt::Store(store)] = &outer.body[..]
-        && matches!(store.value, Value::Const(_))
-        && visits
-            .iter()
-            .any(|(_, visit)| matches!(visit, Stmt::Partial(visit) if visit.buffer == store.buffer))
-    {
-        outer.mark = Mark::Sequential;
-    }
 }
 
 /// The groups that are visited: all products of the statements that they are from are in one of them.

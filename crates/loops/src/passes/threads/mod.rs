@@ -5,11 +5,12 @@
 //! 2. [`partial`]: sums in parts become a workspace, a parallel loop and calls,
 //! 3. [`choose`]: of parallel loops and partitioned ranges the outermost stay, all others run in order,
 //! 4. [`outline`]: what a thread executes becomes a function, in which buffers are known not to overlap,
-//! 5. [`spare`]: ranges with little work are executed in one part,
+//! 5. [`spare`]: ranges and loops with little work are executed on one thread,
 //! 6. [`partition`]: ranges become teams of threads, each of which looks for its part,
 //! 7. [`place`]: small workspaces go to the stack.
 
 mod choose;
+mod estimate;
 mod functions;
 mod outline;
 mod partial;
@@ -64,10 +65,10 @@ pub const PASSES: &[Pass] = &[
     },
     Pass {
         name: "spare-threads",
-        about: "execute ranges with little work in one part, without waking threads",
+        about: "execute ranges and loops with little work without waking threads",
         example: Example {
-            before: "partition a, b = 0 to N by 2 * b { call f__body1(a, b) on A }",
-            after: "if 0 < N { if 2 * N < 16384 { call f__body1(0, N) on A } else { partition .. } }",
+            before: "parallel i = 0 to N { call f__body1(i) on A }",
+            after: "if max(N, 0) * 2 < 16384 { for i = 0 to N { .. } } else { parallel i = 0 to N { .. } }",
         },
         run: spare::run,
     },

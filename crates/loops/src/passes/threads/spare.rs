@@ -1,31 +1,71 @@
-//! Ranges with little work, which are not worth waking threads.
+//! Ranges and loops with little work, which are not worth waking threads.
 //!
 //! Before -> after: `partition a, b = 0 to N by w(b) { call f(a, b) on A }` ->
-//! `if 0 < N { if w(N) < 16384 { call f(0, N) on A } else { partition a, b = 0 to N by w(b) { call f(a, b) on A } } }`.
+//! `if 0 < N { if w(N) < 16384 { call f(0, N) on A } else { partition a, b = 0 to N by w(b) { call f(a, b) on A } } }`;
+//! `parallel i = 0 to N { call f(i) on A }` ->
+//! `if max(N, 0) * 2 < 16384 { for i = 0 to N { call f(i) on A } } else { parallel i = 0 to N { call f(i) on A } }`,
+//! where `f` loads and stores two elements.
+//!
+//! Whether there is enough work is estimated from the statements; what the range itself says of its work counts where
+//! they are too involved. Without either, threads are woken.
 
+use super::estimate::Estimate;
 use super::functions::rewrite_all;
 use crate::ir::*;
 use crate::passes::Context;
 
 pub(crate) fn run(module: &mut Module, context: &Context<'_>) {
-    for function in &mut module.functions {
-        rewrite_all(&mut function.body, &mut |stmt| {
-            if let Stmt::Partitioned(partitioned) = stmt
-                && let [Stmt::Call(call)] = &partitioned.body[..]
-                && let Some(work) = &partitioned.work
-            {
-                let (lower, upper) = partitioned.ends();
-                let enough = context.machine.wake;
-                let little = work.substitute(partitioned.end, &upper).less(enough.into());
-                let call = Stmt::Call(call.clone());
-                let call =
-                    call.substitute(partitioned.begin, &lower).substitute(partitioned.end, &upper);
-                // Where there is nothing to do there is nothing to load either.
-                let some = lower.less(upper);
-                let (then, otherwise) = (vec![call], vec![Stmt::Partitioned(partitioned.clone())]);
-                let choice = Stmt::If(If { condition: little, then, otherwise });
-                *stmt = Stmt::when(some, vec![choice]);
+    let enough = context.machine.wake;
+    for at in 0..module.functions.len() {
+        let mut body = std::mem::take(&mut module.functions[at].body);
+        let estimate =
+            Estimate { module, machine: context.machine, args: &module.functions[at].args };
+        rewrite_all(&mut body, &mut |stmt| match stmt {
+            Stmt::Partitioned(partitioned) => {
+                if let Some(spared) = range(partitioned, &estimate, enough) {
+                    *stmt = spared;
+                }
             }
+            Stmt::For(inner) if inner.mark == Mark::THREADS => {
+                if let Some(spared) = counted(inner, &estimate, enough) {
+                    *stmt = spared;
+                }
+            }
+            _ => {}
         });
+        module.functions[at].body = body;
+    }
+}
+
+/// A range that is executed in one part if it is little work.
+fn range(range: &PartitionedRange, estimate: &Estimate<'_>, enough: i64) -> Option<Stmt> {
+    let [Stmt::Call(call)] = &range.body[..] else { return None };
+    let (lower, upper) = range.ends();
+    let call = Stmt::Call(call.clone());
+    let call = call.substitute(range.begin, &lower).substitute(range.end, &upper);
+    let said = range.work.as_ref().map(|work| work.substitute(range.end, &upper));
+    let seen = estimate.of_block(std::slice::from_ref(&call));
+    let little: Vec<Condition> =
+        said.into_iter().chain(seen).map(|work| work.less(enough.into())).collect();
+    if little.is_empty() {
+        return None;
+    }
+    let otherwise = vec![Stmt::Partitioned(range.clone())];
+    let choice = If { condition: Condition::all(little), then: vec![call], otherwise };
+    // Where there is nothing to do there is nothing to load either.
+    Some(Stmt::when(lower.less(upper), vec![Stmt::If(choice)]))
+}
+
+/// A parallel loop that is executed in order if it is little work.
+fn counted(inner: &For, estimate: &Estimate<'_>, enough: i64) -> Option<Stmt> {
+    let work = estimate.of_loop(inner)?;
+    let in_order = Stmt::For(For { mark: Mark::Sequential, ..inner.clone() });
+    match work.as_const() {
+        Some(work) => (work < enough).then_some(in_order),
+        None => Some(Stmt::If(If {
+            condition: work.less(enough.into()),
+            then: vec![in_order],
+            otherwise: vec![Stmt::For(inner.clone())],
+        })),
     }
 }

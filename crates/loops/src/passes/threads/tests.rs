@@ -147,54 +147,58 @@ fn partitioning() {
         &["outline", "spare-threads", "partition"],
         &body,
         &expect![[r#"
-        func f(inout A, in B, inout C, in pos) {
-          if 1 < N {
-            if pos[N] < 16384 {
-              call f__body1(1, N) on C
-            } else {
-              team part in parts {
-                while low = 0, high = (N + 2) / 4 if low < high {
-                } then select(max(pos[N], 0) * part <= pos[(low + high) / 2 * 4 + 1] * parts, low, (low + high) / 2 + 1), select(max(pos[N], 0) * part <= pos[(low + high) / 2 * 4 + 1] * parts, (low + high) / 2, high) after {
-                  while low_1 = 0, high_1 = (N + 2) / 4 if low_1 < high_1 {
-                  } then select(max(pos[N], 0) * (part + 1) <= pos[(low_1 + high_1) / 2 * 4 + 1] * parts, low_1, (low_1 + high_1) / 2 + 1), select(max(pos[N], 0) * (part + 1) <= pos[(low_1 + high_1) / 2 * 4 + 1] * parts, (low_1 + high_1) / 2, high_1) after {
-                    call f__body1(select(part == 0, 1, min(low * 4 + 1, N)), select(parts <= part + 1, N, min(low_1 * 4 + 1, N))) on C
+            func f(inout A, in B, inout C, in pos) {
+              if 1 < N {
+                if pos[N] < 16384 and max(N - 1, 0) < 16384 {
+                  call f__body1(1, N) on C
+                } else {
+                  team part in parts {
+                    while low = 0, high = (N + 2) / 4 if low < high {
+                    } then select(max(pos[N], 0) * part <= pos[(low + high) / 2 * 4 + 1] * parts, low, (low + high) / 2 + 1), select(max(pos[N], 0) * part <= pos[(low + high) / 2 * 4 + 1] * parts, (low + high) / 2, high) after {
+                      while low_1 = 0, high_1 = (N + 2) / 4 if low_1 < high_1 {
+                      } then select(max(pos[N], 0) * (part + 1) <= pos[(low_1 + high_1) / 2 * 4 + 1] * parts, low_1, (low_1 + high_1) / 2 + 1), select(max(pos[N], 0) * (part + 1) <= pos[(low_1 + high_1) / 2 * 4 + 1] * parts, (low_1 + high_1) / 2, high_1) after {
+                        call f__body1(select(part == 0, 1, min(low * 4 + 1, N)), select(parts <= part + 1, N, min(low_1 * 4 + 1, N))) on C
+                      }
+                    }
                   }
                 }
               }
             }
-          }
-        }
-        private func f__body1(index a, index b, inout C) {
-          for i = a to b {
-            C[i] += 1.0
-          }
-        }
-    "#]],
+            private func f__body1(index a, index b, inout C) {
+              for i = a to b {
+                C[i] += 1.0
+              }
+            }
+        "#]],
     );
     let body = "partition a, b = 0 to min(N, M) { for i = a to b { C[i] += 1.0 } }";
     check(
         &["outline", "spare-threads", "partition"],
         body,
         &expect![[r#"
-        func f(inout A, in B, inout C, in pos) {
-          if 0 < min(N, M) {
-            team part in parts {
-              while low = 0, high = min(N, M) if low < high {
-              } then select(max(min(N, M), 0) * part <= (low + high) / 2 * parts, low, (low + high) / 2 + 1), select(max(min(N, M), 0) * part <= (low + high) / 2 * parts, (low + high) / 2, high) after {
-                while low_1 = 0, high_1 = min(N, M) if low_1 < high_1 {
-                } then select(max(min(N, M), 0) * (part + 1) <= (low_1 + high_1) / 2 * parts, low_1, (low_1 + high_1) / 2 + 1), select(max(min(N, M), 0) * (part + 1) <= (low_1 + high_1) / 2 * parts, (low_1 + high_1) / 2, high_1) after {
-                  call f__body1(select(part == 0, 0, min(low, min(N, M))), select(parts <= part + 1, min(N, M), min(low_1, min(N, M)))) on C
+            func f(inout A, in B, inout C, in pos) {
+              if 0 < min(N, M) {
+                if max(min(N, M), 0) < 16384 {
+                  call f__body1(0, min(N, M)) on C
+                } else {
+                  team part in parts {
+                    while low = 0, high = min(N, M) if low < high {
+                    } then select(max(min(N, M), 0) * part <= (low + high) / 2 * parts, low, (low + high) / 2 + 1), select(max(min(N, M), 0) * part <= (low + high) / 2 * parts, (low + high) / 2, high) after {
+                      while low_1 = 0, high_1 = min(N, M) if low_1 < high_1 {
+                      } then select(max(min(N, M), 0) * (part + 1) <= (low_1 + high_1) / 2 * parts, low_1, (low_1 + high_1) / 2 + 1), select(max(min(N, M), 0) * (part + 1) <= (low_1 + high_1) / 2 * parts, (low_1 + high_1) / 2, high_1) after {
+                        call f__body1(select(part == 0, 0, min(low, min(N, M))), select(parts <= part + 1, min(N, M), min(low_1, min(N, M)))) on C
+                      }
+                    }
+                  }
                 }
               }
             }
-          }
-        }
-        private func f__body1(index a, index b, inout C) {
-          for i = a to b {
-            C[i] += 1.0
-          }
-        }
-    "#]],
+            private func f__body1(index a, index b, inout C) {
+              for i = a to b {
+                C[i] += 1.0
+              }
+            }
+        "#]],
     );
 }
 
@@ -237,39 +241,45 @@ fn sums_in_parts() {
         &all,
         &shared,
         &expect![[r#"
-        func f(inout A, in B, inout C, in pos) {
-          if N < M {
-            with W of N * 4 {
-              parallel part = 0 to 4 {
-                call f__body2(part) on B, W
-              }
-              for i = 0 to N {
-                C[i] = sum(p = 0 to 4) W[p * N + i]
-              }
-            }
-          } else if 0 < N {
-            team part in parts {
-              while low = 0, high = N if low < high {
-              } then select(max(N, 0) * part <= (low + high) / 2 * parts, low, (low + high) / 2 + 1), select(max(N, 0) * part <= (low + high) / 2 * parts, (low + high) / 2, high) after {
-                while low_1 = 0, high_1 = N if low_1 < high_1 {
-                } then select(max(N, 0) * (part + 1) <= (low_1 + high_1) / 2 * parts, low_1, (low_1 + high_1) / 2 + 1), select(max(N, 0) * (part + 1) <= (low_1 + high_1) / 2 * parts, (low_1 + high_1) / 2, high_1) after {
-                  call f__body1(0, max(M, 0), 0, select(part == 0, 0, min(low, N)), select(parts <= part + 1, N, min(low_1, N))) on B, C
+            func f(inout A, in B, inout C, in pos) {
+              if N < M {
+                with W of N * 4 {
+                  if 4 * ((max(max(max(N, 0) * max(max(min(max(M, 0) / 4, max(M, 0)) - min(0, max(M, 0)), 0) + 2, 1), 0), 1) + max(max(max(N, 0) * max(max(min(3 * max(M, 0) / 4, max(M, 0)) - min(2 * max(M, 0) / 4, max(M, 0)), 0) + 2, 1), 0), 1) * 4 + max(max(max(N, 0) * max(max(min(5 * max(M, 0) / 4, max(M, 0)) - min(4 * max(M, 0) / 4, max(M, 0)), 0) + 2, 1), 0), 1)) / 6) < 16384 {
+                    for part = 0 to 4 {
+                      call f__body2(part) on B, W
+                    }
+                  } else {
+                    parallel part = 0 to 4 {
+                      call f__body2(part) on B, W
+                    }
+                  }
+                  for i = 0 to N {
+                    C[i] = sum(p = 0 to 4) W[p * N + i]
+                  }
+                }
+              } else if 0 < N {
+                team part in parts {
+                  while low = 0, high = N if low < high {
+                  } then select(max(N, 0) * part <= (low + high) / 2 * parts, low, (low + high) / 2 + 1), select(max(N, 0) * part <= (low + high) / 2 * parts, (low + high) / 2, high) after {
+                    while low_1 = 0, high_1 = N if low_1 < high_1 {
+                    } then select(max(N, 0) * (part + 1) <= (low_1 + high_1) / 2 * parts, low_1, (low_1 + high_1) / 2 + 1), select(max(N, 0) * (part + 1) <= (low_1 + high_1) / 2 * parts, (low_1 + high_1) / 2, high_1) after {
+                      call f__body1(0, max(M, 0), 0, select(part == 0, 0, min(low, N)), select(parts <= part + 1, N, min(low_1, N))) on B, C
+                    }
+                  }
                 }
               }
             }
-          }
-        }
-        private func f__body1(symbol M, index b, index e, index h, index x, index y, in B, inout W) {
-          for i = x to y {
-            W[i + h] = sum(j = b to e) B[i * M + j]
-          }
-        }
-        private func f__body2(symbol N, symbol M, index part, in B, inout W) {
-          if 0 < N {
-            call f__body1(min(part * max(M, 0) / 4, max(M, 0)), min((part + 1) * max(M, 0) / 4, max(M, 0)), part * N, 0, N) on B, W
-          }
-        }
-    "#]],
+            private func f__body1(symbol M, index b, index e, index h, index x, index y, in B, inout W) {
+              for i = x to y {
+                W[i + h] = sum(j = b to e) B[i * M + j]
+              }
+            }
+            private func f__body2(symbol N, symbol M, index part, in B, inout W) {
+              if 0 < N {
+                call f__body1(min(part * max(M, 0) / 4, max(M, 0)), min((part + 1) * max(M, 0) / 4, max(M, 0)), part * N, 0, N) on B, W
+              }
+            }
+        "#]],
     );
 }
 
@@ -436,4 +446,99 @@ fn random_programs_compute_the_same_on_any_number_of_threads() {
         let sequence = if seed % 3 == 0 { CHECKED_THREADS } else { THREADS };
         run_all(sequence.passes, &program);
     }
+}
+
+#[test]
+fn sparing_loops() {
+    // Of rows of constant and of average length; of few iterations; with a search; of an unknown number of steps.
+    let body = "
+        parallel i = 0 to N { C[i] = 0.0 }
+        parallel i = 0 to N step 4 { for j = 0 to M { A[i * M + j] += exp(B[i * M + j]) } }
+        parallel i = 0 to N { for p = pos[i] to pos[i + 1] { A[p] = B[p] + 1.0 } }
+        parallel x = 0 to 2 { if x < N { C[x] = 1.0 } }
+        parallel i = 0 to N {
+          while low = pos[i], high = pos[i + 1] if low < high { }
+            then low + 1, high after { for p = low to high { A[p] += 1.0 } } }
+        parallel i = 0 to N { while x = 0 if x != 3 { C[i] += 1.0 } then x + 1 after { } }";
+    check(
+        &["outline", "spare-threads"],
+        body,
+        &expect![[r#"
+        func f(inout A, in B, inout C, in pos) {
+          if max(N, 0) < 16384 {
+            for i = 0 to N {
+              call f__body1(i) on C
+            }
+          } else {
+            parallel i = 0 to N {
+              call f__body1(i) on C
+            }
+          }
+          if max(N, 0) * max(max(M, 0) * 18, 1) / 4 < 16384 {
+            for i = 0 to N step 4 {
+              call f__body2(i) on A, B
+            }
+          } else {
+            parallel i = 0 to N step 4 {
+              call f__body2(i) on A, B
+            }
+          }
+          if max(N, 0) * max(floor(pos[N] + (max(N, 1) - 1), max(N, 1)) * 2, 1) < 16384 {
+            for i = 0 to N hint(guided) {
+              call f__body3(i) on A, B, pos
+            }
+          } else {
+            parallel i = 0 to N hint(guided) {
+              call f__body3(i) on A, B, pos
+            }
+          }
+          for x = 0 to 2 hint(guided) {
+            call f__body4(x) on C
+          }
+          if max(N, 0) * max(floor(pos[N] + (max(N, 1) - 1), max(N, 1)) + 16, 1) < 16384 {
+            for i = 0 to N hint(guided) {
+              call f__body5(i) on A, pos
+            }
+          } else {
+            parallel i = 0 to N hint(guided) {
+              call f__body5(i) on A, pos
+            }
+          }
+          parallel i = 0 to N hint(guided) {
+            call f__body6(i) on C
+          }
+        }
+        private inline func f__body1(index i, inout C) {
+          C[i] = 0.0
+        }
+        private func f__body2(symbol M, index i, inout A, in B) {
+          for j = 0 to M {
+            A[i * M + j] += exp(B[i * M + j])
+          }
+        }
+        private func f__body3(index i, inout A, in B, in pos) {
+          for p = pos[i] to pos[i + 1] {
+            A[p] = B[p] + 1.0
+          }
+        }
+        private inline func f__body4(symbol N, index x, inout C) {
+          if x < N {
+            C[x] = 1.0
+          }
+        }
+        private func f__body5(index i, inout A, in pos) {
+          while low = pos[i], high = pos[i + 1] if low < high {
+          } then low + 1, high after {
+            for p = low to high {
+              A[p] += 1.0
+            }
+          }
+        }
+        private func f__body6(index i, inout C) {
+          while x = 0 if x != 3 {
+            C[i] += 1.0
+          } then x + 1
+        }
+    "#]],
+    );
 }

@@ -64,7 +64,7 @@ mod unroll_sums;
 mod vectorize_streams;
 mod walk;
 mod wishes;
-mod work;
+pub(super) mod work;
 
 use super::pass::{Example, Pass};
 use super::pipeline::Sequence;

@@ -32,7 +32,7 @@ fn of_levels(levels: &[Level], value: &Value, machine: &Machine) -> Index {
 }
 
 /// Of one element: its loads, and its functions as so many loads.
-fn of_value(value: &Value, machine: &Machine) -> Index {
+pub(crate) fn of_value(value: &Value, machine: &Machine) -> Index {
     let own = match value {
         Value::Load(..) => 1,
         Value::Apply(function, _) => machine.cost(*function),
@@ -47,7 +47,7 @@ fn of_value(value: &Value, machine: &Machine) -> Index {
 }
 
 /// The sum of `inside` over a range of `var`.
-fn total(var: VarId, (lower, upper): (&[Index], &[Index]), inside: &Index) -> Index {
+pub(crate) fn total(var: VarId, (lower, upper): (&[Index], &[Index]), inside: &Index) -> Index {
     let first = lower.iter().cloned().reduce(Index::max).unwrap_or(Index::Const(0));
     let last = upper.iter().cloned().reduce(Index::min).unwrap_or(Index::Const(0));
     let length = (last.clone() - first.clone()).max(Index::Const(0));
@@ -103,7 +103,7 @@ fn telescoped(
 }
 
 /// The buffer and the place of the first position of a segment, if this is a segment's length.
-fn segment_of(index: &Index) -> Option<(BufferId, &Index)> {
+pub(crate) fn segment_of(index: &Index) -> Option<(BufferId, &Index)> {
     let Index::Max(difference, zero) = index else { return None };
     let (Index::Sub(end, start), Index::Const(0)) = (&**difference, &**zero) else { return None };
     let (Index::Load(one, next), Index::Load(other, this)) = (&**end, &**start) else {
