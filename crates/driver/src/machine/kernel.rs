@@ -90,20 +90,27 @@ impl Kernel {
     }
 }
 
+/// LLVM needs as much stack as a main thread has.
+const STACK: usize = 16 << 20;
+
 /// Compiles several kernels, on as many threads as there are CPUs.
 pub(super) fn compile(wanted: &[(Kind, Machine)]) -> Result<Vec<Kernel>, Error> {
-    let threads = super::host::cores().clamp(1, wanted.len().max(1));
-    let each = wanted.len().div_ceil(threads).max(1);
-    let parts: Vec<Result<Vec<Kernel>, Error>> = std::thread::scope(|scope| {
-        let part = |part: &'_ [(Kind, Machine)]| {
-            part.iter().map(|(kind, machine)| Kernel::of(*kind, machine)).collect()
+    let each = wanted.len().div_ceil(super::host::cores()).max(1);
+    let parts: Result<Vec<_>, Error> = std::thread::scope(|scope| {
+        let start = |chunk| {
+            let builder = std::thread::Builder::new().stack_size(STACK);
+            (chunk, builder.spawn_scoped(scope, move || in_order(chunk)).ok())
         };
-        let started: Vec<_> =
-            wanted.chunks(each).map(|chunk| scope.spawn(move || part(chunk))).collect();
-        started
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
+        let started: Vec<_> = wanted.chunks(each).map(start).collect();
+        let finished = started.into_iter().map(|(chunk, thread)| match thread {
+            Some(thread) => thread.join().unwrap_or_else(|why| std::panic::resume_unwind(why)),
+            None => in_order(chunk),
+        });
+        finished.collect()
     });
-    Ok(parts.into_iter().collect::<Result<Vec<_>, Error>>()?.into_iter().flatten().collect())
+    Ok(parts?.into_iter().flatten().collect())
+}
+
+fn in_order(wanted: &[(Kind, Machine)]) -> Result<Vec<Kernel>, Error> {
+    wanted.iter().map(|(kind, machine)| Kernel::of(*kind, machine)).collect()
 }
