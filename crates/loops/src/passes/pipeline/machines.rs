@@ -106,17 +106,17 @@ fn work_that_is_worth_waking_threads() {
     expect![[r#"
         Sapphire Rapids
           if 0 < N {
-          if 2 * max(pos[N] - pos[0], 0) + max(N, 0) < 16384 {
+          if 2 * max(pos[N] - pos[0], 0) + max(N, 0) < 16384 and max(N, 0) * max(floor(pos[N] + (max(N, 1) - 1), max(N, 1)) * 2 + 2, 1) < 16384 {
           while low = 0, high = N if low < high {
           while low_1 = 0, high_1 = N if low_1 < high_1 {
         Zen 4
           if 0 < N {
-          if 2 * max(pos[N] - pos[0], 0) + max(N, 0) < 11585 {
+          if 2 * max(pos[N] - pos[0], 0) + max(N, 0) < 11585 and max(N, 0) * max(floor(pos[N] + (max(N, 1) - 1), max(N, 1)) * 2 + 2, 1) < 11585 {
           while low = 0, high = N if low < high {
           while low_1 = 0, high_1 = N if low_1 < high_1 {
         Zen 3
           if 0 < N {
-          if 2 * max(pos[N] - pos[0], 0) + max(N, 0) < 8192 {
+          if 2 * max(pos[N] - pos[0], 0) + max(N, 0) < 8192 and max(N, 0) * max(floor(pos[N] + (max(N, 1) - 1), max(N, 1)) * 2 + 2, 1) < 8192 {
           while low = 0, high = N if low < high {
           while low_1 = 0, high_1 = N if low_1 < high_1 {
     "#]]
