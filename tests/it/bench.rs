@@ -64,3 +64,23 @@ fn what_is_not_known_is_an_error_of_the_command_line() {
     assert_eq!(run.status.code(), Some(1));
     assert!(text(&run.stderr).contains("measure first"), "{}", text(&run.stderr));
 }
+
+#[test]
+fn random_programs_are_checked_and_shown_with_what_went_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let random = ["--figure", "structured", "--random", "3", "--count", "4"];
+    let small = ["--budget", "0.02", "--size", "12", "--json"];
+    let run = bench(folder.path(), &[&random[..], &small[..]].concat());
+    assert!(run.status.success(), "{}", text(&run.stderr));
+    let value: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+    let rows = value["structured"].as_array().unwrap();
+    assert_eq!(rows.len(), 5, "the dense matrix product and four programs");
+    for row in rows {
+        assert_eq!(row["outcome"], "right", "{row}");
+        assert!(row["share"].as_f64().unwrap() > 0.0 && row["code_bytes"].as_u64().unwrap() > 0);
+        assert!(row["source"].as_str().unwrap().contains(":="));
+    }
+    let shown = text(&bench(folder.path(), &[&random[..], &small[..4]].concat()).stdout);
+    assert!(shown.contains("4 of 4 right; shares: median"), "{shown}");
+    assert!(shown.contains("random 3"), "{shown}");
+}

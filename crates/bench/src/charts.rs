@@ -143,6 +143,7 @@ fn chart(results: &Results, figure: Figure) -> Option<Chart> {
             "size of the triangle",
             "A triangle in the corner of a matrix of size 2^14, times a vector. The figure is the paper's 17.",
         )),
+        Figure::Structured => None, // its shares are a table
         Figure::Compile => Some(compile(results)),
         Figure::Combinations => Some(ratios(
             results,

@@ -3,9 +3,10 @@
 use super::job::Job;
 use super::kernels::{COMBINATIONS, REGRESSIONS, Workload};
 use super::sparse;
+use super::structured;
 use super::workspaces;
 
-pub use super::scope::Scope;
+pub use super::scope::{Random, Scope};
 
 /// A figure or table of the paper, or the table of this project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,6 +55,8 @@ pub enum Figure {
     WorkspaceDiscordant,
     /// Convolutions of inputs whose patterns are no random ones, over loop orders.
     SparseImages,
+    /// Kernels over structured operands beside a dense matrix product, or random ones.
+    Structured,
 }
 
 /// All of them, with the names by which they are asked for: numbers are the paper's.
@@ -80,6 +83,7 @@ pub const FIGURES: &[(&str, Figure)] = &[
     ("sparse-images", Figure::SparseImages),
     ("workspace-spgemm", Figure::WorkspaceProducts),
     ("workspace-discordant", Figure::WorkspaceDiscordant),
+    ("structured", Figure::Structured),
 ];
 
 /// The systems of the table.
@@ -125,6 +129,7 @@ pub fn jobs(figure: Figure, scope: &Scope) -> Vec<Job> {
         Figure::SparseImages => sparse::images::jobs(scope),
         Figure::WorkspaceProducts => workspaces::products(scope),
         Figure::WorkspaceDiscordant => workspaces::discordant(scope),
+        Figure::Structured => structured::jobs(scope),
     }
 }
 

@@ -52,6 +52,9 @@ pub struct Job {
     pub patience: f64,
     /// Where peers are, and where files may be written.
     pub places: Places,
+    /// Values of the symbols at which dastac's results are compared with the dense evaluator before times are taken.
+    #[serde(default)]
+    pub checks: Vec<Vec<(String, i64)>>,
 }
 
 /// Where things are.
@@ -103,6 +106,7 @@ impl Job {
             budget: 1.0,
             patience: 10.0,
             places: Places::default(),
+            checks: Vec::new(),
         }
     }
 
@@ -151,7 +155,14 @@ impl Job {
 
     /// A case without anything.
     pub fn case(&self) -> CaseResults {
+        // The text tells what was measured where no file has it.
+        let (source, symbols) = match self.checks.is_empty() {
+            true => (String::new(), Vec::new()),
+            false => (self.source.clone(), self.symbols.clone()),
+        };
         CaseResults {
+            source,
+            symbols,
             kernel: self.kernel.clone(),
             title: self.title.clone(),
             n: self.n,

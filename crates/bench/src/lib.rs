@@ -32,6 +32,7 @@ pub mod results;
 pub mod scope;
 pub mod sparse;
 pub mod stats;
+pub mod structured;
 pub mod summary;
 pub mod svg;
 pub mod system;

@@ -12,6 +12,7 @@ use super::job::{Job, analyse, tell};
 use super::kernels::Call;
 use super::peers;
 use super::results::{CaseResults, Footprint};
+use super::structured::checked;
 use super::system::System;
 use super::turns::{Candidate, Packed, agree, turns};
 use crate::Error;
@@ -40,6 +41,11 @@ pub fn measure(job: &Job) -> Result<CaseResults, Error> {
         dastac_runtime::openmp::set_threads(job.threads)?;
     }
     case.loops = digest(&built);
+    case.code = checked::code_bytes(&built);
+    if !job.checks.is_empty() {
+        tell("its comparison with the dense evaluator");
+        case.check = Some(checked::check(&built, job)?);
+    }
     tell("its data");
     let mut symbols: BTreeMap<String, i64> = job.symbols.iter().cloned().collect();
     for (_, pattern) in &job.inputs {
@@ -114,6 +120,7 @@ fn count(case: &mut CaseResults, runner: &Runner, laid: &Laid, job: &Job) {
     if let Some(points) = stored_points(runner, job) {
         (case.points, case.flops) = (Some(points), Some(2.0 * points));
     }
+    case.read = sum(&|count, factors| 8 * count * factors as u128);
     case.bytes = runner.facts().iter().map(|fact| fact.packed_bytes as f64).sum();
     case.tensors = footprints(laid, runner.symbols(), runner.facts());
 }
@@ -275,6 +282,7 @@ mod tests {
             budget: 0.01,
             matrices: None,
             layers: None,
+            random: None,
             places: crate::job::Places {
                 peers: "there is no such folder".into(),
                 scratch: folder.path().into(),

@@ -58,8 +58,35 @@ pub struct CaseResults {
     pub loops: String,
     /// Stages of the compiler, in nanoseconds.
     pub stages: Vec<(String, u64)>,
+    /// Bytes of machine code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<u64>,
+    /// Bytes of elements that the points read: one element of each operand at each point.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read: Option<f64>,
+    /// What came out of the comparisons with the dense evaluator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<Checked>,
+    /// The program, where it is checked.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub source: String,
+    /// Values of its symbols, where it is checked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub symbols: Vec<(String, i64)>,
     /// Systems.
     pub systems: Vec<Measured>,
+}
+
+/// A comparison of results with the dense evaluator.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Checked {
+    /// Whether they agree but for rounding.
+    pub agrees: bool,
+    /// The largest difference, relative.
+    pub error: f64,
+    /// Where it is, if they do not agree, and at which sizes.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub at: String,
 }
 
 /// What a tensor takes.

@@ -26,8 +26,19 @@ pub struct Scope {
     pub matrices: Option<PathBuf>,
     /// A folder of a network's pruned filters, if there is one.
     pub layers: Option<PathBuf>,
+    /// Random programs in place of the kernels of [`super::figures::Figure::Structured`].
+    pub random: Option<Random>,
     /// Where things are.
     pub places: Places,
+}
+
+/// Random programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Random {
+    /// The same seed gives the same programs.
+    pub seed: u64,
+    /// How many.
+    pub count: u64,
 }
 
 impl Scope {
@@ -79,6 +90,7 @@ impl Scope {
             budget: if self.budget > 0.0 { self.budget } else { usual },
             patience: if self.quick { 0.7 } else { 10.0 },
             places: self.places.clone(),
+            checks: Vec::new(),
         }
     }
 }

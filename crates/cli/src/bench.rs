@@ -11,6 +11,7 @@ use dastac_bench::kernels::KERNELS;
 use dastac_bench::machine::{Machine, Rates};
 use dastac_bench::results::{CaseResults, Results};
 use dastac_bench::sparse::report as sparse;
+use dastac_bench::structured::{self, report as structured_report};
 use dastac_bench::workspaces::report as workspaces;
 use dastac_bench::{Job, charts, page, peers, summary, svg, table as rows};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -104,13 +105,45 @@ pub fn bench(terminal: &Terminal, args: &BenchArgs) -> Result<Outcome> {
     let table = figures::jobs(Figure::Table, &scope);
     let shown = if figures.contains(&Figure::Table) { &table } else { &jobs };
     let shown: Vec<&Job> = shown.iter().filter(|job| !job.systems.is_empty()).collect();
-    let mut text = show(&results, &shown, &scope);
+    if args.json {
+        return json(&results, &shown);
+    }
+    let (own, shown): (Vec<&Job>, Vec<&Job>) =
+        shown.into_iter().partition(|job| structured::has(job));
+    let mut text = match shown.is_empty() {
+        true => self::machine(&results) + "\n",
+        false => show(&results, &shown, &scope),
+    };
+    text += &shares(&results, &own);
     if figures.contains(&Figure::SparseConvolutions) {
         text += &convolutions(&results);
     }
     text += &memory(&results, &shown);
     output::stdout((text + &report).as_bytes())?;
     Ok(Outcome::Done)
+}
+
+/// What was measured, as JSON.
+fn json(results: &Results, jobs: &[&Job]) -> Result<Outcome> {
+    let cases = jobs.iter().filter_map(|job| results.cases.get(&job.key()));
+    let value = structured_report::json(results, &cases.collect::<Vec<_>>());
+    let mut text = serde_json::to_string_pretty(&value)
+        .map_err(|error| Failure::user(format!("results cannot be written: {error}")))?;
+    text.push('\n');
+    output::stdout(text.as_bytes())?;
+    Ok(Outcome::Done)
+}
+
+/// Kernels over structured operands beside a dense matrix product, and the programs that are farthest from it.
+fn shares(results: &Results, jobs: &[&Job]) -> String {
+    let cases = jobs.iter().filter_map(|job| results.cases.get(&job.key()));
+    let rows = structured_report::rows(results, &cases.collect::<Vec<_>>());
+    if rows.is_empty() {
+        return String::new();
+    }
+    let (headings, cells) = structured_report::cells(&rows);
+    let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
+    format!("\n{}{}", table(&headings, cells), structured_report::notes(&rows))
 }
 
 /// Writes the page, the figures and the summary; says where.
@@ -185,6 +218,7 @@ fn scope(args: &BenchArgs) -> Result<Scope> {
         budget: args.budget.unwrap_or(0.0),
         matrices: args.matrices.clone(),
         layers: args.layers.clone(),
+        random: args.random.map(|seed| figures::Random { seed, count: args.count }),
         places: Places {
             peers: here(args.peers.clone().unwrap_or_else(|| args.output.join("peers"))),
             scratch: here(args.output.join("scratch")),
@@ -258,6 +292,7 @@ fn command(args: &BenchArgs) -> String {
     let mut words = vec!["dastac bench".to_string()];
     words.extend(args.quick.then(|| "--quick".to_string()));
     words.extend(args.figures.iter().map(|name| format!("--figure {name}")));
+    words.extend(args.random.map(|seed| format!("--random {seed} --count {}", args.count)));
     words.extend(args.size.map(|size| format!("--size {size}")));
     words.extend(args.kernels.iter().map(|name| format!("--kernel {name}")));
     words.join(" ")

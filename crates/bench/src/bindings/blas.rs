@@ -3,6 +3,7 @@
 //! Matrices are contiguous and in C order. Every call checks that its slices are as long as its sizes say.
 
 mod call;
+pub mod dense;
 pub mod products;
 pub mod sparse;
 
@@ -30,6 +31,8 @@ pub struct Blas {
     pub f32: Routines<f32>,
     /// Routines for sparse matrices: only MKL has them.
     pub sparse: Option<sparse::Routines>,
+    /// Routines for dense matrices with a structure.
+    pub dense: Option<dense::Routines>,
     /// Routines whose results are sparse matrices: only MKL has them.
     pub products: Option<products::Routines>,
     set_threads: Option<unsafe extern "C" fn(c_int)>,
@@ -257,9 +260,10 @@ impl Blas {
         let version = version(&library);
         let sparse = sparse::Routines::load(&library);
         let products = products::Routines::load(&library);
+        let dense = dense::Routines::load(&library);
         // Never unloaded.
         std::mem::forget(library);
-        Ok(Blas { version, f64, f32, sparse, products, set_threads })
+        Ok(Blas { version, f64, f32, sparse, dense, products, set_threads })
     }
 
     /// Makes routines run on so many threads from now on. Returns whether the library has a function for that.

@@ -4,6 +4,7 @@
 mod blas;
 mod convolution;
 mod eigen;
+mod einsum;
 mod loops;
 mod matrices;
 mod mlir;
@@ -183,6 +184,7 @@ pub(super) fn system(request: Request<'_>) -> Ready {
             matrices::system(request)
         }
         "mkl-rows" => sparse::mkl(request),
+        "mkl" | "openblas" if request.job.call.is_none() => einsum::system(request),
         "mkl" | "openblas" => blas::system(request),
         "mlir" => mlir::system(request),
         "numpy" | "torch" | "scipy" => python::system(request),

@@ -10,6 +10,7 @@ Examples:
   dastac bench                             # everything; can be stopped and resumed
   dastac bench --figure table --kernel pr2 --kernel ttm
   dastac bench --quick --kernel spmv --system mkl
+  dastac bench --figure structured --random 1 --count 50
 
 Peers are looked for in the folder `peers` of the output folder, where `./x bench --peers` puts them.";
 
@@ -45,6 +46,21 @@ pub struct BenchArgs {
     /// Seed of the random data [default: another one each time]
     #[arg(long)]
     pub seed: Option<u64>,
+    /// With `--figure structured`: random programs of this seed in place of its kernels
+    #[arg(long, value_name = "SEED", requires = "figures")]
+    pub random: Option<u64>,
+    /// How many random programs
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value_t = 50,
+        requires = "random",
+        value_parser = clap::value_parser!(u64).range(1..=100_000)
+    )]
+    pub count: u64,
+    /// Print what was measured as JSON, with the programs' texts where results are checked
+    #[arg(long)]
+    pub json: bool,
     /// Measure everything again
     #[arg(long)]
     pub fresh: bool,
