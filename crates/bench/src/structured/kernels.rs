@@ -1,6 +1,6 @@
 //! The fixed list of kernels: programs with sizes, in a file.
 
-use super::PREFIX;
+use super::names::{PREFIX, UNIT};
 use crate::job::Job;
 use crate::scope::Scope;
 
@@ -48,7 +48,7 @@ fn values(text: &str) -> Option<Vec<(String, i64)>> {
 pub(super) fn unit(scope: &Scope) -> Job {
     let first = all().into_iter().next();
     let job = first.map(|kernel| job(scope, kernel));
-    job.unwrap_or_else(|| scope.program(super::UNIT, 0, String::new(), &["dastac"]))
+    job.unwrap_or_else(|| scope.program(UNIT, 0, String::new(), &["dastac"]))
 }
 
 /// All others.
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn symbols_are_those_of_the_programs() {
         let kernels = all();
-        assert_eq!(format!("{PREFIX}{}", kernels[0].name), super::super::UNIT);
+        assert_eq!(format!("{PREFIX}{}", kernels[0].name), UNIT);
         assert_eq!(kernels.len(), TEXT.matches("\n#: ").count() + 1);
         for kernel in &kernels {
             let (program, _) = dastac_stur::load(kernel.source)

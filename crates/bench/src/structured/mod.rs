@@ -3,17 +3,14 @@
 
 pub(crate) mod checked;
 pub mod kernels;
+mod names;
 pub mod random;
 pub mod report;
 
+use names::PREFIX;
+
 use crate::job::Job;
 use crate::scope::{Random, Scope};
-
-/// The dense matrix product whose rate is the unit of all others.
-pub const UNIT: &str = "structured-gemm";
-
-/// What names of kernels begin with.
-const PREFIX: &str = "structured-";
 
 /// Whether a job is one of these kernels.
 pub fn has(job: &Job) -> bool {

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::UNIT;
+use super::names::{PREFIX, UNIT};
 use crate::peers;
 use crate::results::{CaseResults, Outcome, Results};
 
@@ -188,7 +188,7 @@ pub fn notes(rows: &[Row]) -> String {
 
 /// Rows and what they are made of.
 pub fn json(results: &Results, cases: &[&CaseResults]) -> Value {
-    let structured = cases.iter().filter(|case| case.kernel.starts_with(super::PREFIX));
+    let structured = cases.iter().filter(|case| case.kernel.starts_with(PREFIX));
     let rows = rows(results, &structured.copied().collect::<Vec<_>>());
     json!({ "machine": results.machine, "structured": rows, "cases": cases })
 }
