@@ -46,6 +46,24 @@ pub enum Problem {
     /// Not a positive number.
     #[error("`{0}` is not a positive number")]
     Number(String),
+    /// A number that no machine has.
+    #[error("`{name}` is at most {most}")]
+    Large {
+        /// Which one.
+        name: &'static str,
+        /// The largest.
+        most: i64,
+    },
+    /// A number that must be a power of two.
+    #[error("`{name}` is a power of two from {least} to {most}")]
+    Power {
+        /// Which one.
+        name: &'static str,
+        /// The smallest.
+        least: i64,
+        /// The largest.
+        most: i64,
+    },
     /// Neither yes nor no.
     #[error("`{0}` is neither `yes` nor `no`")]
     Answer(String),
@@ -128,16 +146,47 @@ struct Number {
     name: &'static str,
     /// Whether a description must say it; what it does not say is as on most processors.
     needed: bool,
+    allowed: Allowed,
     get: fn(&Machine) -> i64,
     set: fn(&mut Machine, i64),
 }
 
+/// Which values a number may have.
+enum Allowed {
+    /// All from 1 to this one.
+    To(i64),
+    /// Powers of two between these.
+    Powers(i64, i64),
+}
+
+/// Bytes, elements and so on: more than any machine has, and small enough to be multiplied with what is known of a
+/// nest.
+const MOST: Allowed = Allowed::To(1 << 40);
+
+/// Numbers that generated code grows with.
+const FEW: Allowed = Allowed::To(256);
+
+impl Allowed {
+    fn check(&self, name: &'static str, value: i64) -> Result<(), Problem> {
+        match *self {
+            Allowed::To(most) if value > most => Err(Problem::Large { name, most }),
+            Allowed::Powers(least, most)
+                if value < least || value > most || value & (value - 1) != 0 =>
+            {
+                Err(Problem::Power { name, least, most })
+            }
+            Allowed::To(_) | Allowed::Powers(..) => Ok(()),
+        }
+    }
+}
+
 /// A [`Number`] by the name of its field.
 macro_rules! number {
-    ($field:ident, $needed:expr) => {
+    ($field:ident, $needed:expr, $allowed:expr) => {
         Number {
             name: stringify!($field),
             needed: $needed,
+            allowed: $allowed,
             get: |machine| machine.$field,
             set: |machine, number| machine.$field = number,
         }
@@ -145,28 +194,28 @@ macro_rules! number {
 }
 
 const NUMBERS: &[Number] = &[
-    number!(vector_bytes, true),
-    number!(registers, true),
-    number!(l1, true),
-    number!(l2, true),
-    number!(last, false),
-    number!(line, false),
-    number!(page, false),
-    number!(stack, false),
-    number!(stream, false),
-    number!(wake, false),
-    number!(multiply_adds, false),
-    number!(read_l1, false),
-    number!(read_l2, false),
-    number!(read_last, false),
-    number!(read_memory, false),
-    number!(chains, false),
-    number!(scalar_chains, false),
-    number!(packs, false),
-    number!(predicts, false),
-    number!(same_shape, false),
-    number!(calls, false),
-    number!(function, false),
+    number!(vector_bytes, true, Allowed::Powers(1, 256)),
+    number!(registers, true, FEW),
+    number!(l1, true, MOST),
+    number!(l2, true, MOST),
+    number!(last, false, MOST),
+    number!(line, false, Allowed::Powers(16, 4096)),
+    number!(page, false, MOST),
+    number!(stack, false, Allowed::To(1 << 16)),
+    number!(stream, false, MOST),
+    number!(wake, false, MOST),
+    number!(multiply_adds, false, MOST),
+    number!(read_l1, false, MOST),
+    number!(read_l2, false, MOST),
+    number!(read_last, false, MOST),
+    number!(read_memory, false, MOST),
+    number!(chains, false, Allowed::To(32)),
+    number!(scalar_chains, false, Allowed::To(32)),
+    number!(packs, false, Allowed::Powers(1, 64)),
+    number!(predicts, false, MOST),
+    number!(same_shape, false, MOST),
+    number!(calls, false, MOST),
+    number!(function, false, MOST),
 ];
 
 /// What has been read so far.
@@ -194,9 +243,11 @@ impl Draft {
             }),
             ["level", level] => self.level(level, None),
             ["level", level, "=", count] => self.level(level, Some(count)),
-            [name, "=", value] if NUMBERS.iter().any(|known| known.name == name) => {
+            [name, "=", value] if let Some(known) = NUMBERS.iter().find(|one| one.name == name) => {
                 self.fresh(name)?;
-                self.numbers.push((name.to_owned(), number(value)?));
+                let value = number(value)?;
+                known.allowed.check(known.name, value)?;
+                self.numbers.push((name.to_owned(), value));
                 Ok(())
             }
             [name, "=", value] if ANSWERS.contains(&name) => {
@@ -347,6 +398,9 @@ level threads
         let mut all: Vec<String> = all.collect();
         all.push(parse("registers = 8\nfuses = perhaps").unwrap_err().to_string());
         all.push(parse("registers = 8").unwrap_err().to_string());
+        for line in ["vector_bytes = 24", "line = 8", "packs = 128", "wake = 9223372036854775807"] {
+            all.push(parse(line).unwrap_err().to_string());
+        }
         expect![[r#"
             line 31: `l1` is given twice
             line 31: expected `NAME = NUMBER`, `memory SPACE = BYTES each of LEVEL` or `level LEVEL = NUMBER`, found `l3 = 3`
@@ -358,6 +412,10 @@ level threads
             line 31: there is no level of parallelism `moons`; there are threads, blocks, cores, lanes
             line 31: `fuses` is given twice
             line 2: `perhaps` is neither `yes` nor `no`
-            line 2: `vector_bytes` is missing"#]].assert_eq(&all.join("\n"));
+            line 2: `vector_bytes` is missing
+            line 1: `vector_bytes` is a power of two from 1 to 256
+            line 1: `line` is a power of two from 16 to 4096
+            line 1: `packs` is a power of two from 1 to 64
+            line 1: `wake` is at most 1099511627776"#]].assert_eq(&all.join("\n"));
     }
 }
