@@ -17,10 +17,12 @@ mod merge_stores;
 mod narrow;
 mod observe;
 mod once;
+mod panels;
 #[cfg(test)]
 mod page;
 mod pass;
 mod pipeline;
+mod polyhedra;
 mod registers;
 mod split_complex;
 mod threads;
@@ -40,7 +42,7 @@ use crate::machine::Machine;
 
 /// All passes of this crate.
 pub const ALL: &[&[Pass]] =
-    &[PASSES, once::PASSES, tile::PASSES, threads::PASSES, registers::PASSES, check_bounds::PASSES];
+    &[PASSES, once::PASSES, panels::PASSES, tile::PASSES, threads::PASSES, registers::PASSES, check_bounds::PASSES];
 
 /// The passes that make elements of other types real numbers of 32 or 64 bits, and loops simple.
 pub const PASSES: &[Pass] = &[

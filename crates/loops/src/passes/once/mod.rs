@@ -28,10 +28,8 @@
 //! give them several partial sums, and parts give them threads.
 
 mod parts;
-mod products;
 mod roles;
 mod rows;
-mod scan;
 #[cfg(test)]
 mod tests;
 mod visit;

@@ -6,9 +6,9 @@
 
 use std::collections::BTreeSet;
 
-use super::products::products;
+use crate::passes::polyhedra::products::{Product, products};
 use super::roles::{Group, Role, groups, is_thin};
-use super::scan::{Range, not_negative};
+use crate::passes::polyhedra::scan::{Range, not_negative};
 use super::visit::Visit;
 use crate::ir::*;
 use crate::linear::Facts;
@@ -93,7 +93,7 @@ fn accepted(body: &[Stmt], module: &Module, function: &mut Function) -> Vec<Grou
     let mut all = Vec::new();
     for (at, stmt) in body.iter().enumerate() {
         if !scheduled(stmt, function) {
-            all.extend(products(stmt).unwrap_or_default().into_iter().map(|one| (at, one)));
+            all.extend(additions(stmt).into_iter().map(|one| (at, one)));
         }
     }
     loop {
@@ -122,6 +122,12 @@ fn accepted(body: &[Stmt], module: &Module, function: &mut Function) -> Vec<Grou
     }
 }
 
+/// The products that a statement adds to what is there.
+fn additions(stmt: &Stmt) -> Vec<Product> {
+    let products = products(stmt).unwrap_or_default();
+    if products.iter().any(|product| product.sets) { Vec::new() } else { products }
+}
+
 /// Whether a visit gains something: elements have several roles, or all are added up.
 fn is_worth_it(group: &Group, module: &Module) -> bool {
     let roles = || group.roles.iter().map(|(_, role)| &role.product);
@@ -132,7 +138,7 @@ fn is_worth_it(group: &Group, module: &Module) -> bool {
         return false;
     }
     let Some(result) = module.buffers.get(first.buffer.0 as usize) else { return false };
-    let same_type = |role: &super::products::Product| {
+    let same_type = |role: &Product| {
         let value = Value::product(role.factors.iter().cloned());
         let computed = module.computed_in(&value, result.element);
         computed == result.element || computed.is_integer() && result.element.is_integer()

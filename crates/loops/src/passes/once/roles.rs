@@ -3,8 +3,8 @@
 //! Before -> after, of the two halves of a symmetric matrix times a vector: `S[N * i + k] * x[k]`, added to `y[i]`, and
 //! `S[N * k + i] * x[k]`, added to `y[i]` -> at `S[N * a + b]`, `x[b]` is added to `y[a]` and `x[a]` to `y[b]`.
 
-use super::products::Product;
-use super::scan::{Nested, scan};
+use crate::passes::polyhedra::products::{Product, rename};
+use crate::passes::polyhedra::scan::{Nested, scan};
 use crate::ir::*;
 use crate::polynomial::Polynomial;
 
@@ -47,7 +47,7 @@ pub(super) fn groups(products: &[(usize, Product)], function: &mut Function) -> 
             continue;
         }
         let vars: Vec<VarId> = order.iter().map(|var| function.fresh_like(*var, "")).collect();
-        let product = renamed(product, &order, &vars);
+        let product = in_order(product, &order, &vars);
         let at = rename(&at, &order, &vars);
         let Some(nested) = scan(&product.domain, &vars) else { continue };
         let (common, domain) = (nested.clone(), product.domain.clone());
@@ -94,7 +94,7 @@ fn joins(
     let at = rename(at, order, &group.vars);
     let beyond = Polynomial::of(&at)?.plus(&Polynomial::of(&group.at)?, -1)?;
     let beyond = beyond.to_index(&[]).as_const()?;
-    let mut product = renamed(product, order, &group.vars);
+    let mut product = in_order(product, order, &group.vars);
     // One expression for one place.
     let place = Value::Load(stored, at);
     for factor in &mut product.factors {
@@ -128,25 +128,9 @@ pub(super) fn is_thin(nested: &Nested) -> bool {
         })
 }
 
-/// The product with other iterators.
-fn renamed(product: &Product, from: &[VarId], to: &[VarId]) -> Product {
-    let index = |index: &Index| rename(index, from, to);
-    Product {
-        index: index(&product.index),
-        vars: to.to_vec(),
-        domain: product.domain.iter().map(index).collect(),
-        factors: product.factors.iter().map(|factor| factor.rebuild(&|leaf| index(leaf))).collect(),
-        ..product.clone()
-    }
-}
-
-/// The expression with other iterators.
-fn rename(index: &Index, from: &[VarId], to: &[VarId]) -> Index {
-    index.rebuild(&|leaf| match leaf {
-        Index::Var(var) => {
-            let at = from.iter().position(|other| other == var);
-            Index::Var(at.map_or(*var, |at| to[at]))
-        }
-        leaf => leaf.clone(),
-    })
+/// The product with other iterators, in the order of elements.
+fn in_order(product: &Product, order: &[VarId], to: &[VarId]) -> Product {
+    let place = |var: &VarId| order.iter().position(|other| other == var).map_or(*var, |at| to[at]);
+    let vars: Vec<VarId> = product.vars.iter().map(place).collect();
+    Product { vars: to.to_vec(), ..product.renamed(&vars) }
 }

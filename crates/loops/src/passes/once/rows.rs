@@ -9,7 +9,7 @@
 //! ```
 //! The register code of such a loop has vectors of `b`, and what it adds up in registers.
 
-use super::scan::Range;
+use crate::passes::polyhedra::scan::Range;
 use super::visit::Visit;
 use crate::ir::*;
 use crate::linear::only_value;

@@ -7,7 +7,7 @@
 use std::slice::from_ref;
 
 use super::roles::Role;
-use super::scan::{Range, at_most, largest, smallest};
+use crate::passes::polyhedra::scan::{Range, at_most, largest, smallest};
 use crate::ir::*;
 use crate::linear::Facts;
 

@@ -74,6 +74,7 @@ pub const TILE: Sequence = Sequence {
     name: "tile",
     passes: &[
         "read-once",
+        "pack-operands",
         "fuse-statements",
         "strip-mine",
         "split-index-sets",

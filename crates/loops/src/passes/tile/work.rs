@@ -10,6 +10,7 @@
 use super::nest::Level;
 use crate::ir::*;
 use crate::machine::Machine;
+use crate::passes::polyhedra::scan::Range;
 
 /// An expression of more parts is not made three times as long, but taken at the middle of the range.
 const LONG: usize = 300;
@@ -18,6 +19,19 @@ const LONG: usize = 300;
 pub(super) fn before(levels: &[Level], value: &Value, end: VarId, machine: &Machine) -> Index {
     let Some((first, rest)) = levels.split_first() else { return Index::Const(0) };
     total(first.var, (&first.lower, &[Index::Var(end)]), &of_levels(rest, value, machine))
+}
+
+/// The work of the points of nested ranges, of which the first ends before `end`.
+pub(in crate::passes) fn of_ranges(
+    vars: &[VarId],
+    ranges: Vec<Range>,
+    end: VarId,
+    machine: &Machine,
+) -> Index {
+    let level = |(var, Range { lower, upper }): (&VarId, Range)| Level { var: *var, lower, upper };
+    let levels: Vec<Level> = vars.iter().zip(ranges).map(level).collect();
+    let two = Value::Load(BufferId(0), 0.into()) * Value::Load(BufferId(0), 0.into());
+    before(&levels, &two, end, machine)
 }
 
 /// The number of innermost iterations.

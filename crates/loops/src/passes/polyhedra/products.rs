@@ -8,32 +8,38 @@ use crate::linear::{flatten_max, flatten_min};
 
 /// A product that is added to an element for each point.
 #[derive(Clone, Debug)]
-pub(super) struct Product {
+pub(in crate::passes) struct Product {
     /// The buffer that is added to.
-    pub(super) buffer: BufferId,
+    pub(in crate::passes) buffer: BufferId,
     /// The element.
-    pub(super) index: Index,
+    pub(in crate::passes) index: Index,
     /// The iterators, the outermost first.
-    pub(super) vars: Vec<VarId>,
+    pub(in crate::passes) vars: Vec<VarId>,
     /// How many of them are those of loops, not of sums.
-    pub(super) loops: usize,
+    pub(in crate::passes) loops: usize,
+    /// Whether the elements are set, before products of the same statement add to them.
+    pub(in crate::passes) sets: bool,
+    /// How many expressions of the domain are those of loops, not of sums.
+    pub(in crate::passes) elements: usize,
     /// Expressions that are not negative exactly at the points.
-    pub(super) domain: Vec<Index>,
+    pub(in crate::passes) domain: Vec<Index>,
     /// The conditions around the loops, as expressions that are not negative.
-    pub(super) guards: Vec<Index>,
+    pub(in crate::passes) guards: Vec<Index>,
     /// A number that the factors are multiplied with.
-    pub(super) coefficient: f64,
+    pub(in crate::passes) coefficient: f64,
     /// Factors without sums.
-    pub(super) factors: Vec<Value>,
+    pub(in crate::passes) factors: Vec<Value>,
 }
 
 /// The products that a statement adds, if it does nothing else.
-pub(super) fn products(stmt: &Stmt) -> Option<Vec<Product>> {
+pub(in crate::passes) fn products(stmt: &Stmt) -> Option<Vec<Product>> {
     let mut outer = Product {
         buffer: BufferId(0),
         index: Index::Const(0),
         vars: Vec::new(),
         loops: 0,
+        sets: false,
+        elements: 0,
         domain: Vec::new(),
         guards: Vec::new(),
         coefficient: 1.0,
@@ -62,15 +68,38 @@ pub(super) fn products(stmt: &Stmt) -> Option<Vec<Product>> {
         stmt = only;
     }
     let Stmt::Store(store) = stmt else { return None };
-    if store.mode != StoreMode::Add || store.stream.is_some() || store.value.loads(store.buffer) {
+    outer.sets = match store.mode {
+        StoreMode::Add => false,
+        StoreMode::Set => true,
+        StoreMode::Min | StoreMode::Max => return None,
+    };
+    if store.stream.is_some() || store.value.loads(store.buffer) {
         return None;
     }
     (outer.buffer, outer.index) = (store.buffer, store.index.clone());
-    outer.loops = outer.vars.len();
+    (outer.loops, outer.elements) = (outer.vars.len(), outer.domain.len());
     outer.times(&store.value)
 }
 
 impl Product {
+    /// The product with other variables of the same loops.
+    pub(in crate::passes) fn with_loops(&self, to: &[VarId]) -> Product {
+        let vars = to.iter().copied().chain(self.vars.iter().skip(to.len()).copied());
+        self.renamed(&vars.collect::<Vec<_>>())
+    }
+
+    /// The product with other iterators.
+    pub(in crate::passes) fn renamed(&self, to: &[VarId]) -> Product {
+        let index = |index: &Index| rename(index, &self.vars, to);
+        Product {
+            index: index(&self.index),
+            vars: to.to_vec(),
+            domain: self.domain.iter().map(index).collect(),
+            factors: self.factors.iter().map(|one| one.rebuild(&|leaf| index(leaf))).collect(),
+            ..self.clone()
+        }
+    }
+
     fn range(&mut self, var: VarId, lower: &[Index], upper: &[Index]) {
         let (mut lowers, mut uppers) = (Vec::new(), Vec::new());
         lower.iter().for_each(|bound| flatten_max(bound, &mut lowers));
@@ -117,6 +146,17 @@ impl Product {
             }
         })
     }
+}
+
+/// The expression with other iterators.
+pub(in crate::passes) fn rename(index: &Index, from: &[VarId], to: &[VarId]) -> Index {
+    index.rebuild(&|leaf| match leaf {
+        Index::Var(var) => {
+            let at = from.iter().position(|other| other == var);
+            Index::Var(at.map_or(*var, |at| to[at]))
+        }
+        leaf => leaf.clone(),
+    })
 }
 
 /// Adds the expressions that are not negative exactly where a condition holds, if it is a conjunction of such.
