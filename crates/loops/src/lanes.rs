@@ -90,6 +90,19 @@ pub fn of_elements(store: &Store, var: VarId) -> bool {
     (sums || sets) && possible && !store.value.loads(store.buffer) && neighbours(&store.value, var)
 }
 
+/// Whether a store copies elements from any places to neighbours for neighbouring values of a variable: they can be
+/// loaded one by one into lanes.
+pub fn of_copies(store: &Store, var: VarId) -> bool {
+    let (mut copies, mut some) = (true, false);
+    store.value.visit(&mut |value| match value {
+        Value::Load(_, index) => some |= index.mentions(var),
+        Value::Const(_) | Value::Mul(..) => {}
+        _ => copies = false,
+    });
+    let sets = store.mode == StoreMode::Set && store.index.constant_stride(var) == Some(1);
+    sets && copies && some && !store.value.loads(store.buffer)
+}
+
 /// The variables among `vars` of which neighbouring values can be in lanes, first those whose elements are neighbours
 /// where they are stored.
 pub fn choices(store: &Store, vars: impl Iterator<Item = VarId>) -> Vec<VarId> {

@@ -17,9 +17,9 @@ mod merge_stores;
 mod narrow;
 mod observe;
 mod once;
-mod panels;
 #[cfg(test)]
 mod page;
+mod panels;
 mod pass;
 mod pipeline;
 mod polyhedra;
@@ -41,8 +41,15 @@ use crate::ir::*;
 use crate::machine::Machine;
 
 /// All passes of this crate.
-pub const ALL: &[&[Pass]] =
-    &[PASSES, once::PASSES, panels::PASSES, tile::PASSES, threads::PASSES, registers::PASSES, check_bounds::PASSES];
+pub const ALL: &[&[Pass]] = &[
+    PASSES,
+    once::PASSES,
+    panels::PASSES,
+    tile::PASSES,
+    threads::PASSES,
+    registers::PASSES,
+    check_bounds::PASSES,
+];
 
 /// The passes that make elements of other types real numbers of 32 or 64 bits, and loops simple.
 pub const PASSES: &[Pass] = &[

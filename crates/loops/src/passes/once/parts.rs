@@ -6,13 +6,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::passes::polyhedra::products::{Product, products};
 use super::roles::{Group, Role, groups, is_thin};
-use crate::passes::polyhedra::scan::{Range, not_negative};
 use super::visit::Visit;
 use crate::ir::*;
 use crate::linear::Facts;
 use crate::machine::Machine;
+use crate::passes::polyhedra::products::{Product, products};
+use crate::passes::polyhedra::scan::{Range, not_negative};
 
 /// Parts: more than most machines have cores, few enough to be added up in no time.
 const PARTS: i64 = 16;

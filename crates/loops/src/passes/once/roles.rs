@@ -3,9 +3,9 @@
 //! Before -> after, of the two halves of a symmetric matrix times a vector: `S[N * i + k] * x[k]`, added to `y[i]`, and
 //! `S[N * k + i] * x[k]`, added to `y[i]` -> at `S[N * a + b]`, `x[b]` is added to `y[a]` and `x[a]` to `y[b]`.
 
+use crate::ir::*;
 use crate::passes::polyhedra::products::{Product, rename};
 use crate::passes::polyhedra::scan::{Nested, scan};
-use crate::ir::*;
 use crate::polynomial::Polynomial;
 
 /// What is added somewhere at each stored element.

@@ -9,10 +9,10 @@
 //! ```
 //! The register code of such a loop has vectors of `b`, and what it adds up in registers.
 
-use crate::passes::polyhedra::scan::Range;
 use super::visit::Visit;
 use crate::ir::*;
 use crate::linear::only_value;
+use crate::passes::polyhedra::scan::Range;
 
 /// What is added to one place.
 struct Adds {

@@ -7,9 +7,9 @@
 use std::slice::from_ref;
 
 use super::roles::Role;
-use crate::passes::polyhedra::scan::{Range, at_most, largest, smallest};
 use crate::ir::*;
 use crate::linear::Facts;
+use crate::passes::polyhedra::scan::{Range, at_most, largest, smallest};
 
 /// What the loops are written with.
 pub(super) struct Visit<'a> {

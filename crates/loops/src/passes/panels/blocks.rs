@@ -275,7 +275,8 @@ impl Blocks<'_> {
 
     /// The loops around rows, columns and terms, from one on.
     fn outer(&mut self, at: usize) -> Option<Vec<Stmt>> {
-        let (row, column, deep) = (self.contraction.row, self.contraction.column, self.group.deep());
+        let (row, column, deep) =
+            (self.contraction.row, self.contraction.column, self.group.deep());
         let sums = &self.group.sums[..self.group.sums.len() - 1];
         let order: Vec<VarId> = self.contraction.outer.iter().chain(sums).copied().collect();
         let Some(var) = order.get(at).copied() else { return self.rows() };
@@ -286,7 +287,8 @@ impl Blocks<'_> {
     }
 
     fn rows(&mut self) -> Option<Vec<Stmt>> {
-        let (row, column, deep) = (self.contraction.row, self.contraction.column, self.group.deep());
+        let (row, column, deep) =
+            (self.contraction.row, self.contraction.column, self.group.deep());
         let Sizes { terms, high, wide, .. } = self.sizes;
         let [i, k, j] = [(row, "c"), (deep, "b"), (column, "c")]
             .map(|(like, mark)| self.function.fresh_like(like, mark));
@@ -321,7 +323,8 @@ impl Blocks<'_> {
 
     /// A block of columns: their panels, and all tiles.
     fn columns(&mut self, place: Place) -> Option<Vec<Stmt>> {
-        let (row, column, deep) = (self.contraction.row, self.contraction.column, self.group.deep());
+        let (row, column, deep) =
+            (self.contraction.row, self.contraction.column, self.group.deep());
         let Sizes { rows, columns, terms, wide, .. } = self.sizes;
         let mut body = self.pack_columns(place)?;
         let across = (column, place.wide, place.column, columns);
@@ -347,9 +350,8 @@ impl Blocks<'_> {
             self.facts.assume(&low.clone().less(Index::Var(slice) + size));
         }
         let range = on_grid(range, from, size);
-        let body = self.around((slice, range, size), |blocks| {
-            blocks.in_block((var, slice, size), make)
-        });
+        let body =
+            self.around((slice, range, size), |blocks| blocks.in_block((var, slice, size), make));
         self.facts.truncate(len);
         body
     }

@@ -177,9 +177,8 @@ fn contraction(
 /// The products of a statement, unless the program says how it is to be executed.
 fn taken(stmt: &Stmt, function: &Function) -> Option<Vec<Product>> {
     let products = products(stmt)?;
-    let scheduled = |product: &Product| {
-        product.vars.iter().any(|var| function.hints.get(*var).scheduled)
-    };
+    let scheduled =
+        |product: &Product| product.vars.iter().any(|var| function.hints.get(*var).scheduled);
     (!products.is_empty() && !products.iter().any(scheduled)).then_some(products)
 }
 
@@ -239,9 +238,10 @@ fn deepest(product: &Product, row: VarId, column: VarId) -> Option<VarId> {
 fn few(product: &Product, deep: VarId) -> bool {
     let Some(Nested { ranges, .. }) = scan(&product.domain, &[deep]) else { return true };
     let Some(range) = ranges.first() else { return true };
-    let mut lengths = range.upper.iter().flat_map(|high| {
-        range.lower.iter().filter_map(move |low| high.constant_difference(low))
-    });
+    let mut lengths = range
+        .upper
+        .iter()
+        .flat_map(|high| range.lower.iter().filter_map(move |low| high.constant_difference(low)));
     lengths.any(|length| length < TERMS)
 }
 
@@ -335,20 +335,15 @@ impl Contraction {
                     && loops.iter().any(|var| one.mentions(*var))
             })
         };
-        let terms = || self.groups.iter().flat_map(|group| group.terms.iter().map(move |t| (t, group)));
+        let terms =
+            || self.groups.iter().flat_map(|group| group.terms.iter().map(move |t| (t, group)));
         terms().count() > 1 || terms().any(|(term, group)| cut(term, group))
     }
 }
 
 impl Group {
     /// The term with the group's iterators, if the group has its columns, at the same points.
-    fn takes(
-        &self,
-        term: &Term,
-        columns: &[Value],
-        sums: &[VarId],
-        column: VarId,
-    ) -> Option<Term> {
+    fn takes(&self, term: &Term, columns: &[Value], sums: &[VarId], column: VarId) -> Option<Term> {
         if sums.len() != self.sums.len() || columns.len() != self.columns.len() {
             return None;
         }

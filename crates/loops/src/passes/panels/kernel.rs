@@ -6,9 +6,9 @@
 //! that are.
 
 use super::blocks::{Blocks, Place};
+use super::pieces::{pieces, visit};
 use super::ranges::{everywhere, first, range};
 use crate::ir::*;
-use crate::passes::polyhedra::scan::{not_negative, scan};
 
 impl Blocks<'_> {
     /// All about a tile.
@@ -53,7 +53,8 @@ impl Blocks<'_> {
 
     /// What adds a tile to the elements, or sets them.
     fn written(&mut self, place: Place) -> Option<Vec<Stmt>> {
-        let (row, column, deep) = (self.contraction.row, self.contraction.column, self.group.deep());
+        let (row, column, deep) =
+            (self.contraction.row, self.contraction.column, self.group.deep());
         let (rows, columns) = (self.sizes.rows, self.sizes.columns);
         let (top, left) = (Index::Var(place.row), Index::Var(place.column));
         let (buffer, index) = (self.contraction.buffer, self.contraction.index.clone());
@@ -63,15 +64,21 @@ impl Blocks<'_> {
         let about = |one: &&Index| sides.iter().any(|side| one.mentions(*side));
         let mut domain = self.group.elements.clone();
         domain.extend(self.given.iter().filter(about).filter(|one| !one.mentions(deep)).cloned());
-        let corners = [(row, top.clone(), rows), (column, left.clone(), columns)];
+        let corners = [
+            (row, top.clone(), top.clone() + (rows - 1)),
+            (column, left.clone(), left.clone() + (columns - 1)),
+        ];
         let full = everywhere(&domain, &sides, &corners, &self.facts);
+        // Neighbours that are not neighbours in memory are not written as vectors.
+        let full = full.filter(|_| index.constant_stride(column) == Some(1));
         // The first block of terms is the one with the first term of any element of the tile.
         let first_block = match self.sets {
             true => {
                 let terms = range(&self.domain_of_elements(place), deep, &sides, &self.facts)?;
                 let begin = first(&terms);
                 let from = Index::Var(place.terms);
-                let known = self.facts.imply(&Condition::Compare(Compare::Le, from.clone(), begin.clone()));
+                let known =
+                    self.facts.imply(&Condition::Compare(Compare::Le, from.clone(), begin.clone()));
                 Some(if known { true.into() } else { from.at_most(begin) })
             }
             false => None,
@@ -80,30 +87,42 @@ impl Blocks<'_> {
             let (buffer, index, value) = (buffer, index.clone(), value.clone());
             let store = Stmt::Store(Store { buffer, index, value, mode, stream: None });
             let wide = For::new(column, left.clone(), left.clone() + columns, vec![store]);
-            let high = For::new(row, top.clone(), top.clone() + rows, vec![Stmt::For(wide.unrolled())]);
+            let high =
+                For::new(row, top.clone(), top.clone() + rows, vec![Stmt::For(wide.unrolled())]);
             vec![Stmt::For(high.unrolled())]
         };
-        let nested = scan(&domain, &sides)?;
-        let loops = |mode: StoreMode, value: Value| {
-            let store = Store { buffer, index: index.clone(), value, mode, stream: None };
-            let body = nested.loops(&sides, vec![Stmt::Store(store)]);
-            let around = nested.around.iter().map(not_negative);
-            let unknown = Condition::all(around.filter(|one| !self.facts.imply(one)));
-            if unknown.as_bool() == Some(true) { body } else { vec![Stmt::when(unknown, body)] }
+        // Where the places of elements are told by selections, each piece is written for itself.
+        let place = Value::load(buffer, index.clone());
+        let parts = pieces(&place, &domain, &self.facts);
+        let known = self.facts.clone();
+        let mut loops = |mode: StoreMode, value: Value| {
+            let mut all = Vec::new();
+            for part in &parts {
+                let value = value.clone();
+                let store = |place: Value| {
+                    let index = match place {
+                        Value::Load(_, index) => index,
+                        _ => index.clone(),
+                    };
+                    Store { buffer, index, value: value.clone(), mode, stream: None }
+                };
+                all.extend(visit(part, (row, column, None), self.function, &known, store)?);
+            }
+            Some(all)
         };
         let (whole, mut cut) = match &first_block {
             Some(first) if first.as_bool() == Some(true) => {
-                (unrolled(StoreMode::Set), loops(StoreMode::Set, value.clone()))
+                (unrolled(StoreMode::Set), loops(StoreMode::Set, value.clone())?)
             }
             Some(first) => {
                 let (condition, then) = (first.clone(), unrolled(StoreMode::Set));
                 let otherwise = unrolled(StoreMode::Add);
-                let zero = loops(StoreMode::Set, Value::Const(0.0));
+                let zero = loops(StoreMode::Set, Value::Const(0.0))?;
                 let mut cut = vec![Stmt::when(first.clone(), zero)];
-                cut.extend(loops(StoreMode::Add, value.clone()));
+                cut.extend(loops(StoreMode::Add, value.clone())?);
                 (vec![Stmt::If(If { condition, then, otherwise })], cut)
             }
-            None => (unrolled(StoreMode::Add), loops(StoreMode::Add, value.clone())),
+            None => (unrolled(StoreMode::Add), loops(StoreMode::Add, value.clone())?),
         };
         Some(match full {
             Some(full) if full.as_bool() == Some(true) => whole,

@@ -32,12 +32,14 @@
 //! infinite or not a number, elements of the same tile may become NaN.
 //!
 //! - `contraction`: which statements are taken, what their rows, columns and terms are.
-//! - `blocks`: the loops over blocks. `ranges`: which blocks have points. `pack`: panels. `kernel`: tiles.
+//! - `blocks`: the loops over blocks. `ranges`: which blocks have points. `pack`: panels. `pieces`: indices that
+//!   select. `kernel`: tiles.
 
 mod blocks;
 mod contraction;
 mod kernel;
 mod pack;
+mod pieces;
 mod ranges;
 #[cfg(test)]
 mod tests;

@@ -10,9 +10,10 @@
 //! ```
 
 use super::blocks::{Blocks, Place};
+use super::pieces::{Piece, pieces, visit};
 use super::ranges::{everywhere, facts, first, last, range, shadow};
 use crate::ir::*;
-use crate::passes::polyhedra::scan::{not_negative, scan};
+use crate::passes::polyhedra::scan::not_negative;
 
 /// The panel of one side.
 #[derive(Clone)]
@@ -28,16 +29,14 @@ struct Side {
     terms: VarId,
 }
 
-/// What is copied where: a value at the points of a polyhedron.
-struct Source {
-    value: Value,
-    domain: Vec<Index>,
-}
+/// More pieces than these are not tried as a whole.
+const WHOLE: usize = 2;
 
 impl Blocks<'_> {
     /// The panel of the rows of a block.
     pub(super) fn pack_rows(&mut self, place: Place) -> Option<Vec<Stmt>> {
-        let (var, column, deep) = (self.contraction.row, self.contraction.column, self.group.deep());
+        let (var, column, deep) =
+            (self.contraction.row, self.contraction.column, self.group.deep());
         let side = Side {
             buffer: self.panels.rows,
             var,
@@ -52,7 +51,8 @@ impl Blocks<'_> {
                 let factor = Some(Value::Const(term.coefficient));
                 let factor = factor.filter(|_| term.coefficient != 1.0 || term.rows.is_empty());
                 let value = Value::product(factor.into_iter().chain(term.rows.iter().cloned()));
-                sources.push(Source { value, domain: shadow(&blocks.domain(at), &[column])? });
+                let domain = shadow(&blocks.domain(at), &[column])?;
+                sources.push(Piece { value, domain });
             }
             blocks.slice(&side, &sources, are_apart(&sources))
         })
@@ -89,14 +89,14 @@ impl Blocks<'_> {
                 Some(at) => vec![domains[at].clone()],
                 None => domains,
             };
-            let of = |domain| Source { value: value.clone(), domain };
-            let sources: Vec<Source> = domains.into_iter().map(of).collect();
+            let of = |domain| Piece { value: value.clone(), domain };
+            let sources: Vec<Piece> = domains.into_iter().map(of).collect();
             blocks.slice(&side, &sources, true)
         })
     }
 
     /// A slice of a panel. Sources that have no element in common, or the same ones, set elements; others are added up.
-    fn slice(&mut self, side: &Side, sources: &[Source], sets: bool) -> Option<Vec<Stmt>> {
+    fn slice(&mut self, side: &Side, sources: &[Piece], sets: bool) -> Option<Vec<Stmt>> {
         let deep = self.group.deep();
         let (begin, block) = (Index::Var(side.slice), Index::Var(side.terms));
         let terms = self.terms()?;
@@ -114,23 +114,29 @@ impl Blocks<'_> {
             body: vec![Stmt::set(side.buffer, zero.into(), Value::Const(0.0))],
         });
         let mut cut = vec![zeros];
-        for source in sources {
+        let sources: Vec<Piece> =
+            sources.iter().flat_map(|one| pieces(&one.value, &one.domain, &self.facts)).collect();
+        for source in &sources {
             let mode = if sets { StoreMode::Set } else { StoreMode::Add };
-            let store = Store {
-                buffer: side.buffer,
-                index: place.clone(),
-                value: source.value.clone(),
-                mode,
-                stream: None,
+            let (buffer, index) = (side.buffer, place.clone());
+            let store = |value| {
+                let index = index.clone();
+                Store { buffer, index, value, mode, stream: None }
             };
-            cut.extend(self.each(side, source, store)?);
+            let mut piece = source.clone();
+            let k = Index::Var(deep);
+            piece.domain.extend(terms.lower.iter().map(|low| k.clone() - low.clone()));
+            piece.domain.extend(terms.upper.iter().map(|high| high.clone() - 1 - k.clone()));
+            let lanes = Some((begin.clone(), side.size));
+            let order = (deep, side.var, lanes);
+            cut.extend(visit(&piece, order, self.function, &self.facts, store)?);
         }
         let corners = [
-            (side.var, begin.clone(), side.size),
-            (deep, block.clone(), self.sizes.terms),
+            (side.var, begin.clone(), begin.clone() + (side.size - 1)),
+            (deep, block.clone(), block.clone() + (self.sizes.terms - 1)),
         ];
         let mut result = cut;
-        if sets {
+        if sets && sources.len() <= WHOLE {
             for source in sources.iter().rev() {
                 let full = everywhere(&source.domain, &[side.var], &corners, &self.facts);
                 let Some(full) = full else { continue };
@@ -166,42 +172,10 @@ impl Blocks<'_> {
         }
         Some(result)
     }
-
-    /// A store at each point of a source: neighbours in memory one after the other.
-    fn each(&self, side: &Side, source: &Source, store: Store) -> Option<Vec<Stmt>> {
-        let deep = self.group.deep();
-        let beside = |var: VarId| {
-            let mut found = false;
-            source.value.visit_indices(&mut |index| found |= index.constant_stride(var) == Some(1));
-            found
-        };
-        let order = match beside(deep) && !beside(side.var) {
-            true => [side.var, deep],
-            false => [deep, side.var],
-        };
-        let mut domain = source.domain.clone();
-        let terms = self.terms()?;
-        let k = Index::Var(deep);
-        domain.extend(terms.lower.iter().map(|low| k.clone() - low.clone()));
-        domain.extend(terms.upper.iter().map(|high| high.clone() - 1 - k.clone()));
-        let nested = scan(&domain, &order)?;
-        let body = nested.loops(&order, vec![Stmt::Store(store)]);
-        let around = nested.around.iter().map(not_negative);
-        let unknown = around.filter(|condition| !self.facts.imply(condition));
-        Some(vec![Stmt::when(Condition::all(unknown), body)].into_iter().flat_map(flat).collect())
-    }
-}
-
-/// A statement without a condition that always holds.
-fn flat(stmt: Stmt) -> Vec<Stmt> {
-    match stmt {
-        Stmt::If(inner) if inner.condition.as_bool() == Some(true) => inner.then,
-        stmt => vec![stmt],
-    }
 }
 
 /// Whether no two sources have a point in common.
-fn are_apart(sources: &[Source]) -> bool {
+fn are_apart(sources: &[Piece]) -> bool {
     sources.iter().enumerate().all(|(at, one)| {
         let known = facts(&[&one.domain]);
         let below = |other: &Index| {

@@ -19,7 +19,12 @@ pub(super) fn facts(lists: &[&[Index]]) -> Facts {
 }
 
 /// The range of a variable over a polyhedron whose other iterators are given: all bounds that follow.
-pub(super) fn range(domain: &[Index], var: VarId, others: &[VarId], known: &Facts) -> Option<Range> {
+pub(super) fn range(
+    domain: &[Index],
+    var: VarId,
+    others: &[VarId],
+    known: &Facts,
+) -> Option<Range> {
     let order: Vec<VarId> = std::iter::once(var).chain(others.iter().copied()).collect();
     let nested = scan(domain, &order)?;
     let (own, weak) = (nested.ranges.first()?, nested.weak.first()?);
@@ -69,24 +74,25 @@ pub(super) fn hull(ranges: Vec<Range>, known: &Facts) -> Range {
     Range { lower, upper }
 }
 
-/// The conditions that expressions which mention some variables are not negative anywhere in a box, those that are not
-/// known to hold. None if one of them is not linear there.
+/// The condition that expressions which mention some variables are not negative anywhere in a box, without what is
+/// known to hold. Boxes are given by the first and the last values of variables. None if one of the expressions is not
+/// linear there.
 pub(super) fn everywhere(
     domain: &[Index],
     mentions: &[VarId],
-    corners: &[(VarId, Index, i64)],
+    corners: &[(VarId, Index, Index)],
     known: &Facts,
 ) -> Option<Condition> {
     let mut conditions = Vec::new();
     for one in domain.iter().filter(|one| mentions.iter().any(|var| one.mentions(*var))) {
         let mut least = one.clone();
-        for (var, from, size) in corners {
+        for (var, first, last) in corners {
             let worst = match one.constant_stride(*var)? {
                 0 => continue,
-                1.. => from.clone(),
-                _ => from.clone() + (*size - 1),
+                1.. => first,
+                _ => last,
             };
-            least = least.substitute(*var, &worst);
+            least = least.substitute(*var, worst);
         }
         let condition = not_negative(&least);
         if condition.as_bool() != Some(true)

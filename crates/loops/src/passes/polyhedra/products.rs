@@ -4,7 +4,7 @@
 //! product of `x[i]`, `S[N * i + k]` and `x[k]` over `0 <= i < N`, `0 <= k < i`, under `0 < N`.
 
 use crate::ir::*;
-use crate::linear::{flatten_max, flatten_min};
+use crate::linear::{Linear, flatten_max, flatten_min};
 
 /// A product that is added to an element for each point.
 #[derive(Clone, Debug)]
@@ -160,12 +160,16 @@ pub(in crate::passes) fn rename(index: &Index, from: &[VarId], to: &[VarId]) -> 
 }
 
 /// Adds the expressions that are not negative exactly where a condition holds, if it is a conjunction of such.
-fn not_negative(condition: &Condition, list: &mut Vec<Index>) -> Option<()> {
+pub(in crate::passes) fn not_negative(condition: &Condition, list: &mut Vec<Index>) -> Option<()> {
     match condition {
         Condition::And(all) => all.iter().try_for_each(|one| not_negative(one, list)),
         Condition::Or(_) => None,
         Condition::Compare(how, left, right) => {
-            let at_least = |high: &Index, low: &Index, gap: i64| high.clone() - low.clone() - gap;
+            let at_least = |high: &Index, low: &Index, gap: i64| {
+                // What stands on both sides is gone.
+                let difference = high.clone() - low.clone() - gap;
+                Linear::of(&difference).map_or(difference, |linear| linear.to_index())
+            };
             match how {
                 Compare::Lt => list.push(at_least(right, left, 1)),
                 Compare::Le => list.push(at_least(right, left, 0)),

@@ -33,6 +33,8 @@ pub(super) struct Across {
     pub(super) count: usize,
     /// The first of each vector.
     pub(super) instances: Vec<Instance>,
+    /// Whether elements that are no neighbours are loaded one by one.
+    pub(super) packed: bool,
 }
 
 impl Lowering<'_> {
@@ -103,9 +105,14 @@ impl Lowering<'_> {
         }
         let all = self.instances.iter();
         let vars: BTreeSet<VarId> = all.flat_map(|at| at.keys().copied()).collect();
-        lanes::choices(store, vars.into_iter()).into_iter().find_map(|var| {
+        let across = |var: VarId, packed: bool| {
             let instances = runs(&self.instances, var, count)?;
-            Some(Across { var, count, instances })
+            Some(Across { var, count, instances, packed })
+        };
+        let choices = lanes::choices(store, vars.iter().copied());
+        choices.into_iter().find_map(|var| across(var, false)).or_else(|| {
+            let mut copies = vars.into_iter().filter(|var| lanes::of_copies(store, *var));
+            copies.find_map(|var| across(var, true))
         })
     }
 }

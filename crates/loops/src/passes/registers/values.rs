@@ -138,6 +138,9 @@ impl Lowering<'_> {
         };
         let ty = self.type_of(element, true);
         match index.constant_stride(lanes.var) {
+            Some(by) if lanes.packed && by.abs() > 1 => {
+                Ok(self.packed((buffer, index), instance, &lanes, ty))
+            }
             None if lanes.packed => Ok(self.packed((buffer, index), instance, &lanes, ty)),
             None => {
                 let places = self.places(index, instance, &lanes)?;

@@ -52,7 +52,8 @@ impl Lowering<'_> {
         across: &Across,
         computed: Element,
     ) -> Lowered<()> {
-        let lanes = Lanes { var: across.var, count: across.count, mask: None, packed: false };
+        let lanes =
+            Lanes { var: across.var, count: across.count, mask: None, packed: across.packed };
         let outer = self.lanes.replace(lanes);
         let value = associate(&store.value, &across.instances);
         let mut group = Group::new(across.instances.clone(), computed);

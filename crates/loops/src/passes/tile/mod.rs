@@ -49,7 +49,7 @@ mod register_tiles;
 mod replace_scalars;
 mod rims;
 mod schedule_threads;
-mod selections;
+pub(super) mod selections;
 mod skew;
 mod split_index_sets;
 mod split_reductions;
@@ -58,7 +58,7 @@ mod stream_stores;
 mod strip_mine;
 #[cfg(test)]
 mod tests;
-mod undecided;
+pub(super) mod undecided;
 mod unroll_loops;
 mod unroll_sums;
 mod vectorize_streams;

@@ -9,8 +9,8 @@ use crate::polynomial::Polynomial;
 
 /// What is known at a place.
 #[derive(Default)]
-pub(super) struct Known {
-    pub(super) facts: Facts,
+pub(in crate::passes) struct Known {
+    pub(in crate::passes) facts: Facts,
 }
 
 impl Known {
@@ -47,7 +47,8 @@ impl Known {
         Some((lower, upper))
     }
 
-    fn value(&mut self, value: &Value) -> Value {
+    /// A value without what is decided.
+    pub(in crate::passes) fn value(&mut self, value: &Value) -> Value {
         match value {
             Value::Const(_) => value.clone(),
             Value::Load(buffer, index) => Value::Load(*buffer, self.index(index)),
