@@ -208,8 +208,13 @@ impl Code {
 
     /// Tells every function, those outlined by OpenMP included, what CPU it is for.
     fn attributes(&self, spec: &Spec) {
+        // Scattered stores take longer than the same stores one by one.
+        let features = match cfg!(target_arch = "x86_64") {
+            true => format!("{},+prefer-no-scatter", spec.features),
+            false => spec.features.clone(),
+        };
         let mut pairs =
-            vec![("target-cpu", spec.cpu.as_str()), ("target-features", spec.features.as_str())];
+            vec![("target-cpu", spec.cpu.as_str()), ("target-features", features.as_str())];
         if cfg!(target_arch = "x86_64") {
             // LLVM's tuning for most CPUs with AVX-512 splits 64-byte vectors in two, at a loss of more than
             // half of the speed of dense kernels. Without AVX-512 this has no effect.
