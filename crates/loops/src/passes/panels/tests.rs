@@ -119,7 +119,8 @@ fn what_is_taken() {
         rank 2k, columns apart: true, 2 groups
         batches, terms of two sums, three factors: true, 1 groups
         something else beside: true, 1 groups
-    "#]].assert_eq(&table);
+    "#]]
+    .assert_eq(&table);
 }
 
 #[test]
