@@ -4,7 +4,9 @@
 //! those of `i`, the columns those of `j`; one group with the columns `B[M * k + j]` and two kinds of rows,
 //! `S[.. i .. + k]` where `k <= i` and `S[.. k .. + i]` where `i < k`.
 
+use super::blocks::blocks;
 use super::ranges::{facts, shadow};
+use super::worth;
 use crate::ir::*;
 use crate::linear::Facts;
 use crate::machine::Machine;
@@ -88,9 +90,12 @@ fn block(body: &mut Vec<Stmt>, module: &mut Module, function: &mut Function, mac
     let mut at = 0;
     while at < body.len() {
         if let Some((contraction, count)) = contraction(&body[at..], module, function)
-            && let Some(blocks) = super::blocks::blocks(contraction, module, function, machine)
+            && let Some(condition) = worth::condition(&contraction)
+            && condition.as_bool() != Some(false)
+            && let Some(blocks) = blocks(contraction, module, function, machine)
         {
-            result.extend(blocks);
+            let otherwise = body[at..at + count].to_vec();
+            result.push(Stmt::If(If { condition, then: blocks, otherwise }));
             at += count;
             continue;
         }

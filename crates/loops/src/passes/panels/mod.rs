@@ -24,6 +24,9 @@
 //!               C += C.tile, or C = C.tile for the first block of terms } } } } } } } }
 //! ```
 //!
+//! That is one side of a condition: for sizes with few products, or few terms or elements in a row, the other side has
+//! the statements as they were, for tiles.
+//!
 //! Statements that add to the same elements are computed together. Products with the same columns share the panels of
 //! these and add up in those of rows (both halves of a symmetric matrix); others follow each other (`A * B' + B * A'`).
 //!
@@ -31,7 +34,7 @@
 //! depend on the number of threads. An element that a block does not have is a zero there: where the other operand is
 //! infinite or not a number, elements of the same tile may become NaN.
 //!
-//! - `contraction`: which statements are taken, what their rows, columns and terms are.
+//! - `contraction`: which statements are taken, what their rows, columns and terms are. `worth`: for which sizes.
 //! - `blocks`: the loops over blocks. `ranges`: which blocks have points. `pack`: panels. `pieces`: indices that
 //!   select. `kernel`: tiles.
 
@@ -43,6 +46,7 @@ mod pieces;
 mod ranges;
 #[cfg(test)]
 mod tests;
+mod worth;
 
 use super::pass::{Context, Example, Pass};
 
@@ -53,8 +57,8 @@ pub(super) const PASSES: &[Pass] = &[Pass {
     example: Example {
         before: "parallel i = 0 to N { parallel j = 0 to M { \
                  C[M * i + j] = sum(k = 0 to i + 1) L[N * i + k] * B[M * k + j] } }",
-        after: "partition ib, ie = 0 to N step 8 { for ic = ib to ie step 1024 { for kb = 0 to ie step 256 { \
-                with L.rows of 262144 { .. for jc = 0 to M step 256 { with B.columns of 65536 { .. } } } } } }",
+        after: "if 262144 <= M * N * N / 2 and .. { partition ib, ie = 0 to N step 8 { for ic = ib to ie step 1024 { for kb = 0 to ie step 256 { \
+                with L.rows of 262144 { .. for jc = 0 to M step 256 { with B.columns of 65536 { .. } } } } } } else { as before }",
     },
     run: |module, context: &Context<'_>| contraction::run(module, context.machine),
 }];

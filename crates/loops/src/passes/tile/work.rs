@@ -34,6 +34,12 @@ pub(in crate::passes) fn of_ranges(
     before(&levels, &two, end, machine)
 }
 
+/// The number of points of nested ranges.
+pub(in crate::passes) fn points(vars: &[VarId], ranges: Vec<Range>) -> Index {
+    let level = |(var, Range { lower, upper }): (&VarId, Range)| Level { var: *var, lower, upper };
+    iterations(&vars.iter().zip(ranges).map(level).collect::<Vec<_>>())
+}
+
 /// The number of innermost iterations.
 pub(super) fn iterations(levels: &[Level]) -> Index {
     let Some((first, rest)) = levels.split_first() else { return Index::Const(1) };
