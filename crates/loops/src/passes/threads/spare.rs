@@ -74,7 +74,8 @@ fn counted(inner: &For, estimate: &Estimate<'_>) -> Option<Stmt> {
 }
 
 /// The elements that statements load at least where it is worth waking threads. What is unrolled is computed in
-/// vectors, which load more elements in the same time; half as many more as they have lanes, since caches do not keep up.
+/// vectors, which load more elements in the same time: half as many more as they have lanes, since caches do not keep
+/// up.
 fn enough(body: &[Stmt], estimate: &Estimate<'_>) -> i64 {
     let Estimate { module, machine, .. } = estimate;
     match is_unrolled(module, body) {
