@@ -75,6 +75,42 @@ H:D(i, j, k, l) := (0 <= i < 4) * (0 <= j < 2 * N) * (0 <= k < N) * (0 <= l < N)
     }
 }
 
+/// Products of structured matrices, large enough that they are computed from panels.
+#[test]
+fn products_from_panels() {
+    let lower = "S:D(i, k) := (0 <= i < N) * (0 <= k < N)\nS:U(i, k) := (k <= i)";
+    let mirrored = |sign: &str| {
+        let (ends, by) = if sign == "-" { ("k < i", "-") } else { ("k <= i", "") };
+        format!(
+            "S:D(i, k) := (0 <= i < N) * (0 <= k < N)\nS:U(i, k) := ({ends})
+S:R(i, k, ip, kp) := {by}(i < k) * (ip = k) * (kp = i)"
+        )
+    };
+    let dense = "B:D(k, j) := (0 <= k < N) * (0 <= j < N)";
+    let product = "C(i, j) := S(i, k) * B(k, j)";
+    let windows = "S:D(i, k) := (0 <= i < N) * (0 <= k < N)\nS:U(i, k) := (i - 60 < k <= i + 9)";
+    let upper = "B:D(k, j) := (0 <= k < N) * (0 <= j < N)\nB:U(k, j) := (k <= j + 1)";
+    let twice = "C(i, j) := S(i, k) * B(j, k) + B(i, k) * S(j, k)";
+    for (rule, left, right) in [
+        (product, lower, dense),
+        (product, &mirrored("+"), upper),
+        (product, &mirrored("-"), dense),
+        (product, windows, dense),
+        (product, windows, upper),
+        (twice, lower, dense),
+    ] {
+        let source = format!("symbols: N\n{rule}\n{left}\n{right}");
+        for (parallel, n) in [(false, 113), (true, 131)] {
+            let options = BuildOptions { parallel, ..BuildOptions::default() };
+            let built = compile(&source, options).unwrap();
+            let mut runner = Runner::new(built, &sizes(n), 1 + usize::from(parallel)).unwrap();
+            let inputs = runner.random_inputs(7, &BTreeMap::new()).unwrap();
+            runner.execute().unwrap();
+            assert!(runner.verify(&inputs).unwrap().agrees(), "{source}\nparallel: {parallel}");
+        }
+    }
+}
+
 #[test]
 fn many_threads_run_one_program() {
     let programs: Vec<Arc<Executable>> = [(TRIANGLE, true), (ROWS, true), (SUM, false)]

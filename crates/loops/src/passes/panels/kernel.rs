@@ -1,9 +1,9 @@
 //! Tiles: the micro-kernel, and how its results come to the elements.
 //!
 //! Before -> after, of 8 rows and 16 columns: `C[M * i + j] += sum(k) S[..] * B[..]` ->
-//! `unroll r { unroll c { C.tile[16 * r + c] = sum(k) S.rows[8 * (k - kb) + r] * B.columns[16 * (k - kb) + c] } }`, then
-//! `unroll i { unroll j { C[M * i + j] += C.tile[..] } }` where all rows and columns are elements, else loops over those
-//! that are.
+//! `unroll r { unroll c { C.tile[16 * r + c] = sum(k) S.rows[8 * (k - kb) + r] * B.columns[16 * (k - kb) + c] } }`,
+//! then `unroll i { unroll j { C[M * i + j] += C.tile[..] } }` where all rows and columns are elements, else loops over
+//! those that are.
 
 use super::blocks::{Blocks, Place};
 use super::pieces::{pieces, visit};

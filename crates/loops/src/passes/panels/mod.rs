@@ -1,9 +1,9 @@
 //! Contractions over any affine domain, at the rate of dense ones: structure ends where operands are packed.
 //!
 //! A product whose operands are used again in two directions is computed in blocks, as the BLIS line of libraries does
-//! it for dense matrices. The blocks of each operand are copied into *panels*, as the micro-kernel reads them: slices of
-//! a few rows, or of a few vectors of columns, with zeros where a block has no elements. Whatever is special about an
-//! operand (a packed triangle, a mirrored half and its sign, a band, several factors) is over where it is copied, and
+//! it for dense matrices. The blocks of each operand are copied into *panels*, as the micro-kernel reads them: slices
+//! of a few rows, or of a few vectors of columns, with zeros where a block has no elements. Whatever is special about
+//! an operand (a packed triangle, a mirrored half and its sign, a band, several factors) is over where it is copied, and
 //! one micro-kernel does all the work. Blocks without points are not visited.
 //!
 //! Before -> after, of a symmetric matrix times a dense one:
@@ -57,8 +57,9 @@ pub(super) const PASSES: &[Pass] = &[Pass {
     example: Example {
         before: "parallel i = 0 to N { parallel j = 0 to M { \
                  C[M * i + j] = sum(k = 0 to i + 1) L[N * i + k] * B[M * k + j] } }",
-        after: "if 262144 <= M * N * N / 2 and .. { partition ib, ie = 0 to N step 8 { for ic = ib to ie step 1024 { for kb = 0 to ie step 256 { \
-                with L.rows of 262144 { .. for jc = 0 to M step 256 { with B.columns of 65536 { .. } } } } } } else { as before }",
+        after: "if 262144 <= M * N * N / 2 and .. { partition ib, ie = 0 to N step 8 { \
+                for ic = ib to ie step 1024 { for kb = 0 to ie step 256 { with L.rows of 262144 { .. \
+                for jc = 0 to M step 256 { with B.columns of 65536 { .. } } } } } } } else { as before }",
     },
     run: |module, context: &Context<'_>| contraction::run(module, context.machine),
 }];

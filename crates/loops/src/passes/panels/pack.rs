@@ -5,8 +5,9 @@
 //!
 //! Before -> after, of 8 rows of a packed lower triangle:
 //! ```text
-//! if kb + 255 <= it { for k = kb to kb + 256 { unroll i = it to it + 8 { S.rows[.. + 8 * (k - kb) + (i - it)] = S[..] } } }
-//! else { zeros  for i = it to min(it + 8, N) { for k = kb to min(kb + 256, i + 1) { S.rows[..] = S[..] } } }
+//! if kb + 255 <= it {
+//!   for k = kb to kb + 256 { unroll i = it to it + 8 { S.rows[.. + 8 * (k - kb) + (i - it)] = S[..] } }
+//! } else { zeros  for i = it to min(it + 8, N) { for k = kb to min(kb + 256, i + 1) { S.rows[..] = S[..] } } }
 //! ```
 
 use super::blocks::{Blocks, Place};

@@ -1,8 +1,8 @@
 //! Whether panels are worth their while, which sizes decide when code runs: copies of operands gain only where their
 //! elements are used many times.
 //!
-//! Before -> after, of a lower triangle times a matrix: `blocks` -> `if 2^18 <= M * N * (N + 1) / 2 and .. { blocks } else
-//! { the statements as they were }`.
+//! Before -> after, of a lower triangle times a matrix: `blocks` -> `if 2^18 <= M * N * (N + 1) / 2 and .. { blocks }
+//! else { the statements as they were }`.
 
 use super::contraction::{Contraction, Group};
 use super::ranges::shadow;
@@ -11,7 +11,7 @@ use crate::passes::polyhedra::scan::scan;
 use crate::passes::tile::work;
 
 /// Terms of an element, on the mean: they pay for the tile that is added to it.
-const TERMS: i64 = 48;
+const TERMS: i64 = 40;
 
 /// Elements of a row, or of a column, on the mean: they share what is copied.
 const SHARED: i64 = 12;
