@@ -117,8 +117,11 @@ fn contraction(
     function: &Function,
 ) -> Option<(Contraction, usize)> {
     // A statement that sets elements to zero is part of the first one that adds to them.
+    let is_zero = |one: &Product| one.sets && one.factors.is_empty() && one.coefficient == 0.0;
     let mut zeros = taken(stmts.first()?, function)?;
-    zeros.retain(|one| one.sets && one.factors.is_empty() && one.coefficient == 0.0);
+    if !matches!(&zeros[..], [only] if is_zero(only)) {
+        zeros.clear();
+    }
     let first = taken(stmts.get(zeros.len())?, function)?;
     let (like, loops) = match zeros.first() {
         Some(zero) => (zero.clone(), zero.loops),
