@@ -209,10 +209,11 @@ impl Code {
     /// Tells every function, those outlined by OpenMP included, what CPU it is for.
     fn attributes(&self, spec: &Spec) {
         // Scattered stores take longer than the same stores one by one.
-        let features = match cfg!(target_arch = "x86_64") {
-            true => format!("{},+prefer-no-scatter", spec.features),
-            false => spec.features.clone(),
-        };
+        let mut features = spec.features.clone();
+        if cfg!(target_arch = "x86_64") {
+            let comma = if features.is_empty() { "" } else { "," };
+            features = format!("{features}{comma}+prefer-no-scatter");
+        }
         let mut pairs =
             vec![("target-cpu", spec.cpu.as_str()), ("target-features", features.as_str())];
         if cfg!(target_arch = "x86_64") {
