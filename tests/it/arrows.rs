@@ -109,7 +109,7 @@ const RESERVED: &[(&str, &[&str])] = &[
     ("mlir-sys", &["dastac-backend"]),
     ("llvm-sys", &["dastac-backend"]),
     ("libloading", &["isl-vendor", "dastac-backend", "dastac-bench", "dastac-runtime"]),
-    ("object", &["dastac-runtime"]),
+    ("object", &["dastac-bench", "dastac-runtime"]),
     ("rustix", &["dastac-runtime"]),
 ];
 

@@ -5,7 +5,7 @@
 //! libraries that it calls, as plain data. `docs/targets.md` says what a new target has to bring.
 //!
 //! - [`Target`]: the trait. [`CodeOptions`]: what a user may ask of every target.
-//! - [`Artifact`]: generated code. [`legal`]: checks that targets share. [`file`]: machines in text files.
+//! - [`Artifact`]: generated code. [`legal`]: checks that targets share. [`mod@file`]: machines in text files.
 //! - [`TargetError`], [`Illegal`]: what can go wrong.
 //!
 //! Invariants:

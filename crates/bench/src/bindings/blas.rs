@@ -13,13 +13,9 @@ use std::path::Path;
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
 pub use call::Error;
-use call::{Result, long_enough, sizes, symbol};
-
-const ROW_MAJOR: c_int = 101;
-const PLAIN: c_int = 111;
-const TRANSPOSED: c_int = 112;
-const UPPER: c_int = 121;
-const NON_UNIT: c_int = 131;
+use call::{
+    NON_UNIT, PLAIN, ROW_MAJOR, Result, TRANSPOSED, UPPER, leading, long_enough, sizes, symbol,
+};
 
 /// A loaded library. It is never unloaded: its threads outlive every call.
 pub struct Blas {
@@ -83,11 +79,6 @@ pub struct Routines<T> {
     tpmv: Tpmv<T>,
     multiply: Option<Multiply<T>>,
     numbers: [T; 2],
-}
-
-/// BLAS wants a positive distance between rows, even if they are empty.
-fn leading(columns: c_int) -> c_int {
-    columns.max(1)
 }
 
 impl<T: Copy> Routines<T> {

@@ -4,6 +4,12 @@ use std::ffi::c_int;
 
 use libloading::os::unix::Library;
 
+pub(super) const ROW_MAJOR: c_int = 101;
+pub(super) const PLAIN: c_int = 111;
+pub(super) const TRANSPOSED: c_int = 112;
+pub(super) const UPPER: c_int = 121;
+pub(super) const NON_UNIT: c_int = 131;
+
 /// What a BLAS library cannot do.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -59,4 +65,9 @@ pub(super) fn symbol<F: Copy>(library: &Library, name: &str) -> Option<F> {
         // SAFETY: the caller names a function of this type, and keeps the library loaded.
         unsafe { library.get::<F>(format!("{prefix}{name}\0").as_bytes()).ok().map(|found| *found) }
     })
+}
+
+/// BLAS wants a positive distance between rows, even if they are empty.
+pub(super) fn leading(columns: c_int) -> c_int {
+    columns.max(1)
 }

@@ -4,8 +4,9 @@ use std::ffi::c_int;
 
 use libloading::os::unix::Library;
 
-use super::call::{Result, long_enough, sizes, symbol};
-use super::{NON_UNIT, PLAIN, ROW_MAJOR, TRANSPOSED, UPPER, leading};
+use super::call::{
+    NON_UNIT, PLAIN, ROW_MAJOR, Result, TRANSPOSED, UPPER, leading, long_enough, sizes, symbol,
+};
 
 const LEFT: c_int = 141;
 const LOWER: c_int = 122;

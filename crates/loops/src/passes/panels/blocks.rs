@@ -1,8 +1,8 @@
 //! The loops over blocks of rows, terms and columns, and the panels between them.
 //!
 //! Before -> after: `i`, `j` and `k` over a polyhedron -> `ic` over blocks of rows, `kb` over blocks of terms, panels
-//! of rows, `jc` over blocks of columns, panels of columns, `it` and `jt` over tiles. Each loop goes over blocks that have
-//! points, given those outside.
+//! of rows, `jc` over blocks of columns, panels of columns, `it` and `jt` over tiles. Each loop goes over blocks that
+//! have points, given those outside.
 
 use super::contraction::{Contraction, Group};
 use super::ranges::{facts, first, hull, last, range, within};

@@ -4,18 +4,12 @@
 //! those of `i`, the columns those of `j`; one group with the columns `B[M * k + j]` and two kinds of rows,
 //! `S[.. i .. + k]` where `k <= i` and `S[.. k .. + i]` where `i < k`.
 
-use super::blocks::blocks;
 use super::ranges::{facts, shadow};
-use super::worth;
 use crate::ir::*;
 use crate::linear::Facts;
-use crate::machine::Machine;
 use crate::passes::polyhedra::products::{Product, products, rename};
 use crate::passes::polyhedra::scan::{Nested, not_negative, scan};
 use crate::polynomial::Polynomial;
-
-/// A function of more statements shares code between them.
-const STATEMENTS: usize = 32;
 
 /// A known number of terms from which on panels are worth their while.
 const TERMS: i64 = 24;
@@ -67,51 +61,8 @@ impl Group {
     }
 }
 
-pub(super) fn run(module: &mut Module, machine: &Machine) {
-    if machine.vector_bytes <= 8 {
-        return;
-    }
-    for at in 0..module.functions.len() {
-        let empty = Function::new("", Vec::new());
-        let mut function = std::mem::replace(&mut module.functions[at], empty);
-        let mut body = std::mem::take(&mut function.body);
-        block(&mut body, module, &mut function, machine);
-        function.body = body;
-        module.functions[at] = function;
-    }
-}
-
-/// Rewrites the statements of a block.
-fn block(body: &mut Vec<Stmt>, module: &mut Module, function: &mut Function, machine: &Machine) {
-    if body.len() > STATEMENTS {
-        return;
-    }
-    let mut result = Vec::new();
-    let mut at = 0;
-    while at < body.len() {
-        if let Some((contraction, count)) = contraction(&body[at..], module, function)
-            && let Some(condition) = worth::condition(&contraction)
-            && condition.as_bool() != Some(false)
-            && let Some(blocks) = blocks(contraction, module, function, machine)
-        {
-            let otherwise = body[at..at + count].to_vec();
-            result.push(Stmt::If(If { condition, then: blocks, otherwise }));
-            at += count;
-            continue;
-        }
-        let mut stmt = std::mem::replace(&mut body[at], Stmt::when(true.into(), Vec::new()));
-        if let Stmt::If(inner) = &mut stmt {
-            block(&mut inner.then, module, function, machine);
-            block(&mut inner.otherwise, module, function, machine);
-        }
-        result.push(stmt);
-        at += 1;
-    }
-    *body = result;
-}
-
 /// The contraction that statements begin with, and how many of them it stands for.
-fn contraction(
+pub(super) fn contraction(
     stmts: &[Stmt],
     module: &Module,
     function: &Function,

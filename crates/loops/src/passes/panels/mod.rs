@@ -3,8 +3,8 @@
 //! A product whose operands are used again in two directions is computed in blocks, as the BLIS line of libraries does
 //! it for dense matrices. The blocks of each operand are copied into *panels*, as the micro-kernel reads them: slices
 //! of a few rows, or of a few vectors of columns, with zeros where a block has no elements. Whatever is special about
-//! an operand (a packed triangle, a mirrored half and its sign, a band, several factors) is over where it is copied, and
-//! one micro-kernel does all the work. Blocks without points are not visited.
+//! an operand (a packed triangle, a mirrored half and its sign, a band, several factors) is over where it is copied,
+//! and one micro-kernel does all the work. Blocks without points are not visited.
 //!
 //! Before -> after, of a symmetric matrix times a dense one:
 //! ```text
@@ -34,7 +34,8 @@
 //! depend on the number of threads. An element that a block does not have is a zero there: where the other operand is
 //! infinite or not a number, elements of the same tile may become NaN.
 //!
-//! - `contraction`: which statements are taken, what their rows, columns and terms are. `worth`: for which sizes.
+//! - `statements`: the pass. `contraction`: which statements are taken, what their rows, columns and terms are.
+//!   `worth`: for which sizes.
 //! - `blocks`: the loops over blocks. `ranges`: which blocks have points. `pack`: panels. `pieces`: indices that
 //!   select. `kernel`: tiles.
 
@@ -44,6 +45,7 @@ mod kernel;
 mod pack;
 mod pieces;
 mod ranges;
+mod statements;
 #[cfg(test)]
 mod tests;
 mod worth;
@@ -61,5 +63,5 @@ pub(super) const PASSES: &[Pass] = &[Pass {
                 for ic = ib to ie step 1024 { for kb = 0 to ie step 256 { with L.rows of 262144 { .. \
                 for jc = 0 to M step 256 { with B.columns of 65536 { .. } } } } } } } else { as before }",
     },
-    run: |module, context: &Context<'_>| contraction::run(module, context.machine),
+    run: |module, context: &Context<'_>| statements::run(module, context.machine),
 }];

@@ -296,7 +296,7 @@ fn what_stays() {
 /// Bounds of sums, of any kind.
 fn bound(which: usize, upper: bool) -> String {
     let shift = (which / 8 % 7) as i64 - 3;
-    let shift = if which / 56 % 4 == 0 { shift * 9 } else { shift };
+    let shift = if (which / 56).is_multiple_of(4) { shift * 9 } else { shift };
     match (which % 8, upper) {
         (0, false) => "0".to_owned(),
         (0 | 1, true) => "N".to_owned(),

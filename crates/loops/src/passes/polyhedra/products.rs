@@ -8,31 +8,31 @@ use crate::linear::{Linear, flatten_max, flatten_min};
 
 /// A product that is added to an element for each point.
 #[derive(Clone, Debug)]
-pub(in crate::passes) struct Product {
+pub(crate) struct Product {
     /// The buffer that is added to.
-    pub(in crate::passes) buffer: BufferId,
+    pub(crate) buffer: BufferId,
     /// The element.
-    pub(in crate::passes) index: Index,
+    pub(crate) index: Index,
     /// The iterators, the outermost first.
-    pub(in crate::passes) vars: Vec<VarId>,
+    pub(crate) vars: Vec<VarId>,
     /// How many of them are those of loops, not of sums.
-    pub(in crate::passes) loops: usize,
+    pub(crate) loops: usize,
     /// Whether the elements are set, before products of the same statement add to them.
-    pub(in crate::passes) sets: bool,
+    pub(crate) sets: bool,
     /// How many expressions of the domain are those of loops, not of sums.
-    pub(in crate::passes) elements: usize,
+    pub(crate) elements: usize,
     /// Expressions that are not negative exactly at the points.
-    pub(in crate::passes) domain: Vec<Index>,
+    pub(crate) domain: Vec<Index>,
     /// The conditions around the loops, as expressions that are not negative.
-    pub(in crate::passes) guards: Vec<Index>,
+    pub(crate) guards: Vec<Index>,
     /// A number that the factors are multiplied with.
-    pub(in crate::passes) coefficient: f64,
+    pub(crate) coefficient: f64,
     /// Factors without sums.
-    pub(in crate::passes) factors: Vec<Value>,
+    pub(crate) factors: Vec<Value>,
 }
 
 /// The products that a statement adds, if it does nothing else.
-pub(in crate::passes) fn products(stmt: &Stmt) -> Option<Vec<Product>> {
+pub(crate) fn products(stmt: &Stmt) -> Option<Vec<Product>> {
     let mut outer = Product {
         buffer: BufferId(0),
         index: Index::Const(0),
@@ -83,13 +83,13 @@ pub(in crate::passes) fn products(stmt: &Stmt) -> Option<Vec<Product>> {
 
 impl Product {
     /// The product with other variables of the same loops.
-    pub(in crate::passes) fn with_loops(&self, to: &[VarId]) -> Product {
+    pub(crate) fn with_loops(&self, to: &[VarId]) -> Product {
         let vars = to.iter().copied().chain(self.vars.iter().skip(to.len()).copied());
         self.renamed(&vars.collect::<Vec<_>>())
     }
 
     /// The product with other iterators.
-    pub(in crate::passes) fn renamed(&self, to: &[VarId]) -> Product {
+    pub(crate) fn renamed(&self, to: &[VarId]) -> Product {
         let index = |index: &Index| rename(index, &self.vars, to);
         Product {
             index: index(&self.index),
@@ -149,7 +149,7 @@ impl Product {
 }
 
 /// The expression with other iterators.
-pub(in crate::passes) fn rename(index: &Index, from: &[VarId], to: &[VarId]) -> Index {
+pub(crate) fn rename(index: &Index, from: &[VarId], to: &[VarId]) -> Index {
     index.rebuild(&|leaf| match leaf {
         Index::Var(var) => {
             let at = from.iter().position(|other| other == var);
@@ -160,7 +160,7 @@ pub(in crate::passes) fn rename(index: &Index, from: &[VarId], to: &[VarId]) -> 
 }
 
 /// Adds the expressions that are not negative exactly where a condition holds, if it is a conjunction of such.
-pub(in crate::passes) fn not_negative(condition: &Condition, list: &mut Vec<Index>) -> Option<()> {
+pub(crate) fn not_negative(condition: &Condition, list: &mut Vec<Index>) -> Option<()> {
     match condition {
         Condition::And(all) => all.iter().try_for_each(|one| not_negative(one, list)),
         Condition::Or(_) => None,

@@ -7,27 +7,27 @@ use crate::linear::{Facts, Linear};
 
 /// The range of an iterator; bounds depend on outer ones.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(in crate::passes) struct Range {
+pub(crate) struct Range {
     /// Their maximum is the first value.
-    pub(in crate::passes) lower: Vec<Index>,
+    pub(crate) lower: Vec<Index>,
     /// Exclusive; their minimum is the end.
-    pub(in crate::passes) upper: Vec<Index>,
+    pub(crate) upper: Vec<Index>,
 }
 
 /// A polyhedron as ranges.
 #[derive(Clone, Debug)]
-pub(in crate::passes) struct Nested {
+pub(crate) struct Nested {
     /// One for each iterator, of the bounds that the polyhedron's inequalities are.
-    pub(in crate::passes) ranges: Vec<Range>,
+    pub(crate) ranges: Vec<Range>,
     /// The bounds that follow from these: inner loops have no iterations beyond them.
-    pub(in crate::passes) weak: Vec<Range>,
+    pub(crate) weak: Vec<Range>,
     /// Expressions without iterators that are not negative where the polyhedron has points.
-    pub(in crate::passes) around: Vec<Index>,
+    pub(crate) around: Vec<Index>,
 }
 
 impl Nested {
     /// The ranges with all bounds of each side on which they have none of their own.
-    pub(in crate::passes) fn bounded(&self) -> impl Iterator<Item = Range> {
+    pub(crate) fn bounded(&self) -> impl Iterator<Item = Range> {
         self.ranges.iter().zip(&self.weak).map(|(range, weak)| {
             let pick = |own: &[Index], weak: &[Index]| match own.is_empty() {
                 true => weak.to_vec(),
@@ -38,7 +38,7 @@ impl Nested {
     }
 
     /// Parallel loops over the first iterators around statements.
-    pub(in crate::passes) fn loops(&self, vars: &[VarId], mut body: Vec<Stmt>) -> Vec<Stmt> {
+    pub(crate) fn loops(&self, vars: &[VarId], mut body: Vec<Stmt>) -> Vec<Stmt> {
         let ranges: Vec<Range> = self.bounded().collect();
         for (var, Range { lower, upper }) in vars.iter().zip(ranges).rev() {
             let (step, mark) = (1, Mark::THREADS);
@@ -57,7 +57,7 @@ struct Inequality {
 
 /// The ranges of a polyhedron's iterators, of which the first is the outermost. Each has to occur with the coefficients
 /// 1 and -1 only.
-pub(in crate::passes) fn scan(domain: &[Index], vars: &[VarId]) -> Option<Nested> {
+pub(crate) fn scan(domain: &[Index], vars: &[VarId]) -> Option<Nested> {
     let mut current: Vec<Inequality> = Vec::new();
     domain.iter().try_for_each(|one| add(&mut current, one, false))?;
     let (mut ranges, mut weak) = (Vec::new(), Vec::new());
@@ -105,7 +105,7 @@ pub(in crate::passes) fn scan(domain: &[Index], vars: &[VarId]) -> Option<Nested
 }
 
 /// The condition that an expression is not negative.
-pub(in crate::passes) fn not_negative(index: &Index) -> Condition {
+pub(crate) fn not_negative(index: &Index) -> Condition {
     Condition::Compare(Compare::Ge, index.clone(), Index::Const(0))
 }
 
@@ -127,17 +127,17 @@ fn add(list: &mut Vec<Inequality>, one: &Index, derived: bool) -> Option<()> {
 }
 
 /// The bounds of which the largest is the first value, without those that are never larger than another.
-pub(in crate::passes) fn largest(list: Vec<Index>, facts: &Facts) -> Vec<Index> {
+pub(crate) fn largest(list: Vec<Index>, facts: &Facts) -> Vec<Index> {
     needed(list, &|one, other| at_most(one, other, facts))
 }
 
 /// The bounds of which the smallest is the end, without those that are never smaller than another.
-pub(in crate::passes) fn smallest(list: Vec<Index>, facts: &Facts) -> Vec<Index> {
+pub(crate) fn smallest(list: Vec<Index>, facts: &Facts) -> Vec<Index> {
     needed(list, &|one, other| at_most(other, one, facts))
 }
 
 /// Whether `one <= other` is known.
-pub(in crate::passes) fn at_most(one: &Index, other: &Index, facts: &Facts) -> bool {
+pub(crate) fn at_most(one: &Index, other: &Index, facts: &Facts) -> bool {
     one == other || facts.imply(&Condition::Compare(Compare::Le, one.clone(), other.clone()))
 }
 

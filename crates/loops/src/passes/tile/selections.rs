@@ -84,7 +84,7 @@ pub(super) fn in_order(levels: &[Level], store: &Store) -> Vec<VarId> {
 }
 
 /// A selection with the common part of its pieces moved out: `select(c, a + j, b + j)` -> `select(c, a, b) + j`.
-pub(in crate::passes) fn written_outside(index: &Index, order: &[VarId]) -> Index {
+pub(crate) fn written_outside(index: &Index, order: &[VarId]) -> Index {
     let mut pieces = Vec::new();
     leaves(index, &mut pieces);
     if let [only] = &pieces[..] {

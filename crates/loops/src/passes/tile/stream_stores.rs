@@ -54,10 +54,10 @@ fn touched(walk: &Walk<'_>, store: &Store, along: VarId, bytes: i64) -> i64 {
     let mut loads: Vec<(BufferId, &Index)> = Vec::new();
     store.value.visit(&mut |value| match value {
         Value::Sum(_) => sums = true,
-        Value::Load(buffer, index) if index.mentions(along) => {
-            if !loads.contains(&(*buffer, index)) {
-                loads.push((*buffer, index));
-            }
+        Value::Load(buffer, index)
+            if index.mentions(along) && !loads.contains(&(*buffer, index)) =>
+        {
+            loads.push((*buffer, index));
         }
         _ => {}
     });

@@ -9,8 +9,8 @@ use crate::polynomial::Polynomial;
 
 /// What is known at a place.
 #[derive(Default)]
-pub(in crate::passes) struct Known {
-    pub(in crate::passes) facts: Facts,
+pub(crate) struct Known {
+    pub(crate) facts: Facts,
 }
 
 impl Known {
@@ -48,7 +48,7 @@ impl Known {
     }
 
     /// A value without what is decided.
-    pub(in crate::passes) fn value(&mut self, value: &Value) -> Value {
+    pub(crate) fn value(&mut self, value: &Value) -> Value {
         match value {
             Value::Const(_) => value.clone(),
             Value::Load(buffer, index) => Value::Load(*buffer, self.index(index)),

@@ -22,7 +22,7 @@ pub(super) fn before(levels: &[Level], value: &Value, end: VarId, machine: &Mach
 }
 
 /// The work of the points of nested ranges, of which the first ends before `end`.
-pub(in crate::passes) fn of_ranges(
+pub(crate) fn of_ranges(
     vars: &[VarId],
     ranges: Vec<Range>,
     end: VarId,
@@ -35,7 +35,7 @@ pub(in crate::passes) fn of_ranges(
 }
 
 /// The number of points of nested ranges.
-pub(in crate::passes) fn points(vars: &[VarId], ranges: Vec<Range>) -> Index {
+pub(crate) fn points(vars: &[VarId], ranges: Vec<Range>) -> Index {
     let level = |(var, Range { lower, upper }): (&VarId, Range)| Level { var: *var, lower, upper };
     iterations(&vars.iter().zip(ranges).map(level).collect::<Vec<_>>())
 }
