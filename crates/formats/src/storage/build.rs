@@ -6,6 +6,7 @@
 
 use rayon::prelude::*;
 
+use super::counting::Near;
 use super::entries::Entries;
 use super::key::{Key, Packing};
 use super::sort::sort;
@@ -70,6 +71,9 @@ impl Tensor {
             return Ok(self.clone());
         }
         let own = Packing::of(self.space.clone())?;
+        if let Some(counted) = self.counted((&own, &packing), format, (build, Near::default()))? {
+            return Ok(counted);
+        }
         let low = if self.is_sorted() { packing.lowest_unsorted(&own) } else { 0 };
         let element = self.values.element();
         let assembly = Assembly { shape: &self.shape, format, packing: &packing, build, element };
@@ -83,18 +87,18 @@ impl Tensor {
     }
 }
 
-/// Room for `count` elements, or an error. Vectors are not zeroed before they are written, but pages of large ones come
-/// zeroed anyway.
+/// Room for `count` elements, or an error.
 pub(super) fn zeroed<T: Copy + Default>(what: &str, count: u64) -> Result<Vec<T>, StorageError> {
     let full = || StorageError::Memory {
         what: what.into(),
         bytes: u128::from(count) * size_of::<T>() as u128,
     };
     let count = usize::try_from(count).map_err(|_| full())?;
-    let mut all = Vec::new();
+    // Memory that comes zeroed is not touched before threads write to it.
+    let mut all: Vec<T> = Vec::new();
     all.try_reserve_exact(count).map_err(|_| full())?;
-    all.resize(count, T::default());
-    Ok(all)
+    drop(all);
+    Ok(vec![T::default(); count])
 }
 
 /// Where entries become a tensor.
@@ -427,10 +431,10 @@ fn fill<I: Copy>(
 }
 
 /// What is left of the memory that may be used.
-struct Left(u64);
+pub(super) struct Left(pub(super) u64);
 
 impl Left {
-    fn take(&mut self, what: &str, count: u64, width: u64) -> Result<(), StorageError> {
+    pub(super) fn take(&mut self, what: &str, count: u64, width: u64) -> Result<(), StorageError> {
         let bytes = count.checked_mul(width);
         match bytes.and_then(|bytes| self.0.checked_sub(bytes)) {
             Some(left) => {

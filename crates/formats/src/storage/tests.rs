@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
+use super::counting::Near;
+use super::key::Packing;
 use super::*;
 use crate::format::tests::any_format;
 use dastac_elements::Scalar;
@@ -236,6 +238,24 @@ fn without_zeros(mut map: Map) -> Map {
     map
 }
 
+/// Compares conversions by counting, in buckets of all sizes, with one by sorting. Gives whether there is any.
+fn counts(tensor: &Tensor, format: &Format) -> bool {
+    let own = Packing::of(tensor.space.clone()).unwrap();
+    let target = Packing::new(&tensor.shape, format).unwrap();
+    let sorted = Tensor::from_entries(&tensor.to_entries().unwrap(), format, Build::default());
+    let sorted = sorted.unwrap();
+    let sizes = [1, 64, 4096].map(|bucket| Near { bucket, result: 0, rows: 1 });
+    let all = sizes.into_iter().chain([Near::default()]).map(|near| {
+        let counted = tensor.counted((&own, &target), format, (Build::default(), near)).unwrap();
+        if let Some(counted) = &counted {
+            counted.check().unwrap();
+            assert_eq!(*counted, sorted, "{} to {format}", tensor.format());
+        }
+        counted.is_some()
+    });
+    all.fold(false, |some, counted| some || counted)
+}
+
 fn with_formats() -> impl Strategy<Value = (Entries, Format, Format)> {
     any_entries(0..5).prop_flat_map(|entries| {
         let rank = entries.shape().len();
@@ -275,6 +295,25 @@ proptest! {
         let dense = converted.to_dense(Build::default()).unwrap();
         let dense = Tensor::from_dense(entries.shape().to_vec(), dense).unwrap();
         prop_assert_eq!(sums(&dense.to_entries().unwrap()), without_zeros(expected));
+    }
+
+    #[test]
+    fn counting_is_sorting(
+        (entries, order, kinds) in any_entries(2..5).prop_flat_map(|entries| {
+            let rank = entries.shape().len();
+            let order = Just((0..rank).collect::<Vec<usize>>()).prop_shuffle();
+            (Just(entries), order, 0..3usize)
+        }),
+    ) {
+        let rank = entries.shape().len();
+        let mut levels = vec![Level::DENSE; rank];
+        levels[rank - 1] = Level::COMPRESSED;
+        if kinds == 0 {
+            levels[0] = Level::COMPRESSED;
+        }
+        let target = Format::new(levels, order).unwrap();
+        let whole = if kinds == 1 { Format::coo(rank) } else { Format::csf(rank) };
+        counts(&Tensor::from_entries(&entries, &whole, Build::default()).unwrap(), &target);
     }
 
     #[test]
@@ -335,8 +374,18 @@ fn many_entries() {
     let entries = Entries::new(shape, coordinates, values).unwrap();
     let expected = sums(&entries);
     let names = ["i", "j", "k"];
-    let formats = ["csf", "coo", "DCC(j, k, i)", "CDC(k, j, i)", "CSC", "DCS(k, j, i)", "DDC"];
+    let formats = [
+        "csf",
+        "coo",
+        "DCC(j, k, i)",
+        "CDC(k, j, i)",
+        "CSC",
+        "DCS(k, j, i)",
+        "DDC",
+        "DDC(j, k, i)",
+    ];
     let formats = formats.map(|text| crate::format::parse(text, &names).unwrap());
+    let mut counted = 0;
     for format in &formats {
         let tensor = Tensor::from_entries(&entries, format, Build::default()).unwrap();
         tensor.check().unwrap();
@@ -345,6 +394,8 @@ fn many_entries() {
             let direct = tensor.convert(other, Build::default()).unwrap();
             let again = Tensor::from_entries(&entries, other, Build::default()).unwrap();
             assert_eq!(direct, again, "{format} to {other}");
+            counted += usize::from(counts(&tensor, other));
         }
     }
+    assert!(counted > 0, "no conversion counts");
 }

@@ -106,6 +106,20 @@ impl Tensor {
         self.values.get(*self.positions_of(element).first()?)
     }
 
+    /// Keys of the positions of the first levels, given where in a key their coordinates stand; and which of these
+    /// positions hold nothing, if any may.
+    pub(super) fn keys<K: Key>(
+        &self,
+        shifts: impl IntoIterator<Item = u32>,
+    ) -> Result<(Vec<K>, Option<Vec<bool>>), StorageError> {
+        let mut all = Positions { keys: vec![K::default()], absent: None, shift: 0 };
+        for ((level, data), shift) in self.levels.iter().enumerate().zip(shifts) {
+            all.shift = shift;
+            data.kind().walk(self.arrays(level), &mut all)?;
+        }
+        Ok((all.keys, all.absent))
+    }
+
     /// Keys in the second packing, given the tensor's own first, and values as words, of all entries in the order of
     /// storage; elements of blocks are entries where they are not `padding`.
     pub(super) fn records<K: Key, W: Word>(
@@ -119,12 +133,7 @@ impl Tensor {
             _ => (0..self.levels.len()).map(|level| own.shift(level)).collect::<Vec<u32>>(),
         };
         let direct = self.space.is_exact() && packing.space().is_exact();
-        let mut all = Positions { keys: vec![K::default()], absent: None, shift: 0 };
-        for (level, data) in self.levels.iter().enumerate() {
-            all.shift = shifts[level];
-            data.kind().walk(self.arrays(level), &mut all)?;
-        }
-        let Positions { keys, absent, .. } = all;
+        let (keys, absent) = self.keys::<K>(shifts)?;
         let padding = padding.filter(|_| self.format.has_blocks());
         let is_entry = |at: usize| {
             let present = absent.as_ref().is_none_or(|absent| !absent[at]);
