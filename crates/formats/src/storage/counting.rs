@@ -204,17 +204,25 @@ impl Counting<'_> {
         match bytes > self.near.result && self.entries.are_scattered(self.near.rows) {
             true if size_of::<V>() <= 8 => self.in_buckets::<V, 2>(values, to)?,
             true => self.in_buckets::<V, 3>(values, to)?,
-            false => self.at_once(values, to),
+            false => self.at_once(values, to)?,
         }
         Ok(())
     }
 
-    /// Without buckets.
-    fn at_once<V: Native>(&self, values: &[V], mut to: Rows<'_, V>) {
+    /// Without buckets. Indices stand in memory with huge pages first, because they are written far from each other.
+    fn at_once<V: Native>(&self, values: &[V], to: Rows<'_, V>) -> Result<(), StorageError> {
+        let (rows, entries) = (to.ends.len(), to.coordinates.len());
+        let mut memory = scratch(Element::U32, rows + entries)?;
+        let Some(indices) = memory.as_mut_slice::<u32>() else { return Ok(()) };
+        let (ends, coordinates) = indices.split_at_mut(rows);
+        let mut near = Rows { ends, coordinates, values: to.values };
         let all = 0..self.entries.above.len();
-        self.entries.rows(all.clone(), |row| to.ends[row as usize] += 1);
-        to.begin(0);
-        self.entries.each(all, values, |row, column, value| to.put((row, 0), column, value));
+        self.entries.rows(all.clone(), |row| near.ends[row as usize] += 1);
+        near.begin(0);
+        self.entries.each(all, values, |row, column, value| near.put((row, 0), column, value));
+        to.ends.copy_from_slice(near.ends);
+        to.coordinates.copy_from_slice(near.coordinates);
+        Ok(())
     }
 
     /// Buckets of about the same number of entries, in parts.
@@ -255,11 +263,7 @@ impl Counting<'_> {
         let wanted = (entries * 8 * N).div_ceil(self.near.bucket).clamp(self.threads, MOST_BUCKETS);
         let parts = self.entries.parts(self.threads);
         let (buckets, of_bin, shift) = self.buckets(&parts, wanted);
-        let no_memory = |_| {
-            let bytes = entries as u128 * 8 * N as u128;
-            StorageError::Memory { what: "the entries of a conversion".into(), bytes }
-        };
-        let mut memory = Storage::zeroed(Element::I64, entries * N).map_err(no_memory)?;
+        let mut memory = scratch(Element::I64, entries * N)?;
         let Some(words) = memory.as_mut_slice::<i64>() else { return Ok(()) };
         let (records, _) = words.as_chunks_mut::<N>();
         self.scatter(values, &buckets, (&parts, &of_bin, shift), records);
@@ -315,6 +319,13 @@ impl Counting<'_> {
             });
         });
     }
+}
+
+/// Memory for the time of a conversion.
+fn scratch(element: Element, count: usize) -> Result<Storage, StorageError> {
+    let what = "the entries of a conversion";
+    Storage::zeroed(element, count)
+        .map_err(|found| StorageError::Memory { what: what.into(), bytes: found.bytes as u128 })
 }
 
 /// Row, column and value, the value from its lowest bits on.
