@@ -142,12 +142,21 @@ impl std::fmt::Display for Place {
     }
 }
 
+/// A folder in which a program knows the libraries to be.
+static KNOWN: OnceLock<PathBuf> = OnceLock::new();
+
+/// Has [`get`] look in this folder first, unless [`DIR_VARIABLE`] names another one. The first folder that is given
+/// counts, and it must be given before isl is used.
+pub fn look_in(folder: PathBuf) {
+    let _ = KNOWN.set(folder);
+}
+
 /// The places where [`get`] looks, in order.
 pub fn places() -> Vec<Place> {
     if let Some(dir) = env::var_os(DIR_VARIABLE).filter(|dir| !dir.is_empty()) {
         return vec![Place::Folder(dir.into())];
     }
-    let mut places = Vec::new();
+    let mut places: Vec<Place> = KNOWN.get().cloned().map(Place::Folder).into_iter().collect();
     if let Some(dir) = env::current_exe().ok().as_deref().and_then(Path::parent) {
         places.push(Place::Folder(dir.join("lib")));
         places.push(Place::Folder(dir.join("../lib/dastac")));

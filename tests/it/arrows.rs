@@ -101,6 +101,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
         "dastac-cli",
         &["dastac", "dastac-bench", "dastac-formats", "dastac-poly", "dastac-stur"],
     ),
+    ("crates/python", "dastac-python", &["dastac", "dastac-cli"]),
 ];
 
 /// Crates of others that only some crates may use: nothing else may see MLIR, or load libraries.
@@ -109,7 +110,8 @@ const RESERVED: &[(&str, &[&str])] = &[
     ("mlir-sys", &["dastac-backend"]),
     ("llvm-sys", &["dastac-backend"]),
     ("libloading", &["isl-vendor", "dastac-backend", "dastac-bench", "dastac-runtime"]),
-    ("object", &["dastac-bench", "dastac-runtime"]),
+    ("object", &["dastac-bench", "dastac-runtime", "dastac-python"]),
+    ("pyo3", &["dastac-python"]),
     ("rustix", &["dastac-runtime"]),
 ];
 
@@ -121,6 +123,7 @@ const UNSAFE: &[&str] = &[
     "dastac-backend",
     "dastac-bench",
     "dastac-runtime",
+    "dastac-python",
 ];
 
 /// All dependencies of each package of the workspace, of every kind (normal, dev, build).

@@ -20,7 +20,7 @@ use super::args::BenchArgs;
 use super::failure::Failure;
 use super::source::reason;
 use super::table::table;
-use super::{Outcome, Result, Terminal, described, output};
+use super::{Outcome, Result, Terminal, described, output, this};
 
 /// Measures, and shows what came out.
 pub fn bench(terminal: &Terminal, args: &BenchArgs) -> Result<Outcome> {
@@ -36,8 +36,7 @@ pub fn bench(terminal: &Terminal, args: &BenchArgs) -> Result<Outcome> {
         ))
         .hint(format!("kernels of the table are {}", names.join(", "))));
     }
-    let program = std::env::current_exe()
-        .map_err(|error| Failure::user(format!("cannot find this program: {}", reason(&error))))?;
+    let program = this::program().ok_or_else(|| Failure::user("cannot find this program"))?;
     std::fs::create_dir_all(&args.output).map_err(|error| {
         Failure::user(format!("cannot write to `{}`: {}", args.output.display(), reason(&error)))
     })?;

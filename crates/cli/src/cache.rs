@@ -17,16 +17,23 @@ const MEBIBYTES: u64 = 512;
 
 /// The cache of compiled programs, unless there is to be none; a note where it cannot be used.
 pub fn open(terminal: &Terminal) -> Result<Option<Cache>> {
-    let (Some(folder), limit) = (folders::programs(), limit()?) else { return Ok(None) };
-    match Cache::at(folder.clone(), limit) {
-        Ok(cache) => Ok(Some(cache)),
-        Err(error) => {
-            let (folder, why) = (folder.display(), reason(&error));
-            let note = format!("compiled programs are not kept in `{folder}`: {why}");
+    match folder()? {
+        None => Ok(None),
+        Some(Ok(cache)) => Ok(Some(cache)),
+        Some(Err(note)) => {
             terminal.renderer.note(&note);
             Ok(None)
         }
     }
+}
+
+/// The cache of compiled programs, unless there is to be none; why it cannot be used.
+pub fn folder() -> Result<Option<std::result::Result<Cache, String>>> {
+    let (Some(folder), limit) = (folders::programs(), limit()?) else { return Ok(None) };
+    Ok(Some(Cache::at(folder.clone(), limit).map_err(|error| {
+        let (folder, why) = (folder.display(), reason(&error));
+        format!("compiled programs are not kept in `{folder}`: {why}")
+    })))
 }
 
 fn limit() -> Result<u64> {

@@ -65,6 +65,12 @@ pub fn verify(terminal: &Terminal, args: &VerifyArgs) -> Result<Outcome> {
     Ok(if bad { Outcome::Disagreement } else { Outcome::Done })
 }
 
+/// All properties as a table, and how many are proven, undecided and refuted.
+pub fn table_of(lowered: &Lowered, checks: &[Check]) -> (String, [usize; 3]) {
+    let report = report(lowered, checks, "");
+    (human(&report), [report.proven, report.undecided, report.refuted])
+}
+
 fn report<'a>(lowered: &'a Lowered, checks: &'a [Check], file: &str) -> Report<'a> {
     let program = lowered.program();
     let checks: Vec<Line<'_>> = checks

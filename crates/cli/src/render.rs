@@ -36,16 +36,20 @@ impl Renderer {
 
     /// Shows why a command stopped.
     pub fn failure(&self, failure: &Failure) {
-        let text = match failure {
-            Failure::NoReader => return,
+        to_stderr(&self.text(failure));
+    }
+
+    /// Why a command stopped, as it is shown.
+    pub fn text(&self, failure: &Failure) -> String {
+        match failure {
+            Failure::NoReader => String::new(),
             Failure::Defect(what) => defect(what),
             Failure::User(message) | Failure::Usage(message) => {
                 let hints: Vec<&str> = message.hints.iter().map(String::as_str).collect();
                 self.message(Level::ERROR, &message.text, &hints)
             }
             Failure::Program(diagnostics, source) => self.summarised(diagnostics, source),
-        };
-        to_stderr(&text);
+        }
     }
 
     /// Shows warnings.
@@ -94,7 +98,8 @@ impl Renderer {
         text
     }
 
-    fn diagnostics(&self, diagnostics: &[Diagnostic], source: &Source) -> String {
+    /// Diagnostics as they are shown.
+    pub fn diagnostics(&self, diagnostics: &[Diagnostic], source: &Source) -> String {
         diagnostics.iter().take(MAX_SHOWN).map(|d| self.diagnostic(d, source)).collect()
     }
 

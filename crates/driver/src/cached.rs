@@ -8,7 +8,9 @@
 //! with the same checks as files of compiled programs; what does not pass is not there.
 
 use std::fmt::Write as _;
+use std::io;
 use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use dastac_runtime::Movement;
@@ -203,7 +205,7 @@ fn compiler() -> &'static str {
             env!("CARGO_PKG_VERSION"),
             dastac_backend::llvm_version()
         );
-        let file = std::env::current_exe().and_then(|path| path.metadata());
+        let file = own_file().and_then(|path| path.metadata());
         if let Ok(file) = file {
             let written = (file.mtime(), file.mtime_nsec(), file.ctime(), file.ctime_nsec());
             let _ = writeln!(text, "{} {} {} {written:?}", file.dev(), file.ino(), file.len());
@@ -212,6 +214,24 @@ fn compiler() -> &'static str {
             let _ = writeln!(text, "{name} {:?}", std::env::var_os(name));
         }
         text
+    })
+}
+
+/// The file that this code stands in: the program, or a library that another program loaded.
+fn own_file() -> io::Result<PathBuf> {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let found = file_at(&maps, own_file as fn() -> io::Result<PathBuf> as usize);
+    found.map_or_else(std::env::current_exe, Ok)
+}
+
+/// The file that is mapped where an address is, by lines such as `7f00-7f0f r-xp 00000000 fe:00 12  /usr/lib/a.so`.
+fn file_at(maps: &str, address: usize) -> Option<PathBuf> {
+    maps.lines().find_map(|line| {
+        let (first, end) = line.split_whitespace().next()?.split_once('-')?;
+        let bound = |text| usize::from_str_radix(text, 16).ok();
+        let within = (bound(first)?..bound(end)?).contains(&address);
+        let file = line.find('/').filter(|_| within)?;
+        Some(PathBuf::from(&line[file..]))
     })
 }
 
@@ -232,4 +252,23 @@ fn joined(text: &[u8], rest: &[u8]) -> Vec<u8> {
 fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = bytes.split_first_chunk::<8>()?;
     rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::{file_at, own_file};
+
+    #[test]
+    fn the_file_of_code_is_found_by_its_address() {
+        let maps = "1000-2000 r--p 0 fe:00 12    /usr/bin/python\n\
+                    3000-4000 r-xp 0 fe:00 13    /usr/lib/a module.so\n\
+                    5000-6000 rw-p 0 00:00 0\n";
+        assert_eq!(file_at(maps, 0x3fff).as_deref(), Some(Path::new("/usr/lib/a module.so")));
+        assert_eq!(file_at(maps, 0x4000), None);
+        assert_eq!(file_at(maps, 0x5000), None);
+        let own = std::env::current_exe().unwrap();
+        assert_eq!(own_file().unwrap(), own);
+    }
 }

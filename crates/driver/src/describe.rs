@@ -95,10 +95,22 @@ fn tensor_info(
         },
         pieces: layout.index.pieces.len().max(1),
         positions: magnitudes(&layout.index)?,
+        whole: packed && is_whole(inferred, layout, id),
         sizes: magnitudes(&layout.size)?,
         format,
         zero: inferred.program.zero(id),
     })
+}
+
+/// Whether a packed buffer is the dense array of the tensor's box: as large, with the same position everywhere.
+fn is_whole(inferred: &Inferred, layout: &Layout, id: dastac_stur::TensorId) -> bool {
+    // A box whose extents are minima has no such layout.
+    let Ok(dense) = Layout::dense(inferred, id) else { return false };
+    let same = |own: &Piecewise, other: &Piecewise| match (&own.pieces[..], &other.pieces[..]) {
+        ([own], [other]) => own.polynomial == other.polynomial,
+        _ => false,
+    };
+    layout.align == 1 && same(&layout.index, &dense.index) && same(&layout.size, &dense.size)
 }
 
 /// Where the values of a tensor come from.

@@ -57,7 +57,7 @@ pub use ast_build::{AstBuild, LoopType};
 pub use context::Context;
 pub use error::{Error, Result};
 pub use family::{Family, families};
-pub use isl_vendor::LoadError;
+pub use isl_vendor::{LoadError, look_in};
 pub use moduli::Equality;
 pub use num_rational::Ratio;
 pub use objects::{Aff, Map, PwAff, PwQPolynomial, QPolynomial, Schedule, Set, UnionMap, UnionSet};

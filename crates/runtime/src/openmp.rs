@@ -18,6 +18,15 @@ const PLACES: &[&str] = &[
     "/usr/lib/llvm-22/lib/libomp.so",
 ];
 
+/// A file that a program knows to be the library.
+static KNOWN: OnceLock<OsString> = OnceLock::new();
+
+/// Has this file tried first, unless [`VARIABLE`] names another one. The first file that is given counts, and it must
+/// be given before code for several threads is loaded.
+pub fn try_first(file: OsString) {
+    let _ = KNOWN.set(file);
+}
+
 struct OpenMp {
     /// Never unloaded: its threads outlive every kernel.
     _library: Library,
@@ -81,7 +90,10 @@ fn get() -> Result<&'static OpenMp> {
         .get_or_init(|| {
             let places = match named {
                 Some(name) => vec![name],
-                None => PLACES.iter().map(OsString::from).collect(),
+                None => {
+                    let usual = PLACES.iter().map(OsString::from);
+                    KNOWN.get().cloned().into_iter().chain(usual).collect()
+                }
             };
             open(&places).ok_or_else(|| {
                 places.iter().map(|p| p.to_string_lossy()).collect::<Vec<_>>().join(", ")

@@ -10,7 +10,7 @@ use dastac::driver::Analysis;
 use dastac::stur::{Diagnostic, Severity};
 use serde::{Deserialize, Serialize};
 
-use super::super::{infer, layout, watchdog};
+use super::super::{infer, layout, this, watchdog};
 
 /// How a process is asked to be a worker. No command for people.
 pub const ARGUMENT: &str = "--language-server-worker";
@@ -83,7 +83,7 @@ impl Run {
     /// Starts a worker. `hear` gets what it says, on another thread, until it returns false. `None` if no process can
     /// be started.
     pub fn start(text: &str, mut hear: impl FnMut(Said) -> bool + Send + 'static) -> Option<Run> {
-        let mut child = Command::new(std::env::current_exe().ok()?)
+        let mut child = Command::new(this::program()?)
             .arg(ARGUMENT)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

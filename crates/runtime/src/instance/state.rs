@@ -191,6 +191,48 @@ impl<'a> Instance<'a> {
         }
     }
 
+    /// The same program at the same sizes without any memory that callers lent and without values of inputs with
+    /// formats. Tensors whose memory was lent have none: lend it again, or [`Instance::keep`] them.
+    pub fn given_back<'b>(self) -> Instance<'b> {
+        let own = |memory: Memory<'a>| match memory {
+            Memory::Own(storage) => Memory::Own(storage),
+            lent => Memory::Own(Storage::empty(lent.view().element())),
+        };
+        Instance {
+            executable: self.executable,
+            kernel: self.kernel,
+            symbols: self.symbols,
+            facts: self.facts,
+            packed: self.packed.into_iter().map(own).collect(),
+            bound: BTreeMap::new(),
+            results: self.results,
+            parameters: self.parameters,
+            density: self.density,
+            threads: self.threads,
+            prepared: false,
+        }
+    }
+
+    /// Gives a packed tensor zeros in memory of this instance's own, if it has no memory.
+    ///
+    /// # Errors
+    /// Not enough memory.
+    pub fn keep(&mut self, tensor: TensorId) -> Result<()> {
+        let fact = &self.facts[tensor.0];
+        let length = usize::try_from(fact.unique);
+        let length = length.map_err(|_| Error::TooLarge(fact.name.clone()))?;
+        let memory = &mut self.packed[tensor.0];
+        if fact.format.is_none() && memory.view().len() < length {
+            *memory = Memory::Own(Storage::zeroed(fact.element, length)?);
+        }
+        Ok(())
+    }
+
+    /// Has parallel loops run on another number of threads from now on.
+    pub fn set_threads(&mut self, threads: impl Into<Threads>) {
+        self.threads = threads.into();
+    }
+
     /// Replaces memory that was lent for reading by zeros in memory of this instance's own.
     pub(super) fn take_back(&mut self, tensor: TensorId) -> Result<()> {
         let memory = &mut self.packed[tensor.0];

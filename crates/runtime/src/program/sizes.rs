@@ -64,6 +64,9 @@ pub struct TensorInfo {
     pub positions: Vec<Magnitude>,
     /// How large numbers become on the way to the size, for each of its pieces.
     pub sizes: Vec<Magnitude>,
+    /// Whether the packed buffer is the dense array of its box, in C order.
+    #[serde(default)]
+    pub whole: bool,
     /// The format that the program declares, if it does.
     #[serde(with = "format_text::optional")]
     pub format: Option<Format>,

@@ -1,0 +1,217 @@
+//! What Python passes for tensors, borrowed.
+
+use dastac::elements::{Element, Storage, View};
+use dastac::formats::format::{self, default_names};
+use dastac::formats::storage::{Entries, IndexView, Indices, LevelData};
+use dastac::formats::{Build, Format, Tensor, TensorView};
+use dastac::runtime::program::TensorInfo;
+use pyo3::prelude::*;
+use pyo3::types::{PyAny, PyTuple};
+
+use crate::buffer::Array;
+use crate::errors;
+
+/// A value of an input.
+pub enum Value {
+    /// A dense array.
+    Dense(Array),
+    /// The packed buffer.
+    Packed(Array),
+    /// The arrays of a tensor in a format.
+    Stored {
+        /// Its format.
+        format: Format,
+        /// Its extents.
+        shape: Vec<u64>,
+        /// The arrays of all levels, in order.
+        arrays: Vec<Array>,
+        /// The values.
+        values: Array,
+    },
+    /// Entries in any order.
+    Entries {
+        /// The extents.
+        shape: Vec<u64>,
+        /// The coordinates of each entry, one entry after the other.
+        coordinates: Array,
+        /// The values.
+        values: Array,
+    },
+}
+
+impl Value {
+    /// Borrows what is passed for a tensor: an array that is as the program reads it at once, all else after
+    /// `dastac._values.parts` made arrays of it.
+    pub fn of(tensor: &TensorInfo, object: &Bound<'_, PyAny>) -> PyResult<Value> {
+        if let Some(array) = Array::borrow(object)
+            && array.element() == tensor.element
+            && tensor.format.is_none()
+        {
+            return Ok(Value::Dense(array));
+        }
+        let py = object.py();
+        let helper = py.import("dastac._values")?.getattr("parts")?;
+        let format = tensor.format.as_ref().map(ToString::to_string);
+        let rank = tensor.extents.len();
+        let made = helper.call1((object, &tensor.name, tensor.element.name(), rank, format))?;
+        Value::of_parts(tensor, &made.cast_into::<PyTuple>()?)
+    }
+
+    /// Of `(kind, shape, arrays, values)`; the kind is `dense`, `packed`, `entries`, or a format.
+    fn of_parts(tensor: &TensorInfo, made: &Bound<'_, PyTuple>) -> PyResult<Value> {
+        let (kind, shape, arrays, values): (
+            String,
+            Vec<u64>,
+            Vec<Bound<'_, PyAny>>,
+            Bound<'_, PyAny>,
+        ) = made.extract()?;
+        let borrow = |object: &Bound<'_, PyAny>| {
+            let not =
+                || errors::input(&format!("`{}`: these are no arrays to be read", tensor.name));
+            Array::borrow(object).ok_or_else(not)
+        };
+        let values = borrow(&values)?;
+        let mut arrays = arrays.iter().map(borrow).collect::<PyResult<Vec<Array>>>()?;
+        match kind.as_str() {
+            "dense" => Ok(Value::Dense(values)),
+            "packed" => Ok(Value::Packed(values)),
+            "entries" => {
+                let coordinates = arrays.pop();
+                let not =
+                    || errors::input(&format!("`{}`: entries without coordinates", tensor.name));
+                Ok(Value::Entries { shape, coordinates: coordinates.ok_or_else(not)?, values })
+            }
+            text => {
+                let format = format::parse(text, &default_names(shape.len()));
+                let format = format.map_err(|error| errors::input(&error.to_string()))?;
+                Ok(Value::Stored { format, shape, arrays, values })
+            }
+        }
+    }
+
+    /// The extents, where the value has any; `rank` is the tensor's. A scalar stands in an array of one element, since
+    /// the buffer protocol has no shape for arrays without dimensions.
+    pub fn extents(&self, rank: usize) -> Option<Vec<i64>> {
+        let number = |extent: u64| i64::try_from(extent).unwrap_or(i64::MAX);
+        match self {
+            Value::Dense(array) => {
+                let shape = dense_shape(array, rank);
+                Some(shape.iter().map(|n| number(*n as u64)).collect())
+            }
+            Value::Packed(_) => None,
+            Value::Stored { shape, .. } | Value::Entries { shape, .. } => {
+                Some(shape.iter().map(|n| number(*n)).collect())
+            }
+        }
+    }
+
+    /// All arrays.
+    pub fn arrays(&self) -> Vec<&Array> {
+        match self {
+            Value::Dense(array) | Value::Packed(array) => vec![array],
+            Value::Stored { arrays, values, .. } => arrays.iter().chain([values]).collect(),
+            Value::Entries { coordinates, values, .. } => vec![coordinates, values],
+        }
+    }
+}
+
+/// The shape of a dense array for a tensor of that rank.
+pub fn dense_shape(array: &Array, rank: usize) -> &[usize] {
+    match (rank, array.shape()) {
+        (0, [1]) => &[],
+        (_, shape) => shape,
+    }
+}
+
+/// The arrays of the levels of a format.
+fn levels<'a, A>(
+    name: &str,
+    format: &Format,
+    arrays: &'a [Array],
+    take: impl Fn(IndexView<'a>) -> A,
+) -> Result<Vec<LevelData<A>>, String> {
+    let mut rest = arrays.iter();
+    let mut levels = Vec::new();
+    for level in format.levels() {
+        let mut own = Vec::new();
+        for _ in level.kind.arrays() {
+            let array = rest.next().and_then(Array::indices);
+            let array = array.ok_or_else(|| {
+                format!("`{name}`: {format} has other arrays of positions and coordinates")
+            })?;
+            own.push(take(array));
+        }
+        levels.push(LevelData::new(level.kind, own));
+    }
+    match rest.next() {
+        None => Ok(levels),
+        Some(_) => Err(format!("`{name}`: {format} has fewer arrays of positions and coordinates")),
+    }
+}
+
+/// The arrays of a tensor, where they stand.
+///
+/// # Errors
+/// Arrays that are no tensor of the format.
+pub fn lent<'a>(
+    name: &str,
+    format: &Format,
+    shape: &[u64],
+    arrays: &'a [Array],
+    values: &'a Array,
+) -> Result<TensorView<'a>, String> {
+    let levels = levels(name, format, arrays, |view| view)?;
+    let made = TensorView::from_parts(shape.to_vec(), format.clone(), levels, values.view());
+    made.map_err(|error| format!("`{name}`: {error}"))
+}
+
+/// A copy of the arrays of a tensor.
+///
+/// # Errors
+/// Arrays that are no tensor of the format; not enough memory.
+pub fn copied(
+    name: &str,
+    format: &Format,
+    shape: &[u64],
+    arrays: &[Array],
+    values: &Array,
+) -> Result<Tensor, String> {
+    let levels = levels(name, format, arrays, |view| match view {
+        IndexView::U32(all) => Indices::U32(all.to_vec()),
+        IndexView::I64(all) => {
+            let all: Vec<u64> = all.iter().map(|at| at.cast_unsigned()).collect();
+            Indices::of(&all, 0)
+        }
+    })?;
+    let values = copy(name, values.view())?;
+    let made = Tensor::from_parts(shape.to_vec(), format.clone(), levels, values);
+    made.map_err(|error| format!("`{name}`: {error}"))
+}
+
+/// A tensor of entries, several of one element added up.
+///
+/// # Errors
+/// Entries that are none; not enough memory.
+pub fn gathered(
+    name: &str,
+    format: &Format,
+    shape: &[u64],
+    coordinates: &Array,
+    values: &Array,
+    build: Build,
+) -> Result<Tensor, String> {
+    let all = match (coordinates.element(), coordinates.indices()) {
+        (Element::I64, Some(IndexView::I64(all))) => {
+            all.iter().map(|at| at.cast_unsigned()).collect::<Vec<u64>>()
+        }
+        _ => return Err(format!("`{name}`: coordinates must be 64-bit integers")),
+    };
+    let values = copy(name, values.view())?;
+    let entries = Entries::new(shape.to_vec(), all, values);
+    let made = entries.and_then(|entries| Tensor::from_entries(&entries, format, build));
+    made.map_err(|error| format!("`{name}`: {error}"))
+}
+
+fn copy(name: &str, view: View<'_>) -> Result<Storage, String> {
+    Storage::copy_of(view).map_err(|error| format!("`{name}`: {error}"))
+}

@@ -1,0 +1,194 @@
+"""Arrays of all packages as the arrays that programs read, and results as arrays of packages.
+
+A value becomes `(kind, shape, arrays, values)`: `dense`, `packed`, `entries` (coordinates of each entry, in 64 bits), or
+a format with the arrays of its levels. Nothing is copied whose type, order and format are as the program reads them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ._types import converted, dtype_of
+from .errors import InputError
+
+Parts = tuple[str, tuple[int, ...], list[Any], Any]
+
+
+class Packed:
+    """The packed buffer of a tensor: its stored elements, in the order of its layout."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: Any) -> None:
+        self.values = np.ascontiguousarray(values)
+
+    def __repr__(self) -> str:
+        return f"Packed({self.values!r})"
+
+
+class Results(tuple[Any, ...]):
+    """Several results: a tuple, whose items can be had by their tensors' names too, `found["C"]` or `found.C`."""
+
+    _names: tuple[str, ...]
+
+    def __new__(cls, names: Sequence[str], values: Sequence[Any]) -> Results:
+        made = super().__new__(cls, values)
+        made._names = tuple(names)
+        return made
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str):
+            if key not in self._names:
+                raise KeyError(key)
+            return super().__getitem__(self._names.index(key))
+        return super().__getitem__(key)
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_") and name in self._names:
+            return self[name]
+        raise AttributeError(name)
+
+    def keys(self) -> tuple[str, ...]:
+        """The tensors' names."""
+        return self._names
+
+    def items(self) -> Iterator[tuple[str, Any]]:
+        """Names and values."""
+        return zip(self._names, self, strict=True)
+
+    def __reduce__(self) -> Any:
+        return Results, (self._names, tuple(self))
+
+    def __repr__(self) -> str:
+        inner = ", ".join(f"{name}={value!r}" for name, value in self.items())
+        return f"Results({inner})"
+
+
+def parts(value: Any, name: str, element: str, rank: int, format: str | None) -> Parts:
+    """What is passed for a tensor of a program, as arrays that the program reads."""
+    dtype = dtype_of(element)
+    own = getattr(value, "__dastac_parts__", None)
+    if own is not None:
+        made: Parts = own(name, dtype, rank, format)
+        return made
+    if isinstance(value, Packed):
+        return "packed", (), [], _dense(value.values, dtype, name)
+    value = adopted(value)
+    if is_sparse(value):
+        if format is None:
+            return "dense", tuple(value.shape), [], _dense(value.toarray(), dtype, name)
+        return _sparse(value, name, dtype, format)
+    array = np.asarray(value)
+    return "dense", array.shape, [], _dense(array, dtype, name)
+
+
+def _dense(array: Any, dtype: np.dtype[Any], name: str) -> Any:
+    made = converted(np.asarray(array), dtype, name)
+    # The buffer protocol has no shape for arrays without dimensions: they become ones of one element.
+    return np.require(np.atleast_1d(made), requirements=["C", "A"])
+
+
+def is_sparse(value: Any) -> bool:
+    """Whether it is one of SciPy's sparse arrays or matrices."""
+    scipy = sys.modules.get("scipy.sparse")
+    return scipy is not None and bool(scipy.issparse(value))
+
+
+def adopted(value: Any) -> Any:
+    """An array of another package as one of NumPy or SciPy, in the same memory where that is possible."""
+    if isinstance(value, np.ndarray) or is_sparse(value):
+        return value
+    package = type(value).__module__.partition(".")[0]
+    if package == "torch":
+        return _of_torch(value)
+    if package == "sparse":
+        return _of_pydata(value)
+    if hasattr(value, "__dlpack__") and not hasattr(value, "__array_interface__"):
+        return np.from_dlpack(value)
+    return value
+
+
+def _of_torch(tensor: Any) -> Any:
+    import torch
+
+    if tensor.requires_grad:
+        tensor = tensor.detach()
+    if tensor.layout == torch.strided:
+        return tensor.resolve_conj().resolve_neg().numpy()
+    import scipy.sparse
+
+    shape = tuple(tensor.shape)
+    if tensor.layout == torch.sparse_coo:
+        tensor = tensor.coalesce()
+        return scipy.sparse.coo_array((tensor.values().numpy(), tuple(tensor.indices().numpy())), shape=shape)
+    if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
+        made = (tensor.values().numpy(), tensor.col_indices().numpy(), tensor.crow_indices().numpy())
+        kind = scipy.sparse.csr_array if tensor.layout == torch.sparse_csr else scipy.sparse.bsr_array
+        return kind(made, shape=shape)
+    raise InputError(f"tensors of PyTorch of layout {tensor.layout} are not supported")
+
+
+def _of_pydata(array: Any) -> Any:
+    import scipy.sparse
+
+    coo = array.tocoo() if hasattr(array, "tocoo") else array
+    if getattr(coo, "fill_value", 0) != 0:
+        raise InputError("sparse arrays with a fill value other than 0 are not supported")
+    return scipy.sparse.coo_array((coo.data, tuple(coo.coords)), shape=coo.shape)
+
+
+def _narrow(array: Any) -> Any:
+    """Positions or coordinates in 32 bits where they fit."""
+    array = np.ascontiguousarray(array)
+    if array.dtype == np.int64 and (array.size == 0 or array.max() <= np.iinfo(np.int32).max):
+        return array.astype(np.int32)
+    return array
+
+
+def _sparse(value: Any, name: str, dtype: np.dtype[Any], format: str) -> Parts:
+    kind, shape = value.format, tuple(int(extent) for extent in value.shape)
+    if kind in ("csr", "csc", "bsr") and len(shape) == 2:
+        if not value.has_canonical_format:
+            value = value.copy()
+            value.sum_duplicates()
+        if kind == "bsr" and min(value.blocksize) < 2:
+            return _entries(value, name, dtype, shape)
+        written = f"bsr({value.blocksize[0]}, {value.blocksize[1]})" if kind == "bsr" else kind
+        arrays = [_narrow(value.indptr), _narrow(value.indices)]
+        return written, shape, arrays, _dense(value.data.reshape(-1), dtype, name)
+    return _entries(value, name, dtype, shape)
+
+
+def _entries(value: Any, name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Parts:
+    coo = value.tocoo()
+    coords = coo.coords if hasattr(coo, "coords") else (coo.row, coo.col)
+    coordinates = np.ascontiguousarray(np.stack([np.asarray(c, dtype=np.int64) for c in coords], axis=1))
+    return "entries", shape, [coordinates.reshape(-1)], _dense(coo.data, dtype, name)
+
+
+def sparse(format: str, shape: Sequence[int], levels: Sequence[Any], values: Any) -> Any:
+    """A result that a program stores in a format: an array of SciPy, or of NumPy where all elements are there."""
+    arrays = [np.frombuffer(block, dtype) for block, dtype in levels]
+    data = np.frombuffer(*values)
+    shape = tuple(shape)
+    if format == "dense":
+        return data.reshape(shape)
+    try:
+        import scipy.sparse
+    except ImportError:
+        raise InputError("results with a format are SciPy's arrays: install SciPy, or leave `:F` out") from None
+    if format == "csr":
+        return scipy.sparse.csr_array((data, arrays[1], arrays[0]), shape=shape)
+    if format == "csc":
+        return scipy.sparse.csc_array((data, arrays[1], arrays[0]), shape=shape)
+    if format.startswith("bsr"):
+        blocks = tuple(int(extent) for extent in format[4:-1].split(","))
+        if all(extent % block == 0 for extent, block in zip(shape, blocks, strict=True)):
+            made = (data.reshape(-1, *blocks), arrays[1], arrays[0])
+            return scipy.sparse.bsr_array(made, shape=shape, blocksize=blocks)
+        raise InputError(f"SciPy has no arrays of shape {shape} in blocks of {blocks}")
+    return scipy.sparse.coo_array((data, tuple(arrays[1:])), shape=shape)
