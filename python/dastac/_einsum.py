@@ -1,0 +1,98 @@
+"""`einsum`: sums of products by the labels of dimensions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import _graph
+from ._array import Array, node_of, run
+from ._graph import Leaf, Node, Product
+from .errors import InputError
+
+__all__ = ["einsum"]
+
+
+def einsum(subscripts: str, *operands: Any, out: Any = None, format: str | None = None) -> Any:
+    """A sum of products, as in NumPy, of dense, sparse and structured arrays.
+
+    Args:
+        subscripts: labels of each operand's dimensions, and of the result's: `"ij,jk->ik"`. Without `->`, the result
+            has the labels that occur once, in alphabetical order.
+        *operands: arrays of NumPy, SciPy, PyTorch, PyData sparse, or `dastac.Array`.
+        out: an array of NumPy to write the result to.
+        format: how the result is stored: `dense`, or a format of the language; see `Array.compute`.
+
+    Returns:
+        A `dastac.Array`, not computed yet, where an operand is one and neither `out` nor `format` is given; otherwise
+        an array of SciPy where all elements that are not stored are zero, else of NumPy.
+
+    Raises:
+        InputError: labels that do not fit the operands; extents that differ.
+
+    >>> import dastac, numpy as np
+    >>> dastac.einsum("ij,j->i", np.ones((2, 3)), np.arange(3.0))
+    array([3., 3.])
+    """
+    nodes = [node_of(one) for one in operands]
+    node = product(subscripts, nodes)
+    lazy = any(isinstance(one, Array) for one in operands)
+    if lazy and out is None and format is None:
+        return Array(node)
+    return run(node, "dense" if out is not None else format, out)
+
+
+def parsed(subscripts: str, ranks: list[int]) -> tuple[list[str], str]:
+    """The labels of the operands and of the result."""
+    if not isinstance(subscripts, str):
+        raise InputError("subscripts must be text such as 'ij,jk->ik'")
+    text = subscripts.replace(" ", "")
+    left, arrow, head = text.partition("->")
+    inputs = left.split(",")
+    if "..." in text or not all(c.isascii() and c.isalpha() for c in left.replace(",", "") + head):
+        raise InputError(f"'{subscripts}' has other signs than letters, commas and one arrow")
+    if len(inputs) != len(ranks):
+        raise InputError(f"'{subscripts}' is for {len(inputs)} operands, but there are {len(ranks)}")
+    for at, (labels, rank) in enumerate(zip(inputs, ranks, strict=True)):
+        if len(labels) != rank:
+            raise InputError(f"operand {at} has {rank} dimensions, but '{labels}' has {len(labels)} labels")
+    if not arrow:
+        head = "".join(sorted(c for c in set(left) - {","} if left.count(c) == 1))
+    if len(set(head)) != len(head):
+        raise InputError(f"'{head}' has a label twice")
+    missing = set(head) - set(left)
+    if missing:
+        raise InputError(f"no operand has the label '{min(missing)}'")
+    return inputs, head
+
+
+def product(subscripts: str, nodes: list[Node]) -> Node:
+    """The product, in the order of steps that is cheapest where all operands are dense."""
+    inputs, head = parsed(subscripts, [len(node.shape) for node in nodes])
+    extents: dict[str, int] = {}
+    for labels, node in zip(inputs, nodes, strict=True):
+        for label, extent in zip(labels, node.shape, strict=True):
+            if extents.setdefault(label, extent) != extent:
+                raise InputError(f"'{label}' is both {extents[label]} and {extent} long")
+    dtype = np.result_type(*(node.dtype for node in nodes))
+    if dtype == np.bool_:
+        raise InputError("truth values are not computed with: convert them with `astype`")
+
+    def made(parts: list[tuple[Node, str]], to: str) -> Product:
+        numbered = tuple((node, tuple(ord(c) for c in labels)) for node, labels in parts)
+        return Product(numbered, tuple(ord(c) for c in to), tuple(extents[c] for c in to), dtype)
+
+    parts = list(zip(nodes, inputs, strict=True))
+    plain = all(not _graph.is_sparse(n) and not (isinstance(n, Leaf) and n.structure) for n in nodes)
+    if len(parts) > 2 and plain:
+        like = [np.broadcast_to(np.float64(0), node.shape) for node in nodes]
+        steps = np.einsum_path(f"{','.join(inputs)}->{head}", *like, optimize="greedy")[0][1:]
+        for step in steps[:-1]:
+            taken = [parts[at] for at in step]
+            rest = [part for at, part in enumerate(parts) if at not in step]
+            needed = set(head).union(*(labels for _, labels in rest))
+            to = "".join(sorted(set("".join(labels for _, labels in taken)) & needed))
+            parts = [*rest, (made(taken, to), to)]
+    return made(parts, head)
+

@@ -1,0 +1,60 @@
+"""NumPy's functions of elements, in the language."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ._graph import Leaf, Node, is_sparse
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a function is written, with a place for each operand."""
+
+    ufunc: Any
+    text: str
+    #: Whether it is 0 where: `all` operands are, `any` is, or never.
+    zero: str = ""
+    is_sum: bool = False
+    is_complex: bool = False
+    is_truth: bool = False
+    divides: bool = False
+
+    def keeps_zeros(self, operands: Sequence[Node]) -> bool:
+        """Whether the result is 0 where sparse operands store nothing."""
+        if self.zero == "any":
+            return any(is_sparse(one) for one in operands)
+        if self.zero == "first":
+            return is_sparse(operands[0])
+        scalars = any(isinstance(one, Leaf) and not one.shape for one in operands)
+        return self.zero == "all" and not scalars
+
+
+_FORMS = [
+    Form(np.add, "({0} + {1})", "all", is_sum=True, is_complex=True),
+    Form(np.subtract, "({0} - {1})", "all", is_sum=True, is_complex=True),
+    Form(np.negative, "(-1 * {0})", "all", is_complex=True),
+    Form(np.positive, "{0}", "all", is_complex=True),
+    Form(np.multiply, "{0} * {1}", "any", is_complex=True),
+    Form(np.divide, "{0} / {1}", "first", divides=True),
+    Form(np.power, "pow({0}, {1})"),
+    Form(np.square, "square({0})", "all"),
+    Form(np.maximum, "max({0}, {1})", "all"),
+    Form(np.minimum, "min({0}, {1})", "all"),
+    Form(np.absolute, "abs({0})", "all"),
+    Form(np.arctan2, "atan2({0}, {1})"),
+    Form(np.hypot, "hypot({0}, {1})", "all"),
+    Form(np.rint, "round({0})", "all"),
+    *(Form(getattr(np, name), f"{name}({{0}})", "all") for name in ("sqrt", "cbrt", "sin", "tan", "sinh", "tanh")),
+    *(Form(getattr(np, name), f"{name}({{0}})", "all") for name in ("expm1", "log1p", "floor", "ceil", "trunc", "sign")),
+    *(Form(getattr(np, f"arc{name}"), f"a{name}({{0}})", "all") for name in ("sin", "tan")),
+    *(Form(getattr(np, name), f"{name}({{0}})") for name in ("exp", "exp2", "log", "log2", "log10", "cos", "cosh")),
+    Form(np.arccos, "acos({0})"),
+]
+
+#: The forms, by NumPy's functions.
+UFUNCS: dict[Any, Form] = {form.ufunc: form for form in _FORMS}

@@ -1,0 +1,101 @@
+"""Expressions over arrays: what is to be computed, before it is text of the language."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Union
+
+import numpy as np
+
+from ._structure import Structure
+
+DType = np.dtype[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    """An array that is there: of NumPy, of SciPy, or the packed buffer of one with structure."""
+
+    value: Any
+    shape: tuple[int, ...]
+    dtype: DType
+    #: How it is stored, in the language's words; `None` for all elements.
+    format: str | None = None
+    structure: Structure | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Product:
+    """A product, summed over the labels that are not in the head; labels of each operand's dimensions."""
+
+    operands: tuple[tuple[Node, tuple[int, ...]], ...]
+    head: tuple[int, ...]
+    shape: tuple[int, ...]
+    dtype: DType
+
+
+@dataclass(frozen=True, eq=False)
+class Elementwise:
+    """Text with a place `{0}`, `{1}`, .. for each operand; dimensions of extent 1 are repeated as in NumPy."""
+
+    form: str
+    operands: tuple[Node, ...]
+    shape: tuple[int, ...]
+    dtype: DType
+    #: Whether the result is 0 where all operands are.
+    keeps_zeros: bool
+    #: Whether it is a sum of the operands, so that products in them need no array of their own.
+    is_sum: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction:
+    """The least or the largest element along some axes."""
+
+    word: str
+    operand: Node
+    axes: tuple[int, ...]
+    shape: tuple[int, ...]
+    dtype: DType
+
+
+Node = Union[Leaf, Product, Elementwise, Reduction]
+
+
+def transposed(node: Node, order: Sequence[int]) -> Product:
+    """The same elements with dimensions in another order."""
+    shape = tuple(node.shape[axis] for axis in order)
+    return Product(((node, tuple(range(len(order)))),), tuple(order), shape, node.dtype)
+
+
+def untransposed(node: Node, labels: tuple[int, ...]) -> tuple[Node, tuple[int, ...]]:
+    """An operand that has its dimensions in another order as what it is made of, with the labels in that order."""
+    while isinstance(node, Product) and len(node.operands) == 1:
+        inner, own = node.operands[0]
+        if sorted(node.head) != sorted(own) or len(set(own)) != len(own):
+            break
+        labels = tuple(labels[node.head.index(label)] for label in own)
+        node = inner
+    return node, labels
+
+
+def summed(node: Node, axes: Sequence[int], dtype: DType) -> Product:
+    """Sums along axes."""
+    head = tuple(axis for axis in range(len(node.shape)) if axis not in axes)
+    shape = tuple(node.shape[axis] for axis in head)
+    return Product(((node, tuple(range(len(node.shape)))),), head, shape, dtype)
+
+
+def is_sparse(node: Node) -> bool:
+    """Whether it is stored as what is not zero."""
+    if isinstance(node, Leaf):
+        return node.format is not None
+    if isinstance(node, Elementwise):
+        operands = [one for one in node.operands if one.shape]
+        same = all(one.shape == node.shape for one in operands)
+        return node.keeps_zeros and same and bool(operands) and all(is_sparse(one) for one in operands)
+    if isinstance(node, Product):
+        covered = {label for one, labels in node.operands if is_sparse(one) for label in labels}
+        return len(node.head) >= 2 and covered >= set(node.head)
+    return False
