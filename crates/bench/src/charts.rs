@@ -162,6 +162,7 @@ fn chart(results: &Results, figure: Figure) -> Option<Chart> {
         Figure::SparseImages => Some(sparse::pictures::images(results)),
         Figure::WorkspaceProducts => Some(workspaces::report::products(results)),
         Figure::WorkspaceDiscordant => Some(workspaces::report::discordant(results)),
+        Figure::WorkspaceKinds => Some(workspaces::kinds::picture(results)),
     }
 }
 

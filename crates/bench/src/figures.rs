@@ -53,6 +53,8 @@ pub enum Figure {
     WorkspaceProducts,
     /// Programs whose operands or results are in discordant orders.
     WorkspaceDiscordant,
+    /// Kinds of workspaces, over capacity and sparsity.
+    WorkspaceKinds,
     /// Convolutions of inputs whose patterns are no random ones, over loop orders.
     SparseImages,
     /// Kernels over structured operands beside a dense matrix product, or random ones.
@@ -83,6 +85,7 @@ pub const FIGURES: &[(&str, Figure)] = &[
     ("sparse-images", Figure::SparseImages),
     ("workspace-spgemm", Figure::WorkspaceProducts),
     ("workspace-discordant", Figure::WorkspaceDiscordant),
+    ("workspace-kinds", Figure::WorkspaceKinds),
     ("structured", Figure::Structured),
 ];
 
@@ -129,6 +132,7 @@ pub fn jobs(figure: Figure, scope: &Scope) -> Vec<Job> {
         Figure::SparseImages => sparse::images::jobs(scope),
         Figure::WorkspaceProducts => workspaces::products(scope),
         Figure::WorkspaceDiscordant => workspaces::discordant(scope),
+        Figure::WorkspaceKinds => workspaces::kinds::jobs(scope),
         Figure::Structured => structured::jobs(scope),
     }
 }

@@ -118,13 +118,17 @@ pub struct Workspace {
     pub inside: Vec<String>,
     /// Why there is one.
     pub reason: Cow<'static, str>,
+    /// Why it is of this kind; not given if the program says it, or if nothing is known of its points.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub choice: Option<String>,
 }
 
 impl Workspace {
     /// Of a rule.
     pub fn of(used: &UsedWorkspace) -> Workspace {
-        let UsedWorkspace { tensor, kind, capacity, outside, inside, reason } = used.clone();
-        Workspace { tensor, kind, capacity, outside, inside, reason }
+        let UsedWorkspace { tensor, kind, capacity, outside, inside, reason, choice } =
+            used.clone();
+        Workspace { tensor, kind, capacity, outside, inside, reason, choice }
     }
 }
 
@@ -169,7 +173,8 @@ pub struct Loop {
     pub name: String,
     /// How many loops are around it.
     pub depth: usize,
-    /// `range`, `elements`, `subsections`, `search`, `clear` or `upkeep`.
+    /// `range`, `elements`, `subsections`, `search`, `clear`, `insertion`, `sort`,
+    /// `contraction`, `scan` or `upkeep`.
     pub over: &'static str,
     /// The iterator whose values it finds.
     #[serde(skip_serializing_if = "Option::is_none")]

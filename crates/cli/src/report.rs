@@ -185,7 +185,8 @@ fn human(run: &Run<'_>, report: &Report) -> String {
 
 /// `C(i, k)` in a dense workspace for each i.
 fn workspace(one: &UsedWorkspace) -> String {
-    let UsedWorkspace { tensor, kind, capacity, outside, inside, reason } = one;
+    let UsedWorkspace { tensor, kind, capacity, outside, inside, reason, choice } = one;
+    let choice = choice.iter().map(|choice| format!(" ({choice})")).collect::<String>();
     let kind = match (&**kind, capacity) {
         ("list", None) => "a growing list of points".into(),
         ("list", Some(capacity)) => format!("a list of at most {}", count(*capacity, "point")),
@@ -196,7 +197,8 @@ fn workspace(one: &UsedWorkspace) -> String {
         true => String::new(),
         false => format!(", one for each `{}`", outside.join(", ")),
     };
-    format!("`{tensor}` comes together in {kind} over `{}`{each}: {reason}\n", inside.join(", "))
+    let inside = inside.join(", ");
+    format!("`{tensor}` comes together in {kind}{choice} over `{inside}`{each}: {reason}\n")
 }
 
 /// How long the computation took.

@@ -84,6 +84,10 @@ fn what(one: &LoopTrips) -> String {
         GoesOver::Subsections => format!("subsections of {tensors}{along}"),
         GoesOver::Search => format!("search in {tensors}"),
         GoesOver::Clear => format!("clears {tensors}"),
+        GoesOver::Insertion => format!("insertion into {tensors}"),
+        GoesOver::Sort => format!("sort of {tensors}"),
+        GoesOver::Contraction => format!("contraction of {tensors}"),
+        GoesOver::Scan => format!("scan of {tensors}"),
         GoesOver::Upkeep => "upkeep".into(),
     }
 }

@@ -23,10 +23,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::build::BuildOptions;
-use crate::contract::{Sizes, Stepped, depends_on_sizes};
+use crate::contract::{Sizes, Stepped, depends_on_rounded_sizes, depends_on_sizes};
 use crate::describe;
 use crate::driver::{Analysis, Built, Iteration};
-use crate::workspaces::UsedWorkspace;
+use crate::workspaces::{self, UsedWorkspace};
 
 /// Variables of the environment that decide which sets can be counted, and by what.
 const VARIABLES: [&str; 4] =
@@ -94,6 +94,9 @@ impl Key {
         let mut key = format!("code\n{options:?}\n{machine:?}\n{iteration:?}\n");
         if depends_on_sizes(program) {
             let _ = writeln!(key, "{sizes:?}");
+        }
+        if depends_on_rounded_sizes(program) {
+            let _ = writeln!(key, "{:?} {:?}", sizes.rounded(), workspaces::machine());
         }
         let schedule = program.schedule_line().unwrap_or_default();
         let _ = writeln!(key, "{schedule}");

@@ -3,6 +3,7 @@
 //! [`Analysis`] (checked, structure inferred) -> [`Laid`] (packed layouts) -> [`Lowered`] (loops) -> [`Built`] (machine
 //! code). Each stage's type holds the one before, and the time each took.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use dastac_iterate::Walking;
@@ -12,14 +13,15 @@ use dastac_loops::{Element, Module};
 use dastac_poly::Context;
 use dastac_sched::trips::Counting;
 use dastac_sched::validate::{Check, validate, validate_movement};
-use dastac_sched::{Computation, Movement, Reading};
+use dastac_sched::{Computation, Gathered, Movement, Reading};
 use dastac_stur::infer::{Inferred, disagreements, infer};
 use dastac_stur::{Checked, Diagnostic, Program, TensorId};
 use dastac_target::{Abi, Artifact};
 
 use crate::Error;
 use crate::build::{BuildOptions, simplify};
-use crate::contract::{At, Steps, impossible};
+use crate::contract::{At, Expected, Steps, impossible};
+use crate::workspaces;
 
 /// How long each stage took, in order.
 #[derive(Clone, Debug, Default)]
@@ -54,6 +56,8 @@ pub struct Analysis {
     pub timings: Timings,
     /// In which steps products are computed.
     pub steps: Steps,
+    /// What is expected of results with formats, if it is known at which sizes the program runs.
+    pub expected: BTreeMap<TensorId, Expected>,
 }
 
 impl Analysis {
@@ -76,7 +80,7 @@ impl Analysis {
             inferred => inferred?,
         };
         let warnings = joined(warnings, disagreements(&inferred)?);
-        Ok(Analysis { inferred, warnings, timings, steps: Steps::Open })
+        Ok(Analysis { inferred, warnings, timings, steps: Steps::Open, expected: BTreeMap::new() })
     }
 
     /// Finds the packed layout of every tensor, with products in steps where schedules ask for them,
@@ -200,8 +204,13 @@ impl Laid {
             Indices::Wide => Element::I64,
         };
         let reading = Reading { indices: element, walking, reserves };
+        let (expected, machine) = (&laid.analysis.expected, workspaces::machine());
         let kernel = || -> Result<(Computation, Flow), Error> {
-            let mut kernel = dastac_sched::kernel(inferred, layouts, reading)?;
+            let choice = |gathered: &Gathered<'_>| {
+                let expected = expected.get(&gathered.head)?;
+                Some(workspaces::choice(&inferred.program, expected, gathered, machine))
+            };
+            let mut kernel = dastac_sched::kernel_with(inferred, layouts, reading, &choice)?;
             let flow = simplify(&mut kernel.module, observer)?;
             Ok((kernel, flow))
         };

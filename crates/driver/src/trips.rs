@@ -36,7 +36,7 @@
 
 use std::collections::BTreeSet;
 
-use dastac_iterate::{Over, Walk};
+use dastac_iterate::{Over, Walk, Work};
 use dastac_runtime::Argument;
 use dastac_sched::Walked;
 use dastac_sched::trips::{Loop, LoopOver};
@@ -89,6 +89,14 @@ pub enum GoesOver {
     Search,
     /// Elements that become zero before others are added to them.
     Clear,
+    /// Places at which a key of a workspace is looked for.
+    Insertion,
+    /// Points of a workspace that are put in order.
+    Sort,
+    /// Points of a workspace that are joined and merged.
+    Contraction,
+    /// Coordinates of a workspace, those that were touched.
+    Scan,
     /// What walks and results with `:F` need beside.
     Upkeep,
 }
@@ -102,6 +110,10 @@ impl GoesOver {
             GoesOver::Subsections => "subsections",
             GoesOver::Search => "search",
             GoesOver::Clear => "clear",
+            GoesOver::Insertion => "insertion",
+            GoesOver::Sort => "sort",
+            GoesOver::Contraction => "contraction",
+            GoesOver::Scan => "scan",
             GoesOver::Upkeep => "upkeep",
         }
     }
@@ -177,6 +189,15 @@ impl Runner {
         let (over, iterator, tensors, bound) = match &one.over {
             LoopOver::Range => of(GoesOver::Range),
             LoopOver::Upkeep => of(GoesOver::Upkeep),
+            LoopOver::Workspace(head, work) => {
+                let over = match work {
+                    Work::Insertion => GoesOver::Insertion,
+                    Work::Sort => GoesOver::Sort,
+                    Work::Contraction => GoesOver::Contraction,
+                    Work::Scan => GoesOver::Scan,
+                };
+                (over, None, vec![self.facts()[head.0].name.clone()], None)
+            }
             LoopOver::Cleared(buffer) => (GoesOver::Clear, None, vec![buffer.clone()], None),
             LoopOver::Walk { rule, walk, .. } => {
                 let walked = &self.built().lowered.kernel.walked[*rule];

@@ -34,7 +34,7 @@ use super::kernel::{Factor, IterateError, Kernel, Kind, Operand};
 use super::result_mode::ResultMode;
 use super::space::on_levels;
 use super::store::{cleared, set_once};
-use super::walks::Walks;
+use super::walks::{Walks, Works};
 use super::workspace::Held;
 use dastac_formats::format::{Format, Level};
 
@@ -74,6 +74,8 @@ pub struct Assembly {
     pub fill: Vec<Stmt>,
     /// What the loops of both go over.
     pub walks: Walks,
+    /// What other loops of both do on a workspace.
+    pub works: Works,
 }
 
 /// Adds the function `name` to a module, which sets a result in a format, and `name_count`, which counts, if that is
@@ -125,7 +127,14 @@ pub fn assembly(
 ) -> Result<Assembly, IterateError> {
     let mut kernel = Kernel { result: result.values, ..kernel.clone() };
     let done = |structure, fill, walks| {
-        Ok(Assembly { structure, bound: Vec::new(), count: Vec::new(), fill, walks })
+        Ok(Assembly {
+            structure,
+            bound: Vec::new(),
+            count: Vec::new(),
+            fill,
+            walks,
+            works: Vec::new(),
+        })
     };
     if let Some(factor) = pattern_of(&kernel, &result.format, &result.extents) {
         kernel = on_levels(&kernel)?;
@@ -213,7 +222,8 @@ pub fn assembly(
     }
     let ends = plan.reserved.map(|reserved| reserved.ends);
     let structure = Structure::Counted { starts, ends };
-    Ok(Assembly { structure, bound, count, fill, walks })
+    let works = workspace.map_or_else(Vec::new, |workspace| workspace.works());
+    Ok(Assembly { structure, bound, count, fill, walks, works })
 }
 
 /// The iterators of a result's levels, whose format stores dimensions.

@@ -41,4 +41,4 @@ pub use kernel::{
 };
 pub use lower::{LOWER, PASSES, Renamed, lower};
 pub use space::on_levels;
-pub use walks::{Over, Walk, Walks};
+pub use walks::{Over, Walk, Walks, Work, Works};

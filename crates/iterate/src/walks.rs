@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dastac_loops::VarId;
+use dastac_loops::{BufferId, VarId};
 
 /// What loops go over, by their variables; a walk's variable is the one of its coordinates, and of its cursors'
 /// positions.
@@ -31,6 +31,22 @@ pub enum Over {
     /// All of a range.
     Range,
 }
+
+/// The work of a loop on a workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Work {
+    /// Points come into a container: places are looked at for a key.
+    Insertion,
+    /// Equal points are joined and merged with those that were there before.
+    Contraction,
+    /// Points are put into the order of their keys.
+    Sort,
+    /// What was touched is looked for, or appended to the result.
+    Scan,
+}
+
+/// What loops that store to a workspace do; where they store to several of its buffers, the first one says it.
+pub type Works = Vec<(BufferId, Work)>;
 
 impl Walk {
     /// A walk over levels of some operands.

@@ -16,7 +16,7 @@
 
 use std::collections::BTreeMap;
 
-use dastac_iterate::{Assembly, Structure, Walking};
+use dastac_iterate::{Assembly, Kind, Structure, Walking};
 use dastac_layout::{Layout, affine_to_index, convert, explicit, expr_to_index, partition};
 use dastac_loops::{
     Condition, Element, Function, Index, Module, Stmt, Store, StoreMode, Value, VarId,
@@ -29,7 +29,7 @@ use dastac_stur::sets::{Affine, Sets};
 
 use crate::SchedError;
 use crate::arrange::{arranged, block_name, hint, in_lanes, tiles};
-use crate::dynamic::{Assembled, Dynamic, Stored, Walked, declare};
+use crate::dynamic::{Assembled, Dynamic, Gathered, Stored, Walked, declare};
 use crate::elements::{Elements, buffer, comparison, reached, resolved, sort, with_lets};
 use crate::nest::{Scan, Scope, module_name, symbol};
 use crate::phases::{Arrays, Block, Making, Phase};
@@ -91,18 +91,28 @@ pub struct Reading {
     pub reserves: bool,
 }
 
-/// Builds the computation. `layouts` is indexed by [`TensorId`].
+/// Builds the computation, without knowing its sizes. `layouts` is indexed by [`TensorId`].
 pub fn kernel(
     inferred: &Inferred,
     layouts: &[Layout],
     reading: Reading,
+) -> Result<Computation, SchedError> {
+    kernel_with(inferred, layouts, reading, &|_| None)
+}
+
+/// Builds the computation, with the kinds of workspaces that a function chooses where schedules do not say them.
+pub fn kernel_with(
+    inferred: &Inferred,
+    layouts: &[Layout],
+    reading: Reading,
+    choice: &dyn Fn(&Gathered<'_>) -> Option<Kind>,
 ) -> Result<Computation, SchedError> {
     let Reading { indices, walking, reserves } = reading;
     let (module, stored) = module(inferred, layouts, indices)?;
     let mut builder = Builder {
         inferred,
         layouts,
-        dynamic: Dynamic { inferred, layouts, indices, walking, reserves },
+        dynamic: Dynamic { inferred, layouts, indices, walking, reserves, choice },
         module,
         stored,
         results: Vec::new(),

@@ -18,8 +18,8 @@ pub mod trips;
 pub mod validate;
 mod visited;
 
-pub use dynamic::{Assembled, Stored, Walked, Why};
-pub use kernel::{Computation, KERNEL, PREPARE, Reading, kernel};
+pub use dynamic::{Assembled, Gathered, Stored, Walked, Why};
+pub use kernel::{Computation, KERNEL, PREPARE, Reading, kernel, kernel_with};
 pub use movement::{Movement, Moving, movement, some_movement};
 pub use nest::{Leaf, Scan, Scope};
 pub use phases::Phase;

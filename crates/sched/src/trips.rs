@@ -3,7 +3,7 @@
 //! The module is counted before it is cut into tiles, with all of its loops and on one thread. So the counts do not
 //! depend on the machine, the number of threads or the schedule of tiles.
 
-use dastac_iterate::{Bound, Bounds, Over, Renamed, Walk};
+use dastac_iterate::{Bound, Bounds, Over, Renamed, Walk, Work};
 use dastac_loops::trips::{Body, Counted, count_trips};
 use dastac_loops::{Module, VarId};
 use dastac_stur::infer::Inferred;
@@ -51,6 +51,8 @@ pub enum LoopOver {
         /// The iterators of the loops around it, outermost first, and last its own.
         iterators: Vec<usize>,
     },
+    /// Points, or touched coordinates, of the workspace of a result.
+    Workspace(TensorId, Work),
     /// Work that a walk needs besides its elements: it moves windows of several segments on, or adds up positions of a
     /// result.
     Upkeep,
@@ -130,6 +132,9 @@ impl Rules<'_> {
             }
             return LoopOver::Walk { rule, walk, iterators };
         }
+        if let Some((head, work)) = self.work(one) {
+            return LoopOver::Workspace(head, work);
+        }
         let buffers = &self.kernel.module.buffers;
         match (one.body, one.stores.first()) {
             (Body::Clears, Some(cleared)) => {
@@ -154,6 +159,19 @@ impl Rules<'_> {
                 Some(all) => Some(all.join(walk)),
             });
             Some((at, walk?))
+        })
+    }
+
+    /// What a loop does on the workspace of a result, if it does.
+    fn work(&self, one: &Counted) -> Option<(TensorId, Work)> {
+        if one.body == Body::Clears {
+            return None;
+        }
+        let mut rules = self.kernel.walked.iter().filter(|walked| self.is_here(walked.head));
+        rules.find_map(|walked| {
+            let mut works = walked.works.iter();
+            let (_, work) = works.find(|(buffer, _)| one.stores.contains(buffer))?;
+            Some((walked.head, *work))
         })
     }
 

@@ -46,6 +46,7 @@ pub fn goals(results: &Results) -> Vec<Goal> {
             target: "not slower than SciPy and MKL (5% are noise)".into(),
             rows: beside(&transposes, &["mkl", "scipy"], EQUAL),
         },
+        super::kinds::goal(results),
         threads(&[products, of(DISCORDANT)].concat()),
     ];
     goals.retain(|goal| !goal.rows.is_empty());

@@ -2,6 +2,7 @@
 //! sparse ones, and programs whose operands or results are in discordant orders.
 
 pub mod goals;
+pub mod kinds;
 pub mod report;
 
 use super::Job;
@@ -15,6 +16,9 @@ pub const PRODUCTS: &str = "spgemm-";
 
 /// What the names of programs in discordant orders begin with.
 pub const DISCORDANT: &str = "discordant-";
+
+/// What the names of products with each kind of workspace begin with.
+pub const CONTAINERS: &str = "kinds-";
 
 /// Products of fewer multiply-adds are small ones.
 pub const SMALL: f64 = 1e4;

@@ -103,7 +103,7 @@ pub(super) fn may_choose(program: &Program) -> bool {
 }
 
 /// Whether a product reads a tensor of which only the program's run tells how many elements it stores.
-fn reads_unknown(program: &Program, product: &Product) -> bool {
+pub(super) fn reads_unknown(program: &Program, product: &Product) -> bool {
     let computed = |tensor| program.rules.iter().any(|rule| rule.head == tensor);
     let unknown = |tensor| program.tensor(tensor).format.is_some() && computed(tensor);
     product.accesses.iter().any(|access| unknown(access.tensor))

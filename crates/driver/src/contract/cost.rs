@@ -32,15 +32,20 @@ impl<'a> Counted<'a> {
     }
 
     /// The number of elements in the box of a tensor.
-    #[allow(clippy::cast_precision_loss)]
     pub(super) fn cells(&self, tensor: TensorId) -> Result<f64, Error> {
+        Ok(self.extents(tensor).iter().product())
+    }
+
+    /// The extents of a tensor.
+    #[allow(clippy::cast_precision_loss)]
+    pub(super) fn extents(&self, tensor: TensorId) -> Vec<f64> {
         let names = &self.inferred.sets.names;
         let value = |name: &str| {
             let found = self.values.iter().find(|(known, _)| known == names.isl(name));
             found.map(|(_, value)| *value)
         };
         let extents = self.inferred.tensors[tensor.0].extents.iter();
-        Ok(extents.map(|extent| extent.eval(&value).unwrap_or(i64::MAX) as f64).product())
+        extents.map(|extent| extent.eval(&value).unwrap_or(i64::MAX) as f64).collect()
     }
 
     /// The part of the elements of a tensor that is stored.

@@ -3,8 +3,10 @@
 
 mod choose;
 mod cost;
+mod points;
 mod steps;
 
+pub use points::Expected;
 pub(crate) use steps::impossible;
 pub use steps::{At, Cut, Plan, Sizes, Stepped, Steps};
 
@@ -18,6 +20,11 @@ use crate::driver::Analysis;
 /// Whether sizes decide how a program is compiled: whether they may be what chooses steps.
 pub fn depends_on_sizes(program: &Program) -> bool {
     choose::may_choose(program)
+}
+
+/// Whether [rounded](Sizes::rounded) sizes do, which may be what chooses workspaces.
+pub fn depends_on_rounded_sizes(program: &Program) -> bool {
+    program.rules.iter().any(|rule| program.tensor(rule.head).format.is_some())
 }
 
 impl Analysis {
@@ -51,7 +58,15 @@ impl Analysis {
     ///
     /// # Errors
     /// Steps that are not possible; failures of isl.
-    pub fn contracted(mut self, at: At<'_>) -> Result<Analysis, Error> {
+    pub fn contracted(self, at: At<'_>) -> Result<Analysis, Error> {
+        let mut analysis = self.in_steps(at)?;
+        if let At::Sizes(sizes) = at {
+            analysis.expected = points::expected(&analysis.inferred, sizes);
+        }
+        Ok(analysis)
+    }
+
+    fn in_steps(mut self, at: At<'_>) -> Result<Analysis, Error> {
         if !matches!(self.steps, Steps::Open) {
             return Ok(self);
         }

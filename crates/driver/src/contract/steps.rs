@@ -42,6 +42,26 @@ pub struct Sizes {
     pub density: f64,
 }
 
+impl Sizes {
+    /// The next powers of two: sizes that are nearly the same become the same.
+    pub fn rounded(&self) -> Sizes {
+        let symbol = |value: &i64| match u64::try_from(*value) {
+            Ok(value @ 1..) => value.checked_next_power_of_two(),
+            _ => None,
+        };
+        let symbols = self.symbols.iter().map(|value| {
+            symbol(value).and_then(|value| i64::try_from(value).ok()).unwrap_or(*value)
+        });
+        let stored = self.stored.iter().map(|(tensor, count)| {
+            (
+                *tensor,
+                if *count == 0 { 0 } else { count.checked_next_power_of_two().unwrap_or(*count) },
+            )
+        });
+        Sizes { symbols: symbols.collect(), stored: stored.collect(), density: self.density }
+    }
+}
+
 /// Which products are computed in steps.
 #[derive(Clone, Copy, Debug)]
 pub enum At<'a> {

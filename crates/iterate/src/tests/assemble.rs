@@ -29,7 +29,7 @@ pub(super) fn assembled(case: &RandomKernel, format: &Format) -> Result<Assemble
 }
 
 /// With a workspace for all levels but so many.
-fn assembled_in(
+pub(super) fn assembled_in(
     case: &RandomKernel,
     format: &Format,
     gathers: Option<(usize, Kind)>,
@@ -75,7 +75,7 @@ fn call(
 }
 
 /// The result, as a host makes it.
-fn result(all: &Assembled, case: &RandomKernel) -> Tensor {
+pub(super) fn result(all: &Assembled, case: &RandomKernel) -> Tensor {
     let Assembled { module, result, structure, symbols } = all;
     let mut symbols = symbols.clone();
     let size = |id: &BufferId, symbols: &[i64]| {

@@ -1,4 +1,5 @@
 mod assemble;
+mod containers;
 mod kernels;
 mod level_kind;
 mod trips;

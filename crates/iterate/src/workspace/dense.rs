@@ -13,6 +13,7 @@
 use dastac_loops::{Append, BufferId, Element, For, Function, Index, Module, Scan, Stmt, Value};
 
 use super::super::kernel::{Gathers, Kernel, Operand};
+use super::super::walks::{Work, Works};
 use super::container::{Container, workspace};
 
 /// So many marks have one that says whether any of them is set.
@@ -94,6 +95,12 @@ impl Dense {
             });
             places.collect::<Vec<_>>()
         })
+    }
+
+    /// What loops that store to its buffers do.
+    pub(crate) fn works(&self) -> Works {
+        let marks = self.marks().map(|(buffer, _)| buffer);
+        marks.chain([self.values, self.block]).map(|buffer| (buffer, Work::Scan)).collect()
     }
 
     /// Appends all that is in the workspace, which is empty then.

@@ -18,6 +18,7 @@ use dastac_loops::{
 
 use super::append::{Appending, Reserved, in_order};
 use super::kernel::{Gathers, Kernel, Kind, Operand};
+use super::walks::Works;
 use bounding::{Bounding, opened};
 use container::{Container, workspace};
 use dense::Dense;
@@ -46,6 +47,14 @@ impl Held {
         match gathers.kind {
             Kind::Dense => Held::Dense(Dense::new(module, kernel, result, levels, plan.block)),
             _ => Held::Points(Points::new(module, kernel, result, levels, plan)),
+        }
+    }
+
+    /// What loops that store to its buffers do.
+    pub(super) fn works(&self) -> Works {
+        match self {
+            Held::Dense(dense) => dense.works(),
+            Held::Points(points) => points.works(),
         }
     }
 

@@ -6,10 +6,10 @@
 
 use dastac_formats::Format;
 use dastac_iterate::{Factor, Gathers, Kernel, Kind, Product, appending};
-use dastac_stur::program::Rule;
+use dastac_stur::program::{Rule, TensorId};
 use dastac_stur::schedule::Workspace;
 
-use super::walked::Why;
+use super::walked::{Gathered, Why};
 
 /// So many points are in a hash table if nobody says how many.
 const HASHED: i64 = 1 << 14;
@@ -43,7 +43,12 @@ pub(super) struct Forms {
     pub(super) others: Vec<Form>,
 }
 
-pub(super) fn forms(rule: &Rule, kernel: &Kernel, format: &Format) -> Forms {
+pub(super) fn forms(
+    (rule, result): (&Rule, TensorId),
+    kernel: &Kernel,
+    format: &Format,
+    choice: &dyn Fn(&Gathered<'_>) -> Option<Kind>,
+) -> Forms {
     let order = appending(kernel, format);
     let sparse = || (0..format.levels().len()).filter(|at| !format.levels()[*at].is_full());
     let (Some(first), Some(last)) = (sparse().next(), sparse().next_back()) else {
@@ -62,8 +67,19 @@ pub(super) fn forms(rule: &Rule, kernel: &Kernel, format: &Format) -> Forms {
     // Several levels with a place for every coordinate would take as much memory as a dense tensor of them, and levels
     // in front of the first sparse one have a place for each coordinate anyway.
     let one = |outside: usize| outside == last && outside >= first;
-    let kind = |outside: usize| match given {
-        Some(given) => given,
+    let dimensions = format.order().unwrap_or_default();
+    let chosen = |outside: usize| {
+        let (inner, block) = dimensions[outside..].split_at(last + 1 - outside);
+        choice(&Gathered {
+            head: result,
+            outside: &dimensions[..outside],
+            inside: inner,
+            block,
+            one_level: one(outside),
+        })
+    };
+    let kind = |outside: usize| match given.or_else(|| chosen(outside)) {
+        Some(kind) => kind,
         None if one(outside) => Kind::Dense,
         None => Kind::Growing,
     };

@@ -17,11 +17,11 @@ mod walked;
 pub(crate) use operands::declare;
 pub use operands::{Assembled, Stored};
 pub(crate) use walked::Dynamic;
-pub use walked::{Walked, Why};
+pub use walked::{Gathered, Walked, Why};
 
 use dastac_formats::Format;
 use dastac_iterate::{
-    Assembly, IterateError, Kernel, Operand, Walks, assembly, fill, is_assembled, obstacle,
+    Assembly, IterateError, Kernel, Operand, Walks, Works, assembly, fill, is_assembled, obstacle,
     on_levels, pattern_of,
 };
 use dastac_loops::{Function, Index, Module};
@@ -97,7 +97,7 @@ impl Dynamic<'_> {
         let assembly = assembly(function, module, &walked.kernel, &operand).map_err(refused)?;
         walked.kernel = on_levels(&walked.kernel).map_err(refused)?;
         stored.push(Stored { tensor: rule.head, operand, converted_for: None });
-        walked.walks = assembly.walks.clone();
+        (walked.walks, walked.works) = (assembly.walks.clone(), assembly.works.clone());
         Ok((assembly, walked))
     }
 
@@ -123,7 +123,8 @@ impl Dynamic<'_> {
             (*module, *stored) = (scratch, copies);
             Ok(one)
         };
-        let Forms { preferred, plain, others } = forms(definition, &walked.kernel, result);
+        let Forms { preferred, plain, others } =
+            forms((definition, rule.head), &walked.kernel, result, self.choice);
         // What is wrong with the order of the levels says most, if nothing else is asked for.
         let asked = plain.is_none();
         let forms = preferred.into_iter().map(|form| (form, asked));
@@ -153,8 +154,8 @@ impl Dynamic<'_> {
         let covered = translation.covers_head()?;
         let (kernel, tensors) = translation.kernel(&first)?;
         let kernel = Kernel { walking: self.walking, reserves: self.reserves, ..kernel };
-        let (head, walks, why) = (rule.head, Walks::new(), None);
-        Ok(Walked { head, kernel, tensors, walks, why, appended: 0, covered })
+        let (head, walks, works, why) = (rule.head, Walks::new(), Works::new(), None);
+        Ok(Walked { head, kernel, tensors, walks, works, why, appended: 0, covered })
     }
 }
 

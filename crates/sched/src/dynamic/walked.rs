@@ -1,6 +1,6 @@
 //! A rule that reads dynamic tensors, and what it is made of.
 
-use dastac_iterate::{Kernel, Walking, Walks};
+use dastac_iterate::{Kernel, Kind, Walking, Walks, Works};
 use dastac_layout::Layout;
 use dastac_loops::Element;
 use dastac_stur::infer::Inferred;
@@ -18,6 +18,23 @@ pub(crate) struct Dynamic<'a> {
     pub reserves: bool,
     /// How subscripts of several iterators go over sparse levels.
     pub walking: Walking,
+    /// The kinds of workspaces that schedules do not say.
+    pub choice: &'a dyn Fn(&Gathered<'_>) -> Option<Kind>,
+}
+
+/// Which part of a result comes together in a workspace: dimensions, in the order of its levels.
+#[derive(Clone, Copy, Debug)]
+pub struct Gathered<'a> {
+    /// The result.
+    pub head: TensorId,
+    /// Those outside: there is one workspace for each of their coordinates.
+    pub outside: &'a [usize],
+    /// Those in it.
+    pub inside: &'a [usize],
+    /// Those of blocks.
+    pub block: &'a [usize],
+    /// Whether it may have a place for every coordinate: it has one level.
+    pub one_level: bool,
 }
 
 /// A rule that reads dynamic tensors, or makes one.
@@ -31,6 +48,8 @@ pub struct Walked {
     pub tensors: Vec<TensorId>,
     /// What its loops go over.
     pub walks: Walks,
+    /// What other loops do on its workspace.
+    pub works: Works,
     /// If its elements come together in a workspace, why.
     pub why: Option<Why>,
     /// So many of its loops append elements of the result.

@@ -90,7 +90,7 @@ impl Points {
 
     /// Open addressing: the places behind that of a key are looked at, one after the other.
     fn added_to_table(&self, emit: &mut Emit<'_>, key: &Index, element: &Store) -> Vec<Stmt> {
-        let (slots, first) = (self.slots(), self.hash(key));
+        let (slots, first) = (self.slots(), hash(key, self.slots()));
         let follows = |place: &Index| (place.clone() + 1).modulo(slots);
         let integer = |value: Index| Value::FromIndex(value);
         emit.read(self.keys, first.clone(), |emit, found| {
@@ -129,10 +129,10 @@ impl Points {
             })]
         })
     }
+}
 
-    /// Where a key is looked for first. No product overflows: keys are folded to 31 bits before.
-    fn hash(&self, key: &Index) -> Index {
-        let folded = key.clone().modulo((1 << 31) - 1);
-        (folded * 1_103_515_245).floor_div(1 << 16).modulo(self.slots())
-    }
+/// Where a key is looked for first, of so many places. No product overflows: keys are folded to 31 bits before.
+pub(crate) fn hash(key: &Index, slots: i64) -> Index {
+    let folded = key.clone().modulo((1 << 31) - 1);
+    (folded * 1_103_515_245).floor_div(1 << 16).modulo(slots)
 }

@@ -31,9 +31,12 @@ use dastac_loops::{BufferId, Element, Function, Index, Module, Reduction, Stmt, 
 
 use super::super::append::{Appending, in_order};
 use super::super::kernel::{Gathers, Kernel, Kind, Operand};
+use super::super::walks::{Work, Works};
 use super::bounding::{Bounding, opened};
 use super::container::{Container, workspace};
 use emit::Emit;
+#[cfg(test)]
+pub(crate) use insert::hash;
 
 /// A workspace of points.
 #[derive(Clone, Debug)]
@@ -163,6 +166,17 @@ impl Points {
     /// What an element sets, besides its value.
     pub(crate) fn mark(&self) -> (BufferId, Index) {
         (self.marker, self.key.clone())
+    }
+
+    /// What loops that store to its buffers do.
+    pub(crate) fn works(&self) -> Works {
+        let joined = self.run.into_iter().chain(self.all).map(|one| (one, Work::Contraction));
+        let sorted = self.sort.into_iter().chain([self.digits]).map(|one| (one, Work::Sort));
+        let mut works = vec![(self.taken, Work::Insertion)];
+        works.extend(joined.chain(sorted));
+        // Whether there is anything to sort is found out first.
+        works.extend([(self.block, Work::Scan), (self.at, Work::Sort)]);
+        works
     }
 
     /// How many places a hash table has: a power of two, at least twice as many as points.

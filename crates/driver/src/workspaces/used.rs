@@ -4,9 +4,11 @@ use std::borrow::Cow;
 
 use dastac_iterate::Kind;
 use dastac_loops::Index;
-use dastac_sched::{Walked, Why};
+use dastac_sched::{Gathered, Walked, Why};
+use dastac_stur::TensorId;
 use serde::{Deserialize, Serialize};
 
+use super::choice;
 use crate::driver::Lowered;
 
 /// A workspace of a result.
@@ -24,6 +26,8 @@ pub struct UsedWorkspace {
     pub inside: Vec<String>,
     /// Why there is one.
     pub reason: Cow<'static, str>,
+    /// Why it is of this kind, if the program does not say it.
+    pub choice: Option<String>,
 }
 
 impl Lowered {
@@ -32,8 +36,24 @@ impl Lowered {
         self.kernel.walked.iter().filter_map(|walked| self.workspace(walked)).collect()
     }
 
+    /// What the kind of a workspace was chosen for, with so many levels of a result outside, if sizes were known.
+    fn choice(&self, head: TensorId, outside: usize) -> Option<String> {
+        let expected = self.laid.analysis.expected.get(&head)?;
+        let order = self.program().tensor(head).format.as_ref()?.format.order()?;
+        let (outside, inside) = order.split_at(outside.min(order.len()));
+        let gathered = Gathered { head, outside, inside, block: &[], one_level: inside.len() == 1 };
+        let shape = choice::shape(self.program(), expected, &gathered);
+        let coordinates = number(shape.coordinates);
+        let points = number(shape.points / shape.rows.max(1.0));
+        let each = if outside.is_empty() { "" } else { " each" };
+        Some(format!("quickest for about {points} points{each} at {coordinates} places"))
+    }
+
     fn workspace(&self, walked: &Walked) -> Option<UsedWorkspace> {
         let gathers = walked.kernel.gathers.as_ref()?;
+        let program = self.program();
+        let mut rules = program.rules.iter().filter(|rule| rule.head == walked.head);
+        let asked = rules.any(|rule| rule.schedule.workspace.is_some());
         let (kind, capacity) = match gathers.kind {
             Kind::Dense => ("dense", None),
             Kind::Growing => ("list", None),
@@ -53,7 +73,7 @@ impl Lowered {
         });
         let outside = names.by_ref().take(gathers.levels).collect();
         Some(UsedWorkspace {
-            tensor: self.program().tensor(walked.head).name.clone(),
+            tensor: program.tensor(walked.head).name.clone(),
             kind: kind.into(),
             capacity,
             outside,
@@ -65,6 +85,18 @@ impl Lowered {
                 }
                 Some(Why::Scattered) | None => "no loops come to the elements in their order",
             }),
+            choice: (!asked).then(|| self.choice(walked.head, gathers.levels)).flatten(),
         })
+    }
+}
+
+/// Rounded to a whole number, or to two digits.
+fn number(value: f64) -> String {
+    match value < 10.0 {
+        true => format!("{:.0}", value.ceil()),
+        false => {
+            let unit = 10f64.powf(value.log10().floor() - 1.0);
+            format!("{:.0}", (value / unit).round() * unit)
+        }
     }
 }
