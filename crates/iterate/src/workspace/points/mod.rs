@@ -174,8 +174,7 @@ impl Points {
         let sorted = self.sort.into_iter().chain([self.digits]).map(|one| (one, Work::Sort));
         let mut works = vec![(self.taken, Work::Insertion)];
         works.extend(joined.chain(sorted));
-        // Whether there is anything to sort is found out first.
-        works.extend([(self.block, Work::Scan), (self.at, Work::Sort)]);
+        works.push((self.block, Work::Scan));
         works
     }
 
