@@ -21,7 +21,7 @@ use dastac_target::{Abi, Artifact};
 use crate::Error;
 use crate::build::{BuildOptions, simplify};
 use crate::contract::{At, Expected, Steps, impossible};
-use crate::workspaces;
+use crate::workspaces::{choice, machine};
 
 /// How long each stage took, in order.
 #[derive(Clone, Debug, Default)]
@@ -204,13 +204,13 @@ impl Laid {
             Indices::Wide => Element::I64,
         };
         let reading = Reading { indices: element, walking, reserves };
-        let (expected, machine) = (&laid.analysis.expected, workspaces::machine());
+        let (expected, machine) = (&laid.analysis.expected, machine());
         let kernel = || -> Result<(Computation, Flow), Error> {
-            let choice = |gathered: &Gathered<'_>| {
+            let chosen = |gathered: &Gathered<'_>| {
                 let expected = expected.get(&gathered.head)?;
-                Some(workspaces::choice(&inferred.program, expected, gathered, machine))
+                Some(choice(&inferred.program, expected, gathered, machine))
             };
-            let mut kernel = dastac_sched::kernel_with(inferred, layouts, reading, &choice)?;
+            let mut kernel = dastac_sched::kernel_with(inferred, layouts, reading, &chosen)?;
             let flow = simplify(&mut kernel.module, observer)?;
             Ok((kernel, flow))
         };
