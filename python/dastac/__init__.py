@@ -24,6 +24,7 @@ from ._structured import (
     toeplitz,
     upper,
 )
+from ._trace import trace
 from ._values import Packed, Results
 from .errors import CompileError, DastacError, Defect, Diagnostic, InputError
 
@@ -54,6 +55,7 @@ __all__ = [
     "structured",
     "symmetric",
     "toeplitz",
+    "trace",
     "upper",
 ]
 __version__ = "0.1.0"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -167,24 +168,34 @@ def written(node: Node, format: str | None = None) -> Written:
 
     `format` is a format of the language, or `dense`.
     """
+    return written_all([node], [format])
+
+
+def written_all(nodes: Sequence[Node], formats: Sequence[str | None]) -> Written:
+    """The program that computes several nodes: `R`, `Q1`, `Q2`, .., in order. What they have in common is computed
+    once."""
     writer = _Writer()
-    dims = [writer.dim(size) for size in node.shape]
-    iterators = [writer.iterator() for _ in dims]
-    right = writer.term(node, iterators, dims, True)
-    writer.rules.append(f"R({', '.join(iterators)}) := {right}")
-    writer.dims["R"] = dims
-    writer.types["R"] = node.dtype
-    if format is None and _graph.is_sparse(node) and len(dims) >= 2:
-        format = "csr" if len(dims) == 2 else "csf"
-    if format is not None and format != "dense":
-        writer.formats["R"] = format
+    outputs = ["R", *(f"Q{at}" for at in range(1, len(nodes)))]
+    heads: set[int] = set()
+    for name, node, format in zip(outputs, nodes, formats, strict=True):
+        dims = [writer.dim(size) for size in node.shape]
+        iterators = [writer.iterator() for _ in dims]
+        right = writer.term(node, iterators, dims, True)
+        writer.rules.append(f"{name}({', '.join(iterators)}) := {right}")
+        writer.dims[name] = dims
+        writer.types[name] = node.dtype
+        heads.update(dims)
+        if format is None and _graph.is_sparse(node) and len(dims) >= 2:
+            format = "csr" if len(dims) == 2 else "csf"
+        if format is not None and format != "dense":
+            writer.formats[name] = format
     symbols: dict[int, str] = {}
     for of in writer.dims.values():
         for dim in of:
             root = writer.root(dim)
-            if writer.sizes[root] != 1 or root in {writer.root(d) for d in dims}:
+            if writer.sizes[root] != 1 or root in {writer.root(d) for d in heads}:
                 symbols.setdefault(root, f"N{len(symbols)}")
-    lines = ["outputs: R"]
+    lines = [f"outputs: {', '.join(outputs)}"]
     if symbols:
         lines.insert(0, f"symbols: {', '.join(symbols.values())}")
     typed = [f"{name} = {element_of(dtype)}" for name, dtype in writer.types.items() if dtype != np.float64]
@@ -192,7 +203,7 @@ def written(node: Node, format: str | None = None) -> Written:
         lines.append(f"types: {', '.join(typed)}")
     # Arrays are read and written where they stand.
     plain = [name for name, leaf in writer.inputs.items() if leaf.structure is None and leaf.format is None]
-    ordered = [name for name in [*plain, "R"] if name not in writer.formats and len(writer.dims[name]) > 1]
+    ordered = [name for name in [*plain, *outputs] if name not in writer.formats and len(writer.dims[name]) > 1]
     if ordered:
         orders = (f"{name} -> order({', '.join(_names(len(writer.dims[name])))})" for name in ordered)
         lines.append(f"layout: {'; '.join(orders)}")

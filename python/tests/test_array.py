@@ -169,6 +169,29 @@ def test_what_is_found_is_said() -> None:
     assert "(i1 < i0)" in text and "R: 80 bytes of 128" in text
 
 
+def test_functions_are_traced() -> None:
+    calls = 0
+
+    @dastac.trace
+    def found(a: Any, b: Any, s: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        product = a @ b
+        return product, np.exp(product).sum(axis=0), s * 2, a.max()
+
+    for _ in range(2):
+        product, sums, doubled, largest = found(A, b=B, s=S)
+        np.testing.assert_allclose(product, A @ B)
+        np.testing.assert_allclose(sums, np.exp(A @ B).sum(axis=0))
+        np.testing.assert_allclose(doubled.toarray(), 2 * S.toarray())
+        assert largest == A.max()
+    assert calls == 2
+    np.testing.assert_allclose(dastac.trace(lambda a: a + 1)(A), A + 1)
+    assert isinstance(dastac.trace(lambda a: [a + 1])(A), tuple)
+    with pytest.raises(dastac.InputError):
+        dastac.trace(lambda a: 3)(A)
+
+
 def test_types_are_numpys() -> None:
     for one in (np.float32, np.float64, np.complex64, np.complex128, np.int8, np.int32, np.int64):
         for other in (np.float32, np.int16, np.complex64):

@@ -1,0 +1,51 @@
+"""Functions over arrays as one program each."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ._array import Array, array
+from ._program import compile
+from ._write import written_all
+from .errors import InputError
+
+__all__ = ["trace"]
+
+
+def trace(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function over arrays, all of whose results are computed by one program.
+
+    It is called with `dastac.Array`s in place of its arguments, and its operations on them are collected. It returns an
+    array, or a tuple or list of arrays; what these have in common is computed once. The program is compiled for the
+    first arguments of their types, formats and structures, whatever their sizes.
+
+    Returns:
+        A function that returns arrays of NumPy or SciPy: one, or a tuple of them.
+
+    >>> import dastac, numpy as np
+    >>> @dastac.trace
+    ... def moments(x):
+    ...     return x.T @ x, x.sum(axis=0)
+    >>> squares, sums = moments(np.arange(6.0).reshape(3, 2))
+    >>> squares
+    array([[20., 26.],
+           [26., 35.]])
+    >>> sums
+    array([6., 9.])
+    """
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        found = function(*(array(one) for one in args), **{name: array(one) for name, one in kwargs.items()})
+        several = isinstance(found, (tuple, list))
+        results = list(found) if several else [found]
+        if not results or not all(isinstance(one, Array) for one in results):
+            raise InputError("a traced function returns arrays that are computed of its arguments")
+        made = written_all([one._node for one in results], [None] * len(results))
+        program = compile(made.text, name=f"<{getattr(function, '__name__', 'function')}>")
+        values = program(**{name: leaf.value for name, leaf in made.leaves.items()}, **made.sizes)
+        return tuple(values) if len(results) > 1 else (values,) if several else values
+
+    return run
