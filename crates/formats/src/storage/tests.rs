@@ -253,7 +253,7 @@ fn counts(tensor: &Tensor, format: &Format) -> bool {
         }
         counted.is_some()
     });
-    all.fold(false, |some, counted| some || counted)
+    all.collect::<Vec<bool>>().contains(&true)
 }
 
 fn with_formats() -> impl Strategy<Value = (Entries, Format, Format)> {
