@@ -307,7 +307,12 @@ impl Blocks<'_> {
                 blocks.around((k, range, terms), |blocks| {
                     blocks.in_block((deep, k, terms), |blocks| {
                         let mut body = blocks.pack_rows(place)?;
-                        let range = blocks.visited(column, &[row, deep])?;
+                        let mut range = blocks.visited(column, &[row, deep])?;
+                        // The same tiles for all blocks of terms: which of them is a tile's first must hold for all of
+                        // its elements.
+                        if range.lower.iter().any(|low| low.mentions(k)) {
+                            range.lower = vec![first(&range).floor_div(wide) * wide];
+                        }
                         body.extend(blocks.around((j, range, wide), |blocks| {
                             blocks.in_block((column, j, wide), |blocks| blocks.columns(place))
                         })?);

@@ -293,6 +293,15 @@ fn what_stays() {
     }
 }
 
+#[test]
+fn terms_that_begin_later_in_earlier_rows() {
+    // Blocks of terms have columns from different ones on: tiles must not be cut in another way for each.
+    let body = "parallel i = 0 to N { parallel j = i to M { C[75 * i + j] = 0.0 } }
+        parallel i = 0 to N { parallel j = i to M { C[75 * i + j] +=
+          sum(k = max(0, N - i - 1) to N) A[exact((i + 1) * i, 2) + k] * A[k] * B[75 * k + j] } }";
+    assert!(after(body, &[[45, 40], [70, 66], [33, 1]]).1);
+}
+
 /// Bounds of sums, of any kind.
 fn bound(which: usize, upper: bool) -> String {
     let shift = (which / 8 % 7) as i64 - 3;
