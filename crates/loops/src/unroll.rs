@@ -15,15 +15,32 @@ pub type Instance = BTreeMap<VarId, Index>;
 /// More iterations than this are not executed side by side.
 pub const MAX_INSTANCES: usize = 512;
 
-/// An expression at an instance.
+/// An expression at an instance. Where neighbouring instances differ by a constant, so do the expressions, which end
+/// with it: what comes before is computed once for all of them.
 pub fn at(index: &Index, instance: &Instance) -> Index {
     if instance.is_empty() {
         return index.clone();
     }
-    index.rebuild(&|leaf| match leaf {
-        Index::Var(var) => instance.get(var).cloned().unwrap_or_else(|| leaf.clone()),
+    let mut beyond = 0i64;
+    let mut starts = Instance::new();
+    for (var, value) in instance {
+        if let Index::Add(start, by) = value
+            && let Index::Const(by) = **by
+            && let Some(stride) = index.constant_stride(*var).filter(|stride| *stride != 0)
+            && let Some(sum) = stride.checked_mul(by).and_then(|by| beyond.checked_add(by))
+        {
+            beyond = sum;
+            starts.insert(*var, (**start).clone());
+        }
+    }
+    let start = index.rebuild(&|leaf| match leaf {
+        Index::Var(var) => {
+            let value = starts.get(var).or_else(|| instance.get(var));
+            value.cloned().unwrap_or_else(|| leaf.clone())
+        }
         leaf => leaf.clone(),
-    })
+    });
+    start + beyond
 }
 
 /// A condition at an instance.
