@@ -25,3 +25,16 @@ pub(super) fn is_short(level: &Level, facts: &Facts) -> bool {
     let constant = bounds().all(|bound| matches!(bound, Index::Const(_)));
     !constant && bounds().all(|bound| bound.free_vars().is_empty()) && has_few(level, facts)
 }
+
+/// Whether a condition holds for small values of a symbol only.
+pub(super) fn is_small(condition: &Condition) -> bool {
+    match condition {
+        Condition::Compare(Compare::Lt | Compare::Le, Index::Symbol(_), Index::Const(_))
+        | Condition::Compare(Compare::Gt | Compare::Ge, Index::Const(_), Index::Symbol(_))
+        | Condition::Compare(Compare::Eq, Index::Symbol(_), Index::Const(_))
+        | Condition::Compare(Compare::Eq, Index::Const(_), Index::Symbol(_)) => true,
+        Condition::Compare(..) => false,
+        Condition::And(all) => all.iter().any(is_small),
+        Condition::Or(some) => !some.is_empty() && some.iter().all(is_small),
+    }
+}

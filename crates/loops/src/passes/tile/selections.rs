@@ -37,7 +37,8 @@ fn in_selections(index: &Index, sums: &[Sum], found: &mut Vec<(Condition, Vec<Su
     });
 }
 
-fn each_comparison(condition: &Condition, f: &mut dyn FnMut(&Condition)) {
+/// The comparisons of a condition.
+pub(super) fn each_comparison(condition: &Condition, f: &mut dyn FnMut(&Condition)) {
     match condition {
         Condition::Compare(..) => f(condition),
         Condition::And(list) | Condition::Or(list) => {

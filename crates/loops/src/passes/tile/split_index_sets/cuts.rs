@@ -2,7 +2,7 @@
 
 use super::super::few::has_few;
 use super::super::nest::Level;
-use super::super::selections::comparisons;
+use super::super::selections::{comparisons, each_comparison};
 use crate::ir::*;
 use crate::linear::{Facts, bounds_of};
 
@@ -20,6 +20,14 @@ pub(super) enum Cut {
 pub(super) fn next(levels: &[Level], store: &Store, facts: &Facts) -> Result<Option<Cut>, ()> {
     let mut found = Vec::new();
     comparisons(&store.value, &mut Vec::new(), &mut found);
+    // Neighbouring elements of a loop are stored together if they are of one piece.
+    let inner = levels.last().map(|level| level.var);
+    store.index.visit(&mut |index| {
+        let Index::Select(condition, ..) = index else { return };
+        if inner.is_some_and(|var| condition.mentions(var)) {
+            each_comparison(condition, &mut |one| found.push((one.clone(), Vec::new())));
+        }
+    });
     let mut best: Option<(usize, Cut)> = None;
     let some = !found.is_empty();
     for (comparison, sums) in found {
@@ -74,7 +82,20 @@ fn cut_at(
                 .try_for_each(|part| bounds_of(part, levels[at].var).map(|_| ()))?;
             Some((2 + point, Cut::Level(at, comparison.clone())))
         }
-        None => Some((point, Cut::Outside(comparison.clone()))),
+        None => Some((point, Cut::Outside(outside(comparison, facts)))),
+    }
+}
+
+/// The comparison that decides about one outside of the nest: one that something is larger, of which the negation is
+/// known as well, in place of one that it is equal.
+fn outside(comparison: &Condition, facts: &Facts) -> Condition {
+    let Condition::Compare(Compare::Eq | Compare::Ne, left, right) = comparison else {
+        return comparison.clone();
+    };
+    let compare = |how: Compare| Condition::Compare(how, left.clone(), right.clone());
+    match facts.imply(&compare(Compare::Le)) {
+        true => compare(Compare::Ge),
+        false => compare(Compare::Gt),
     }
 }
 

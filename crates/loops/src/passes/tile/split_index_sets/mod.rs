@@ -20,14 +20,15 @@
 //! parallel i = 0 to min(N, N - 7) { A[i] = sum(j = max(0, i - 8) to i) B[q] }
 //! parallel i = max(0, N - 7) to N { A[i] = sum(j = .. to N - 8) B[q] + sum(j = .. to i) B[p] }
 //! ```
-//! A nest with a selection that cannot be decided is left as it was.
+//! A nest that would have to be cut too often is cut for large sizes only: not where a symbol is less than a constant. A
+//! nest with a selection that cannot be decided is left as it was.
 
 mod cuts;
 #[cfg(test)]
 mod tests;
 
 use self::cuts::{Cut, in_parts, parts};
-use super::few::{MANY, is_short};
+use super::few::{MANY, is_short, is_small};
 use super::guarded::{Guarded, guarded};
 use super::nest::{Level, Nest};
 use super::selections::{in_order, written_outside};
@@ -41,15 +42,27 @@ use crate::passes::Context;
 /// The most cuts of one nest.
 const MOST: usize = 10;
 
+/// The most cuts of one nest for large sizes.
+const MOST_LARGE: usize = 16;
+
 /// The pass.
 pub(crate) fn run(module: &mut Module, _: &Context<'_>) {
     for Function { body, vars, hints, .. } in &mut module.functions {
         if body.len() <= MANY {
             let known = Known::default();
-            let mut pieces = Splitter { hints, vars, known, left: 0, undecided: false };
+            let mut pieces =
+                Splitter { hints, vars, known, left: 0, undecided: false, sizes: Sizes::All };
             *body = pieces.block(std::mem::take(body));
         }
     }
+}
+
+/// For which sizes a nest is cut.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sizes {
+    All,
+    /// Not for those that are known to be smaller than a constant, such as a band's width.
+    Large,
 }
 
 struct Splitter<'a> {
@@ -61,6 +74,8 @@ struct Splitter<'a> {
     left: usize,
     /// Whether a selection stays within a sum of many elements.
     undecided: bool,
+    /// For which sizes the current nest is cut.
+    sizes: Sizes,
 }
 
 impl Splitter<'_> {
@@ -114,14 +129,16 @@ impl Splitter<'_> {
         if !sums || !(selects || moved || nest.is_curved()) {
             return None;
         }
-        (self.left, self.undecided) = (MOST, false);
-        let len = self.known.facts.len();
-        guards.iter().for_each(|guard| self.known.facts.assume(guard));
-        let body = self.region(&nest.levels, &nest.store);
-        self.known.facts.truncate(len);
-        if self.undecided {
-            return None;
-        }
+        let mut cut = |sizes: Sizes| {
+            let most = if sizes == Sizes::All { MOST } else { MOST_LARGE };
+            (self.left, self.undecided, self.sizes) = (most, false, sizes);
+            let len = self.known.facts.len();
+            guards.iter().for_each(|guard| self.known.facts.assume(guard));
+            let body = self.region(&nest.levels, &nest.store);
+            self.known.facts.truncate(len);
+            (!self.undecided).then_some(body)
+        };
+        let body = cut(Sizes::All).or_else(|| cut(Sizes::Large))?;
         if !moved && body == Nest::wrapped(&nest.levels, vec![Stmt::Store(nest.store)]) {
             return None;
         }
@@ -166,6 +183,9 @@ impl Splitter<'_> {
             Some(Cut::Outside(condition)) => {
                 self.left -= 1;
                 let mut parts = [condition.clone(), condition.clone().negate()].map(|holds| {
+                    if self.sizes == Sizes::Large && is_small(&holds) {
+                        return Nest::wrapped(&levels, vec![Stmt::Store(store.clone())]);
+                    }
                     self.known.facts.assume(&holds);
                     let part = self.region(&levels, &store);
                     self.known.facts.truncate(len);
