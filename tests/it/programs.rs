@@ -111,6 +111,40 @@ S:R(i, k, ip, kp) := {by}(i < k) * (ip = k) * (kp = i)"
     }
 }
 
+/// Products of bands, whose tensors are stored by diagonals: at sizes around those of their widths, and larger ones.
+#[test]
+fn products_along_diagonals() {
+    let band = |name: &str, below: usize, above: usize| {
+        format!(
+            "{name}:D(i, j) := (0 <= i < N) * (0 <= j < N)\n\
+             {name}:U(i, j) := (i - {below} <= j <= i + {above})"
+        )
+    };
+    let symmetric = "A:D(i, j) := (0 <= i < N) * (0 <= j < N)\nA:U(i, j) := (i <= j <= i + 4)\n\
+                     A:R(i, j, ip, jp) := (j < i <= j + 4) * (ip = j) * (jp = i)";
+    let product = "C(i, j) := A(i, k) * B(k, j)";
+    for (rule, left, right) in [
+        (product, band("A", 3, 7), band("B", 11, 2)),
+        (product, band("A", 1, 0), band("B", 0, 1)),
+        (product, symmetric.to_owned(), band("B", 5, 5)),
+        ("C(i, j) := A(i, k) * B(j, k) + A(i, j)", band("A", 4, 4), band("B", 6, 6)),
+        ("C(i, j) += A(k, i) * B(k, j)", band("A", 2, 9), band("B", 3, 3)),
+    ] {
+        let source = format!("symbols: N\n{rule}\n{left}\n{right}");
+        for parallel in [false, true] {
+            let options = BuildOptions { parallel, ..BuildOptions::default() };
+            let built = compile(&source, options).unwrap();
+            let mut runner = Runner::new(built, &sizes(0), 1 + usize::from(parallel)).unwrap();
+            for n in [0, 1, 3, 5, 12, 15, 24, 61, 113] {
+                runner.resize(&sizes(n)).unwrap();
+                let inputs = runner.random_inputs(7, &BTreeMap::new()).unwrap();
+                runner.execute().unwrap();
+                assert!(runner.verify(&inputs).unwrap().agrees(), "{source}\n{n} {parallel}");
+            }
+        }
+    }
+}
+
 #[test]
 fn many_threads_run_one_program() {
     let programs: Vec<Arc<Executable>> = [(TRIANGLE, true), (ROWS, true), (SUM, false)]

@@ -31,6 +31,7 @@ mod accesses;
 mod block_sums;
 mod choose_tiles;
 mod few;
+mod follow_diagonals;
 mod fuse_reductions;
 mod fuse_statements;
 mod fusion_gain;
@@ -74,6 +75,7 @@ pub const TILE: Sequence = Sequence {
     name: "tile",
     passes: &[
         "read-once",
+        "follow-diagonals",
         "pack-operands",
         "fuse-statements",
         "strip-mine",
@@ -103,6 +105,17 @@ pub const TILE: Sequence = Sequence {
 
 /// The passes about tiles.
 pub(super) const PASSES: &[Pass] = &[
+    Pass {
+        name: "follow-diagonals",
+        about: "make loops over diagonals of those over rows and columns, where tensors are stored by diagonals",
+        example: Example {
+            before: "parallel i = 0 to N { parallel j = i to min(N, i + 9) { \
+                     C[p(j - i) + i] = sum(k = i to j + 1) A[p(k - i) + i] * B[p(j - k) + k] } }",
+            after: "parallel jd = 0 to 9 { parallel i = 0 to N - jd { \
+                    C[p(jd) + i] = sum(kd = 0 to jd + 1) A[p(kd) + i] * B[p(jd - kd) + kd + i] } }",
+        },
+        run: follow_diagonals::run,
+    },
     Pass {
         name: "fuse-statements",
         about: "make one statement of those that store the same elements",
