@@ -57,8 +57,8 @@ pub(crate) fn run(module: &mut Module, context: &Context<'_>) {
     });
 }
 
-/// The iterators that grow together so that all that is loaded are neighbours, and what is stored too, if possible; none
-/// if they are neighbours where one loop's iterator grows alone.
+/// The iterators that grow together so that all that is loaded are neighbours, and what is stored too, if possible.
+/// None if they are neighbours where one loop's iterator grows alone.
 fn direction(nest: &Nest) -> Option<Vec<VarId>> {
     let loops: Vec<VarId> = nest.levels.iter().map(|level| level.var).collect();
     let mut sums = Vec::new();
@@ -311,8 +311,8 @@ impl Common {
     }
 }
 
-/// How many elements of a diagonal are a block: so many that the diagonals that a sum runs over stay in the first cache,
-/// but as many as registers hold.
+/// How many elements of a diagonal are a block: so many that the diagonals that a sum runs over stay in the first
+/// cache, but as many as registers hold.
 fn size(value: &Value, machine: &Machine) -> i64 {
     let mut bytes = 0;
     value.visit(&mut |value| {
