@@ -303,6 +303,7 @@ fn analysed(
             warnings,
             timings: Timings::default(),
             steps: Steps::Open,
+            expected: BTreeMap::default(),
         })
     };
     // Dimensions of a head bound its iterators where arguments of functions do otherwise, so that they are another
