@@ -17,6 +17,8 @@ use dastac_runtime::Movement;
 use dastac_runtime::cache::Cache;
 use dastac_runtime::package::{Moving, Origin, Package};
 use dastac_sched::Moving as Moved;
+use dastac_stur::ast::Span;
+use dastac_stur::infer::INFERRED_WARNINGS;
 use dastac_stur::{Diagnostic, Program, TensorId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -45,30 +47,72 @@ pub struct Known {
 /// For each tensor and dimension the symbol that its extent is, if it is one.
 type Extents = Vec<Vec<Option<String>>>;
 
+/// A warning that only inference finds.
+#[derive(Serialize, Deserialize)]
+struct Warning {
+    code: String,
+    message: String,
+    /// Where labels begin and end, and their texts.
+    labels: Vec<(usize, usize, String)>,
+    hint: Option<String>,
+}
+
+impl Warning {
+    fn of(warning: &Diagnostic) -> Warning {
+        let label = |(span, text): &(Span, String)| (span.start, span.end, text.clone());
+        Warning {
+            code: warning.code.to_owned(),
+            message: warning.message.clone(),
+            labels: warning.labels.iter().map(label).collect(),
+            hint: warning.hint.clone(),
+        }
+    }
+
+    /// The warning, if it is one about this text.
+    fn read(self, text: &str) -> Option<Diagnostic> {
+        let code = INFERRED_WARNINGS.into_iter().find(|code| *code == self.code)?;
+        let label =
+            |(start, end, label)| text.get(start..end).map(|_| (Span { start, end }, label));
+        let labels: Vec<_> = self.labels.into_iter().map(label).collect::<Option<_>>()?;
+        let (span, label) = labels.first().cloned()?;
+        let warning = Diagnostic::warning(code, self.message, span, label);
+        Some(Diagnostic { labels, hint: self.hint, ..warning })
+    }
+}
+
 impl Known {
     /// A program that was kept.
     pub fn find(cache: &Cache, text: &str) -> Option<Known> {
-        let extents: Extents = from_json(&cache.find(&text_key(text))?)?;
-        let (program, warnings) = dastac_stur::load(text).ok()?;
+        let (extents, kept): (Extents, Vec<Warning>) = from_json(&cache.find(&text_key(text))?)?;
+        let (program, mut warnings) = dastac_stur::load(text).ok()?;
+        let inferred = kept.into_iter().map(|warning| warning.read(text));
+        warnings.extend(inferred.collect::<Option<Vec<_>>>()?);
+        warnings.sort_by_key(Diagnostic::place);
         let fits = extents.len() == program.tensors.len();
         fits.then_some(Known { program, warnings, extents })
     }
 
-    /// Keeps what is known of a program, before its products are cut into steps; one with warnings that only inference
-    /// finds is inferred again each time, so that they are seen.
+    /// Keeps what is known of a program, before its products are cut into steps, with the warnings that only inference
+    /// finds.
     pub fn store(
         cache: &Cache,
         analysis: &Analysis,
         extent: impl Fn(TensorId, usize) -> Option<String>,
     ) {
         let program = &analysis.inferred.program;
+        let (inferred, checked): (Vec<Diagnostic>, Vec<Diagnostic>) = analysis
+            .warnings
+            .iter()
+            .cloned()
+            .partition(|one| INFERRED_WARNINGS.contains(&one.code));
         let warned = dastac_stur::load(&program.source).map(|(_, warnings)| warnings);
-        if warned.is_ok_and(|warnings| warnings == analysis.warnings) {
+        if warned.is_ok_and(|warnings| warnings == checked) {
             let of = |id: TensorId| {
                 (0..program.tensor(id).rank).map(|dimension| extent(id, dimension)).collect()
             };
             let extents: Extents = program.tensor_ids().map(of).collect();
-            cache.store(&text_key(&program.source), &json(&extents));
+            let warnings: Vec<Warning> = inferred.iter().map(Warning::of).collect();
+            cache.store(&text_key(&program.source), &json(&(extents, warnings)));
         }
     }
 

@@ -15,6 +15,11 @@ use crate::diagnostic::Diagnostic;
 use crate::program::{Product, TensorId};
 use crate::sets::{Extent, Sets, affine};
 
+/// Codes of the warnings that inference finds, beside those of the checker.
+pub const INFERRED_WARNINGS: [&str; 1] = [DISAGREEMENT];
+
+const DISAGREEMENT: &str = "W0108";
+
 /// A dimension that an iterator goes over.
 #[derive(Clone, Copy)]
 struct Dimension {
@@ -141,7 +146,7 @@ fn warning(inferred: &Inferred, iterator: &str, first: Dimension, second: Dimens
             format!("position {} of `{}`: {}", one.position + 1, name(one), extent(inferred, one));
         (program.declared_at(one.tensor), label)
     };
-    let mut warning = Diagnostic::warning("W0108", message, second.span, label);
+    let mut warning = Diagnostic::warning(DISAGREEMENT, message, second.span, label);
     for (span, label) in [declared(first), declared(second)] {
         warning = warning.label(span, label);
     }

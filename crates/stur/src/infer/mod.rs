@@ -43,7 +43,7 @@ use crate::semiring::Semiring;
 use crate::sets::{Affine, Extent, Sets, affine};
 use dastac_formats::Format;
 
-pub use agreement::disagreements;
+pub use agreement::{INFERRED_WARNINGS, disagreements};
 use extents::{check_in_box, dimensions, head_extents, within_a_box};
 pub use fold::fold;
 use group::Group;
