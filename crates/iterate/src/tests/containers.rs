@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use super::assemble::{assembled_in, result};
 use super::kernels::{RandomKernel, Stored, Term, it};
-use crate::workspace::points::hash;
+use crate::workspace::points::hash::hash;
 use crate::*;
 use dastac_elements::{Scalar, Storage};
 use dastac_formats::format::{Format, Level};

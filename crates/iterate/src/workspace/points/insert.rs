@@ -3,6 +3,7 @@
 use dastac_loops::{Index, Stmt, Store, Value};
 
 use super::emit::{Emit, Repeat, either, load};
+use super::hash::hash;
 use super::{Counter, Kind, NONE, Points};
 
 /// A point is looked for at so many places of a hash table, one behind the other.
@@ -129,10 +130,4 @@ impl Points {
             })]
         })
     }
-}
-
-/// Where a key is looked for first, of so many places. No product overflows: keys are folded to 31 bits before.
-pub(crate) fn hash(key: &Index, slots: i64) -> Index {
-    let folded = key.clone().modulo((1 << 31) - 1);
-    (folded * 1_103_515_245).floor_div(1 << 16).modulo(slots)
 }

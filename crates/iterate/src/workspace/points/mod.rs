@@ -23,6 +23,7 @@
 
 mod drain;
 mod emit;
+pub(crate) mod hash;
 mod insert;
 mod merge;
 mod sort;
@@ -35,8 +36,6 @@ use super::super::walks::{Work, Works};
 use super::bounding::{Bounding, opened};
 use super::container::{Container, workspace};
 use emit::Emit;
-#[cfg(test)]
-pub(crate) use insert::hash;
 
 /// A workspace of points.
 #[derive(Clone, Debug)]
