@@ -128,7 +128,7 @@ fn products_along_diagonals() {
         (product, band("A", 1, 0), band("B", 0, 1)),
         (product, symmetric.to_owned(), band("B", 5, 5)),
         ("C(i, j) := A(i, k) * B(j, k) + A(i, j)", band("A", 4, 4), band("B", 6, 6)),
-        ("C(i, j) += A(k, i) * B(k, j)", band("A", 2, 9), band("B", 3, 3)),
+        ("C(i, j) := A(k, i) * B(k, j)", band("A", 2, 9), band("B", 3, 3)),
     ] {
         let source = format!("symbols: N\n{rule}\n{left}\n{right}");
         for parallel in [false, true] {

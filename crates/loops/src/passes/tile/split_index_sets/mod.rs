@@ -20,8 +20,8 @@
 //! parallel i = 0 to min(N, N - 7) { A[i] = sum(j = max(0, i - 8) to i) B[q] }
 //! parallel i = max(0, N - 7) to N { A[i] = sum(j = .. to N - 8) B[q] + sum(j = .. to i) B[p] }
 //! ```
-//! A nest that would have to be cut too often is cut for large sizes only: not where a symbol is less than a constant. A
-//! nest with a selection that cannot be decided is left as it was.
+//! A nest that would have to be cut too often is cut for large sizes only: not where a symbol is less than a constant.
+//! A nest with a selection that cannot be decided is left as it was.
 
 mod cuts;
 #[cfg(test)]
