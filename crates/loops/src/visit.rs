@@ -264,6 +264,17 @@ impl Value {
         }
     }
 
+    /// [`Value::map_parts`], if `f` gives something for each part.
+    pub fn try_map_parts(&self, f: &mut dyn FnMut(&Value) -> Option<Value>) -> Option<Value> {
+        let mut all = true;
+        let whole = self.map_parts(&mut |part| {
+            let part = f(part);
+            all &= part.is_some();
+            part.unwrap_or(Value::Const(0.0))
+        });
+        all.then_some(whole)
+    }
+
     /// Calls `f` on all integer expressions inside: subscripts, conversions, bounds and conditions.
     pub fn visit_indices<'a>(&'a self, f: &mut dyn FnMut(&'a Index)) {
         self.visit(&mut |value| match value {

@@ -148,19 +148,10 @@ fn along(
     machine: &Machine,
     function: &mut Function,
 ) -> Option<Blocks> {
-    let Function { vars, hints, .. } = function;
     let pivot = nest.levels.iter().map(|level| level.var).find(|var| direction.contains(var))?;
-    let mut fresh = |var: VarId, mark: &str| {
-        let name = vars.get(var.0 as usize).cloned().unwrap_or_default();
-        vars.push(format!("{name}{mark}"));
-        u32::try_from(vars.len() - 1).ok().map(VarId)
-    };
-    let mut moved = Vec::new();
-    for var in direction.iter().filter(|var| **var != pivot) {
-        moved.push((*var, fresh(*var, "d")?));
-    }
-    let (block, edge) = (fresh(pivot, "b")?, fresh(pivot, "e")?);
-    hints.update(edge, |hint| (hint.unroll, hint.vectorize) = (Some(1), Some(false)));
+    let others = direction.iter().filter(|var| **var != pivot);
+    let moved = others.map(|var| (*var, function.fresh_like(*var, "d"))).collect();
+    let (block, edge) = (function.fresh_like(pivot, "b"), function.fresh_like(pivot, "e"));
     let mut skew = Skew { pivot, moved, order: Vec::new() };
     let (apart, together): (Vec<VarId>, Vec<VarId>) =
         nest.levels.iter().map(|level| level.var).partition(|var| !direction.contains(var));
@@ -197,6 +188,7 @@ fn along(
     };
     let inside: Vec<Level> = inside.map(level).collect();
     let of_blocks = ranges.get(apart.len())?.clone();
+    function.hints.update(edge, |hint| (hint.unroll, hint.vectorize) = (Some(1), Some(false)));
     let body = elements(&inside, store, edge);
     let (lower, upper) = (of_blocks.lower, of_blocks.upper);
     let (step, mark) = (size, Mark::THREADS);
@@ -274,15 +266,7 @@ impl Common {
                 let body = self.without(&sum.body, pivot)?;
                 Some(Value::Sum(Box::new(Sum { lower, upper, body, ..(**sum).clone() })))
             }
-            other => {
-                let mut all = true;
-                let whole = other.map_parts(&mut |part| {
-                    let part = self.without(part, pivot);
-                    all &= part.is_some();
-                    part.unwrap_or(Value::Const(0.0))
-                });
-                all.then_some(whole)
-            }
+            other => other.try_map_parts(&mut |part| self.without(part, pivot)),
         }
     }
 
@@ -403,15 +387,7 @@ impl Skew {
                 })))
             }
             Value::FromIndex(_) => Some(value.clone()),
-            other => {
-                let mut all = true;
-                let whole = other.map_parts(&mut |part| {
-                    let part = self.value(part);
-                    all &= part.is_some();
-                    part.unwrap_or(Value::Const(0.0))
-                });
-                all.then_some(whole)
-            }
+            other => other.try_map_parts(&mut |part| self.value(part)),
         }
     }
 }

@@ -54,13 +54,7 @@ fn skewed(value: &Value, level: VarId, vars: &mut Vec<String>) -> Option<Value> 
     if let Value::Sum(sum) = value {
         return Some(Value::Sum(Box::new(skewed_sum(sum, level, vars)?)));
     }
-    let mut all = true;
-    let whole = value.map_parts(&mut |part| {
-        let part = skewed(part, level, vars);
-        all &= part.is_some();
-        part.unwrap_or(Value::Const(0.0))
-    });
-    all.then_some(whole)
+    value.try_map_parts(&mut |part| skewed(part, level, vars))
 }
 
 fn skewed_sum(sum: &Sum, level: VarId, vars: &mut Vec<String>) -> Option<Sum> {
