@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use dastac::elements::{Element, Function};
-use dastac::formats::format::NAMES;
+use dastac::formats::format::library;
 use dastac::formats::level::KINDS;
 use dastac::stur::ast::{Directive, ReduceOp};
 use serde_json::Value;
@@ -24,7 +24,8 @@ fn words() -> Vec<(&'static str, BTreeSet<String>)> {
     let functions = functions.chain(Function::ALL.iter().map(|function| function.name()));
     let functions = functions.chain(["where", "relu", "sigmoid", "square", "clip"]);
     let mut functions = functions.chain(Directive::ALL.map(Directive::word));
-    let formats = NAMES.iter().map(|one| one.name).chain(KINDS.iter().map(|kind| kind.word()));
+    let formats = library().iter().map(|one| one.name.as_str());
+    let formats = formats.chain(KINDS.iter().map(|kind| kind.word()));
     vec![
         ("outputs", set(&mut { directives })),
         ("vectorize", set(&mut functions)),

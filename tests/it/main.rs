@@ -14,6 +14,7 @@ mod documents;
 mod editors;
 mod elements;
 mod examples;
+mod formats;
 mod fuzzing;
 mod kernels;
 mod lsp;

@@ -94,8 +94,23 @@ fn formats(rank: usize) -> &'static [&'static str] {
 fn formats_of_results(rank: usize) -> &'static [&'static str] {
     match rank {
         1 => &["C", "D", "coo"],
-        2 => &["csr", "csc", "dcsr", "coo", "CD", "CC(j, i)", "DD"],
-        _ => &["csf", "DCC", "CDC", "DDC", "coo", "CCD", "DCC(j, k, i)"],
+        2 => &[
+            "csr",
+            "csc",
+            "dcsr",
+            "coo",
+            "CD",
+            "CC(j, i)",
+            "DD",
+            "bcsr(2, 3)",
+            "bdia(3)",
+            "hicoo(2)",
+            "csb(2, 3)",
+            "c2sr(2)",
+            "bcoo(3, 2)",
+            "dia",
+        ],
+        _ => &["csf", "DCC", "CDC", "DDC", "coo", "CCD", "DCC(j, k, i)", "hicoo(2)"],
     }
 }
 

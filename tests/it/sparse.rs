@@ -119,21 +119,21 @@ pub fn declared(
 /// Programs of rules, each with its tensors in `rounds` combinations of formats.
 pub fn programs(rules: &[Rule], rounds: usize) -> Vec<String> {
     let cases = declared(rules, rounds, &|_, rank| formats(rank));
-    let whole = |rules: &[String]| {
-        // A program has one line of orders.
-        let text = rules.concat();
-        let (orders, rest): (Vec<&str>, Vec<&str>) =
-            text.lines().partition(|line| line.starts_with("iters: "));
-        let orders: Vec<&str> =
-            orders.iter().map(|line| line.trim_start_matches("iters: ")).collect();
-        let line = if orders.is_empty() {
-            String::new()
-        } else {
-            format!("iters: {}\n", orders.join("; "))
-        };
-        format!("symbols: N\n{line}{}\n{OTHERS}", rest.join("\n"))
+    cases.chunks(TOGETHER).map(whole_program).collect()
+}
+
+/// A program of rules with declarations.
+pub fn whole_program(rules: &[String]) -> String {
+    // A program has one line of orders.
+    let text = rules.concat();
+    let (orders, rest): (Vec<&str>, Vec<&str>) =
+        text.lines().partition(|line| line.starts_with("iters: "));
+    let orders: Vec<&str> = orders.iter().map(|line| line.trim_start_matches("iters: ")).collect();
+    let line = match orders.is_empty() {
+        true => String::new(),
+        false => format!("iters: {}\n", orders.join("; ")),
     };
-    cases.chunks(TOGETHER).map(whole).collect()
+    format!("symbols: N\n{line}{}\n{OTHERS}", rest.join("\n"))
 }
 
 fn built(source: &str, target: BuildOptions, iteration: Iteration) -> Built {
@@ -160,7 +160,7 @@ fn rule_of(source: &str, head: &str) -> String {
 }
 
 /// Runs a program at several sizes and densities, by machine code and by the interpreter.
-fn check(source: &str, target: BuildOptions, iteration: impl Into<Iteration>) {
+pub fn check(source: &str, target: BuildOptions, iteration: impl Into<Iteration>) {
     let threads = 1 + usize::from(target.parallel);
     let built = built(source, target.clone(), iteration.into());
     let plain = built.lowered.kernel.module.clone();

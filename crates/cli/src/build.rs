@@ -32,7 +32,7 @@ pub fn build(terminal: &Terminal, args: &BuildArgs) -> Result<Outcome> {
             return Err(Failure::usage(format!("`{option}` is for libraries and object files")));
         }
     }
-    let source = Source::read(&args.file.file)?;
+    let source = Source::of(&args.file)?;
     output::check(&args.output, &source)?;
     if let Some(header) = &args.header {
         output::check(header, &source)?;

@@ -21,7 +21,7 @@ pub fn analyse(terminal: &Terminal, source: &Source, progress: &Progress) -> Res
 
 /// Reports diagnostics only.
 pub fn check(terminal: &Terminal, args: &CheckArgs) -> Result<Outcome> {
-    let source = Source::read(&args.file.file)?;
+    let source = Source::of(&args.file)?;
     if args.json {
         return diagnostics::print(terminal, &source);
     }

@@ -6,6 +6,7 @@ use dastac::formats::{Format, Tensor};
 use dastac::human;
 
 use super::args::ConvertArgs;
+use super::formats::definitions;
 use super::progress::Progress;
 use super::tensors::{self, storage_failure};
 use super::{Outcome, Result, Terminal, output};
@@ -22,7 +23,7 @@ pub fn convert(terminal: &Terminal, args: &ConvertArgs) -> Result<Outcome> {
     let contents = tensors::read(&args.tensor.file, &options)?;
     let rank = args.reshape.as_ref().map_or(contents.shape().len(), Vec::len);
     let format = match &args.format {
-        Some(text) => tensors::format(text, rank)?,
+        Some(text) => tensors::format(text, rank, &definitions(&args.definitions)?)?,
         None if kind == FileKind::Npy => Format::dense(rank),
         None if rank == 2 => Format::csr(),
         None => Format::csf(rank),

@@ -28,7 +28,7 @@ pub fn emit(terminal: &Terminal, args: &EmitArgs) -> Result<Outcome> {
         return Err(Failure::usage("an object file is no text for a terminal")
             .hint("name a file: `-o kernel.o`"));
     }
-    let source = Source::read(&args.file.file)?;
+    let source = Source::of(&args.file)?;
     if let Some(path) = &args.output {
         output::check(path, &source)?;
     }

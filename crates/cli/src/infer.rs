@@ -17,7 +17,7 @@ use super::{Outcome, Result, Terminal};
 
 /// Shows the structure of every tensor.
 pub fn infer(terminal: &Terminal, args: &FileArgs) -> Result<Outcome> {
-    let source = Source::read(&args.file)?;
+    let source = Source::of(args)?;
     let progress = Progress::new(terminal.interactive);
     let analysis = analyse(terminal, &source, &progress)?;
     progress.stage("printing sets");

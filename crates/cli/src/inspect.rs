@@ -9,6 +9,7 @@ use dastac::formats::{Build, Format, StorageError, Tensor};
 use dastac::human;
 
 use super::args::InspectArgs;
+use super::formats::definitions;
 use super::progress::Progress;
 use super::table::table;
 use super::tensors::{self, storage_failure};
@@ -34,7 +35,9 @@ pub fn inspect(terminal: &Terminal, args: &InspectArgs) -> Result<Outcome> {
     // Formats without dense levels take no more than the entries do, whatever the shape is.
     let tensor = contents.tensor(&Format::coo(rank), build).map_err(failed)?;
     tensors::note_merged(&terminal.renderer, &name, &contents, &tensor);
-    let asked = args.format.as_ref().map(|text| tensors::format(text, rank)).transpose()?;
+    let definitions = definitions(&args.definitions)?;
+    let asked = args.format.as_ref();
+    let asked = asked.map(|text| tensors::format(text, rank, &definitions)).transpose()?;
     let facts = Facts::of(&tensor).map_err(failed)?;
     let mut text = format!("{name}: {}\n", contents.about);
     text += &facts_of(&tensor, &facts);

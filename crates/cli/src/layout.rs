@@ -25,7 +25,7 @@ use super::{Outcome, Result, Terminal};
 
 /// Shows packed layouts.
 pub fn layout(terminal: &Terminal, args: &LayoutArgs) -> Result<Outcome> {
-    let source = Source::read(&args.file.file)?;
+    let source = Source::of(&args.file)?;
     let progress = Progress::new(terminal.interactive);
     let analysis = analyse(terminal, &source, &progress)?;
     let values = known_sizes(&analysis, &args.symbols)?;

@@ -17,6 +17,7 @@ mod diagnostics;
 mod emit;
 mod failure;
 mod folders;
+mod formats;
 mod infer;
 mod inputs;
 mod inspect;
@@ -126,6 +127,7 @@ pub fn code(args: impl IntoIterator<Item = OsString>, program: Option<PathBuf>) 
         Command::Verify(args) => prove::verify(&terminal, args),
         Command::Build(args) => build::build(&terminal, args),
         Command::Passes(args) => passes::passes(*args),
+        Command::Formats(args) => formats::formats(args),
         Command::Convert(args) => convert::convert(&terminal, args),
         Command::Inspect(args) => inspect::inspect(&terminal, args),
         Command::Bench(args) => bench::bench(&terminal, args),

@@ -5,13 +5,24 @@ use std::path::Path;
 
 use dastac::runtime::package::Package;
 
+use super::args::FileArgs;
 use super::failure::{Failure, Result};
+use super::formats::definitions;
 use super::source::{Source, reason};
 
 /// Programs are written by people: beyond this it is another kind of file.
 const MAX_BYTES: u64 = 16 << 20;
 
 impl Source {
+    /// Reads a program; the formats that files define stand behind its lines.
+    pub fn of(args: &FileArgs) -> Result<Source> {
+        let mut source = Source::read(&args.file)?;
+        for line in definitions(&args.formats)?.iter_own() {
+            source.text += &format!("\n{}", line.text);
+        }
+        Ok(source)
+    }
+
     /// Reads a file, or standard input for `-`.
     pub fn read(path: &Path) -> Result<Source> {
         let stdin = path == Path::new("-");

@@ -42,7 +42,7 @@ struct Line<'a> {
 
 /// Proves a program's loops.
 pub fn verify(terminal: &Terminal, args: &VerifyArgs) -> Result<Outcome> {
-    let source = Source::read(&args.file.file)?;
+    let source = Source::of(&args.file)?;
     let failed = |error: dastac::Error| Failure::of(error, &source);
     let progress = Progress::new(terminal.interactive && !args.json);
     let analysis = scheduled(terminal, &source, &args.schedule, &progress)?;

@@ -23,7 +23,7 @@ use super::{Outcome, Result, Terminal, cache, inputs, machine};
 
 /// Runs a program, and compiles what of it is not there yet.
 pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
-    let source = Source::read(&args.file.file)?;
+    let source = Source::of(&args.file)?;
     let failed = |error: dastac::Error| Failure::of(error, &source);
     let progress = Progress::new(terminal.interactive && !args.json);
     // Loops are counted, and passes watched, where they are made.

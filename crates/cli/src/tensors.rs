@@ -4,10 +4,11 @@ use std::io::Write;
 use std::path::Path;
 
 use dastac::elements::{Element, View};
-use dastac::formats::format::{default_names, parse};
+use dastac::formats::format::{Definitions, default_names, parse_with};
 use dastac::formats::io::{self, Contents, FileKind, Hint, ReadError, ReadOptions, WriteError};
 use dastac::formats::{Build, Duplicates, Format, FormatError, StorageError, Tensor};
 use dastac::runtime::available_memory;
+use dastac::stur::collisions::collision;
 
 use super::Result;
 use super::args::{DuplicateRule, ListArgs, ReadingArgs, TensorArgs};
@@ -213,13 +214,14 @@ fn collected(
 }
 
 /// The format that a text names, of a tensor whose dimensions are called `i`, `j`, ..
-pub fn format(text: &str, rank: usize) -> Result<Format> {
-    parse(text, &default_names(rank)).map_err(|error| format_failure(text, error))
+pub fn format(text: &str, rank: usize, definitions: &Definitions) -> Result<Format> {
+    let found = parse_with(text, &default_names(rank), definitions);
+    found.map_err(|error| format_failure(text, error))
 }
 
 fn format_failure(text: &str, error: FormatError) -> Failure {
     let failure = Failure::user(format!("format `{text}`: {}", error.message));
-    match error.hint {
+    match error.map.as_ref().and_then(collision).or(error.hint) {
         Some(hint) => failure.hint(hint),
         None => failure,
     }

@@ -57,7 +57,7 @@ struct Line {
 
 /// Searches for schedules and stores the best beside the program.
 pub fn tune(terminal: &Terminal, args: &TuneArgs) -> Result<Outcome> {
-    let source = Source::read(&args.file.file)?;
+    let source = Source::of(&args.file)?;
     let failed = |error: dastac::Error| Failure::of(error, &source);
     let path = destination(args, &source)?;
     output::check(&path, &source)?;

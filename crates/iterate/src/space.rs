@@ -149,8 +149,13 @@ fn parts(format: &Format, dimension: usize) -> Option<Vec<(LevelExpr, i64)>> {
     let inverse = &format.map().inverse()[dimension];
     let alone = |level: usize| format.map().levels()[level].dimensions() == [dimension];
     let levels = 0..format.levels().len();
-    let own = |level: &usize| format.map().levels()[*level].dimensions().contains(&dimension);
-    if inverse.constant != 0 || !levels.into_iter().filter(own).all(alone) {
+    // Sums of the dimension with others stay sums, of its parts.
+    let divides = |level: &usize| {
+        let expr = &format.map().levels()[*level];
+        !expr.is_affine() && expr.dimensions().contains(&dimension)
+    };
+    let whole = levels.filter(divides).all(alone);
+    if inverse.constant != 0 || !whole || !inverse.terms.iter().all(|(level, _)| alone(*level)) {
         return None;
     }
     let terms = inverse.terms.iter();

@@ -72,6 +72,8 @@ pub enum Item {
     PreprocessEnd(Span),
     /// `B:F(i, j) := dense(i), compressed(j)`, `B:F := csr`
     Format(FormatItem),
+    /// `format bdia(b) := (i, j) -> (i / b, j - i, i % b) merge(0) trim(1, 1)`: the whole line
+    Define(Name),
     /// `head := sum of products`
     Rule(RuleItem),
 }
@@ -89,6 +91,7 @@ impl Item {
             | Item::PreprocessStart(span)
             | Item::PreprocessEnd(span) => *span,
             Item::Format(format) => format.span,
+            Item::Define(text) => text.span,
             Item::Rule(rule) => rule.span,
         }
     }

@@ -5,6 +5,7 @@ pub mod ast;
 pub mod blame;
 mod check;
 pub mod coefficient;
+pub mod collisions;
 pub mod contract;
 pub mod diagnostic;
 mod directives;

@@ -63,6 +63,7 @@ impl Display for Item {
             Item::PreprocessStart(_) => f.write_str("@preprocess_start"),
             Item::PreprocessEnd(_) => f.write_str("@preprocess_end"),
             Item::Format(format) => write!(f, "{format}"),
+            Item::Define(text) => f.write_str(&text.text),
             Item::Rule(rule) => write!(f, "{rule}"),
         }
     }

@@ -30,7 +30,7 @@ pub use layout::LayoutArgs;
 pub use machine::DescribeArgs;
 pub use reading::ReadingArgs;
 pub use run::RunArgs;
-pub use shared::{FileArgs, PassArgs, ScheduleArgs, SymbolArgs, ThreadArgs};
+pub use shared::{DefinitionArgs, FileArgs, PassArgs, ScheduleArgs, SymbolArgs, ThreadArgs};
 pub use tensor::{ConvertArgs, DuplicateRule, InspectArgs, ListArgs, TensorArgs};
 pub use tune::TuneArgs;
 pub use verify::VerifyArgs;
@@ -139,6 +139,12 @@ pub enum Command {
     /// after:PASS` prints a program's loops after one of them; `docs/passes.md` follows one program through all.
     #[command(after_help = "Example:\n  dastac passes")]
     Passes(TargetArgs),
+    /// List the formats with names
+    ///
+    /// Each with its index map, the primitives that say how levels are stored, and what it is for. `docs/formats.md`
+    /// explains the notation, which programs and files (`--formats PATH`) define formats of their own in.
+    #[command(after_help = "Examples:\n  dastac formats\n  dastac formats --formats my.fmt")]
+    Formats(DefinitionArgs),
     /// Convert a file of a tensor
     ///
     /// The ends of names say what files are: .mtx (MatrixMarket), .tns (FROSTT), .smtx (DLMC), .npy (NumPy), .npz

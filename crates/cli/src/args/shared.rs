@@ -16,6 +16,16 @@ use super::super::source::is_prefix;
 pub struct FileArgs {
     /// The program, in STUR; `-` for standard input
     pub file: PathBuf,
+    #[command(flatten)]
+    pub formats: DefinitionArgs,
+}
+
+/// Formats that files define.
+#[derive(Debug, Args)]
+pub struct DefinitionArgs {
+    /// Take the formats that a file defines (`format NAME(..) := ..`, one a line); once for each file
+    #[arg(long = "formats", value_name = "PATH")]
+    pub formats: Vec<PathBuf>,
 }
 
 /// Values of symbols.

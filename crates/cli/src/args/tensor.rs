@@ -6,6 +6,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use dastac::elements::Element;
 
+use super::shared::DefinitionArgs;
+
 pub const CONVERT_EXAMPLES: &str = "\
 Examples:
   dastac convert examples/ring.mtx ring.npz
@@ -77,9 +79,11 @@ pub struct ConvertArgs {
     #[arg(long, value_name = "EXTENT,..", value_delimiter = ',')]
     pub reshape: Option<Vec<u64>>,
     /// The format to store the tensor in, which is what a .npz file has, and the order of entries in others: a name
-    /// (csr, csc, coo, csf, ..), a code (DCC), or its levels
-    #[arg(long, value_name = "FORMAT")]
+    /// (csr, csc, coo, bcsr(4, 4), ..; `dastac formats` lists them), a code (DCC), or its levels
+    #[arg(long, visible_alias = "to", value_name = "FORMAT")]
     pub format: Option<String>,
+    #[command(flatten)]
+    pub definitions: DefinitionArgs,
     /// The type of the elements [default: that of the file]
     #[arg(long = "type", value_name = "TYPE", value_parser = element_types())]
     pub element: Option<Element>,
@@ -93,6 +97,8 @@ pub struct InspectArgs {
     /// Also show what the tensor takes in this format
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<String>,
+    #[command(flatten)]
+    pub definitions: DefinitionArgs,
     /// Leave the picture out
     #[arg(long)]
     pub no_plot: bool,

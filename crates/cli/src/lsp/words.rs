@@ -1,7 +1,7 @@
 //! What the words of the language mean: the tables of its documents, which have a row for each.
 
 use dastac::elements::{Element, Function};
-use dastac::formats::format::NAMES;
+use dastac::formats::format::library;
 use dastac::formats::level::KINDS;
 use dastac::stur::ast::{Directive, ReduceOp};
 
@@ -87,7 +87,8 @@ pub fn functions() -> Vec<(&'static str, &'static str)> {
 
 /// Formats of sparse tensors, and the levels that they are made of.
 pub fn formats() -> Vec<(&'static str, &'static str)> {
-    let mut all: Vec<_> = NAMES.iter().map(|format| (format.name, format.about)).collect();
+    let named = library().iter().map(|format| (format.name.as_str(), format.about.as_str()));
+    let mut all: Vec<_> = named.collect();
     for kind in &KINDS {
         let word = kind.word();
         if all.iter().all(|(known, _)| *known != word) {

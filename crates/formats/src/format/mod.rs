@@ -10,7 +10,9 @@
 //! coordinates are ordered and unique.
 
 mod arithmetic;
+pub mod definition;
 mod expression;
+mod library;
 mod map;
 mod names;
 mod parse;
@@ -20,10 +22,12 @@ use std::ops::Range;
 
 pub use crate::level::{KINDS, Kind, Level, Properties};
 pub use arithmetic::{Arithmetic, LinearFunction};
+pub use definition::{Definition, NotOne};
 pub use expression::{Atom, LevelExpr};
+pub use library::{Definitions, library};
 pub use map::{IndexMap, NotInvertible};
-pub use names::{FormatName, NAMES, default_names, levels_of_code};
-pub use parse::parse;
+pub use names::{default_names, levels_of_code};
+pub use parse::{definition as read_definition, parse, parse_with};
 
 /// What is wrong with a format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,6 +41,8 @@ pub struct FormatError {
     pub label: &'static str,
     /// What to write instead.
     pub hint: Option<String>,
+    /// The map that is at fault: it is not known to tell elements apart.
+    pub map: Option<NotOne>,
 }
 
 /// How a tensor is stored.
@@ -152,12 +158,7 @@ impl Format {
 
     /// A matrix by diagonals: those that are not empty, each from the first row to the last.
     pub fn dia() -> Format {
-        let (i, j) = (LevelExpr::dimension(0), LevelExpr::dimension(1));
-        let diagonal = i.times(-1).and_then(|negative| j.plus(&negative));
-        let map = diagonal.and_then(|diagonal| IndexMap::new(2, vec![diagonal, i, j]).ok());
-        let levels = vec![Level::COMPRESSED, Level::DENSE, Level::OFFSET];
-        // The map is invertible; it is written down above.
-        map.map_or_else(Format::csr, |map| Format { levels, map })
+        Format::named("dia", 2).unwrap_or_else(Format::csr)
     }
 
     /// Height and width of the dense blocks of a matrix that stores rows of blocks (`bsr`).
@@ -168,7 +169,7 @@ impl Format {
             _ => None,
         };
         let (height, width) = (size(row)?, size(column)?);
-        let blocks = parse(&format!("bsr({height}, {width})"), &["i", "j"]).ok()?;
+        let blocks = parse(&format!("bcsr({height}, {width})"), &["i", "j"]).ok()?;
         (blocks == *self).then_some([height, width])
     }
 
@@ -176,20 +177,6 @@ impl Format {
     fn transposed(self) -> Format {
         let columns_first = IndexMap::permutation(&[1, 0]);
         Format { map: columns_first.unwrap_or(self.map), ..self }
-    }
-
-    /// The format of a name, if there is one for the rank.
-    pub fn named(name: &str, rank: usize) -> Option<Format> {
-        let entry = NAMES.iter().find(|entry| entry.name == name)?;
-        entry.rank.is_none_or(|needed| needed == rank).then(|| entry.format(rank))
-    }
-
-    /// Its name, if it has one.
-    pub fn name(&self) -> Option<&'static str> {
-        let mut names = NAMES.iter().filter(|_| self.rank() > 0);
-        names
-            .find(|entry| Format::named(entry.name, self.rank()).as_ref() == Some(self))
-            .map(|entry| entry.name)
     }
 
     /// The number of dimensions of the tensor. There may be more levels.
@@ -282,8 +269,8 @@ impl Format {
 /// The shortest way to write it, with [`default_names`] for dimensions where they are needed.
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(name) = self.name() {
-            return f.write_str(name);
+        if let Some(name) = self.named_text() {
+            return f.write_str(&name);
         }
         let names = default_names(self.rank());
         match (self.code(), self.order()) {

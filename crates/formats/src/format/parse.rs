@@ -1,7 +1,7 @@
 //! The notation of formats: what stands behind `:F` in a program, and behind `--format`.
 //!
 //! ```text
-//! format = NAME | CODE | (NAME | CODE) "(" dimension, .. ")" | level, ..
+//! format = NAME | CODE | (NAME | CODE) "(" dimension, .. ")" | NAME "(" number, .. ")" | level, ..
 //! level  = KIND "(" expression ("," ("nonunique" | "unordered"))* ")"
 //! ```
 //!
@@ -10,15 +10,18 @@
 //! codes for tensors of rank 3 and 4. Upper and lower case are the same in names of formats and codes, not in those of
 //! dimensions.
 
+mod definition;
 mod expression;
 mod lex;
 
 use std::ops::Range;
 
-use super::{Format, FormatError, FormatName, Impossible, IndexMap, KINDS, Kind, Level};
-use super::{LevelExpr, NAMES, Reason, levels_of_code};
+use super::{Definition, Definitions, Format, FormatError, Impossible, IndexMap, KINDS, Kind};
+use super::{Level, LevelExpr, NotOne, Reason, levels_of_code};
 use crate::hint::similar;
-use expression::{Expression, list};
+pub use definition::definition;
+pub(super) use definition::{at, instance};
+use expression::{Expression, Scope, list};
 use lex::{Result, Token, fail, lex};
 
 struct Parser<'t, 'n, N> {
@@ -26,6 +29,7 @@ struct Parser<'t, 'n, N> {
     tokens: Vec<(Token<'t>, Range<usize>)>,
     at: usize,
     names: &'n [N],
+    definitions: &'n Definitions,
 }
 
 /// A word with its arguments: `compressed(i, nonunique)`.
@@ -57,11 +61,23 @@ impl<'t> Argument<'t> {
 /// # Errors
 /// What is no format, or none of this rank.
 pub fn parse(text: &str, names: &[impl AsRef<str>]) -> Result<Format> {
+    parse_with(text, names, &Definitions::default())
+}
+
+/// As [`parse`], with formats that are defined elsewhere.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_with(
+    text: &str,
+    names: &[impl AsRef<str>],
+    definitions: &Definitions,
+) -> Result<Format> {
     let tokens = lex(text)?;
-    let mut parser = Parser { text, tokens, at: 0, names };
+    let mut parser = Parser { text, tokens, at: 0, names, definitions };
     let items = parser.items()?;
     if let [only] = items.as_slice()
-        && !is_level(only)
+        && !is_level(only, definitions)
     {
         return parser.named(only);
     }
@@ -69,9 +85,9 @@ pub fn parse(text: &str, names: &[impl AsRef<str>]) -> Result<Format> {
 }
 
 /// Whether one item alone is a level of a vector: `dense(i, j)` is the named format with an order, `dense` too.
-fn is_level(item: &Item) -> bool {
+fn is_level(item: &Item, definitions: &Definitions) -> bool {
     let Some(kind) = Kind::named(item.word) else { return false };
-    let named = NAMES.iter().any(|entry| entry.name == kind.word());
+    let named = definitions.find(kind.word()).is_some();
     item.arguments.as_ref().is_some_and(|given| !named || given.len() == 1)
 }
 
@@ -84,11 +100,11 @@ fn kinds() -> String {
     }
 }
 
-fn known() -> String {
-    let names: Vec<&str> = NAMES.iter().map(|name| name.name).collect();
+fn known(definitions: &Definitions) -> String {
+    let names: Vec<String> = definitions.iter().map(Definition::head).collect();
     format!(
-        "formats have names ({}, bsr(4, 4)), codes of one letter a level (`DCC`: dense, compressed, singleton), or are \
-        spelled `dense(i), compressed(j)`",
+        "formats have names ({}), codes of one letter a level (`DCC`: dense, compressed, singleton), or are spelled \
+        `dense(i), compressed(j)`",
         names.join(", ")
     )
 }
@@ -97,7 +113,7 @@ impl<'t, N: AsRef<str>> Parser<'t, '_, N> {
     fn items(&mut self) -> Result<Vec<Item<'t>>> {
         let mut items = Vec::new();
         loop {
-            let (word, span) = self.word("a format or a level", &known)?;
+            let (word, span) = self.word("a format or a level", &|| known(self.definitions))?;
             let mut item = Item { word, whole: span.clone(), span, arguments: None };
             if self.take('(') {
                 item.arguments = Some(self.arguments(&item)?);
@@ -180,16 +196,14 @@ impl<'t, N: AsRef<str>> Parser<'t, '_, N> {
     fn named(&self, item: &Item) -> Result<Format> {
         let rank = self.names.len();
         let lower = item.word.to_ascii_lowercase();
-        if ["bsr", "bcsr"].contains(&lower.as_str()) {
-            return self.blocks(item);
-        }
         let code = levels_of_code(item.word);
-        let fits = |entry: &&FormatName| entry.rank.is_none_or(|needed| needed == rank);
+        let fits = |found: &&Definition| found.rank().is_none_or(|needed| needed == rank);
         let is_code = code.as_ref().is_some_and(|levels| levels.len() == rank);
-        let entry = NAMES.iter().find(|entry| entry.name == lower);
-        let entry = entry.filter(|entry| fits(entry) || !is_code);
-        let format = match entry {
-            Some(entry) => self.of_name(entry, item)?,
+        let found = self.definitions.find(&lower);
+        let found = found.filter(|found| fits(found) || !is_code);
+        let format = match found {
+            Some(found) if !found.parameters.is_empty() => return self.with_numbers(found, item),
+            Some(found) => self.of_name(found, &[], item)?,
             None => self.of_code(code, item)?,
         };
         let Some(arguments) = &item.arguments else { return Ok(format) };
@@ -197,7 +211,7 @@ impl<'t, N: AsRef<str>> Parser<'t, '_, N> {
         if order.is_sorted() {
             return Ok(format);
         }
-        if entry.is_some_and(|entry| entry.rank.is_some()) {
+        if found.is_some_and(|found| found.rank().is_some()) {
             return fail(
                 item.whole.clone(),
                 format!("`{lower}` has an order of its own"),
@@ -209,61 +223,58 @@ impl<'t, N: AsRef<str>> Parser<'t, '_, N> {
         permuted.or_else(|error| self.refused(error, &|_| item.span.clone()))
     }
 
-    /// `bsr(4, 4)`: dense blocks in rows of blocks.
-    fn blocks(&self, item: &Item) -> Result<Format> {
-        let [i, j] = self.names else {
-            return fail(
-                item.span.clone(),
-                format!(
-                    "`{}` stores matrices, this tensor has rank {}",
-                    item.word,
-                    self.names.len()
-                ),
-                "another rank",
-                "blocks of other tensors are spelled: `dense(i / 4), compressed(j / 4), .., dense(i % 4), ..`",
-            );
-        };
-        let number = |argument: &Argument| self.text[argument.span.clone()].parse::<u64>().ok();
-        let sizes: Vec<u64> =
-            item.arguments.iter().flatten().filter_map(number).filter(|size| *size > 0).collect();
-        let given = item.arguments.as_ref().map_or(0, Vec::len);
-        let &[height, width] = sizes.as_slice() else {
-            let message = format!("`{}` needs the height and the width of its blocks", item.word);
-            return fail(item.whole.clone(), message, "no blocks", "such as `bsr(4, 4)`");
-        };
-        if given != 2 || height == 1 || width == 1 {
-            let message = format!("`{}` has blocks of at least 2 x 2 elements", item.word);
-            return fail(item.whole.clone(), message, "other blocks", "such as `bsr(4, 4)`");
+    /// `bcsr(4, 4)`: a format with parameters.
+    fn with_numbers(&self, found: &Definition, item: &Item) -> Result<Format> {
+        let needed = found.parameters.len();
+        let given = item.arguments.as_deref().unwrap_or_default();
+        let example = vec!["4"; needed].join(", ");
+        let hint = format!("such as `{}({example})`, of `{}`", found.name, found.head());
+        if given.len() != needed {
+            let numbers = dastac_elements::count(needed, "number");
+            let message =
+                format!("`{}` needs {numbers}: {}", found.name, found.parameters.join(", "));
+            return fail(item.whole.clone(), message, "its parameters", hint);
         }
-        let (i, j) = (i.as_ref(), j.as_ref());
-        let text = format!(
-            "dense({i} / {height}), compressed({j} / {width}), dense({i} % {height}), dense({j} % {width})"
-        );
-        parse(&text, self.names).map_err(|error| FormatError { span: item.whole.clone(), ..error })
+        let mut numbers = Vec::new();
+        for argument in given {
+            match argument.word().and_then(|word| word.parse::<i64>().ok()) {
+                Some(number) if number > 0 => numbers.push(number),
+                _ => {
+                    let message = "a parameter of a format is a positive number";
+                    return fail(argument.span.clone(), message, "not a positive number", hint);
+                }
+            }
+        }
+        self.of_name(found, &numbers, item)
     }
 
-    fn of_name(&self, entry: &FormatName, item: &Item) -> Result<Format> {
+    fn of_name(&self, found: &Definition, numbers: &[i64], item: &Item) -> Result<Format> {
         let rank = self.names.len();
-        Format::named(entry.name, rank).map_or_else(
-            || {
-                let (name, needed) = (entry.name, entry.rank.unwrap_or_default());
-                fail(
-                    item.span.clone(),
-                    format!("`{name}` stores tensors of rank {needed}, this one has rank {rank}"),
-                    "another rank",
-                    "`csf`, `coo` and codes such as `DCC` are for any rank",
-                )
-            },
-            Ok,
-        )
+        if let Some(needed) = found.rank().filter(|needed| *needed != rank) {
+            let name = &found.name;
+            return fail(
+                item.span.clone(),
+                format!("`{name}` stores tensors of rank {needed}, this one has rank {rank}"),
+                "another rank",
+                "`csf`, `coo`, `hicoo(4)` and codes such as `DCC` are for any rank",
+            );
+        }
+        // What is wrong with these numbers is said where they are given.
+        instance(found, numbers, rank).map_err(|error| FormatError {
+            message: format!("`{}` with these numbers: {}", found.name, error.message),
+            span: item.whole.clone(),
+            label: "this format",
+            ..error
+        })
     }
 
     fn of_code(&self, code: Option<Vec<Level>>, item: &Item) -> Result<Format> {
         let (rank, span) = (self.names.len(), item.span.clone());
         let Some(levels) = code else {
-            let names = NAMES.iter().map(|entry| entry.name);
+            let names = self.definitions.iter().map(|found| found.name.as_str());
             let lower = item.word.to_ascii_lowercase();
             let close = similar(&lower, names.chain(KINDS.iter().map(|kind| kind.word())));
+            let known = || known(self.definitions);
             let hint = close.map_or_else(known, |close| format!("did you mean `{close}`?"));
             return fail(span, format!("there is no format `{}`", item.word), "unknown", hint);
         };
@@ -339,7 +350,13 @@ impl<'t, N: AsRef<str>> Parser<'t, '_, N> {
             }
             _ => span(level),
         };
-        self.refused(error, &expression)
+        let stored = NotOne { rank: self.names.len(), levels: exprs, dimension: 0 };
+        self.refused(error, &expression).map_err(|refused| match error.reason {
+            Reason::Missing { dimension } => {
+                FormatError { map: Some(NotOne { dimension, ..stored }), ..refused }
+            }
+            _ => refused,
+        })
     }
 
     fn level(&self, item: &Item) -> Result<(Level, LevelExpr)> {
@@ -379,7 +396,8 @@ impl<'t, N: AsRef<str>> Parser<'t, '_, N> {
 
     fn expression(&self, argument: &Argument) -> Result<LevelExpr> {
         let (tokens, end) = (&argument.tokens[..], argument.span.end);
-        let mut expression = Expression { names: self.names, tokens, at: 0, end };
+        let scope = Scope::dimensions(self.names);
+        let mut expression = Expression { scope: &scope, tokens, at: 0, end };
         let value = expression.sum()?;
         match argument.tokens.get(expression.at) {
             None => Ok(value),

@@ -5,6 +5,8 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod definitions;
+
 fn parse(text: &str, names: &str) -> Result<Format, FormatError> {
     super::parse(text, &names.split_whitespace().collect::<Vec<_>>())
 }
@@ -94,7 +96,7 @@ fn messages() {
 
             ^
             a format or a level is missing here
-            help: formats have names (csr, csc, dcsr, dcsc, dia, dense, csf, coo, bsr(4, 4)), codes of one letter a level (`DCC`: dense, compressed, singleton), or are spelled `dense(i), compressed(j)`
+            help: formats have names (csr, csc, dcsr, dcsc, dia, dia_v, dense, csf, coo, bcoo(r, c), bcsr(r, c), bsr(r, c), bcsc(r, c), bdcsr(r, c), bdia(b), c2sr(p), csb(r, c), csb_csr(r, c), csb_dcsr(r, c), hicoo(b)), codes of one letter a level (`DCC`: dense, compressed, singleton), or are spelled `dense(i), compressed(j)`
         "#]],
     );
     wrong(
@@ -111,11 +113,11 @@ fn messages() {
         "csr",
         "i j k",
         &expect![[r#"
-        csr
-        ^^^
-        `csr` stores tensors of rank 2, this one has rank 3
-        help: `csf`, `coo` and codes such as `DCC` are for any rank
-    "#]],
+            csr
+            ^^^
+            `csr` stores tensors of rank 2, this one has rank 3
+            help: `csf`, `coo`, `hicoo(4)` and codes such as `DCC` are for any rank
+        "#]],
     );
     wrong(
         "ddc",

@@ -358,6 +358,55 @@ proptest! {
 }
 
 /// Enough entries that all sorting is by digits and in parts.
+/// All formats with names that are for a rank, with small numbers.
+fn named_formats(rank: usize) -> Vec<Format> {
+    let fits =
+        |found: &&crate::format::Definition| found.rank().is_none_or(|needed| needed == rank);
+    let named = crate::format::library().iter().filter(fits).map(|found| {
+        let text = match found.parameters.len() {
+            0 => found.name.clone(),
+            count => format!("{}({})", found.name, ["3", "2"][..count].join(", ")),
+        };
+        crate::format::parse(&text, &crate::format::default_names(rank)).unwrap()
+    });
+    named.collect()
+}
+
+#[test]
+fn named_formats_become_each_other() {
+    for shape in
+        [vec![5], vec![0, 3], vec![1, 1], vec![7, 5], vec![4, 9], vec![3, 4, 5], vec![2, 5, 1, 3]]
+    {
+        let all: u64 = shape.iter().product();
+        let stored = (0..all).filter(|at| (at * 7 + 3) % 5 < 2);
+        let coordinates = stored.clone().flat_map(|at| {
+            let mut left = at;
+            let mut element: Vec<u64> = Vec::new();
+            for extent in shape.iter().rev() {
+                element.push(left % extent);
+                left /= extent;
+            }
+            element.into_iter().rev().collect::<Vec<u64>>()
+        });
+        let values: Vec<f64> = stored.clone().map(|at| at as f64 + 0.5).collect();
+        let entries = Entries::new(shape.clone(), coordinates.collect(), Storage::from(values));
+        let wanted =
+            Tensor::from_entries(&entries.unwrap(), &Format::coo(shape.len()), Build::default());
+        let wanted = wanted.unwrap();
+        let formats = named_formats(shape.len());
+        for from in &formats {
+            let one = wanted.convert(from, Build::default()).unwrap();
+            assert_eq!(one.entry_count(), wanted.entry_count(), "{from} of {shape:?}");
+            for to in &formats {
+                let other = one.convert(to, Build::default()).unwrap();
+                other.check().unwrap();
+                let back = other.convert(wanted.format(), Build::default()).unwrap();
+                assert_eq!(back, wanted, "{from} to {to} of {shape:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn many_entries() {
     let mut state = 1u64;

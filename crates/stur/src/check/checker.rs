@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dastac_formats::format::Definitions;
+
 use crate::ast::{
     Aspect, Expr, File, FormatItem, LayoutItem, Name, RuleItem, ScheduleItem, Span, Term, TypeItem,
 };
@@ -40,6 +42,8 @@ pub(super) struct Checker<'a> {
     pub(super) types: &'a [TypeItem],
     /// `:F` lines in source order.
     pub(super) formats: Vec<&'a FormatItem>,
+    /// `format` lines.
+    pub(super) definitions: Definitions,
 }
 
 /// A key that orders aspects: `:D`, `:U`, `:R`.

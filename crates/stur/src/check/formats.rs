@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use dastac_formats::format::{parse_with, read_definition};
 use dastac_formats::{Format, FormatError};
 
 use super::Checker;
 use crate::affine::names;
 use crate::ast::{FormatItem, Name, Span};
+use crate::collisions::collision;
 use crate::diagnostic::Diagnostic;
 use crate::program::{Program, Stored, TensorId};
 
@@ -138,8 +140,14 @@ impl Checker<'_> {
             Some(iterators) => self.format_dimensions(program, id, item, iterators)?,
             None => self.position_names(program, id),
         };
-        let found = dastac_formats::format::parse(&item.format.text, &names);
-        found.map_err(|error| self.report(wrong_format(item, error))).ok()
+        let found = parse_with(&item.format.text, &names, &self.definitions);
+        found.map_err(|error| self.report(wrong_format(&item.format, error))).ok()
+    }
+
+    /// Takes a `format` line.
+    pub(super) fn define(&mut self, text: &Name) {
+        let added = read_definition(&text.text).and_then(|found| self.definitions.add(found));
+        added.unwrap_or_else(|error| self.report(wrong_format(text, error)));
     }
 
     /// The names that a `:F` line gives to the dimensions.
@@ -183,11 +191,12 @@ impl Checker<'_> {
 }
 
 /// What is wrong with the text of a format.
-fn wrong_format(item: &FormatItem, error: FormatError) -> Diagnostic {
-    let at = |offset: usize| item.format.span.start + offset;
+fn wrong_format(text: &Name, error: FormatError) -> Diagnostic {
+    let at = |offset: usize| text.span.start + offset;
     let span = Span::new(at(error.span.start), at(error.span.end));
+    let found = error.map.as_ref().and_then(collision);
     let diagnostic = Diagnostic::error("E0126", error.message, span, error.label);
-    match error.hint {
+    match found.or(error.hint) {
         Some(hint) => diagnostic.hint(hint),
         None => diagnostic,
     }

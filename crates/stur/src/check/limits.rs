@@ -112,6 +112,11 @@ pub(super) fn of_file(file: &File) -> Vec<Diagnostic> {
                 let (max, hint) = (MAX_RANK, "use fewer subscripts");
                 found.count(&who, most, max, "subscripts", format.tensor.span, hint);
             }
+            Item::Define(text) => {
+                let most = text.text.split(',').count();
+                let (max, hint) = (MAX_RANK, "use fewer levels");
+                found.count("the format", most, max, "levels", text.span, hint);
+            }
             Item::PreprocessStart(_) | Item::PreprocessEnd(_) => {}
         }
     }

@@ -114,6 +114,7 @@ impl<'a> Checker<'a> {
             schedules: &[],
             types: &[],
             formats: Vec::new(),
+            definitions: dastac_formats::format::Definitions::default(),
         }
     }
 
@@ -279,6 +280,7 @@ impl<'a> Checker<'a> {
                 }
                 Item::Rule(rule) => self.add_structure(rule),
                 Item::Format(format) => self.formats.push(format),
+                Item::Define(text) => self.define(text),
                 _ => {}
             }
         }

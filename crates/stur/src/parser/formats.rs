@@ -1,4 +1,5 @@
-//! `:F`: `B:F(i, j) := dense(i), compressed(j)`, `B:F := csr`.
+//! `:F`: `B:F(i, j) := dense(i), compressed(j)`, `B:F := csr`; and definitions of formats, `format mine := ..`, whose
+//! notation [`dastac_formats::format`] reads.
 
 use super::{Parser, Result, describe, error, with_hint};
 use crate::ast::{FormatItem, Name, Span};
@@ -24,7 +25,7 @@ impl Parser<'_> {
     }
 
     /// The text of what is left of the line, which begins with a name.
-    fn rest(&mut self, what: &str) -> Result<Name> {
+    pub(super) fn rest(&mut self, what: &str) -> Result<Name> {
         let first = self.name(what)?;
         self.at = self.tokens.len();
         let span = first.span.to(self.previous());

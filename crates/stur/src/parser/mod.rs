@@ -208,6 +208,9 @@ impl Parser<'_> {
             return self.block(whole);
         }
         let assigns = self.tokens.iter().any(|token| token.is(":="));
+        if self.nth_name(0) == Some("format") && self.nth_name(1).is_some() {
+            return self.rest("`format`").map(Item::Define);
+        }
         if self.nth_name(0).is_some() && self.nth_is(1, ":") {
             if assigns && self.nth_name(2) == Some("F") {
                 return self.format(whole).map(Item::Format);

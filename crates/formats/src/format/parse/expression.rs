@@ -10,10 +10,40 @@ pub(super) fn list(names: &[impl AsRef<str>]) -> String {
     names.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(", ")
 }
 
+/// What names in an expression mean.
+pub(super) struct Scope<'n, N> {
+    /// The names of the tensor's dimensions.
+    pub(super) names: &'n [N],
+    /// Numbers with names.
+    pub(super) numbers: Vec<(&'n str, i64)>,
+    /// The dimension that `..` stands for.
+    pub(super) each: Option<usize>,
+}
+
+impl<'n, N: AsRef<str>> Scope<'n, N> {
+    /// Of the dimensions of a tensor alone.
+    pub(super) fn dimensions(names: &'n [N]) -> Scope<'n, N> {
+        Scope { names, numbers: Vec::new(), each: None }
+    }
+
+    fn meaning(&self, word: &str) -> Option<LevelExpr> {
+        if let Ok(number) = word.parse::<i64>() {
+            return Some(LevelExpr::constant(number));
+        }
+        if let Some((_, number)) = self.numbers.iter().find(|(name, _)| *name == word) {
+            return Some(LevelExpr::constant(*number));
+        }
+        if let Some(each) = self.each.filter(|_| word == "..") {
+            return Some(LevelExpr::dimension(each));
+        }
+        let found = self.names.iter().position(|known| known.as_ref() == word);
+        found.map(LevelExpr::dimension)
+    }
+}
+
 /// An expression while it is read.
 pub(super) struct Expression<'p, 't, N> {
-    /// The names of the tensor's dimensions.
-    pub(super) names: &'p [N],
+    pub(super) scope: &'p Scope<'p, N>,
     pub(super) tokens: &'p [(Token<'t>, Range<usize>)],
     /// The next token.
     pub(super) at: usize,
@@ -83,14 +113,17 @@ impl<N: AsRef<str>> Expression<'_, '_, N> {
             return fail(self.next(), "a dimension is missing here", "missing", "");
         };
         self.at += 1;
-        if let Ok(number) = word.parse::<i64>() {
-            return Ok(LevelExpr::constant(number));
-        }
-        match self.names.iter().position(|known| known.as_ref() == word) {
-            Some(dimension) => Ok(LevelExpr::dimension(dimension)),
+        match self.scope.meaning(word) {
+            Some(meaning) => Ok(meaning),
             None => {
-                let hint = format!("the tensor's dimensions: {}", list(self.names));
-                fail(span, format!("there is no dimension `{word}`"), "unknown", hint)
+                let numbers = self.scope.numbers.iter().map(|(name, _)| *name);
+                let names = self.scope.names.iter().map(AsRef::as_ref).chain(numbers);
+                let names: Vec<&str> = names.collect();
+                let (what, hint) = match self.scope.names.is_empty() {
+                    true => ("number", format!("there are: {}", list(&names))),
+                    false => ("dimension", format!("the tensor's dimensions: {}", list(&names))),
+                };
+                fail(span, format!("there is no {what} `{word}`"), "unknown", hint)
             }
         }
     }

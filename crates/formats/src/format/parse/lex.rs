@@ -8,7 +8,7 @@ use super::super::FormatError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token<'t> {
     Word(&'t str),
-    /// One of `( ) , + - * / %`.
+    /// One of `( ) , + - * / %`, in definitions also `: = >`.
     Mark(char),
 }
 
@@ -23,17 +23,31 @@ pub(super) fn fail<T>(
     hint: impl Into<String>,
 ) -> Result<T> {
     let hint = Some(hint.into()).filter(|hint| !hint.is_empty());
-    Err(FormatError { message: message.into(), span, label, hint })
+    Err(FormatError { message: message.into(), span, label, hint, map: None })
+}
+
+/// What is wrong with a part of a text that begins so far behind the beginning of another.
+pub(super) fn moved(error: FormatError, by: usize) -> FormatError {
+    FormatError { span: error.span.start + by..error.span.end + by, ..error }
 }
 
 /// The words and signs of a text, with where they stand.
 pub(super) fn lex(text: &str) -> Result<Vec<(Token<'_>, Range<usize>)>> {
+    lexed(text, "(),+-*/%")
+}
+
+/// The words and signs of a definition.
+pub(super) fn lex_definition(text: &str) -> Result<Vec<(Token<'_>, Range<usize>)>> {
+    lexed(text, "(),+-*/%:=>")
+}
+
+fn lexed<'t>(text: &'t str, marks: &str) -> Result<Vec<(Token<'t>, Range<usize>)>> {
     let mut tokens = Vec::new();
     let mut rest = text.char_indices().peekable();
     while let Some((start, c)) = rest.next() {
         let token = match c {
             c if c.is_whitespace() => continue,
-            '(' | ')' | ',' | '+' | '-' | '*' | '/' | '%' => Token::Mark(c),
+            c if marks.contains(c) => Token::Mark(c),
             c if is_word(c) => {
                 while rest.peek().is_some_and(|(_, c)| is_word(*c)) {
                     rest.next();

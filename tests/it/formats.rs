@@ -1,0 +1,65 @@
+//! Formats with names: each in rules as an operand and as a result, compared with the reference evaluator; formats that
+//! a program or a file defines.
+
+use dastac::build::BuildOptions;
+use dastac::driver::Indices;
+use dastac::formats::format::{Definition, library};
+
+use crate::sparse::{Rule, check, whole_program};
+
+/// `$` is the number of the case, `F` its format; `A` and `B` are matrices, `T` has rank 3.
+const RULES: &[Rule] = &[
+    ("y$(i) := A$(i, j) * x(j)", &[("A", 2)]),
+    ("y$(j) := A$(i, j) * z(i)", &[("A", 2)]),
+    ("y$(i, k) := A$(i, j) * X(j, k)", &[("A", 2)]),
+    ("y$(i, j) := A$(i, j) + 2 * B$(i, j)", &[("A", 2), ("B", 2)]),
+    ("y$(i, j) := A$(i, j) * B$(j, i)", &[("A", 2), ("B", 2)]),
+    ("y$(i, k) := A$(i, j) * B$(j, k)", &[("A", 2), ("B", 2)]),
+    ("y$(i, j) := T$(i, k, l) * X(k, j) * U(l, j)", &[("T", 3)]),
+];
+
+/// A format's name with the smallest numbers that are not all the same.
+fn named(definition: &Definition) -> String {
+    let numbers = ["3", "2"][..definition.parameters.len()].join(", ");
+    match definition.parameters.is_empty() {
+        true => definition.name.clone(),
+        false => format!("{}({numbers})", definition.name),
+    }
+}
+
+/// A rule with its first tensor in a format, others in `csr`.
+fn case(number: usize, (rule, tensors): &Rule, format: &str) -> String {
+    let mut text = rule.replace('$', &number.to_string()) + "\n";
+    for (nth, (name, rank)) in tensors.iter().enumerate() {
+        let dims = &["i", "j", "k"][..*rank];
+        let bounds: Vec<String> = dims.iter().map(|d| format!("(0 <= {d} < N)")).collect();
+        text += &format!("{name}{number}:D({}) := {}\n", dims.join(", "), bounds.join(" * "));
+        let format = if nth == 0 { format } else { "csr" };
+        text += &format!("{name}{number}:F({}) := {format}\n", dims.join(", "));
+    }
+    text
+}
+
+#[test]
+fn rules_agree_with_the_reference_in_all_named_formats() {
+    let mut cases = Vec::new();
+    for definition in library() {
+        for rule in RULES {
+            if definition.rank().is_none_or(|rank| rank == rule.1[0].1) {
+                cases.push(case(cases.len(), rule, &named(definition)));
+            }
+        }
+    }
+    assert!(cases.len() > 100);
+    for cases in cases.chunks(24) {
+        check(&whole_program(cases), BuildOptions::default(), Indices::Narrow);
+    }
+}
+
+#[test]
+fn formats_that_a_program_defines() {
+    let own = "format strips(b) := (p, q) -> (q / b, p, q % b) merge(0) trim(1, 1)\n";
+    let cases: Vec<String> =
+        RULES[..6].iter().enumerate().map(|(at, rule)| case(at, rule, "strips(3)")).collect();
+    check(&(whole_program(&cases) + own), BuildOptions::default(), Indices::Narrow);
+}
