@@ -372,10 +372,10 @@ fn formats() {
         (
             "B:F := csr",
             expect![[r#"
-            E0126 `csr` stores tensors of rank 2, this one has rank 3
-              @ 102..105 "csr": another rank
-              = `csf`, `coo` and codes such as `DCC` are for any rank
-        "#]],
+                E0126 `csr` stores tensors of rank 2, this one has rank 3
+                  @ 102..105 "csr": another rank
+                  = `csf`, `coo`, `hicoo(4)` and codes such as `DCC` are for any rank
+            "#]],
         ),
         (
             "B:F := DC",
@@ -398,7 +398,7 @@ fn formats() {
             expect![[r#"
                 E0126 there is no format `elliptic`
                   @ 102..110 "elliptic": unknown
-                  = formats have names (csr, csc, dcsr, dcsc, dia, dense, csf, coo, bsr(4, 4)), codes of one letter a level (`DCC`: dense, compressed, singleton), or are spelled `dense(i), compressed(j)`
+                  = formats have names (csr, csc, dcsr, dcsc, dia, dia_v, dense, csf, coo, bcoo(r, c), bcsr(r, c), bsr(r, c), bcsc(r, c), bdcsr(r, c), bdia(b), c2sr(p), csb(r, c), csb_csr(r, c), csb_dcsr(r, c), hicoo(b)), codes of one letter a level (`DCC`: dense, compressed, singleton), or are spelled `dense(i), compressed(j)`
             "#]],
         ),
         (

@@ -147,8 +147,8 @@ fn arrays_of_archives_and_blocks() {
         "convert a.mtx c.npz --format bsr",
         1,
         &expect![[r#"
-            error: format `bsr`: `bsr` needs the height and the width of its blocks
-            help: such as `bsr(4, 4)`
+            error: format `bsr`: `bsr` needs 2 numbers: r, c
+            help: such as `bsr(4, 4)`, of `bsr(r, c)`
         "#]],
     );
     // The array of blocks, by its key.

@@ -152,10 +152,10 @@ fn messages() {
     wrong(
         "format f := (i, j) -> (i, j) trim(1, 1)",
         &expect![[r#"
-        level 0 is not merged, and level 0 is not trimmed
-        `i, j`: in this format
-        help: `merge(0)` stores each of its coordinates once
-    "#]],
+            level 0 is neither merged nor trimmed, as no level before trimmed ones
+            `i, j`: in this format
+            help: `merge(0)` stores each of its coordinates once
+        "#]],
     );
     wrong(
         "format f := (i, j) -> (i, j) prune(1, 1)",
