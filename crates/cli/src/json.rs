@@ -107,7 +107,7 @@ impl Steps {
 pub struct Workspace {
     /// The result.
     pub tensor: String,
-    /// `dense`, `list` or `hash`.
+    /// `dense`, `list`, `hash`, or `dense or list` where sizes of a run choose.
     pub kind: Cow<'static, str>,
     /// How many points it holds at most; not given for one that grows or has a place for everything.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -191,6 +191,9 @@ fn workspace(one: &UsedWorkspace) -> String {
         ("list", None) => "a growing list of points".into(),
         ("list", Some(capacity)) => format!("a list of at most {}", count(*capacity, "point")),
         ("hash", Some(capacity)) => format!("a hash table of {}", count(*capacity, "point")),
+        ("dense or list", _) => {
+            "a dense workspace where sizes let it be small, else a growing list of points,".into()
+        }
         _ => "a dense workspace".to_owned(),
     };
     let each = match outside.is_empty() {

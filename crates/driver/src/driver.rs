@@ -207,7 +207,7 @@ impl Laid {
         let (expected, machine) = (&laid.analysis.expected, machine());
         let kernel = || -> Result<(Computation, Flow), Error> {
             let chosen = |gathered: &Gathered<'_>| {
-                let expected = expected.get(&gathered.head)?;
+                let expected = expected.get(&gathered.head);
                 Some(choice(&inferred.program, expected, gathered, machine))
             };
             let mut kernel = dastac_sched::kernel_with(inferred, layouts, reading, &chosen)?;

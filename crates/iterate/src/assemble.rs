@@ -14,6 +14,7 @@
 //!   inserted, need not be counted.
 //! - With [`Kernel::gathers`], only the loops of the first levels do so. What is inside of them comes together in a
 //!   workspace ([`super::workspace`]), in any order, and is appended from there.
+//! - With [`Kind::Sized`] there are statements for two kinds of workspaces, one of which is executed.
 //!
 //! How to call, of what [`assemble`] adds: with [`Structure::Counted`], `name_count` with the arrays of
 //! [`Structure::Counted::starts`] (of 64-bit integers, one more element than the dense levels in front have positions),
@@ -25,17 +26,17 @@
 
 use std::collections::BTreeSet;
 
-use dastac_loops::{BufferId, For, Function, Index, Mode, Module, Stmt, Value, VarId};
+use dastac_loops::{BufferId, For, Function, If, Index, Mode, Module, Stmt, Value, VarId};
 
 use super::append::{self, Appending};
 use super::compile::{Filled, fill, statements};
 use super::graph;
-use super::kernel::{Factor, IterateError, Kernel, Kind, Operand};
+use super::kernel::{Factor, Gathers, IterateError, Kernel, Kind, Operand};
 use super::result_mode::ResultMode;
 use super::space::on_levels;
 use super::store::{cleared, set_once};
 use super::walks::{Walks, Works};
-use super::workspace::Held;
+use super::workspace::{Held, by_size};
 use dastac_formats::format::{Format, Level};
 
 /// How the levels of a result come about.
@@ -125,6 +126,48 @@ pub fn assembly(
     kernel: &Kernel,
     result: &Operand,
 ) -> Result<Assembly, IterateError> {
+    let Some(gathers) = &kernel.gathers else {
+        return assembled(function, module, kernel, result, &mut None);
+    };
+    let Kind::Sized(limits) = gathers.kind else {
+        return assembled(function, module, kernel, result, &mut None);
+    };
+    let with = |kind| {
+        let gathers = Some(Gathers { kind, ..gathers.clone() });
+        Kernel { gathers, ..kernel.clone() }
+    };
+    // Both set the same arrays.
+    let mut plan = None;
+    let dense = assembled(function, module, &with(Kind::Dense), result, &mut plan)?;
+    let small = by_size::is_small(module, kernel, result, (gathers.levels, limits));
+    let Some(small) = small.filter(|_| plan.is_some()) else { return Ok(dense) };
+    let points = assembled(function, module, &with(Kind::Growing), result, &mut plan)?;
+    let either = |dense: Vec<Stmt>, points: Vec<Stmt>| match dense.is_empty() && points.is_empty() {
+        true => Vec::new(),
+        false => {
+            vec![Stmt::If(If { condition: small.clone(), then: dense, otherwise: points })]
+        }
+    };
+    Ok(Assembly {
+        structure: dense.structure,
+        // How many there are at most does not depend on where they come together.
+        bound: dense.bound,
+        count: either(dense.count, points.count),
+        fill: either(dense.fill, points.fill),
+        walks: dense.walks.into_iter().chain(points.walks).collect(),
+        works: [dense.works, points.works].concat(),
+    })
+}
+
+/// The statements with one kind of workspace. `shared` is the plan of those with another kind, which set the same
+/// arrays; it is set to the plan if there is one.
+fn assembled(
+    function: &mut Function,
+    module: &mut Module,
+    kernel: &Kernel,
+    result: &Operand,
+    shared: &mut Option<Appending>,
+) -> Result<Assembly, IterateError> {
     let mut kernel = Kernel { result: result.values, ..kernel.clone() };
     let done = |structure, fill, walks| {
         Ok(Assembly {
@@ -182,7 +225,11 @@ pub fn assembly(
     };
     kernel.order = order;
     let own = result.on_levels();
-    let mut plan = Appending::new(module, &kernel, own.clone(), (first, last));
+    let known = shared.take();
+    let mut plan = match &known {
+        Some(plan) => plan.clone(),
+        None => Appending::new(module, &kernel, own.clone(), (first, last)),
+    };
     kernel.result = plan.block;
     let workspace = kernel
         .gathers
@@ -203,13 +250,13 @@ pub fn assembly(
     };
     let starts = plan.starts.clone();
     let dense = kernel.gathers.as_ref().is_some_and(|one| one.kind == Kind::Dense);
-    if kernel.reserves && dense && plan.can_reserve(&function.body) {
+    if known.is_none() && kernel.reserves && dense && plan.can_reserve(&function.body) {
         plan.reserve(module);
     }
     let [mut count, mut fill] = append::bodies(&plan, function);
     let mut bound = Vec::new();
     if let Some(workspace) = &workspace {
-        if plan.reserved.is_some() {
+        if plan.reserved.is_some() && dense {
             let counter = plan.row_counter();
             let rows = (starts[0], &own.extents[last]);
             bound = workspace.bounded(count.clone(), counter, rows).unwrap_or_default();
@@ -223,6 +270,7 @@ pub fn assembly(
     let ends = plan.reserved.map(|reserved| reserved.ends);
     let structure = Structure::Counted { starts, ends };
     let works = workspace.map_or_else(Vec::new, |workspace| workspace.works());
+    *shared = Some(plan);
     Ok(Assembly { structure, bound, count, fill, walks, works })
 }
 

@@ -147,6 +147,20 @@ pub enum Kind {
         /// So many points.
         capacity: i64,
     },
+    /// A dense one where that is small, else a list that grows: code for both, of which sizes choose one when the code
+    /// runs.
+    Sized(Limits),
+}
+
+/// How many bytes a dense workspace may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Limits {
+    /// So many are never too many.
+    pub near: i64,
+    /// So many may be taken for each element that operands store.
+    pub each: i64,
+    /// More are always too many.
+    pub most: i64,
 }
 
 impl Kind {
@@ -157,7 +171,7 @@ impl Kind {
     pub(super) fn capacity(self) -> i64 {
         match self {
             Kind::Dense => 0,
-            Kind::Growing => 1 << 12,
+            Kind::Growing | Kind::Sized(_) => 1 << 12,
             Kind::List { capacity } | Kind::Hash { capacity } => capacity.clamp(1, Kind::MOST),
         }
     }

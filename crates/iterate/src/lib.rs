@@ -37,7 +37,8 @@ pub use bounds::{Bound, Bounds, Term};
 pub use compile::{Filled, compile, fill, obstacle};
 pub use graph::order;
 pub use kernel::{
-    Factor, Gathers, IterateError, Kernel, Kind, Linear, MOST_CURSORS, Operand, Product, Walking,
+    Factor, Gathers, IterateError, Kernel, Kind, Limits, Linear, MOST_CURSORS, Operand, Product,
+    Walking,
 };
 pub use lower::{LOWER, PASSES, Renamed, lower};
 pub use space::on_levels;

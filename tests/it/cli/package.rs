@@ -47,6 +47,44 @@ fn results_are_those_of_the_text() {
     }
 }
 
+/// A product whose result has as many columns as a file says.
+const PRODUCT: &str = "symbols: M, N, P
+C(i, k) := A(i, j) * B(j, k)
+A:D(i, j) := (0 <= i < M) * (0 <= j < N)
+A:F := csr
+B:D(j, k) := (0 <= j < N) * (0 <= k < P)
+B:F := csr
+C:D(i, k) := (0 <= i < M) * (0 <= k < P)
+C:F := csr
+";
+
+/// Rows of a result come together in memory for each column only where there are few columns.
+#[test]
+fn sizes_choose_workspaces() {
+    let folder = Folder::new(PRODUCT);
+    let emitted = folder.works("emit p.stur --stage loops");
+    assert!(emitted.contains("if P <= ") && emitted.contains("} else {"), "{emitted}");
+    let header = |rows: i64, columns: i64, count: i64| {
+        format!("%%MatrixMarket matrix coordinate real general\n{rows} {columns} {count}\n")
+    };
+    for threads in [1, 2] {
+        folder.works(&format!("build p.stur -o p.dastac --threads {threads}"));
+        for columns in [1, 7, 65_537, 1_000_000_000] {
+            // Columns that come again, and the last one.
+            let places = [(1, columns), (2, 1), (2, columns), (3, (columns + 1) / 2)];
+            let entries = places.map(|(row, column)| format!("{row} {column} 2\n")).concat();
+            std::fs::write(folder.path("b.mtx"), header(3, columns, 4) + &entries).unwrap();
+            let left = header(3, 3, 4) + "1 1 1\n1 2 1\n3 2 5\n3 3 1\n";
+            std::fs::write(folder.path("a.mtx"), left).unwrap();
+            let files = "--input A=a.mtx --input B=b.mtx --output C=c.mtx";
+            folder.works(&format!("run p.dastac {files}"));
+            let built = std::fs::read(folder.path("c.mtx")).unwrap();
+            folder.works(&format!("run p.stur {files} --threads {threads}"));
+            assert_eq!(built, std::fs::read(folder.path("c.mtx")).unwrap(), "{columns}");
+        }
+    }
+}
+
 #[test]
 fn flags_of_a_run_hold() {
     let folder = built(SYMMETRIC, "");

@@ -95,7 +95,7 @@ impl Case {
 /// As `schedule:` asks for it.
 fn asked(kind: Kind) -> String {
     match kind {
-        Kind::Dense => "dense".into(),
+        Kind::Dense | Kind::Sized(_) => "dense".into(),
         Kind::Growing => "list".into(),
         Kind::List { capacity } => format!("list, {capacity}"),
         Kind::Hash { capacity } => format!("hash, {capacity}"),

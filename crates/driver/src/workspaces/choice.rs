@@ -7,7 +7,7 @@ use dastac_loops::machine::Machine;
 use dastac_sched::Gathered;
 use dastac_stur::Program;
 
-use super::model::Shape;
+use super::model::{Shape, limits};
 use crate::contract::Expected;
 use crate::machine::Description;
 
@@ -17,15 +17,19 @@ pub fn machine() -> &'static Machine {
     MACHINE.get_or_init(|| Description::detected().machine)
 }
 
-/// Of a result with so many expected points, in a workspace over some of its levels: the kind that takes the least
-/// time.
+/// The kind of a result's workspace over some of its levels that takes the least time for the points that are expected.
+/// If nothing is known of them, the sizes of a run choose.
 pub(crate) fn choice(
     program: &Program,
-    expected: &Expected,
+    expected: Option<&Expected>,
     gathered: &Gathered<'_>,
     machine: &Machine,
 ) -> Kind {
-    shape(program, expected, gathered).best(gathered.one_level, machine)
+    match expected {
+        Some(expected) => shape(program, expected, gathered).best(gathered.one_level, machine),
+        None if gathered.one_level => Kind::Sized(limits(machine)),
+        None => Kind::Growing,
+    }
 }
 
 /// What comes to the workspaces.

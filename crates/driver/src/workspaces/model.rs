@@ -6,7 +6,7 @@
 //! decides for wide rows: that a dense workspace has memory for each coordinate, which has to be made zero once and is
 //! missed by caches later. All is in nanoseconds here, as far as machines differ by what their descriptions say.
 
-use dastac_iterate::Kind;
+use dastac_iterate::{Kind, Limits};
 use dastac_loops::machine::Machine;
 
 /// What comes to the workspaces of a result.
@@ -77,6 +77,9 @@ impl Shape {
                 cleared + own + 3.0 * NEAR * all + scanned
             }
             Kind::Growing => self.container(f64::max(4096.0, self.different()), machine),
+            Kind::Sized(_) => {
+                self.cost(Kind::Dense, machine).min(self.cost(Kind::Growing, machine))
+            }
             Kind::List { capacity } => self.container(capacity as f64, machine),
             Kind::Hash { capacity } => {
                 let places = 2.0 * capacity as f64 * (8.0 + self.bytes);
@@ -119,6 +122,23 @@ impl Shape {
         let cost = |kind: &Kind| self.cost(*kind, machine);
         kinds.into_iter().min_by(|a, b| cost(a).total_cmp(&cost(b))).unwrap_or(Kind::Growing)
     }
+}
+
+/// Points of a row, as far as limits are for rows that nothing is known of.
+const SOME: f64 = 16.0;
+
+/// How large a dense workspace of one level may be where sizes are known only when code runs: up to a size that a cache
+/// near a thread has, and beyond it as far as many points make up for clearing it.
+pub fn limits(machine: &Machine) -> Limits {
+    let points = (machine.last.max(1 << 20) / 8) as f64;
+    let is_dense = |each: &f64| {
+        let (rows, bytes) = (points / SOME, 8.0);
+        let shape = Shape { rows, coordinates: points * each / (bytes + 1.0), points, bytes };
+        shape.cost(Kind::Dense, machine) <= shape.cost(Kind::Growing, machine)
+    };
+    let sizes = (0..10).map(|power| f64::powi(2.0, power));
+    let each = sizes.take_while(is_dense).last().unwrap_or(1.0);
+    Limits { near: machine.l2, each: each as i64, most: MOST as i64 }
 }
 
 /// Nanoseconds by which lines of so much memory, read one after the other, are later than those of the first cache:
@@ -186,6 +206,13 @@ mod tests {
             assert_ne!(best(1e9, each, 1e9), Kind::Dense);
             assert_ne!(best(1.0, each, 1e18), Kind::Dense);
         }
+    }
+
+    #[test]
+    fn limits_grow_and_end() {
+        let Limits { near, each, most } = limits(&machine());
+        assert!(0 < near && near <= most && most as f64 <= MOST);
+        assert!((1..=512).contains(&each), "{each}");
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::driver::Lowered;
 pub struct UsedWorkspace {
     /// The result.
     pub tensor: String,
-    /// `dense`, `list` or `hash`.
+    /// `dense`, `list`, `hash`, or `dense or list` where sizes of a run choose.
     pub kind: Cow<'static, str>,
     /// How many points it holds at most; not given for one that grows or has a place for everything.
     pub capacity: Option<i64>,
@@ -59,6 +59,7 @@ impl Lowered {
             Kind::Growing => ("list", None),
             Kind::List { capacity } => ("list", Some(capacity)),
             Kind::Hash { capacity } => ("hash", Some(capacity)),
+            Kind::Sized(_) => ("dense or list", None),
         };
         let mut names = gathers.coordinates.iter().map(|coordinate| {
             let mut name = String::new();

@@ -6,6 +6,7 @@ use super::super::kernel::{Kernel, Operand};
 use dastac_formats::format::Level;
 
 /// What is to be assembled.
+#[derive(Clone)]
 pub(crate) struct Appending {
     pub(super) result: Operand,
     /// The first level that is not full.

@@ -40,7 +40,10 @@ pub(super) fn assembled_in(
     let last = format.levels().iter().rposition(|level| !level.is_full());
     if let (Some((levels, kind)), Some(last), Some(order)) = (gathers, last, format.order()) {
         let first = format.levels().iter().position(|level| !level.is_full());
-        let least = if kind == Kind::Dense { first.unwrap_or(0) } else { 0 };
+        let least = match kind {
+            Kind::Dense | Kind::Sized(_) => first.unwrap_or(0),
+            _ => 0,
+        };
         let levels = levels.clamp(least, last);
         let outer: Vec<usize> = order[..levels].iter().map(|at| kernel.head[*at]).collect();
         let inside: Vec<usize> =
@@ -233,13 +236,19 @@ fn format_of(case: &RandomKernel, kinds: &[usize], order: &[usize]) -> Format {
     Format::new(kinds[..rank].iter().map(level).collect(), order).unwrap()
 }
 
-/// Dense workspaces, and containers of all capacities.
+/// Such that small results are on either side.
+fn limits() -> impl Strategy<Value = Limits> {
+    (0i64..40, 0i64..40, 0i64..60).prop_map(|(near, each, most)| Limits { near, each, most })
+}
+
+/// Dense workspaces, containers of all capacities, and sizes that choose.
 fn kinds_of_workspaces() -> impl Strategy<Value = Kind> {
     prop_oneof![
         Just(Kind::Dense),
         Just(Kind::Growing),
         (1i64..40).prop_map(|capacity| Kind::List { capacity }),
         (1i64..40).prop_map(|capacity| Kind::Hash { capacity }),
+        limits().prop_map(Kind::Sized),
     ]
 }
 
@@ -266,9 +275,10 @@ proptest! {
     fn rows_are_moved_together(
         case in cases(),
         order in Just(vec![0usize, 1, 2]).prop_shuffle(),
+        kind in prop_oneof![Just(Kind::Dense), limits().prop_map(Kind::Sized)],
     ) {
         let format = format_of(&case, &[0, 1, 0], &order);
-        compare(&case, &format, (Some((1, Kind::Dense)), true), false)?;
+        compare(&case, &format, (Some((1, kind)), true), false)?;
     }
 }
 

@@ -5,6 +5,7 @@
 //! they are done (sparse workspaces, section 3).
 
 mod bounding;
+pub(super) mod by_size;
 mod container;
 pub(super) mod dense;
 pub(super) mod points;
