@@ -17,7 +17,8 @@
 //! - With [`Kind::Sized`] there are statements for two kinds of workspaces, one of which is executed.
 //!
 //! How to call, of what [`assemble`] adds: with [`Structure::Counted`], `name_count` with the arrays of
-//! [`Structure::Counted::starts`] (of 64-bit integers, one more element than the dense levels in front have positions),
+//! [`Structure::Counted::starts`] (of 64-bit integers, one more element than the dense levels in front have positions; if
+//! there are none, than iterations that are counted by themselves),
 //! then the operands' buffers, unless there are no starts. The last element of each is the number of positions of a
 //! level, the value of the result's symbol for it ([`Operand::counts`]). Then `name` with the result's buffers, of the
 //! sizes that these symbols give them, [`Structure::Counted::ends`], the starts, and the operands' buffers. In the
@@ -36,7 +37,7 @@ use super::result_mode::ResultMode;
 use super::space::on_levels;
 use super::store::{cleared, set_once};
 use super::walks::{Walks, Works};
-use super::workspace::{Held, by_size};
+use super::workspace::{Held, Rows, by_size};
 use dastac_formats::format::{Format, Level};
 
 /// How the levels of a result come about.
@@ -253,6 +254,11 @@ fn assembled(
     if known.is_none() && kernel.reserves && dense && plan.can_reserve(&function.body) {
         plan.reserve(module);
     }
+    if kernel.gathers.as_ref().is_none_or(|one| one.levels > 0) {
+        plan.iterations = None;
+        plan.count_iterations(module, &kernel, &mut function.body);
+        debug_assert!(known.is_none_or(|known| known.iterations == plan.iterations));
+    }
     let [mut count, mut fill] = append::bodies(&plan, function);
     let mut bound = Vec::new();
     if let Some(workspace) = &workspace {
@@ -261,9 +267,15 @@ fn assembled(
             let rows = (starts[0], &own.extents[last]);
             bound = workspace.bounded(count.clone(), counter, rows).unwrap_or_default();
         }
-        count = workspace.without_values(workspace.around((function, module), count, None, None));
+        let iterations = plan.iterations.as_ref();
+        let rows = Rows { filled: None, iterations };
+        count = workspace.without_values(workspace.around((function, module), count, rows, None));
         // Where rows are the first level, it is known how many elements are before each.
-        let rows = starts.first().filter(|_| first == 1).map(|rows| (*rows, &own.extents[0]));
+        let filled = match iterations {
+            Some(own) => starts.last().map(|rows| (*rows, &own.upper)),
+            None => starts.first().filter(|_| first == 1).map(|rows| (*rows, &own.extents[0])),
+        };
+        let rows = Rows { filled, iterations };
         let reserved = plan.reserved.map(|reserved| (reserved, starts[0]));
         fill = workspace.around((function, module), fill, rows, reserved);
     }

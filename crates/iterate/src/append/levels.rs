@@ -28,8 +28,9 @@ impl<'a> Assembler<'a> {
 
     pub(super) fn assemble(mut self, body: Vec<Stmt>) -> Vec<Stmt> {
         let before = self.before();
-        let inside = match self.plan.first {
-            0 => self.front(body),
+        let inside = match (self.plan.first, &self.plan.iterations) {
+            (0, Some(_)) => self.each_iteration(body),
+            (0, None) => self.front(body),
             _ => self.statements(body),
         };
         [before, inside, self.after()].concat()
@@ -61,8 +62,11 @@ impl<'a> Assembler<'a> {
         Stmt::For(For::new(var, Index::Const(0), self.plan.size.clone(), body))
     }
 
-    /// How many positions the full levels in front have.
+    /// How many positions the full levels in front have, or how many iterations are counted in their place.
     fn fronts(&self) -> Index {
+        if let Some(iterations) = &self.plan.iterations {
+            return iterations.count.clone();
+        }
         let extents = &self.plan.result.extents[..self.plan.first];
         extents.iter().fold(Index::Const(1), |product, extent| product * extent.clone())
     }
@@ -83,7 +87,12 @@ impl<'a> Assembler<'a> {
         let mut result = Vec::new();
         for (level, starts) in plan.appended().zip(&plan.starts) {
             let own = &plan.result.levels[level];
-            if self.is_counted_whole(level) {
+            if let Some(iterations) = plan.iterations.as_ref().filter(|_| level == plan.first) {
+                let all = Index::Load(*starts, Box::new(iterations.count.clone()));
+                for (at, begin) in [(0, Index::Const(0)), (1, all)] {
+                    result.extend(own.kind.append_begin(own, &Index::Const(at), &begin));
+                }
+            } else if self.is_counted_whole(level) {
                 let count = self.fronts() + 1;
                 result.push(for_each(self.function, count, |at| {
                     let begin = match plan.reserved {
@@ -194,6 +203,21 @@ impl<'a> Assembler<'a> {
         result
     }
 
+    /// The iterations of the outermost loop, each of which appends where it was counted.
+    fn each_iteration(&mut self, body: Vec<Stmt>) -> Vec<Stmt> {
+        let mut result = Vec::new();
+        for stmt in body {
+            result.push(match stmt {
+                Stmt::For(outer) => {
+                    let body = self.counted((&Index::Var(outer.var), &Index::Const(0)), outer.body);
+                    Stmt::For(For { body, ..outer })
+                }
+                stmt => stmt,
+            });
+        }
+        result
+    }
+
     /// The statements of a position of the full levels in front.
     fn front(&mut self, body: Vec<Stmt>) -> Vec<Stmt> {
         let plan = self.plan;
@@ -201,10 +225,16 @@ impl<'a> Assembler<'a> {
             let coordinate = self.coordinates[level].clone().unwrap_or(Index::Const(0));
             position * plan.extent(level).clone() + coordinate
         });
-        let inside = self.statements_below(&position, body);
-        let mut all = self.first_counts(&position);
+        self.counted((&position, &position), body)
+    }
+
+    /// Statements that are counted at a place, and append below a position.
+    fn counted(&mut self, (place, position): (&Index, &Index), body: Vec<Stmt>) -> Vec<Stmt> {
+        let plan = self.plan;
+        let inside = self.statements_below(position, body);
+        let mut all = self.first_counts(place);
         match self.fills {
-            true if plan.reserved.is_some() => all = self.one_behind_the_other(&position, inside),
+            true if plan.reserved.is_some() => all = self.one_behind_the_other(place, inside),
             true => all.push(Stmt::Workspace(Workspace {
                 buffer: plan.block,
                 size: plan.size.clone(),
@@ -214,7 +244,7 @@ impl<'a> Assembler<'a> {
             })),
             false => {
                 all.extend(inside);
-                all.extend(self.store_counts(&position));
+                all.extend(self.store_counts(place));
             }
         }
         let size = Index::Const((plan.last - plan.first + 2) as i64);

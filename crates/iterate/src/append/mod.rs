@@ -25,6 +25,14 @@
 //!   }
 //! } }
 //! ```
+//! Where no full level is in front, but one loop over the first level of an operand is around all that is appended, its
+//! iterations are counted in place of positions, so that they can run at the same time. Before -> after, with all in
+//! `dcsr`: `for p = A.pos0[0] to A.pos0[1] { append level 0 at A.crd0[p] { .. } }` counts as
+//! ```text
+//! parallel p = A.pos0[0] to A.pos0[1] { with at of 3 { at[0] = 0  at[1] = 0  ..
+//!   starts0[p + 1] = at[0]  starts1[p + 1] = at[1]
+//! } }
+//! ```
 //! Where all levels are full or inserted into, such as bitmaps, nothing is counted: `present[p] = 1` where something is
 //! found at position `p`.
 
@@ -35,7 +43,7 @@ mod points;
 use dastac_loops::{Function, Stmt};
 
 use levels::Assembler;
-pub(super) use plan::{Appending, Reserved};
+pub(super) use plan::{Appending, Iterations, Reserved};
 pub(super) use points::in_order;
 
 /// The statements that count, and those that fill, given a function whose statements say where they append. Nothing

@@ -1,9 +1,10 @@
 //! What is to be assembled, and the buffers that it takes.
 
-use dastac_loops::{BufferId, Element, Index, Module, Stmt};
+use dastac_loops::{Append, BufferId, Element, Index, Mark, Module, Stmt};
 
 use super::super::kernel::{Kernel, Operand};
 use dastac_formats::format::Level;
+use dastac_formats::level::Role;
 
 /// What is to be assembled.
 #[derive(Clone)]
@@ -23,7 +24,19 @@ pub(crate) struct Appending {
     pub(crate) starts: Vec<BufferId>,
     /// If rows stand one behind the other, whatever was counted.
     pub(crate) reserved: Option<Reserved>,
+    /// If no full level is in front, and all that is appended is in one loop: how many iterations it has. What each
+    /// appends is counted by itself, so that they can run at the same time.
+    pub(crate) iterations: Option<Iterations>,
     pub(super) zero: f64,
+}
+
+/// The iterations of the loop around all that is appended.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Iterations {
+    /// How many there are.
+    pub(crate) count: Index,
+    /// The loop's upper bound, which may be read from memory.
+    pub(crate) upper: Index,
 }
 
 /// What is known of rows that are appended one behind the other.
@@ -92,7 +105,32 @@ impl Appending {
         let block = buffer("block".into(), values.element, size.clone());
         let at = buffer("at".into(), Element::I64, Index::Const((last - first + 2) as i64));
         let zero = kernel.zero;
-        Appending { result, first, last, block, size, at, starts, reserved: None, zero }
+        let (reserved, iterations) = (None, None);
+        Appending { result, first, last, block, size, at, starts, reserved, iterations, zero }
+    }
+
+    /// Has what each iteration of the outermost loop appends be counted by itself, if no full level is in front and one
+    /// loop is around all statements: over the coordinates or the positions of an operand's first level, which takes as
+    /// much memory as their counts.
+    pub(crate) fn count_iterations(
+        &mut self,
+        module: &mut Module,
+        kernel: &Kernel,
+        body: &mut [Stmt],
+    ) {
+        let [Stmt::For(outer)] = body else { return };
+        let inside = matches!(outer.body[..], [Stmt::Append(Append { level: 0, .. })]);
+        if self.first > 0 || outer.step != 1 || !inside || self.starts.is_empty() {
+            return;
+        }
+        let range = (&outer.lower[..], &outer.upper[..]);
+        let ([lower], [upper]) = range else { return };
+        let Some(count) = iterations(module, kernel, (lower, upper)) else { return };
+        for starts in &self.starts {
+            module.buffers[starts.0 as usize].size = count.clone() + 1;
+        }
+        outer.mark = Mark::THREADS;
+        self.iterations = Some(Iterations { count, upper: upper.clone() });
     }
 
     pub(super) fn extent(&self, level: usize) -> &Index {
@@ -137,5 +175,28 @@ impl Appending {
     pub(super) fn parents(&self, level: usize) -> Index {
         let levels = self.result.levels[..level].iter().zip(&self.result.extents);
         levels.fold(Index::Const(1), |above, (level, extent)| level.size(above, extent))
+    }
+}
+
+/// How many iterations a loop has from `lower` to `upper`, if it is over the first level of an operand.
+fn iterations(module: &Module, kernel: &Kernel, (lower, upper): (&Index, &Index)) -> Option<Index> {
+    let mut first = kernel.operands.iter().filter_map(|one| Some((one, one.levels.first()?)));
+    match (lower, upper) {
+        (Index::Const(0), upper) => {
+            let is_over = |one: &Operand| {
+                let full = one.format.levels().first().is_some_and(|level| level.is_full());
+                full && one.on_levels().extents.first() == Some(upper)
+            };
+            first.find(|(one, _)| is_over(one)).map(|_| upper.clone().max(Index::Const(0)))
+        }
+        // The positions of the first level begin with 0.
+        (Index::Load(from, begin), Index::Load(to, end))
+            if from == to && (&**begin, &**end) == (&Index::Const(0), &Index::Const(1)) =>
+        {
+            let (_, own) = first.find(|(_, level)| level.array(Role::Positions) == Some(*from))?;
+            let coordinates = own.array(Role::Coordinates)?;
+            Some(module.buffers[coordinates.0 as usize].size.clone())
+        }
+        _ => None,
     }
 }

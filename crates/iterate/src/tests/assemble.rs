@@ -436,16 +436,16 @@ fn results_look_as_they_should() {
         ((&[it(0), it(2)], "csr"), (&[it(2), it(1)], "csc"));
     expect_test::expect![[r#"
         func kernel_count(out b12, out b13, in b1, in b2, in b3, in b4, in b5, in b6) {
-          parallel x = 0 to 2 {
+          parallel x = 0 to max(p0, 0) + 1 {
             b12[x] = index(0)
           }
-          parallel x = 0 to 2 {
+          parallel x = 0 to max(p0, 0) + 1 {
             b13[x] = index(0)
           }
-          with b15 of 3 {
-            b15[0] = index(0)
-            b15[1] = index(0)
-            for i = 0 to p0 {
+          parallel i = 0 to p0 {
+            with b15 of 3 {
+              b15[0] = index(0)
+              b15[1] = index(0)
               let n = b15[0] {
                 let n_1 = b15[1] {
                   for j = 0 to p1 {
@@ -468,33 +468,36 @@ fn results_look_as_they_should() {
                   }
                 }
               }
-            }
-            let n = b15[0] {
-              b12[1] = index(n)
-            }
-            let n = b15[1] {
-              b13[1] = index(n)
+              let n = b15[0] {
+                b12[i + 1] = index(n)
+              }
+              let n = b15[1] {
+                b13[i + 1] = index(n)
+              }
             }
           }
-          let n = b12[0] {
-            b12[1] += index(n)
+          for x = 0 to max(p0, 0) {
+            let n = b12[x] {
+              b12[x + 1] += index(n)
+            }
           }
-          let n = b13[0] {
-            b13[1] += index(n)
+          for x = 0 to max(p0, 0) {
+            let n = b13[x] {
+              b13[x + 1] += index(n)
+            }
           }
         }
         func kernel(out b7, out b8, out b9, out b10, out b11, in b12, in b13, in b1, in b2, in b3, in b4, in b5, in b6) {
-          parallel x = 0 to 2 {
-            b7[x] = index(b12[x])
-          }
+          b7[0] = index(0)
+          b7[1] = index(b12[max(p0, 0)])
           parallel x = 0 to p6 + 1 {
             b9[x] = index(0)
           }
-          with b15 of 3 {
-            b15[0] = index(b12[0])
-            b15[1] = index(b13[0])
-            with b14 of 1 {
-              for i = 0 to p0 {
+          parallel i = 0 to p0 {
+            with b15 of 3 {
+              b15[0] = index(b12[i])
+              b15[1] = index(b13[i])
+              with b14 of 1 {
                 let n = b15[0] {
                   let n_1 = b15[1] {
                     let n_2 = b15[1] {

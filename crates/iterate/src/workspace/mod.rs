@@ -17,13 +17,22 @@ use dastac_loops::{
     BufferId, For, Function, Index, Mark, Module, PartitionedRange, Stmt, Value, VarId,
 };
 
-use super::append::{Appending, Reserved, in_order};
+use super::append::{Appending, Iterations, Reserved, in_order};
 use super::kernel::{Gathers, Kernel, Kind, Operand};
 use super::walks::Works;
 use bounding::{Bounding, opened};
 use container::{Container, workspace};
 use dense::Dense;
 use points::Points;
+
+/// What is known of the iterations that append.
+#[derive(Clone, Copy)]
+pub(super) struct Rows<'a> {
+    /// How many elements are before each of so many.
+    pub(super) filled: Option<(BufferId, &'a Index)>,
+    /// Those of a loop that are counted by themselves.
+    pub(super) iterations: Option<&'a Iterations>,
+}
 
 /// A workspace of some kind.
 #[derive(Clone, Debug)]
@@ -99,13 +108,12 @@ impl Held {
     }
 
     /// Opens the workspace around the statements that use it: a range that threads share is cut into parts, each with a
-    /// workspace of its own. `rows` tells how many elements are before each of so many rows, where that is known. With
-    /// `reserved`, rows of a part are appended from where its first one may begin on.
+    /// workspace of its own. With `reserved`, rows of a part are appended from where its first one may begin on.
     pub(super) fn around(
         &self,
         (function, module): (&mut Function, &Module),
         mut body: Vec<Stmt>,
-        rows: Option<(BufferId, &Index)>,
+        rows: Rows<'_>,
         reserved: Option<(Reserved, BufferId)>,
     ) -> Vec<Stmt> {
         let own = self.container();
@@ -193,18 +201,22 @@ fn in_parts(
     own: &dyn Container,
     (function, module): (&mut Function, &Module),
     inner: For,
-    rows: Option<(BufferId, &Index)>,
+    Rows { filled, iterations }: Rows<'_>,
     begins: &dyn Fn(Index, Vec<Stmt>) -> Vec<Stmt>,
 ) -> Stmt {
     let [begin, end] = ["begin", "end"].map(|name| function.fresh_var(name));
     let For { var, lower, upper, step, body, .. } = inner;
     let over_rows = |(_, count): &(BufferId, &Index)| upper.contains(count);
-    let work = match rows.filter(over_rows) {
+    let work = match filled.filter(over_rows) {
         Some((starts, _)) => Some(Index::Load(starts, Box::new(Index::Var(end)))),
         None => {
             // Positions of just these rows: others may be read for some of them only.
             let fits = |buffer: BufferId| match &upper[..] {
-                [count] => module.buffers[buffer.0 as usize].size == count.clone() + 1,
+                [upper] => {
+                    let own = iterations.filter(|own| own.upper == *upper);
+                    let count = own.map_or(upper, |own| &own.count);
+                    module.buffers[buffer.0 as usize].size == count.clone() + 1
+                }
                 _ => false,
             };
             stored_before(&body, var, end, &fits)
