@@ -17,13 +17,12 @@
 //! - With [`Kind::Sized`] there are statements for two kinds of workspaces, one of which is executed.
 //!
 //! How to call, of what [`assemble`] adds: with [`Structure::Counted`], `name_count` with the arrays of
-//! [`Structure::Counted::starts`] (of 64-bit integers, one more element than the dense levels in front have positions; if
-//! there are none, than iterations that are counted by themselves),
-//! then the operands' buffers, unless there are no starts. The last element of each is the number of positions of a
-//! level, the value of the result's symbol for it ([`Operand::counts`]). Then `name` with the result's buffers, of the
-//! sizes that these symbols give them, [`Structure::Counted::ends`], the starts, and the operands' buffers. In the
-//! other cases there is `name` only, with the values, and no starts. Where there are ends, `name_bound` may stand for
-//! `name_count`.
+//! [`Structure::Counted::starts`] (of 64-bit integers, one more element than the dense levels in front have positions;
+//! if there are none, than iterations that are counted by themselves), then the operands' buffers, unless there are no
+//! starts. The last element of each is the number of positions of a level, the value of the result's symbol for it
+//! ([`Operand::counts`]). Then `name` with the result's buffers, of the sizes that these symbols give them,
+//! [`Structure::Counted::ends`], the starts, and the operands' buffers. In the other cases there is `name` only, with
+//! the values, and no starts. Where there are ends, `name_bound` may stand for `name_count`.
 
 use std::collections::BTreeSet;
 

@@ -515,3 +515,30 @@ y(i) := D(i, j)
         folder.works(&format!("run p.stur --input A=a.mtx --output C={file}"));
     }
 }
+
+/// A product of which only rows with elements are stored.
+const STORED_ROWS: &str = "symbols: M, N
+C(i, k) := A(i, j) * B(j, k)
+A:D(i, j) := (0 <= i < M) * (0 <= j < N)
+A:F := dcsr
+B:D(j, k) := (0 <= j < N) * (0 <= k < M)
+B:F := csr
+C:D(i, k) := (0 <= i < M) * (0 <= k < M)
+C:F := dcsr
+";
+
+#[test]
+fn stored_rows_on_all_threads() {
+    let folder = Folder::new(STORED_ROWS);
+    let emitted = folder.works("emit p.stur --stage loops");
+    assert!(emitted.contains("partition begin, end = A.pos0[0] to A.pos0[1]"), "{emitted}");
+    for (sizes, density) in [("-p M=0 -p N=3", "1"), ("-p M=997 -p N=301", "0.004")] {
+        let run = |threads: i64| {
+            let line = format!("run p.stur {sizes} --density {density} --threads {threads}");
+            let text = folder.works(&format!("{line} --verify --output C=c.mtx"));
+            assert!(text.contains("agrees with the reference"), "{text}");
+            std::fs::read(folder.path("c.mtx")).unwrap()
+        };
+        assert_eq!(run(1), run(2), "{sizes}");
+    }
+}
