@@ -3,12 +3,15 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use dastac::formats::format::Query;
+use dastac::formats::inspect::{Answer, NoOrder, groups};
 use dastac::formats::inspect::{Facts, MatrixFacts, Picture, Spread, Spy, Symmetry};
 use dastac::formats::storage::product;
-use dastac::formats::{Build, Format, StorageError, Tensor};
+use dastac::formats::{Build, Entries, Format, StorageError, Tensor};
 use dastac::human;
 
 use super::args::InspectArgs;
+use super::failure::Failure;
 use super::formats::definitions;
 use super::progress::Progress;
 use super::table::table;
@@ -35,6 +38,13 @@ pub fn inspect(terminal: &Terminal, args: &InspectArgs) -> Result<Outcome> {
     // Formats without dense levels take no more than the entries do, whatever the shape is.
     let tensor = contents.tensor(&Format::coo(rank), build).map_err(failed)?;
     tensors::note_merged(&terminal.renderer, &name, &contents, &tensor);
+    if let Some(query) = &args.query {
+        let query = tensors::query(query, rank)?;
+        let text = answers(&query, &tensor.to_entries().map_err(failed)?)?;
+        drop(progress);
+        output::stdout(text.as_bytes())?;
+        return Ok(Outcome::Done);
+    }
     let definitions = definitions(&args.definitions)?;
     let asked = args.format.as_ref();
     let asked = asked.map(|text| tensors::format(text, rank, &definitions)).transpose()?;
@@ -62,6 +72,30 @@ pub fn inspect(terminal: &Terminal, args: &InspectArgs) -> Result<Outcome> {
     drop(progress);
     output::stdout(text.as_bytes())?;
     Ok(Outcome::Done)
+}
+
+/// A row for each group that has entries.
+fn answers(query: &Query, entries: &Entries) -> Result<String> {
+    let word = query.aggregate.word();
+    let found = groups(query, entries).map_err(|NoOrder| {
+        let message = format!("query: complex numbers have no `{word}`");
+        Failure::user(message).hint("`count`, `sum` and `any` are for all types of elements")
+    })?;
+    let mut headings: Vec<String> =
+        query.groups.iter().map(|expr| format!(">{}", expr.text(&query.names))).collect();
+    headings.push(format!(">{word}"));
+    let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
+    let rows = found.into_iter().map(|group| {
+        let mut row: Vec<String> = group.key.iter().map(i128::to_string).collect();
+        row.push(match group.answer {
+            Answer::Integer(value) => value.to_string(),
+            Answer::Float(value) => number(value),
+            Answer::Complex(value) => value.to_string(),
+            Answer::Truth(value) => value.to_string(),
+        });
+        row
+    });
+    Ok(table(&headings, rows.collect()))
 }
 
 fn line(text: &mut String, label: &str, what: &str) {

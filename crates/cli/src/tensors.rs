@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use dastac::elements::{Element, View};
-use dastac::formats::format::{Definitions, default_names, parse_with};
+use dastac::formats::format::{Definitions, Query, default_names, parse_with, read_query};
 use dastac::formats::io::{self, Contents, FileKind, Hint, ReadError, ReadOptions, WriteError};
 use dastac::formats::{Build, Duplicates, Format, FormatError, StorageError, Tensor};
 use dastac::runtime::available_memory;
@@ -216,11 +216,16 @@ fn collected(
 /// The format that a text names, of a tensor whose dimensions are called `i`, `j`, ..
 pub fn format(text: &str, rank: usize, definitions: &Definitions) -> Result<Format> {
     let found = parse_with(text, &default_names(rank), definitions);
-    found.map_err(|error| format_failure(text, error))
+    found.map_err(|error| notation_failure("format", text, error))
 }
 
-fn format_failure(text: &str, error: FormatError) -> Failure {
-    let failure = Failure::user(format!("format `{text}`: {}", error.message));
+/// A query that `--query` gives.
+pub fn query(text: &str, rank: usize) -> Result<Query> {
+    read_query(text, rank).map_err(|error| notation_failure("query", text, error))
+}
+
+fn notation_failure(what: &str, text: &str, error: FormatError) -> Failure {
+    let failure = Failure::user(format!("{what} `{text}`: {}", error.message));
     match error.map.as_ref().and_then(collision).or(error.hint) {
         Some(hint) => failure.hint(hint),
         None => failure,

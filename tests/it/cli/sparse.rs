@@ -542,3 +542,86 @@ fn stored_rows_on_all_threads() {
         assert_eq!(run(1), run(2), "{sizes}");
     }
 }
+
+/// Groups of entries, and what is refused.
+#[test]
+fn queried() {
+    let folder = folder();
+    let ask = |file: &str, query: &str| {
+        let mut command = folder.command(&format!("inspect {file} --query"));
+        command.arg(query).output().unwrap()
+    };
+    let works = |file: &str, query: &str, expected: &Expect| {
+        let output = ask(file, query);
+        assert_eq!(output.status.code(), Some(0), "{query}");
+        expected.assert_eq(&String::from_utf8(output.stdout).unwrap());
+    };
+    works(
+        "a.mtx",
+        "count (i, j) -> (i / 2, j - i)",
+        &expect![[r#"
+        i / 2  j - i  count
+            0      0      2
+            0      2      1
+            0      3      1
+            0      4      1
+            1     -2      1
+            1      0      1
+            2     -4      1
+            2     -3      1
+            2      0      1
+    "#]],
+    );
+    works(
+        "a.mtx",
+        "max (r, c) -> (c % 2)",
+        &expect![[r#"
+        c % 2  max
+            0    7
+            1    4
+    "#]],
+    );
+    works(
+        "cube.tns",
+        "sum (i, j, k) -> (k)",
+        &expect![[r#"
+        k      sum
+        0  -2.5000
+        1        4
+    "#]],
+    );
+    works(
+        "layer.smtx",
+        "any (i, j) -> ()",
+        &expect![[r#"
+         any
+        true
+    "#]],
+    );
+    let fails = |query: &str, expected: &Expect| {
+        let output = ask("a.mtx", query);
+        assert_eq!(output.status.code(), Some(1), "{query}");
+        expected.assert_eq(&String::from_utf8(output.stderr).unwrap());
+    };
+    fails(
+        "mean (i, j) -> (i)",
+        &expect![[r#"
+        error: query `mean (i, j) -> (i)`: `mean` cannot be asked
+        help: such as `count (i, j) -> (i / 50, j - i)`; others are `max`, `min`, `sum` and `any`
+    "#]],
+    );
+    fails(
+        "count (i, j, k) -> (i)",
+        &expect![[r#"
+        error: query `count (i, j, k) -> (i)`: the query has 3 dimensions, the tensor has rank 2
+        help: one name for each dimension
+    "#]],
+    );
+    fails(
+        "count (i, j) -> (i / 0)",
+        &expect![[r#"
+        error: query `count (i, j) -> (i / 0)`: `/` needs a number on its right side
+        help: levels store sums of multiples, quotients and remainders by positive numbers
+    "#]],
+    );
+}

@@ -21,6 +21,7 @@ Examples:
   dastac inspect examples/ring.mtx
   dastac inspect bcsstk13.mtx.gz --no-plot
   dastac inspect nations.tns --format 'compressed(k), compressed(i), dense(j)'
+  dastac inspect bcsstk13.mtx.gz --query 'count (i, j) -> (i / 50, j - i)'
   dastac inspect layer.smtx --svg layer.svg --png layer.png";
 
 /// A file of a tensor, and how it is read.
@@ -99,6 +100,9 @@ pub struct InspectArgs {
     pub format: Option<String>,
     #[command(flatten)]
     pub definitions: DefinitionArgs,
+    /// Only print this of each group of entries: `count (i, j) -> (i / 50, j - i)`; also max, min, sum, any
+    #[arg(long, value_name = "QUERY", conflicts_with_all = ["format", "no_plot", "svg", "png"])]
+    pub query: Option<String>,
     /// Leave the picture out
     #[arg(long)]
     pub no_plot: bool,

@@ -16,6 +16,7 @@ mod library;
 mod map;
 mod names;
 mod parse;
+mod query;
 
 use std::fmt;
 use std::ops::Range;
@@ -27,7 +28,8 @@ pub use expression::{Atom, LevelExpr};
 pub use library::{Definitions, library};
 pub use map::{IndexMap, NotInvertible};
 pub use names::{default_names, levels_of_code};
-pub use parse::{definition as read_definition, parse, parse_with};
+pub use parse::{definition as read_definition, parse, parse_with, query as read_query};
+pub use query::{Aggregate, Query};
 
 /// What is wrong with a format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -13,6 +13,7 @@
 mod definition;
 mod expression;
 mod lex;
+mod query;
 
 use std::ops::Range;
 
@@ -23,6 +24,7 @@ pub use definition::definition;
 pub(super) use definition::{at, instance};
 use expression::{Expression, Scope, list};
 use lex::{Result, Token, fail, lex};
+pub use query::query;
 
 struct Parser<'t, 'n, N> {
     text: &'t str,

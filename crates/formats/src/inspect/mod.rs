@@ -1,10 +1,12 @@
 //! What can be seen of a tensor without computing with it: how full it is, its symmetry and bandwidth, and a picture of
 //! its pattern.
 
+mod groups;
 mod spy;
 #[cfg(test)]
 mod tests;
 
+pub use groups::{Answer, Group, NoOrder, groups};
 pub use spy::{Picture, Spy};
 
 use rayon::prelude::*;

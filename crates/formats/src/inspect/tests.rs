@@ -3,6 +3,7 @@
 use expect_test::expect;
 
 use super::*;
+use crate::format::{Aggregate, read_query};
 
 fn matrix(shape: [u64; 2], entries: &[(u64, u64, i32)]) -> Tensor {
     let coordinates = entries.iter().flat_map(|(row, column, _)| [*row, *column]).collect();
@@ -124,4 +125,109 @@ fn plots() {
     let empty = Spy::new(&matrix([0, 0], &[]).to_entries().unwrap(), 20);
     assert_eq!(empty.braille(), "┌┐\n└┘\n");
     assert_eq!(empty.picture(64).grey, []);
+}
+
+/// Each aggregate over random tensors, compared with a search of all entries for every key.
+#[test]
+fn queries() {
+    let maps = [
+        (1, "(i) -> (i % 3)"),
+        (2, "(i, j) -> (i / 2, j - i)"),
+        (2, "(a, b) -> ()"),
+        (3, "(i, j, k) -> (k)"),
+    ];
+    let mut state = 7u64;
+    let mut random = |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 33) % below
+    };
+    for (rank, map) in maps {
+        for count in [0usize, 1, 2, 33] {
+            let coordinates: Vec<u64> = (0..count * rank).map(|_| random(7)).collect();
+            let numbers: Vec<i32> = (0..count).map(|_| random(5) as i32 - 2).collect();
+            let values = numbers.iter().copied().collect::<Storage>();
+            let entries = Entries::new(vec![7; rank], coordinates, values).unwrap();
+            for aggregate in Aggregate::ALL {
+                let query = read_query(&format!("{} {map}", aggregate.word()), rank).unwrap();
+                let key = |entry: usize| -> Vec<i128> {
+                    let at = entries.at(entry);
+                    query.groups.iter().map(|expr| expr.value(&|d| i128::from(at[d]))).collect()
+                };
+                let keys: std::collections::BTreeSet<_> = (0..count).map(key).collect();
+                let expected = keys.into_iter().map(|own| {
+                    let of = (0..count).filter(|entry| key(*entry) == own);
+                    let of: Vec<i128> = of.map(|entry| numbers[entry].into()).collect();
+                    let answer = match aggregate {
+                        Aggregate::Count => Answer::Integer(of.len() as i128),
+                        Aggregate::Max => Answer::Integer(*of.iter().max().unwrap()),
+                        Aggregate::Min => Answer::Integer(*of.iter().min().unwrap()),
+                        Aggregate::Sum => Answer::Integer(of.iter().sum()),
+                        Aggregate::Any => Answer::Truth(of.iter().any(|value| *value != 0)),
+                    };
+                    Group { key: own, answer }
+                });
+                assert_eq!(groups(&query, &entries), Ok(expected.collect()), "{query:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn queries_of_floats_and_complex_numbers() {
+    let ask = |word: &str, values: Storage| {
+        let entries = Entries::new(vec![4], (0..values.len() as u64).collect(), values).unwrap();
+        let found = groups(&read_query(&format!("{word} (i) -> ()"), 1).unwrap(), &entries);
+        found.map(|found| found[0].answer)
+    };
+    let floats = || Storage::from(vec![1.5, -2.0, 0.25]);
+    assert_eq!(ask("sum", floats()), Ok(Answer::Float(-0.25)));
+    assert_eq!(ask("max", floats()), Ok(Answer::Float(1.5)));
+    assert_eq!(ask("min", floats()), Ok(Answer::Float(-2.0)));
+    let none = ask("max", Storage::from(vec![1.0, f64::NAN, 2.0]));
+    assert!(matches!(none, Ok(Answer::Float(value)) if value.is_nan()));
+    let complex = floats().cast(Element::C128).unwrap();
+    assert_eq!(ask("max", complex.clone()), Err(NoOrder));
+    assert!(matches!(ask("sum", complex), Ok(Answer::Complex(sum)) if sum.re == -0.25));
+    assert_eq!(ask("any", Storage::from(vec![0.0, 0.0])), Ok(Answer::Truth(false)));
+}
+
+#[test]
+fn queries_that_are_none() {
+    let texts = [
+        "",
+        "mean (i, j) -> (i)",
+        "count",
+        "count (i) -> (i)",
+        "count (i, i) -> (i)",
+        "count (i, j)",
+        "count (i, j) -> (k)",
+        "count (i, j) -> (i / 0)",
+        "count (i, j) -> (i * j)",
+        "count (i, j) -> (i,)",
+        "count (i, j) -> (i) trim(0, 1)",
+        "count (i, j) -> (i",
+        "count (i, j) -> ((i)",
+        "count (i, j) -> i",
+    ];
+    let told = texts.map(|text| match read_query(text, 2) {
+        Ok(query) => format!("{text}: {query:?}\n"),
+        Err(error) => format!("{text}: {} [{:?}]\n", error.message, error.span),
+    });
+    expect![[r#"
+        : what is asked is missing here [0..0]
+        mean (i, j) -> (i): `mean` cannot be asked [0..4]
+        count: a list of dimensions, as `(i, j)`, is missing here [5..5]
+        count (i) -> (i): the query has 1 dimension, the tensor has rank 2 [6..9]
+        count (i, i) -> (i): `i` cannot be another name here [0..19]
+        count (i, j): `->` is missing here [12..12]
+        count (i, j) -> (k): there is no dimension `k` [17..18]
+        count (i, j) -> (i / 0): `/` needs a number on its right side [19..20]
+        count (i, j) -> (i * j): `*` needs a number on its right side [19..20]
+        count (i, j) -> (i,): an expression of the dimensions is missing here [19..20]
+        count (i, j) -> (i) trim(0, 1): the query ends before this [20..24]
+        count (i, j) -> (i: `)` is missing here [18..18]
+        count (i, j) -> ((i): `)` is missing here [20..20]
+        count (i, j) -> i: a list of expressions, as `(i / 50, j - i)`, is missing here [16..17]
+    "#]]
+    .assert_eq(&told.concat());
 }

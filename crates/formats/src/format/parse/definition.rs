@@ -25,7 +25,8 @@ const SHAPE: &str =
 /// What is none.
 pub fn definition(text: &str) -> Result<Definition> {
     let tokens = lex_definition(text)?;
-    let mut reader = Reader { tokens: &tokens, at: 0, end: text.trim_end().len() };
+    let end = text.trim_end().len();
+    let mut reader = Reader { tokens: &tokens, at: 0, end, shape: SHAPE };
     let found = reader.definition(text)?;
     probe(&found).map(|()| found)
 }
@@ -103,7 +104,7 @@ fn tokens_of<'d>(
     Ok(tokens.into_iter().map(|(token, at)| (token, at.start + by..at.end + by)).collect())
 }
 
-fn read(
+pub(super) fn read(
     tokens: &[(Token<'_>, Range<usize>)],
     scope: &Scope<'_, String>,
     span: &Range<usize>,
@@ -155,16 +156,20 @@ fn levels_of(
     }
 }
 
-/// A definition while it is read.
-struct Reader<'p, 't> {
-    tokens: &'p [(Token<'t>, Range<usize>)],
-    at: usize,
-    end: usize,
+/// A definition or a query while it is read.
+pub(super) struct Reader<'p, 't> {
+    pub(super) tokens: &'p [(Token<'t>, Range<usize>)],
+    /// The next token.
+    pub(super) at: usize,
+    /// Where the text ends.
+    pub(super) end: usize,
+    /// What the whole looks like, as a hint.
+    pub(super) shape: &'static str,
 }
 
 impl<'t> Reader<'_, 't> {
     fn definition(&mut self, text: &str) -> Result<Definition> {
-        self.word("format", SHAPE)?;
+        self.word("format", self.shape)?;
         let (name, _) = self.name("the name of the format")?;
         let parameters = match self.take('(') {
             true => self.names("a parameter")?,
@@ -216,7 +221,7 @@ impl<'t> Reader<'_, 't> {
     }
 
     /// `i, j)`.
-    fn names(&mut self, what: &str) -> Result<Vec<String>> {
+    pub(super) fn names(&mut self, what: &str) -> Result<Vec<String>> {
         let mut names = vec![self.name(what)?.0.to_owned()];
         loop {
             if self.take(')') {
@@ -228,7 +233,7 @@ impl<'t> Reader<'_, 't> {
     }
 
     /// The places of parts with commas between, and a closing parenthesis.
-    fn parts(&mut self, what: &str) -> Result<Vec<Range<usize>>> {
+    pub(super) fn parts(&mut self, what: &str) -> Result<Vec<Range<usize>>> {
         let mut parts = Vec::new();
         loop {
             let (first, mut open) = (self.at, 0usize);
@@ -243,7 +248,12 @@ impl<'t> Reader<'_, 't> {
             }
             match &self.tokens[first..self.at] {
                 [] => {
-                    return fail(self.next(), format!("{what} is missing here"), "missing", SHAPE);
+                    return fail(
+                        self.next(),
+                        format!("{what} is missing here"),
+                        "missing",
+                        self.shape,
+                    );
                 }
                 [only] => parts.push(only.1.clone()),
                 [head, .., tail] => parts.push(head.1.start..tail.1.end),
@@ -255,7 +265,11 @@ impl<'t> Reader<'_, 't> {
         }
     }
 
-    fn distinct<'n>(&self, names: impl Iterator<Item = &'n String>, text: &str) -> Result<()> {
+    pub(super) fn distinct<'n>(
+        &self,
+        names: impl Iterator<Item = &'n String>,
+        text: &str,
+    ) -> Result<()> {
         let mut seen: Vec<&String> = Vec::new();
         for name in names {
             let known = match name.as_str() {
@@ -282,13 +296,13 @@ impl<'t> Reader<'_, 't> {
         }
     }
 
-    fn name(&mut self, what: &str) -> Result<(&'t str, Range<usize>)> {
+    pub(super) fn name(&mut self, what: &str) -> Result<(&'t str, Range<usize>)> {
         match self.tokens.get(self.at) {
             Some((Token::Word(word), span)) if word.starts_with(|c: char| c.is_alphabetic()) => {
                 self.at += 1;
                 Ok((*word, span.clone()))
             }
-            _ => fail(self.next(), format!("{what} is missing here"), "missing", SHAPE),
+            _ => fail(self.next(), format!("{what} is missing here"), "missing", self.shape),
         }
     }
 
@@ -299,26 +313,26 @@ impl<'t> Reader<'_, 't> {
         found
     }
 
-    fn take(&mut self, mark: char) -> bool {
+    pub(super) fn take(&mut self, mark: char) -> bool {
         let found = self.tokens.get(self.at).is_some_and(|(token, _)| *token == Token::Mark(mark));
         self.at += usize::from(found);
         found
     }
 
-    fn marks(&mut self, marks: &[char], what: &str) -> Result<()> {
+    pub(super) fn marks(&mut self, marks: &[char], what: &str) -> Result<()> {
         for mark in marks {
             if !self.take(*mark) {
-                return fail(self.next(), format!("{what} is missing here"), "missing", SHAPE);
+                return fail(self.next(), format!("{what} is missing here"), "missing", self.shape);
             }
         }
         Ok(())
     }
 
-    fn next(&self) -> Range<usize> {
+    pub(super) fn next(&self) -> Range<usize> {
         self.tokens.get(self.at).map_or(self.end..self.end, |(_, span)| span.clone())
     }
 
-    fn last(&self) -> usize {
+    pub(super) fn last(&self) -> usize {
         self.at.checked_sub(1).map_or(0, |at| self.tokens[at].1.end)
     }
 }
