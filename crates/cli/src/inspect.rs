@@ -4,8 +4,9 @@ use std::fmt::Write;
 use std::path::Path;
 
 use dastac::formats::format::Query;
-use dastac::formats::inspect::{Answer, NoOrder, groups};
-use dastac::formats::inspect::{Facts, MatrixFacts, Picture, Spread, Spy, Symmetry};
+use dastac::formats::inspect::{
+    Answer, Facts, MatrixFacts, NoOrder, Picture, Spread, Spy, Symmetry, groups,
+};
 use dastac::formats::storage::product;
 use dastac::formats::{Build, Entries, Format, StorageError, Tensor};
 use dastac::human;

@@ -126,10 +126,7 @@ pub fn assembly(
     kernel: &Kernel,
     result: &Operand,
 ) -> Result<Assembly, IterateError> {
-    let Some(gathers) = &kernel.gathers else {
-        return assembled(function, module, kernel, result, &mut None);
-    };
-    let Kind::Sized(limits) = gathers.kind else {
+    let Some(gathers @ &Gathers { kind: Kind::Sized(limits), .. }) = kernel.gathers.as_ref() else {
         return assembled(function, module, kernel, result, &mut None);
     };
     let with = |kind| {

@@ -14,6 +14,7 @@ mod definition;
 mod expression;
 mod lex;
 mod query;
+mod reader;
 
 use std::ops::Range;
 

@@ -64,8 +64,7 @@ pub fn groups(query: &Query, entries: &Entries) -> Result<Vec<Group>, NoOrder> {
 }
 
 /// What is asked of the numbers of one group, which has some.
-fn answer(asked: Aggregate, element: Element, numbers: impl Iterator<Item = Number>) -> Answer {
-    let mut numbers = numbers;
+fn answer(asked: Aggregate, element: Element, mut numbers: impl Iterator<Item = Number>) -> Answer {
     match asked {
         Aggregate::Count => Answer::Integer(numbers.count() as i128),
         Aggregate::Any => Answer::Truth(numbers.any(|number| !number.is(0.0))),

@@ -11,7 +11,8 @@ use dastac_loops::{Condition, Index, Module};
 use super::super::kernel::{Kernel, Limits, Operand};
 
 /// Whether a dense workspace of one level of a result is small: at most as large as `limits` say, beside what operands
-/// store. None if the level's extent is a constant that decides it is.
+/// store. `None` if it always is, because its extent is a small
+/// constant.
 pub(crate) fn is_small(
     module: &Module,
     kernel: &Kernel,
@@ -22,6 +23,9 @@ pub(crate) fn is_small(
     let behind = own.extents[level + 1..].iter();
     let places = behind.fold(own.extents[level].clone(), |all, extent| all * extent.clone());
     let bytes = module.buffers[result.values.0 as usize].element.bytes() as i64 + 1;
+    if places.as_const().is_some_and(|places| places <= limits.near / bytes) {
+        return None;
+    }
     let at_most = |limit: i64| places.clone().at_most(Index::Const(limit / bytes));
     let operands: BTreeSet<usize> = kernel
         .products
@@ -36,9 +40,5 @@ pub(crate) fn is_small(
         .map(|operand| module.buffers[operand.values.0 as usize].size.clone());
     let all = stored.fold(Index::Const(0), |all, count| all + count);
     let for_stored = places.clone().at_most(all * Index::Const((limits.each / bytes).max(1)));
-    let small = at_most(limits.near).or(at_most(limits.most).and(for_stored));
-    match places.as_const() {
-        Some(places) if places <= limits.near / bytes => None,
-        _ => Some(small),
-    }
+    Some(at_most(limits.near).or(at_most(limits.most).and(for_stored)))
 }

@@ -5,9 +5,9 @@
 //! ```
 
 use super::super::query::{Aggregate, Query};
-use super::definition::{Reader, read};
 use super::expression::Scope;
 use super::lex::{Result, fail, lex_definition};
+use super::reader::{Reader, read, tokens_of};
 
 const SHAPE: &str =
     "such as `count (i, j) -> (i / 50, j - i)`; others are `max`, `min`, `sum` and `any`";
@@ -18,7 +18,7 @@ const SHAPE: &str =
 /// What is none, or one of another rank.
 pub fn query(text: &str, rank: usize) -> Result<Query> {
     let tokens = lex_definition(text)?;
-    let mut reader = Reader { tokens: &tokens, at: 0, end: text.trim_end().len(), shape: SHAPE };
+    let mut reader = Reader::new(&tokens, text, SHAPE);
     let (word, span) = reader.name("what is asked")?;
     let Some(aggregate) = Aggregate::ALL.into_iter().find(|known| known.word() == word) else {
         return fail(span, format!("`{word}` cannot be asked"), "unknown", SHAPE);
@@ -42,15 +42,11 @@ pub fn query(text: &str, rank: usize) -> Result<Query> {
         true => Vec::new(),
         false => reader.parts("an expression of the dimensions")?,
     };
-    if reader.at < tokens.len() {
+    if !reader.is_done() {
         return fail(reader.next(), "the query ends before this", "not expected", SHAPE);
     }
     let scope = Scope::dimensions(&names);
-    let mut groups = Vec::new();
-    for span in spans {
-        let inside = |at: &std::ops::Range<usize>| at.start >= span.start && at.end <= span.end;
-        let tokens: Vec<_> = tokens.iter().filter(|(_, at)| inside(at)).cloned().collect();
-        groups.push(read(&tokens, &scope, &span)?);
-    }
+    let groups = spans.iter().map(|span| read(&tokens_of(text, span)?, &scope, span));
+    let groups = groups.collect::<Result<_>>()?;
     Ok(Query { aggregate, names, groups })
 }
