@@ -159,13 +159,12 @@ impl Instance<'_> {
             }
             let copy = program.stored.iter().find(|one| {
                 one.converted_for.is_some()
-                    && one.values == *id
+                    && one.buffers().contains(id)
                     && self.facts[one.tensor.0].role != Role::Input
             });
             if let Some(copy) = copy {
-                copied.insert((copy.tensor, *id));
+                copied.insert((copy.tensor, copy.values));
             } else if *mode != Mode::In {
-                self.fit(*id)?;
                 filled.insert(*id);
             }
         }
@@ -175,7 +174,8 @@ impl Instance<'_> {
         for (tensor, values) in copied {
             self.copy_result(tensor, values)?;
         }
-        Ok(())
+        // Their sizes may depend on what the copies store.
+        filled.into_iter().try_for_each(|id| self.fit(id))
     }
 
     /// Gives an array of a result the elements that its size says.
