@@ -163,6 +163,14 @@ const PRODUCTS: &[(&str, &str, &str)] = &[
         "S:F := csr\nC:F := csr",
     ),
     (
+        "Z(i, j) := A(i, p, q, r) * B(j, i, q)",
+        "Z -> contract((A), B)",
+        "A:D(i, p, q, r) := (0 <= i < N) * (0 <= p < M) * (0 <= q < N) * (0 <= r < 3)\nA:U(i, p, q, r) := (p <= q)",
+    ),
+    ("y(i) := A(i, j) * B(j, k) * (i < j)", "y -> contract(A, (B))", ""),
+    ("d(i, l) := max(j, k) A(i, j, k) + B(j, l)", "d -> contract((A), B), parallel(i)", ""),
+    ("y(i) := S(i, j) * B(j, k)", "y -> contract(S, (B))", "S:F := csr"),
+    (
         "t() := A(a, b) * B(b, c) * D(c, d) * E(d, e) * A(e, f) * B(f, a)",
         "t -> contract(((A, B), D), ((E, A), B))",
         "",

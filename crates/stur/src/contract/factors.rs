@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::affine::names;
 use crate::ast::Expr;
-use crate::program::{Product, Scalar};
+use crate::program::{Product, Rule, Scalar};
 
 /// The accesses of a product that are factors, in their order. Arguments of functions are not: functions stay together
 /// with all that they read.
@@ -40,4 +40,20 @@ pub(super) fn kept(product: &Product) -> BTreeSet<String> {
         });
     }
     kept
+}
+
+/// Whether a factor has iterators that nothing else has, so that it can be summed over them by itself.
+pub(super) fn is_summed_alone(rule: &Rule, product: &Product, at: usize) -> bool {
+    let own = iterators_of(product, &product.accesses[at].subscripts);
+    let others = product.accesses.iter().enumerate().filter(|(other, _)| *other != at);
+    let mut others = iterators_of(product, others.flat_map(|(_, access)| &access.subscripts));
+    others.extend(kept(product));
+    others.extend(rule.iterators.iter().cloned());
+    for comparison in &product.comparisons {
+        let compared = iterators_of(product, &comparison.operands);
+        if !compared.is_subset(&own) {
+            others.extend(compared);
+        }
+    }
+    !own.is_subset(&others)
 }

@@ -1,6 +1,6 @@
 //! The trees that `schedule:` asks for.
 
-use super::factors::factors;
+use super::factors::{factors, is_summed_alone};
 use super::groups::tree;
 use super::obstacle::obstacle;
 use super::rewrite::{Choice, contracted, open_iterator};
@@ -33,7 +33,7 @@ fn of_product(program: &Program, rule: &Rule, place: usize, groups: &[Group]) ->
     let product = &rule.products[place];
     let name = |at: usize| (at, program.tensor(product.accesses[at].tensor).name.as_str());
     let named: Vec<(usize, &str)> = factors(product).into_iter().map(name).collect();
-    tree(groups, &named)
+    Some(tree(groups, &named)?.without_copies(&|at| is_summed_alone(rule, product, at)))
 }
 
 /// What is wrong with a `contract(..)`.
@@ -59,9 +59,9 @@ pub(crate) fn unfit(program: &Program, id: RuleId, groups: &[Group]) -> Option<U
         }
         choice.insert((id, place), tree);
     }
-    let plain = |product: &&Product| factors(product).len() < 3;
+    let plain = |product: &&Product| factors(product).len() < 2;
     if choice.is_empty() && rule.products.iter().all(|product| plain(&product)) {
-        return Some(Unfit::Product("it has fewer than three factors"));
+        return Some(Unfit::Product("it has fewer than two factors"));
     }
     if choice.is_empty() {
         let listed = rule.products.iter().map(|product| {

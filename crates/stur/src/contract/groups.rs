@@ -49,8 +49,11 @@ fn read(group: &Group, factors: &[(usize, &str)], taken: &mut [bool]) -> Option<
             let parts: Option<Vec<Tree>> =
                 parts.iter().map(|part| read(part, factors, taken)).collect();
             let mut parts = parts?;
-            // A group of one factor is this factor.
-            Some(if parts.len() == 1 { parts.remove(0) } else { Tree::Step(parts) })
+            // Parentheses around a group say nothing.
+            Some(match parts.as_slice() {
+                [Tree::Step(_)] => parts.remove(0),
+                _ => Tree::Step(parts),
+            })
         }
     }
 }

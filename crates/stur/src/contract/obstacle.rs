@@ -11,8 +11,8 @@ use crate::semiring::Semiring;
 /// Why the factors of a product are multiplied in one step, if they must be.
 pub fn obstacle(program: &Program, rule: &Rule, product: &Product) -> Option<&'static str> {
     let places = factors(product);
-    if places.len() < 3 {
-        return Some("it has fewer than three factors");
+    if places.len() < 2 {
+        return Some("it has fewer than two factors");
     }
     if rule.semiring.is_of_values() {
         return Some("it is an extreme of values, over which products do not distribute");

@@ -3,6 +3,9 @@
 //! Before -> after, for the tree `((X, B), X)`: `C(i, l) := X(j, i) * B(j, k) * X(k, l)` ->
 //! `C.1(i, k) := X(j, i) * B(j, k)` and `C(i, l) := C.1(i, k) * X(k, l)`.
 //!
+//! A step may be one factor that is summed by itself: `((A), B)` of `C(i, j) := A(i, k, l) * B(k, j)` is
+//! `C.1(i, k) := A(i, k, l)` and `C(i, j) := C.1(i, k) * B(k, j)`.
+//!
 //! A step sums over the iterators that nothing outside of it has. A comparison belongs to the first step that has all
 //! of its iterators; numbers, symbols and functions belong to the last one.
 
@@ -54,7 +57,10 @@ pub fn contracted(program: &Program, choice: &Choice) -> Program {
 }
 
 fn changed(new: &Product, old: &Product) -> bool {
-    new.accesses.len() != old.accesses.len()
+    let tensors = |product: &Product| -> Vec<TensorId> {
+        product.accesses.iter().map(|access| access.tensor).collect()
+    };
+    tensors(new) != tensors(old)
 }
 
 struct Steps<'p> {

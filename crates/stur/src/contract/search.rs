@@ -59,7 +59,7 @@ struct Search {
     most_elements: f64,
 }
 
-/// A part of a step: some factors, multiplied before if they are several.
+/// A part of a step: some factors, multiplied before if they are several, or one, summed before or not.
 #[derive(Clone)]
 struct Part {
     tree: Tree,
@@ -142,6 +142,12 @@ impl Search {
         let (leaves, cost) = (1 << at, 0.0);
         let tree = Tree::Factor(place);
         Part { tree, leaves, seen: own, bounded: bare, density, cost, width: 0 }
+    }
+
+    /// A factor summed by itself over what nothing else has, if there is such an iterator.
+    fn summed(&self, leaf: &Part) -> Option<Part> {
+        let sums = self.kept(leaf.leaves) != leaf.seen;
+        self.step(std::slice::from_ref(leaf), false).filter(|_| sums)
     }
 
     /// What a step over some parts costs, with these; `None` if it is not possible.
@@ -236,9 +242,12 @@ impl Search {
         loop {
             // The set itself is no part of its partitions: its best tree is not known yet.
             if let Some(part) = &best[(subset | first) as usize] {
-                parts.push(part.clone());
-                self.partitions(others & !subset, best, parts, visit);
-                parts.pop();
+                let summed = if subset == 0 { self.summed(part) } else { None };
+                for part in summed.into_iter().chain([part.clone()]) {
+                    parts.push(part);
+                    self.partitions(others & !subset, best, parts, visit);
+                    parts.pop();
+                }
             }
             if subset == 0 {
                 break;
@@ -249,7 +258,8 @@ impl Search {
 
     /// Joins the two parts whose step is cheapest, again and again.
     fn greedy(&self) -> Option<Tree> {
-        let mut parts: Vec<Part> = (0..self.leaves.len()).map(|at| self.leaf(at)).collect();
+        let leaves = (0..self.leaves.len()).map(|at| self.leaf(at));
+        let mut parts: Vec<Part> = leaves.map(|leaf| self.summed(&leaf).unwrap_or(leaf)).collect();
         while parts.len() > 2 {
             let mut found: Option<(usize, usize, Part)> = None;
             for one in 0..parts.len() {

@@ -37,6 +37,17 @@ impl Tree {
         }
     }
 
+    /// The tree without steps of one factor that sum nothing.
+    pub(super) fn without_copies(self, sums: &dyn Fn(usize) -> bool) -> Tree {
+        match self {
+            Tree::Step(parts) => match parts.as_slice() {
+                [Tree::Factor(at)] if !sums(*at) => Tree::Factor(*at),
+                _ => Tree::Step(parts.into_iter().map(|part| part.without_copies(sums)).collect()),
+            },
+            factor => factor,
+        }
+    }
+
     /// As `schedule:` writes it: `(X, B), X`.
     pub fn written(&self, name: &dyn Fn(usize) -> String) -> String {
         match self {
