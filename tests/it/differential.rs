@@ -35,7 +35,7 @@ use dastac::iterate::lower;
 use dastac::layout::{LayoutError, Proof};
 use dastac::loops::interp::{Data, run_steps};
 use dastac::loops::machine::Machine;
-use dastac::loops::passes::tile;
+use dastac::loops::passes::{self, Pipeline, Registry, tile};
 use dastac::poly::Context;
 use dastac::poly::counting::{Config, configure};
 use dastac::run::{Runner, facts};
@@ -469,6 +469,8 @@ fn runs(
         interpret(&lowered, movement, &wanted, &symbols, &inputs).map_err(context)?;
         interpret(&tiled, movement, &wanted, &symbols, &inputs)
             .map_err(|error| context(format!("in tiles for {machine:?}: {error}")))?;
+        interpret(&for_sizes(&tiled, &symbols), movement, &wanted, &symbols, &inputs)
+            .map_err(|error| context(format!("in tiles for {machine:?}, fixed: {error}")))?;
         cases.push((symbols, inputs, wanted));
     }
     if !effort.native {
@@ -526,6 +528,17 @@ fn tiled(lowered: &Lowered, machine: &Machine) -> Result<Lowered, String> {
     let failed = |errors| format!("tiles for {machine:?}: {errors:?}\n{module}");
     dastac::loops::verify(module).map_err(failed)?;
     Ok(tiled)
+}
+
+/// The same for given sizes alone.
+fn for_sizes(lowered: &Lowered, symbols: &[i64]) -> Lowered {
+    let mut fixed = lowered.clone();
+    fixed.kernel.module.fix_symbols(symbols);
+    let pipeline = Pipeline::of(&Registry::of(passes::ALL), &[passes::FIXED]).unwrap();
+    let context = passes::Context::of(&Machine::PLAIN);
+    pipeline.run(&mut fixed.kernel.module, &context, &mut ()).unwrap();
+    dastac::loops::verify(&fixed.kernel.module).unwrap();
+    fixed
 }
 
 /// Takes away what is promised of computed tensors.

@@ -118,6 +118,38 @@ fn examples_agree_with_the_reference() {
     }
 }
 
+/// Code for one list of sizes is right at these, and refuses others.
+#[test]
+fn examples_for_given_sizes_agree_with_the_reference() {
+    for (at, path) in examples().into_iter().enumerate() {
+        let source = std::fs::read_to_string(&path).unwrap();
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let (program, _) = dastac::stur::load(&source).unwrap();
+        let all = sizes(&program);
+        let cost = |sizes: &&BTreeMap<String, i64>| {
+            Evaluator::new(&program, &values(&program, sizes)).unwrap().cost()
+        };
+        // The most work that the reference can do in time.
+        let largest = all.iter().filter(|sizes| cost(sizes) <= MAX_COST).max_by_key(cost).unwrap();
+        let threads = 1 + at % 2;
+        let options = BuildOptions {
+            parallel: threads > 1,
+            sizes: values(&program, largest),
+            ..BuildOptions::default()
+        };
+        let built = compile(&source, options).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let mut runner = Runner::new(built, largest, threads).unwrap();
+        let inputs = runner.random_inputs(3, &BTreeMap::new()).unwrap();
+        runner.execute().unwrap();
+        let outcome = runner.verify(&inputs).unwrap();
+        assert!(outcome.agrees(), "{name} {largest:?}: {outcome:?}");
+        if let Some(other) = all.iter().find(|sizes| *sizes != largest) {
+            let error = runner.resize(other).unwrap_err().to_string();
+            assert!(error.contains("alone"), "{name}: {error}");
+        }
+    }
+}
+
 /// The files of real data that stand for those that examples name in lines `# dastac run ..`.
 const DATA: &[(&str, &str)] = &[
     ("convolution_flattened", "resnet50/0.98/bottleneck_2_block_group1_1_1.smtx.gz"),

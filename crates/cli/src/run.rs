@@ -43,17 +43,19 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     let extent = |id, dimension| subject.extent(id, dimension);
     let plan = Plan::new(subject.program(), &extent, request, &source)?;
     let threads = threads(terminal, &args.threads);
-    let wanted = Wanted {
+    let sizes = sizes(subject.program(), &plan, args.density);
+    let mut wanted = Wanted {
         options: BuildOptions {
             parallel: threads > 1,
             checked: args.checked,
+            sizes: sizes.symbols.clone(),
             ..machine::options(&args.machine)?
         },
         iteration: Iteration { reserves: true, ..args.walking.iteration(indices(&plan.inputs)) },
         passes: args.passes,
-        sizes: sizes(subject.program(), &plan, args.density),
+        sizes,
     };
-    let mut ready = subject.ready(&wanted, &plan.symbols, threads, &progress)?;
+    let mut ready = subject.ready(&mut wanted, &plan.symbols, threads, &progress)?;
     super::watchdog::stop();
     let program = subject.program().clone();
     let reference = Reference::of(&program);

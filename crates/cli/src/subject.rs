@@ -10,8 +10,8 @@ use dastac::cached::{self, Counts, Kept, Key, Known};
 use dastac::contract::{At, Sizes};
 use dastac::driver::{Analysis, Iteration, Lowered};
 use dastac::run::Runner;
-use dastac::runtime::Instance;
 use dastac::runtime::cache::Cache;
+use dastac::runtime::{Executable, Instance};
 use dastac::sched::Moving;
 use dastac::stur::{Program, TensorId};
 use dastac::workspaces::UsedWorkspace;
@@ -64,6 +64,12 @@ pub enum Code {
     Compiled(Box<Runner>),
     /// It was in the cache.
     Kept(Box<Instance<'static>>, Vec<UsedWorkspace>),
+}
+
+/// What the cache has of a program.
+struct Found {
+    executable: Arc<Executable>,
+    workspaces: Vec<UsedWorkspace>,
 }
 
 impl Ready {
@@ -167,10 +173,36 @@ impl<'a> Subject<'a> {
         Ok(laid.lower_under(wanted.iteration, watch).map_err(failed)?.0)
     }
 
+    /// What the cache has: code for these sizes, or for all. If there is neither, code for these sizes is wanted, unless
+    /// there is some for others: a program that runs at many sizes is compiled for all of them then, once.
+    fn kept(&mut self, cache: &Cache, wanted: &mut Wanted) -> Option<Found> {
+        let general = BuildOptions { sizes: Vec::new(), ..wanted.options.clone() };
+        let of = |options| Key::of(&self.program, options, wanted.iteration, &wanted.sizes);
+        let (own, for_all) = (of(&wanted.options), of(&general));
+        let find = |key: &Key| {
+            let kept = Kept::find(cache, key)?;
+            // Code that cannot be loaded is made again.
+            Some(Found { executable: kept.package.load().ok()?, workspaces: kept.workspaces })
+        };
+        if let Some(found) = find(&own) {
+            self.key = Some(own);
+            return Some(found);
+        }
+        let found = find(&for_all);
+        if found.is_some() || for_all.has_sized(cache) {
+            wanted.options = general;
+            self.key = Some(for_all);
+        } else {
+            for_all.note_sized(cache);
+            self.key = Some(own);
+        }
+        found
+    }
+
     /// The program with its code and memory for the sizes of a run.
     pub fn ready(
         &mut self,
-        wanted: &Wanted,
+        wanted: &mut Wanted,
         symbols: &BTreeMap<String, i64>,
         threads: usize,
         progress: &Progress,
@@ -179,14 +211,9 @@ impl<'a> Subject<'a> {
         let (source, cache) = (self.source, self.cache);
         let failed = |error: dastac::Error| Failure::of(error, source);
         if let Some(cache) = cache {
-            let Wanted { options, iteration, sizes, .. } = wanted;
-            let key = Key::of(self.program(), options, *iteration, sizes);
-            let kept = Kept::find(cache, &key);
-            self.key = Some(key);
-            // Code that cannot be loaded is made again.
-            let kept = kept.and_then(|kept| Some((kept.package.load().ok()?, kept.workspaces)));
+            let kept = self.kept(cache, wanted);
             cache.count(kept.is_some());
-            if let Some((executable, workspaces)) = kept {
+            if let Some(Found { executable, workspaces }) = kept {
                 let took = start.elapsed();
                 let instance = Instance::new(executable, symbols, threads);
                 let instance = Box::new(instance.map_err(|error| failed(error.into()))?);

@@ -28,6 +28,8 @@ pub struct BuildOptions {
     pub target: Arc<dyn Target>,
     /// What passes decide by in place of what the target says of its machine.
     pub machine: Option<Machine>,
+    /// Values of the program's symbols, in their order: the code is for these alone, and smaller. None: it is for all.
+    pub sizes: Vec<i64>,
 }
 
 impl Default for BuildOptions {
@@ -39,6 +41,7 @@ impl Default for BuildOptions {
             untiled: false,
             target: targets::host(),
             machine: None,
+            sizes: Vec::new(),
         }
     }
 }
@@ -88,7 +91,19 @@ impl BuildOptions {
         code: &CodeOptions,
         observer: &mut dyn Observer,
     ) -> Result<Flow, Error> {
-        self.run(module, code, &self.sequences(code), observer)
+        let last = self.target.code_sequences(code);
+        let (for_all, for_code): (Vec<Sequence>, Vec<Sequence>) =
+            self.sequences(code).into_iter().partition(|sequence| !last.contains(sequence));
+        if self.run(module, code, &for_all, observer)? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+        let mut rest = for_code;
+        if !self.sizes.is_empty() {
+            // The symbols of a program are the first ones of its code.
+            module.fix_symbols(&self.sizes);
+            rest.insert(0, passes::FIXED);
+        }
+        self.run(module, code, &rest, observer)
     }
 
     /// As [`BuildOptions::fit`], but for the target's sequences that are about code alone: loops and tiles in the order

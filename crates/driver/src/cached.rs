@@ -147,6 +147,20 @@ impl Key {
         Key(key + &text_key(&program.source))
     }
 
+    /// Whether code of this computation is kept for some sizes alone. This key is that of code for all sizes.
+    pub fn has_sized(&self, cache: &Cache) -> bool {
+        cache.find(&self.sized()).is_some()
+    }
+
+    /// Notes that code for some sizes is kept.
+    pub fn note_sized(&self, cache: &Cache) {
+        cache.store(&self.sized(), b"code for some sizes");
+    }
+
+    fn sized(&self) -> String {
+        format!("sized\n{}", self.0)
+    }
+
     fn moving(&self, wanted: &[Moved]) -> String {
         format!("movement {wanted:?}\n{}", self.0)
     }
@@ -173,7 +187,7 @@ impl Kept {
     pub fn of(built: &Built) -> Result<Kept, Error> {
         let program = built.written();
         let package = Package {
-            program: describe::program(&built.lowered)?,
+            program: describe::program(built)?,
             origin: Origin { text: program.source.clone(), schedule: program.schedule_line() },
             kernel: built.code.clone(),
             movement: None,

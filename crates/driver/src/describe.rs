@@ -19,7 +19,7 @@ use dastac_stur::infer::{Inferred, Statement};
 use dastac_stur::sets::{Affine, Atom as SetAtom, Extent};
 
 use crate::Error;
-use crate::driver::{Indices, Laid, Lowered};
+use crate::driver::{Built, Indices, Laid};
 
 /// A tensor of the run time.
 pub(crate) fn id(tensor: dastac_stur::TensorId) -> TensorId {
@@ -225,11 +225,12 @@ fn linear(inferred: &Inferred, expr: &LinearExpr) -> Result<Index, Error> {
     Ok(if expr.denominator == 1 { sum } else { sum.floor_div(expr.denominator) })
 }
 
-/// A program with its loops.
+/// A program with its loops, and the sizes that its code is for.
 ///
 /// # Errors
 /// As [`sizes`].
-pub(crate) fn program(lowered: &Lowered) -> Result<Program, Error> {
+pub(crate) fn program(built: &Built) -> Result<Program, Error> {
+    let lowered = &built.lowered;
     let kernel = &lowered.kernel;
     let phases = kernel.phases.iter().map(|phase| Phase {
         name: phase.name.clone(),
@@ -248,7 +249,7 @@ pub(crate) fn program(lowered: &Lowered) -> Result<Program, Error> {
         },
     });
     Ok(Program {
-        sizes: sizes(&lowered.laid)?,
+        sizes: Sizes { only: built.options.sizes.clone(), ..sizes(&lowered.laid)? },
         phases: phases.collect(),
         stored: kernel.stored.iter().map(stored).collect(),
         results: results.collect(),

@@ -18,7 +18,7 @@ impl Built {
     /// # Errors
     /// Code that cannot be loaded.
     pub fn load(&self) -> Result<Executable, Error> {
-        Ok(Executable::new(describe::program(&self.lowered)?, Code::load(&self.code)?))
+        Ok(Executable::new(describe::program(self)?, Code::load(&self.code)?))
     }
 
     /// Makes the code that packs and unpacks dense arrays, adds it to what was loaded, and returns how long that took.

@@ -17,7 +17,7 @@ impl Built {
         let movement = Some(self.lowered.moving(&self.options)?);
         let program = self.lowered.laid.analysis.written();
         Ok(Package {
-            program: describe::program(&self.lowered)?,
+            program: describe::program(self)?,
             origin: Origin { text: program.source.clone(), schedule: program.schedule_line() },
             kernel: self.code.clone(),
             movement,

@@ -19,6 +19,7 @@ pub mod computed;
 pub mod count;
 pub mod elementwise;
 pub mod eval;
+mod fixed;
 pub mod hints;
 pub mod ids;
 pub mod interp;

@@ -145,6 +145,9 @@ pub enum Error {
         /// Its value.
         value: i64,
     },
+    /// Sizes that the code is not for.
+    #[error("the code was made for {0} alone")]
+    OtherSizes(String),
     /// A divisor is not positive.
     #[error("at these sizes, `{text}`, which is divided by, is {value}; divisors are positive")]
     Divisor {

@@ -91,7 +91,12 @@ fn a_second_run_says_what_the_first_one_did() {
 #[test]
 fn what_decides_about_code_decides_about_what_is_kept() {
     let folder = Folder::new(SYMMETRIC);
-    folder.report("run p.stur -p N=5 --json");
+    // Code for the first sizes is for these alone; that for the next ones is for all.
+    for (size, kept) in [(5, false), (5, true), (6, false), (8, true), (5, true)] {
+        let report = folder.report(&format!("run p.stur -p N={size} --json --verify"));
+        assert_eq!(is_kept(&report), kept, "N = {size}");
+        assert!(report["max_error"].as_f64().unwrap() < 1e-9);
+    }
     let lines = [
         "run p.stur -p N=7 --json --seed 3 --repeat 2",
         "run p.stur -p N=7 --json --threads 1",

@@ -15,6 +15,7 @@ use melior::ir::Module;
 
 use super::machine::TargetMachine;
 use super::message::{c_string, check, failed, take_message};
+use super::pipeline::pipeline;
 use super::spec::Spec;
 use crate::Result;
 
@@ -254,8 +255,29 @@ impl Code {
         if broken { Err(failed("verify the module", message)) } else { Ok(()) }
     }
 
+    /// How many instructions the functions of the module have.
+    fn instructions(&self) -> usize {
+        let mut count = 0;
+        for function in self.definitions() {
+            // SAFETY: the function is alive and not changed during the walk; each block and instruction is the
+            // successor of one of the same function.
+            unsafe {
+                let mut block = LLVMGetFirstBasicBlock(function);
+                while !block.is_null() {
+                    let mut instruction = LLVMGetFirstInstruction(block);
+                    while !instruction.is_null() {
+                        count += 1;
+                        instruction = LLVMGetNextInstruction(instruction);
+                    }
+                    block = LLVMGetNextBasicBlock(block);
+                }
+            }
+        }
+        count
+    }
+
     pub fn optimise(&self, machine: &TargetMachine, level: u8) -> Result<()> {
-        let pipeline = c_string(&format!("default<O{}>", level.min(3)));
+        let pipeline = c_string(&pipeline(level, self.instructions()));
         // SAFETY: module and machine are alive; the options are disposed of once.
         unsafe {
             let options = LLVMCreatePassBuilderOptions();

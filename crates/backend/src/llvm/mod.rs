@@ -6,6 +6,7 @@ mod code;
 mod host;
 mod machine;
 mod message;
+mod pipeline;
 mod spec;
 
 pub(crate) use code::Code;

@@ -126,6 +126,9 @@ pub const SIMPLIFY: Sequence = Sequence {
     passes: &["fold", "contract", "merge-stores", "narrow", "hoist-factor"],
 };
 
+/// What drops the code of other sizes, once symbols have values ([`Module::fix_symbols`]).
+pub const FIXED: Sequence = Sequence { name: "fixed", passes: &["fold"] };
+
 /// Runs a rewrite of functions that reads the module's buffers and makes none.
 fn on_functions(module: &mut Module, run: fn(&mut Function, &[Buffer])) {
     module.functions.iter_mut().for_each(|function| run(function, &module.buffers));

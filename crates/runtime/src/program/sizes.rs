@@ -23,6 +23,9 @@ pub struct Sizes {
     pub tensors: Vec<TensorInfo>,
     /// Loop nests with computed iterators and conditions.
     pub computed: Vec<Computed>,
+    /// The only values of the symbols that the code is for; none if it is for all.
+    #[serde(default)]
+    pub only: Vec<i64>,
 }
 
 /// An expression that must be positive.
@@ -135,8 +138,15 @@ impl Sizes {
     /// Facts of every tensor, after checking that no position and no expression overflows 64 bits.
     ///
     /// # Errors
-    /// An overflow that is possible, naming the tensor or the expression; a divisor that is not positive.
+    /// An overflow that is possible, naming the tensor or the expression; a divisor that is not positive; code for other
+    /// sizes.
     pub fn at(&self, symbols: &[i64]) -> Result<Vec<TensorFacts>> {
+        if !self.only.is_empty() && self.only != symbols {
+            let pairs = self.symbols.iter().zip(&self.only);
+            let text: Vec<String> =
+                pairs.map(|(name, value)| format!("{name} = {value}")).collect();
+            return Err(Error::OtherSizes(text.join(", ")));
+        }
         for Divisor { text, value } in &self.divisors {
             match value.eval_symbols(symbols) {
                 Ok(1..) => {}
