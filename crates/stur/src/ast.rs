@@ -285,13 +285,16 @@ pub enum ReduceOp {
     Min,
     /// The largest.
     Max,
+    /// The product.
+    Prod,
     /// Whether there is one.
     Or,
 }
 
 impl ReduceOp {
     /// All of them.
-    pub const ALL: [ReduceOp; 4] = [ReduceOp::Sum, ReduceOp::Min, ReduceOp::Max, ReduceOp::Or];
+    pub const ALL: [ReduceOp; 5] =
+        [ReduceOp::Sum, ReduceOp::Min, ReduceOp::Max, ReduceOp::Prod, ReduceOp::Or];
 
     /// The word.
     pub fn word(self) -> &'static str {
@@ -299,6 +302,7 @@ impl ReduceOp {
             ReduceOp::Sum => "sum",
             ReduceOp::Min => "min",
             ReduceOp::Max => "max",
+            ReduceOp::Prod => "prod",
             ReduceOp::Or => "or",
         }
     }

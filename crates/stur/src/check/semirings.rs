@@ -126,6 +126,7 @@ impl Checker<'_> {
         let semiring = match operator {
             ReduceOp::Min => Semiring::Min,
             ReduceOp::Max => Semiring::Max,
+            ReduceOp::Prod => Semiring::Prod,
             ReduceOp::Sum | ReduceOp::Or => return None,
         };
         let conditions = |term: &Term| match term {
@@ -161,7 +162,7 @@ impl Checker<'_> {
             }
             _ => false,
         };
-        (!of_a_semiring).then_some(semiring)
+        (semiring == Semiring::Prod || !of_a_semiring).then_some(semiring)
     }
 
     /// The numbers of a product as one.

@@ -16,7 +16,6 @@ use std::collections::BTreeSet;
 
 use cursor::{Parser, Result, describe, error, with_hint};
 use node::{Node, NodeKind, Quantifier};
-use terms::last_call;
 use values::{all_hold, is_value};
 
 use crate::ast::{
@@ -389,7 +388,7 @@ impl Parser<'_> {
             let hint = "a comparison stands in parentheses: `A(i) * (i < N)`, `(A(i) < B(i))`";
             return Err(with_hint(error, hint));
         }
-        self.end_of_rule(&node)?;
+        self.end_of_rule()?;
         let body = self.term(node)?;
         let (reduction, body) = match found {
             Some((reduction, Quantifier::All)) => {
@@ -470,10 +469,8 @@ impl Parser<'_> {
     }
 
     /// Checks that a complete right-hand side is the end of the line.
-    fn end_of_rule(&self, node: &Node) -> Result<()> {
+    fn end_of_rule(&self) -> Result<()> {
         let Some(token) = self.peek() else { return Ok(()) };
-        let juxtaposed =
-            matches!(&token.kind, TokenKind::Name(_) | TokenKind::Number(_)) || token.is("(");
         let error = self.expected("an operator or the end of the line");
         if let Some(word) = self.nth_name(0).filter(|word| INFIX.contains(word)) {
             let hint = match word {
@@ -483,12 +480,6 @@ impl Parser<'_> {
                 }
             };
             return Err(with_hint(error, hint));
-        }
-        if last_call(node).is_some_and(|call| juxtaposed && call == "prod") {
-            let what = "reductions with `prod(..)`";
-            let error = Diagnostic::unsupported(what, node.span, "stands before a product");
-            let hint = "there are `sum(..)`, `min(..)`, `max(..)`, `any(..)` and `all(..)`";
-            return Err(Box::new(error.hint(hint)));
         }
         Err(match &token.kind {
             TokenKind::Mark(")") => with_hint(error, "there is a `)` too many"),
