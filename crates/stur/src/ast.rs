@@ -285,6 +285,8 @@ pub enum ReduceOp {
     Min,
     /// The largest.
     Max,
+    /// The largest of products of the semiring over numbers that are not negative.
+    MaxTimes,
     /// The product.
     Prod,
     /// Whether there is one.
@@ -293,8 +295,14 @@ pub enum ReduceOp {
 
 impl ReduceOp {
     /// All of them.
-    pub const ALL: [ReduceOp; 5] =
-        [ReduceOp::Sum, ReduceOp::Min, ReduceOp::Max, ReduceOp::Prod, ReduceOp::Or];
+    pub const ALL: [ReduceOp; 6] = [
+        ReduceOp::Sum,
+        ReduceOp::Min,
+        ReduceOp::Max,
+        ReduceOp::MaxTimes,
+        ReduceOp::Prod,
+        ReduceOp::Or,
+    ];
 
     /// The word.
     pub fn word(self) -> &'static str {
@@ -302,6 +310,7 @@ impl ReduceOp {
             ReduceOp::Sum => "sum",
             ReduceOp::Min => "min",
             ReduceOp::Max => "max",
+            ReduceOp::MaxTimes => "max_times",
             ReduceOp::Prod => "prod",
             ReduceOp::Or => "or",
         }

@@ -48,10 +48,12 @@ impl Semiring {
         match (operator, plus) {
             (ReduceOp::Min, Some(true) | None) => Some(Semiring::MinPlus),
             (ReduceOp::Max, Some(true)) => Some(Semiring::MaxPlus),
-            (ReduceOp::Max, Some(false) | None) => Some(Semiring::MaxTimes),
+            (ReduceOp::Max | ReduceOp::MaxTimes, Some(false) | None) => Some(Semiring::MaxTimes),
             (ReduceOp::Or, Some(false) | None) => Some(Semiring::OrAnd),
             (ReduceOp::Sum, _) => Some(Semiring::SumTimes),
-            (ReduceOp::Min, Some(false)) | (ReduceOp::Or, Some(true)) | (ReduceOp::Prod, _) => None,
+            (ReduceOp::Min, Some(false))
+            | (ReduceOp::MaxTimes | ReduceOp::Or, Some(true))
+            | (ReduceOp::Prod, _) => None,
         }
     }
 

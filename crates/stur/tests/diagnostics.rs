@@ -589,6 +589,8 @@ fn semirings() {
         ("y(i) := min(j) A(i, j) * (i < j) * (j != 3)", "minima of values"),
         ("y(i) := max(j) A(i, j) + 0", "(max, +)"),
         ("y(i) := max(j) A(i, j) * x(j)", "maxima of values"),
+        ("y(i) := max_times(j) A(i, j) * x(j)", "(max, *)"),
+        ("y(i) := prod(j) A(i, j) + x(j) * (i < j)", "products of values"),
         ("y(i) := max(j) (A(i, j))", "maxima of values"),
         ("y(i) := or(j) A(i, j) * x(j) * (i <= j)", "(or, and)"),
         ("y(i) := or(j) (i <= j) * (j < 3)", "(or, and)"),
