@@ -90,16 +90,18 @@ impl Builder<'_> {
     /// The cursor whose gaps are all points of a state, with the number of the element that is not stored there.
     fn gap(&self, iterator: usize, state: &State, sparse: &[Sparse]) -> Option<(usize, usize)> {
         let product = &self.kernel.products[state.product];
-        let number = product.values.iter().try_fold(product.coefficient, |number, value| match value {
-            Value::Const(value) => Some(number * value),
-            _ => None,
-        });
+        let number =
+            product.values.iter().try_fold(product.coefficient, |number, value| match value {
+                Value::Const(value) => Some(number * value),
+                _ => None,
+            });
         let constant = number.is_some_and(|number| self.kernel.semiring.is_idempotent(number))
             && product.factors.is_empty()
             && product.defined.is_empty()
             && product.tests.is_empty();
         let others = (0..self.kernel.iterators.len()).filter(|other| *other != iterator);
-        let last = others.filter(|other| product.mentions(*other)).all(|other| self.is_known(other));
+        let last =
+            others.filter(|other| product.mentions(*other)).all(|other| self.is_known(other));
         let conditions = self.conditions[state.product].iter().enumerate();
         let mut open = conditions.filter(|(at, condition)| {
             condition.coefficient(iterator) != 0 && !state.tested.contains(at)

@@ -1055,7 +1055,9 @@ impl<'a> Parser<'a> {
                     "product" => (Reduction::Product, Value::Mul),
                     _ => (Reduction::Sum, Value::Add),
                 };
-                if matches!(kind, Reduction::Min | Reduction::Max) && self.after() != Token::Sign("=") {
+                if matches!(kind, Reduction::Min | Reduction::Max)
+                    && self.after() != Token::Sign("=")
+                {
                     let left = Box::new(self.deeper(Self::value)?);
                     self.sign(",")?;
                     let right = Box::new(self.deeper(Self::value)?);

@@ -268,13 +268,9 @@ impl Random {
     fn integer(&mut self) -> Stmt {
         let value = Index::Mod(Box::new(self.index(1)), 8);
         let (buffer, index) = (INTEGERS, self.subscript());
-        let mode = [
-            StoreMode::Set,
-            StoreMode::Add,
-            StoreMode::Multiply,
-            StoreMode::Min,
-            StoreMode::Max,
-        ][self.below(5)];
+        let mode =
+            [StoreMode::Set, StoreMode::Add, StoreMode::Multiply, StoreMode::Min, StoreMode::Max]
+                [self.below(5)];
         Stmt::Store(Store { buffer, index, value: Value::FromIndex(value), mode, stream: None })
     }
 
@@ -522,7 +518,13 @@ impl Random {
                 let body = self.value(depth - 1);
                 self.scope.pop();
                 let unroll = [None, None, Some(3)][self.below(3)];
-                let kinds = [Reduction::Sum, Reduction::Sum, Reduction::Product, Reduction::Min, Reduction::Max];
+                let kinds = [
+                    Reduction::Sum,
+                    Reduction::Sum,
+                    Reduction::Product,
+                    Reduction::Min,
+                    Reduction::Max,
+                ];
                 Value::Sum(Box::new(Sum {
                     kind: kinds[self.below(4)],
                     var,

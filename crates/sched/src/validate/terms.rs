@@ -118,7 +118,9 @@ impl Reading<'_> {
             Value::Min(a, b) if reduction == Reduction::Min => Role::Add(a, b),
             Value::Max(a, b) if reduction == Reduction::Max => Role::Add(a, b),
             // Products of values are joined with the sign that joins their factors; loops are never factors.
-            Value::Mul(a, b) if reduction == Reduction::Product && [a, b].iter().any(|one| has_sums(one)) => {
+            Value::Mul(a, b)
+                if reduction == Reduction::Product && [a, b].iter().any(|one| has_sums(one)) =>
+            {
                 Role::Add(a, b)
             }
             Value::Add(a, b) if plus => Role::Multiply(a, b),
