@@ -11,6 +11,7 @@ mod node;
 mod schedule;
 mod terms;
 mod values;
+mod words;
 
 use std::collections::BTreeSet;
 
@@ -468,6 +469,23 @@ impl Parser<'_> {
         }
     }
 
+    /// The name of the call that ends right before the next token.
+    fn call_before(&self) -> Option<&str> {
+        let before = &self.tokens[..self.at];
+        let mut open = 0usize;
+        for (at, token) in before.iter().enumerate().rev() {
+            open += usize::from(token.is(")"));
+            open = open.checked_sub(usize::from(token.is("(")))?;
+            if open == 0 {
+                return match &before.get(at.checked_sub(1)?)?.kind {
+                    TokenKind::Name(name) => Some(name),
+                    _ => None,
+                };
+            }
+        }
+        None
+    }
+
     /// Checks that a complete right-hand side is the end of the line.
     fn end_of_rule(&self) -> Result<()> {
         let Some(token) = self.peek() else { return Ok(()) };
@@ -487,7 +505,8 @@ impl Parser<'_> {
                 with_hint(error, "a reciprocal is written at the name: `A^-1(i)`")
             }
             TokenKind::Name(_) | TokenKind::Number(_) | TokenKind::Mark("(") => {
-                with_hint(error, "factors are joined with `*`, summands with `+`")
+                let other = self.call_before().and_then(words::reduction);
+                with_hint(error, other.unwrap_or("factors are joined with `*`, summands with `+`"))
             }
             _ => error,
         })
