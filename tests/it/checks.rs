@@ -7,10 +7,11 @@ use dastac::driver::compile;
 use dastac::elements::{Element, Native, Storage, with_type};
 use dastac::formats::{Build, Entries, Tensor};
 use dastac::run::Runner;
+use dastac::sched::Moving;
 use dastac::stur::TensorId;
 use dastac::stur::program::{Program, Role};
 use dastac::stur::reference::Array;
-use dastac::verify::{Limits, Method, Reference, Verification};
+use dastac::verify::{Limits, Method, Reference, Verification, is_nearly_empty};
 
 const WALK: Limits = Limits::DEFAULT;
 const FUNCTIONALS: Limits = Limits { products: 0, ..Limits::DEFAULT };
@@ -32,7 +33,7 @@ const RULES: &[(&str, &str, &[&str], bool)] = &[
     ("C(i, j) := A(i, k) * B(k, j) * (i <= j)", "A csr, B csr", &["f64"], false),
     ("C(i, j) := A(i, j) * (i <= j)", "A csr, C csr", &["f64"], false),
     ("C(i) := min(j) A(i, j) + x(j)", "A csr, x", &["f64"], false),
-    ("C(i) := max(j) A(i, j) * x(j)", "A csr, x", &["f64"], false),
+    ("C(i) := max_times(j) A(i, j) * x(j)", "A csr, x", &["f64"], false),
     ("C(i) := sqrt(A(i, j) * A(i, j)) * x(j)", "A, x", &["f64"], false),
     ("C(i, j) := A(i, j) / x(i)", "A csr, x, C csr", &["f64"], true),
     ("C(i) := exp(A(i, j)) * x(j)", "A csr, x", &["f64", "f32"], false),
@@ -41,6 +42,8 @@ const RULES: &[(&str, &str, &[&str], bool)] = &[
     ("C(i, j) := cos(A(i, j)) + exp(B(j, i)) - 2", "A csr, B csc, C csr", &["f64"], false),
     ("C(i, j) := abs(A(i, j)) + B(i, j)", "A csr, B csr, C csr", &["f64", "i32"], false),
     ("C(i) := max(j) abs(A(i, j))", "A csr", &["f64", "i64"], false),
+    ("C(i) := max(j) A(i, j) * x(j)", "A csr, x", &["f64"], false),
+    ("C(i) := prod(j) 1 + A(i, j)", "A csr", &["f64", "i32"], false),
     ("C(i) := min(j) A(i, j) - x(j)", "A csc, x", &["f64"], false),
     ("C(i) := max(j) A(i, j) - x(j)", "A, x", &["f64", "i32"], false),
     ("C(i, j) := A(i, k) * B(i, j) * (j = pos(A(i, k)))", "A csr, B", &["f64"], false),
@@ -211,6 +214,40 @@ fn structures_are_checked() {
         for limits in [WALK, SAMPLES] {
             assert!(!case.check(limits).agrees(), "{rule}");
         }
+    }
+}
+
+/// Packed tensors with large boxes that are nearly empty: what they store is read, and nothing is unpacked.
+#[test]
+fn nearly_empty_tensors_are_checked() {
+    let band = "B:D(i, j) := (0 <= i < N) * (0 <= j < N)\nB:U(i, j) := (i - 1 <= j <= i + 1)\n";
+    let skew = "S:D(i, j) := (0 <= i < N) * (0 <= j < N)\nS:U(i, j) := (j = i + 1)\n\
+        S:R(i, j, p, q) := -1 * (i = j + 1) * (p = j) * (q = i)\n";
+    let x = "x:D(i) := (0 <= i < N)\n";
+    for (rule, declared) in [
+        ("C(i) := B(i, j) * x(j)", format!("{band}{x}")),
+        ("C(i, j) := B(i, k) * B(j, k)", band.to_string()),
+        ("C(i) := S(i, j) * x(j) + B(j, i) * x(j)", format!("{band}{skew}{x}")),
+        ("C(i) := B(i, j) * v(j)\nv(i) := B(j, i) * x(j)", format!("{band}{x}")),
+        ("C() := x(i) * B(i, j) * x(j)\ntypes: B = i32, x = i32, C = i64", format!("{band}{x}")),
+    ] {
+        let mut case = Case::new(&format!("symbols: N\n{rule}\n{declared}"), 9001);
+        let facts = case.runner.facts();
+        let unpack = |fact| Moving { unpack: is_nearly_empty(fact), ..Moving::default() };
+        let moves: Vec<Moving> = facts.iter().map(unpack).collect();
+        assert!(moves.iter().any(|one| one.unpack));
+        let movement = case.runner.built().lowered.some_movement(&moves).unwrap();
+        let check = |case: &Case| {
+            let reference = Reference::of(&case.program).with_movement(Some(&movement));
+            let instance = case.runner.instance();
+            reference.compare_rules(instance, &case.inputs, WALK, &mut |_| {}).unwrap()
+        };
+        let found = check(&case);
+        assert!(found.agrees(), "{found:?}\n{rule}");
+        let is_walk = |one: &dastac::verify::Check| matches!(one.method, Method::Walk { .. });
+        assert!(found.checks.iter().all(is_walk), "{:?}\n{rule}", found.checks);
+        case.corrupt();
+        assert!(!check(&case).agrees(), "{rule}");
     }
 }
 

@@ -220,7 +220,10 @@ fn a_dialogue() {
         symbols.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned());
     assert_eq!(names.collect::<Vec<_>>(), ["N", "y(i)", "B:D", "B:U", "x:D", "x:F", "m(i)"]);
 
-    assert_eq!(editor.labels(7, 8), ["pos", "min", "max", "or", "B", "m", "x", "y", "N", "i", "j"]);
+    assert_eq!(
+        editor.labels(7, 8),
+        ["pos", "min", "max", "max_times", "prod", "or", "B", "m", "x", "y", "N", "i", "j"]
+    );
     assert_eq!(editor.labels(4, 2), ["D", "U", "R", "F"]);
     assert!(editor.labels(8, 0).starts_with(&["symbols:".into(), "outputs:".into()]));
     assert!(editor.labels(1, 11).contains(&"bf16".to_string()));

@@ -201,3 +201,21 @@ fn most_of(functions: &[FunctionTrips], over: GoesOver) -> u64 {
     let loops = functions.iter().flat_map(|function| &function.loops);
     loops.filter(|one| one.over == over).map(|one| one.trips).max().unwrap_or(0)
 }
+
+/// What reduces the values of rows, of which zeros that are not stored are some, visits what is stored, and no gaps.
+#[test]
+fn extremes_of_rows_visit_what_is_stored() {
+    for rule in ["max(j) A(i, j) * x(j)", "min(j) A(i, j)", "prod(j) A(i, j)", "all(j) A(i, j)"] {
+        let source = format!(
+            "symbols: N, M\ny(i) := {rule}\nz() := x(j)\nA:D(i, j) := (0 <= i < N) * (0 <= j < M)\nA:F := csr\n\
+            x:D(j) := (0 <= j < M)"
+        );
+        let mut runner = runner(&source, Walking::default(), &[("N", 40), ("M", 3000)]);
+        let trips = counted(&mut runner, 0.01, 5);
+        let id = runner.built().lowered.program().find("A").unwrap();
+        let stored = runner.bound(id).unwrap().values().len() as u64;
+        // Rows are passed a few times, and `x` once.
+        let total: u64 = trips.iter().flat_map(|one| &one.loops).map(|one| one.trips).sum();
+        assert!(total <= 2 * stored + 10 * 40 + 3000, "{rule}: {total} trips, {stored} stored");
+    }
+}

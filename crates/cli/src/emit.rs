@@ -13,6 +13,7 @@ use dastac::target::{CodeOptions, TargetError, file};
 
 use super::args::{EmitArgs, Stage, ThreadArgs, Wanted};
 use super::failure::Failure;
+use super::infer::Notation;
 use super::passes::{Watch, known};
 use super::progress::Progress;
 use super::schedule::scheduled;
@@ -59,7 +60,7 @@ fn stage(
     let analysis = scheduled(terminal, source, &args.schedule, progress)?;
     match &args.stage {
         Wanted::Stage(Stage::Inferred) => {
-            return Ok(infer::structures(&analysis.inferred, source)?.into_bytes());
+            return Ok(infer::structures(&analysis.inferred, source, Notation::Stur)?.into_bytes());
         }
         Wanted::Stage(Stage::Domain) => return Ok(domains(&analysis.inferred).into_bytes()),
         _ => {}

@@ -7,7 +7,7 @@ use dastac::stur::infer::{InferError, Inferred, Redundancy, declarations};
 use dastac::stur::sets::Extent;
 use dastac::stur::{Role, TensorId};
 
-use super::args::FileArgs;
+use super::args::InferArgs;
 use super::check::analyse;
 use super::failure::Failure;
 use super::output::stdout;
@@ -16,12 +16,13 @@ use super::source::Source;
 use super::{Outcome, Result, Terminal};
 
 /// Shows the structure of every tensor.
-pub fn infer(terminal: &Terminal, args: &FileArgs) -> Result<Outcome> {
-    let source = Source::of(args)?;
+pub fn infer(terminal: &Terminal, args: &InferArgs) -> Result<Outcome> {
+    let source = Source::of(&args.file)?;
     let progress = Progress::new(terminal.interactive);
     let analysis = analyse(terminal, &source, &progress)?;
     progress.stage("printing sets");
-    let text = structures(&analysis.inferred, &source)?;
+    let notation = if args.isl { Notation::WithIsl } else { Notation::Stur };
+    let text = structures(&analysis.inferred, &source, notation)?;
     drop(progress);
     stdout(text.as_bytes())?;
     Ok(Outcome::Done)
@@ -36,20 +37,37 @@ pub fn role(role: Role) -> &'static str {
     }
 }
 
+/// How sets are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notation {
+    /// As STUR.
+    Stur,
+    /// As STUR, and in isl's notation in comments.
+    WithIsl,
+}
+
 /// The structure of every tensor, as STUR with comments.
-pub fn structures(inferred: &Inferred, source: &Source) -> Result<String> {
+pub fn structures(inferred: &Inferred, source: &Source, notation: Notation) -> Result<String> {
     let mut parts = Vec::new();
     for id in inferred.program.tensor_ids() {
-        let part = structure(inferred, id).map_err(|error| Failure::of(error.into(), source))?;
+        let part =
+            structure(inferred, id, notation).map_err(|error| Failure::of(error.into(), source))?;
         parts.push(part);
     }
     Ok(parts.join("\n"))
 }
 
-fn structure(inferred: &Inferred, id: TensorId) -> std::result::Result<String, InferError> {
+fn structure(
+    inferred: &Inferred,
+    id: TensorId,
+    notation: Notation,
+) -> std::result::Result<String, InferError> {
     let structured = &inferred.tensors[id.0];
     let sets = &inferred.sets;
     let mut text = structure_of(inferred, id)?;
+    if notation == Notation::Stur {
+        return Ok(text);
+    }
     let _ = writeln!(text, "# isl: {}", structured.unique);
     for piece in &structured.redundancy {
         match piece {

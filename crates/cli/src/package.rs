@@ -53,7 +53,8 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
         seed: args.seed,
         renderer: &terminal.renderer,
     };
-    let dense = fill(&mut instance, Reference::of(&program), inputs, &source, &progress)?;
+    let reference = Reference::of(&program);
+    let dense = fill(&mut instance, reference, inputs, &source, &progress)?;
     check_run(&instance, args.verify, &source)?;
     let mut times = Vec::new();
     for repeat in 1..=args.repeat {
@@ -65,7 +66,7 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
         write(&instance, *id, path, &source, &args.reading)?;
     }
     let verdict = match args.verify {
-        true => Verdict::of(&program, &instance, &dense, &progress).map_err(failed)?,
+        true => Verdict::of(reference, &instance, &dense, &progress).map_err(failed)?,
         false => Verdict::NotAsked,
     };
     drop(progress);

@@ -10,7 +10,7 @@ use dastac::runtime::{self, Instance};
 use dastac::sched::Moving;
 use dastac::stur::reference;
 use dastac::stur::{Program, TensorId};
-use dastac::verify::Reference;
+use dastac::verify::{Reference, is_nearly_empty};
 
 use super::args::{ReadingArgs, SymbolArgs};
 use super::failure::Failure;
@@ -240,8 +240,9 @@ pub fn check_run(instance: &Instance<'_>, verify: bool, source: &Source) -> Resu
     let packed = || facts.iter().filter(|fact| fact.format.is_none());
     let computed = packed().filter(|fact| fact.role != runtime::Role::Input);
     let written = computed.fold(0u128, |sum, fact| sum.saturating_add(fact.packed_bytes));
-    // An array of the result, and one of what it should be.
-    let largest = packed().map(|fact| fact.dense_bytes).max().unwrap_or(0);
+    // An array of the result, and one of what it should be. What is nearly empty is not unpacked.
+    let unpacked = packed().filter(|fact| !is_nearly_empty(fact));
+    let largest = unpacked.map(|fact| fact.dense_bytes).max().unwrap_or(0);
     let (what, needed) = match verify {
         true => ("the results, and two dense arrays for `--verify`", largest.saturating_mul(2)),
         false => ("the results", 0),

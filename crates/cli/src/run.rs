@@ -89,7 +89,11 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
         write(ready.instance(), *id, path, &source, &args.reading)?;
     }
     let verdict = match args.verify {
-        true => Verdict::of(&program, ready.instance(), &dense, &progress).map_err(failed)?,
+        true => {
+            let movement = subject.unpacking(&ready, &wanted, &progress)?;
+            let reference = reference.with_movement(movement.as_ref());
+            Verdict::of(reference, ready.instance(), &dense, &progress).map_err(failed)?
+        }
         false => Verdict::NotAsked,
     };
     let compiled = subject.report(&ready, &wanted)?;

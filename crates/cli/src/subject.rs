@@ -12,8 +12,9 @@ use dastac::driver::{Analysis, Iteration, Lowered};
 use dastac::run::Runner;
 use dastac::runtime::cache::Cache;
 use dastac::runtime::{Executable, Instance};
-use dastac::sched::Moving;
+use dastac::sched::{Movement, Moving};
 use dastac::stur::{Program, TensorId};
+use dastac::verify::is_nearly_empty;
 use dastac::workspaces::UsedWorkspace;
 
 use super::args::{PassArgs, ScheduleArgs};
@@ -270,6 +271,29 @@ impl<'a> Subject<'a> {
         }
         executable.add_movement(moving.load().map_err(|error| failed(error.into()))?);
         Ok(())
+    }
+
+    /// The loops that unpack tensors whose dense arrays are large and nearly empty, if there are such.
+    pub fn unpacking(
+        &mut self,
+        ready: &Ready,
+        wanted: &Wanted,
+        progress: &Progress,
+    ) -> Result<Option<Movement>> {
+        let facts = ready.instance().facts();
+        let unpacks = |fact| Moving { unpack: is_nearly_empty(fact), ..Moving::default() };
+        let moves: Vec<Moving> = facts.iter().map(unpacks).collect();
+        if moves.iter().all(|one| *one == Moving::default()) {
+            return Ok(None);
+        }
+        let source = self.source;
+        let movement = match &ready.code {
+            Code::Compiled(runner) => runner.built().lowered.some_movement(&moves),
+            Code::Kept(..) => {
+                self.lowered(wanted, &mut Watch::of(wanted.passes), progress)?.some_movement(&moves)
+            }
+        };
+        Ok(Some(movement.map_err(|error| Failure::of(error, source))?))
     }
 
     /// How the code came to be, and what is counted at the sizes of the run.

@@ -7,6 +7,7 @@ use dastac::stur::Diagnostic;
 
 use super::args::Color;
 use super::failure::{Failure, Message};
+use super::infer::Notation;
 use super::render::Renderer;
 use super::source::Source;
 use super::{cache, infer, layout, machine, prove};
@@ -87,7 +88,7 @@ pub fn configure(program: Option<std::path::PathBuf>) -> Result<(), Why> {
 /// # Errors
 /// Failures of isl.
 pub fn structures(analysis: &Analysis, source: &Source) -> Result<String, Why> {
-    infer::structures(&analysis.inferred, source).map_err(why)
+    infer::structures(&analysis.inferred, source, Notation::Stur).map_err(why)
 }
 
 /// The packed layout of every tensor.

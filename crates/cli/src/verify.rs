@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use dastac::elements::count;
 use dastac::runtime::Instance;
+use dastac::stur::TensorId;
 use dastac::stur::reference::Array;
-use dastac::stur::{Program, TensorId};
 use dastac::verify::{Check, Difference, Method, Reference, Verification};
 
 use super::json;
@@ -24,14 +24,14 @@ pub enum Verdict {
 impl Verdict {
     /// Compares all computed tensors with the reference, where it can.
     pub fn of(
-        program: &Program,
+        reference: Reference<'_>,
         instance: &Instance<'_>,
         inputs: &BTreeMap<TensorId, Array>,
         progress: &Progress,
     ) -> Result<Verdict, dastac::Error> {
         progress.stage("comparing with the reference evaluator");
         let mut told = |what| progress.stage(what);
-        let found = Reference::of(program).compare_telling(instance, inputs, &mut told)?;
+        let found = reference.compare_telling(instance, inputs, &mut told)?;
         let is_checked = |check: &Check| !matches!(check.method, Method::None { .. });
         if found.checks.is_empty() || found.checks.iter().any(is_checked) {
             return Ok(Verdict::Compared(found));

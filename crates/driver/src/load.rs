@@ -47,11 +47,19 @@ impl Lowered {
         options: &BuildOptions,
         wanted: &[dastac_sched::Moving],
     ) -> Result<Moving, Error> {
+        moving(self.some_movement(wanted)?, options)
+    }
+
+    /// The loops of some of the functions that move tensors, by tensor.
+    ///
+    /// # Errors
+    /// Loops that cannot be made.
+    pub fn some_movement(&self, wanted: &[dastac_sched::Moving]) -> Result<Movement, Error> {
         let analysis = &self.laid.analysis;
         let (inferred, layouts) = (&analysis.inferred, &self.laid.layouts);
         let mut movement = dastac_sched::some_movement(inferred, layouts, &self.kernel, wanted)?;
         simplify(&mut movement.module, &mut ())?;
-        moving(movement, options)
+        Ok(movement)
     }
 }
 

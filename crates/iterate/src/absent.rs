@@ -6,9 +6,9 @@
 use std::collections::BTreeSet;
 
 use dastac_formats::level::Role;
-use dastac_loops::{If, Index, Stmt, While};
+use dastac_loops::{If, Index, Stmt, Value, While};
 
-use super::builder::Builder;
+use super::builder::{Builder, Range};
 use super::kernel::{Factor, IterateError};
 use super::level::{Sparse, SubscriptRole};
 use super::state::State;
@@ -55,6 +55,69 @@ impl Builder<'_> {
             }
         }
         Some(state)
+    }
+
+    /// Products that are the same number at all coordinates of a range that a level does *not* store, where adding it
+    /// once is enough: it is added if the level has fewer positions than the range has coordinates.
+    ///
+    /// They are taken out of `states`. Before -> after, `y(i) := max(j) A(i, j)`: a walk over all `j` -> `if A.pos1[i +
+    /// 1] - A.pos1[i] < M { y[i] max= 0 }`, and the row's positions.
+    pub(super) fn in_gaps(
+        &mut self,
+        iterator: usize,
+        range: &Range,
+        states: &mut Vec<State>,
+        sparse: &[Sparse],
+    ) -> Result<Vec<Stmt>, IterateError> {
+        let mut body = Vec::new();
+        let mut others = Vec::new();
+        for mut state in std::mem::take(states) {
+            match self.gap(iterator, &state, sparse) {
+                Some((cursor, absent)) => {
+                    let cursor = &sparse[cursor].cursor;
+                    let stored = cursor.end.clone() - cursor.start.clone();
+                    let some = stored.less(range.end() - range.first());
+                    state.absent.insert(absent);
+                    body.push(Stmt::when(some, self.unless_stored(&state)?));
+                }
+                None => others.push(state),
+            }
+        }
+        *states = others;
+        Ok(body)
+    }
+
+    /// The cursor whose gaps are all points of a state, with the number of the element that is not stored there.
+    fn gap(&self, iterator: usize, state: &State, sparse: &[Sparse]) -> Option<(usize, usize)> {
+        let product = &self.kernel.products[state.product];
+        let number =
+            product.values.iter().try_fold(product.coefficient, |number, value| match value {
+                Value::Const(value) => Some(number * value),
+                _ => None,
+            });
+        let constant = number.is_some_and(|number| self.kernel.semiring.is_idempotent(number))
+            && product.factors.is_empty()
+            && product.defined.is_empty()
+            && product.tests.is_empty();
+        let others = (0..self.kernel.iterators.len()).filter(|other| *other != iterator);
+        let last =
+            others.filter(|other| product.mentions(*other)).all(|other| self.is_known(other));
+        let conditions = self.conditions[state.product].iter().enumerate();
+        let mut open = conditions.filter(|(at, condition)| {
+            condition.coefficient(iterator) != 0 && !state.tested.contains(at)
+        });
+        let added = constant && last && !self.goal.appends() && open.next().is_none();
+        if !added || self.kernel.head.contains(&iterator) {
+            return None;
+        }
+        let [(cursor, absent)] = self.forbidden(state, sparse)[..] else { return None };
+        let level = &sparse[cursor];
+        let (operand, at) = level.name;
+        let mut below = self.kernel.operands[operand].format.levels()[at + 1..].iter();
+        let all = level.cursor.above && level.cursor.below && level.cursor.step == 1;
+        let left = product.absent.len() - state.absent.len();
+        let plain = all && level.unique && level.cursor.width == Index::Const(1);
+        (plain && left == 1 && below.all(|level| level.is_full())).then_some((cursor, absent))
     }
 
     /// What is done at a state's point unless elements are stored that must not be.

@@ -261,6 +261,7 @@ impl Kernel {
     pub fn reduction(&self) -> Reduction {
         match self.semiring {
             Semiring::SumTimes => Reduction::Sum,
+            Semiring::Prod => Reduction::Product,
             Semiring::MinPlus | Semiring::Min => Reduction::Min,
             Semiring::MaxPlus | Semiring::Max | Semiring::MaxTimes | Semiring::OrAnd => {
                 Reduction::Max
@@ -288,13 +289,11 @@ impl Kernel {
     /// Factors joined to a product.
     pub(super) fn product_of(&self, factors: Vec<Value>) -> Value {
         match self.semiring {
-            Semiring::SumTimes | Semiring::MaxTimes | Semiring::Min | Semiring::Max => {
-                Value::product(factors)
-            }
             Semiring::OrAnd => Value::product(factors.into_iter().map(Value::truth)),
             Semiring::MinPlus | Semiring::MaxPlus => {
                 factors.into_iter().reduce(|sum, factor| sum + factor).unwrap_or(Value::Const(0.0))
             }
+            _ => Value::product(factors),
         }
     }
 

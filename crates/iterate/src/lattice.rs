@@ -156,6 +156,21 @@ impl Builder<'_> {
         if sparse.len() > MOST_CURSORS {
             return Err(IterateError::Cursors(sparse.len()));
         }
+        let mut body = self.in_gaps(iterator, &range, &mut states, &sparse)?;
+        if !states.is_empty() {
+            body.extend(self.over_states(depth, iterator, &range, (states, sparse))?);
+        }
+        Ok(body)
+    }
+
+    /// The loop of one iterator over its range, with the levels that products have there.
+    fn over_states(
+        &mut self,
+        depth: usize,
+        iterator: usize,
+        range: &Range,
+        (states, sparse): (Vec<State>, Vec<Sparse>),
+    ) -> Result<Vec<Stmt>, IterateError> {
         let of = |state: &State| -> BTreeSet<usize> {
             let own = sparse.iter().enumerate().filter(|(_, one)| one.of(state.product));
             own.map(|(at, _)| at).collect()
@@ -175,18 +190,18 @@ impl Builder<'_> {
         }
         if sparse.is_empty()
             && self.kernel.walking == Walking::Subsections
-            && let Some(body) = self.over_windows(depth, iterator, &range, &states)?
+            && let Some(body) = self.over_windows(depth, iterator, range, &states)?
         {
             return Ok(body);
         }
         match (&sparse[..], points.len()) {
-            ([], _) => self.over_range(depth, iterator, &range, states),
+            ([], _) => self.over_range(depth, iterator, range, states),
             ([only], 1)
                 if only.is_each()
                     && self.is_one_entry(only)
                     && !(only.repeats() && self.goal.appends_at(depth)) =>
             {
-                self.over_positions(depth, iterator, &range, states, only)
+                self.over_positions(depth, iterator, range, states, only)
             }
             _ => {
                 if let Some(one) = sparse.iter().find(|one| !one.ordered) {
@@ -199,7 +214,7 @@ impl Builder<'_> {
                     && sparse.iter().all(|one| one.role == SubscriptRole::Resolves);
                 let one = self.sequential > 0 || self.goal.appends() || enough;
                 if one || self.mark(iterator, &states) == Mark::Sequential {
-                    return self.walk(depth, iterator, &range, (&states, &sets), (&sparse, points));
+                    return self.walk(depth, iterator, range, (&states, &sets), (&sparse, points));
                 }
                 // Any part of the range can be walked, so threads take parts.
                 let [begin, end] = ["begin", "end"].map(|name| self.function.fresh_var(name));
@@ -207,7 +222,8 @@ impl Builder<'_> {
                 let sparse = self.levels(iterator, &part, &states);
                 let body =
                     self.walk(depth, iterator, &part, (&states, &sets), (&sparse, points))?;
-                let (lower, upper, step, work) = (range.lower, range.upper, 1, None);
+                let (lower, upper) = (range.lower.clone(), range.upper.clone());
+                let (step, work) = (1, None);
                 let partitioned = PartitionedRange { begin, end, lower, upper, step, work, body };
                 Ok(vec![Stmt::Partitioned(partitioned)])
             }

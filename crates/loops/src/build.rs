@@ -463,6 +463,7 @@ impl Reduction {
     pub fn neutral(self) -> f64 {
         match self {
             Reduction::Sum => 0.0,
+            Reduction::Product => 1.0,
             Reduction::Min => f64::INFINITY,
             Reduction::Max => f64::NEG_INFINITY,
         }
@@ -478,6 +479,7 @@ impl Reduction {
     pub fn of(self, left: f64, right: f64) -> f64 {
         match self {
             Reduction::Sum => left + right,
+            Reduction::Product => left * right,
             _ if left.is_nan() || right.is_nan() => f64::NAN,
             Reduction::Min => left.min(right),
             Reduction::Max => left.max(right),
@@ -488,6 +490,7 @@ impl Reduction {
     pub fn of_integers(self, left: i64, right: i64) -> i64 {
         match self {
             Reduction::Sum => left.wrapping_add(right),
+            Reduction::Product => left.wrapping_mul(right),
             Reduction::Min => left.min(right),
             Reduction::Max => left.max(right),
         }
@@ -504,6 +507,7 @@ impl Reduction {
                 let (left, right) = (Box::new(left), Box::new(right));
                 match self {
                     Reduction::Sum => Value::Add(left, right),
+                    Reduction::Product => Value::Mul(left, right),
                     Reduction::Min => Value::Min(left, right),
                     Reduction::Max => Value::Max(left, right),
                 }
@@ -515,6 +519,7 @@ impl Reduction {
     pub fn mode(self) -> StoreMode {
         match self {
             Reduction::Sum => StoreMode::Add,
+            Reduction::Product => StoreMode::Multiply,
             Reduction::Min => StoreMode::Min,
             Reduction::Max => StoreMode::Max,
         }
@@ -527,6 +532,7 @@ impl StoreMode {
         match self {
             StoreMode::Set => None,
             StoreMode::Add => Some(Reduction::Sum),
+            StoreMode::Multiply => Some(Reduction::Product),
             StoreMode::Min => Some(Reduction::Min),
             StoreMode::Max => Some(Reduction::Max),
         }

@@ -442,6 +442,8 @@ pub enum StoreMode {
     Set,
     /// Adds to it: `b[i] += v`.
     Add,
+    /// Multiplies it: `b[i] *= v`.
+    Multiply,
     /// Keeps the smaller one: `b[i] min= v`.
     Min,
     /// Keeps the larger one: `b[i] max= v`.
@@ -454,6 +456,8 @@ pub enum Reduction {
     /// They are added up.
     #[default]
     Sum,
+    /// They are multiplied.
+    Product,
     /// The smallest one, or NaN if one of them is NaN.
     Min,
     /// The largest one, or NaN if one of them is NaN.

@@ -15,7 +15,7 @@
 //!           | "append" "level" integer "at" index block
 //!           | "let" name "=" name "[" index "]" block
 //!           | "if" condition block ("else" (block | if))?
-//!           | name "[" index "]" ("=" | "+=" | "min" "=" | "max" "=") value
+//!           | name "[" index "]" ("=" | "+=" | "*" "=" | "min" "=" | "max" "=") value
 //!           | register code, see [`registers`]
 //! range     = name "=" index "to" index ("step" integer)?       maximum (minimum) of lower (upper) bounds
 //! condition = conditions joined by "and", by "or", in parentheses; "true"; "false"; index ("==" | "!=" | ..) index
@@ -24,7 +24,7 @@
 //!           | "select" "(" condition "," index "," index ")" | "within" "(" index "," name "," index ")"
 //! value     = number | name "[" index "]" | "index" "(" index ")" | value ("+" | "*" | "/") value | "(" value ")"
 //!           | ("min" | "max") "(" value "," value ")" | "truth" "(" value ")"
-//!           | ("sum" | "min" | "max") "(" range ("unroll" integer)? ("if" condition)? ")" product
+//!           | ("sum" | "product" | "min" | "max") "(" range ("unroll" integer)? ("if" condition)? ")" product
 //! ```
 //!
 //! `#` starts a comment. A name means the innermost variable of that name, else the symbol.
@@ -542,6 +542,9 @@ impl<'a> Parser<'a> {
                 let (buffer, index) = self.element()?;
                 let mode = if self.skip("+=") {
                     StoreMode::Add
+                } else if self.skip("*") {
+                    self.sign("=")?;
+                    StoreMode::Multiply
                 } else if self.skip("=") {
                     StoreMode::Set
                 } else if self.skip_word("min") {
@@ -1043,15 +1046,18 @@ impl<'a> Parser<'a> {
             Token::Name(word) if call && MathFunction::from_name(word).is_some() => {
                 self.apply(word)
             }
-            Token::Name(word @ ("sum" | "min" | "max")) if call => {
+            Token::Name(word @ ("sum" | "product" | "min" | "max")) if call => {
                 self.advance();
                 self.advance();
                 let (kind, two): (_, fn(_, _) -> _) = match word {
                     "min" => (Reduction::Min, Value::Min),
                     "max" => (Reduction::Max, Value::Max),
+                    "product" => (Reduction::Product, Value::Mul),
                     _ => (Reduction::Sum, Value::Add),
                 };
-                if kind != Reduction::Sum && self.after() != Token::Sign("=") {
+                if matches!(kind, Reduction::Min | Reduction::Max)
+                    && self.after() != Token::Sign("=")
+                {
                     let left = Box::new(self.deeper(Self::value)?);
                     self.sign(",")?;
                     let right = Box::new(self.deeper(Self::value)?);

@@ -351,6 +351,7 @@ impl Printer<'_> {
             Value::Sum(sum) => self.group(level > Level::Product, |p| {
                 p.out.push_str(match sum.kind {
                     Reduction::Sum => "sum(",
+                    Reduction::Product => "product(",
                     Reduction::Min => "min(",
                     Reduction::Max => "max(",
                 });
@@ -567,6 +568,7 @@ impl Printer<'_> {
                 self.out.push_str(match store.mode {
                     StoreMode::Set => " = ",
                     StoreMode::Add => " += ",
+                    StoreMode::Multiply => " *= ",
                     StoreMode::Min => " min= ",
                     StoreMode::Max => " max= ",
                 });

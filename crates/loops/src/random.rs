@@ -110,7 +110,7 @@ impl Random {
                     StoreMode::Add,
                     StoreMode::Add,
                     StoreMode::Set,
-                    [StoreMode::Min, StoreMode::Max][self.below(2)],
+                    [StoreMode::Min, StoreMode::Max, StoreMode::Multiply][self.below(3)],
                 ][self.below(4)],
                 stream: (self.below(4) == 0).then(|| self.condition(1)),
             }),
@@ -268,7 +268,9 @@ impl Random {
     fn integer(&mut self) -> Stmt {
         let value = Index::Mod(Box::new(self.index(1)), 8);
         let (buffer, index) = (INTEGERS, self.subscript());
-        let mode = [StoreMode::Set, StoreMode::Add, StoreMode::Min, StoreMode::Max][self.below(4)];
+        let mode =
+            [StoreMode::Set, StoreMode::Add, StoreMode::Multiply, StoreMode::Min, StoreMode::Max]
+                [self.below(5)];
         Stmt::Store(Store { buffer, index, value: Value::FromIndex(value), mode, stream: None })
     }
 
@@ -516,7 +518,13 @@ impl Random {
                 let body = self.value(depth - 1);
                 self.scope.pop();
                 let unroll = [None, None, Some(3)][self.below(3)];
-                let kinds = [Reduction::Sum, Reduction::Sum, Reduction::Min, Reduction::Max];
+                let kinds = [
+                    Reduction::Sum,
+                    Reduction::Sum,
+                    Reduction::Product,
+                    Reduction::Min,
+                    Reduction::Max,
+                ];
                 Value::Sum(Box::new(Sum {
                     kind: kinds[self.below(4)],
                     var,

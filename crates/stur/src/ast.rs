@@ -285,13 +285,24 @@ pub enum ReduceOp {
     Min,
     /// The largest.
     Max,
+    /// The largest of products of the semiring over numbers that are not negative.
+    MaxTimes,
+    /// The product.
+    Prod,
     /// Whether there is one.
     Or,
 }
 
 impl ReduceOp {
     /// All of them.
-    pub const ALL: [ReduceOp; 4] = [ReduceOp::Sum, ReduceOp::Min, ReduceOp::Max, ReduceOp::Or];
+    pub const ALL: [ReduceOp; 6] = [
+        ReduceOp::Sum,
+        ReduceOp::Min,
+        ReduceOp::Max,
+        ReduceOp::MaxTimes,
+        ReduceOp::Prod,
+        ReduceOp::Or,
+    ];
 
     /// The word.
     pub fn word(self) -> &'static str {
@@ -299,6 +310,8 @@ impl ReduceOp {
             ReduceOp::Sum => "sum",
             ReduceOp::Min => "min",
             ReduceOp::Max => "max",
+            ReduceOp::MaxTimes => "max_times",
+            ReduceOp::Prod => "prod",
             ReduceOp::Or => "or",
         }
     }

@@ -26,6 +26,8 @@ pub enum Semiring {
     Min,
     /// The largest of values, over all points.
     Max,
+    /// The product of values, over all points.
+    Prod,
     /// Whether any product has no zero factor, over truth values: 0 is false, everything else is true.
     OrAnd,
 }
@@ -46,16 +48,27 @@ impl Semiring {
         match (operator, plus) {
             (ReduceOp::Min, Some(true) | None) => Some(Semiring::MinPlus),
             (ReduceOp::Max, Some(true)) => Some(Semiring::MaxPlus),
-            (ReduceOp::Max, Some(false) | None) => Some(Semiring::MaxTimes),
+            (ReduceOp::Max | ReduceOp::MaxTimes, Some(false) | None) => Some(Semiring::MaxTimes),
             (ReduceOp::Or, Some(false) | None) => Some(Semiring::OrAnd),
             (ReduceOp::Sum, _) => Some(Semiring::SumTimes),
-            (ReduceOp::Min, Some(false)) | (ReduceOp::Or, Some(true)) => None,
+            (ReduceOp::Min, Some(false))
+            | (ReduceOp::MaxTimes | ReduceOp::Or, Some(true))
+            | (ReduceOp::Prod, _) => None,
         }
     }
 
     /// Whether products that are zero count, as they do not in semirings: it is about the values of all points.
     pub fn is_of_values(self) -> bool {
-        matches!(self, Semiring::Min | Semiring::Max)
+        matches!(self, Semiring::Min | Semiring::Max | Semiring::Prod)
+    }
+
+    /// Whether adding a number twice is the same as adding it once.
+    pub fn is_idempotent(self, number: f64) -> bool {
+        match self {
+            Semiring::SumTimes => number == 0.0,
+            Semiring::Prod => number == 0.0 || number == 1.0,
+            _ => true,
+        }
     }
 
     /// The operation that joins factors.
@@ -69,6 +82,7 @@ impl Semiring {
             Semiring::SumTimes | Semiring::MaxTimes | Semiring::OrAnd => 0.0,
             Semiring::MinPlus | Semiring::Min => f64::INFINITY,
             Semiring::MaxPlus | Semiring::Max => f64::NEG_INFINITY,
+            Semiring::Prod => 1.0,
         }
     }
 
@@ -87,6 +101,7 @@ impl Semiring {
     pub fn add(self, a: f64, b: f64) -> f64 {
         match self {
             Semiring::SumTimes => a + b,
+            Semiring::Prod => a * b,
             // A result that is not a number stays one, so that it can be noticed.
             _ if a.is_nan() || b.is_nan() => f64::NAN,
             Semiring::MinPlus | Semiring::Min => a.min(b),
@@ -98,9 +113,9 @@ impl Semiring {
     /// Joins two factors.
     pub fn multiply(self, a: f64, b: f64) -> f64 {
         match self {
-            Semiring::SumTimes | Semiring::MaxTimes | Semiring::Min | Semiring::Max => a * b,
-            Semiring::MinPlus | Semiring::MaxPlus => a + b,
             Semiring::OrAnd => truth(a != 0.0 && b != 0.0),
+            Semiring::MinPlus | Semiring::MaxPlus => a + b,
+            _ => a * b,
         }
     }
 }
@@ -119,6 +134,7 @@ impl fmt::Display for Semiring {
             Semiring::MaxTimes => "(max, *)",
             Semiring::Min => "minima of values",
             Semiring::Max => "maxima of values",
+            Semiring::Prod => "products of values",
             Semiring::OrAnd => "(or, and)",
         })
     }

@@ -23,8 +23,8 @@ fn rule(semiring: Semiring) -> &'static str {
         Semiring::SumTimes => "A(i, j + s) * x(2 * j - i + 1)",
         Semiring::MinPlus => "min(j, s) A(i, j + s) + x(2 * j - i + 1)",
         Semiring::MaxPlus => "max(j, s) A(i, j + s) + x(2 * j - i + 1)",
-        Semiring::MaxTimes => "max(j, s) A(i, j + s) * x(2 * j - i + 1)",
-        Semiring::Min | Semiring::Max => unreachable!("no semiring"),
+        Semiring::MaxTimes => "max_times(j, s) A(i, j + s) * x(2 * j - i + 1)",
+        Semiring::Min | Semiring::Max | Semiring::Prod => unreachable!("no semiring"),
         Semiring::OrAnd => "or(j, s) A(i, j + s) * x(2 * j - i + 1)",
     }
 }

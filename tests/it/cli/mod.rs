@@ -456,20 +456,16 @@ fn inferred_structure() {
         # t: intermediate, N x N
         t:D(i, k) := (0 <= i < N) * (0 <= k < N)
         t:U(i, k) := (k <= i)
-        # isl: [M, N] -> { [i, k] : M >= 0 and i < N and 0 <= k <= i }
 
         # L: input, N x N
         L:D(i, j) := (0 <= i < N) * (0 <= j < N)
         L:U(i, j) := (j <= i)
-        # isl: [M, N] -> { [i, j] : M >= 0 and i < N and 0 <= j <= i }
 
         # y: output, N
         y:D(i) := (0 <= i < N)
-        # isl: [M, N] -> { [i] : M >= 0 and 0 <= i < N }
 
         # x: input, min(N, M + 1)
         x:D(k) := (0 <= k < N) * (k < M + 1)
-        # isl: [M, N] -> { [k] : 0 <= k < N and k <= M }
     "#]]
     .assert_eq(&piped("infer -", CHAIN));
     expect![[r#"
@@ -477,12 +473,9 @@ fn inferred_structure() {
         A:D(i1, i2, i3, i4) := (0 <= i1 < N) * (0 <= i2 < N) * (0 <= i3 < N) * (0 <= i4 < N)
         # A is symmetric in (i1, i2, i3, i4): an element equals the one whose subscripts there are in ascending order
         # A:U(i1, i2, i3, i4) := (0 < M) * (i1 <= i2 <= i3 <= i4)
-        # isl: [M, N] -> { [i1, i2, i3, i4] : M > 0 and i1 >= 0 and i2 >= i1 and i3 >= i2 and i3 <= i4 < N }
-        # isl, the redundant elements: [M, N] -> { [i1, i2, i3, i4] : M > 0 and i4 >= 0 and ((i1 < N and 0 <= i2 < i1 and 0 <= i3 < N and i4 < N) or (i1 >= 0 and i2 >= i1 and i2 <= i3 < N and i4 < i3) or (i1 >= 0 and i1 <= i2 < N and 0 <= i3 < i2 and i4 < N)) }
 
         # B: input, M x N
         B:D(x, i) := (0 <= x < M) * (0 <= i < N)
-        # isl: [M, N] -> { [x, i] : 0 <= x < M and 0 <= i < N }
     "#]].assert_eq(&piped("infer -", &example("pr4.stur")));
 }
 

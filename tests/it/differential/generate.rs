@@ -430,7 +430,7 @@ impl Generator<'_> {
                     all[rank..rank + inner].iter().filter(|name| uses(&products[0], name));
                 let reduced: Vec<&str> = reduced.copied().collect();
                 simple = false;
-                format!("{}({}) ", self.pick(&["min", "max"]), reduced.join(", "))
+                format!("{}({}) ", self.pick(&["min", "max", "prod"]), reduced.join(", "))
             }
             false => String::new(),
         };

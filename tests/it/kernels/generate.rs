@@ -70,7 +70,7 @@ pub fn program(rng: &mut ChaCha8Rng, functions: bool) -> String {
     let extents = (0..count).map(|_| *["N", "N", "M", "3"].choose(rng).expect("not empty"));
     let extents = extents.collect();
     let semirings = [('+', '*'); 6].map(|_| ("+", '*')).to_vec();
-    let others = [("min", '+'), ("max", '+'), ("max", '*'), ("or", '*')];
+    let others = [("min", '+'), ("max", '+'), ("max_times", '*'), ("or", '*')];
     let semiring = *[semirings, others.to_vec()].concat().choose(rng).expect("not empty");
     let (inputs, computed, lines) = (Vec::new(), BTreeMap::new(), Vec::new());
     let head = head.min(count);

@@ -18,9 +18,10 @@ struct Random {
 }
 
 /// Most reductions are sums: an empty one that is not is infinite.
-const KINDS: [Reduction; 4] = [Reduction::Sum, Reduction::Sum, Reduction::Min, Reduction::Max];
+const KINDS: [Reduction; 4] = [Reduction::Sum, Reduction::Product, Reduction::Min, Reduction::Max];
 
-const MODES: [StoreMode; 4] = [StoreMode::Set, StoreMode::Add, StoreMode::Min, StoreMode::Max];
+const MODES: [StoreMode; 5] =
+    [StoreMode::Set, StoreMode::Add, StoreMode::Multiply, StoreMode::Min, StoreMode::Max];
 
 /// Workspaces: of numbers, and of integers.
 const WORKSPACES: [BufferId; 2] = [BufferId(4), BufferId(5)];

@@ -287,9 +287,10 @@ impl Printer<'_> {
                     let place = format!("{buffer}[{index}]");
                     self.line(&match store.mode {
                         StoreMode::Set => format!("{place} = {value};"),
-                        StoreMode::Add => {
-                            let sum = operation("+", &place, &value, computed);
-                            format!("{place} = {sum};")
+                        StoreMode::Add | StoreMode::Multiply => {
+                            let sign = if store.mode == StoreMode::Add { "+" } else { "*" };
+                            let joined = operation(sign, &place, &value, computed);
+                            format!("{place} = {joined};")
                         }
                         mode => {
                             let name = extremum(mode == StoreMode::Min, computed.is_integer());
@@ -454,6 +455,10 @@ impl Printer<'_> {
                     Reduction::Sum => {
                         let sum = operation("+", &total, &body, element);
                         ("0".to_owned(), format!("{total} = {sum}"))
+                    }
+                    Reduction::Product => {
+                        let product = operation("*", &total, &body, element);
+                        ("1".to_owned(), format!("{total} = {product}"))
                     }
                     kind => {
                         let name = extremum(kind == Reduction::Min, element.is_integer());

@@ -5,6 +5,7 @@ mod build;
 mod cache;
 mod check;
 mod emit;
+mod infer;
 mod layout;
 mod machine;
 mod reading;
@@ -26,6 +27,7 @@ pub use build::BuildArgs;
 pub use cache::{CacheAction, CacheArgs};
 pub use check::CheckArgs;
 pub use emit::{EmitArgs, Stage, Wanted};
+pub use infer::InferArgs;
 pub use layout::LayoutArgs;
 pub use machine::DescribeArgs;
 pub use reading::ReadingArgs;
@@ -95,9 +97,9 @@ pub enum Command {
     Check(CheckArgs),
     /// Show the unique set and redundancy map of every tensor
     ///
-    /// The output is STUR itself, with isl's notation in comments: its lines can be pasted into a program.
-    #[command(after_help = "Example:\n  dastac infer examples/symmetric_matvec.stur")]
-    Infer(FileArgs),
+    /// The output is STUR itself: its lines can be pasted into a program.
+    #[command(after_help = infer::EXAMPLES)]
+    Infer(InferArgs),
     /// Show where the elements of every tensor are stored
     ///
     /// For every tensor: the polynomial from index to position, the number of stored elements as a polynomial in the

@@ -66,6 +66,10 @@ pub fn functions() -> Vec<(&'static str, &'static str)> {
             ReduceOp::Sum => "the sum over these iterators",
             ReduceOp::Min => "the least value over these iterators, infinity where there is none",
             ReduceOp::Max => "the largest value over these iterators",
+            ReduceOp::MaxTimes => {
+                "the largest product over these iterators, of numbers that are not negative"
+            }
+            ReduceOp::Prod => "the product over these iterators, 1 where there is nothing",
             ReduceOp::Or => "1 if there is a product without a zero factor, else 0",
         };
         (operator.word(), meaning)

@@ -9,12 +9,15 @@ use std::collections::{BTreeMap, HashMap};
 use dastac_elements::Number;
 use dastac_runtime::{Instance, available_memory, unflatten};
 use dastac_stur::program::{Role, Rule, TensorId};
-use dastac_stur::reference::{Array, Elements, Evaluator, Walk, WalkError, Walked, position};
+use dastac_stur::reference::{
+    Array, Elements, Entries, Evaluator, Walk, WalkError, Walked, position,
+};
 
 use super::Reference;
 use super::check::{Check, Limits, Method};
 use super::difference::{Verification, tolerances, worst_of};
 use super::entries::{as_places, entries, storage, weight};
+use super::unpacked::{Unlisted, is_nearly_empty, listed};
 use crate::Error;
 use crate::describe::id;
 
@@ -161,6 +164,21 @@ impl Rules<'_, '_> {
     fn elements(&self, tensor: TensorId) -> Result<Elements, Failed> {
         let declared = self.reference.program.tensor(tensor);
         let fact = &self.instance.facts()[tensor.0];
+        let is_given = declared.role == Role::Input && self.inputs.contains_key(&tensor);
+        if is_nearly_empty(fact) && !is_given {
+            let each = 8 * declared.rank as u64 + BYTES_OF_ELEMENT as u64;
+            let most = usize::try_from(available_memory() / 2 / each).unwrap_or(usize::MAX);
+            let shape = self.instance.shape(id(tensor))?;
+            let from = (self.instance.symbols(), self.instance.packed(id(tensor)));
+            match self.reference.movement.map(|one| listed(one, tensor, from, &shape, most)) {
+                Some(Ok(entries)) => {
+                    let shape = self.evaluator.shape(tensor).to_vec();
+                    return Ok(Elements::Stored(Entries { shape, ..entries }));
+                }
+                Some(Err(Unlisted::TooMany)) => return Err(Failed::Memory(fact.dense_bytes)),
+                Some(Err(Unlisted::Other)) | None => {}
+            }
+        }
         let stored = if fact.format.is_some() { fact.unique.max(0) as u128 } else { fact.cells() };
         let each = match fact.format {
             Some(_) => 8 * declared.rank as u128 + BYTES_OF_ELEMENT,
@@ -213,12 +231,17 @@ impl Rules<'_, '_> {
                 let mut expected: HashMap<Vec<i64>, Number> =
                     walked.into_iter().filter(|one| one.stored).map(Walked::pair).collect();
                 let spare = self.may_spare(rule);
+                let is_packed = program.tensor(rule.head).format.is_none();
+                if is_packed {
+                    // It stores all elements that may be there; what it does not store is zero.
+                    expected.retain(|index, value| entries.find(index).is_some() || *value != zero);
+                }
                 let mut wanted = Vec::new();
                 let mut other = None;
                 for at in 0..entries.len() {
                     let value = expected.remove(entries.at(at));
                     let is_zero = || entries.values.is(at, program.zero(rule.head));
-                    if value.is_none() && !(spare && is_zero()) {
+                    if value.is_none() && !is_packed && !(spare && is_zero()) {
                         other.get_or_insert((entries.at(at).to_vec(), true));
                     }
                     wanted.push(value.unwrap_or(zero));

@@ -5,6 +5,7 @@ mod difference;
 mod entries;
 mod large;
 mod samples;
+mod unpacked;
 
 use std::collections::BTreeMap;
 
@@ -12,6 +13,7 @@ use dastac_elements::Storage;
 use dastac_formats::Tensor;
 use dastac_runtime::program::Structure;
 use dastac_runtime::{Instance, TensorFacts, stream, unflatten};
+use dastac_sched::Movement;
 use dastac_stur::Program;
 use dastac_stur::program::{Role, TensorId};
 use dastac_stur::reference::{Array, Evaluator, position};
@@ -23,6 +25,7 @@ use difference::worst_of;
 pub use check::{Check, Limits, Method};
 pub(crate) use difference::tolerances;
 pub use difference::{Difference, Verification};
+pub use unpacked::is_nearly_empty;
 
 /// The dense evaluator is not run when the boxes of all tensors together hold more elements. Up to this size random
 /// inputs are drawn dense, as it needs them; beyond, directly in packed form.
@@ -35,12 +38,19 @@ pub const MAX_REFERENCE_COST: u128 = 1 << 28;
 #[derive(Clone, Copy, Debug)]
 pub struct Reference<'a> {
     program: &'a Program,
+    movement: Option<&'a Movement>,
 }
 
 impl<'a> Reference<'a> {
     /// The reference for a program. Instances that it is given must be of the code of the same program.
     pub fn of(program: &'a Program) -> Reference<'a> {
-        Reference { program }
+        Reference { program, movement: None }
+    }
+
+    /// With the loops that unpack tensors that are [nearly empty](is_nearly_empty), which are followed in place of
+    /// unpacking them.
+    pub fn with_movement(self, movement: Option<&'a Movement>) -> Reference<'a> {
+        Reference { movement, ..self }
     }
 
     fn evaluator(&self, instance: &Instance<'_>) -> Result<Evaluator<'a>, Error> {

@@ -50,7 +50,7 @@ impl Machine<'_> {
                 slot.touch(at, loops, false)?;
                 slot.complex(at) + value
             }
-            StoreMode::Min | StoreMode::Max => return Err(NO_ORDER),
+            StoreMode::Multiply | StoreMode::Min | StoreMode::Max => return Err(NO_ORDER),
         };
         slot.touch(at, loops, true)?;
         slot.set_complex(at, value)

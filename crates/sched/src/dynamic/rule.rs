@@ -309,13 +309,17 @@ impl<'a> Translation<'a> {
         );
         let of = &self.inferred.program.tensor(statement.reads[case.absent[0]].tensor).name;
         let message = format!("`{}:F` would have to store what is not stored of `{of}`", head.name);
+        let mut hint = format!(
+            "leave `{}:F` out, so that all elements are stored, or multiply with a tensor of ones in the places that \
+            are to be stored",
+            head.name
+        );
+        if self.definition().semiring == Semiring::Max {
+            hint += "; `max_times(..)` is the largest of the products that are stored, if none is negative";
+        }
         let error = Diagnostic::error("E0134", message, span, "not 0 where its argument is 0")
             .label(stored.span, "stored like this")
-            .hint(format!(
-                "leave `{}:F` out, so that all elements are stored, or multiply with a tensor of ones in the places \
-                that are to be stored",
-                head.name
-            ));
+            .hint(hint);
         Err(LayoutError::Program(vec![error]).into())
     }
 

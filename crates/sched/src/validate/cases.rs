@@ -88,7 +88,9 @@ impl Validator<'_> {
         let to_head = sets.access(&product.iterators, &source.subscripts())?;
         for case in &mut found {
             let constant = case.accesses.is_empty() && case.functions.is_empty();
-            if source.semiring.is_of_values() && constant && !product.functions.is_empty() {
+            let once = source.semiring.is_of_values()
+                && source.semiring.is_idempotent(product.coefficient * case.coefficient);
+            if once && constant && !product.functions.is_empty() {
                 case.domain = case.domain.apply(&to_head)?;
                 case.iterators = &source.iterators;
             }

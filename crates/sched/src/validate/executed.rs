@@ -116,6 +116,7 @@ impl<'a> Reader<'a, '_> {
                 let mode = match (*mode, reduction(semiring)) {
                     (StoreMode::Set, _) => StoreMode::Set,
                     (StoreMode::Add, Reduction::Sum)
+                    | (StoreMode::Multiply, Reduction::Product)
                     | (StoreMode::Min, Reduction::Min)
                     | (StoreMode::Max, Reduction::Max) => StoreMode::Add,
                     _ => return Err("no sum of products".into()),

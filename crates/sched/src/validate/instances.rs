@@ -59,6 +59,10 @@ impl Validator<'_> {
         let mut open = Vec::new();
         for statement in &rule.statements {
             for term in self.expected(statement, semiring)? {
+                // What adds nothing need not be in the loops.
+                if term.factors.is_empty() && term.coefficient == semiring.zero() {
+                    continue;
+                }
                 let (parts, left) = (self.parts(&statement.domain)?, statement.domain.clone());
                 open.push(Open { statement, term, parts, left });
             }

@@ -94,6 +94,7 @@ pub(super) struct Reading<'n> {
 pub(super) fn reduction(semiring: Semiring) -> Reduction {
     match semiring {
         Semiring::SumTimes => Reduction::Sum,
+        Semiring::Prod => Reduction::Product,
         Semiring::MinPlus | Semiring::Min => Reduction::Min,
         Semiring::MaxPlus | Semiring::Max | Semiring::MaxTimes | Semiring::OrAnd => Reduction::Max,
     }
@@ -116,6 +117,12 @@ impl Reading<'_> {
             Value::Add(a, b) if reduction == Reduction::Sum => Role::Add(a, b),
             Value::Min(a, b) if reduction == Reduction::Min => Role::Add(a, b),
             Value::Max(a, b) if reduction == Reduction::Max => Role::Add(a, b),
+            // Products of values are joined with the sign that joins their factors; loops are never factors.
+            Value::Mul(a, b)
+                if reduction == Reduction::Product && [a, b].iter().any(|one| has_sums(one)) =>
+            {
+                Role::Add(a, b)
+            }
             Value::Add(a, b) if plus => Role::Multiply(a, b),
             Value::Mul(a, b) if !plus => Role::Multiply(a, b),
             _ => Role::Other,
@@ -158,9 +165,7 @@ impl Reading<'_> {
 
     /// A value that is a function of elements.
     fn function(&self, value: &Value) -> Result<Vec<Term>, String> {
-        let mut sums = false;
-        value.visit(&mut |part| sums |= matches!(part, Value::Sum(_)));
-        match sums {
+        match has_sums(value) {
             true => Err("no sum of products".into()),
             false => Ok(vec![self.single(What::Value(value.clone()))]),
         }
@@ -251,14 +256,19 @@ impl Reading<'_> {
 pub(super) fn is_zero_without_terms(semiring: Semiring, value: &Value) -> bool {
     let neutral = match reduction(semiring) {
         Reduction::Sum => 0.0,
+        Reduction::Product => 1.0,
         Reduction::Min => f64::INFINITY,
         Reduction::Max => f64::NEG_INFINITY,
     };
     let is_zero = |value: &Value| matches!(value, Value::Const(c) if *c == semiring.zero());
     let joined = matches!(value, Value::Max(a, b) | Value::Min(a, b) if is_zero(a) || is_zero(b));
+    neutral == semiring.zero() || joined || !has_sums(value)
+}
+
+fn has_sums(value: &Value) -> bool {
     let mut sums = false;
     value.visit(&mut |part| sums |= matches!(part, Value::Sum(_)));
-    neutral == semiring.zero() || joined || !sums
+    sums
 }
 
 fn join(around: &mut Around, inner: &Around) -> Result<(), String> {

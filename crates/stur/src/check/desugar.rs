@@ -29,8 +29,11 @@ pub(super) fn reductions(file: &File) -> File {
             Item::Rule(rule) if rule.aspect == Aspect::Value => {
                 let mut rule = rule.clone();
                 work.within(&rule.tensor.text.clone(), &rule.iterators.clone(), &mut rule.body);
+                let domain = domain_of(file, &rule.tensor.text);
                 for part in work.added.drain(..) {
                     types.push((rule.tensor.text.clone(), part.tensor.clone()));
+                    let own = domain.and_then(|domain| part_of_domain(&rule, domain, &part));
+                    items.extend(own.map(Item::Rule));
                     items.push(Item::Rule(part));
                 }
                 items.push(Item::Rule(rule));
@@ -48,6 +51,79 @@ pub(super) fn reductions(file: &File) -> File {
         }
     }
     File { items }
+}
+
+/// The `:D` of a tensor.
+fn domain_of<'f>(file: &'f File, tensor: &str) -> Option<&'f RuleItem> {
+    file.items.iter().find_map(|item| match item {
+        Item::Rule(rule) if rule.aspect == Aspect::Domain && rule.tensor.text == tensor => {
+            Some(rule)
+        }
+        _ => None,
+    })
+}
+
+/// The `:D` of a part of a rule, from that of the head: without it, an iterator of the head that is no subscript in the
+/// part would have no bounds there. Before -> after, of `y(k) := 1 + sum(n) cos(k * n) * x(n)` with `y:D(k) := (0 <= k <
+/// N)`: `y.1:D(k) := (0 <= k < N)`.
+fn part_of_domain(rule: &RuleItem, domain: &RuleItem, part: &RuleItem) -> Option<RuleItem> {
+    let mut bound = BTreeSet::new();
+    bound_in(&part.body, &mut bound);
+    if part.iterators.iter().all(|name| bound.contains(&name.text)) {
+        return None;
+    }
+    let mut own = Vec::new();
+    for name in &part.iterators {
+        let at = rule.iterators.iter().position(|other| other.text == name.text)?;
+        own.push(domain.iterators.get(at)?.clone());
+    }
+    let factors = match &domain.body {
+        Term::Product(factors, _) => factors.clone(),
+        other => vec![other.clone()],
+    };
+    let others = |name: &str| {
+        domain.iterators.iter().any(|one| one.text == name)
+            && !own.iter().any(|one| one.text == name)
+    };
+    let mut kept = Vec::new();
+    for factor in factors {
+        let Term::Comparison(_) = &factor else { return None };
+        let mut all = true;
+        visit_terms(&factor, &mut |name, _| all &= !others(name));
+        if all {
+            kept.push(factor);
+        }
+    }
+    let body = match kept.len() {
+        0 => return None,
+        1 => kept.remove(0),
+        _ => Term::Product(kept, domain.span),
+    };
+    Some(RuleItem {
+        tensor: part.tensor.clone(),
+        aspect: Aspect::Domain,
+        iterators: own,
+        reduction: None,
+        body,
+        part_of: part.part_of.clone(),
+        span: domain.span,
+    })
+}
+
+/// The names that bound themselves: subscripts, and what is compared.
+fn bound_in(term: &Term, names: &mut BTreeSet<String>) {
+    match term {
+        Term::Access { subscripts, .. } => {
+            names.extend(subscripts.iter().filter_map(|subscript| match &subscript.kind {
+                ExprKind::Name(name) => Some(name.clone()),
+                _ => None,
+            }));
+        }
+        Term::Comparison(_) => visit_terms(term, &mut |name, _| {
+            names.insert(name.into());
+        }),
+        other => other.parts().iter().for_each(|part| bound_in(part, names)),
+    }
 }
 
 /// All names of tensors.

@@ -11,6 +11,7 @@ use crate::diagnostic::Diagnostic;
 use crate::hint::similar;
 use crate::program::{Access, Product, Program, Rule, SymbolFactor};
 use crate::schedule::Schedule;
+use crate::semiring::Semiring;
 use dastac_elements::Kind;
 
 /// Products that one rule may have after distribution.
@@ -192,6 +193,22 @@ impl Checker<'_> {
             } else {
                 rule.products.push(product);
             }
+        }
+        if semiring == Semiring::Prod
+            && let Some(product) = rule.products.first()
+        {
+            // The product of nothing is 1, which rules that read it must find.
+            rule.products.push(Product {
+                coefficient: semiring.zero(),
+                iterators: rule.iterators.clone(),
+                accesses: Vec::new(),
+                symbols: Vec::new(),
+                functions: Vec::new(),
+                comparisons: Vec::new(),
+                definitions: Vec::new(),
+                guards: Vec::new(),
+                span: product.span,
+            });
         }
         // What one product leaves open another one may bound.
         let bounded = |product: &Product| rule.iterators.iter().all(|name| product.binds(name));

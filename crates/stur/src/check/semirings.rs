@@ -58,7 +58,7 @@ impl Checker<'_> {
             Some(reduction) if reduction.operator != ReduceOp::Sum => reduction,
             _ => return Some((Semiring::SumTimes, self.products(&item.body)?)),
         };
-        if let Some(semiring) = self.of_values(reduction.operator, &item.body) {
+        if let Some(semiring) = Self::of_values(reduction.operator, &item.body) {
             let mut factors = Vec::new();
             conditions(&item.body, &mut factors);
             return Some((semiring, vec![factors]));
@@ -121,12 +121,13 @@ impl Checker<'_> {
     }
 
     /// The semiring of a minimum or maximum of values, not of a semiring of graph algorithms: anything but a sum of
-    /// elements, symbols and numbers, and a product of several of these with a tensor that has a format.
-    fn of_values(&self, operator: ReduceOp, body: &Term) -> Option<Semiring> {
+    /// elements, symbols and numbers. Products are always of values.
+    fn of_values(operator: ReduceOp, body: &Term) -> Option<Semiring> {
         let semiring = match operator {
             ReduceOp::Min => Semiring::Min,
             ReduceOp::Max => Semiring::Max,
-            ReduceOp::Sum | ReduceOp::Or => return None,
+            ReduceOp::Prod => Semiring::Prod,
+            ReduceOp::Sum | ReduceOp::MaxTimes | ReduceOp::Or => return None,
         };
         let conditions = |term: &Term| match term {
             Term::Product(factors, _) => factors.iter().all(Term::is_condition),
@@ -140,12 +141,6 @@ impl Checker<'_> {
             Term::Number { .. } => true,
             other => other.is_condition(),
         };
-        let dynamic = |term: &Term| match term {
-            Term::Access { tensor, .. } => {
-                self.formats.iter().any(|format| format.tensor.text == tensor.text)
-            }
-            _ => false,
-        };
         let of_a_semiring = match core(body) {
             Term::Sum(terms, _) => terms.iter().all(|term| match term {
                 Term::Product(..) => {
@@ -153,15 +148,9 @@ impl Checker<'_> {
                 }
                 term => leaf(term),
             }),
-            Term::Product(factors, _) => {
-                operator == ReduceOp::Max
-                    && factors.iter().all(leaf)
-                    && factors.iter().any(dynamic)
-                    && factors.iter().filter(|factor| !factor.is_condition()).count() > 1
-            }
             _ => false,
         };
-        (!of_a_semiring).then_some(semiring)
+        (semiring == Semiring::Prod || !of_a_semiring).then_some(semiring)
     }
 
     /// The numbers of a product as one.

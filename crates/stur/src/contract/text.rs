@@ -20,6 +20,7 @@ pub fn rule_text(program: &Program, rule: &Rule) -> String {
         Semiring::SumTimes => None,
         Semiring::MinPlus | Semiring::Min => Some("min"),
         Semiring::MaxPlus | Semiring::MaxTimes | Semiring::Max => Some("max"),
+        Semiring::Prod => Some("prod"),
         Semiring::OrAnd => Some("or"),
     };
     let body = match word {

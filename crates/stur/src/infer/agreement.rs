@@ -37,17 +37,25 @@ pub fn disagreements(inferred: &Inferred) -> Result<Vec<Diagnostic>, InferError>
     let mut known = BTreeMap::new();
     let mut found: Vec<Diagnostic> = Vec::new();
     for rule in &inferred.program.rules {
+        // Of the head's iterators in the products before: a sum of tensors is over the dimensions of all of them.
+        let mut summed: Vec<(&str, Dimension)> = Vec::new();
+        let is_declared = inferred.program.tensor(rule.head).domain.is_some();
         for product in &rule.products {
             let mut seen: Vec<(&str, Dimension)> = Vec::new();
             for (iterator, dimension) in dimensions(inferred, product) {
                 if is_said_otherwise(product, iterator) {
                     continue;
                 }
-                let first = seen.iter().find(|(name, _)| *name == iterator);
-                let Some((_, first)) = first.copied() else {
-                    seen.push((iterator, dimension));
-                    continue;
+                let of = |all: &[(&str, Dimension)]| {
+                    all.iter().find(|(name, _)| *name == iterator).map(|(_, first)| *first)
                 };
+                let beside = of(&seen);
+                let first = beside.or_else(|| of(&summed));
+                if beside.is_none() {
+                    seen.push((iterator, dimension));
+                }
+                let Some(first) = first else { continue };
+                let joined = if beside.is_some() { Joined::Multiplied } else { Joined::Added };
                 let [one, other] = [first, dimension].map(|one| extent(inferred, one));
                 if one == other {
                     continue;
@@ -59,7 +67,7 @@ pub fn disagreements(inferred: &Inferred) -> Result<Vec<Diagnostic>, InferError>
                 };
                 known.insert(key, differ);
                 if differ {
-                    let warning = warning(inferred, iterator, first, dimension);
+                    let warning = warning(inferred, iterator, [first, dimension], joined);
                     let again = |one: &Diagnostic| {
                         one.labels[1..] == warning.labels[1..] && one.message == warning.message
                     };
@@ -67,6 +75,10 @@ pub fn disagreements(inferred: &Inferred) -> Result<Vec<Diagnostic>, InferError>
                         found.push(warning);
                     }
                 }
+            }
+            let of_head = |one: &(&str, Dimension)| rule.iterators.iter().any(|own| own == one.0);
+            if !is_declared {
+                summed.extend(seen.into_iter().filter(of_head));
             }
         }
     }
@@ -130,7 +142,21 @@ fn differ(sets: &Sets, one: &Extent, other: &Extent) -> Result<bool, InferError>
     Ok(!one_box.is_subset(&other_box)? && !other_box.is_subset(&one_box)?)
 }
 
-fn warning(inferred: &Inferred, iterator: &str, first: Dimension, second: Dimension) -> Diagnostic {
+/// How two tensors come together.
+#[derive(Clone, Copy)]
+enum Joined {
+    /// They are in one product.
+    Multiplied,
+    /// They are in products that are added up.
+    Added,
+}
+
+fn warning(
+    inferred: &Inferred,
+    iterator: &str,
+    [first, second]: [Dimension; 2],
+    joined: Joined,
+) -> Diagnostic {
     let program = &inferred.program;
     let name = |one: Dimension| &program.tensor(one.tensor).name;
     let message = format!(
@@ -140,7 +166,10 @@ fn warning(inferred: &Inferred, iterator: &str, first: Dimension, second: Dimens
         name(second),
         extent(inferred, second)
     );
-    let label = "elements outside of a tensor are zero, so the smaller one counts";
+    let label = match joined {
+        Joined::Multiplied => "elements outside of a tensor are zero, so the smaller one counts",
+        Joined::Added => "elements outside of a tensor are zero, so the larger one counts",
+    };
     let declared = |one: Dimension| {
         let label =
             format!("position {} of `{}`: {}", one.position + 1, name(one), extent(inferred, one));

@@ -159,7 +159,8 @@ fn case(
         subscripts.filter(|(_, used)| **used).map(|(subscript, _)| subscript.clone()).collect();
     // Once is enough for a value that is the same at all points.
     let constant = case.accesses.is_empty() && case.functions.is_empty() && case.is_affine();
-    let domain = match rule.semiring.is_of_values() && constant {
+    let once = rule.semiring.is_of_values() && rule.semiring.is_idempotent(case.coefficient);
+    let domain = match constant && once {
         true => {
             let head = domain.apply(&sets.access(&case.iterators, &rule.subscripts())?)?;
             case.iterators = rule.iterators.clone();

@@ -11,12 +11,12 @@ mod node;
 mod schedule;
 mod terms;
 mod values;
+mod words;
 
 use std::collections::BTreeSet;
 
 use cursor::{Parser, Result, describe, error, with_hint};
 use node::{Node, NodeKind, Quantifier};
-use terms::last_call;
 use values::{all_hold, is_value};
 
 use crate::ast::{
@@ -389,7 +389,7 @@ impl Parser<'_> {
             let hint = "a comparison stands in parentheses: `A(i) * (i < N)`, `(A(i) < B(i))`";
             return Err(with_hint(error, hint));
         }
-        self.end_of_rule(&node)?;
+        self.end_of_rule()?;
         let body = self.term(node)?;
         let (reduction, body) = match found {
             Some((reduction, Quantifier::All)) => {
@@ -469,11 +469,26 @@ impl Parser<'_> {
         }
     }
 
+    /// The name of the call that ends right before the next token.
+    fn call_before(&self) -> Option<&str> {
+        let before = &self.tokens[..self.at];
+        let mut open = 0usize;
+        for (at, token) in before.iter().enumerate().rev() {
+            open += usize::from(token.is(")"));
+            open = open.checked_sub(usize::from(token.is("(")))?;
+            if open == 0 {
+                return match &before.get(at.checked_sub(1)?)?.kind {
+                    TokenKind::Name(name) => Some(name),
+                    _ => None,
+                };
+            }
+        }
+        None
+    }
+
     /// Checks that a complete right-hand side is the end of the line.
-    fn end_of_rule(&self, node: &Node) -> Result<()> {
+    fn end_of_rule(&self) -> Result<()> {
         let Some(token) = self.peek() else { return Ok(()) };
-        let juxtaposed =
-            matches!(&token.kind, TokenKind::Name(_) | TokenKind::Number(_)) || token.is("(");
         let error = self.expected("an operator or the end of the line");
         if let Some(word) = self.nth_name(0).filter(|word| INFIX.contains(word)) {
             let hint = match word {
@@ -484,19 +499,14 @@ impl Parser<'_> {
             };
             return Err(with_hint(error, hint));
         }
-        if last_call(node).is_some_and(|call| juxtaposed && call == "prod") {
-            let what = "reductions with `prod(..)`";
-            let error = Diagnostic::unsupported(what, node.span, "stands before a product");
-            let hint = "there are `sum(..)`, `min(..)`, `max(..)`, `any(..)` and `all(..)`";
-            return Err(Box::new(error.hint(hint)));
-        }
         Err(match &token.kind {
             TokenKind::Mark(")") => with_hint(error, "there is a `)` too many"),
             TokenKind::Mark("^") => {
                 with_hint(error, "a reciprocal is written at the name: `A^-1(i)`")
             }
             TokenKind::Name(_) | TokenKind::Number(_) | TokenKind::Mark("(") => {
-                with_hint(error, "factors are joined with `*`, summands with `+`")
+                let other = self.call_before().and_then(words::reduction);
+                with_hint(error, other.unwrap_or("factors are joined with `*`, summands with `+`"))
             }
             _ => error,
         })

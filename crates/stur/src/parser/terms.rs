@@ -309,15 +309,6 @@ impl Parser<'_> {
     }
 }
 
-/// The last factor of the last summand, if it is `name(..)`.
-pub(super) fn last_call(node: &Node) -> Option<&str> {
-    match &node.kind {
-        NodeKind::Call { tensor, .. } => Some(&tensor.text),
-        NodeKind::Chain(_, rest) => last_call(&rest.last()?.1),
-        _ => None,
-    }
-}
-
 const POSITION: &str =
     "`(k = pos(A(i, j)))`: the iterator `k` is where `A` stores its element `(i, j)`";
 

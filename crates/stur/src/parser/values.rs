@@ -5,7 +5,7 @@
 use dastac_elements::{Element, Function};
 
 use super::node::{Node, NodeKind};
-use super::{Parser, Result, error, with_hint};
+use super::{Parser, Result, error, with_hint, words};
 use crate::ast::{CompareOp, Name, Operation, Reduction, Span, Term};
 use crate::hint::similar;
 
@@ -179,6 +179,9 @@ impl Parser<'_> {
                 let names = Function::ALL.iter().map(|function| function.name());
                 let error =
                     error("E0013", format!("unknown function `{text}`"), name.span, "unknown");
+                if let Some(hint) = words::function(text) {
+                    return Err(with_hint(error, hint));
+                }
                 return Err(match similar(text, names) {
                     Some(close) => with_hint(error, format!("did you mean `{close}`?")),
                     None => error,

@@ -152,6 +152,7 @@ pub(super) fn add(semiring: Semiring, left: Number, right: Number) -> Number {
     match (left, right) {
         (Number::Integer(a), Number::Integer(b)) => Number::Integer(match semiring {
             Semiring::SumTimes => a.wrapping_add(b),
+            Semiring::Prod => a.wrapping_mul(b),
             Semiring::MinPlus | Semiring::Min => a.min(b),
             Semiring::MaxPlus | Semiring::MaxTimes | Semiring::Max => a.max(b),
             Semiring::OrAnd => (a != 0 || b != 0).into(),

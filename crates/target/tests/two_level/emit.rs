@@ -217,6 +217,7 @@ impl Printer<'_> {
         self.line(&match store.mode {
             StoreMode::Set => format!("{place} = {value};"),
             StoreMode::Add => format!("{place} += {value};"),
+            StoreMode::Multiply => format!("{place} *= {value};"),
             StoreMode::Min => format!("{place} = fminf({place}, {value});"),
             StoreMode::Max => format!("{place} = fmaxf({place}, {value});"),
         });
@@ -252,6 +253,7 @@ impl Printer<'_> {
         self.sums += 1;
         let first = match sum.kind {
             Reduction::Sum => "0.0f",
+            Reduction::Product => "1.0f",
             Reduction::Min => "INFINITY",
             Reduction::Max => "-INFINITY",
         };
@@ -268,6 +270,7 @@ impl Printer<'_> {
         let term = self.value(&sum.body)?;
         self.line(&match sum.kind {
             Reduction::Sum => format!("{name} += {term};"),
+            Reduction::Product => format!("{name} *= {term};"),
             Reduction::Min => format!("{name} = fminf({name}, {term});"),
             Reduction::Max => format!("{name} = fmaxf({name}, {term});"),
         });

@@ -71,7 +71,7 @@ pub(crate) fn products(stmt: &Stmt) -> Option<Vec<Product>> {
     outer.sets = match store.mode {
         StoreMode::Add => false,
         StoreMode::Set => true,
-        StoreMode::Min | StoreMode::Max => return None,
+        StoreMode::Multiply | StoreMode::Min | StoreMode::Max => return None,
     };
     if store.stream.is_some() || store.value.loads(store.buffer) {
         return None;

@@ -35,6 +35,7 @@ impl<'v> Group<'v> {
 pub(super) fn joining(kind: Reduction) -> BinaryOp {
     match kind {
         Reduction::Sum => BinaryOp::Add,
+        Reduction::Product => BinaryOp::Mul,
         Reduction::Min => BinaryOp::Min,
         Reduction::Max => BinaryOp::Max,
     }
