@@ -293,3 +293,42 @@ fn arrays_of_results_are_stayed_within_with_indices_of_64_bits() {
         check(&source, BuildOptions { checked: true, ..BuildOptions::default() }, Indices::Wide);
     }
 }
+
+/// The coordinates in a workspace of several levels are one number, up to the largest that 64 bits hold.
+#[test]
+fn keys_are_refused_where_they_leave_64_bits() {
+    let source = "symbols: N
+        C(i, k, l) := A(i, j) * T(j, k, l)
+        A:D(i, j) := (0 <= i < N) * (0 <= j < N)
+        A:F := dcsr
+        T:D(j, k, l) := (0 <= j < N) * (0 <= k < N) * (0 <= l < N)
+        T:F := csf
+        C:D(i, k, l) := (0 <= i < N) * (0 <= k < N) * (0 <= l < N)
+        C:F := csf";
+    let analysis = Analysis::of(source).unwrap().lay_out().unwrap();
+    let built = analysis.lower_for(Indices::Wide).unwrap();
+    let built = built.build(BuildOptions::default()).unwrap();
+    let program = built.lowered.program().clone();
+    let [a, t, c] = ["A", "T", "C"].map(|name| program.find(name).unwrap());
+    let mut runner = Runner::new(built, &sizes(1), 1).unwrap();
+    // The square root of 2^63 is 3037000499.98.
+    let n = 3_037_000_400;
+    let entries = |rank: usize, coordinates: Vec<u64>, values: Vec<f64>| {
+        Entries::new(vec![n as u64; rank], coordinates, Storage::from(values)).unwrap()
+    };
+    let bound = |entries: &Entries, format: &Format| {
+        Tensor::from_entries(entries, format, Build::default()).unwrap()
+    };
+    let last = n as u64 - 1;
+    runner.resize(&sizes(n)).unwrap();
+    let own = entries(2, vec![1, 0, 1, 2, last, last], vec![2.0, 3.0, 5.0]);
+    let dcsr = program.tensor(a).format.as_ref().unwrap().format.clone();
+    runner.bind(a, bound(&own, &dcsr)).unwrap();
+    let other = entries(3, vec![0, last, last, 2, 0, last, last, last, 0], vec![1.0, 1.0, 1.0]);
+    runner.bind(t, bound(&other, &Format::csf(3))).unwrap();
+    runner.execute().unwrap();
+    let expected = entries(3, vec![1, 0, last, 1, last, last, last, last, 0], vec![3.0, 2.0, 5.0]);
+    assert_eq!(runner.result_entries(c).unwrap().to_entries().unwrap(), expected);
+    let refused = runner.resize(&sizes(n + 100)).unwrap_err().to_string();
+    assert!(refused.contains("`C` comes together in a workspace over `k, l`"), "{refused}");
+}

@@ -10,7 +10,7 @@ use dastac_layout::{
 use dastac_loops::{Index, SymbolId, VarId};
 use dastac_poly::{LinearExpr, PwAff};
 use dastac_runtime::program::{
-    Assembled, Atom, Computed, Derived, Divisor, Expression, LevelCount, Magnitude, Monomial,
+    Assembled, Atom, Computed, Derived, Divisor, Expression, Keys, LevelCount, Magnitude, Monomial,
     Phase, Program, Range, Role, Sizes, Stored, Structure as Assembly, TensorInfo,
 };
 use dastac_runtime::{Moves, TensorId};
@@ -247,13 +247,37 @@ pub(crate) fn program(lowered: &Lowered) -> Result<Program, Error> {
             }
         },
     });
+    let mut sizes = sizes(&lowered.laid)?;
+    sizes.keys = keys(lowered, &sizes);
     Ok(Program {
-        sizes: sizes(&lowered.laid)?,
+        sizes,
         phases: phases.collect(),
         stored: kernel.stored.iter().map(stored).collect(),
         results: results.collect(),
         wide: lowered.indices == Indices::Wide,
     })
+}
+
+/// The keys of all workspaces that have several levels of a result.
+fn keys(lowered: &Lowered, sizes: &Sizes) -> Vec<Keys> {
+    let several = lowered.kernel.walked.iter().filter_map(|walked| {
+        let gathers = walked.kernel.gathers.as_ref()?;
+        let inside = gathers.coordinates.get(gathers.levels..).filter(|all| all.len() > 1)?;
+        Some((walked, inside))
+    });
+    let of = |(walked, inside): (&dastac_sched::Walked, &[Index])| {
+        let head = &walked.kernel.head;
+        let dimensions = (0..head.len()).filter(|at| {
+            let var = VarId(head[*at] as u32);
+            inside.iter().any(|coordinate| coordinate.mentions(var))
+        });
+        let tensor = &sizes.tensors[walked.head.0];
+        let pairs = dimensions
+            .map(|at| (walked.kernel.iterators[head[at]].0.clone(), tensor.extents[at].clone()));
+        let (iterators, extents) = pairs.unzip();
+        Keys { tensor: tensor.name.clone(), iterators, extents }
+    };
+    several.map(of).collect()
 }
 
 fn stored(one: &dastac_sched::Stored) -> Stored {
