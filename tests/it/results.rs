@@ -214,7 +214,9 @@ fn scattered_results_agree_with_the_reference_in_all_formats() {
 
 /// A program whose results have workspaces of all kinds of points.
 fn with_workspaces(source: &str, round: usize) -> String {
-    const KINDS: [&str; 6] = ["list, 1", "hash, 7", "list", "hash, 1", "list, 7", "hash"];
+    const KINDS: [&str; 9] = [
+        "list, 1", "hash, 7", "bucket, 2", "list", "hash, 1", "bucket", "list, 7", "hash", "bucket, 1",
+    ];
     let rules = source.lines().filter(|line| line.starts_with('C') && line.contains(") := "));
     let heads = rules.filter_map(|rule| rule.split('(').next()).filter(|head| !head.contains(':'));
     let of = |(at, head)| format!("{head} -> workspace({})", KINDS[(at + round) % KINDS.len()]);
@@ -263,6 +265,39 @@ fn zeros_of_minima_in_blocks_stay_when_they_are_converted() {
     let stored = runner.result_entries(c).unwrap().to_entries().unwrap();
     let expected = Entries::new(vec![2, 2], vec![1, 1], Storage::from(vec![0.0])).unwrap();
     assert_eq!(stored, expected);
+}
+
+/// Results that come together whole, loops over sums outermost, in lists and in buckets; also appended to reserved
+/// memory.
+#[test]
+fn whole_results_in_buckets_agree_with_the_reference_in_all_formats() {
+    let rules: &[Rule] = &[
+        ("C$(i, k) := A$(i, j) * B$(j, k)", &[("A", 2), ("B", 2), ("C", 2)]),
+        ("C$(i, k) := max(j) A$(i, j) * B$(j, k)", &[("A", 2), ("B", 2), ("C", 2)]),
+        ("C$(i, k) := A$(i, j) * B$(j, k) + A$(k, j) * B$(i, j)", &[("A", 2), ("B", 2), ("C", 2)]),
+        ("C$(i, k, l) := A$(i, j) * T$(j, k, l)", &[("A", 2), ("T", 3), ("C", 3)]),
+    ];
+    let mut sources = programs(rules, 5);
+    for (at, source) in sources.iter_mut().enumerate() {
+        let heads: Vec<&str> = source
+            .lines()
+            .filter_map(|line| Some(line.strip_prefix('C')?.split_once(") := ")?.0))
+            .filter(|head| !head.contains(':'))
+            .collect();
+        let of = |head: &&str| {
+            let (name, iterators) = head.split_once('(').unwrap();
+            let kind = ["bucket, 2", "bucket, 1", "list", "bucket, 3", "bucket"][at % 5];
+            format!("C{name} -> reorder(j, {iterators}), workspace({kind})")
+        };
+        let schedules: Vec<String> = heads.iter().map(of).collect();
+        let schedules = format!("schedule: {}\n", schedules.join("; "));
+        source.push_str(&schedules);
+    }
+    for (at, source) in sources.iter().enumerate() {
+        let indices = if at % 3 == 1 { Indices::Wide } else { Indices::Narrow };
+        let iteration = Iteration { indices, reserves: at % 4 != 0, ..Iteration::default() };
+        check(source, BuildOptions { parallel: at % 2 == 1, ..BuildOptions::default() }, iteration);
+    }
 }
 
 /// Integers that floats do not hold, in an array of all elements.

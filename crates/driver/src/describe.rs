@@ -265,17 +265,27 @@ fn keys(lowered: &Lowered, sizes: &Sizes) -> Vec<Keys> {
         let inside = gathers.coordinates.get(gathers.levels..).filter(|all| all.len() > 1)?;
         Some((walked, inside))
     });
+    let names = &lowered.kernel.module.symbols;
     let of = |(walked, inside): (&dastac_sched::Walked, &[Index])| {
-        let head = &walked.kernel.head;
-        let dimensions = (0..head.len()).filter(|at| {
-            let var = VarId(head[*at] as u32);
+        let kernel = &walked.kernel;
+        let used = |at: &usize| {
+            let var = VarId(*at as u32);
             inside.iter().any(|coordinate| coordinate.mentions(var))
+        };
+        let iterators = kernel.head.iter().copied().filter(used).map(|at| &kernel.iterators[at]);
+        let pairs = iterators.map(|(name, extent)| {
+            // The code has symbols of its own for what the program derives.
+            let own = extent.rebuild(&|leaf| match leaf {
+                Index::Symbol(at) => names
+                    .get(at.0 as usize)
+                    .and_then(|name| symbol(lowered.inferred(), name))
+                    .unwrap_or_else(|| leaf.clone()),
+                leaf => leaf.clone(),
+            });
+            (name.clone(), own)
         });
-        let tensor = &sizes.tensors[walked.head.0];
-        let pairs = dimensions
-            .map(|at| (walked.kernel.iterators[head[at]].0.clone(), tensor.extents[at].clone()));
         let (iterators, extents) = pairs.unzip();
-        Keys { tensor: tensor.name.clone(), iterators, extents }
+        Keys { tensor: sizes.tensors[walked.head.0].name.clone(), iterators, extents }
     };
     several.map(of).collect()
 }

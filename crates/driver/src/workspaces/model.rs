@@ -37,7 +37,7 @@ const FEW: f64 = 32.0;
 const VALUES: f64 = 256.0;
 
 /// So many points of a bucket are sorted in a cache near a thread.
-const IN_BUCKET: f64 = 8192.0;
+const IN_BUCKET: f64 = 1024.0;
 
 /// More buckets are more places to write to than a cache has lines.
 const MOST_BUCKETS: f64 = 2048.0;
@@ -254,7 +254,7 @@ mod tests {
             let shape = Shape { rows, coordinates, points, bytes: 8.0, first: Some(first) };
             shape.best(false, &machine())
         };
-        assert!(matches!(of(1e7, 1e5), Kind::Bucket { rows: 64..=256 }), "{:?}", of(1e7, 1e5));
+        assert!(matches!(of(1e7, 1e5), Kind::Bucket { rows: 32..=128 }), "{:?}", of(1e7, 1e5));
         assert!(matches!(of(1e6, 10.0), Kind::Bucket { rows: 1 }), "{:?}", of(1e6, 10.0));
         assert!(!matches!(of(1e3, 1e3), Kind::Bucket { .. }));
     }
