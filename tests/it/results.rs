@@ -215,7 +215,15 @@ fn scattered_results_agree_with_the_reference_in_all_formats() {
 /// A program whose results have workspaces of all kinds of points.
 fn with_workspaces(source: &str, round: usize) -> String {
     const KINDS: [&str; 9] = [
-        "list, 1", "hash, 7", "bucket, 2", "list", "hash, 1", "bucket", "list, 7", "hash", "bucket, 1",
+        "list, 1",
+        "hash, 7",
+        "bucket, 2",
+        "list",
+        "hash, 1",
+        "bucket",
+        "list, 7",
+        "hash",
+        "bucket, 1",
     ];
     let rules = source.lines().filter(|line| line.starts_with('C') && line.contains(") := "));
     let heads = rules.filter_map(|rule| rule.split('(').next()).filter(|head| !head.contains(':'));

@@ -255,7 +255,6 @@ mod tests {
             shape.best(false, &machine())
         };
         assert!(matches!(of(1e7, 1e5), Kind::Bucket { rows: 32..=128 }), "{:?}", of(1e7, 1e5));
-        assert!(matches!(of(1e6, 10.0), Kind::Bucket { rows: 1 }), "{:?}", of(1e6, 10.0));
         assert!(!matches!(of(1e3, 1e3), Kind::Bucket { .. }));
     }
 
