@@ -214,7 +214,17 @@ fn scattered_results_agree_with_the_reference_in_all_formats() {
 
 /// A program whose results have workspaces of all kinds of points.
 fn with_workspaces(source: &str, round: usize) -> String {
-    const KINDS: [&str; 6] = ["list, 1", "hash, 7", "list", "hash, 1", "list, 7", "hash"];
+    const KINDS: [&str; 9] = [
+        "list, 1",
+        "hash, 7",
+        "bucket, 2",
+        "list",
+        "hash, 1",
+        "bucket",
+        "list, 7",
+        "hash",
+        "bucket, 1",
+    ];
     let rules = source.lines().filter(|line| line.starts_with('C') && line.contains(") := "));
     let heads = rules.filter_map(|rule| rule.split('(').next()).filter(|head| !head.contains(':'));
     let of = |(at, head)| format!("{head} -> workspace({})", KINDS[(at + round) % KINDS.len()]);
@@ -265,6 +275,39 @@ fn zeros_of_minima_in_blocks_stay_when_they_are_converted() {
     assert_eq!(stored, expected);
 }
 
+/// Results that come together whole, loops over sums outermost, in lists and in buckets; also appended to reserved
+/// memory.
+#[test]
+fn whole_results_in_buckets_agree_with_the_reference_in_all_formats() {
+    let rules: &[Rule] = &[
+        ("C$(i, k) := A$(i, j) * B$(j, k)", &[("A", 2), ("B", 2), ("C", 2)]),
+        ("C$(i, k) := max(j) A$(i, j) * B$(j, k)", &[("A", 2), ("B", 2), ("C", 2)]),
+        ("C$(i, k) := A$(i, j) * B$(j, k) + A$(k, j) * B$(i, j)", &[("A", 2), ("B", 2), ("C", 2)]),
+        ("C$(i, k, l) := A$(i, j) * T$(j, k, l)", &[("A", 2), ("T", 3), ("C", 3)]),
+    ];
+    let mut sources = programs(rules, 5);
+    for (at, source) in sources.iter_mut().enumerate() {
+        let heads: Vec<&str> = source
+            .lines()
+            .filter_map(|line| Some(line.strip_prefix('C')?.split_once(") := ")?.0))
+            .filter(|head| !head.contains(':'))
+            .collect();
+        let of = |head: &&str| {
+            let (name, iterators) = head.split_once('(').unwrap();
+            let kind = ["bucket, 2", "bucket, 1", "list", "bucket, 3", "bucket"][at % 5];
+            format!("C{name} -> reorder(j, {iterators}), workspace({kind})")
+        };
+        let schedules: Vec<String> = heads.iter().map(of).collect();
+        let schedules = format!("schedule: {}\n", schedules.join("; "));
+        source.push_str(&schedules);
+    }
+    for (at, source) in sources.iter().enumerate() {
+        let indices = if at % 3 == 1 { Indices::Wide } else { Indices::Narrow };
+        let iteration = Iteration { indices, reserves: at % 4 != 0, ..Iteration::default() };
+        check(source, BuildOptions { parallel: at % 2 == 1, ..BuildOptions::default() }, iteration);
+    }
+}
+
 /// Integers that floats do not hold, in an array of all elements.
 #[test]
 fn large_integers_of_results_stay_what_they_are() {
@@ -292,4 +335,43 @@ fn arrays_of_results_are_stayed_within_with_indices_of_64_bits() {
     for source in programs(RULES, 1) {
         check(&source, BuildOptions { checked: true, ..BuildOptions::default() }, Indices::Wide);
     }
+}
+
+/// The coordinates in a workspace of several levels are one number, up to the largest that 64 bits hold.
+#[test]
+fn keys_are_refused_where_they_leave_64_bits() {
+    let source = "symbols: N
+        C(i, k, l) := A(i, j) * T(j, k, l)
+        A:D(i, j) := (0 <= i < N) * (0 <= j < N)
+        A:F := dcsr
+        T:D(j, k, l) := (0 <= j < N) * (0 <= k < N) * (0 <= l < N)
+        T:F := csf
+        C:D(i, k, l) := (0 <= i < N) * (0 <= k < N) * (0 <= l < N)
+        C:F := csf";
+    let analysis = Analysis::of(source).unwrap().lay_out().unwrap();
+    let built = analysis.lower_for(Indices::Wide).unwrap();
+    let built = built.build(BuildOptions::default()).unwrap();
+    let program = built.lowered.program().clone();
+    let [a, t, c] = ["A", "T", "C"].map(|name| program.find(name).unwrap());
+    let mut runner = Runner::new(built, &sizes(1), 1).unwrap();
+    // The square root of 2^63 is 3037000499.98.
+    let n = 3_037_000_400;
+    let entries = |rank: usize, coordinates: Vec<u64>, values: Vec<f64>| {
+        Entries::new(vec![n as u64; rank], coordinates, Storage::from(values)).unwrap()
+    };
+    let bound = |entries: &Entries, format: &Format| {
+        Tensor::from_entries(entries, format, Build::default()).unwrap()
+    };
+    let last = n as u64 - 1;
+    runner.resize(&sizes(n)).unwrap();
+    let own = entries(2, vec![1, 0, 1, 2, last, last], vec![2.0, 3.0, 5.0]);
+    let dcsr = program.tensor(a).format.as_ref().unwrap().format.clone();
+    runner.bind(a, bound(&own, &dcsr)).unwrap();
+    let other = entries(3, vec![0, last, last, 2, 0, last, last, last, 0], vec![1.0, 1.0, 1.0]);
+    runner.bind(t, bound(&other, &Format::csf(3))).unwrap();
+    runner.execute().unwrap();
+    let expected = entries(3, vec![1, 0, last, 1, last, last, last, last, 0], vec![3.0, 2.0, 5.0]);
+    assert_eq!(runner.result_entries(c).unwrap().to_entries().unwrap(), expected);
+    let refused = runner.resize(&sizes(n + 100)).unwrap_err().to_string();
+    assert!(refused.contains("`C` comes together in a workspace over `k, l`"), "{refused}");
 }

@@ -218,7 +218,7 @@ fn steps_of_products() {
     for (rule, schedule, more) in PRODUCTS {
         let text = of_products(rule, more);
         let head = schedule.split(' ').next().unwrap();
-        let known = Sizes { symbols: vec![40, 30], stored: BTreeMap::new(), density: 0.1 };
+        let known = Sizes { symbols: vec![40, 30], density: 0.1, ..Sizes::default() };
         for (schedule, sizes) in [
             (format!("schedule: {schedule}"), None),
             (String::new(), Some(&known)),

@@ -152,6 +152,9 @@ fn runtime(error: &dastac::runtime::Error, text: String, program: &str) -> Failu
         Error::TooMuch { .. } | Error::TooLarge(_) | Error::Overflow { .. } => {
             Failure::user(text).hint("choose smaller sizes")
         }
+        Error::Keys { .. } => Failure::user(text).hint(
+            "`schedule: .. -> reorder(..)` that begins with an iterator of the result leaves fewer to the workspace",
+        ),
         Error::UnknownFunction { .. }
         | Error::Interface { .. }
         | Error::ParameterCount { .. }

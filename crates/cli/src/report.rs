@@ -188,6 +188,7 @@ fn workspace(one: &UsedWorkspace) -> String {
     let UsedWorkspace { tensor, kind, capacity, outside, inside, reason, choice } = one;
     let choice = choice.iter().map(|choice| format!(" ({choice})")).collect::<String>();
     let kind = match (&**kind, capacity) {
+        ("bucket", Some(rows)) => format!("buckets of points, each for {rows} coordinates,"),
         ("list", None) => "a growing list of points".into(),
         ("list", Some(capacity)) => format!("a list of at most {}", count(*capacity, "point")),
         ("hash", Some(capacity)) => format!("a hash table of {}", count(*capacity, "point")),

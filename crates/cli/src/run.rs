@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use dastac::build::BuildOptions;
-use dastac::contract::Sizes;
+use dastac::contract::{Sizes, meeting};
 use dastac::driver::{Analysis, Indices, Iteration};
 use dastac::runtime::is_wide;
 use dastac::stur::{Program, TensorId};
@@ -119,7 +119,12 @@ fn sizes(program: &Program, plan: &Plan, density: f64) -> Sizes {
     });
     let symbols = program.symbols.iter();
     let symbols = symbols.filter_map(|(name, _)| plan.symbols.get(name).copied()).collect();
-    Sizes { symbols, stored: stored.collect(), density }
+    let known = plan.inputs.iter().filter_map(|(id, given)| match given {
+        Given::Sparse(tensor) => Some((*id, tensor)),
+        Given::Array(_) => None,
+    });
+    let meeting = meeting(program, &known.collect());
+    Sizes { symbols, stored: stored.collect(), density, meeting }
 }
 
 /// Whether a tensor is printed: standard output is for it alone then.

@@ -10,7 +10,7 @@ use dastac_layout::{
 use dastac_loops::{Index, SymbolId, VarId};
 use dastac_poly::{LinearExpr, PwAff};
 use dastac_runtime::program::{
-    Assembled, Atom, Computed, Derived, Divisor, Expression, LevelCount, Magnitude, Monomial,
+    Assembled, Atom, Computed, Derived, Divisor, Expression, Keys, LevelCount, Magnitude, Monomial,
     Phase, Program, Range, Role, Sizes, Stored, Structure as Assembly, TensorInfo,
 };
 use dastac_runtime::{Moves, TensorId};
@@ -19,7 +19,7 @@ use dastac_stur::infer::{Inferred, Statement};
 use dastac_stur::sets::{Affine, Atom as SetAtom, Extent};
 
 use crate::Error;
-use crate::driver::{Built, Indices, Laid};
+use crate::driver::{Built, Indices, Laid, Lowered};
 
 /// A tensor of the run time.
 pub(crate) fn id(tensor: dastac_stur::TensorId) -> TensorId {
@@ -248,13 +248,48 @@ pub(crate) fn program(built: &Built) -> Result<Program, Error> {
             }
         },
     });
+    let mut sizes = sizes(&lowered.laid)?;
+    sizes.keys = keys(lowered, &sizes);
+    sizes.only.clone_from(&built.options.sizes);
     Ok(Program {
-        sizes: Sizes { only: built.options.sizes.clone(), ..sizes(&lowered.laid)? },
+        sizes,
         phases: phases.collect(),
         stored: kernel.stored.iter().map(stored).collect(),
         results: results.collect(),
         wide: lowered.indices == Indices::Wide,
     })
+}
+
+/// The keys of all workspaces that have several levels of a result.
+fn keys(lowered: &Lowered, sizes: &Sizes) -> Vec<Keys> {
+    let several = lowered.kernel.walked.iter().filter_map(|walked| {
+        let gathers = walked.kernel.gathers.as_ref()?;
+        let inside = gathers.coordinates.get(gathers.levels..).filter(|all| all.len() > 1)?;
+        Some((walked, inside))
+    });
+    let names = &lowered.kernel.module.symbols;
+    let of = |(walked, inside): (&dastac_sched::Walked, &[Index])| {
+        let kernel = &walked.kernel;
+        let used = |at: &usize| {
+            let var = VarId(*at as u32);
+            inside.iter().any(|coordinate| coordinate.mentions(var))
+        };
+        let iterators = kernel.head.iter().copied().filter(used).map(|at| &kernel.iterators[at]);
+        let pairs = iterators.map(|(name, extent)| {
+            // The code has symbols of its own for what the program derives.
+            let own = extent.rebuild(&|leaf| match leaf {
+                Index::Symbol(at) => names
+                    .get(at.0 as usize)
+                    .and_then(|name| symbol(lowered.inferred(), name))
+                    .unwrap_or_else(|| leaf.clone()),
+                leaf => leaf.clone(),
+            });
+            (name.clone(), own)
+        });
+        let (iterators, extents) = pairs.unzip();
+        Keys { tensor: sizes.tensors[walked.head.0].name.clone(), iterators, extents }
+    };
+    several.map(of).collect()
 }
 
 fn stored(one: &dastac_sched::Stored) -> Stored {

@@ -247,7 +247,12 @@ fn assembled(
     };
     let starts = plan.starts.clone();
     let dense = kernel.gathers.as_ref().is_some_and(|one| one.kind == Kind::Dense);
-    if known.is_none() && kernel.reserves && dense && plan.can_reserve(&function.body) {
+    let buckets = workspace.as_deref().and_then(Held::buckets).cloned();
+    let can_reserve = match &buckets {
+        Some(_) => plan.has_rows(),
+        None => dense && plan.can_reserve(&function.body),
+    };
+    if known.is_none() && kernel.reserves && can_reserve {
         plan.reserve(module);
     }
     if kernel.gathers.as_ref().is_none_or(|one| one.levels > 0) {
@@ -255,6 +260,11 @@ fn assembled(
         plan.count_iterations(module, &kernel, &mut function.body);
         debug_assert!(known.is_none_or(|known| known.iterations == plan.iterations));
     }
+    if let Some(buckets) = &buckets {
+        plan.count_chunks(module, buckets.chunks());
+    }
+    let scattered = buckets.as_ref().filter(|_| plan.reserved.is_some());
+    let scattered = scattered.map(|buckets| (buckets, function.body.clone()));
     let [mut count, mut fill] = append::bodies(&plan, function);
     let mut bound = Vec::new();
     if let Some(workspace) = &workspace {
@@ -262,6 +272,10 @@ fn assembled(
             let counter = plan.row_counter();
             let rows = (starts[0], &own.extents[last]);
             bound = workspace.bounded(count.clone(), counter, rows).unwrap_or_default();
+        }
+        if let Some((buckets, body)) = scattered {
+            let rows = (&own.extents[0], &own.extents[last]);
+            bound = buckets.bounded(function, body, starts[0], rows);
         }
         let iterations = plan.iterations.as_ref();
         let rows = Rows { filled: None, iterations };

@@ -147,6 +147,11 @@ pub enum Kind {
         /// So many points.
         capacity: i64,
     },
+    /// A list of points for each block of coordinates of the first level (sparse workspaces, section 3), which grows.
+    Bucket {
+        /// So many coordinates.
+        rows: i64,
+    },
     /// A dense one where that is small, else a list that grows: code for both, of which sizes choose one when the code
     /// runs.
     Sized(Limits),
@@ -167,10 +172,19 @@ impl Kind {
     /// The largest capacity.
     pub const MOST: i64 = 1 << 24;
 
+    /// How many coordinates of the first level come together.
+    pub(super) fn rows(self) -> i64 {
+        match self {
+            Kind::Bucket { rows } => rows.clamp(1, Kind::MOST),
+            _ => 1,
+        }
+    }
+
     /// How many points it holds before they are merged: at first, if it grows.
     pub(super) fn capacity(self) -> i64 {
         match self {
             Kind::Dense => 0,
+            Kind::Bucket { .. } => Kind::MOST,
             Kind::Growing | Kind::Sized(_) => 1 << 12,
             Kind::List { capacity } | Kind::Hash { capacity } => capacity.clamp(1, Kind::MOST),
         }

@@ -173,6 +173,17 @@ pub enum Error {
         /// The tensor.
         tensor: String,
     },
+    /// Coordinates that a workspace keeps as one number, which leaves the range of 64-bit integers.
+    #[error(
+        "`{tensor}` comes together in a workspace over `{iterators}`, whose coordinates are one number there: at these \
+        sizes it is beyond 64 bits"
+    )]
+    Keys {
+        /// The result.
+        tensor: String,
+        /// The iterators of the levels in the workspace.
+        iterators: String,
+    },
     /// A number of elements beyond 64 bits.
     #[error("`{0}` has more elements than 64 bits can count for these sizes")]
     TooLarge(String),

@@ -233,7 +233,8 @@ impl Reader<'_> {
             [first, rest @ ..] if !rest.is_empty() && first.text == *head => rest,
             words => words,
         };
-        let hint = "write `workspace(hash, 4096)`, `workspace(list, 65536)`, `workspace(list)` or `workspace(dense)`";
+        let hint = "write `workspace(hash, 4096)`, `workspace(list, 65536)`, `workspace(list)`, `workspace(bucket, 64)` \
+            or `workspace(dense)`";
         let Some((kind, capacities)) = words.split_first() else {
             return fails("`workspace` names no kind".into(), span, "nothing here", hint);
         };
@@ -249,11 +250,19 @@ impl Reader<'_> {
             [capacity] if kind.text != "dense" => {
                 let number = capacity.text.parse::<i64>().ok();
                 if !number.is_some_and(|number| (1..=Workspace::MOST).contains(&number)) {
-                    let message = format!("a workspace cannot hold {} points", capacity.text);
+                    let (message, hint) = match kind.text.as_str() {
+                        "bucket" => (
+                            format!("a bucket cannot have {} coordinates", capacity.text),
+                            "all points at these coordinates of the first level are sorted together",
+                        ),
+                        _ => (
+                            format!("a workspace cannot hold {} points", capacity.text),
+                            "what does not fit is merged into what was found before",
+                        ),
+                    };
                     let label = format!("not a number from 1 to {}", Workspace::MOST);
                     let error = Diagnostic::error("E0123", message, capacity.span, label);
-                    self.errors
-                        .push(error.hint("what does not fit is merged into what was found before"));
+                    self.errors.push(error.hint(hint));
                     return None;
                 }
                 number
@@ -266,6 +275,7 @@ impl Reader<'_> {
         Some(match kind.text.as_str() {
             "dense" => Workspace::Dense,
             "list" => Workspace::List(capacity),
+            "bucket" => Workspace::Bucket(capacity),
             _ => Workspace::Hash(capacity),
         })
     }

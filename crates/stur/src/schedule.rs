@@ -36,12 +36,14 @@ pub enum Workspace {
     List(Option<i64>),
     /// `workspace(hash, 4096)`: a hash table of so many points.
     Hash(Option<i64>),
+    /// `workspace(bucket, 64)`: a list for each block of so many coordinates of the first level in the workspace.
+    Bucket(Option<i64>),
 }
 
 impl Workspace {
     /// The words for kinds.
-    pub const WORDS: [&'static str; 3] = ["dense", "list", "hash"];
-    /// The largest capacity.
+    pub const WORDS: [&'static str; 4] = ["dense", "list", "hash", "bucket"];
+    /// The largest capacity, or number of coordinates.
     pub const MOST: i64 = 1 << 24;
 }
 
@@ -51,6 +53,7 @@ impl Display for Workspace {
             Workspace::Dense => ("dense", None),
             Workspace::List(capacity) => ("list", *capacity),
             Workspace::Hash(capacity) => ("hash", *capacity),
+            Workspace::Bucket(rows) => ("bucket", *rows),
         };
         match capacity {
             Some(capacity) => write!(f, "workspace({word}, {capacity})"),

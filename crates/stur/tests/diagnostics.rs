@@ -1476,7 +1476,7 @@ fn workspaces_in_schedules() {
         expect![[r#"
         E0137 `workspace` takes no `3` here
           @ 72..73 "3": too much
-          = write `workspace(hash, 4096)`, `workspace(list, 65536)`, `workspace(list)` or `workspace(dense)`
+          = write `workspace(hash, 4096)`, `workspace(list, 65536)`, `workspace(list)`, `workspace(bucket, 64)` or `workspace(dense)`
     "#]],
     );
     errors(
@@ -1484,7 +1484,7 @@ fn workspaces_in_schedules() {
         expect![[r#"
         E0137 `C` is not a kind of workspace
           @ 65..66 "C": unknown
-          = write `workspace(hash, 4096)`, `workspace(list, 65536)`, `workspace(list)` or `workspace(dense)`
+          = write `workspace(hash, 4096)`, `workspace(list, 65536)`, `workspace(list)`, `workspace(bucket, 64)` or `workspace(dense)`
     "#]],
     );
     errors(

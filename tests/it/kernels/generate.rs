@@ -134,9 +134,27 @@ impl Generator<'_> {
             if self.chance(30) {
                 let names = self.iterators[..self.head].to_vec();
                 text += &format!("y:F({own}) := {}\n", self.format(&names));
+                text += &self.workspace();
             }
         }
         text + &self.lines.concat()
+    }
+
+    /// Where the elements of the result come together, in some programs. What is drawn after it stays what it was
+    /// without it.
+    fn workspace(&self) -> String {
+        let mut rng = self.rng.clone();
+        let capacity = rng.random_range(1..12);
+        let kind = match rng.random_range(0..10) {
+            0 => "dense".into(),
+            1 => "list".into(),
+            2 => format!("list, {capacity}"),
+            3 => format!("hash, {capacity}"),
+            4 => format!("bucket, {capacity}"),
+            5 => "bucket".into(),
+            _ => return String::new(),
+        };
+        format!("schedule: y -> workspace({kind})\n")
     }
 
     fn bound(&self, at: usize) -> String {

@@ -50,7 +50,8 @@ const NEAR: f64 = 1.0 / 1.1;
 impl Case {
     fn shape(&self) -> Shape {
         let points = (self.rows * self.each[0] * self.each[1]) as f64;
-        Shape { rows: self.rows as f64, coordinates: self.columns as f64, points, bytes: 8.0 }
+        let (rows, coordinates) = (self.rows as f64, self.columns as f64);
+        Shape { rows, coordinates, points, bytes: 8.0, first: None }
     }
 
     /// The points of a row.
@@ -99,6 +100,7 @@ fn asked(kind: Kind) -> String {
         Kind::Growing => "list".into(),
         Kind::List { capacity } => format!("list, {capacity}"),
         Kind::Hash { capacity } => format!("hash, {capacity}"),
+        Kind::Bucket { rows } => format!("bucket, {rows}"),
     }
 }
 

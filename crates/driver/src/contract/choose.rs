@@ -47,6 +47,7 @@ pub(super) fn samples(program: &Program) -> Vec<Sizes> {
         densities.iter().map(move |density| Sizes {
             symbols: symbols.clone(),
             stored: BTreeMap::new(),
+            meeting: BTreeMap::new(),
             density: *density,
         })
     };

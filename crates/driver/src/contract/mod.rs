@@ -3,9 +3,11 @@
 
 mod choose;
 mod cost;
+mod meeting;
 mod points;
 mod steps;
 
+pub use meeting::meeting;
 pub use points::Expected;
 pub(crate) use steps::impossible;
 pub use steps::{At, Cut, Plan, Sizes, Stepped, Steps};
@@ -61,7 +63,12 @@ impl Analysis {
     pub fn contracted(self, at: At<'_>) -> Result<Analysis, Error> {
         let mut analysis = self.in_steps(at)?;
         if let At::Sizes(sizes) = at {
-            analysis.expected = points::expected(&analysis.inferred, sizes);
+            let mut sizes = sizes.clone();
+            if matches!(analysis.steps, Steps::Cut(_)) {
+                // What meets in a product with all its factors says nothing of its steps.
+                sizes.meeting.clear();
+            }
+            analysis.expected = points::expected(&analysis.inferred, &sizes);
         }
         Ok(analysis)
     }

@@ -19,8 +19,8 @@ pub struct Expected {
     pub extents: Vec<f64>,
 }
 
-/// Of each result with a format, where it can be estimated: where what is stored of its operands is known, and stands
-/// anywhere with the same probability.
+/// Of each result with a format, where it can be estimated: where what is stored of its operands is known. It is taken
+/// to stand anywhere with the same probability, as far as nothing is known of where elements meet.
 pub(super) fn expected(inferred: &Inferred, sizes: &Sizes) -> BTreeMap<TensorId, Expected> {
     let program = &inferred.program;
     let sizes = sizes.rounded();
@@ -45,6 +45,8 @@ pub(super) fn expected(inferred: &Inferred, sizes: &Sizes) -> BTreeMap<TensorId,
         };
         // What cannot be counted is not known.
         let points = if unknown { None } else { points().ok() };
+        let times = sizes.meeting.get(&rule.head).copied().unwrap_or(1.0);
+        let points = points.map(|points| points * times);
         let own = points.map(|points| Expected { points, extents: counted.extents(rule.head) });
         let one = all
             .entry(rule.head)

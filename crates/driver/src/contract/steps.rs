@@ -40,6 +40,8 @@ pub struct Sizes {
     pub stored: BTreeMap<TensorId, u64>,
     /// The part of the elements that other dynamic tensors store.
     pub density: f64,
+    /// How many times as many points come to results as if elements stood anywhere ([`super::meeting()`]).
+    pub meeting: BTreeMap<TensorId, f64>,
 }
 
 impl Sizes {
@@ -58,7 +60,8 @@ impl Sizes {
                 if *count == 0 { 0 } else { count.checked_next_power_of_two().unwrap_or(*count) },
             )
         });
-        Sizes { symbols: symbols.collect(), stored: stored.collect(), density: self.density }
+        let (symbols, stored) = (symbols.collect(), stored.collect());
+        Sizes { symbols, stored, ..self.clone() }
     }
 }
 

@@ -44,5 +44,6 @@ pub(super) fn shape(program: &Program, expected: &Expected, gathered: &Gathered<
         coordinates: product(gathered.inside),
         points: expected.points,
         bytes: bytes * product(gathered.block),
+        first: gathered.outside.is_empty().then(|| product(&gathered.inside[..1])),
     }
 }

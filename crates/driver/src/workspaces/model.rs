@@ -20,6 +20,8 @@ pub struct Shape {
     pub points: f64,
     /// The bytes of a point's value, or block of values.
     pub bytes: f64,
+    /// The coordinates of the first level, if all of a result is in one workspace.
+    pub first: Option<f64>,
 }
 
 /// A dense workspace takes at most so many bytes for each thread, whatever else would take longer.
@@ -33,6 +35,12 @@ const FEW: f64 = 32.0;
 
 /// What the values of a digit take, beside the points.
 const VALUES: f64 = 256.0;
+
+/// So many points of a bucket are sorted in a cache near a thread.
+const IN_BUCKET: f64 = 1024.0;
+
+/// More buckets are more places to write to than a cache has lines.
+const MOST_BUCKETS: f64 = 2048.0;
 
 /// A hash table that may be chosen has so many points at most.
 const LARGEST_TABLE: f64 = (1u64 << 16) as f64;
@@ -80,6 +88,18 @@ impl Shape {
             Kind::Sized(_) => {
                 self.cost(Kind::Dense, machine).min(self.cost(Kind::Growing, machine))
             }
+            Kind::Bucket { rows } => {
+                let first = self.first.unwrap_or(self.coordinates);
+                let buckets = (first / rows as f64).ceil().max(1.0);
+                // Points are scattered, then each bucket is sorted as a container that is never full.
+                let scattered = self.points * 6.0 * NEAR + buckets * 100.0 * NEAR;
+                let own = Shape {
+                    rows: self.rows * buckets,
+                    coordinates: self.coordinates / buckets,
+                    ..*self
+                };
+                scattered + own.container(f64::MAX, machine)
+            }
             Kind::List { capacity } => self.container(capacity as f64, machine),
             Kind::Hash { capacity } => {
                 let places = 2.0 * capacity as f64 * (8.0 + self.bytes);
@@ -119,6 +139,11 @@ impl Shape {
         if one_level && self.dense_bytes() <= MOST {
             kinds.push(Kind::Dense);
         }
+        if let Some(first) = self.first.filter(|_| self.points > IN_BUCKET) {
+            let buckets = (self.points / IN_BUCKET).min(MOST_BUCKETS);
+            let rows = (first / buckets).max(1.0).log2().ceil().exp2();
+            kinds.push(Kind::Bucket { rows: rows as i64 });
+        }
         let cost = |kind: &Kind| self.cost(*kind, machine);
         kinds.into_iter().min_by(|a, b| cost(a).total_cmp(&cost(b))).unwrap_or(Kind::Growing)
     }
@@ -133,7 +158,8 @@ pub fn limits(machine: &Machine) -> Limits {
     let points = (machine.last.max(1 << 20) / 8) as f64;
     let is_dense = |each: &f64| {
         let (rows, bytes) = (points / SOME, 8.0);
-        let shape = Shape { rows, coordinates: points * each / (bytes + 1.0), points, bytes };
+        let coordinates = points * each / (bytes + 1.0);
+        let shape = Shape { rows, coordinates, points, bytes, first: None };
         shape.cost(Kind::Dense, machine) <= shape.cost(Kind::Growing, machine)
     };
     let sizes = (0..10).map(|power| f64::powi(2.0, power));
@@ -180,7 +206,7 @@ mod tests {
     }
 
     fn best(rows: f64, each: f64, coordinates: f64) -> Kind {
-        let shape = Shape { rows, coordinates, points: rows * each, bytes: 8.0 };
+        let shape = Shape { rows, coordinates, points: rows * each, bytes: 8.0, first: None };
         shape.best(true, &machine())
     }
 
@@ -217,13 +243,27 @@ mod tests {
 
     #[test]
     fn nothing_is_chosen_for_several_levels_that_has_a_place_for_each() {
-        let shape = Shape { rows: 1.0, coordinates: 1e3, points: 1e9, bytes: 8.0 };
+        let shape = Shape { rows: 1.0, coordinates: 1e3, points: 1e9, bytes: 8.0, first: None };
         assert_ne!(shape.best(false, &machine()), Kind::Dense);
     }
 
     #[test]
+    fn whole_results_of_many_points_come_together_in_buckets() {
+        let of = |points: f64, first: f64| {
+            let (rows, coordinates) = (1.0, first * first);
+            let shape = Shape { rows, coordinates, points, bytes: 8.0, first: Some(first) };
+            shape.best(false, &machine())
+        };
+        assert!(matches!(of(1e7, 1e5), Kind::Bucket { rows: 32..=128 }), "{:?}", of(1e7, 1e5));
+        assert!(!matches!(of(1e3, 1e3), Kind::Bucket { .. }));
+    }
+
+    #[test]
     fn costs_grow_with_points_and_places() {
-        let shape = |points, coordinates| Shape { rows: 100.0, coordinates, points, bytes: 8.0 };
+        let shape = |points, coordinates| {
+            let (rows, bytes, first) = (100.0, 8.0, None);
+            Shape { rows, coordinates, points, bytes, first }
+        };
         let kinds = [Kind::Dense, Kind::Growing, Kind::Hash { capacity: 256 }];
         for kind in kinds.into_iter().chain([Kind::List { capacity: 16 }]) {
             for (few, many) in [(1e3, 1e4), (1e4, 1e5), (1e5, 1e7)] {

@@ -16,9 +16,10 @@ use crate::driver::Lowered;
 pub struct UsedWorkspace {
     /// The result.
     pub tensor: String,
-    /// `dense`, `list`, `hash`, or `dense or list` where sizes of a run choose.
+    /// `dense`, `list`, `hash`, `bucket`, or `dense or list` where sizes of a run choose.
     pub kind: Cow<'static, str>,
-    /// How many points it holds at most; not given for one that grows or has a place for everything.
+    /// How many points it holds at most; not given for one that grows or has a place for everything. How many
+    /// coordinates a bucket has.
     pub capacity: Option<i64>,
     /// The iterators of the result's levels outside of it: there is one for each of their points.
     pub outside: Vec<String>,
@@ -59,6 +60,7 @@ impl Lowered {
             Kind::Growing => ("list", None),
             Kind::List { capacity } => ("list", Some(capacity)),
             Kind::Hash { capacity } => ("hash", Some(capacity)),
+            Kind::Bucket { rows } => ("bucket", Some(rows)),
             Kind::Sized(_) => ("dense or list", None),
         };
         let mut names = gathers.coordinates.iter().map(|coordinate| {

@@ -16,6 +16,15 @@ pub(super) struct Assembler<'a> {
     position: Index,
 }
 
+/// Whether there is something to append.
+fn appends(body: &[Stmt]) -> bool {
+    let mut found = false;
+    for stmt in body {
+        stmt.visit(&mut |stmt| found |= matches!(stmt, Stmt::Append(_)));
+    }
+    found
+}
+
 fn integer(value: Index) -> Value {
     Value::FromIndex(value)
 }
@@ -208,7 +217,7 @@ impl<'a> Assembler<'a> {
         let mut result = Vec::new();
         for stmt in body {
             result.push(match stmt {
-                Stmt::For(outer) => {
+                Stmt::For(outer) if appends(&outer.body) => {
                     let body = self.counted((&Index::Var(outer.var), &Index::Const(0)), outer.body);
                     Stmt::For(For { body, ..outer })
                 }

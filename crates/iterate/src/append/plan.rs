@@ -52,7 +52,6 @@ impl Appending {
     /// Whether rows of the result may be appended one behind the other, to be moved together afterwards: its second
     /// level is appended to, all others are full, and statements come to the rows in one loop.
     pub(crate) fn can_reserve(&self, body: &[Stmt]) -> bool {
-        let kind = self.result.format.levels()[self.last].kind;
         let in_order = match body {
             [Stmt::For(inner)] if inner.mark.is_parallel() => match &inner.body[..] {
                 [Stmt::Append(append)] => append.coordinate == Index::Var(inner.var),
@@ -61,7 +60,13 @@ impl Appending {
             [_] => true,
             _ => false,
         };
-        self.first == 1 && self.last == 1 && kind == Level::COMPRESSED.kind && in_order
+        in_order && self.has_rows()
+    }
+
+    /// Whether its second level is appended to, and all others are full.
+    pub(crate) fn has_rows(&self) -> bool {
+        let kind = self.result.format.levels()[self.last].kind;
+        self.first == 1 && self.last == 1 && kind == Level::COMPRESSED.kind
     }
 
     /// Where the elements of a row are counted, if one level is appended to.
@@ -131,6 +136,18 @@ impl Appending {
         }
         outer.mark = Mark::THREADS;
         self.iterations = Some(Iterations { count, upper: upper.clone() });
+    }
+
+    /// Has what each iteration of the loop around all that is appended be counted by itself, if no full level is in
+    /// front: there are so many.
+    pub(crate) fn count_chunks(&mut self, module: &mut Module, count: Index) {
+        if self.first > 0 {
+            return;
+        }
+        for starts in &self.starts {
+            module.buffers[starts.0 as usize].size = count.clone() + 1;
+        }
+        self.iterations = Some(Iterations { upper: count.clone(), count });
     }
 
     pub(super) fn extent(&self, level: usize) -> &Index {

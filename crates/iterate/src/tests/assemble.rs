@@ -248,6 +248,7 @@ fn kinds_of_workspaces() -> impl Strategy<Value = Kind> {
         Just(Kind::Growing),
         (1i64..40).prop_map(|capacity| Kind::List { capacity }),
         (1i64..40).prop_map(|capacity| Kind::Hash { capacity }),
+        (1i64..5).prop_map(|rows| Kind::Bucket { rows }),
         limits().prop_map(Kind::Sized),
     ]
 }

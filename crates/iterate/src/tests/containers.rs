@@ -79,8 +79,9 @@ fn colliding(capacity: i64) -> Vec<u64> {
 
 const CAPACITIES: [i64; 6] = [1, 2, 3, 16, 100, 1000];
 
-fn kinds(capacity: i64) -> [Kind; 3] {
-    [Kind::List { capacity }, Kind::Hash { capacity }, Kind::Growing]
+fn kinds(capacity: i64) -> [Kind; 4] {
+    let bucket = Kind::Bucket { rows: capacity };
+    [Kind::List { capacity }, Kind::Hash { capacity }, Kind::Growing, bucket]
 }
 
 #[test]
@@ -117,7 +118,7 @@ proptest! {
         capacity in 1i64..70,
         pool in 0usize..4,
         picks in prop::collection::vec((0usize..150, 0u64..EXTENT), 0..160),
-        kind in 0usize..3,
+        kind in 0usize..4,
         semiring in prop::sample::select(&Semiring::ALL[..3]),
     ) {
         let equal = colliding(capacity);

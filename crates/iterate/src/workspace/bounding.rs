@@ -8,9 +8,17 @@ use std::collections::BTreeSet;
 
 use dastac_loops::{BufferId, For, Index, Stmt, StoreMode, Value};
 
+/// Where an element is counted.
+pub(super) enum Place<'a> {
+    /// Always there.
+    One(Index),
+    /// As the index of its mark says.
+    Of(&'a dyn Fn(&Index) -> Index),
+}
+
 pub(super) struct Bounding<'a> {
     /// Where elements are counted.
-    pub(super) counter: (BufferId, Index),
+    pub(super) counter: (BufferId, Place<'a>),
     /// A store to it stands for an element.
     pub(super) mark: BufferId,
     /// Where the numbers of elements of rows go, and how many a row has at most.
@@ -25,7 +33,12 @@ impl Bounding<'_> {
         for mut stmt in body {
             match &mut stmt {
                 Stmt::Store(store) if store.buffer == self.mark => {
-                    result.push(self.more(Index::Const(1)));
+                    let place = match &self.counter.1 {
+                        Place::One(place) => place.clone(),
+                        Place::Of(place) => place(&store.index),
+                    };
+                    let one = Value::FromIndex(Index::Const(1));
+                    result.push(Stmt::add(self.counter.0, place, one));
                     continue;
                 }
                 Stmt::Store(store)
@@ -53,10 +66,7 @@ impl Bounding<'_> {
                 continue;
             }
             match &stmt {
-                Stmt::For(inner) => match repeated(inner, (self.counter.0, &self.counter.1)) {
-                    Some(count) => result.push(self.more(count)),
-                    None => result.push(stmt),
-                },
+                Stmt::For(inner) => result.push(self.at_once(inner).unwrap_or(stmt)),
                 // Both ways add the same.
                 Stmt::If(inner) if inner.then == inner.otherwise => {
                     result.extend(inner.then.iter().cloned());
@@ -67,8 +77,19 @@ impl Bounding<'_> {
         result
     }
 
-    fn more(&self, count: Index) -> Stmt {
-        Stmt::add(self.counter.0, self.counter.1.clone(), Value::FromIndex(count))
+    /// What a loop adds to a counter, if it does nothing but add the same number each time.
+    fn at_once(&self, inner: &For) -> Option<Stmt> {
+        let [Stmt::Store(store)] = &inner.body[..] else { return None };
+        let Value::FromIndex(each) = &store.value else { return None };
+        let own = store.buffer == self.counter.0 && store.mode == StoreMode::Add;
+        let varies = each.mentions(inner.var) || store.index.mentions(inner.var);
+        if !own || inner.step != 1 || varies {
+            return None;
+        }
+        let lower = inner.lower.iter().cloned().reduce(Index::max)?;
+        let upper = inner.upper.iter().cloned().reduce(Index::min)?;
+        let count = (upper - lower).max(Index::Const(0)) * each.clone();
+        Some(Stmt::add(store.buffer, store.index.clone(), Value::FromIndex(count)))
     }
 }
 
@@ -83,17 +104,4 @@ pub(super) fn opened(body: &[Stmt]) -> BTreeSet<BufferId> {
         });
     }
     own
-}
-
-/// What a loop adds to a counter, if it does nothing but add the same number each time.
-fn repeated(inner: &For, counter: (BufferId, &Index)) -> Option<Index> {
-    let [Stmt::Store(store)] = &inner.body[..] else { return None };
-    let Value::FromIndex(each) = &store.value else { return None };
-    let own = (store.buffer, &store.index) == counter && store.mode == StoreMode::Add;
-    if !own || inner.step != 1 || each.mentions(inner.var) {
-        return None;
-    }
-    let lower = inner.lower.iter().cloned().reduce(Index::max)?;
-    let upper = inner.upper.iter().cloned().reduce(Index::min)?;
-    Some((upper - lower).max(Index::Const(0)) * each.clone())
 }

@@ -20,10 +20,11 @@ use dastac_loops::{
 use super::append::{Appending, Iterations, Reserved, in_order};
 use super::kernel::{Gathers, Kernel, Kind, Operand};
 use super::walks::Works;
-use bounding::{Bounding, opened};
+use bounding::{Bounding, Place, opened};
 use container::{Container, workspace};
 use dense::Dense;
 use points::Points;
+use points::buckets::Buckets;
 
 /// What is known of the iterations that append.
 #[derive(Clone, Copy)]
@@ -41,6 +42,8 @@ pub(super) enum Held {
     Dense(Dense),
     /// Of points.
     Points(Points),
+    /// Of points in buckets.
+    Buckets(Buckets),
 }
 
 impl Held {
@@ -56,6 +59,9 @@ impl Held {
         let levels = (gathers, last);
         match gathers.kind {
             Kind::Dense => Held::Dense(Dense::new(module, kernel, result, levels, plan.block)),
+            Kind::Bucket { .. } => {
+                Held::Buckets(Buckets::new(module, kernel, result, levels, plan))
+            }
             _ => Held::Points(Points::new(module, kernel, result, levels, plan)),
         }
     }
@@ -65,6 +71,7 @@ impl Held {
         match self {
             Held::Dense(dense) => dense.works(),
             Held::Points(points) => points.works(),
+            Held::Buckets(buckets) => buckets.works(),
         }
     }
 
@@ -72,6 +79,7 @@ impl Held {
         match self {
             Held::Dense(dense) => dense,
             Held::Points(points) => points,
+            Held::Buckets(buckets) => buckets,
         }
     }
 
@@ -80,6 +88,7 @@ impl Held {
         match self {
             Held::Dense(dense) => dense.values,
             Held::Points(points) => points.values,
+            Held::Buckets(buckets) => buckets.values(),
         }
     }
 
@@ -87,7 +96,7 @@ impl Held {
     pub(super) fn place(&self, in_block: Index) -> Index {
         match self {
             Held::Dense(dense) => dense.place(in_block),
-            Held::Points(_) => in_block,
+            Held::Points(_) | Held::Buckets(_) => in_block,
         }
     }
 
@@ -96,6 +105,7 @@ impl Held {
         match self {
             Held::Dense(dense) => dense.marks().collect(),
             Held::Points(points) => vec![points.mark()],
+            Held::Buckets(buckets) => buckets.marks(),
         }
     }
 
@@ -104,6 +114,7 @@ impl Held {
         match self {
             Held::Dense(dense) => dense.drain(function),
             Held::Points(points) => points.drain(function),
+            Held::Buckets(buckets) => buckets.drain(function),
         }
     }
 
@@ -136,7 +147,10 @@ impl Held {
             let mut inside: Vec<Stmt> = body.drain(first..end).collect();
             in_order(&mut inside);
             let behind = body.split_off(first);
-            let inside = begins(Index::Const(0), own.open(function, inside));
+            let inside = match self {
+                Held::Buckets(buckets) => buckets.opened(function, inside, &begins),
+                _ => begins(Index::Const(0), own.open(function, inside)),
+            };
             return [body, inside, behind].concat();
         }
         let mut result = Vec::new();
@@ -162,14 +176,23 @@ impl Held {
     pub(super) fn bounded(
         &self,
         body: Vec<Stmt>,
-        counter: (BufferId, Index),
+        (counters, place): (BufferId, Index),
         rows: (BufferId, &Index),
     ) -> Option<Vec<Stmt>> {
         let Held::Dense(dense) = self else { return None };
+        let counter = (counters, Place::One(place));
         let mark = dense.marks().next()?.0;
         let own = opened(&body);
         let bounding = Bounding { counter, mark, rows: Some(rows), own };
         Some(bounding.bounded(body))
+    }
+
+    /// The buckets of a whole result, whose rows can be filled at the same time.
+    pub(super) fn buckets(&self) -> Option<&Buckets> {
+        match self {
+            Held::Buckets(buckets) => Some(buckets).filter(|buckets| buckets.is_whole()),
+            _ => None,
+        }
     }
 
     /// Statements that only find out which elements there are.

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 pub use computed::{Computed, Expression, Range};
 pub use magnitude::{Atom, Magnitude, Monomial};
-pub use sizes::{Derived, Divisor, Sizes, TensorFacts, TensorInfo, symbol_values};
+pub use sizes::{Derived, Divisor, Keys, Sizes, TensorFacts, TensorInfo, symbol_values};
 
 /// A tensor of a program: its place in [`Sizes::tensors`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

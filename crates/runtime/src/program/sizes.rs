@@ -26,6 +26,31 @@ pub struct Sizes {
     /// The only values of the symbols that the code is for; none if it is for all.
     #[serde(default)]
     pub only: Vec<i64>,
+    /// Coordinates of results that workspaces keep as one number.
+    #[serde(default)]
+    pub keys: Vec<Keys>,
+}
+
+/// Coordinates of some levels of a result that stand together in one number: a key of a workspace.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Keys {
+    /// The result.
+    pub tensor: String,
+    /// The iterators of the levels.
+    pub iterators: Vec<String>,
+    /// How many coordinates each has.
+    pub extents: Vec<Index>,
+}
+
+impl Keys {
+    /// Whether all keys, and the numbers on the way to them, fit 64 bits.
+    fn fit(&self, symbols: &[i64]) -> bool {
+        // Code that sorts by digits rounds the number of keys up to whole digits.
+        const MOST: i64 = i64::MAX - (1 << 16);
+        let mut extents = self.extents.iter().map(|extent| extent.eval_symbols(symbols).ok());
+        let count = extents.try_fold(1i64, |all, extent| all.checked_mul(extent?.max(1)));
+        count.is_some_and(|count| count <= MOST)
+    }
 }
 
 /// An expression that must be positive.
@@ -159,6 +184,10 @@ impl Sizes {
         }
         if let Some(found) = self.computed.iter().find_map(|nest| nest.overflow(symbols)) {
             return Err(Error::Computed { text: found.text.clone(), span: found.span });
+        }
+        if let Some(keys) = self.keys.iter().find(|keys| !keys.fit(symbols)) {
+            let (tensor, iterators) = (keys.tensor.clone(), keys.iterators.join(", "));
+            return Err(Error::Keys { tensor, iterators });
         }
         self.tensors.iter().map(|tensor| tensor.at(symbols)).collect()
     }

@@ -14,6 +14,9 @@ use super::walked::{Gathered, Why};
 /// So many points are in a hash table if nobody says how many.
 const HASHED: i64 = 1 << 14;
 
+/// So many coordinates are in a bucket if nobody says how many.
+const IN_BUCKET: i64 = 64;
+
 /// An order of loops.
 #[derive(PartialEq)]
 pub(super) struct Form {
@@ -63,6 +66,7 @@ pub(super) fn forms(
         Workspace::List(None) => Kind::Growing,
         Workspace::List(Some(capacity)) => Kind::List { capacity },
         Workspace::Hash(capacity) => Kind::Hash { capacity: capacity.unwrap_or(HASHED) },
+        Workspace::Bucket(rows) => Kind::Bucket { rows: rows.unwrap_or(IN_BUCKET) },
     });
     // Several levels with a place for every coordinate would take as much memory as a dense tensor of them, and levels
     // in front of the first sparse one have a place for each coordinate anyway.

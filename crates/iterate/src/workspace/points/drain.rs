@@ -22,7 +22,7 @@ impl Points {
     }
 
     /// The points of a level, from one to the end, below the coordinates that are one number.
-    fn level(
+    pub(super) fn level(
         &self,
         emit: &mut Emit<'_>,
         at: usize,

@@ -39,13 +39,13 @@ impl Points {
     }
 
     /// The element is joined to the block at a place.
-    fn joined(&self, place: Index, element: &Store) -> Stmt {
+    pub(super) fn joined(&self, place: Index, element: &Store) -> Stmt {
         let index = place * self.size.clone() + element.index.clone();
         Stmt::Store(Store { index, ..element.clone() })
     }
 
     /// The block at a place becomes nothing.
-    fn cleared(&self, emit: &mut Emit<'_>, place: Index) -> Stmt {
+    pub(super) fn cleared(&self, emit: &mut Emit<'_>, place: Index) -> Stmt {
         self.over_block(emit, |at| {
             let zero = Value::constant(self.zero);
             Stmt::set(self.values, place * self.size.clone() + at, zero)

@@ -181,7 +181,12 @@ impl Points {
     }
 
     /// A block is joined to another.
-    fn added(&self, emit: &mut Emit<'_>, from: (BufferId, &Index), to: (BufferId, &Index)) -> Stmt {
+    pub(super) fn added(
+        &self,
+        emit: &mut Emit<'_>,
+        from: (BufferId, &Index),
+        to: (BufferId, &Index),
+    ) -> Stmt {
         self.over_block(emit, |at| {
             let place = |index: &Index| index.clone() * self.size.clone() + at.clone();
             let value = Value::load(from.0, place(from.1));

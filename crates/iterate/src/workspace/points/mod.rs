@@ -21,6 +21,7 @@
 //! All has as much memory as there may be points, of which it touches what it uses: how many points there may be is
 //! counted before, by loops that do nothing else.
 
+pub(crate) mod buckets;
 mod drain;
 mod emit;
 pub(crate) mod hash;
@@ -33,7 +34,7 @@ use dastac_loops::{BufferId, Element, Function, Index, Module, Reduction, Stmt, 
 use super::super::append::{Appending, in_order};
 use super::super::kernel::{Gathers, Kernel, Kind, Operand};
 use super::super::walks::{Work, Works};
-use super::bounding::{Bounding, opened};
+use super::bounding::{Bounding, Place, opened};
 use super::container::{Container, workspace};
 use emit::Emit;
 
@@ -196,7 +197,7 @@ impl Points {
         let mut own = opened(&body);
         own.remove(&self.block);
         own.remove(&self.counters);
-        let counter = (self.at, Counter::Bound.place());
+        let counter = (self.at, Place::One(Counter::Bound.place()));
         let mut result = Bounding { counter, mark: self.marker, rows: None, own }.bounded(body);
         in_order(&mut result);
         result

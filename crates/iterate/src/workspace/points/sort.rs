@@ -52,10 +52,16 @@ impl Points {
                 ]
             })
         });
+        [vec![begin], self.ordered(emit, count, self.range())].concat()
+    }
+
+    /// The same, where so many keys, all below `range`, and their places stand in the first two arrays.
+    pub(super) fn ordered(&self, emit: &mut Emit<'_>, count: &Index, range: Index) -> Vec<Stmt> {
+        let left = self.sort[0];
         let few = count.clone().at_most(Index::Const(FEW));
         let ranked = self.ranked(emit, count);
-        let radix = self.by_digits(emit, count);
-        let mut all = vec![begin];
+        let radix = self.by_digits(emit, count, range);
+        let mut all = Vec::new();
         // Whether a key is less than the one before it.
         all.push(self.set(Counter::Place, Index::Const(0)));
         let descends = emit.each(count.clone() - 1, |emit, number| {
@@ -109,10 +115,10 @@ impl Points {
     }
 
     /// Digit by digit, the smallest one first; what is left of the keys goes along.
-    fn by_digits(&self, emit: &mut Emit<'_>, count: &Index) -> Vec<Stmt> {
+    fn by_digits(&self, emit: &mut Emit<'_>, count: &Index, range: Index) -> Vec<Stmt> {
         let [left, place, other_left, other_place] = self.sort;
         let digit = |key: Index| key.modulo(DIGITS);
-        vec![emit.repeat([("range", self.range())], |emit, [range]| {
+        vec![emit.repeat([("range", range)], |emit, [range]| {
             let zero = integer(Index::Const(0));
             let clear =
                 emit.each(Index::Const(DIGITS + 1), |_, at| vec![Stmt::set(self.digits, at, zero)]);
