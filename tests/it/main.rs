@@ -19,6 +19,7 @@ mod fuzzing;
 mod kernels;
 mod lsp;
 mod numpy;
+mod pim;
 mod programs;
 mod prove;
 mod results;
