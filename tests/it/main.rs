@@ -20,6 +20,7 @@ mod kernels;
 mod lsp;
 mod numpy;
 mod pim;
+mod pim_rows;
 mod programs;
 mod prove;
 mod results;

@@ -5,8 +5,7 @@ use std::fmt::Write;
 use dastac::elements::count;
 use dastac::runtime::pim::{LaunchReport, Report};
 
-use super::report::duration;
-use super::table::table;
+use super::table::{duration, table};
 
 /// The report for people: what a run took on the machine, and a line for each launch.
 pub fn human(report: &Report) -> String {

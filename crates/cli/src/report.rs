@@ -11,7 +11,7 @@ use dastac::workspaces::UsedWorkspace;
 use super::failure::Failure;
 use super::json::{self, Copy, Ordered, Report, Tensor};
 use super::render::to_stderr;
-use super::table::{ratio, table};
+use super::table::{duration, ratio, table};
 use super::verify::Verdict;
 use super::{Result, cores, layout, output, trips};
 
@@ -234,17 +234,4 @@ fn timing(report: &Report, times: &[Duration]) -> String {
         text += &format!(", {}, {rate}", count(flops, "floating-point operation"));
     }
     text + "\n"
-}
-
-/// Nanoseconds for people: three digits.
-pub fn duration(nanoseconds: u64) -> String {
-    #[allow(clippy::cast_precision_loss)]
-    let seconds = nanoseconds as f64 / 1e9;
-    let (value, unit) = match nanoseconds {
-        0..=999 => return format!("{nanoseconds} ns"),
-        1_000..=999_999 => (seconds * 1e6, "us"),
-        1_000_000..=999_999_999 => (seconds * 1e3, "ms"),
-        _ => (seconds, "s"),
-    };
-    if value >= 100.0 { format!("{value:.0} {unit}") } else { format!("{value:.1} {unit}") }
 }

@@ -13,7 +13,7 @@ use crate::host::{Facts, HostBuffer, Values};
 use crate::image::Image;
 use crate::isa::Op;
 use crate::outline::Outline;
-use crate::plan::{Launch, Plan, Step};
+use crate::plan::{Configuration, Launch, Plan, Step};
 use crate::report::{LaunchReport, Report, Seconds};
 use crate::system::{CoreResult, CoreWork, Job};
 use crate::transfer::transfers;
@@ -53,6 +53,8 @@ pub struct Device {
     narrow: Variant,
     wide: Variant,
     report: Mutex<Report>,
+    /// Where loops are cut, if it is not for parts of equal work.
+    cuts: Option<Vec<i64>>,
 }
 
 /// A program for integers of one width.
@@ -66,6 +68,12 @@ struct Variant {
 impl Variant {
     fn of(image: Image, bits: u32) -> Variant {
         Variant { text: image.decoded(), image, bits }
+    }
+
+    /// The address of a launch's first instruction.
+    fn entry(&self, launch: &Launch) -> Result<u32, PimError> {
+        let entry = format!("{}__packed", launch.entry);
+        self.image.functions.get(&entry).copied().ok_or(PimError::Damaged)
     }
 }
 
@@ -89,12 +97,34 @@ impl Device {
         let wide = narrow.notes.get(WIDE).and_then(|wide| Image::from_elf(wide));
         let wide = wide.ok_or(PimError::Damaged)?;
         let (narrow, wide) = (Variant::of(narrow, 32), Variant::of(wide, 64));
-        Ok(Device { plan, narrow, wide, report: Mutex::default() })
+        Ok(Device { plan, narrow, wide, report: Mutex::default(), cuts: None })
+    }
+
+    /// The same executable for another machine: code is the same for all.
+    ///
+    /// # Errors
+    /// A file that is none.
+    pub fn configure(elf: &[u8], machine: &Configuration) -> Result<Vec<u8>, PimError> {
+        let mut image = Image::from_elf(elf).ok_or(PimError::Damaged)?;
+        let plan = image.notes.get(PLAN).ok_or(PimError::Damaged)?;
+        let read = |bytes: &[u8]| {
+            serde_json::from_slice(bytes).map_err(|error| PimError::Plan(error.to_string()))
+        };
+        let plan = Plan { machine: machine.clone(), ..read(plan)? };
+        let plan = serde_json::to_vec(&plan).map_err(|error| PimError::Plan(error.to_string()))?;
+        image.notes.insert(PLAN.to_owned(), plan);
+        Ok(image.to_elf())
     }
 
     /// The functions that it has.
     pub fn functions(&self) -> impl Iterator<Item = &str> {
         self.plan.functions.iter().map(|function| function.name.as_str())
+    }
+
+    /// Has loops that threads share be cut at these values of their variable, in place of parts of equal work: to
+    /// compare how rows are handed out. There is one value more than there are threads.
+    pub fn cut_at(&mut self, cuts: Vec<i64>) {
+        self.cuts = Some(cuts);
     }
 
     /// What was counted since it was last asked for.
@@ -182,12 +212,14 @@ impl Run<'_> {
         let narrow = is_narrow(&launch.outline, &self.facts(), &[]);
         let variant = if narrow { &self.device.narrow } else { &self.device.wide };
         let machine = &self.device.plan.machine;
-        let (text, most) = (variant.image.text.len() as u64, machine.profile.instructions);
-        if text > u64::from(most) {
-            return Err(PimError::Instructions { bytes: text, most });
+        let pc = variant.entry(launch)?;
+        let (bytes, most) =
+            (variant.image.bytes_from(&variant.text, pc), machine.profile.instructions);
+        if bytes > u64::from(most) {
+            return Err(PimError::Instructions { bytes, most });
         }
         let shared = self.shared(launch)?;
-        let cores = self.cores(launch, variant, &shared)?;
+        let cores = self.cores(launch, pc, &shared)?;
         if cores.is_empty() {
             return Ok(());
         }
@@ -213,14 +245,7 @@ impl Run<'_> {
     }
 
     /// What each core does: a part of the iterations, in parts for its threads.
-    fn cores(
-        &self,
-        launch: &Launch,
-        variant: &Variant,
-        shared: &Shared,
-    ) -> Result<Vec<CoreWork>, PimError> {
-        let entry = format!("{}__packed", launch.entry);
-        let pc = *variant.image.functions.get(&entry).ok_or(PimError::Damaged)?;
+    fn cores(&self, launch: &Launch, pc: u32, shared: &Shared) -> Result<Vec<CoreWork>, PimError> {
         let pointers: Vec<u32> = shared.placed.iter().map(|one| one.begin + BANK).collect();
         let thread = |first: i64, last: i64| {
             let numbers = self.symbols.iter().copied().chain([first, last]);
@@ -237,7 +262,10 @@ impl Run<'_> {
         let (first, last) = facts.range(lower, upper, &Values::new())?;
         let range = Range { var: *var, first, last, step: *step, body };
         let machine = &self.device.plan.machine;
-        let ends = range.parts(&facts, machine.cores * machine.threads);
+        let ends = match &self.device.cuts {
+            Some(cuts) => cuts.clone(),
+            None => range.parts(&facts, machine.cores * machine.threads),
+        };
         let parts: Vec<(i64, i64)> = ends.windows(2).map(|pair| (pair[0], pair[1])).collect();
         let cores = parts.chunks(machine.threads).map(|threads| {
             let some = threads.iter().filter(|part| part.0 < part.1);

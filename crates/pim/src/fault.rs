@@ -71,7 +71,7 @@ pub enum Cause {
 
 /// A fault: what happened, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("core {core}, thread {thread}, at {pc:#010x}{}: {cause}", .place.as_ref().map_or(String::new(), |place| format!(" in {place}")))]
+#[error("core {core}, thread {thread}, at {pc:#010x}{}: {cause}", self.within())]
 pub struct Fault {
     /// The core.
     pub core: usize,
@@ -83,4 +83,11 @@ pub struct Fault {
     pub place: Option<String>,
     /// What happened.
     pub cause: Cause,
+}
+
+impl Fault {
+    /// ` in f`, if the function is known.
+    fn within(&self) -> String {
+        self.place.as_ref().map_or(String::new(), |place| format!(" in {place}"))
+    }
 }

@@ -9,7 +9,7 @@ use object::read::elf::ElfFile32;
 use object::{Endianness, Object as _, ObjectSection as _, ObjectSymbol as _};
 
 use crate::address::{SCRATCHPAD, TEXT};
-use crate::isa::{self, Op};
+use crate::isa::{self, Kind, Op};
 
 /// A linked program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,6 +53,39 @@ impl Image {
     pub fn function_at(&self, address: u32) -> Option<&str> {
         let before = self.functions.iter().filter(|(_, begin)| **begin <= address);
         before.max_by_key(|(_, begin)| **begin).map(|(name, _)| name.as_str())
+    }
+
+    /// Bytes of the functions that a core runs which starts at an address: what its instruction memory has to hold.
+    pub fn bytes_from(&self, text: &[Option<Op>], start: u32) -> u64 {
+        let (mut found, mut open) = (BTreeMap::new(), vec![start]);
+        while let Some(address) = open.pop() {
+            let Some((begin, end)) = self.around(address) else { continue };
+            if found.insert(begin, end - begin).is_some() {
+                continue;
+            }
+            let first = ((begin - TEXT) / 4) as usize;
+            let ops = text.get(first..((end - TEXT) / 4) as usize).unwrap_or(&[]);
+            for (at, op) in ops.iter().enumerate() {
+                let (Some(op), pc) = (op, begin + 4 * at as u32) else { continue };
+                let next = ops.get(at + 1).copied().flatten();
+                match (op.kind, next) {
+                    (Kind::Jal, _) => open.push(pc.wrapping_add(op.imm as u32)),
+                    (Kind::Auipc, Some(jump)) if jump.kind == Kind::Jalr => {
+                        open.push(pc.wrapping_add(op.imm as u32).wrapping_add(jump.imm as u32));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        found.values().map(|bytes| u64::from(*bytes)).sum()
+    }
+
+    /// Where the function that an address belongs to begins, and where the next one does.
+    fn around(&self, address: u32) -> Option<(u32, u32)> {
+        let end = TEXT + self.text.len() as u32;
+        let begins = || self.functions.values().copied();
+        let begin = begins().filter(|begin| *begin <= address && address < end).max()?;
+        Some((begin, begins().filter(|next| *next > begin).min().unwrap_or(end)))
     }
 
     /// The file.

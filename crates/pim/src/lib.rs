@@ -4,8 +4,9 @@
 //! - [`isa`]: instructions; [`core`]: one core with its threads, cycle by cycle; [`bank`]: its memory; [`system`]: many
 //!   cores, some simulated at a time.
 //! - [`link()`] makes an [`Image`] of an object file; [`routines`] are what programs may call by name.
-//! - [`plan::Plan`]: what a host does to run a function: which programs on which parts of loops ([`work`]), with integers of
-//!   which width ([`width`]). [`Device`]: a plan with its programs, loaded; its [`Report`] says where time went.
+//! - [`plan::Plan`]: what a host does to run a function: which programs on which parts of loops ([`work`]), with
+//!   integers of which width ([`width`]). [`Device`]: a plan with its programs, loaded; its [`Report`] says where time
+//!   went.
 //!
 //! Invariants:
 //! - Results and counts are the same in every run, however many threads simulate.

@@ -13,6 +13,9 @@ use crate::cpu::{Clock, Job, Stop};
 use crate::emit::{IndexWidth, VectorFunctions};
 use crate::llvm::Spec;
 
+/// Bytes of the largest workspace on the stack of a thread.
+pub const STACK: i64 = 128;
+
 /// What all cores are compiled for.
 pub fn spec() -> Spec {
     Spec {
@@ -79,7 +82,7 @@ fn in_registers(module: &mut Module) {
     }
     let machine = Machine {
         vector_bytes: 0,
-        stack: super::STACK,
+        stack: STACK,
         // Nothing runs side by side in a pipeline that threads share.
         chains: 1,
         scalar_chains: 1,

@@ -22,9 +22,6 @@ use dastac_target::{
 use crate::Result;
 use crate::cpu::{Clock, Stop};
 
-/// Bytes of the largest workspace on the stack of a thread.
-const STACK: i64 = 128;
-
 /// What is done with loops before they are cut into programs: the outermost parallel ones stay.
 const CORES: Sequence =
     Sequence { name: "cores", passes: &["expand-partial-sums", "choose-threads"] };
@@ -76,7 +73,7 @@ impl Target for PimTarget {
 
     fn machine(&self, _: &CodeOptions) -> Machine {
         let level = Processors { level: ParallelLevel::Threads, count: None };
-        Machine { vector_bytes: 0, stack: STACK, levels: vec![level], ..Machine::PLAIN }
+        Machine { vector_bytes: 0, stack: generate::STACK, levels: vec![level], ..Machine::PLAIN }
     }
 
     fn sequences(&self, _: &CodeOptions) -> Vec<Sequence> {

@@ -1,7 +1,7 @@
 //! The outline of statements: what a host counts and bounds.
 //!
-//! Before -> after: `for i = 0 to N { y[i] = sum(p = pos[i] to pos[i + 1]) v[p] * x[crd[p]] }` -> a loop over `i` around
-//! one over `p`, with the work of two loads, and one of a store.
+//! Before -> after: `for i = 0 to N { y[i] = sum(p = pos[i] to pos[i + 1]) v[p] * x[crd[p]] }` -> a loop over `i`
+//! around one over `p`, with the work of two loads, and one of a store.
 
 use dastac_loops::{
     Condition, Index, PartitionedRange, Stmt, Store, StoreMode, Value, VarId, While,
