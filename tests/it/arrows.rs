@@ -31,13 +31,14 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     (
         "crates/runtime",
         "dastac-runtime",
-        &["dastac-elements", "dastac-formats", "dastac-loops", "dastac-target"],
+        &["dastac-elements", "dastac-formats", "dastac-loops", "dastac-pim", "dastac-target"],
     ),
+    ("crates/pim", "dastac-pim", &["dastac-elements", "dastac-loops"]),
     ("crates/target", "dastac-target", &["dastac-loops"]),
     (
         "crates/backend",
         "dastac-backend",
-        &["dastac-elements", "dastac-loops", "dastac-runtime", "dastac-target"],
+        &["dastac-elements", "dastac-loops", "dastac-pim", "dastac-runtime", "dastac-target"],
     ),
     ("crates/formats", "dastac-formats", &["dastac-elements", "dastac-loops"]),
     (
@@ -110,7 +111,7 @@ const RESERVED: &[(&str, &[&str])] = &[
     ("mlir-sys", &["dastac-backend"]),
     ("llvm-sys", &["dastac-backend"]),
     ("libloading", &["isl-vendor", "dastac-backend", "dastac-bench", "dastac-runtime"]),
-    ("object", &["dastac-bench", "dastac-runtime", "dastac-python"]),
+    ("object", &["dastac-bench", "dastac-pim", "dastac-runtime", "dastac-python"]),
     ("pyo3", &["dastac-python"]),
     ("rustix", &["dastac-runtime"]),
 ];

@@ -19,6 +19,8 @@ mod fuzzing;
 mod kernels;
 mod lsp;
 mod numpy;
+mod pim;
+mod pim_rows;
 mod programs;
 mod prove;
 mod results;

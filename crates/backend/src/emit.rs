@@ -31,6 +31,7 @@ mod scan;
 mod statements;
 mod threads;
 mod vectors;
+mod width;
 mod workspace;
 mod writer;
 
@@ -42,6 +43,7 @@ use dastac_target::TargetError;
 
 pub(crate) use self::names::is_identifier;
 pub(crate) use self::vectors::VectorFunctions;
+pub(crate) use self::width::IndexWidth;
 
 /// A module as MLIR text.
 pub(crate) struct Emitted {
@@ -53,11 +55,18 @@ pub(crate) struct Emitted {
     pub threads: bool,
     /// Whether mathematical functions of a library are called.
     pub math: bool,
+    /// Bits of integers.
+    pub width: IndexWidth,
 }
 
 /// Writes `module`, with `prefix` in front of the names of functions.
-pub(crate) fn emit(module: &Module, prefix: &str, vectors: &VectorFunctions) -> Result<Emitted> {
-    let mut unit = Unit::new(prefix, vectors);
+pub(crate) fn emit(
+    module: &Module,
+    prefix: &str,
+    vectors: &VectorFunctions,
+    width: IndexWidth,
+) -> Result<Emitted> {
+    let mut unit = Unit::new(prefix, vectors, width);
     let mut exported = Vec::new();
     for function in &module.functions {
         let name = format!("{prefix}{}", function.name);
@@ -81,9 +90,10 @@ pub(crate) fn emit(module: &Module, prefix: &str, vectors: &VectorFunctions) -> 
         unit.functions.push_str(&threads::declarations());
     }
     Ok(Emitted {
-        text: format!("{}module {{\n{}}}\n", aliases(module), unit.functions),
+        text: format!("{}module {{\n{}}}\n", aliases(module, width.huge()), unit.functions),
         exported,
         threads: unit.parallel,
         math: !unit.declarations.is_empty(),
+        width,
     })
 }

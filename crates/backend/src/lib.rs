@@ -1,8 +1,10 @@
 //! Loop IR to machine code, through MLIR and LLVM.
 //!
-//! [`CpuTarget`] is the target of this computer's processor. Data flows one way: `emit` prints a
-//! [`dastac_loops::Module`] as MLIR in the `affine`, `scf`, `arith` and `memref` dialects, `mlir` lowers that to MLIR's
-//! LLVM dialect, `llvm` makes optimised machine code of it for one processor. From the artifact
+//! [`CpuTarget`] is the target of this computer's processor, [`PimTarget`] that of cores inside of memory.
+//!
+//! Data flows one way: `emit` prints a [`dastac_loops::Module`] as MLIR in the `affine`, `scf`, `arith` and `memref`
+//! dialects, `mlir` lowers that to MLIR's LLVM dialect, `llvm` makes optimised machine code of it for one processor.
+//! From the artifact
 //! - the run time (`dastac-runtime`) loads the object into a process and calls its functions,
 //! - [`link::shared_library`] makes a shared library, which [`header::c_header`] declares to C.
 //!
@@ -31,12 +33,14 @@ pub mod header;
 pub mod link;
 mod llvm;
 mod mlir;
+pub mod pim;
 
 #[cfg(test)]
 mod tests;
 
 pub use cpu::{CpuTarget, Processor, warm_up};
 pub use llvm::llvm_version;
+pub use pim::PimTarget;
 
 /// Ends the process at once: no destructors, no `atexit` handlers. For a thread that must stop the process while
 /// another is inside of a library whose destructors would then pull the ground away.

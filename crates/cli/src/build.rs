@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use dastac::backend::PimTarget;
 use dastac::build::BuildOptions;
 use dastac::contract::At;
 use dastac::driver::{Analysis, Indices};
@@ -21,17 +22,19 @@ enum Kind {
     Shared,
     Object,
     Program,
+    Cores,
 }
 
 /// Makes a shared library or an object file, and a header.
 pub fn build(terminal: &Terminal, args: &BuildArgs) -> Result<Outcome> {
     let kind = kind(&args.output)?;
-    if matches!(kind, Kind::Program) {
+    if matches!(kind, Kind::Program | Kind::Cores) {
         let options = [("--header", args.header.is_some()), ("--prefix", args.prefix.is_some())];
         if let Some((option, _)) = options.iter().find(|(_, given)| *given) {
             return Err(Failure::usage(format!("`{option}` is for libraries and object files")));
         }
     }
+    fits_target(&kind, args)?;
     let source = Source::of(&args.file)?;
     output::check(&args.output, &source)?;
     if let Some(header) = &args.header {
@@ -49,21 +52,31 @@ pub fn build(terminal: &Terminal, args: &BuildArgs) -> Result<Outcome> {
     let iteration = args.walking.iteration(Indices::Narrow);
     let mut watch = Watch::of(args.passes);
     let (lowered, _) = laid.lower_under(iteration, &mut watch).map_err(failed)?;
-    if matches!(kind, Kind::Program) {
+    if matches!(kind, Kind::Program | Kind::Cores) {
         progress.stage("generating code");
         let options = BuildOptions {
             parallel: parallel(&args.threads),
             checked: args.checked,
-            ..machine::options(&args.machine)?
+            ..machine::options(&args.machine, &args.threads)?
         };
         let mut watch = Watch::of(args.passes);
         let built = lowered.build_under(options, &mut watch).map_err(failed)?;
         watch.finish()?;
-        let package = built.package().map_err(failed)?;
-        let bytes = package.to_bytes().map_err(|error| failed(error.into()))?;
+        let bytes = match kind {
+            Kind::Cores => built.code.code.bytes,
+            _ => {
+                let package = built.package().map_err(failed)?;
+                package.to_bytes().map_err(|error| failed(error.into()))?
+            }
+        };
         drop(progress);
         output::file(&args.output, &mut |out| out.write_all(&bytes))?;
-        let text = format!("{0}: `dastac run {0}` runs it\n", args.output.display());
+        let text = match kind {
+            Kind::Cores => {
+                format!("{}: an executable for cores inside of memory\n", args.output.display())
+            }
+            _ => format!("{0}: `dastac run {0}` runs it\n", args.output.display()),
+        };
         output::stdout(text.as_bytes())?;
         return Ok(Outcome::Done);
     }
@@ -78,7 +91,7 @@ pub fn build(terminal: &Terminal, args: &BuildArgs) -> Result<Outcome> {
     let options = BuildOptions {
         parallel: parallel(&args.threads),
         checked: args.checked,
-        ..machine::options(&args.machine)?
+        ..machine::options(&args.machine, &args.threads)?
     };
     let code = {
         let code = library.compile_under(&options, &mut watch).map_err(failed)?;
@@ -87,7 +100,7 @@ pub fn build(terminal: &Terminal, args: &BuildArgs) -> Result<Outcome> {
     };
     match kind {
         Kind::Object => output::file(&args.output, &mut |out| out.write_all(&code.code.bytes))?,
-        Kind::Program => {} // written above
+        Kind::Program | Kind::Cores => {} // written above
         Kind::Shared => {
             progress.stage("linking");
             shared_library(&code, &args.output).map_err(failed)?;
@@ -115,6 +128,20 @@ pub fn build(terminal: &Terminal, args: &BuildArgs) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
+/// Fails where the target has no code of the kind that is asked for.
+fn fits_target(kind: &Kind, args: &BuildArgs) -> Result<()> {
+    let cores = args.machine.target.target.is_some_and(|target| target.name == PimTarget::NAME);
+    match (kind, cores) {
+        (Kind::Cores, false) => Err(Failure::usage("executables (.elf) are for cores inside of memory")
+            .hint("add `--target pim`")),
+        (Kind::Shared | Kind::Object, true) => Err(Failure::usage(
+            "cores inside of memory have neither libraries nor object files",
+        )
+        .hint("end the name in .elf for an executable, or in .dastac for a program that `dastac run` takes")),
+        _ => Ok(()),
+    }
+}
+
 /// What to make, by the file's name.
 fn kind(path: &Path) -> Result<Kind> {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -124,9 +151,11 @@ fn kind(path: &Path) -> Result<Kind> {
         Ok(Kind::Object)
     } else if name.ends_with(".dastac") {
         Ok(Kind::Program)
+    } else if name.ends_with(".elf") {
+        Ok(Kind::Cores)
     } else {
         Err(Failure::usage(format!("the name `{}` does not say what to make", path.display()))
-            .hint("end it in .so for a shared library, .o for an object file, or .dastac for a program that `dastac \
-                run` takes"))
+            .hint("end it in .so for a shared library, .o for an object file, .dastac for a program that \
+                `dastac run` takes, or .elf for cores inside of memory"))
     }
 }

@@ -51,8 +51,10 @@ fn stage(
 ) -> Result<Vec<u8>> {
     let failed = |error: dastac::Error| Failure::of(error, source);
     // What `run` compiles for as many threads.
-    let options =
-        BuildOptions { parallel: parallel(&args.threads), ..machine::options(&args.machine)? };
+    let options = BuildOptions {
+        parallel: parallel(&args.threads),
+        ..machine::options(&args.machine, &args.threads)?
+    };
     check(&args.stage, &options)?;
     if args.stage == Wanted::Stage(Stage::Machine) {
         return Ok(file::print(&options.machine(&options.code())).into_bytes());

@@ -110,6 +110,7 @@ fn target(error: &dastac::target::TargetError, text: String) -> Failure {
         TargetError::Name(_) => Failure::user(text).hint("`--prefix` sets the start of the names"),
         TargetError::UnknownCpu { .. }
         | TargetError::UnknownFeature(_)
+        | TargetError::Machine(_)
         | TargetError::Illegal { .. }
         | TargetError::UnknownStage { .. } => Failure::user(text),
         TargetError::Invalid(_) | TargetError::Generator { .. } => Failure::Defect(text),
@@ -125,6 +126,23 @@ fn link(error: &dastac::backend::link::LinkError, text: String) -> Failure {
     }
 }
 
+fn cores(error: &dastac::runtime::pim::PimError, text: String) -> Failure {
+    use dastac::runtime::pim::{Cause, PimError};
+    match error {
+        PimError::Bank { .. } => Failure::user(text)
+            .hint("`--cores` shares the tensors out among more banks; what all cores read has to fit each"),
+        PimError::Fault(fault) => match fault.cause {
+            Cause::Scratchpad { .. } => {
+                Failure::user(text).hint("fewer `--threads` of a core have larger stacks")
+            }
+            Cause::NoMemory { .. } | Cause::Limit { .. } | Cause::Abort => Failure::user(text),
+            _ => Failure::Defect(text),
+        },
+        PimError::Damaged | PimError::Plan(_) | PimError::Link(_) => Failure::Defect(text),
+        _ => Failure::user(text),
+    }
+}
+
 fn runtime(error: &dastac::runtime::Error, text: String, program: &str) -> Failure {
     use dastac::runtime::Error;
     match error {
@@ -132,6 +150,7 @@ fn runtime(error: &dastac::runtime::Error, text: String, program: &str) -> Failu
             Failure::user(text).hint("`dastac build --threads 1` makes code for one thread")
         }
         Error::OpenMp { .. } => Failure::user(text).hint("`--threads 1` compiles for one thread"),
+        Error::Cores(error) => cores(error, text),
         Error::MissingSymbol(name) => {
             Failure::user(text).hint(format!("`-p {name}=..` gives it one"))
         }

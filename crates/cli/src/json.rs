@@ -50,6 +50,9 @@ pub struct Report {
     /// How often loops ran, with `--trips`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trips: Option<Vec<Function>>,
+    /// What cores inside of memory took and counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pim: Option<dastac::runtime::pim::Report>,
     /// Floating-point operations of one run; null when they could not be counted.
     pub flops: Option<u128>,
     /// Largest error relative to max(1, |reference|); null without `--verify`. An error that is no number is the

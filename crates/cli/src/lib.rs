@@ -11,6 +11,7 @@ mod build;
 mod cache;
 mod check;
 mod convert;
+mod cores;
 mod describe;
 mod described;
 mod diagnostics;

@@ -7,6 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use dastac::build::BuildOptions;
 use dastac::targets::{self, Known};
 
+use super::args::ThreadArgs;
 use super::failure::Failure;
 use super::{Result, described};
 
@@ -26,6 +27,12 @@ pub struct MachineArgs {
     /// The CPU to compile for, by LLVM's name, such as x86-64-v3 [default: this machine's]
     #[arg(long, value_name = "NAME")]
     pub cpu: Option<String>,
+    /// The machine of cores inside of memory: `upmem` or `blimp` [default: upmem]
+    #[arg(long, value_name = "NAME")]
+    pub profile: Option<String>,
+    /// Cores inside of memory that are used [default: 64]
+    #[arg(long, value_name = "COUNT")]
+    pub cores: Option<usize>,
     /// Choose tiles, vectors and parts for the machine that this file describes; `dastac machine` prints such a file
     /// [default: DASTAC_MACHINE, or what was measured]
     #[arg(long, value_name = "PATH")]
@@ -42,20 +49,26 @@ fn known() -> impl TypedValueParser<Value = &'static Known> {
 impl TargetArgs {
     /// Options for one thread of that target.
     pub fn options(self) -> Result<BuildOptions> {
-        self.options_for(None)
+        self.options_for(&targets::Wanted::default())
     }
 
-    fn options_for(self, processor: Option<&str>) -> Result<BuildOptions> {
+    fn options_for(self, wanted: &targets::Wanted<'_>) -> Result<BuildOptions> {
         let known = self.target.unwrap_or(&targets::ALL[0]);
-        let target = known.target(processor);
+        let target = known.target(wanted);
         let target = target.map_err(|error| Failure::user(error.to_string()))?;
         Ok(BuildOptions { target, ..BuildOptions::default() })
     }
 }
 
 /// Options for one thread of that machine. What a file or a flag does not say is this computer's.
-pub fn options(args: &MachineArgs) -> Result<BuildOptions> {
-    let options = args.target.options_for(args.cpu.as_deref())?;
+pub fn options(args: &MachineArgs, threads: &ThreadArgs) -> Result<BuildOptions> {
+    let wanted = targets::Wanted {
+        processor: args.cpu.as_deref(),
+        profile: args.profile.as_deref(),
+        cores: args.cores,
+        threads: threads.threads.map(|threads| threads as usize),
+    };
+    let options = args.target.options_for(&wanted)?;
     let other = args.cpu.is_some() || options.target.name() != targets::ALL[0].name;
     let machine = match &args.machine {
         Some(path) => Some(described::in_file(path)?.machine),

@@ -59,6 +59,8 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     let mut times = Vec::new();
     for repeat in 1..=args.repeat {
         progress.stage(format!("running ({repeat} of {})", args.repeat));
+        // Of several, the last one is reported.
+        instance.executable().kernel().take_report();
         times.push(instance.execute().map_err(|error| failed(error.into()))?);
     }
     for (id, path) in &plan.outputs {
@@ -85,6 +87,7 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
         times: &times,
         threads,
         trips: None,
+        cores: instance.executable().kernel().take_report(),
         verdict: &verdict,
     };
     report::print(run, args.json, run::printed(&plan.outputs))?;

@@ -11,9 +11,9 @@ use dastac::workspaces::UsedWorkspace;
 use super::failure::Failure;
 use super::json::{self, Copy, Ordered, Report, Tensor};
 use super::render::to_stderr;
-use super::table::{ratio, table};
+use super::table::{duration, ratio, table};
 use super::verify::Verdict;
-use super::{Result, layout, output, trips};
+use super::{Result, cores, layout, output, trips};
 
 /// What is known of a run when it is over.
 pub struct Run<'a> {
@@ -29,6 +29,8 @@ pub struct Run<'a> {
     pub threads: usize,
     /// How often loops ran, if they were counted.
     pub trips: Option<Vec<FunctionTrips>>,
+    /// What cores inside of memory counted in the last run.
+    pub cores: Option<dastac::runtime::pim::Report>,
     /// What a comparison with the reference found.
     pub verdict: &'a Verdict,
 }
@@ -94,6 +96,7 @@ fn report(run: &Run<'_>) -> Report {
         tensors: tensors(run.instance),
         trips: run.trips.as_deref().map(trips::report),
         flops: *flops,
+        pim: run.cores.clone(),
         max_error,
         verify_note,
         checks: run.verdict.checks(),
@@ -175,7 +178,10 @@ fn human(run: &Run<'_>, report: &Report) -> String {
         true => format!("compiled before, loaded in {total}\n"),
         false => format!("compiled in {total} ({})\n", stages.join(", ")),
     };
-    text += &timing(report, run.times);
+    text += &match &run.cores {
+        Some(cores) => cores::human(cores),
+        None => timing(report, run.times),
+    };
     text += &run.verdict.human();
     if let Some(trips) = &run.trips {
         text += &format!("\n{}", trips::human(trips));
@@ -229,17 +235,4 @@ fn timing(report: &Report, times: &[Duration]) -> String {
         text += &format!(", {}, {rate}", count(flops, "floating-point operation"));
     }
     text + "\n"
-}
-
-/// Nanoseconds for people: three digits.
-pub fn duration(nanoseconds: u64) -> String {
-    #[allow(clippy::cast_precision_loss)]
-    let seconds = nanoseconds as f64 / 1e9;
-    let (value, unit) = match nanoseconds {
-        0..=999 => return format!("{nanoseconds} ns"),
-        1_000..=999_999 => (seconds * 1e6, "us"),
-        1_000_000..=999_999_999 => (seconds * 1e3, "ms"),
-        _ => (seconds, "s"),
-    };
-    if value >= 100.0 { format!("{value:.0} {unit}") } else { format!("{value:.1} {unit}") }
 }

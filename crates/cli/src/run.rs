@@ -49,7 +49,7 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
             parallel: threads > 1,
             checked: args.checked,
             sizes: sizes.symbols.clone(),
-            ..machine::options(&args.machine)?
+            ..machine::options(&args.machine, &args.threads)?
         },
         iteration: Iteration { reserves: true, ..args.walking.iteration(indices(&plan.inputs)) },
         passes: args.passes,
@@ -81,9 +81,12 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     let mut times = Vec::new();
     for repeat in 1..=args.repeat {
         progress.stage(format!("running ({repeat} of {})", args.repeat));
+        // Of several, the last one is reported.
+        ready.instance().executable().kernel().take_report();
         let time = ready.instance_mut().execute();
         times.push(time.map_err(|error| failed(error.into()))?);
     }
+    let cores = ready.instance().executable().kernel().take_report();
     for (id, path) in &plan.outputs {
         progress.stage(format!("writing {}", path.display()));
         write(ready.instance(), *id, path, &source, &args.reading)?;
@@ -100,7 +103,8 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     drop(progress);
     let file = source.path.display().to_string();
     let instance = ready.instance();
-    let run = Run { file, instance, compiled, times: &times, threads, trips, verdict: &verdict };
+    let run =
+        Run { file, instance, compiled, times: &times, threads, trips, cores, verdict: &verdict };
     report::print(run, args.json, printed(&plan.outputs))?;
     Ok(if verdict.disagrees() { Outcome::Disagreement } else { Outcome::Done })
 }

@@ -42,3 +42,16 @@ pub fn ratio(dense: u128, packed: u128) -> String {
     let ratio = dense as f64 / packed as f64;
     if ratio >= 100.0 { format!("{ratio:.0}x") } else { format!("{ratio:.2}x") }
 }
+
+/// Nanoseconds for people: three digits.
+pub fn duration(nanoseconds: u64) -> String {
+    #[allow(clippy::cast_precision_loss)]
+    let seconds = nanoseconds as f64 / 1e9;
+    let (value, unit) = match nanoseconds {
+        0..=999 => return format!("{nanoseconds} ns"),
+        1_000..=999_999 => (seconds * 1e6, "us"),
+        1_000_000..=999_999_999 => (seconds * 1e3, "ms"),
+        _ => (seconds, "s"),
+    };
+    if value >= 100.0 { format!("{value:.0} {unit}") } else { format!("{value:.1} {unit}") }
+}

@@ -19,10 +19,10 @@ use super::failure::Failure;
 use super::json::Ordered;
 use super::plan::{Inputs, Request, fill};
 use super::progress::Progress;
-use super::report::{duration, nanoseconds};
+use super::report::nanoseconds;
 use super::run::{plan, threads};
 use super::source::Source;
-use super::table::table;
+use super::table::{duration, table};
 use super::{Outcome, Result, Terminal, machine, output, schedule};
 
 /// How many of the best schedules are shown.

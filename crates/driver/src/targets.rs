@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dastac_backend::CpuTarget;
+use dastac_backend::{CpuTarget, PimTarget};
 use dastac_target::{Stage, Target, TargetError};
 
 /// A target, or why there is none.
@@ -17,20 +17,54 @@ pub struct Known {
     pub about: &'static str,
     /// The texts between its loops and its code.
     pub stages: &'static [Stage],
-    /// Makes it, for the processor of a name or for the one that is there.
-    make: fn(Option<&str>) -> Found,
+    make: fn(&Wanted<'_>) -> Found,
+}
+
+/// Which machine of a kind is wanted; what is not said is chosen.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted<'a> {
+    /// A processor by the name that its code generator has for it, such as `x86-64-v3`.
+    pub processor: Option<&'a str>,
+    /// A machine of cores inside of memory by its name.
+    pub profile: Option<&'a str>,
+    /// The number of its cores.
+    pub cores: Option<usize>,
+    /// The number of threads of each core.
+    pub threads: Option<usize>,
 }
 
 /// All targets; the first is taken where none is asked for.
-pub const ALL: &[Known] = &[Known {
+pub const ALL: &[Known] = &[CPU, PIM];
+
+const CPU: Known = Known {
     name: CpuTarget::NAME,
     about: "A processor such as this computer's, through MLIR and LLVM",
     stages: CpuTarget::STAGES,
-    make: |processor| match processor {
-        None => Ok(host()),
-        Some(name) => Ok(Arc::new(CpuTarget::named(name)?)),
+    make: |wanted| {
+        match (wanted.processor, wanted.profile.is_some() || wanted.cores.is_some()) {
+        (_, true) => Err(TargetError::Machine(
+            "a processor has no profile and no number of cores; those are for cores inside of memory (`pim`)".into(),
+        )),
+        (None, _) => Ok(host()),
+        (Some(name), _) => Ok(Arc::new(CpuTarget::named(name)?)),
+    }
     },
-}];
+};
+
+const PIM: Known = Known {
+    name: PimTarget::NAME,
+    about: "Cores inside of memory, simulated",
+    stages: PimTarget::STAGES,
+    make: |wanted| match wanted.processor {
+        Some(_) => Err(TargetError::Machine(
+            "cores inside of memory are no CPU of a name; they have a profile".into(),
+        )),
+        None => {
+            let profile = wanted.profile.unwrap_or("upmem");
+            Ok(Arc::new(PimTarget::new(profile, wanted.cores, wanted.threads)?))
+        }
+    },
+};
 
 impl Known {
     /// The target of a name.
@@ -38,13 +72,12 @@ impl Known {
         ALL.iter().find(|known| known.name == name)
     }
 
-    /// The target, for a processor by the name that its code generator has for it (such as `x86-64-v3`), or for the one
-    /// that is there.
+    /// The target, for the machine that is wanted.
     ///
     /// # Errors
-    /// A name that it does not know.
-    pub fn target(&self, processor: Option<&str>) -> Result<Arc<dyn Target>, TargetError> {
-        (self.make)(processor)
+    /// A name that it does not know, a size that no such machine has.
+    pub fn target(&self, wanted: &Wanted<'_>) -> Result<Arc<dyn Target>, TargetError> {
+        (self.make)(wanted)
     }
 }
 

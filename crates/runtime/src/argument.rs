@@ -1,6 +1,7 @@
 //! Buffers as arguments of a call.
 
 use dastac_elements::{Element, Native, View, ViewMut};
+use dastac_pim::Operand;
 
 /// One buffer of a call, borrowed from the caller.
 #[derive(Debug)]
@@ -60,6 +61,18 @@ impl Argument<'_> {
     /// Whether they may be written.
     pub fn is_writable(&self) -> bool {
         matches!(self, Argument::Out(_))
+    }
+
+    /// Their bytes, for a machine of its own.
+    pub(crate) fn operand(&mut self) -> Operand<'_> {
+        match self {
+            Argument::In(view) => Operand::In(view.bytes()),
+            Argument::Out(view) => {
+                let bytes = view.len() * view.element().bytes();
+                // SAFETY: the view is a borrowed slice of so many elements, which are numbers: all bytes are valid.
+                Operand::Out(unsafe { std::slice::from_raw_parts_mut(view.as_mut_ptr(), bytes) })
+            }
+        }
     }
 
     /// Where they stand. Nothing may be written there unless they are writable.

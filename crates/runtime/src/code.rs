@@ -6,6 +6,7 @@ use std::path::Path;
 
 use dastac_loops::abi::{Abi, Signature};
 use dastac_loops::{Buffer, Mode};
+use dastac_pim::{Device, Operand, Report};
 use dastac_target::{Artifact, CodeKind, Library as Needed};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
@@ -24,14 +25,15 @@ pub struct Code {
     abi: Abi,
     entries: BTreeMap<String, Entry>,
     parallel: bool,
-    /// Owns the code that `entries` point into.
-    _holder: Holder,
+    /// Owns the code that `entries` point into, or runs it.
+    holder: Holder,
 }
 
 /// What keeps code in memory.
 enum Holder {
     Object { _image: Image },
     Library { _library: Library },
+    Cores { device: Device },
 }
 
 impl std::fmt::Debug for Code {
@@ -66,6 +68,11 @@ impl Code {
     /// functions; a library that is not there.
     pub fn load(artifact: &Artifact) -> Result<Code> {
         let Artifact { target, code, abi, requires, .. } = artifact;
+        if code.kind == CodeKind::Cores {
+            let holder = Holder::Cores { device: Device::load(&code.bytes)? };
+            let (abi, entries) = (abi.clone(), BTreeMap::new());
+            return Ok(Code { abi, entries, parallel: false, holder });
+        }
         if code.kind != CodeKind::Object {
             return Err(Error::NotLoadable { target: target.clone() });
         }
@@ -85,7 +92,7 @@ impl Code {
             entries.insert(function.name.clone(), entry);
         }
         let holder = Holder::Object { _image: image };
-        Ok(Code { abi: abi.clone(), entries, parallel, _holder: holder })
+        Ok(Code { abi: abi.clone(), entries, parallel, holder })
     }
 
     /// Loads a shared library whose functions are those of `abi`, trusted as in [`Code::load`]; its initialisers run.
@@ -113,7 +120,7 @@ impl Code {
             path: library.to_owned(),
             message: error.to_string(),
         })?;
-        Ok(Code { abi, entries, parallel, _holder: Holder::Library { _library: library } })
+        Ok(Code { abi, entries, parallel, holder: Holder::Library { _library: library } })
     }
 
     /// The functions, and what they take.
@@ -149,10 +156,12 @@ impl Code {
         symbols: &[i64],
         buffers: &mut [Argument<'_>],
     ) -> Result<()> {
+        if let Holder::Cores { device } = &self.holder {
+            return self.run_on(device, name, symbols, buffers);
+        }
         let function = self.abi.function(name).zip(self.entries.get(name));
         let Some((function, entry)) = function else {
-            let known = self.entries.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
-            return Err(Error::UnknownFunction { name: name.to_owned(), known });
+            return Err(self.unknown(name));
         };
         check(&self.abi, function, symbols, buffers)?;
         let _limit = match threads {
@@ -166,6 +175,34 @@ impl Code {
         // so that nothing else refers to them. The code's holder is borrowed.
         unsafe { entry(symbols.as_ptr(), pointers.as_ptr()) };
         Ok(())
+    }
+
+    fn unknown(&self, name: &str) -> Error {
+        let known = self.abi.functions.iter().map(|function| function.name.as_str());
+        let known = known.collect::<Vec<_>>().join(", ");
+        Error::UnknownFunction { name: name.to_owned(), known }
+    }
+
+    /// Runs a function on cores inside of memory.
+    fn run_on(
+        &self,
+        device: &Device,
+        name: &str,
+        symbols: &[i64],
+        buffers: &mut [Argument<'_>],
+    ) -> Result<()> {
+        let function = self.abi.function(name).ok_or_else(|| self.unknown(name))?;
+        check(&self.abi, function, symbols, buffers)?;
+        let mut operands: Vec<Operand<'_>> = buffers.iter_mut().map(Argument::operand).collect();
+        Ok(device.call(name, symbols, &mut operands)?)
+    }
+
+    /// What cores inside of memory counted since this was last asked for; nothing for other code.
+    pub fn take_report(&self) -> Option<Report> {
+        match &self.holder {
+            Holder::Cores { device } => Some(device.take_report()),
+            _ => None,
+        }
     }
 }
 

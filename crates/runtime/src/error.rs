@@ -14,6 +14,9 @@ pub enum Error {
     /// Code cannot be loaded.
     #[error("cannot load the code: {0}")]
     Load(#[from] LoadError),
+    /// A program for cores inside of memory cannot be run.
+    #[error(transparent)]
+    Cores(#[from] dastac_pim::PimError),
     /// A shared library cannot be loaded.
     #[error("cannot load {}: {message}", .path.display())]
     Library {

@@ -46,6 +46,7 @@ pub use argument::Argument;
 pub use bound::{Conversion, build, is_wide};
 pub use code::{Code, Threads};
 pub use dastac_loops::abi::{Abi, Signature};
+pub use dastac_pim as pim;
 pub use error::{Error, Result, human};
 pub use executable::{Executable, Movement, Moves};
 pub use file_error::FileError;

@@ -39,6 +39,8 @@ pub enum CodeKind {
     Object,
     /// The text of a program, which another compiler translates.
     Text,
+    /// An executable for cores inside of memory, with the plan of a host that runs it.
+    Cores,
 }
 
 /// A library that generated code may call.

@@ -27,6 +27,9 @@ pub enum TargetError {
         /// The names that are accepted.
         known: String,
     },
+    /// A machine that there is not, or that is smaller than what is asked for.
+    #[error("{0}")]
+    Machine(String),
     /// Processors have no such feature.
     #[error("unknown CPU feature `{0}`; features are written `+name` or `-name`")]
     UnknownFeature(String),

@@ -7,7 +7,7 @@ use dastac_target::CodeOptions;
 use llvm_sys::target_machine::LLVMCodeGenFileType;
 
 use crate::Result;
-use crate::emit::{self, Emitted, VectorFunctions};
+use crate::emit::{self, Emitted, IndexWidth, VectorFunctions};
 use crate::llvm::{self, Code, Spec, TargetMachine};
 use crate::mlir::Session;
 
@@ -56,6 +56,8 @@ pub struct Job<'a> {
     pub options: &'a CodeOptions,
     /// The functions of vectors that it may call.
     pub vectors: VectorFunctions,
+    /// Bits of its integers.
+    pub width: IndexWidth,
 }
 
 /// An object file's contents.
@@ -71,7 +73,7 @@ pub struct Object {
 impl Job<'_> {
     /// The object file.
     pub fn object(&self, clock: &mut Clock) -> Result<Object> {
-        let emitted = emit::emit(self.module, &self.options.prefix, &self.vectors)?;
+        let emitted = emit::emit(self.module, &self.options.prefix, &self.vectors, self.width)?;
         clock.lap("emit");
         let bytes = self.run(&emitted, Stop::Object, clock)?;
         Ok(Object { bytes, threads: emitted.threads, math: emitted.math })
@@ -79,7 +81,7 @@ impl Job<'_> {
 
     /// The text on the way to it.
     pub fn text(&self, stop: Stop) -> Result<String> {
-        let emitted = emit::emit(self.module, &self.options.prefix, &self.vectors)?;
+        let emitted = emit::emit(self.module, &self.options.prefix, &self.vectors, self.width)?;
         if stop == Stop::Mlir {
             return Ok(emitted.text);
         }
@@ -129,7 +131,11 @@ impl Clock {
     /// A step ends, and the next one begins.
     pub fn lap(&mut self, step: &'static str) {
         let now = Instant::now();
-        self.timings.push((step, now - self.last));
+        // Code may be made several times, for integers of several widths.
+        match self.timings.iter_mut().find(|known| known.0 == step) {
+            Some(known) => known.1 += now - self.last,
+            None => self.timings.push((step, now - self.last)),
+        }
         self.last = now;
     }
 }

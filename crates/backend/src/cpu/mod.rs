@@ -18,9 +18,9 @@ use dastac_target::{
     TargetError, legal,
 };
 
-use self::generate::{Clock, Job, Stop};
+pub(crate) use self::generate::{Clock, Job, Stop};
 use crate::Result;
-use crate::emit::VectorFunctions;
+use crate::emit::{IndexWidth, VectorFunctions};
 
 pub use generate::warm_up;
 pub use processor::Processor;
@@ -69,7 +69,8 @@ impl CpuTarget {
         let machine = self.processor.machine();
         let vectors =
             VectorFunctions { known: machine.vector_functions, bytes: machine.vector_bytes };
-        Job { spec: &self.processor.spec, module, options, vectors }
+        let width = IndexWidth::Bits64;
+        Job { spec: &self.processor.spec, module, options, vectors, width }
     }
 }
 

@@ -83,7 +83,10 @@ impl Processor {
     /// The one that this process runs on, with all of its features.
     pub fn host() -> Processor {
         let (cpu, features) = llvm::host_cpu();
-        Processor { spec: Spec { triple: llvm::default_triple(), cpu, features }, host: true }
+        Processor {
+            spec: Spec { triple: llvm::default_triple(), cpu, features, embedded: false },
+            host: true,
+        }
     }
 
     /// One by LLVM's name, with features to add or leave out, each `+name` or `-name`.
@@ -104,7 +107,12 @@ impl Processor {
                 return Err(TargetError::UnknownFeature((*feature).to_owned()));
             }
         }
-        let spec = Spec { triple: host.triple, cpu: name.to_owned(), features: features.join(",") };
+        let spec = Spec {
+            triple: host.triple,
+            cpu: name.to_owned(),
+            features: features.join(","),
+            embedded: false,
+        };
         Ok(Processor { spec, host: false })
     }
 

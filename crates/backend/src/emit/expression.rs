@@ -129,7 +129,7 @@ impl Writer<'_, '_> {
     }
 
     fn floor_quotient(&mut self, value: &Ssa, by: &Ssa) -> Ssa {
-        let shift = self.index_constant(63);
+        let shift = self.index_constant(i64::from(self.unit.width.bits()) - 1);
         let sign = self.define(format_args!("arith.shrsi {value}, {shift} : index"));
         let positive = self.define(format_args!("arith.xori {value}, {sign} : index"));
         let quotient = self.define(format_args!("arith.divui {positive}, {by} : index"));

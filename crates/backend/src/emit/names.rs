@@ -2,9 +2,6 @@
 
 use dastac_loops::{Element, LaneKind, Module, RegisterType};
 
-/// Elements of every memref: more than any memory holds, yet far from overflowing an address computation.
-pub(super) const HUGE: i64 = 1 << 48;
-
 /// Whether C accepts `name` as the name of a function (keywords aside).
 pub(crate) fn is_identifier(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -47,8 +44,8 @@ pub(super) fn list<T: ToString>(items: impl Iterator<Item = T>) -> String {
     items.map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// Names for the types of buffers: of those that most modules have, and of the module's own.
-pub(super) fn aliases(module: &Module) -> String {
+/// Names for the types of buffers of `huge` elements: of those that most modules have, and of the module's own.
+pub(super) fn aliases(module: &Module, huge: i64) -> String {
     let usual = [Element::F64, Element::F32, Element::I64, Element::U32, Element::Bool];
     let own = module.buffers.iter().map(|buffer| buffer.element);
     let mut names: Vec<&str> = Vec::new();
@@ -57,7 +54,7 @@ pub(super) fn aliases(module: &Module) -> String {
             names.push(name);
         }
     }
-    names.iter().map(|name| format!("!{name}s = memref<{HUGE}x{name}>\n")).collect()
+    names.iter().map(|name| format!("!{name}s = memref<{huge}x{name}>\n")).collect()
 }
 
 /// The type of a buffer: a name for a memref of static shape.

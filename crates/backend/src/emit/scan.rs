@@ -5,7 +5,7 @@
 //! while bits != 0 { k = base + cttz(bits)  body(k)  bits &= bits - 1 } } }`.
 //!
 //! Where fewer than 64 places are left, their bits are gathered one by one: nothing behind the range is accessed, and
-//! the body is written once.
+//! the body is written once. Machines without vectors look at one place after the other.
 
 use super::names::memref;
 use super::writer::{Ssa, Writer, line};
@@ -33,6 +33,9 @@ impl Writer<'_, '_> {
             );
         }
         let marks = Marks { buffer, element };
+        if self.unit.vectors.bytes == 0 {
+            return self.scan_one_by_one(inner, &marks);
+        }
         let length = Linear::difference(&inner.upper, &inner.lower, 0);
         let lower = self.index(&inner.lower)?;
         if length.as_ref().and_then(Linear::as_const) == Some(PLACES) {
@@ -64,6 +67,31 @@ impl Writer<'_, '_> {
             })?;
             line!(writer, "}}");
             writer.marked(inner, &marks, &base, &bits, Some(&full))
+        })?;
+        line!(self, "}}");
+        Ok(())
+    }
+
+    /// On a machine without vectors, a place after the other.
+    fn scan_one_by_one(&mut self, inner: &Scan, marks: &Marks) -> Result<()> {
+        let (buffer, source) = (&marks.buffer, memref(marks.element));
+        let (lower, upper) = (self.index(&inner.lower)?, self.index(&inner.upper)?);
+        let (one, none) = (self.index_constant(1), self.number(0.0, marks.element));
+        let place = self.fresh();
+        line!(self, "scf.for {place} = {lower} to {upper} step {one} {{");
+        self.block(|writer| {
+            let mark = writer.define(format_args!("memref.load {buffer}[{place}] : {source}"));
+            let marked = writer.define(format_args!("arith.cmpi ne, {mark}, {none} : i8"));
+            line!(writer, "scf.if {marked} {{");
+            writer.block(|writer| {
+                line!(writer, "memref.store {none}, {buffer}[{place}] : {source}");
+                writer.bind_all(&[inner.var], &[place.clone()]);
+                writer.stmts(&inner.body)?;
+                writer.vars.remove(&inner.var);
+                Ok(())
+            })?;
+            line!(writer, "}}");
+            Ok(())
         })?;
         line!(self, "}}");
         Ok(())

@@ -8,7 +8,7 @@
 //! OpenMP's threads.
 
 use super::checked::report;
-use super::names::{HUGE, memref, name_of};
+use super::names::{memref, name_of};
 use super::writer::{Ssa, Writer, line};
 use crate::Result;
 use dastac_loops::{BufferId, Condition, Element, Index, Space, Workspace};
@@ -86,12 +86,12 @@ impl Writer<'_, '_> {
     /// Memory of the function that is written, the same whenever it is asked for here.
     fn on_the_stack(&mut self, element: Element, count: i64) -> Ssa {
         let [memory, all] = [(); 2].map(|()| self.fresh());
-        let own = format!("memref<{count}x{}>", name_of(element));
+        let (own, huge) = (format!("memref<{count}x{}>", name_of(element)), self.unit.width.huge());
         let ty = memref(element);
         let _ = write!(
             self.entry,
             "    {memory} = memref.alloca() {{alignment = 64 : i64}} : {own}
-    {all} = memref.reinterpret_cast {memory} to offset: [0], sizes: [{HUGE}], strides: [1] : {own} to {ty}
+    {all} = memref.reinterpret_cast {memory} to offset: [0], sizes: [{huge}], strides: [1] : {own} to {ty}
 "
         );
         all
@@ -101,7 +101,7 @@ impl Writer<'_, '_> {
     /// become part of the type.
     pub(super) fn allocated(&mut self, element: Element, size: &Ssa) -> Ssa {
         let (ty, name) = (memref(element), name_of(element));
-        let dynamic = format!("memref<?x{name}>");
+        let (dynamic, huge) = (format!("memref<?x{name}>"), self.unit.width.huge());
         let function = match self.unit.allocates.get(name) {
             Some(function) => function.clone(),
             None => {
@@ -110,7 +110,7 @@ impl Writer<'_, '_> {
                 let _ = write!(
                     self.unit.functions,
                     "  func.func private @{function}(%size: index) -> {ty} {{
-    %most = arith.constant {HUGE} : index
+    %most = arith.constant {huge} : index
     %lowest = arith.constant 64 : index
     %memory = memref.alloc(%size) {{alignment = 64 : i64}} : {dynamic}
     %address = memref.extract_aligned_pointer_as_index %memory : {dynamic} -> index

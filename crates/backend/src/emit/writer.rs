@@ -2,6 +2,7 @@
 
 use super::names::sanitized;
 use super::vectors::VectorFunctions;
+use super::width::IndexWidth;
 use crate::Result;
 use dastac_loops::{BufferId, Element, Function, Module, RegId, SymbolId, VarId};
 use dastac_target::TargetError;
@@ -21,6 +22,8 @@ pub(super) use line;
 pub(super) struct Unit {
     /// Functions that are called for vectors.
     pub(super) vectors: VectorFunctions,
+    /// Bits of integers.
+    pub(super) width: IndexWidth,
     /// What stands in front of the names of functions.
     pub(super) prefix: String,
     /// Their text so far.
@@ -40,9 +43,10 @@ pub(super) struct Unit {
 }
 
 impl Unit {
-    pub(super) fn new(prefix: &str, vectors: &VectorFunctions) -> Unit {
+    pub(super) fn new(prefix: &str, vectors: &VectorFunctions, width: IndexWidth) -> Unit {
         Unit {
             vectors: vectors.clone(),
+            width,
             prefix: prefix.to_owned(),
             functions: String::new(),
             parallel: false,

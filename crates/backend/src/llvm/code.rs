@@ -79,6 +79,9 @@ impl Code {
             code.packed_entry(name, *buffers);
         }
         code.long_lists_of_calls();
+        if machine.spec.embedded {
+            code.convention();
+        }
         code.attributes(&machine.spec);
         code.verify()?;
         Ok(code)
@@ -207,17 +210,29 @@ impl Code {
         }
     }
 
+    /// Floats are passed in float registers.
+    fn convention(&self) {
+        let (key, value) = ("target-abi", "ilp32f");
+        // SAFETY: the lengths are those of the strings, which LLVM copies; the context and the module are alive.
+        unsafe {
+            let value = LLVMMDStringInContext2(self.context, value.as_ptr().cast(), value.len());
+            let behaviour = llvm_sys::LLVMModuleFlagBehavior::LLVMModuleFlagBehaviorError;
+            LLVMAddModuleFlag(self.module, behaviour, key.as_ptr().cast(), key.len(), value);
+        }
+    }
+
     /// Tells every function, those outlined by OpenMP included, what CPU it is for.
     fn attributes(&self, spec: &Spec) {
         // Scattered stores take longer than the same stores one by one.
+        let x86 = cfg!(target_arch = "x86_64") && !spec.embedded;
         let mut features = spec.features.clone();
-        if cfg!(target_arch = "x86_64") {
+        if x86 {
             let comma = if features.is_empty() { "" } else { "," };
             features = format!("{features}{comma}+prefer-no-scatter");
         }
         let mut pairs =
             vec![("target-cpu", spec.cpu.as_str()), ("target-features", features.as_str())];
-        if cfg!(target_arch = "x86_64") {
+        if x86 {
             // LLVM's tuning for most CPUs with AVX-512 splits 64-byte vectors in two, at a loss of more than
             // half of the speed of dense kernels. Without AVX-512 this has no effect.
             pairs.push(("prefer-vector-width", "512"));
@@ -284,7 +299,7 @@ impl Code {
             LLVMPassBuilderOptionsSetLoopVectorization(options, 1);
             LLVMPassBuilderOptionsSetSLPVectorization(options, 1);
             LLVMPassBuilderOptionsSetLoopInterleaving(options, 1);
-            LLVMPassBuilderOptionsSetLoopUnrolling(options, 1);
+            LLVMPassBuilderOptionsSetLoopUnrolling(options, i32::from(!machine.spec.embedded));
             let error = LLVMRunPasses(self.module, pipeline.as_ptr(), machine.raw, options);
             LLVMDisposePassBuilderOptions(options);
             check(error, "optimise the module")

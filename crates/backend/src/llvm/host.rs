@@ -17,7 +17,7 @@ use super::message::take_message;
 /// x86 has.
 const OPTIONS: [&CStr; 2] = [c"dastac", c"-disable-lsr"];
 
-/// Makes the native target known to LLVM; cheap when repeated.
+/// Makes the native target known to LLVM, and that of cores inside of memory; cheap when repeated.
 pub(crate) fn initialize() {
     static ONCE: Once = Once::new();
     // SAFETY: initialisation has no preconditions, and options are strings that live as long as the process, the first
@@ -25,6 +25,11 @@ pub(crate) fn initialize() {
     ONCE.call_once(|| unsafe {
         let options = OPTIONS.map(CStr::as_ptr);
         LLVMParseCommandLineOptions(OPTIONS.len() as i32, options.as_ptr(), null());
+        LLVMInitializeRISCVTargetInfo();
+        LLVMInitializeRISCVTarget();
+        LLVMInitializeRISCVTargetMC();
+        LLVMInitializeRISCVAsmPrinter();
+        LLVMInitializeRISCVAsmParser();
         #[cfg(target_arch = "x86_64")]
         {
             LLVMInitializeX86TargetInfo();

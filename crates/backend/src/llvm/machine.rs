@@ -37,7 +37,10 @@ impl TargetMachine {
                     2 => LLVMCodeGenOptLevel::LLVMCodeGenLevelDefault,
                     _ => LLVMCodeGenOptLevel::LLVMCodeGenLevelAggressive,
                 },
-                LLVMRelocMode::LLVMRelocPIC,
+                match spec.embedded {
+                    true => LLVMRelocMode::LLVMRelocStatic,
+                    false => LLVMRelocMode::LLVMRelocPIC,
+                },
                 LLVMCodeModel::LLVMCodeModelDefault,
             )
         };

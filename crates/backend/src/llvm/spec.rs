@@ -9,6 +9,8 @@ pub(crate) struct Spec {
     pub cpu: String,
     /// Its features, each as `+name` or `-name`, with commas between.
     pub features: String,
+    /// Whether it is a small one in a machine of its own: code stands at fixed addresses, and is short.
+    pub embedded: bool,
 }
 
 impl Spec {

@@ -17,7 +17,7 @@ use melior::pass::PassManager;
 use melior::utility::parse_pass_pipeline;
 
 use crate::Result;
-use crate::emit::Emitted;
+use crate::emit::{Emitted, IndexWidth};
 
 /// Loops as MLIR knows them best, down to `scf`. (Not `affine-loop-invariant-code-motion`: it moves a loop
 /// out of the one whose variable its bounds mention. Nor `canonicalize`, here or at the end: it takes more time than
@@ -26,8 +26,15 @@ const STRUCTURED: &str = "cse,lower-affine,cse,loop-invariant-code-motion";
 
 /// What is left, to the LLVM dialect. OpenMP must come after functions: before them, the option for bare
 /// pointers is lost.
-const LLVM: &str = "convert-scf-to-cf,finalize-memref-to-llvm{use-aligned-alloc=1},convert-vector-to-llvm,\
-                    convert-arith-to-llvm,convert-func-to-llvm{use-bare-ptr-memref-call-conv=1},convert-cf-to-llvm";
+fn to_llvm(width: IndexWidth) -> String {
+    let bits = width.bits();
+    format!(
+        "convert-scf-to-cf,finalize-memref-to-llvm{{use-aligned-alloc=1 index-bitwidth={bits}}},convert-vector-to-llvm,\
+         convert-arith-to-llvm{{index-bitwidth={bits}}},\
+         convert-func-to-llvm{{use-bare-ptr-memref-call-conv=1 index-bitwidth={bits}}},\
+         convert-cf-to-llvm{{index-bitwidth={bits}}}"
+    )
+}
 
 /// The end of the pipeline, with and without OpenMP.
 const FINISH_OPENMP: &str = "convert-openmp-to-llvm,reconcile-unrealized-casts";
@@ -76,7 +83,7 @@ impl Session {
     /// Lowers to the LLVM dialect, in place.
     pub fn lower(&self, module: &mut Module<'_>, emitted: &Emitted) -> Result<()> {
         let finish = if emitted.threads { FINISH_OPENMP } else { FINISH };
-        self.run(module, &format!("{STRUCTURED},{LLVM},{finish}"))
+        self.run(module, &format!("{STRUCTURED},{},{finish}", to_llvm(emitted.width)))
     }
 
     fn run(&self, module: &mut Module<'_>, pipeline: &str) -> Result<()> {
