@@ -27,6 +27,7 @@
 mod affine;
 pub mod cpu;
 mod emit;
+pub mod gpu;
 pub mod header;
 pub mod link;
 mod llvm;
@@ -36,6 +37,7 @@ mod mlir;
 mod tests;
 
 pub use cpu::{CpuTarget, Processor, warm_up};
+pub use gpu::{CudaTarget, GridTarget};
 pub use llvm::llvm_version;
 
 /// Ends the process at once: no destructors, no `atexit` handlers. For a thread that must stop the process while

@@ -57,6 +57,7 @@ impl Lowered {
 
 fn moving(movement: Movement, options: &BuildOptions) -> Result<Moving, Error> {
     // Copies are bound by memory: LLVM's whole effort would only delay them.
+    let options = options.on_host();
     let code = options.generate(movement.module, &options.plain_code())?.artifact;
     Ok(Moving { code, functions: describe::moves(movement.functions) })
 }

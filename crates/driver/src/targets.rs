@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dastac_backend::CpuTarget;
+use dastac_backend::{CpuTarget, CudaTarget, GridTarget};
 use dastac_target::{Stage, Target, TargetError};
 
 /// A target, or why there is none.
@@ -22,15 +22,32 @@ pub struct Known {
 }
 
 /// All targets; the first is taken where none is asked for.
-pub const ALL: &[Known] = &[Known {
-    name: CpuTarget::NAME,
-    about: "A processor such as this computer's, through MLIR and LLVM",
-    stages: CpuTarget::STAGES,
-    make: |processor| match processor {
-        None => Ok(host()),
-        Some(name) => Ok(Arc::new(CpuTarget::named(name)?)),
+pub const ALL: &[Known] = &[
+    Known {
+        name: CpuTarget::NAME,
+        about: "A processor such as this computer's, through MLIR and LLVM",
+        stages: CpuTarget::STAGES,
+        make: |processor| match processor {
+            None => Ok(host()),
+            Some(name) => Ok(Arc::new(CpuTarget::named(name)?)),
+        },
     },
-}];
+    Known {
+        name: CudaTarget::NAME,
+        about: "A GPU of NVIDIA's: kernels in PTX, which its driver translates",
+        stages: CudaTarget::STAGES,
+        make: |processor| match processor {
+            None => Ok(Arc::new(CudaTarget::new())),
+            Some(name) => Ok(Arc::new(CudaTarget::named(name)?)),
+        },
+    },
+    Known {
+        name: GridTarget::NAME,
+        about: "The kernels of `cuda` on this computer's processor, to test them",
+        stages: &[],
+        make: |_| Ok(Arc::new(GridTarget::default())),
+    },
+];
 
 impl Known {
     /// The target of a name.

@@ -39,6 +39,8 @@ pub enum CodeKind {
     Object,
     /// The text of a program, which another compiler translates.
     Text,
+    /// Kernels for NVIDIA's devices and what the host does for them: a [`Grid`](crate::launch::Grid) as JSON.
+    Cuda,
 }
 
 /// A library that generated code may call.

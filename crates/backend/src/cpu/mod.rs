@@ -18,10 +18,11 @@ use dastac_target::{
     TargetError, legal,
 };
 
-use self::generate::{Clock, Job, Stop};
+use self::generate::{Job, Stop};
 use crate::Result;
 use crate::emit::VectorFunctions;
 
+pub(crate) use generate::Clock;
 pub use generate::warm_up;
 pub use processor::Processor;
 

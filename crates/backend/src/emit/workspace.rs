@@ -28,6 +28,9 @@ impl Writer<'_, '_> {
         let memory = match (space, count.as_const()) {
             (Space::Main, _) => self.allocated(element, &size),
             (Space::Stack, Some(count)) => self.on_the_stack(element, count.max(1)),
+            (Space::Shared, Some(count)) if self.unit.lanes.is_some() && !inner.zero => {
+                self.shared(element, count.max(1))
+            }
             (space, _) => {
                 let name = space.name();
                 return Err(self.invalid(format_args!("a workspace is in memory `{name}`")));
@@ -102,6 +105,9 @@ impl Writer<'_, '_> {
     pub(super) fn allocated(&mut self, element: Element, size: &Ssa) -> Ssa {
         let (ty, name) = (memref(element), name_of(element));
         let dynamic = format!("memref<?x{name}>");
+        if self.unit.lanes.is_some() {
+            return self.allocated_by_lane(element, size);
+        }
         let function = match self.unit.allocates.get(name) {
             Some(function) => function.clone(),
             None => {

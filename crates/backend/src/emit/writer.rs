@@ -21,6 +21,8 @@ pub(super) use line;
 pub(super) struct Unit {
     /// Functions that are called for vectors.
     pub(super) vectors: VectorFunctions,
+    /// Lanes of a block, where the code is for a grid of them.
+    pub(super) lanes: Option<i64>,
     /// What stands in front of the names of functions.
     pub(super) prefix: String,
     /// Their text so far.
@@ -43,6 +45,7 @@ impl Unit {
     pub(super) fn new(prefix: &str, vectors: &VectorFunctions) -> Unit {
         Unit {
             vectors: vectors.clone(),
+            lanes: None,
             prefix: prefix.to_owned(),
             functions: String::new(),
             parallel: false,

@@ -4,11 +4,13 @@
 
 mod code;
 mod host;
+mod kernels;
 mod machine;
 mod message;
 mod spec;
 
 pub(crate) use code::Code;
+pub(crate) use kernels::KernelEntry;
 pub use host::llvm_version;
 pub(crate) use host::{default_triple, host_cpu, initialize};
 pub(crate) use machine::TargetMachine;
