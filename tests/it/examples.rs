@@ -33,7 +33,7 @@ pub fn examples() -> Vec<PathBuf> {
 }
 
 /// Sizes 0, 1, 2, 7, and non-square ones; symbols that name a fixed index stay small, so that they fall inside.
-fn sizes(program: &Program) -> Vec<BTreeMap<String, i64>> {
+pub fn sizes(program: &Program) -> Vec<BTreeMap<String, i64>> {
     let patterns: &[&[i64]] =
         &[&[0], &[1], &[2], &[7], &[3, 5, 2, 4], &[5, 3, 7, 2], &[4, 1, 3, 2], &[0, 3, 2, 5]];
     patterns
@@ -51,7 +51,7 @@ fn sizes(program: &Program) -> Vec<BTreeMap<String, i64>> {
         .collect()
 }
 
-fn values(program: &Program, sizes: &BTreeMap<String, i64>) -> Vec<i64> {
+pub fn values(program: &Program, sizes: &BTreeMap<String, i64>) -> Vec<i64> {
     program.symbols.iter().map(|(name, _)| sizes[name]).collect()
 }
 

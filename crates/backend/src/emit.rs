@@ -111,6 +111,6 @@ pub(crate) fn emit_kernels(module: &Module, prefix: &str) -> Result<Emitted> {
         text: format!("{}module {{\n{}}}\n", aliases(module), unit.functions),
         exported,
         threads: false,
-        math: !unit.declarations.is_empty(),
+        math: unit.declarations.keys().any(|name| name.starts_with("__nv_")),
     })
 }

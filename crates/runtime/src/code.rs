@@ -10,6 +10,7 @@ use dastac_target::{Artifact, CodeKind, Library as Needed};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
 use crate::argument::Argument;
+use crate::cuda::Kernels;
 use crate::error::{Error, Result};
 use crate::load_error::LoadError;
 use crate::loader::Image;
@@ -24,19 +25,20 @@ pub struct Code {
     abi: Abi,
     entries: BTreeMap<String, Entry>,
     parallel: bool,
-    /// Owns the code that `entries` point into.
-    _holder: Holder,
+    /// Owns the code that `entries` point into, or the kernels.
+    holder: Holder,
 }
 
 /// What keeps code in memory.
 enum Holder {
     Object { _image: Image },
     Library { _library: Library },
+    Device(Box<Kernels>),
 }
 
 impl std::fmt::Debug for Code {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names: Vec<_> = self.entries.keys().collect();
+        let names: Vec<_> = self.abi.functions.iter().map(|function| &function.name).collect();
         formatter.debug_struct("Code").field("functions", &names).finish_non_exhaustive()
     }
 }
@@ -66,6 +68,11 @@ impl Code {
     /// functions; a library that is not there.
     pub fn load(artifact: &Artifact) -> Result<Code> {
         let Artifact { target, code, abi, requires, .. } = artifact;
+        if code.kind == CodeKind::Cuda {
+            let holder = Holder::Device(Box::new(Kernels::load(&code.bytes)?));
+            let (entries, abi) = (BTreeMap::new(), abi.clone());
+            return Ok(Code { abi, entries, parallel: false, holder });
+        }
         if code.kind != CodeKind::Object {
             return Err(Error::NotLoadable { target: target.clone() });
         }
@@ -85,7 +92,7 @@ impl Code {
             entries.insert(function.name.clone(), entry);
         }
         let holder = Holder::Object { _image: image };
-        Ok(Code { abi: abi.clone(), entries, parallel, _holder: holder })
+        Ok(Code { abi: abi.clone(), entries, parallel, holder })
     }
 
     /// Loads a shared library whose functions are those of `abi`, trusted as in [`Code::load`]; its initialisers run.
@@ -113,7 +120,7 @@ impl Code {
             path: library.to_owned(),
             message: error.to_string(),
         })?;
-        Ok(Code { abi, entries, parallel, _holder: Holder::Library { _library: library } })
+        Ok(Code { abi, entries, parallel, holder: Holder::Library { _library: library } })
     }
 
     /// The functions, and what they take.
@@ -149,6 +156,10 @@ impl Code {
         symbols: &[i64],
         buffers: &mut [Argument<'_>],
     ) -> Result<()> {
+        if let (Holder::Device(kernels), Some(function)) = (&self.holder, self.abi.function(name)) {
+            check(&self.abi, function, symbols, buffers)?;
+            return Ok(kernels.call(function, symbols, buffers)?);
+        }
         let function = self.abi.function(name).zip(self.entries.get(name));
         let Some((function, entry)) = function else {
             let known = self.entries.keys().map(String::as_str).collect::<Vec<_>>().join(", ");

@@ -8,7 +8,7 @@
 use super::names::{HUGE, memref, name_of};
 use super::writer::{Ssa, Writer, line};
 use crate::Result;
-use dastac_loops::{Element, For, Function, Mark, ParallelLevel, Stmt};
+use dastac_loops::{BufferId, Element, For, Function, Index, Mark, ParallelLevel, Stmt};
 use std::fmt::Write;
 
 /// The identifier of a block in its grid, and that of a lane in its block.
@@ -69,10 +69,16 @@ impl Writer<'_, '_> {
         let Some(count) = iterations(inner) else {
             return Err(self.invalid(format_args!("a loop over lanes has no constant length")));
         };
-        let lane = self.number_of(LANE);
+        let mut lane = self.number_of(LANE);
+        if let Some(lanes) = self.unit.lanes.filter(|lanes| lanes.count_ones() == 1) {
+            // What is known of its bits tells which part of a memory of lanes is its own.
+            let mask = self.index_constant(lanes - 1);
+            lane = self.define(format_args!("arith.andi {lane}, {mask} : index"));
+        }
         let lower = self.extremum(&inner.lower, "arith.maxsi")?;
         let value = self.define(format_args!("arith.addi {lower}, {lane} : index"));
         self.bind_all(&[inner.var], &[value]);
+        self.in_lane = true;
         if self.unit.lanes == Some(count) {
             self.stmts(&inner.body)?;
         } else {
@@ -82,6 +88,7 @@ impl Writer<'_, '_> {
             self.block(|writer| writer.stmts(&inner.body))?;
             line!(self, "}}");
         }
+        self.in_lane = false;
         if !is_simple(self.function) {
             let first = self.constant("0 : i32".to_owned(), "barrier0".to_owned());
             line!(self, "llvm.call_intrinsic \"{BARRIER}\"({first}) : (i32) -> ()");
@@ -147,6 +154,31 @@ impl Writer<'_, '_> {
 "
         );
         all
+    }
+
+    /// Memory of all lanes that lasts beyond barriers, of which each keeps its own part: of places `n * r + t`, with
+    /// `n` lanes, those with its number `t`, as element `r`.
+    pub(super) fn of_each_lane(
+        &mut self,
+        buffer: BufferId,
+        element: Element,
+        count: i64,
+    ) -> Result<Ssa> {
+        let lanes = self.unit.lanes.unwrap_or(1);
+        if count % lanes != 0 {
+            return Err(self.invalid(format_args!("lanes have unequal parts of a memory")));
+        }
+        self.of_lanes.insert(buffer);
+        Ok(self.on_the_stack(element, count / lanes))
+    }
+
+    /// The place of an element of a buffer, in memory as the lane sees it.
+    pub(super) fn place(&mut self, buffer: BufferId, index: &Index) -> Result<Ssa> {
+        let place = self.index(index)?;
+        match self.unit.lanes {
+            Some(lanes) if self.of_lanes.contains(&buffer) => self.floor_div(&place, lanes),
+            _ => Ok(place),
+        }
     }
 
     /// Memory that a lane asks the device for; where there is none, the kernel ends in an error.

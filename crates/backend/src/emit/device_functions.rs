@@ -5,8 +5,10 @@
 //!
 //! - `exp(x)`: with `n` the integer next to `x / ln 2`, `x = n ln 2 + r`, and `exp(x) = 2^n exp(r)`, a Taylor
 //!   polynomial of degree 13, whose rest is below `4e-18` for `|r| <= ln 2 / 2`.
-//! - `log(x)`: `x = 2^e m` with `m` from `sqrt(1/2)` to `sqrt(2)`, and with `f = (m - 1) / (m + 1)` the logarithm of `m` is
-//!   `2 (f + f^3 / 3 + f^5 / 5 + ..)`, of which 12 terms count.
+//! - `log1p(x)` is `x log(u) / (u - 1)` with `u = 1 + x` as it is rounded: both quotients have the same error. In the
+//!   same way `expm1(x)` is `x (u - 1) / log(u)` with `u = exp(x)`.
+//! - `log(x)`: `x = 2^e m` with `m` from `sqrt(1/2)` to `sqrt(2)`, and with `f = (m - 1) / (m + 1)` the logarithm of
+//!   `m` is `2 (f + f^3 / 3 + f^5 / 5 + ..)`, of which 12 terms count.
 
 use super::names::list;
 use super::writer::{Ssa, Writer};
@@ -27,6 +29,9 @@ fn own(function: MathFunction) -> Option<(&'static str, f64, f64)> {
         MathFunction::Log => Some(("dastac_log", 1.0, 1.0)),
         MathFunction::Log2 => Some(("dastac_log", 1.0, 1.0 / LN_2)),
         MathFunction::Log10 => Some(("dastac_log", 1.0, 1.0 / LN_10)),
+        MathFunction::Log1p => Some(("dastac_log1p", 1.0, 1.0)),
+        MathFunction::Expm1 => Some(("dastac_expm1", 1.0, 1.0)),
+        MathFunction::Tanh => Some(("dastac_tanh", 1.0, 1.0)),
         _ => None,
     }
 }
@@ -47,8 +52,16 @@ impl Writer<'_, '_> {
             let of = list(of.iter());
             return self.define(format_args!("llvm.call @{symbol}({of}) : ({types}) -> {ty}"));
         };
-        let text = if symbol == "dastac_exp" { exponential() } else { logarithm() };
-        self.unit.declarations.insert(symbol.to_owned(), text);
+        for (name, text) in [
+            ("dastac_exp", exponential as fn() -> String),
+            ("dastac_log", logarithm),
+            ("dastac_log1p", logarithm_near_1),
+            ("dastac_expm1", exponential_less_1),
+            ("dastac_tanh", tangent),
+        ] {
+            // Those that are not called are dropped.
+            self.unit.declarations.entry(name.to_owned()).or_insert_with(text);
+        }
         let scaled = |writer: &mut Self, value: Ssa, by: f64| match by {
             1.0 => value,
             by => {
@@ -100,9 +113,7 @@ impl Lines {
     }
 
     fn fused(&mut self, left: &str, right: &str, addend: &str) -> String {
-        self.define(&format!(
-            "llvm.intr.fma({left}, {right}, {addend}) : (f64, f64, f64) -> f64"
-        ))
+        self.define(&format!("llvm.intr.fma({left}, {right}, {addend}) : (f64, f64, f64) -> f64"))
     }
 
     /// A polynomial, the coefficient of the highest power first.
@@ -126,6 +137,17 @@ impl Lines {
         let biased = self.integers("add", exponent, &bias);
         let bits = self.integers("shl", &biased, &digits);
         self.define(&format!("llvm.bitcast {bits} : i64 to f64"))
+    }
+
+    fn call(&mut self, symbol: &str, of: &str) -> String {
+        self.define(&format!("llvm.call @{symbol}({of}) : (f64) -> f64"))
+    }
+
+    /// One of two values, as two values compare.
+    fn choose(&mut self, pair: [&str; 2], then: &str, otherwise: &str) -> String {
+        let [left, right] = pair;
+        let holds = self.define(&format!("llvm.fcmp \"oeq\" {left}, {right} : f64"));
+        self.define(&format!("llvm.select {holds}, {then}, {otherwise} : i1, f64"))
     }
 
     fn finish(mut self, result: &str) -> String {
@@ -201,5 +223,48 @@ fn logarithm() -> String {
     let result = lines.select("oeq", &infinite, &infinite, &sum);
     let result = lines.select("oeq", &zero, &minus, &result);
     let result = lines.select("ult", &zero, &none, &result);
+    lines.finish(&result)
+}
+
+fn logarithm_near_1() -> String {
+    let mut lines = Lines::new("dastac_log1p");
+    let (one, infinite) = (lines.float(1.0), lines.float(f64::INFINITY));
+    let u = lines.floats("fadd", "%x", &one);
+    let over = lines.floats("fsub", &u, &one);
+    let log = lines.call("dastac_log", &u);
+    let ratio = lines.floats("fdiv", "%x", &over);
+    let value = lines.floats("fmul", &log, &ratio);
+    let value = lines.choose([&over, "%x"], &log, &value);
+    let value = lines.choose([&u, &infinite], &u, &value);
+    let result = lines.choose([&u, &one], "%x", &value);
+    lines.finish(&result)
+}
+
+fn exponential_less_1() -> String {
+    let mut lines = Lines::new("dastac_expm1");
+    let (one, minus) = (lines.float(1.0), lines.float(-1.0));
+    let infinite = lines.float(f64::INFINITY);
+    let u = lines.call("dastac_exp", "%x");
+    let over = lines.floats("fsub", &u, &one);
+    let log = lines.call("dastac_log", &u);
+    let ratio = lines.floats("fdiv", "%x", &log);
+    let value = lines.floats("fmul", &over, &ratio);
+    let value = lines.choose([&u, &infinite], &u, &value);
+    let value = lines.choose([&over, &minus], &minus, &value);
+    let result = lines.choose([&u, &one], "%x", &value);
+    lines.finish(&result)
+}
+
+/// `e / (e + 2)` with `e = expm1(2 x)`; beyond 20 it is 1.
+fn tangent() -> String {
+    let mut lines = Lines::new("dastac_tanh");
+    let (low, high, two) = (lines.float(-20.0), lines.float(20.0), lines.float(2.0));
+    let x = lines.define(&format!("llvm.intr.maxnum(%x, {low}) : (f64, f64) -> f64"));
+    let x = lines.define(&format!("llvm.intr.minnum({x}, {high}) : (f64, f64) -> f64"));
+    let twice = lines.floats("fmul", &x, &two);
+    let e = lines.call("dastac_expm1", &twice);
+    let under = lines.floats("fadd", &e, &two);
+    let value = lines.floats("fdiv", &e, &under);
+    let result = lines.select("uno", "%x", "%x", &value);
     lines.finish(&result)
 }

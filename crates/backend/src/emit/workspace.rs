@@ -27,6 +27,9 @@ impl Writer<'_, '_> {
         let size = self.index(&count)?;
         let memory = match (space, count.as_const()) {
             (Space::Main, _) => self.allocated(element, &size),
+            (Space::Stack, Some(count)) if self.unit.lanes.is_some() && !self.in_lane => {
+                self.of_each_lane(inner.buffer, element, count)?
+            }
             (Space::Stack, Some(count)) => self.on_the_stack(element, count.max(1)),
             (Space::Shared, Some(count)) if self.unit.lanes.is_some() && !inner.zero => {
                 self.shared(element, count.max(1))
@@ -87,7 +90,7 @@ impl Writer<'_, '_> {
     }
 
     /// Memory of the function that is written, the same whenever it is asked for here.
-    fn on_the_stack(&mut self, element: Element, count: i64) -> Ssa {
+    pub(super) fn on_the_stack(&mut self, element: Element, count: i64) -> Ssa {
         let [memory, all] = [(); 2].map(|()| self.fresh());
         let own = format!("memref<{count}x{}>", name_of(element));
         let ty = memref(element);

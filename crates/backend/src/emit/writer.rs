@@ -89,6 +89,9 @@ pub(super) struct Writer<'m, 'u> {
     pub(super) unit: &'u mut Unit,
     pub(super) vars: BTreeMap<VarId, Variable>,
     pub(super) buffers: BTreeMap<BufferId, Ssa>,
+    /// Whether what is written is executed by one lane of a block, and the buffers of which each lane has its own part.
+    pub(super) in_lane: bool,
+    pub(super) of_lanes: BTreeSet<BufferId>,
     pub(super) symbols: BTreeMap<SymbolId, Ssa>,
     /// Constants at the entry, by `value : type`.
     pub(super) constants: BTreeMap<String, Ssa>,
@@ -118,6 +121,8 @@ impl<'m, 'u> Writer<'m, 'u> {
             unit,
             vars: BTreeMap::new(),
             buffers: BTreeMap::new(),
+            in_lane: false,
+            of_lanes: BTreeSet::new(),
             symbols: BTreeMap::new(),
             constants: BTreeMap::new(),
             entry: String::new(),

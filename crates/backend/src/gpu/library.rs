@@ -13,7 +13,8 @@ pub(crate) const VARIABLE: &str = "DASTAC_LIBDEVICE";
 /// What its name is where the tools are installed.
 const NAME: &str = "nvvm/libdevice/libdevice.10.bc";
 /// What a message says about it.
-const WHAT: &str = "NVIDIA's libdevice.10.bc, which the environment variable DASTAC_LIBDEVICE may name";
+const WHAT: &str =
+    "NVIDIA's libdevice.10.bc, which the environment variable DASTAC_LIBDEVICE may name";
 
 /// The file, if there is one.
 pub(crate) fn place() -> Option<PathBuf> {

@@ -9,8 +9,6 @@ mod generate;
 pub(crate) mod library;
 mod map;
 mod plan;
-#[cfg(test)]
-mod tests;
 
 use dastac_loops::machine::{Machine, Memory, Processors};
 use dastac_loops::passes::{CHECKED_REGISTERS, Pass, REGISTERS, Sequence, THREADS};
@@ -151,10 +149,7 @@ impl Target for CudaTarget {
             code: Code { kind: CodeKind::Cuda, bytes },
             abi: Abi::of(module, &options.prefix),
             libraries: Vec::new(),
-            requires: Requirements {
-                architecture: format!("sm_{oldest}"),
-                features: Vec::new(),
-            },
+            requires: Requirements { architecture: format!("sm_{oldest}"), features: Vec::new() },
         };
         Ok(Generated { artifact, timings })
     }

@@ -2,9 +2,7 @@
 //!
 //! Before -> after: `for n = N to N + 1 { call f__kernel1(n) on A }` -> `Repeat n { Launch kernel 0, (n + 255) / 256 blocks, [n], [A] }`.
 
-use dastac_loops::{
-    Call, Function, Index, Mark, Module, ParallelLevel, Stmt,
-};
+use dastac_loops::{Call, Function, Index, Mark, Module, ParallelLevel, Stmt};
 use dastac_target::TargetError;
 use dastac_target::launch::{Allocate, Grid, HostFunction, Kernel, Launch, Repeat, Step};
 

@@ -1,1 +1,0 @@
-//! Kernels as text.

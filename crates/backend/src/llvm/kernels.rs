@@ -42,7 +42,9 @@ impl Code {
     }
 
     fn kernel(&self, entry: &KernelEntry<'_>) {
-        let (key, value) = ("nvvm.maxntid", entry.lanes.to_string());
+        // Two blocks on each multiprocessor leave 128 registers for each of 256 lanes; where the code generator of the
+        // device may choose, it takes fewer and keeps values in memory.
+        let pairs = [("nvvm.maxntid", entry.lanes.to_string()), ("nvvm.minctasm", "2".to_owned())];
         // SAFETY: the module is alive; lengths are those of the strings, which LLVM copies.
         unsafe {
             let function = LLVMGetNamedFunction(self.module, c_string(entry.name).as_ptr());
@@ -50,14 +52,16 @@ impl Code {
                 return;
             }
             LLVMSetFunctionCallConv(function, KERNEL);
-            let attribute = LLVMCreateStringAttribute(
-                self.context,
-                key.as_ptr().cast(),
-                key.len() as u32,
-                value.as_ptr().cast(),
-                value.len() as u32,
-            );
-            LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, attribute);
+            for (key, value) in pairs {
+                let attribute = LLVMCreateStringAttribute(
+                    self.context,
+                    key.as_ptr().cast(),
+                    key.len() as u32,
+                    value.as_ptr().cast(),
+                    value.len() as u32,
+                );
+                LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, attribute);
+            }
         }
     }
 

@@ -14,6 +14,7 @@ use dastac_loops::{
 use super::LANES;
 use super::rows;
 use super::space::{Points, bind};
+use super::tiles;
 
 /// Parts of a range whose parts have workspaces of their own: there is memory for so many of them.
 const PARTS: i64 = 1024;
@@ -160,7 +161,9 @@ impl Mapper<'_> {
         let step = Index::Const(inner.step);
         let length = upper.clone() - lower.clone();
         let chunk = match workspaces {
-            true => (length.clone() + (PARTS * inner.step - 1)).floor_div(PARTS * inner.step) * step,
+            true => {
+                (length.clone() + (PARTS * inner.step - 1)).floor_div(PARTS * inner.step) * step
+            }
             false => step,
         };
         let begin = lower + Index::Var(part) * chunk.clone();
@@ -206,7 +209,10 @@ impl Mapper<'_> {
         let inside = in_order(inside);
         let mapped = match rows::of(&points, &inside) {
             Some(row) => self.rows(&points, &row),
-            None => vec![self.points(&points, &inside)],
+            None => match tiles::of(&points, &inside) {
+                Some(product) => self.product(&points, &product),
+                None => vec![self.points(&points, &inside)],
+            },
         };
         points.around(mapped)
     }
@@ -246,9 +252,8 @@ fn in_order(mut body: Vec<Stmt>) -> Vec<Stmt> {
             Stmt::Partitioned(inner) => {
                 let (lower, upper) = inner.ends();
                 let body = inner.body.iter();
-                let body = body.map(|stmt| {
-                    stmt.substitute(inner.begin, &lower).substitute(inner.end, &upper)
-                });
+                let body = body
+                    .map(|stmt| stmt.substitute(inner.begin, &lower).substitute(inner.end, &upper));
                 *stmt = Stmt::when(lower.clone().less(upper.clone()), body.collect());
             }
             _ => {}

@@ -2,7 +2,7 @@
 //!
 //! - `map-kernels` ([`kernels`]): what the host does stays outside, everything else becomes loops over blocks around
 //!   loops over lanes. [`space`]: several parallel loops as one range. [`rows`]: sums whose terms the lanes of a row
-//!   add up together.
+//!   add up together. [`tiles`]: products of matrices.
 //! - `outline-kernels` ([`outline`]): each loop over blocks becomes a private function, a kernel.
 //! - `emulate-grid` ([`emulate`]): blocks as threads of a processor, lanes one after the other.
 //!
@@ -14,8 +14,7 @@ mod kernels;
 mod outline;
 mod rows;
 mod space;
-#[cfg(test)]
-mod tests;
+mod tiles;
 
 use dastac_loops::passes::{Example, Pass, Sequence};
 

@@ -107,7 +107,11 @@ fn place(module: &mut Module, most: i64) {
                 let bytes = module.buffers[inner.buffer.0 as usize].element.bytes() as i64;
                 let size = inner.size.as_const().filter(|size| *size <= most / bytes);
                 let fits = function.private.is_some() && inner.instead.is_none() && size.is_some();
-                if fits { small.insert(inner.buffer) } else { large.insert(inner.buffer) };
+                if fits {
+                    small.insert(inner.buffer)
+                } else {
+                    large.insert(inner.buffer)
+                };
             });
         }
     }

@@ -91,12 +91,12 @@ impl Mapper<'_> {
         };
         let rows = points.count().max(Index::Const(1));
         let at_most = |length: i64| terms.clone().at_most(rows.clone() * length);
-        let choose = |condition: Condition, then: Vec<Stmt>, otherwise: Vec<Stmt>| {
-            match condition.as_bool() {
-                Some(true) => then,
-                Some(false) => otherwise,
-                None => vec![Stmt::If(dastac_loops::If { condition, then, otherwise })],
-            }
+        let choose = |condition: Condition, then: Vec<Stmt>, otherwise: Vec<Stmt>| match condition
+            .as_bool()
+        {
+            Some(true) => then,
+            Some(false) => otherwise,
+            None => vec![Stmt::If(dastac_loops::If { condition, then, otherwise })],
         };
         let long = vec![self.row_kernel(points, row, LANES)];
         let usual = vec![self.row_kernel(points, row, WARP)];
@@ -182,4 +182,3 @@ impl Mapper<'_> {
         })
     }
 }
-
