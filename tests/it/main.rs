@@ -16,6 +16,7 @@ mod elements;
 mod examples;
 mod formats;
 mod fuzzing;
+mod gpu;
 mod kernels;
 mod lsp;
 mod numpy;

@@ -340,7 +340,7 @@ fn programs_of_other_machines_are_refused() {
     );
     assert_eq!(refused(&other), expected);
     let text = bytes(&|package| package.movement.as_mut().unwrap().code.code.kind = CodeKind::Text);
-    let expected = "code for the target `cpu` is text for another compiler: it can be neither \
+    let expected = "code for the target `cpu` is no object for this processor: it can be neither \
                     loaded nor linked";
     assert_eq!(refused(&text), expected);
     // Numbers of the other byte order, in a file and in the object inside of it.

@@ -19,6 +19,8 @@
 
 mod checked;
 mod convert;
+mod device;
+mod device_functions;
 mod elementwise;
 mod expression;
 mod functions;
@@ -41,6 +43,8 @@ use crate::Result;
 use dastac_loops::Module;
 use dastac_target::TargetError;
 
+pub(crate) use self::device::lanes as lanes_of;
+pub(crate) use self::device_functions::is_built_in;
 pub(crate) use self::names::is_identifier;
 pub(crate) use self::vectors::VectorFunctions;
 pub(crate) use self::width::IndexWidth;
@@ -95,5 +99,28 @@ pub(crate) fn emit(
         threads: unit.parallel,
         math: !unit.declarations.is_empty(),
         width,
+    })
+}
+
+/// Writes the private functions of a module, each a kernel. They take integers, symbols and addresses.
+pub(crate) fn emit_kernels(module: &Module, prefix: &str) -> Result<Emitted> {
+    let mut unit = Unit::new(prefix, &VectorFunctions::default());
+    let mut exported = Vec::new();
+    for function in &module.functions {
+        let Some(private) = &function.private else { continue };
+        let name = format!("{prefix}{}", function.name);
+        if !is_identifier(&name) {
+            return Err(TargetError::Name(name));
+        }
+        exported.push((name.clone(), function.args.len()));
+        unit.lanes = Some(lanes_of(function));
+        Writer::new(module, function, name, &mut unit).private_function(private)?;
+    }
+    unit.declarations.values().for_each(|declaration| unit.functions.push_str(declaration));
+    Ok(Emitted {
+        text: format!("{}module {{\n{}}}\n", aliases(module), unit.functions),
+        exported,
+        threads: false,
+        math: unit.declarations.keys().any(|name| name.starts_with("__nv_")),
     })
 }

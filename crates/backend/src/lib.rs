@@ -29,6 +29,7 @@
 mod affine;
 pub mod cpu;
 mod emit;
+pub mod gpu;
 pub mod header;
 pub mod link;
 mod llvm;
@@ -39,6 +40,7 @@ pub mod pim;
 mod tests;
 
 pub use cpu::{CpuTarget, Processor, warm_up};
+pub use gpu::{CudaTarget, GridTarget};
 pub use llvm::llvm_version;
 pub use pim::PimTarget;
 

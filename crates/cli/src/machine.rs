@@ -47,6 +47,11 @@ fn known() -> impl TypedValueParser<Value = &'static Known> {
 }
 
 impl TargetArgs {
+    /// Whether code runs on this computer's processor, with memory that is there when it is first touched.
+    pub fn is_host(self) -> bool {
+        self.target.is_none_or(|known| known.name == targets::ALL[0].name)
+    }
+
     /// Options for one thread of that target.
     pub fn options(self) -> Result<BuildOptions> {
         self.options_for(&targets::Wanted::default())

@@ -24,6 +24,9 @@ use super::{Outcome, Result, Terminal, cache, inputs, machine};
 /// Runs a program, and compiles what of it is not there yet.
 pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     let source = Source::of(&args.file)?;
+    if let Some(device) = args.device {
+        dastac::runtime::cuda::choose(device);
+    }
     let failed = |error: dastac::Error| Failure::of(error, &source);
     let progress = Progress::new(terminal.interactive && !args.json);
     // Loops are counted, and passes watched, where they are made.
@@ -51,7 +54,10 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
             sizes: sizes.symbols.clone(),
             ..machine::options(&args.machine, &args.threads)?
         },
-        iteration: Iteration { reserves: true, ..args.walking.iteration(indices(&plan.inputs)) },
+        iteration: Iteration {
+            reserves: args.machine.target.is_host(),
+            ..args.walking.iteration(indices(&plan.inputs))
+        },
         passes: args.passes,
         sizes,
     };

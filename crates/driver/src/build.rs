@@ -47,6 +47,14 @@ impl Default for BuildOptions {
 }
 
 impl BuildOptions {
+    /// These options for code that the host executes whatever the target is: copies between its arrays.
+    pub fn on_host(&self) -> BuildOptions {
+        match self.target.name() == targets::ALL[0].name {
+            true => self.clone(),
+            false => BuildOptions { target: targets::host(), machine: None, ..self.clone() },
+        }
+    }
+
     /// What the target is asked for.
     pub fn code(&self) -> CodeOptions {
         let BuildOptions { parallel, checked, untiled, .. } = *self;

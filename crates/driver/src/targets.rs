@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dastac_backend::{CpuTarget, PimTarget};
+use dastac_backend::{CpuTarget, CudaTarget, GridTarget, PimTarget};
 use dastac_target::{Stage, Target, TargetError};
 
 /// A target, or why there is none.
@@ -34,7 +34,7 @@ pub struct Wanted<'a> {
 }
 
 /// All targets; the first is taken where none is asked for.
-pub const ALL: &[Known] = &[CPU, PIM];
+pub const ALL: &[Known] = &[CPU, CUDA, GRID, PIM];
 
 const CPU: Known = Known {
     name: CpuTarget::NAME,
@@ -65,6 +65,40 @@ const PIM: Known = Known {
         }
     },
 };
+
+const CUDA: Known = Known {
+    name: CudaTarget::NAME,
+    about: "A GPU of NVIDIA's: kernels in PTX, which its driver translates",
+    stages: CudaTarget::STAGES,
+    make: |wanted| {
+        not_cores(wanted)?;
+        match wanted.processor {
+            None => Ok(Arc::new(CudaTarget::new())),
+            Some(name) => Ok(Arc::new(CudaTarget::named(name)?)),
+        }
+    },
+};
+
+const GRID: Known = Known {
+    name: GridTarget::NAME,
+    about: "The kernels of `cuda` on this computer's processor, to test them",
+    stages: &[],
+    make: |wanted| {
+        not_cores(wanted)?;
+        Ok(Arc::new(GridTarget::default()))
+    },
+};
+
+/// Refuses what only cores inside of memory have.
+fn not_cores(wanted: &Wanted<'_>) -> Result<(), TargetError> {
+    match wanted.profile.is_some() || wanted.cores.is_some() {
+        true => Err(TargetError::Machine(
+            "this target has no profile and no number of cores; those are for cores inside of memory (`pim`)"
+                .into(),
+        )),
+        false => Ok(()),
+    }
+}
 
 impl Known {
     /// The target of a name.

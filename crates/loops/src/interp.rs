@@ -8,6 +8,7 @@ mod cells;
 mod complex;
 mod data;
 mod elementwise;
+mod grid;
 mod registers;
 
 use self::cells::Cells;
@@ -15,6 +16,9 @@ use crate::eval::{Env, EvalError, eval_range};
 use crate::ir::*;
 
 pub use self::data::{Data, InterpError};
+pub use self::grid::GridCounts;
+
+use std::cell::RefCell;
 
 /// Steps that [`run`] allows.
 pub const STEPS: u64 = 1 << 32;
@@ -69,6 +73,32 @@ pub fn run_on(
     buffers: &mut [Data],
     limits: Limits,
 ) -> Result<Vec<u64>, InterpError> {
+    run_watched(module, function, symbols, buffers, limits, None).map(|(trips, _)| trips)
+}
+
+/// As [`run`], of a function whose loops are on blocks and lanes. Gives how its lanes accessed memory.
+///
+/// Beside what is an error of every function, it is one that lanes of a block touch an element that one of them writes
+/// before the next barrier (the end of a loop over lanes), that an element of shared memory is read before it is
+/// written, and that a block writes outside of its lanes.
+pub fn run_grid(
+    module: &Module,
+    function: &str,
+    symbols: &[i64],
+    buffers: &mut [Data],
+) -> Result<GridCounts, InterpError> {
+    let (limits, watch) = (Limits { steps: STEPS, threads: 3 }, Some(grid::Watch::default()));
+    run_watched(module, function, symbols, buffers, limits, watch).map(|(_, counts)| counts)
+}
+
+fn run_watched(
+    module: &Module,
+    function: &str,
+    symbols: &[i64],
+    buffers: &mut [Data],
+    limits: Limits,
+    watch: Option<grid::Watch>,
+) -> Result<(Vec<u64>, GridCounts), InterpError> {
     let function =
         module.find_function(function).ok_or_else(|| InterpError::Function(function.to_owned()))?;
     if symbols.len() != module.symbols.len() {
@@ -94,7 +124,8 @@ pub fn run_on(
             return Err(InterpError::Length { buffer: name(), expected, found });
         }
         let data = Content::Given(data);
-        slots[id.0 as usize] = Some(Slot { buffer, len, data, touched: Vec::new() });
+        slots[id.0 as usize] =
+            Some(Slot { buffer, len, data, touched: Vec::new(), unset: Vec::new() });
     }
     let mut machine = Machine {
         module,
@@ -109,9 +140,12 @@ pub fn run_on(
         threads: limits.threads,
         parallel: Vec::new(),
         stamps: 0,
+        place: Place::Host,
+        watch: RefCell::new(watch),
     };
     machine.block(&function.body)?;
-    Ok(machine.trips)
+    let counts = machine.watch.into_inner().map(|watch| watch.counts);
+    Ok((machine.trips, counts.unwrap_or_default()))
 }
 
 /// Where elements are.
@@ -149,6 +183,19 @@ struct Slot<'a> {
     data: Content<'a>,
     /// By nesting depth of the loops whose iterations are independent.
     touched: Vec<Touched>,
+    /// Of shared memory: which elements were not written yet.
+    unset: Vec<bool>,
+}
+
+/// Where in a grid statements are executed.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    /// Outside of it.
+    Host,
+    /// By all lanes of a block.
+    Block,
+    /// By one lane.
+    Lane,
 }
 
 /// For each element the last iteration that wrote it, and the first of a loop that read it.
@@ -195,6 +242,8 @@ struct Machine<'a> {
     /// Outermost first.
     parallel: Vec<Parallel>,
     stamps: u64,
+    place: Place,
+    watch: RefCell<Option<grid::Watch>>,
 }
 
 impl Slot<'_> {
@@ -209,6 +258,12 @@ impl Slot<'_> {
     }
 
     fn touch(&mut self, at: usize, loops: &[Parallel], write: bool) -> Result<(), InterpError> {
+        if let Some(unset) = self.unset.get_mut(at) {
+            if *unset && !write {
+                return Err(InterpError::Unset { buffer: self.buffer.name.clone(), index: at });
+            }
+            *unset = false;
+        }
         while self.touched.len() < loops.len() {
             let none = || vec![0; self.len];
             self.touched.push(Touched { writer: none(), reader: none() });
@@ -229,6 +284,16 @@ impl Slot<'_> {
 }
 
 impl<'a> Machine<'a> {
+    /// Tells who looks on that a place in the text accesses an element.
+    fn note(&self, place: usize, id: BufferId, index: i64) {
+        if let Some(watch) = self.watch.borrow_mut().as_mut()
+            && let (Some(buffer), Ok(at)) =
+                (self.module.buffers.get(id.0 as usize), u64::try_from(index))
+        {
+            watch.access(place, id.0, buffer, at);
+        }
+    }
+
     fn step(&mut self) -> Result<(), InterpError> {
         self.left = self.left.checked_sub(1).ok_or(InterpError::Steps(self.steps))?;
         Ok(())
@@ -242,6 +307,8 @@ impl<'a> Machine<'a> {
         let vars = |var: VarId| self.vars.get(var.0 as usize).copied().flatten();
         let loads = |buffer: BufferId, at: i64| {
             let slot = self.slots.get(buffer.0 as usize)?.as_ref()?;
+            // Each buffer of positions or coordinates counts as one place.
+            self.note(buffer.0 as usize, buffer, at);
             let at = usize::try_from(at).ok().filter(|at| *at < slot.len)?;
             slot.data.as_int().map(|data| data[at])
         };
@@ -315,14 +382,32 @@ impl<'a> Machine<'a> {
                 let independent = inner.mark != Mark::Sequential;
                 let depth = self.parallel.len();
                 let first = self.stamps + 1;
+                let outside = self.place;
+                let lanes = inner.mark == Mark::Parallel(ParallelLevel::Lanes);
+                match inner.mark {
+                    Mark::Parallel(ParallelLevel::Blocks) => self.place = Place::Block,
+                    Mark::Parallel(ParallelLevel::Lanes) => self.place = Place::Lane,
+                    _ => {}
+                }
                 self.range((inner.var, inner.step), (&inner.lower, &inner.upper), |machine| {
                     if independent {
                         machine.stamps += 1;
                         machine.parallel.truncate(depth);
                         machine.parallel.push(Parallel { first, current: machine.stamps });
                     }
+                    if let Some(watch) = machine.watch.get_mut()
+                        && lanes
+                    {
+                        watch.next_lane();
+                    }
                     machine.block(&inner.body)
                 })?;
+                if let Some(watch) = self.watch.get_mut()
+                    && lanes
+                {
+                    watch.end();
+                }
+                self.place = outside;
                 self.parallel.truncate(depth);
                 Ok(())
             }
@@ -509,8 +594,10 @@ impl<'a> Machine<'a> {
             element if element.is_integer() => Data::Int(vec![i64::MIN; len]),
             element => Data::Float(vec![f64::NAN; len * element.parts()]),
         };
+        let unset =
+            if buffer.space == Space::Shared && !zero { vec![true; len] } else { Vec::new() };
         self.slots[id.0 as usize] =
-            Some(Slot { buffer, len, data: Content::Own(data), touched: Vec::new() });
+            Some(Slot { buffer, len, data: Content::Own(data), touched: Vec::new(), unset });
         Ok(())
     }
 
@@ -523,8 +610,13 @@ impl<'a> Machine<'a> {
         let Some(buffer) = own.filter(|own| own.element == slot.buffer.element) else {
             return Err(InterpError::Invalid("what stands for a workspace is of another type"));
         };
-        self.slots[id.0 as usize] =
-            Some(Slot { buffer, len, data: Content::Own(data), touched: Vec::new() });
+        self.slots[id.0 as usize] = Some(Slot {
+            buffer,
+            len,
+            data: Content::Own(data),
+            touched: Vec::new(),
+            unset: Vec::new(),
+        });
         Ok(())
     }
 
@@ -687,6 +779,10 @@ impl<'a> Machine<'a> {
             true => Number::Int(self.integer(&store.value)?),
             false => Number::Float(self.value(&store.value)?),
         };
+        if self.place == Place::Block {
+            return Err(InterpError::Invalid("a block writes outside of its lanes"));
+        }
+        self.note(std::ptr::from_ref(store) as usize, store.buffer, index);
         let (slot, loops) = self.slot(store.buffer)?;
         let at = slot.position(index)?;
         let joined = store.mode.reduction();
@@ -736,7 +832,9 @@ impl<'a> Machine<'a> {
             // Infinities are the largest and the smallest one.
             Value::Const(value) => Ok(*value as i64),
             Value::Load(buffer, index) => {
+                let place = std::ptr::from_ref(index) as usize;
                 let index = self.index(index)?;
+                self.note(place, *buffer, index);
                 let (slot, loops) = self.slot(*buffer)?;
                 let at = slot.position(index)?;
                 slot.touch(at, loops, false)?;
@@ -794,7 +892,9 @@ impl<'a> Machine<'a> {
         match value {
             Value::Const(value) => Ok(*value),
             Value::Load(buffer, index) => {
+                let place = std::ptr::from_ref(index) as usize;
                 let index = self.index(index)?;
+                self.note(place, *buffer, index);
                 let (slot, loops) = self.slot(*buffer)?;
                 let at = slot.position(index)?;
                 slot.touch(at, loops, false)?;

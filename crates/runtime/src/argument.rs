@@ -75,6 +75,27 @@ impl Argument<'_> {
         }
     }
 
+    /// The bytes of the elements.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self {
+            Argument::In(view) => view.bytes(),
+            Argument::Out(view) => view.view().bytes(),
+        }
+    }
+
+    /// The bytes of the elements, to be written, if they may be.
+    pub(crate) fn bytes_mut(&mut self) -> Option<&mut [u8]> {
+        match self {
+            Argument::In(_) => None,
+            Argument::Out(view) => {
+                let length = view.len() * view.element().bytes();
+                // SAFETY: the view has as many elements, which are borrowed mutably with it; whoever writes the bytes
+                // writes elements of the type, none of which has invalid bit patterns but for truth values.
+                Some(unsafe { std::slice::from_raw_parts_mut(view.as_mut_ptr(), length) })
+            }
+        }
+    }
+
     /// Where they stand. Nothing may be written there unless they are writable.
     pub(crate) fn pointer(&mut self) -> *mut u8 {
         match self {

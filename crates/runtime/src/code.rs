@@ -11,6 +11,7 @@ use dastac_target::{Artifact, CodeKind, Library as Needed};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
 use crate::argument::Argument;
+use crate::cuda::Kernels;
 use crate::error::{Error, Result};
 use crate::load_error::LoadError;
 use crate::loader::Image;
@@ -34,11 +35,12 @@ enum Holder {
     Object { _image: Image },
     Library { _library: Library },
     Cores { device: Device },
+    Device(Box<Kernels>),
 }
 
 impl std::fmt::Debug for Code {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names: Vec<_> = self.entries.keys().collect();
+        let names: Vec<_> = self.abi.functions.iter().map(|function| &function.name).collect();
         formatter.debug_struct("Code").field("functions", &names).finish_non_exhaustive()
     }
 }
@@ -71,6 +73,11 @@ impl Code {
         if code.kind == CodeKind::Cores {
             let holder = Holder::Cores { device: Device::load(&code.bytes)? };
             let (abi, entries) = (abi.clone(), BTreeMap::new());
+            return Ok(Code { abi, entries, parallel: false, holder });
+        }
+        if code.kind == CodeKind::Cuda {
+            let holder = Holder::Device(Box::new(Kernels::load(&code.bytes)?));
+            let (entries, abi) = (BTreeMap::new(), abi.clone());
             return Ok(Code { abi, entries, parallel: false, holder });
         }
         if code.kind != CodeKind::Object {
@@ -158,6 +165,10 @@ impl Code {
     ) -> Result<()> {
         if let Holder::Cores { device } = &self.holder {
             return self.run_on(device, name, symbols, buffers);
+        }
+        if let (Holder::Device(kernels), Some(function)) = (&self.holder, self.abi.function(name)) {
+            check(&self.abi, function, symbols, buffers)?;
+            return Ok(kernels.call(function, symbols, buffers)?);
         }
         let function = self.abi.function(name).zip(self.entries.get(name));
         let Some((function, entry)) = function else {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use dastac_elements::{Element, NoMemory};
 use dastac_loops::EvalError;
 
+use crate::cuda::CudaError;
 use crate::file_error::FileError;
 use crate::load_error::LoadError;
 
@@ -128,7 +129,7 @@ pub enum Error {
     Features(String),
     /// Code in a form that cannot be loaded.
     #[error(
-        "code for the target `{target}` is text for another compiler: it can be neither loaded nor linked"
+        "code for the target `{target}` is no object for this processor: it can be neither loaded nor linked"
     )]
     NotLoadable {
         /// The target that it was generated for.
@@ -275,6 +276,9 @@ pub enum Error {
     /// The code that moves tensors between dense arrays and packed buffers was not loaded.
     #[error("the program was loaded without the code that packs and unpacks dense arrays")]
     NoMovement,
+    /// A device cannot do what it is asked for.
+    #[error(transparent)]
+    Cuda(#[from] CudaError),
     /// Memory for a buffer could not be had.
     #[error(transparent)]
     Memory(#[from] NoMemory),

@@ -9,6 +9,8 @@
 //! - [`Code`]: machine code in this process, from a generated artifact ([`Code::load`]) or a shared library
 //!   ([`Code::open`]). Its functions are called with [`Argument`]s, slices that are borrowed from the caller for the
 //!   time of the call. [`openmp`] finds the library that parallel loops call.
+//! - [`measure`]: the programs of a folder, run and compared with expected results.
+//! - [`cuda`]: kernels on devices of NVIDIA's, through their driver.
 //! - [`cache::Cache`]: a folder of compiled programs, which processes keep for each other.
 //!
 //! Conventions: dense arrays are in C order and have the shape of the tensor's box; a scalar has the shape `[]`.
@@ -29,12 +31,14 @@ mod argument;
 mod bound;
 pub mod cache;
 mod code;
+pub mod cuda;
 mod error;
 mod executable;
 mod file_error;
 mod instance;
 mod load_error;
 mod loader;
+pub mod measure;
 mod memory;
 pub mod openmp;
 pub mod package;

@@ -80,6 +80,14 @@ impl Package {
         Ok(Arc::new(executable))
     }
 
+    /// Loads the code of the computation alone: packed buffers are all that it is given and leaves.
+    ///
+    /// # Errors
+    /// As [`Package::load`].
+    pub fn load_kernel(self) -> Result<Arc<Executable>> {
+        Ok(Arc::new(Executable::new(self.program, Code::load(&self.kernel)?)))
+    }
+
     /// The contents of a file.
     ///
     /// # Errors

@@ -41,6 +41,8 @@ pub enum CodeKind {
     Text,
     /// An executable for cores inside of memory, with the plan of a host that runs it.
     Cores,
+    /// Kernels for NVIDIA's devices and what the host does for them: a [`Grid`](crate::launch::Grid) as JSON.
+    Cuda,
 }
 
 /// A library that generated code may call.

@@ -116,6 +116,14 @@ pub enum Illegal {
         /// Their type.
         element: Element,
     },
+    /// A function of numbers that is in a library which is not there.
+    #[error("`{function}` needs {library}")]
+    Function {
+        /// The function.
+        function: String,
+        /// The library, and how to name it.
+        library: &'static str,
+    },
     /// A statement that passes should have replaced by others.
     #[error("function `{function}` has a statement that no pass has lowered: {what}")]
     Statement {

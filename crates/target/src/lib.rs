@@ -6,6 +6,7 @@
 //!
 //! - [`Target`]: the trait. [`CodeOptions`]: what a user may ask of every target.
 //! - [`Artifact`]: generated code. [`legal`]: checks that targets share. [`mod@file`]: machines in text files.
+//! - [`launch`]: what a host does for kernels on a device.
 //! - [`TargetError`], [`Illegal`]: what can go wrong.
 //!
 //! Invariants:
@@ -15,6 +16,7 @@
 
 mod artifact;
 mod error;
+pub mod launch;
 pub mod legal;
 mod target;
 

@@ -92,6 +92,9 @@ impl Writer<'_, '_> {
         if single && is_rough_in_32_bits(function) {
             return self.called_in_64_bits(function, of, lanes);
         }
+        if self.unit.lanes.is_some() {
+            return self.called_on_device(function, of, element);
+        }
         let symbol = format!("{function}{}", if single { "f" } else { "" });
         let (one, all) = (self.name_in(element, 1), self.name_in(element, lanes));
         let types = vec![one.as_str(); of.len()].join(", ");
@@ -129,7 +132,7 @@ impl Writer<'_, '_> {
         self.converted(wide, lanes, Element::F64, Element::F32)
     }
 
-    fn declare(&mut self, symbol: &str, types: &str, result: &str) {
+    pub(super) fn declare(&mut self, symbol: &str, types: &str, result: &str) {
         let declaration = format!("  llvm.func @{symbol}({types}) -> {result} {PURE}\n");
         self.unit.declarations.insert(symbol.to_owned(), declaration);
     }

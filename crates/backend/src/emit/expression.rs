@@ -118,7 +118,7 @@ impl Writer<'_, '_> {
 
     /// `floor(a / b)` for `b > 0`. Let `s` be 0 or -1, `a`'s sign spread over all bits: then `a ^ s` is `a`
     /// or `-1 - a`, never negative, and the quotient is `((a ^ s) / b) ^ s`. No branch, no overflow.
-    fn floor_div(&mut self, value: &Ssa, by: i64) -> Result<Ssa> {
+    pub(super) fn floor_div(&mut self, value: &Ssa, by: i64) -> Result<Ssa> {
         let divisor = self.divisor(by)?;
         if divisor.is_power_of_two() {
             let shift = self.index_constant(i64::from(divisor.trailing_zeros()));

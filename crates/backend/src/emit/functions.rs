@@ -83,8 +83,9 @@ impl Writer<'_, '_> {
             parameters.push(self.buffer_argument(buffer, mode)?);
         }
         self.stmts(&self.function.body)?;
-        let inline = if private.inline { "" } else { NOINLINE };
-        self.finish("private ", &parameters, inline);
+        let inline = if private.inline || self.unit.lanes.is_some() { "" } else { NOINLINE };
+        let visibility = if self.unit.lanes.is_some() { "" } else { "private " };
+        self.finish(visibility, &parameters, inline);
         Ok(())
     }
 

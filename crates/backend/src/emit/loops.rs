@@ -16,6 +16,9 @@ pub(super) enum Range {
 
 impl Writer<'_, '_> {
     pub(super) fn sequential(&mut self, inner: &For) -> Result<()> {
+        if self.unit.lanes.is_some() && self.once(inner)? {
+            return Ok(());
+        }
         let range = self.range(&inner.lower, &inner.upper, inner.step)?;
         let var = self.loop_head(inner.var, &range, inner.step, None)?;
         self.block(|writer| writer.stmts(&inner.body))?;

@@ -12,7 +12,7 @@ impl Writer<'_, '_> {
     /// One element.
     pub(super) fn load(&mut self, load: &VectorLoad, ty: RegisterType) -> Result<Ssa> {
         let (buffer, from) = self.buffer(load.buffer)?;
-        let index = self.index(&load.index)?;
+        let index = self.place(load.buffer, &load.index)?;
         let source = memref(from);
         let loaded = self.define(format_args!("memref.load {buffer}[{index}] : {source}"));
         self.as_register(loaded, from, ty)
@@ -73,7 +73,7 @@ impl Writer<'_, '_> {
     pub(super) fn write(&mut self, write: &Write) -> Result<()> {
         let (buffer, element) = self.buffer(write.buffer)?;
         let (value, ty) = (self.register(write.value)?, self.register_type(write.value)?);
-        let index = self.index(&write.index)?;
+        let index = self.place(write.buffer, &write.index)?;
         let LaneKind::Number(computed) = ty.kind else {
             return Err(self.invalid(format_args!("what is stored is no number")));
         };

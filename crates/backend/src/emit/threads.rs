@@ -21,6 +21,9 @@ pub(super) fn declarations() -> String {
 
 impl Writer<'_, '_> {
     pub(super) fn parallel(&mut self, inner: &For) -> Result<()> {
+        if self.unit.lanes.is_some() {
+            return self.on_grid(inner);
+        }
         self.unit.parallel = true;
         let lower = self.extremum(&inner.lower, "arith.maxsi")?;
         let upper = self.extremum(&inner.upper, "arith.minsi")?;

@@ -27,7 +27,13 @@ impl Writer<'_, '_> {
         let size = self.index(&count)?;
         let memory = match (space, count.as_const()) {
             (Space::Main, _) => self.allocated(element, &size),
+            (Space::Stack, Some(count)) if self.unit.lanes.is_some() && !self.in_lane => {
+                self.of_each_lane(inner.buffer, element, count)?
+            }
             (Space::Stack, Some(count)) => self.on_the_stack(element, count.max(1)),
+            (Space::Shared, Some(count)) if self.unit.lanes.is_some() && !inner.zero => {
+                self.shared(element, count.max(1))
+            }
             (space, _) => {
                 let name = space.name();
                 return Err(self.invalid(format_args!("a workspace is in memory `{name}`")));
@@ -84,7 +90,7 @@ impl Writer<'_, '_> {
     }
 
     /// Memory of the function that is written, the same whenever it is asked for here.
-    fn on_the_stack(&mut self, element: Element, count: i64) -> Ssa {
+    pub(super) fn on_the_stack(&mut self, element: Element, count: i64) -> Ssa {
         let [memory, all] = [(); 2].map(|()| self.fresh());
         let (own, huge) = (format!("memref<{count}x{}>", name_of(element)), self.unit.width.huge());
         let ty = memref(element);
@@ -102,6 +108,9 @@ impl Writer<'_, '_> {
     pub(super) fn allocated(&mut self, element: Element, size: &Ssa) -> Ssa {
         let (ty, name) = (memref(element), name_of(element));
         let (dynamic, huge) = (format!("memref<?x{name}>"), self.unit.width.huge());
+        if self.unit.lanes.is_some() {
+            return self.allocated_by_lane(element, size);
+        }
         let function = match self.unit.allocates.get(name) {
             Some(function) => function.clone(),
             None => {

@@ -24,6 +24,8 @@ pub(super) struct Unit {
     pub(super) vectors: VectorFunctions,
     /// Bits of integers.
     pub(super) width: IndexWidth,
+    /// Lanes of a block, where the code is for a grid of them.
+    pub(super) lanes: Option<i64>,
     /// What stands in front of the names of functions.
     pub(super) prefix: String,
     /// Their text so far.
@@ -47,6 +49,7 @@ impl Unit {
         Unit {
             vectors: vectors.clone(),
             width,
+            lanes: None,
             prefix: prefix.to_owned(),
             functions: String::new(),
             parallel: false,
@@ -90,6 +93,9 @@ pub(super) struct Writer<'m, 'u> {
     pub(super) unit: &'u mut Unit,
     pub(super) vars: BTreeMap<VarId, Variable>,
     pub(super) buffers: BTreeMap<BufferId, Ssa>,
+    /// Whether what is written is executed by one lane of a block, and the buffers of which each lane has its own part.
+    pub(super) in_lane: bool,
+    pub(super) of_lanes: BTreeSet<BufferId>,
     pub(super) symbols: BTreeMap<SymbolId, Ssa>,
     /// Constants at the entry, by `value : type`.
     pub(super) constants: BTreeMap<String, Ssa>,
@@ -119,6 +125,8 @@ impl<'m, 'u> Writer<'m, 'u> {
             unit,
             vars: BTreeMap::new(),
             buffers: BTreeMap::new(),
+            in_lane: false,
+            of_lanes: BTreeSet::new(),
             symbols: BTreeMap::new(),
             constants: BTreeMap::new(),
             entry: String::new(),

@@ -21,8 +21,8 @@ use crate::Result;
 
 /// An LLVM module in a context of its own.
 pub(crate) struct Code {
-    module: LLVMModuleRef,
-    context: LLVMContextRef,
+    pub(super) module: LLVMModuleRef,
+    pub(super) context: LLVMContextRef,
     // Boxed, since LLVM keeps its address.
     diagnostics: Box<RefCell<Vec<String>>>,
 }
@@ -49,6 +49,23 @@ impl Code {
         exported: &[(String, usize)],
         machine: &TargetMachine,
     ) -> Result<Code> {
+        let code = Code::read(module, machine)?;
+        code.drop_stack_scopes();
+        code.internalize(exported.iter().map(|(name, _)| name.as_str()));
+        for (name, buffers) in exported {
+            code.packed_entry(name, *buffers);
+        }
+        code.long_lists_of_calls();
+        if machine.spec.embedded {
+            code.convention();
+        }
+        code.attributes(&machine.spec);
+        code.verify()?;
+        Ok(code)
+    }
+
+    /// Translates a module in the LLVM dialect, as it is.
+    pub(super) fn read(module: &Module<'_>, machine: &TargetMachine) -> Result<Code> {
         let stage = "translate the module";
         // SAFETY: plain creation.
         let context = unsafe { LLVMContextCreate() };
@@ -73,22 +90,11 @@ impl Code {
             LLVMSetModuleDataLayout(code.module, layout);
             LLVMDisposeTargetData(layout);
         }
-        code.drop_stack_scopes();
-        code.internalize(exported);
-        for (name, buffers) in exported {
-            code.packed_entry(name, *buffers);
-        }
-        code.long_lists_of_calls();
-        if machine.spec.embedded {
-            code.convention();
-        }
-        code.attributes(&machine.spec);
-        code.verify()?;
         Ok(code)
     }
 
     /// The functions with a body.
-    fn definitions(&self) -> Vec<LLVMValueRef> {
+    pub(super) fn definitions(&self) -> Vec<LLVMValueRef> {
         let mut list = Vec::new();
         // SAFETY: the module is alive and not changed during the walk.
         unsafe {
@@ -128,14 +134,14 @@ impl Code {
         }
     }
 
-    fn internalize(&self, exported: &[(String, usize)]) {
+    pub(super) fn internalize<'a>(&self, exported: impl Iterator<Item = &'a str> + Clone) {
         for function in self.definitions() {
             let mut length = 0;
             // SAFETY: the function is alive, and so is its name, which is not changed here.
             unsafe {
                 let name = LLVMGetValueName2(function, &mut length);
                 let name = std::slice::from_raw_parts(name.cast::<u8>(), length);
-                if !exported.iter().any(|(known, _)| known.as_bytes() == name) {
+                if !exported.clone().any(|known| known.as_bytes() == name) {
                     LLVMSetLinkage(function, LLVMLinkage::LLVMInternalLinkage);
                 }
             }
@@ -259,7 +265,7 @@ impl Code {
     }
 
     /// LLVM trusts its input: broken IR would end the process.
-    fn verify(&self) -> Result<()> {
+    pub(super) fn verify(&self) -> Result<()> {
         let mut message = null_mut();
         let action = LLVMVerifierFailureAction::LLVMReturnStatusAction;
         // SAFETY: the module is alive; the message is ours in both cases.

@@ -38,6 +38,11 @@ pub(crate) fn initialize() {
             LLVMInitializeX86AsmPrinter();
             LLVMInitializeX86AsmParser();
         }
+        // NVIDIA's devices, whatever the host is.
+        LLVMInitializeNVPTXTargetInfo();
+        LLVMInitializeNVPTXTarget();
+        LLVMInitializeNVPTXTargetMC();
+        LLVMInitializeNVPTXAsmPrinter();
         #[cfg(target_arch = "aarch64")]
         {
             LLVMInitializeAArch64TargetInfo();

@@ -4,12 +4,14 @@
 
 mod code;
 mod host;
+mod kernels;
 mod machine;
 mod message;
 mod pipeline;
 mod spec;
 
 pub(crate) use code::Code;
+pub(crate) use kernels::KernelEntry;
 pub use host::llvm_version;
 pub(crate) use host::{default_triple, host_cpu, initialize};
 pub(crate) use machine::TargetMachine;

@@ -86,6 +86,12 @@ impl Session {
         self.run(module, &format!("{STRUCTURED},{},{finish}", to_llvm(emitted.width)))
     }
 
+    /// Lowers kernels of a device to the LLVM dialect, in place.
+    pub fn lower_for_device(&self, module: &mut Module<'_>) -> Result<()> {
+        let llvm = LLVM.replace("{use-aligned-alloc=1}", "");
+        self.run(module, &format!("{STRUCTURED},{llvm},{FINISH}"))
+    }
+
     fn run(&self, module: &mut Module<'_>, pipeline: &str) -> Result<()> {
         let manager = PassManager::new(self.context());
         // After each pass where defects are looked for; else once, at the end.

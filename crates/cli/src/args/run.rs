@@ -50,6 +50,9 @@ pub struct RunArgs {
     pub density: f64,
     #[command(flatten)]
     pub machine: MachineArgs,
+    /// The number of the device to run on, for targets that have devices [default: 0]
+    #[arg(long, value_name = "NUMBER")]
+    pub device: Option<usize>,
     #[command(flatten)]
     pub threads: ThreadArgs,
     #[command(flatten)]

@@ -115,6 +115,14 @@ pub enum InterpError {
         /// The subscript.
         index: usize,
     },
+    /// An element of shared memory is read before it is written.
+    #[error("{buffer}[{index}] is shared memory that nothing was written to")]
+    Unset {
+        /// The buffer's name.
+        buffer: String,
+        /// The subscript.
+        index: usize,
+    },
     /// More statements and terms than allowed.
     #[error("more than {0} steps")]
     Steps(u64),

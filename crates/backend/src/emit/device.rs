@@ -1,0 +1,217 @@
+//! Kernels: loops over the blocks and lanes of a grid, memory that a block's lanes share.
+//!
+//! Before -> after: `parallel(blocks) b = 0 to n { body }` -> `%b = ctaid  body`;
+//! `parallel(lanes) t = 0 to 256 { body }` -> `%t = tid  body  barrier`, with `if %t < m { body }` where blocks have
+//! more lanes than the loop has iterations. The barrier is left out where the loop is all that a block does.
+//! `with S of 256 { body }`, `S` in shared memory -> a global variable in address space 3.
+
+use super::names::{HUGE, memref, name_of};
+use super::writer::{Ssa, Writer, line};
+use crate::Result;
+use dastac_loops::{BufferId, Element, For, Function, Index, Mark, ParallelLevel, Stmt};
+use std::fmt::Write;
+
+/// The identifier of a block in its grid, and that of a lane in its block.
+const BLOCK: &str = "llvm.nvvm.read.ptx.sreg.ctaid.x";
+const LANE: &str = "llvm.nvvm.read.ptx.sreg.tid.x";
+/// All lanes of a block wait here for each other.
+const BARRIER: &str = "llvm.nvvm.barrier.cta.sync.aligned.all";
+/// Address space of memory that is shared in a block.
+const SHARED: u32 = 3;
+
+/// How many lanes the blocks of a kernel have: as many as its longest loop over lanes has iterations.
+pub(crate) fn lanes(function: &Function) -> i64 {
+    let mut most = 1;
+    for stmt in &function.body {
+        stmt.visit(&mut |stmt| {
+            if let Stmt::For(inner) = stmt {
+                most = most.max(iterations(inner).unwrap_or(1));
+            }
+        });
+    }
+    most
+}
+
+/// The iterations of a loop over lanes, of which there is a constant number.
+pub(crate) fn iterations(inner: &For) -> Option<i64> {
+    let ([lower], [upper]) = (&inner.lower[..], &inner.upper[..]) else { return None };
+    let lanes = inner.mark == Mark::Parallel(ParallelLevel::Lanes) && inner.step == 1;
+    if lanes { upper.constant_difference(lower) } else { None }
+}
+
+/// Whether all that a block does is one loop over lanes.
+fn is_simple(function: &Function) -> bool {
+    let [Stmt::For(blocks)] = &function.body[..] else { return false };
+    matches!(&blocks.body[..], [Stmt::For(inner)] if iterations(inner).is_some())
+}
+
+impl Writer<'_, '_> {
+    /// A loop over blocks or lanes.
+    pub(super) fn on_grid(&mut self, inner: &For) -> Result<()> {
+        match inner.mark {
+            Mark::Parallel(ParallelLevel::Blocks) => {
+                let block = self.number_of(BLOCK);
+                let lower = self.extremum(&inner.lower, "arith.maxsi")?;
+                let step = self.index_constant(inner.step);
+                let from = self.define(format_args!("arith.muli {block}, {step} : index"));
+                let value = self.define(format_args!("arith.addi {lower}, {from} : index"));
+                self.bind_all(&[inner.var], &[value]);
+                self.stmts(&inner.body)?;
+            }
+            Mark::Parallel(ParallelLevel::Lanes) => self.on_lanes(inner)?,
+            _ => return Err(self.invalid(format_args!("a loop of a kernel is on threads"))),
+        }
+        self.vars.remove(&inner.var);
+        Ok(())
+    }
+
+    fn on_lanes(&mut self, inner: &For) -> Result<()> {
+        let Some(count) = iterations(inner) else {
+            return Err(self.invalid(format_args!("a loop over lanes has no constant length")));
+        };
+        let mut lane = self.number_of(LANE);
+        if let Some(lanes) = self.unit.lanes.filter(|lanes| lanes.count_ones() == 1) {
+            // What is known of its bits tells which part of a memory of lanes is its own.
+            let mask = self.index_constant(lanes - 1);
+            lane = self.define(format_args!("arith.andi {lane}, {mask} : index"));
+        }
+        let lower = self.extremum(&inner.lower, "arith.maxsi")?;
+        let value = self.define(format_args!("arith.addi {lower}, {lane} : index"));
+        self.bind_all(&[inner.var], &[value]);
+        self.in_lane = true;
+        if self.unit.lanes == Some(count) {
+            self.stmts(&inner.body)?;
+        } else {
+            let count = self.index_constant(count);
+            let some = self.define(format_args!("arith.cmpi ult, {lane}, {count} : index"));
+            line!(self, "scf.if {some} {{");
+            self.block(|writer| writer.stmts(&inner.body))?;
+            line!(self, "}}");
+        }
+        self.in_lane = false;
+        if !is_simple(self.function) {
+            let first = self.constant("0 : i32".to_owned(), "barrier0".to_owned());
+            line!(self, "llvm.call_intrinsic \"{BARRIER}\"({first}) : (i32) -> ()");
+        }
+        Ok(())
+    }
+
+    fn number_of(&mut self, register: &str) -> Ssa {
+        let number = self.define(format_args!("llvm.call_intrinsic \"{register}\"() : () -> i32"));
+        self.define(format_args!("arith.index_castui {number} : i32 to index"))
+    }
+
+    /// A loop that is executed at most once, because a bound is one more than another, as a condition. Gives whether it
+    /// is one.
+    pub(super) fn once(&mut self, inner: &For) -> Result<bool> {
+        let begins = inner.lower.iter().find(|lower| {
+            inner.upper.iter().any(|upper| upper.constant_difference(lower) == Some(1))
+        });
+        let Some(first) = begins else { return Ok(false) };
+        let value = self.index(first)?;
+        let mut holds: Option<Ssa> = None;
+        let lower = inner.lower.iter().map(|bound| (bound, "sle"));
+        let upper = inner.upper.iter().map(|bound| (bound, "sgt"));
+        for (bound, how) in lower.chain(upper) {
+            let known = if how == "sle" { 0 } else { 1 };
+            if bound.constant_difference(first) == Some(known) {
+                continue;
+            }
+            let bound = self.index(bound)?;
+            let one = self.define(format_args!("arith.cmpi {how}, {bound}, {value} : index"));
+            holds = Some(match holds {
+                None => one,
+                Some(others) => self.define(format_args!("arith.andi {others}, {one} : i1")),
+            });
+        }
+        self.bind_all(&[inner.var], &[value]);
+        match holds {
+            None => self.stmts(&inner.body)?,
+            Some(holds) => {
+                line!(self, "scf.if {holds} {{");
+                self.block(|writer| writer.stmts(&inner.body))?;
+                line!(self, "}}");
+            }
+        }
+        self.vars.remove(&inner.var);
+        Ok(true)
+    }
+
+    /// Memory that the lanes of a block share.
+    pub(super) fn shared(&mut self, element: Element, count: i64) -> Ssa {
+        let [memory, plain, all] = [(); 3].map(|()| self.fresh());
+        let name = format!("{}__shared{}", self.name, self.next);
+        let (ty, own) = (memref(element), format!("memref<{count}x{}", name_of(element)));
+        let _ = writeln!(
+            self.unit.functions,
+            "  memref.global \"private\" @{name} : {own}, {SHARED}> = uninitialized {{alignment = 16 : i64}}"
+        );
+        let _ = write!(
+            self.entry,
+            "    {memory} = memref.get_global @{name} : {own}, {SHARED}>
+    {plain} = memref.memory_space_cast {memory} : {own}, {SHARED}> to {own}>
+    {all} = memref.reinterpret_cast {plain} to offset: [0], sizes: [{HUGE}], strides: [1] : {own}> to {ty}
+"
+        );
+        all
+    }
+
+    /// Memory of all lanes that lasts beyond barriers, of which each keeps its own part: of places `n * r + t`, with
+    /// `n` lanes, those with its number `t`, as element `r`.
+    pub(super) fn of_each_lane(
+        &mut self,
+        buffer: BufferId,
+        element: Element,
+        count: i64,
+    ) -> Result<Ssa> {
+        let lanes = self.unit.lanes.unwrap_or(1);
+        if count % lanes != 0 {
+            return Err(self.invalid(format_args!("lanes have unequal parts of a memory")));
+        }
+        self.of_lanes.insert(buffer);
+        Ok(self.on_the_stack(element, count / lanes))
+    }
+
+    /// The place of an element of a buffer, in memory as the lane sees it.
+    pub(super) fn place(&mut self, buffer: BufferId, index: &Index) -> Result<Ssa> {
+        let place = self.index(index)?;
+        match self.unit.lanes {
+            Some(lanes) if self.of_lanes.contains(&buffer) => self.floor_div(&place, lanes),
+            _ => Ok(place),
+        }
+    }
+
+    /// Memory that a lane asks the device for; where there is none, the kernel ends in an error.
+    pub(super) fn allocated_by_lane(&mut self, element: Element, size: &Ssa) -> Ssa {
+        let (ty, name) = (memref(element), name_of(element));
+        let dynamic = format!("memref<?x{name}>");
+        let function = match self.unit.allocates.get(name) {
+            Some(function) => function.clone(),
+            None => {
+                let function = format!("{}__workspace_{name}", self.name);
+                // Not aligned beyond what the device does: what is given back must be what was got.
+                let _ = write!(
+                    self.unit.functions,
+                    "  func.func private @{function}(%size: index) -> {ty} {{
+    %memory = memref.alloc(%size) : {dynamic}
+    %address = memref.extract_aligned_pointer_as_index %memory : {dynamic} -> index
+    %null = arith.constant 0 : index
+    %none = arith.cmpi eq, %address, %null : index
+    scf.if %none {{
+      \"llvm.intr.trap\"() : () -> ()
+    }}
+    %workspace = memref.cast %memory : {dynamic} to {ty}
+    return %workspace : {ty}
+  }}
+"
+                );
+                self.unit.allocates.insert(name, function.clone());
+                function
+            }
+        };
+        // No memory at all is memory of one element: the device answers a request for nothing with no address.
+        let one = self.index_constant(1);
+        let some = self.define(format_args!("arith.maxsi {size}, {one} : index"));
+        self.define(format_args!("func.call @{function}({some}) : (index) -> {ty}"))
+    }
+}

@@ -1,0 +1,92 @@
+//! Kernels as PTX, through MLIR and LLVM.
+
+use std::time::Duration;
+
+use dastac_loops::Module;
+use dastac_target::launch::{DeviceCode, Grid};
+use dastac_target::{CodeOptions, TargetError};
+use llvm_sys::target_machine::LLVMCodeGenFileType;
+
+use super::{library, plan};
+use crate::Result;
+use crate::cpu::Clock;
+use crate::emit::{self, Emitted};
+use crate::llvm::{Code, KernelEntry, Spec, TargetMachine};
+use crate::mlir::Session;
+
+/// A description that cannot be written.
+pub(super) fn not_written(error: serde_json::Error) -> TargetError {
+    TargetError::Generator { tool: "JSON", stage: "write a plan", message: error.to_string() }
+}
+
+/// The kernels in MLIR.
+pub(super) fn mlir(module: &Module, options: &CodeOptions) -> Result<String> {
+    Ok(emit::emit_kernels(module, &options.prefix)?.text)
+}
+
+/// The kernels in PTX for a generation.
+pub(super) fn ptx(module: &Module, options: &CodeOptions, generation: u32) -> Result<String> {
+    let emitted = emit::emit_kernels(module, &options.prefix)?;
+    let grid = plan::grid(module, &options.prefix)?;
+    translated(&emitted, &grid, options, generation, &mut Clock::start())
+}
+
+/// The plan with the code for some generations, as JSON, and how long it took.
+pub(super) fn grid(
+    module: &Module,
+    options: &CodeOptions,
+    generations: &[u32],
+) -> Result<(Vec<u8>, Vec<(&'static str, Duration)>)> {
+    let mut clock = Clock::start();
+    let mut grid = plan::grid(module, &options.prefix)?;
+    let emitted = emit::emit_kernels(module, &options.prefix)?;
+    clock.lap("emit");
+    for generation in generations {
+        let text = translated(&emitted, &grid, options, *generation, &mut clock)?;
+        grid.codes.push(DeviceCode { generation: *generation, text });
+    }
+    let bytes = serde_json::to_vec(&grid).map_err(not_written)?;
+    Ok((bytes, clock.timings))
+}
+
+fn translated(
+    emitted: &Emitted,
+    grid: &Grid,
+    options: &CodeOptions,
+    generation: u32,
+    clock: &mut Clock,
+) -> Result<String> {
+    let level = options.opt_level as u8;
+    let session = Session::new();
+    let mut module = session.parse(emitted)?;
+    clock.lap("parse");
+    session.lower_for_device(&mut module)?;
+    clock.lap("lower");
+    // The first version of PTX that drivers of the generation read.
+    let features = if generation >= 90 { "+ptx80" } else { "+ptx70" };
+    let machine = TargetMachine::new(
+        Spec {
+            triple: "nvptx64-nvidia-cuda".to_owned(),
+            cpu: format!("sm_{generation}"),
+            features: features.to_owned(),
+        },
+        level,
+    )?;
+    let entries: Vec<KernelEntry<'_>> = grid
+        .kernels
+        .iter()
+        .map(|kernel| KernelEntry { name: &kernel.name, lanes: kernel.lanes })
+        .collect();
+    let code = Code::kernels(&module, &entries, &machine)?;
+    if emitted.math
+        && let Some(place) = library::place()
+    {
+        code.add_library(&place)?;
+    }
+    clock.lap("translate");
+    code.optimise(&machine, level)?;
+    clock.lap("optimise");
+    let text = code.generate(&machine, LLVMCodeGenFileType::LLVMAssemblyFile)?;
+    clock.lap("codegen");
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}

@@ -1,0 +1,26 @@
+//! Before -> after: `parallel(blocks) b = 0 to n { with S of 256 { parallel(lanes) t = 0 to 256 { s } } }`, `S` in
+//! shared memory -> `parallel b = 0 to n { with S of 256 { for t = 0 to 256 { s } } }`, `S` in main memory.
+//!
+//! The end of a loop over lanes is a barrier, so one lane may do all of its work before the next one begins.
+
+use dastac_loops::{Context, Mark, Module, ParallelLevel, Space, Stmt};
+
+pub(super) fn run(module: &mut Module, _: &Context<'_>) {
+    for buffer in module.buffers.iter_mut().filter(|buffer| buffer.space == Space::Shared) {
+        buffer.space = Space::Main;
+    }
+    module.functions.iter_mut().for_each(|function| marks(&mut function.body));
+}
+
+fn marks(body: &mut [Stmt]) {
+    for stmt in body {
+        if let Stmt::For(inner) = stmt {
+            inner.mark = match inner.mark {
+                Mark::Parallel(ParallelLevel::Blocks) => Mark::THREADS,
+                Mark::Parallel(ParallelLevel::Lanes) => Mark::Sequential,
+                mark => mark,
+            };
+        }
+        stmt.bodies_mut().into_iter().for_each(|body| marks(body));
+    }
+}

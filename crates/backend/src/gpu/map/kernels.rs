@@ -1,0 +1,263 @@
+//! Before -> after: `parallel i = 0 to M { parallel j = 0 to N { s } }` ->
+//! `parallel(blocks) b = 0 to (M * N + 255) / 256 { parallel(lanes) t = 0 to 256 { s(256 * b + t) } }`.
+//!
+//! The host keeps loops, conditions and workspaces around parallel loops, if it can evaluate them: their expressions
+//! load nothing but elements of arguments that are only read. What is left over is executed by one lane of one block.
+//! A lane executes one point of a nest, with all loops inside in order, unless the lanes of a row share its sum
+//! ([`super::rows`]).
+
+use dastac_loops::passes::Context;
+use dastac_loops::{
+    Condition, For, Function, Index, Mark, Mode, Module, ParallelLevel, PartitionedRange, Stmt,
+};
+
+use super::LANES;
+use super::rows;
+use super::space::{Points, bind};
+use super::tiles;
+
+/// Parts of a range whose parts have workspaces of their own: there is memory for so many of them.
+const PARTS: i64 = 1024;
+
+pub(super) fn run(module: &mut Module, _: &Context<'_>) {
+    for at in 0..module.functions.len() {
+        let taken = Function::new("", Vec::new());
+        let mut function = std::mem::replace(&mut module.functions[at], taken);
+        let body = std::mem::take(&mut function.body);
+        let mut mapper = Mapper { module, function: &mut function };
+        let body = mapper.host(&body);
+        function.body = body;
+        module.functions[at] = function;
+    }
+}
+
+/// What is being mapped.
+pub(super) struct Mapper<'a> {
+    pub module: &'a mut Module,
+    /// Where variables come from; its body is not looked at.
+    pub function: &'a mut Function,
+}
+
+impl Mapper<'_> {
+    /// Statements of the host.
+    fn host(&mut self, body: &[Stmt]) -> Vec<Stmt> {
+        let (mut mapped, mut single) = (Vec::new(), Vec::new());
+        for stmt in body {
+            if self.is_hosts(stmt) {
+                mapped.extend(self.one_lane(&mut single));
+                mapped.extend(self.host_stmt(stmt));
+            } else {
+                single.push(stmt.clone());
+            }
+        }
+        mapped.extend(self.one_lane(&mut single));
+        mapped
+    }
+
+    /// Whether the host executes a statement or starts the grid for it: it has a parallel loop that the host can reach.
+    fn is_hosts(&self, stmt: &Stmt) -> bool {
+        let some = |body: &[Stmt]| body.iter().any(|stmt| self.is_hosts(stmt));
+        let known = |bounds: &[Index]| bounds.iter().all(|bound| self.is_known(bound));
+        match stmt {
+            Stmt::For(inner) => {
+                known(&inner.lower)
+                    && known(&inner.upper)
+                    && (inner.mark == Mark::THREADS || some(&inner.body))
+            }
+            Stmt::Partitioned(inner) => known(&inner.lower) && known(&inner.upper),
+            Stmt::If(inner) => {
+                self.holds_known(&inner.condition) && (some(&inner.then) || some(&inner.otherwise))
+            }
+            Stmt::Workspace(inner) => {
+                inner.instead.is_none() && self.is_known(&inner.size) && some(&inner.body)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the host can evaluate an expression.
+    fn is_known(&self, index: &Index) -> bool {
+        let mut known = true;
+        index.visit(&mut |part| match part {
+            Index::Load(buffer, _) => known &= self.function.args.contains(&(*buffer, Mode::In)),
+            Index::Within(_) => known = false,
+            _ => {}
+        });
+        known
+    }
+
+    fn holds_known(&self, condition: &Condition) -> bool {
+        let mut known = true;
+        condition.visit(&mut |index| known &= self.is_known(index));
+        known
+    }
+
+    fn host_stmt(&mut self, stmt: &Stmt) -> Vec<Stmt> {
+        let mut stmt = stmt.clone();
+        match &mut stmt {
+            Stmt::For(inner) if inner.mark == Mark::THREADS => return self.nest(inner),
+            Stmt::Partitioned(inner) => {
+                let parts = self.parts(inner);
+                return self.nest(&parts);
+            }
+            _ => {}
+        }
+        for body in stmt.bodies_mut() {
+            *body = self.host(body);
+        }
+        vec![stmt]
+    }
+
+    /// Statements that one lane executes.
+    fn one_lane(&mut self, stmts: &mut Vec<Stmt>) -> Option<Stmt> {
+        if stmts.is_empty() {
+            return None;
+        }
+        let body = in_order(std::mem::take(stmts));
+        let lane = self.lanes("t", 1, |_, _| body);
+        Some(self.blocks(Index::Const(1), |_, _| vec![lane]))
+    }
+
+    /// `parallel(blocks) b = 0 to count { .. }`.
+    pub fn blocks(
+        &mut self,
+        count: Index,
+        body: impl FnOnce(&mut Self, Index) -> Vec<Stmt>,
+    ) -> Stmt {
+        self.shared_out("b", ParallelLevel::Blocks, count, body)
+    }
+
+    /// `parallel(lanes) t = 0 to count { .. }`.
+    pub fn lanes(
+        &mut self,
+        name: &str,
+        count: i64,
+        body: impl FnOnce(&mut Self, Index) -> Vec<Stmt>,
+    ) -> Stmt {
+        self.shared_out(name, ParallelLevel::Lanes, Index::Const(count), body)
+    }
+
+    fn shared_out(
+        &mut self,
+        name: &str,
+        level: ParallelLevel,
+        count: Index,
+        body: impl FnOnce(&mut Self, Index) -> Vec<Stmt>,
+    ) -> Stmt {
+        let var = self.function.fresh_var(name);
+        let body = body(self, Index::Var(var));
+        let (lower, upper, mark) = (vec![Index::Const(0)], vec![count], Mark::Parallel(level));
+        Stmt::For(For { var, lower, upper, step: 1, mark, body })
+    }
+
+    /// A range in parts as a loop over them: of as few iterations as may be, unless each part has a workspace.
+    fn parts(&mut self, inner: &PartitionedRange) -> For {
+        let (lower, upper) = inner.ends();
+        let part = self.function.fresh_var("part");
+        let mut workspaces = false;
+        inner.body.iter().for_each(|stmt| {
+            stmt.visit(&mut |stmt| workspaces |= is_large_workspace(stmt));
+        });
+        let step = Index::Const(inner.step);
+        let length = upper.clone() - lower.clone();
+        let chunk = match workspaces {
+            true => {
+                (length.clone() + (PARTS * inner.step - 1)).floor_div(PARTS * inner.step) * step
+            }
+            false => step,
+        };
+        let begin = lower + Index::Var(part) * chunk.clone();
+        let end = (begin.clone() + chunk.clone()).min(upper);
+        let body = inner.body.iter();
+        let body =
+            body.map(|stmt| stmt.substitute(inner.begin, &begin).substitute(inner.end, &end));
+        let body = vec![Stmt::when(begin.clone().less(end.clone()), body.collect())];
+        let count = match workspaces {
+            true => Index::Const(PARTS),
+            false => (length + (inner.step - 1)).floor_div(inner.step),
+        };
+        For::new(part, Index::Const(0), count, body).parallel()
+    }
+
+    /// The kernels of a parallel loop and of those that are all that is inside of it.
+    fn nest(&mut self, outer: &For) -> Vec<Stmt> {
+        let mut points = Points::default();
+        let mut body = std::slice::from_ref(outer);
+        let (mut inside, mut next) = (Vec::new(), Some(&body[0]));
+        while let Some(inner) = next.take() {
+            if points.add(inner, self.function).is_none() {
+                break;
+            }
+            inside = inner.body.clone();
+            let mut stmts = &inner.body[..];
+            // Conditions between the loops hold at some of the points.
+            while let [Stmt::If(choice)] = stmts
+                && choice.otherwise.is_empty()
+                && !choice.condition.has_loads()
+            {
+                points.guards.push(choice.condition.clone());
+                stmts = &choice.then;
+                inside = choice.then.clone();
+            }
+            if let [Stmt::For(inner)] = stmts
+                && inner.mark == Mark::THREADS
+            {
+                body = std::slice::from_ref(inner);
+                next = body.first();
+            }
+        }
+        let inside = in_order(inside);
+        let mapped = match rows::of(&points, &inside) {
+            Some(row) => self.rows(&points, &row),
+            None => match tiles::of(&points, &inside) {
+                Some(product) => self.product(&points, &product),
+                None => vec![self.points(&points, &inside)],
+            },
+        };
+        points.around(mapped)
+    }
+
+    /// A lane for each point.
+    pub fn points(&mut self, points: &Points, body: &[Stmt]) -> Stmt {
+        let count = points.count();
+        let blocks = (count.clone() + (LANES - 1)).floor_div(LANES);
+        self.blocks(blocks, |mapper, block| {
+            vec![mapper.lanes("t", LANES, |mapper, lane| {
+                mapper.point(points, block * LANES + lane, body.to_vec())
+            })]
+        })
+    }
+
+    /// The statements of the point of a number, if there are as many points.
+    pub fn point(&mut self, points: &Points, number: Index, body: Vec<Stmt>) -> Vec<Stmt> {
+        let var = self.function.fresh_var("g");
+        let body = points.at(Index::Var(var), body, self.function);
+        let Stmt::For(mut inner) = bind(var, number, body) else { return Vec::new() };
+        inner.upper.push(points.count());
+        vec![Stmt::For(inner)]
+    }
+}
+
+/// Whether a statement asks for memory each time.
+fn is_large_workspace(stmt: &Stmt) -> bool {
+    matches!(stmt, Stmt::Workspace(inner) if inner.size.as_const().is_none())
+}
+
+/// Statements for one lane: loops over lanes are its loops, ranges in parts are whole.
+fn in_order(mut body: Vec<Stmt>) -> Vec<Stmt> {
+    for stmt in &mut body {
+        stmt.bodies_mut().into_iter().for_each(|body| *body = in_order(std::mem::take(body)));
+        match stmt {
+            Stmt::For(inner) if inner.mark.is_parallel() => inner.mark = Mark::Sequential,
+            Stmt::Partitioned(inner) => {
+                let (lower, upper) = inner.ends();
+                let body = inner.body.iter();
+                let body = body
+                    .map(|stmt| stmt.substitute(inner.begin, &lower).substitute(inner.end, &upper));
+                *stmt = Stmt::when(lower.clone().less(upper.clone()), body.collect());
+            }
+            _ => {}
+        }
+    }
+    body
+}

@@ -1,0 +1,146 @@
+//! What the host does, on a device that only remembers.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use dastac_elements::Element;
+use dastac_loops::abi::Signature;
+use dastac_loops::{BufferId, Compare, Condition, Index, Mode, SymbolId, VarId};
+use dastac_target::launch::{Allocate, Grid, HostFunction, Kernel, Launch, Repeat, Step};
+
+use super::CudaError;
+use super::steps::{self, Device};
+use crate::argument::Argument;
+
+/// Memory by its address; a kernel adds its first integer to all bytes of its last buffer.
+#[derive(Default)]
+struct Remembers {
+    memory: RefCell<BTreeMap<u64, Vec<u8>>>,
+    released: RefCell<usize>,
+    launches: RefCell<Vec<(usize, [u32; 2], Vec<u64>)>>,
+    /// Bytes that there are at all.
+    most: usize,
+}
+
+impl Device for Remembers {
+    fn allocate(&self, what: &str, bytes: usize) -> Result<u64, CudaError> {
+        let used: usize = self.memory.borrow().values().map(Vec::len).sum();
+        if used + bytes > self.most {
+            let (needed, free) = (bytes as u64, (self.most - used) as u64);
+            return Err(CudaError::Memory { what: what.to_owned(), needed, free });
+        }
+        let address = 1000 * (self.memory.borrow().len() as u64 + 1);
+        self.memory.borrow_mut().insert(address, vec![7; bytes]);
+        Ok(address)
+    }
+
+    fn release(&self, address: u64, bytes: usize) {
+        assert_eq!(self.memory.borrow()[&address].len(), bytes);
+        *self.released.borrow_mut() += 1;
+    }
+
+    fn write(&self, address: u64, from: &[u8]) -> Result<(), CudaError> {
+        self.memory.borrow_mut().insert(address, from.to_vec());
+        Ok(())
+    }
+
+    fn read(&self, address: u64, to: &mut [u8]) -> Result<(), CudaError> {
+        to.copy_from_slice(&self.memory.borrow()[&address]);
+        Ok(())
+    }
+
+    fn clear(&self, address: u64, bytes: usize) -> Result<(), CudaError> {
+        self.write(address, &vec![0; bytes])
+    }
+
+    fn launch(&self, kernel: usize, shape: [u32; 2], given: &[u64]) -> Result<(), CudaError> {
+        self.launches.borrow_mut().push((kernel, shape, given.to_vec()));
+        let mut memory = self.memory.borrow_mut();
+        let last = memory.get_mut(given.last().unwrap()).unwrap();
+        last.iter_mut().for_each(|byte| *byte += given[0] as u8);
+        Ok(())
+    }
+
+    fn wait(&self) -> Result<(), CudaError> {
+        Ok(())
+    }
+}
+
+/// For each `i` below the element of a buffer, a kernel of `N` blocks on a workspace and a result.
+fn grid() -> Grid {
+    let (i, n) = (VarId(0), Index::Symbol(SymbolId(0)));
+    let launch = |buffer: u32| {
+        Step::Launch(Launch {
+            kernel: 0,
+            blocks: n.clone(),
+            integers: vec![Index::Var(i) + 1],
+            buffers: vec![BufferId(buffer)],
+        })
+    };
+    let inside = Step::Allocate(Allocate {
+        buffer: BufferId(2),
+        name: "W".to_owned(),
+        element: Element::F64,
+        size: n.clone() * 2,
+        zero: true,
+        body: vec![launch(2), launch(1)],
+    });
+    let first = Condition::compare(Compare::Ge, Index::Var(i), Index::Const(0));
+    let body = vec![Step::Choose { condition: first, then: vec![inside], otherwise: Vec::new() }];
+    let upper = Index::Load(BufferId(0), Box::new(Index::Const(1)));
+    let lower = vec![Index::Const(0)];
+    let repeat = Repeat { var: i, lower, upper: vec![upper], step: 1, body };
+    let name = "f".to_owned();
+    Grid {
+        functions: vec![HostFunction { name, variables: 1, steps: vec![Step::Repeat(repeat)] }],
+        kernels: vec![Kernel {
+            name: "k".to_owned(),
+            lanes: 32,
+            integers: 1,
+            symbols: vec![SymbolId(0)],
+            buffers: 1,
+            allocates: false,
+        }],
+        codes: Vec::new(),
+    }
+}
+
+fn signature() -> Signature {
+    let args = vec![(BufferId(0), Mode::In), (BufferId(1), Mode::InOut)];
+    Signature { name: "f".to_owned(), args }
+}
+
+#[test]
+fn the_host_starts_kernels() {
+    let device = Remembers { most: 1000, ..Remembers::default() };
+    let (counts, mut bytes) = ([5_i32, 2], [1_u8, 2, 3]);
+    let mut arguments = [Argument::read(&counts), Argument::write(&mut bytes)];
+    steps::call(&device, &grid(), &signature(), &[4], &mut arguments).unwrap();
+    // 1 for the first iteration, 2 for the second one.
+    assert_eq!(bytes, [4, 5, 6]);
+    let launches = device.launches.borrow();
+    let shapes: Vec<_> = launches.iter().map(|(kernel, shape, _)| (*kernel, *shape)).collect();
+    assert_eq!(shapes, [(0, [4, 32]); 4]);
+    assert_eq!(launches[2].2[..2], [2, 4]);
+    // Two arguments, and the workspace twice.
+    assert_eq!(*device.released.borrow(), 4);
+}
+
+#[test]
+fn nothing_is_started_for_no_blocks() {
+    let device = Remembers { most: 1000, ..Remembers::default() };
+    let (counts, mut bytes) = ([5_i32, 2], [1_u8]);
+    let mut arguments = [Argument::read(&counts), Argument::write(&mut bytes)];
+    steps::call(&device, &grid(), &signature(), &[0], &mut arguments).unwrap();
+    assert!(device.launches.borrow().is_empty());
+}
+
+#[test]
+fn too_little_memory_is_said_with_sizes() {
+    let device = Remembers { most: 40, ..Remembers::default() };
+    let (counts, mut bytes) = ([5_i32, 2], [1_u8]);
+    let mut arguments = [Argument::read(&counts), Argument::write(&mut bytes)];
+    let error = steps::call(&device, &grid(), &signature(), &[4], &mut arguments).unwrap_err();
+    assert_eq!(error.to_string(), "workspace `W` needs 64 B on the device, of which 31 B are free");
+    assert_eq!(*device.released.borrow(), 2, "the arguments' memory is given back");
+}

@@ -1,0 +1,329 @@
+//! Kernels for GPUs without a GPU: mapped loops on the interpreter and on this computer's processor, compared with the
+//! reference evaluator; their PTX, assembled where NVIDIA's `ptxas` is at hand; what `--target cuda` says without a
+//! driver.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::Command;
+
+use dastac::build::BuildOptions;
+use dastac::driver::{Built, compile};
+use dastac::loops::interp::{self, GridCounts};
+use dastac::loops::{Data, Module, parse, verify};
+use dastac::run::Runner;
+use dastac::runtime::Argument;
+use dastac::stur::reference::Evaluator;
+use dastac::target::CodeOptions;
+use dastac::targets::Known;
+use expect_test::expect;
+
+use crate::examples::{examples, sizes, values};
+
+/// Iterations of the reference evaluator that a case may take.
+const MAX_COST: u128 = 100_000;
+
+fn options(target: &str) -> BuildOptions {
+    let target = Known::named(target).unwrap().target(None).unwrap();
+    BuildOptions { target, parallel: true, ..BuildOptions::default() }
+}
+
+fn built(path: &std::path::Path, target: &str) -> Built {
+    let source = std::fs::read_to_string(path).unwrap();
+    compile(&source, options(target)).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The elements of an argument as the interpreter has them.
+fn data(argument: &Argument<'_>) -> Data {
+    let view = match argument {
+        Argument::In(view) => *view,
+        Argument::Out(view) => view.view(),
+    };
+    match view.element().is_integer() {
+        true => Data::Int(view.to_f64().into_iter().map(|x| x as i64).collect()),
+        false => Data::Float(view.parts().to_f64()),
+    }
+}
+
+/// Executes a function of mapped loops on the interpreter.
+fn interpreted(
+    module: &Module,
+    name: &str,
+    symbols: &[i64],
+    arguments: Vec<Argument<'_>>,
+) -> GridCounts {
+    let mut all: Vec<Data> = arguments.iter().map(data).collect();
+    let counts = interp::run_grid(module, name, symbols, &mut all)
+        .unwrap_or_else(|error| panic!("{error}\n{module}"));
+    for (argument, data) in arguments.into_iter().zip(all) {
+        if let Argument::Out(mut view) = argument {
+            match data {
+                Data::Float(numbers) => view.fill(|at| numbers[at]),
+                Data::Int(numbers) => view.fill(|at| numbers[at] as f64),
+            }
+        }
+    }
+    counts
+}
+
+#[test]
+fn mapped_examples_agree_with_the_reference() {
+    for path in examples() {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let built = built(&path, "grid");
+        let (mut grid, cuda) = (built.lowered.kernel.module.clone(), options("cuda"));
+        cuda.tile(&mut grid, &mut ()).unwrap();
+        let program = built.lowered.program().clone();
+        let all = sizes(&program);
+        let mut runner = Runner::new(built, &all[0], 2).unwrap();
+        for sizes in &all {
+            if Evaluator::new(&program, &values(&program, sizes)).unwrap().cost() > MAX_COST {
+                continue;
+            }
+            runner.resize(sizes).unwrap();
+            let inputs = runner.random_inputs(3, &BTreeMap::new()).unwrap();
+            runner.execute().unwrap();
+            let outcome = runner.verify(&inputs).unwrap();
+            assert!(outcome.agrees(), "{name} {sizes:?}, on the processor: {outcome:?}");
+            let instance = runner.instance_mut();
+            instance
+                .execute_with(&mut |function, symbols, arguments| {
+                    interpreted(&grid, function, symbols, arguments);
+                    Ok(())
+                })
+                .unwrap();
+            let outcome = runner.verify(&inputs).unwrap();
+            assert!(outcome.agrees(), "{name} {sizes:?}, on the interpreter: {outcome:?}");
+        }
+    }
+}
+
+/// NVIDIA's assembler, which the environment variable `DASTAC_PTXAS` or the path names.
+fn assembler() -> Option<PathBuf> {
+    let named = std::env::var_os("DASTAC_PTXAS").map_or_else(|| "ptxas".into(), PathBuf::from);
+    let found =
+        Command::new(&named).arg("--version").output().is_ok_and(|out| out.status.success());
+    if !found {
+        eprintln!("skipped: there is no ptxas on the path, and DASTAC_PTXAS names none");
+    }
+    found.then_some(named)
+}
+
+/// What the assembler says of code for a generation.
+fn assembled(assembler: &std::path::Path, text: &str, generation: u32) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("kernels.ptx");
+    std::fs::write(&file, text).unwrap();
+    let output = Command::new(assembler)
+        .args([&format!("-arch=sm_{generation}"), "-v", "-o"])
+        .arg(folder.path().join("kernels.cubin"))
+        .arg(&file)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}\n{text}");
+    said
+}
+
+#[test]
+fn examples_become_ptx() {
+    let assembler = assembler();
+    for path in examples() {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let built = built(&path, "cuda");
+        let grid: dastac::target::launch::Grid =
+            serde_json::from_slice(&built.code.code.bytes).unwrap();
+        assert_eq!(grid.codes.iter().map(|code| code.generation).collect::<Vec<_>>(), [80, 90]);
+        for code in &grid.codes {
+            for kernel in &grid.kernels {
+                let entry = format!(".entry {}(", kernel.name);
+                assert!(code.text.contains(&entry), "{name}: {entry}");
+            }
+            let Some(assembler) = &assembler else { continue };
+            let said = assembled(assembler, &code.text, code.generation);
+            for line in said.lines().filter(|line| line.contains("spill")) {
+                assert!(line.contains(" 0 bytes spill stores"), "{name}: {line}");
+            }
+        }
+    }
+}
+
+/// What the mapping makes of a function over `A`, `B` and `C`.
+fn mapped(body: &str) -> Module {
+    let text = format!(
+        "module(N, M)\nbuffer A : f64[N * M]\nbuffer B : f64[N * M]\nbuffer C : f64[N]\n\
+         buffer p : i64[N + 1]\nfunc f(inout A, in B, inout C, in p) {{ {body} }}"
+    );
+    let mut module = parse(&text).unwrap();
+    options("cuda").tile(&mut module, &mut ()).unwrap();
+    verify(&module).unwrap();
+    module
+}
+
+/// How lanes access memory, at 70 rows of 40 columns.
+fn counts(module: &Module) -> GridCounts {
+    let (n, m) = (70, 40);
+    let floats = |count: i64| Data::Float((0..count).map(|x| (x % 7) as f64).collect());
+    let positions = Data::Int((0..=n).map(|row| row * m).collect());
+    let mut data = [floats(n * m), floats(n * m), floats(n), positions];
+    interp::run_grid(module, "f", &[n, m], &mut data).unwrap_or_else(|e| panic!("{e}\n{module}"))
+}
+
+#[test]
+fn lanes_read_neighbouring_elements() {
+    let bodies = [
+        // Each point is a lane's, the columns of a row are neighbours.
+        "parallel i = 0 to N { parallel j = 0 to M { A[M * i + j] = 2.0 * B[M * i + j] } }",
+        // The lanes of a warp share a row.
+        "parallel i = 0 to N { C[i] = sum(j = 0 to M) B[M * i + j] }",
+        "parallel i = 0 to N { C[i] = sum(j = p[i] to p[i + 1]) B[j] }",
+        // Columns are neighbours as they are.
+        "parallel j = 0 to M { C[j] = sum(i = 0 to N) B[M * i + j] }",
+    ];
+    for body in bodies {
+        let found = counts(&mapped(body));
+        assert_eq!((found.uncoalesced, found.bank_conflicts), (0, 0), "{body}: {found:?}");
+    }
+    // A transposition cannot have both.
+    let transposed = "parallel i = 0 to N { parallel j = 0 to M { A[N * j + i] = B[M * i + j] } }";
+    assert!(counts(&mapped(transposed)).uncoalesced > 0);
+}
+
+#[test]
+fn grids_are_checked() {
+    let head = "module(N)\nbuffer A : f64[N]\nbuffer S : f64[64] in shared\nfunc f(inout A) { ";
+    let error = |body: &str| {
+        let module = parse(&format!("{head}{body} }}")).unwrap();
+        let mut data = [Data::Float(vec![1.0; 64])];
+        let found = interp::run_grid(&module, "f", &[64], &mut data);
+        found.map_or_else(|error| error.to_string(), |counts| format!("{counts:?}")) + "\n"
+    };
+    let block =
+        |body: &str| error(&format!("parallel(blocks) b = 0 to 2 {{ with S of 64 {{ {body} }} }}"));
+    let all = [
+        block("parallel(lanes) t = 0 to 32 { S[0] = A[t] }"),
+        block("parallel(lanes) t = 0 to 32 { S[t] = A[t] A[t + 32 * b] = S[31 - t] }"),
+        block(
+            "parallel(lanes) t = 0 to 32 { S[t] = A[t] } parallel(lanes) t = 0 to 32 { A[32 * b + t] = S[32 + t] }",
+        ),
+        block("parallel(lanes) t = 0 to 32 { S[64 + t] = A[t] }"),
+        block("S[0] = 1.0"),
+        block("parallel(lanes) t = 0 to 32 { A[t] = 1.0 }"),
+        // Every second element: two words of each bank. Then, after a barrier, neighbours.
+        block(
+            "parallel(lanes) t = 0 to 32 { S[t * 2] = 1.0 } parallel(lanes) t = 0 to 32 { A[t + 32 * b] = S[t * 2] }",
+        ),
+    ];
+    expect![[]].assert_eq(&all.concat());
+}
+
+#[test]
+fn functions_are_as_exact_as_on_processors() {
+    // The kernels' own exponentials and logarithms are not those of the C library; their text is checked by the
+    // assembler above, their numbers here, from the same formulas.
+    let module = mapped("parallel i = 0 to N { C[i] = exp(B[i]) + log1p(B[i]) + tanh(B[i]) }");
+    let cuda = options("cuda");
+    let mut fitted = module.clone();
+    let code = CodeOptions::default();
+    for sequence in cuda.target.code_sequences(&code) {
+        let registry = cuda.registry();
+        let pipeline = dastac::loops::passes::Pipeline::of(&registry, &[sequence]).unwrap();
+        let machine = cuda.machine(&code);
+        let context = dastac::loops::Context::of(&machine);
+        pipeline.run(&mut fitted, &context, &mut ()).unwrap();
+    }
+    let text = cuda.target.text(&fitted, &code, "kernels").unwrap();
+    for name in ["dastac_exp", "dastac_log1p", "dastac_tanh"] {
+        assert!(text.contains(&format!("llvm.call @{name}(")), "{text}");
+    }
+    assert!(!text.contains("__nv_"), "{text}");
+}
+
+#[test]
+fn without_a_driver_one_line_says_so() {
+    let file = crate::root().join("examples/spmv_csr.stur");
+    let output = crate::dastac()
+        .args(["run", "--target", "cuda", "-p", "M=5", "-p", "N=7"])
+        .arg(&file)
+        .env("DASTAC_CUDA", "/nonexistent/libcuda.so.1")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    expect![[]].assert_eq(&said);
+}
+
+/// The folder that goes to a machine with a GPU: its programs, on this computer's processor, give what is expected.
+#[test]
+fn the_folder_for_measurements_runs_dry() {
+    use dastac::runtime::measure::{Case, expect, measure};
+    let folder = tempfile::tempdir().unwrap();
+    let symbols =
+        |all: &[(&str, i64)]| all.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect();
+    let cases = [
+        ("ttm_ut", symbols(&[("M", 9), ("N", 33), ("P", 40), ("Q", 17)]), None),
+        ("spmv_csr", symbols(&[("M", 50), ("N", 300)]), Some(0.2)),
+    ];
+    let mut list = Vec::new();
+    for (name, symbols, density) in cases {
+        let path = crate::root().join("examples").join(name).with_extension("stur");
+        for target in ["cuda", "grid"] {
+            let bytes = built(&path, target).package().unwrap().to_bytes().unwrap();
+            std::fs::write(folder.path().join(format!("{name}.{target}.dastac")), bytes).unwrap();
+        }
+        list.push(Case { name: name.to_owned(), symbols, density });
+    }
+    let text = serde_json::to_string(&list).unwrap();
+    std::fs::write(folder.path().join("cases.json"), text).unwrap();
+    expect(folder.path(), "grid").unwrap();
+    let found = measure(folder.path(), "grid", 2).unwrap();
+    assert_eq!(found.len(), 2);
+    for one in &found {
+        assert!(one.error.is_none() && one.wrong == 0 && one.compared > 0, "{one:?}");
+        assert_eq!(one.seconds.len(), 2);
+    }
+    // A wrong number is found.
+    let file = folder.path().join("spmv_csr.expected");
+    let mut bytes = std::fs::read(&file).unwrap();
+    bytes[..8].copy_from_slice(&1e9_f64.to_le_bytes());
+    std::fs::write(&file, bytes).unwrap();
+    assert_eq!(measure(folder.path(), "grid", 1).unwrap()[1].wrong, 1);
+}
+
+/// Products that are large enough for tiles agree with the same loops without a grid.
+#[test]
+fn products_in_tiles() {
+    let bodies = [
+        // Rectangles that no tile fits, in a layout of rows and in one of columns.
+        "parallel i = 0 to N { parallel j = 0 to M { \
+         A[M * i + j] += 2.0 * (sum(l = 0 to 20) B[20 * i + l] * B[M * l + j]) } }",
+        "parallel i = 0 to N { parallel j = 0 to M { A[M * i + j] = sum(l = 3 to 40) B[N * l + i] * B[60 * l + j] } }",
+        // A triangle of results.
+        "parallel i = 0 to N { parallel j = max(i - 5, 0) to M { \
+         A[M * i + j] = sum(l = 0 to 17) B[17 * i + l] * B[M * l + j] } }",
+        // Slices, whose rows begin later and later.
+        "parallel b = 0 to 3 { parallel i = b to 40 { parallel j = 0 to 35 { \
+         A[1400 * b + 35 * i + j] = sum(l = 0 to 9) B[9 * i + l + b] * B[35 * l + j] } } }",
+    ];
+    for body in bodies {
+        let text = |body: &str| {
+            format!(
+                "module(N, M)\nbuffer A : f64[N * M]\nbuffer B : f64[N * M]\n\
+                 func f(inout A, in B) {{ {body} }}"
+            )
+        };
+        let plain = parse(&text(body)).unwrap();
+        let mut grid = plain.clone();
+        options("cuda").tile(&mut grid, &mut ()).unwrap();
+        verify(&grid).unwrap_or_else(|errors| panic!("{errors:?}\n{grid}"));
+        assert!(grid.to_string().contains("held"), "{grid}");
+        let (n, m) = (70, 67);
+        let floats = |seed: i64| Data::Float((0..n * m).map(|x| ((x * seed) % 7) as f64).collect());
+        let mut expected = [floats(3), floats(5)];
+        let mut found = expected.clone();
+        interp::run(&plain, "f", &[n, m], &mut expected).unwrap();
+        let counts = interp::run_grid(&grid, "f", &[n, m], &mut found)
+            .unwrap_or_else(|error| panic!("{error}\n{grid}"));
+        assert_eq!(expected, found, "{grid}");
+        assert!(counts.barriers > 4, "{counts:?}");
+    }
+}
