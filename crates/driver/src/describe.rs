@@ -10,7 +10,7 @@ use dastac_layout::{
 use dastac_loops::{Index, SymbolId, VarId};
 use dastac_poly::{LinearExpr, PwAff};
 use dastac_runtime::program::{
-    Assembled, Atom, Computed, Derived, Divisor, Expression, LevelCount, Magnitude, Monomial,
+    Assembled, Atom, Computed, Derived, Divisor, Expression, LevelCount, Magnitude, Monomial, Part,
     Phase, Program, Range, Role, Sizes, Stored, Structure as Assembly, TensorInfo,
 };
 use dastac_runtime::{Moves, TensorId};
@@ -247,16 +247,19 @@ pub(crate) fn program(lowered: &Lowered) -> Result<Program, Error> {
             }
         },
     });
+    let program = &lowered.laid.analysis.inferred.program;
     Ok(Program {
         sizes: sizes(&lowered.laid)?,
         phases: phases.collect(),
-        stored: kernel.stored.iter().map(stored).collect(),
+        stored: kernel.stored.iter().map(|one| stored(one, program)).collect(),
         results: results.collect(),
         wide: lowered.indices == Indices::Wide,
     })
 }
 
-fn stored(one: &dastac_sched::Stored) -> Stored {
+fn stored(one: &dastac_sched::Stored, program: &dastac_stur::Program) -> Stored {
+    let hybrid = program.tensor(one.tensor).format.as_ref().and_then(|own| own.hybrid.as_ref());
+    let part = one.part.zip(hybrid);
     let counts = one.operand.counts().map(|(level, symbol)| LevelCount { level, symbol });
     Stored {
         tensor: id(one.tensor),
@@ -265,6 +268,7 @@ fn stored(one: &dastac_sched::Stored) -> Stored {
         counts: counts.collect(),
         values: one.operand.values,
         converted_for: one.converted_for.map(id),
+        part: part.map(|(number, hybrid)| Part { hybrid: hybrid.to_string(), number }),
     }
 }
 
