@@ -46,6 +46,8 @@ pub struct Conversion {
     pub to: String,
     /// Its bytes.
     pub bytes: u64,
+    /// Whether it is a part of the tensor.
+    pub is_part: bool,
 }
 
 /// How tensors are built of entries: in the memory that there is.
@@ -253,6 +255,7 @@ impl Converted<'_> {
             from: from.to_string(),
             to: stored.format.to_string(),
             bytes: self.bytes(),
+            is_part: stored.part.is_some(),
         })
     }
 

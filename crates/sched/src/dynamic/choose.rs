@@ -130,7 +130,8 @@ fn cheapest(walked: &Walked, error: &IterateError) -> Option<(usize, Format)> {
     best.map(|(.., operand, format)| (operand, format))
 }
 
-fn has_position(kernel: &Kernel, operand: usize) -> bool {
+/// Whether a kernel asks where elements of an operand are among all of the tensor's.
+pub(super) fn has_position(kernel: &Kernel, operand: usize) -> bool {
     let mut factors = kernel.products.iter().flat_map(|product| &product.factors);
     factors.any(|factor| factor.operand == operand && factor.position.is_some())
 }

@@ -5,13 +5,15 @@
 //! twice, whatever the semiring and the functions around. Before -> after, `A` in two parts:
 //! `y(i) += A(i, j) * x(j)` -> `y(i) += A.part0(i, j) * x(j) + A.part1(i, j) * x(j)`
 //!
-//! A rule whose loops cannot walk the parts reads the whole tensor.
+//! A rule whose loops cannot walk the parts, or that asks where elements are among all of the tensor's, reads the whole
+//! tensor.
 
 use dastac_iterate::{Factor, Kernel, Operand, Product, obstacle};
 use dastac_loops::Module;
 use dastac_stur::program::TensorId;
 use dastac_stur::semiring::Semiring;
 
+use super::choose::has_position;
 use super::operands::{self, Stored};
 use super::walked::{Dynamic, Walked};
 
@@ -30,6 +32,9 @@ impl Dynamic<'_> {
             let tensor = walked.tensors[operand];
             let storage = self.inferred.program.tensor(tensor).format.as_ref()?;
             let Some(hybrid) = &storage.hybrid else { continue };
+            if has_position(&walked.kernel, operand) {
+                return None;
+            }
             // The zeros that fill up blocks are neutral in sums of products alone.
             let blocks = hybrid.parts.iter().any(|part| part.format.has_blocks());
             if blocks && !is_linear(&walked.kernel, operand) {
