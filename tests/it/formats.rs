@@ -5,7 +5,7 @@ use dastac::build::BuildOptions;
 use dastac::driver::Indices;
 use dastac::formats::format::{Definition, library};
 
-use crate::sparse::{Rule, check, whole_program};
+use crate::sparse::{self, Rule, check, declared, whole_program};
 
 /// `$` is the number of the case, `F` its format; `A` and `B` are matrices, `T` has rank 3.
 const RULES: &[Rule] = &[
@@ -62,4 +62,56 @@ fn formats_that_a_program_defines() {
     let cases: Vec<String> =
         RULES[..6].iter().enumerate().map(|(at, rule)| case(at, rule, "strips(3)")).collect();
     check(&(whole_program(&cases) + own), BuildOptions::default(), Indices::Narrow);
+}
+
+/// Formats with functions that are computed from entries, by rank.
+fn computed(_: bool, rank: usize) -> &'static [&'static str] {
+    match rank {
+        1 => &["C", "ragged(enumerate(0; i)), padded(i)"],
+        2 => &[
+            "ell",
+            "sell(2, 4)",
+            "jds",
+            "bell(2, 3)",
+            "cisr(3)",
+            "cisr_plus(2)",
+            "dense(reorder(max(i), ascending)), padded(i), compressed(j)",
+            "dense(reorder(count(j), descending)), padded(j), ragged(enumerate(j; i)), padded(i)",
+        ],
+        _ => &["csf", "dense(balance(count(i), 2)), compressed(i), compressed(j), compressed(k)"],
+    }
+}
+
+/// Hybrid formats, by rank.
+fn hybrid(_: bool, rank: usize) -> &'static [&'static str] {
+    match rank {
+        1 => &["C", "hybrid(C where count(i / 2) > 1, coo)"],
+        2 => &[
+            "hybrid(dia where count(j - i) >= 3, csr)",
+            "hyb",
+            "hybrid(bdia(2) where count(i / 2, j - i) >= auto, csc)",
+            "hybrid(ell where enumerate(i; j) < 1, dcsc where max(j) > 2, coo)",
+            "hybrid((dense(j), compressed(i)) where i < 3, bell(2, 2))",
+        ],
+        _ => &["hybrid(csf where count(i, j) > 2, coo)"],
+    }
+}
+
+/// Functions of elements, of which what is not stored matters.
+const FUNCTIONS: &[Rule] = &[
+    ("y$(i, j) := exp(A$(i, j)) * U(i, j)", &[("A", 2)]),
+    ("y$(i) := exp(A$(i, j)) * B$(i, j)", &[("A", 2), ("B", 2)]),
+];
+
+#[test]
+fn all_rules_agree_with_the_reference_in_computed_and_hybrid_formats() {
+    let positions = |rule: &&Rule| rule.0.contains("pos(");
+    let rules = || sparse::RULES.iter().chain(FUNCTIONS);
+    let plain: Vec<Rule> = rules().filter(|rule| !positions(rule)).copied().collect();
+    let all: Vec<Rule> = rules().copied().collect();
+    let cases = [declared(&plain, 8, &computed), declared(&all, 5, &hybrid)].concat();
+    for (at, cases) in cases.chunks(24).enumerate() {
+        let target = BuildOptions { parallel: at % 2 == 0, ..BuildOptions::default() };
+        check(&whole_program(cases), target, Indices::Narrow);
+    }
 }

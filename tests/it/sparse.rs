@@ -192,7 +192,13 @@ fn interpreted(runner: &Runner, module: &Module, source: &str) {
     symbols.resize(module.symbols.len(), 0);
     for one in &kernel.stored {
         let tensor = runner.bound(one.tensor).unwrap();
-        let tensor = tensor.convert(&one.operand.format, Build::default()).unwrap();
+        let declared = runner.built().lowered.program().tensor(one.tensor).format.as_ref();
+        let tensor = match one.part.zip(declared.and_then(|own| own.hybrid.as_ref())) {
+            Some((part, hybrid)) => {
+                tensor.decompose(hybrid, Build::default()).unwrap().remove(part)
+            }
+            None => tensor.convert(&one.operand.format, Build::default()).unwrap(),
+        };
         for (level, symbol) in one.operand.counts() {
             symbols[symbol.0 as usize] = positions(&tensor, level);
         }
@@ -227,9 +233,9 @@ fn interpreted(runner: &Runner, module: &Module, source: &str) {
     }
 }
 
-/// The number of positions of a compressed level.
+/// The number of positions of a level whose arrays say it.
 pub fn positions(tensor: &Tensor, level: usize) -> i64 {
-    tensor.levels()[level].coordinates().unwrap().len() as i64
+    tensor.levels()[level].counted().unwrap() as i64
 }
 
 /// The arrays of a tensor in the order of an operand's buffers.

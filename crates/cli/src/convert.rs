@@ -22,8 +22,14 @@ pub fn convert(terminal: &Terminal, args: &ConvertArgs) -> Result<Outcome> {
     progress.stage(format!("reading {from}"));
     let contents = tensors::read(&args.tensor.file, &options)?;
     let rank = args.reshape.as_ref().map_or(contents.shape().len(), Vec::len);
+    let hybrid = match &args.format {
+        Some(text) => tensors::hybrid(text, rank, &definitions(&args.definitions)?)?,
+        None => None,
+    };
     let format = match &args.format {
+        Some(_) if hybrid.is_some() => Format::csf(rank),
         Some(text) => tensors::format(text, rank, &definitions(&args.definitions)?)?,
+        None if kind == FileKind::Levels && args.reshape.is_none() => contents.natural_format(),
         None if kind == FileKind::Npy => Format::dense(rank),
         None if rank == 2 => Format::csr(),
         None => Format::csf(rank),
@@ -44,6 +50,14 @@ pub fn convert(terminal: &Terminal, args: &ConvertArgs) -> Result<Outcome> {
         tensor = tensor.cast(element).map_err(stored)?;
     }
     progress.stage(format!("writing {to}"));
+    if let Some(hybrid) = &hybrid {
+        let parts = tensor.decompose(hybrid, build).map_err(stored)?;
+        tensors::write_parts(&args.output, kind, hybrid, &parts)?;
+        drop(progress);
+        let parts: Vec<String> = parts.iter().map(|part| summary(&to, part)).collect();
+        output::stdout(parts.concat().as_bytes())?;
+        return Ok(Outcome::Done);
+    }
     tensors::write(&args.output, kind, &tensor, &options, build)?;
     drop(progress);
     output::stdout(summary(&to, &tensor).as_bytes())?;

@@ -1,20 +1,57 @@
 //! `dastac formats`, and files that define formats.
 
 use std::fmt::Write;
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use dastac::formats::format::Definitions;
+use dastac::formats::inspect::tree;
+use dastac::formats::io::ReadOptions;
+use dastac::formats::{Build, Format};
 use dastac::stur::collisions::collision;
 
-use super::args::DefinitionArgs;
+use super::args::{DefinitionArgs, FormatsAction, FormatsArgs, ShowArgs};
 use super::failure::Failure;
 use super::source::reason;
+use super::tensors::{self, storage_failure};
 use super::{Outcome, Result, output};
 
-/// Lists the formats that files define, and those with names.
-pub fn formats(args: &DefinitionArgs) -> Result<Outcome> {
-    output::stdout(text(&definitions(args)?).as_bytes())?;
+/// Lists the formats that files define, and those with names; or shows one.
+pub fn formats(args: &FormatsArgs) -> Result<Outcome> {
+    match &args.action {
+        Some(FormatsAction::Show(args)) => show(args)?,
+        None => output::stdout(text(&definitions(&args.definitions)?).as_bytes())?,
+    }
     Ok(Outcome::Done)
+}
+
+/// Shows how a tensor is stored.
+fn show(args: &ShowArgs) -> Result<()> {
+    let name = args.input.display().to_string();
+    let failed = |error| storage_failure(&name, &error);
+    let contents = tensors::read(&args.input, &ReadOptions::default())?;
+    let (rank, known) = (contents.shape().len(), definitions(&args.definitions)?);
+    let build = Build::default();
+    let all = match tensors::hybrid(&args.format, rank, &known)? {
+        Some(hybrid) => {
+            let whole = contents.tensor(&Format::csf(rank), build).map_err(failed)?;
+            whole.decompose(&hybrid, build).map_err(failed)?
+        }
+        None => {
+            let format = tensors::format(&args.format, rank, &known)?;
+            vec![contents.tensor(&format, build).map_err(failed)?]
+        }
+    };
+    let texts: Vec<String> = all.iter().map(tree::text).collect();
+    output::stdout(texts.join("\n").as_bytes())?;
+    if let Some(path) = &args.svg {
+        for (at, tensor) in all.iter().enumerate() {
+            let numbered = path.with_extension(format!("{at}.svg"));
+            let path = if all.len() == 1 { path } else { &numbered };
+            tensors::through(path, &mut |out| Ok(out.write_all(tree::svg(tensor).as_bytes())?))?;
+        }
+    }
+    Ok(())
 }
 
 fn text(definitions: &Definitions) -> String {

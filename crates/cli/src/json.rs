@@ -155,6 +155,9 @@ pub struct Copy {
     pub format: String,
     /// Its size.
     pub bytes: u64,
+    /// Whether it is a part of a tensor in a hybrid format, not a copy of all of it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_part: bool,
 }
 
 /// The loops of a function of the computation.

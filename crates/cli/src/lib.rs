@@ -6,6 +6,7 @@
 //! disagrees), 2 the command line is, 101 a defect of dastac itself.
 
 mod args;
+mod automatic;
 mod bench;
 mod build;
 mod cache;

@@ -70,7 +70,7 @@ fn extents(path: &Path, shape: &[u64]) -> Result<Vec<usize>> {
 pub fn of_contents(path: &Path, contents: &Contents, build: Build) -> Result<Array> {
     let failed = |error| tensors::storage_failure(&path.display().to_string(), &error);
     let format = match &contents.data {
-        Data::Dense(_) => Format::dense(contents.shape().len()),
+        Data::Stored(_) => Format::dense(contents.shape().len()),
         Data::Entries(_) => Format::coo(contents.shape().len()),
     };
     let tensor = contents.tensor(&format, build).map_err(failed)?;

@@ -115,7 +115,13 @@ fn tensors(instance: &Instance<'_>) -> Vec<Tensor> {
 fn copies(instance: &Instance<'_>, name: &str) -> Vec<Copy> {
     let tensor = |id: dastac::runtime::TensorId| instance.facts()[id.0].name.clone();
     let own = instance.conversions().into_iter().filter(|copy| tensor(copy.tensor) == name);
-    own.map(|copy| Copy { rule: tensor(copy.rule), format: copy.to, bytes: copy.bytes }).collect()
+    own.map(|copy| Copy {
+        rule: tensor(copy.rule),
+        format: copy.to,
+        bytes: copy.bytes,
+        is_part: copy.is_part,
+    })
+    .collect()
 }
 
 /// The report for people.
@@ -140,6 +146,13 @@ fn human(run: &Run<'_>, report: &Report) -> String {
         for copy in copies {
             let (name, from) = (&facts.name, facts.format.as_deref().unwrap_or_default());
             let bytes = dastac::human(copy.bytes);
+            if copy.is_part {
+                text += &format!(
+                    "`{}` reads a part of `{name}` in {}, {bytes}\n",
+                    copy.rule, copy.format
+                );
+                continue;
+            }
             text += &format!(
                 "`{}` reads `{name}` in {}, a copy of {bytes}: no order of its loops walks it in {from}\n",
                 copy.rule, copy.format

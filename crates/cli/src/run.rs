@@ -19,11 +19,12 @@ use super::report::{self, Run};
 use super::source::Source;
 use super::subject::{Code, Subject, Wanted};
 use super::verify::Verdict;
-use super::{Outcome, Result, Terminal, cache, inputs, machine};
+use super::{Outcome, Result, Terminal, automatic, cache, inputs, machine};
 
 /// Runs a program, and compiles what of it is not there yet.
 pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     let source = Source::of(&args.file)?;
+    let source = automatic::chosen(terminal, source, &args.inputs, &args.reading)?;
     if let Some(device) = args.device {
         dastac::runtime::cuda::choose(device);
     }

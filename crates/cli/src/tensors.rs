@@ -4,7 +4,9 @@ use std::io::Write;
 use std::path::Path;
 
 use dastac::elements::{Element, View};
-use dastac::formats::format::{Definitions, Query, default_names, parse_with, read_query};
+use dastac::formats::format::{
+    Definitions, Hybrid, Query, default_names, is_hybrid, parse_with, read_hybrid, read_query,
+};
 use dastac::formats::io::{self, Contents, FileKind, Hint, ReadError, ReadOptions, WriteError};
 use dastac::formats::{Build, Duplicates, Format, FormatError, StorageError, Tensor};
 use dastac::runtime::available_memory;
@@ -158,6 +160,18 @@ pub fn write(
     through(path, &mut |out| io::write(tensor, kind, gzip, options, build, out))
 }
 
+/// Writes the parts of a tensor in a hybrid format as a file.
+pub fn write_parts(path: &Path, kind: FileKind, hybrid: &Hybrid, parts: &[Tensor]) -> Result<()> {
+    if kind != FileKind::Levels {
+        let name = path.display();
+        let message = format!("cannot write `{name}`: a {} file holds no parts", kind.name());
+        return Err(
+            Failure::user(message).hint("hybrid formats go to files named `NAME.levels.npz`")
+        );
+    }
+    through(path, &mut |out| io::write_parts(hybrid, parts, out))
+}
+
 /// Writes a dense array as a file: what of it is not zero, unless the file is an array.
 pub fn write_dense(
     path: &Path,
@@ -181,7 +195,7 @@ fn is_packed(path: &Path) -> bool {
     path.to_string_lossy().to_ascii_lowercase().ends_with(".gz")
 }
 
-fn through(
+pub fn through(
     path: &Path,
     write: &mut dyn FnMut(&mut dyn Write) -> std::result::Result<(), WriteError>,
 ) -> Result<()> {
@@ -217,6 +231,15 @@ fn collected(
 pub fn format(text: &str, rank: usize, definitions: &Definitions) -> Result<Format> {
     let found = parse_with(text, &default_names(rank), definitions);
     found.map_err(|error| notation_failure("format", text, error))
+}
+
+/// A format that an option gives, if it is hybrid.
+pub fn hybrid(text: &str, rank: usize, definitions: &Definitions) -> Result<Option<Hybrid>> {
+    if !is_hybrid(text) {
+        return Ok(None);
+    }
+    let found = read_hybrid(text, &default_names(rank), definitions);
+    found.map(Some).map_err(|error| notation_failure("format", text, error))
 }
 
 /// A query that `--query` gives.

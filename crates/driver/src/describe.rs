@@ -11,6 +11,7 @@ use dastac_loops::{Index, SymbolId, VarId};
 use dastac_poly::{LinearExpr, PwAff};
 use dastac_runtime::program::{
     Assembled, Atom, Computed, Derived, Divisor, Expression, Keys, LevelCount, Magnitude, Monomial,
+    Part,
     Phase, Program, Range, Role, Sizes, Stored, Structure as Assembly, TensorInfo,
 };
 use dastac_runtime::{Moves, TensorId};
@@ -251,10 +252,11 @@ pub(crate) fn program(built: &Built) -> Result<Program, Error> {
     let mut sizes = sizes(&lowered.laid)?;
     sizes.keys = keys(lowered, &sizes);
     sizes.only.clone_from(&built.options.sizes);
+    let program = &lowered.laid.analysis.inferred.program;
     Ok(Program {
         sizes,
         phases: phases.collect(),
-        stored: kernel.stored.iter().map(stored).collect(),
+        stored: kernel.stored.iter().map(|one| stored(one, program)).collect(),
         results: results.collect(),
         wide: lowered.indices == Indices::Wide,
     })
@@ -292,7 +294,9 @@ fn keys(lowered: &Lowered, sizes: &Sizes) -> Vec<Keys> {
     several.map(of).collect()
 }
 
-fn stored(one: &dastac_sched::Stored) -> Stored {
+fn stored(one: &dastac_sched::Stored, program: &dastac_stur::Program) -> Stored {
+    let hybrid = program.tensor(one.tensor).format.as_ref().and_then(|own| own.hybrid.as_ref());
+    let part = one.part.zip(hybrid);
     let counts = one.operand.counts().map(|(level, symbol)| LevelCount { level, symbol });
     Stored {
         tensor: id(one.tensor),
@@ -301,6 +305,7 @@ fn stored(one: &dastac_sched::Stored) -> Stored {
         counts: counts.collect(),
         values: one.operand.values,
         converted_for: one.converted_for.map(id),
+        part: part.map(|(number, hybrid)| Part { hybrid: hybrid.to_string(), number }),
     }
 }
 

@@ -11,7 +11,7 @@ use dastac_formats::format::Format;
 use dastac_formats::level::LevelBuffers;
 use dastac_formats::level::code::Declared;
 
-use super::extents::level_extent;
+use super::extents::{level_extent, with_functions};
 
 /// A tensor in a kernel's module: its levels' arrays and its values are buffers.
 #[derive(Clone, Debug)]
@@ -50,6 +50,7 @@ impl Operand {
     ) -> (Vec<LevelBuffers>, Index) {
         let mut count = Index::Const(1);
         let mut levels = Vec::new();
+        let extents = &with_functions(format, extents);
         for (at, level) in format.levels().iter().enumerate() {
             let expr = &format.map().levels()[at];
             let mut extent = level_extent(expr, extents);

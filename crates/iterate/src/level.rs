@@ -5,8 +5,8 @@
 //! `c * x + low ..= c * x + high`: the window of a non-empty subsection (sparse convolutions, sections 3.1 and 5.2).
 //! For a negative `c` positions are walked from the last to the first, by `high - coordinate`.
 
-use dastac_formats::level::Role;
-use dastac_loops::{BufferId, Cursor, Index};
+use dastac_formats::level::LevelBuffers;
+use dastac_loops::{Cursor, Index};
 
 use super::builder::{Builder, Range};
 use super::kernel::{Linear, Walking};
@@ -127,25 +127,40 @@ impl Sparse {
     }
 }
 
+/// Positions of a level.
+pub(super) struct Positions {
+    pub(super) start: Index,
+    pub(super) end: Index,
+    /// The first one below the position of the level before.
+    begin: Index,
+    level: LevelBuffers,
+}
+
+impl Positions {
+    /// The coordinate at a position.
+    pub(super) fn coordinate(&self, position: &Index) -> Index {
+        self.level.pos_access(&self.begin, position)
+    }
+}
+
 impl Builder<'_> {
     /// The positions that a factor's next level has, and its coordinates; nothing of a dense level.
-    pub(super) fn positions(
-        &self,
-        state: &State,
-        factor: usize,
-    ) -> Option<(Index, Index, BufferId)> {
+    pub(super) fn positions(&self, state: &State, factor: usize) -> Option<Positions> {
         let own = &self.kernel.products[state.product].factors[factor];
         let place = &state.places[factor];
         let level = self.kernel.operands[own.operand].levels.get(place.level)?;
-        let coordinates = level.array(Role::Coordinates)?;
-        let (start, end) = match &place.at {
+        if level.arrays.is_empty() {
+            return None;
+        }
+        let (begin, end) = match &place.at {
             At::Position(at) => level.pos_bounds(at)?,
             At::Segment(start, end) => level.pos_bounds_of((start, end))?,
         };
-        Some(match &place.window {
-            Some(window) => (window.start.clone(), window.end.clone(), coordinates),
-            None => (start, end, coordinates),
-        })
+        let (start, end) = match &place.window {
+            Some(window) => (window.start.clone(), window.end.clone()),
+            None => (begin.clone(), end),
+        };
+        Some(Positions { start, end, begin, level: level.clone() })
     }
 
     /// A factor's next level, if it is a sparse one that has this iterator in its subscript.
@@ -165,7 +180,8 @@ impl Builder<'_> {
         if coefficient == 0 || self.kernel.walking == Walking::Locate && !simple {
             return None;
         }
-        let (start, end, coordinates) = self.positions(state, factor)?;
+        let positions = self.positions(state, factor)?;
+        let (start, end) = (positions.start.clone(), positions.end.clone());
         let kind = operand.format.levels()[place.level];
         let (low, high, role) = self.reach(subscript, iterator);
         // Windows are walked where positions ascend one by one.
@@ -196,8 +212,10 @@ impl Builder<'_> {
             near: if reversed { high.clone() } else { low.clone() },
         };
         let at = level.position(&Index::Var(position));
-        let coordinate = Index::Load(coordinates, Box::new(at));
-        let extent = operand.extents[place.level].clone();
+        let coordinate = positions.coordinate(&at);
+        // Where a padded level has no coordinate, it has its extent.
+        let padding = i64::from(kind.kind.is_found());
+        let extent = operand.extents[place.level].clone() + padding;
         // The place of a position, and the smallest and the largest one that there can be.
         let (of, least, most) = match reversed {
             false => {

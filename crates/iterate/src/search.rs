@@ -34,9 +34,10 @@ impl Builder<'_> {
         let own = &self.kernel.products[state.product].factors[factor];
         let operand = &self.kernel.operands[own.operand];
         let value = self.value(&own.subscripts[state.places[factor].level])?;
-        let (start, end, coordinates) = self.positions(state, factor)?;
+        let positions = self.positions(state, factor)?;
         let position = self.function.fresh_var("p");
-        let place = Index::Load(coordinates, Box::new(Index::Var(position)));
+        let place = positions.coordinate(&Index::Var(position));
+        let (start, end) = (positions.start, positions.end);
         let kind = operand.format.levels()[state.places[factor].level];
         let cursor = Cursor {
             position,

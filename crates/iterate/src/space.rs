@@ -12,7 +12,7 @@
 use dastac_formats::format::{Format, LevelExpr};
 use dastac_loops::{Index, VarId};
 
-use super::extents::{level_extent, range};
+use super::extents::{level_extent, range, with_functions};
 use super::kernel::{IterateError, Kernel, Linear, Operand, Product};
 
 /// An iterator that is replaced by several.
@@ -35,7 +35,8 @@ impl Operand {
     /// The same arrays as a tensor with one dimension for each level.
     pub(crate) fn on_levels(&self) -> Operand {
         let levels = self.format.map().levels().iter();
-        let extents = levels.map(|expr| level_extent(expr, &self.extents)).collect();
+        let own = with_functions(&self.format, &self.extents);
+        let extents = levels.map(|expr| level_extent(expr, &own)).collect();
         Operand { format: self.format.of_levels(), extents, ..self.clone() }
     }
 }
@@ -45,6 +46,7 @@ impl Operand {
 /// # Errors
 /// Subscripts that do not follow an operand's index map.
 pub fn on_levels(kernel: &Kernel) -> Result<Kernel, IterateError> {
+    let kernel = &with_values(kernel)?;
     let mut result = kernel.clone();
     let splits = splits(&mut result)?;
     for product in &mut result.products {
@@ -60,6 +62,49 @@ pub fn on_levels(kernel: &Kernel) -> Result<Kernel, IterateError> {
     result.operands = kernel.operands.iter().map(Operand::on_levels).collect();
     for split in &splits {
         split.apply(&mut result);
+    }
+    Ok(result)
+}
+
+/// A kernel in which functions that are computed from entries are dimensions of operands: each has an iterator of its
+/// own, over all values that it may have, of which every entry has one.
+///
+/// Before -> after, `A` in `ell`: `y(i) += A(i, j) * x(j)` -> `y(i) += A(i, j, k) * x(j)`
+fn with_values(kernel: &Kernel) -> Result<Kernel, IterateError> {
+    let mut result = kernel.clone();
+    for (at, operand) in kernel.operands.iter().enumerate() {
+        let functions = operand.format.map().functions();
+        if functions.is_empty() {
+            continue;
+        }
+        let extents = with_functions(&operand.format, &operand.extents);
+        // One element is walked once in all products that have it.
+        let mut known: Vec<(Vec<Linear>, Vec<Linear>)> = Vec::new();
+        let mut products = std::mem::take(&mut result.products);
+        for product in &mut products {
+            if product.absent.iter().any(|factor| factor.operand == at) {
+                return Err(IterateError::Map { operand: at });
+            }
+            for factor in product.factors.iter_mut().filter(|factor| factor.operand == at) {
+                let own = known.iter().find(|(subscripts, _)| *subscripts == factor.subscripts);
+                let values = own.map(|(_, values)| values.clone()).unwrap_or_else(|| {
+                    let numbers = functions.iter().zip(&extents[factor.subscripts.len()..]);
+                    let values = numbers.map(|(function, extent)| {
+                        let iterator = result.iterators.len();
+                        let name = format!("{}{iterator}", function.word());
+                        result.iterators.push((name, extent.clone()));
+                        result.order.push(iterator);
+                        Linear::iterator(iterator)
+                    });
+                    let values: Vec<Linear> = values.collect();
+                    known.push((factor.subscripts.clone(), values.clone()));
+                    values
+                });
+                factor.subscripts.extend(values);
+            }
+        }
+        result.products = products;
+        result.operands[at].extents = extents;
     }
     Ok(result)
 }

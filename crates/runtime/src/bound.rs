@@ -1,6 +1,7 @@
 //! Tensors with formats as arguments: their arrays, in every format in which code walks them.
 
 use dastac_elements::{Element, Storage, View};
+use dastac_formats::format::{Definitions, default_names, read_hybrid};
 use dastac_formats::storage::{IndexView, Indices, LevelData};
 use dastac_formats::{Build, Duplicates, Format, Tensor, TensorView};
 use dastac_loops::{BufferId, SymbolId};
@@ -8,7 +9,7 @@ use dastac_loops::{BufferId, SymbolId};
 use crate::argument::Argument;
 use crate::error::{Error, Result};
 use crate::memory::available_memory;
-use crate::program::{Stored, TensorId};
+use crate::program::{Part, Stored, TensorId};
 
 /// A tensor that a run reads.
 #[derive(Debug)]
@@ -45,6 +46,8 @@ pub struct Conversion {
     pub to: String,
     /// Its bytes.
     pub bytes: u64,
+    /// Whether it is a part of the tensor.
+    pub is_part: bool,
 }
 
 /// How tensors are built of entries: in the memory that there is.
@@ -173,12 +176,29 @@ fn converted<'a>(
     copies: &[&Stored],
     wide: bool,
 ) -> Result<Vec<Converted<'a>>> {
+    let failed = |source| Error::Storage { tensor: name.into(), source };
+    let mut parts: Vec<Option<Tensor>> = Vec::new();
+    if let Some(part) = copies.iter().find_map(|one| one.part.as_ref()) {
+        parts = divided(name, tensor, part)?.into_iter().map(Some).collect();
+    }
     let convert = |one: &&Stored| {
-        let copy = tensor.convert(&one.format, copying());
-        let copy = copy.map_err(|source| Error::Storage { tensor: name.into(), source })?;
+        let part = one.part.as_ref().and_then(|part| parts.get_mut(part.number)?.take());
+        let copy = match part {
+            Some(part) => part,
+            None => tensor.convert(&one.format, copying()).map_err(failed)?,
+        };
         Converted::new(name, copy, wide)
     };
     copies.iter().map(convert).collect()
+}
+
+/// The parts of a tensor in a hybrid format.
+fn divided(name: &str, tensor: &Tensor, part: &Part) -> Result<Vec<Tensor>> {
+    let names = default_names(tensor.shape().len());
+    let hybrid = read_hybrid(&part.hybrid, &names, &Definitions::default())
+        .map_err(|error| Error::Hybrid { tensor: name.into(), error: error.to_string() })?;
+    let parts = tensor.decompose(&hybrid, copying());
+    parts.map_err(|source| Error::Storage { tensor: name.into(), source })
 }
 
 impl Converted<'_> {
@@ -219,11 +239,11 @@ impl Converted<'_> {
         }
     }
 
-    /// How many coordinates the array of a level has, if it has one.
-    fn coordinates(&self, level: usize) -> Option<usize> {
+    /// How many positions a level has, if its arrays say so.
+    fn counted(&self, level: usize) -> Option<u64> {
         match self {
-            Converted::Own { tensor, .. } => Some(tensor.levels().get(level)?.coordinates()?.len()),
-            Converted::Lent(view) => Some(view.levels().get(level)?.coordinates()?.len()),
+            Converted::Own { tensor, .. } => tensor.levels().get(level)?.counted(),
+            Converted::Lent(view) => view.levels().get(level)?.counted(),
         }
     }
 
@@ -235,6 +255,7 @@ impl Converted<'_> {
             from: from.to_string(),
             to: stored.format.to_string(),
             bytes: self.bytes(),
+            is_part: stored.part.is_some(),
         })
     }
 
@@ -246,7 +267,7 @@ impl Converted<'_> {
     /// Numbers of positions, by symbol.
     pub(crate) fn counts(&self, stored: &Stored) -> Vec<(SymbolId, i64)> {
         let counts = stored.counts.iter().filter_map(|count| {
-            let positions = self.coordinates(count.level)?;
+            let positions = self.counted(count.level)?;
             Some((count.symbol, i64::try_from(positions).unwrap_or(i64::MAX)))
         });
         counts.collect()

@@ -238,6 +238,14 @@ pub enum Error {
         /// The width of the arrays.
         found: u64,
     },
+    /// A hybrid format that is none.
+    #[error("the parts of `{tensor}`: {error}")]
+    Hybrid {
+        /// The tensor.
+        tensor: String,
+        /// What is wrong with it.
+        error: String,
+    },
     /// A tensor that cannot be stored.
     #[error("`{tensor}`: {source}")]
     Storage {

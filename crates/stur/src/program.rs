@@ -11,6 +11,7 @@ use crate::schedule::Schedule;
 use crate::semiring::Semiring;
 use crate::sets::Affine;
 use dastac_formats::Format;
+use dastac_formats::format::Hybrid;
 
 pub use dastac_elements::Element;
 
@@ -112,8 +113,10 @@ pub struct Tensor {
 /// The `:F` of a tensor, whose stored elements are known only when it is read. Such a tensor has neither `:U` nor `:R`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stored {
-    /// Level by level.
+    /// Level by level; of a tensor in parts, how the whole of it is kept beside them.
     pub format: Format,
+    /// The parts that it is stored in, if its format is hybrid.
+    pub hybrid: Option<Hybrid>,
     /// Where it is said.
     pub span: Span,
 }

@@ -398,7 +398,7 @@ fn formats() {
             expect![[r#"
                 E0126 there is no format `elliptic`
                   @ 102..110 "elliptic": unknown
-                  = formats have names (csr, csc, dcsr, dcsc, dia, dia_v, dense, csf, coo, bcoo(r, c), bcsr(r, c), bsr(r, c), bcsc(r, c), bdcsr(r, c), bdia(b), c2sr(p), csb(r, c), csb_csr(r, c), csb_dcsr(r, c), hicoo(b)), codes of one letter a level (`DCC`: dense, compressed, singleton), or are spelled `dense(i), compressed(j)`
+                  = formats have names (csr, csc, dcsr, dcsc, dia, dia_v, dense, csf, coo, bcoo(r, c), bcsr(r, c), bsr(r, c), bcsc(r, c), bdcsr(r, c), bdia(b), c2sr(p), csb(r, c), csb_csr(r, c), csb_dcsr(r, c), hicoo(b), ell, bell(r, c), sell(c, sigma), jds, cisr(p), cisr_plus(p)), codes of one letter a level (`DCC`: dense, compressed, singleton), or are spelled `dense(i), compressed(j)`
             "#]],
         ),
         (

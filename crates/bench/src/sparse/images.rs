@@ -59,7 +59,7 @@ fn fits(path: &Path) -> bool {
     let Ok(contents) = read(path, &ReadOptions::default()) else { return false };
     let large = match &contents.data {
         Data::Entries(entries) => entries.len() >= ENTRIES,
-        Data::Dense(_) => false,
+        Data::Stored(_) => false,
     };
     large && contents.shape().iter().product::<u64>() <= CELLS
 }

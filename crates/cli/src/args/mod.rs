@@ -32,7 +32,10 @@ pub use layout::LayoutArgs;
 pub use machine::DescribeArgs;
 pub use reading::ReadingArgs;
 pub use run::RunArgs;
-pub use shared::{DefinitionArgs, FileArgs, PassArgs, ScheduleArgs, SymbolArgs, ThreadArgs};
+pub use shared::{
+    DefinitionArgs, FileArgs, FormatsAction, FormatsArgs, PassArgs, ScheduleArgs, ShowArgs,
+    SymbolArgs, ThreadArgs,
+};
 pub use tensor::{ConvertArgs, DuplicateRule, InspectArgs, ListArgs, TensorArgs};
 pub use tune::TuneArgs;
 pub use verify::VerifyArgs;
@@ -145,8 +148,8 @@ pub enum Command {
     ///
     /// Each with its index map, the primitives that say how levels are stored, and what it is for. `docs/formats.md`
     /// explains the notation, which programs and files (`--formats PATH`) define formats of their own in.
-    #[command(after_help = "Examples:\n  dastac formats\n  dastac formats --formats my.fmt")]
-    Formats(DefinitionArgs),
+    #[command(after_help = shared::FORMATS_EXAMPLES)]
+    Formats(FormatsArgs),
     /// Convert a file of a tensor
     ///
     /// The ends of names say what files are: .mtx (MatrixMarket), .tns (FROSTT), .smtx (DLMC), .npy (NumPy), .npz

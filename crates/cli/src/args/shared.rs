@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use dastac::driver::{Indices, Iteration};
 use dastac::iterate::Walking;
 
@@ -141,4 +141,41 @@ pub fn named_path() -> impl TypedValueParser<Value = (String, PathBuf)> {
         }
         Ok((name.trim().to_owned(), OsStr::from_bytes(path).into()))
     })
+}
+
+/// Examples of `formats`.
+pub const FORMATS_EXAMPLES: &str = "Examples:
+  dastac formats
+  dastac formats --formats my.fmt
+  dastac formats show 'sell(2, 4)' --input small.mtx --svg sell.svg";
+
+/// The arguments of `formats`.
+#[derive(Debug, Args)]
+pub struct FormatsArgs {
+    #[command(flatten)]
+    pub definitions: DefinitionArgs,
+    #[command(subcommand)]
+    pub action: Option<FormatsAction>,
+}
+
+/// What `formats` does beside listing them.
+#[derive(Debug, Subcommand)]
+pub enum FormatsAction {
+    /// Draw how a small tensor is stored: the tree of its levels, its arrays and their bytes
+    Show(ShowArgs),
+}
+
+/// The arguments of `formats show`.
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// The format: a name, a code, levels, or parts, `hybrid(..)`
+    pub format: String,
+    /// The file of the tensor
+    #[arg(long, value_name = "PATH")]
+    pub input: PathBuf,
+    /// Write an image too
+    #[arg(long, value_name = "PATH")]
+    pub svg: Option<PathBuf>,
+    #[command(flatten)]
+    pub definitions: DefinitionArgs,
 }

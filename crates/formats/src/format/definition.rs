@@ -12,11 +12,12 @@
 //! singleton    if it is trimmed, and the level before is not merged;
 //! ```
 //!
-//! and unique where it is merged. `fill` and `split` undo what `trim` and `merge` said before.
+//! and unique where it is merged. An untrimmed level whose coordinate is found through a function that is computed from
+//! entries has one coordinate below each position, and is padded; a trimmed one of `enumerate` is ragged. `fill` and `split` undo what `trim` and `merge` said before.
 
 use std::ops::Range;
 
-use super::{Format, FormatError, IndexMap, Kind, Level, LevelExpr, default_names};
+use super::{Format, FormatError, IndexMap, Indirect, Kind, Level, LevelExpr, default_names};
 
 /// A format with a name, and perhaps parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,7 +117,7 @@ impl Definition {
 /// The format of a map's expressions and what primitives made of the levels; nothing of a level whose expression is a
 /// number, which has one coordinate.
 pub(super) fn format_of(
-    rank: usize,
+    (rank, functions): (usize, Vec<Indirect>),
     exprs: &[LevelExpr],
     mutations: &[Mutation],
     whole: Range<usize>,
@@ -137,16 +138,25 @@ pub(super) fn format_of(
         }
     }
     let stored: Vec<LevelExpr> = kept.iter().map(|(_, expr)| expr.clone()).collect();
-    let map = IndexMap::new(rank, stored.clone()).map_err(|error| FormatError {
+    let direct = functions.is_empty();
+    let hint = "levels store all that functions are of: `(enumerate(i; j), i, j)`";
+    let map = IndexMap::with_functions(rank, stored.clone(), functions);
+    let map = map.map_err(|error| FormatError {
         message: "levels whose coordinates do not tell all elements apart".into(),
         span: whole.clone(),
         label: "this map",
-        hint: None,
-        map: Some(NotOne { rank, levels: stored, dimension: error.dimension }),
+        hint: (!direct).then(|| hint.into()),
+        map: direct.then_some(NotOne { rank, levels: stored, dimension: error.dimension }),
     })?;
-    let level = |(at, (level, _)): (usize, &(Level, LevelExpr))| match map.is_derived(at) {
-        true => Level::OFFSET,
-        false => *level,
+    let level = |(at, (level, expr)): (usize, &(Level, LevelExpr))| {
+        let function = expr.as_dimension().and_then(|at| at.checked_sub(rank));
+        let ragged = function.is_some_and(|at| map.functions()[at].is_ragged());
+        match *level {
+            _ if map.is_derived(at) => Level::OFFSET,
+            level if level == Level::DENSE && map.is_found(at) => Level::PADDED,
+            level if level == Level::COMPRESSED && ragged => Level::RAGGED,
+            level => level,
+        }
     };
     let levels = kept.iter().enumerate().map(level).collect();
     Format::with_map(levels, map).map_err(|_| FormatError {

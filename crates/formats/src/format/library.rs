@@ -124,6 +124,10 @@ impl Format {
         }
         let mut numbers = Vec::new();
         self.map().levels().iter().for_each(|expr| divisors(expr, &mut numbers));
+        for function in self.map().functions() {
+            numbers.extend(function.numbers());
+            function.inputs().into_iter().for_each(|expr| divisors(expr, &mut numbers));
+        }
         numbers.sort_unstable();
         numbers.dedup();
         let fits = |found: &&Definition| found.rank().is_none_or(|rank| rank == self.rank());

@@ -8,18 +8,26 @@
 //! level coordinate counts from the smallest value that its expression has in the tensor's box ([`LevelExpr::range`]),
 //! so it is never negative. Coordinates of levels that no element has (behind the end of a block at the border) are
 //! *padding*.
+//!
+//! A map with [indirect](super::indirect) functions is one of a tensor with one more dimension for each of them:
+//! function `n` is dimension `rank + n` of its expressions and of its inverse.
 
 use super::arithmetic::LinearFunction;
 use super::expression::{Atom, LevelExpr};
+use super::indirect::Indirect;
 
 /// A map from a tensor's coordinates to those of its levels.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct IndexMap {
     levels: Vec<LevelExpr>,
-    /// By dimension.
+    /// By dimension, the functions behind the tensor's own.
     inverse: Vec<LinearFunction>,
     /// Which levels' expressions follow from those of the levels before.
     derived: Vec<bool>,
+    /// The functions that are computed from entries.
+    functions: Vec<Indirect>,
+    /// Which levels' expressions follow from those of the levels before, for the entries of one tensor.
+    found: Vec<bool>,
 }
 
 /// A map that is none.
@@ -35,12 +43,26 @@ impl IndexMap {
     /// # Errors
     /// A dimension whose coordinate is no linear function of the levels' coordinates.
     pub fn new(rank: usize, levels: Vec<LevelExpr>) -> Result<IndexMap, NotInvertible> {
-        let mut solved = Solved { inverse: vec![None; rank], equations: Vec::new() };
-        let mut derived = Vec::new();
+        IndexMap::with_functions(rank, levels, Vec::new())
+    }
+
+    /// As [`IndexMap::new`], with functions that are dimensions from `rank` on.
+    ///
+    /// # Errors
+    /// As [`IndexMap::new`].
+    pub fn with_functions(
+        rank: usize,
+        levels: Vec<LevelExpr>,
+        functions: Vec<Indirect>,
+    ) -> Result<IndexMap, NotInvertible> {
+        let all = rank + functions.len();
+        let mut solved = Solved { inverse: vec![None; all], equations: Vec::new() };
+        let (mut derived, mut found) = (Vec::new(), Vec::new());
         for (level, expr) in levels.iter().enumerate() {
             let known =
                 |dimension: &usize| solved.inverse.get(*dimension).is_some_and(Option::is_some);
             derived.push(expr.dimensions().iter().all(known));
+            found.push(!functions.is_empty() && solved.finds(rank, &functions, expr));
             solved.equations.push((expr.clone(), LinearFunction::level(level)));
             while solved.step() {}
         }
@@ -51,6 +73,8 @@ impl IndexMap {
                 levels,
                 inverse: solved.inverse.into_iter().flatten().collect(),
                 derived,
+                functions,
+                found,
             }),
         }
     }
@@ -64,12 +88,24 @@ impl IndexMap {
     pub fn identity(rank: usize) -> IndexMap {
         let levels = (0..rank).map(LevelExpr::dimension).collect();
         let inverse = (0..rank).map(LinearFunction::level).collect();
-        IndexMap { levels, inverse, derived: vec![false; rank] }
+        let (derived, found) = (vec![false; rank], vec![false; rank]);
+        IndexMap { levels, inverse, derived, functions: Vec::new(), found }
     }
 
     /// How many dimensions the tensor has.
     pub fn rank(&self) -> usize {
-        self.inverse.len()
+        self.inverse.len() - self.functions.len()
+    }
+
+    /// The functions that are computed from entries.
+    pub fn functions(&self) -> &[Indirect] {
+        &self.functions
+    }
+
+    /// Names of the tensor's dimensions, and the texts of functions.
+    pub fn names(&self, names: &[impl AsRef<str>]) -> Vec<String> {
+        let own = names.iter().map(|name| name.as_ref().to_owned());
+        own.chain(self.functions.iter().map(|function| function.text(names))).collect()
     }
 
     /// The expression of each level.
@@ -87,10 +123,16 @@ impl IndexMap {
         self.derived[level]
     }
 
+    /// Whether the entries of a tensor have one coordinate in a level below each position of the level before: it
+    /// follows from the values of functions.
+    pub fn is_found(&self, level: usize) -> bool {
+        self.found[level] && !self.derived[level]
+    }
+
     /// The dimension that each level stores, where each stores one.
     pub fn order(&self) -> Option<Vec<usize>> {
         let order: Option<Vec<usize>> = self.levels.iter().map(LevelExpr::as_dimension).collect();
-        order.filter(|order| order.len() == self.rank())
+        order.filter(|order| order.len() == self.rank() && self.functions.is_empty())
     }
 }
 
@@ -102,6 +144,36 @@ struct Solved {
 }
 
 impl Solved {
+    /// Whether an expression's value follows from those of the levels so far and from the values of functions.
+    fn finds(&self, rank: usize, functions: &[Indirect], wanted: &LevelExpr) -> bool {
+        let mut known: Vec<LevelExpr> =
+            self.equations.iter().map(|(expr, _)| expr.clone()).collect();
+        let dimensions = self.inverse.iter().enumerate().filter(|(_, inverse)| inverse.is_some());
+        known.extend(dimensions.map(|(at, _)| LevelExpr::dimension(at)));
+        let is_known = |known: &[LevelExpr], expr: &LevelExpr| {
+            let has = |at: usize| known.contains(&LevelExpr::dimension(at));
+            known.contains(expr) || expr.dimensions().into_iter().all(has)
+        };
+        loop {
+            let before = known.len();
+            for (at, function) in functions.iter().enumerate() {
+                let value = LevelExpr::dimension(rank + at);
+                if !known.contains(&value) {
+                    if function.inputs().into_iter().all(|expr| is_known(&known, expr)) {
+                        known.push(value);
+                    }
+                    continue;
+                }
+                let more = function.found(&|expr| is_known(&known, expr));
+                let more = more.filter(|expr| !known.contains(expr)).cloned();
+                known.extend(more);
+            }
+            if known.len() == before {
+                return is_known(&known, wanted);
+            }
+        }
+    }
+
     /// Finds one more thing out; nothing more where that is not possible.
     fn step(&mut self) -> bool {
         self.dimension() || self.parts()

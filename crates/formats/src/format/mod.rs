@@ -5,13 +5,16 @@
 //! [`crate::level`]).
 //!
 //! Invariants of a [`Format`] that [`Format::with_map`] made: the map has one expression for each level; a level whose
-//! coordinate follows from those before is an offset level, and no other is one; a singleton stands behind a level that
+//! coordinate follows from those before is an offset level, and no other is one; a padded level's follows from them by
+//! a function that is computed from entries; a singleton stands behind a level that
 //! is not unique, and a level that is not unique is the last or stands before a singleton; levels without arrays of
 //! coordinates are ordered and unique.
 
 mod arithmetic;
 pub mod definition;
 mod expression;
+pub mod hybrid;
+pub mod indirect;
 mod library;
 mod map;
 mod names;
@@ -25,10 +28,14 @@ pub use crate::level::{KINDS, Kind, Level, Properties};
 pub use arithmetic::{Arithmetic, LinearFunction};
 pub use definition::{Definition, NotOne};
 pub use expression::{Atom, LevelExpr};
+pub use hybrid::Hybrid;
+pub use indirect::Indirect;
 pub use library::{Definitions, library};
 pub use map::{IndexMap, NotInvertible};
 pub use names::{default_names, levels_of_code};
-pub use parse::{definition as read_definition, parse, parse_with, query as read_query};
+pub use parse::{definition as read_definition, hybrid as read_hybrid};
+pub use parse::{is_automatic, is_hybrid};
+pub use parse::{parse, parse_with, query as read_query};
 pub use query::{Aggregate, Query};
 
 /// What is wrong with a format.
@@ -75,6 +82,8 @@ pub enum Reason {
     Order,
     /// The coordinate of the level follows from those of the levels before it.
     Repeated,
+    /// A level with one coordinate below each position of the level before, where there may be several.
+    Several,
     /// An offset level whose coordinate does not follow from those of the levels before it.
     NotDerived,
     /// A level without coordinates that is not ordered, or not unique.
@@ -115,6 +124,8 @@ impl Format {
                 Reason::Singleton
             } else if !level.unique && next.is_some_and(|next| !next.kind.follows_entries()) {
                 Reason::NotUnique
+            } else if level.kind.is_found() && !map.is_found(at) {
+                Reason::Several
             } else if map.is_derived(at) && !level.kind.is_derived() {
                 Reason::Repeated
             } else if level.kind.is_derived() && !map.is_derived(at) {
@@ -258,8 +269,9 @@ impl Format {
 
     /// `dense(i), compressed(j)`, with names for the dimensions.
     pub fn spelled(&self, names: &[impl AsRef<str>]) -> String {
+        let names = self.map.names(names);
         let levels = self.levels.iter().zip(self.map.levels()).map(|(level, expr)| {
-            let (kind, expr) = (level.kind, expr.text(names));
+            let (kind, expr) = (level.kind, expr.text(&names));
             let nonunique = if level.unique { "" } else { ", nonunique" };
             let unordered = if level.ordered { "" } else { ", unordered" };
             format!("{kind}({expr}{nonunique}{unordered})")

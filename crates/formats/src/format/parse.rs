@@ -6,12 +6,14 @@
 //! ```
 //!
 //! An expression is a quasi-affine one of dimensions: `i`, `j - i`, `i / 4`, `i % 4`, `(i + 2 * j) / 8`; `/` rounds
-//! down. A name or code without dimensions stores them in their own order. `csc` and `dcsc` are names for matrices, and
+//! down. It may have functions that are computed from entries, such as `enumerate(i; j)`. A name or code without dimensions stores them in their own order. `csc` and `dcsc` are names for matrices, and
 //! codes for tensors of rank 3 and 4. Upper and lower case are the same in names of formats and codes, not in those of
 //! dimensions.
 
 mod definition;
 mod expression;
+mod hybrid;
+mod indirect;
 mod lex;
 mod query;
 mod reader;
@@ -24,6 +26,7 @@ use crate::hint::similar;
 pub use definition::definition;
 pub(super) use definition::{at, instance};
 use expression::{Expression, Scope, list};
+pub use hybrid::{hybrid, is_hybrid};
 use lex::{Result, Token, fail, lex};
 pub use query::query;
 
@@ -85,6 +88,11 @@ pub fn parse_with(
         return parser.named(only);
     }
     parser.spelled(&items)
+}
+
+/// Whether a text leaves the choice of a format to whoever has the entries: `auto`.
+pub fn is_automatic(text: &str) -> bool {
+    text.trim().eq_ignore_ascii_case("auto")
 }
 
 /// Whether one item alone is a level of a vector: `dense(i, j)` is the named format with an order, `dense` too.
@@ -299,8 +307,10 @@ impl<'t, N: AsRef<str>> Parser<'t, '_, N> {
     fn order(&self, given: &[Argument], item: &Item) -> Result<Vec<usize>> {
         let mut order = Vec::new();
         let hint = || format!("there is one level for each of {}", self.list());
+        let scope = Scope::dimensions(self.names);
         for argument in given {
-            let Some(dimension) = self.expression(argument)?.as_dimension() else {
+            let dimension = self.expression(argument, &scope)?.as_dimension();
+            let Some(dimension) = dimension.filter(|at| *at < self.names.len()) else {
                 let message = "an order is one of dimensions";
                 return fail(argument.span.clone(), message, "not a dimension", self.list());
             };
@@ -322,14 +332,17 @@ impl<'t, N: AsRef<str>> Parser<'t, '_, N> {
     /// `dense(i), compressed(j)`.
     fn spelled(&self, items: &[Item]) -> Result<Format> {
         let (mut levels, mut exprs) = (Vec::new(), Vec::new());
+        let scope = Scope::dimensions(self.names);
         for item in items {
-            let (level, expr) = self.level(item)?;
+            let (level, expr) = self.level(item, &scope)?;
             levels.push(level);
             exprs.push(expr);
         }
         let whole = 0..self.text.trim_end().len();
         let span = |level: usize| items.get(level).map_or(whole.clone(), |item| item.whole.clone());
-        let map = IndexMap::new(self.names.len(), exprs.clone());
+        let functions = scope.functions.take();
+        let indirect = !functions.is_empty();
+        let map = IndexMap::with_functions(self.names.len(), exprs.clone(), functions);
         let error = match map {
             Ok(map) => match Format::with_map(levels, map) {
                 Ok(format) => return Ok(format),
@@ -347,7 +360,7 @@ impl<'t, N: AsRef<str>> Parser<'t, '_, N> {
             }
         };
         let expression = |level: usize| match (error.reason, items.get(level)) {
-            (Reason::Repeated | Reason::NotDerived, Some(item)) => {
+            (Reason::Repeated | Reason::NotDerived | Reason::Several, Some(item)) => {
                 let first = item.arguments.as_ref().and_then(|all| all.first());
                 first.map_or(item.whole.clone(), |argument| argument.span.clone())
             }
@@ -355,14 +368,14 @@ impl<'t, N: AsRef<str>> Parser<'t, '_, N> {
         };
         let stored = NotOne { rank: self.names.len(), levels: exprs, dimension: 0 };
         self.refused(error, &expression).map_err(|refused| match error.reason {
-            Reason::Missing { dimension } => {
+            Reason::Missing { dimension } if !indirect => {
                 FormatError { map: Some(NotOne { dimension, ..stored }), ..refused }
             }
             _ => refused,
         })
     }
 
-    fn level(&self, item: &Item) -> Result<(Level, LevelExpr)> {
+    fn level(&self, item: &Item, scope: &Scope<'_, N>) -> Result<(Level, LevelExpr)> {
         let Some(kind) = Kind::named(item.word) else {
             let close = similar(item.word, KINDS.iter().map(|kind| kind.word()));
             let hint = match close {
@@ -394,13 +407,12 @@ impl<'t, N: AsRef<str>> Parser<'t, '_, N> {
                 }
             }
         }
-        Ok((level, self.expression(expr)?))
+        Ok((level, self.expression(expr, scope)?))
     }
 
-    fn expression(&self, argument: &Argument) -> Result<LevelExpr> {
+    fn expression(&self, argument: &Argument, scope: &Scope<'_, N>) -> Result<LevelExpr> {
         let (tokens, end) = (&argument.tokens[..], argument.span.end);
-        let scope = Scope::dimensions(self.names);
-        let mut expression = Expression { scope: &scope, tokens, at: 0, end };
+        let mut expression = Expression { scope, tokens, at: 0, end };
         let value = expression.sum()?;
         match argument.tokens.get(expression.at) {
             None => Ok(value),
@@ -423,7 +435,8 @@ impl<'t, N: AsRef<str>> Parser<'t, '_, N> {
         let hint = || format!("there is one level for each of {}", self.list());
         match error.reason {
             Reason::Missing { dimension } => {
-                let message = format!("no level stores `{}`", self.names[dimension].as_ref());
+                let name = self.names.get(dimension).map_or("a function", AsRef::as_ref);
+                let message = format!("no level stores `{name}`");
                 let hint =
                     format!("the coordinates of the levels must tell all of {} apart", self.list());
                 fail(span, message, "not all dimensions", hint)
@@ -435,6 +448,12 @@ impl<'t, N: AsRef<str>> Parser<'t, '_, N> {
                 let text = self.text.get(span.clone()).unwrap_or_default();
                 fail(span.clone(), format!("`{text}` is stored twice"), "again", hint())
             }
+            Reason::Several => fail(
+                span,
+                "a padded level that may have several coordinates below a position",
+                "this coordinate",
+                "such as `ragged(enumerate(i; j)), dense(i), padded(j)`",
+            ),
             Reason::NotDerived => fail(
                 span,
                 "an offset level whose coordinate does not follow from those of the levels before it",

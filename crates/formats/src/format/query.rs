@@ -16,7 +16,7 @@ pub struct Query {
 }
 
 /// What is asked of a group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Aggregate {
     /// How many entries it has.
     Count,

@@ -96,7 +96,7 @@ fn messages() {
 
             ^
             a format or a level is missing here
-            help: formats have names (csr, csc, dcsr, dcsc, dia, dia_v, dense, csf, coo, bcoo(r, c), bcsr(r, c), bsr(r, c), bcsc(r, c), bdcsr(r, c), bdia(b), c2sr(p), csb(r, c), csb_csr(r, c), csb_dcsr(r, c), hicoo(b)), codes of one letter a level (`DCC`: dense, compressed, singleton), or are spelled `dense(i), compressed(j)`
+            help: formats have names (csr, csc, dcsr, dcsc, dia, dia_v, dense, csf, coo, bcoo(r, c), bcsr(r, c), bsr(r, c), bcsc(r, c), bdcsr(r, c), bdia(b), c2sr(p), csb(r, c), csb_csr(r, c), csb_dcsr(r, c), hicoo(b), ell, bell(r, c), sell(c, sigma), jds, cisr(p), cisr_plus(p)), codes of one letter a level (`DCC`: dense, compressed, singleton), or are spelled `dense(i), compressed(j)`
         "#]],
     );
     wrong(
@@ -176,7 +176,7 @@ fn messages() {
             dense(i), banded(j)
                       ^^^^^^
             there is no level `banded`
-            help: levels are `dense`, `compressed`, `singleton`, `bitmap` and `offset`
+            help: levels are `dense`, `compressed`, `singleton`, `bitmap`, `offset`, `padded` and `ragged`
         "#]],
     );
     wrong(

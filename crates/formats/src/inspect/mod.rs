@@ -1,11 +1,14 @@
 //! What can be seen of a tensor without computing with it: how full it is, its symmetry and bandwidth, and a picture of
 //! its pattern.
 
+mod choose;
 mod groups;
 mod spy;
 #[cfg(test)]
 mod tests;
+pub mod tree;
 
+pub use choose::{Choice, choose};
 pub use groups::{Answer, Group, NoOrder, groups};
 pub use spy::{Picture, Spy};
 

@@ -26,7 +26,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use self::text::{Header, Origin};
-use crate::format::Format;
+use crate::format::{Format, Hybrid};
 use crate::storage::{Build, Entries, StorageError, Tensor};
 use dastac_elements::{Element, NoMemory, Storage, View};
 
@@ -43,6 +43,8 @@ pub enum FileKind {
     Npy,
     /// A sparse SciPy matrix, `.npz`.
     Npz,
+    /// A tensor in any format, `.levels.npz`.
+    Levels,
 }
 
 impl FileKind {
@@ -60,8 +62,16 @@ impl FileKind {
         let (path, _) = split_key(path);
         let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
         let name = name.strip_suffix(".gz").unwrap_or(&name);
+        if name.ends_with(".levels.npz") {
+            return Some(FileKind::Levels);
+        }
         let (_, end) = name.rsplit_once('.')?;
         FileKind::ALL.iter().find(|(known, _)| *known == end).map(|(_, kind)| *kind)
+    }
+
+    /// Whether it is a zip file.
+    fn is_archive(self) -> bool {
+        matches!(self, FileKind::Npz | FileKind::Levels)
     }
 
     /// What it is called.
@@ -72,6 +82,7 @@ impl FileKind {
             FileKind::Smtx => "DLMC",
             FileKind::Npy => "NumPy array",
             FileKind::Npz => "SciPy",
+            FileKind::Levels => "levels",
         }
     }
 }
@@ -187,8 +198,8 @@ pub struct ReadOptions {
 pub enum Data {
     /// Entries in the order of the file.
     Entries(Entries),
-    /// All elements of a dense array.
-    Dense(Tensor),
+    /// A tensor in a format: of a dense array, all elements.
+    Stored(Tensor),
 }
 
 /// A file that was read.
@@ -207,7 +218,7 @@ impl Contents {
     pub fn shape(&self) -> &[u64] {
         match &self.data {
             Data::Entries(entries) => entries.shape(),
-            Data::Dense(tensor) => tensor.shape(),
+            Data::Stored(tensor) => tensor.shape(),
         }
     }
 
@@ -237,7 +248,7 @@ impl Contents {
     /// `dense` for arrays.
     pub fn natural_format(&self) -> Format {
         match (&self.data, self.shape().len()) {
-            (Data::Dense(tensor), _) => tensor.format().clone(),
+            (Data::Stored(tensor), _) => tensor.format().clone(),
             (Data::Entries(_), 2) => Format::csr(),
             (Data::Entries(_), rank) => Format::csf(rank),
         }
@@ -247,7 +258,7 @@ impl Contents {
     pub fn tensor(&self, format: &Format, build: Build) -> Result<Tensor, StorageError> {
         match &self.data {
             Data::Entries(entries) => Tensor::from_entries(entries, format, build),
-            Data::Dense(tensor) => tensor.convert(format, build),
+            Data::Stored(tensor) => tensor.convert(format, build),
         }
     }
 }
@@ -295,7 +306,7 @@ pub fn read_bytes(
         reason: fault.reason,
         hint: fault.hint,
     };
-    if kind == FileKind::Npz {
+    if kind.is_archive() {
         return npz::read(io::Cursor::new(bytes), None).map_err(fail);
     }
     read_stream(bytes, Origin::Bytes(bytes), kind, options).map_err(fail)
@@ -307,7 +318,7 @@ fn read_file(
     key: Option<&str>,
     options: &ReadOptions,
 ) -> Result<Contents, Fault> {
-    if kind == FileKind::Npz {
+    if kind.is_archive() {
         return npz::read(BufReader::new(file), key);
     }
     let origin = if file.metadata()?.is_file() { Origin::File(&file) } else { Origin::Stream };
@@ -334,11 +345,11 @@ fn read_stream(
         FileKind::MatrixMarket => matrix_market::read(Header::new(&mut *reader, origin)),
         FileKind::Frostt => frostt::read(Header::new(&mut *reader, origin), options),
         FileKind::Smtx => smtx::read(Header::new(&mut *reader, origin)),
-        FileKind::Npy | FileKind::Npz => {
+        FileKind::Npy | FileKind::Npz | FileKind::Levels => {
             let (shape, values) = npy::read_values(&mut *reader)?;
             let about = format!("{}, {}", FileKind::Npy.name(), values.element());
             Ok(Contents {
-                data: Data::Dense(Tensor::from_dense(shape, values)?),
+                data: Data::Stored(Tensor::from_dense(shape, values)?),
                 about,
                 guessed: false,
             })
@@ -385,7 +396,7 @@ pub fn check_elements(rank: usize, element: Element, kind: FileKind) -> Result<(
             hint: "`.tns` files hold sparse tensors of any rank, `.npy` files dense ones".into(),
         });
     }
-    if [FileKind::Frostt, FileKind::Npz].contains(&kind) && rank == 0 {
+    if [FileKind::Frostt, FileKind::Npz, FileKind::Levels].contains(&kind) && rank == 0 {
         return Err(WriteError::Unsuited {
             reason: format!("a {} file holds no scalar", kind.name()),
             hint: "`.npy` files do".into(),
@@ -407,7 +418,7 @@ pub fn write(
     out: &mut dyn Write,
 ) -> Result<(), WriteError> {
     check_write(tensor, kind)?;
-    if gzip && kind != FileKind::Npz {
+    if gzip && !kind.is_archive() {
         let mut packed = flate2::write::GzEncoder::new(out, flate2::Compression::default());
         write(tensor, kind, false, options, build, &mut packed)?;
         packed.finish()?;
@@ -419,7 +430,17 @@ pub fn write(
         FileKind::Smtx => smtx::write(&tensor.convert(&Format::csr(), build)?, out),
         FileKind::Npy => npy::write_values(tensor.shape(), &tensor.to_dense(build)?, out),
         FileKind::Npz => npz::write(tensor, out),
+        FileKind::Levels => npz::levels::write(tensor, out),
     }
+}
+
+/// Writes the parts of a tensor in a hybrid format, as `.levels.npz`.
+pub fn write_parts(
+    hybrid: &Hybrid,
+    parts: &[Tensor],
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
+    npz::levels::write_parts(hybrid, parts, out)
 }
 
 /// Writes the elements of a dense array, in C order, that are not zero (all of them to `.npy`), without a list of them
@@ -433,7 +454,7 @@ pub fn write_dense(
     out: &mut dyn Write,
 ) -> Result<(), WriteError> {
     check_elements(shape.len(), values.element(), kind)?;
-    if gzip && kind != FileKind::Npz {
+    if gzip && !kind.is_archive() {
         let mut packed = flate2::write::GzEncoder::new(out, flate2::Compression::default());
         write_dense(shape, values, kind, false, options, &mut packed)?;
         packed.finish()?;
@@ -444,6 +465,10 @@ pub fn write_dense(
         FileKind::Frostt => frostt::write_dense(shape, values, options.zero_based, out),
         FileKind::Npy => Ok(npy::write_slice(shape, values, out)?),
         FileKind::Smtx => smtx::write(&rows(shape, values)?, out),
+        FileKind::Levels => {
+            let whole = Tensor::from_dense(shape.to_vec(), Storage::copy_of(values)?)?;
+            npz::levels::write(&whole, out)
+        }
         FileKind::Npz if shape.len() == 2 => npz::write(&rows(shape, values)?, out),
         FileKind::Npz => {
             let whole = Tensor::from_dense(shape.to_vec(), Storage::copy_of(values)?)?;

@@ -100,6 +100,9 @@ fn dictionary(text: &str) -> Option<Header> {
     })
 }
 
+/// No text has more bytes.
+const LONGEST: u64 = 1 << 14;
+
 impl Header {
     /// The type of its elements as tensors hold them. Integers without a sign become longer ones with a sign; those of
     /// 64 bits must fit.
@@ -252,7 +255,7 @@ impl Header {
         }
     }
 
-    /// Reads one word.
+    /// Reads a line of text.
     pub(super) fn text(&self, reader: &mut dyn Read) -> Result<String, Fault> {
         let width = match self.kind {
             'S' => 1,
@@ -260,9 +263,10 @@ impl Header {
             _ => return Err(Fault::new(format!("`format` has type {}, no text", self.descr))),
         };
         let mut bytes = Vec::new();
-        reader.take(self.width.saturating_mul(width).min(64)).read_to_end(&mut bytes)?;
-        let letters = bytes.iter().filter(|byte| byte.is_ascii_graphic());
-        Ok(letters.map(|byte| char::from(*byte)).collect())
+        reader.take(self.width.saturating_mul(width).min(LONGEST)).read_to_end(&mut bytes)?;
+        let letters = bytes.iter().filter(|byte| byte.is_ascii_graphic() || **byte == b' ');
+        let text: String = letters.map(|byte| char::from(*byte)).collect();
+        Ok(text.trim().to_owned())
     }
 }
 

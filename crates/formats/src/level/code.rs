@@ -76,7 +76,7 @@ impl LevelBuffers {
         declared: Declared<'_>,
         above: Index,
     ) -> (LevelBuffers, Index) {
-        let Declared { name, level, extent, indices } = declared;
+        let Declared { name, level, indices, .. } = declared;
         let mut result = LevelBuffers { kind, arrays: Vec::new(), count: None };
         let mut positions = above.clone();
         let mut counted = false;
@@ -94,7 +94,7 @@ impl LevelBuffers {
             result.arrays.push(module.buffer(buffer, indices, size));
         }
         if !counted {
-            positions = kind.count(above, extent, None);
+            positions = result.counted(module, &declared, above);
         }
         (result, positions)
     }
@@ -124,10 +124,13 @@ impl LevelBuffers {
         self.kind.pos_bounds_code(self, parents)
     }
 
-    /// `pos_access(p_k) -> i_k`; nothing where coordinates are not stored.
-    pub fn pos_access(&self, position: &Index) -> Option<Index> {
-        let coordinates = self.array(Role::Coordinates)?;
-        Some(Index::Load(coordinates, Box::new(position.clone())))
+    /// `pos_access(p_k) -> i_k`, given where the positions below `p_{k-1}` begin: without an array of coordinates, they
+    /// are counted from there.
+    pub fn pos_access(&self, start: &Index, position: &Index) -> Index {
+        match self.array(Role::Coordinates) {
+            Some(coordinates) => Index::Load(coordinates, Box::new(position.clone())),
+            None => position.clone() - start.clone(),
+        }
     }
 
     /// How many positions the level has, given those of the level before.

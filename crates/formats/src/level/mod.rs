@@ -22,6 +22,8 @@ pub mod code;
 mod compressed;
 mod dense;
 mod offset;
+mod padded;
+mod ragged;
 mod singleton;
 
 use std::fmt;
@@ -32,8 +34,15 @@ pub use assembly::LevelAssembly;
 pub use code::{LevelBuffers, LevelCode, Located};
 
 /// All kinds of levels, in the order in which messages list them.
-pub static KINDS: [Kind; 5] =
-    [Kind::DENSE, Kind::COMPRESSED, Kind::SINGLETON, Kind::BITMAP, Kind::OFFSET];
+pub static KINDS: [Kind; 7] = [
+    Kind::DENSE,
+    Kind::COMPRESSED,
+    Kind::SINGLETON,
+    Kind::BITMAP,
+    Kind::OFFSET,
+    Kind::PADDED,
+    Kind::RAGGED,
+];
 
 /// What a level promises to code that walks it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +112,8 @@ pub struct Counts {
     pub extent: u64,
     /// How many coordinates its array has, if it has one.
     pub coordinates: Option<u64>,
+    /// The last one of its positions, if it has an array of them.
+    pub end: Option<u64>,
 }
 
 /// Level functions on arrays in memory.
@@ -159,6 +170,13 @@ pub trait LevelKind: LevelStorage + LevelCode + LevelAssembly + fmt::Debug + Syn
         false
     }
 
+    /// Whether it has at most one coordinate below each position, which follows from those of the levels before and the
+    /// values of functions that are computed from entries. Where there is none, its array has the extent, which is no
+    /// coordinate.
+    fn is_found(&self) -> bool {
+        false
+    }
+
     /// Whether it stores nothing, since its coordinate follows from those of the levels before.
     fn is_derived(&self) -> bool {
         false
@@ -180,6 +198,10 @@ impl Kind {
     pub const BITMAP: Kind = Kind(&bitmap::Bitmap);
     /// One coordinate for each position of the level before, which follows from the coordinates above.
     pub const OFFSET: Kind = Kind(&offset::Offset);
+    /// One coordinate for each position of the level before, or none.
+    pub const PADDED: Kind = Kind(&padded::Padded);
+    /// All coordinates up to the largest that is there.
+    pub const RAGGED: Kind = Kind(&ragged::Ragged);
 
     /// A kind of level that is defined elsewhere. Its word tells it apart from all others.
     pub const fn new(kind: &'static dyn LevelKind) -> Kind {
@@ -258,6 +280,10 @@ impl Level {
     pub const BITMAP: Level = Level::of(Kind::BITMAP);
     /// The coordinate that follows from those above.
     pub const OFFSET: Level = Level::of(Kind::OFFSET);
+    /// One coordinate each, or none.
+    pub const PADDED: Level = Level::of(Kind::PADDED);
+    /// All coordinates up to the largest that is there.
+    pub const RAGGED: Level = Level::of(Kind::RAGGED);
 
     /// Sorted coordinates, each once.
     pub const fn of(kind: Kind) -> Level {

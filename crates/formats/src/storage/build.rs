@@ -10,7 +10,7 @@ use super::counting::Near;
 use super::entries::Entries;
 use super::key::{Key, Packing};
 use super::sort::sort;
-use super::{Indices, LevelData, StorageError, Tensor};
+use super::{Indices, LevelData, StorageError, Tensor, indirect};
 use crate::format::Format;
 use dastac_elements::{Element, Native, Storage, Word, with_type};
 
@@ -53,6 +53,11 @@ impl Tensor {
     ) -> Result<Tensor, StorageError> {
         let packing = Packing::new(entries.shape(), format)?;
         let shape = entries.shape();
+        if !packing.space().functions().is_empty() {
+            // Functions are those of the elements, so several entries of one are added up before.
+            let plain = Format::csf(shape.len());
+            return Tensor::from_entries(entries, &plain, build)?.convert(format, build);
+        }
         let element = entries.values().element();
         let assembly = Assembly { shape, format, packing: &packing, build, element };
         match (packing.bits <= 64, element.bytes() <= 8) {
@@ -70,6 +75,9 @@ impl Tensor {
         if self.format == *format {
             return Ok(self.clone());
         }
+        if !packing.space().functions().is_empty() {
+            return self.computed(&packing, format, build);
+        }
         let own = Packing::of(self.space.clone())?;
         if let Some(counted) = self.counted((&own, &packing), format, (build, Near::default()))? {
             return Ok(counted);
@@ -83,6 +91,29 @@ impl Tensor {
             (false, true) => assembly.unsorted::<u128, u64>(self.records(both, padding)?, low),
             (true, false) => assembly.unsorted::<u64, u128>(self.records(both, padding)?, low),
             (false, false) => assembly.unsorted::<u128, u128>(self.records(both, padding)?, low),
+        }
+    }
+
+    /// The same tensor in a format with functions that are computed from its entries.
+    fn computed(
+        &self,
+        packing: &Packing,
+        format: &Format,
+        build: Build,
+    ) -> Result<Tensor, StorageError> {
+        let plain = self.convert(&Format::csf(self.shape.len()), build)?;
+        let entries = plain.to_entries()?;
+        let functions = packing.space().functions().iter();
+        let values: Vec<Vec<u64>> =
+            functions.map(|function| indirect::values(function, &entries)).collect();
+        let element = self.values.element();
+        let assembly = Assembly { shape: &self.shape, format, packing, build, element };
+        let both = (packing, &values[..]);
+        match (packing.bits <= 64, element.bytes() <= 8) {
+            (true, true) => assembly.unsorted::<u64, u64>(entries.computed(both), 0),
+            (false, true) => assembly.unsorted::<u128, u64>(entries.computed(both), 0),
+            (true, false) => assembly.unsorted::<u64, u128>(entries.computed(both), 0),
+            (false, false) => assembly.unsorted::<u128, u128>(entries.computed(both), 0),
         }
     }
 }
@@ -312,6 +343,20 @@ pub trait Building {
     /// As [`Building::coordinates`].
     fn positions(&mut self) -> Result<Indices, StorageError>;
 
+    /// Below each position of the level before, all coordinates up to the largest that an entry has have positions,
+    /// which follow each other. Gives where those below each begin, and the end.
+    ///
+    /// # Errors
+    /// As [`Building::coordinates`], and as [`Building::full`].
+    fn ragged(&mut self) -> Result<Indices, StorageError>;
+
+    /// The coordinate of each position, which holds those of one coordinate or none; of one without an entry, the
+    /// extent.
+    ///
+    /// # Errors
+    /// As [`Building::coordinates`].
+    fn padded(&mut self) -> Result<Indices, StorageError>;
+
     /// For each position of this level, 1 where an entry is, else 0.
     ///
     /// # Errors
@@ -392,6 +437,47 @@ impl<K: Key, W: Word> Building for Step<'_, K, W> {
         let mut positions = zeroed(&what, count)?;
         fill(&mut positions, parents, children, |child| child as u64);
         Ok(Indices::U64(positions))
+    }
+
+    fn ragged(&mut self) -> Result<Indices, StorageError> {
+        let (level, assembly, parents) = (self.level, self.assembly, &self.parents);
+        let coordinate = |child: usize, children: &Nodes| {
+            assembly.packing.coordinate(self.records[children.start(child)].0, level)
+        };
+        let children = assembly.split(level, self.records);
+        let what = format!("the positions of {}", assembly.describe(level));
+        let mut begins: Vec<u64> = zeroed(&what, parents.positions.saturating_add(1))?;
+        let mut at = Vec::with_capacity(children.len());
+        let (mut next, mut end) = (1, 0);
+        parents.each(&children, |parent, children_of| {
+            begins[next..=self::at(parent)].fill(end);
+            next = self::at(parent) + 1;
+            let begin = end;
+            for child in children_of {
+                let coordinate = coordinate(child, &children);
+                at.push(begin + coordinate);
+                end = begin + coordinate + 1;
+            }
+        });
+        begins[next..].fill(end);
+        self.left.take(&what, begins.len() as u64, Indices::width_for(end))?;
+        self.below = Some(Nodes { at: Some(at), positions: end, ..children });
+        Ok(Indices::of(&begins, end))
+    }
+
+    fn padded(&mut self) -> Result<Indices, StorageError> {
+        let (level, assembly) = (self.level, self.assembly);
+        let what = format!("the coordinates of {}", assembly.describe(level));
+        let (extent, count) = (assembly.extent(level), self.nodes().positions);
+        self.left.take(&what, count, Indices::width_for(extent))?;
+        let mut coordinates: Vec<u64> = zeroed(&what, count)?;
+        coordinates.fill(extent);
+        let nodes = self.nodes();
+        for node in 0..nodes.len() {
+            let (key, _) = self.records[nodes.start(node)];
+            coordinates[at(nodes.position(node))] = assembly.packing.coordinate(key, level);
+        }
+        Ok(Indices::of(&coordinates, extent))
     }
 
     fn present(&mut self) -> Result<Indices, StorageError> {

@@ -5,7 +5,8 @@
 //!    level before has positions.
 //! 3. There are as many coordinates of a level without `positions` as it has positions, and as many bits of a bitmap,
 //!    each 0 or 1.
-//! 4. Coordinates lie in the dimension.
+//! 4. Coordinates lie in the dimension; those of padded levels may be its extent, which stands for none. A ragged level
+//!    has at most as many positions below each as its dimension has coordinates.
 //! 5. Below one position, the coordinates of a level and of the singletons behind it grow together as tuples, up to the
 //!    first that is not ordered; and no tuple stands twice that ends with a unique level.
 //! 6. There are as many values as positions of the last level.
@@ -106,12 +107,18 @@ impl<A: Numbers> Parts<'_, A> {
             return invalid(level, format!("its arrays are not those of a {kind} level"));
         }
         let coordinates = data.coordinates().map(|all| all.count() as u64);
-        let counts = Counts { above, extent: self.space.extent(level), coordinates };
+        let end = data
+            .positions()
+            .and_then(|all| all.count().checked_sub(1).map(|last| all.number(last)));
+        let counts = Counts { above, extent: self.space.extent(level), coordinates, end };
         let Some(count) = kind.positions(counts) else {
             return invalid(level, "more positions than 64 bits count".into());
         };
         if let Some(positions) = data.positions() {
             check_positions(level, positions, place(count), above)?;
+            if data.coordinates().is_none() {
+                self.check_lengths(level, positions)?;
+            }
         }
         if let Some(coordinates) = data.coordinates() {
             if coordinates.count() as u64 != count {
@@ -131,8 +138,24 @@ impl<A: Numbers> Parts<'_, A> {
         Ok(count)
     }
 
-    fn check_coordinates(&self, level: usize, coordinates: &A) -> Result<(), Invalid> {
+    /// Whether there are at most as many positions below each of the level before as there are coordinates.
+    fn check_lengths(&self, level: usize, positions: &A) -> Result<(), Invalid> {
         let extent = self.space.extent(level);
+        let long = |at: &usize| positions.number(at + 1) - positions.number(*at) > extent;
+        match (0..positions.count() - 1).into_par_iter().with_min_len(1 << 14).find_first(long) {
+            None => Ok(()),
+            Some(at) => {
+                let length = positions.number(at + 1) - positions.number(at);
+                let what = format!("{length} positions below position {at}, more than {extent}");
+                invalid(level, what)
+            }
+        }
+    }
+
+    fn check_coordinates(&self, level: usize, coordinates: &A) -> Result<(), Invalid> {
+        // What is padded has the extent in place of a coordinate.
+        let padded = self.format.levels()[level].kind.is_found();
+        let extent = self.space.extent(level) + u64::from(padded);
         let beyond = |at: &usize| coordinates.number(*at) >= extent;
         match (0..coordinates.count()).into_par_iter().with_min_len(1 << 14).find_first(beyond) {
             None => Ok(()),

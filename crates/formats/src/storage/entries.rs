@@ -83,6 +83,22 @@ impl Entries {
         Ok(Entries { values: self.values.cast(to)?, ..self })
     }
 
+    /// These entries and, behind them, others of the same box.
+    ///
+    /// # Errors
+    /// Entries outside of it; values of another type.
+    pub fn beside(mut self, others: &Entries) -> Result<Entries, StorageError> {
+        self.coordinates.extend(&others.coordinates);
+        let element = self.values.element();
+        let more = others.values.clone().cast(element)?;
+        let values = with_type!(element, V => {
+            let mut all = self.values.typed::<V>().to_vec();
+            all.extend_from_slice(more.typed::<V>());
+            Storage::from(all)
+        });
+        Entries::new(self.shape, self.coordinates, values)
+    }
+
     /// The same entries in another box.
     ///
     /// # Errors
@@ -140,6 +156,22 @@ impl Entries {
                 }
                 None => packing.pack(coordinates),
             }
+        };
+        with_type!(self.values.element(), V => {
+            let values = self.values.typed::<V>().par_iter().enumerate();
+            values.map(|(entry, value)| (key(entry), W::of(value.to_word()))).collect()
+        })
+    }
+
+    /// Keys, and values as words, given the values of functions that are computed from entries.
+    pub(super) fn computed<K: Key, W: Word>(
+        &self,
+        (packing, functions): (&Packing, &[Vec<u64>]),
+    ) -> Vec<(K, W)> {
+        let key = |entry: usize| -> K {
+            let own = self.at(entry).iter().copied();
+            let values = functions.iter().map(|function| function[entry]);
+            packing.pack(&own.chain(values).collect::<Vec<_>>())
         };
         with_type!(self.values.element(), V => {
             let values = self.values.typed::<V>().par_iter().enumerate();

@@ -26,6 +26,12 @@ impl LevelData {
         LevelData::new(Kind::SINGLETON, vec![coordinates])
     }
 
+    /// How many positions the level has, of one whose arrays say so.
+    pub fn counted(&self) -> Option<u64> {
+        let coordinates = self.coordinates().map(|all| all.len() as u64);
+        coordinates.or_else(|| self.positions()?.iter().last())
+    }
+
     #[cfg(test)]
     pub(super) fn arrays_mut(&mut self) -> &mut [Indices] {
         &mut self.arrays

@@ -1,12 +1,13 @@
 //! The box of level coordinates of a tensor, and where the tensor's elements are in it.
 
 use super::StorageError;
-use crate::format::{Format, IndexMap};
+use crate::format::{Format, IndexMap, Indirect};
 
 /// From coordinates of a tensor to those of its levels, which count from 0, and back.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LevelSpace {
     map: IndexMap,
+    /// Extents of dimensions, and how many values functions that are computed from entries may have.
     shape: Vec<u64>,
     /// Of each level, the value of its expression at coordinate 0.
     lowest: Vec<i128>,
@@ -21,6 +22,13 @@ impl LevelSpace {
             return Err(StorageError::Rank { tensor: shape.len(), format: format.rank() });
         }
         let map = format.map().clone();
+        let mut shape = shape.to_vec();
+        for function in map.functions() {
+            let own = |dimension: usize| i128::from(shape[dimension]) - 1;
+            let values = function.largest(&own).saturating_add(1).max(0);
+            let bits = 128 - values.leading_zeros();
+            shape.push(u64::try_from(values).map_err(|_| StorageError::Box { bits })?);
+        }
         let largest = |dimension: usize| i128::from(shape[dimension]) - 1;
         let ranges = map.levels().iter().map(|expr| expr.range(&largest));
         let (mut lowest, mut extents) = (Vec::new(), Vec::new());
@@ -31,7 +39,7 @@ impl LevelSpace {
             lowest.push(low);
         }
         let order = map.order();
-        Ok(LevelSpace { map, shape: shape.to_vec(), lowest, extents, order })
+        Ok(LevelSpace { map, shape, lowest, extents, order })
     }
 
     /// How many coordinates a level has.
@@ -41,7 +49,18 @@ impl LevelSpace {
 
     /// How many dimensions the tensor has.
     pub(super) fn rank(&self) -> usize {
-        self.shape.len()
+        self.map.rank()
+    }
+
+    /// The functions that are computed from entries. Their values follow an element's own coordinates wherever
+    /// coordinates of levels are asked for.
+    pub(super) fn functions(&self) -> &[Indirect] {
+        self.map.functions()
+    }
+
+    /// Whether the coordinate of a level follows from an element's own coordinates.
+    pub(super) fn is_direct(&self, level: usize) -> bool {
+        self.map.levels()[level].dimensions().iter().all(|at| *at < self.rank())
     }
 
     pub(super) fn extents(&self) -> &[u64] {
@@ -74,6 +93,11 @@ impl LevelSpace {
         u64::try_from(value - self.lowest[level]).unwrap_or_default()
     }
 
+    /// The value of a level's expression at a coordinate of the level.
+    pub(super) fn value(&self, level: usize, coordinate: u64) -> i128 {
+        i128::from(coordinate) + self.lowest[level]
+    }
+
     /// Sets the coordinates of the element that has some coordinates in the levels; gives whether there is one: others
     /// are padding.
     pub(super) fn element(&self, levels: &[u64], element: &mut [u64]) -> bool {
@@ -82,6 +106,12 @@ impl LevelSpace {
                 element[*dimension] = *coordinate;
             }
             return true;
+        }
+        if element.len() < self.shape.len() {
+            let mut whole = vec![0; self.shape.len()];
+            let found = self.element(levels, &mut whole);
+            element.copy_from_slice(&whole[..element.len()]);
+            return found;
         }
         let value = |level: usize| i128::from(levels[level]) + self.lowest[level];
         for (at, inverse) in self.map.inverse().iter().enumerate() {

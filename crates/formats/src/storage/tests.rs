@@ -1,5 +1,7 @@
 //! Tensors against a map from coordinates to values: building, converting, finding, checking.
 
+mod indirect;
+
 use std::collections::BTreeMap;
 
 use expect_test::{Expect, expect};
@@ -259,8 +261,18 @@ fn counts(tensor: &Tensor, format: &Format) -> bool {
 fn with_formats() -> impl Strategy<Value = (Entries, Format, Format)> {
     any_entries(0..5).prop_flat_map(|entries| {
         let rank = entries.shape().len();
-        (Just(entries), any_format(rank), any_format(rank))
+        (Just(entries), any_format_or_named(rank), any_format_or_named(rank))
     })
+}
+
+fn any_format_or_named(rank: usize) -> BoxedStrategy<Format> {
+    match named_formats(rank) {
+        _ if rank == 0 => any_format(rank).boxed(),
+        named => {
+            let named = proptest::sample::select(named);
+            prop_oneof![2 => any_format(rank), 1 => named].boxed()
+        }
+    }
 }
 
 proptest! {
@@ -357,7 +369,6 @@ proptest! {
     }
 }
 
-/// Enough entries that all sorting is by digits and in parts.
 /// All formats with names that are for a rank, with small numbers.
 fn named_formats(rank: usize) -> Vec<Format> {
     let fits =
@@ -407,6 +418,7 @@ fn named_formats_become_each_other() {
     }
 }
 
+/// Enough entries that all sorting is by digits and in parts.
 #[test]
 fn many_entries() {
     let mut state = 1u64;

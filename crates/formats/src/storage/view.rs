@@ -127,6 +127,14 @@ impl<'a> TensorView<'a> {
 }
 
 impl LevelData<IndexView<'_>> {
+    /// How many positions the level has, of one whose arrays say so.
+    pub fn counted(&self) -> Option<u64> {
+        let coordinates = self.coordinates().map(|all| all.count() as u64);
+        let last =
+            || self.positions().and_then(|all| Some(all.number(all.count().checked_sub(1)?)));
+        coordinates.or_else(last)
+    }
+
     /// A copy that owns its arrays.
     pub fn to_owned_arrays(&self) -> LevelData {
         let arrays = self.arrays().iter().map(|array| array.to_indices());

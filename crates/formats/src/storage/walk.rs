@@ -9,6 +9,7 @@ use super::entries::Entries;
 use super::index::{Index, with_indices};
 use super::key::{Key, Packing};
 use super::{Indices, StorageError, Tensor};
+use crate::format::Format;
 use dastac_elements::{Native, Scalar, Storage, Word, with_type};
 
 impl Tensor {
@@ -29,14 +30,17 @@ impl Tensor {
     }
 
     fn entries_of<K: Key, W: Word>(&self, packing: &Packing) -> Result<Entries, StorageError> {
-        let records = self.records::<K, W>((packing, packing), Build::default().padding)?;
+        // Values of functions are not asked for.
+        let plain = Packing::new(&self.shape, &Format::dense(self.shape.len()))?;
+        let to = if packing.space().functions().is_empty() { packing } else { &plain };
+        let records = self.records::<K, W>((packing, to), Build::default().padding)?;
         let rank = self.shape.len();
         let mut coordinates: Vec<u64> =
             zeroed("the coordinates of all entries", (records.len() * rank) as u64)?;
         if rank > 0 {
             let each = coordinates.par_chunks_exact_mut(rank).zip(&records);
             each.for_each(|(coordinates, (key, _))| {
-                packing.unpack(*key, coordinates);
+                to.unpack(*key, coordinates);
             });
         }
         let values = with_type!(self.values.element(), V => {
@@ -85,12 +89,40 @@ impl Tensor {
         at.position = parent;
     }
 
+    /// Calls back with the number of its level, the value of the level's expression and the position of everything that is stored of levels,
+    /// each before what is below it, as long as it gives true.
+    pub fn for_each_node(&self, call: &mut dyn FnMut(usize, i128, u64) -> bool) {
+        self.nodes(0, 0, call);
+    }
+
+    fn nodes(
+        &self,
+        level: usize,
+        parent: u64,
+        call: &mut dyn FnMut(usize, i128, u64) -> bool,
+    ) -> bool {
+        let Some(data) = self.levels.get(level) else { return true };
+        let arrays = self.arrays(level);
+        data.kind().pos_bounds(arrays, parent).all(|position| {
+            match data.kind().pos_access(arrays, parent, position) {
+                Some(coordinate) => {
+                    let value = self.space.value(level, coordinate);
+                    call(level, value, position) && self.nodes(level + 1, position, call)
+                }
+                None => true,
+            }
+        })
+    }
+
     /// The positions where an element is stored: at most one, unless the format keeps duplicates. Panics if there are
     /// not as many coordinates as dimensions.
     pub fn positions_of(&self, element: &[u64]) -> Vec<usize> {
         assert_eq!(element.len(), self.shape.len(), "coordinates of another rank");
         if element.iter().zip(&self.shape).any(|(coordinate, extent)| coordinate >= extent) {
             return Vec::new();
+        }
+        if !self.space.functions().is_empty() {
+            return self.places_of(0, 0, element);
         }
         let mut found = vec![0u64];
         for (level, data) in self.levels.iter().enumerate() {
@@ -99,6 +131,20 @@ impl Tensor {
             found = found.into_iter().flat_map(below).collect();
         }
         found.into_iter().map(place).collect()
+    }
+
+    /// The positions of an element below one of the level before, where coordinates of levels that are computed from
+    /// entries are not known: all of theirs are tried.
+    fn places_of(&self, level: usize, parent: u64, element: &[u64]) -> Vec<usize> {
+        let Some(data) = self.levels.get(level) else { return vec![place(parent)] };
+        let arrays = self.arrays(level);
+        let below: Vec<u64> = match self.space.is_direct(level) {
+            true => data.kind().locate(arrays, parent, self.space.coordinate(level, element)),
+            false => data.kind().pos_bounds(arrays, parent).collect(),
+        };
+        let there = |position: &u64| data.kind().pos_access(arrays, parent, *position).is_some();
+        let below = below.into_iter().filter(there);
+        below.flat_map(|position| self.places_of(level + 1, position, element)).collect()
     }
 
     /// The value of an element that is stored.
@@ -180,6 +226,16 @@ pub trait Keys {
     /// One coordinate for each position.
     fn attach(&mut self, coordinates: &Indices);
 
+    /// One coordinate for each position; those that hold the extent or more hold nothing.
+    fn attach_below(&mut self, coordinates: &Indices, extent: u64);
+
+    /// Of position `p`, the coordinates from 0 on, as many as there are positions from `positions[p]` to
+    /// `positions[p + 1]`.
+    ///
+    /// # Errors
+    /// As [`Keys::full`].
+    fn ragged(&mut self, positions: &Indices) -> Result<(), StorageError>;
+
     /// Positions whose number is not 0 hold something; the others do not.
     fn keep(&mut self, present: &Indices);
 }
@@ -221,6 +277,31 @@ impl<K: Key> Keys for Positions<K> {
         with_indices!(coordinates, all => self.keys.par_iter_mut().zip(all).for_each(
             |(key, coordinate)| *key = key.with(K::field(coordinate.widen(), shift))
         ));
+    }
+
+    fn attach_below(&mut self, coordinates: &Indices, extent: u64) {
+        let before = self.absent.take().unwrap_or_else(|| vec![false; coordinates.len()]);
+        let both = before.into_iter().zip(coordinates.iter());
+        self.absent = Some(both.map(|(absent, at)| absent || at >= extent).collect());
+        let shift = self.shift;
+        with_indices!(coordinates, all => self.keys.par_iter_mut().zip(all).for_each(
+            |(key, coordinate)| {
+                if coordinate.widen() < extent {
+                    *key = key.with(K::field(coordinate.widen(), shift));
+                }
+            }
+        ));
+    }
+
+    fn ragged(&mut self, positions: &Indices) -> Result<(), StorageError> {
+        let count = positions.iter().last().unwrap_or(0);
+        let mut coordinates: Vec<u64> = zeroed("the elements of a ragged level", count)?;
+        for parent in 0..self.keys.len() {
+            let range = place(positions.at(parent))..place(positions.at(parent + 1));
+            let own = coordinates[range].iter_mut().zip(0..);
+            own.for_each(|(coordinate, number)| *coordinate = number);
+        }
+        self.segments(positions, &Indices::U64(coordinates))
     }
 
     fn keep(&mut self, present: &Indices) {

@@ -83,6 +83,18 @@ pub struct Stored {
     pub values: BufferId,
     /// The head of the rule that cannot walk the tensor as it is declared, if this is a copy for it.
     pub converted_for: Option<TensorId>,
+    /// Which part of the tensor it is, if it is not all of it.
+    #[serde(default)]
+    pub part: Option<Part>,
+}
+
+/// A part of a tensor in a hybrid format.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// The format of all parts, in the notation of programs.
+    pub hybrid: String,
+    /// Which one, from 0.
+    pub number: usize,
 }
 
 /// The symbol for the number of positions of a level.

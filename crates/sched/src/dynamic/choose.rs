@@ -77,14 +77,17 @@ impl Dynamic<'_> {
         (operand, format): (usize, Format),
     ) -> Operand {
         let tensor = walked.tensors[operand];
-        let known = |one: &&Stored| one.tensor == tensor && one.operand.format == format;
+        let known = |one: &&Stored| {
+            one.tensor == tensor && one.part.is_none() && one.operand.format == format
+        };
         if let Some(known) = stored.iter().find(known) {
             return known.operand.clone();
         }
         let dimensions = (&format, walked.kernel.operands[operand].extents.clone());
-        let operand = operands::copy(self.inferred, module, tensor, dimensions, self.indices);
+        let copy = (tensor, "copy");
+        let operand = operands::copy(self.inferred, module, copy, dimensions, self.indices);
         let converted_for = Some(rule.head);
-        stored.push(Stored { tensor, operand: operand.clone(), converted_for });
+        stored.push(Stored { tensor, operand: operand.clone(), converted_for, part: None });
         operand
     }
 }
@@ -127,7 +130,8 @@ fn cheapest(walked: &Walked, error: &IterateError) -> Option<(usize, Format)> {
     best.map(|(.., operand, format)| (operand, format))
 }
 
-fn has_position(kernel: &Kernel, operand: usize) -> bool {
+/// Whether a kernel asks where elements of an operand are among all of the tensor's.
+pub(super) fn has_position(kernel: &Kernel, operand: usize) -> bool {
     let mut factors = kernel.products.iter().flat_map(|product| &product.factors);
     factors.any(|factor| factor.operand == operand && factor.position.is_some())
 }

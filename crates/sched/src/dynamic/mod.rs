@@ -8,6 +8,7 @@ mod choose;
 mod gather;
 mod linear;
 mod operands;
+mod parts;
 mod ranges;
 mod rule;
 #[cfg(test)]
@@ -45,7 +46,10 @@ impl Dynamic<'_> {
         function: &mut Function,
     ) -> Result<(bool, Walked), SchedError> {
         let mut walked = self.walked(module, stored, rule)?;
-        self.choose(module, stored, rule, &mut walked, &obstacle)?;
+        match self.in_parts(module, stored, &walked) {
+            Some(parts) => walked = parts,
+            None => self.choose(module, stored, rule, &mut walked, &obstacle)?,
+        }
         let refused = |error| refused(self.inferred, rule, &walked, &error);
         let filled = fill(function, module, &walked.kernel).map_err(refused)?;
         walked.kernel = on_levels(&walked.kernel).map_err(refused)?;
@@ -96,7 +100,7 @@ impl Dynamic<'_> {
         let refused = |error| refused(inferred, rule, &walked, &error);
         let assembly = assembly(function, module, &walked.kernel, &operand).map_err(refused)?;
         walked.kernel = on_levels(&walked.kernel).map_err(refused)?;
-        stored.push(Stored { tensor: rule.head, operand, converted_for: None });
+        stored.push(Stored { tensor: rule.head, operand, converted_for: None, part: None });
         (walked.walks, walked.works) = (assembly.walks.clone(), assembly.works.clone());
         Ok((assembly, walked))
     }

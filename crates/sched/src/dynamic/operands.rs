@@ -22,8 +22,11 @@ pub struct Stored {
     pub tensor: TensorId,
     /// Its arrays. Its format is that of `:F`, unless this is a copy.
     pub operand: Operand,
-    /// The rule that cannot walk it as `:F` says, by its head, if this is a copy for it.
+    /// The rule that cannot walk it as `:F` says, by its head, if this is a copy for it; of a part, the first rule that
+    /// walks it.
     pub converted_for: Option<TensorId>,
+    /// Which part of a tensor in a hybrid format it is, if it is not all of it.
+    pub part: Option<usize>,
 }
 
 /// A tensor with `:F` that a rule computes.
@@ -49,7 +52,7 @@ pub(crate) fn declare(
         };
         let extents = extents(inferred, module, id)?;
         let operand = own(inferred, module, id, (&storage.format, extents), indices);
-        all.push(Stored { tensor: id, operand, converted_for: None });
+        all.push(Stored { tensor: id, operand, converted_for: None, part: None });
     }
     Ok(all)
 }
@@ -70,15 +73,15 @@ pub(super) fn own(
     Operand { format: format.clone(), extents, levels, values }
 }
 
-/// Adds the arrays of a copy of a tensor in another format.
+/// Adds the arrays of a copy of a tensor, or of a part of it, in another format.
 pub(super) fn copy(
     inferred: &Inferred,
     module: &mut Module,
-    tensor: TensorId,
+    (tensor, what): (TensorId, &str),
     (format, extents): (&Format, Vec<Index>),
     indices: Element,
 ) -> Operand {
-    let name = format!("{}.copy", module_name(&inferred.program.tensor(tensor).name));
+    let name = format!("{}.{what}", module_name(&inferred.program.tensor(tensor).name));
     let name = free(module, name, None);
     let types = (inferred.program.tensor(tensor).element, indices);
     Operand::declare(module, &name, (format, extents), types)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dastac_formats::format::{parse_with, read_definition};
+use dastac_formats::format::{is_automatic, is_hybrid, parse_with, read_definition, read_hybrid};
 use dastac_formats::{Format, FormatError};
 
 use super::Checker;
@@ -35,10 +35,10 @@ impl Checker<'_> {
                 self.report(error.hint("take another name for the tensor"));
             }
             let Some(id) = program.find(name) else { continue }; // a warning, with the other structures
-            if let Some(format) = self.format(program, id, item)
+            if let Some(stored) = self.format(program, id, item)
                 && self.may_be_dynamic(program, id, item)
             {
-                program.tensors[id.0].format = Some(Stored { format, span: item.span });
+                program.tensors[id.0].format = Some(stored);
             }
         }
         self.positions(program);
@@ -129,7 +129,7 @@ impl Checker<'_> {
         false
     }
 
-    fn format(&mut self, program: &Program, id: TensorId, item: &FormatItem) -> Option<Format> {
+    fn format(&mut self, program: &Program, id: TensorId, item: &FormatItem) -> Option<Stored> {
         let tensor = program.tensor(id);
         if tensor.rank == 0 {
             let message = format!("the scalar `{}` has a format", tensor.name);
@@ -140,8 +140,40 @@ impl Checker<'_> {
             Some(iterators) => self.format_dimensions(program, id, item, iterators)?,
             None => self.position_names(program, id),
         };
-        let found = parse_with(&item.format.text, &names, &self.definitions);
+        let (text, span) = (&item.format.text, item.span);
+        let found = match is_hybrid(text) {
+            true if tensor.rule().is_some() => {
+                self.refuse_hybrid(&tensor.name, item);
+                return None;
+            }
+            true => read_hybrid(text, &names, &self.definitions).map(|hybrid| Stored {
+                format: hybrid.whole(),
+                hybrid: Some(hybrid),
+                span,
+            }),
+            // Rows or a tree, unless whoever has the data chooses another one.
+            false if is_automatic(text) => {
+                let rank = tensor.rank;
+                let format = if rank == 2 { Format::csr() } else { Format::csf(rank) };
+                return Some(Stored { format, hybrid: None, span });
+            }
+            false => parse_with(text, &names, &self.definitions).map(|format| Stored {
+                format,
+                hybrid: None,
+                span,
+            }),
+        };
         found.map_err(|error| self.report(wrong_format(&item.format, error))).ok()
+    }
+
+    /// A tensor that is computed is not divided into parts.
+    fn refuse_hybrid(&mut self, name: &str, item: &FormatItem) {
+        let message = format!("the computed tensor `{name}` has a hybrid format");
+        let label = "divides a tensor that is given";
+        self.report(
+            Diagnostic::error("E0126", message, item.format.span, label)
+                .hint("take a format with levels, such as csr, for tensors that rules compute"),
+        );
     }
 
     /// Takes a `format` line.

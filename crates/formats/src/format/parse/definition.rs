@@ -62,7 +62,7 @@ fn probe(definition: &Definition) -> Result<()> {
 pub(crate) fn instance(definition: &Definition, numbers: &[i64], rank: usize) -> Result<Format> {
     let names = definition.names(rank);
     let known = definition.parameters.iter().map(String::as_str).zip(numbers.iter().copied());
-    let mut scope = Scope { names: &names, numbers: known.collect(), each: None };
+    let mut scope = Scope { numbers: known.collect(), ..Scope::dimensions(&names) };
     let mut exprs = Vec::new();
     for span in &definition.exprs {
         let tokens = tokens_of(&definition.text, span)?;
@@ -73,6 +73,7 @@ pub(crate) fn instance(definition: &Definition, numbers: &[i64], rank: usize) ->
             exprs.push(read(&tokens, &scope, span)?);
         }
     }
+    let functions = scope.functions.take();
     scope = Scope { names: &names[..0], each: None, ..scope };
     scope.numbers.push(("rank", i64::try_from(rank).unwrap_or(i64::MAX)));
     let mut mutations = vec![Mutation::default(); exprs.len()];
@@ -89,7 +90,7 @@ pub(crate) fn instance(definition: &Definition, numbers: &[i64], rank: usize) ->
     }
     let first = definition.exprs.first().map_or(0, |span| span.start);
     let last = definition.exprs.last().map_or(definition.text.len(), |span| span.end);
-    format_of(rank, &exprs, &mutations, first..last)
+    format_of((rank, functions), &exprs, &mutations, first..last)
 }
 
 /// The levels that a primitive is about.

@@ -1,8 +1,9 @@
 //! What a level stores: `j - i`, `i / 4`, `(i + 2 * j) % 8`.
 
+use std::cell::RefCell;
 use std::ops::Range;
 
-use super::super::LevelExpr;
+use super::super::{Indirect, LevelExpr};
 use super::lex::{Result, Token, fail};
 
 /// Names as a list.
@@ -18,12 +19,14 @@ pub(super) struct Scope<'n, N> {
     pub(super) numbers: Vec<(&'n str, i64)>,
     /// The dimension that `..` stands for.
     pub(super) each: Option<usize>,
+    /// Functions that were read: they are dimensions behind those with names.
+    pub(super) functions: RefCell<Vec<Indirect>>,
 }
 
 impl<'n, N: AsRef<str>> Scope<'n, N> {
     /// Of the dimensions of a tensor alone.
     pub(super) fn dimensions(names: &'n [N]) -> Scope<'n, N> {
-        Scope { names, numbers: Vec::new(), each: None }
+        Scope { names, numbers: Vec::new(), each: None, functions: RefCell::default() }
     }
 
     fn meaning(&self, word: &str) -> Option<LevelExpr> {
@@ -51,8 +54,8 @@ pub(super) struct Expression<'p, 't, N> {
     pub(super) end: usize,
 }
 
-impl<N: AsRef<str>> Expression<'_, '_, N> {
-    fn take(&mut self, marks: &[char]) -> Option<(char, Range<usize>)> {
+impl<'t, N: AsRef<str>> Expression<'_, 't, N> {
+    pub(super) fn take(&mut self, marks: &[char]) -> Option<(char, Range<usize>)> {
         match self.tokens.get(self.at) {
             Some((Token::Mark(mark), span)) if marks.contains(mark) => {
                 self.at += 1;
@@ -113,6 +116,9 @@ impl<N: AsRef<str>> Expression<'_, '_, N> {
             return fail(self.next(), "a dimension is missing here", "missing", "");
         };
         self.at += 1;
+        if let Some((Token::Mark('('), _)) = self.tokens.get(self.at) {
+            return self.function(word, span);
+        }
         match self.scope.meaning(word) {
             Some(meaning) => Ok(meaning),
             None => {
@@ -128,7 +134,7 @@ impl<N: AsRef<str>> Expression<'_, '_, N> {
         }
     }
 
-    fn next(&self) -> Range<usize> {
+    pub(super) fn next(&self) -> Range<usize> {
         self.tokens.get(self.at).map_or(self.end..self.end, |(_, span)| span.clone())
     }
 

@@ -8,7 +8,7 @@ use super::super::FormatError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token<'t> {
     Word(&'t str),
-    /// One of `( ) , + - * / %`, in definitions also `: = >`.
+    /// One of `( ) , ; + - * / %`, in definitions also `: = >`.
     Mark(char),
 }
 
@@ -33,12 +33,17 @@ pub(super) fn moved(error: FormatError, by: usize) -> FormatError {
 
 /// The words and signs of a text, with where they stand.
 pub(super) fn lex(text: &str) -> Result<Vec<(Token<'_>, Range<usize>)>> {
-    lexed(text, "(),+-*/%")
+    lexed(text, "(),+-*/%;")
 }
 
 /// The words and signs of a definition.
 pub(super) fn lex_definition(text: &str) -> Result<Vec<(Token<'_>, Range<usize>)>> {
-    lexed(text, "(),+-*/%:=>")
+    lexed(text, "(),+-*/%;:=>")
+}
+
+/// The words and signs of a hybrid format.
+pub(super) fn lex_hybrid(text: &str) -> Result<Vec<(Token<'_>, Range<usize>)>> {
+    lexed(text, "(),+-*/%;<>=")
 }
 
 fn lexed<'t>(text: &'t str, marks: &str) -> Result<Vec<(Token<'t>, Range<usize>)>> {

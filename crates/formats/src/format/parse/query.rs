@@ -48,5 +48,9 @@ pub fn query(text: &str, rank: usize) -> Result<Query> {
     let scope = Scope::dimensions(&names);
     let groups = spans.iter().map(|span| read(&tokens_of(text, span)?, &scope, span));
     let groups = groups.collect::<Result<_>>()?;
+    if !scope.functions.borrow().is_empty() {
+        let hint = "groups are sums of multiples, quotients and remainders of dimensions";
+        return fail(0..text.trim_end().len(), "a group that is computed", "in this query", hint);
+    }
     Ok(Query { aggregate, names, groups })
 }

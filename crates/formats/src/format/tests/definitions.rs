@@ -48,6 +48,12 @@ fn levels_follow_from_trim_and_merge() {
         csb_csr(2, 3): dense(i / 2), dense(j / 3), dense(i % 2), compressed(j % 3)
         csb_dcsr(2, 3): dense(i / 2), dense(j / 3), compressed(i % 2), compressed(j % 3)
         hicoo(2): compressed(i / 2, nonunique), singleton(j / 2), compressed(i % 2, nonunique), singleton(j % 2)
+        ell: ragged(enumerate(i; j)), dense(i), padded(j)
+        bell(2, 3): ragged(enumerate(i / 2; j / 3)), dense(i / 2), padded(j / 3), dense(i % 2), dense(j % 3)
+        sell(2, 3): dense(reorder(count(i), descending, 3) / 2), ragged(enumerate(i; j)), dense(reorder(count(i), descending, 3) % 2), padded(i), padded(j)
+        jds: ragged(enumerate(i; j)), ragged(reorder(count(i), descending)), padded(i), padded(j)
+        cisr(2): dense(balance(count(i), 2)), compressed(i), compressed(j)
+        cisr_plus(2): dense(balance(count(i), 2, descending)), compressed(i), compressed(j)
     "#]]
     .assert_eq(&text);
 }

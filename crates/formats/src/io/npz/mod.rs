@@ -1,9 +1,10 @@
 //! Sparse matrices of SciPy (`scipy.sparse.save_npz`): a zip file with an array for each of its parts.
 //!
 //! All that `save_npz` ever wrote is read: `csr`, `csc`, `coo` (of any rank), `bsr` and `dia`. Of dense blocks and
-//! diagonals, the elements that are not zero become entries. A single array of `numpy.savez` is read by its key.
+//! diagonals, the elements that are not zero become entries. [`levels`] has files of tensors in other formats. A single array of `numpy.savez` is read by its key.
 
 mod blocks;
+pub mod levels;
 mod write;
 
 pub use write::write;
@@ -61,6 +62,11 @@ impl<R: Read + Seek> Members<R> {
         read(&header, &mut member).map_err(of_member)
     }
 
+    /// Whether there is an array of this name.
+    fn has(&self, name: &str) -> bool {
+        self.0.index_for_name(&format!("{name}.npy")).is_some()
+    }
+
     fn indices(&mut self, name: &str) -> Result<Vec<u64>, Fault> {
         self.read(name, |header, reader| header.indices(reader, name))
     }
@@ -74,8 +80,11 @@ pub fn read(reader: impl Read + Seek, key: Option<&str>) -> Result<Contents, Fau
             let values = header.values(reader)?;
             let about = format!("NumPy array `{key}` of an archive, {}", values.element());
             let dense = Tensor::from_dense(header.shape.clone(), values)?;
-            Ok(Contents { data: Data::Dense(dense), about, guessed: false })
+            Ok(Contents { data: Data::Stored(dense), about, guessed: false })
         });
+    }
+    if levels::is_levels(&members) {
+        return levels::read(&mut members);
     }
     let format = members.read("format", npy::Header::text)?;
     let shape = members.indices("shape")?;

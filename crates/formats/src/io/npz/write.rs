@@ -62,9 +62,9 @@ pub fn write(tensor: &Tensor, out: &mut dyn Write) -> Result<(), WriteError> {
     Ok(())
 }
 
-type Zip<'o> = ZipWriter<StreamWriter<&'o mut dyn Write>>;
+pub(super) type Zip<'o> = ZipWriter<StreamWriter<&'o mut dyn Write>>;
 
-fn member(
+pub(super) fn member(
     zip: &mut Zip<'_>,
     name: &str,
     write: impl FnOnce(&mut dyn Write) -> Result<(), WriteError>,
@@ -72,6 +72,14 @@ fn member(
     let options = SimpleFileOptions::default().large_file(true);
     zip.start_file(format!("{name}.npy"), options).map_err(std::io::Error::from)?;
     write(zip)
+}
+
+/// A member that is a text.
+pub(super) fn text(zip: &mut Zip<'_>, name: &str, text: &str) -> Result<(), WriteError> {
+    member(zip, name, |out| {
+        write_header(&format!("|S{}", text.len()), &[], out)?;
+        Ok(out.write_all(text.as_bytes())?)
+    })
 }
 
 fn common(
@@ -91,10 +99,7 @@ fn parts(
     data: &[u64],
     values: &Storage,
 ) -> Result<(), WriteError> {
-    member(zip, "format", |out| {
-        write_header(&format!("|S{}", format.len()), &[], out)?;
-        Ok(out.write_all(format.as_bytes())?)
-    })?;
+    text(zip, "format", format)?;
     member(zip, "shape", |out| write_indices(&Indices::of(shape, u64::from(u32::MAX) + 1), out))?;
     member(zip, "data", |out| write_values(data, values, out))
 }

@@ -14,7 +14,7 @@ fn complex_files() {
             let values = entries.values().view().iter().map(|value| value.to_string());
             places.zip(values).map(|(at, value)| format!("{at} {value}\n")).collect::<String>()
         }
-        Data::Dense(tensor) => unreachable!("{:?}", tensor.shape()),
+        Data::Stored(tensor) => unreachable!("{:?}", tensor.shape()),
     };
     let hermitian =
         b"%%MatrixMarket matrix coordinate complex hermitian\n2 2 2\n1 1 2 0\n2 1 -1.5 3e2\n";
