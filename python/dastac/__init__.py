@@ -9,6 +9,7 @@ from __future__ import annotations
 from . import _dastac, _places
 from ._array import Array, array
 from ._einsum import einsum
+from ._plots import spy
 from ._program import Program, Proof, compile
 from ._structured import (
     band,
@@ -52,6 +53,7 @@ __all__ = [
     "lower",
     "simplex",
     "skew_symmetric",
+    "spy",
     "structured",
     "symmetric",
     "toeplitz",

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from . import _graph
-from ._array import Array, node_of, run
+from ._array import Array, node_of
 from ._graph import Leaf, Node, Product
+from ._operations import eager
+from ._run import compute, returned, run
+from ._types import is_element
 from .errors import InputError
 
 __all__ = ["einsum"]
@@ -19,7 +23,7 @@ def einsum(subscripts: str, *operands: Any, out: Any = None, format: str | None 
 
     Args:
         subscripts: labels of each operand's dimensions, and of the result's: `"ij,jk->ik"`. Without `->`, the result
-            has the labels that occur once, in alphabetical order.
+            has the labels that occur once, in alphabetical order. `...` stands for dimensions that have no labels.
         *operands: arrays of NumPy, SciPy, PyTorch, PyData sparse, or `dastac.Array`.
         out: an array of NumPy to write the result to.
         format: how the result is stored: `dense`, or a format of the language; see `Array.compute`.
@@ -35,25 +39,41 @@ def einsum(subscripts: str, *operands: Any, out: Any = None, format: str | None 
     >>> dastac.einsum("ij,j->i", np.ones((2, 3)), np.arange(3.0))
     array([3., 3.])
     """
+    if any(_has_gradient(one) for one in operands) and out is None and format is None:
+        from . import torch
+
+        return torch.einsum(subscripts, *operands)
     nodes = [node_of(one) for one in operands]
     node = product(subscripts, nodes)
-    lazy = any(isinstance(one, Array) for one in operands)
-    if lazy and out is None and format is None:
-        return Array(node)
-    return run(node, "dense" if out is not None else format, out)
+    if out is None and format is None:
+        if any(isinstance(one, Array) for one in operands):
+            return Array(node)
+        return returned(node, compute(node))
+    if isinstance(node, Leaf) or out is not None:
+        return Array(node).compute(format=format, out=out)
+    return returned(node, run([node], [format]))
 
 
-def parsed(subscripts: str, ranks: list[int]) -> tuple[list[str], str]:
+def _has_gradient(value: Any) -> bool:
+    """Whether it is a tensor of PyTorch whose gradient is recorded."""
+    return bool(getattr(value, "requires_grad", False)) and type(value).__module__.partition(".")[0] == "torch"
+
+
+@lru_cache(maxsize=1024)
+def parsed(subscripts: str, ranks: tuple[int, ...]) -> tuple[list[str], str]:
     """The labels of the operands and of the result."""
     if not isinstance(subscripts, str):
         raise InputError("subscripts must be text such as 'ij,jk->ik'")
     text = subscripts.replace(" ", "")
     left, arrow, head = text.partition("->")
     inputs = left.split(",")
-    if "..." in text or not all(c.isascii() and c.isalpha() for c in left.replace(",", "") + head):
-        raise InputError(f"'{subscripts}' has other signs than letters, commas and one arrow")
     if len(inputs) != len(ranks):
         raise InputError(f"'{subscripts}' is for {len(inputs)} operands, but there are {len(ranks)}")
+    if "..." in text:
+        inputs, head = _without_dots(subscripts, inputs, head if arrow else None, ranks)
+        left, arrow = ",".join(inputs), "->"
+    if not all(c.isascii() and c.isalpha() for c in left.replace(",", "") + head):
+        raise InputError(f"'{subscripts}' has other signs than letters, commas, `...` and one arrow")
     for at, (labels, rank) in enumerate(zip(inputs, ranks, strict=True)):
         if len(labels) != rank:
             raise InputError(f"operand {at} has {rank} dimensions, but '{labels}' has {len(labels)} labels")
@@ -67,17 +87,37 @@ def parsed(subscripts: str, ranks: list[int]) -> tuple[list[str], str]:
     return inputs, head
 
 
+def _without_dots(
+    subscripts: str, inputs: list[str], head: str | None, ranks: tuple[int, ...]
+) -> tuple[list[str], str]:
+    """Letters for the dimensions that `...` stands for: the last ones of all operands are the same."""
+    free = [c for c in "zyxwvutsrqponmlkjihgfedcbaZYXWVUTSRQPONMLKJIHGFEDCBA" if c not in subscripts]
+    counts = [rank - len(labels) + 3 if "..." in labels else 0 for labels, rank in zip(inputs, ranks, strict=True)]
+    most = max(counts)
+    if min(counts) < 0 or most > len(free) or any(labels.count(".") not in (0, 3) for labels in [*inputs, head or ""]):
+        raise InputError(f"the operands of '{subscripts}' have no dimensions that `...` could stand for")
+    dots = "".join(free[:most])
+    made = [labels.replace("...", dots[most - count :]) for labels, count in zip(inputs, counts, strict=True)]
+    if head is None:
+        once = "".join(sorted(c for c in set("".join(inputs)) - {"."} if "".join(inputs).count(c) == 1))
+        return made, dots + once
+    if most > 0 and "..." not in head:
+        raise InputError(f"the result of '{subscripts}' has no `...`")
+    return made, head.replace("...", dots)
+
+
 def product(subscripts: str, nodes: list[Node]) -> Node:
     """The product, in the order of steps that is cheapest where all operands are dense."""
-    inputs, head = parsed(subscripts, [len(node.shape) for node in nodes])
+    inputs, head = parsed(subscripts, tuple(len(node.shape) for node in nodes))
     extents: dict[str, int] = {}
     for labels, node in zip(inputs, nodes, strict=True):
         for label, extent in zip(labels, node.shape, strict=True):
             if extents.setdefault(label, extent) != extent:
                 raise InputError(f"'{label}' is both {extents[label]} and {extent} long")
     dtype = np.result_type(*(node.dtype for node in nodes))
-    if dtype == np.bool_:
-        raise InputError("truth values are not computed with: convert them with `astype`")
+    if dtype == np.bool_ or not all(is_element(one) for one in [dtype, *(node.dtype for node in nodes)]):
+        found: Node = eager(lambda *values: np.einsum(subscripts, *values), nodes)
+        return found
 
     def made(parts: list[tuple[Node, str]], to: str) -> Product:
         numbered = tuple((node, tuple(ord(c) for c in labels)) for node, labels in parts)

@@ -21,6 +21,9 @@ class Form:
     zero: str = ""
     is_sum: bool = False
     is_complex: bool = False
+    #: Whether integers have it as they do in NumPy.
+    is_integer: bool = False
+    #: Whether it gives truth values, of operands of one type.
     is_truth: bool = False
     divides: bool = False
 
@@ -34,27 +37,40 @@ class Form:
         return self.zero == "all" and not scalars
 
 
+def _elements(name: str, word: str, zero: str = "all") -> Form:
+    return Form(getattr(np, name), f"{word}({{0}})", zero)
+
+
 _FORMS = [
-    Form(np.add, "({0} + {1})", "all", is_sum=True, is_complex=True),
-    Form(np.subtract, "({0} - {1})", "all", is_sum=True, is_complex=True),
-    Form(np.negative, "(-1 * {0})", "all", is_complex=True),
-    Form(np.positive, "{0}", "all", is_complex=True),
-    Form(np.multiply, "{0} * {1}", "any", is_complex=True),
+    Form(np.add, "({0} + {1})", "all", is_sum=True, is_complex=True, is_integer=True),
+    Form(np.subtract, "({0} - {1})", "all", is_sum=True, is_complex=True, is_integer=True),
+    Form(np.negative, "(-1 * {0})", "all", is_complex=True, is_integer=True),
+    Form(np.positive, "{0}", "all", is_complex=True, is_integer=True),
+    Form(np.multiply, "{0} * {1}", "any", is_complex=True, is_integer=True),
     Form(np.divide, "{0} / {1}", "first", divides=True),
     Form(np.power, "pow({0}, {1})"),
-    Form(np.square, "square({0})", "all"),
-    Form(np.maximum, "max({0}, {1})", "all"),
-    Form(np.minimum, "min({0}, {1})", "all"),
-    Form(np.absolute, "abs({0})", "all"),
+    Form(np.maximum, "max({0}, {1})", "all", is_integer=True),
+    Form(np.minimum, "min({0}, {1})", "all", is_integer=True),
+    Form(np.absolute, "abs({0})", "all", is_integer=True),
+    Form(np.sign, "sign({0})", "all", is_integer=True),
     Form(np.arctan2, "atan2({0}, {1})"),
     Form(np.hypot, "hypot({0}, {1})", "all"),
     Form(np.rint, "round({0})", "all"),
-    *(Form(getattr(np, name), f"{name}({{0}})", "all") for name in ("sqrt", "cbrt", "sin", "tan", "sinh", "tanh")),
-    *(Form(getattr(np, name), f"{name}({{0}})", "all") for name in ("expm1", "log1p", "floor", "ceil", "trunc", "sign")),
-    *(Form(getattr(np, f"arc{name}"), f"a{name}({{0}})", "all") for name in ("sin", "tan")),
-    *(Form(getattr(np, name), f"{name}({{0}})") for name in ("exp", "exp2", "log", "log2", "log10", "cos", "cosh")),
-    Form(np.arccos, "acos({0})"),
+    *(_elements(name, name) for name in ("sqrt", "cbrt", "sin", "tan", "sinh", "tanh", "expm1", "log1p")),
+    *(_elements(name, name) for name in ("floor", "ceil", "trunc")),
+    *(_elements(f"arc{name}", f"a{name}") for name in ("sin", "tan")),
+    *(_elements(name, name, "") for name in ("exp", "exp2", "log", "log2", "log10", "cos", "cosh")),
+    _elements("arccos", "acos", ""),
+    Form(np.less, "({0} < {1})", "all", is_integer=True, is_truth=True),
+    Form(np.greater, "({0} > {1})", "all", is_integer=True, is_truth=True),
+    Form(np.not_equal, "({0} != {1})", "all", is_integer=True, is_truth=True),
+    Form(np.less_equal, "({0} <= {1})", is_integer=True, is_truth=True),
+    Form(np.greater_equal, "({0} >= {1})", is_integer=True, is_truth=True),
+    Form(np.equal, "({0} = {1})", is_integer=True, is_truth=True),
 ]
 
 #: The forms, by NumPy's functions.
 UFUNCS: dict[Any, Form] = {form.ufunc: form for form in _FORMS}
+
+#: Powers by numbers that are written as other functions.
+POWERS: dict[complex, Any] = {1: np.positive, 2: np.square, 0.5: np.sqrt}

@@ -13,9 +13,29 @@ from ._structure import Structure
 DType = np.dtype[Any]
 
 
+class _Computed:
+    """What nodes remember: their values, once they are computed."""
+
+    _computed: Any = None
+    #: The same as an operand.
+    _leaf: Leaf | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("_computed", "_leaf")}
+
+
+def remember(node: Node, value: Any) -> Any:
+    """Keeps the values of a node with it."""
+    object.__setattr__(node, "_computed", value)
+    return value
+
+
 @dataclass(frozen=True, eq=False)
-class Leaf:
-    """An array that is there: of NumPy, of SciPy, or the packed buffer of one with structure."""
+class Leaf(_Computed):
+    """An array that is there: of NumPy, of SciPy, or the packed buffer of one with structure.
+
+    A number may stand in an array of one element.
+    """
 
     value: Any
     shape: tuple[int, ...]
@@ -23,10 +43,12 @@ class Leaf:
     #: How it is stored, in the language's words; `None` for all elements.
     format: str | None = None
     structure: Structure | None = None
+    #: The package that the array came from, if results are to be arrays of it: `torch` or `sparse`.
+    origin: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class Product:
+class Product(_Computed):
     """A product, summed over the labels that are not in the head; labels of each operand's dimensions."""
 
     operands: tuple[tuple[Node, tuple[int, ...]], ...]
@@ -36,7 +58,7 @@ class Product:
 
 
 @dataclass(frozen=True, eq=False)
-class Elementwise:
+class Elementwise(_Computed):
     """Text with a place `{0}`, `{1}`, .. for each operand; dimensions of extent 1 are repeated as in NumPy."""
 
     form: str
@@ -50,7 +72,7 @@ class Elementwise:
 
 
 @dataclass(frozen=True, eq=False)
-class Reduction:
+class Reduction(_Computed):
     """The least or the largest element along some axes."""
 
     word: str
@@ -71,7 +93,7 @@ def transposed(node: Node, order: Sequence[int]) -> Product:
 
 def untransposed(node: Node, labels: tuple[int, ...]) -> tuple[Node, tuple[int, ...]]:
     """An operand that has its dimensions in another order as what it is made of, with the labels in that order."""
-    while isinstance(node, Product) and len(node.operands) == 1:
+    while isinstance(node, Product) and len(node.operands) == 1 and node._computed is None:
         inner, own = node.operands[0]
         if sorted(node.head) != sorted(own) or len(set(own)) != len(own):
             break
@@ -85,6 +107,45 @@ def summed(node: Node, axes: Sequence[int], dtype: DType) -> Product:
     head = tuple(axis for axis in range(len(node.shape)) if axis not in axes)
     shape = tuple(node.shape[axis] for axis in head)
     return Product(((node, tuple(range(len(node.shape)))),), head, shape, dtype)
+
+
+def reshaped(node: Node, kept: Sequence[int | None]) -> Product:
+    """Dimensions of extent 1 added (`None`) and taken away; those that stay are named in order."""
+    own = tuple(range(len(node.shape)))
+    fresh = iter(range(len(own), len(own) + len(kept)))
+    head = tuple(next(fresh) if axis is None else axis for axis in kept)
+    shape = tuple(1 if axis is None else node.shape[axis] for axis in kept)
+    return Product(((node, own),), head, shape, node.dtype)
+
+
+def operands_of(node: Node) -> Sequence[Node]:
+    """The nodes that a node is computed from."""
+    if isinstance(node, Product):
+        return [operand for operand, _ in node.operands]
+    if isinstance(node, Elementwise):
+        return node.operands
+    return [node.operand] if isinstance(node, Reduction) else []
+
+
+def leaves_of(node: Node) -> Sequence[Leaf]:
+    """All arrays that a node is computed from."""
+    found: dict[int, Leaf] = {}
+    seen: set[int] = set()
+    waiting: list[Node] = [node]
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if isinstance(one, Leaf):
+            found[id(one)] = one
+        waiting.extend(operands_of(one))
+    return list(found.values())
+
+
+def is_plain(node: Node) -> bool:
+    """Whether no element is known to be zero before it is computed."""
+    return all(leaf.format is None and leaf.structure is None for leaf in leaves_of(node))
 
 
 def is_sparse(node: Node) -> bool:

@@ -178,6 +178,15 @@ class Program:
         text, counts = self._stage("proof")
         return Proof(text, *counts)
 
+    def explain(self, **sizes: int) -> str:
+        """A page about the program as HTML, which notebooks show: tensors, structure, layouts, loops, and the proof.
+
+        With values of all symbols it has the elements and bytes of each tensor.
+        """
+        from ._plots import explain
+
+        return explain(self, **sizes)
+
     def __repr__(self) -> str:
         inputs, outputs = ", ".join(self.inputs), ", ".join(self.outputs)
         return f"<dastac.Program ({inputs}) -> {outputs}>"

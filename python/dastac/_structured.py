@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from . import _structure
-from ._array import Array, leaf, program_of
+from ._array import Array
+from ._leaves import leaf
+from ._run import program_of, run
 from ._structure import Structure
 from ._values import is_sparse
 from .errors import InputError
@@ -38,8 +40,7 @@ def _made(value: Any, structure: Structure) -> Array:
         raise InputError(f"{structure.name} arrays have equal extents, not {made.shape}")
     found = Array(made)
     # Packing compares all elements with the structure.
-    program, text = program_of(found._node, "dense")
-    program(**{name: one.value for name, one in text.leaves.items()}, **text.sizes, packed=["R"])
+    run([made], ["dense"], packed=["R"])
     return found
 
 

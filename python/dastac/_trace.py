@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ._array import Array, array
-from ._program import compile
-from ._write import written_all
+from ._run import origin
+from ._run import run as run_all
+from ._values import as_origin
 from .errors import InputError
 
 __all__ = ["trace"]
@@ -43,9 +44,10 @@ def trace(function: Callable[..., Any]) -> Callable[..., Any]:
         results = list(found) if several else [found]
         if not results or not all(isinstance(one, Array) for one in results):
             raise InputError("a traced function returns arrays that are computed of its arguments")
-        made = written_all([one._node for one in results], [None] * len(results))
-        program = compile(made.text, name=f"<{getattr(function, '__name__', 'function')}>")
-        values = program(**{name: leaf.value for name, leaf in made.leaves.items()}, **made.sizes)
-        return tuple(values) if len(results) > 1 else (values,) if several else values
+        nodes = [one._node for one in results]
+        found_of = run_all(nodes, [None] * len(nodes), name=f"<{getattr(function, '__name__', 'function')}>")
+        package = origin(nodes)
+        values = tuple(as_origin(one, package) for one in (found_of if len(nodes) > 1 else [found_of]))
+        return values if several else values[0]
 
     return run

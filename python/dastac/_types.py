@@ -35,6 +35,11 @@ def dtype_of(element: str) -> np.dtype[Any]:
         raise InputError(f"NumPy has no type for elements of type {element}") from None
 
 
+def is_element(dtype: np.dtype[Any]) -> bool:
+    """Whether programs have elements of exactly this type."""
+    return dtype in ELEMENTS
+
+
 def element_of(dtype: np.dtype[Any]) -> str:
     """The element type that holds all values of one of NumPy's types."""
     native = dtype.newbyteorder("=")

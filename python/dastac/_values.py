@@ -98,6 +98,39 @@ def is_sparse(value: Any) -> bool:
     return scipy is not None and bool(scipy.issparse(value))
 
 
+def origin_of(value: Any) -> str | None:
+    """The package of an array whose results are to be arrays of that package: `torch` or `sparse`."""
+    package = type(value).__module__.partition(".")[0]
+    return package if package in ("torch", "sparse") else None
+
+
+def as_origin(value: Any, origin: str | None) -> Any:
+    """A result as an array of the package that the inputs are from, in the same memory where that is possible."""
+    if origin == "torch":
+        return _to_torch(value)
+    if origin == "sparse" and is_sparse(value):
+        import sparse
+
+        if value.format in ("csr", "csc"):
+            return sparse.GCXS.from_scipy_sparse(value)
+        coo = value.tocoo()
+        return sparse.COO(np.stack(coo.coords), coo.data, shape=coo.shape, has_duplicates=False)
+    return value
+
+
+def _to_torch(value: Any) -> Any:
+    import torch
+
+    if not is_sparse(value):
+        return torch.from_numpy(value) if isinstance(value, np.ndarray) else torch.as_tensor(value)
+    data = torch.from_numpy(value.data)
+    if value.format in ("csr", "csc", "bsr"):
+        make = getattr(torch, f"sparse_{value.format}_tensor")
+        return make(torch.from_numpy(value.indptr), torch.from_numpy(value.indices), data, size=value.shape)
+    coordinates = np.stack([np.asarray(one, dtype=np.int64) for one in value.coords])
+    return torch.sparse_coo_tensor(torch.from_numpy(coordinates), data, size=value.shape)
+
+
 def adopted(value: Any) -> Any:
     """An array of another package as one of NumPy or SciPy, in the same memory where that is possible."""
     if isinstance(value, np.ndarray) or is_sparse(value):
@@ -129,15 +162,22 @@ def _of_torch(tensor: Any) -> Any:
         made = (tensor.values().numpy(), tensor.col_indices().numpy(), tensor.crow_indices().numpy())
         kind = scipy.sparse.csr_array if tensor.layout == torch.sparse_csr else scipy.sparse.bsr_array
         return kind(made, shape=shape)
+    if tensor.layout == torch.sparse_csc:
+        made = (tensor.values().numpy(), tensor.row_indices().numpy(), tensor.ccol_indices().numpy())
+        return scipy.sparse.csc_array(made, shape=shape)
     raise InputError(f"tensors of PyTorch of layout {tensor.layout} are not supported")
 
 
 def _of_pydata(array: Any) -> Any:
     import scipy.sparse
 
-    coo = array.tocoo() if hasattr(array, "tocoo") else array
-    if getattr(coo, "fill_value", 0) != 0:
+    if getattr(array, "fill_value", 0) != 0:
         raise InputError("sparse arrays with a fill value other than 0 are not supported")
+    if hasattr(array, "indptr") and array.ndim == 2:
+        kind = scipy.sparse.csr_array if tuple(array.compressed_axes) == (0,) else scipy.sparse.csc_array
+        return kind((array.data, array.indices, array.indptr), shape=array.shape)
+    convert = getattr(array, "tocoo", None) or getattr(array, "to_coo", None)
+    coo = array if convert is None else convert()
     return scipy.sparse.coo_array((coo.data, tuple(coo.coords)), shape=coo.shape)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from . import _graph
 from ._graph import DType, Elementwise, Leaf, Node, Product, Reduction
+from ._leaves import resolved
 from ._types import element_of
 from .errors import InputError
 
@@ -37,6 +38,8 @@ class _Writer:
     rules: list[str] = field(default_factory=list)
     types: dict[str, DType] = field(default_factory=dict)
     formats: dict[str, str] = field(default_factory=dict)
+    #: Nodes whose names are known by their addresses, which others must not get.
+    kept: list[Node] = field(default_factory=list)
     iterators: int = 0
 
     def dim(self, size: int) -> int:
@@ -63,6 +66,7 @@ class _Writer:
         """The tensor that a node is; with a rule of its own, unless it is a leaf."""
         if id(node) in self.made:
             return self.made[id(node)]
+        given, node = node, resolved(node)
         if isinstance(node, Leaf):
             name = f"A{len(self.inputs)}"
             self.inputs[name] = node
@@ -82,7 +86,8 @@ class _Writer:
             if _graph.is_sparse(node) and len(dims) >= 2:
                 self.formats[name] = "csr" if len(dims) == 2 else "csf"
         self.types[name] = node.dtype
-        self.made[id(node)] = name
+        self.made[id(given)] = name
+        self.kept.append(node)
         return name
 
     def access(self, node: Node, iterators: list[str], dims: list[int]) -> str:
@@ -100,7 +105,7 @@ class _Writer:
 
     def term(self, node: Node, iterators: list[str], dims: list[int], top: bool) -> str:
         """The right-hand side for an element; sums over products only at the `top` of a rule."""
-        if isinstance(node, Leaf):
+        if isinstance(node, Leaf) or isinstance(resolved(node), Leaf):
             return self.access(node, iterators, dims)
         if isinstance(node, Product):
             if len(node.operands) == 1 and sorted(node.head) == sorted(node.operands[0][1]):
@@ -123,7 +128,7 @@ class _Writer:
                 # Functions are computed in the type of their rule.
                 of_type = isinstance(operand, Elementwise) and operand.dtype == node.dtype
                 product = isinstance(operand, Product) and node.is_sum and top
-                inline = isinstance(operand, Leaf) or of_type or product
+                inline = isinstance(resolved(operand), Leaf) or of_type or product
                 same = operand.shape == tuple(self.sizes[dim] for dim in of)
                 if inline and same:
                     parts.append(self.term(operand, at, of, top and node.is_sum))
@@ -141,7 +146,7 @@ class _Writer:
         sizes = dict(zip(node.head, dims, strict=True))
         factors = []
         for given, order in node.operands:
-            operand, labels = _graph.untransposed(given, order)
+            operand, labels = (given, order) if given._computed is not None else _graph.untransposed(given, order)
             for label, size in zip(labels, operand.shape, strict=True):
                 if label not in named:
                     named[label], sizes[label] = self.iterator(), self.dim(size)
@@ -163,17 +168,9 @@ class _Writer:
         return f"{node.word}({', '.join(reduced)}) {self.access(node.operand, inner, of)}"
 
 
-def written(node: Node, format: str | None = None) -> Written:
-    """The program that computes a node; its result is `R`, stored in a format if one is given, else as it comes.
-
-    `format` is a format of the language, or `dense`.
-    """
-    return written_all([node], [format])
-
-
 def written_all(nodes: Sequence[Node], formats: Sequence[str | None]) -> Written:
-    """The program that computes several nodes: `R`, `Q1`, `Q2`, .., in order. What they have in common is computed
-    once."""
+    """The program that computes several nodes: `R`, `Q1`, `Q2`, .., in order, stored in formats of the language, if they
+    are given, else as they come. What they have in common is computed once."""
     writer = _Writer()
     outputs = ["R", *(f"Q{at}" for at in range(1, len(nodes)))]
     heads: set[int] = set()

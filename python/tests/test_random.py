@@ -1,12 +1,14 @@
 """Random expressions over arrays of random shapes, formats, structures and types, beside NumPy.
 
-`DASTAC_PYTHON_CASES` says how many are tried.
+`DASTAC_PYTHON_CASES` says how many are tried, and `DASTAC_PYTHON_SEED` from which seed on. An expression is compiled
+once for all sizes, and tried with `DATA` draws of sizes and elements.
 """
 
 from __future__ import annotations
 
 import os
-from typing import Any
+import warnings
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -14,69 +16,135 @@ import scipy.sparse as sp
 
 import dastac
 
-CASES = int(os.environ.get("DASTAC_PYTHON_CASES", "100"))
-TYPES: list[Any] = [np.float64, np.float64, np.float64, np.float32, np.complex128, np.int64]
-
-Pair = tuple[Any, np.ndarray[Any, Any]]
-
-
-def leaf(rng: np.random.Generator, shape: tuple[int, ...]) -> Pair:
-    """An array of dastac and one of NumPy with the same elements: small integers, so that sums are exact."""
-    dtype = TYPES[rng.integers(len(TYPES))]
-    dense = rng.integers(-3, 4, shape).astype(dtype)
-    kind = rng.integers(6)
-    if len(shape) == 2 and kind <= 1:
-        dense = dense * (rng.random(shape) < 0.4).astype(dtype)
-        format = ["csr", "csc", "coo", "dia", "lil"][rng.integers(5)]
-        return dastac.array(sp.coo_array(dense).asformat(format)), dense
-    if len(shape) == 2 and kind == 2:
-        dense = np.tril(dense)
-        return dastac.lower(dense), dense
-    if len(shape) == 2 and kind == 3 and shape[0] == shape[1]:
-        dense = dense + dense.T
-        return dastac.symmetric(dense), dense
-    if len(shape) == 2 and kind == 4:
-        return dastac.array(np.asfortranarray(dense)), dense
-    return dastac.array(dense), dense
+DATA = 100
+CASES = int(os.environ.get("DASTAC_PYTHON_CASES", "10000"))
+SEED = int(os.environ.get("DASTAC_PYTHON_SEED", "0"))
+TYPES: list[Any] = [np.float64, np.float64, np.float64, np.float32, np.complex128, np.int64, np.int8, np.bool_]
 
 
-def expression(rng: np.random.Generator, shape: tuple[int, ...], depth: int, sizes: list[int]) -> Pair:
-    """A random expression of a shape."""
-    kind = rng.integers(7) if depth else 6
-    if kind == 0:
-        (a, x), (b, y) = (expression(rng, shape, depth - 1, sizes) for _ in range(2))
-        return [(a + b, x + y), (a - b, x - y), (a * b, x * y)][rng.integers(3)]
-    if kind == 1 and len(shape) == 2:
-        inner = sizes[rng.integers(len(sizes))]
-        a, x = expression(rng, (shape[0], inner), depth - 1, sizes)
-        b, y = expression(rng, (inner, shape[1]), depth - 1, sizes)
-        return a @ b, x @ y
-    if kind == 2 and len(shape) == 2:
-        a, x = expression(rng, shape[::-1], depth - 1, sizes)
-        return a.T, x.T
-    if kind == 3 and len(shape) == 1:
-        inner = sizes[rng.integers(len(sizes))]
-        a, x = expression(rng, (shape[0], inner), depth - 1, sizes)
-        b, y = expression(rng, (inner,), depth - 1, sizes)
-        return a @ b, x @ y
-    if kind == 4 and len(shape) == 1:
-        a, x = expression(rng, (sizes[0], *shape), depth - 1, sizes)
-        return a.sum(axis=0), x.sum(axis=0)
-    if kind == 5:
-        a, x = expression(rng, shape, depth - 1, sizes)
-        return [(-a, -x), (abs(a), abs(x)), (a * 2, x * 2)][rng.integers(3) if x.dtype.kind != "c" else 0]
-    return leaf(rng, shape)
+class Pair(NamedTuple):
+    """An array of dastac and one of NumPy with the same elements."""
+
+    found: Any
+    expected: Any
 
 
-@pytest.mark.parametrize("seed", range(CASES))
+class Draw(NamedTuple):
+    """What an expression is made with: `kinds` decides what it is, `data` about its elements, `sizes` about shapes."""
+
+    kinds: np.random.Generator
+    data: np.random.Generator
+    sizes: tuple[int, int]
+
+    def pick(self, count: int) -> int:
+        return int(self.kinds.integers(count))
+
+    def shape(self, axes: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(self.sizes[axis] for axis in axes)
+
+
+def leaf(draw: Draw, axes: tuple[int, ...]) -> Pair:
+    """Small integers, so that sums are exact."""
+    dtype = TYPES[draw.pick(len(TYPES))]
+    kind, format = draw.pick(9), draw.pick(6)
+    shape = draw.shape(axes)
+    dense = draw.data.integers(-3, 4, shape).astype(dtype)
+    if len(axes) == 2 and kind <= 2:
+        dense = dense * (draw.data.random(shape) < 0.4).astype(dtype)
+        if format == 5 and min(shape) > 0 and all(extent % 2 == 0 for extent in shape):
+            return Pair(dastac.array(sp.bsr_array(dense, blocksize=(2, 2))), dense)
+        return Pair(dastac.array(sp.coo_array(dense).asformat(["csr", "csc", "coo", "dia", "lil", "csr"][format])), dense)
+    if dtype == np.bool_:
+        return Pair(dastac.array(dense), dense)
+    if len(axes) == 2 and kind == 3:
+        made, part = [(dastac.lower, np.tril), (dastac.upper, np.triu)][format % 2]
+        return Pair(made(part(dense)), part(dense))
+    if len(axes) == 2 and kind == 4 and axes[0] == axes[1]:
+        return Pair(dastac.symmetric(dense + dense.T), dense + dense.T)
+    if len(axes) == 2 and kind == 5:
+        band = np.triu(np.tril(dense, 1), -1)
+        return Pair(dastac.band(band, 1, 1), band)
+    if kind == 6:
+        return Pair(dastac.array(np.asfortranarray(dense)), dense)
+    if kind == 7:
+        wide = np.repeat(dense, 2, axis=0)[::2]
+        return Pair(dastac.array(wide), dense)
+    return Pair(dastac.array(dense), dense)
+
+
+def expression(draw: Draw, axes: tuple[int, ...], depth: int) -> Pair:
+    """A random expression over some axes."""
+    kind = draw.pick(10) if depth else 9
+    if kind <= 1:
+        a, b = (expression(draw, axes, depth - 1) for _ in range(2))
+        op = draw.pick(4)
+        if op == 3 and a.expected.dtype.kind not in "c" and b.expected.dtype.kind not in "c":
+            return Pair(np.maximum(a.found, b.found), np.maximum(a.expected, b.expected))
+        if op == 1 and a.expected.dtype != np.bool_ and b.expected.dtype != np.bool_:
+            return Pair(a.found - b.found, a.expected - b.expected)
+        if op == 2:
+            return Pair(a.found * b.found, a.expected * b.expected)
+        return Pair(a.found + b.found, a.expected + b.expected)
+    inner = draw.pick(2)
+    if kind == 2 and len(axes) == 2:
+        a = expression(draw, (axes[0], inner), depth - 1)
+        b = expression(draw, (inner, axes[1]), depth - 1)
+        return Pair(a.found @ b.found, a.expected @ b.expected)
+    if kind == 3 and len(axes) == 2:
+        a = expression(draw, axes[::-1], depth - 1)
+        return Pair(a.found.T, a.expected.T)
+    if kind == 4 and len(axes) == 1:
+        a = expression(draw, (axes[0], inner), depth - 1)
+        b = expression(draw, (inner,), depth - 1)
+        return Pair(a.found @ b.found, a.expected @ b.expected)
+    if kind == 5 and len(axes) <= 2:
+        at = draw.pick(len(axes) + 1)
+        a = expression(draw, (*axes[:at], inner, *axes[at:]), depth - 1)
+        word = ["sum", "sum", "max", "any"][draw.pick(4)]
+        if word == "max" and (draw.sizes[inner] == 0 or a.expected.dtype.kind == "c"):
+            word = "sum"
+        return Pair(getattr(a.found, word)(at), getattr(a.expected, word)(axis=at))
+    if kind == 6:
+        a, b = (expression(draw, axes, depth - 1) for _ in range(2))
+        if a.expected.dtype.kind != "c" and b.expected.dtype.kind != "c":
+            return Pair(a.found < b.found, a.expected < b.expected)
+        return Pair(a.found != b.found, a.expected != b.expected)
+    if kind == 7 and len(axes) >= 1:
+        a = expression(draw, axes, depth - 1)
+        key: Any = [slice(None, None, -1), (..., slice(1, None)), (slice(None),)][draw.pick(3)]
+        b = Pair(a.found[key], a.expected[key])
+        if b.expected.shape == a.expected.shape and b.expected.dtype != np.bool_:
+            return Pair(a.found + b.found, a.expected + b.expected)
+        return a
+    if kind == 8:
+        a = expression(draw, axes, depth - 1)
+        if a.expected.dtype.kind in "bc":
+            return Pair(a.found * 2, a.expected * 2)
+        op = draw.pick(4)
+        found = [lambda x: -x, lambda x: abs(x), lambda x: x * 2, lambda x: x**2][op]
+        return Pair(found(a.found), found(a.expected))
+    return leaf(draw, axes)
+
+
+def sizes_of(data: np.random.Generator) -> tuple[int, int]:
+    """Two sizes; a few are 0 and 1."""
+    one, other = (int(size) for size in data.choice([0, 1, *range(2, 10)], 2, p=[0.01, 0.01, *[0.98 / 8] * 8]))
+    return one, other
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + max(1, CASES // DATA)))
 def test_random_expressions(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    sizes = [int(size) for size in rng.integers(1, 9, 2)]
-    rank = int(rng.integers(1, 3))
-    shape = tuple(sizes[rng.integers(2)] for _ in range(rank))
-    found, expected = expression(rng, shape, int(rng.integers(1, 4)), sizes)
-    assert found.shape == expected.shape and found.dtype == expected.dtype
-    np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-5)
-    # The same computation again is the same, bit for bit.
-    again = dastac.Array(found._node)
-    np.testing.assert_array_equal(np.asarray(again), np.asarray(found))
+    data = np.random.default_rng([seed, 1])
+    for case in range(min(DATA, CASES)):
+        draw = Draw(np.random.default_rng([seed, 0]), data, sizes_of(data))
+        axes = tuple(draw.pick(2) for _ in range(1 + draw.pick(2)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found, expected = expression(draw, axes, 1 + draw.pick(3))
+        assert found.shape == expected.shape and found.dtype == expected.dtype, (seed, draw.sizes)
+        values = np.asarray(found)
+        np.testing.assert_allclose(values, expected, rtol=1e-5, err_msg=f"{seed} {draw.sizes}")
+        if case == 0:
+            # The same computation again is the same, bit for bit.
+            again = dastac.Array(found._node).compute(format="dense")
+            np.testing.assert_array_equal(again, values)

@@ -1,0 +1,246 @@
+"""Operations on expressions: those that programs have are collected, others are computed at once by NumPy or SciPy."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _graph
+from ._functions import POWERS, UFUNCS, Form
+from ._graph import Elementwise, Leaf, Node, Product, Reduction
+from ._leaves import leaf
+from ._run import compute
+from ._types import element_of, is_element
+from ._values import is_sparse
+from .errors import InputError
+
+Scalar = (bool, int, float, complex)
+Axes = int | Sequence[int] | None
+
+#: SciPy's operators, for functions of sparse arrays that programs do not have.
+_COMPARISONS: dict[Any, Callable[[Any, Any], Any]] = {
+    np.less: operator.lt,
+    np.greater: operator.gt,
+    np.not_equal: operator.ne,
+    np.less_equal: operator.le,
+    np.greater_equal: operator.ge,
+    np.equal: operator.eq,
+}
+
+
+def dense(node: Node) -> np.ndarray[Any, Any]:
+    """The values of a node as an array of NumPy."""
+    found = compute(node)
+    return found.toarray() if is_sparse(found) else np.asarray(found)
+
+
+def eager(function: Any, inputs: Sequence[Node | Any], **options: Any) -> Any:
+    """What NumPy or SciPy computes of some nodes and numbers: a leaf for each array."""
+    nodes = [one for one in inputs if isinstance(one, Leaf | Product | Elementwise | Reduction)]
+    found = None
+    if any(_graph.is_sparse(node) for node in nodes) and not options:
+        found = _eager_sparse(function, inputs)
+    if found is None:
+        found = function(*(dense(one) if one in nodes else one for one in inputs), **options)
+    several = isinstance(found, tuple)
+    made = [leaf(one) for one in (found if several else [found])]
+    return tuple(made) if several else made[0]
+
+
+def _eager_sparse(function: Any, inputs: Sequence[Any]) -> Any:
+    """A comparison or a function of what is stored, of sparse arrays; `None` if it is another one."""
+    values = [compute(one) if hasattr(one, "_computed") else one for one in inputs]
+    if len(values) == 2 and function in _COMPARISONS:
+        left, right = values
+        if not is_sparse(left) or (isinstance(right, np.ndarray) and right.ndim):
+            return None
+        return _COMPARISONS[function](left, right[()] if isinstance(right, np.ndarray) else right)
+    if len(values) == 1 and isinstance(function, np.ufunc) and function.nout == 1:
+        if function(np.zeros((), values[0].dtype)) != 0:
+            return None
+        made = values[0].tocsr(copy=True) if len(values[0].shape) == 2 else values[0].tocoo(copy=True)
+        made.data = function(made.data)
+        return made
+    return None
+
+
+def number(value: Any, dtype: Any) -> Leaf:
+    """A number as an operand. It stands in an array of one element, which programs read where it stands."""
+    made = np.asarray(value, dtype=dtype)
+    return Leaf(made.reshape(1), (), made.dtype)
+
+
+def ufunc(function: Any, inputs: Sequence[Any]) -> Any:
+    """A function of elements, with NumPy's rules for shapes and types, of nodes and numbers."""
+    if function is np.power and isinstance(inputs[1], Scalar) and inputs[1] in POWERS:
+        same = inputs[0].dtype if not isinstance(inputs[0], Scalar) else None
+        if same == np.power.resolve_dtypes((same, type(inputs[1]), None))[-1]:
+            return ufunc(POWERS[inputs[1].real], inputs[:1])
+    if function is np.square and inputs[0].dtype != np.bool_:
+        return ufunc(np.multiply, (inputs[0], inputs[0]))
+    form = UFUNCS.get(function)
+    if form is None:
+        return eager(function, inputs)
+    given = [type(one) if isinstance(one, Scalar) else one.dtype for one in inputs]
+    dtype = form.ufunc.resolve_dtypes((*given, *[None] * form.ufunc.nout))[-1]
+    if not is_computed(form, inputs, dtype):
+        return eager(function, inputs)
+    of_numbers = dtype
+    if form.is_truth:
+        of_numbers = next(one.dtype for one in inputs if not isinstance(one, Scalar))
+    operands = tuple(number(one, of_numbers) if isinstance(one, Scalar) else one for one in inputs)
+    if form.divides and not _graph.is_plain(operands[-1]):
+        # Elements that are known to be zero have the reciprocal 0 in the language.
+        operands = (*operands[:-1], leaf(dense(operands[-1])))
+    shape = broadcast(operands)
+    zeros = form.keeps_zeros(operands)
+    return Elementwise(form.text, operands, shape, dtype, zeros, form.is_sum)
+
+
+def is_computed(form: Form, inputs: Sequence[Any], dtype: np.dtype[Any]) -> bool:
+    """Whether programs have a function of these operands that gives this type, as NumPy has it."""
+    types = [one.dtype for one in inputs if not isinstance(one, Scalar)]
+    if not all(is_element(one) for one in [*types, dtype]):
+        return False
+    if form.is_truth:
+        kinds = {one.kind for one in types}
+        numbers = [one for one in inputs if isinstance(one, Scalar)]
+        if len(set(types)) != 1 or kinds & set("bc") or any(not _fits(one, types[0]) for one in numbers):
+            return False
+        sparse = [_graph.is_sparse(one) for one in inputs if not isinstance(one, Scalar)]
+        return not any(sparse) or (all(sparse) and not numbers and bool(form.zero))
+    if dtype.kind == "b" or (dtype.kind == "c" and not form.is_complex):
+        return False
+    if dtype.kind in "iu" and not form.is_integer:
+        return False
+    # A number that the type does not hold is NumPy's to refuse.
+    return dtype.kind not in "iu" or all(_fits(one, dtype) for one in inputs if isinstance(one, Scalar))
+
+
+def _fits(value: Any, dtype: np.dtype[Any]) -> bool:
+    if dtype.kind in "iu":
+        bounds = np.iinfo(dtype)
+        return isinstance(value, int) and bounds.min <= value <= bounds.max
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def broadcast(operands: Sequence[Node]) -> tuple[int, ...]:
+    """The shape of a function of elements."""
+    first = operands[0].shape
+    if all(one.shape == first or not one.shape for one in operands):
+        return first
+    try:
+        return np.broadcast_shapes(*(operand.shape for operand in operands))
+    except ValueError:
+        shapes = " and ".join(str(operand.shape) for operand in operands)
+        raise InputError(f"shapes {shapes} do not fit") from None
+
+
+def matmul(left: Node, right: Node) -> Any:
+    """The product of two matrices, a matrix and a vector, or of stacks of matrices, as in NumPy."""
+    if not left.shape or not right.shape:
+        raise InputError("a matrix product needs operands with dimensions")
+    stack = max(len(left.shape), len(right.shape), 2) - 2
+    inner, row, column, batch = stack, stack + 1, stack + 2, tuple(range(stack))
+
+    def labels(node: Node, last: tuple[int, ...]) -> tuple[int, ...]:
+        over = max(len(node.shape) - 2, 0)
+        return (*(batch[stack - over :] if over else ()), *last)
+
+    of_left = labels(left, (row, inner) if len(left.shape) > 1 else (inner,))
+    of_right = labels(right, (inner, column) if len(right.shape) > 1 else (inner,))
+    extents: dict[int, int] = {}
+    for node, own in ((left, of_left), (right, of_right)):
+        for one_label, extent in zip(own, node.shape, strict=True):
+            known = extents.setdefault(one_label, extent)
+            if known != extent:
+                if one_label in batch and 1 in (known, extent):
+                    return eager(np.matmul, (left, right))
+                raise InputError(f"shapes {left.shape} and {right.shape} do not fit")
+    dtype = np.result_type(left.dtype, right.dtype)
+    if dtype == np.bool_ or not all(is_element(one) for one in (left.dtype, right.dtype, dtype)):
+        return eager(np.matmul, (left, right))
+    head = (*batch, *((row,) if len(left.shape) > 1 else ()), *((column,) if len(right.shape) > 1 else ()))
+    shape = tuple(extents[one_label] for one_label in head)
+    return Product(((left, of_left), (right, of_right)), head, shape, dtype)
+
+
+def astype(node: Node, dtype: np.dtype[Any]) -> Node:
+    """The elements as another type."""
+    if node.dtype == dtype:
+        return node
+    complex_to_real = node.dtype.kind == "c" and dtype.kind != "c"
+    if not is_element(dtype) or not is_element(node.dtype) or complex_to_real or (dtype.kind == "c"):
+        made: Node = eager(lambda value: value.astype(dtype), (node,))
+        return made
+    return Elementwise(f"{element_of(dtype)}({{0}})", (node,), node.shape, dtype, True)
+
+
+def axes_of(node: Node, axis: Axes) -> tuple[int, ...]:
+    """Axes as numbers that are not negative, in order."""
+    rank = len(node.shape)
+    if axis is None:
+        return tuple(range(rank))
+    given = [operator.index(one) for one in (axis if isinstance(axis, Sequence) else [axis])]
+    if any(not -rank <= one < rank for one in given):
+        raise InputError(f"axis {axis} is none of {rank} dimensions")
+    found = sorted({one % rank for one in given})
+    if len(found) != len(given):
+        raise InputError(f"axis {axis} names a dimension twice")
+    return tuple(found)
+
+
+def with_kept(node: Node, axes: Sequence[int], keepdims: bool) -> Node:
+    """A reduction with dimensions of extent 1 in the place of those that it went along."""
+    if not keepdims or not axes:
+        return node
+    rank = len(node.shape) + len(axes)
+    rest = iter(range(len(node.shape)))
+    return _graph.reshaped(node, [None if axis in axes else next(rest) for axis in range(rank)])
+
+
+def total(node: Node, axis: Axes, keepdims: bool, dtype: Any) -> Any:
+    """The sum along axes. Integers are added up in 64 bits."""
+    axes = axes_of(node, axis)
+    wanted = np.dtype(dtype) if dtype is not None else node.dtype
+    if dtype is None and node.dtype.kind in "ib":
+        wanted = np.dtype(np.int64)
+    if not is_element(wanted) or not is_element(node.dtype) or node.dtype.kind == "u" or wanted.kind in "bu":
+        return eager(np.sum, (node,), axis=axes, keepdims=keepdims, dtype=dtype)
+    return with_kept(_graph.summed(astype(node, wanted), axes, wanted), axes, keepdims)
+
+
+def mean(node: Node, axis: Axes, keepdims: bool) -> Any:
+    """The mean along axes."""
+    axes = axes_of(node, axis)
+    count = math.prod(node.shape[one] for one in axes)
+    if node.dtype.kind not in "fi" or node.dtype == np.float16:
+        return eager(np.mean, (node,), axis=axes, keepdims=keepdims)
+    return ufunc(np.divide, (total(node, axes, keepdims, None), count))
+
+
+def extreme(word: str, node: Node, axis: Axes, keepdims: bool) -> Any:
+    """The least or largest element along axes; elements that are not stored count as 0."""
+    axes = axes_of(node, axis)
+    if not axes:
+        return node
+    if any(node.shape[one] == 0 for one in axes):
+        raise InputError(f"there is no {word} of nothing")
+    if node.dtype.kind not in "if" or not is_element(node.dtype):
+        return eager(np.max if word == "max" else np.min, (node,), axis=axes, keepdims=keepdims)
+    shape = tuple(extent for one, extent in enumerate(node.shape) if one not in axes)
+    return with_kept(Reduction(word, node, axes, shape, node.dtype), axes, keepdims)
+
+
+def transposed(node: Node, order: Sequence[int]) -> Node:
+    """The dimensions in another order."""
+    if tuple(order) == tuple(range(len(node.shape))):
+        return node
+    if not is_element(node.dtype) or node.dtype == np.bool_:
+        made: Node = eager(lambda value: value.transpose(order), (node,))
+        return made
+    return _graph.transposed(node, order)

@@ -1,0 +1,142 @@
+"""Expressions computed: each is written and compiled once for all arrays of its types, formats and structures."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from threading import Lock
+from typing import Any, NamedTuple
+
+from . import _graph
+from ._graph import Elementwise, Leaf, Node, Product, Reduction
+from ._leaves import resolved
+from ._program import Program, compile
+from ._values import Packed, as_origin
+from ._write import Written, written_all
+
+__all__ = ["compute", "origin", "program_of", "run"]
+
+
+class Plan(NamedTuple):
+    """A compiled program with what it is called with."""
+
+    program: Program
+    #: For each input the place of its array among the leaves of the expression.
+    inputs: tuple[tuple[str, int], ...]
+    #: For each size a leaf and a dimension of that extent; those without a leaf are 1, as the plan's key says.
+    sizes: tuple[tuple[str, int | None, int], ...]
+
+
+#: Plans by what an expression is but for the values of its arrays.
+_PLANS: OrderedDict[Hashable, Plan] = OrderedDict()
+_LOCK = Lock()
+_KEPT = 1024
+
+
+def described(nodes: Sequence[Node], formats: Sequence[str | None]) -> tuple[Hashable, list[Leaf]]:
+    """What decides about the program of some nodes, and the arrays that they are computed from, in order.
+
+    Extents do not, but which of them are 1: those are repeated.
+    """
+    places: dict[int, int] = {}
+    leaves: list[Leaf] = []
+    described: list[Hashable] = []
+
+    def place(given: Node) -> int:
+        known = places.get(id(given))
+        if known is not None:
+            return known
+        node = resolved(given)
+        ones = tuple(extent == 1 for extent in node.shape)
+        made: Hashable
+        if isinstance(node, Leaf):
+            leaves.append(node)
+            made = ("leaf", ones, node.dtype, node.format, node.structure)
+        elif isinstance(node, Product):
+            factors = tuple((place(operand), labels) for operand, labels in node.operands)
+            made = ("product", ones, node.dtype, factors, node.head)
+        elif isinstance(node, Elementwise):
+            operands = tuple(place(operand) for operand in node.operands)
+            flags = (node.keeps_zeros, node.is_sum)
+            made = ("elements", ones, node.dtype, operands, node.form, flags)
+        else:
+            made = ("reduction", ones, node.dtype, place(node.operand), node.word, node.axes)
+        described.append(made)
+        places[id(given)] = len(places)
+        return places[id(given)]
+
+    order = tuple(place(node) for node in nodes)
+    return (tuple(described), order, tuple(formats)), leaves
+
+
+def program_of(node: Node, format: str | None = None) -> tuple[Program, Written]:
+    """The program that computes a node, compiled."""
+    made = written_all([node], [format])
+    return compile(made.text, name="<expression>"), made
+
+
+def run(
+    nodes: Sequence[Node],
+    formats: Sequence[str | None],
+    *,
+    name: str = "<expression>",
+    out: Any = None,
+    packed: Sequence[str] = (),
+) -> Any:
+    """Computes nodes by one program; one result, or a tuple of several."""
+    key, leaves = described(nodes, formats)
+    plan = _PLANS.get(key)
+    options: dict[str, Any] = {} if out is None else {"out": out}
+    if packed:
+        options["packed"] = list(packed)
+    if plan is None:
+        made = written_all(nodes, formats)
+        program = compile(made.text, name=name)
+        _keep(key, program, made, leaves)
+        return program(**{name: leaf.value for name, leaf in made.leaves.items()}, **made.sizes, **options)
+    for input, at in plan.inputs:
+        options[input] = leaves[at].value
+    for symbol, of, axis in plan.sizes:
+        options[symbol] = 1 if of is None else leaves[of].shape[axis]
+    return plan.program(**options)
+
+
+def _keep(key: Hashable, program: Program, made: Written, leaves: Sequence[Leaf]) -> None:
+    """Keeps a plan, if all sizes are extents of arrays."""
+    at = {id(leaf): place for place, leaf in enumerate(leaves)}
+    if any(id(leaf) not in at for leaf in made.leaves.values()):
+        return
+    sizes: dict[str, tuple[int, int]] = {}
+    for name, leaf in made.leaves.items():
+        for axis, extent in enumerate(made.extents[name]):
+            sizes.setdefault(extent, (at[id(leaf)], axis))
+    if any(extent != 1 and symbol not in sizes for symbol, extent in made.sizes.items()):
+        return
+    inputs = tuple((name, at[id(leaf)]) for name, leaf in made.leaves.items())
+    plan = Plan(program, inputs, tuple((symbol, *sizes.get(symbol, (None, 0))) for symbol in made.sizes))
+    with _LOCK:
+        _PLANS[key] = plan
+        if len(_PLANS) > _KEPT:
+            _PLANS.popitem(last=False)
+
+
+def compute(node: Node) -> Any:
+    """The values of a node, as an array of NumPy or SciPy; computed once."""
+    if node._computed is not None:
+        return node._computed
+    if isinstance(node, Leaf) and not isinstance(node.value, Packed):
+        # Elements of structured arrays were compared with the structure when it was said.
+        value = node.value
+        return value.reshape(node.shape) if not node.shape and node.format is None else value
+    return _graph.remember(node, run([node], [None]))
+
+
+def origin(nodes: Sequence[Node]) -> str | None:
+    """The package that results of nodes belong to."""
+    found = {leaf.origin for node in nodes for leaf in _graph.leaves_of(node)}
+    return "torch" if "torch" in found else "sparse" if "sparse" in found else None
+
+
+def returned(node: Node, value: Any) -> Any:
+    """A result as an array of the package that the operands are from."""
+    return as_origin(value, origin([node]))
