@@ -104,7 +104,8 @@ pub(crate) fn emit(
 
 /// Writes the private functions of a module, each a kernel. They take integers, symbols and addresses.
 pub(crate) fn emit_kernels(module: &Module, prefix: &str) -> Result<Emitted> {
-    let mut unit = Unit::new(prefix, &VectorFunctions::default());
+    let width = IndexWidth::Bits64;
+    let mut unit = Unit::new(prefix, &VectorFunctions::default(), width);
     let mut exported = Vec::new();
     for function in &module.functions {
         let Some(private) = &function.private else { continue };
@@ -118,9 +119,10 @@ pub(crate) fn emit_kernels(module: &Module, prefix: &str) -> Result<Emitted> {
     }
     unit.declarations.values().for_each(|declaration| unit.functions.push_str(declaration));
     Ok(Emitted {
-        text: format!("{}module {{\n{}}}\n", aliases(module), unit.functions),
+        text: format!("{}module {{\n{}}}\n", aliases(module, width.huge()), unit.functions),
         exported,
         threads: false,
         math: unit.declarations.keys().any(|name| name.starts_with("__nv_")),
+        width,
     })
 }

@@ -47,12 +47,10 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
     let extent = |id, dimension| subject.extent(id, dimension);
     let plan = Plan::new(subject.program(), &extent, request, &source)?;
     let threads = threads(terminal, &args.threads);
-    let sizes = sizes(subject.program(), &plan, args.density);
     let mut wanted = Wanted {
         options: BuildOptions {
             parallel: threads > 1,
             checked: args.checked,
-            sizes: sizes.symbols.clone(),
             ..machine::options(&args.machine, &args.threads)?
         },
         iteration: Iteration {
@@ -60,8 +58,11 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Result<Outcome> {
             ..args.walking.iteration(indices(&plan.inputs))
         },
         passes: args.passes,
-        sizes,
+        sizes: sizes(subject.program(), &plan, args.density),
     };
+    if wanted.options.target.takes_sizes() {
+        wanted.options.sizes.clone_from(&wanted.sizes.symbols);
+    }
     let mut ready = subject.ready(&mut wanted, &plan.symbols, threads, &progress)?;
     super::watchdog::stop();
     let program = subject.program().clone();

@@ -115,7 +115,7 @@ impl BuildOptions {
             return Ok(Flow::Stop);
         }
         let mut rest = for_code;
-        if !self.sizes.is_empty() {
+        if !self.sizes.is_empty() && self.target.takes_sizes() {
             // The symbols of a program are the first ones of its code.
             module.fix_symbols(&self.sizes);
             rest.insert(0, passes::FIXED);

@@ -11,8 +11,7 @@ use dastac_loops::{Index, SymbolId, VarId};
 use dastac_poly::{LinearExpr, PwAff};
 use dastac_runtime::program::{
     Assembled, Atom, Computed, Derived, Divisor, Expression, Keys, LevelCount, Magnitude, Monomial,
-    Part,
-    Phase, Program, Range, Role, Sizes, Stored, Structure as Assembly, TensorInfo,
+    Part, Phase, Program, Range, Role, Sizes, Stored, Structure as Assembly, TensorInfo,
 };
 use dastac_runtime::{Moves, TensorId};
 use dastac_stur::ast::Expr;

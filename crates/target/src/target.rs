@@ -33,6 +33,12 @@ pub trait Target: fmt::Debug + Send + Sync {
         Vec::new()
     }
 
+    /// Whether code may be made for given sizes: values are put in the place of symbols before
+    /// [`Target::code_sequences`], and what is for other sizes is dropped.
+    fn takes_sizes(&self) -> bool {
+        false
+    }
+
     /// Checks that the module says nothing that this target has no code for.
     ///
     /// # Errors

@@ -94,6 +94,10 @@ impl Target for CpuTarget {
         tiles.into_iter().chain(self.code_sequences(options)).collect()
     }
 
+    fn takes_sizes(&self) -> bool {
+        true
+    }
+
     fn code_sequences(&self, options: &CodeOptions) -> Vec<Sequence> {
         match options.checked {
             true => vec![CHECKED_THREADS, CHECKED_REGISTERS, CHECK_BOUNDS],

@@ -5,7 +5,7 @@
 //! more lanes than the loop has iterations. The barrier is left out where the loop is all that a block does.
 //! `with S of 256 { body }`, `S` in shared memory -> a global variable in address space 3.
 
-use super::names::{HUGE, memref, name_of};
+use super::names::{memref, name_of};
 use super::writer::{Ssa, Writer, line};
 use crate::Result;
 use dastac_loops::{BufferId, Element, For, Function, Index, Mark, ParallelLevel, Stmt};
@@ -140,7 +140,7 @@ impl Writer<'_, '_> {
     /// Memory that the lanes of a block share.
     pub(super) fn shared(&mut self, element: Element, count: i64) -> Ssa {
         let [memory, plain, all] = [(); 3].map(|()| self.fresh());
-        let name = format!("{}__shared{}", self.name, self.next);
+        let (name, huge) = (format!("{}__shared{}", self.name, self.next), self.unit.width.huge());
         let (ty, own) = (memref(element), format!("memref<{count}x{}", name_of(element)));
         let _ = writeln!(
             self.unit.functions,
@@ -150,7 +150,7 @@ impl Writer<'_, '_> {
             self.entry,
             "    {memory} = memref.get_global @{name} : {own}, {SHARED}>
     {plain} = memref.memory_space_cast {memory} : {own}, {SHARED}> to {own}>
-    {all} = memref.reinterpret_cast {plain} to offset: [0], sizes: [{HUGE}], strides: [1] : {own}> to {ty}
+    {all} = memref.reinterpret_cast {plain} to offset: [0], sizes: [{huge}], strides: [1] : {own}> to {ty}
 "
         );
         all

@@ -69,6 +69,7 @@ fn translated(
             triple: "nvptx64-nvidia-cuda".to_owned(),
             cpu: format!("sm_{generation}"),
             features: features.to_owned(),
+            embedded: false,
         },
         level,
     )?;

@@ -298,7 +298,9 @@ impl Code {
     }
 
     pub fn optimise(&self, machine: &TargetMachine, level: u8) -> Result<()> {
-        let pipeline = c_string(&pipeline(level, self.instructions()));
+        // Other machines' loops come without tiles for registers: these have all passes.
+        let instructions = if machine.spec.is_host_like() { self.instructions() } else { 0 };
+        let pipeline = c_string(&pipeline(level, instructions));
         // SAFETY: module and machine are alive; the options are disposed of once.
         unsafe {
             let options = LLVMCreatePassBuilderOptions();

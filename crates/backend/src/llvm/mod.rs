@@ -11,8 +11,8 @@ mod pipeline;
 mod spec;
 
 pub(crate) use code::Code;
-pub(crate) use kernels::KernelEntry;
 pub use host::llvm_version;
 pub(crate) use host::{default_triple, host_cpu, initialize};
+pub(crate) use kernels::KernelEntry;
 pub(crate) use machine::TargetMachine;
 pub(crate) use spec::Spec;

@@ -14,6 +14,11 @@ pub(crate) struct Spec {
 }
 
 impl Spec {
+    /// Whether it is a processor of a computer, not a core inside of memory or of a graphics card.
+    pub fn is_host_like(&self) -> bool {
+        !self.embedded && !self.triple.starts_with("nvptx")
+    }
+
     /// Whether the features say that `feature` is there, or that it is not.
     pub fn lists(&self, feature: &str) -> Option<bool> {
         let mut sign = self.features.split(',').filter_map(|known| {

@@ -88,7 +88,7 @@ impl Session {
 
     /// Lowers kernels of a device to the LLVM dialect, in place.
     pub fn lower_for_device(&self, module: &mut Module<'_>) -> Result<()> {
-        let llvm = LLVM.replace("{use-aligned-alloc=1}", "");
+        let llvm = to_llvm(IndexWidth::Bits64).replace("{use-aligned-alloc=1}", "");
         self.run(module, &format!("{STRUCTURED},{llvm},{FINISH}"))
     }
 
