@@ -233,8 +233,8 @@ impl Reader<'_> {
             [first, rest @ ..] if !rest.is_empty() && first.text == *head => rest,
             words => words,
         };
-        let hint = "write `workspace(hash, 4096)`, `workspace(list, 65536)`, `workspace(list)`, `workspace(bucket, 64)` \
-            or `workspace(dense)`";
+        let hint = "write `workspace(hash, 4096)`, `workspace(list, 65536)`, `workspace(list)`, \
+            `workspace(bucket, 64)` or `workspace(dense)`";
         let Some((kind, capacities)) = words.split_first() else {
             return fails("`workspace` names no kind".into(), span, "nothing here", hint);
         };

@@ -1,8 +1,8 @@
 //! How much more of the operands meets than if their elements stood anywhere: what is known when a run has its inputs.
 //!
 //! Of `C(i, k) := A(i, j) * B(j, k)`, `sum(j) a(j) b(j)` points come, with `a(j)` elements in column `j` of `A` and
-//! `b(j)` in row `j` of `B`. If elements stood anywhere it would be `|A| |B| / N`: where a few rows and columns have most
-//! of the elements, as those of graphs do, it is many times more. Elements of large tensors are sampled.
+//! `b(j)` in row `j` of `B`. If elements stood anywhere it would be `|A| |B| / N`: where a few rows and columns have
+//! most of the elements, as those of graphs do, it is many times more. Elements of large tensors are sampled.
 
 use std::collections::BTreeMap;
 
