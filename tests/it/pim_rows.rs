@@ -79,53 +79,112 @@ fn kernel() -> Module {
     .unwrap()
 }
 
+/// The same over positions in parts of one length, whichever rows they are of: part `t` stores the rows that begin in
+/// it, and what it has of the row before apart.
+fn split_kernel() -> Module {
+    parse(
+        "module(M, N, Z, T)\nbuffer y : f32[M]\nbuffer part : f32[T]\nbuffer own : i32[T]\nbuffer v : f32[Z]\n\
+         buffer x : f32[N]\nbuffer pos : u32[M + 1]\nbuffer crd : u32[Z]\n\
+         func f(out y, out part, out own, in v, in x, in pos, in crd) {\n\
+         parallel t = 0 to T {\n\
+           while low = 0, high = M if low + 1 < high { }\n\
+           then select(pos[(low + high) / 2] <= floor(t * Z, T), (low + high) / 2, low),\n\
+                select(pos[(low + high) / 2] <= floor(t * Z, T), high, (low + high) / 2) after {\n\
+             own[t] = index(low)\n\
+             part[t] = sum(p = floor(t * Z, T) to min(pos[low + 1], floor((t + 1) * Z, T)))\n\
+               v[p] * x[crd[p]]\n\
+             while i = low + 1 if i < M and pos[i] < floor((t + 1) * Z, T) {\n\
+               y[i] = sum(p = pos[i] to min(pos[i + 1], floor((t + 1) * Z, T))) v[p] * x[crd[p]]\n\
+             } then i + 1 } } }",
+    )
+    .unwrap()
+}
+
+/// A program on so many cores of `blimp`.
+fn device(kernel: &Module, cores: usize) -> Device {
+    let target = PimTarget::new("blimp", Some(cores), Some(1)).unwrap();
+    let code = target.generate(kernel, &CodeOptions::default()).unwrap().artifact.code;
+    Device::load(&code.bytes).unwrap()
+}
+
+/// A matrix as programs take it, with a vector.
+struct Inputs {
+    positions: Vec<u32>,
+    columns: Vec<u32>,
+    /// Values, vector, positions and columns.
+    bytes: [Vec<u8>; 4],
+}
+
+fn bytes(all: &[u32]) -> Vec<u8> {
+    all.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+impl Inputs {
+    fn of(rows: &Rows) -> Inputs {
+        let mut positions = vec![0];
+        rows.iter()
+            .for_each(|row| positions.push(positions[positions.len() - 1] + row.len() as u32));
+        let columns = rows.concat();
+        let floats = |all: usize, by: usize| {
+            bytes(&(0..all).map(|at| ((at % by) as f32).to_bits()).collect::<Vec<_>>())
+        };
+        let bytes =
+            [floats(columns.len(), 7), floats(rows.len(), 5), bytes(&positions), bytes(&columns)];
+        Inputs { positions, columns, bytes }
+    }
+
+    /// Whether a result is right: sums of small integers are exact.
+    fn check(&self, y: &[f32]) {
+        for (row, found) in y.iter().enumerate() {
+            let terms = self.positions[row] as usize..self.positions[row + 1] as usize;
+            let expected: usize = terms.map(|at| (at % 7) * (self.columns[at] as usize % 5)).sum();
+            assert_eq!(*found, expected as f32, "row {row}");
+        }
+    }
+}
+
+fn floats(bytes: &[u8]) -> Vec<f32> {
+    bytes.chunks(4).map(|one| f32::from_le_bytes(one.try_into().unwrap())).collect()
+}
+
 /// The largest over the mean number of elements of a core, and the cycles of the slowest core.
 fn run(rows: &Rows, cuts: Option<Vec<i64>>, cores: usize) -> (f64, u64) {
-    let target = PimTarget::new("blimp", Some(cores), Some(1)).unwrap();
-    let code = target.generate(&kernel(), &CodeOptions::default()).unwrap().artifact.code;
-    let mut device = Device::load(&code.bytes).unwrap();
-    let positions: Vec<u32> = std::iter::once(0)
-        .chain(rows.iter().scan(0, |end, row| {
-            *end += row.len() as u32;
-            Some(*end)
-        }))
-        .collect();
-    let columns = rows.concat();
+    let mut device = device(&kernel(), cores);
+    let inputs = Inputs::of(rows);
+    let Inputs { positions, columns, .. } = &inputs;
     let imbalance = cuts.as_ref().map_or(f64::NAN, |cuts| {
-        let loads =
-            cuts.windows(2).map(|pair| positions[pair[1] as usize] - positions[pair[0] as usize]);
-        f64::from(loads.max().unwrap()) * cores as f64 / columns.len() as f64
+        let load = |pair: &[i64]| positions[pair[1] as usize] - positions[pair[0] as usize];
+        let most = cuts.windows(2).map(load).max().unwrap();
+        f64::from(most) * cores as f64 / columns.len() as f64
     });
     if let Some(cuts) = cuts {
         device.cut_at(cuts);
     }
-    let words =
-        |all: &[u32]| -> Vec<u8> { all.iter().flat_map(|word| word.to_le_bytes()).collect() };
-    let floats = |all: usize, of: fn(usize) -> f32| -> Vec<u32> {
-        (0..all).map(|at| of(at).to_bits()).collect()
-    };
-    let (v, x) =
-        (floats(columns.len(), |at| (at % 7) as f32), floats(rows.len(), |at| (at % 5) as f32));
     let mut y = vec![0; 4 * rows.len()];
     let sizes = [rows.len() as i64, rows.len() as i64, columns.len() as i64];
-    let inputs = [words(&v), words(&x), words(&positions), words(&columns)];
     let mut operands = vec![Operand::Out(&mut y)];
-    operands.extend(inputs.iter().map(|input| Operand::In(input)));
+    operands.extend(inputs.bytes.iter().map(|input| Operand::In(input)));
     device.call("f", &sizes, &mut operands).unwrap();
-    // Small integers: sums are exact.
-    let mut at = 0;
-    for (row, columns) in rows.iter().enumerate() {
-        let expected: f32 = columns
-            .iter()
-            .map(|column| {
-                at += 1;
-                ((at - 1) % 7) as f32 * (*column % 5) as f32
-            })
-            .sum();
-        let found = [0, 1, 2, 3].map(|byte| y[4 * row + byte]);
-        assert_eq!(f32::from_le_bytes(found), expected, "row {row}");
-    }
+    inputs.check(&floats(&y));
     (imbalance, device.take_report().launches[0].counters.cycles)
+}
+
+/// The cycles of the slowest core where long rows are split.
+fn run_split(rows: &Rows, cores: usize) -> u64 {
+    let device = device(&split_kernel(), cores);
+    let inputs = Inputs::of(rows);
+    let (mut y, mut part, mut own) =
+        (vec![0; 4 * rows.len()], vec![0; 4 * cores], vec![0; 4 * cores]);
+    let sizes = [rows.len(), rows.len(), inputs.columns.len(), cores].map(|size| size as i64);
+    let mut operands: Vec<_> = [&mut y, &mut part, &mut own].map(|one| Operand::Out(one)).into();
+    operands.extend(inputs.bytes.iter().map(|input| Operand::In(input)));
+    device.call("f", &sizes, &mut operands).unwrap();
+    let mut y = floats(&y);
+    for (part, own) in floats(&part).iter().zip(own.chunks(4)) {
+        y[u32::from_le_bytes(own.try_into().unwrap()) as usize] += part;
+    }
+    inputs.check(&y);
+    device.take_report().launches[0].counters.cycles
 }
 
 #[test]
@@ -141,8 +200,14 @@ fn balanced_rows_are_faster_than_rows_modulo_the_number_of_cores() {
             let (first, modulo) = run(&modulo, Some(cuts), cores);
             let (second, balanced) = run(&balanced, Some(other), cores);
             let (_, exact) = run(&rows, None, cores);
+            let split = run_split(&rows, cores);
+            assert!(
+                1.15 * split as f64 <= balanced as f64,
+                "{cores} cores: {split} and {balanced}"
+            );
             println!(
-                "{cores} cores: C2SR {first:.2}, {modulo}; CISR {second:.2}, {balanced}; runs of equal work {exact}"
+                "{cores} cores: C2SR {first:.2}, {modulo}; CISR {second:.2}, {balanced}; \
+                 runs of equal work {exact}; rows split {split}"
             );
             gain *= modulo as f64 / balanced as f64;
             imbalances = [imbalances[0] + first / 2.0, imbalances[1] + second / 2.0];

@@ -20,7 +20,8 @@ impl Counters {
     /// Loops that cannot be counted; code that cannot be made or loaded.
     pub(crate) fn new(built: &Built) -> Result<Counters, Error> {
         let counting = built.lowered.counting()?;
-        let options = &built.options;
+        // Cores of another machine could not add to one counter.
+        let options = built.options.on_host();
         let code = CodeOptions { parallel: false, untiled: true, ..options.code() };
         let code = Code::load(&options.generate(counting.module.clone(), &code)?.artifact)?;
         Ok(Counters { counting, code })

@@ -34,7 +34,7 @@ pub struct Code {
 enum Holder {
     Object { _image: Image },
     Library { _library: Library },
-    Cores { device: Device },
+    Cores { device: Box<Device> },
     Device(Box<Kernels>),
 }
 
@@ -71,7 +71,7 @@ impl Code {
     pub fn load(artifact: &Artifact) -> Result<Code> {
         let Artifact { target, code, abi, requires, .. } = artifact;
         if code.kind == CodeKind::Cores {
-            let holder = Holder::Cores { device: Device::load(&code.bytes)? };
+            let holder = Holder::Cores { device: Box::new(Device::load(&code.bytes)?) };
             let (abi, entries) = (abi.clone(), BTreeMap::new());
             return Ok(Code { abi, entries, parallel: false, holder });
         }

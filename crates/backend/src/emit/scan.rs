@@ -85,7 +85,7 @@ impl Writer<'_, '_> {
             line!(writer, "scf.if {marked} {{");
             writer.block(|writer| {
                 line!(writer, "memref.store {none}, {buffer}[{place}] : {source}");
-                writer.bind_all(&[inner.var], &[place.clone()]);
+                writer.bind_all(&[inner.var], std::slice::from_ref(&place));
                 writer.stmts(&inner.body)?;
                 writer.vars.remove(&inner.var);
                 Ok(())

@@ -23,8 +23,11 @@ impl Core<'_> {
     pub(super) fn step(&mut self, thread: usize) -> Result<Then, Cause> {
         let pc = self.threads[thread].pc;
         let place = pc.wrapping_sub(TEXT) / 4;
-        let found =
-            if pc % 4 == 0 { self.text.get(place as usize).copied().flatten() } else { None };
+        let found = if pc.is_multiple_of(4) {
+            self.text.get(place as usize).copied().flatten()
+        } else {
+            None
+        };
         let Some(op) = found else {
             return match routines::at(pc) {
                 Some(routine) if pc >= ROUTINES => self.routine(thread, routine),

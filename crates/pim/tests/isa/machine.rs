@@ -269,7 +269,7 @@ fn integer(funct3: u32, alternative: bool, a: u32, b: u32) -> u32 {
         5 if alternative => modulo(i128::from(x).div_euclid(1 << amount)),
         5 => modulo(i128::from(a).div_euclid(1 << amount)),
         6 => (0..32).map(|bit| (a >> bit & 1).max(b >> bit & 1) << bit).sum(),
-        _ => (0..32).map(|bit| (a >> bit & 1) * (b >> bit & 1) << bit).sum(),
+        _ => (0..32).map(|bit| ((a >> bit & 1) * (b >> bit & 1)) << bit).sum(),
     }
 }
 

@@ -7,7 +7,7 @@ mod assemble;
 use assemble::{RET, addi, b, i, li, s};
 use dastac_pim::bank::Shared;
 use dastac_pim::core::{Core, Entry, Finished, Start};
-use dastac_pim::{BANK, Cause, Fault, Image, Profile, SCRATCHPAD, TEXT};
+use dastac_pim::{BANK, Cause, Counters, Fault, Image, Profile, SCRATCHPAD, TEXT};
 
 /// `ecall` with a number in `a7`.
 fn call(number: i32) -> [u32; 2] {
@@ -16,6 +16,16 @@ fn call(number: i32) -> [u32; 2] {
 
 /// Runs a program on threads with a bank of 64 bytes, and gives what is in the bank's first word.
 fn run(words: &[u32], threads: usize, limit: u64) -> Result<u32, Fault> {
+    sampled(words, threads, limit, 0).map(|(word, _)| word)
+}
+
+/// The same with what was counted every so many cycles.
+fn sampled(
+    words: &[u32],
+    threads: usize,
+    limit: u64,
+    sampled: u64,
+) -> Result<(u32, Vec<Counters>), Fault> {
     let mut shared = Shared::default();
     shared.add(&[0; 64], true).unwrap();
     shared.add(&[0; 64], false).unwrap();
@@ -32,10 +42,10 @@ fn run(words: &[u32], threads: usize, limit: u64) -> Result<u32, Fault> {
         threads: vec![Entry { pc: TEXT, arguments: Vec::new() }; threads],
         shared: &shared,
         limit,
-        sampled: 0,
+        sampled,
     };
-    let Finished { mut bank, .. } = Core::new(start)?.run()?;
-    Ok(bank.read(0, 4).unwrap())
+    let Finished { mut bank, timeline, .. } = Core::new(start)?.run()?;
+    Ok((bank.read(0, 4).unwrap(), timeline))
 }
 
 fn cause(words: &[u32], threads: usize) -> Cause {
@@ -98,4 +108,18 @@ fn faults() {
         fault,
         "core 3, thread 0, at 0x00010008: an access outside of every buffer, at 0x40000040"
     );
+}
+
+#[test]
+fn a_timeline_has_a_point_every_so_many_cycles() {
+    let mut words = li(18, 50).to_vec();
+    words.extend([addi(18, 18, -1), b(1, [18, 0], -4), RET]);
+    let (_, timeline) = sampled(&words, 2, 1 << 20, 100).unwrap();
+    // 102 instructions before the return, one every 11 cycles.
+    assert_eq!(timeline.len(), 11);
+    for (at, point) in timeline.iter().enumerate() {
+        let due = 100 * (at as u64 + 1);
+        assert!((due..due + 11).contains(&point.cycles), "{at}: {}", point.cycles);
+        assert!(point.instructions.abs_diff(2 * due / 11) <= 2, "{at}: {}", point.instructions);
+    }
 }
