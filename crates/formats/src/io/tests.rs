@@ -2,6 +2,7 @@
 
 mod blocks;
 mod complex;
+mod levels;
 mod lists;
 mod matrix_market;
 mod numpy;
