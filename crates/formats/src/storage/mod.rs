@@ -18,6 +18,7 @@ mod entries;
 mod index;
 mod key;
 mod level;
+mod scan;
 mod sort;
 mod space;
 mod view;
