@@ -5,8 +5,9 @@ use dastac::formats::format::{self, default_names};
 use dastac::formats::storage::{Entries, IndexView, Indices, LevelData};
 use dastac::formats::{Build, Format, Tensor, TensorView};
 use dastac::runtime::program::TensorInfo;
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyAny, PyTuple};
+use pyo3::types::{PyAny, PyString, PyTuple};
 
 use crate::buffer::Array;
 use crate::errors;
@@ -17,6 +18,15 @@ pub enum Value {
     Dense(Array),
     /// The packed buffer.
     Packed(Array),
+    /// The arrays of a matrix of SciPy, which seem to be those of the tensor's format; they are looked at later.
+    Matrix {
+        /// Its extents.
+        shape: Vec<u64>,
+        /// Positions and coordinates.
+        arrays: Vec<Array>,
+        /// The values.
+        values: Array,
+    },
     /// The arrays of a tensor in a format.
     Stored {
         /// Its format.
@@ -40,14 +50,17 @@ pub enum Value {
 }
 
 impl Value {
-    /// Borrows what is passed for a tensor: an array that is as the program reads it at once, all else after
-    /// `dastac._values.parts` made arrays of it.
-    pub fn of(tensor: &TensorInfo, object: &Bound<'_, PyAny>) -> PyResult<Value> {
-        if let Some(array) = Array::borrow(object)
+    /// Borrows what is passed for a tensor: an array that is as the program reads it at once, and, if `direct`, the
+    /// arrays of a matrix of SciPy in the tensor's format; all else after `dastac._values.parts` made arrays of it.
+    pub fn of(tensor: &TensorInfo, object: &Bound<'_, PyAny>, direct: bool) -> PyResult<Value> {
+        if tensor.format.is_none()
+            && let Some(array) = Array::borrow(object)
             && array.element() == tensor.element
-            && tensor.format.is_none()
         {
             return Ok(Value::Dense(array));
+        }
+        if direct && let Some(matrix) = Value::matrix(tensor, object) {
+            return Ok(matrix);
         }
         let py = object.py();
         let helper = py.import("dastac._values")?.getattr("parts")?;
@@ -55,6 +68,30 @@ impl Value {
         let rank = tensor.extents.len();
         let made = helper.call1((object, &tensor.name, tensor.element.name(), rank, format))?;
         Value::of_parts(tensor, &made.cast_into::<PyTuple>()?)
+    }
+
+    /// A matrix of SciPy in a tensor's format, if it is one with elements and indices of the types that code reads.
+    fn matrix(tensor: &TensorInfo, object: &Bound<'_, PyAny>) -> Option<Value> {
+        let py = object.py();
+        let name = tensor.format.as_ref()?.name().filter(|name| matches!(*name, "csr" | "csc"))?;
+        let format = object.getattr(intern!(py, "format")).ok()?;
+        if format.cast::<PyString>().ok()?.to_str().ok()? != name {
+            return None;
+        }
+        let borrow = |name| Array::borrow(&object.getattr(name).ok()?);
+        let positions = borrow(intern!(py, "indptr"))?;
+        let coordinates = borrow(intern!(py, "indices"))?;
+        let values = borrow(intern!(py, "data"))?;
+        let narrow = |array: &Array| array.element().bytes() == 4 && array.indices().is_some();
+        if !narrow(&positions) || !narrow(&coordinates) || values.element() != tensor.element {
+            return None;
+        }
+        let shape = object.getattr(intern!(py, "shape")).ok()?.extract::<(u64, u64)>().ok()?;
+        Some(Value::Matrix {
+            shape: vec![shape.0, shape.1],
+            arrays: vec![positions, coordinates],
+            values,
+        })
     }
 
     /// Of `(kind, shape, arrays, values)`; the kind is `dense`, `packed`, `entries`, or a format.
@@ -99,9 +136,9 @@ impl Value {
                 Some(shape.iter().map(|n| number(*n as u64)).collect())
             }
             Value::Packed(_) => None,
-            Value::Stored { shape, .. } | Value::Entries { shape, .. } => {
-                Some(shape.iter().map(|n| number(*n)).collect())
-            }
+            Value::Matrix { shape, .. }
+            | Value::Stored { shape, .. }
+            | Value::Entries { shape, .. } => Some(shape.iter().map(|n| number(*n)).collect()),
         }
     }
 
@@ -109,7 +146,9 @@ impl Value {
     pub fn arrays(&self) -> Vec<&Array> {
         match self {
             Value::Dense(array) | Value::Packed(array) => vec![array],
-            Value::Stored { arrays, values, .. } => arrays.iter().chain([values]).collect(),
+            Value::Matrix { arrays, values, .. } | Value::Stored { arrays, values, .. } => {
+                arrays.iter().chain([values]).collect()
+            }
             Value::Entries { coordinates, values, .. } => vec![coordinates, values],
         }
     }

@@ -11,12 +11,14 @@
 
 mod arguments;
 mod buffer;
+mod call;
 mod code;
 mod command;
 mod compile;
 mod errors;
 mod made;
 mod memory;
+mod outcome;
 mod pool;
 mod results;
 mod run;

@@ -2,19 +2,44 @@
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
+use std::sync::Arc;
 
 use dastac::elements::Storage;
+use dastac::loops::BufferId;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
+
+use crate::pool::Spares;
 
 /// Bytes that a result owns; arrays are made over them without a copy.
 #[pyclass(frozen)]
 pub struct Block {
     /// Keeps the bytes where they are; nothing else refers to them.
-    _owner: Owner,
+    owner: Owner,
+    /// Where its memory goes when nobody uses it any more.
+    home: Option<Home>,
     bytes: *mut u8,
     length: usize,
+}
+
+/// Where memory came from, to be used again.
+pub struct Home {
+    /// The memory that waits.
+    pub spares: Arc<Spares>,
+    /// The buffer that it was of.
+    pub buffer: BufferId,
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        if let (Some(Home { spares, buffer }), Owner::Elements(all)) =
+            (self.home.take(), &mut self.owner)
+        {
+            let empty = Storage::empty(all.element());
+            spares.put(buffer, std::mem::replace(all, empty));
+        }
+    }
 }
 
 /// What owns bytes.
@@ -35,7 +60,7 @@ unsafe impl Sync for Block {}
 
 impl Block {
     /// Takes over memory.
-    pub fn new(mut owner: Owner) -> Block {
+    pub fn new(mut owner: Owner, home: Option<Home>) -> Block {
         let (bytes, length) = match &mut owner {
             Owner::Elements(all) => {
                 let length = all.view().bytes().len();
@@ -44,7 +69,7 @@ impl Block {
             Owner::Narrow(all) => (all.as_mut_ptr().cast(), size_of_val(&all[..])),
             Owner::Wide(all) => (all.as_mut_ptr().cast(), size_of_val(&all[..])),
         };
-        Block { _owner: owner, bytes, length }
+        Block { owner, home, bytes, length }
     }
 }
 

@@ -3,10 +3,37 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use dastac::elements::Storage;
+use dastac::loops::BufferId;
 use dastac::runtime::{Executable, Instance, Result};
 
 /// As many stay at most: those that were used last.
 const WAITING: usize = 8;
+
+/// Longer memory does not wait for the next result, in bytes.
+const LONG: usize = 1 << 26;
+
+/// Memory of results that nobody uses any more, for the next ones: one for each buffer at most.
+#[derive(Default)]
+pub struct Spares(Mutex<BTreeMap<BufferId, Storage>>);
+
+impl Spares {
+    /// Keeps memory for the next result, if none waits.
+    pub fn put(&self, buffer: BufferId, memory: Storage) {
+        if memory.capacity().saturating_mul(memory.element().bytes()) <= LONG {
+            let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            waiting.entry(buffer).or_insert(memory);
+        }
+    }
+
+    /// Gives an instance all memory that waits.
+    pub fn give(&self, instance: &mut Instance<'static>) {
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (buffer, memory) in std::mem::take(&mut *waiting) {
+            instance.put_memory(buffer, memory);
+        }
+    }
+}
 
 /// Instances without any memory of callers, each at its sizes.
 #[derive(Default)]

@@ -12,6 +12,8 @@ pub enum Fault {
     Run(Error),
     /// What is wrong with a value.
     Value(String),
+    /// The arrays of a matrix of SciPy are not sorted, or are none of a matrix.
+    Matrix,
 }
 
 impl From<Error> for Fault {
@@ -37,7 +39,7 @@ pub fn run<'a, R>(
     tensors: &[TensorInfo],
     inputs: &'a [(TensorId, Value)],
     targets: Vec<Target<'a>>,
-    read: impl FnOnce(&Instance<'a>) -> Result<R, Error>,
+    read: impl FnOnce(&mut Instance<'a>) -> Result<R, Error>,
 ) -> Result<(Instance<'static>, R), Fault> {
     for (id, value) in inputs {
         give(&mut instance, *id, &tensors[id.0], value)?;
@@ -56,7 +58,7 @@ pub fn run<'a, R>(
     for target in unpacked {
         instance.unpack_into(target.tensor, target.memory)?;
     }
-    let found = read(&instance)?;
+    let found = read(&mut instance)?;
     Ok((instance.given_back(), found))
 }
 
@@ -83,6 +85,11 @@ fn give<'a>(
             instance.set_elements(id, array.view(), shape, None)?;
         }
         Value::Packed(array) => instance.lend(id, array.view())?,
+        Value::Matrix { shape, arrays, values } => {
+            let Some(format) = &tensor.format else { return Err(Fault::Matrix) };
+            let lent = arguments::lent(name, format, shape, arrays, values);
+            instance.lend_stored(id, lent.map_err(|_| Fault::Matrix)?)?;
+        }
         Value::Stored { format, shape, arrays, values } => {
             let declared = tensor.format.as_ref() == Some(format);
             let narrow = arrays.iter().all(|array| array.element().bytes() == 4);

@@ -54,7 +54,9 @@ pub use dastac_pim as pim;
 pub use error::{Error, Result, human};
 pub use executable::{Executable, Movement, Moves};
 pub use file_error::FileError;
-pub use instance::{DEFAULT_DENSITY, Deviation, Instance, Substitute, stream, unflatten};
+pub use instance::{
+    DEFAULT_DENSITY, Deviation, Instance, Substitute, TakenResult, stream, unflatten,
+};
 pub use load_error::LoadError;
 pub use memory::{available_memory, check_memory};
 pub use program::{Program, Role, TensorFacts, TensorId, symbol_values};

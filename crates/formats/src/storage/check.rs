@@ -15,6 +15,8 @@ use std::cmp::Ordering;
 
 use rayon::prelude::*;
 
+use super::index::with_indices;
+use super::scan::{self, Numbers, Step};
 use super::space::LevelSpace;
 use super::walk::place;
 use super::{Indices, LevelData, Tensor};
@@ -35,15 +37,6 @@ fn invalid<T>(level: usize, what: String) -> Result<T, Invalid> {
     Err(Invalid { level: level + 1, what })
 }
 
-/// Positions or coordinates, wherever they stand.
-pub(super) trait Numbers: Sync {
-    /// How many.
-    fn count(&self) -> usize;
-
-    /// The number that stands there. Panics beyond the end, as slices do.
-    fn number(&self, at: usize) -> u64;
-}
-
 impl Numbers for Indices {
     fn count(&self) -> usize {
         self.len()
@@ -51,6 +44,14 @@ impl Numbers for Indices {
 
     fn number(&self, at: usize) -> u64 {
         self.at(at)
+    }
+
+    fn are_below(&self, limit: u64) -> bool {
+        with_indices!(self, all => scan::are_below(all, limit))
+    }
+
+    fn steps(&self, step: Step) -> usize {
+        with_indices!(self, all => scan::steps(all, step))
     }
 }
 
@@ -156,6 +157,9 @@ impl<A: Numbers> Parts<'_, A> {
         // What is padded has the extent in place of a coordinate.
         let padded = self.format.levels()[level].kind.is_found();
         let extent = self.space.extent(level) + u64::from(padded);
+        if coordinates.are_below(extent) {
+            return Ok(());
+        }
         let beyond = |at: &usize| coordinates.number(*at) >= extent;
         match (0..coordinates.count()).into_par_iter().with_min_len(1 << 14).find_first(beyond) {
             None => Ok(()),
@@ -183,6 +187,12 @@ impl<A: Numbers> Parts<'_, A> {
         let chain = chain.as_slice();
         let unique = formats[chain.len() - 1].unique;
         let ordered = formats.iter().take(chain.len()).take_while(|level| level.ordered).count();
+        if let [coordinates] = chain
+            && ordered == 1
+            && scan::grow_in_segments(*coordinates, positions, unique)
+        {
+            return Ok(());
+        }
         let compare = |one: usize, other: usize, levels: usize| {
             let pairs = chain[..levels].iter().map(|all| all.number(one).cmp(&all.number(other)));
             pairs.into_iter().find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
@@ -252,7 +262,9 @@ fn check_positions(
         return invalid(level, format!("positions[0] is {}, not 0", positions.number(0)));
     }
     let falls = |at: &usize| positions.number(*at) < positions.number(at - 1);
-    if let Some(at) = (1..positions.count()).into_par_iter().with_min_len(1 << 14).find_first(falls)
+    if positions.steps(Step::Down) > 0
+        && let Some(at) =
+            (1..positions.count()).into_par_iter().with_min_len(1 << 14).find_first(falls)
     {
         let (one, other) = (positions.number(at), positions.number(at - 1));
         return invalid(level, format!("positions[{at}] is {one}, less than {other} before it"));
@@ -274,6 +286,9 @@ fn check_present(level: usize, present: &impl Numbers, count: u64) -> Result<(),
             level,
             format!("{} bits for as many positions as {count}", present.count()),
         );
+    }
+    if present.are_below(2) {
+        return Ok(());
     }
     match (0..present.count())
         .into_par_iter()

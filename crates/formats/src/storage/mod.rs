@@ -21,6 +21,7 @@ mod indirect;
 mod key;
 mod level;
 mod number;
+mod scan;
 mod sort;
 mod space;
 mod view;

@@ -2,7 +2,8 @@
 
 use dastac_elements::{Storage, View};
 
-use super::check::{Numbers, Parts};
+use super::check::Parts;
+use super::scan::{self, Numbers, Step};
 use super::space::LevelSpace;
 use super::{Indices, LevelData, StorageError, Tensor};
 use crate::format::Format;
@@ -56,6 +57,20 @@ impl Numbers for IndexView<'_> {
         match self {
             IndexView::U32(all) => all[at].into(),
             IndexView::I64(all) => all[at].cast_unsigned(),
+        }
+    }
+
+    fn are_below(&self, limit: u64) -> bool {
+        match self {
+            IndexView::U32(all) => scan::are_below(all, limit),
+            IndexView::I64(all) => scan::are_below(all, limit),
+        }
+    }
+
+    fn steps(&self, step: Step) -> usize {
+        match self {
+            IndexView::U32(all) => scan::steps(all, step),
+            IndexView::I64(all) => scan::steps(all, step),
         }
     }
 }

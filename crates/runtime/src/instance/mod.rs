@@ -16,5 +16,6 @@ mod structure;
 
 pub use inputs::{Deviation, stream};
 pub use place::unflatten;
+pub use results::TakenResult;
 pub use run::Substitute;
 pub use state::{DEFAULT_DENSITY, Instance};

@@ -25,6 +25,31 @@ fn indices(array: &Storage) -> Option<Indices> {
     Some(Indices::U64(all.iter().map(|at| at.cast_unsigned()).collect()))
 }
 
+/// Positions or coordinates as elements.
+fn owned(array: &Indices) -> Storage {
+    match array {
+        Indices::U32(all) => Storage::from(all.clone()),
+        Indices::U64(all) => {
+            Storage::from(all.iter().map(|at| at.cast_signed()).collect::<Vec<i64>>())
+        }
+    }
+}
+
+/// A computed tensor with a format, in the memory in which it was computed.
+#[derive(Debug)]
+pub struct TakenResult {
+    /// Its format.
+    pub format: Format,
+    /// Its extents.
+    pub shape: Vec<u64>,
+    /// The arrays of all levels in order, of integers with 32 or 64 bits.
+    pub arrays: Vec<Storage>,
+    /// Its values.
+    pub values: Storage,
+    /// The buffers whose memory the arrays and the values were, for [`Instance::put_memory`].
+    pub buffers: Vec<Option<BufferId>>,
+}
+
 impl Instance<'_> {
     /// A tensor as a dense array with elements of the tensor's type: redundant elements restored, zeros elsewhere. Of
     /// an input only what the computation uses.
@@ -107,6 +132,57 @@ impl Instance<'_> {
         };
         let converted = found.convert(declared, build);
         converted.map_err(|source| Error::Storage { tensor: fact.name.clone(), source })
+    }
+
+    /// The arrays of a computed tensor with a format, which the instance gives away: its next run makes new ones. `None`
+    /// if they are not at hand as the format is declared: then [`Instance::result`] converts them.
+    pub fn take_result(&mut self, tensor: TensorId) -> Option<TakenResult> {
+        let program = self.executable.program();
+        let own = program.stored(tensor).next()?;
+        let declared = program.sizes.tensors[tensor.0].format.as_ref()?;
+        let computed = self.facts[tensor.0].role != Role::Input;
+        if !computed || *declared != own.format || !self.results.arrays.contains_key(&own.values) {
+            return None;
+        }
+        let shape = self.box_of(tensor).ok()?;
+        let format = own.format.clone();
+        let values = own.values;
+        // A result with the pattern of another tensor shares the arrays of that tensor's levels: these are copied.
+        let shares = |id: &BufferId| {
+            let all = program.stored.iter().flat_map(|one| one.levels.iter().flatten());
+            all.filter(|other| *other == id).count() > 1
+        };
+        let (mut arrays, mut moved) = (Vec::new(), Vec::new());
+        for id in own.levels.iter().flatten() {
+            match self.results.arrays.get(id) {
+                Some(array) if shares(id) => arrays.push(array.clone()),
+                Some(_) => {
+                    moved.push((arrays.len(), *id));
+                    arrays.push(Storage::empty(Element::U32));
+                }
+                None => {
+                    if own.levels.iter().any(|buffers| buffers.first() == Some(id)) {
+                        arrays.extend(self.level_of(*id)?.arrays().iter().map(owned));
+                    }
+                }
+            }
+        }
+        let mut buffers = vec![None; arrays.len()];
+        for (at, id) in moved {
+            arrays[at] = self.results.arrays.remove(&id)?;
+            buffers[at] = Some(id);
+        }
+        buffers.push(Some(values));
+        let values = self.results.arrays.remove(&values)?;
+        Some(TakenResult { format, shape, arrays, values, buffers })
+    }
+
+    /// Memory of a result that was taken, for the next one: new memory would have to be cleared.
+    pub fn put_memory(&mut self, buffer: BufferId, memory: Storage) {
+        let element = self.kernel.abi().buffer(buffer).map(|known| known.element);
+        if element == Some(memory.element()) {
+            self.results.arrays.entry(buffer).or_insert(memory);
+        }
     }
 
     /// A computed tensor with a format for a file: blocks have places for elements that no product reaches, which have

@@ -14,7 +14,7 @@ use crate::argument::Argument;
 use crate::bound::{Converted, copying};
 use crate::code::Code;
 use crate::error::{Error, Result};
-use crate::memory::available_memory;
+use crate::memory::check_memory;
 use crate::program::{Assembled, Phase, Role, Structure, TensorId};
 
 /// Code for a function of a computation, by its name, that takes what the function takes.
@@ -258,7 +258,7 @@ impl Instance<'_> {
             (!narrow).then_some(size * buffer.element.bytes() as u128)
         };
         let all = stored.buffers().iter().map(bytes).sum::<Option<u128>>();
-        all.is_some_and(|all| all <= u128::from(available_memory()))
+        all.is_some_and(|all| check_memory("a result", all).is_ok())
     }
 
     /// Moves the rows of results together that a function appended in parts.
