@@ -132,6 +132,8 @@ fn runtime(error: &dastac::runtime::Error, text: String, program: &str) -> Failu
             Failure::user(text).hint("`dastac build --threads 1` makes code for one thread")
         }
         Error::OpenMp { .. } => Failure::user(text).hint("`--threads 1` compiles for one thread"),
+        Error::Cuda(dastac::runtime::cuda::CudaError::Driver { .. }) => Failure::user(text)
+            .hint("`--target grid` runs the same kernels on this computer's processor"),
         Error::MissingSymbol(name) => {
             Failure::user(text).hint(format!("`-p {name}=..` gives it one"))
         }
