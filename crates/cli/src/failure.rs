@@ -151,6 +151,8 @@ fn runtime(error: &dastac::runtime::Error, text: String, program: &str) -> Failu
         }
         Error::OpenMp { .. } => Failure::user(text).hint("`--threads 1` compiles for one thread"),
         Error::Cores(error) => cores(error, text),
+        Error::Cuda(dastac::runtime::cuda::CudaError::Driver { .. }) => Failure::user(text)
+            .hint("`--target grid` runs the same kernels on this computer's processor"),
         Error::MissingSymbol(name) => {
             Failure::user(text).hint(format!("`-p {name}=..` gives it one"))
         }

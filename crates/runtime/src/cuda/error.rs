@@ -6,10 +6,7 @@ use crate::error::human;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CudaError {
     /// NVIDIA's driver is not installed.
-    #[error(
-        "NVIDIA's driver was not found (tried {tried}); the environment variable DASTAC_CUDA may name its library, and \
-         `--target grid` runs the same kernels on this computer's processor"
-    )]
+    #[error("NVIDIA's driver was not found (tried {tried}); DASTAC_CUDA may name its library")]
     Driver {
         /// Where its library was looked for.
         tried: String,
