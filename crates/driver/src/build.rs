@@ -67,15 +67,6 @@ impl BuildOptions {
         CodeOptions { untiled: true, opt_level: OptLevel::O1, ..self.code() }
     }
 
-    /// The same for the processor that this process runs on, which prepares data for whatever target there is.
-    pub fn on_host(&self) -> BuildOptions {
-        let host = targets::host();
-        if self.target.name() == host.name() {
-            return self.clone();
-        }
-        BuildOptions { target: host, machine: None, ..self.clone() }
-    }
-
     /// What passes decide by. Code for one thread has no use for those of a description.
     pub fn machine(&self, code: &CodeOptions) -> Machine {
         let Some(mut machine) = self.machine.clone() else { return self.target.machine(code) };
