@@ -535,7 +535,8 @@ fn for_sizes(lowered: &Lowered, symbols: &[i64]) -> Lowered {
     let mut fixed = lowered.clone();
     fixed.kernel.module.fix_symbols(symbols);
     let pipeline = Pipeline::of(&Registry::of(passes::ALL), &[passes::FIXED]).unwrap();
-    let context = passes::Context::of(&Machine::PLAIN);
+    let machine = Machine::PLAIN;
+    let context = passes::Context::of(&machine);
     pipeline.run(&mut fixed.kernel.module, &context, &mut ()).unwrap();
     dastac::loops::verify(&fixed.kernel.module).unwrap();
     fixed

@@ -14,7 +14,7 @@ use dastac::run::Runner;
 use dastac::runtime::Argument;
 use dastac::stur::reference::Evaluator;
 use dastac::target::CodeOptions;
-use dastac::targets::Known;
+use dastac::targets::{Known, Wanted};
 use expect_test::expect;
 
 use crate::examples::{examples, sizes, values};
@@ -23,7 +23,7 @@ use crate::examples::{examples, sizes, values};
 const MAX_COST: u128 = 100_000;
 
 fn options(target: &str) -> BuildOptions {
-    let target = Known::named(target).unwrap().target(None).unwrap();
+    let target = Known::named(target).unwrap().target(&Wanted::default()).unwrap();
     BuildOptions { target, parallel: true, ..BuildOptions::default() }
 }
 

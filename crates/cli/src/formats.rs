@@ -1,7 +1,6 @@
 //! `dastac formats`, and files that define formats.
 
 use std::fmt::Write;
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use dastac::formats::format::Definitions;
