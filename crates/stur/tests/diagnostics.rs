@@ -782,11 +782,46 @@ fn complex_numbers() {
 /// Words that other languages have.
 #[test]
 fn words_of_other_languages() {
-    errors("y(i) := mean(j) A(i, j)", expect![[""]]);
-    errors("y(i) := 2 * argmax(j) A(i, j)", expect![[""]]);
-    errors("y(i) := A(i, j) A(j, i)", expect![[""]]);
-    errors("y(i) := conj(x(i)) * x(i)", expect![[""]]);
-    errors("y(i) := softmax(x(i) + 1)", expect![[""]]);
+    errors(
+        "y(i) := mean(j) A(i, j)",
+        expect![[r#"
+            E0003 expected an operator or the end of the line, found `A`
+              @ 16..17 "A": expected an operator or the end of the line
+              = a mean is a sum divided by an extent: `y(i) := sum(j) A(i, j) / N`
+        "#]],
+    );
+    errors(
+        "y(i) := 2 * argmax(j) A(i, j)",
+        expect![[r#"
+            E0003 expected an operator or the end of the line, found `A`
+              @ 22..23 "A": expected an operator or the end of the line
+              = what is extreme is compared: `(A(i, j) = m(i))` is 1 there, with `m(i) := max(k) A(i, k)`
+        "#]],
+    );
+    errors(
+        "y(i) := A(i, j) A(j, i)",
+        expect![[r#"
+            E0003 expected an operator or the end of the line, found `A`
+              @ 16..17 "A": expected an operator or the end of the line
+              = factors are joined with `*`, summands with `+`
+        "#]],
+    );
+    errors(
+        "y(i) := conj(x(i)) * x(i)",
+        expect![[r#"
+            E0013 unknown function `conj`
+              @ 8..12 "conj": unknown
+              = parts of complex numbers are no functions: give the conjugate as an input of its own
+        "#]],
+    );
+    errors(
+        "y(i) := softmax(x(i) + 1)",
+        expect![[r#"
+            E0013 unknown function `softmax`
+              @ 8..15 "softmax": unknown
+              = a softmax is `exp(x(i) - max(k) x(k)) / sum(k) exp(x(k) - max(l) x(l))`
+        "#]],
+    );
 }
 
 #[test]
