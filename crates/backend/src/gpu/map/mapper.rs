@@ -5,7 +5,7 @@ use dastac_loops::{For, Function, Index, Mark, Module, ParallelLevel, Stmt};
 use super::space::{Points, bind};
 
 /// Lanes of a block.
-pub(in crate::gpu) const LANES: i64 = 256;
+pub(crate) const LANES: i64 = 256;
 
 /// What is being mapped.
 pub(super) struct Mapper<'a> {
