@@ -7,6 +7,7 @@ use dastac_loops::EvalError;
 
 use crate::cuda::CudaError;
 use crate::file_error::FileError;
+use crate::human::human;
 use crate::load_error::LoadError;
 
 /// An error of the run time.
@@ -294,20 +295,3 @@ pub enum Error {
 
 /// The result of a fallible operation of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
-
-/// Bytes for people.
-pub fn human(bytes: impl Into<u128>) -> String {
-    let bytes: u128 = bytes.into();
-    let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    let mut unit = 0;
-    let mut scale: u128 = 1;
-    while unit + 1 < units.len() && bytes >= scale * 1024 {
-        scale *= 1024;
-        unit += 1;
-    }
-    if unit == 0 {
-        return format!("{bytes} B");
-    }
-    let tenths = bytes.saturating_mul(10) / scale;
-    format!("{}.{} {}", tenths / 10, tenths % 10, units[unit])
-}

@@ -35,6 +35,7 @@ pub mod cuda;
 mod error;
 mod executable;
 mod file_error;
+mod human;
 mod instance;
 mod load_error;
 mod loader;
@@ -51,9 +52,10 @@ pub use bound::{Conversion, build, is_wide};
 pub use code::{Code, Threads};
 pub use dastac_loops::abi::{Abi, Signature};
 pub use dastac_pim as pim;
-pub use error::{Error, Result, human};
+pub use error::{Error, Result};
 pub use executable::{Executable, Movement, Moves};
 pub use file_error::FileError;
+pub use human::human;
 pub use instance::{
     DEFAULT_DENSITY, Deviation, Instance, Substitute, TakenResult, stream, unflatten,
 };

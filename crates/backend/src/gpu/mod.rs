@@ -11,7 +11,7 @@ mod map;
 mod plan;
 
 use dastac_loops::machine::{Machine, Memory, Processors};
-use dastac_loops::passes::{CHECKED_REGISTERS, Pass, REGISTERS, Sequence, THREADS};
+use dastac_loops::passes::{CHECKED_REGISTERS, CHECKED_THREADS, Pass, REGISTERS, Sequence};
 use dastac_loops::{Module, ParallelLevel, Space};
 use dastac_target::{
     Abi, Artifact, Code, CodeKind, CodeOptions, Generated, Requirements, Stage, Target,
@@ -180,7 +180,7 @@ impl Target for GridTarget {
     }
 
     fn sequences(&self, _: &CodeOptions) -> Vec<Sequence> {
-        vec![map::MAP, map::EMULATE, THREADS, REGISTERS]
+        vec![map::MAP, map::EMULATE, CHECKED_THREADS, REGISTERS]
     }
 
     fn legalize(&self, module: &Module, options: &CodeOptions) -> Result<()> {

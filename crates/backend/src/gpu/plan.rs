@@ -1,6 +1,7 @@
 //! What the host does for the kernels of a module, as plain data.
 //!
-//! Before -> after: `for n = N to N + 1 { call f__kernel1(n) on A }` -> `Repeat n { Launch kernel 0, (n + 255) / 256 blocks, [n], [A] }`.
+//! Before -> after: `for n = N to N + 1 { call f__kernel1(n) on A }` ->
+//! `Repeat n { Launch kernel 0, (n + 255) / 256 blocks, [n], [A] }`.
 
 use dastac_loops::{Call, Function, Index, Mark, Module, ParallelLevel, Stmt};
 use dastac_target::TargetError;

@@ -1,6 +1,6 @@
 //! What can be wrong with a device, its driver or its code.
 
-use crate::error::human;
+use crate::human::human;
 
 /// An error of a device.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -7,13 +7,11 @@
 //! ([`super::rows`]).
 
 use dastac_loops::passes::Context;
-use dastac_loops::{
-    Condition, For, Function, Index, Mark, Mode, Module, ParallelLevel, PartitionedRange, Stmt,
-};
+use dastac_loops::{Condition, For, Function, Index, Mark, Mode, Module, PartitionedRange, Stmt};
 
-use super::LANES;
+use super::mapper::Mapper;
 use super::rows;
-use super::space::{Points, bind};
+use super::space::Points;
 use super::tiles;
 
 /// Parts of a range whose parts have workspaces of their own: there is memory for so many of them.
@@ -29,13 +27,6 @@ pub(super) fn run(module: &mut Module, _: &Context<'_>) {
         function.body = body;
         module.functions[at] = function;
     }
-}
-
-/// What is being mapped.
-pub(super) struct Mapper<'a> {
-    pub module: &'a mut Module,
-    /// Where variables come from; its body is not looked at.
-    pub function: &'a mut Function,
 }
 
 impl Mapper<'_> {
@@ -118,38 +109,6 @@ impl Mapper<'_> {
         Some(self.blocks(Index::Const(1), |_, _| vec![lane]))
     }
 
-    /// `parallel(blocks) b = 0 to count { .. }`.
-    pub fn blocks(
-        &mut self,
-        count: Index,
-        body: impl FnOnce(&mut Self, Index) -> Vec<Stmt>,
-    ) -> Stmt {
-        self.shared_out("b", ParallelLevel::Blocks, count, body)
-    }
-
-    /// `parallel(lanes) t = 0 to count { .. }`.
-    pub fn lanes(
-        &mut self,
-        name: &str,
-        count: i64,
-        body: impl FnOnce(&mut Self, Index) -> Vec<Stmt>,
-    ) -> Stmt {
-        self.shared_out(name, ParallelLevel::Lanes, Index::Const(count), body)
-    }
-
-    fn shared_out(
-        &mut self,
-        name: &str,
-        level: ParallelLevel,
-        count: Index,
-        body: impl FnOnce(&mut Self, Index) -> Vec<Stmt>,
-    ) -> Stmt {
-        let var = self.function.fresh_var(name);
-        let body = body(self, Index::Var(var));
-        let (lower, upper, mark) = (vec![Index::Const(0)], vec![count], Mark::Parallel(level));
-        Stmt::For(For { var, lower, upper, step: 1, mark, body })
-    }
-
     /// A range in parts as a loop over them: of as few iterations as may be, unless each part has a workspace.
     fn parts(&mut self, inner: &PartitionedRange) -> For {
         let (lower, upper) = inner.ends();
@@ -215,26 +174,6 @@ impl Mapper<'_> {
             },
         };
         points.around(mapped)
-    }
-
-    /// A lane for each point.
-    pub fn points(&mut self, points: &Points, body: &[Stmt]) -> Stmt {
-        let count = points.count();
-        let blocks = (count.clone() + (LANES - 1)).floor_div(LANES);
-        self.blocks(blocks, |mapper, block| {
-            vec![mapper.lanes("t", LANES, |mapper, lane| {
-                mapper.point(points, block * LANES + lane, body.to_vec())
-            })]
-        })
-    }
-
-    /// The statements of the point of a number, if there are as many points.
-    pub fn point(&mut self, points: &Points, number: Index, body: Vec<Stmt>) -> Vec<Stmt> {
-        let var = self.function.fresh_var("g");
-        let body = points.at(Index::Var(var), body, self.function);
-        let Stmt::For(mut inner) = bind(var, number, body) else { return Vec::new() };
-        inner.upper.push(points.count());
-        vec![Stmt::For(inner)]
     }
 }
 

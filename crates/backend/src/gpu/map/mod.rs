@@ -11,6 +11,7 @@
 
 mod emulate;
 mod kernels;
+mod mapper;
 mod outline;
 mod rows;
 mod space;
@@ -18,8 +19,7 @@ mod tiles;
 
 use dastac_loops::passes::{Example, Pass, Sequence};
 
-/// Lanes of a block.
-pub(super) const LANES: i64 = 256;
+pub(super) use mapper::LANES;
 
 /// The passes.
 pub(super) const PASSES: &[Pass] = &[

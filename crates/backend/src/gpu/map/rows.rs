@@ -15,8 +15,7 @@
 
 use dastac_loops::{Condition, Index, Space, Stmt, Store, Sum, Value, VarId};
 
-use super::LANES;
-use super::kernels::Mapper;
+use super::mapper::{LANES, Mapper};
 use super::space::Points;
 
 /// A row with at most so many terms on average is the work of one lane.

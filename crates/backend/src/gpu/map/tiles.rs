@@ -27,8 +27,7 @@ use dastac_loops::{
     VarId, Workspace,
 };
 
-use super::LANES;
-use super::kernels::Mapper;
+use super::mapper::{LANES, Mapper};
 use super::space::{Axis, Points, bind};
 
 /// Rows and columns of a tile.
