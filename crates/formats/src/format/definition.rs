@@ -13,7 +13,8 @@
 //! ```
 //!
 //! and unique where it is merged. An untrimmed level whose coordinate is found through a function that is computed from
-//! entries has one coordinate below each position, and is padded; a trimmed one of `enumerate` is ragged. `fill` and `split` undo what `trim` and `merge` said before.
+//! entries has one coordinate below each position, and is padded; a trimmed one of `enumerate` is ragged. `fill` and
+//! `split` undo what `trim` and `merge` said before.
 
 use std::ops::Range;
 

@@ -6,9 +6,9 @@
 //! ```
 //!
 //! An expression is a quasi-affine one of dimensions: `i`, `j - i`, `i / 4`, `i % 4`, `(i + 2 * j) / 8`; `/` rounds
-//! down. It may have functions that are computed from entries, such as `enumerate(i; j)`. A name or code without dimensions stores them in their own order. `csc` and `dcsc` are names for matrices, and
-//! codes for tensors of rank 3 and 4. Upper and lower case are the same in names of formats and codes, not in those of
-//! dimensions.
+//! down. It may have functions that are computed from entries, such as `enumerate(i; j)`. A name or code without
+//! dimensions stores them in their own order. `csc` and `dcsc` are names for matrices, and codes for tensors of rank 3
+//! and 4. Upper and lower case are the same in names of formats and codes, not in those of dimensions.
 
 mod definition;
 mod expression;

@@ -89,8 +89,8 @@ impl Tensor {
         at.position = parent;
     }
 
-    /// Calls back with the number of its level, the value of the level's expression and the position of everything that is stored of levels,
-    /// each before what is below it, as long as it gives true.
+    /// Calls back with the number of its level, the value of the level's expression and the position of everything
+    /// that is stored of levels, each before what is below it, as long as it gives true.
     pub fn for_each_node(&self, call: &mut dyn FnMut(usize, i128, u64) -> bool) {
         self.nodes(0, 0, call);
     }

@@ -1,7 +1,8 @@
 //! Sparse matrices of SciPy (`scipy.sparse.save_npz`): a zip file with an array for each of its parts.
 //!
 //! All that `save_npz` ever wrote is read: `csr`, `csc`, `coo` (of any rank), `bsr` and `dia`. Of dense blocks and
-//! diagonals, the elements that are not zero become entries. [`levels`] has files of tensors in other formats. A single array of `numpy.savez` is read by its key.
+//! diagonals, the elements that are not zero become entries. [`levels`] has files of tensors in other formats. A single
+//! array of `numpy.savez` is read by its key.
 
 mod blocks;
 pub mod levels;
