@@ -1,6 +1,7 @@
 //! Whole arrays of positions and coordinates, looked at without a branch for each number, so that processors take
 //! many at once: tensors that callers lend are checked at each run. Which number does not fit is looked for only
 //! where one does not.
+
 use std::ops::Range;
 
 use rayon::prelude::*;
