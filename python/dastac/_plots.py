@@ -20,7 +20,7 @@ __all__ = ["Page", "Picture", "explain", "spy"]
 class Picture:
     """A picture as text and, in a notebook, as SVG.
 
-    `rows` has a sign for each cell: `#` where elements are stored, `=` where they repeat others, `.` where they are zero.
+    `rows` has a sign for a cell: `#` where elements are stored, `=` where they repeat others, `.` where they are zero.
     """
 
     def __init__(self, rows: list[str], title: str) -> None:

@@ -169,7 +169,7 @@ class _Writer:
 
 
 def written_all(nodes: Sequence[Node], formats: Sequence[str | None]) -> Written:
-    """The program that computes several nodes: `R`, `Q1`, `Q2`, .., in order, stored in formats of the language, if they
+    """The program that computes several nodes: `R`, `Q1`, `Q2`, .., in order, stored in formats of the language if they
     are given, else as they come. What they have in common is computed once."""
     writer = _Writer()
     outputs = ["R", *(f"Q{at}" for at in range(1, len(nodes)))]

@@ -1,7 +1,7 @@
 """The Python array API standard for `dastac.Array`: `import dastac.array_api as xp`.
 
 Functions of elements, sums, extrema, products and transposes are collected, as those of `dastac.Array` are. All others
-(new arrays, sorting, searching, sets, linear algebra beyond products, ..) are NumPy's, and compute their operands. Arrays
+(new arrays, sorting, searching, sets, linear algebra, ..) are NumPy's, and compute their operands. Arrays
 are not written to: `x[key] = value` is not supported.
 """
 

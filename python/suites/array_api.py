@@ -18,7 +18,8 @@ def main() -> int:
     """Runs pytest in the folder; its exit code."""
     folder = Path(sys.argv[1])
     environment = {**os.environ, "ARRAY_API_TESTS_MODULE": "dastac.array_api", "ARRAY_API_TESTS_VERSION": "2024.12"}
-    command = [sys.executable, "-m", "pytest", "-q", "array_api_tests", f"--skips-file={SKIPS.resolve()}", *sys.argv[2:]]
+    command = [sys.executable, "-m", "pytest", "-q", "array_api_tests", f"--skips-file={SKIPS.resolve()}"]
+    command += sys.argv[2:]
     return subprocess.run(command, cwd=folder, env=environment, check=False).returncode
 
 

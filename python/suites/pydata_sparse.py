@@ -1,7 +1,7 @@
 """Runs PyData sparse's own tests of products over dastac: `python python/suites/pydata_sparse.py [PYTEST-ARGUMENT...]`.
 
-`sparse.einsum`, `sparse.matmul`, `sparse.dot` and `sparse.tensordot` are replaced by those of this package over the same
-arrays. A test that checks what their results are made of (the class of a result, its order of entries) does not apply.
+`sparse.einsum`, `sparse.matmul`, `sparse.dot` and `sparse.tensordot` are replaced by those of this package over the
+same arrays. A test that checks what their results are made of (the class of a result, its order of entries) does not apply.
 """
 
 from __future__ import annotations

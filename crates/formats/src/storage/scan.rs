@@ -1,5 +1,6 @@
-//! Whole arrays of positions and coordinates looked at without a branch for each number, so that processors take many at
-//! once: tensors that callers lend are checked at each run. Which number does not fit is looked for only where one does.
+//! Whole arrays of positions and coordinates, looked at without a branch for each number, so that processors take
+//! many at once: tensors that callers lend are checked at each run. Which number does not fit is looked for only
+//! where one does not.
 
 use std::ops::Range;
 

@@ -134,8 +134,8 @@ impl Instance<'_> {
         converted.map_err(|source| Error::Storage { tensor: fact.name.clone(), source })
     }
 
-    /// The arrays of a computed tensor with a format, which the instance gives away: its next run makes new ones. `None`
-    /// if they are not at hand as the format is declared: then [`Instance::result`] converts them.
+    /// The arrays of a computed tensor with a format, which the instance gives away: its next run makes new ones.
+    /// `None` if they are not at hand as the format is declared: then [`Instance::result`] converts them.
     pub fn take_result(&mut self, tensor: TensorId) -> Option<TakenResult> {
         let program = self.executable.program();
         let own = program.stored(tensor).next()?;
