@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dastac_loops::machine::Machine;
 use dastac_loops::passes::{self, Flow, Observer, Pipeline, Registry, Sequence};
-use dastac_loops::{Module, ParallelLevel};
+use dastac_loops::{Module, ParallelLevel, verify};
 use dastac_target::{Abi, CodeOptions, Generated, OptLevel, Target, TargetError};
 
 use crate::{Error, targets};
@@ -105,13 +105,19 @@ impl BuildOptions {
         if self.run(module, code, &for_all, observer)? == Flow::Stop {
             return Ok(Flow::Stop);
         }
-        let mut rest = for_code;
         if !self.sizes.is_empty() && self.target.takes_sizes() {
+            let for_all_sizes = module.clone();
             // The symbols of a program are the first ones of its code.
             module.fix_symbols(&self.sizes);
-            rest.insert(0, passes::FIXED);
+            if self.run(module, code, &[passes::FIXED], observer)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+            // Where dimensions are empty, what sets a result may be dropped, but not what adds to it.
+            if verify(module).is_err() {
+                *module = for_all_sizes;
+            }
         }
-        self.run(module, code, &rest, observer)
+        self.run(module, code, &for_code, observer)
     }
 
     /// As [`BuildOptions::fit`], but for the target's sequences that are about code alone: loops and tiles in the order

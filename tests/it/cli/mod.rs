@@ -281,7 +281,7 @@ fn wrong_command_lines() {
         2,
         &expect![[r#"
             error: invalid value 'assembly' for '--stage <STAGE>'
-              [possible values: inferred, domain, ast, layout, machine, loops, tiled, mlir, mlir-llvm, llvm, asm, object, header]
+              [possible values: inferred, domain, ast, layout, machine, loops, tiled, mlir, mlir-llvm, llvm, asm, kernels, ptx, launches, programs, object, header]
 
               tip: a similar value exists: 'asm'
 
@@ -587,7 +587,7 @@ fn targets_by_name() {
             2,
             &expect![[r#"
                 error: invalid value 'abacus' for '--target <NAME>'
-                  [possible values: cpu]
+                  [possible values: cpu, cuda, grid, pim]
 
                 For more information, try '--help'.
             "#]],

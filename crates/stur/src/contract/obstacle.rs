@@ -11,11 +11,11 @@ use crate::semiring::Semiring;
 /// Why the factors of a product are multiplied in one step, if they must be.
 pub fn obstacle(program: &Program, rule: &Rule, product: &Product) -> Option<&'static str> {
     let places = factors(product);
-    if places.len() < 2 {
-        return Some("it has fewer than two factors");
-    }
     if rule.semiring.is_of_values() {
         return Some("it is an extreme of values, over which products do not distribute");
+    }
+    if places.len() < 2 {
+        return Some("it has fewer than two factors");
     }
     if rule.fill.is_some() {
         return Some("the result is not 0 where it stores nothing");
