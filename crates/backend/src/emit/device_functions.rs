@@ -157,7 +157,7 @@ impl Lines {
 }
 
 /// The parts of ln 2: the first one has zeros at its end, so that small multiples of it are exact.
-const LN_2: [f64; 2] = [6.931_471_803_691_238_2e-1, 1.908_214_929_270_587_7e-10];
+const LN_2: [f64; 2] = [6.931_471_803_691_238e-1, 1.908_214_929_270_587_7e-10];
 
 fn exponential() -> String {
     let mut lines = Lines::new("dastac_exp");

@@ -24,6 +24,9 @@ pub(super) fn mlir(module: &Module, options: &CodeOptions) -> Result<String> {
     Ok(emit::emit_kernels(module, &options.prefix)?.text)
 }
 
+/// How long each step took.
+pub(super) type Timings = Vec<(&'static str, Duration)>;
+
 /// The kernels in PTX for a generation.
 pub(super) fn ptx(module: &Module, options: &CodeOptions, generation: u32) -> Result<String> {
     let emitted = emit::emit_kernels(module, &options.prefix)?;
@@ -36,7 +39,7 @@ pub(super) fn grid(
     module: &Module,
     options: &CodeOptions,
     generations: &[u32],
-) -> Result<(Vec<u8>, Vec<(&'static str, Duration)>)> {
+) -> Result<(Vec<u8>, Timings)> {
     let mut clock = Clock::start();
     let mut grid = plan::grid(module, &options.prefix)?;
     let emitted = emit::emit_kernels(module, &options.prefix)?;

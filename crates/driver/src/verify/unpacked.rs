@@ -167,7 +167,7 @@ fn copying(body: &[Stmt]) -> Vec<Stmt> {
             let (then, otherwise) = (copying(&inner.then), copying(&inner.otherwise));
             let condition = inner.condition.clone();
             let some = !then.is_empty() || !otherwise.is_empty();
-            some.then(|| Stmt::If(If { condition, then, otherwise }))
+            some.then_some(Stmt::If(If { condition, then, otherwise }))
         }
         other => Some(other.clone()),
     };

@@ -187,13 +187,13 @@ impl Slow {
                 _ => self.x[rs1 as usize] as f32,
             },
             (_, 0x78, _) => f32::from_bits(self.x[rs1 as usize]),
-            _ => return self.to_integer(word, a, b),
+            _ => return self.rounded(word, a, b),
         };
         let exact = matches!(field(word, 31, 25), 0x10 | 0x78) && opcode == 0x53;
         self.f[rd] = if number.is_nan() && !exact { 0x7fc0_0000 } else { number.to_bits() };
     }
 
-    fn to_integer(&mut self, word: u32, a: f32, b: f32) {
+    fn rounded(&mut self, word: u32, a: f32, b: f32) {
         let (mode, high) = (field(word, 14, 12), field(word, 31, 25));
         let unsigned = field(word, 20, 20) == 1;
         self.x[field(word, 11, 7) as usize] = match (high, mode) {

@@ -12,12 +12,15 @@ use super::CudaError;
 use super::steps::{self, Device};
 use crate::argument::Argument;
 
+/// A kernel, its blocks and lanes, and its arguments.
+type Launched = (usize, [u32; 2], Vec<u64>);
+
 /// Memory by its address; a kernel adds its first integer to all bytes of its last buffer.
 #[derive(Default)]
 struct Remembers {
     memory: RefCell<BTreeMap<u64, Vec<u8>>>,
     released: RefCell<usize>,
-    launches: RefCell<Vec<(usize, [u32; 2], Vec<u64>)>>,
+    launches: RefCell<Vec<Launched>>,
     /// Bytes that there are at all.
     most: usize,
 }
