@@ -538,7 +538,8 @@ fn for_sizes(lowered: &Lowered, symbols: &[i64]) -> Lowered {
     let machine = Machine::PLAIN;
     let context = passes::Context::of(&machine);
     pipeline.run(&mut fixed.kernel.module, &context, &mut ()).unwrap();
-    // Where dimensions are empty, what sets a result may be dropped, but not what adds to it: code is for all sizes then.
+    // Where dimensions are empty, what sets a result may be dropped, but not what adds to it: code is for all sizes
+    // then.
     match dastac::loops::verify(&fixed.kernel.module) {
         Ok(()) => fixed,
         Err(_) => lowered.clone(),

@@ -75,10 +75,12 @@ fn mapped_examples_agree_with_the_reference() {
         let program = built.lowered.program().clone();
         let all = sizes(&program);
         let mut runner = Runner::new(built, &all[0], 2).unwrap();
-        for sizes in &all {
-            if Evaluator::new(&program, &values(&program, sizes)).unwrap().cost() > MAX_COST {
-                continue;
-            }
+        // Blocks of lanes take long on the interpreter: empty dimensions, and the most work that it can do in time.
+        let cost = |sizes: &&BTreeMap<String, i64>| {
+            Evaluator::new(&program, &values(&program, sizes)).unwrap().cost()
+        };
+        let largest = all.iter().filter(|sizes| cost(sizes) <= MAX_COST).max_by_key(cost);
+        for sizes in [Some(&all[0]), largest].into_iter().flatten() {
             runner.resize(sizes).unwrap();
             let inputs = runner.random_inputs(3, &BTreeMap::new()).unwrap();
             runner.execute().unwrap();

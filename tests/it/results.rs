@@ -281,7 +281,7 @@ fn zeros_of_minima_in_blocks_stay_when_they_are_converted() {
 fn whole_results_in_buckets_agree_with_the_reference_in_all_formats() {
     let rules: &[Rule] = &[
         ("C$(i, k) := A$(i, j) * B$(j, k)", &[("A", 2), ("B", 2), ("C", 2)]),
-        ("C$(i, k) := max(j) A$(i, j) * B$(j, k)", &[("A", 2), ("B", 2), ("C", 2)]),
+        ("C$(i, k) := max_times(j) A$(i, j) * B$(j, k)", &[("A", 2), ("B", 2), ("C", 2)]),
         ("C$(i, k) := A$(i, j) * B$(j, k) + A$(k, j) * B$(i, j)", &[("A", 2), ("B", 2), ("C", 2)]),
         ("C$(i, k, l) := A$(i, j) * T$(j, k, l)", &[("A", 2), ("T", 3), ("C", 3)]),
     ];

@@ -279,7 +279,7 @@ pub const CONVOLUTIONS: &[Rule] = &[
     ("iters: y$ -> r, p\ny$(p) := v$(2 * p + r) * f(r) * (0 <= p < N)", &[("v", 1)]),
     ("y$(p) := v$(p + 2 * r) * w$(r) * (0 <= p < N)", &[("v", 1), ("w", 1)]),
     ("y$(p) := v$(p + -1 * r) * f(r) + v$(p) * (0 <= p < N)", &[("v", 1)]),
-    ("y$(p) := max(r) v$(p + r) * f(r) * (0 <= p < N)", &[("v", 1)]),
+    ("y$(p) := max_times(r) v$(p + r) * f(r) * (0 <= p < N)", &[("v", 1)]),
     (
         "iters: y$ -> p, q, r, s\ny$(p, q) := A$(p + r, q + s + -1) * G(r, s) * (0 <= p < N) * (0 <= q < N)",
         &[("A", 2)],

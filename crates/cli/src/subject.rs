@@ -174,8 +174,8 @@ impl<'a> Subject<'a> {
         Ok(laid.lower_under(wanted.iteration, watch).map_err(failed)?.0)
     }
 
-    /// What the cache has: code for these sizes, or for all. If there is neither, code for these sizes is wanted, unless
-    /// there is some for others: a program that runs at many sizes is compiled for all of them then, once.
+    /// What the cache has: code for these sizes, or for all. If there is neither, code for these sizes is wanted,
+    /// unless there is some for others: a program that runs at many sizes is compiled for all of them then, once.
     fn kept(&mut self, cache: &Cache, wanted: &mut Wanted) -> Option<Found> {
         let general = BuildOptions { sizes: Vec::new(), ..wanted.options.clone() };
         let of = |options| Key::of(&self.program, options, wanted.iteration, &wanted.sizes);

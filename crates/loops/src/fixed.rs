@@ -3,8 +3,8 @@
 use crate::ir::*;
 
 impl Module {
-    /// Puts values in the place of the first symbols. What is for other sizes alone, such as the ends of loops that tiles divide,
-    /// or the other side of a choice between two ways to compute, is dropped by the pass `fold` afterwards.
+    /// Puts values in the place of the first symbols. What is for other sizes alone, such as the ends of loops that
+    /// tiles divide, or the other side of a choice between two ways to compute, is dropped by the pass `fold` afterwards.
     ///
     /// The symbols stay parameters, so the interface is the same; callers must pass these values.
     ///
@@ -46,7 +46,29 @@ mod tests {
             verify(&module).unwrap();
             module.to_string()
         };
-        expect![[r#""#]].assert_eq(&fixed(&[16]));
-        expect![[r#""#]].assert_eq(&fixed(&[16, 5]));
+        expect![[r#"
+            module(N, M)
+            buffer A : f64[16 * M]
+            func f(inout A) {
+              if 16 * M < 1000 {
+                for i = 0 to 9 step 8 {
+                  A[i + M] = 0.0
+                }
+              } else {
+                for i = 0 to 16 {
+                  A[i] = 2.0
+                }
+              }
+            }
+        "#]].assert_eq(&fixed(&[16]));
+        expect![[r#"
+            module(N, M)
+            buffer A : f64[80]
+            func f(inout A) {
+              for i = 0 to 9 step 8 {
+                A[i + 5] = 0.0
+              }
+            }
+        "#]].assert_eq(&fixed(&[16, 5]));
     }
 }

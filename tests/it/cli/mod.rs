@@ -300,7 +300,7 @@ fn wrong_command_lines() {
         2,
         &expect![[r#"
             error: the name `kernel` does not say what to make
-            help: end it in .so for a shared library, .o for an object file, or .dastac for a program that `dastac run` takes
+            help: end it in .so for a shared library, .o for an object file, .dastac for a program that `dastac run` takes, or .elf for cores inside of memory
         "#]],
     );
     folder.fails(

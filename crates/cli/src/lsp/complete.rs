@@ -65,7 +65,7 @@ pub fn complete(document: &Document, byte: usize) -> Vec<CompletionItem> {
         "schedule" if is_directive => some(&["reorder", "tile", "unroll", "vectorize", "parallel"]),
         "layout" if is_directive => some(&["order", "align"]),
         _ if is_directive => Vec::new(),
-        _ => some(&["min", "max", "or", "pos"]),
+        _ => some(&["min", "max", "max_times", "prod", "or", "pos"]),
     };
     all.extend(names.tensors.iter().map(|name| item(name, "tensor", CompletionItemKind::VARIABLE)));
     all.extend(names.symbols.iter().map(|name| item(name, "symbol", CompletionItemKind::CONSTANT)));

@@ -1,7 +1,7 @@
 //! The elements of a packed tensor whose dense array does not fit memory, read from its buffer.
 //!
-//! Where elements stand, and which others are multiples of them, is known to the loops that unpack the tensor: these are
-//! followed here, without the dense array that they would write. What they set to a constant is structurally zero.
+//! Where elements stand, and which others are multiples of them, is known to the loops that unpack the tensor: these
+//! are followed here, without the dense array that they would write. What they set to a constant is structurally zero.
 
 use dastac_elements::{Number, View};
 use dastac_loops::eval::{Env, EvalError, eval_range};

@@ -281,12 +281,10 @@ impl<'t, N: AsRef<str>> Parser<'t, '_, N> {
 
     fn of_code(&self, code: Option<Vec<Level>>, item: &Item) -> Result<Format> {
         let (rank, span) = (self.names.len(), item.span.clone());
-        let names = self.definitions.iter().map(|found| found.name.as_str());
-        let lower = item.word.to_ascii_lowercase();
-        let close = similar(&lower, names.chain(KINDS.iter().map(|kind| kind.word())));
-        // `csrr` has four letters of levels, but is a misspelt name.
-        let code = code.filter(|levels| levels.len() == rank || close.is_none());
         let Some(levels) = code else {
+            let names = self.definitions.iter().map(|found| found.name.as_str());
+            let lower = item.word.to_ascii_lowercase();
+            let close = similar(&lower, names.chain(KINDS.iter().map(|kind| kind.word())));
             let known = || known(self.definitions);
             let hint = close.map_or_else(known, |close| format!("did you mean `{close}`?"));
             return fail(span, format!("there is no format `{}`", item.word), "unknown", hint);

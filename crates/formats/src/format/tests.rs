@@ -176,7 +176,7 @@ fn messages() {
             dense(i), banded(j)
                       ^^^^^^
             there is no level `banded`
-            help: levels are `dense`, `compressed`, `singleton`, `bitmap`, `offset`, `padded` and `ragged`
+            help: did you mean `padded`?
         "#]],
     );
     wrong(

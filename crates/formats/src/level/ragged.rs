@@ -27,7 +27,7 @@ impl LevelKind for Ragged {
     }
 
     fn letter(&self) -> char {
-        'R'
+        'V'
     }
 
     fn about(&self) -> &'static str {

@@ -163,8 +163,8 @@ impl Sizes {
     /// Facts of every tensor, after checking that no position and no expression overflows 64 bits.
     ///
     /// # Errors
-    /// An overflow that is possible, naming the tensor or the expression; a divisor that is not positive; code for other
-    /// sizes.
+    /// An overflow that is possible, naming the tensor or the expression; a divisor that is not positive; code for
+    /// other sizes.
     pub fn at(&self, symbols: &[i64]) -> Result<Vec<TensorFacts>> {
         if !self.only.is_empty() && self.only != symbols {
             let pairs = self.symbols.iter().zip(&self.only);

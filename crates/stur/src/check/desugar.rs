@@ -64,8 +64,8 @@ fn domain_of<'f>(file: &'f File, tensor: &str) -> Option<&'f RuleItem> {
 }
 
 /// The `:D` of a part of a rule, from that of the head: without it, an iterator of the head that is no subscript in the
-/// part would have no bounds there. Before -> after, of `y(k) := 1 + sum(n) cos(k * n) * x(n)` with `y:D(k) := (0 <= k <
-/// N)`: `y.1:D(k) := (0 <= k < N)`.
+/// part would have no bounds there. Before -> after, of `y(k) := 1 + sum(n) cos(k * n) * x(n)` with
+/// `y:D(k) := (0 <= k < N)`: `y.1:D(k) := (0 <= k < N)`.
 fn part_of_domain(rule: &RuleItem, domain: &RuleItem, part: &RuleItem) -> Option<RuleItem> {
     let mut bound = BTreeSet::new();
     bound_in(&part.body, &mut bound);
