@@ -603,7 +603,8 @@ fn semirings() {
         let (program, _) = load(&source).unwrap_or_else(|d| panic!("{}", plain(&source, &d)));
         let rule = program.rules.iter().find(|rule| rule.iterators == ["i"]).unwrap();
         assert_eq!(rule.semiring.to_string(), semiring, "{source}");
-        assert_eq!(rule.products.len() == 1, !source.contains("* x(i) + min"));
+        let several = ["* x(i) + min", "x(j) * (i < j)"].iter().any(|one| source.contains(one));
+        assert_eq!(rule.products.len() == 1, !several, "{source}");
     }
     for (rule, expected) in [
         ("y(i) := min(j) A(i, j) * x(j)", expect![""]),
