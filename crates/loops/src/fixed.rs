@@ -4,7 +4,8 @@ use crate::ir::*;
 
 impl Module {
     /// Puts values in the place of the first symbols. What is for other sizes alone, such as the ends of loops that
-    /// tiles divide, or the other side of a choice between two ways to compute, is dropped by the pass `fold` afterwards.
+    /// tiles divide, or the other side of a choice between two ways to compute, is dropped by the pass `fold`
+    /// afterwards.
     ///
     /// The symbols stay parameters, so the interface is the same; callers must pass these values.
     ///
@@ -60,7 +61,8 @@ mod tests {
                 }
               }
             }
-        "#]].assert_eq(&fixed(&[16]));
+        "#]]
+        .assert_eq(&fixed(&[16]));
         expect![[r#"
             module(N, M)
             buffer A : f64[80]
@@ -69,6 +71,7 @@ mod tests {
                 A[i + 5] = 0.0
               }
             }
-        "#]].assert_eq(&fixed(&[16, 5]));
+        "#]]
+        .assert_eq(&fixed(&[16, 5]));
     }
 }
