@@ -2,8 +2,8 @@
 //!
 //! - [`CudaTarget`]: kernels as PTX, which the driver of the device translates, and what the host does for them.
 //! - [`GridTarget`]: the same kernels on this computer's processor, to test them where there is no device.
-//! - [`map`]: the passes that make kernels of parallel loops. [`plan`]: what is left for the host, as plain data.
-//! - [`generate`]: kernels as PTX.
+//! - `map`: the passes that make kernels of parallel loops. `plan`: what is left for the host, as plain data.
+//! - `generate`: kernels as PTX.
 
 mod generate;
 pub(crate) mod library;

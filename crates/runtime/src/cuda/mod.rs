@@ -1,7 +1,7 @@
 //! Kernels on NVIDIA's devices.
 //!
-//! - [`driver`]: NVIDIA's driver, which is loaded when kernels are, not linked.
-//! - [`device`]: a device, its memory and its kernels. [`steps`]: what the host does for a function.
+//! - `driver`: NVIDIA's driver, which is loaded when kernels are, not linked.
+//! - `device`: a device, its memory and its kernels. `steps`: what the host does for a function.
 //! - [`CudaError`]: what can go wrong, in one line each.
 
 mod device;
