@@ -135,8 +135,11 @@ def test_threads_change_what_others_read(threads: int) -> None:
     def work() -> None:
         try:
             while not stop.is_set():
-                assert program(a, a).shape == (64, 64)
-                (dastac.array(a) @ a + 1).compute()
+                try:
+                    assert program(a, a).shape == (64, 64)
+                    (dastac.array(a) @ a + 1).compute()
+                except dastac.InputError:
+                    pass  # a structure that was found before the values changed
         except BaseException as error:
             failed.append(error)
 
