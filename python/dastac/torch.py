@@ -84,7 +84,7 @@ def _with_values(pattern: Any, values: Any) -> Any:
     return type(pattern)((values, pattern.indices, pattern.indptr), shape=pattern.shape)
 
 
-class _Einsum(torch.autograd.Function):
+class _Einsum(torch.autograd.Function):  # type: ignore[misc, unused-ignore]  # PyTorch may be absent
     """A product; the gradients of its operands are products."""
 
     @staticmethod
