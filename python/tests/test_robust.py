@@ -93,7 +93,17 @@ def test_arrays_are_held_while_they_are_read() -> None:
         program(view, np.ones((4, 4)))
 
 
-@pytest.mark.parametrize("kind", ["negative", "zero", "step", "misaligned", "swapped", "read-only", "broadcast"])
+KINDS = ["negative", "zero", "step", "misaligned", "swapped", "read-only", "broadcast", "field"]
+
+
+def field_of_records(values: Any) -> Any:
+    """The values as a field of an array of records, between bytes of others."""
+    records = np.zeros(values.shape, dtype=[("before", "i1"), ("field", values.dtype), ("after", "f4")])
+    records["field"] = values
+    return records["field"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_strides_and_kinds_of_memory(kind: str) -> None:
     program = dastac.compile(programs.DENSE)
     base = np.random.default_rng(1).random((4, 4))
@@ -105,6 +115,7 @@ def test_strides_and_kinds_of_memory(kind: str) -> None:
         "swapped": lambda: base.astype(">f8"),
         "read-only": lambda: np.frombuffer(base.tobytes()).reshape(4, 4),
         "broadcast": lambda: np.broadcast_to(base[0], (4, 4)),
+        "field": lambda: field_of_records(base),
     }[kind]()
     np.testing.assert_allclose(program(strange, base), strange @ base)
     np.testing.assert_allclose(np.asarray(dastac.array(strange) @ base), strange @ base)
