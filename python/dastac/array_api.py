@@ -7,6 +7,7 @@ are not written to: `x[key] = value` is not supported.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -60,6 +61,15 @@ def _given(value: Any) -> Any:
     return [_given(one) for one in value] if isinstance(value, list) else value
 
 
+def _says(call: Any, function: Callable[..., Any]) -> None:
+    """Gives a function the name and the parameters of the one that it calls, as `help` and `inspect` show them."""
+    call.__name__ = call.__qualname__ = getattr(function, "__name__", "function")
+    try:
+        call.__signature__ = inspect.signature(function)
+    except (TypeError, ValueError):
+        pass  # NumPy does not say what some of its functions take
+
+
 def _computed(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of NumPy over arrays of this package."""
 
@@ -68,7 +78,7 @@ def _computed(function: Callable[..., Any]) -> Callable[..., Any]:
         given = {name: plain(value, Array) for name, value in kwargs.items()}
         return _given(function(*(plain(one, Array) for one in args), **given))
 
-    call.__name__ = call.__qualname__ = getattr(function, "__name__", "function")
+    _says(call, function)
     call.__doc__ = f"`numpy.{call.__name__}` over arrays of this package, which are computed."
     return call
 
@@ -80,7 +90,7 @@ def _collected(function: Callable[..., Any]) -> Callable[..., Any]:
         found = function(*args, **kwargs)
         return found if isinstance(found, Array) else _given(found)
 
-    call.__name__ = call.__qualname__ = getattr(function, "__name__", "function")
+    _says(call, function)
     call.__doc__ = f"`numpy.{call.__name__}`, collected where programs have it."
     return call
 
@@ -97,7 +107,10 @@ def _first(name: str) -> Callable[..., Any]:
     def call(x: Any, /, **kwargs: Any) -> Any:
         return method(array(x), **kwargs)
 
-    call.__name__ = call.__qualname__ = name
+    _says(call, method)
+    own, *others = inspect.signature(method).parameters.values()
+    first = own.replace(name="x", kind=inspect.Parameter.POSITIONAL_ONLY)
+    call.__signature__ = inspect.Signature([first, *others])  # type: ignore[attr-defined]
     call.__doc__ = method.__doc__
     return call
 
