@@ -85,7 +85,9 @@ def ufunc(function: Any, inputs: Sequence[Any]) -> Any:
     form = UFUNCS.get(function)
     if form is None:
         return eager(function, inputs)
-    given = [type(one) if isinstance(one, Scalar) else one.dtype for one in inputs]
+    # NumPy has weak types for numbers, but not for truth values.
+    weak = [np.dtype(np.bool_) if isinstance(one, bool) else type(one) for one in inputs]
+    given = [kind if isinstance(one, Scalar) else one.dtype for one, kind in zip(inputs, weak, strict=True)]
     dtype = form.ufunc.resolve_dtypes((*given, *[None] * form.ufunc.nout))[-1]
     if not is_computed(form, inputs, dtype):
         return eager(function, inputs)
@@ -232,6 +234,12 @@ def extreme(word: str, node: Node, axis: Axes, keepdims: bool) -> Any:
         raise InputError(f"there is no {word} of nothing")
     if node.dtype.kind not in "if" or not is_element(node.dtype):
         return eager(np.max if word == "max" else np.min, (node,), axis=axes, keepdims=keepdims)
+    if len(node.shape) == 2 and len(axes) == 1 and _graph.is_sparse(node):
+        is_by_columns = isinstance(node, Leaf) and node.format == "csc"
+        if axes[0] == (1 if is_by_columns else 0):
+            # Across the stored order a program visits each element that is not stored, too.
+            found = getattr(compute(node), word)(axis=axes[0])
+            return with_kept(leaf(found.toarray()), axes, keepdims)
     shape = tuple(extent for one, extent in enumerate(node.shape) if one not in axes)
     return with_kept(Reduction(word, node, axes, shape, node.dtype), axes, keepdims)
 

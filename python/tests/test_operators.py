@@ -250,3 +250,22 @@ def test_pictures() -> None:
     page = program.explain(N=10)
     assert "<table>" in page and "440" in page and "proven" in page and "i &lt;= j" in page
     assert "<table>" in program.explain()
+
+
+def test_truth_values_as_numbers() -> None:
+    flags, numbers = np.array([True, False, True]), np.arange(3.0)
+    same(dastac.array(flags) == False, flags == False)  # noqa: E712
+    same(dastac.array(numbers) != True, numbers != True)  # noqa: E712
+    same(dastac.array(numbers) + True, numbers + True)
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc"])
+@pytest.mark.parametrize("axis", [0, 1, -1, None])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_extrema_of_sparse_matrices(kind: str, axis: int | None, keepdims: bool) -> None:
+    for shape in [(1, 1), (7, 5), (1, 9)]:
+        values = np.random.default_rng(4).integers(-2, 3, shape).astype(float)
+        matrix = dastac.array(sp.csr_array(values).asformat(kind))
+        for name in ("max", "min"):
+            expected = getattr(values, name)(axis=axis, keepdims=keepdims)
+            same(getattr(matrix, name)(axis=axis, keepdims=keepdims), expected)
