@@ -32,7 +32,7 @@ pub fn examples() -> Vec<PathBuf> {
     files
 }
 
-/// Programs whose structures or loops no proof reads yet.
+/// Programs whose loops no proof reads yet.
 fn unproven() -> Vec<PathBuf> {
     let folder = std::fs::read_dir(crate::root().join("tests/it/unproven")).unwrap();
     let mut files: Vec<PathBuf> = folder.map(|entry| entry.unwrap().path()).collect();

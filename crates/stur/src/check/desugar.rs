@@ -16,7 +16,10 @@ pub(super) fn reductions(file: &File) -> File {
                 work.symbols.extend(names.iter().map(|name| name.text.clone()));
             }
             Item::Rule(rule) => {
-                work.taken.insert(rule.tensor.text.clone());
+                if rule.aspect == Aspect::Value {
+                    // Structures may be those of a part: what `infer` prints can be pasted.
+                    work.taken.insert(rule.tensor.text.clone());
+                }
                 collect(&rule.body, &mut work.taken);
             }
             _ => {}

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Checker, aspect_key};
 use crate::affine::visit_names;
-use crate::ast::{Aspect, Expr, ExprKind, RuleItem, Span, Term};
+use crate::ast::{Aspect, Expr, ExprKind, ReduceOp, RuleItem, Span, Term};
 use crate::coefficient::Coefficient;
 use crate::diagnostic::Diagnostic;
 use crate::hint::similar;
@@ -63,7 +63,8 @@ impl Checker<'_> {
     /// Inference proves declared structures only for sums, so other reductions cannot have them.
     fn not_of_reductions(&mut self, name: &str) {
         let value = self.values.iter().find(|value| value.rule.tensor.text == name);
-        let Some(reduction) = value.and_then(|value| value.rule.reduction.as_ref()) else { return };
+        let reduction = value.and_then(|value| value.rule.reduction.as_ref());
+        let Some(reduction) = reduction.filter(|one| one.operator != ReduceOp::Sum) else { return };
         for (key, word) in [(1, ":U"), (2, ":R")] {
             let Some(rule) = self.structures.get(&(name, key)) else { continue };
             let what = format!("`{word}` of a tensor that is not a sum (`{name}`)");

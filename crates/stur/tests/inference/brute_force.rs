@@ -179,10 +179,12 @@ impl Judge<'_> {
                 let mut elements = Vec::new();
                 for read in &statement.reads {
                     let index = sorted(&read.sorted, &eval(&read.subscripts).unwrap());
-                    let stored = self.inferred.program.tensor(read.tensor).format.is_some();
+                    // What is not stored is the semiring's zero as a factor, and 0 as an argument and among values.
+                    let absent = !read.argument
+                        && !semiring.is_of_values()
+                        && self.inferred.program.tensor(read.tensor).format.is_some();
                     let factor = match self.at(read.tensor, &index)? {
-                        // What is not stored is the zero.
-                        0.0 if stored => semiring.zero(),
+                        0.0 if absent => semiring.zero(),
                         factor => factor,
                     };
                     let factor = if read.reciprocal { 1.0 / factor } else { factor };

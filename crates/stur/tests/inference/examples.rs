@@ -19,6 +19,11 @@ fn programs(folder: &str) -> Vec<PathBuf> {
     files
 }
 
+/// Examples, and programs of the integration tests.
+fn all_programs() -> Vec<PathBuf> {
+    ["examples", "tests/it/programs", "tests/it/unproven"].into_iter().flat_map(programs).collect()
+}
+
 #[test]
 fn structures_of_all_examples() {
     let mut text = String::new();
@@ -39,7 +44,7 @@ fn structures_of_all_examples() {
 #[test]
 fn examples_hold() {
     let sizes: &[&[i64]] = &[&[0], &[1], &[2], &[3, 4, 2, 1], &[5, 2, 3, 4]];
-    for path in programs("examples").into_iter().chain(programs("tests/it/programs")) {
+    for path in all_programs() {
         let source = std::fs::read_to_string(&path).unwrap();
         let inferred = analyse(&source).unwrap_or_else(|error| panic!("{path:?}: {error}"));
         let mut checked = 0;
@@ -83,7 +88,7 @@ pub fn pasted_back(source: &str, inferred: &dastac_stur::infer::Inferred) -> Res
 
 #[test]
 fn printed_structures_are_accepted() {
-    for path in programs("examples").into_iter().chain(programs("tests/it/programs")) {
+    for path in all_programs() {
         let source = std::fs::read_to_string(&path).unwrap();
         if source.contains("@preprocess") {
             continue; // a block's end is not a place for declarations of its heads
