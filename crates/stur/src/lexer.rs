@@ -34,8 +34,8 @@ impl Token {
 
 /// Longer marks first: `<=` is not `<` and `=`.
 const MARKS: &[&str] = &[
-    ":=", "->", "..", "==", "!=", "<=", ">=", ":", ";", ",", "(", ")", "+", "-", "*", "/", "%",
-    "^", "=", "<", ">", "@",
+    ":=", "->", "..", "**", "//", "==", "!=", "<=", ">=", ":", ";", ",", "(", ")", "+", "-", "*",
+    "/", "%", "^", "=", "<", ">", "@",
 ];
 
 /// Splits a text into tokens.
@@ -82,6 +82,8 @@ impl Lexer<'_> {
             }
             '0'..='9' => self.number(),
             _ => match MARKS.iter().find(|mark| rest.starts_with(**mark)) {
+                // Another spelling of a power.
+                Some(&"**") => self.push(2, TokenKind::Mark("^")),
                 Some(mark) => self.push(mark.len(), TokenKind::Mark(mark)),
                 None => self.invalid(first),
             },
@@ -138,7 +140,7 @@ impl Lexer<'_> {
             })
             .unwrap_or(length);
         let span = Span::new(self.at, self.at + length);
-        let shown: String = rest[..length].chars().take(8).flat_map(char::escape_debug).collect();
+        let shown: String = rest[..length].chars().take(8).flat_map(shown_as).collect();
         let mut error = Diagnostic::error(
             "E0001",
             format!("`{shown}` is not part of the language"),
@@ -154,10 +156,11 @@ impl Lexer<'_> {
             '_' => Some("a name begins with a letter"),
             '.' => Some("a number begins with a digit: `0.5`"),
             '[' | ']' | '{' | '}' => Some("subscripts and groups stand in `(` and `)`"),
-            '&' | '|' => {
-                Some("conditions are multiplied: `(i < j) * (j < k)`; `+` joins alternatives")
-            }
-            '!' => Some("unequal is `!=`; there is no negation"),
+            '|' if !rest.starts_with("||") => Some("an absolute value is `abs(x)`"),
+            '&' | '|' => Some("both hold: `a * b` or `a and b`; one of them holds: `a or b`"),
+            '!' => Some("unequal is `!=`; where `a` is 0: `not(a)`"),
+            '?' => Some("a choice is `where(test, a, b)`"),
+            '\'' => Some("the transpose of `A(i, j)` is `A(j, i)`"),
             c if c.is_alphabetic() => {
                 Some("names are made of the letters a-z and A-Z, digits, `_` and `.`")
             }
@@ -169,6 +172,13 @@ impl Lexer<'_> {
         self.diagnostics.push(error);
         self.push(length, TokenKind::Invalid);
     }
+}
+
+/// A character as messages show it.
+fn shown_as(c: char) -> impl Iterator<Item = char> {
+    let quote = matches!(c, '\'' | '"').then_some(c);
+    let escaped = quote.is_none().then(|| c.escape_debug());
+    quote.into_iter().chain(escaped.into_iter().flatten())
 }
 
 /// Bytes of name characters that `text` begins with.

@@ -3,6 +3,7 @@
 //! Comparisons are always printed in parentheses, even if the language does not require them; negative numbers are
 //! after an operator.
 
+use dastac_elements::Function;
 use std::fmt::{self, Display, Formatter};
 
 use crate::ast::{
@@ -244,9 +245,18 @@ fn call(
     arguments: &[Term],
     place: Place,
 ) -> fmt::Result {
-    let infix = match operation {
-        Operation::Compare(operator) => Some(format!(" {operator} ")),
-        Operation::Divide => Some(" / ".into()),
+    let (mut operation, mut arguments) = (operation, arguments);
+    let infix = match (operation, arguments) {
+        // A quotient that is rounded down.
+        (
+            Operation::Function(Function::Floor),
+            [Term::Call { operation: Operation::Divide, arguments: parts, .. }],
+        ) => {
+            (operation, arguments) = (Operation::Divide, parts);
+            Some(" // ".into())
+        }
+        (Operation::Compare(operator), _) => Some(format!(" {operator} ")),
+        (Operation::Divide, _) => Some(" / ".into()),
         _ => None,
     };
     let Some(infix) = infix else {

@@ -381,3 +381,39 @@ g:D(i) := 0 <= i < N";
     "#]]
     .assert_eq(&file.to_string());
 }
+
+/// What words and marks stand for is printed in what is left of the language, and read back as it was.
+#[test]
+fn words_for_what_the_language_has() {
+    let source = "
+symbols: N, M
+a(i) := mean(j) A(i, j) + 1
+b(i) := std(j) (A(i, j) - x(i)) * (j <= i)
+c(i) := argmax(j) A(i, j)
+d(i) := argmin(j) A(i, j) * (j <= i)
+e(i) := count(j) A(i, j) > 0
+f(i) := x(i) % 2 - x(i) // 3 ** 2;
+g(i) := x(i) > 0 and x(i) < 1 or not (x(i) = pi)
+h(i) := norm(j) A(i, j) / (mean(i, j) A(i, j))
+k(i) := mean(j) B(i, j)
+l(i) := x(i // 2) * (i // 2 // N) * (i // 2 < 3) * ((x(i) + 1) % (N + 1))
+A:D(i, j) := (0 <= i < N) * (1 <= j <= M)";
+    let (file, diagnostics) = parse(source);
+    assert_eq!(diagnostics, []);
+    let text = file.to_string();
+    assert_eq!(parse(&text), (file, vec![]), "{text}");
+    expect_test::expect![[r#"
+        symbols: N, M
+        a(i) := (sum(j) A(i, j)) * M^-1() + 1
+        b(i) := sqrt((sum(j) pow(where(1, A(i, j) + (-1) * x(i), 0) + (-1) * (sum(j) where(1, A(i, j) + (-1) * x(i), 0) * (j <= i)) * (1 / (sum(j) where(where(1, A(i, j) + (-1) * x(i), 0), 1, 1) * (j <= i))), 2) * (j <= i)) * (1 / (sum(j) where(pow(where(1, A(i, j) + (-1) * x(i), 0) + (-1) * (sum(j) where(1, A(i, j) + (-1) * x(i), 0) * (j <= i)) * (1 / (sum(j) where(where(1, A(i, j) + (-1) * x(i), 0), 1, 1) * (j <= i))), 2), 1, 1) * (j <= i))))
+        c(i) := min(j) where((A(i, j) = (max(j) A(i, j))), j, inf)
+        d(i) := min(j) where((where((j <= i), A(i, j), inf) = (min(j) where((j <= i), A(i, j), inf))), j, inf)
+        e(i) := sum(j) (A(i, j) > 0)
+        f(i) := (x(i) + (-1) * 2 * (x(i) // 2)) + (-1) * (x(i) // pow(3, 2))
+        g(i) := max((x(i) > 0) * (x(i) < 1), ((x(i) = 3.141592653589793) = 0))
+        h(i) := sqrt(sum(j) pow(A(i, j) * (1 / (sum(i, j) A(i, j))) * (N() * M()), 2))
+        k(i) := (sum(j) B(i, j)) * (1 / (sum(j) where(B(i, j), 1, 1)))
+        l(i) := x(i / 2) * ((i // 2) // N()) * (i / 2 < 3) * ((x(i) + 1) + (-1) * (N() + 1) * ((x(i) + 1) // (N() + 1)))
+        A:D(i, j) := (0 <= i < N) * (1 <= j <= M)
+    "#]].assert_eq(&text);
+}

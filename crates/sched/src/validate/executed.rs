@@ -8,10 +8,11 @@ use dastac_loops::{
     BufferId, Function, Index, Mark, Reduction, Stmt, Store, StoreMode, Value, VarId,
 };
 use dastac_stur::program::TensorId;
-use dastac_stur::semiring::Semiring;
 
 use super::expression::Naming;
-use super::terms::{Around, Range, Reading, Term, What, bind, is_zero_without_terms, reduction};
+use super::terms::{
+    Around, Range, Reading, Sums, Term, What, bind, is_zero_without_terms, reduction,
+};
 
 /// One step on the way from a function's body to a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,20 +55,20 @@ impl Site<'_> {
 
 /// All stores of a function, in order. The error says which part of the function could not be read.
 ///
-/// `semiring` is the one in which a buffer's elements are added up.
+/// `sums` says what a buffer's elements are added up in.
 pub(super) fn sites<'a>(
     function: &'a Function,
     naming: &Naming,
-    semiring: &dyn Fn(BufferId) -> Semiring,
+    sums: &dyn Fn(BufferId) -> Sums,
 ) -> Result<Vec<Site<'a>>, String> {
-    let mut reader = Reader { naming, semiring, sites: Vec::new() };
+    let mut reader = Reader { naming, sums, sites: Vec::new() };
     reader.block(&function.body, &Around::default(), &[])?;
     Ok(reader.sites)
 }
 
 struct Reader<'a, 'n> {
     naming: &'n Naming,
-    semiring: &'n dyn Fn(BufferId) -> Semiring,
+    sums: &'n dyn Fn(BufferId) -> Sums,
     sites: Vec<Site<'a>>,
 }
 
@@ -112,7 +113,8 @@ impl<'a> Reader<'a, '_> {
                 Ok(())
             }
             Stmt::Store(Store { buffer, index, value, mode, .. }) => {
-                let semiring = (self.semiring)(*buffer);
+                let sums = (self.sums)(*buffer);
+                let Sums { semiring, zero } = sums;
                 let mode = match (*mode, reduction(semiring)) {
                     (StoreMode::Set, _) => StoreMode::Set,
                     (StoreMode::Add, Reduction::Sum)
@@ -121,10 +123,10 @@ impl<'a> Reader<'a, '_> {
                     | (StoreMode::Max, Reduction::Max) => StoreMode::Add,
                     _ => return Err("no sum of products".into()),
                 };
-                if mode == StoreMode::Set && !is_zero_without_terms(semiring, value) {
+                if mode == StoreMode::Set && !is_zero_without_terms(sums, value) {
                     return Err("a maximum of nothing".into());
                 }
-                let terms = Reading { naming: self.naming, semiring }.terms(value)?;
+                let terms = Reading { naming: self.naming, semiring, zero }.terms(value)?;
                 let (buffer, around) = (*buffer, around.clone());
                 self.sites.push(Site { buffer, index, mode, around, path, terms });
                 Ok(())

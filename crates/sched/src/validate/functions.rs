@@ -13,7 +13,7 @@ use dastac_stur::program::Scalar;
 use dastac_stur::semiring::Semiring;
 
 use super::points::Lift;
-use super::terms::{Around, Factor, Reading, Term, What};
+use super::terms::{Around, Factor, Reading, Sums, Term, What};
 use super::{Stop, Validator};
 use crate::elements::{buffer, comparison};
 
@@ -44,11 +44,8 @@ pub(super) fn iterator_of(index: &Index) -> Option<usize> {
 
 impl Validator<'_> {
     /// A statement as a sum of products, in which variables stand for its reads and its iterators.
-    pub(super) fn expected(
-        &self,
-        statement: &Statement,
-        semiring: Semiring,
-    ) -> Result<Vec<Term>, Stop> {
+    pub(super) fn expected(&self, statement: &Statement, sums: Sums) -> Result<Vec<Term>, Stop> {
+        let Sums { semiring, zero } = sums;
         let mut factors = Vec::new();
         for (at, read) in statement.reads.iter().enumerate().filter(|(_, read)| !read.argument) {
             let what = What::Element(buffer(read.tensor), placeholder(READS, at)?);
@@ -60,7 +57,7 @@ impl Validator<'_> {
         }
         let coefficient = statement.coefficient;
         let mut terms = vec![Term { coefficient, sums: Around::default(), factors }];
-        let reading = Reading { naming: self.naming, semiring };
+        let reading = Reading { naming: self.naming, semiring, zero };
         for function in &statement.functions {
             let mut value = expected_value(&function.value, statement)?;
             if semiring == Semiring::OrAnd && !matches!(value, Value::Compare(..)) {

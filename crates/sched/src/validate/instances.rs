@@ -55,12 +55,12 @@ impl Validator<'_> {
         rule: &InferredRule,
         sites: &'s [Site<'a>],
     ) -> Result<Outcome<'s, 'a>, Stop> {
-        let semiring = self.inferred.program.rules[rule.rule.0].semiring;
+        let sums = super::sums_of(self.inferred, rule);
         let mut open = Vec::new();
         for statement in &rule.statements {
-            for term in self.expected(statement, semiring)? {
+            for term in self.expected(statement, sums)? {
                 // What adds nothing need not be in the loops.
-                if term.factors.is_empty() && term.coefficient == semiring.zero() {
+                if term.factors.is_empty() && term.coefficient == sums.zero {
                     continue;
                 }
                 let (parts, left) = (self.parts(&statement.domain)?, statement.domain.clone());

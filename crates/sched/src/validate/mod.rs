@@ -34,7 +34,7 @@ mod tests;
 use dastac_layout::{Layout, LayoutError, Proof};
 use dastac_loops::{BufferId, Function, Module};
 use dastac_stur::infer::{Inferred, InferredRule, Statement};
-use dastac_stur::program::TensorId;
+use dastac_stur::program::{Element, TensorId};
 use dastac_stur::semiring::Semiring;
 use dastac_stur::sets::SetError;
 
@@ -42,6 +42,7 @@ use crate::nest::symbol;
 use crate::{KERNEL, PREPARE, SchedError};
 use executed::Site;
 use expression::Naming;
+use terms::Sums;
 
 pub use moved::validate_movement;
 
@@ -103,6 +104,12 @@ pub struct Check {
     pub proof: Proof,
 }
 
+/// What the products of a rule are added in.
+fn sums_of(inferred: &Inferred, rule: &InferredRule) -> Sums {
+    let program = &inferred.program;
+    Sums::of(program.rules[rule.rule.0].semiring, program.tensor(rule.head).element)
+}
+
 /// Checks every property of every tensor, first in the order of rules, then of tensors. The functions that are checked
 /// are `prepare` (if there is one) and `kernel` of `module`, each with the functions that are called before it.
 ///
@@ -114,9 +121,12 @@ pub fn validate(
     module: &Module,
 ) -> Result<Vec<Check>, SchedError> {
     let naming = naming(inferred, module);
-    let semiring = |buffer: BufferId| {
+    let sums = |buffer: BufferId| {
         let rule = inferred.rules.iter().find(|rule| rule.head.0 == buffer.0 as usize);
-        rule.map_or(Semiring::SumTimes, |rule| inferred.program.rules[rule.rule.0].semiring)
+        match rule {
+            Some(rule) => sums_of(inferred, rule),
+            None => Sums::of(Semiring::SumTimes, Element::F64),
+        }
     };
     let mut stages = Vec::new();
     let functions = [(true, PREPARE), (false, KERNEL)]
@@ -128,7 +138,7 @@ pub fn validate(
             stages.push(Stage {
                 preprocess,
                 validator,
-                sites: executed::sites(function, &naming, &semiring),
+                sites: executed::sites(function, &naming, &sums),
             });
         }
     }

@@ -14,11 +14,12 @@ use dastac_poly::Set;
 use dastac_stur::Coefficient;
 use dastac_stur::infer::group::Group;
 use dastac_stur::infer::{Inferred, InferredRule, Read, Redundancy, Statement, Structured};
-use dastac_stur::program::{Program, Role, Rule, RuleId, TensorId};
+use dastac_stur::program::{Element, Program, Role, Rule, RuleId, TensorId};
 use dastac_stur::schedule::Schedule;
 use dastac_stur::semiring::Semiring;
 use dastac_stur::sets::{Affine, Extent};
 
+use super::terms::Sums;
 use super::{Check, Property, Stop, Validator, executed, naming, proof};
 use crate::SchedError;
 use crate::elements::buffer;
@@ -199,7 +200,8 @@ impl Moved<'_> {
             function: &function,
             naming: &naming,
         };
-        let sites = executed::sites(&function, &naming, &|_| Semiring::SumTimes);
+        let sites =
+            executed::sites(&function, &naming, &|_| Sums::of(Semiring::SumTimes, Element::F64));
         let sites = sites.map_err(Stop::undecided)?;
         if sites.iter().any(|site| site.buffer.0 as usize != head.0) {
             return Err(Stop::refuted("another buffer is written"));

@@ -4,6 +4,7 @@
 //! number 2 and the factors `A[p]` and `B[q]`, for each `k` with `0 <= k < N`.
 
 use dastac_loops::{BufferId, Index, Reduction, Sum, Value, VarId};
+use dastac_stur::program::Element;
 use dastac_stur::semiring::Semiring;
 
 use super::expression::Naming;
@@ -83,11 +84,28 @@ pub(super) fn bind(
 /// A value with more terms than this is not multiplied out.
 const MAX_TERMS: usize = 1 << 16;
 
+/// What the products of a rule are added in.
+#[derive(Clone, Copy)]
+pub(super) struct Sums {
+    pub(super) semiring: Semiring,
+    /// Its zero among the elements of the head.
+    pub(super) zero: f64,
+}
+
+impl Sums {
+    /// Those of a rule whose head has such elements.
+    pub(super) fn of(semiring: Semiring, element: Element) -> Sums {
+        Sums { semiring, zero: semiring.zero_in(element) }
+    }
+}
+
 /// How values are read.
 #[derive(Clone, Copy)]
 pub(super) struct Reading<'n> {
     pub(super) naming: &'n Naming,
     pub(super) semiring: Semiring,
+    /// The zero of [`Sums`].
+    pub(super) zero: f64,
 }
 
 /// What adds products in a semiring.
@@ -139,7 +157,7 @@ impl Reading<'_> {
         let no_sum = || Err("no sum of products".to_string());
         let truths = self.semiring == Semiring::OrAnd;
         match value {
-            Value::Const(value) if *value == self.semiring.zero() => Ok(Vec::new()),
+            Value::Const(value) if *value == self.zero => Ok(Vec::new()),
             Value::Const(value) => {
                 Ok(vec![Term { coefficient: *value, sums: Around::default(), factors: Vec::new() }])
             }
@@ -253,14 +271,15 @@ impl Reading<'_> {
 }
 
 /// Whether a value is the semiring's zero where its sums are over nothing. Minima and maxima are infinite there.
-pub(super) fn is_zero_without_terms(semiring: Semiring, value: &Value) -> bool {
+pub(super) fn is_zero_without_terms(sums: Sums, value: &Value) -> bool {
+    let Sums { semiring, zero } = sums;
     let neutral = match reduction(semiring) {
         Reduction::Sum => 0.0,
         Reduction::Product => 1.0,
         Reduction::Min => f64::INFINITY,
         Reduction::Max => f64::NEG_INFINITY,
     };
-    let is_zero = |value: &Value| matches!(value, Value::Const(c) if *c == semiring.zero());
+    let is_zero = |value: &Value| matches!(value, Value::Const(c) if *c == zero);
     let joined = matches!(value, Value::Max(a, b) | Value::Min(a, b) if is_zero(a) || is_zero(b));
     neutral == semiring.zero() || joined || !has_sums(value)
 }

@@ -4,10 +4,13 @@
 use std::collections::BTreeSet;
 
 use crate::affine::visit_names;
-use crate::ast::{Aspect, Expr, ExprKind, File, Item, Name, RuleItem, Term, TypeItem};
+use crate::ast::{
+    Aspect, Expr, ExprKind, File, Item, Name, Operation, ReduceOp, RuleItem, Term, TypeItem,
+};
 
 /// The file with a rule for each reduction that is not all of a right-hand side. The rules come before the one that
-/// reads them, and compute elements of the type of its head.
+/// reads them, and compute elements of the type of its head; within comparisons and casts, of the type of what they
+/// reduce.
 pub(super) fn reductions(file: &File) -> File {
     let mut work = Desugar { taken: BTreeSet::new(), symbols: BTreeSet::new(), added: Vec::new() };
     for item in &file.items {
@@ -31,10 +34,15 @@ pub(super) fn reductions(file: &File) -> File {
         match item {
             Item::Rule(rule) if rule.aspect == Aspect::Value => {
                 let mut rule = rule.clone();
-                work.within(&rule.tensor.text.clone(), &rule.iterators.clone(), &mut rule.body);
+                let head = rule.tensor.text.clone();
+                work.within(&head, &rule.iterators.clone(), &mut rule.body, false);
                 let domain = domain_of(file, &rule.tensor.text);
-                for part in work.added.drain(..) {
-                    types.push((rule.tensor.text.clone(), part.tensor.clone()));
+                for (part, own) in work.added.drain(..) {
+                    let of = match own {
+                        true => read(&part.body),
+                        false => vec![head.clone()],
+                    };
+                    types.push((of, part.tensor.clone()));
                     let own = domain.and_then(|domain| part_of_domain(&rule, domain, &part));
                     items.extend(own.map(Item::Rule));
                     items.push(Item::Rule(part));
@@ -47,13 +55,35 @@ pub(super) fn reductions(file: &File) -> File {
     for item in &mut items {
         let Item::Types(entries, _) = item else { continue };
         for (of, part) in &types {
-            let element = entries.iter().find(|entry| entry.tensor.text == *of);
-            if let Some(element) = element.map(|entry| entry.element.clone()) {
+            if let Some(element) = common(of, entries) {
                 entries.push(TypeItem { tensor: part.clone(), element });
             }
         }
     }
     File { items }
+}
+
+/// The type of what is computed of some tensors, if it is said and not that of tensors without one: that of all of
+/// them, else of the first one with complex numbers, else none.
+fn common(tensors: &[String], entries: &[TypeItem]) -> Option<Name> {
+    let said = tensors.iter().map(|tensor| {
+        entries.iter().find(|entry| entry.tensor.text == *tensor).map(|entry| &entry.element)
+    });
+    let said: Vec<Option<&Name>> = said.collect();
+    let complex = said.iter().flatten().find(|name| name.text.starts_with("complex"));
+    let first = said.first().copied().flatten()?;
+    let same = said.iter().all(|other| other.is_some_and(|name| name.text == first.text));
+    match same {
+        true => Some(first.clone()),
+        false => complex.map(|name| (*name).clone()),
+    }
+}
+
+/// All tensors that a term reads.
+fn read(term: &Term) -> Vec<String> {
+    let mut names = BTreeSet::new();
+    collect(term, &mut names);
+    names.into_iter().collect()
 }
 
 /// The `:D` of a tensor.
@@ -140,14 +170,23 @@ fn collect(term: &Term, names: &mut BTreeSet<String>) {
 struct Desugar {
     taken: BTreeSet<String>,
     symbols: BTreeSet<String>,
-    added: Vec<RuleItem>,
+    /// Rules, and whether their elements are of the type of what they read.
+    added: Vec<(RuleItem, bool)>,
 }
 
 impl Desugar {
-    /// Replaces the reductions within a term by elements of tensors.
-    fn within(&mut self, head: &str, iterators: &[Name], term: &mut Term) {
+    /// Replaces the reductions within a term by elements of tensors, which are of types of their `own` within
+    /// comparisons and casts.
+    fn within(&mut self, head: &str, iterators: &[Name], term: &mut Term, own: bool) {
+        let apart = matches!(
+            term,
+            Term::Call { operation: Operation::Compare(_) | Operation::Cast(_), .. }
+        );
+        // Whether there is one is of the type of the rule.
+        let is_or =
+            matches!(term, Term::Reduced { reduction, .. } if reduction.operator == ReduceOp::Or);
         for part in term.parts_mut() {
-            self.within(head, iterators, part);
+            self.within(head, iterators, part, own && !is_or || apart);
         }
         let Term::Reduced { reduction, body, span } = term else { return };
         let reduced = |name: &str| reduction.iterators.iter().any(|one| one.text == name);
@@ -174,7 +213,7 @@ impl Desugar {
             reciprocal: false,
             span: *span,
         };
-        self.added.push(RuleItem {
+        let rule = RuleItem {
             tensor,
             aspect: Aspect::Value,
             iterators: free,
@@ -182,7 +221,8 @@ impl Desugar {
             body: (**body).clone(),
             part_of: Some(head.into()),
             span: *span,
-        });
+        };
+        self.added.push((rule, own && !is_or));
         *term = element;
     }
 

@@ -18,7 +18,8 @@ const MOST: f64 = (1u64 << 53) as f64;
 /// What is wrong: where, and what it is.
 type Wrong = (Span, String);
 
-/// Makes comparisons of floats integers in rules that count them: `(A(i) > 0)` -> `i64((A(i) > 0))`.
+/// Makes comparisons of floats integers in rules that count them, and rounded quotients too: `(A(i) > 0)` ->
+/// `i64((A(i) > 0))`, `floor(k(i) / 3)` -> `i64(floor(k(i) / 3))`.
 pub(super) fn count_comparisons(program: &mut Program) {
     let Program { tensors, rules, .. } = program;
     let floats =
@@ -42,15 +43,21 @@ pub(super) fn count_comparisons(program: &mut Program) {
 fn counted(value: &Scalar, is_float: &dyn Fn(usize) -> bool) -> Scalar {
     let all = |parts: &[Scalar]| parts.iter().map(|part| counted(part, is_float)).collect();
     match value {
-        Scalar::Apply(Operation::Compare(_), _) => {
+        Scalar::Apply(Operation::Compare(operator), parts) => {
             let mut floats = false;
             value.visit(&mut |part| {
                 floats |= matches!(part, Scalar::Element(at) if is_float(*at));
             });
             match floats {
                 true => Scalar::Apply(Operation::Cast(Element::I64), vec![value.clone()]),
-                false => value.clone(),
+                false => Scalar::Apply(Operation::Compare(*operator), all(parts)),
             }
+        }
+        Scalar::Apply(Operation::Function(function), parts)
+            if function.of_integers()
+                && matches!(parts[..], [Scalar::Apply(Operation::Divide, _)]) =>
+        {
+            Scalar::Apply(Operation::Cast(Element::I64), vec![value.clone()])
         }
         Scalar::Apply(Operation::Cast(_), _) => value.clone(),
         Scalar::Apply(operation, parts) => Scalar::Apply(*operation, all(parts)),
@@ -137,7 +144,10 @@ fn integers(program: &Program, rule: &Rule) -> Option<(Wrong, &'static str)> {
         return Some(((rule.span, label), "elements of type f64 can be infinite"));
     }
     let wrong = rule.products.iter().find_map(|product| fraction(program, product))?;
-    Some((wrong, "integers are sums and products of integers: make its elements f64"))
+    Some((
+        wrong,
+        "integers are sums and products of integers (`a // b` rounds quotients down): make its elements f64",
+    ))
 }
 
 /// The first part of a product that is not an integer.

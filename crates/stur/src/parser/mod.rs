@@ -6,9 +6,11 @@
 
 mod cursor;
 mod formats;
+mod means;
 mod names;
 mod node;
 mod schedule;
+mod statistics;
 mod terms;
 mod values;
 mod words;
@@ -17,11 +19,12 @@ use std::collections::BTreeSet;
 
 use cursor::{Parser, Result, describe, error, with_hint};
 use node::{Node, NodeKind, Quantifier};
-use values::{all_hold, is_value};
+use statistics::{reduced, statistic};
+use values::is_value;
 
 use crate::ast::{
     Aspect, File, Item, IterationOrder, LayoutItem, LayoutPart, Name, ReduceOp, Reduction,
-    RuleItem, Span, TypeItem,
+    RuleItem, Span, Term, TypeItem,
 };
 use crate::diagnostic::Diagnostic;
 use crate::hint;
@@ -57,8 +60,14 @@ pub(crate) fn parse_lines(source: &str) -> Parsed {
             broken.push(line.to_vec()); // reported by the lexer
             continue;
         }
-        let tokens: Vec<Token> =
+        let mut tokens: Vec<Token> =
             line.iter().filter(|token| token.kind != TokenKind::Newline).cloned().collect();
+        // Rules of other languages end with it.
+        if tokens.iter().any(|token| token.is(":=")) {
+            while tokens.last().is_some_and(|token| token.is(";")) {
+                tokens.pop();
+            }
+        }
         let Some(last) = tokens.last() else { continue };
         let end = Span::new(last.span.end, last.span.end);
         let warnings = Vec::new();
@@ -75,6 +84,7 @@ pub(crate) fn parse_lines(source: &str) -> Parsed {
             }
         }
     }
+    means::resolve(&mut file);
     names::resolve(&mut file);
     diagnostics.sort_by_key(Diagnostic::place);
     Parsed { file, diagnostics, broken }
@@ -374,15 +384,34 @@ impl Parser<'_> {
                 self.span(),
                 "expected `:=`",
             );
-            return Err(with_hint(error, "a rule is `head := sum of products`"));
+            let sum = self.is("+") && self.nth_is(1, "=");
+            let hint = match sum {
+                true => "write `:=`: it sums over all iterators that the head does not have",
+                false if self.is("=") => "a rule has `:=`, comparisons have `=`",
+                false => "a rule is `head := sum of products`",
+            };
+            return Err(with_hint(error, hint));
         }
-        let found = match aspect {
+        let start = self.at;
+        let mut found = match aspect {
             Aspect::Value => self.reduction()?,
             _ => None,
         };
-        let node = self.comparison()?;
+        if found.as_ref().is_some_and(|(_, quantifier)| !quantifier.is_of_all()) {
+            (self.at, found) = (start, None);
+        }
+        let node = self.whole()?;
+        let is_reduction = matches!(node.kind, NodeKind::Reduced(..));
+        // `sum(j) A(i, j) > 2` could be either.
+        let may_compare = match &found {
+            Some((reduction, quantifier)) => {
+                quantifier.is_of_truth() || reduction.operator == ReduceOp::Or
+            }
+            None => aspect == Aspect::Value,
+        };
         if let NodeKind::Compare(operands, _) = &node.kind
             && let Some(value) = operands.iter().find(|operand| is_value(operand))
+            && !may_compare
         {
             let message = "a comparison of values without parentheses";
             let error = error("E0009", message, value.span, "compared as a whole");
@@ -391,13 +420,17 @@ impl Parser<'_> {
         }
         self.end_of_rule()?;
         let body = self.term(node)?;
-        let (reduction, body) = match found {
-            Some((reduction, Quantifier::All)) => {
+        let (reduction, body) = match (found, body) {
+            (Some((reduction, Quantifier::Some)), body) => (Some(reduction), body),
+            (Some((reduction, quantifier)), body) => {
                 let none = Reduction { iterators: Vec::new(), ..reduction.clone() };
-                (Some(none), all_hold(reduction, body, whole))
+                (Some(none), reduced(reduction, quantifier, body, whole)?)
             }
-            Some((reduction, Quantifier::Some)) => (Some(reduction), body),
-            None => (None, body),
+            // A reduction that is all of the rule: `argmax(j) A(i, j)`.
+            (None, Term::Reduced { reduction, body, .. }) if is_reduction => {
+                (Some(reduction), *body)
+            }
+            (None, body) => (None, body),
         };
         Ok(RuleItem { tensor, aspect, iterators, reduction, body, part_of: None, span: whole })
     }
@@ -405,14 +438,11 @@ impl Parser<'_> {
     /// `max(j)`, if a term follows it. In `max(j) * x(j)`, `max` is a tensor.
     fn reduction(&mut self) -> Result<Option<(Reduction, Quantifier)>> {
         let word = self.nth_name(0).filter(|_| self.nth_is(1, "("));
-        let (operator, quantifier) = match word {
-            Some("any") => (ReduceOp::Or, Quantifier::Some),
-            Some("all" | "and") => (ReduceOp::Or, Quantifier::All),
-            word => {
-                let known = ReduceOp::ALL.into_iter().find(|one| Some(one.word()) == word);
-                let Some(operator) = known else { return Ok(None) };
-                (operator, Quantifier::Some)
-            }
+        let Some(word) = word else { return Ok(None) };
+        let known = ReduceOp::ALL.into_iter().find(|one| one.word() == word);
+        let plain = known.map(|operator| (operator, Quantifier::Some));
+        let Some((operator, quantifier)) = plain.or_else(|| statistic(word)) else {
+            return Ok(None);
         };
         let Some(close) =
             (2..self.tokens.len()).find(|k| self.nth_is(*k, ")") || self.nth_is(*k, "("))

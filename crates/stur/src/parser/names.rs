@@ -1,21 +1,38 @@
 //! What a name by itself is as a factor or argument: an iterator where the rule has one of that name in its head, in a
-//! subscript, in a comparison or in a reduction, else a symbol or scalar.
+//! subscript, in a comparison or in a reduction, else a symbol, a constant that no rule is about, or a scalar.
 //!
-//! Before -> after, `y(i) := N * i * a * x(i)` -> `y(i) := N() * i * a() * x(i)`.
+//! Before -> after, `y(i) := N * i * a * pi * x(i)` -> `y(i) := N() * i * a() * 3.141592653589793 * x(i)`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::f64::consts::PI;
+
+use dastac_elements::{Element, Kind};
 
 use crate::affine::visit_names;
 use crate::ast::{File, Item, Name, Operation, Term};
 
 /// Writes the names of symbols and scalars in right-hand sides as accesses.
 pub(super) fn resolve(file: &mut File) {
-    let mut symbols = BTreeSet::new();
+    let (mut symbols, mut tensors) = (BTreeSet::new(), BTreeSet::new());
+    let mut integers = BTreeMap::new();
     for item in &file.items {
-        if let Item::Symbols(names, _) = item {
-            symbols.extend(names.iter().map(|name| name.text.clone()));
+        match item {
+            Item::Symbols(names, _) => symbols.extend(names.iter().map(|name| name.text.clone())),
+            Item::Types(entries, _) => {
+                for entry in entries {
+                    tensors.insert(entry.tensor.text.clone());
+                    if let Some(most) = largest(&entry.element.text) {
+                        integers.insert(entry.tensor.text.clone(), most);
+                    }
+                }
+            }
+            Item::Rule(rule) => {
+                tensors.insert(rule.tensor.text.clone());
+            }
+            _ => {}
         }
     }
+    let is_constant = |name: &str| !symbols.contains(name) && !tensors.contains(name);
     for item in &mut file.items {
         let Item::Rule(rule) = item else { continue };
         let reduced = rule.reduction.iter().flat_map(|reduction| &reduction.iterators);
@@ -23,8 +40,23 @@ pub(super) fn resolve(file: &mut File) {
             rule.iterators.iter().chain(reduced).map(|name| name.text.clone()).collect();
         iterators_of(&rule.body, &mut iterators);
         iterators.retain(|name| !symbols.contains(name));
-        rewrite(&mut rule.body, &iterators);
+        let most = integers.get(&rule.tensor.text).copied().unwrap_or(f64::INFINITY);
+        let constants: Vec<(&str, f64)> =
+            [("pi", PI), ("inf", most)].into_iter().filter(|(name, _)| is_constant(name)).collect();
+        rewrite(&mut rule.body, &iterators, &constants);
     }
+}
+
+/// The largest number of a type of integers, as far as numbers of programs are exact: what is infinite among them.
+fn largest(element: &str) -> Option<f64> {
+    let element = Element::OF_TENSORS.iter().find(|one| one.name() == element)?;
+    let bits = 8 * element.bytes() as u32;
+    let bits = match element.kind() {
+        Kind::Signed => bits - 1,
+        Kind::Unsigned => bits,
+        _ => return None,
+    };
+    Some(2f64.powi(bits.min(53) as i32) - 1.0)
 }
 
 /// Collects the names of a term that are iterators, or symbols within integer expressions.
@@ -49,24 +81,36 @@ fn iterators_of(term: &Term, found: &mut BTreeSet<String>) {
     term.parts().iter().for_each(|part| iterators_of(part, found));
 }
 
-fn rewrite(term: &mut Term, iterators: &BTreeSet<String>) {
+fn rewrite(term: &mut Term, iterators: &BTreeSet<String>, constants: &[(&str, f64)]) {
+    let constant = |name: &str| {
+        constants.iter().find(|(constant, _)| *constant == name).map(|(_, value)| *value)
+    };
     match term {
         Term::Index(name) if !iterators.contains(&name.text) => {
-            *term = scalar(name, false);
+            *term = scalar(name, constant(&name.text), false);
+        }
+        // What is infinite is written as a number too.
+        Term::Number { value, .. } if value.is_infinite() => {
+            let most = constant("inf").unwrap_or(f64::INFINITY);
+            *value = if *value < 0.0 { -most } else { most };
         }
         Term::Call { operation: Operation::Divide, arguments, .. } => match &arguments[..] {
             [Term::Number { value: 1.0, reciprocal: false, .. }, Term::Index(name)]
                 if !iterators.contains(&name.text) =>
             {
-                *term = scalar(name, true);
+                *term = scalar(name, constant(&name.text), true);
             }
-            _ => arguments.iter_mut().for_each(|part| rewrite(part, iterators)),
+            _ => arguments.iter_mut().for_each(|part| rewrite(part, iterators, constants)),
         },
-        _ => term.parts_mut().iter_mut().for_each(|part| rewrite(part, iterators)),
+        _ => term.parts_mut().iter_mut().for_each(|part| rewrite(part, iterators, constants)),
     }
 }
 
-fn scalar(name: &Name, reciprocal: bool) -> Term {
+/// A name by itself: a constant, or a scalar.
+fn scalar(name: &Name, constant: Option<f64>, reciprocal: bool) -> Term {
     let (tensor, span) = (name.clone(), name.span);
-    Term::Access { position: None, tensor, subscripts: Vec::new(), reciprocal, span }
+    match constant {
+        Some(value) => Term::Number { value, reciprocal, span },
+        None => Term::Access { position: None, tensor, subscripts: Vec::new(), reciprocal, span },
+    }
 }

@@ -30,6 +30,22 @@ pub(super) enum NodeKind {
     Power(Box<Node>, Box<Node>),
     /// `max(j) A(i, j)` within a right-hand side.
     Reduced(Reduction, Quantifier, Box<Node>),
+    /// `a // b`: the quotient, rounded down.
+    Floor(Box<Node>, Box<Node>),
+    /// `a or b`
+    Either(Box<Node>, Box<Node>),
+}
+
+impl Quantifier {
+    /// Whether all of a right-hand side is reduced, not only the product that follows.
+    pub(super) fn is_of_all(self) -> bool {
+        matches!(self, Quantifier::Some | Quantifier::All)
+    }
+
+    /// Whether what is reduced may be a comparison that is not in parentheses.
+    pub(super) fn is_of_truth(self) -> bool {
+        matches!(self, Quantifier::All | Quantifier::Count)
+    }
 }
 
 /// What a reduction asks of what it reduces.
@@ -39,4 +55,16 @@ pub(super) enum Quantifier {
     Some,
     /// `all(j)`: that there is none that is 0, which its operator finds out.
     All,
+    /// `count(j)`: how many are not 0.
+    Count,
+    /// `mean(j)`: the sum over their number.
+    Mean,
+    /// `var(j)`: the mean of squared differences from the mean.
+    Variance,
+    /// `std(j)`: the root of the variance.
+    Deviation,
+    /// `norm(j)`: the root of the sum of squares.
+    Norm,
+    /// `argmax(j)`, `argmin(j)`: the first place of what the operator finds.
+    Place,
 }

@@ -2,10 +2,11 @@
 //! `(A(i) + b()) * 2`. Both are read into one [`Node`] tree first, and become a [`Term`] or an [`Expr`] when their
 //! place is known.
 
-use super::node::{Node, NodeKind, Quantifier};
-use super::values::{all_hold, divide, is_value, negated, quotient};
+use super::node::{Node, NodeKind};
+use super::statistics::reduced;
+use super::values::{divide, floor, is_value, larger, negated, quotient, remainder};
 use super::{Parser, Result, error, with_hint};
-use crate::ast::{BinaryOp, CompareOp, Comparison, Expr, ExprKind, Name, Span, Term};
+use crate::ast::{BinaryOp, CompareOp, Comparison, Expr, ExprKind, Name, ReduceOp, Span, Term};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::lexer::TokenKind;
 
@@ -15,6 +16,30 @@ const MAX_NESTING: usize = 64;
 const MAX_OPERATORS: usize = 256;
 
 impl Parser<'_> {
+    /// A comparison, or several that are joined by words: `a and b` is `(a) * (b)`, and `a or b` is the larger one.
+    pub(super) fn whole(&mut self) -> Result<Node> {
+        let mut node = self.both()?;
+        while self.nth_name(0) == Some("or") {
+            self.at += 1;
+            let other = self.both()?;
+            let span = node.span.to(other.span);
+            node = Node { kind: NodeKind::Either(Box::new(node), Box::new(other)), span };
+        }
+        Ok(node)
+    }
+
+    fn both(&mut self) -> Result<Node> {
+        let first = self.comparison()?;
+        let mut rest = Vec::new();
+        while self.nth_name(0) == Some("and") {
+            self.at += 1;
+            rest.push((BinaryOp::Mul, self.comparison()?));
+        }
+        let Some((_, last)) = rest.last() else { return Ok(first) };
+        let span = first.span.to(last.span);
+        Ok(Node { kind: NodeKind::Chain(Box::new(first), rest), span })
+    }
+
     pub(super) fn comparison(&mut self) -> Result<Node> {
         let first = self.sum()?;
         let (mut operands, mut operators) = (vec![first], Vec::new());
@@ -48,7 +73,15 @@ impl Parser<'_> {
     }
 
     fn product(&mut self) -> Result<Node> {
-        self.chain(&[("*", BinaryOp::Mul), ("/", BinaryOp::Div)], Parser::remainder)
+        let marks = [("*", BinaryOp::Mul), ("/", BinaryOp::Div)];
+        let mut node = self.chain(&marks, Parser::remainder)?;
+        while self.eat("//") {
+            let divisor = self.remainder()?;
+            let span = node.span.to(divisor.span);
+            node = Node { kind: NodeKind::Floor(Box::new(node), Box::new(divisor)), span };
+            node = self.chain_from(node, &marks, Parser::remainder)?;
+        }
+        Ok(node)
     }
 
     /// `%` binds tighter than `*` and `/`, as in the published implementation.
@@ -75,6 +108,15 @@ impl Parser<'_> {
         operand: fn(&mut Self) -> Result<Node>,
     ) -> Result<Node> {
         let first = operand(self)?;
+        self.chain_from(first, marks, operand)
+    }
+
+    fn chain_from(
+        &mut self,
+        first: Node,
+        marks: &[(&str, BinaryOp)],
+        operand: fn(&mut Self) -> Result<Node>,
+    ) -> Result<Node> {
         let mut rest = Vec::new();
         while let Some((mark, op)) = marks.iter().find(|(mark, _)| self.is(mark)) {
             self.eat(mark);
@@ -151,7 +193,12 @@ impl Parser<'_> {
             Some(TokenKind::Number(text)) => self.number(text, start),
             Some(TokenKind::Name(text)) => {
                 if let Some((reduction, quantifier)) = self.reduction()? {
-                    let body = self.nested(Parser::sum)?;
+                    let of_truth = quantifier.is_of_truth() || reduction.operator == ReduceOp::Or;
+                    let body = self.nested(match (of_truth, quantifier.is_of_all()) {
+                        (true, _) => Parser::comparison,
+                        (false, true) => Parser::sum,
+                        (false, false) => Parser::product,
+                    })?;
                     let span = start.to(body.span);
                     let kind = NodeKind::Reduced(reduction, quantifier, Box::new(body));
                     return Ok(Node { kind, span });
@@ -183,7 +230,7 @@ impl Parser<'_> {
             }
             Some(TokenKind::Mark("(")) => {
                 self.at += 1;
-                let inner = self.nested(Parser::comparison)?;
+                let inner = self.nested(Parser::whole)?;
                 self.close(start)?;
                 let span = start.to(self.previous());
                 Ok(Node { kind: NodeKind::Paren(Box::new(inner)), span })
@@ -200,7 +247,7 @@ impl Parser<'_> {
             return Ok(arguments);
         }
         loop {
-            arguments.push(self.comparison()?);
+            arguments.push(self.whole()?);
             if !self.eat(",") {
                 break;
             }
@@ -235,10 +282,13 @@ impl Parser<'_> {
             NodeKind::Power(base, exponent) => self.power(*base, *exponent, argument, span),
             NodeKind::Reduced(reduction, quantifier, body) => {
                 let body = self.value(*body, argument)?;
-                Ok(match quantifier {
-                    Quantifier::All => all_hold(reduction, body, span),
-                    Quantifier::Some => Term::Reduced { reduction, body: Box::new(body), span },
-                })
+                reduced(reduction, quantifier, body, span)
+            }
+            NodeKind::Floor(dividend, divisor) => {
+                Ok(floor(self.value(*dividend, true)?, self.value(*divisor, true)?, span))
+            }
+            NodeKind::Either(one, other) => {
+                Ok(larger(self.value(*one, true)?, self.value(*other, true)?, span))
             }
             NodeKind::Call { tensor, arguments, reciprocal }
                 if self.is_function(&tensor.text, &arguments) =>
@@ -256,6 +306,12 @@ impl Parser<'_> {
                 Err(with_hint(error, POSITION))
             }
             NodeKind::Call { tensor, arguments, reciprocal } => {
+                if arguments.iter().any(is_value) {
+                    let message = format!("a value as a subscript of `{}`", tensor.text);
+                    let error = error("E0009", message, span, "not an integer expression");
+                    let hint = "an element is chosen by a comparison: `y(i) := x(j) * (c(i) = j)`";
+                    return Err(with_hint(error, hint));
+                }
                 let subscripts = arguments.into_iter().map(expression).collect::<Result<_>>()?;
                 Ok(Term::Access { position: None, tensor, subscripts, reciprocal, span })
             }
@@ -291,11 +347,10 @@ impl Parser<'_> {
                         BinaryOp::Add | BinaryOp::Mul => terms.push(self.value(node, argument)?),
                         BinaryOp::Sub => terms.push(negated(self.value(node, argument)?, span)),
                         BinaryOp::Div => divide(&mut terms, self.value(node, argument)?, span),
+                        // A chain of remainders has nothing else in it.
                         BinaryOp::Mod => {
-                            let message = format!("values have no `{op}`");
-                            let error = error("E0010", message, span, "right operand");
-                            let hint = "remainders are for integers in comparisons";
-                            return Err(with_hint(error, hint));
+                            let dividend = terms.pop().unwrap_or(Term::one(span));
+                            terms.push(remainder(dividend, self.value(node, true)?, span));
                         }
                     }
                 }
@@ -414,7 +469,12 @@ fn integer(node: Node, operators: &mut usize) -> Result<Expr> {
                 "as a factor, a comparison stands in parentheses: `A(i) * (i < N)`",
             ));
         }
-        NodeKind::Power(..) | NodeKind::Reduced(..) => {
+        NodeKind::Floor(dividend, divisor) => {
+            *operators += 1;
+            let (left, right) = (integer(*dividend, operators)?, integer(*divisor, operators)?);
+            ExprKind::Binary(BinaryOp::Div, Box::new(left), Box::new(right))
+        }
+        NodeKind::Power(..) | NodeKind::Reduced(..) | NodeKind::Either(..) => {
             let error = error(
                 "E0009",
                 "subscripts and comparisons are of integers",

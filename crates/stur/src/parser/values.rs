@@ -7,11 +7,22 @@ use dastac_elements::{Element, Function};
 use super::node::{Node, NodeKind};
 use super::{Parser, Result, error, with_hint, words};
 use crate::ast::{CompareOp, Name, Operation, Reduction, Span, Term};
+use crate::diagnostic::Diagnostic;
 use crate::hint::similar;
 
 /// Functions that are others by another name, or made of others.
-const SUGAR: [&str; 8] =
-    ["relu", "sigmoid", "square", "clip", "minimum", "maximum", "reciprocal", "where"];
+const SUGAR: [&str; 10] = [
+    "relu",
+    "sigmoid",
+    "square",
+    "clip",
+    "minimum",
+    "maximum",
+    "reciprocal",
+    "where",
+    "mod",
+    "not",
+];
 
 impl Term {
     /// The number 1.
@@ -20,11 +31,11 @@ impl Term {
     }
 }
 
-fn number(value: f64, span: Span) -> Term {
+pub(super) fn number(value: f64, span: Span) -> Term {
     Term::Number { value, reciprocal: false, span }
 }
 
-fn call(operation: Operation, arguments: Vec<Term>, span: Span) -> Term {
+pub(super) fn call(operation: Operation, arguments: Vec<Term>, span: Span) -> Term {
     Term::Call { operation, arguments, span }
 }
 
@@ -45,6 +56,23 @@ pub(super) fn quotient(dividend: Term, divisor: Term, span: Span) -> Term {
     call(Operation::Divide, vec![dividend, divisor], span)
 }
 
+/// `a // b`: the quotient, rounded down.
+pub(super) fn floor(dividend: Term, divisor: Term, span: Span) -> Term {
+    let quotient = quotient(dividend, divisor, span);
+    call(Operation::Function(Function::Floor), vec![quotient], span)
+}
+
+/// `a % b`: what the divisor, rounded down, leaves; of the divisor's sign.
+pub(super) fn remainder(dividend: Term, divisor: Term, span: Span) -> Term {
+    let times = vec![divisor.clone(), floor(dividend.clone(), divisor, span)];
+    Term::Sum(vec![dividend, negated(Term::Product(times, span), span)], span)
+}
+
+/// `a or b`
+pub(super) fn larger(one: Term, other: Term, span: Span) -> Term {
+    call(Operation::Max, vec![one, other], span)
+}
+
 /// Divides the product of some terms: by the reciprocal of a number or an element, else by the value of the divisor.
 pub(super) fn divide(terms: &mut Vec<Term>, divisor: Term, span: Span) {
     match divisor {
@@ -57,6 +85,12 @@ pub(super) fn divide(terms: &mut Vec<Term>, divisor: Term, span: Span) {
         }
         Term::Product(factors, _) => {
             factors.into_iter().for_each(|factor| divide(terms, factor, span));
+        }
+        // By a reciprocal.
+        Term::Call { operation: Operation::Divide, mut arguments, .. }
+            if matches!(arguments[..], [Term::Number { value: 1.0, reciprocal: false, .. }, _]) =>
+        {
+            terms.extend(arguments.pop());
         }
         other => {
             // `1 / a` is nothing but a reciprocal.
@@ -102,6 +136,9 @@ pub(super) fn is_value(node: &Node) -> bool {
         NodeKind::Call { tensor, .. } => tensor.text != "pos",
         NodeKind::Power(..) | NodeKind::Reduced(..) => true,
         NodeKind::Neg(inner) | NodeKind::Paren(inner) => is_value(inner),
+        NodeKind::Floor(one, other) | NodeKind::Either(one, other) => {
+            is_value(one) || is_value(other)
+        }
         NodeKind::Chain(first, rest) => {
             is_value(first) || rest.iter().any(|(_, node)| is_value(node))
         }
@@ -123,6 +160,20 @@ fn operation(name: &str) -> Option<Operation> {
     })
 }
 
+/// A function that does not exist, and what may have been meant.
+fn unknown(name: &Name) -> Box<Diagnostic> {
+    let text = name.text.as_str();
+    let names = Function::ALL.iter().map(|function| function.name());
+    let error = error("E0013", format!("unknown function `{text}`"), name.span, "unknown");
+    if let Some(hint) = words::function(text) {
+        return with_hint(error, hint);
+    }
+    match similar(text, names) {
+        Some(close) => with_hint(error, format!("did you mean `{close}`?")),
+        None => error,
+    }
+}
+
 impl Parser<'_> {
     /// Whether a call is one of a function: its name is that of one, and of no tensor that the file describes.
     pub(super) fn is_function(&self, name: &str, arguments: &[Node]) -> bool {
@@ -142,8 +193,13 @@ impl Parser<'_> {
         for argument in arguments {
             values.push(self.value(argument, true)?);
         }
-        let arity = match (name.text.as_str(), operation(&name.text)) {
+        let text = name.text.as_str();
+        if operation(text).is_none() && !SUGAR.contains(&text) {
+            return Err(unknown(name));
+        }
+        let arity = match (text, operation(text)) {
             ("clip", _) => 3,
+            ("mod", _) => 2,
             (_, Some(operation)) => operation.arity(),
             _ => 1,
         };
@@ -153,7 +209,16 @@ impl Parser<'_> {
                 count => format!("{count} arguments"),
             };
             let message = format!("`{}` takes {}, not {found}", name.text, arguments(arity));
-            return Err(error("E0014", message, span, &arguments(found)));
+            let error = error("E0014", message, span, &arguments(found));
+            return Err(match (text, found) {
+                ("min" | "max", 1) => with_hint(
+                    error,
+                    format!(
+                        "over all elements: `y(i) := {text}(j) A(i, j)`, `s() := {text}(i, j) A(i, j)`"
+                    ),
+                ),
+                _ => error,
+            });
         }
         let mut values = values.into_iter();
         let mut next = || values.next().unwrap_or(Term::one(span));
@@ -175,18 +240,12 @@ impl Parser<'_> {
                 call(Operation::Min, vec![above, next()], span)
             }
             (_, Some(operation)) => call(operation, values.collect(), span),
-            (text, None) => {
-                let names = Function::ALL.iter().map(|function| function.name());
-                let error =
-                    error("E0013", format!("unknown function `{text}`"), name.span, "unknown");
-                if let Some(hint) = words::function(text) {
-                    return Err(with_hint(error, hint));
-                }
-                return Err(match similar(text, names) {
-                    Some(close) => with_hint(error, format!("did you mean `{close}`?")),
-                    None => error,
-                });
+            ("mod", _) => remainder(next(), next(), span),
+            ("not", _) => {
+                let equals = Operation::Compare(CompareOp::Eq);
+                call(equals, vec![next(), number(0.0, span)], span)
             }
+            (_, None) => return Err(unknown(name)),
         })
     }
 

@@ -3,17 +3,16 @@
 /// How a reduction that does not exist is written.
 pub(super) fn reduction(word: &str) -> Option<&'static str> {
     Some(match word {
-        "mean" | "avg" | "average" => {
-            "a mean is a sum divided by an extent: `y(i) := sum(j) A(i, j) / N`"
-        }
-        "var" | "std" => {
-            "a variance is a sum of squares: `v(i) := sum(j) (A(i, j) - m(i))^2 / N` with the mean `m(i) := sum(j) \
-            A(i, j) / N`"
-        }
-        "norm" => "a norm is a root of a sum: `sqrt(sum(j) A(i, j)^2)`",
-        "count" | "count_nonzero" => "a count is a sum of comparisons: `sum(j) (A(i, j) != 0)`",
-        "argmax" | "argmin" => {
-            "what is extreme is compared: `(A(i, j) = m(i))` is 1 there, with `m(i) := max(k) A(i, k)`"
+        "avg" | "average" => "a mean is `mean(j) A(i, j)`",
+        "sd" | "stddev" => "a standard deviation is `std(j) A(i, j)`",
+        "variance" => "a variance is `var(j) A(i, j)`",
+        "count_nonzero" | "nnz" => "a count is `count(j) A(i, j)`, of those that are not 0",
+        "amax" | "maximum" => "the largest is `max(j) A(i, j)`",
+        "amin" | "minimum" => "the least is `min(j) A(i, j)`",
+        "some" | "exists" => "whether one is not 0 is `any(j) A(i, j)`",
+        "every" | "forall" => "whether none is 0 is `all(j) A(i, j)`",
+        "logsumexp" => {
+            "this is `m(i) + log(sum(j) exp(A(i, j) - m(i)))` with `m(i) := max(j) A(i, j)`"
         }
         "cumsum" => "a cumulative sum has a comparison: `y(i) := sum(j) x(j) * (j <= i)`",
         "cumprod" => "a cumulative product has a comparison: `y(i) := prod(j) x(j) * (j <= i)`",
@@ -30,9 +29,37 @@ pub(super) fn function(word: &str) -> Option<&'static str> {
         }
         "ln" => "the natural logarithm is `log`",
         "softmax" => "a softmax is `exp(x(i) - max(k) x(k)) / sum(k) exp(x(k) - max(l) x(l))`",
-        "mean" | "avg" | "average" => "a mean is a sum divided by an extent: `sum(j) A(i, j) / N`",
-        "norm" => "a norm is a root of a sum: `sqrt(sum(j) A(i, j)^2)`",
-        "if" => "a choice is `where(test, a, b)`",
+        "sum" | "prod" | "mean" | "var" | "std" | "norm" | "count" | "any" | "all" | "argmax"
+        | "argmin" | "or" => {
+            "a reduction says what it goes over, then what it reduces: `y(i) := sum(j) A(i, j)`"
+        }
+        "avg" | "average" => "a mean is `mean(j) A(i, j)`",
+        "if" | "ifelse" | "select" | "cond" => "a choice is `where(test, a, b)`",
+        "and" => "both hold: `a and b`, `a * b`",
+        "fmod" | "remainder" | "rem" => "a remainder is `a % b`, of the divisor's sign",
+        "div" | "floordiv" | "floor_divide" => "a quotient that is rounded down is `a // b`",
+        "dot" | "matmul" | "inner" => {
+            "products are sums over iterators: `C(i, k) := A(i, j) * B(j, k)`"
+        }
+        "transpose" => "the transpose of `A(i, j)` is `A(j, i)`",
+        "trace" => "a trace is `t() := A(i, i)`",
+        "outer" => "an outer product is `C(i, j) := x(i) * y(j)`",
+        "einsum" => "a rule is an einsum: `C(i, k) := A(i, j) * B(j, k)`",
+        "eye" | "identity" => "the identity is a comparison: `(i = j)`",
+        "ones" => "ones are the number `1`",
+        "zeros" => "elements that no rule gives are 0",
+        "ones_like" => "ones are the number `1`",
+        "arange" | "range" | "index" => "an iterator is its own value: `y(i) := 2 * i`",
+        "sgn" => "the sign is `sign`",
+        "arcsin" => "the angle is `asin`",
+        "arccos" => "the angle is `acos`",
+        "arctan" => "the angle is `atan`",
+        "arctan2" => "the angle is `atan2(a, b)`",
+        "fabs" | "absolute" => "an absolute value is `abs`",
+        "power" => "a power is `a ^ b`",
+        "rint" => "the nearest integer is `round`",
+        "int" => "a cast is `i32(a)` or `i64(a)`",
+        "float" | "double" => "a cast is `f64(a)` or `f32(a)`",
         _ => return None,
     })
 }

@@ -1,0 +1,186 @@
+//! Reductions that are made of others: `mean(j) A(i, j)` is `(sum(j) A(i, j)) / (sum(j) where(A(i, j), 1, 1))`, a sum
+//! divided by how many elements there are.
+//!
+//! Conditions among the factors say which elements take part: `mean(j) A(i, j) * (j <= i)` is the mean of the first
+//! elements of a row.
+
+use dastac_elements::Function;
+
+use super::node::Quantifier;
+use super::values::{all_hold, call, divide, negated, number};
+use super::{Result, error, with_hint};
+use crate::ast::{CompareOp, Operation, ReduceOp, Reduction, Span, Term};
+
+/// The reduction of this name that is made of others, with the operator that it is written with.
+pub(super) fn statistic(word: &str) -> Option<(ReduceOp, Quantifier)> {
+    Some(match word {
+        "any" => (ReduceOp::Or, Quantifier::Some),
+        "all" | "and" => (ReduceOp::Or, Quantifier::All),
+        "count" => (ReduceOp::Sum, Quantifier::Count),
+        "mean" => (ReduceOp::Sum, Quantifier::Mean),
+        "var" => (ReduceOp::Sum, Quantifier::Variance),
+        "std" => (ReduceOp::Sum, Quantifier::Deviation),
+        "norm" => (ReduceOp::Sum, Quantifier::Norm),
+        "argmax" => (ReduceOp::Max, Quantifier::Place),
+        "argmin" => (ReduceOp::Min, Quantifier::Place),
+        _ => return None,
+    })
+}
+
+/// The reduction of a term as a term of plain reductions.
+pub(super) fn reduced(
+    reduction: Reduction,
+    quantifier: Quantifier,
+    body: Term,
+    span: Span,
+) -> Result<Term> {
+    let parts = Parts { reduction, span };
+    Ok(match quantifier {
+        Quantifier::Some => parts.over(body),
+        Quantifier::All => all_hold(parts.reduction, body, span),
+        Quantifier::Count => {
+            let (value, conditions) = split(body, span);
+            parts.sum(is_not_zero(value, span), &conditions)
+        }
+        Quantifier::Mean => {
+            let (value, conditions) = split(body, span);
+            parts.mean(value, &conditions)
+        }
+        Quantifier::Variance => parts.variance(body),
+        Quantifier::Deviation => function(Function::Sqrt, vec![parts.variance(body)], span),
+        Quantifier::Norm => {
+            let (value, conditions) = split(body, span);
+            let sum = parts.sum(squared(value, span), &conditions);
+            function(Function::Sqrt, vec![sum], span)
+        }
+        Quantifier::Place => {
+            let [iterator] = &parts.reduction.iterators[..] else {
+                let error = error("E0003", "a place in several dimensions", span, "one iterator");
+                return Err(with_hint(error, "a place is one number: `argmax(j) A(i, j)`"));
+            };
+            let index = Term::Index(iterator.clone());
+            parts.place(body, index)
+        }
+    })
+}
+
+/// A reduction, and where it is written.
+struct Parts {
+    reduction: Reduction,
+    span: Span,
+}
+
+impl Parts {
+    /// What is reduced by this reduction.
+    fn over(&self, body: Term) -> Term {
+        let reduction = self.reduction.clone();
+        Term::Reduced { reduction, body: Box::new(body), span: self.span }
+    }
+
+    /// The sum of a value where conditions hold.
+    fn sum(&self, value: Term, conditions: &[Term]) -> Term {
+        let mut factors = vec![value];
+        factors.extend(conditions.iter().cloned());
+        self.over(product(factors, self.span))
+    }
+
+    /// The sum of a value where conditions hold, divided by how often they do.
+    fn mean(&self, value: Term, conditions: &[Term]) -> Term {
+        let one = || number(1.0, self.span);
+        let counted = call(Operation::Where, vec![value.clone(), one(), one()], self.span);
+        let (sum, count) = (self.sum(value, conditions), self.sum(counted, conditions));
+        let mut factors = vec![sum];
+        divide(&mut factors, count, self.span);
+        Term::Product(factors, self.span)
+    }
+
+    /// The mean of squared differences from the mean.
+    fn variance(&self, body: Term) -> Term {
+        let (value, conditions) = split(body, self.span);
+        let mean = negated(self.mean(value.clone(), &conditions), self.span);
+        let difference = Term::Sum(vec![value, mean], self.span);
+        self.mean(squared(difference, self.span), &conditions)
+    }
+
+    /// The first place of the extreme value: the least iterator at which the value equals it.
+    fn place(&self, body: Term, index: Term) -> Term {
+        let span = self.span;
+        let least = self.reduction.operator == ReduceOp::Min;
+        let infinite = number(f64::INFINITY, span);
+        let nothing = if least { infinite.clone() } else { negative(infinite.clone(), span) };
+        let (value, conditions) = split(body, span);
+        let value = match conditions.is_empty() {
+            true => value,
+            false => {
+                let test = product(conditions, span);
+                call(Operation::Where, vec![test, value, nothing], span)
+            }
+        };
+        let equals = Operation::Compare(CompareOp::Eq);
+        let test = call(equals, vec![value.clone(), self.over(value)], span);
+        let place = vec![test, index, infinite];
+        let reduction = Reduction { operator: ReduceOp::Min, ..self.reduction.clone() };
+        let body = Box::new(call(Operation::Where, place, span));
+        Term::Reduced { reduction, body, span }
+    }
+}
+
+/// The value of a product, and the conditions among its factors.
+fn split(body: Term, span: Span) -> (Term, Vec<Term>) {
+    let factors = match body {
+        Term::Product(factors, _) => factors,
+        other => return (whole(other, span), Vec::new()),
+    };
+    let (conditions, values): (Vec<Term>, Vec<Term>) =
+        factors.into_iter().partition(Term::is_condition);
+    match values.is_empty() {
+        true => (product(conditions, span), Vec::new()),
+        false => (whole(product(values, span), span), conditions),
+    }
+}
+
+/// A value that is not multiplied out: summands without an iterator would be added once only.
+fn whole(value: Term, span: Span) -> Term {
+    fn sums(term: &Term) -> bool {
+        match term {
+            Term::Sum(..) => true,
+            Term::Product(factors, _) => factors.iter().any(sums),
+            _ => false,
+        }
+    }
+    match sums(&value) {
+        true => call(Operation::Where, vec![number(1.0, span), value, number(0.0, span)], span),
+        false => value,
+    }
+}
+
+fn product(mut factors: Vec<Term>, span: Span) -> Term {
+    match factors.len() {
+        1 => factors.remove(0),
+        _ => Term::Product(factors, span),
+    }
+}
+
+fn function(function: Function, arguments: Vec<Term>, span: Span) -> Term {
+    call(Operation::Function(function), arguments, span)
+}
+
+fn squared(value: Term, span: Span) -> Term {
+    function(Function::Pow, vec![value, number(2.0, span)], span)
+}
+
+/// As `-inf` is read.
+fn negative(value: Term, span: Span) -> Term {
+    Term::Product(vec![number(-1.0, span), value], span)
+}
+
+/// 1 where a value is not 0; comparisons are that already.
+fn is_not_zero(value: Term, span: Span) -> Term {
+    match value {
+        Term::Comparison(_) | Term::Call { operation: Operation::Compare(_), .. } => value,
+        other => {
+            let zero = number(0.0, span);
+            call(Operation::Compare(CompareOp::Ne), vec![other, zero], span)
+        }
+    }
+}
